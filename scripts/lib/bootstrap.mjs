@@ -1,0 +1,169 @@
+/**
+ * From whatever state a checkout is in to installed packages and a current build. Plain Node
+ * without dependencies, since it runs before there are any. When nothing has to be done it costs
+ * some tens of milliseconds: both steps are guarded by a stamp that holds a hash of their inputs.
+ */
+
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { withLock } from './lock.mjs';
+
+export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+
+const dist = path.join(root, 'dist');
+const installStamp = path.join(root, 'node_modules/.install-stamp');
+const buildStamp = path.join(dist, '.build-stamp');
+const SOURCE_FOLDERS = ['src', 'actors', 'schema', 'bench', 'test', 'examples'];
+
+/** Installs and builds what is missing or out of date; two calls at once do the work once. */
+export async function bootstrap() {
+  if (isInstalled() && isBuilt()) return;
+  await withLock(
+    path.join(dist, '.bootstrap-lock'),
+    () => {
+      if (!isInstalled()) install();
+      if (!isBuilt()) build();
+    },
+    (pid) => say(`waiting for process ${pid}, which is installing or building`),
+  );
+}
+
+function isInstalled() {
+  if (!existsSync(installStamp)) return adoptInstallation();
+  return readFileSync(installStamp, 'utf8') === lockHash();
+}
+
+/**
+ * Packages that somebody installed by hand have no stamp. They are taken as they are when the list
+ * that npm keeps beside them agrees with the lock file.
+ */
+function adoptInstallation() {
+  const installedList = path.join(root, 'node_modules/.package-lock.json');
+  if (!existsSync(installedList)) return false;
+  const installed = JSON.parse(readFileSync(installedList, 'utf8')).packages;
+  const wanted = JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8')).packages;
+  for (const [place, entry] of Object.entries(wanted)) {
+    if (place === '' || entry.optional) continue;
+    if (installed[place]?.integrity !== entry.integrity) return false;
+  }
+  writeFileSync(installStamp, lockHash());
+  return true;
+}
+
+function lockHash() {
+  return createHash('sha256')
+    .update(readFileSync(path.join(root, 'package-lock.json')))
+    .digest('hex');
+}
+
+/** The compiler is a development dependency, so NODE_ENV=production must not leave it out. */
+function install() {
+  say('installing packages');
+  const flags = ['ci', '--no-audit', '--no-fund', '--include=dev', '--include=optional'];
+  // Under npm its own script is used, so that the same npm does the work.
+  const npm = process.env.npm_execpath;
+  const isNpm = npm !== undefined && path.basename(npm) === 'npm-cli.js';
+  const [command, args] = isNpm ? [process.execPath, [npm, ...flags]] : ['npm', flags];
+  run(command, args, 'npm ci failed; it needs a reachable registry');
+  writeFileSync(installStamp, lockHash());
+}
+
+function isBuilt() {
+  return existsSync(buildStamp) && readFileSync(buildStamp, 'utf8') === sourceHash();
+}
+
+function build() {
+  const startedAt = Date.now();
+  // Taken before compiling: a file saved meanwhile makes the next start build again.
+  const hash = sourceHash();
+  say('building');
+  compile();
+  if (missingOutputs().length > 0) {
+    // Outputs were removed by hand, and the compiler's notes say that they are current.
+    rmSync(path.join(dist, '.tsbuildinfo'), { force: true });
+    compile();
+  }
+  removeOrphans();
+  copyMigrations();
+  writeFileSync(buildStamp, hash);
+  say(`built in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
+}
+
+function compile() {
+  const compiler = path.join(root, 'node_modules/typescript/bin/tsc');
+  run(process.execPath, [compiler, '-p', root], 'the build failed');
+}
+
+function sourceHash() {
+  const hash = createHash('sha256').update(lockHash());
+  const files = [...sources(), 'tsconfig.json', 'package.json'];
+  for (const file of files) hash.update(`\0${file}\0`).update(readFileSync(path.join(root, file)));
+  return hash.digest('hex');
+}
+
+/** Every file under the source folders, relative to the root, in a stable order. */
+function sources() {
+  return SOURCE_FOLDERS.flatMap((folder) => list(folder)).sort();
+}
+
+function list(folder) {
+  const full = path.join(root, folder);
+  if (!existsSync(full)) return [];
+  return readdirSync(full, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile() && /\.(ts|sql)$/.test(entry.name))
+    .map((entry) => path.relative(root, path.join(entry.parentPath ?? entry.path, entry.name)));
+}
+
+const outputOf = (source) => path.join(dist, source.replace(/\.ts$/, '.js'));
+
+function missingOutputs() {
+  return sources().filter(
+    (file) => file.endsWith('.ts') && !file.endsWith('.d.ts') && !existsSync(outputOf(file)),
+  );
+}
+
+/** The output of a source that is gone would still be imported, or run as a test. */
+function removeOrphans() {
+  const current = new Set(sources().map(outputOf));
+  for (const folder of SOURCE_FOLDERS) {
+    const full = path.join(dist, folder);
+    if (!existsSync(full)) continue;
+    for (const entry of readdirSync(full, { withFileTypes: true, recursive: true })) {
+      const file = path.join(entry.parentPath ?? entry.path, entry.name);
+      if (!entry.isFile() || !/\.(js|js\.map|sql)$/.test(file)) continue;
+      if (!current.has(file.replace(/\.map$/, ''))) rmSync(file);
+    }
+  }
+}
+
+/** The compiler leaves plain SQL behind; the runner reads it beside its own compiled file. */
+function copyMigrations() {
+  for (const file of sources().filter((source) => source.endsWith('.sql'))) {
+    mkdirSync(path.dirname(path.join(dist, file)), { recursive: true });
+    copyFileSync(path.join(root, file), path.join(dist, file));
+  }
+}
+
+function run(command, args, complaint) {
+  const result = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2] });
+  if (result.status === 0) return;
+  const reason = result.error?.message ?? result.signal ?? `exit code ${result.status}`;
+  say(`${complaint} (${reason})`);
+  process.exit(1);
+}
+
+/** Progress goes to the error stream: what a script prints on its own stays alone on the other. */
+function say(message) {
+  process.stderr.write(`[setup] ${message}\n`);
+}
