@@ -1,0 +1,129 @@
+/**
+ * loop and for_each (02 §3.5, §3.6). An iteration ends by putting the block into the queue again, so
+ * that iterations do not nest and a turn can stop between them. The items of a for_each are a
+ * snapshot of their own, taken once; the item of the present iteration lies over context.data.
+ */
+
+import { evaluateCondition, isTruthy } from '../condition.js';
+import type { Evaluation } from '../evaluation.js';
+import { COMPLETED, FAILED, type ForEachRecord, type LoopRecord } from '../execution.js';
+import { follow } from '../expression/scope.js';
+import type { JsonValue } from '../json.js';
+import type { ForEachNode, LoopNode } from '../plan-nodes.js';
+import { renderTemplate } from '../template.js';
+import type { BlockKind } from './kind.js';
+import { afterChild, startAt } from './list.js';
+
+export const loop: BlockKind<LoopNode, LoopRecord> = {
+  isKept: true,
+  enter(run, node) {
+    const kept = run.takeKept(node) as LoopRecord | undefined;
+    const record: LoopRecord = { b: run.offset, i: kept?.i ?? 0 };
+    run.open(node, record);
+    // After a retry the iteration that failed goes on: its condition has been tested.
+    if (kept === undefined) testLoop(run, node, record);
+    else if (!startAt(run, node.lists[0]!, 0)) endLoopPass(run, node, record);
+  },
+  again(run, node, record) {
+    run.reset(node);
+    testLoop(run, node, record);
+  },
+  childDone(run, node, record, child, code) {
+    const result = afterChild(run, node.lists[0]!, child, code);
+    if (result === COMPLETED) endLoopPass(run, node, record);
+    else if (result !== 'open') run.finish(node, result);
+  },
+  runsList: () => true,
+};
+
+/** Reaching max_iterations completes the block. */
+function testLoop(run: Evaluation, node: LoopNode, record: LoopRecord): void {
+  const holds =
+    record.i < node.maxIterations &&
+    node.condition !== undefined &&
+    isTruthy(evaluateCondition(node.condition, run.scopeOf(node)));
+  if (!holds || !startAt(run, node.lists[0]!, 0)) run.finish(node, COMPLETED);
+}
+
+function endLoopPass(run: Evaluation, node: LoopNode, record: LoopRecord): void {
+  record.i += 1;
+  run.storeOwnRow(node, { _iterations: record.i }, record.i);
+  run.push(node.index);
+}
+
+export const forEach: BlockKind<ForEachNode, ForEachRecord> = {
+  isKept: true,
+  enter(run, node) {
+    const kept = run.takeKept(node) as ForEachRecord | undefined;
+    if (kept !== undefined) {
+      const record: ForEachRecord = { b: run.offset, i: kept.i, n: kept.n };
+      run.open(node, record);
+      if (!startAt(run, node.lists[0]!, 0)) endItem(run, node, record);
+      return;
+    }
+    const items = collect(run, node);
+    if (items === undefined) return;
+    if (items.length === 0) {
+      run.finish(node, COMPLETED);
+      return;
+    }
+    const record: ForEachRecord = { b: run.offset, i: 0, n: items.length };
+    run.open(node, record);
+    run.putSnapshot(node, items);
+    storeRow(run, node, record);
+    startAt(run, node.lists[0]!, 0);
+  },
+  again(run, node) {
+    run.reset(node);
+    startAt(run, node.lists[0]!, 0);
+  },
+  childDone(run, node, record, child, code) {
+    const result = afterChild(run, node.lists[0]!, child, code);
+    if (result === COMPLETED) endItem(run, node, record);
+    else if (result !== 'open') run.finish(node, result);
+  },
+  runsList: () => true,
+};
+
+/** The items; undefined when the block has failed (06 row 61). */
+function collect(run: Evaluation, node: ForEachNode): readonly JsonValue[] | undefined {
+  const scope = run.scopeOf(node);
+  let value: JsonValue | undefined;
+  if ('root' in node.collection) {
+    const rendered = renderTemplate(node.collection, scope);
+    if (!rendered.ok) return refuse(run, node, rendered.message);
+    value = rendered.value;
+  } else value = follow(scope.data, node.collection, 0);
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) return refuse(run, node, 'the collection is not an array');
+  if (value.length <= node.maxIterations) return value;
+  const { length } = value;
+  return refuse(run, node, `${length} items are more than max_iterations, ${node.maxIterations}`);
+}
+
+function refuse(run: Evaluation, node: ForEachNode, message: string): undefined {
+  run.noteFailure(node, 'block_failed', `for_each ${node.id}: ${message}`);
+  run.finish(node, FAILED);
+  return undefined;
+}
+
+function endItem(run: Evaluation, node: ForEachNode, record: ForEachRecord): void {
+  record.i += 1;
+  storeRow(run, node, record);
+  if (record.i < record.n) {
+    run.push(node.index);
+    return;
+  }
+  run.dropSnapshot(node);
+  run.finish(node, COMPLETED);
+}
+
+function storeRow(run: Evaluation, node: ForEachNode, record: ForEachRecord): void {
+  const row = {
+    _index: record.i,
+    _total: record.n,
+    _item_var: node.itemVar,
+    _snapshot_ref: run.snapshotKey(node),
+  };
+  run.storeOwnRow(node, row, record.i);
+}

@@ -1,0 +1,140 @@
+/**
+ * The built-in handlers that need nothing but their parameters: the evaluator runs them in place, so
+ * that a chain of them costs one commit. They promise to be total: every parameter, however wrong,
+ * gives an outcome. Handlers with an outside effect are in `handlers/`.
+ *
+ * `sleep` is only read here; the evaluator makes it a durable timer (06 row 19).
+ */
+
+import { evaluateCondition, isTruthy, parseCondition, type Scope } from './condition.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from './json.js';
+
+/** What one attempt at a step came to. A failure that is not retryable is never tried again. */
+export type StepOutcome =
+  | { readonly kind: 'success'; readonly output: JsonValue }
+  | {
+      readonly kind: 'failure';
+      readonly retryable: boolean;
+      readonly message: string;
+      readonly details?: JsonObject;
+    };
+
+export type LogLevel = 'debug' | 'info' | 'warn';
+
+export interface PureContext {
+  /** What conditions see: context sections and outputs. */
+  readonly scope: Scope;
+  /** Collects a line, which is written only after the commit of the step that asked for it. */
+  log(level: LogLevel, message: JsonValue): void;
+}
+
+/** `params` are resolved: templates in them have been replaced. */
+export type PureHandler = (params: JsonValue, context: PureContext) => StepOutcome;
+
+/** The handlers that the evaluator calls in place (02 §11), by name. */
+export const PURE_HANDLERS: ReadonlyMap<string, PureHandler> = new Map<string, PureHandler>([
+  ['noop', noop],
+  ['log', log],
+  ['fail', fail],
+  ['transform', transform],
+  ['assert', assertCondition],
+]);
+
+/** Names that are never given to an external worker (06 row 41). Every other name is. */
+export const BUILTIN_NAMES: ReadonlySet<string> = new Set([
+  ...PURE_HANDLERS.keys(),
+  'sleep',
+  'http_request',
+]);
+
+const SLEEP_MS_DEFAULT = 100;
+/** A century: far past any use, and a wake time that dates of Postgres and JavaScript can hold. */
+const SLEEP_MS_MAX = 100 * 366 * 24 * 60 * 60 * 1_000;
+
+export type SleepDuration =
+  | { readonly ok: true; readonly ms: number }
+  | { readonly ok: false; readonly message: string };
+
+/**
+ * Reads `duration_ms` of a sleep step: whole milliseconds, 100 when absent or null (00-mission).
+ * A refusal is a permanent failure of the step.
+ */
+export function sleepDuration(params: JsonValue): SleepDuration {
+  const duration = param(params, 'duration_ms') ?? SLEEP_MS_DEFAULT;
+  if (typeof duration !== 'number' || !Number.isInteger(duration) || duration < 0) {
+    return { ok: false, message: 'sleep: duration_ms must be a whole number of milliseconds' };
+  }
+  if (duration > SLEEP_MS_MAX) {
+    return { ok: false, message: `sleep: duration_ms must be at most ${SLEEP_MS_MAX}` };
+  }
+  return { ok: true, ms: duration };
+}
+
+/** A failure that no retry can mend. */
+export function permanentFailure(message: string, details?: JsonObject): StepOutcome {
+  return failure(false, message, details);
+}
+
+/** A failure that the retry policy of the step, if it has one, may try again. */
+export function retryableFailure(message: string, details?: JsonObject): StepOutcome {
+  return failure(true, message, details);
+}
+
+function failure(retryable: boolean, message: string, details?: JsonObject): StepOutcome {
+  const base = { kind: 'failure', retryable, message } as const;
+  return details === undefined ? base : { ...base, details };
+}
+
+function noop(): StepOutcome {
+  return { kind: 'success', output: {} };
+}
+
+function log(params: JsonValue, context: PureContext): StepOutcome {
+  // A message that is null was said, and stays null; only an absent one has a default.
+  const said = param(params, 'message');
+  const message = said === undefined ? 'no message' : said;
+  context.log(logLevel(param(params, 'level')), message);
+  return { kind: 'success', output: { message } };
+}
+
+function logLevel(level: JsonValue | undefined): LogLevel {
+  return level === 'debug' || level === 'warn' ? level : 'info';
+}
+
+function fail(params: JsonValue): StepOutcome {
+  const message = param(params, 'message');
+  return failure(param(params, 'retryable') === true, messageText(message, 'forced failure'));
+}
+
+function transform(params: JsonValue): StepOutcome {
+  return { kind: 'success', output: params };
+}
+
+function assertCondition(params: JsonValue, context: PureContext): StepOutcome {
+  const condition = param(params, 'condition');
+  if (condition === undefined) return permanentFailure('assert: condition is required');
+  if (holds(condition, context.scope)) {
+    return { kind: 'success', output: { condition, passed: true } };
+  }
+  const fallback = `assertion failed: ${messageText(condition, 'null')}`;
+  return permanentFailure(messageText(param(params, 'message'), fallback), { condition });
+}
+
+/**
+ * A condition that is one whole template has already become its value, so only text is parsed. Text
+ * that does not parse counts as false: `assert` is a lenient use of conditions (02 §10).
+ */
+function holds(condition: JsonValue, scope: Scope): boolean {
+  if (typeof condition !== 'string') return isTruthy(condition);
+  const parsed = parseCondition(condition);
+  return parsed.ok && isTruthy(evaluateCondition(parsed.value, scope));
+}
+
+function messageText(message: JsonValue | undefined, fallback: string): string {
+  if (message === undefined || message === null) return fallback;
+  return typeof message === 'string' ? message : JSON.stringify(message);
+}
+
+function param(params: JsonValue, name: string): JsonValue | undefined {
+  return isJsonObject(params) ? ownValue(params, name) : undefined;
+}

@@ -1,0 +1,474 @@
+/**
+ * One turn of the evaluator at work: the queue, the budget, what has been collected for the progress
+ * so far, and the moves that all kinds of blocks share. Blocks call it; it calls the parent of a
+ * block that is done. Nothing recurses along a list or a loop, only up and down the tree.
+ */
+
+import { kindOf } from './blocks/kinds.js';
+import { startAt } from './blocks/list.js';
+import { startFinally } from './blocks/try-catch.js';
+import type { Scope } from './condition.js';
+import {
+  type BranchesRecord,
+  CANCELLED,
+  COMPLETED,
+  type DoneCode,
+  type DoneRecord,
+  type Execution,
+  FAILED,
+  FINALLY_LIST,
+  type ForEachRecord,
+  type LoopRecord,
+  type OpenRecord,
+  type StepRecord,
+  type TryCatchRecord,
+} from './execution.js';
+import { sizeWithin } from './expression/bounds.js';
+import type { JsonObject, JsonValue } from './json.js';
+import { OpenLeaves } from './open-leaves.js';
+import type { ForEachNode, LoopNode, Plan, PlanNode, StepNode } from './plan-nodes.js';
+import type {
+  AuditEvent,
+  Dispatch,
+  Env,
+  LogLine,
+  OutputRow,
+  RateRequest,
+  Snapshot,
+  StepTry,
+  Withdrawal,
+} from './progress.js';
+import { isoTime } from './time.js';
+
+/** Reasons are cut here: they are shown in lists. */
+const REASON_LENGTH_MAX = 500;
+
+/** Indexes of the executions in memory; one that is loaded again gets a new one. */
+const LEAVES = new WeakMap<Execution, OpenLeaves>();
+
+/** Who cuts off: the signal `cancel` spares steps that are not cancellable, a race does not. */
+export type CutBy = 'signal' | 'race';
+
+export class Evaluation {
+  readonly plan: Plan;
+  readonly snapshot: Snapshot;
+  readonly execution: Execution;
+  readonly env: Env;
+
+  readonly outputs: OutputRow[] = [];
+  readonly dispatches: Dispatch[] = [];
+  readonly withdrawals: Withdrawal[] = [];
+  readonly rateRequests: RateRequest[] = [];
+  readonly logs: LogLine[] = [];
+  readonly audit: AuditEvent[] = [];
+  readonly counts = { stepsExecuted: 0, stepsFailed: 0, stepsRetried: 0 };
+  newSnapshots: Map<string, JsonValue[]> | undefined;
+  readonly droppedSnapshots: string[] = [];
+  dataChanged = false;
+
+  readonly #queue: number[];
+  #head = 0;
+  #stepsLeft: number;
+  #charactersLeft: number;
+  #scope: Scope | undefined;
+  #itemScope: { record: OpenRecord; i: number; under: Scope; scope: Scope } | undefined;
+
+  constructor(plan: Plan, snapshot: Snapshot, env: Env) {
+    this.plan = plan;
+    this.snapshot = snapshot;
+    this.execution = snapshot.execution;
+    this.env = env;
+    this.#queue = this.execution.q ?? [];
+    this.#stepsLeft = env.stepBudget;
+    this.#charactersLeft = env.outputBytesBudget;
+  }
+
+  // -------------------------------------------------------------- the queue and the budget
+
+  /** To be started, or continued if it is open. */
+  push(index: number): void {
+    this.#queue.push(index);
+  }
+
+  get isExhausted(): boolean {
+    return this.#stepsLeft <= 0 || this.#charactersLeft <= 0;
+  }
+
+  get hasQueue(): boolean {
+    return this.#head < this.#queue.length;
+  }
+
+  /** Runs what is queued until nothing is, the budget is spent, or the root list has ended. */
+  drain(): void {
+    while (this.hasQueue && !this.isExhausted && this.execution.e === undefined) {
+      const index = this.#queue[this.#head]!;
+      this.#head += 1;
+      this.#stepsLeft -= 1;
+      this.#visit(this.plan.nodes[index]!);
+    }
+  }
+
+  /** Writes the rest of the queue back into the execution. */
+  storeQueue(): void {
+    const left = this.#head === 0 ? this.#queue : this.#queue.slice(this.#head);
+    if (left.length > 0) this.execution.q = left;
+    else if (this.execution.q !== undefined) delete this.execution.q;
+  }
+
+  dropQueue(): void {
+    this.#queue.length = 0;
+    this.#head = 0;
+  }
+
+  spendStep(): void {
+    this.#stepsLeft -= 1;
+  }
+
+  /** Counts a value that becomes part of this commit. */
+  charge(value: JsonValue): void {
+    const left = Math.max(this.#charactersLeft, 0);
+    this.#charactersLeft -= sizeWithin(value, left) ?? left;
+  }
+
+  #visit(node: PlanNode): void {
+    const record = this.execution.o[node.index];
+    if (record !== undefined) kindOf(node).again(this, node, record);
+    else if (this.execution.d[node.index] === undefined && this.#isExpected(node)) {
+      kindOf(node).enter(this, node);
+    }
+  }
+
+  /** False for what was queued before the block around it was decided or cut off. */
+  #isExpected(node: PlanNode): boolean {
+    if (node.parent < 0) return this.execution.x !== 1;
+    const above = this.execution.o[node.parent];
+    if (above === undefined || above.x === 1) return false;
+    return kindOf(this.plan.nodes[node.parent]!).runsList(above, node.branch);
+  }
+
+  // -------------------------------------------------------------- opening and ending nodes
+
+  /** Milliseconds since the instance began. */
+  get offset(): number {
+    return Math.max(0, this.env.now - (this.execution.t ?? this.env.now));
+  }
+
+  open(node: PlanNode, record: OpenRecord): void {
+    this.execution.o[node.index] = record;
+  }
+
+  /** What the block was at before the instance failed and was retried; handed out once. */
+  takeKept(node: PlanNode): OpenRecord | undefined {
+    const kept = this.execution.k?.[node.index];
+    if (kept !== undefined) delete this.execution.k![node.index];
+    return kept;
+  }
+
+  /** Opens a step, or replaces the record of an open one. */
+  putLeaf(node: StepNode, record: StepRecord): void {
+    const before = this.execution.o[node.index] as StepRecord | undefined;
+    const { leaves } = this;
+    if (before !== undefined) leaves.remove(before);
+    this.execution.o[node.index] = record;
+    leaves.add(node.index, record);
+  }
+
+  get leaves(): OpenLeaves {
+    let leaves = LEAVES.get(this.execution);
+    if (leaves === undefined) {
+      leaves = new OpenLeaves(this.execution, this.plan.nodes);
+      LEAVES.set(this.execution, leaves);
+    }
+    return leaves;
+  }
+
+  /** The node is done: tells its parent, which may be done with it. */
+  finish(node: PlanNode, code: DoneCode): void {
+    this.#close(node, code);
+    if (node.parent < 0) {
+      this.#rootDone(node, code);
+      return;
+    }
+    const parent = this.plan.nodes[node.parent]!;
+    const record = this.execution.o[node.parent]!;
+    if (record.x === 1) this.#childCut(parent, record);
+    else kindOf(parent).childDone(this, parent, record, node, code);
+  }
+
+  #close(node: PlanNode, code: DoneCode): void {
+    const record = this.execution.o[node.index];
+    const began = record?.b ?? this.offset;
+    const done: DoneRecord = [code, began, Math.max(0, this.offset - began)];
+    if (record !== undefined) {
+      if (node.type === 'step') this.leaves.remove(record as StepRecord);
+      else if ((code === FAILED || code === CANCELLED) && kindOf(node).isKept) done.push(record);
+      delete this.execution.o[node.index];
+    }
+    this.execution.d[node.index] = done;
+  }
+
+  #rootDone(node: PlanNode, code: DoneCode): void {
+    const { execution, plan } = this;
+    if (execution.x === 1) execution.e = CANCELLED;
+    else if (code === FAILED || code === CANCELLED) execution.e = code;
+    else if (!startAt(this, plan.roots, node.position + 1)) execution.e = COMPLETED;
+  }
+
+  /** All nodes inside go back to pending: the next iteration begins. */
+  reset(node: LoopNode | ForEachNode): void {
+    const { d, k } = this.execution;
+    for (let i = node.index + 1; i < node.end; i += 1) {
+      if (d[i] !== undefined) delete d[i];
+      if (k?.[i] !== undefined) delete k[i];
+    }
+    // A for_each that was caught in its failure, or lost a race, has left its items.
+    if (this.snapshot.snapshots.size === 0) return;
+    for (const key of [...this.snapshot.snapshots.keys()]) {
+      const index = this.plan.indexOf.get(key.slice(key.indexOf(':') + 1));
+      if (index !== undefined && index > node.index && index < node.end) this.#drop(key);
+    }
+  }
+
+  // -------------------------------------------------------------- cutting off
+
+  /** Cuts off everything open below; returns how many children go on with protected work. */
+  cutChildren(node: PlanNode, by: CutBy): number {
+    let left = 0;
+    for (const list of node.lists) {
+      for (const index of list) {
+        if (this.execution.o[index] !== undefined && this.cut(this.plan.nodes[index]!, by)) {
+          left += 1;
+        }
+      }
+    }
+    return left;
+  }
+
+  /**
+   * Cuts off an open node. Returns whether protected work goes on in it (02 §13): a finally list,
+   * also one that has yet to run, and for the signal a step that is not cancellable. The parent is
+   * not told now, but when that work has ended.
+   */
+  cut(node: PlanNode, by: CutBy): boolean {
+    const record = this.execution.o[node.index]!;
+    if (node.type === 'step') {
+      if (by === 'signal' && !node.isCancellable) return true;
+      this.withdraw(node, record as StepRecord, 'cancelled');
+      this.#close(node, CANCELLED);
+      return false;
+    }
+    if (node.type === 'try_catch' && (record as TryCatchRecord).p === FINALLY_LIST) return true;
+    const left = this.cutChildren(node, by);
+    if (left > 0) {
+      record.x = 1;
+      if (node.type === 'parallel' || node.type === 'race') (record as BranchesRecord).l = left;
+      return true;
+    }
+    if (node.type === 'try_catch' && startAt(this, node.lists[FINALLY_LIST]!, 0)) {
+      (record as TryCatchRecord).p = FINALLY_LIST;
+      (record as TryCatchRecord).f = CANCELLED;
+      delete record.x;
+      return true;
+    }
+    this.#close(node, CANCELLED);
+    return false;
+  }
+
+  /** Protected work in a block that is being cut off has ended. */
+  #childCut(node: PlanNode, record: OpenRecord): void {
+    if (node.type === 'try_catch') {
+      delete record.x;
+      startFinally(this, node, record as TryCatchRecord, CANCELLED);
+      return;
+    }
+    if (node.type === 'parallel' || node.type === 'race') {
+      const branches = record as BranchesRecord;
+      branches.l -= 1;
+      if (branches.l > 0) return;
+      this.finish(node, branches.r ?? CANCELLED);
+      return;
+    }
+    this.finish(node, CANCELLED);
+  }
+
+  /** Takes a try back from whoever is at it. One that was dispatched in this turn never happens. */
+  withdraw(node: StepNode, record: StepRecord, reason: Withdrawal['reason']): void {
+    if (record.p !== 'run' && record.p !== 'task') return;
+    // A node is dispatched at most once in each iteration and try, and open in one of them.
+    const planned = this.dispatches.findLastIndex((dispatch) => dispatch.node === node.index);
+    const step = this.tryOf(node, record.a);
+    const dispatch = this.dispatches[planned];
+    if (dispatch?.iteration === step.iteration && dispatch.attempt === step.attempt) {
+      this.dispatches.splice(planned, 1);
+      return;
+    }
+    const external = record.p === 'task';
+    this.withdrawals.push({ ...step, blockId: node.id, external, reason });
+  }
+
+  /** Ends every open node as cancelled, and forgets what was queued. */
+  cutAll(): void {
+    const open = Object.keys(this.execution.o).map((key) => this.plan.nodes[Number(key)]!);
+    // All tries first: which iteration they are in is read off the loops that are still open.
+    for (const node of open) {
+      if (node.type !== 'step') continue;
+      this.withdraw(node, this.execution.o[node.index] as StepRecord, 'cancelled');
+    }
+    for (const node of open) this.#close(node, CANCELLED);
+    this.dropQueue();
+  }
+
+  // -------------------------------------------------------------- what blocks read
+
+  /** The counters of the loops around the node: '' outside of loops, else such as '2.0'. */
+  iterationOf(node: PlanNode): string {
+    if (node.loops.length === 0) return '';
+    return node.loops.map((index) => (this.execution.o[index] as LoopRecord).i).join('.');
+  }
+
+  tryOf(node: StepNode, attempt: number): StepTry {
+    return { node: node.index, iteration: this.iterationOf(node), attempt };
+  }
+
+  /** What expressions at this node see: the items of the for_each blocks around it lie over data. */
+  scopeOf(node: PlanNode): Scope {
+    const under = this.#rootScope();
+    if (node.forEach < 0) return under;
+    const record = this.execution.o[node.forEach] as ForEachRecord;
+    const known = this.#itemScope;
+    if (known !== undefined && known.record === record && known.i === record.i) {
+      if (known.under === under) return known.scope;
+    }
+    const scope = { ...under, data: { ...under.data, ...this.overlayOf(node)! } };
+    this.#itemScope = { record, i: record.i, under, scope };
+    return scope;
+  }
+
+  #rootScope(): Scope {
+    const { snapshot, env } = this;
+    const known = this.#scope;
+    if (known?.data === snapshot.data) return known;
+    const { outputs } = snapshot;
+    this.#scope = {
+      data: snapshot.data,
+      config: snapshot.config,
+      outputs: {
+        get: (blockId) => outputs.get(blockId),
+        all: () => Object.fromEntries(outputs),
+      },
+      // A copy, since the section changes with every step and values of a scope may be kept.
+      runtime: { ...snapshot.runtime },
+      instanceId: snapshot.id,
+      now: env.now,
+      random: env.random,
+    };
+    return this.#scope;
+  }
+
+  /** The items of the for_each blocks around the node by their item_var; null outside of them. */
+  overlayOf(node: PlanNode): JsonObject | null {
+    if (node.forEach < 0) return null;
+    const items: [string, JsonValue][] = [];
+    for (const index of node.loops) {
+      const around = this.plan.nodes[index]!;
+      if (around.type !== 'for_each') continue;
+      const snapshot = this.snapshot.snapshots.get(this.snapshotKey(around));
+      if (snapshot === undefined) throw new Error(`the items of for_each ${around.id} are missing`);
+      const { i } = this.execution.o[index] as ForEachRecord;
+      items.push([around.itemVar, snapshot[i] ?? null]);
+    }
+    // fromEntries defines own properties, whatever their names are.
+    return Object.fromEntries(items);
+  }
+
+  // -------------------------------------------------------------- what blocks leave behind
+
+  markCurrent(node: StepNode, attempt: number): void {
+    const { runtime } = this.snapshot;
+    const total = runtime.total_steps_executed;
+    runtime.current_step = node.id;
+    runtime.attempt = attempt;
+    runtime.current_step_started_at = isoTime(this.env.now);
+    runtime.total_steps_executed = (typeof total === 'number' ? total : 0) + 1;
+    this.#scope = undefined;
+  }
+
+  /** Shallow: each key replaces the one in context.data. The spread defines own properties only. */
+  mergeData(values: JsonObject): void {
+    this.snapshot.data = { ...this.snapshot.data, ...values };
+    this.dataChanged = true;
+  }
+
+  storeOutput(node: StepNode, tryNumber: number, output: JsonValue, ref: '__error__' | null): void {
+    const attempt = node.loops.length === 0 ? tryNumber : this.#nextRow(node);
+    this.#store(node, tryNumber, attempt, output, ref);
+  }
+
+  /** The row of a loop itself. `number` is its attempt, unless the loop is inside another one. */
+  storeOwnRow(node: LoopNode | ForEachNode, output: JsonObject, number: number): void {
+    const attempt = node.loops.length === 0 ? number : this.#nextRow(node);
+    this.#store(node, 0, attempt, output, null);
+  }
+
+  /** Rows of a block inside loops count on over all iterations (06 row 46). */
+  #nextRow(node: PlanNode): number {
+    this.execution.c ??= {};
+    const number = this.execution.c[node.index] ?? 0;
+    this.execution.c[node.index] = number + 1;
+    return number;
+  }
+
+  #store(
+    node: PlanNode,
+    tryNumber: number,
+    attempt: number,
+    output: JsonValue,
+    outputRef: '__error__' | null,
+  ): void {
+    const iteration = this.iterationOf(node);
+    this.outputs.push({ blockId: node.id, iteration, tryNumber, attempt, output, outputRef });
+    if (node.isRead) this.snapshot.outputs.set(node.id, output);
+    this.charge(output);
+  }
+
+  noteFailure(node: PlanNode, eventType: 'step_failed' | 'block_failed', message: string): void {
+    const reason = message.slice(0, REASON_LENGTH_MAX);
+    this.execution.m = reason;
+    this.audit.push({ eventType, blockId: node.id, details: { message: reason } });
+  }
+
+  noteRetry(node: StepNode, attempt: number, message: string): void {
+    const details = { attempt, message: message.slice(0, REASON_LENGTH_MAX) };
+    this.audit.push({ eventType: 'step_retried', blockId: node.id, details });
+  }
+
+  // -------------------------------------------------------------- the items of for_each blocks
+
+  snapshotKey(node: ForEachNode): string {
+    return `${this.iterationOf(node)}:${node.id}`;
+  }
+
+  putSnapshot(node: ForEachNode, items: readonly JsonValue[]): void {
+    const key = this.snapshotKey(node);
+    const copy = [...items];
+    this.snapshot.snapshots.set(key, copy);
+    this.newSnapshots ??= new Map();
+    this.newSnapshots.set(key, copy);
+    this.charge(copy);
+  }
+
+  dropSnapshot(node: ForEachNode): void {
+    this.#drop(this.snapshotKey(node));
+  }
+
+  dropSnapshots(): void {
+    if (this.snapshot.snapshots.size === 0) return;
+    for (const key of [...this.snapshot.snapshots.keys()]) this.#drop(key);
+  }
+
+  #drop(key: string): void {
+    if (!this.snapshot.snapshots.delete(key)) return;
+    // What was made in this turn has no row yet.
+    if (this.newSnapshots?.delete(key) !== true) this.droppedSnapshots.push(key);
+  }
+}

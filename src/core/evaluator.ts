@@ -1,0 +1,447 @@
+/**
+ * The heart of the engine: `advance` takes one event into an instance and says what follows. Pure:
+ * it changes the snapshot in place and performs nothing; time and randomness are arguments, and the
+ * same events on the same snapshot give the same progress.
+ *
+ * An event is taken in first (this file: what it means for the instance as a whole), then everything
+ * that is due and queued runs within the budget (`evaluation.ts`, `blocks/`), then the state of the
+ * instance follows from what is open (06 rows 4, 19, 20, 44).
+ */
+
+import { startAt } from './blocks/list.js';
+import { defer, failureOf, giveUp, grant, makeReady, onDue, settleTry } from './blocks/step.js';
+import { Evaluation } from './evaluation.js';
+import {
+  CANCELLED,
+  COMPLETED,
+  type DoneCode,
+  FAILED,
+  SKIPPED,
+  type StepRecord,
+} from './execution.js';
+import { isJsonObject, ownValue } from './json.js';
+import type { Plan, StepNode } from './plan-nodes.js';
+import type { EngineEvent, Env, Progress, Snapshot, StepTry } from './progress.js';
+import { canPatch, type InstanceState, isEnded, isTerminal } from './states.js';
+import { isoTime, type UnixMs } from './time.js';
+
+export type {
+  AuditEvent,
+  Dispatch,
+  EngineEvent,
+  Env,
+  LogLine,
+  OutputRow,
+  Progress,
+  RateRequest,
+  Snapshot,
+  StepTry,
+  Withdrawal,
+} from './progress.js';
+export { type TreeNode, treeOf } from './tree.js';
+
+/** What taking in an event came to: `run`: go on as far as possible; `set`: the state is set. */
+type Taken = 'run' | 'set' | 'stale';
+
+/** Takes in one event. The snapshot is changed in place; the progress is to be stored with it. */
+export function advance(plan: Plan, snapshot: Snapshot, event: EngineEvent, env: Env): Progress {
+  const run = new Evaluation(plan, snapshot, env);
+  const from = snapshot.state;
+  const isRetry = event.kind === 'retry' && from === 'failed';
+  const wasPausedByFailure = snapshot.execution.f === 1;
+  const taken = takeIn(run, event);
+  if (taken === 'run') {
+    runOn(run);
+    settle(run);
+  }
+  noteMove(run, from, event.kind === 'stop');
+  if (isEnded(snapshot.state)) cleanUp(run);
+  run.storeQueue();
+  const dropErrorRows = isRetry || (wasPausedByFailure && snapshot.execution.f !== 1);
+  return progressOf(run, from, dropErrorRows, taken === 'stale');
+}
+
+/** Built field by field: this runs for every event, and spreads show in its time. */
+function progressOf(
+  run: Evaluation,
+  from: InstanceState,
+  dropErrorRows: boolean,
+  isStale: boolean,
+): Progress {
+  const { wakeAt, more } = outlook(run);
+  const progress: { -readonly [K in keyof Progress]: Progress[K] } = {
+    outputs: run.outputs,
+    dispatches: run.dispatches,
+    withdrawals: run.withdrawals,
+    rateRequests: run.rateRequests,
+    snapshots:
+      run.newSnapshots === undefined
+        ? []
+        : Array.from(run.newSnapshots, ([key, items]) => ({ key, items })),
+    droppedSnapshots: run.droppedSnapshots,
+    logs: run.logs,
+    audit: run.audit,
+    dataChanged: run.dataChanged,
+    more,
+    dropErrorRows,
+    wakeAt,
+    counts: run.counts,
+  };
+  const reason = run.execution.m;
+  if (run.snapshot.state === 'failed' && from !== 'failed' && reason !== undefined) {
+    progress.failure = reason;
+  }
+  if (isStale) progress.stale = true;
+  return progress;
+}
+
+function takeIn(run: Evaluation, event: EngineEvent): Taken {
+  const { snapshot } = run;
+  switch (event.kind) {
+    case 'wake':
+      if (isEnded(snapshot.state)) return 'set';
+      if (event.recovered === true) readyLost(run);
+      return 'run';
+    case 'step.outcome':
+    case 'step.refused':
+    case 'rate.granted':
+    case 'rate.deferred':
+      return takeInStep(run, event);
+    case 'cancel':
+      return cancel(run);
+    case 'stop':
+      return stop(run, event.state, event.reason);
+    case 'pause':
+      return pause(run);
+    case 'resume':
+      return snapshot.state === 'paused' ? schedule(run, run.env.now) : 'set';
+    case 'park':
+      if (isEnded(snapshot.state)) return 'set';
+      clearHolds(run);
+      run.execution.p = 1;
+      moveTo(snapshot, 'waiting', null);
+      return 'set';
+    case 'reschedule':
+      return isEnded(snapshot.state) ? 'set' : schedule(run, event.at ?? run.env.now);
+    case 'retry':
+      if (snapshot.state !== 'failed') return 'set';
+      reopen(run);
+      return schedule(run, run.env.now);
+  }
+}
+
+// ---------------------------------------------------------------- events about one try
+
+type StepEvent = Extract<EngineEvent, StepTry>;
+
+function takeInStep(run: Evaluation, event: StepEvent): Taken {
+  const node = run.plan.nodes[event.node];
+  if (node?.type !== 'step' || isEnded(run.snapshot.state)) return 'stale';
+  const record = run.execution.o[node.index] as StepRecord | undefined;
+  const isOpen =
+    record !== undefined &&
+    record.a === event.attempt &&
+    run.iterationOf(node) === event.iteration &&
+    isAwaited(record, event);
+  if (!isOpen) return 'stale';
+  switch (event.kind) {
+    case 'step.outcome':
+      settleTry(run, node, record.a, event.outcome);
+      break;
+    case 'step.refused':
+      run.withdraw(node, record, 'cancelled');
+      giveUp(run, node, record.a, failureOf(event.message));
+      break;
+    case 'rate.granted':
+      grant(run, node, record);
+      break;
+    case 'rate.deferred':
+      defer(run, node, record, event.until);
+  }
+  // Whatever comes from outside wakes a parked instance (06 row 44).
+  if (run.execution.p === 1) delete run.execution.p;
+  return 'run';
+}
+
+function isAwaited(record: StepRecord, event: StepEvent): boolean {
+  if (event.kind === 'step.outcome') return record.p === (event.external ? 'task' : 'run');
+  return event.kind === 'step.refused' || record.p === 'asking';
+}
+
+/** Handlers and questions whose answers can never come: their process is gone. */
+function readyLost(run: Evaluation): void {
+  for (const [node, record] of openSteps(run)) {
+    if (record.p === 'run' || record.p === 'asking') makeReady(run, node, record);
+  }
+}
+
+function openSteps(run: Evaluation): [StepNode, StepRecord][] {
+  const steps: [StepNode, StepRecord][] = [];
+  for (const key in run.execution.o) {
+    const node = run.plan.nodes[Number(key)]!;
+    if (node.type === 'step') steps.push([node, run.execution.o[key] as StepRecord]);
+  }
+  return steps;
+}
+
+// ---------------------------------------------------------------- events about the instance
+
+/** The signal: what is protected goes on, in every state, and then the instance is cancelled. */
+function cancel(run: Evaluation): Taken {
+  const { snapshot, execution } = run;
+  if (isTerminal(snapshot.state)) return 'set';
+  clearHolds(run);
+  let isProtected = false;
+  for (const root of run.plan.roots) {
+    if (execution.o[root] === undefined) continue;
+    if (run.cut(run.plan.nodes[root]!, 'signal')) isProtected = true;
+  }
+  if (isProtected) {
+    execution.x = 1;
+    if (snapshot.state === 'paused') snapshot.state = 'running';
+    return 'run';
+  }
+  end(run, CANCELLED);
+  return 'set';
+}
+
+function stop(
+  run: Evaluation,
+  state: Extract<EngineEvent, { kind: 'stop' }>['state'],
+  reason: string | undefined,
+): Taken {
+  if (isTerminal(run.snapshot.state)) return 'set';
+  run.cutAll();
+  if (reason === undefined) delete run.execution.m;
+  else run.execution.m = reason;
+  end(run, state === 'completed' ? COMPLETED : state === 'failed' ? FAILED : CANCELLED);
+  return 'set';
+}
+
+function pause(run: Evaluation): Taken {
+  const { snapshot, execution } = run;
+  if (isTerminal(snapshot.state) || snapshot.state === 'paused') return 'set';
+  clearHolds(run);
+  // A failed instance that goes on after a pause has to be retried (06 row 57).
+  if (snapshot.state === 'failed') execution.f = 1;
+  moveTo(snapshot, 'paused', null);
+  return 'set';
+}
+
+/** Scheduled at `at`, by request: nothing new starts before. */
+function schedule(run: Evaluation, at: UnixMs): Taken {
+  const { snapshot, execution, env } = run;
+  if (execution.f === 1) reopen(run);
+  if (snapshot.state === 'scheduled') hasten(run, at);
+  clearHolds(run);
+  if (at > env.now) execution.h = at;
+  moveTo(snapshot, 'scheduled', at);
+  return 'set';
+}
+
+/** The deferrals that `next_fire_at` stood for end with the new time, if that is earlier. */
+function hasten(run: Evaluation, at: UnixMs): void {
+  const due = run.snapshot.nextFireAt;
+  if (due === null || at >= due) return;
+  for (const [node, record] of openSteps(run)) {
+    const { p, w } = record;
+    const isDeferred = p === 'delay' || p === 'backoff' || p === 'limited';
+    if (isDeferred && w! <= due && w! > at) run.putLeaf(node, { ...record, w: at });
+  }
+}
+
+function clearHolds(run: Evaluation): void {
+  if (run.execution.p !== undefined) delete run.execution.p;
+  if (run.execution.h !== undefined) delete run.execution.h;
+}
+
+/**
+ * Prepares a failed execution to go on: what failed or was cut off is pending again, with tries
+ * counted from the start (06 row 8); what completed or was skipped stays and is stepped over;
+ * routers and loops go on from where they were.
+ */
+function reopen(run: Evaluation): void {
+  const { execution, plan, snapshot } = run;
+  for (let i = 0; i < plan.nodes.length; ) {
+    const done = execution.d[i];
+    const [code, , , kept] = done ?? [];
+    if (code === COMPLETED || code === SKIPPED) {
+      i = plan.nodes[i]!.end;
+      continue;
+    }
+    if (done !== undefined) delete execution.d[i];
+    if (kept !== undefined) {
+      execution.k ??= {};
+      execution.k[i] = kept;
+    }
+    i += 1;
+  }
+  for (const [id, output] of snapshot.outputs) {
+    if (isJsonObject(output) && ownValue(output, '__error__') === true) snapshot.outputs.delete(id);
+  }
+  delete execution.e;
+  delete execution.m;
+  delete execution.f;
+  run.dropQueue();
+  if (execution.t !== null) startAt(run, plan.roots, 0);
+}
+
+// ---------------------------------------------------------------- running on
+
+function runOn(run: Evaluation): void {
+  const { execution } = run;
+  if (!mayRun(run)) {
+    fireTimeouts(run);
+    return;
+  }
+  clearHolds(run);
+  if (execution.t === null) begin(run);
+  else fireDue(run);
+  run.drain();
+}
+
+/** Whether anything new may start now. */
+function mayRun(run: Evaluation): boolean {
+  const { snapshot, execution } = run;
+  if (snapshot.state === 'paused' || execution.p === 1) return false;
+  return (heldUntil(run) ?? run.env.now) <= run.env.now;
+}
+
+/** The start that was asked for, at creation or by a reschedule; null: none. */
+function heldUntil({ snapshot, execution }: Evaluation): UnixMs | null {
+  if (execution.h !== undefined) return execution.h;
+  return execution.t === null && snapshot.state === 'scheduled' ? snapshot.nextFireAt : null;
+}
+
+function begin(run: Evaluation): void {
+  const { snapshot, execution, env } = run;
+  execution.t = env.now;
+  snapshot.runtime.instance_id = snapshot.id;
+  snapshot.runtime.started_at = isoTime(env.now);
+  if (!startAt(run, run.plan.roots, 0)) execution.e = COMPLETED;
+}
+
+function fireDue(run: Evaluation): void {
+  for (;;) {
+    const next = run.leaves.next();
+    if (next === undefined || next.at > run.env.now || run.isExhausted) return;
+    run.leaves.pop();
+    run.spendStep();
+    const node = run.plan.nodes[next.node] as StepNode;
+    onDue(run, node, run.execution.o[next.node] as StepRecord);
+  }
+}
+
+/** While nothing new may start, only tries at work can time out; all other times can wait. */
+function fireTimeouts(run: Evaluation): void {
+  for (const [node, record] of openSteps(run)) {
+    if (isAtWork(record) && record.d !== undefined && record.d <= run.env.now) {
+      // An earlier one of this round may have cut this one off.
+      if (run.execution.o[node.index] === record) onDue(run, node, record);
+    }
+  }
+}
+
+function isAtWork(record: StepRecord): boolean {
+  return record.p === 'run' || record.p === 'task';
+}
+
+// ---------------------------------------------------------------- the state that follows
+
+/** Sets the state of the instance by what is open (06 rows 4 and 19). */
+function settle(run: Evaluation): void {
+  const { snapshot, execution } = run;
+  if (execution.e !== undefined) {
+    // Nothing but the failure of a step-only instance ends a paused one (06 row 20).
+    const stays = execution.e !== FAILED || !run.plan.isStepOnly;
+    if (snapshot.state !== 'paused' || !stays) end(run, execution.e);
+    return;
+  }
+  if (snapshot.state === 'paused') return;
+  if (!mayRun(run)) {
+    if (execution.p === 1) moveTo(snapshot, 'waiting', null);
+    return;
+  }
+  const { leaves } = run;
+  const isMixed = leaves.tasks > 0 && leaves.deferred > 0;
+  if (hasMore(run) || leaves.active > 0 || isMixed) moveTo(snapshot, 'running', null);
+  else if (leaves.tasks > 0) moveTo(snapshot, 'waiting', null);
+  else if (leaves.deferred > 0) moveTo(snapshot, 'scheduled', leaves.next()!.at);
+  else throw new Error(`instance ${snapshot.id} has nothing open and has not ended`);
+}
+
+function hasMore(run: Evaluation): boolean {
+  if (run.hasQueue) return true;
+  const next = run.leaves.next();
+  return next !== undefined && next.at <= run.env.now;
+}
+
+function moveTo(snapshot: Snapshot, state: InstanceState, nextFireAt: UnixMs | null): void {
+  snapshot.state = state;
+  snapshot.nextFireAt = nextFireAt;
+}
+
+const END_STATES: Readonly<Record<DoneCode, InstanceState>> = {
+  [COMPLETED]: 'completed',
+  [FAILED]: 'failed',
+  [CANCELLED]: 'cancelled',
+  [SKIPPED]: 'completed',
+};
+
+function end(run: Evaluation, code: DoneCode): void {
+  run.execution.e = code;
+  moveTo(run.snapshot, END_STATES[code], null);
+}
+
+/** What an ended execution has no use for; a failed one may be retried. */
+function cleanUp(run: Evaluation): void {
+  const { execution } = run;
+  run.dropQueue();
+  clearHolds(run);
+  if (execution.x !== undefined) delete execution.x;
+  if (execution.f !== undefined) delete execution.f;
+  if (run.snapshot.state === 'failed') return;
+  if (execution.k !== undefined) delete execution.k;
+  if (execution.m !== undefined) delete execution.m;
+  run.dropSnapshots();
+}
+
+/** Audits the move, by way of `running` where the table of states has no direct one. */
+function noteMove(run: Evaluation, from: InstanceState, isDirect: boolean): void {
+  const to = run.snapshot.state;
+  if (from === to) return;
+  if (!isDirect && !canPatch(from, to) && canPatch(from, 'running') && to !== 'running') {
+    noteTransition(run, from, 'running');
+    noteTransition(run, 'running', to);
+  } else noteTransition(run, from, to);
+}
+
+function noteTransition(run: Evaluation, fromState: InstanceState, toState: InstanceState): void {
+  run.audit.push({ eventType: 'state_transition', fromState, toState });
+}
+
+/** When the instance has to be woken; computed from the snapshot alone. */
+function outlook(run: Evaluation): { wakeAt: UnixMs | null; more: boolean } {
+  const { snapshot, execution, env } = run;
+  if (isEnded(snapshot.state)) return { wakeAt: null, more: false };
+  if (snapshot.state === 'paused' || execution.p === 1) {
+    return { wakeAt: firstTimeout(run), more: false };
+  }
+  const held = heldUntil(run);
+  if (held !== null && held > env.now) {
+    return { wakeAt: Math.min(held, firstTimeout(run) ?? held), more: false };
+  }
+  const next = execution.t === null ? null : (run.leaves.next()?.at ?? null);
+  const isDue = snapshot.state === 'scheduled' && (snapshot.nextFireAt ?? env.now) <= env.now;
+  if (isDue) return { wakeAt: Math.min(env.now, next ?? env.now), more: true };
+  return { wakeAt: next, more: hasMore(run) };
+}
+
+function firstTimeout(run: Evaluation): UnixMs | null {
+  let first: UnixMs | null = null;
+  for (const [, record] of openSteps(run)) {
+    const { d } = record;
+    if (d !== undefined && isAtWork(record) && (first === null || d < first)) first = d;
+  }
+  return first;
+}

@@ -1,0 +1,131 @@
+/**
+ * What is stored of a running instance beside its context: the nodes that are open or done, and what
+ * is left to do. Compact, because it is written with every commit: field names are one letter, a
+ * node that is pending has no entry, and a node that is done is an array of numbers.
+ *
+ * Plain JSON: `JSON.parse(JSON.stringify(execution))` at any point goes on exactly as the original.
+ */
+
+/** How a node ended. */
+export const COMPLETED = 0;
+export const FAILED = 1;
+export const CANCELLED = 2;
+export const SKIPPED = 3;
+export type DoneCode = typeof COMPLETED | typeof FAILED | typeof CANCELLED | typeof SKIPPED;
+
+/**
+ * What an open step is doing.
+ * - `ready`: in the queue, to be attempted next.
+ * - `delay`, `limited`, `backoff`: deferred until `w`.
+ * - `asking`: a grant of its rate limit was asked for.
+ * - `sleep`: a durable timer, over at `w`.
+ * - `run`: in a handler of this process. `task`: with an external worker.
+ */
+export type StepPhase =
+  | 'ready'
+  | 'delay'
+  | 'limited'
+  | 'backoff'
+  | 'asking'
+  | 'sleep'
+  | 'run'
+  | 'task';
+
+interface OpenBase {
+  /** Began, in ms after `Execution.t`. */
+  b: number;
+  /** Being cut off: nothing new starts below, and the end of what is protected there ends it. */
+  x?: 1;
+}
+
+export interface StepRecord extends OpenBase {
+  p: StepPhase;
+  /** The try, counted from 0 in each iteration. */
+  a: number;
+  /** Unix ms: end of a deferral or of a sleep. */
+  w?: number;
+  /** Unix ms: when the try times out. */
+  d?: number;
+  /** The duration that a sleep was asked for, in ms. */
+  m?: number;
+  /** The rate limit of this try has been granted. */
+  g?: 1;
+}
+
+export interface BranchesRecord extends OpenBase {
+  /** Branches that are not finished. */
+  l: number;
+  /** A branch has failed. */
+  f?: 1;
+  /** A race that is decided: its result, once the losers have cleaned up. */
+  r?: DoneCode;
+}
+
+export interface RouterRecord extends OpenBase {
+  /** The chosen list; decided once. */
+  r: number;
+}
+
+export const TRY_LIST = 0;
+export const CATCH_LIST = 1;
+export const FINALLY_LIST = 2;
+
+export interface TryCatchRecord extends OpenBase {
+  /** The list that runs. */
+  p: typeof TRY_LIST | typeof CATCH_LIST | typeof FINALLY_LIST;
+  /** The result so far, which a failure of the finally list overrides. */
+  f: DoneCode;
+}
+
+export interface LoopRecord extends OpenBase {
+  /** The iteration that runs, counted from 0. */
+  i: number;
+}
+
+export interface ForEachRecord extends LoopRecord {
+  /** How many items there are; the items themselves are a snapshot beside the execution. */
+  n: number;
+}
+
+export type OpenRecord =
+  | StepRecord
+  | BranchesRecord
+  | RouterRecord
+  | TryCatchRecord
+  | LoopRecord
+  | ForEachRecord;
+
+/** Code, beginning in ms after `Execution.t`, duration in ms, and what a retry goes on from. */
+export type DoneRecord = [code: DoneCode, began: number, took: number, kept?: OpenRecord];
+
+export interface Execution {
+  /** Unix ms of the first step; null before it. */
+  t: number | null;
+  /** Open nodes by their index in the plan. */
+  o: Record<number, OpenRecord>;
+  /** Nodes that are done, likewise. In a loop body: in the present iteration. */
+  d: Record<number, DoneRecord>;
+  /** Nodes to be started or continued, in order. */
+  q?: number[];
+  /** How the list of the root ended. */
+  e?: DoneCode;
+  /** The last failure of a step or block: the reason, should the instance fail of it. */
+  m?: string;
+  /** Unix ms: nothing new starts before, because a caller asked for that time. */
+  h?: number;
+  /** Parked: nothing new starts until a task, a signal or a caller wakes the instance. */
+  p?: 1;
+  /** Cancelled by a signal; only protected work goes on. */
+  x?: 1;
+  /** Paused while failed, so that to resume is to retry. */
+  f?: 1;
+  /** Output rows stored by blocks within loops, by node: the number of the next one. */
+  c?: Record<number, number>;
+  /** After a retry: what routers and loops that are started again go on from. */
+  k?: Record<number, OpenRecord>;
+}
+
+/** The execution of an instance that has not started. */
+export function emptyExecution(): Execution {
+  return { t: null, o: {}, d: {} };
+}

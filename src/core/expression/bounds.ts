@@ -1,0 +1,147 @@
+/**
+ * Operations on text and values whose cost is bounded whatever the input: data of a caller goes
+ * through them before it is written, searched or shown.
+ */
+
+import type { JsonObject, JsonValue } from '../json.js';
+
+/**
+ * Values nested deeper are not looked at. Twice what the entry check admits, so that it stays out
+ * of the way of stored data, and far from what overflows a stack.
+ */
+const DEPTH_MAX = 512;
+
+/**
+ * About how many characters `value` has as JSON; undefined when it nests deeper than `depthMax` or
+ * has more than `sizeMax`. Looks at no more than `sizeMax` members, so values that share parts
+ * many times over cost no more than others.
+ */
+export function sizeWithin(
+  value: JsonValue,
+  sizeMax: number,
+  depthMax: number = DEPTH_MAX,
+): number | undefined {
+  const size = measure(value, sizeMax, depthMax);
+  return size <= sizeMax ? size : undefined;
+}
+
+function measure(value: JsonValue, left: number, depthLeft: number): number {
+  if (typeof value === 'string') return value.length + 2;
+  if (typeof value !== 'object' || value === null) return 5;
+  if (depthLeft <= 0) return Number.POSITIVE_INFINITY;
+  let size = 2;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length && size <= left; i += 1) {
+      size += 1 + measure(value[i]!, left - size, depthLeft - 1);
+    }
+    return size;
+  }
+  for (const key in value) {
+    if (!Object.hasOwn(value, key)) continue;
+    size += key.length + 4;
+    if (size > left) return size;
+    size += measure(value[key]!, left - size, depthLeft - 1);
+    if (size > left) return size;
+  }
+  return size;
+}
+
+/** The text of a value inside other text: strings as they are, the rest as compact JSON. */
+export function displayText(value: JsonValue): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** Members of arrays and objects, UTF-8 bytes of strings (02 §9); null for other values. */
+export function lengthOf(value: JsonValue): number | null {
+  if (typeof value === 'string') return Buffer.byteLength(value, 'utf8');
+  if (typeof value !== 'object' || value === null) return null;
+  return Array.isArray(value) ? value.length : Object.keys(value).length;
+}
+
+/** At most `max` UTF-16 units of `text`, never half of a surrogate pair. */
+export function clip(text: string, max = 64): string {
+  if (text.length <= max) return text;
+  const last = text.charCodeAt(max - 1);
+  const isHighSurrogate = last >= 0xd800 && last <= 0xdbff;
+  return `${text.slice(0, isHighSurrogate ? max - 1 : max)}…`;
+}
+
+/** Equal in value: numbers by value, objects whatever the order of their keys. */
+export function isDeepEqual(a: JsonValue, b: JsonValue, depthLeft = DEPTH_MAX): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (depthLeft <= 0) return false;
+  if (Array.isArray(a)) {
+    if (!Array.isArray(b) || a.length !== b.length) return false;
+    return a.every((item, i) => isDeepEqual(item, b[i]!, depthLeft - 1));
+  }
+  if (Array.isArray(b)) return false;
+  const keys = Object.keys(a);
+  if (keys.length !== Object.keys(b).length) return false;
+  return keys.every((key) => isSameMember(a, b, key, depthLeft - 1));
+}
+
+function isSameMember(a: JsonObject, b: JsonObject, key: string, depthLeft: number): boolean {
+  return Object.hasOwn(b, key) && isDeepEqual(a[key]!, b[key]!, depthLeft);
+}
+
+/** Negative, zero or positive in the order of code points, which UTF-16 units alone do not give. */
+export function compareText(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i += 1) {
+    const unitA = a.charCodeAt(i);
+    const unitB = b.charCodeAt(i);
+    if (unitA !== unitB) return rank(unitA) - rank(unitB);
+  }
+  return a.length - b.length;
+}
+
+/** Surrogates stand for code points above all other units: they are moved behind U+FFFF. */
+function rank(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
+}
+
+/** The built-in search is linear while the needle fits its skip table of 250 characters. */
+const NATIVE_NEEDLE_MAX = 250;
+
+/**
+ * Every offset at which `needle` occurs, without overlaps, in time linear in both texts. The
+ * built-in search takes 2.4 s for a needle of 100,000 characters in 200,000 (measured).
+ */
+export function occurrences(
+  text: string,
+  needle: string,
+  most = Number.POSITIVE_INFINITY,
+): number[] {
+  if (needle.length > NATIVE_NEEDLE_MAX) return longOccurrences(text, needle, most);
+  const found: number[] = [];
+  let at = needle.length === 0 ? -1 : text.indexOf(needle);
+  while (at >= 0 && found.length < most) {
+    found.push(at);
+    at = text.indexOf(needle, at + needle.length);
+  }
+  return found;
+}
+
+/** Knuth–Morris–Pratt: `borders[i]` is the longest proper border of the first i + 1 characters. */
+function longOccurrences(text: string, needle: string, most: number): number[] {
+  const found: number[] = [];
+  if (needle.length > text.length) return found;
+  const borders = new Int32Array(needle.length);
+  for (let i = 1, matched = 0; i < needle.length; i += 1) {
+    const unit = needle.charCodeAt(i);
+    while (matched > 0 && needle.charCodeAt(matched) !== unit) matched = borders[matched - 1]!;
+    if (needle.charCodeAt(matched) === unit) matched += 1;
+    borders[i] = matched;
+  }
+  for (let i = 0, matched = 0; i < text.length && found.length < most; i += 1) {
+    const unit = text.charCodeAt(i);
+    while (matched > 0 && needle.charCodeAt(matched) !== unit) matched = borders[matched - 1]!;
+    if (needle.charCodeAt(matched) === unit) matched += 1;
+    if (matched === needle.length) {
+      found.push(i - needle.length + 1);
+      matched = 0;
+    }
+  }
+  return found;
+}

@@ -1,0 +1,104 @@
+/**
+ * Dates in expressions. A time is an ISO 8601 text; it is read and shown in the offset that it
+ * states, in UTC when it states none. Pure: no locale and no system time zone has a say.
+ */
+
+import { DateTime } from 'luxon';
+
+/** 0 = Monday … 6 = Sunday; null when the text is not a date. */
+export function dayOfWeek(time: string): number | null {
+  const date = parseTime(time);
+  return date === undefined ? null : date.weekday - 1;
+}
+
+/** `format` with its `%` conversions replaced as strftime does, in English; null for no date. */
+export function formatDate(time: string, format: string): string | null {
+  const date = parseTime(time);
+  if (date === undefined) return null;
+  let text = '';
+  for (let at = 0; at < format.length; at += 1) {
+    const character = format.charAt(at);
+    const convert = character === '%' ? CONVERSIONS.get(format.charAt(at + 1)) : undefined;
+    if (convert === undefined) text += character;
+    else {
+      text += convert(date);
+      at += 1;
+    }
+  }
+  return text;
+}
+
+/** Longer texts are no timestamps; the parser's own patterns never see them. */
+const TIME_LENGTH_MAX = 40;
+
+/** A time of day alone would be taken as today's, so the text must begin with year and month. */
+function parseTime(time: string): DateTime<true> | undefined {
+  const text = time.trim();
+  if (text.length > TIME_LENGTH_MAX || !/^\d{4}-\d\d/.test(text) || text.includes('[')) {
+    return undefined;
+  }
+  const date = DateTime.fromISO(text.replace(' ', 'T'), {
+    zone: 'utc',
+    setZone: true,
+    locale: 'en-US',
+  });
+  return date.isValid ? date : undefined;
+}
+
+const DAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
+const MONTHS = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+];
+
+type Conversion = (date: DateTime<true>) => string;
+
+const CONVERSIONS: ReadonlyMap<string, Conversion> = new Map<string, Conversion>([
+  ['Y', (date) => pad(date.year, 4)],
+  ['y', (date) => pad(date.year % 100, 2)],
+  ['m', (date) => pad(date.month, 2)],
+  ['d', (date) => pad(date.day, 2)],
+  ['e', (date) => String(date.day).padStart(2)],
+  ['j', (date) => pad(date.ordinal, 3)],
+  ['H', (date) => pad(date.hour, 2)],
+  ['I', (date) => pad(date.hour % 12 || 12, 2)],
+  ['M', (date) => pad(date.minute, 2)],
+  ['S', (date) => pad(date.second, 2)],
+  ['f', (date) => pad(date.millisecond, 3)],
+  ['p', (date) => (date.hour < 12 ? 'AM' : 'PM')],
+  ['A', (date) => DAYS[date.weekday - 1]!],
+  ['a', (date) => DAYS[date.weekday - 1]!.slice(0, 3)],
+  ['B', (date) => MONTHS[date.month - 1]!],
+  ['b', (date) => MONTHS[date.month - 1]!.slice(0, 3)],
+  ['u', (date) => String(date.weekday)],
+  ['w', (date) => String(date.weekday % 7)],
+  ['V', (date) => pad(date.weekNumber, 2)],
+  ['G', (date) => pad(date.weekYear, 4)],
+  ['F', (date) => `${pad(date.year, 4)}-${pad(date.month, 2)}-${pad(date.day, 2)}`],
+  ['T', (date) => `${pad(date.hour, 2)}:${pad(date.minute, 2)}:${pad(date.second, 2)}`],
+  ['R', (date) => `${pad(date.hour, 2)}:${pad(date.minute, 2)}`],
+  ['s', (date) => String(Math.floor(date.toMillis() / 1000))],
+  ['z', (date) => offsetText(date, '')],
+  ['Z', (date) => (date.offset === 0 ? 'UTC' : offsetText(date, ':'))],
+  ['%', () => '%'],
+]);
+
+function pad(value: number, digits: number): string {
+  return String(value).padStart(digits, '0');
+}
+
+function offsetText(date: DateTime<true>, separator: string): string {
+  const minutes = Math.abs(date.offset);
+  const sign = date.offset < 0 ? '-' : '+';
+  return `${sign}${pad(Math.floor(minutes / 60), 2)}${separator}${pad(minutes % 60, 2)}`;
+}

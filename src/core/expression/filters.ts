@@ -1,0 +1,214 @@
+/**
+ * The filters of templates (02 §9). Arguments are checked when the template is compiled; applying a
+ * filter gives a value, or a message that fails the step. String filters take anything that is not
+ * a string for the empty string.
+ */
+
+import { createHash } from 'node:crypto';
+import type { JsonValue } from '../json.js';
+import { clip, displayText, occurrences } from './bounds.js';
+import { toNumber } from './operators.js';
+import type { Parsed } from './syntax.js';
+
+/** A filter with its arguments bound. */
+export interface FilterCall {
+  readonly name: string;
+  readonly apply: (value: JsonValue) => Parsed<JsonValue>;
+}
+
+/** In UTF-8 bytes (02 §9). */
+export const FILTER_RESULT_MAX = 4 * 1024 * 1024;
+
+/** Whether `word` is a filter without parentheses; other names are words then. */
+export function isBareFilter(word: string): boolean {
+  return BARE_FILTERS.has(word);
+}
+
+/** Binds the arguments; a message when the filter does not exist or cannot take them. */
+export function parseFilter(name: string, args: readonly JsonValue[]): Parsed<FilterCall> {
+  const definition = FILTERS.get(name);
+  if (definition === undefined) {
+    return { ok: false, message: `unknown template filter "${clip(name)}"` };
+  }
+  if (args.length < definition.least || args.length > definition.most) {
+    return { ok: false, message: `the template filter ${name} has a wrong number of arguments` };
+  }
+  const bound = definition.bind(args);
+  if (typeof bound === 'string') {
+    return { ok: false, message: `the template filter ${name} ${bound}` };
+  }
+  return { ok: true, value: { name, apply: (value) => limited(name, bound(value)) } };
+}
+
+/** What a filter gives: a value, or why it has none. */
+type Outcome = { readonly value: JsonValue } | { readonly fault: string };
+type Filter = (value: JsonValue) => Outcome;
+
+interface FilterDefinition {
+  readonly least: number;
+  readonly most: number;
+  /** The filter for these arguments, or what is wrong with them. */
+  readonly bind: (args: readonly JsonValue[]) => Filter | string;
+}
+
+const TOO_LARGE: Outcome = { fault: 'gives more than 4 MiB' };
+
+function limited(name: string, outcome: Outcome): Parsed<JsonValue> {
+  const checked = 'value' in outcome && isTooLarge(outcome.value) ? TOO_LARGE : outcome;
+  if ('value' in checked) return { ok: true, value: checked.value };
+  return { ok: false, message: `the template filter ${name} ${checked.fault}` };
+}
+
+function isTooLarge(value: JsonValue): boolean {
+  if (typeof value !== 'string' || value.length * 3 <= FILTER_RESULT_MAX) return false;
+  return Buffer.byteLength(value, 'utf8') > FILTER_RESULT_MAX;
+}
+
+const FILTERS: ReadonlyMap<string, FilterDefinition> = new Map<string, FilterDefinition>([
+  ['upper', onText((text) => ({ value: text.toUpperCase() }))],
+  ['lower', onText((text) => ({ value: text.toLowerCase() }))],
+  ['trim', onText((text) => ({ value: text.trim() }))],
+  ['url_encode', onText((text) => ({ value: encodeURIComponent(asUtf8(text)) }))],
+  ['base64', onText((text) => ({ value: Buffer.from(text, 'utf8').toString('base64') }))],
+  ['base64_decode', onText(decodeBase64)],
+  ['abs', { least: 0, most: 0, bind: () => onNumber(Math.abs) }],
+  ['round', { least: 0, most: 1, bind: bindRound }],
+  ['replace', { least: 2, most: 2, bind: bindReplace }],
+  ['default', { least: 1, most: 1, bind: bindDefault }],
+  ['truncate', { least: 1, most: 2, bind: bindTruncate }],
+  ['join', { least: 1, most: 1, bind: bindJoin }],
+  ['split', { least: 1, most: 1, bind: bindSplit }],
+  ['hash', { least: 1, most: 1, bind: bindHash }],
+]);
+
+const BARE_FILTERS: ReadonlySet<string> = new Set([
+  'upper',
+  'lower',
+  'trim',
+  'abs',
+  'url_encode',
+  'base64',
+  'base64_decode',
+]);
+
+function onText(apply: (text: string) => Outcome): FilterDefinition {
+  return { least: 0, most: 0, bind: () => (value) => apply(textOf(value)) };
+}
+
+function textOf(value: JsonValue): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function onNumber(apply: (number: number) => number): Filter {
+  return (value) => {
+    const number = toNumber(value);
+    return { value: number === null ? null : apply(number) };
+  };
+}
+
+/** Half a surrogate pair becomes U+FFFD: the URL encoder throws on it. */
+function asUtf8(text: string): string {
+  return Buffer.from(text, 'utf8').toString('utf8');
+}
+
+/** Standard alphabet, padding optional; the bytes must be text that a row can hold. */
+function decodeBase64(text: string): Outcome {
+  const stripped = text.trim().replaceAll('=', '');
+  const bytes = Buffer.from(stripped, 'base64');
+  // The decoder skips what it does not know: only an input that comes back unchanged was valid.
+  if (bytes.toString('base64').replaceAll('=', '') !== stripped) return { fault: 'got bad base64' };
+  const decoded = bytes.toString('utf8');
+  if (decoded.includes('\0') || !Buffer.from(decoded, 'utf8').equals(bytes)) {
+    return { fault: 'got base64 of something that is not text' };
+  }
+  return { value: decoded };
+}
+
+/** Digits beyond these mean nothing for a double. */
+const ROUND_DIGITS_MAX = 15;
+
+function bindRound([digits = 0]: readonly JsonValue[]): Filter | string {
+  if (!isCount(digits) || digits > ROUND_DIGITS_MAX) {
+    return `needs a whole number from 0 to ${ROUND_DIGITS_MAX}`;
+  }
+  return onNumber((number) => Number(number.toFixed(digits)));
+}
+
+function isCount(value: JsonValue): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+function bindReplace([search = '', replacement = '']: readonly JsonValue[]): Filter | string {
+  const from = displayText(search);
+  const to = displayText(replacement);
+  if (from === '') return 'needs a text to search for';
+  return (value) => {
+    const text = displayText(value);
+    const found = occurrences(text, from);
+    if (text.length + found.length * (to.length - from.length) > FILTER_RESULT_MAX)
+      return TOO_LARGE;
+    let result = '';
+    let end = 0;
+    for (const at of found) {
+      result += text.slice(end, at) + to;
+      end = at + from.length;
+    }
+    return { value: result + text.slice(end) };
+  };
+}
+
+function bindDefault([fallback = null]: readonly JsonValue[]): Filter {
+  return (value) => ({ value: value === null || value === '' ? fallback : value });
+}
+
+/** Counts code points; what was cut off is replaced by the suffix. */
+function bindTruncate([length = null, suffix = '']: readonly JsonValue[]): Filter | string {
+  if (!isCount(length)) return 'needs a length';
+  const end = displayText(suffix);
+  return (value) => {
+    const text = textOf(value);
+    const points = text.length <= length ? undefined : Array.from(text);
+    if (points === undefined || points.length <= length) return { value: text };
+    return { value: points.slice(0, length).join('') + end };
+  };
+}
+
+/** Members of an array as text; anything else counts as an empty array. */
+function bindJoin([separator = '']: readonly JsonValue[]): Filter {
+  const between = displayText(separator);
+  return (value) => {
+    if (!Array.isArray(value)) return { value: '' };
+    let size = 0;
+    const texts: string[] = [];
+    for (const item of value) {
+      const text = displayText(item);
+      size += text.length + between.length;
+      if (size - between.length > FILTER_RESULT_MAX) return TOO_LARGE;
+      texts.push(text);
+    }
+    return { value: texts.join(between) };
+  };
+}
+
+/** An empty separator splits into characters. */
+function bindSplit([separator = '']: readonly JsonValue[]): Filter {
+  const between = displayText(separator);
+  return (value) => {
+    const text = textOf(value);
+    if (text.length > FILTER_RESULT_MAX) return TOO_LARGE;
+    if (between === '') return { value: Array.from(text) };
+    const pieces: string[] = [];
+    let from = 0;
+    for (const at of occurrences(text, between)) {
+      pieces.push(text.slice(from, at));
+      from = at + between.length;
+    }
+    pieces.push(text.slice(from));
+    return { value: pieces };
+  };
+}
+
+function bindHash([algorithm = null]: readonly JsonValue[]): Filter | string {
+  if (algorithm !== 'sha256') return 'knows only sha256';
+  return (value) => ({ value: createHash('sha256').update(textOf(value), 'utf8').digest('hex') });
+}

@@ -1,0 +1,209 @@
+/**
+ * The functions of the expression language (02 §10). Arguments of the wrong type give null, and so
+ * does an unknown name. A function pays for the members and characters it looks at.
+ */
+
+import { isJsonObject, type JsonValue } from '../json.js';
+import { compareText, lengthOf, occurrences } from './bounds.js';
+import { dayOfWeek, formatDate } from './dates.js';
+import { type Evaluation, isEqual, spendSize, toNumber } from './operators.js';
+
+type ExpressionFunction = (args: readonly JsonValue[], run: Evaluation) => JsonValue;
+
+export function callFunction(name: string, args: readonly JsonValue[], run: Evaluation): JsonValue {
+  return FUNCTIONS.get(name)?.(args, run) ?? null;
+}
+
+/** A map, not an object: a name such as `constructor` must not find anything. */
+const FUNCTIONS: ReadonlyMap<string, ExpressionFunction> = new Map<string, ExpressionFunction>([
+  ['abs', ([value]) => mapNumber(value, Math.abs)],
+  ['len', ([value = null], run) => chargedLength(value, run)],
+  ['json', ([value = null], run) => (spendSize(value, run) ? JSON.stringify(value) : null)],
+  ['now', (_, { scope }) => new Date(scope.now).toISOString()],
+  ['uuid', (_, { scope }) => uuidFrom(scope.random)],
+  ['random', ([min, max], { scope }) => randomBetween(min, max, scope.random)],
+  ['format_date', ([time, format], run) => textPair(time, format, run, formatDate)],
+  ['day_of_week', ([time]) => (typeof time === 'string' ? dayOfWeek(time) : null)],
+  ['keys', ([value], run) => members(value, run, Object.keys)],
+  ['values', ([value], run) => members<JsonValue>(value, run, Object.values)],
+  ['contains', ([whole = null, part = null], run) => contains(whole, part, run)],
+  ['starts_with', ([text, part], run) => textPair(text, part, run, (a, b) => a.startsWith(b))],
+  ['ends_with', ([text, part], run) => textPair(text, part, run, (a, b) => a.endsWith(b))],
+  ['sum', (args, run) => aggregate(args, run, (numbers) => total(numbers))],
+  ['avg', (args, run) => aggregate(args, run, (numbers) => total(numbers) / numbers.length)],
+  ['min', (args, run) => aggregate(args, run, (numbers) => fold(numbers, Math.min))],
+  ['max', (args, run) => aggregate(args, run, (numbers) => fold(numbers, Math.max))],
+  ['first', ([list]) => (Array.isArray(list) ? (list[0] ?? null) : null)],
+  ['last', ([list]) => (Array.isArray(list) ? (list.at(-1) ?? null) : null)],
+  ['slice', ([value, from, to], run) => slice(value, from, to, run)],
+  ['sort', ([list, direction], run) => sort(list, direction === 'desc', run)],
+  ['unique', ([list], run) => unique(list, run)],
+  ['count', ([list]) => (Array.isArray(list) ? list.length : null)],
+  ['change_pct', ([from, to]) => changePercent(from, to)],
+  ['clamp', ([value, low, high]) => clamp(value, low, high)],
+]);
+
+function finite(value: number): number | null {
+  return Number.isFinite(value) ? value : null;
+}
+
+function mapNumber(value: JsonValue | undefined, apply: (number: number) => number): number | null {
+  const number = toNumber(value ?? null);
+  return number === null ? null : apply(number);
+}
+
+/** An array knows its length; keys and bytes have to be counted. */
+function chargedLength(value: JsonValue, run: Evaluation): number | null {
+  const length = lengthOf(value);
+  return Array.isArray(value) || run.spend(length ?? 0) ? length : null;
+}
+
+function members<T extends JsonValue>(
+  value: JsonValue | undefined,
+  run: Evaluation,
+  list: (object: Record<string, JsonValue>) => T[],
+): T[] | null {
+  if (value === undefined || !isJsonObject(value)) return null;
+  const found = list(value);
+  return run.spend(found.length) ? found : null;
+}
+
+function textPair<T extends JsonValue>(
+  first: JsonValue | undefined,
+  second: JsonValue | undefined,
+  run: Evaluation,
+  apply: (first: string, second: string) => T,
+): T | null {
+  if (typeof first !== 'string' || typeof second !== 'string') return null;
+  return run.spend(second.length) ? apply(first, second) : null;
+}
+
+/** A text in a text, a member of an array, or a key of an object. */
+function contains(whole: JsonValue, part: JsonValue, run: Evaluation): boolean | null {
+  if (Array.isArray(whole)) return whole.some((item) => isEqual(item, part, run));
+  if (typeof part !== 'string') return null;
+  if (isJsonObject(whole)) return Object.hasOwn(whole, part);
+  if (typeof whole !== 'string' || !run.spend(whole.length + part.length)) return null;
+  return part === '' || occurrences(whole, part, 1).length > 0;
+}
+
+/** Of one array, or of the arguments themselves. Null when anything in it is not a number. */
+function aggregate(
+  args: readonly JsonValue[],
+  run: Evaluation,
+  apply: (numbers: readonly number[]) => number,
+): number | null {
+  const list = args.length === 1 && Array.isArray(args[0]) ? args[0] : args;
+  if (!run.spend(list.length)) return null;
+  const numbers: number[] = [];
+  for (const item of list) {
+    const number = toNumber(item);
+    if (number === null) return null;
+    numbers.push(number);
+  }
+  return finite(apply(numbers));
+}
+
+function total(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0);
+}
+
+/** NaN, which counts as null, for an empty list. */
+function fold(numbers: readonly number[], pick: (a: number, b: number) => number): number {
+  return numbers.length === 0 ? Number.NaN : numbers.reduce((a, b) => pick(a, b));
+}
+
+function slice(
+  value: JsonValue | undefined,
+  from: JsonValue | undefined,
+  to: JsonValue | undefined,
+  run: Evaluation,
+): JsonValue {
+  if (!Array.isArray(value) && typeof value !== 'string') return null;
+  const start = toNumber(from ?? 0);
+  const end = to === undefined || to === null ? undefined : toNumber(to);
+  if (start === null || end === null || !run.spend(value.length)) return null;
+  // By code points, so that a text is never cut inside a surrogate pair.
+  if (typeof value === 'string') return Array.from(value).slice(start, end).join('');
+  return value.slice(start, end);
+}
+
+function sort(list: JsonValue | undefined, isDescending: boolean, run: Evaluation): JsonValue {
+  // A sort looks at each member some twenty times in the largest arrays that fit the budget.
+  if (!Array.isArray(list) || !spendSize(list, run) || !run.spend(list.length * 20)) return null;
+  const sign = isDescending ? -1 : 1;
+  return list.toSorted((a, b) => sign * compareMembers(a, b));
+}
+
+const TYPE_ORDER = ['boolean', 'number', 'string', 'object'];
+
+/** Numbers and texts in their order; other types in one fixed order, equal among themselves. */
+function compareMembers(a: JsonValue, b: JsonValue): number {
+  if (typeof a === 'number' && typeof b === 'number') return a - b;
+  if (typeof a === 'string' && typeof b === 'string') return compareText(a, b);
+  if (typeof a === 'boolean' && typeof b === 'boolean') return Number(a) - Number(b);
+  return TYPE_ORDER.indexOf(typeof a) - TYPE_ORDER.indexOf(typeof b);
+}
+
+/** Keeps the first of equal members. Simple members by a set, others by comparing. */
+function unique(list: JsonValue | undefined, run: Evaluation): JsonValue {
+  if (!Array.isArray(list) || !run.spend(list.length)) return null;
+  const simple = new Set<JsonValue>();
+  const composite: JsonValue[] = [];
+  const isNew = (item: JsonValue): boolean => {
+    if (typeof item !== 'object' || item === null) {
+      const isKnown = simple.has(item);
+      simple.add(item);
+      return !isKnown;
+    }
+    if (composite.some((known) => isEqual(known, item, run))) return false;
+    composite.push(item);
+    return true;
+  };
+  return list.filter(isNew);
+}
+
+/** By how many percent of `from` the value `to` lies above it; null for a change from zero. */
+function changePercent(from: JsonValue | undefined, to: JsonValue | undefined): number | null {
+  const start = toNumber(from ?? null);
+  const end = toNumber(to ?? null);
+  if (start === null || end === null || start === 0) return null;
+  return finite(((end - start) / Math.abs(start)) * 100);
+}
+
+function clamp(
+  value: JsonValue | undefined,
+  low: JsonValue | undefined,
+  high: JsonValue | undefined,
+): number | null {
+  const number = toNumber(value ?? null);
+  const least = toNumber(low ?? null);
+  const most = toNumber(high ?? null);
+  if (number === null || least === null || most === null || least > most) return null;
+  return Math.min(Math.max(number, least), most);
+}
+
+/** In [0, 1) without bounds; a whole number of [min, max] when both are whole; else in [min, max). */
+function randomBetween(
+  min: JsonValue | undefined,
+  max: JsonValue | undefined,
+  random: () => number,
+): number | null {
+  if (min === undefined && max === undefined) return random();
+  const low = toNumber(min ?? null);
+  const high = toNumber(max ?? null);
+  if (low === null || high === null || low > high) return null;
+  const isWhole = Number.isInteger(low) && Number.isInteger(high);
+  if (!isWhole) return finite(low + random() * (high - low));
+  return Math.min(high, low + Math.floor(random() * (high - low + 1)));
+}
+
+/** A version 4 UUID from the engine's random numbers. */
+function uuidFrom(random: () => number): string {
+  const digits = Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16));
+  digits[12] = '4';
+  digits[16] = '89ab'.charAt(Math.floor(random() * 4));
+  const hex = digits.join('');
+  const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)];
+  return `${parts.join('-')}-${hex.slice(20)}`;
+}

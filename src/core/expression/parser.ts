@@ -1,0 +1,192 @@
+/**
+ * The expression language of 02 §10: tokens to a tree, by recursive descent with one function per
+ * precedence level. Nesting is capped, so neither parsing nor evaluating can overflow a stack.
+ */
+
+import { clip } from './bounds.js';
+import { type Token, tokenize } from './lexer.js';
+import type { ArithmeticOperator, ComparisonOperator, Expression, Parsed, Term } from './syntax.js';
+
+/** How deep parentheses, arrays, calls, signs and choices may nest (02 §10). */
+export const EXPRESSION_DEPTH_MAX = 64;
+
+/** Total: gives a tree, or a message that says what was found where. */
+export function parseExpression(text: string): Parsed<Expression> {
+  const tokens = tokenize(text);
+  if (!tokens.ok) return tokens;
+  const parser = new Parser(tokens.value);
+  try {
+    return { ok: true, value: parser.parseAll() };
+  } catch (error) {
+    if (error instanceof SyntaxFault) return { ok: false, message: error.message };
+    throw error;
+  }
+}
+
+/** The value of a word that is not a path; undefined for a path. */
+export function keywordValue(word: string): boolean | null | undefined {
+  if (word === 'true') return true;
+  if (word === 'false') return false;
+  return word === 'null' ? null : undefined;
+}
+
+/** Leaves the descent at the first error; it never leaves this module. */
+class SyntaxFault extends Error {}
+
+const COMPARISONS: ReadonlySet<string> = new Set(['==', '!=', '>', '>=', '<', '<=']);
+
+class Parser {
+  readonly #tokens: readonly Token[];
+  #next = 0;
+  #depth = 0;
+
+  constructor(tokens: readonly Token[]) {
+    this.#tokens = tokens;
+  }
+
+  parseAll(): Expression {
+    const expression = this.#choice();
+    if (this.#next < this.#tokens.length) throw this.#unexpected();
+    return expression;
+  }
+
+  #choice(): Expression {
+    const test = this.#alternatives();
+    if (!this.#take('?')) return test;
+    const yes = this.#nested(() => this.#choice());
+    this.#expect(':');
+    const no = this.#nested(() => this.#choice());
+    return { kind: 'choose', test, yes, no };
+  }
+
+  #alternatives(): Expression {
+    const operands = [this.#conjunction()];
+    while (this.#take('||')) operands.push(this.#conjunction());
+    return operands.length === 1 ? operands[0]! : { kind: 'or', operands };
+  }
+
+  #conjunction(): Expression {
+    const operands = [this.#comparison()];
+    while (this.#take('&&')) operands.push(this.#comparison());
+    return operands.length === 1 ? operands[0]! : { kind: 'and', operands };
+  }
+
+  #comparison(): Expression {
+    const left = this.#sum();
+    const operator = this.#takeComparison();
+    if (operator === undefined) return left;
+    const first = this.#tokens[this.#next];
+    const right = this.#sum();
+    const isEquality = operator === '==' || operator === '!=';
+    // Only a path that stands alone is a bare word: one in parentheses is meant as a path.
+    if (isEquality && right.kind === 'path' && first?.kind === 'word') {
+      return {
+        kind: 'compare',
+        operator,
+        left,
+        right: { ...right, kind: 'word', text: first.text },
+      };
+    }
+    return { kind: 'compare', operator, left, right };
+  }
+
+  #sum(): Expression {
+    return this.#chain(['+', '-'], () => this.#product());
+  }
+
+  #product(): Expression {
+    return this.#chain(['*', '/'], () => this.#signed());
+  }
+
+  #chain(operators: readonly ArithmeticOperator[], operand: () => Expression): Expression {
+    const first = operand();
+    const rest: Term[] = [];
+    let operator = operators.find((symbol) => this.#take(symbol));
+    while (operator !== undefined) {
+      rest.push({ operator, operand: operand() });
+      operator = operators.find((symbol) => this.#take(symbol));
+    }
+    return rest.length === 0 ? first : { kind: 'arithmetic', first, rest };
+  }
+
+  #signed(): Expression {
+    if (this.#take('!')) return { kind: 'not', operand: this.#nested(() => this.#signed()) };
+    if (this.#take('-')) return { kind: 'negate', operand: this.#nested(() => this.#signed()) };
+    return this.#primary();
+  }
+
+  #primary(): Expression {
+    const token = this.#tokens[this.#next];
+    if (token === undefined) throw this.#unexpected();
+    if (token.kind === 'number' || token.kind === 'string') {
+      this.#next += 1;
+      return { kind: 'literal', value: token.value };
+    }
+    if (token.kind === 'word') return this.#word(token.text);
+    if (this.#take('(')) {
+      const inner = this.#nested(() => this.#choice());
+      this.#expect(')');
+      return inner;
+    }
+    if (this.#take('[')) return { kind: 'array', items: this.#list(']') };
+    throw this.#unexpected();
+  }
+
+  #word(text: string): Expression {
+    if (text === 'in') throw this.#unexpected();
+    this.#next += 1;
+    const value = keywordValue(text);
+    if (value !== undefined) return { kind: 'literal', value };
+    if (this.#take('(')) return { kind: 'call', name: text, args: this.#list(')') };
+    const path = text.split('.');
+    if (path.includes('')) throw new SyntaxFault(`a path with an empty segment: ${clip(text)}`);
+    return { kind: 'path', path };
+  }
+
+  #list(close: ')' | ']'): readonly Expression[] {
+    const items: Expression[] = [];
+    if (this.#take(close)) return items;
+    do items.push(this.#nested(() => this.#choice()));
+    while (this.#take(','));
+    this.#expect(close);
+    return items;
+  }
+
+  #nested(parse: () => Expression): Expression {
+    this.#depth += 1;
+    if (this.#depth > EXPRESSION_DEPTH_MAX) {
+      throw new SyntaxFault(`nested deeper than ${EXPRESSION_DEPTH_MAX} levels`);
+    }
+    const node = parse();
+    this.#depth -= 1;
+    return node;
+  }
+
+  #takeComparison(): ComparisonOperator | undefined {
+    const token = this.#tokens[this.#next];
+    if (token === undefined || (token.kind !== 'symbol' && token.kind !== 'word')) return undefined;
+    const isOperator = token.kind === 'symbol' ? COMPARISONS.has(token.text) : token.text === 'in';
+    if (!isOperator) return undefined;
+    this.#next += 1;
+    return token.text as ComparisonOperator;
+  }
+
+  #take(symbol: string): boolean {
+    const token = this.#tokens[this.#next];
+    if (token?.kind !== 'symbol' || token.text !== symbol) return false;
+    this.#next += 1;
+    return true;
+  }
+
+  #expect(symbol: string): void {
+    if (!this.#take(symbol)) throw this.#unexpected(`, expected "${symbol}"`);
+  }
+
+  #unexpected(expectation = ''): SyntaxFault {
+    const token = this.#tokens[this.#next];
+    if (token === undefined) return new SyntaxFault(`unexpected end${expectation}`);
+    const shown = token.kind === 'number' || token.kind === 'string' ? token.value : token.text;
+    const text = typeof shown === 'string' ? `"${clip(shown)}"` : shown;
+    return new SyntaxFault(`unexpected ${text} at character ${token.at}${expectation}`);
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * The expression tree: closed, bounded when it is parsed, and plain data. Chains of one precedence
+ * level are one node with a list, so the depth of the tree is the nesting that the author wrote.
+ */
+
+import type { JsonValue } from '../json.js';
+
+export type Parsed<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly message: string };
+
+export type ComparisonOperator = '==' | '!=' | '>' | '>=' | '<' | '<=' | 'in';
+export type ArithmeticOperator = '+' | '-' | '*' | '/';
+
+export type Expression =
+  | { readonly kind: 'literal'; readonly value: JsonValue }
+  | { readonly kind: 'path'; readonly path: readonly string[] }
+  /** A bare word to the right of `==`: the value of its path, or the word when there is none. */
+  | { readonly kind: 'word'; readonly path: readonly string[]; readonly text: string }
+  | { readonly kind: 'array'; readonly items: readonly Expression[] }
+  | { readonly kind: 'not' | 'negate'; readonly operand: Expression }
+  | { readonly kind: 'arithmetic'; readonly first: Expression; readonly rest: readonly Term[] }
+  | {
+      readonly kind: 'compare';
+      readonly operator: ComparisonOperator;
+      readonly left: Expression;
+      readonly right: Expression;
+    }
+  | { readonly kind: 'and' | 'or'; readonly operands: readonly Expression[] }
+  | {
+      readonly kind: 'choose';
+      readonly test: Expression;
+      readonly yes: Expression;
+      readonly no: Expression;
+    }
+  | { readonly kind: 'call'; readonly name: string; readonly args: readonly Expression[] };
+
+export interface Term {
+  readonly operator: ArithmeticOperator;
+  readonly operand: Expression;
+}
+
+/** The nodes directly below a node. */
+export function childrenOf(node: Expression): readonly Expression[] {
+  switch (node.kind) {
+    case 'literal':
+    case 'path':
+    case 'word':
+      return [];
+    case 'array':
+      return node.items;
+    case 'not':
+    case 'negate':
+      return [node.operand];
+    case 'arithmetic':
+      return [node.first, ...node.rest.map((term) => term.operand)];
+    case 'compare':
+      return [node.left, node.right];
+    case 'and':
+    case 'or':
+      return node.operands;
+    case 'choose':
+      return [node.test, node.yes, node.no];
+    case 'call':
+      return node.args;
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * An index over the open steps of one execution: how many there are of each sort, and which deadline
+ * is next. It follows from the execution, is never stored, and exists so that an event costs the
+ * depth of the tree and not its size.
+ *
+ * Deadlines that no longer count stay in the heap until they surface: an entry counts while its step
+ * is open with exactly that deadline. Equal times are ordered by node, so that an index rebuilt from
+ * rows gives the same order as one that grew.
+ */
+
+import type { Execution, StepPhase, StepRecord } from './execution.js';
+import type { PlanNode } from './plan-nodes.js';
+import type { UnixMs } from './time.js';
+
+interface Deadline {
+  readonly at: UnixMs;
+  readonly node: number;
+}
+
+/** Heaps smaller than this are not worth a clean-up. */
+const HEAP_CLEAN_MIN = 64;
+
+/** `tasks` wait for workers, `active` keeps the instance running, `deferred` wait for a time. */
+type Sort = 'tasks' | 'active' | 'deferred';
+
+const SORT_OF: Readonly<Record<StepPhase, Sort | undefined>> = {
+  ready: undefined,
+  delay: 'deferred',
+  limited: 'deferred',
+  backoff: 'deferred',
+  asking: 'active',
+  sleep: 'active',
+  run: 'active',
+  task: 'tasks',
+};
+
+export class OpenLeaves {
+  tasks = 0;
+  active = 0;
+  deferred = 0;
+  readonly #execution: Execution;
+  #heap: Deadline[] = [];
+
+  constructor(execution: Execution, nodes: readonly PlanNode[]) {
+    this.#execution = execution;
+    for (const key in execution.o) {
+      const node = Number(key);
+      if (nodes[node]?.type === 'step') this.add(node, execution.o[node] as StepRecord);
+    }
+  }
+
+  /** Counts a step that is open from now on, or whose record has just changed. */
+  add(node: number, record: StepRecord): void {
+    this.#count(record, 1);
+    const at = deadlineOf(record);
+    if (at !== undefined) this.#push({ at, node });
+  }
+
+  /** Before the record of a step changes, or is removed. */
+  remove(record: StepRecord): void {
+    this.#count(record, -1);
+  }
+
+  /** The earliest deadline that counts; undefined when there is none. */
+  next(): Deadline | undefined {
+    for (;;) {
+      const top = this.#heap[0];
+      if (top === undefined || this.#counts(top)) return top;
+      this.pop();
+    }
+  }
+
+  pop(): void {
+    const last = this.#heap.pop();
+    if (last === undefined || this.#heap.length === 0) return;
+    this.#heap[0] = last;
+    this.#sink(0);
+  }
+
+  #count(record: StepRecord, by: 1 | -1): void {
+    const sort = SORT_OF[record.p];
+    if (sort !== undefined) this[sort] += by;
+  }
+
+  #counts({ at, node }: Deadline): boolean {
+    const record = this.#execution.o[node];
+    return record !== undefined && deadlineOf(record as StepRecord) === at;
+  }
+
+  #push(deadline: Deadline): void {
+    if (this.#heap.length > HEAP_CLEAN_MIN + 4 * (this.tasks + this.active + this.deferred)) {
+      // A sorted array is a heap.
+      this.#heap = this.#heap.filter((entry) => this.#counts(entry)).sort(compare);
+    }
+    const heap = this.#heap;
+    let i = heap.length;
+    heap.push(deadline);
+    while (i > 0) {
+      const up = (i - 1) >> 1;
+      if (compare(heap[up]!, deadline) <= 0) break;
+      heap[i] = heap[up]!;
+      i = up;
+    }
+    heap[i] = deadline;
+  }
+
+  #sink(start: number): void {
+    const heap = this.#heap;
+    const moved = heap[start]!;
+    let i = start;
+    for (;;) {
+      let down = 2 * i + 1;
+      if (down >= heap.length) break;
+      if (down + 1 < heap.length && compare(heap[down + 1]!, heap[down]!) < 0) down += 1;
+      if (compare(moved, heap[down]!) <= 0) break;
+      heap[i] = heap[down]!;
+      i = down;
+    }
+    heap[i] = moved;
+  }
+}
+
+/** When something happens to an open step by itself; undefined: never. */
+export function deadlineOf(record: StepRecord): UnixMs | undefined {
+  if (record.w === undefined || record.d === undefined) return record.w ?? record.d;
+  return Math.min(record.w, record.d);
+}
+
+function compare(a: Deadline, b: Deadline): number {
+  return a.at - b.at || a.node - b.node;
+}

@@ -1,0 +1,164 @@
+/**
+ * What goes into the evaluator and what comes out of it: plain data. The caller stores the progress
+ * of one event in one commit and performs dispatches and withdrawals after it.
+ */
+
+import type { LogLevel, StepOutcome } from './builtin.js';
+import type { Execution } from './execution.js';
+import type { JsonObject, JsonValue } from './json.js';
+import type { InstanceState } from './states.js';
+import type { UnixMs } from './time.js';
+
+/** Owned by the caller's actor and changed in place; rebuilt from rows if a commit is refused. */
+export interface Snapshot {
+  readonly id: string;
+  /** IANA name. */
+  readonly timezone: string;
+  state: InstanceState;
+  nextFireAt: UnixMs | null;
+  /** Sections of the context, which are replaced and never changed inside. */
+  data: JsonObject;
+  config: JsonObject;
+  /** The section of the engine, which is changed in place. */
+  runtime: JsonObject;
+  execution: Execution;
+  /** The latest output of each block that `plan.outputRefs` names, `__error__` rows included. */
+  outputs: Map<string, JsonValue>;
+  /** The items of for_each blocks, by the keys of `Progress.snapshots`. */
+  snapshots: Map<string, JsonValue[]>;
+}
+
+/** One try of one step. `iteration` is the path of loop counters, '' outside of loops. */
+export interface StepTry {
+  readonly node: number;
+  readonly iteration: string;
+  readonly attempt: number;
+}
+
+export type EngineEvent =
+  /**
+   * Created, resumed, a timer is due, or there was more to do. `recovered`: steps that ran inside a
+   * process that is gone are dispatched again, with the same try.
+   */
+  | { readonly kind: 'wake'; readonly recovered?: boolean }
+  /** From a worker (`external`) or from a handler of this process. */
+  | ({
+      readonly kind: 'step.outcome';
+      readonly outcome: StepOutcome;
+      readonly external: boolean;
+    } & StepTry)
+  /** The database refused what this step gave: the step fails for good. */
+  | ({ readonly kind: 'step.refused'; readonly message: string } & StepTry)
+  | ({ readonly kind: 'rate.granted' } & StepTry)
+  /** The limit is reached: the try is put off, and asks again at `until`. */
+  | ({ readonly kind: 'rate.deferred'; readonly until: UnixMs } & StepTry)
+  /** The signal: protected work goes on, everything else is cut off. */
+  | { readonly kind: 'cancel' }
+  /** By request, hard: nothing more runs. */
+  | {
+      readonly kind: 'stop';
+      readonly state: 'completed' | 'failed' | 'cancelled';
+      readonly reason?: string;
+    }
+  | { readonly kind: 'pause' }
+  /** Makes the instance scheduled, now; the `wake` that follows starts things. */
+  | { readonly kind: 'resume' }
+  /** Waiting by request: nothing new starts until an outcome or a reschedule. */
+  | { readonly kind: 'park' }
+  /** Scheduled by request: nothing new starts before `at` (null: now), open work goes on. */
+  | { readonly kind: 'reschedule'; readonly at: UnixMs | null }
+  /** A failed instance is scheduled again, now: blocks that completed are not run again. */
+  | { readonly kind: 'retry' };
+
+export interface Env {
+  readonly now: UnixMs;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+  /** A retryable failure of an external step without a retry policy (06 row 3). */
+  readonly unpoliciedRetry: 'redispatch' | 'fail';
+  /** Blocks started and loop passes in one turn: what bounds the time it takes. */
+  readonly stepBudget: number;
+  /** Characters of outputs, parameters and snapshots in one turn; the last one may exceed it. */
+  readonly outputBytesBudget: number;
+  /** Whether tries under this key need a grant. Absent: none does. */
+  readonly isRateLimited?: (key: string) => boolean;
+}
+
+export interface OutputRow {
+  readonly blockId: string;
+  /** '' outside of loops; '2' in the third iteration of a loop; '2.0' one loop further in. */
+  readonly iteration: string;
+  /** Within the iteration, from 0. */
+  readonly tryNumber: number;
+  /** As shown to callers: the try; inside loops the number of the block's row (06 row 46). */
+  readonly attempt: number;
+  readonly output: JsonValue;
+  readonly outputRef: '__error__' | null;
+}
+
+export interface Dispatch extends StepTry {
+  readonly blockId: string;
+  readonly handler: string;
+  readonly external: boolean;
+  readonly queueName: string | null;
+  /** Rendered. */
+  readonly params: JsonValue;
+  readonly timeoutMs: number | null;
+  /** The items of the for_each blocks around the step: they lie over context.data. */
+  readonly overlay: JsonObject | null;
+}
+
+/** Work in progress that must stop: a task to be withdrawn, or a handler to be aborted. */
+export interface Withdrawal extends StepTry {
+  readonly blockId: string;
+  readonly external: boolean;
+  readonly reason: 'cancelled' | 'timed_out';
+}
+
+export interface RateRequest extends StepTry {
+  readonly blockId: string;
+  readonly key: string;
+}
+
+export interface LogLine {
+  readonly blockId: string;
+  readonly level: LogLevel;
+  readonly message: JsonValue;
+}
+
+export interface AuditEvent {
+  readonly eventType: 'state_transition' | 'step_failed' | 'step_retried' | 'block_failed';
+  readonly fromState?: InstanceState;
+  readonly toState?: InstanceState;
+  readonly blockId?: string;
+  readonly details?: JsonObject;
+}
+
+/** What one event led to, in order. */
+export interface Progress {
+  readonly outputs: readonly OutputRow[];
+  readonly dispatches: readonly Dispatch[];
+  readonly withdrawals: readonly Withdrawal[];
+  readonly rateRequests: readonly RateRequest[];
+  readonly snapshots: readonly { readonly key: string; readonly items: JsonValue[] }[];
+  /** To be deleted before `snapshots` are stored. */
+  readonly droppedSnapshots: readonly string[];
+  readonly logs: readonly LogLine[];
+  readonly audit: readonly AuditEvent[];
+  readonly dataChanged: boolean;
+  /** There is work to do at once: send `wake` after the commit. */
+  readonly more: boolean;
+  /** Rows with `__error__` are to be deleted, before `outputs` are stored. */
+  readonly dropErrorRows: boolean;
+  /** When to send `wake` at the latest; null: no time of its own. */
+  readonly wakeAt: UnixMs | null;
+  readonly counts: {
+    readonly stepsExecuted: number;
+    readonly stepsFailed: number;
+    readonly stepsRetried: number;
+  };
+  /** Why the instance became failed. */
+  readonly failure?: string;
+  /** The event was about a try that is not open: nothing happened. */
+  readonly stale?: true;
+}

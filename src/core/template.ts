@@ -1,0 +1,192 @@
+/**
+ * Templates in parameters: compiled once per definition, rendered for every step. A string that is
+ * one expression keeps the type of its value; inside other text a value becomes text. Parts without
+ * an expression are shared, never copied. Rendering never throws: what cannot be rendered is a
+ * message that fails the step for good (06 row 60).
+ */
+
+import { displayText, lengthOf, sizeWithin } from './expression/bounds.js';
+import type { FilterCall } from './expression/filters.js';
+import { type OutputReads, outputReads, readRooted, type Scope } from './expression/scope.js';
+import type { Parsed } from './expression/syntax.js';
+import { type Chain, type Part, type Source, splitTemplate } from './expression/template-syntax.js';
+import type { JsonObject, JsonValue } from './json.js';
+
+/** A compiled template: immutable, to be kept beside the definition. */
+export interface Template {
+  /** No expression in it: rendering gives the compiled value itself. */
+  readonly isConstant: boolean;
+  readonly outputs: OutputReads;
+  readonly root: Node;
+}
+
+type Node =
+  | { readonly kind: 'constant'; readonly value: JsonValue }
+  /** A string that is one expression. */
+  | { readonly kind: 'chain'; readonly chain: Parsed<Chain> }
+  | { readonly kind: 'text'; readonly parts: readonly Part[] }
+  | { readonly kind: 'array'; readonly items: readonly Node[] }
+  /** `base` has every key in order; `entries` are those whose value is rendered. */
+  | {
+      readonly kind: 'object';
+      readonly base: JsonObject;
+      readonly entries: readonly (readonly [string, Node])[];
+    };
+
+/** What the entry check admits too: a rendered value may become an output or a request. */
+export const RENDERED_DEPTH_MAX = 256;
+
+/**
+ * In characters, roughly. More than any one value that is accepted, and a stop for loops whose
+ * parameters take in their own last output twice.
+ */
+export const RENDERED_SIZE_MAX = 16 * 1024 * 1024;
+
+/** Compiles every string in `value`; keys are not templates. `value` must not be changed later. */
+export function compileTemplate(value: JsonValue): Template {
+  const root = compile(value);
+  return {
+    isConstant: root.kind === 'constant',
+    outputs: outputReads(pathsOf(root)),
+    root,
+  };
+}
+
+/**
+ * The value of the template in `scope`, which may share structure with the scope and the template.
+ * `ok: false` fails the step permanently; its message says what is wrong and names unknown roots.
+ */
+export function renderTemplate(template: Template, scope: Scope): Parsed<JsonValue> {
+  if (template.root.kind === 'constant') return { ok: true, value: template.root.value };
+  const run: Rendering = { scope, left: RENDERED_SIZE_MAX, problem: undefined };
+  const value = render(template.root, run, RENDERED_DEPTH_MAX);
+  return run.problem === undefined ? { ok: true, value } : { ok: false, message: run.problem };
+}
+
+/** Which blocks' outputs the template can read, so that only those have to be loaded. */
+export function templateOutputs(template: Template): OutputReads {
+  return template.outputs;
+}
+
+function compile(value: JsonValue): Node {
+  if (typeof value === 'string') return compileText(value);
+  if (typeof value !== 'object' || value === null) return { kind: 'constant', value };
+  if (Array.isArray(value)) {
+    const items = value.map(compile);
+    const isConstant = items.every((item) => item.kind === 'constant');
+    return isConstant ? { kind: 'constant', value } : { kind: 'array', items };
+  }
+  const entries: [string, Node][] = [];
+  for (const [key, member] of Object.entries(value)) {
+    const node = compile(member);
+    if (node.kind !== 'constant') entries.push([key, node]);
+  }
+  return entries.length === 0
+    ? { kind: 'constant', value }
+    : { kind: 'object', base: value, entries };
+}
+
+function compileText(text: string): Node {
+  const parts = splitTemplate(text);
+  if (parts === undefined) return { kind: 'constant', value: text };
+  const [only] = parts;
+  if (parts.length > 1 || only === undefined || typeof only === 'string') {
+    return { kind: 'text', parts };
+  }
+  return { kind: 'chain', chain: only };
+}
+
+function* pathsOf(node: Node): Generator<readonly string[]> {
+  if (node.kind === 'chain') yield* chainPaths(node.chain);
+  else if (node.kind === 'text') {
+    for (const part of node.parts) if (typeof part !== 'string') yield* chainPaths(part);
+  } else if (node.kind === 'array') for (const item of node.items) yield* pathsOf(item);
+  else if (node.kind === 'object') for (const [, member] of node.entries) yield* pathsOf(member);
+}
+
+function* chainPaths(chain: Parsed<Chain>): Generator<readonly string[]> {
+  if (!chain.ok) return;
+  yield chain.value.source.path;
+  for (const step of chain.value.steps) if (step.kind === 'fallback') yield step.source.path;
+}
+
+/** One rendering: the first problem ends it, and every inserted value is paid for. */
+interface Rendering {
+  readonly scope: Scope;
+  left: number;
+  problem: string | undefined;
+}
+
+function render(node: Node, run: Rendering, depthLeft: number): JsonValue {
+  if (run.problem !== undefined) return null;
+  switch (node.kind) {
+    case 'constant':
+      return node.value;
+    case 'chain':
+      return evaluateChain(node.chain, run, depthLeft);
+    case 'text':
+      return node.parts.map((part) => renderPart(part, run, depthLeft)).join('');
+    case 'array':
+      return node.items.map((item) => render(item, run, depthLeft - 1));
+    case 'object': {
+      // The spread makes every key an own property, `__proto__` too, so that the assignments below
+      // only replace values and can never reach a prototype.
+      const result = { ...node.base };
+      for (const [key, member] of node.entries) result[key] = render(member, run, depthLeft - 1);
+      return result;
+    }
+  }
+}
+
+function renderPart(part: Part, run: Rendering, depthLeft: number): string {
+  if (typeof part === 'string') return part;
+  if (run.problem !== undefined) return '';
+  return displayText(evaluateChain(part, run, depthLeft));
+}
+
+function evaluateChain(chain: Parsed<Chain>, run: Rendering, depthLeft: number): JsonValue {
+  if (!chain.ok) return fail(chain.message, run);
+  let value = readSource(chain.value.source, run, depthLeft);
+  let isEnded = false;
+  for (const step of chain.value.steps) {
+    if (step.kind === 'filter') value = applyFilter(step.filter, value, run, depthLeft);
+    else if (value === null && !isEnded) {
+      value = step.kind === 'literal' ? step.value : readSource(step.source, run, depthLeft);
+      isEnded = step.kind === 'literal';
+    }
+    if (run.problem !== undefined) return null;
+  }
+  return value;
+}
+
+function readSource(source: Source, run: Rendering, depthLeft: number): JsonValue {
+  const value = readRooted(source.path, run.scope) ?? null;
+  if (source.kind === 'len') return lengthOf(value);
+  const charged = charge(value, run, depthLeft);
+  return source.kind === 'json' && run.problem === undefined ? JSON.stringify(charged) : charged;
+}
+
+function applyFilter(
+  filter: FilterCall,
+  value: JsonValue,
+  run: Rendering,
+  depthLeft: number,
+): JsonValue {
+  const result = filter.apply(value);
+  return result.ok ? charge(result.value, run, depthLeft) : fail(result.message, run);
+}
+
+/** Makes the rendering pay for a value before anything looks at it as a whole. */
+function charge(value: JsonValue, run: Rendering, depthLeft: number): JsonValue {
+  const size = sizeWithin(value, run.left, depthLeft);
+  if (size === undefined) return fail(TOO_MUCH, run);
+  run.left -= size;
+  return value;
+}
+
+const TOO_MUCH = `a template gives a value nested deeper than ${RENDERED_DEPTH_MAX} levels or larger than ${RENDERED_SIZE_MAX / 1024 / 1024} MiB`;
+
+function fail(problem: string, run: Rendering): null {
+  run.problem ??= problem;
+  return null;
+}

@@ -1,0 +1,23 @@
+/** Time as plain numbers, and its one text form. */
+
+/** Milliseconds since 1970-01-01T00:00:00Z, on the engine's clock. */
+export type UnixMs = number;
+
+let lastMs = Number.NaN;
+let lastText = '';
+
+/**
+ * RFC 3339 in UTC with milliseconds. Rows of one batch share their instant, so the last text is
+ * kept: a pure function with a memory of one.
+ */
+export function isoTime(ms: UnixMs): string {
+  if (ms !== lastMs) {
+    lastText = new Date(ms).toISOString();
+    lastMs = ms;
+  }
+  return lastText;
+}
+
+export function isoTimeOrNull(ms: UnixMs | null): string | null {
+  return ms === null ? null : isoTime(ms);
+}

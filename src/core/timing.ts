@@ -1,0 +1,146 @@
+/**
+ * Calendar arithmetic: how long a retry waits and when a delayed step is due. Wall-clock times are
+ * handled as if they were UTC and converted with the offsets of their zone, so that gaps and
+ * repeated hours have one answer whatever the time or the zone of the machine.
+ */
+
+import { IANAZone, type Zone } from 'luxon';
+
+/** Durations in milliseconds. `backoff_multiplier` below 1 makes the waits shorter. */
+export interface RetryTimes {
+  readonly initial_backoff: number;
+  readonly max_backoff: number;
+  readonly backoff_multiplier: number;
+}
+
+/** Durations in milliseconds; `holidays` are `YYYY-MM-DD`; `fire_at_local` is a wall-clock time. */
+export interface DelayTimes {
+  readonly duration: number;
+  readonly business_days_only?: boolean;
+  readonly jitter?: number;
+  readonly holidays?: readonly string[];
+  readonly fire_at_local?: string;
+  readonly timezone?: string;
+}
+
+export interface DelayWorld {
+  /** Unix milliseconds. */
+  readonly now: number;
+  /** Of the instance. */
+  readonly timezone: string;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+  /** `YYYY-MM-DD`, from context.config.holidays. */
+  readonly configHolidays: readonly string[];
+}
+
+/** Larger powers are beyond every cap anyway (02 §5). */
+const EXPONENT_MAX = 63;
+
+/**
+ * Whole milliseconds to wait after the failed attempt number `failedAttempt`, counted from 0:
+ * `initial_backoff * backoff_multiplier ^ failedAttempt`, at most `max_backoff`, no jitter (02 §5).
+ */
+export function backoffMs(retry: RetryTimes, failedAttempt: number): number {
+  if (retry.initial_backoff <= 0) return 0;
+  const exponent = Math.min(Math.max(failedAttempt, 0), EXPONENT_MAX);
+  const wait = retry.initial_backoff * retry.backoff_multiplier ** exponent;
+  return Math.max(0, Math.floor(Math.min(wait, retry.max_backoff)));
+}
+
+/** The last instant with a year of four digits, which is all that timestamps on the wire show. */
+const LATEST_MS = 253_402_300_799_999;
+
+/**
+ * When a delayed step is due, in Unix milliseconds (02 §4.1): `now` plus the duration, or
+ * `fire_at_local` in its zone, else in that of the instance; moved off weekends and holidays on
+ * request, with the clock time kept; jitter last, which may lead anywhere. A wall-clock time that
+ * does not exist is moved on by the width of the gap, one that exists twice means the first. An
+ * unknown zone counts as UTC; a malformed `fire_at_local` as absent.
+ */
+export function delayTarget(delay: DelayTimes, world: DelayWorld): number {
+  const local = delay.fire_at_local === undefined ? undefined : parseLocal(delay.fire_at_local);
+  const zone = zoneOf(local === undefined ? world.timezone : (delay.timezone ?? world.timezone));
+  let target =
+    local === undefined ? Math.min(world.now + delay.duration, LATEST_MS) : toUnix(local, zone);
+  if (delay.business_days_only === true) {
+    const holidays = new Set([...(delay.holidays ?? []), ...world.configHolidays]);
+    target = nextBusinessDay(target, zone, holidays);
+  }
+  const jitter = delay.jitter ?? 0;
+  const shift = jitter > 0 ? Math.floor(world.random() * (2 * jitter + 1)) - jitter : 0;
+  return Math.min(Math.max(Math.round(target + shift), 0), LATEST_MS);
+}
+
+/** Whether `text` is `YYYY-MM-DDTHH:MM:SS` and names a day and time of the calendar. */
+export function isLocalTime(text: string): boolean {
+  return parseLocal(text) !== undefined;
+}
+
+/** Zones already looked up: asking Intl takes some 40 µs, and creations name a few zones only. */
+const knownZones = new Set<string>(['UTC']);
+
+/** More spellings of zone names than this are looked up each time they are used. */
+const KNOWN_ZONES_MAX = 2_000;
+
+/** Whether `zone` is an IANA name, in any case of letters. Offsets such as `+02:00` are not. */
+export function isKnownTimezone(zone: string): boolean {
+  if (knownZones.has(zone)) return true;
+  if (zone.length > 64 || !/^[A-Za-z]/.test(zone) || !IANAZone.isValidZone(zone)) return false;
+  if (knownZones.size < KNOWN_ZONES_MAX) knownZones.add(zone);
+  return true;
+}
+
+/** A wall-clock time as the Unix milliseconds it would have in UTC. */
+type LocalMs = number;
+
+function parseLocal(text: string): LocalMs | undefined {
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/.test(text)) return undefined;
+  const local = Date.parse(`${text}Z`);
+  // Date.parse takes 30 February for 2 March; a time that reads back otherwise was none.
+  const isReal = !Number.isNaN(local) && new Date(local).toISOString().startsWith(text);
+  return isReal ? local : undefined;
+}
+
+function zoneOf(name: string): Zone {
+  return IANAZone.create(isKnownTimezone(name) ? name : 'UTC');
+}
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+function offsetMs(zone: Zone, at: number): number {
+  return Math.round(zone.offset(at) * MINUTE_MS);
+}
+
+/**
+ * The first instant at which clocks in `zone` show `local`. A zone does not change twice within two
+ * days, so the offsets of the day before and the day after are the only candidates.
+ */
+function toUnix(local: LocalMs, zone: Zone): number {
+  const before = offsetMs(zone, local - DAY_MS);
+  const after = offsetMs(zone, local + DAY_MS);
+  const early = local - Math.max(before, after);
+  const late = local - Math.min(before, after);
+  if (offsetMs(zone, early) === local - early) return early;
+  if (offsetMs(zone, late) === local - late) return late;
+  // In a gap the offset from before it leads to the same distance behind it.
+  return local - before;
+}
+
+/** How often the day is moved on before the search gives up (02 §4.1). */
+const DAY_MOVES_MAX = 30;
+
+function nextBusinessDay(target: number, zone: Zone, holidays: ReadonlySet<string>): number {
+  const start: LocalMs = target + offsetMs(zone, target);
+  let local = start;
+  for (let moves = 0; moves < DAY_MOVES_MAX; moves += 1) {
+    const day = new Date(local);
+    const weekday = day.getUTCDay();
+    if (weekday === 6) local += 2 * DAY_MS;
+    else if (weekday === 0 || holidays.has(day.toISOString().slice(0, 10))) local += DAY_MS;
+    else break;
+  }
+  // An unmoved target stays the instant it is, also where its clock time exists twice.
+  return local === start ? target : toUnix(local, zone);
+}

@@ -1,0 +1,133 @@
+/**
+ * The tree of an instance as `GET /instances/{id}/tree` shows it (01 §5.4). The execution has
+ * entries for nodes that were reached only; what the others are follows from what is around them.
+ */
+
+import { createHash } from 'node:crypto';
+import {
+  type DoneCode,
+  type Execution,
+  FINALLY_LIST,
+  type OpenRecord,
+  type StepRecord,
+} from './execution.js';
+import type { Plan, PlanNode } from './plan-nodes.js';
+import type { NodeState } from './states.js';
+import { isoTimeOrNull } from './time.js';
+
+/** Wire shape (schema `TreeNode`). Times are RFC 3339. */
+export interface TreeNode {
+  id: string;
+  instance_id: string;
+  block_id: string;
+  parent_id: string | null;
+  block_type: PlanNode['type'];
+  /** The branch or list of the parent; null in the root list and in bodies of loops. */
+  branch_index: number | null;
+  state: NodeState;
+  started_at: string | null;
+  completed_at: string | null;
+}
+
+const STATES: Readonly<Record<DoneCode, NodeState>> = [
+  'completed',
+  'failed',
+  'cancelled',
+  'skipped',
+];
+
+/** All nodes in pre-order, step-only sequences included (06 row 26); ids are always the same. */
+export function treeOf(plan: Plan, execution: Execution, instanceId: string): TreeNode[] {
+  const ids = plan.nodes.map((node) => treeNodeId(instanceId, node.id));
+  const states: NodeState[] = [];
+  const listEnds = new Map<string, NodeState>();
+  return plan.nodes.map((node, index) => {
+    const parent = plan.nodes[node.parent];
+    const state = stateOf(node, execution) ?? unreached(node, parent, execution, states, listEnds);
+    states.push(state);
+    const list = `${node.parent}/${node.branch}`;
+    if (state === 'failed') listEnds.set(list, 'skipped');
+    else if (state === 'cancelled' && !listEnds.has(list)) listEnds.set(list, 'cancelled');
+    return {
+      id: ids[index]!,
+      instance_id: instanceId,
+      block_id: node.id,
+      parent_id: ids[node.parent] ?? null,
+      block_type: node.type,
+      branch_index: parent === undefined || parent.lists.length < 2 ? null : node.branch,
+      state,
+      ...times(node, execution),
+    };
+  });
+}
+
+/** The state of a node that was reached; undefined for the others. */
+function stateOf(node: PlanNode, execution: Execution): NodeState | undefined {
+  const done = execution.d[node.index];
+  if (done !== undefined) return STATES[done[0]];
+  const record = execution.o[node.index];
+  return record === undefined ? undefined : openState(node, record);
+}
+
+function openState(node: PlanNode, record: OpenRecord): NodeState {
+  if (node.type !== 'step') return 'running';
+  const { p } = record as StepRecord;
+  return p === 'run' || p === 'sleep' || p === 'asking' || p === 'ready' ? 'running' : 'waiting';
+}
+
+/**
+ * Behind a failure in a list: skipped, or cancelled with what was cut off (06 row 14). Elsewhere it
+ * is pending while the block around it may still come to it.
+ */
+function unreached(
+  node: PlanNode,
+  parent: PlanNode | undefined,
+  execution: Execution,
+  states: readonly NodeState[],
+  listEnds: ReadonlyMap<string, NodeState>,
+): NodeState {
+  const behind = listEnds.get(`${node.parent}/${node.branch}`);
+  if (behind !== undefined) return behind;
+  if (parent === undefined) {
+    return execution.e === undefined && execution.x !== 1 ? 'pending' : 'cancelled';
+  }
+  const around = states[parent.index]!;
+  if (around === 'pending' || around === 'skipped' || around === 'cancelled') return around;
+  const record = execution.o[parent.index];
+  if (record === undefined) return parent.type === 'race' ? 'cancelled' : 'skipped';
+  if (record.x === 1) {
+    const cleansUp = parent.type === 'try_catch' && node.branch === FINALLY_LIST;
+    return cleansUp ? 'pending' : 'cancelled';
+  }
+  if (parent.type === 'router') return isChosen(record, node) ? 'pending' : 'skipped';
+  if (parent.type === 'try_catch') return isPast(record, node) ? 'skipped' : 'pending';
+  return 'pending';
+}
+
+function isChosen(record: OpenRecord, node: PlanNode): boolean {
+  return 'r' in record && record.r === node.branch;
+}
+
+function isPast(record: OpenRecord, node: PlanNode): boolean {
+  return 'p' in record && typeof record.p === 'number' && record.p > node.branch;
+}
+
+function times(
+  node: PlanNode,
+  { t, o, d }: Execution,
+): { started_at: string | null; completed_at: string | null } {
+  const done = d[node.index];
+  const began = done?.[1] ?? o[node.index]?.b;
+  if (t === null || began === undefined) return { started_at: null, completed_at: null };
+  const ended = done === undefined ? null : t + done[1] + done[2];
+  return { started_at: isoTimeOrNull(t + began), completed_at: isoTimeOrNull(ended) };
+}
+
+/** A UUIDv8 derived from the instance and the block. */
+function treeNodeId(instanceId: string, blockId: string): string {
+  const digest = createHash('sha256').update(`tree:${instanceId}:${blockId}`).digest();
+  digest[6] = (digest[6]! & 0x0f) | 0x80;
+  digest[8] = (digest[8]! & 0x3f) | 0x80;
+  const hex = digest.toString('hex', 0, 16);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}

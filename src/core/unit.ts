@@ -1,0 +1,99 @@
+/**
+ * What an actor hands to the writer: a commit unit, all of whose mutations are committed together or
+ * not at all, in the order in which the actor made its units. A mutation is a kind, the key of its
+ * row and the row's JSON text: the actor writes the text once, the writer joins texts into one
+ * statement per kind.
+ */
+
+/**
+ * Every kind of mutation, in the order in which a batch runs its statements. That order makes one
+ * statement per kind equal to the units one after the other, because:
+ * - a row is inserted before it is updated, and deleted after it was inserted;
+ * - of several snapshots of one row the last one wins (`latest` in MUTATION_RULES);
+ * - kinds for which neither holds are barriers: their unit is a batch of its own.
+ */
+export const MUTATION_KINDS = [
+  'sequence.insert',
+  'sequence.update',
+  'sequence.delete',
+  'instance.insert',
+  'instance.update',
+  'instance.context',
+  'output.dropErrors',
+  'output.insert',
+  'snapshot.clear',
+  'snapshot.set',
+  'signal.insert',
+  'audit.insert',
+  'task.insert',
+  'task.update',
+  'openTask.insert',
+  'openTask.delete',
+  'timer.clear',
+  'timer.set',
+  'deadLetter.clear',
+  'deadLetter.set',
+  'worker.seen',
+] as const;
+
+export type MutationKind = (typeof MUTATION_KINDS)[number];
+
+/** `insert`: once per key. `latest`: the last one of its group and key wins. `barrier`: alone. */
+export interface MutationRule {
+  readonly merge: 'insert' | 'latest' | 'barrier';
+  /** Kinds of one group write the same row, such as setting and clearing a timer. */
+  readonly group: string;
+}
+
+export const MUTATION_RULES: Readonly<Record<MutationKind, MutationRule>> = {
+  'sequence.insert': { merge: 'insert', group: 'sequence.insert' },
+  'sequence.update': { merge: 'latest', group: 'sequence.update' },
+  'sequence.delete': { merge: 'barrier', group: 'sequence.delete' },
+  'instance.insert': { merge: 'insert', group: 'instance.insert' },
+  'instance.update': { merge: 'latest', group: 'instance.update' },
+  'instance.context': { merge: 'latest', group: 'instance.context' },
+  'output.dropErrors': { merge: 'barrier', group: 'output.dropErrors' },
+  'output.insert': { merge: 'insert', group: 'output' },
+  'snapshot.clear': { merge: 'latest', group: 'snapshot' },
+  'snapshot.set': { merge: 'latest', group: 'snapshot' },
+  'signal.insert': { merge: 'insert', group: 'signal' },
+  'audit.insert': { merge: 'insert', group: 'audit' },
+  'task.insert': { merge: 'insert', group: 'task.insert' },
+  'task.update': { merge: 'latest', group: 'task.update' },
+  'openTask.insert': { merge: 'latest', group: 'openTask' },
+  'openTask.delete': { merge: 'latest', group: 'openTask' },
+  'timer.clear': { merge: 'latest', group: 'timer' },
+  'timer.set': { merge: 'latest', group: 'timer' },
+  'deadLetter.clear': { merge: 'latest', group: 'deadLetter' },
+  'deadLetter.set': { merge: 'latest', group: 'deadLetter' },
+  'worker.seen': { merge: 'latest', group: 'worker.seen' },
+};
+
+export interface Mutation {
+  readonly kind: MutationKind;
+  /** The key of the row: snapshots of one group and key replace one another within a batch. */
+  readonly key: string;
+  /** The row as the text of a JSON object; see `db/statements.ts` for the columns of each kind. */
+  readonly row: string;
+}
+
+/**
+ * How the inserts of a unit treat a row that is there already.
+ * - `none`: nothing is inserted that could be there.
+ * - `exists`: if its first insert finds its row, nothing of the unit happens and the outcome says so
+ *   (an idempotency key, a sequence's id or version).
+ * - `births`: each instance is born if it is new and skipped otherwise, with the rows that belong to
+ *   it; the outcome names those that were born.
+ */
+export type UnitGate = 'none' | 'exists' | 'births';
+
+export interface Unit {
+  readonly mutations: readonly Mutation[];
+  readonly gate: UnitGate;
+}
+
+export type UnitOutcome =
+  | { readonly kind: 'committed' }
+  | { readonly kind: 'exists' }
+  | { readonly kind: 'born'; readonly ids: readonly string[] }
+  | { readonly kind: 'refused'; readonly sqlState: string; readonly message: string };

@@ -1,0 +1,319 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  conditionOutputs,
+  evaluateCondition,
+  isTruthy,
+  parseCondition,
+  type Scope,
+} from '../../src/core/condition.js';
+import type { JsonObject, JsonValue } from '../../src/core/json.js';
+
+function scopeOf(data: JsonObject, outputs: JsonObject = {}): Scope {
+  return {
+    data,
+    config: { region: 'eu', holidays: [] },
+    outputs: {
+      get: (id) => (Object.hasOwn(outputs, id) ? outputs[id] : undefined),
+      all: () => outputs,
+    },
+    runtime: { attempt: 2 },
+    instanceId: '01890000-0000-7000-8000-000000000000',
+    now: Date.UTC(2024, 1, 29, 12, 30, 5, 7),
+    random: () => 0.5,
+  };
+}
+
+function evaluate(text: string, data: JsonObject = {}, outputs: JsonObject = {}): JsonValue {
+  const parsed = parseCondition(text);
+  assert.ok(parsed.ok, parsed.ok ? '' : parsed.message);
+  return evaluateCondition(parsed.value, scopeOf(data, outputs));
+}
+
+function assertAll(data: JsonObject, expected: Record<string, JsonValue>, outputs?: JsonObject) {
+  for (const [text, value] of Object.entries(expected)) {
+    assert.deepEqual(evaluate(text, data, outputs), value, text);
+  }
+}
+
+test('`path` alone is a truthiness check and `path == value` is equality', () => {
+  const data = { plan: 'pro', user: { tier: 'gold', age: 30 }, flag: true, zero: 0, none: null };
+  assertAll(data, {
+    plan: 'pro',
+    'user.tier': 'gold',
+    missing: null,
+    'user.missing.deeper': null,
+    'plan == pro': true,
+    'plan==pro': true,
+    'plan == "pro"': true,
+    "plan == 'pro'": true,
+    'plan == basic': false,
+    'user.age == 30': true,
+    'user.age == 30.0': true,
+    'user.age == "30"': false,
+    'flag == true': true,
+    'flag == "true"': false,
+    'zero == false': false,
+    'none == null': true,
+    'missing == null': true,
+    '{{ plan == pro }}': true,
+    '  user.tier == gold  ': true,
+  });
+});
+
+test('names with hyphens are paths in both forms of the specification', () => {
+  const data = { 'is-active': true, order: { 'ship-mode': 'air-mail' }, a: 5, b: 3 };
+  assertAll(data, {
+    'is-active': true,
+    'order.ship-mode': 'air-mail',
+    'order.ship-mode == air-mail': true,
+    'order.ship-mode == sea': false,
+    'a-b': null,
+    'a - b': 2,
+    'a - b == 2': true,
+  });
+});
+
+test('a bare word to the right of == is a string unless it resolves as a path', () => {
+  const data = { plan: 'pro', wanted: 'pro', empty: null, mail: 'a@b.io:25', zip: '01234' };
+  assertAll(data, {
+    'plan == wanted': true,
+    'plan != wanted': false,
+    'plan == pro && true': true,
+    'plan != pro': false,
+    'plan != basic': true,
+    'missing == empty': true,
+    'mail == a@b.io:25': true,
+    'zip == 01234': true,
+    'plan == config.region': false,
+    '"eu" == config.region': true,
+    '"config.nothing" == config.nothing': true,
+    '"x" == (nothing)': false,
+  });
+});
+
+test('data comes before the roots, and the roots are found after it', () => {
+  const outputs = { fetch: { status: 200, list: [{ id: 7 }] }, 'my-step': { ok: true } };
+  assertAll(
+    { config: { region: 'us' }, input: { n: 1 } },
+    {
+      'config.region == us': true,
+      'context.config.region': 'eu',
+      'config.holidays': [],
+      'context.data.input.n': 1,
+      'data.input.n': 1,
+      'input.n': 1,
+      'runtime.attempt > 1': true,
+      instance_id: '01890000-0000-7000-8000-000000000000',
+      'outputs.fetch.status': 200,
+      'steps.fetch.status == 200': true,
+      'outputs.fetch.list.0.id': 7,
+      'outputs.fetch.list.00.id': null,
+      'outputs.fetch.list.length': null,
+      'outputs.my-step.ok': true,
+      'context.audit': null,
+    },
+    outputs,
+  );
+});
+
+test('operators follow the precedence of the specification', () => {
+  const data = { count: 6, threshold: 10, name: 'ann', items: [1, 2], price: 12.5 };
+  assertAll(data, {
+    'count * 2 > threshold': true,
+    '1 + 2 * 3': 7,
+    '(1 + 2) * 3': 9,
+    '10 - 2 - 3': 5,
+    '8 / 2 / 2': 2,
+    '-count + 1': -5,
+    '!count': false,
+    '!!count': true,
+    'count > 5 && name == ann': true,
+    'false || true && false': false,
+    'count > 100 ? "big" : count > 5 ? "mid" : "small"': 'mid',
+    '2 in items': true,
+    '3 in items': false,
+    '"a" in name': false,
+    'name in ["bob", "ann"]': true,
+    '[1, count][1]': null,
+    'price >= 12.5': true,
+  });
+});
+
+test('arithmetic converts numeric texts and booleans and gives null for the rest', () => {
+  assertAll(
+    { n: '5', word: 'abc', yes: true },
+    {
+      'n + 1': 6,
+      'n * yes': 5,
+      'word + 1': null,
+      'missing + 1': null,
+      '"a" + "b"': 'ab',
+      'n + n': '55',
+      '1 / 0': null,
+      '1e308 * 10': null,
+      '-word': null,
+      '"0x10" * 1': null,
+      '" 7 " * 1': 7,
+    },
+  );
+});
+
+test('order holds between numbers and between texts by code point, never across types', () => {
+  assertAll(
+    { high: '😀', low: '\uff5e' },
+    {
+      '"a" < "b"': true,
+      '"B" < "a"': true,
+      'high > low': true,
+      '"ab" > "a"': true,
+      '1 < "2"': false,
+      'null <= null': false,
+      'true > false': false,
+    },
+  );
+});
+
+test('equality is deep, by value, and blind to the order of keys', () => {
+  const data = { a: { x: 1, y: [1, { z: null }] }, b: { y: [1, { z: null }], x: 1 }, c: { x: 1 } };
+  assertAll(data, { 'a == b': true, 'a == c': false, 'a != c': true, 'a.y == [1]': false });
+});
+
+test('only null, false, zero and empty texts and arrays are false', () => {
+  for (const value of [null, false, 0, -0, '', []]) assert.equal(isTruthy(value), false);
+  for (const value of [true, 1, -1, 'false', '0', [0], {}]) assert.equal(isTruthy(value), true);
+});
+
+test('functions of lists, texts and numbers', () => {
+  const data = { list: [3, 1, 2, 1], texts: ['b', 'a'], user: { b: 1, a: 2 }, name: 'größe' };
+  assertAll(data, {
+    'len(list)': 4,
+    'len(user)': 2,
+    'len(name)': 7,
+    'len(missing)': null,
+    'abs(-2)': 2,
+    'json(user)': '{"b":1,"a":2}',
+    'keys(user)': ['b', 'a'],
+    'values(user)': [1, 2],
+    'contains(list, 2)': true,
+    'contains(name, "öß")': true,
+    'contains(user, "a")': true,
+    'contains(user, "constructor")': false,
+    'starts_with(name, "gr")': true,
+    'ends_with(name, "x")': false,
+    'sum(list)': 7,
+    'avg(list)': 1.75,
+    'min(list)': 1,
+    'max(list)': 3,
+    'max([])': null,
+    'avg([])': null,
+    'sum(texts)': null,
+    'first(list)': 3,
+    'last(list)': 1,
+    'slice(list, 1, 3)': [1, 2],
+    'slice(name, -2)': 'ße',
+    'sort(list)': [1, 1, 2, 3],
+    'sort(texts, "desc")': ['b', 'a'],
+    'unique(list)': [3, 1, 2],
+    'unique([[1], [1], 2])': [[1], 2],
+    'count(list)': 4,
+    'change_pct(50, 75)': 50,
+    'change_pct(0, 75)': null,
+    'clamp(15, 0, 10)': 10,
+    'nothing_like_it(1)': null,
+    'constructor(1)': null,
+    'toString()': null,
+  });
+});
+
+test('functions of time and chance use what the scope hands in', () => {
+  const data = { at: '2024-02-29T23:05:09.120+02:00' };
+  assertAll(data, {
+    'now()': '2024-02-29T12:30:05.007Z',
+    'random(1, 9)': 5,
+    'random(0, 0.5)': 0.25,
+    'uuid()': '88888888-8888-4888-a888-888888888888',
+    'day_of_week(at)': 3,
+    'day_of_week("nothing")': null,
+    'day_of_week("10:00")': null,
+    'format_date(at, "%Y-%m-%d %H:%M:%S %A %b %j %p %z %%")':
+      '2024-02-29 23:05:09 Thursday Feb 060 PM +0200 %',
+    'format_date("2024-01-05", "%d.%m.%y %T %Z %q")': '05.01.24 00:00:00 UTC %q',
+    'format_date("x", "%Y")': null,
+  });
+});
+
+test('a text that does not parse gives a message that says where', () => {
+  for (const text of [
+    'a ==',
+    '== b',
+    '(a',
+    'a b',
+    'a == b == c',
+    '"open',
+    'a..b > 1',
+    'a % 2',
+    '1e999 > 1',
+  ]) {
+    const parsed = parseCondition(text);
+    assert.equal(parsed.ok, false, text);
+    assert.ok(!parsed.ok && parsed.message.length > 10, text);
+  }
+});
+
+test('a blank text is the condition that never holds', () => {
+  for (const text of ['', '   ', '{{ }}']) assert.equal(evaluate(text), null);
+});
+
+test('nesting is bounded at 64 and the length at 32 KiB', () => {
+  assert.equal(evaluate(`${'('.repeat(64)}1${')'.repeat(64)}`), 1);
+  for (const text of [`${'('.repeat(65)}1${')'.repeat(65)}`, `${'!'.repeat(65)}a`]) {
+    assert.equal(parseCondition(text).ok, false);
+  }
+  assert.equal(evaluate(`1${'+1'.repeat(16_000)}`), 16_001);
+  assert.equal(evaluate(`a${' && a'.repeat(6_000)}`, { a: 1 }), true);
+  assert.equal(parseCondition('a'.repeat(32 * 1024 + 1)).ok, false);
+});
+
+test('the prototype is not part of the data', () => {
+  for (const path of ['__proto__', 'constructor', 'a.constructor.prototype', 'list.length']) {
+    assert.equal(evaluate(path, { a: {}, list: [1] }), null, path);
+  }
+  const own = JSON.parse('{"__proto__":{"x":1}}') as JsonObject;
+  assert.equal(evaluate('__proto__.x', own), 1);
+});
+
+test('work is bounded on hostile data', () => {
+  const half = 'a'.repeat(60_000);
+  const data = {
+    text: half.repeat(4),
+    needle: `${half}b${half}`,
+    big: Array.from({ length: 100_000 }, (_, i) => [i]),
+  };
+  const hostile = [
+    'contains(text, needle)',
+    `contains(text, needle)${' || contains(text, needle)'.repeat(500)}`,
+    'unique(big)',
+    `json(big)${' + json(big)'.repeat(1_000)}`,
+    `big == [1]${' || sort(big) == 1'.repeat(1_000)}`,
+  ];
+  for (const text of hostile) {
+    const start = performance.now();
+    assert.equal(isTruthy(evaluate(text, data)), false, text.slice(0, 30));
+    assert.ok(performance.now() - start < 1_000, text.slice(0, 30));
+  }
+});
+
+test('the outputs that a condition can read are known beforehand', () => {
+  const reads = (text: string) => {
+    const parsed = parseCondition(text);
+    assert.ok(parsed.ok);
+    return conditionOutputs(parsed.value);
+  };
+  assert.deepEqual(reads('a == b'), new Set());
+  assert.deepEqual(
+    reads('outputs.s1.x > 1 && len(steps.s2) == outputs.s3'),
+    new Set(['s1', 's2', 's3']),
+  );
+  assert.equal(reads('len(outputs) > 1'), 'all');
+});

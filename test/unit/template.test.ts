@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Scope } from '../../src/core/condition.js';
+import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { compileTemplate, renderTemplate, templateOutputs } from '../../src/core/template.js';
+
+const outputs: JsonObject = {
+  fetch: { status: 200, items: ['x', { id: 7 }], body: null },
+  'my-step': { ok: true },
+};
+const data: JsonObject = {
+  name: 'Ann',
+  n: 5,
+  price: 2.345,
+  flag: false,
+  none: null,
+  empty: '',
+  list: ['a', 1, null],
+  user: { city: 'Köln', tags: [] },
+  item: 'i1',
+  input: { order: 9 },
+  padded: '  Hi There ',
+};
+const scope: Scope = {
+  data,
+  config: { region: 'eu' },
+  outputs: {
+    get: (id) => (Object.hasOwn(outputs, id) ? outputs[id] : undefined),
+    all: () => outputs,
+  },
+  runtime: { attempt: 1 },
+  instanceId: 'id-1',
+  now: 0,
+  random: () => 0,
+};
+
+function render(value: JsonValue, world: Scope = scope): JsonValue {
+  const result = renderTemplate(compileTemplate(value), world);
+  assert.ok(result.ok, result.ok ? '' : `${JSON.stringify(value)}: ${result.message}`);
+  return result.value;
+}
+
+function problemOf(value: JsonValue, world: Scope = scope): string {
+  const result = renderTemplate(compileTemplate(value), world);
+  assert.ok(!result.ok, `rendered ${JSON.stringify(value).slice(0, 80)}`);
+  return result.message;
+}
+
+function assertAll(expected: Record<string, JsonValue>) {
+  for (const [text, value] of Object.entries(expected)) assert.deepEqual(render(text), value, text);
+}
+
+test('a string that is one expression keeps the type of its value', () => {
+  assertAll({
+    '{{data.n}}': 5,
+    '{{ context.data.flag }}': false,
+    '{{data.none}}': null,
+    '{{data.list}}': ['a', 1, null],
+    '{{data.user}}': { city: 'Köln', tags: [] },
+    '{{data.name}}': 'Ann',
+  });
+});
+
+test('inside other text values become text: strings raw, others as compact JSON', () => {
+  assertAll({
+    'Hello {{data.name}}!': 'Hello Ann!',
+    'n={{data.n}} none={{data.none}} gone={{data.gone}}': 'n=5 none=null gone=null',
+    '{{data.list}} {{data.user}}': '["a",1,null] {"city":"Köln","tags":[]}',
+    ' {{data.n}}': ' 5',
+    '{{data.n}}{{data.n}}': '55',
+    '{"a":{{data.n}}}': '{"a":5}',
+    '{{{data.n}}}': '{5}',
+  });
+});
+
+test('every root of the specification can be read', () => {
+  assertAll({
+    '{{context.config.region}}': 'eu',
+    '{{config.region}}': 'eu',
+    '{{outputs.fetch.status}}': 200,
+    '{{steps.fetch.status}}': 200,
+    '{{outputs.my-step.ok}}': true,
+    '{{input.order}}': 9,
+    '{{runtime.attempt}}': 1,
+    '{{instance_id}}': 'id-1',
+    '{{state.anything}}': null,
+  });
+  assert.deepEqual(render('{{outputs}}'), outputs);
+});
+
+test('an array takes its index as a segment, brackets resolve to nothing', () => {
+  assertAll({
+    '{{outputs.fetch.items.1.id}}': 7,
+    '{{outputs.fetch.items[1].id}}': null,
+    '{{outputs.fetch.items.9}}': null,
+    '{{data.user.city.0}}': null,
+  });
+});
+
+test('an unknown root fails with a message that names it', () => {
+  assert.match(problemOf('{{item}}'), /unknown template root "item"/);
+  assert.match(problemOf({ a: ['x {{ secrets.key }}'] }), /"secrets"/);
+  assert.match(problemOf('{{context.audit}}'), /context\.audit/);
+  assert.match(problemOf('{{context}}'), /"context"/);
+  assert.match(problemOf('{{len(nothing.x)}}'), /"nothing"/);
+});
+
+test('an expression has to begin with a path', () => {
+  for (const text of ['{{"x"}}', '{{5}}', '{{true}}', '{{}}', '{{ | data.n}}', '{{foo(data.n)}}']) {
+    assert.ok(problemOf(text).length > 10, text);
+  }
+});
+
+test('fallbacks go left to right and end in a typed literal', () => {
+  assertAll({
+    '{{data.none | data.gone | data.n}}': 5,
+    '{{data.gone | "x y"}}': 'x y',
+    "{{data.gone | 'a | b'}}": 'a | b',
+    '{{data.gone | 5.5}}': 5.5,
+    '{{data.gone | true}}': true,
+    '{{data.gone | null | data.n}}': null,
+    '{{data.gone | basic}}': 'basic',
+    '{{data.gone | foo.bar}}': 'foo.bar',
+    '{{data.flag | true}}': false,
+    '{{data.empty | "x"}}': '',
+    '{{data.gone | "}}"}}': '}}',
+    '{{data.gone | json(data.list)}}': '["a",1,null]',
+  });
+  assert.match(problemOf('{{data.a || data.b}}'), /empty fallback/);
+});
+
+test('filters are chained from left to right', () => {
+  assertAll({
+    '{{data.padded | trim | upper}}': 'HI THERE',
+    '{{data.name | lower()}}': 'ann',
+    '{{data.gone | "abc" | upper}}': 'ABC',
+    '{{data.n | upper}}': '',
+    '{{data.user.city | url_encode}}': 'K%C3%B6ln',
+    '{{data.user.city | base64}}': 'S8O2bG4=',
+    '{{data.user.city | base64 | base64_decode}}': 'Köln',
+    '{{data.name | replace("n", "--")}}': 'A----',
+    '{{data.list | replace(",", ";")}}': '["a";1;null]',
+    '{{data.empty | default("d")}}': 'd',
+    '{{data.gone | default(3)}}': 3,
+    '{{data.flag | default(3)}}': false,
+    '{{data.name | truncate(2)}}': 'An',
+    '{{data.name | truncate(2, "…")}}': 'An…',
+    '{{data.name | truncate(3, "…")}}': 'Ann',
+    '{{data.list | join("-")}}': 'a-1-null',
+    '{{data.name | split("n")}}': ['A', '', ''],
+    '{{data.price | round(2)}}': 2.35,
+    '{{data.n | round}}': 5,
+    '{{data.gone | round}}': 'round',
+    '{{data.n | abs}}': 5,
+    '{{data.name | hash(sha256)}}':
+      '3d2c13f0b9b1d2a8d1bcc7c9a8f3b5b0'.length === 32
+        ? render('{{data.name | hash("sha256")}}')
+        : null,
+  });
+});
+
+test('functions give the JSON text and the length of a value', () => {
+  assertAll({
+    '{{json(data.list)}}': '["a",1,null]',
+    '{{json(data.gone)}}': 'null',
+    '{{len(data.list)}}': 3,
+    '{{len(data.user)}}': 2,
+    '{{len(data.user.city)}}': 5,
+    '{{len(data.n)}}': null,
+  });
+});
+
+test('a filter that cannot work fails the step', () => {
+  const broken = [
+    '{{data.name | base64_decode}}',
+    '{{data.name | hash(md5)}}',
+    '{{data.n | round(x)}}',
+    '{{data.n | round(-1)}}',
+    '{{data.name | truncate(x)}}',
+    '{{data.name | replace("", "x")}}',
+    '{{data.name | replace("n")}}',
+    '{{data.name | shout(1)}}',
+    '{{data.name | split()}}',
+  ];
+  for (const text of broken) assert.match(problemOf(text), /filter/, text);
+});
+
+test('decoded text that a row cannot hold fails the step', () => {
+  const world = { ...scope, data: { nul: 'AAA=', half: '7aC9', noise: '/w==' } };
+  for (const key of ['nul', 'half', 'noise']) {
+    assert.match(problemOf(`{{data.${key} | base64_decode}}`, world), /not text/, key);
+  }
+});
+
+test('a result over 4 MiB fails the step', () => {
+  const world = { ...scope, data: { text: 'a'.repeat(300_000), list: Array(200_000).fill(1) } };
+  assert.match(problemOf(`{{data.text | replace("a", "${'b'.repeat(20)}")}}`, world), /4 MiB/);
+  assert.match(problemOf(`{{data.list | join("${'-'.repeat(50)}")}}`, world), /4 MiB/);
+});
+
+test('braces that are never closed stay as they are', () => {
+  assertAll({
+    'a {{ data.n': 'a {{ data.n',
+    'a }} b': 'a }} b',
+    '{{ then {{data.n}}': '{{ then 5',
+    '{{ "}} ': '{{ "}} ',
+    "Don't {{data.n}}": "Don't 5",
+  });
+});
+
+test('params are rendered at every depth, keys are not templates', () => {
+  const params = { '{{data.n}}': ['{{data.n}}', { deep: ['x{{data.n}}', 1] }], fixed: { a: [1] } };
+  assert.deepEqual(render(params), {
+    '{{data.n}}': [5, { deep: ['x5', 1] }],
+    fixed: { a: [1] },
+  });
+});
+
+test('what has no expression is returned as it is, and shared', () => {
+  const params = { a: [1, 'x }}', { b: null }], c: true };
+  const template = compileTemplate(params);
+  assert.equal(template.isConstant, true);
+  assert.equal(render(params), params);
+  const fixed = { deep: [1] };
+  const rendered = render({ fixed, n: '{{data.n}}' }) as JsonObject;
+  assert.equal(rendered.fixed, fixed);
+  assert.equal(compileTemplate({ n: '{{data.n}}' }).isConstant, false);
+});
+
+test('rendering keeps the order of keys and changes neither template nor scope', () => {
+  const params = { z: '{{data.n}}', a: 1, m: '{{data.list}}' };
+  const before = JSON.stringify([params, data]);
+  assert.deepEqual(Object.keys(render(params) as JsonObject), ['z', 'a', 'm']);
+  assert.equal(JSON.stringify([params, data]), before);
+});
+
+test('__proto__ in params stays an own property', () => {
+  const params = JSON.parse('{"__proto__":"{{data.user}}","constructor":"{{data.n}}"}');
+  const rendered = render(params) as JsonObject;
+  assert.ok(Object.hasOwn(rendered, '__proto__'));
+  assert.equal(Object.getPrototypeOf(rendered), Object.prototype);
+  assert.equal(render('{{data.__proto__}}'), null);
+  assert.equal(render('{{data.list.constructor}}'), null);
+});
+
+test('a value that would nest too deep or grow too large fails the step', () => {
+  let deep: JsonValue = 1;
+  for (let i = 0; i < 256; i += 1) deep = [deep];
+  assert.deepEqual(render('{{data.deep}}', { ...scope, data: { deep } }), deep);
+  assert.match(problemOf(['{{data.deep}}'], { ...scope, data: { deep } }), /256 levels/);
+  let doubled: JsonValue = 'x';
+  for (let i = 0; i < 60; i += 1) doubled = [doubled, doubled];
+  assert.match(problemOf('{{data.doubled}}', { ...scope, data: { doubled } }), /16 MiB/);
+  assert.match(problemOf('a {{json(data.doubled)}}', { ...scope, data: { doubled } }), /16 MiB/);
+});
+
+test('a long hostile string is compiled in linear time', () => {
+  const start = performance.now();
+  for (const unit of ['{{', "{{'", '{{ data.n | ', '}}', '{{a}}', '{{"}}"', '{{data.x|upper(']) {
+    compileTemplate(unit.repeat(200_000));
+  }
+  assert.ok(performance.now() - start < 5_000);
+});
+
+test('the outputs that a template can read are known beforehand', () => {
+  const reads = (value: JsonValue) => templateOutputs(compileTemplate(value));
+  assert.deepEqual(reads({ a: 'x', b: '{{data.n}}' }), new Set());
+  assert.deepEqual(
+    reads({ a: ['{{outputs.s1.x | steps.s2}}'], b: 'x {{len(outputs.s3)}}' }),
+    new Set(['s1', 's2', 's3']),
+  );
+  assert.equal(reads(['{{outputs}}']), 'all');
+});

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { DateTime } from 'luxon';
+import { backoffMs, delayTarget } from '../../src/core/timing.js';
+
+const DAY_MS = 86_400_000;
+const zone = fc.constantFrom(
+  'UTC',
+  'Europe/Berlin',
+  'America/New_York',
+  'Asia/Kolkata',
+  'Australia/Lord_Howe',
+  'America/Sao_Paulo',
+);
+const instant = fc.integer({ min: Date.UTC(2000, 0, 1), max: Date.UTC(2035, 0, 1) });
+
+test('the back-off is monotone, capped and whole', () => {
+  fc.assert(
+    fc.property(
+      fc.nat(100_000),
+      fc.nat(10_000_000),
+      fc.double({ min: 1, max: 1e6, noNaN: true }),
+      fc.nat(200),
+      (initial, max, multiplier, attempt) => {
+        const retry = {
+          initial_backoff: initial,
+          max_backoff: max,
+          backoff_multiplier: multiplier,
+        };
+        const wait = backoffMs(retry, attempt);
+        assert.ok(Number.isSafeInteger(wait) && wait >= 0 && wait <= max);
+        assert.ok(backoffMs(retry, attempt + 1) >= wait);
+      },
+    ),
+  );
+});
+
+test('a business day is a weekday at the same clock time, at most one weekend later', () => {
+  fc.assert(
+    fc.property(instant, zone, fc.nat(10 * DAY_MS), (now, timezone, duration) => {
+      const world = { now, timezone, random: () => 0, configHolidays: [] };
+      const due = delayTarget({ duration, business_days_only: true }, world);
+      const plain = DateTime.fromMillis(now + duration, { zone: timezone });
+      const moved = DateTime.fromMillis(due, { zone: timezone });
+      assert.ok(moved.weekday <= 5);
+      const days = Math.round((due - now - duration) / DAY_MS);
+      assert.ok(days >= 0 && days <= 2);
+      const clock = (time: DateTime) => time.hour * 60 + time.minute;
+      // A clock time inside a gap is the one case in which it cannot be kept.
+      const wanted = plain.plus({ days });
+      assert.equal(clock(moved), clock(wanted));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test('a local time reads back as itself unless it falls into a gap', () => {
+  fc.assert(
+    fc.property(instant, zone, (at, timezone) => {
+      const local = DateTime.fromMillis(at, { zone: timezone }).toFormat("yyyy-MM-dd'T'HH:mm:ss");
+      const world = { now: 0, timezone, random: () => 0, configHolidays: [] };
+      const due = delayTarget({ duration: 0, fire_at_local: local }, world);
+      const shown = DateTime.fromMillis(due, { zone: timezone }).toFormat("yyyy-MM-dd'T'HH:mm:ss");
+      assert.equal(shown, local);
+      assert.ok(due <= at);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test('jitter stays within its bounds', () => {
+  fc.assert(
+    fc.property(
+      fc.nat(10_000),
+      fc.double({ min: 0, max: 0.999_999, noNaN: true }),
+      (jitter, chance) => {
+        const world = { now: 1e12, timezone: 'UTC', random: () => chance, configHolidays: [] };
+        const due = delayTarget({ duration: 5, jitter }, world);
+        assert.ok(Number.isInteger(due) && Math.abs(due - 1e12 - 5) <= jitter);
+      },
+    ),
+  );
+});

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  backoffMs,
+  type DelayTimes,
+  type DelayWorld,
+  delayTarget,
+  isKnownTimezone,
+  isLocalTime,
+} from '../../src/core/timing.js';
+
+const DAY_MS = 86_400_000;
+
+function target(delay: Partial<DelayTimes>, world: Partial<DelayWorld> & { at?: string } = {}) {
+  const { at = '2024-03-06T09:15:00Z', ...rest } = world;
+  const env = { now: Date.parse(at), timezone: 'UTC', random: () => 0.5, configHolidays: [] };
+  return new Date(delayTarget({ duration: 0, ...delay }, { ...env, ...rest })).toISOString();
+}
+
+test('the back-off grows by the multiplier up to its cap', () => {
+  const retry = { initial_backoff: 1_000, max_backoff: 10_000, backoff_multiplier: 2 };
+  assert.deepEqual(
+    [0, 1, 2, 3, 4, 500].map((attempt) => backoffMs(retry, attempt)),
+    [1_000, 2_000, 4_000, 8_000, 10_000, 10_000],
+  );
+});
+
+test('the back-off is whole milliseconds and never NaN', () => {
+  const retry = { initial_backoff: 100, max_backoff: 10_000, backoff_multiplier: 1.333 };
+  assert.equal(backoffMs(retry, 1), 133);
+  assert.equal(backoffMs({ ...retry, initial_backoff: 0, backoff_multiplier: 1e300 }, 50), 0);
+  assert.equal(backoffMs({ ...retry, backoff_multiplier: 1e300 }, 50), 10_000);
+  assert.equal(backoffMs({ ...retry, backoff_multiplier: 0 }, 1), 0);
+  assert.equal(backoffMs({ ...retry, max_backoff: 0 }, 1), 0);
+});
+
+test('a delay is due after its duration in milliseconds', () => {
+  assert.equal(target({ duration: 1_500 }), '2024-03-06T09:15:01.500Z');
+  assert.equal(target({ duration: 0 }), '2024-03-06T09:15:00.000Z');
+});
+
+test('business days move a weekend to Monday with the clock time kept', () => {
+  const delay = { duration: 3 * DAY_MS, business_days_only: true };
+  assert.equal(target(delay), '2024-03-11T09:15:00.000Z');
+  assert.equal(target({ ...delay, duration: 4 * DAY_MS }), '2024-03-11T09:15:00.000Z');
+  assert.equal(target({ ...delay, duration: DAY_MS }), '2024-03-07T09:15:00.000Z');
+});
+
+test('holidays of the step and of the instance count as no business days', () => {
+  const delay = { duration: 3 * DAY_MS, business_days_only: true, holidays: ['2024-03-11'] };
+  assert.equal(target(delay, { configHolidays: ['2024-03-12'] }), '2024-03-13T09:15:00.000Z');
+  assert.equal(target({ ...delay, business_days_only: false }), '2024-03-09T09:15:00.000Z');
+});
+
+test('the weekday is judged in the zone of the instance', () => {
+  const at = '2024-03-08T20:00:00Z';
+  const delay = { business_days_only: true };
+  assert.equal(target(delay, { at }), '2024-03-08T20:00:00.000Z');
+  assert.equal(target(delay, { at, timezone: 'Asia/Tokyo' }), '2024-03-10T20:00:00.000Z');
+});
+
+test('the wall clock is kept across a change of summer time', () => {
+  const world = { at: '2024-03-30T08:00:00Z', timezone: 'Europe/Berlin' };
+  assert.equal(target({ business_days_only: true }, world), '2024-04-01T07:00:00.000Z');
+});
+
+test('an endless run of holidays ends after thirty moves', () => {
+  const holidays = Array.from({ length: 400 }, (_, i) =>
+    new Date(Date.UTC(2024, 2, 1) + i * DAY_MS).toISOString().slice(0, 10),
+  );
+  const due = Date.parse(target({ business_days_only: true, holidays }));
+  assert.ok(due <= Date.parse('2024-03-06T09:15:00Z') + 60 * DAY_MS);
+});
+
+test('fire_at_local means a wall-clock time in its own zone, else that of the instance', () => {
+  const fire = { fire_at_local: '2024-07-01T09:00:00' };
+  assert.equal(target(fire, { timezone: 'Europe/Berlin' }), '2024-07-01T07:00:00.000Z');
+  assert.equal(target({ ...fire, timezone: 'America/New_York' }), '2024-07-01T13:00:00.000Z');
+  assert.equal(target({ ...fire, timezone: 'No/Where' }), '2024-07-01T09:00:00.000Z');
+});
+
+test('a wall-clock time in a gap is moved on by the gap, a repeated one means the first', () => {
+  const cases: [string, string, string][] = [
+    ['Europe/Berlin', '2024-03-31T02:30:00', '2024-03-31T01:30:00.000Z'],
+    ['Europe/Berlin', '2024-10-27T02:30:00', '2024-10-27T00:30:00.000Z'],
+    ['America/New_York', '2024-03-10T02:30:00', '2024-03-10T07:30:00.000Z'],
+    ['America/New_York', '2024-11-03T01:30:00', '2024-11-03T05:30:00.000Z'],
+    ['Australia/Lord_Howe', '2024-10-06T02:15:00', '2024-10-05T15:45:00.000Z'],
+    ['Europe/Berlin', '2024-02-29T12:00:00', '2024-02-29T11:00:00.000Z'],
+  ];
+  for (const [timezone, local, due] of cases) {
+    assert.equal(target({ fire_at_local: local, timezone }), due, `${timezone} ${local}`);
+  }
+});
+
+test('only real days and times are local times', () => {
+  assert.equal(isLocalTime('2024-02-29T23:59:59'), true);
+  for (const text of [
+    '2023-02-29T00:00:00',
+    '2024-02-30T00:00:00',
+    '2024-01-01T24:00:00',
+    '2024-01-01',
+    'x',
+  ]) {
+    assert.equal(isLocalTime(text), false, text);
+  }
+});
+
+test('jitter is added last, in whole milliseconds of either sign', () => {
+  const base = Date.parse('2024-03-06T09:15:00Z');
+  const shift = (random: number) =>
+    Date.parse(target({ jitter: 100 }, { random: () => random })) - base;
+  assert.equal(shift(0), -100);
+  assert.equal(shift(0.5), 0);
+  assert.equal(shift(0.999_999), 100);
+  assert.equal(target({ jitter: 0 }, { random: () => 0 }), '2024-03-06T09:15:00.000Z');
+});
+
+test('a delay beyond the calendar ends in the year 9999', () => {
+  const due = target({ duration: Number.MAX_SAFE_INTEGER, business_days_only: true, jitter: 10 });
+  assert.equal(due, '9999-12-31T23:59:59.999Z');
+});
+
+test('known time zones are IANA names', () => {
+  for (const zone of ['UTC', 'Europe/Berlin', 'America/Argentina/Ushuaia', 'europe/berlin']) {
+    assert.equal(isKnownTimezone(zone), true, zone);
+    assert.equal(isKnownTimezone(zone), true, `${zone} again`);
+  }
+  for (const zone of [
+    '',
+    'Mars/Phobos',
+    '+02:00',
+    'UTC+2',
+    'local',
+    'x'.repeat(1_000),
+    'Europe/Berlin\n',
+  ]) {
+    assert.equal(isKnownTimezone(zone), false, zone);
+  }
+});
