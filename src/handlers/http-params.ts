@@ -1,0 +1,115 @@
+/**
+ * Reads the parameters of `http_request` (02 §11, §12). Pure; what is wrong with them comes back as a
+ * message, and is a permanent failure of the step. A parameter that is null counts as absent, since
+ * that is what a template over a missing path becomes.
+ */
+
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../core/json.js';
+
+export const HTTP_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD'] as const;
+export type HttpMethod = (typeof HTTP_METHODS)[number];
+
+export interface HttpParams {
+  readonly url: string;
+  readonly method: HttpMethod;
+  /** By name in lower case; names and values are fit to be sent. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: string | undefined;
+  readonly timeoutMs: number;
+}
+
+export type HttpParamsResult =
+  | { readonly ok: true; readonly value: HttpParams }
+  | { readonly ok: false; readonly message: string };
+
+export const TIMEOUT_MS_DEFAULT = 10_000;
+/** A day. A request holds a socket and memory all the while, and timers end at 2^31 ms. */
+export const TIMEOUT_MS_MAX = 24 * 60 * 60 * 1_000;
+
+export function parseHttpParams(params: JsonValue): HttpParamsResult {
+  const fields = isJsonObject(params) ? params : {};
+  const url = present(fields, 'url');
+  if (typeof url !== 'string' || url === '') return refuse('url is required');
+  const method = readMethod(present(fields, 'method') ?? 'GET');
+  if (method === undefined) return refuse(`method must be one of ${HTTP_METHODS.join(', ')}`);
+  const timeoutMs = present(fields, 'timeout_ms') ?? TIMEOUT_MS_DEFAULT;
+  if (!isTimeout(timeoutMs)) {
+    return refuse(`timeout_ms must be a whole number from 1 to ${TIMEOUT_MS_MAX}`);
+  }
+  const given = present(fields, 'headers') ?? {};
+  if (!isJsonObject(given)) return refuse('headers must be an object');
+  const headers = readHeaders(given);
+  if (typeof headers === 'string') return refuse(headers);
+  const body = readBody(present(fields, 'body'));
+  if (body !== undefined && !headers.has('content-type')) {
+    headers.set('content-type', 'application/json');
+  }
+  return { ok: true, value: { url, method, headers, body, timeoutMs } };
+}
+
+function refuse(message: string): HttpParamsResult {
+  return { ok: false, message };
+}
+
+function present(fields: JsonObject, name: string): JsonValue | undefined {
+  return ownValue(fields, name) ?? undefined;
+}
+
+function readMethod(method: JsonValue): HttpMethod | undefined {
+  const name = typeof method === 'string' ? method.toUpperCase() : undefined;
+  return HTTP_METHODS.find((known) => known === name);
+}
+
+function isTimeout(value: JsonValue): value is number {
+  return (
+    typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= TIMEOUT_MS_MAX
+  );
+}
+
+/**
+ * Headers that describe the connection or the framing, which are the client's to write: from outside
+ * they could smuggle a second request. `Accept-Encoding` is among them because answers are not
+ * decompressed.
+ */
+const HEADERS_DROPPED: ReadonlySet<string> = new Set([
+  'accept-encoding',
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** RFC 9110 token. */
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** What a field value cannot hold: control characters other than tab, and what is not Latin-1. */
+const HEADER_VALUE_FORBIDDEN = /[^\t\x20-\x7e\x80-\xff]/;
+
+/**
+ * The headers to send, or what is wrong with them. Unfit names and values that are not text are
+ * dropped (02 §12). A text that cannot be sent is refused: it is often a credential with a stray line
+ * break, and a request without it would fail for a reason that is harder to see.
+ */
+function readHeaders(given: JsonObject): Map<string, string> | string {
+  const headers = new Map<string, string>();
+  for (const [givenName, value] of Object.entries(given)) {
+    const name = givenName.toLowerCase();
+    if (typeof value !== 'string' || !HEADER_NAME.test(name) || HEADERS_DROPPED.has(name)) continue;
+    if (HEADER_VALUE_FORBIDDEN.test(value)) {
+      return `the value of header ${name} holds characters that cannot be sent`;
+    }
+    headers.set(name, value);
+  }
+  return headers;
+}
+
+/** Text is sent as it is, any other value as JSON (06 row 65), nothing and the empty text not at all. */
+function readBody(body: JsonValue | undefined): string | undefined {
+  if (body === undefined || body === '') return undefined;
+  return typeof body === 'string' ? body : JSON.stringify(body);
+}

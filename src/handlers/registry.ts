@@ -1,0 +1,51 @@
+/**
+ * The built-in handlers that act on the outside world, by name. A shard starts one only after the
+ * step is committed as dispatched, so an attempt may happen again after a crash, with the same
+ * idempotency token. A name that is neither here nor in `core/builtin.ts` means an external worker.
+ */
+
+import { permanentFailure, type StepOutcome } from '../core/builtin.js';
+import type { JsonObject, JsonValue } from '../core/json.js';
+import { createHttpRequest } from './http-request.js';
+import type { HttpRequestDeps } from './http-transport.js';
+
+export interface HandlerLog {
+  debug(fields: JsonObject, message: string): void;
+  info(fields: JsonObject, message: string): void;
+  warn(fields: JsonObject, message: string): void;
+}
+
+export interface HandlerContext {
+  /** Aborted when the step times out, is cancelled, or the shard stops. */
+  readonly signal: AbortSignal;
+  /** The same for every repetition of one attempt; goes out as the header `Idempotency-Key`. */
+  readonly idempotencyToken: string;
+  /** W3C trace context of the attempt, when it is traced. */
+  readonly traceparent?: string;
+  readonly log: HandlerLog;
+  /** Engine time in milliseconds. */
+  readonly now: () => number;
+}
+
+/** Never rejects: whatever happens is an outcome. Once its signal aborts it settles without delay. */
+export type EffectHandler = (params: JsonValue, context: HandlerContext) => Promise<StepOutcome>;
+
+/** The handlers over their dependencies, whose owner opens and closes them. */
+export function createRegistry(deps: {
+  readonly http: HttpRequestDeps;
+}): ReadonlyMap<string, EffectHandler> {
+  return new Map([['http_request', contained('http_request', createHttpRequest(deps.http))]]);
+}
+
+/** A defect of a handler fails the one step that met it, and is logged; its shard lives on. */
+function contained(name: string, handler: EffectHandler): EffectHandler {
+  return async (params, context) => {
+    try {
+      return await handler(params, context);
+    } catch (error) {
+      const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      context.log.warn({ handler: name, stack }, 'defect in a handler');
+      return permanentFailure(`${name}: internal error`);
+    }
+  };
+}

@@ -1,0 +1,364 @@
+/** The http_request handler against real servers on loopback: results, limits, and what it sends. */
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import { type TestContext, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import type { JsonValue } from '../../src/core/json.js';
+import {
+  cut,
+  failureOf,
+  handlerOver,
+  listen,
+  manualTimers,
+  openHandler,
+} from '../helpers/http-handler.js';
+
+const MEBIBYTE = 1024 * 1024;
+
+interface Seen {
+  readonly method: string | undefined;
+  readonly url: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** A server that answers 200 with what it saw, as JSON. */
+function listenEcho(t: TestContext, host?: string) {
+  return listen(
+    t,
+    async (request, response) => response.end(JSON.stringify(await seen(request))),
+    host,
+  );
+}
+
+async function seen(request: IncomingMessage): Promise<Seen> {
+  const { method, url, headers } = request;
+  return { method, url, headers, body: Buffer.concat(await request.toArray()).toString() };
+}
+
+async function echoed(t: TestContext, params: { [name: string]: JsonValue }, traceparent?: string) {
+  const { origin } = await listenEcho(t);
+  const context = traceparent === undefined ? {} : { traceparent };
+  const outcome = await openHandler(t).run({ url: `${origin}/path?q=1`, ...params }, context);
+  assert.ok(outcome.kind === 'success', JSON.stringify(outcome));
+  const output = outcome.output as { status: number; body: string };
+  assert.equal(output.status, 200);
+  return JSON.parse(output.body) as Seen;
+}
+
+test('a plain request is a GET without body that carries the idempotency token', async (t) => {
+  const request = await echoed(t, {});
+  assert.equal(request.method, 'GET');
+  assert.equal(request.url, '/path?q=1');
+  assert.equal(request.headers['idempotency-key'], 'token-1');
+  assert.equal(request.headers['content-type'], undefined);
+  assert.equal(request.headers.traceparent, undefined);
+  assert.equal(request.body, '');
+});
+
+test('the trace context is passed on', async (t) => {
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  assert.equal((await echoed(t, {}, traceparent)).headers.traceparent, traceparent);
+});
+
+test('an object body is sent as json, and a text body as it is', async (t) => {
+  const json = await echoed(t, { method: 'POST', body: { a: [1, null] } });
+  assert.equal(json.body, '{"a":[1,null]}');
+  assert.equal(json.headers['content-type'], 'application/json');
+  const text = await echoed(t, {
+    method: 'put',
+    body: 'plain ü',
+    headers: { 'Content-Type': 'text/plain' },
+  });
+  assert.equal(text.method, 'PUT');
+  assert.equal(text.body, 'plain ü');
+  assert.equal(text.headers['content-type'], 'text/plain');
+});
+
+test('an empty body and a null body are no body, and have no content type', async (t) => {
+  for (const body of ['', null]) {
+    const request = await echoed(t, { method: 'POST', body });
+    assert.equal(request.body, '');
+    assert.equal(request.headers['content-type'], undefined);
+  }
+});
+
+test('headers of the connection, unfit names and values that are not text are dropped', async (t) => {
+  const { headers } = await echoed(t, {
+    headers: {
+      Host: 'other.example',
+      'Content-Length': '999',
+      'Transfer-Encoding': 'chunked',
+      Connection: 'upgrade',
+      Upgrade: 'websocket',
+      Expect: '100-continue',
+      'bad\r\nname': 'x',
+      '': 'x',
+      number: 5,
+      'X-Kept': 'yes',
+      'Idempotency-Key': 'mine',
+    },
+  });
+  assert.match(headers.host ?? '', /^127\.0\.0\.1:/);
+  assert.equal(headers['x-kept'], 'yes');
+  assert.equal(headers['idempotency-key'], 'mine');
+  for (const name of ['transfer-encoding', 'upgrade', 'expect', 'number', 'content-length']) {
+    assert.equal(headers[name], undefined, name);
+  }
+});
+
+test('every method of the list is sent, and HEAD has no body', async (t) => {
+  const methods: (string | undefined)[] = [];
+  const { origin } = await listen(t, (request, response) => {
+    methods.push(request.method);
+    response.end('text');
+  });
+  const handler = openHandler(t);
+  const wanted = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD'];
+  for (const method of wanted) {
+    const body = method === 'HEAD' ? '' : 'text';
+    const outcome = await handler.run({ url: origin, method });
+    assert.deepEqual(outcome, { kind: 'success', output: { status: 200, body } });
+  }
+  assert.deepEqual(methods, wanted);
+});
+
+test('parameters that make no request fail permanently', async (t) => {
+  const { origin, connects } = await listenEcho(t);
+  const handler = openHandler(t);
+  const wrong: JsonValue[] = [
+    null,
+    'text',
+    {},
+    { url: '' },
+    { url: 5 },
+    { url: 'nonsense' },
+    { url: origin, method: 'TRACE' },
+    { url: origin, method: 'CONNECT' },
+    { url: origin, method: 5 },
+    { url: origin, timeout_ms: 0 },
+    { url: origin, timeout_ms: -1 },
+    { url: origin, timeout_ms: 1.5 },
+    { url: origin, timeout_ms: '10' },
+    { url: origin, timeout_ms: 1e12 },
+    { url: origin, headers: [] },
+    { url: origin, headers: { authorization: 'Bearer x\r\nX-Injected: 1' } },
+    { url: origin, headers: { 'x-emoji': '😀' } },
+  ];
+  for (const params of wrong) {
+    assert.equal(failureOf(await handler.run(params)).retryable, false, JSON.stringify(params));
+  }
+  assert.equal(connects(), 0);
+});
+
+test('the status decides: 2xx and 3xx succeed, 4xx fail permanently, 5xx retryably', async (t) => {
+  const { origin } = await listen(t, (request, response) => {
+    response.statusCode = Number(request.url?.slice(1));
+    response.end(response.statusCode === 204 || response.statusCode === 304 ? undefined : 'text');
+  });
+  const handler = openHandler(t);
+  for (const status of [200, 201, 204, 299, 300, 301, 304]) {
+    const body = status === 204 || status === 304 ? '' : 'text';
+    const outcome = await handler.run({ url: `${origin}/${status}` });
+    assert.deepEqual(outcome, { kind: 'success', output: { status, body } });
+  }
+  for (const status of [400, 404, 408, 429, 499, 500, 503, 599]) {
+    const failure = failureOf(await handler.run({ url: `${origin}/${status}` }));
+    assert.equal(failure.retryable, status >= 500, String(status));
+    assert.deepEqual(failure.details, { status, body: 'text' });
+  }
+});
+
+test('a refused connection and an answer that is cut off fail retryably', async (t) => {
+  const { origin, server } = await listen(t, (request, response) => {
+    if (request.url === '/cut') return cut(request.socket);
+    response.writeHead(200, { 'content-length': 100 });
+    response.write('half', () => cut(request.socket));
+  });
+  const handler = openHandler(t);
+  for (const path of ['/cut', '/half']) {
+    const failure = failureOf(await handler.run({ url: origin + path }));
+    assert.equal(failure.retryable, true);
+  }
+  server.close();
+  await once(server, 'close');
+  const refused = failureOf(await handler.run({ url: origin }));
+  assert.equal(refused.retryable, true);
+  assert.deepEqual(refused.details, { code: 'ECONNREFUSED' });
+});
+
+test('a server that does not answer in time, or stops in the middle, fails retryably', async (t) => {
+  const timers = manualTimers();
+  const { origin } = await listen(t, (request, response) => {
+    if (request.url === '/half') response.write('half', () => timers.fireAll());
+    else timers.fireAll();
+  });
+  const handler = openHandler(t, { setTimer: timers.setTimer });
+  for (const path of ['/none', '/half']) {
+    const failure = failureOf(await handler.run({ url: origin + path, timeout_ms: 1_234 }));
+    assert.equal(failure.retryable, true);
+    assert.equal(failure.message, 'http_request: no answer within 1234 ms');
+    assert.deepEqual(failure.details, { code: 'TIMEOUT' });
+  }
+});
+
+test('the time limit is 10 s unless told otherwise, and its timer is cleared', async (t) => {
+  const timers = manualTimers();
+  const limits: number[][] = [];
+  const { origin } = await listen(t, (_request, response) => {
+    limits.push(timers.pendingMs());
+    response.end();
+  });
+  const handler = openHandler(t, { setTimer: timers.setTimer });
+  await handler.run({ url: origin });
+  await handler.run({ url: origin, timeout_ms: 86_400_000 });
+  assert.deepEqual(limits, [[10_000], [86_400_000]]);
+  assert.deepEqual(timers.pendingMs(), []);
+});
+
+test('a caller that aborts gets its outcome at once, before and during a request', async (t) => {
+  const controller = new AbortController();
+  const { origin, connects } = await listen(t, () => controller.abort());
+  const handler = openHandler(t);
+  for (const expectedConnects of [1, 1]) {
+    const failure = failureOf(await handler.run({ url: origin }, { signal: controller.signal }));
+    assert.deepEqual(failure.details, { code: 'ABORTED' });
+    assert.equal(failure.retryable, true);
+    assert.equal(connects(), expectedConnects);
+  }
+});
+
+test('an answer of 10 MiB is taken whole', async (t) => {
+  const { origin } = await listen(t, (_request, response) =>
+    response.end(Buffer.alloc(10 * MEBIBYTE, 97)),
+  );
+  const outcome = await openHandler(t).run({ url: origin });
+  assert.ok(outcome.kind === 'success');
+  assert.equal((outcome.output as { body: string }).body.length, 10 * MEBIBYTE);
+});
+
+test('an answer over 10 MiB fails permanently, with or without a declared length', async (t) => {
+  const { origin } = await listen(t, (request, response) => {
+    const body = Buffer.alloc(10 * MEBIBYTE + 1);
+    if (request.url === '/declared') return response.end(body);
+    response.write(body.subarray(0, MEBIBYTE));
+    return response.end(body.subarray(MEBIBYTE));
+  });
+  const handler = openHandler(t);
+  for (const path of ['/declared', '/chunked']) {
+    const failure = failureOf(await handler.run({ url: origin + path }));
+    assert.equal(failure.retryable, false);
+    assert.deepEqual(failure.details, { status: 200, code: 'RESPONSE_TOO_LARGE' });
+  }
+});
+
+test('a body that never ends is given up at the cap', async (t) => {
+  const { origin } = await listen(t, (_request, response) => {
+    const more = () => {
+      while (response.write(Buffer.alloc(MEBIBYTE)));
+    };
+    response.on('drain', more);
+    more();
+  });
+  assert.equal(failureOf(await openHandler(t).run({ url: origin })).retryable, false);
+});
+
+test('bytes that are not text, lone surrogates and NUL become replacement characters', async (t) => {
+  const bytes = [0x61, 0x00, 0xff, 0x62, 0xed, 0xa0, 0x80, 0xc3];
+  const { origin } = await listen(t, (_request, response) => response.end(Buffer.from(bytes)));
+  const outcome = await openHandler(t).run({ url: origin });
+  const body = 'a\ufffd\ufffdb\ufffd\ufffd\ufffd\ufffd';
+  assert.deepEqual(outcome, { kind: 'success', output: { status: 200, body } });
+});
+
+test('a character that is split between two packets stays whole', async (t) => {
+  const { origin } = await listen(t, async (_request, response) => {
+    response.write(Buffer.from([0xe2, 0x82]));
+    await setImmediate();
+    response.end(Buffer.from([0xac]));
+  });
+  const outcome = await openHandler(t).run({ url: origin });
+  assert.deepEqual(outcome, { kind: 'success', output: { status: 200, body: '€' } });
+});
+
+test('requests to one server, one after the other, share connections', async (t) => {
+  const { origin, connects } = await listenEcho(t);
+  const handler = openHandler(t);
+  for (let sent = 0; sent < 20; sent += 1) await handler.run({ url: origin });
+  // A connection is free again only shortly after its answer, so that the next request may need one more.
+  assert.ok(connects() <= 2, `${connects()} connections`);
+});
+
+test('a slow server holds at most 32 requests, and its neighbour is served meanwhile', async (t) => {
+  const held: ServerResponse[] = [];
+  let onFull = () => {};
+  const isFull = new Promise<void>((resolve) => {
+    onFull = resolve;
+  });
+  const slow = await listen(t, (_request, response) => {
+    held.push(response);
+    if (held.length === 32) onFull();
+    if (held.length > 32) response.end();
+  });
+  const neighbour = await listenEcho(t);
+  const handler = openHandler(t);
+  const requests = Array.from({ length: 50 }, () => handler.run({ url: slow.origin }));
+  await isFull;
+  assert.equal((await handler.run({ url: neighbour.origin })).kind, 'success');
+  assert.equal(held.length, 32);
+  for (const response of held) response.end();
+  const outcomes = await Promise.all(requests);
+  assert.ok(outcomes.every(({ kind }) => kind === 'success'));
+});
+
+test('a request that waits for its turn can be aborted', async (t) => {
+  const timers = manualTimers();
+  let arrived = 0;
+  let onFull = () => {};
+  const isFull = new Promise<void>((resolve) => {
+    onFull = resolve;
+  });
+  const slow = await listen(t, () => {
+    arrived += 1;
+    if (arrived === 32) onFull();
+  });
+  const handler = openHandler(t, { setTimer: timers.setTimer });
+  const requests = Array.from({ length: 32 }, () => handler.run({ url: slow.origin }));
+  const controller = new AbortController();
+  const waiting = handler.run({ url: slow.origin }, { signal: controller.signal });
+  await isFull;
+  assert.equal(timers.pendingMs().length, 32, 'no clock runs for a request that waits');
+  controller.abort();
+  assert.deepEqual(failureOf(await waiting).details, { code: 'ABORTED' });
+  timers.fireAll();
+  await Promise.all(requests);
+});
+
+test('closing ends what is in flight and refuses what comes later, retryably', async (t) => {
+  let onArrival = () => {};
+  const arrival = new Promise<void>((resolve) => {
+    onArrival = resolve;
+  });
+  const { origin } = await listen(t, (_request, response) =>
+    response.write('half', () => onArrival()),
+  );
+  const handler = openHandler(t);
+  const inFlight = handler.run({ url: origin });
+  await arrival;
+  await handler.deps.close();
+  await handler.deps.close();
+  assert.equal(failureOf(await inFlight).retryable, true);
+  const late = failureOf(await handler.run({ url: origin }));
+  assert.equal(late.retryable, true);
+  assert.deepEqual(late.details, { code: 'STOPPING' });
+});
+
+test('a defect of the handler fails its step, and is logged', async (t) => {
+  const { deps } = openHandler(t);
+  const broken = handlerOver({ ...deps, isAllowed: () => assert.fail('a defect') });
+  const failure = failureOf(await broken.run({ url: 'http://127.0.0.1/' }));
+  assert.equal(failure.retryable, false);
+  assert.deepEqual(broken.lines, ['warn defect in a handler']);
+});
