@@ -1,0 +1,176 @@
+/**
+ * Collects the body of one request under three bounds: its own size, the memory of all incomplete
+ * bodies together, and time. What must be refused is read to its end first and thrown away, within
+ * bounds: closing a connection with unread bytes resets it, and the client would lose the answer.
+ */
+
+import { unavailable } from '../errors.js';
+import { bodyTooLarge } from './request-head.js';
+import type { Refusal } from './transport.js';
+
+/** How much of a refused body is read for the sake of a clean answer; more is cut off. */
+export const DISCARD_BYTES_MAX = 16 * 1024 * 1024;
+/** A body may trickle in no longer than this in all, however steadily. */
+const BODY_TIME_MAX_MS = 60_000;
+/** An idle body is noticed at most this part of the timeout too late. */
+const TICKS_PER_TIMEOUT = 4;
+
+/** Bytes held by bodies that have not arrived completely, over all connections of a server. */
+export class BodyBudget {
+  readonly #bytesMax: number;
+  #bytes = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** False, and nothing taken, if `bytes` more would exceed the budget. */
+  take(bytes: number): boolean {
+    if (this.#bytes + bytes > this.#bytesMax) return false;
+    this.#bytes += bytes;
+    return true;
+  }
+
+  give(bytes: number): void {
+    this.#bytes -= bytes;
+  }
+}
+
+/**
+ * Ends bodies that stall. One coarse timer serves all of them: a timer of its own would cost each
+ * small request more than reading its body.
+ */
+export class BodyDeadlines {
+  readonly #readers = new Set<BodyReader>();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(idleTimeoutMs: number) {
+    const tickMs = Math.max(1, Math.ceil(idleTimeoutMs / TICKS_PER_TIMEOUT));
+    const totalTicksMax = Math.max(TICKS_PER_TIMEOUT, Math.ceil(BODY_TIME_MAX_MS / tickMs));
+    this.#timer = setInterval(() => {
+      for (const reader of this.#readers) reader.tick(TICKS_PER_TIMEOUT, totalTicksMax);
+    }, tickMs);
+    this.#timer.unref();
+  }
+
+  add(reader: BodyReader): void {
+    this.#readers.add(reader);
+  }
+
+  delete(reader: BodyReader): void {
+    this.#readers.delete(reader);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+}
+
+export interface BodyReaderOptions {
+  readonly maxBodyBytes: number;
+  /** The declared length, undefined if chunked. */
+  readonly contentLength: number | undefined;
+  /** True if a chunk is only lent for the duration of `push`. */
+  readonly mustCopy: boolean;
+  /** Set if the head already told that the body is refused: it is only discarded. */
+  readonly refusal: Refusal | undefined;
+  readonly budget: BodyBudget;
+  readonly deadlines: BodyDeadlines;
+  /** Exactly one of the two is called, at most once, and neither after `cancel`. */
+  readonly onComplete: (body: Buffer) => void;
+  readonly onRefused: (refusal: Refusal) => void;
+}
+
+export class BodyReader {
+  readonly #options: BodyReaderOptions;
+  readonly #chunks: Buffer[] = [];
+  #refusal: Refusal | undefined;
+  #bytes = 0;
+  #bytesHeld = 0;
+  /** True once the body is complete, refused or cancelled: pieces are ignored then. */
+  isOver = false;
+  #idleTicks = 0;
+  #totalTicks = 0;
+
+  constructor(options: BodyReaderOptions) {
+    this.#options = options;
+    this.#refusal = options.refusal;
+    options.deadlines.add(this);
+    if (this.#refusal !== undefined && (options.contentLength ?? 0) > DISCARD_BYTES_MAX) {
+      this.#refuse(this.#refusal);
+    }
+  }
+
+  /** Takes the next piece. A body that comes in one piece is copied at most once. */
+  push(chunk: Buffer, isLast: boolean): void {
+    if (this.isOver) return;
+    this.#idleTicks = 0;
+    this.#bytes += chunk.length;
+    this.#refusal ??= this.#hold(chunk, isLast);
+    if (isLast) this.#finish();
+    else if (this.#refusal !== undefined && this.#bytes > this.#discardEnd()) {
+      this.#refuse(this.#refusal);
+    }
+  }
+
+  /** The client went away, or the server closes. */
+  cancel(): void {
+    if (!this.isOver) this.#leave();
+  }
+
+  /** One tick of the deadlines has passed. */
+  tick(idleTicksMax: number, totalTicksMax: number): void {
+    this.#idleTicks += 1;
+    this.#totalTicks += 1;
+    if (this.#idleTicks <= idleTicksMax && this.#totalTicks <= totalTicksMax) return;
+    this.#refuse(this.#refusal ?? { status: 408, message: 'the request body came too slowly' });
+  }
+
+  #hold(chunk: Buffer, isLast: boolean): Refusal | undefined {
+    const { maxBodyBytes, budget, mustCopy } = this.#options;
+    if (this.#bytes > maxBodyBytes) return this.#drop(bodyTooLarge(maxBodyBytes));
+    if (!isLast || this.#chunks.length > 0) {
+      if (!budget.take(chunk.length)) {
+        return this.#drop(unavailable('ENG_OVERLOADED', 'too many large bodies at once'));
+      }
+      this.#bytesHeld += chunk.length;
+    }
+    if (chunk.length > 0) this.#chunks.push(mustCopy ? Buffer.from(chunk) : chunk);
+    return undefined;
+  }
+
+  #finish(): void {
+    if (this.#refusal !== undefined) {
+      this.#refuse(this.#refusal);
+      return;
+    }
+    const [first] = this.#chunks;
+    const body =
+      first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
+    this.#leave();
+    this.#options.onComplete(body);
+  }
+
+  #refuse(refusal: Refusal): void {
+    this.#leave();
+    this.#options.onRefused(refusal);
+  }
+
+  #discardEnd(): number {
+    return this.#options.maxBodyBytes + DISCARD_BYTES_MAX;
+  }
+
+  #drop(refusal: Refusal): Refusal {
+    this.#chunks.length = 0;
+    this.#options.budget.give(this.#bytesHeld);
+    this.#bytesHeld = 0;
+    return refusal;
+  }
+
+  #leave(): void {
+    this.isOver = true;
+    this.#options.deadlines.delete(this);
+    this.#options.budget.give(this.#bytesHeld);
+    this.#bytesHeld = 0;
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * The head of one request as both backends hand it over: target, the few headers anybody asks for,
+ * and the verdict whether the request may be served at all. It is also the `HttpRequest` that the
+ * handler gets, so that a request costs one object. uWebSockets.js forgets its request object when
+ * the callback returns, hence everything is copied here at once.
+ */
+
+import { EngineError, invalid, tooLarge } from '../errors.js';
+import { requestIdFrom } from './request-id.js';
+import type { HttpRequest } from './server.js';
+
+/** The headers that are kept. The first four serve the transport itself. */
+export const CAPTURED_HEADERS = [
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'access-control-request-method',
+  'authorization',
+  'x-api-key',
+  'x-tenant-id',
+  'content-type',
+  'x-request-id',
+  'traceparent',
+  'last-event-id',
+  'origin',
+  'accept',
+] as const;
+
+/** uWebSockets.js parses no more than these and leaves the client without a reply past them. */
+const HEADER_COUNT_MAX = 48;
+
+const SLOTS: ReadonlyMap<string, number> = new Map(
+  CAPTURED_HEADERS.map((name, slot) => [name, slot]),
+);
+const slotOf = (name: (typeof CAPTURED_HEADERS)[number]) => CAPTURED_HEADERS.indexOf(name);
+const HOST = slotOf('host');
+const CONTENT_LENGTH = slotOf('content-length');
+const TRANSFER_ENCODING = slotOf('transfer-encoding');
+const REQUEST_ID = slotOf('x-request-id');
+const ORIGIN = slotOf('origin');
+const PREFLIGHT_METHOD = slotOf('access-control-request-method');
+
+/**
+ * Headers that may come once only. A proxy in front and this server could each believe another of
+ * two values: about where the body ends, which host is meant, or who is calling.
+ */
+const SINGLE_MASK = [
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'authorization',
+  'x-api-key',
+  'x-tenant-id',
+].reduce((mask, name) => mask | (1 << (SLOTS.get(name) ?? 0)), 0);
+
+/** Fifteen digits are exact in a number and far beyond any limit on bodies. */
+const LENGTH = /^\d{1,15}$/;
+/** What may not stand in a target: blanks, controls, bytes beyond ASCII, and a fragment. */
+const TARGET_UNWANTED = /[^\x21-\x7e]|#/;
+const EMPTY = Buffer.alloc(0);
+
+export class RequestHead implements HttpRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  body: Buffer = EMPTY;
+  requestId = '';
+  /** The declared length of the body; undefined for a chunked one, 0 for none. */
+  contentLength: number | undefined = 0;
+  readonly #values: (string | undefined)[] = [];
+  #seenMask = 0;
+  #fault: string | undefined;
+  #headerCount = 0;
+  #headerBytes: number;
+
+  constructor(method: string, path: string, query: string) {
+    this.method = method;
+    this.path = path;
+    this.query = query;
+    this.#headerBytes = path.length + query.length;
+  }
+
+  /** Takes the next header in the order of arrival; `name` in lower case. The first value counts. */
+  add(name: string, value: string): void {
+    this.#headerCount += 1;
+    this.#headerBytes += name.length + value.length;
+    const slot = SLOTS.get(name);
+    if (slot === undefined) return;
+    const bit = 1 << slot;
+    if ((this.#seenMask & bit) === 0) {
+      this.#seenMask |= bit;
+      this.#values[slot] = value;
+    } else if ((SINGLE_MASK & bit) !== 0) {
+      this.#fault = `header ${name} is repeated`;
+    }
+  }
+
+  /** Makes `settle` refuse the request with 400 for what only the backend can see. */
+  reject(fault: string): void {
+    this.#fault = fault;
+  }
+
+  /**
+   * To be called once after the last header: settles the request id and the length of the body, and
+   * says why the request must be refused, if so: 400, 413 or 431. Only a 413 leaves the connection
+   * in a state where the rest of the request can be told from the next one.
+   */
+  settle(
+    limits: { readonly maxBodyBytes: number; readonly maxHeaderBytes: number },
+    newRequestId: () => string,
+  ): EngineError | undefined {
+    this.requestId = requestIdFrom(this.#values[REQUEST_ID], newRequestId);
+    if (this.#headerBytes > limits.maxHeaderBytes) {
+      return headersTooLarge(`more than ${limits.maxHeaderBytes} bytes`);
+    }
+    if (this.#headerCount > HEADER_COUNT_MAX) {
+      return headersTooLarge(`more than ${HEADER_COUNT_MAX} headers`);
+    }
+    if (this.#fault !== undefined) return invalid(this.#fault);
+    if (this.#values[HOST] === undefined) return invalid('header host is missing');
+    if (!this.path.startsWith('/') || hasUnwanted(this.path) || hasUnwanted(this.query)) {
+      return invalid('the request target must be a path in printable ASCII');
+    }
+    return this.#settleLength(limits.maxBodyBytes);
+  }
+
+  header(name: string): string | undefined {
+    const slot = SLOTS.get(name);
+    if (slot === undefined) throw new Error(`header ${name} is not captured`);
+    return this.#values[slot];
+  }
+
+  get origin(): string | undefined {
+    return this.#values[ORIGIN];
+  }
+
+  /** True for the question of a browser whether a script may send its request. */
+  get isPreflight(): boolean {
+    return (
+      this.method === 'OPTIONS' &&
+      this.#values[ORIGIN] !== undefined &&
+      this.#values[PREFLIGHT_METHOD] !== undefined
+    );
+  }
+
+  #settleLength(maxBodyBytes: number): EngineError | undefined {
+    const encoding = this.#values[TRANSFER_ENCODING];
+    const length = this.#values[CONTENT_LENGTH];
+    if (encoding !== undefined) {
+      if (length !== undefined) return invalid('content-length beside transfer-encoding');
+      if (encoding.toLowerCase() !== 'chunked') return invalid('unknown transfer-encoding');
+      this.contentLength = undefined;
+      return undefined;
+    }
+    if (length === undefined) return undefined;
+    if (!LENGTH.test(length)) return invalid('content-length is not a number of bytes');
+    this.contentLength = Number(length);
+    return this.contentLength > maxBodyBytes ? bodyTooLarge(maxBodyBytes) : undefined;
+  }
+}
+
+export const bodyTooLarge = (maxBodyBytes: number) =>
+  tooLarge(`the body is larger than ${maxBodyBytes} bytes`);
+
+export const headersTooLarge = (what: string) =>
+  new EngineError('ENG_HEADERS_TOO_LARGE', `request header fields too large: ${what}`);
+
+const hasUnwanted = (text: string) => TARGET_UNWANTED.test(text);

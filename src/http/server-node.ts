@@ -1,0 +1,211 @@
+/**
+ * The transport on node:http, for platforms where uWebSockets.js does not load. It answers as the
+ * other backend does, so Node's own refusals, which have no JSON body, are replaced by ours.
+ */
+
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { EngineError } from '../errors.js';
+import { headersTooLarge, RequestHead } from './request-head.js';
+import type {
+  HttpHandler,
+  HttpReply,
+  HttpServer,
+  HttpServerOptions,
+  HttpStreamHead,
+} from './server.js';
+import { Exchange, type HeaderList, type Refusal, Transport } from './transport.js';
+
+/** An idle connection, or one whose headers do not arrive, lives as long as with uWebSockets.js. */
+const IDLE_TIMEOUT_MS = 10_000;
+const REQUEST_TIME_MAX_MS = 60_000;
+const TIMEOUT_CHECK_MS = 2_000;
+
+const NON_ASCII = /[\u0080-\u00ff]/;
+
+/** Serves on node:http. Rejects with an `Error` if the address cannot be bound. */
+export async function startNodeServer(
+  options: HttpServerOptions,
+  handler: HttpHandler,
+): Promise<HttpServer> {
+  const transport = new Transport(options, handler);
+  const server = http.createServer({
+    // The exact bound is ours; Node only has to stop what is far beyond it.
+    maxHeaderSize: options.maxHeaderBytes * 2,
+    requireHostHeader: false,
+    keepAliveTimeout: IDLE_TIMEOUT_MS,
+    headersTimeout: IDLE_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIME_MAX_MS,
+    connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+  });
+  const openExchanges = new WeakMap<Duplex, number>();
+  const serve = (expectsContinue: boolean) => {
+    return (req: http.IncomingMessage, res: http.ServerResponse) => {
+      const { socket } = req;
+      openExchanges.set(socket, (openExchanges.get(socket) ?? 0) + 1);
+      res.on('close', () => openExchanges.set(socket, (openExchanges.get(socket) ?? 1) - 1));
+      serveOne(transport, req, res, expectsContinue);
+    };
+  };
+  server.on('request', serve(false));
+  server.on('checkExpectation', serve(false));
+  server.on('checkContinue', serve(true));
+  server.on('clientError', (err, socket) => {
+    // While an earlier request of the connection waits, a reply would be taken for its own.
+    if (socket.writable && !openExchanges.get(socket)) refuseUnparsed(options, err, socket);
+    else socket.destroy();
+  });
+
+  try {
+    await listen(server, options);
+  } catch (cause) {
+    transport.close();
+    throw new Error(`cannot listen on ${options.host}:${options.port}`, { cause });
+  }
+  const closed = new Promise<void>((resolve) => server.once('close', resolve));
+  let isListening = true;
+  const stopListening = () => {
+    if (!isListening) return;
+    isListening = false;
+    transport.stop();
+    server.close();
+  };
+  return {
+    port: (server.address() as AddressInfo).port,
+    stopListening,
+    close: () => {
+      stopListening();
+      transport.close();
+      server.closeAllConnections();
+      return closed;
+    },
+  };
+}
+
+function listen(server: http.Server, options: HttpServerOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port, options.host, () => {
+      server.removeListener('error', reject);
+      resolve();
+    });
+  });
+}
+
+function serveOne(
+  transport: Transport,
+  req: http.IncomingMessage,
+  res: http.ServerResponse,
+  expectsContinue: boolean,
+): void {
+  const target = req.url ?? '';
+  const mark = target.indexOf('?');
+  const head = new RequestHead(
+    req.method ?? '',
+    mark < 0 ? target : target.slice(0, mark),
+    mark < 0 ? '' : target.slice(mark + 1),
+  );
+  const raw = req.rawHeaders;
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    head.add((raw[i] ?? '').toLowerCase(), asUtf8(raw[i + 1] ?? ''));
+  }
+  if (req.httpVersionMajor === 0) head.reject('HTTP/0.9 is not served');
+  const exchange = new NodeExchange(transport, head, res);
+  res.on('close', () => exchange.abort());
+  const reader = transport.begin(head, exchange, false, expectsContinue);
+  if (reader === undefined) return;
+  if (expectsContinue) res.writeContinue();
+  req.on('data', (chunk: Buffer) => reader.push(chunk, false));
+  req.on('end', () => reader.push(EMPTY, true));
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** Node gives header values as latin1; clients send UTF-8, and the other backend decodes that. */
+function asUtf8(value: string): string {
+  return NON_ASCII.test(value) ? Buffer.from(value, 'latin1').toString('utf8') : value;
+}
+
+/** Answers, in place of Node's reply without a body, what its parser refused. */
+function refuseUnparsed(options: HttpServerOptions, err: Error, socket: Duplex): void {
+  const { status, message, code } = unparsedRefusal(err);
+  const body = JSON.stringify({ error: message });
+  socket.end(
+    [
+      `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}`,
+      `x-request-id: ${options.newRequestId()}`,
+      ...(code === undefined ? [] : [`x-error-code: ${code}`]),
+      'content-type: application/json',
+      `content-length: ${Buffer.byteLength(body)}`,
+      'connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+    () => socket.destroy(),
+  );
+}
+
+function unparsedRefusal(err: Error): Refusal {
+  const code = 'code' in err ? err.code : undefined;
+  if (code === 'HPE_HEADER_OVERFLOW') return headersTooLarge('far beyond the limit');
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return { status: 408, message: 'the request came too slowly' };
+  }
+  return new EngineError('ENG_VALIDATION', 'invalid argument: malformed HTTP request');
+}
+
+class NodeExchange extends Exchange {
+  readonly #res: http.ServerResponse;
+
+  constructor(transport: Transport, head: RequestHead, res: http.ServerResponse) {
+    super(transport, head);
+    this.#res = res;
+  }
+
+  protected sendReply(
+    reply: HttpReply,
+    contentType: string | undefined,
+    headers: HeaderList,
+    mustClose: boolean,
+  ): void {
+    const { status, body } = reply;
+    const flat = this.#flatHeaders(contentType, headers, mustClose);
+    if (status !== 204 && status !== 304) {
+      flat.push('content-length', String(body === undefined ? 0 : Buffer.byteLength(body)));
+    }
+    this.#res.writeHead(status, flat);
+    this.#res.end(this.head.method === 'HEAD' ? undefined : body);
+  }
+
+  protected sendStreamHead(head: HttpStreamHead, isWhole: boolean, mustClose: boolean): void {
+    const flat = this.#flatHeaders(head.contentType, head.headers ?? [], mustClose);
+    this.#res.writeHead(head.status, flat);
+    if (isWhole) {
+      this.#res.end();
+      return;
+    }
+    this.#res.on('drain', () => this.drained());
+  }
+
+  protected writeChunk(chunk: string | Buffer): boolean {
+    return this.#res.write(chunk);
+  }
+
+  protected endStream(): void {
+    this.#res.end();
+  }
+
+  protected destroy(): void {
+    this.#res.destroy();
+  }
+
+  #flatHeaders(contentType: string | undefined, headers: HeaderList, mustClose: boolean): string[] {
+    const flat = ['x-request-id', this.head.requestId];
+    if (contentType !== undefined) flat.push('content-type', contentType);
+    for (const [name, value] of headers) flat.push(name, value);
+    for (const [name, value] of this.corsHeaders) flat.push(name, value);
+    if (mustClose) flat.push('connection', 'close');
+    return flat;
+  }
+}

@@ -1,0 +1,295 @@
+/**
+ * The transport on uWebSockets.js, and the only file that touches it. Its request object dies with
+ * the callback, its response object with the client: the first is copied at once, the second is
+ * reached only through an `Exchange` that has not been aborted. Uses the API that release 20.30 and
+ * later ones share.
+ */
+
+import type {
+  us_listen_socket as ListenSocket,
+  TemplatedApp,
+  HttpResponse as UwsResponse,
+} from 'uWebSockets.js';
+import { STATUS_CODES } from 'node:http';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { isMainThread } from 'node:worker_threads';
+import { RequestHead } from './request-head.js';
+import type {
+  HttpHandler,
+  HttpReply,
+  HttpServer,
+  HttpServerOptions,
+  HttpStreamHead,
+} from './server.js';
+import { Exchange, type HeaderList, Transport } from './transport.js';
+
+/** The type file of 20.30 omits two things that its native part has, as later releases do. */
+interface UwsApp extends Omit<TemplatedApp, 'listen'> {
+  listen(
+    host: string,
+    port: number,
+    options: number,
+    listening: (socket: ListenSocket | false) => void,
+  ): UwsApp;
+  close(): UwsApp;
+}
+
+/** The native module, as far as it is used. */
+export interface Uws {
+  App(): UwsApp;
+  _cfg(option: string): void;
+  us_socket_local_port(socket: ListenSocket): number;
+  us_listen_socket_close(socket: ListenSocket): void;
+  readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number;
+}
+
+/** A write of more than this overflows the cork, and only then tells whether the socket is full. */
+const CORK_BYTES = 16 * 1024;
+/**
+ * Streams are written in pieces of this size: large enough to tell, and small enough for what a full
+ * socket refused to be gone once it reports room again, which it does long before it is empty.
+ */
+const PIECE_BYTES = 32 * 1024;
+const EVENT_STREAM = 'text/event-stream';
+/** How much may go out in small events before one is filled up in order to see if the client reads. */
+const UNMEASURED_BYTES_MAX = 64 * 1024;
+/** A comment to the reader of an event stream. */
+const EVENT_FILLER = Buffer.from(`:${' '.repeat(CORK_BYTES)}\n`);
+
+/**
+ * Loads the native file directly: the package's entry falls back to a JavaScript imitation of its
+ * own, which is slower than node:http and not what the tests cover.
+ */
+export function loadUws(): { ok: true; uws: Uws } | { ok: false; cause: unknown } {
+  if (!isMainThread) {
+    return { ok: false, cause: new Error('uWebSockets.js runs on the main thread only') };
+  }
+  const file = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`;
+  let cause: unknown;
+  try {
+    const require = createRequire(import.meta.url);
+    const entryFolder = dirname(require.resolve('uWebSockets.js'));
+    // The repackaged release keeps its binaries apart, the official one beside its entry.
+    for (const path of [join(entryFolder, '../binaries', file), join(entryFolder, file)]) {
+      try {
+        return { ok: true, uws: require(path) as Uws };
+      } catch (err) {
+        cause ??= err;
+      }
+    }
+  } catch (err) {
+    cause = err;
+  }
+  return { ok: false, cause };
+}
+
+/** Serves on uWebSockets.js. Rejects with an `Error` if the address cannot be bound. */
+export async function startUwsServer(
+  uws: Uws,
+  options: HttpServerOptions,
+  handler: HttpHandler,
+): Promise<HttpServer> {
+  const transport = new Transport(options, handler);
+  // Leaves out the header that names the server and its version.
+  uws._cfg('silent');
+  const app = uws.App();
+  app.any('/*', (res, req) => {
+    const head = new RequestHead(req.getMethod().toUpperCase(), req.getUrl(), req.getQuery() ?? '');
+    req.forEach((name, value) => {
+      head.add(name, value);
+    });
+    const exchange = new UwsExchange(transport, head, res);
+    res.onAborted(() => exchange.abort());
+    const reader = transport.begin(head, exchange, true);
+    if (reader !== undefined)
+      res.onData((chunk, isLast) => reader.push(Buffer.from(chunk), isLast));
+  });
+
+  const socket = await listen(uws, app, options);
+  if (socket === undefined) {
+    transport.close();
+    throw new Error(`cannot listen on ${options.host}:${options.port}`);
+  }
+  let state: 'open' | 'stopping' | 'closed' = 'open';
+  return {
+    port: uws.us_socket_local_port(socket),
+    stopListening: () => {
+      if (state !== 'open') return;
+      state = 'stopping';
+      transport.stop();
+      uws.us_listen_socket_close(socket);
+    },
+    close: async () => {
+      if (state === 'closed') return;
+      state = 'closed';
+      transport.close();
+      app.close();
+    },
+  };
+}
+
+/** Without the exclusive flag two servers could share a port, each with half of the clients. */
+function listen(uws: Uws, app: UwsApp, options: HttpServerOptions) {
+  return new Promise<ListenSocket | undefined>((resolve) => {
+    app.listen(options.host, options.port, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
+      resolve(socket === false ? undefined : socket);
+    });
+  });
+}
+
+class UwsExchange extends Exchange {
+  readonly #res: UwsResponse;
+  /** What of a stream waits for company or for room. */
+  #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  #unmeasuredBytes = 0;
+  #isEventStream = false;
+  #isFull = false;
+  #isWatching = false;
+
+  constructor(transport: Transport, head: RequestHead, res: UwsResponse) {
+    super(transport, head);
+    this.#res = res;
+  }
+
+  protected sendReply(
+    reply: HttpReply,
+    contentType: string | undefined,
+    headers: HeaderList,
+    mustClose: boolean,
+  ): void {
+    const res = this.#res;
+    const { body } = reply;
+    res.cork(() => {
+      this.#writeHead(reply.status, contentType, headers);
+      if (this.head.method === 'HEAD' && this.isRefused) {
+        // Only `end` closes, and it writes its own length: a refused HEAD says 0.
+        res.end('', true);
+      } else if (this.head.method === 'HEAD' || reply.status === 204 || reply.status === 304) {
+        this.#endWithoutBody(reply, mustClose);
+      } else {
+        res.end(body ?? '', mustClose);
+      }
+    });
+  }
+
+  protected sendStreamHead(head: HttpStreamHead, isWhole: boolean, mustClose: boolean): void {
+    const res = this.#res;
+    this.#isEventStream = head.contentType.startsWith(EVENT_STREAM);
+    res.cork(() => {
+      this.#writeHead(head.status, head.contentType, head.headers ?? []);
+      if (mustClose) res.writeHeader('Connection', 'close');
+      if (isWhole) res.endWithoutBody();
+    });
+  }
+
+  protected writeChunk(chunk: string | Buffer): boolean {
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+    this.#waiting.push(bytes);
+    this.#waitingBytes += bytes.length;
+    if (!this.#isFull) this.#flush();
+    return !this.#isFull;
+  }
+
+  protected endStream(): void {
+    const res = this.#res;
+    res.cork(() => {
+      for (const bytes of this.#waiting) res.write(bytes);
+      // Asked to close here, uWebSockets.js would write a header into the middle of the body.
+      res.end();
+    });
+  }
+
+  protected destroy(): void {
+    this.#res.close();
+  }
+
+  /**
+   * In 20.30 a length given to uWebSockets.js here leaves the response open for ever, and so it is
+   * written by hand. The connection is then closed by the client, who is told, or when it idles.
+   */
+  #endWithoutBody({ status, body }: HttpReply, mustClose: boolean): void {
+    if (status !== 204 && status !== 304) {
+      const length = body === undefined ? 0 : Buffer.byteLength(body);
+      this.#res.writeHeader('Content-Length', String(length));
+    }
+    if (mustClose) this.#res.writeHeader('Connection', 'close');
+    this.#res.endWithoutBody();
+  }
+
+  #writeHead(status: number, contentType: string | undefined, headers: HeaderList): void {
+    const res = this.#res;
+    res.writeStatus(statusLine(status));
+    res.writeHeader('x-request-id', this.head.requestId);
+    if (contentType !== undefined) res.writeHeader('content-type', contentType);
+    for (const [name, value] of headers) res.writeHeader(name, value);
+    for (const [name, value] of this.corsHeaders) res.writeHeader(name, value);
+  }
+
+  /** Hands pieces to the socket until it is full, or too little waits for one. */
+  #flush(): void {
+    const bytesMin = this.#isEventStream ? 1 : PIECE_BYTES;
+    while (!this.#isFull && this.#waitingBytes >= bytesMin) {
+      if (!this.#write(this.#takePiece())) {
+        this.#isFull = true;
+        this.#watch();
+      }
+    }
+  }
+
+  #takePiece(): Buffer {
+    const [first] = this.#waiting;
+    const all =
+      first !== undefined && this.#waiting.length === 1 ? first : Buffer.concat(this.#waiting);
+    const piece = all.subarray(0, PIECE_BYTES);
+    this.#waiting = all.length > PIECE_BYTES ? [all.subarray(PIECE_BYTES)] : [];
+    this.#waitingBytes -= piece.length;
+    return piece;
+  }
+
+  /** False if the socket did not take all of it at once. */
+  #write(piece: Buffer): boolean {
+    let bytes = piece;
+    if (piece.length <= CORK_BYTES) {
+      this.#unmeasuredBytes += piece.length;
+      if (this.#unmeasuredBytes > UNMEASURED_BYTES_MAX) {
+        this.#unmeasuredBytes = 0;
+        bytes = Buffer.concat([piece, EVENT_FILLER]);
+      }
+    }
+    let hasRoom = true;
+    this.#res.cork(() => {
+      hasRoom = this.#res.write(bytes);
+    });
+    return hasRoom;
+  }
+
+  /**
+   * From its registration on, this handler alone is responsible for what the socket refused: an
+   * empty cork makes uWebSockets.js send it, and a further event follows while some is left.
+   */
+  #watch(): void {
+    if (this.#isWatching) return;
+    this.#isWatching = true;
+    this.#res.onWritable(() => {
+      this.#res.cork(() => {});
+      if (!this.#isFull) return true;
+      this.#isFull = false;
+      this.#flush();
+      if (!this.#isFull) this.drained();
+      return true;
+    });
+  }
+}
+
+const STATUS_LINES = new Map<number, string>();
+
+function statusLine(status: number): string {
+  let line = STATUS_LINES.get(status);
+  if (line === undefined) {
+    line = `${status} ${STATUS_CODES[status] ?? 'Unknown'}`;
+    STATUS_LINES.set(status, line);
+  }
+  return line;
+}

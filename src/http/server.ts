@@ -1,0 +1,145 @@
+/**
+ * The HTTP transport: what a request and a reply look like to the router, and which backend serves
+ * them. Everything generic to HTTP (limits, CORS, request ids, HEAD, aborted clients) is done behind
+ * this interface and alike on both backends; no route, tenant or key is known here.
+ */
+
+import { startNodeServer } from './server-node.js';
+import { loadUws, startUwsServer } from './server-uws.js';
+
+/** One request with its whole body. Valid for as long as it is referenced. */
+export interface HttpRequest {
+  /** Upper case. `HEAD` may be answered as `GET`: the adapter leaves the body out. */
+  readonly method: string;
+  /** The raw path without query, not decoded; printable ASCII that begins with `/`. */
+  readonly path: string;
+  /** The raw query without `?`, '' if there is none; printable ASCII. */
+  readonly query: string;
+  /**
+   * The value of a header, `name` in lower case. Only the headers of `CAPTURED_HEADERS` are kept;
+   * asking for another one is a defect and throws.
+   */
+  header(name: string): string | undefined;
+  /** The sanitised `x-request-id` of the client, else a fresh UUID (01 §1). */
+  readonly requestId: string;
+  /** The whole body, empty if there is none. Small ones share Node's pool: do not transfer it. */
+  readonly body: Buffer;
+}
+
+/** A whole reply. `content-length`, `x-request-id` and the CORS headers are added to it. */
+export interface HttpReply {
+  readonly status: number;
+  readonly body: string | Buffer | undefined;
+  /** Default `application/json`, sent only with a body. */
+  readonly contentType?: string;
+  readonly headers?: readonly (readonly [string, string])[];
+}
+
+/** The head of a reply whose body follows in pieces. */
+export interface HttpStreamHead {
+  readonly status: number;
+  readonly contentType: string;
+  readonly headers?: readonly (readonly [string, string])[];
+}
+
+/**
+ * A chunked body under way. Its head travels with the first chunk, not before. Chunks may be held
+ * back to be sent together, except those of a `text/event-stream`: they leave at once, and each of
+ * them must consist of whole lines, since comment lines may be put between two of them.
+ */
+export interface HttpBodyStream {
+  /** False means: wait for `onDrain` before writing more. What was given is sent all the same. */
+  write(chunk: string | Buffer): boolean;
+  /** One listener, called each time the client has caught up after a `write` that gave false. */
+  onDrain(listener: () => void): void;
+  end(): void;
+}
+
+/** The response side of one request. */
+export interface HttpExchange {
+  /** True once the client went away before the reply, or the end of the stream, was handed over. */
+  readonly aborted: boolean;
+  /**
+   * Calls `listener` once when the exchange is aborted, at once if it already is. A stream that
+   * answers HEAD counts as aborted after its head, so that producers stop.
+   */
+  onAbort(listener: () => void): void;
+  /** Exactly once per exchange, instead of `stream`; does nothing after an abort. */
+  reply(reply: HttpReply): void;
+  /** Exactly once per exchange, instead of `reply`; after an abort the stream swallows all. */
+  stream(head: HttpStreamHead): HttpBodyStream;
+}
+
+/** Called once per request, synchronously with its arrival when it has no body. */
+export type HttpHandler = (request: HttpRequest, exchange: HttpExchange) => void;
+
+/** The part of a pino logger that the transport uses. */
+export interface HttpLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface HttpServerOptions {
+  readonly host: string;
+  /** 0 lets the system choose; see `HttpServer.port`. */
+  readonly port: number;
+  /** A larger body is answered with 413. */
+  readonly maxBodyBytes: number;
+  /** Most bytes of target, header names and values together; more is answered with 431. */
+  readonly maxHeaderBytes: number;
+  /**
+   * Most bytes that bodies which arrive in pieces may occupy together while they are incomplete;
+   * past it 503. Default 48 MiB, so that a crowd of maximum bodies does not fill the memory.
+   */
+  readonly maxBufferedBytes?: number;
+  /** Origins that may read replies, compared exactly; `*` is any; none = no cross-origin use. */
+  readonly corsOrigins: readonly string[];
+  /** Makes a UUID v4 for a request that brings no usable id. */
+  readonly newRequestId: () => string;
+  /**
+   * A body of which nothing arrives for so long, or that takes more than a minute in all, is answered
+   * with 408 and its connection closed. uWebSockets.js is stricter and cannot be told otherwise: it
+   * closes, without an answer, what brings less than 16 KB/s over some ten seconds.
+   */
+  readonly bodyIdleTimeoutMs: number;
+  readonly log: HttpLog;
+}
+
+export interface HttpServer {
+  /** The port that is really bound. */
+  readonly port: number;
+  /** Takes no new connections; from now on each reply closes its connection. Idempotent. */
+  stopListening(): void;
+  /** Closes every connection, which aborts the exchanges that are open. Idempotent. */
+  close(): Promise<void>;
+}
+
+export type HttpBackend = 'auto' | 'uws' | 'node';
+
+/**
+ * Binds the address and serves it until `close()`.
+ *
+ * `auto` takes uWebSockets.js if its native file loads in this process, else node:http with a line in
+ * the log. Rejects with an `Error` when the address cannot be bound, or when `uws` was demanded and
+ * does not load. Must be called on the main thread for `uws` (06 and 01 §1: bad address = no start).
+ */
+export function startHttpServer(
+  backend: HttpBackend,
+  options: HttpServerOptions,
+  handler: HttpHandler,
+): Promise<HttpServer> {
+  if (backend === 'node') return startNodeServer(options, handler);
+  const loaded = loadUws();
+  if (loaded.ok) return startUwsServer(loaded.uws, options, handler);
+  if (backend === 'uws') {
+    return Promise.reject(
+      new Error('the native part of uWebSockets.js does not load', { cause: loaded.cause }),
+    );
+  }
+  options.log.warn(
+    { err: loaded.cause },
+    'uWebSockets.js does not load here: serving with node:http, which is slower',
+  );
+  return startNodeServer(options, handler);
+}

@@ -1,0 +1,302 @@
+/**
+ * What both backends do alike between the socket and the handler: the life of an exchange, CORS,
+ * refusals and the handler's own failures. A backend supplies only how bytes leave (`Exchange`'s
+ * abstract part). An exchange is answered at most once, and never after its client went away:
+ * that is decided here and nowhere else.
+ */
+
+import type { ErrorCode } from '../errors.js';
+import { type CorsPolicy, corsPolicy } from './cors.js';
+import { BodyBudget, BodyDeadlines, BodyReader } from './request-body.js';
+import type { RequestHead } from './request-head.js';
+import type {
+  HttpBodyStream,
+  HttpExchange,
+  HttpHandler,
+  HttpReply,
+  HttpServerOptions,
+  HttpStreamHead,
+} from './server.js';
+
+/** Why a request is not served. An `EngineError` is one; a 408 has no code in the catalogue. */
+export interface Refusal {
+  readonly status: number;
+  readonly message: string;
+  readonly code?: ErrorCode;
+  readonly retryAfterMs?: number | undefined;
+}
+
+export type HeaderList = readonly (readonly [string, string])[];
+
+/** Enough for four maximum bodies at once, and less than the 64 MiB a crowd of them may cost. */
+const BUFFERED_BYTES_MAX = 48 * 1024 * 1024;
+const JSON_TYPE = 'application/json';
+const NO_HEADERS: HeaderList = [];
+/** uWebSockets.js writes a value as it is: a line break in one would forge the reply. */
+const HEADER_UNWANTED = /[^\t\x20-\x7e]/;
+
+const NO_STREAM: HttpBodyStream = { write: () => false, onDrain: () => {}, end: () => {} };
+
+/** The state that all connections of one server share. */
+export class Transport {
+  readonly options: HttpServerOptions;
+  readonly cors: CorsPolicy;
+  /** Once true, each reply closes its connection. */
+  isStopping = false;
+  readonly #handler: HttpHandler;
+  readonly #budget: BodyBudget;
+  readonly #deadlines: BodyDeadlines;
+
+  constructor(options: HttpServerOptions, handler: HttpHandler) {
+    this.options = options;
+    this.cors = corsPolicy(options.corsOrigins);
+    this.#handler = handler;
+    this.#budget = new BodyBudget(
+      options.maxBufferedBytes ?? Math.max(BUFFERED_BYTES_MAX, options.maxBodyBytes),
+    );
+    this.#deadlines = new BodyDeadlines(options.bodyIdleTimeoutMs);
+  }
+
+  /**
+   * Judges a head whose headers are all added. Gives the reader to feed with the body, or undefined
+   * when there is nothing to read: then the request was refused, or handed to the handler.
+   * `isBodyHeldBack` says that the client waits for leave to send its body.
+   */
+  begin(
+    head: RequestHead,
+    exchange: Exchange,
+    mustCopy: boolean,
+    isBodyHeldBack = false,
+  ): BodyReader | undefined {
+    const refusal = head.settle(this.options, this.options.newRequestId);
+    const isDiscardable = refusal?.status === 413 && !isBodyHeldBack;
+    if (refusal !== undefined && !isDiscardable) {
+      exchange.refuse(refusal);
+      return undefined;
+    }
+    if (head.contentLength === 0) {
+      this.dispatch(head, exchange);
+      return undefined;
+    }
+    const reader = new BodyReader({
+      maxBodyBytes: this.options.maxBodyBytes,
+      contentLength: head.contentLength,
+      mustCopy,
+      refusal,
+      budget: this.#budget,
+      deadlines: this.#deadlines,
+      onComplete: (body) => {
+        head.body = body;
+        this.dispatch(head, exchange);
+      },
+      onRefused: (reason) => exchange.refuse(reason),
+    });
+    exchange.bodyReader = reader;
+    return reader.isOver ? undefined : reader;
+  }
+
+  /** Answers a preflight, and hands everything else to the handler. */
+  dispatch(head: RequestHead, exchange: Exchange): void {
+    if (head.isPreflight) {
+      exchange.reply({
+        status: 204,
+        body: undefined,
+        headers: this.cors.preflightHeaders(head.origin),
+      });
+      return;
+    }
+    try {
+      this.#handler(head, exchange);
+    } catch (err) {
+      this.options.log.error(
+        { err, requestId: head.requestId, method: head.method, path: head.path },
+        'the handler of a request failed',
+      );
+      exchange.fail();
+    }
+  }
+
+  stop(): void {
+    this.isStopping = true;
+  }
+
+  close(): void {
+    this.isStopping = true;
+    this.#deadlines.stop();
+  }
+}
+
+type Phase = 'waiting' | 'streaming' | 'over';
+
+export abstract class Exchange implements HttpExchange {
+  aborted = false;
+  /** The reader of a body that is still arriving. */
+  bodyReader: BodyReader | undefined;
+  protected readonly transport: Transport;
+  protected readonly head: RequestHead;
+  #phase: Phase = 'waiting';
+  #isRefused = false;
+  #abortListeners: (() => void)[] | undefined;
+  #drainListener: (() => void) | undefined;
+
+  constructor(transport: Transport, head: RequestHead) {
+    this.transport = transport;
+    this.head = head;
+  }
+
+  onAbort(listener: () => void): void {
+    if (this.aborted) listener();
+    else if (this.#abortListeners === undefined) this.#abortListeners = [listener];
+    else this.#abortListeners.push(listener);
+  }
+
+  reply(reply: HttpReply): void {
+    if (!this.#mayAnswer(reply.headers)) return;
+    this.#phase = 'over';
+    const type = reply.body === undefined ? undefined : (reply.contentType ?? JSON_TYPE);
+    this.sendReply(reply, type, reply.headers ?? NO_HEADERS, this.mustClose);
+  }
+
+  stream(head: HttpStreamHead): HttpBodyStream {
+    if (!this.#mayAnswer(head.headers)) return NO_STREAM;
+    const isHead = this.head.method === 'HEAD';
+    this.#phase = isHead ? 'over' : 'streaming';
+    this.sendStreamHead(head, isHead, this.mustClose);
+    if (isHead) {
+      // Not at once: the producer has not yet had the chance to register its listener.
+      queueMicrotask(() => this.#leave());
+      return NO_STREAM;
+    }
+    return {
+      write: (chunk) => {
+        if (this.aborted || this.#phase !== 'streaming') return false;
+        return chunk.length === 0 || this.writeChunk(chunk);
+      },
+      onDrain: (listener) => {
+        this.#drainListener = listener;
+      },
+      end: () => {
+        if (this.aborted || this.#phase !== 'streaming') return;
+        this.#phase = 'over';
+        this.endStream();
+      },
+    };
+  }
+
+  /** Answers with the refusal's error body and closes the connection afterwards. */
+  refuse(refusal: Refusal): void {
+    this.#isRefused = true;
+    const headers: [string, string][] = [];
+    if (refusal.code !== undefined) headers.push(['x-error-code', refusal.code]);
+    if (refusal.retryAfterMs !== undefined) {
+      headers.push(['retry-after', String(Math.ceil(refusal.retryAfterMs / 1000))]);
+    }
+    this.reply({
+      status: refusal.status,
+      body: JSON.stringify({ error: refusal.message }),
+      headers,
+    });
+  }
+
+  /** The handler threw: 500 if nothing was answered yet, else the reply under way is cut off. */
+  fail(): void {
+    if (this.#phase === 'waiting') {
+      this.reply({
+        status: 500,
+        body: '{"error":"internal error"}',
+        headers: [['x-error-code', 'ENG_INTERNAL']],
+      });
+    } else if (this.#phase === 'streaming' && !this.aborted) {
+      this.destroy();
+    }
+  }
+
+  /** The connection is gone. Nothing is written from here on. */
+  abort(): void {
+    if (this.aborted || this.#phase === 'over') return;
+    this.bodyReader?.cancel();
+    this.#leave();
+  }
+
+  #leave(): void {
+    this.aborted = true;
+    const listeners = this.#abortListeners ?? [];
+    this.#abortListeners = undefined;
+    for (const listener of listeners) this.#call(listener);
+  }
+
+  /** The socket has room again after `writeChunk` gave false. */
+  protected drained(): void {
+    if (this.aborted || this.#phase !== 'streaming' || this.#drainListener === undefined) return;
+    this.#call(this.#drainListener);
+  }
+
+  /** True if the connection cannot be used again: who knows where the next request begins. */
+  protected get isRefused(): boolean {
+    return this.#isRefused;
+  }
+
+  protected get mustClose(): boolean {
+    return this.#isRefused || this.transport.isStopping;
+  }
+
+  /** Headers that every reply to this request carries. */
+  protected get corsHeaders(): HeaderList {
+    return this.transport.cors.replyHeaders(this.head.origin);
+  }
+
+  /** Writes the whole reply; without the body when the method is HEAD. */
+  protected abstract sendReply(
+    reply: HttpReply,
+    contentType: string | undefined,
+    headers: HeaderList,
+    mustClose: boolean,
+  ): void;
+
+  /** Writes the head of a stream, and ends the reply there when `isWhole`. */
+  protected abstract sendStreamHead(
+    head: HttpStreamHead,
+    isWhole: boolean,
+    mustClose: boolean,
+  ): void;
+
+  /** Gives false if the socket is full; then `drained` follows. `chunk` is not empty. */
+  protected abstract writeChunk(chunk: string | Buffer): boolean;
+
+  protected abstract endStream(): void;
+
+  /** Cuts the connection, which aborts the exchange. */
+  protected abstract destroy(): void;
+
+  /** A listener is called from within native code, which ends the process if it throws. */
+  #call(listener: () => void): void {
+    try {
+      listener();
+    } catch (err) {
+      this.transport.options.log.error(
+        { err, requestId: this.head.requestId, path: this.head.path },
+        'a listener of an exchange failed',
+      );
+      this.fail();
+    }
+  }
+
+  /**
+   * False when there is nobody to answer. A second answer is dropped with a log line: it is a defect
+   * of its caller, which no other request should suffer from.
+   */
+  #mayAnswer(headers: HeaderList | undefined): boolean {
+    if (this.aborted) return false;
+    if (this.#phase !== 'waiting') {
+      this.transport.options.log.error(
+        { err: new Error('second answer'), requestId: this.head.requestId, path: this.head.path },
+        'a second answer to one request was dropped',
+      );
+      return false;
+    }
+    for (const [name, value] of headers ?? NO_HEADERS) {
+      if (HEADER_UNWANTED.test(value)) throw new Error(`reply header ${name} has a bad value`);
+    }
+    return true;
+  }
+}

@@ -1,0 +1,982 @@
+/**
+ * One suite over real sockets for both backends of the transport: whatever the router may rely on
+ * must hold on each of them. Requests that no client library would send go out as raw bytes.
+ */
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import net from 'node:net';
+import { describe, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import {
+  type HttpBodyStream,
+  type HttpExchange,
+  type HttpHandler,
+  type HttpRequest,
+  type HttpServer,
+  type HttpServerOptions,
+  startHttpServer,
+} from '../../src/http/server.js';
+
+const MAX_BODY_BYTES = 1_000;
+const MAX_HEADER_BYTES = 2_000;
+const UUID = '11111111-2222-4333-8444-555555555555';
+const SERVER_URL = new URL('../../src/http/server.js', import.meta.url).href;
+
+interface Fixture {
+  server: HttpServer;
+  port: number;
+  logged: { level: string; message: string }[];
+}
+
+type Options = Partial<HttpServerOptions>;
+
+for (const backend of ['uws', 'node'] as const) {
+  const withServer = async (
+    handler: HttpHandler,
+    body: (fixture: Fixture) => Promise<void>,
+    options: Options = {},
+  ) => {
+    const logged: Fixture['logged'] = [];
+    const log = (level: string) => (_fields: object, message: string) => {
+      logged.push({ level, message });
+    };
+    const server = await startHttpServer(
+      backend,
+      {
+        host: '127.0.0.1',
+        port: 0,
+        maxBodyBytes: MAX_BODY_BYTES,
+        maxHeaderBytes: MAX_HEADER_BYTES,
+        corsOrigins: [],
+        newRequestId: () => UUID,
+        bodyIdleTimeoutMs: 5_000,
+        log: { info: log('info'), warn: log('warn'), error: log('error') },
+        ...options,
+      },
+      handler,
+    );
+    try {
+      await body({ server, port: server.port, logged });
+    } finally {
+      await server.close();
+    }
+  };
+
+  describe(`the ${backend} backend`, () => {
+    test('hands over method, path and query as they were sent', async () => {
+      await withServer(describeRequest, async ({ port }) => {
+        const client = await Client.open(port);
+        client.send('PATCH /a%2e%2e//b;c?x=%20&y HTTP/1.1\r\nHost: h\r\n\r\n');
+        const seen = JSON.parse((await client.reply()).body);
+        assert.equal(seen.method, 'PATCH');
+        assert.equal(seen.path, '/a%2e%2e//b;c');
+        assert.equal(seen.query, 'x=%20&y');
+        client.send('GET /plain HTTP/1.1\r\nHost: h\r\n\r\n');
+        assert.equal(JSON.parse((await client.reply()).body).query, '');
+        client.close();
+      });
+    });
+
+    test('calls the handler for a body in one piece, in many, and chunked', async () => {
+      await withServer(describeRequest, async ({ port }) => {
+        const client = await Client.open(port);
+        client.send('POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nabcde');
+        assert.equal(JSON.parse((await client.reply()).body).body, 'abcde');
+        for (const piece of [
+          'POST /a HTTP/1.1\r\nHo',
+          'st: h\r\nContent-Length: 9\r\n\r\n',
+          'ab',
+        ]) {
+          await client.sendAlone(piece);
+        }
+        await client.sendAlone('cdefg');
+        client.send('hi');
+        assert.equal(JSON.parse((await client.reply()).body).body, 'abcdefghi');
+        client.send(
+          'POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n',
+        );
+        assert.equal(JSON.parse((await client.reply()).body).body, 'abcde');
+        client.send('POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n');
+        assert.equal(JSON.parse((await client.reply()).body).body, '');
+        client.close();
+      });
+    });
+
+    test('a body stays valid after later requests have come', async () => {
+      const kept: HttpRequest[] = [];
+      const keep: HttpHandler = (request, exchange) => {
+        kept.push(request);
+        exchange.reply({ status: 200, body: undefined });
+      };
+      await withServer(keep, async ({ port }) => {
+        const client = await Client.open(port);
+        for (const text of ['first', 'other']) {
+          client.send(`POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n${text}`);
+          await client.reply();
+        }
+        client.close();
+        assert.deepEqual(
+          kept.map((request) => request.body.toString()),
+          ['first', 'other'],
+        );
+      });
+    });
+
+    test('headers stay readable after the callback, and only captured ones may be asked', async () => {
+      let seen: HttpRequest | undefined;
+      const later: HttpHandler = (request, exchange) => {
+        seen = request;
+        setImmediate(() => {
+          exchange.reply({ status: 200, body: JSON.stringify(request.header('x-tenant-id')) });
+        });
+      };
+      await withServer(later, async ({ port }) => {
+        const client = await Client.open(port);
+        client.send(
+          'GET / HTTP/1.1\r\nHost: h\r\nX-Tenant-Id: grün\r\nAccept: a\r\nAccept: b\r\n\r\n',
+        );
+        assert.equal((await client.reply()).body, '"grün"');
+        assert.equal(seen?.header('accept'), 'a');
+        assert.equal(seen?.header('x-api-key'), undefined);
+        assert.throws(() => seen?.header('user-agent'));
+        client.close();
+      });
+    });
+
+    test('HEAD gets the headers of GET without the body', async () => {
+      await withServer(describeRequest, async ({ port }) => {
+        const client = await Client.open(port);
+        client.send('GET /abc HTTP/1.1\r\nHost: h\r\n\r\n');
+        const get = await client.reply();
+        client.send('HEAD /abc HTTP/1.1\r\nHost: h\r\n\r\n');
+        const head = await client.reply('HEAD');
+        assert.equal(head.headers['content-type'], get.headers['content-type']);
+        // The body names the method, which is one letter longer here.
+        assert.equal(Number(head.headers['content-length']), get.body.length + 1);
+        client.send('GET /abc HTTP/1.1\r\nHost: h\r\n\r\n');
+        assert.equal((await client.reply()).body, get.body);
+        client.close();
+      });
+    });
+
+    test('a 204 has no length, an empty 200 has length 0 and no content type', async () => {
+      const status: HttpHandler = (request, exchange) =>
+        exchange.reply({ status: Number(request.path.slice(1)), body: undefined });
+      await withServer(status, async ({ port }) => {
+        const client = await Client.open(port);
+        client.send('DELETE /204 HTTP/1.1\r\nHost: h\r\n\r\n');
+        const none = await client.reply();
+        assert.equal(none.status, 204);
+        assert.equal(none.headers['content-length'], undefined);
+        client.send('GET /200 HTTP/1.1\r\nHost: h\r\n\r\n');
+        const empty = await client.reply();
+        assert.equal(empty.headers['content-length'], '0');
+        assert.equal(empty.headers['content-type'], undefined);
+        client.close();
+      });
+    });
+
+    test('text that is not ASCII is sent with its length in bytes', async () => {
+      const greet: HttpHandler = (_request, exchange) =>
+        exchange.reply({ status: 200, body: '{"a":"ä€"}', contentType: 'text/plain' });
+      await withServer(greet, async ({ port }) => {
+        const reply = await fetch(`http://127.0.0.1:${port}/`);
+        assert.equal(await reply.text(), '{"a":"ä€"}');
+        assert.equal(reply.headers.get('content-type'), 'text/plain');
+        assert.equal(reply.headers.get('content-length'), '13');
+      });
+    });
+
+    test('every reply echoes the request id, sanitised, or carries a new one', async () => {
+      await withServer(describeRequest, async ({ port }) => {
+        const client = await Client.open(port);
+        const cases: [string, string][] = [
+          ['', UUID],
+          ['X-Request-Id: Ab_9-z\r\n', 'Ab_9-z'],
+          ['X-Request-Id: a b/c;d\r\n', 'abcd'],
+          ['X-Request-Id: ///\r\n', UUID],
+          [`X-Request-Id: ${'r'.repeat(200)}\r\n`, 'r'.repeat(128)],
+        ];
+        for (const [header, expected] of cases) {
+          client.send(`GET / HTTP/1.1\r\nHost: h\r\n${header}\r\n`);
+          const reply = await client.reply();
+          assert.equal(reply.headers['x-request-id'], expected);
+          assert.equal(JSON.parse(reply.body).requestId, expected);
+        }
+        client.send('GET / HTTP/1.1\r\nHost: h\r\nHost: i\r\nX-Request-Id: mine\r\n\r\n');
+        assert.equal((await client.reply()).headers['x-request-id'], 'mine');
+        client.close();
+      });
+    });
+
+    test('pipelined requests that are answered at once are answered in order', async () => {
+      await withServer(describeRequest, async ({ port }) => {
+        const client = await Client.open(port);
+        client.send('GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\n\r\n');
+        assert.equal(JSON.parse((await client.reply()).body).path, '/1');
+        assert.equal(JSON.parse((await client.reply()).body).path, '/2');
+        client.close();
+      });
+    });
+
+    test('a preflight from an allowed origin is answered without the handler', async () => {
+      const never: HttpHandler = () => assert.fail('the handler was called');
+      await withServer(
+        never,
+        async ({ port }) => {
+          const client = await Client.open(port);
+          const preflight = (origin: string) =>
+            client.send(
+              `OPTIONS /x HTTP/1.1\r\nHost: h\r\nOrigin: ${origin}\r\nAccess-Control-Request-Method: POST\r\n\r\n`,
+            );
+          preflight('https://a.example');
+          const allowed = await client.reply();
+          assert.equal(allowed.status, 204);
+          assert.equal(allowed.headers['access-control-allow-origin'], 'https://a.example');
+          assert.equal(
+            allowed.headers['access-control-allow-methods'],
+            'GET, POST, PUT, PATCH, DELETE, OPTIONS',
+          );
+          assert.match(allowed.headers['access-control-allow-headers'] ?? '', /x-tenant-id/);
+          preflight('https://b.example');
+          const foreign = await client.reply();
+          assert.equal(foreign.status, 204);
+          assert.deepEqual(corsNames(foreign), []);
+          client.close();
+        },
+        { corsOrigins: ['https://a.example'] },
+      );
+    });
+
+    test('replies to an allowed origin may be read, to another one not', async () => {
+      await withServer(
+        describeRequest,
+        async ({ port }) => {
+          const client = await Client.open(port);
+          client.send('GET / HTTP/1.1\r\nHost: h\r\nOrigin: https://a.example\r\n\r\n');
+          const allowed = await client.reply();
+          assert.equal(allowed.headers['access-control-allow-origin'], 'https://a.example');
+          client.send('GET / HTTP/1.1\r\nHost: h\r\nOrigin: null\r\n\r\n');
+          assert.deepEqual(corsNames(await client.reply()), []);
+          client.send('OPTIONS / HTTP/1.1\r\nHost: h\r\n\r\n');
+          assert.equal(JSON.parse((await client.reply()).body).method, 'OPTIONS');
+          client.close();
+        },
+        { corsOrigins: ['https://a.example'] },
+      );
+    });
+
+    test('a body of the limit is served, one byte more is a 413', async () => {
+      await withServer(describeRequest, async ({ port }) => {
+        for (const [bytes, status] of [
+          [MAX_BODY_BYTES - 1, 200],
+          [MAX_BODY_BYTES, 200],
+          [MAX_BODY_BYTES + 1, 413],
+        ] as const) {
+          const text = 'x'.repeat(bytes);
+          const bodies = [
+            `Content-Length: ${bytes}\r\n\r\n${text}`,
+            `Transfer-Encoding: chunked\r\n\r\n${bytes.toString(16)}\r\n${text}\r\n0\r\n\r\n`,
+          ];
+          for (const body of bodies) {
+            const client = await Client.open(port);
+            client.send(`POST / HTTP/1.1\r\nHost: h\r\n${body}`);
+            const reply = await client.reply();
+            assert.equal(reply.status, status);
+            if (status === 413) {
+              assert.match(JSON.parse(reply.body).error, /^payload too large: /);
+              assert.equal(reply.headers['x-error-code'], 'ENG_TOO_LARGE');
+              await client.closed;
+            }
+            client.close();
+          }
+        }
+      });
+    });
+
+    test('a client that sends megabytes too many still reads its 413', async () => {
+      await withServer(describeRequest, async ({ port }) => {
+        const reply = await fetch(`http://127.0.0.1:${port}/`, {
+          method: 'POST',
+          body: Buffer.alloc(8 * 1024 * 1024),
+        });
+        assert.equal(reply.status, 413);
+        assert.match(((await reply.json()) as { error: string }).error, /^payload too large: /);
+      });
+    });
+
+    test('a body announced far beyond the limit is refused before it comes', async () => {
+      await withServer(describeRequest, async ({ port }) => {
+        const client = await Client.open(port);
+        client.send('POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 999999999\r\n\r\n');
+        assert.equal((await client.reply()).status, 413);
+        await client.closed;
+      });
+    });
+
+    test('bodies under way beyond the common memory are refused with 503', async () => {
+      await withServer(
+        describeRequest,
+        async ({ port }) => {
+          const first = await Client.open(port);
+          const second = await Client.open(port);
+          const head = 'POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\n';
+          await first.sendAlone(head + 'x'.repeat(600));
+          await second.sendAlone(head + 'x'.repeat(600));
+          second.send('x'.repeat(300));
+          const refused = await second.reply();
+          assert.equal(refused.status, 503);
+          assert.equal(refused.headers['retry-after'], '1');
+          first.send('x'.repeat(300));
+          assert.equal((await first.reply()).status, 200);
+          first.send(head + 'x'.repeat(600));
+          first.send('x'.repeat(300));
+          assert.equal((await first.reply()).status, 200);
+          first.close();
+        },
+        { maxBufferedBytes: 1_000 },
+      );
+    });
+
+    test('header bytes of the limit are served, one more is a 431', async () => {
+      await withServer(describeRequest, async ({ port }) => {
+        const fixed = '/'.length + 'host'.length + 'h'.length + 'x-a'.length;
+        for (const [excess, status] of [
+          [0, 200],
+          [1, 431],
+        ] as const) {
+          const client = await Client.open(port);
+          const value = 'v'.repeat(MAX_HEADER_BYTES - fixed + excess);
+          client.send(`GET / HTTP/1.1\r\nHost: h\r\nX-A: ${value}\r\n\r\n`);
+          assert.equal((await client.reply()).status, status);
+          client.close();
+        }
+        const client = await Client.open(port);
+        client.send(`GET /?${'q'.repeat(65_000)} HTTP/1.1\r\nHost: h\r\n\r\n`);
+        const reply = await client.reply();
+        assert.equal(reply.status, 431);
+        assert.equal(typeof JSON.parse(reply.body).error, 'string');
+        await client.closed;
+      });
+    });
+
+    test('requests that two readers could understand differently are a 400', async () => {
+      const never: HttpHandler = () => assert.fail('the handler was called');
+      const key = 'X-Api-Key: a\r\nX-Api-Key: b\r\n';
+      await withServer(never, async ({ port, logged }) => {
+        for (const text of [
+          'POST / HTTP/1.1\r\nHost: h\r\nHost: h\r\nContent-Length: 1\r\n\r\na',
+          'POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\na',
+          'POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
+          'POST / HTTP/1.1\r\nHost: h\r\nContent-Length: \r\n\r\n',
+          'POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\n0\r\n\r\n',
+          `GET / HTTP/1.1\r\nHost: h\r\n${key}\r\n`,
+          'GET / HTTP/1.1\r\nHost: h\r\nX-Tenant-Id: a\r\nX-Tenant-Id: b\r\n\r\n',
+          'GET /\u00e4 HTTP/1.1\r\nHost: h\r\n\r\n',
+          'GET /?a=\u00e4 HTTP/1.1\r\nHost: h\r\n\r\n',
+          Buffer.from('474554202fff20485454502f312e310d0a486f73743a20680d0a0d0a', 'hex'),
+          'GET /a#b HTTP/1.1\r\nHost: h\r\n\r\n',
+        ]) {
+          const client = await Client.open(port);
+          client.send(text);
+          const reply = await client.reply();
+          assert.equal(reply.status, 400, String(text));
+          assert.equal(typeof JSON.parse(reply.body).error, 'string');
+          await client.closed;
+        }
+        assert.deepEqual(logged, []);
+      });
+    });
+
+    test('a HEAD that is refused closes its connection', async () => {
+      const never: HttpHandler = () => assert.fail('the handler was called');
+      await withServer(never, async ({ port }) => {
+        const client = await Client.open(port);
+        client.send('HEAD / HTTP/1.1\r\nHost: h\r\nHost: h\r\n\r\n');
+        assert.equal((await client.reply('HEAD')).status, 400);
+        await client.closed;
+      });
+    });
+
+    test('malformed requests reach no handler and do no harm', async () => {
+      let calls = 0;
+      const count: HttpHandler = (_request, exchange) => {
+        calls += 1;
+        exchange.reply({ status: 200, body: '{}' });
+      };
+      await withServer(count, async ({ port }) => {
+        for (const text of malformedRequests()) {
+          const client = await Client.open(port);
+          client.send(text);
+          client.finish();
+          await client.closed;
+          assert.match(client.text, /^(HTTP\/1\.1 4\d\d .*)?$/s, JSON.stringify(text));
+        }
+        assert.equal(calls, 0);
+        assert.equal((await fetch(`http://127.0.0.1:${port}/`)).status, 200);
+      });
+    });
+
+    test('a client that waits for 100-continue is told to go on', async () => {
+      await withServer(describeRequest, async ({ port }) => {
+        const client = await Client.open(port);
+        client.send(
+          'POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n',
+        );
+        assert.equal((await client.reply('HEAD')).status, 100);
+        client.send('abc');
+        assert.equal(JSON.parse((await client.reply()).body).body, 'abc');
+        client.close();
+      });
+    });
+
+    test('an abort before the reply is told once, and the reply goes nowhere', async () => {
+      const exchanges: HttpExchange[] = [];
+      let aborts = 0;
+      const arrived = new Signal();
+      const aborted = new Signal();
+      const park: HttpHandler = (_request, exchange) => {
+        exchanges.push(exchange);
+        exchange.onAbort(() => {
+          aborts += 1;
+          aborted.raise();
+        });
+        arrived.raise();
+      };
+      await withServer(park, async ({ port, logged }) => {
+        const client = await Client.open(port);
+        client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+        await arrived.raised;
+        client.close();
+        await aborted.raised;
+        const [exchange] = exchanges;
+        assert.equal(exchange?.aborted, true);
+        exchange?.reply({ status: 200, body: '{}' });
+        let toldLate = false;
+        exchange?.onAbort(() => {
+          toldLate = true;
+        });
+        assert.equal(toldLate, true);
+        assert.equal(aborts, 1);
+        assert.deepEqual(logged, []);
+      });
+      assert.equal(aborts, 1);
+    });
+
+    test('a client that goes away within its body never reaches the handler', async () => {
+      const bodies: string[] = [];
+      const collect: HttpHandler = (request, exchange) => {
+        bodies.push(request.body.toString());
+        exchange.reply({ status: 200, body: '{}' });
+      };
+      await withServer(
+        collect,
+        async ({ port }) => {
+          const client = await Client.open(port);
+          await client.sendAlone(
+            `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\n${'x'.repeat(800)}`,
+          );
+          client.close();
+          await client.closed;
+          // The memory of the broken body is free again only once the server has noticed.
+          for (let status = 503; status !== 200; ) {
+            const next = await Client.open(port);
+            next.send(`POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 900\r\n\r\n`);
+            await next.sendAlone('y'.repeat(800));
+            next.send('y'.repeat(100));
+            ({ status } = await next.reply());
+            next.close();
+          }
+          assert.deepEqual(bodies, ['y'.repeat(900)]);
+        },
+        { maxBufferedBytes: 1_000 },
+      );
+    });
+
+    test('a body that stalls is answered with 408 and its connection closed', async () => {
+      await withServer(
+        describeRequest,
+        async ({ port }) => {
+          const client = await Client.open(port);
+          client.send('POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nab');
+          const reply = await client.reply();
+          assert.equal(reply.status, 408);
+          assert.equal(typeof JSON.parse(reply.body).error, 'string');
+          await client.closed;
+        },
+        { bodyIdleTimeoutMs: 40 },
+      );
+    });
+
+    test('a handler that throws answers 500 without details, and is logged', async () => {
+      const broken: HttpHandler = () => {
+        throw new Error('secret');
+      };
+      await withServer(broken, async ({ port, logged }) => {
+        const client = await Client.open(port);
+        for (let i = 0; i < 2; i += 1) {
+          client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+          const reply = await client.reply();
+          assert.equal(reply.status, 500);
+          assert.equal(reply.body, '{"error":"internal error"}');
+        }
+        client.close();
+        assert.deepEqual(
+          logged.map((line) => line.level),
+          ['error', 'error'],
+        );
+      });
+    });
+
+    test('a second reply is dropped with a log line', async () => {
+      const twice: HttpHandler = (_request, exchange) => {
+        exchange.reply({ status: 200, body: '1' });
+        exchange.reply({ status: 200, body: '2' });
+      };
+      await withServer(twice, async ({ port, logged }) => {
+        const reply = await fetch(`http://127.0.0.1:${port}/`);
+        assert.equal(await reply.text(), '1');
+        assert.equal(logged.length, 1);
+      });
+    });
+
+    test('a reply header with a line break is refused instead of sent', async () => {
+      const split: HttpHandler = (_request, exchange) =>
+        exchange.reply({ status: 200, body: '1', headers: [['link', 'a\r\nx-evil: 1']] });
+      await withServer(split, async ({ port }) => {
+        const reply = await fetch(`http://127.0.0.1:${port}/`);
+        assert.equal(reply.status, 500);
+        assert.equal(reply.headers.get('x-evil'), null);
+      });
+    });
+
+    test('a stream reaches a slow reader whole and in order', async () => {
+      const piece = 'abcdefghij'.repeat(10_000);
+      const pieces = 200;
+      const filled = new Signal();
+      const produce: HttpHandler = (_request, exchange) => {
+        const stream = exchange.stream({ status: 200, contentType: 'text/plain' });
+        let sent = 0;
+        let mayGoOn = true;
+        const go = () => {
+          mayGoOn = true;
+          while (mayGoOn && sent < pieces) {
+            sent += 1;
+            mayGoOn = stream.write(sent % 2 === 0 ? piece : Buffer.from(piece));
+          }
+          if (!mayGoOn) filled.raise();
+          else stream.end();
+        };
+        stream.onDrain(go);
+        setImmediate(go);
+      };
+      await withServer(produce, async ({ port }) => {
+        const client = await Client.open(port);
+        client.pause();
+        client.send('GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n');
+        await filled.raised;
+        client.resume();
+        await client.closed;
+        const body = unchunk(client.text.slice(client.text.indexOf('\r\n\r\n') + 4));
+        assert.equal(body.length, piece.length * pieces);
+        assert.equal(body === piece.repeat(pieces), true);
+      });
+    });
+
+    test('a last write that filled the socket arrives without a further one', async () => {
+      const bytes = 8 * 1024 * 1024;
+      const filled = new Signal();
+      const produce: HttpHandler = (_request, exchange) => {
+        const stream = exchange.stream({ status: 200, contentType: 'text/plain' });
+        setImmediate(() => {
+          assert.equal(stream.write('x'.repeat(bytes)), false);
+          filled.raise();
+        });
+      };
+      await withServer(produce, async ({ port }) => {
+        const client = await Client.open(port);
+        client.pause();
+        client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+        await filled.raised;
+        client.resume();
+        await client.bytes(bytes);
+        client.close();
+      });
+    });
+
+    test('small writes to a client that does not read are refused in the end', async () => {
+      let written = 0;
+      const full = new Signal();
+      const events: HttpHandler = (_request, exchange) => {
+        const stream = exchange.stream({ status: 200, contentType: 'text/event-stream' });
+        const more = () => {
+          for (let i = 0; i < 100; i += 1) {
+            written += 1_000;
+            if (!stream.write('x'.repeat(1_000))) return full.raise();
+          }
+          setImmediate(more);
+        };
+        more();
+      };
+      await withServer(events, async ({ port }) => {
+        const client = await Client.open(port);
+        client.pause();
+        client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+        await full.raised;
+        assert.ok(written < 64 * 1024 * 1024, `${written} bytes were taken`);
+        client.close();
+      });
+    });
+
+    test('a stream whose client goes away is aborted and swallows the rest', async () => {
+      let stream: HttpBodyStream | undefined;
+      const gone = new Signal();
+      const events: HttpHandler = (_request, exchange) => {
+        exchange.onAbort(() => gone.raise());
+        stream = exchange.stream({ status: 200, contentType: 'text/event-stream' });
+        stream.write('data: 1\n\n');
+      };
+      await withServer(events, async ({ port }) => {
+        const client = await Client.open(port);
+        client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+        await client.count('data', 1);
+        client.close();
+        await gone.raised;
+        assert.equal(stream?.write('data: 2\n\n'), false);
+        stream?.end();
+      });
+    });
+
+    test('listeners that throw are logged and harm nobody', async () => {
+      const cut = new Signal();
+      const broken: HttpHandler = (_request, exchange) => {
+        exchange.onAbort(() => {
+          throw new Error('abort listener');
+        });
+        exchange.onAbort(() => cut.raise());
+        const stream = exchange.stream({ status: 200, contentType: 'text/plain' });
+        stream.onDrain(() => {
+          throw new Error('drain listener');
+        });
+        setImmediate(() => stream.write(Buffer.alloc(8 * 1024 * 1024)));
+      };
+      await withServer(broken, async ({ port, logged }) => {
+        const client = await Client.open(port);
+        client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+        await client.closed;
+        await cut.raised;
+        assert.equal(logged.length, 2);
+      });
+    });
+
+    test('HEAD of a stream ends with its head, and its producer is stopped', async () => {
+      const gone = new Signal();
+      const events: HttpHandler = (_request, exchange) => {
+        exchange.stream({ status: 200, contentType: 'text/event-stream' }).write('data: 1\n\n');
+        exchange.onAbort(() => gone.raise());
+      };
+      await withServer(events, async ({ port }) => {
+        const client = await Client.open(port);
+        for (let i = 0; i < 2; i += 1) {
+          client.send('HEAD / HTTP/1.1\r\nHost: h\r\n\r\n');
+          const reply = await client.reply('HEAD');
+          assert.equal(reply.headers['content-type'], 'text/event-stream');
+        }
+        await gone.raised;
+        client.close();
+      });
+    });
+
+    test('after stopListening the open connection is served once more and closed', async () => {
+      await withServer(describeRequest, async ({ server, port }) => {
+        const client = await Client.open(port);
+        client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+        const before = await client.reply();
+        assert.notEqual(before.headers.connection, 'close');
+        await client.sendAlone('GET / HTTP/1.1\r\n');
+        server.stopListening();
+        server.stopListening();
+        await assert.rejects(Client.open(port));
+        client.send('Host: h\r\n\r\n');
+        const after = await client.reply();
+        assert.equal(after.status, 200);
+        assert.equal(after.headers.connection, 'close');
+        await client.closed;
+      });
+    });
+
+    test('a stream that is open when the server stops ends properly', async () => {
+      let stream: HttpBodyStream | undefined;
+      const open: HttpHandler = (_request, exchange) => {
+        stream = exchange.stream({ status: 200, contentType: 'text/event-stream' });
+        stream.write('first\n');
+      };
+      await withServer(open, async ({ server, port }) => {
+        const client = await Client.open(port);
+        client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+        await client.count('first', 1);
+        server.stopListening();
+        stream?.write('last\n');
+        stream?.end();
+        await client.count('0\r\n\r\n', 1);
+        assert.equal(
+          unchunk(client.text.slice(client.text.indexOf('\r\n\r\n') + 4)),
+          'first\nlast\n',
+        );
+        client.close();
+      });
+    });
+
+    test('close aborts what is open, and may be called again', async () => {
+      const arrived = new Signal();
+      const gone = new Signal();
+      const park: HttpHandler = (_request, exchange) => {
+        exchange.onAbort(() => gone.raise());
+        arrived.raise();
+      };
+      await withServer(park, async ({ server, port }) => {
+        const client = await Client.open(port);
+        client.send('GET / HTTP/1.1\r\nHost: h\r\n\r\n');
+        await arrived.raised;
+        await server.close();
+        await gone.raised;
+        await client.closed;
+        await server.close();
+      });
+    });
+
+    test('an address that is taken is refused at the start', async () => {
+      await withServer(describeRequest, async ({ port }) => {
+        await assert.rejects(
+          withServer(describeRequest, async () => {}, { port }),
+          new RegExp(`cannot listen on 127.0.0.1:${port}`),
+        );
+      });
+    });
+
+    test('a process whose server is closed exits by itself', async () => {
+      const script = `
+        import { startHttpServer } from ${JSON.stringify(SERVER_URL)};
+        const log = { info() {}, warn() {}, error() {} };
+        const server = await startHttpServer('${backend}', {
+          host: '127.0.0.1', port: 0, maxBodyBytes: 10, maxHeaderBytes: 1000, corsOrigins: [],
+          newRequestId: () => 'id', bodyIdleTimeoutMs: 60000, log,
+        }, (request, exchange) => exchange.reply({ status: 200, body: '{}' }));
+        const reply = await fetch('http://127.0.0.1:' + server.port + '/');
+        await reply.text();
+        server.stopListening();
+        await server.close();`;
+      const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+        stdio: ['ignore', 'inherit', 'inherit'],
+      });
+      const [code] = await once(child, 'exit');
+      assert.equal(code, 0);
+    });
+  });
+}
+
+test('off the main thread uws is refused, and auto takes node:http with a log line', async () => {
+  const script = `
+    const { parentPort } = require('node:worker_threads');
+    import(${JSON.stringify(SERVER_URL)}).then(async ({ startHttpServer }) => {
+      const warnings = [];
+      const log = { info() {}, warn: (_, message) => warnings.push(message), error() {} };
+      const start = (backend) => startHttpServer(backend, {
+        host: '127.0.0.1', port: 0, maxBodyBytes: 10, maxHeaderBytes: 1000, corsOrigins: [],
+        newRequestId: () => 'id', bodyIdleTimeoutMs: 1000, log,
+      }, (request, exchange) => exchange.reply({ status: 200, body: '{}' }));
+      const refused = await start('uws').then(() => '', (err) => err.message);
+      const server = await start('auto');
+      const reply = await fetch('http://127.0.0.1:' + server.port + '/');
+      await reply.text();
+      await server.close();
+      parentPort.postMessage({ refused, warnings, status: reply.status });
+    });`;
+  const worker = new Worker(script, { eval: true });
+  const [seen] = await once(worker, 'message');
+  await worker.terminate();
+  assert.match(seen.refused, /does not load/);
+  assert.equal(seen.warnings.length, 1);
+  assert.equal(seen.status, 200);
+});
+
+/** Answers with what it was asked. */
+function describeRequest(request: HttpRequest, exchange: HttpExchange): void {
+  const { method, path, query, requestId } = request;
+  const body = JSON.stringify({ method, path, query, requestId, body: request.body.toString() });
+  exchange.reply({ status: 200, body });
+}
+
+function malformedRequests(): (string | Buffer)[] {
+  const lines = [
+    'get / HTTP/1.1',
+    'FOO / HTTP/1.1',
+    'GET http://h/ HTTP/1.1',
+    'GET a HTTP/1.1',
+    'OPTIONS * HTTP/1.1',
+    'CONNECT h:80 HTTP/1.1',
+    'GET / HTTP/9.9',
+    'GET /',
+    '',
+    '\u0016\u0003\u0001\u0002',
+  ].map((line) => `${line}\r\nHost: h\r\n\r\n`);
+  const headers = [
+    'X-A : b',
+    'X-A: b\r\n c: d',
+    'X-A: b\0c',
+    'X A: b',
+    'no colon',
+    'Content-Length: 1\r\nTransfer-Encoding: chunked',
+    'Transfer-Encoding: chunked\r\nContent-Length: 1',
+    'Transfer-Encoding: chunked, identity',
+    'Transfer-Encoding: chunked\r\nTransfer-Encoding: identity',
+  ].map((header) => `POST / HTTP/1.1\r\nHost: h\r\n${header}\r\n\r\n`);
+  const lengths = ['-1', '+1', '0x1', '1,1', '1 1', '1a', '9'.repeat(30)].map(
+    (length) => `POST / HTTP/1.1\r\nHost: h\r\nContent-Length: ${length}\r\n\r\na`,
+  );
+  const chunks = ['zz\r\na\r\n', '-1\r\na\r\n', 'ffffffffffffffffff\r\na'].map(
+    (chunk) => `POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}`,
+  );
+  return [...lines, ...headers, ...lengths, ...chunks, 'GET / HTTP/1.1\r\n\r\n', 'GET / HT'];
+}
+
+const corsNames = (reply: Reply) =>
+  Object.keys(reply.headers).filter((name) => name.startsWith('access-control-'));
+
+function unchunk(text: string): string {
+  let body = '';
+  for (let at = 0; ; ) {
+    const lineEnd = text.indexOf('\r\n', at);
+    const length = Number.parseInt(text.slice(at, lineEnd), 16);
+    if (length === 0) return body;
+    body += text.slice(lineEnd + 2, lineEnd + 2 + length);
+    at = lineEnd + 2 + length + 2;
+  }
+}
+
+/** A promise with its switch outside. */
+class Signal {
+  raise: () => void = () => {};
+  readonly raised = new Promise<void>((resolve) => {
+    this.raise = resolve;
+  });
+}
+
+interface Reply {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** A connection that sends bytes as they are and takes replies apart. */
+class Client {
+  /** All that was received, one character a byte. */
+  text = '';
+  readonly closed: Promise<void>;
+  readonly #socket: net.Socket;
+  #at = 0;
+  #wake = new Signal();
+
+  static async open(port: number): Promise<Client> {
+    const socket = net.connect({ port, host: '127.0.0.1', noDelay: true });
+    await once(socket, 'connect');
+    return new Client(socket);
+  }
+
+  constructor(socket: net.Socket) {
+    this.#socket = socket;
+    // A reset after the reply is the server's right when it refused what we still send.
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => {
+      this.text += chunk.toString('latin1');
+      this.#raise();
+    });
+    this.closed = new Promise((resolve) => {
+      socket.on('close', () => {
+        this.#raise();
+        resolve();
+      });
+    });
+  }
+
+  send(bytes: string | Buffer): void {
+    this.#socket.write(bytes);
+  }
+
+  /** Sends bytes and gives the server the time to read them apart from the next ones. */
+  async sendAlone(bytes: string): Promise<void> {
+    this.#socket.write(bytes);
+    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  finish(): void {
+    this.#socket.end();
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  /** The next reply; that to a HEAD, like a 100, has no body. */
+  async reply(method = 'GET'): Promise<Reply> {
+    const headEnd = await this.#until(() => {
+      const end = this.text.indexOf('\r\n\r\n', this.#at);
+      return end < 0 ? undefined : end;
+    });
+    const [statusLine = '', ...lines] = this.text.slice(this.#at, headEnd).split('\r\n');
+    const headers: Record<string, string> = {};
+    for (const line of lines) {
+      const colon = line.indexOf(':');
+      headers[line.slice(0, colon).toLowerCase()] = line.slice(colon + 1).trim();
+    }
+    const start = headEnd + 4;
+    const length = method === 'HEAD' ? 0 : Number(headers['content-length'] ?? 0);
+    await this.#until(() => (this.text.length >= start + length ? true : undefined));
+    this.#at = start + length;
+    const body = Buffer.from(this.text.slice(start, this.#at), 'latin1').toString('utf8');
+    return { status: Number(statusLine.split(' ')[1]), headers, body };
+  }
+
+  /** Waits until at least so many bytes have been received, heads and chunk frames included. */
+  async bytes(bytes: number): Promise<void> {
+    await this.#until(() => (this.text.length >= bytes ? true : undefined));
+  }
+
+  /** Waits until `part` has been received `times` times. */
+  async count(part: string, times: number): Promise<void> {
+    let at = 0;
+    let found = 0;
+    await this.#until(() => {
+      for (let next = this.text.indexOf(part, at); next >= 0; next = this.text.indexOf(part, at)) {
+        found += 1;
+        at = next + part.length;
+      }
+      return found >= times ? true : undefined;
+    });
+  }
+
+  async #until<T>(look: () => T | undefined): Promise<T> {
+    for (;;) {
+      const seen = look();
+      if (seen !== undefined) return seen;
+      if (this.#socket.closed) throw new Error(`closed after ${JSON.stringify(this.text)}`);
+      await this.#wake.raised;
+    }
+  }
+
+  #raise(): void {
+    const wake = this.#wake;
+    this.#wake = new Signal();
+    wake.raise();
+  }
+}

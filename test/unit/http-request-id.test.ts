@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { requestIdFrom } from '../../src/http/request-id.js';
+
+const fresh = () => 'fresh';
+
+test('a clean request id is kept as it is', () => {
+  assert.equal(requestIdFrom('Ab-9_z', fresh), 'Ab-9_z');
+  assert.equal(requestIdFrom('r'.repeat(128), fresh), 'r'.repeat(128));
+});
+
+test('unwanted characters go first, then the rest is cut at 128', () => {
+  assert.equal(requestIdFrom('a b.c/ü', fresh), 'abc');
+  assert.equal(requestIdFrom(`${' '.repeat(100)}${'r'.repeat(200)}`, fresh), 'r'.repeat(128));
+});
+
+test('a new id is made when none was sent or nothing is left of it', () => {
+  for (const sent of [undefined, '', '///', 'äöü'])
+    assert.equal(requestIdFrom(sent, fresh), 'fresh');
+});
+
+test('whatever is sent, the id is safe to log and to echo', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (sent) => {
+      assert.match(requestIdFrom(sent, fresh), /^[A-Za-z0-9_-]{1,128}$/);
+    }),
+  );
+});
