@@ -1,0 +1,185 @@
+/**
+ * The scalars and small shapes that every part of the wire contract shares, and the caps that the
+ * engine sets where the specification sets none (06 row 64). A field that is optional may be null,
+ * which means absent. Three annotations are read by the validators: `x-lower-case` (taken in lower
+ * case), `x-cap` (a larger number is lowered to it) and `x-check` (a named rule beyond JSON Schema).
+ */
+
+import { type Static, type TOptional, type TSchema, type TUnsafe, Type } from '@sinclair/typebox';
+import type { JsonObject, JsonValue } from '../src/core/json.js';
+import { INSTANCE_STATES, PRIORITIES, TASK_STATES } from '../src/core/states.js';
+import type { UnixMs } from '../src/core/time.js';
+
+/**
+ * Names and ids in code points. Three of them and a version share one index row, which Postgres
+ * limits to 2,704 bytes.
+ */
+export const NAME_LENGTH_MAX = 255;
+/** Keys that callers make up from their own data: idempotency, concurrency and rate limit keys. */
+export const KEY_LENGTH_MAX = 512;
+/** A condition is parsed once per definition; nobody writes one of 16 KiB by hand. */
+export const EXPRESSION_LENGTH_MAX = 16_384;
+/** A century in ms: every wake time stays within what Postgres and JavaScript can hold. */
+export const DURATION_MS_MAX = 100 * 366 * 24 * 60 * 60 * 1_000;
+/** Columns of 32 bits, and the largest integer that survives JSON unchanged. */
+export const INT32_MAX = 2_147_483_647;
+export const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
+
+/** A field that may be absent or null, which mean the same. */
+export function optional<T extends TSchema>(schema: T): TOptional<TUnsafe<Static<T> | null>> {
+  const { $id: _, ...rest } = schema;
+  const values = schema.enum as readonly unknown[] | undefined;
+  const nullable = { ...rest, type: [schema.type as string, 'null'] };
+  return Type.Optional(
+    Type.Unsafe<Static<T> | null>(
+      values === undefined ? nullable : { ...nullable, enum: [...values, null] },
+    ),
+  );
+}
+
+type Unsupported<K extends string> = Record<K, TOptional<TUnsafe<null | false>>>;
+
+/** What marks a field that is known and refused; the validators recognise these values. */
+export const UNSUPPORTED_VALUES = [null, false] as const;
+
+/**
+ * Fields that change what runs and that nothing implements yet (06 row 39): refused with 400 unless
+ * null or false, because ignoring them would do something other than what was asked.
+ */
+export function unsupported<K extends string>(...names: readonly K[]): Unsupported<K> {
+  const fields = names.map((name) => [
+    name,
+    Type.Optional(
+      Type.Unsafe<null | false>({ enum: [...UNSUPPORTED_VALUES], description: 'Not supported.' }),
+    ),
+  ]);
+  return Object.fromEntries(fields) as Unsupported<K>;
+}
+
+/** A reply's field that is always present and may be null. */
+export function orNull<T extends TSchema>(schema: T): TUnsafe<Static<T> | null> {
+  return Type.Unsafe<Static<T> | null>({ ...schema, type: [schema.type as string, 'null'] });
+}
+
+/** One word of a closed list. */
+export function oneOfWords<const T extends readonly string[]>(words: T, note?: string) {
+  const base = { type: 'string', enum: [...words] };
+  return Type.Unsafe<T[number]>(note === undefined ? base : { ...base, description: note });
+}
+
+export const Uuid = Type.String({ format: 'uuid', 'x-lower-case': true });
+export type Uuid = Static<typeof Uuid>;
+
+/** RFC 3339 with any offset on input; UTC with `Z` in replies. */
+export const Timestamp = Type.String({ format: 'date-time' });
+export type Timestamp = Static<typeof Timestamp>;
+
+/** A name that identifies something: not blank, at most 255 characters. */
+export const Name = Type.String({ pattern: '\\S', maxLength: NAME_LENGTH_MAX });
+export type Name = Static<typeof Name>;
+
+/** A name that becomes a key of the context or of the outputs, where `__proto__` is refused. */
+export const PlainName = Type.String({
+  pattern: '\\S',
+  maxLength: NAME_LENGTH_MAX,
+  'x-check': 'plain-name',
+});
+export type PlainName = Static<typeof PlainName>;
+
+export const Key = Type.String({ maxLength: KEY_LENGTH_MAX, 'x-check': 'empty-is-absent' });
+export type Key = Static<typeof Key>;
+
+export const Expression = Type.String({ pattern: '\\S', maxLength: EXPRESSION_LENGTH_MAX });
+export type Expression = Static<typeof Expression>;
+
+/** Whole milliseconds (06 row 63). */
+export const DurationMs = Type.Integer({
+  minimum: 0,
+  maximum: DURATION_MS_MAX,
+  description: 'Milliseconds.',
+});
+export type DurationMs = Static<typeof DurationMs>;
+
+export const TimeZone = Type.String({
+  format: 'time-zone',
+  description: 'IANA time zone, such as Europe/Berlin.',
+});
+export type TimeZone = Static<typeof TimeZone>;
+
+export const AnyJson = Type.Unsafe<JsonValue>({});
+export type AnyJson = Static<typeof AnyJson>;
+
+export const JsonObjectSchema = Type.Unsafe<JsonObject>({ type: 'object' });
+export type JsonObjectSchema = Static<typeof JsonObjectSchema>;
+
+/** A schema that a user gives for inputs or outputs; see `findSchemaProblem` in sequence.ts. */
+export const UserSchema = Type.Unsafe<JsonObject>({
+  type: 'object',
+  'x-check': 'json-schema',
+  description: 'JSON Schema 2020-12 without pattern, patternProperties and recursive references.',
+});
+export type UserSchema = Static<typeof UserSchema>;
+
+export const InstanceStateWord = oneOfWords(INSTANCE_STATES);
+export type InstanceStateWord = Static<typeof InstanceStateWord>;
+
+export const TaskStateWord = oneOfWords(TASK_STATES);
+export type TaskStateWord = Static<typeof TaskStateWord>;
+
+/** Requests write priorities in any case; inside and in rows they are lower case. */
+export const PriorityWord = Type.Unsafe<(typeof PRIORITIES)[number]>({
+  ...oneOfWords(PRIORITIES, 'Any case is accepted.'),
+  'x-lower-case': true,
+});
+export type PriorityWord = Static<typeof PriorityWord>;
+
+/** The body of every answer that is not a success. */
+export const ErrorBody = Type.Object({ error: Type.String() }, { $id: 'ErrorBody' });
+export type ErrorBody = Static<typeof ErrorBody>;
+
+/** Query fields of a page; `limit` above the maximum is lowered to it without an error. */
+export const Offset = Type.Integer({ minimum: 0, default: 0 });
+
+export function Limit(byDefault: number, max: number, min = 0) {
+  return Type.Integer({ minimum: min, default: byDefault, 'x-cap': max });
+}
+
+export const IdParams = Type.Object({ id: Uuid });
+export type IdParams = Static<typeof IdParams>;
+
+/** The last year that four digits can write; the first instant is 1970, where unix time begins. */
+const TIMESTAMP_MS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+const RFC_3339 =
+  /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,18}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
+
+/**
+ * Unix milliseconds of an RFC 3339 timestamp with an offset; fractions beyond ms are cut off.
+ * Undefined when the text is none, names no real date, or lies outside 1970 … 9999.
+ */
+export function toUnixMs(text: string): UnixMs | undefined {
+  const parts = RFC_3339.exec(text);
+  // Years below 100 mean 1900 and more to `Date.UTC`; no year before 1970 is taken anyway.
+  if (parts === null || text < '1969') return undefined;
+  const year = Number(parts[1]);
+  const month = Number(parts[2]);
+  const day = Number(parts[3]);
+  const hour = Number(parts[4]);
+  const minute = Number(parts[5]);
+  const second = Number(parts[6]);
+  const offsetHour = Number(parts[9] ?? 0);
+  const offsetMinute = Number(parts[10] ?? 0);
+  if (month < 1 || month > 12 || day < 1 || day > daysInMonth(year, month)) return undefined;
+  if (hour > 23 || minute > 59 || second > 59) return undefined;
+  if (offsetHour > 23 || offsetMinute > 59) return undefined;
+  const fraction = parts[7];
+  const ms = fraction === undefined ? 0 : Number(fraction.slice(0, 3).padEnd(3, '0'));
+  const offset = (offsetHour * 60 + offsetMinute) * (parts[8] === '-' ? -1 : 1);
+  const unixMs = Date.UTC(year, month - 1, day, hour, minute - offset, second, ms);
+  return unixMs >= 0 && unixMs <= TIMESTAMP_MS_MAX ? unixMs : undefined;
+}
+
+function daysInMonth(year: number, month: number): number {
+  if (month !== 2) return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
+  return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
+}

@@ -1,0 +1,215 @@
+/**
+ * Wire shapes of stored definitions (00-mission 'Sequence definition'; 01 §4), and the rule on what a
+ * JSON Schema given by a user may contain. Definitions are immutable once stored.
+ */
+
+import { type Static, Type } from '@sinclair/typebox';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../src/core/json.js';
+import { RootBlocks } from './blocks.js';
+import {
+  INT32_MAX,
+  Limit,
+  NAME_LENGTH_MAX,
+  Name,
+  Offset,
+  oneOfWords,
+  optional,
+  Timestamp,
+  UserSchema,
+  Uuid,
+  unsupported,
+} from './common.js';
+
+export const SEQUENCE_STATUSES = ['draft', 'staging', 'production', 'unpublished'] as const;
+const SequenceStatus = oneOfWords(SEQUENCE_STATUSES);
+
+/** `tenant_id` must be there but may be blank: then the tenant header decides (01 §2). */
+export const CreateSequence = Type.Object(
+  {
+    id: optional(Uuid),
+    tenant_id: Type.String({ maxLength: NAME_LENGTH_MAX }),
+    namespace: Name,
+    name: Name,
+    version: Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX }),
+    blocks: RootBlocks,
+    deprecated: optional(Type.Boolean()),
+    status: optional(SequenceStatus),
+    input_schema: optional(UserSchema),
+    created_at: optional(Timestamp),
+    ...unsupported('interceptors', 'sla', 'on_failure', 'on_cancel'),
+  },
+  { $id: 'CreateSequence' },
+);
+export type CreateSequence = Static<typeof CreateSequence>;
+
+/** Warnings are never fatal and are present only when there are any. */
+export const SequenceCreated = Type.Object(
+  { id: Uuid, warnings: Type.Optional(Type.Array(Type.String())) },
+  { $id: 'SequenceCreated' },
+);
+export type SequenceCreated = Static<typeof SequenceCreated>;
+
+export const SequenceDefinition = Type.Object(
+  {
+    id: Uuid,
+    tenant_id: Type.String(),
+    namespace: Type.String(),
+    name: Type.String(),
+    version: Type.Integer(),
+    deprecated: Type.Boolean(),
+    status: SequenceStatus,
+    blocks: RootBlocks,
+    input_schema: Type.Optional(UserSchema),
+    created_at: Timestamp,
+  },
+  { $id: 'SequenceDefinition' },
+);
+export type SequenceDefinition = Static<typeof SequenceDefinition>;
+
+export const SequenceList = Type.Array(SequenceDefinition);
+export type SequenceList = Static<typeof SequenceList>;
+
+/** The tenant header overrides `tenant_id` silently (01 §2), here and in every list. */
+export const SequenceByNameQuery = Type.Object({
+  tenant_id: Type.String({ minLength: 1 }),
+  namespace: Type.String({ minLength: 1 }),
+  name: Type.String({ minLength: 1 }),
+  version: Type.Optional(Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX })),
+});
+export type SequenceByNameQuery = Static<typeof SequenceByNameQuery>;
+
+export const SequenceVersionsQuery = Type.Object({
+  tenant_id: Type.Optional(Type.String()),
+  namespace: Type.String({ minLength: 1 }),
+  name: Type.String({ minLength: 1 }),
+});
+export type SequenceVersionsQuery = Static<typeof SequenceVersionsQuery>;
+
+export const SequenceListQuery = Type.Object({
+  tenant_id: Type.Optional(Type.String()),
+  namespace: Type.Optional(Type.String()),
+  offset: Offset,
+  limit: Limit(200, 1_000),
+});
+export type SequenceListQuery = Static<typeof SequenceListQuery>;
+
+/** Values in a user's schema, references followed. It bounds the work of every later validation. */
+export const USER_SCHEMA_NODES_MAX = 5_000;
+export const USER_SCHEMA_BYTES_MAX = 65_536;
+
+/** Keywords whose value is a schema, a list of schemas, or schemas by name. */
+const ONE_SCHEMA =
+  'additionalProperties additionalItems contains contentSchema else if items not propertyNames then unevaluatedItems unevaluatedProperties';
+const SCHEMA_LIST = 'allOf anyOf oneOf prefixItems items';
+const SCHEMA_MAP = 'properties dependentSchemas dependencies';
+const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));
+const WHERE_SCHEMAS_ARE = {
+  one: words(ONE_SCHEMA),
+  list: words(SCHEMA_LIST),
+  map: words(SCHEMA_MAP),
+} as const;
+
+/** Patterns would reach a backtracking engine; the others are no part of the drafts we speak. */
+const REFUSED_KEYWORDS = words('pattern patternProperties id nullable $async $vocabulary');
+/** They change what a reference means, and count wherever they stand, also where nothing refers. */
+const REFUSED_NAMES = words(
+  '$id $anchor $dynamicRef $dynamicAnchor $recursiveRef $recursiveAnchor',
+);
+/** No percent-encoding, so that there is one reading of it. */
+const LOCAL_REFERENCE = /^#(?:\/[\w$.~-]+)*$/;
+
+/**
+ * What forbids this schema, as the end of a sentence about its field; undefined when it may be used.
+ * No patterns; references only within the document and never to a schema that contains them, so that
+ * a validation takes time proportional to schema × data; bounded size. Whether it is a valid JSON
+ * Schema is not asked here, but `onTarget` gets every part that a reference names.
+ */
+export function findSchemaProblem(
+  root: JsonObject,
+  onTarget: (schema: JsonObject) => string | undefined,
+): string | undefined {
+  const open = new Set<JsonObject>();
+  const checked = new Set<JsonObject>();
+  let nodes = 0;
+
+  function visitSchema(schema: JsonValue): string | undefined {
+    if (!isJsonObject(schema)) return undefined;
+    if (open.has(schema)) return 'must not contain a recursive $ref';
+    open.add(schema);
+    for (const [keyword, value] of Object.entries(schema)) {
+      const problem = visitKeyword(keyword, value);
+      if (problem !== undefined) return problem;
+    }
+    open.delete(schema);
+    return undefined;
+  }
+
+  function visitKeyword(keyword: string, value: JsonValue): string | undefined {
+    nodes += Array.isArray(value) ? 1 + value.length : 1;
+    if (nodes > USER_SCHEMA_NODES_MAX) {
+      return `is too complex: more than ${USER_SCHEMA_NODES_MAX} values with references followed`;
+    }
+    if (keyword === '$ref') return visitReference(value);
+    if (REFUSED_KEYWORDS.has(keyword)) return refusedKeyword(keyword);
+    if (Array.isArray(value)) {
+      return WHERE_SCHEMAS_ARE.list.has(keyword) ? visitAll(value) : undefined;
+    }
+    if (WHERE_SCHEMAS_ARE.one.has(keyword)) return visitSchema(value);
+    if (WHERE_SCHEMAS_ARE.map.has(keyword) && isJsonObject(value)) {
+      return visitAll(Object.values(value));
+    }
+    return undefined;
+  }
+
+  function visitAll(schemas: readonly JsonValue[]): string | undefined {
+    for (const schema of schemas) {
+      nodes += 1;
+      const problem = visitSchema(schema);
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
+  }
+
+  function visitReference(reference: JsonValue): string | undefined {
+    if (typeof reference !== 'string' || !LOCAL_REFERENCE.test(reference)) {
+      return 'must not use a $ref other than #/… within the same schema';
+    }
+    const target = resolvePointer(root, reference);
+    if (target === undefined) return 'has a $ref that names nothing in the schema';
+    if (isJsonObject(target) && !checked.has(target)) {
+      checked.add(target);
+      const problem = onTarget(target);
+      if (problem !== undefined) return problem;
+    }
+    return visitSchema(target);
+  }
+
+  return findRefusedName(root, true) ?? visitSchema(root);
+}
+
+/** The root's own `$id` is let through: it is taken off before the schema is used. */
+function findRefusedName(value: JsonValue, isRoot: boolean): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const [key, inner] of Object.entries(value)) {
+    const isName = REFUSED_NAMES.has(key) && typeof inner !== 'object';
+    if (isName && !(isRoot && key === '$id')) return refusedKeyword(key);
+    const found = findRefusedName(inner, false);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function refusedKeyword(keyword: string): string {
+  return `must not use ${keyword}: it is not supported`;
+}
+
+/** The schema at `#/a/b`; undefined when there is none. */
+function resolvePointer(root: JsonObject, reference: string): JsonValue | undefined {
+  let at: JsonValue | undefined = root;
+  for (const part of reference.split('/').slice(1)) {
+    const key = part.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (Array.isArray(at)) at = /^\d{1,6}$/.test(key) ? at[Number(key)] : undefined;
+    else at = isJsonObject(at) ? ownValue(at, key) : undefined;
+  }
+  return isJsonObject(at) || typeof at === 'boolean' ? at : undefined;
+}

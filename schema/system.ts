@@ -1,0 +1,23 @@
+/** Wire shapes of the public routes: liveness, readiness and what the server says about itself. */
+
+import { type Static, Type } from '@sinclair/typebox';
+
+/** 06 row 33: the same body for liveness and readiness. */
+export const Health = Type.Object({ status: Type.Literal('ok') }, { $id: 'Health' });
+export type Health = Static<typeof Health>;
+
+/** `version` is the server's own semantic version (06 row 35); labels are null when not set. */
+export const Info = Type.Object(
+  {
+    version: Type.String(),
+    storage_schema_version: Type.Integer(),
+    contract_schema_version: Type.Integer(),
+    env_label: Type.Union([Type.String(), Type.Null()]),
+    env_color: Type.Union([Type.String(), Type.Null()]),
+  },
+  { $id: 'Info' },
+);
+export type Info = Static<typeof Info>;
+
+/** Raised when the wire contract changes in a way that a client could notice. */
+export const CONTRACT_VERSION = 1;

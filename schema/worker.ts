@@ -1,0 +1,197 @@
+/**
+ * Wire shapes of external work (00-mission 'Worker task', 'External workers'; 03 §1, §2; 06). A
+ * claim is judged by `worker_id` and, when it is sent, by `claim_epoch` (06 row 2).
+ */
+
+import { type Static, Type } from '@sinclair/typebox';
+import {
+  AnyJson,
+  INTEGER_MAX,
+  JsonObjectSchema,
+  Limit,
+  Name,
+  Offset,
+  optional,
+  orNull,
+  TaskStateWord,
+  Timestamp,
+  Uuid,
+} from './common.js';
+
+export const POLL_LIMIT_DEFAULT = 1;
+export const POLL_LIMIT_MAX = 1_000;
+/** Proxies commonly give up after a minute, so no poll waits longer. */
+export const POLL_WAIT_MS_MAX = 60_000;
+
+const Epoch = Type.Integer({ minimum: 0, maximum: INTEGER_MAX });
+
+// ---------------------------------------------------------------- requests
+
+/** `limit` absent means 1, above the maximum is lowered, 0 gives none; `wait_ms` makes it a long poll. */
+const POLL_FIELDS = {
+  handler_name: Name,
+  worker_id: Name,
+  limit: optional(Type.Integer({ minimum: 0, 'x-cap': POLL_LIMIT_MAX })),
+  wait_ms: optional(Type.Integer({ minimum: 0, 'x-cap': POLL_WAIT_MS_MAX })),
+  version: optional(Name),
+};
+
+export const PollTasks = Type.Object(POLL_FIELDS, { $id: 'PollTasks' });
+export type PollTasks = Static<typeof PollTasks>;
+
+/** Only tasks with exactly this queue and handler. */
+export const PollQueue = Type.Object({ ...POLL_FIELDS, queue_name: Name }, { $id: 'PollQueue' });
+export type PollQueue = Static<typeof PollQueue>;
+
+export const CompleteTask = Type.Object(
+  { worker_id: Name, output: JsonObjectSchema, claim_epoch: optional(Epoch) },
+  { $id: 'CompleteTask' },
+);
+export type CompleteTask = Static<typeof CompleteTask>;
+
+/** `retryable` absent means false. */
+export const FailTask = Type.Object(
+  {
+    worker_id: Name,
+    message: Type.String(),
+    retryable: optional(Type.Boolean()),
+    claim_epoch: optional(Epoch),
+  },
+  { $id: 'FailTask' },
+);
+export type FailTask = Static<typeof FailTask>;
+
+/** A checkpoint needs `checkpoint_seq`, the number that the last reply gave. */
+export const HeartbeatTask = Type.Object(
+  {
+    worker_id: Name,
+    claim_epoch: optional(Epoch),
+    checkpoint_seq: optional(Epoch),
+    checkpoint: optional(JsonObjectSchema),
+  },
+  { $id: 'HeartbeatTask', 'x-check': 'heartbeat' },
+);
+export type HeartbeatTask = Static<typeof HeartbeatTask>;
+
+export const TaskListQuery = Type.Object({
+  tenant_id: Type.Optional(Type.String()),
+  state: Type.Optional(Type.Array(TaskStateWord)),
+  handler_name: Type.Optional(Type.String()),
+  worker_id: Type.Optional(Type.String()),
+  queue_name: Type.Optional(Type.String()),
+  offset: Offset,
+  limit: Limit(50, 1_000),
+});
+export type TaskListQuery = Static<typeof TaskListQuery>;
+
+export const WorkerListQuery = Type.Object({
+  alive_within_secs: Type.Integer({ minimum: 0, default: 60 }),
+  include_stale: Type.Boolean({ default: false }),
+});
+export type WorkerListQuery = Static<typeof WorkerListQuery>;
+
+// ---------------------------------------------------------------- replies
+
+/** `context` holds the sections that the step may see. Fields typed with null are always present. */
+export const WorkerTask = Type.Object(
+  {
+    id: Uuid,
+    instance_id: Uuid,
+    block_id: Type.String(),
+    handler_name: Type.String(),
+    queue_name: Type.Optional(Type.String()),
+    params: AnyJson,
+    context: Type.Object({ data: JsonObjectSchema, config: JsonObjectSchema }),
+    attempt: Type.Integer(),
+    timeout_ms: orNull(Type.Integer()),
+    state: TaskStateWord,
+    worker_id: orNull(Type.String()),
+    claim_epoch: Type.Integer(),
+    claimed_at: orNull(Timestamp),
+    heartbeat_at: orNull(Timestamp),
+    completed_at: orNull(Timestamp),
+    output: orNull(JsonObjectSchema),
+    error_message: orNull(Type.String()),
+    error_retryable: orNull(Type.Boolean()),
+    checkpoint_seq: Type.Integer(),
+    resume_checkpoint: Type.Optional(AnyJson),
+    created_at: Timestamp,
+  },
+  { $id: 'WorkerTask' },
+);
+export type WorkerTask = Static<typeof WorkerTask>;
+
+export const TaskList = Type.Array(WorkerTask);
+export type TaskList = Static<typeof TaskList>;
+
+export const HeartbeatAccepted = Type.Object(
+  { checkpoint_seq: Type.Integer() },
+  { $id: 'HeartbeatAccepted' },
+);
+export type HeartbeatAccepted = Static<typeof HeartbeatAccepted>;
+
+export const ATTEMPT_EVENTS = [
+  'claimed',
+  'reclaimed',
+  'completed',
+  'failed',
+  'timed_out',
+  'cancelled',
+  'stale_mutation_rejected',
+] as const;
+
+/** One line of a task's claim history, oldest first. */
+export const WorkerAttempt = Type.Object(
+  {
+    id: Uuid,
+    task_id: Uuid,
+    claim_epoch: Type.Integer(),
+    worker_id: Type.Optional(Type.String()),
+    event: Type.Unsafe<(typeof ATTEMPT_EVENTS)[number]>({
+      type: 'string',
+      enum: [...ATTEMPT_EVENTS],
+    }),
+    reason: Type.Optional(Type.String()),
+    created_at: Timestamp,
+  },
+  { $id: 'WorkerAttempt' },
+);
+export type WorkerAttempt = Static<typeof WorkerAttempt>;
+
+const counts = Type.Unsafe<Record<string, number>>({
+  type: 'object',
+  additionalProperties: { type: 'integer' },
+});
+
+export const TaskStats = Type.Object(
+  {
+    by_state: counts,
+    by_handler: Type.Unsafe<Record<string, Record<string, number>>>({
+      type: 'object',
+      additionalProperties: { type: 'object', additionalProperties: { type: 'integer' } },
+    }),
+    active_workers: Type.Array(Type.String()),
+  },
+  { $id: 'TaskStats' },
+);
+export type TaskStats = Static<typeof TaskStats>;
+
+export const WorkerInfo = Type.Object(
+  {
+    worker_id: Type.String(),
+    handlers: Type.Array(Type.String()),
+    queues: Type.Array(Type.String()),
+    version: orNull(Type.String()),
+    last_seen_at: Timestamp,
+    alive: Type.Boolean(),
+    in_flight: Type.Integer(),
+  },
+  { $id: 'WorkerInfo' },
+);
+export type WorkerInfo = Static<typeof WorkerInfo>;
+
+export const HandlerNames = Type.Object(
+  { builtin: Type.Array(Type.String()), external: Type.Array(Type.String()) },
+  { $id: 'HandlerNames' },
+);
+export type HandlerNames = Static<typeof HandlerNames>;

@@ -1,0 +1,106 @@
+/** The routes table: matching, capabilities, and that every row is complete. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type MatchResult, matchRoute, ROUTES, type RouteId } from '../../schema/routes.js';
+
+const ID = '018f2f6e-0000-7000-8000-000000000001';
+
+function idOf(result: MatchResult): RouteId | string {
+  return typeof result === 'object' && 'route' in result ? result.route.id : JSON.stringify(result);
+}
+
+test('every operation is found under the prefix and at the bare path', () => {
+  for (const route of Object.values(ROUTES)) {
+    const path = route.path.replace('{id}', ID);
+    for (const given of [path, `/api/v1${path}`]) {
+      const match = matchRoute(route.method, given);
+      assert.equal(idOf(match), route.id, `${route.method} ${given}`);
+      assert.ok(typeof match === 'object' && 'params' in match);
+      assert.equal(match.params.id, route.path.includes('{id}') ? ID : undefined);
+      assert.equal(match.isBareAlias, given === path && route.isAtRoot !== true);
+    }
+  }
+});
+
+test('a fixed segment wins over a parameter', () => {
+  assert.equal(idOf(matchRoute('GET', '/api/v1/instances/dlq')), 'instances.deadLetters');
+  assert.equal(idOf(matchRoute('PATCH', '/api/v1/instances/bulk/state')), 'instances.bulkState');
+  assert.equal(idOf(matchRoute('GET', '/api/v1/sequences/by-name')), 'sequences.byName');
+  assert.equal(idOf(matchRoute('GET', '/api/v1/workers/tasks/stats')), 'workers.stats');
+  assert.equal(idOf(matchRoute('POST', '/workers/tasks/poll/queue')), 'workers.pollQueue');
+  // Where the fixed segment leads nowhere, the parameter is tried: the id is refused later.
+  assert.equal(idOf(matchRoute('GET', '/instances/bulk/outputs')), 'instances.outputs');
+});
+
+test('HEAD is served wherever GET is', () => {
+  assert.equal(idOf(matchRoute('HEAD', '/api/v1/instances')), 'instances.list');
+  assert.deepEqual(matchRoute('HEAD', '/api/v1/workers/tasks/poll'), { allow: ['POST'] });
+});
+
+test('a known path with another method is told which methods it has', () => {
+  assert.deepEqual(matchRoute('PUT', '/api/v1/instances'), { allow: ['POST', 'GET', 'HEAD'] });
+  assert.deepEqual(matchRoute('GET', '/instances/batch'), { allow: ['POST'] });
+  assert.deepEqual(matchRoute('DELETE', `/instances/${ID}`), { allow: ['GET', 'HEAD'] });
+});
+
+test('paths that are not exactly those of an operation are not found', () => {
+  const paths = [
+    '',
+    '/',
+    'instances',
+    '/instances/',
+    '//instances',
+    '/instances//outputs',
+    `/instances/${ID}/`,
+    `/instances/${ID}/unknown`,
+    '/api/v1',
+    '/api/v1/',
+    '/api/v1instances',
+    '/api/v1/api/v1/instances',
+    '/api/v2/instances',
+    '/Instances',
+    '/inst%61nces',
+    '/constructor',
+    '/__proto__',
+    '/instances/../instances',
+    '/'.repeat(5_000),
+    '/instances'.repeat(5_000),
+  ];
+  for (const path of paths) assert.equal(matchRoute('GET', path), 'not-found', path.slice(0, 60));
+});
+
+test('path parameters are percent-decoded once, and a bad encoding is told apart', () => {
+  const match = matchRoute('GET', '/instances/%2525%2Fa');
+  assert.ok(typeof match === 'object' && 'params' in match);
+  assert.equal(match.params.id, '%25/a');
+  for (const bad of ['%', '%zz', '%c3%28', '%ed%a0%80']) {
+    assert.equal(matchRoute('GET', `/instances/${bad}`), 'bad-encoding', bad);
+  }
+});
+
+test('capabilities follow the table of 01 §2.1', () => {
+  const expected: readonly (readonly [RouteId, 'public' | readonly string[]])[] = [
+    ['health.live', 'public'],
+    ['info', 'public'],
+    ['sequences.create', ['operator', 'publisher']],
+    ['sequences.list', ['operator', 'publisher', 'auditor']],
+    ['instances.create', ['operator']],
+    ['instances.get', ['operator', 'auditor']],
+    ['instances.signal', ['operator', 'approver']],
+    ['workers.poll', ['operator', 'worker']],
+    ['workers.list', ['operator', 'worker', 'auditor']],
+    ['handlers', ['operator', 'worker', 'auditor']],
+  ];
+  for (const [id, capability] of expected) assert.deepEqual(ROUTES[id].capability, capability, id);
+});
+
+test('only public routes go without a tenant, and every row has a success', () => {
+  for (const route of Object.values(ROUTES)) {
+    assert.equal(route.tenant, route.isPublic ? 'none' : 'required', route.id);
+    const statuses = Object.keys(route.replies).map(Number);
+    assert.equal(statuses.filter((status) => status < 300).length, 1, route.id);
+    assert.deepEqual(route.paramNames, route.params ? ['id'] : [], route.id);
+    assert.equal(typeof route.owner === 'object' ? route.paramNames.includes('id') : true, true);
+  }
+});

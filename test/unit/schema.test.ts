@@ -1,0 +1,666 @@
+/** The wire contract: what bodies, queries and users' schemas are taken, and what callers are told. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import fc from 'fast-check';
+import { toUnixMs } from '../../schema/common.js';
+import { type BodyRouteId, type ReplyOf, ROUTES, type RouteId } from '../../schema/routes.js';
+import { checkUserSchema, compileUserSchema, createValidators } from '../../schema/validators.js';
+import type { JsonObject } from '../../src/core/json.js';
+
+const validators = createValidators();
+const ID = '018f2f6e-0000-7000-8000-00000000000a';
+
+function messageOf(id: BodyRouteId, body: unknown): string | undefined {
+  const checked = validators.validateBody(id, body);
+  return checked.ok ? undefined : checked.message;
+}
+
+type Row = readonly [body: unknown, expected: RegExp | string | undefined];
+
+function assertTable(id: BodyRouteId, rows: readonly Row[]): void {
+  for (const [body, expected] of rows) {
+    const shown = JSON.stringify(body)?.slice(0, 200);
+    const message = messageOf(id, body);
+    if (expected instanceof RegExp) assert.match(message ?? 'accepted', expected, shown);
+    else assert.equal(message, expected, shown);
+  }
+}
+
+const instance = (fields: object = {}) => ({
+  sequence_id: ID,
+  tenant_id: 't',
+  namespace: 'default',
+  ...fields,
+});
+const step = (fields: object = {}) => ({ type: 'step', id: 'a', handler: 'noop', ...fields });
+const sequence = (blocks: unknown, fields: object = {}) => ({
+  tenant_id: 't',
+  namespace: 'default',
+  name: 'n',
+  version: 1,
+  blocks,
+  ...fields,
+});
+const withStep = (fields: object) => sequence([step(fields)]);
+
+test('bodies that are no object are refused', () => {
+  for (const body of [null, [], 'x', 1, true, undefined]) {
+    assert.equal(messageOf('instances.create', body), 'the body must be an object');
+  }
+});
+
+test('a creation is taken with its fields, nulls and unknown fields', () => {
+  const full = instance({
+    priority: 'HIGH',
+    timezone: 'Europe/Berlin',
+    metadata: { a: 1 },
+    context: { data: { x: 1 }, config: {}, audit: 'ignored' },
+    next_fire_at: '2030-01-01T00:00:00+02:00',
+    concurrency_key: 'k',
+    max_concurrency: 1,
+    idempotency_key: 'i',
+    state: 'completed',
+    session_id: 7,
+    dry_run: false,
+    constructor: 1,
+  });
+  assertTable('instances.create', [
+    [full, undefined],
+    [instance({ priority: null, context: null, metadata: null, budget: null }), undefined],
+    [instance({ context: { data: null } }), undefined],
+  ]);
+});
+
+test('ids and priorities become lower case, an empty idempotency key becomes none', () => {
+  const checked = validators.validateBody(
+    'instances.create',
+    instance({ sequence_id: ID.toUpperCase(), priority: 'Critical', idempotency_key: '' }),
+  );
+  assert.ok(checked.ok);
+  assert.equal(checked.value.sequence_id, ID);
+  assert.equal(checked.value.priority, 'critical');
+  assert.equal(checked.value.idempotency_key, null);
+});
+
+test('a wrong field of a creation is named', () => {
+  assertTable('instances.create', [
+    [{}, 'sequence_id is required'],
+    [{ sequence_id: ID }, 'tenant_id is required'],
+    [instance({ tenant_id: ' ' }), 'tenant_id must not be blank'],
+    [instance({ tenant_id: null }), 'tenant_id must be a string'],
+    [instance({ namespace: 'n'.repeat(256) }), 'namespace must have at most 255 characters'],
+    [instance({ sequence_id: 'x' }), 'sequence_id must be a UUID'],
+    [instance({ sequence_id: `urn:uuid:${ID}` }), 'sequence_id must be a UUID'],
+    [instance({ priority: 'urgent' }), 'priority must be one of low, normal, high, critical'],
+    [instance({ priority: 1 }), 'priority must be a string'],
+    [instance({ timezone: 'Mars/Base' }), 'timezone must be a known IANA time zone'],
+    [instance({ timezone: '+02:00' }), 'timezone must be a known IANA time zone'],
+    [instance({ timezone: '' }), 'timezone must be a known IANA time zone'],
+    [instance({ metadata: [] }), 'metadata must be an object'],
+    [instance({ context: { data: [1] } }), 'context.data must be an object'],
+    [instance({ next_fire_at: '2030-01-01T00:00:00' }), /^next_fire_at must be an RFC 3339/],
+    [instance({ next_fire_at: 1 }), 'next_fire_at must be a string'],
+    [instance({ max_concurrency: 0 }), 'max_concurrency must be > 0'],
+    [instance({ max_concurrency: 1.5 }), 'max_concurrency must be an integer'],
+    [instance({ max_concurrency: 2 ** 31 }), 'max_concurrency must be <= 2147483647'],
+  ]);
+});
+
+test('fields of row 39 are refused as not supported unless null or false', () => {
+  assertTable('instances.create', [
+    [instance({ dry_run: true }), 'dry_run is not supported'],
+    [instance({ dry_run: 'false' }), 'dry_run is not supported'],
+    [instance({ dry_run_auto_approve: true }), 'dry_run_auto_approve is not supported'],
+    [instance({ budget: {} }), 'budget is not supported'],
+  ]);
+  assert.equal(
+    messageOf('instances.createBatch', { instances: [instance(), instance({ dry_run: true })] }),
+    'instances[1].dry_run is not supported',
+  );
+  const ofSteps = [
+    'send_window',
+    'context_access',
+    'wait_for_input',
+    'deadline',
+    'on_deadline_breach',
+    'fallback_handler',
+    'cache_key',
+    'compensation',
+  ];
+  for (const name of ofSteps) {
+    const expected = `blocks[0].${name} is not supported`;
+    assert.equal(messageOf('sequences.create', withStep({ [name]: { a: 1 } })), expected);
+    assert.equal(messageOf('sequences.create', withStep({ [name]: null })), undefined);
+  }
+  const loop = { type: 'loop', id: 'l', condition: 'x', body: [step()] };
+  for (const name of ['break_on', 'poll_interval', 'continue_on_error', 'retain_iterations']) {
+    const blocks = [{ type: 'parallel', id: 'p', branches: [[{ ...loop, [name]: 1 }]] }];
+    const expected = `blocks[0].branches[0][0].${name} is not supported`;
+    assert.equal(messageOf('sequences.create', sequence(blocks)), expected);
+  }
+  for (const name of ['interceptors', 'sla', 'on_failure', 'on_cancel']) {
+    const body = sequence([step()], { [name]: [] });
+    assert.equal(messageOf('sequences.create', body), `${name} is not supported`);
+  }
+  assert.equal(
+    messageOf('sequences.create', withStep({ delay: { fire_at_local: '2030-01-01T00:00:00' } })),
+    'blocks[0].delay.fire_at_local is not supported',
+  );
+});
+
+test('a batch takes 10,000 items and names the bad one', () => {
+  const items = Array.from({ length: 10_001 }, () => instance());
+  assertTable('instances.createBatch', [
+    [{ instances: [] }, undefined],
+    [{ instances: items.slice(1) }, undefined],
+    [{ instances: items }, 'instances must have at most 10000 items'],
+    [{}, 'instances is required'],
+    [{ instances: {} }, 'instances must be an array'],
+    [{ instances: [instance(), {}] }, 'instances[1].sequence_id is required'],
+    [{ instances: [null] }, 'instances[0] must be an object'],
+  ]);
+});
+
+test('a sequence with every block kind and every step field is taken', () => {
+  const everything = step({
+    params: { url: '{{ data.url }}', nested: [1] },
+    delay: { duration: 10, business_days_only: true, jitter: 5, holidays: ['2030-12-25'] },
+    retry: {
+      max_attempts: 3,
+      initial_backoff: 10,
+      max_backoff: 10,
+      backoff_multiplier: 1.5,
+      retry_if: 'true',
+      non_retryable_codes: [],
+    },
+    timeout: 1_000,
+    rate_limit_key: 'k',
+    when: '',
+    cancellable: false,
+    queue_name: 'gpu',
+    output_schema: { type: 'object', required: ['a'] },
+    unknown_field: { a: [1] },
+  });
+  const blocks = [
+    everything,
+    { type: 'parallel', id: 'p', branches: [[step()], []] },
+    { type: 'race', id: 'r', branches: [[step()]], semantics: 'first_to_succeed' },
+    { type: 'router', id: 'o', routes: [{ condition: 'a == b', blocks: [] }], default: [step()] },
+    { type: 'router', id: 'q', default: [] },
+    { type: 'try_catch', id: 't', try_block: [step()], catch_block: [], finally_block: null },
+    { type: 'loop', id: 'l', condition: 'x', body: [step()], max_iterations: 100_000 },
+    { type: 'for_each', id: 'f', collection: 'items', item_var: 'it', body: [step()] },
+    step({ params: null, delay: null, retry: null, timeout: null, when: null }),
+  ];
+  const body = sequence(blocks, {
+    id: ID.toUpperCase(),
+    input_schema: { type: 'object' },
+    created_at: '2024-05-01T10:00:00.123456Z',
+  });
+  const checked = validators.validateBody('sequences.create', body);
+  assert.ok(checked.ok, checked.ok ? '' : checked.message);
+  assert.equal(checked.value.id, ID);
+  assert.equal(messageOf('sequences.create', sequence([step()], { tenant_id: '' })), undefined);
+});
+
+test('wrong fields of sequences and blocks are named with their place', () => {
+  const inBranch = (block: unknown) =>
+    sequence([step(), { type: 'parallel', id: 'p', branches: [[step(), block]] }]);
+  const block = (fields: object) => sequence([fields]);
+  const loop = { type: 'loop', id: 'l', condition: 'x', body: [step()] };
+  const many = Array.from({ length: 257 }, () => []);
+  assertTable('sequences.create', [
+    [sequence(undefined), 'blocks is required'],
+    [sequence([]), 'blocks must not be empty'],
+    [sequence({}), 'blocks must be an array'],
+    [sequence([null]), 'blocks[0] must be an object'],
+    [sequence([{}]), 'blocks[0].type is required'],
+    [sequence([{ type: 7 }]), 'blocks[0].type must be a string'],
+    [sequence([step()], { version: 1.5 }), 'version must be an integer'],
+    [sequence([step()], { version: 2 ** 31 }), 'version must be <= 2147483647'],
+    [sequence([step()], { name: '' }), 'name must not be blank'],
+    [sequence([step()], { tenant_id: undefined }), 'tenant_id is required'],
+    [
+      sequence([step()], { status: 'live' }),
+      'status must be one of draft, staging, production, unpublished',
+    ],
+    [inBranch({ type: 'step', id: 'b' }), 'blocks[1].branches[0][1].handler is required'],
+    [inBranch({ type: 'step', handler: 'noop' }), 'blocks[1].branches[0][1].id is required'],
+    [withStep({ id: '' }), 'blocks[0].id must not be blank'],
+    [withStep({ id: '__proto__' }), 'blocks[0].id must not be __proto__'],
+    [withStep({ handler: ' ' }), 'blocks[0].handler must not be blank'],
+    [withStep({ params: 'x' }), 'blocks[0].params must be an object'],
+    [withStep({ timeout: 0.2 }), 'blocks[0].timeout must be an integer'],
+    [withStep({ timeout: -1 }), 'blocks[0].timeout must be >= 0'],
+    [withStep({ timeout: 1e15 }), /^blocks\[0\]\.timeout must be <= \d+$/],
+    [withStep({ delay: { duration: '1s' } }), 'blocks[0].delay.duration must be an integer'],
+    [withStep({ delay: { holidays: ['2030-02-30'] } }), /holidays\[0\] must be a calendar day/],
+    [withStep({ retry: {} }), 'blocks[0].retry.max_attempts is required'],
+    [withStep({ retry: { max_attempts: 0 } }), 'blocks[0].retry.max_attempts must be > 0'],
+    [
+      withStep({ retry: { max_attempts: 1, backoff_multiplier: 0 } }),
+      'blocks[0].retry.backoff_multiplier must be > 0',
+    ],
+    [
+      withStep({ retry: { max_attempts: 1, initial_backoff: 9, max_backoff: 8 } }),
+      'blocks[0].retry must have an initial_backoff that is not above max_backoff (8)',
+    ],
+    [
+      withStep({ retry: { max_attempts: 1, initial_backoff: 90_000 } }),
+      /not above max_backoff \(60000, its default\)$/,
+    ],
+    [withStep({ retry: { max_attempts: 1, max_backoff: 10 } }), undefined],
+    [withStep({ retry: { max_attempts: 1, retry_if: ' ' } }), /retry_if must not be blank$/],
+    [
+      withStep({ retry: { max_attempts: 1, non_retryable_codes: ['a', ''] } }),
+      /non_retryable_codes\[1\] must not be blank$/,
+    ],
+    [withStep({ output_schema: [] }), 'blocks[0].output_schema must be an object'],
+    [withStep({ output_schema: { type: 'no' } }), /output_schema must be a valid JSON Schema/],
+    [block({ type: 'parallel', id: 'p', branches: [] }), 'blocks[0].branches must not be empty'],
+    [block({ type: 'race', id: 'r', branches: many }), /branches must have at most 256 items$/],
+    [
+      block({ type: 'race', id: 'r', branches: [[]], semantics: 'any' }),
+      'blocks[0].semantics must be one of first_to_resolve, first_to_succeed',
+    ],
+    [block({ type: 'router', id: 'r' }), /^blocks\[0\] must have at least one route or a default$/],
+    [block({ type: 'router', id: 'r', routes: [] }), /at least one route or a default$/],
+    [
+      block({ type: 'router', id: 'r', routes: [{ condition: '', blocks: [] }] }),
+      'blocks[0].routes[0].condition must not be blank',
+    ],
+    [block({ type: 'router', id: 'r', routes: 'x' }), 'blocks[0].routes must be an array'],
+    [block({ type: 'try_catch', id: 't', try_block: [step()] }), /catch_block is required$/],
+    [
+      block({ type: 'try_catch', id: 't', try_block: [], catch_block: [] }),
+      'blocks[0].try_block must not be empty',
+    ],
+    [block({ ...loop, max_iterations: 0 }), 'blocks[0].max_iterations must be > 0'],
+    [block({ ...loop, max_iterations: 100_001 }), 'blocks[0].max_iterations must be <= 100000'],
+    [block({ ...loop, condition: ' ' }), 'blocks[0].condition must not be blank'],
+    [block({ ...loop, body: [] }), 'blocks[0].body must not be empty'],
+    [
+      block({
+        type: 'for_each',
+        id: 'f',
+        collection: 'x',
+        item_var: 'constructor',
+        body: [step()],
+      }),
+      'blocks[0].item_var must not be constructor',
+    ],
+  ]);
+});
+
+test('block kinds that are not built are refused by name', () => {
+  for (const kind of ['sub_sequence', 'ab_split', 'a_b_split', 'cancellation_scope', 'saga', 'x']) {
+    assert.equal(
+      messageOf('sequences.create', sequence([step(), { type: kind, id: 'x', blocks: [] }])),
+      `blocks[1].type is an unknown block type: ${kind}`,
+    );
+  }
+});
+
+test('nesting that overflows the stack is a refusal, not a defect', () => {
+  let blocks: unknown[] = [step()];
+  for (let depth = 0; depth < 20_000; depth += 1) {
+    blocks = [{ type: 'loop', id: 'l', condition: 'x', body: blocks }];
+  }
+  assert.equal(messageOf('sequences.create', sequence(blocks)), 'the body is nested too deeply');
+});
+
+test('a body with __proto__ as a key changes no prototype', () => {
+  const body = JSON.parse(`{"__proto__":{"sequence_id":"${ID}","tenant_id":"t","namespace":"n"}}`);
+  assert.equal(messageOf('instances.create', body), 'sequence_id is required');
+  assert.equal(({} as Record<string, unknown>).tenant_id, undefined);
+});
+
+test('state words, signals and bulk filters are checked', () => {
+  const states = 'scheduled, running, waiting, paused, failed, completed, cancelled';
+  assertTable('instances.patchState', [
+    [{ state: 'paused' }, undefined],
+    [{ state: 'paused', next_fire_at: null }, undefined],
+    [{ state: 'Paused' }, `state must be one of ${states}`],
+    [{}, 'state is required'],
+  ]);
+  assertTable('instances.patchContext', [
+    [{ context: { data: { a: 1 }, runtime: 5 } }, undefined],
+    [{ context: {} }, undefined],
+    [{ context: null }, 'context must be an object'],
+    [{ data: {} }, 'context is required'],
+  ]);
+  const signalText = /^signal_type must be pause, resume, cancel, update_context or custom:<name>/;
+  assertTable('instances.signal', [
+    [{ signal_type: 'pause' }, undefined],
+    [{ signal_type: 'update_context', payload: [1] }, undefined],
+    [{ signal_type: 'custom:human_input:step', payload: null }, undefined],
+    [{ signal_type: 'custom:' }, signalText],
+    [{ signal_type: 'explode' }, signalText],
+    [{ signal_type: null }, signalText],
+    [{ signal_type: { custom: 1 } }, signalText],
+    [{ signal_type: { custom: 'n'.repeat(256) } }, signalText],
+    [{}, 'signal_type is required'],
+  ]);
+  assertTable('instances.bulkState', [
+    [{ filter: {}, state: 'cancelled' }, undefined],
+    [{ filter: { states: ['failed'], metadata: { a: 'b' } }, state: 'scheduled' }, undefined],
+    [
+      { filter: { states: ['nope'] }, state: 'paused' },
+      `filter.states[0] must be one of ${states}`,
+    ],
+    [{ filter: { metadata: { a: 1 } }, state: 'paused' }, 'filter.metadata.a must be a string'],
+    [{ filter: { sequence_id: '7' }, state: 'paused' }, 'filter.sequence_id must be a UUID'],
+    [{ state: 'paused' }, 'filter is required'],
+  ]);
+});
+
+test('the object form of a custom signal is handed on as its string', () => {
+  const checked = validators.validateBody('instances.signal', { signal_type: { custom: 'go' } });
+  assert.ok(checked.ok);
+  assert.equal(checked.value.signal_type, 'custom:go');
+});
+
+test('worker bodies are checked, and limits are lowered to their cap', () => {
+  const poll = { handler_name: 'h', worker_id: 'w' };
+  assertTable('workers.poll', [
+    [poll, undefined],
+    [{ ...poll, limit: 0, wait_ms: null, version: '1.2' }, undefined],
+    [{ ...poll, limit: -1 }, 'limit must be >= 0'],
+    [{ ...poll, limit: 1.5 }, 'limit must be an integer'],
+    [{ ...poll, limit: '1' }, 'limit must be an integer'],
+    [{ worker_id: 'w' }, 'handler_name is required'],
+    [{ handler_name: 'h', worker_id: '' }, 'worker_id must not be blank'],
+  ]);
+  assert.equal(messageOf('workers.pollQueue', poll), 'queue_name is required');
+  assertTable('workers.complete', [
+    [{ worker_id: 'w', output: {} }, undefined],
+    [{ worker_id: 'w', output: {}, claim_epoch: null }, undefined],
+    [{ worker_id: 'w' }, 'output is required'],
+    [{ worker_id: 'w', output: [1] }, 'output must be an object'],
+    [{ worker_id: 'w', output: null }, 'output must be an object'],
+    [{ output: {} }, 'worker_id is required'],
+    [{ worker_id: 'w', output: {}, claim_epoch: -1 }, 'claim_epoch must be >= 0'],
+  ]);
+  assertTable('workers.fail', [
+    [{ worker_id: 'w', message: '' }, undefined],
+    [{ worker_id: 'w' }, 'message is required'],
+    [{ worker_id: 'w', message: 'm', retryable: 'yes' }, 'retryable must be a boolean'],
+  ]);
+  assertTable('workers.heartbeat', [
+    [{ worker_id: 'w' }, undefined],
+    [{ worker_id: 'w', checkpoint: null }, undefined],
+    [{ worker_id: 'w', checkpoint: { at: 1 }, checkpoint_seq: 0 }, undefined],
+    [{ worker_id: 'w', checkpoint: { at: 1 } }, /must have checkpoint_seq/],
+  ]);
+  const checked = validators.validateBody('workers.poll', { ...poll, limit: 5_000, wait_ms: 1e9 });
+  assert.ok(checked.ok);
+  assert.equal(checked.value.limit, 1_000);
+  assert.equal(checked.value.wait_ms, 60_000);
+});
+
+function queryOf(id: RouteId, raw: string): unknown {
+  const checked = validators.parseQuery(id, raw);
+  return checked.ok ? { ...checked.value } : checked.message;
+}
+
+test('list queries are typed, with defaults and caps', () => {
+  assert.deepEqual(queryOf('instances.list', ''), { offset: 0, limit: 100 });
+  assert.deepEqual(
+    queryOf('instances.list', `state=failed,+paused,&sequence_id=${ID.toUpperCase()}&limit=5000`),
+    { state: ['failed', 'paused'], sequence_id: ID, limit: 1_000, offset: 0 },
+  );
+  assert.deepEqual(queryOf('instances.list', 'state=&tenant_id=&unknown=1&__proto__=2'), {
+    offset: 0,
+    limit: 100,
+  });
+  assert.deepEqual(queryOf('instances.list', `offset=${'9'.repeat(30)}&limit=${'9'.repeat(30)}`), {
+    offset: Number.MAX_SAFE_INTEGER,
+    limit: 1_000,
+  });
+  assert.deepEqual(queryOf('sequences.list', ''), { offset: 0, limit: 200 });
+  assert.deepEqual(queryOf('workers.tasks', 'state=pending'), {
+    state: ['pending'],
+    offset: 0,
+    limit: 50,
+  });
+  assert.deepEqual(queryOf('instances.timeline', 'include_outputs=false'), {
+    offset: 0,
+    limit: 200,
+    include_outputs: false,
+  });
+  assert.deepEqual(queryOf('instances.get', 'anything=1'), {});
+});
+
+test('metadata filters are collected by key', () => {
+  const checked = validators.parseQuery(
+    'instances.deadLetters',
+    'metadata.a%20b=x%26y&metadata.__proto__=z',
+  );
+  assert.ok(checked.ok);
+  assert.deepEqual(Object.entries(checked.value.metadata ?? {}), [
+    ['a b', 'x&y'],
+    ['__proto__', 'z'],
+  ]);
+  const many = Array.from({ length: 17 }, (_, index) => `metadata.k${index}=v`).join('&');
+  assert.match(String(queryOf('instances.list', many)), /^at most 16 metadata filters/);
+});
+
+test('bad query values are refused and named', () => {
+  const rows: readonly (readonly [RouteId, string, string | RegExp])[] = [
+    ['instances.list', 'limit=-1', 'limit must be >= 0'],
+    ['instances.list', 'limit=1.5', 'limit must be an integer'],
+    ['instances.list', 'limit=', 'limit must be an integer'],
+    ['instances.list', 'limit=0x10', 'limit must be an integer'],
+    ['instances.list', 'offset=%205', 'offset must be an integer'],
+    ['instances.list', 'offset=1e2', 'offset must be an integer'],
+    ['instances.list', 'limit=1&limit=2', 'limit is given more than once'],
+    ['instances.list', 'state=failed,nope', /^state\[1\] must be one of scheduled, /],
+    ['instances.list', 'sequence_id=7', 'sequence_id must be a UUID'],
+    ['instances.list', 'tenant_id=%00', /percent-encoded UTF-8 without NUL$/],
+    ['instances.list', 'tenant_id=%ff', /percent-encoded UTF-8 without NUL$/],
+    ['instances.timeline', 'limit=0', 'limit must be >= 1'],
+    ['instances.timeline', 'include_outputs=maybe', 'include_outputs must be a boolean'],
+    ['sequences.byName', 'tenant_id=t&namespace=n', 'name is required'],
+    ['sequences.byName', 'tenant_id=&namespace=n&name=x', 'tenant_id is required'],
+    [
+      'sequences.byName',
+      'tenant_id=t&namespace=n&name=x&version=v1',
+      /^version must be an integer/,
+    ],
+  ];
+  for (const [id, raw, expected] of rows) {
+    const message = String(queryOf(id, raw));
+    if (expected instanceof RegExp) assert.match(message, expected, raw);
+    else assert.equal(message, expected, raw);
+  }
+});
+
+test('ids in paths are compared in lower case and must be UUIDs', () => {
+  const good = validators.parseParams('instances.get', { id: ID.toUpperCase() });
+  assert.deepEqual(good, { ok: true, value: { id: ID } });
+  const bad = validators.parseParams('instances.get', { id: 'dlq' });
+  assert.deepEqual(bad, { ok: false, message: 'id must be a UUID' });
+});
+
+test('timestamps need a real date, an offset and a year that can be stored', () => {
+  const rows: readonly (readonly [string, number | undefined])[] = [
+    ['1970-01-01T00:00:00Z', 0],
+    ['2024-02-29T23:59:59.9999Z', Date.UTC(2024, 1, 29, 23, 59, 59, 999)],
+    ['2030-01-01t00:00:00z', Date.UTC(2030, 0, 1)],
+    ['2030-01-01 00:00:00.5-05:30', Date.UTC(2030, 0, 1, 5, 30, 0, 500)],
+    ['9999-12-31T23:59:59.999Z', Date.UTC(9999, 11, 31, 23, 59, 59, 999)],
+    ['1969-12-31T23:59:59Z', undefined],
+    ['1970-01-01T00:00:00+00:01', undefined],
+    ['9999-12-31T23:59:59-00:01', undefined],
+    ['0000-01-01T00:00:00Z', undefined],
+    ['2023-02-29T00:00:00Z', undefined],
+    ['2030-13-01T00:00:00Z', undefined],
+    ['2030-00-10T00:00:00Z', undefined],
+    ['2030-01-01T24:00:00Z', undefined],
+    ['2030-01-01T00:00:60Z', undefined],
+    ['2030-01-01T00:00:00+24:00', undefined],
+    ['2030-01-01T00:00:00', undefined],
+    ['2030-01-01', undefined],
+    ['+012030-01-01T00:00:00Z', undefined],
+    ['2030-01-01T00:00:00Z\n', undefined],
+    ['', undefined],
+  ];
+  for (const [text, expected] of rows) assert.equal(toUnixMs(text), expected, text);
+});
+
+test('schemas of users are refused where they cannot be run safely', () => {
+  const doubling: JsonObject = { type: 'object', $defs: { d0: { type: 'string' } } };
+  const defs = doubling.$defs as JsonObject;
+  for (let n = 1; n <= 40; n += 1) {
+    const half = { $ref: `#/$defs/d${n - 1}` };
+    defs[`d${n}`] = { allOf: [half, { ...half }] };
+  }
+  const rows: readonly (readonly [JsonObject, RegExp | undefined])[] = [
+    [{}, undefined],
+    [{ type: 'object', properties: { pattern: { type: 'string' } } }, undefined],
+    [{ $ref: '#/$defs/a', $defs: { a: { type: 'string' } } }, undefined],
+    [
+      { $id: 'https://example.com/x', $schema: 'https://json-schema.org/draft/2020-12/schema' },
+      undefined,
+    ],
+    [
+      { $schema: 'http://json-schema.org/draft-07/schema#', items: [{ type: 'string' }] },
+      undefined,
+    ],
+    [{ items: [{ type: 'string' }] }, /^must be a valid JSON Schema: items /],
+    [{ $schema: 'http://json-schema.org/draft-04/schema#' }, /2020-12 or draft-07$/],
+    [{ type: 'strin' }, /^must be a valid JSON Schema: type /],
+    [{ minimum: 'x' }, /^must be a valid JSON Schema: minimum /],
+    [{ pattern: '^(a+)+$' }, /^must not use pattern: it is not supported$/],
+    [{ allOf: [{ items: { pattern: 'x' } }] }, /must not use pattern/],
+    [{ patternProperties: { x: {} } }, /must not use patternProperties/],
+    [{ $ref: '#/x-own/a', 'x-own': { a: { pattern: 'x' } } }, /must not use pattern/],
+    [{ $ref: '#/x-own/a', 'x-own': { a: { type: 1 } } }, /valid JSON Schema/],
+    [{ $ref: 'https://example.com/a.json' }, /must not use a \$ref other than/],
+    [{ $ref: '#anchor' }, /must not use a \$ref other than/],
+    [{ $ref: '#/$defs/none' }, /names nothing/],
+    [{ $ref: '#/__proto__' }, /names nothing/],
+    [{ properties: { child: { $ref: '#' } } }, /recursive \$ref/],
+    [{ ...doubling, $ref: '#/$defs/d40' }, /too complex/],
+    [{ properties: { a: { $id: 'x' } } }, /must not use \$id/],
+    [{ 'x-own': { b: [{ $anchor: '%' }] } }, /must not use \$anchor/],
+    [{ properties: { id: {}, nullable: {}, $id: {} } }, undefined],
+    [{ id: 'x' }, /must not use id/],
+    [{ $async: true }, /must not use \$async/],
+    [{ items: { nullable: true } }, /must not use nullable/],
+    [{ $ref: '#/$defs/a%62', $defs: { ab: {} } }, /must not use a \$ref other than/],
+    [{ description: 'x'.repeat(65_536) }, /at most 65536 bytes/],
+  ];
+  for (const [schema, expected] of rows) {
+    const problem = checkUserSchema(schema);
+    const shown = JSON.stringify(schema).slice(0, 150);
+    if (expected === undefined) assert.equal(problem, undefined, shown);
+    else assert.match(problem ?? 'accepted', expected, shown);
+    if (problem === undefined) compileUserSchema(schema);
+  }
+});
+
+test('a compiled schema of a user says where a value is wrong', () => {
+  const check = compileUserSchema({
+    type: 'object',
+    required: ['constructor'],
+    properties: {
+      constructor: { type: 'string' },
+      list: { type: 'array', items: { format: 'uuid' }, uniqueItems: true },
+      mail: { format: 'email' },
+    },
+  });
+  assert.equal(check({ constructor: 'x', list: [ID], mail: 'anything' }), undefined);
+  assert.match(check({}) ?? '', /required property 'constructor'/);
+  assert.match(check({ constructor: 1 }) ?? '', /^constructor must be string$/);
+  assert.match(check({ constructor: 'x', list: ['no'] }) ?? '', /^list\[0\] must match format/);
+  assert.match(check({ constructor: 'x', list: [ID, ID] }) ?? '', /^list must NOT have duplicate/);
+});
+
+test('uniqueItems of a user takes time in proportion to the array', () => {
+  const check = compileUserSchema({ uniqueItems: true });
+  const distinct = Array.from({ length: 50_000 }, (_, n) => ({ n, text: 'x' }));
+  assert.equal(check(distinct), undefined);
+  assert.match(check([...distinct, { text: 'x', n: 7 }]) ?? '', /duplicate/);
+  assert.equal(check([1, '1', [1], { 0: 1 }, null, 'null']), undefined);
+});
+
+test('every schema of the contract is valid JSON Schema 2020-12', () => {
+  const meta = new Ajv2020({ strict: false });
+  for (const route of Object.values(ROUTES)) {
+    const schemas = [route.body, route.query, route.params, ...Object.values(route.replies)];
+    for (const schema of schemas) {
+      if (schema) assert.ok(meta.validateSchema(schema), `${route.id} ${meta.errorsText()}`);
+    }
+  }
+});
+
+test('replies are held against the declared status and shape', () => {
+  const created: ReplyOf<'instances.create'> = { id: ID, deduplicated: false };
+  assert.equal(validators.describeReply('instances.create', 201, created), undefined);
+  assert.equal(
+    validators.describeReply('instances.create', 201, { id: ID }),
+    'deduplicated is required',
+  );
+  assert.equal(validators.describeReply('instances.create', 404, { error: 'x' }), undefined);
+  assert.match(validators.describeReply('instances.create', 418, {}) ?? '', /not declared/);
+  assert.equal(validators.describeReply('sequences.delete', 204, undefined), undefined);
+  for (const route of Object.values(ROUTES)) {
+    for (const status of Object.keys(route.replies).map(Number)) {
+      validators.describeReply(route.id, status, {});
+    }
+  }
+});
+
+const bodyRoutes = Object.values(ROUTES)
+  .filter((route) => route.body !== undefined)
+  .map((route) => route.id as BodyRouteId);
+
+test('any JSON value as a body or a schema gets an answer and never an exception', () => {
+  const fields = ['type', 'id', 'blocks', 'instances', 'context', 'retry', 'signal_type', '$ref'];
+  const key = fc.oneof(fc.constantFrom(...fields, '__proto__', 'items'), fc.string());
+  const word = fc.oneof(fc.constantFrom('step', 'router', 'loop', '#', '#/items'), fc.string());
+  const { json } = fc.letrec((tie) => ({
+    json: fc.oneof(
+      { depthSize: 'medium', withCrossShrink: true },
+      fc.oneof(word, fc.integer(), fc.double(), fc.boolean(), fc.constant(null)),
+      fc.array(tie('json'), { maxLength: 4 }),
+      fc.dictionary(key, tie('json'), { maxKeys: 6 }),
+    ),
+  }));
+  fc.assert(
+    fc.property(fc.constantFrom(...bodyRoutes), json, (id, value) => {
+      const message = messageOf(id, value);
+      assert.ok(message === undefined || (message.length > 0 && message.length < 2_000));
+      if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+        if (checkUserSchema(value as JsonObject) === undefined)
+          compileUserSchema(value as JsonObject);
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('any query text gets an answer and never an exception', () => {
+  const name = fc.constantFrom('limit', 'offset', 'state', 'metadata.x', 'version', '%', '=', '&');
+  const text = fc.array(fc.oneof(name, fc.string(), fc.constant('=')), { maxLength: 8 });
+  fc.assert(
+    fc.property(fc.constantFrom(...Object.values(ROUTES)), text, (route, parts) => {
+      const checked = validators.parseQuery(route.id, parts.join(''));
+      assert.ok(checked.ok || checked.message.length > 0);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test('timestamps agree with the runtime about every instant they can name', () => {
+  const instant = fc.integer({ min: 0, max: Date.UTC(9999, 11, 31) });
+  fc.assert(
+    fc.property(instant, (ms) => {
+      assert.equal(toUnixMs(new Date(ms).toISOString()), ms);
+    }),
+    { numRuns: 1_000 },
+  );
+});
