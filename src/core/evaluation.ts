@@ -6,22 +6,19 @@
 
 import { kindOf } from './blocks/kinds.js';
 import { startAt } from './blocks/list.js';
-import { startFinally } from './blocks/try-catch.js';
 import type { Scope } from './condition.js';
+import { childCut } from './cutting.js';
 import {
-  type BranchesRecord,
   CANCELLED,
   COMPLETED,
   type DoneCode,
   type DoneRecord,
   type Execution,
   FAILED,
-  FINALLY_LIST,
   type ForEachRecord,
   type LoopRecord,
   type OpenRecord,
   type StepRecord,
-  type TryCatchRecord,
 } from './execution.js';
 import { sizeWithin } from './expression/bounds.js';
 import type { JsonObject, JsonValue } from './json.js';
@@ -46,9 +43,6 @@ const REASON_LENGTH_MAX = 500;
 /** Indexes of the executions in memory; one that is loaded again gets a new one. */
 const LEAVES = new WeakMap<Execution, OpenLeaves>();
 
-/** Who cuts off: the signal `cancel` spares steps that are not cancellable, a race does not. */
-export type CutBy = 'signal' | 'race';
-
 export class Evaluation {
   readonly plan: Plan;
   readonly snapshot: Snapshot;
@@ -65,6 +59,7 @@ export class Evaluation {
   newSnapshots: Map<string, JsonValue[]> | undefined;
   readonly droppedSnapshots: string[] = [];
   dataChanged = false;
+  dropErrorRows = false;
 
   readonly #queue: number[];
   #head = 0;
@@ -184,18 +179,19 @@ export class Evaluation {
 
   /** The node is done: tells its parent, which may be done with it. */
   finish(node: PlanNode, code: DoneCode): void {
-    this.#close(node, code);
+    this.close(node, code);
     if (node.parent < 0) {
       this.#rootDone(node, code);
       return;
     }
     const parent = this.plan.nodes[node.parent]!;
     const record = this.execution.o[node.parent]!;
-    if (record.x === 1) this.#childCut(parent, record);
+    if (record.x === 1) childCut(this, parent, record);
     else kindOf(parent).childDone(this, parent, record, node, code);
   }
 
-  #close(node: PlanNode, code: DoneCode): void {
+  /** Without telling the parent. */
+  close(node: PlanNode, code: DoneCode): void {
     const record = this.execution.o[node.index];
     const began = record?.b ?? this.offset;
     const done: DoneRecord = [code, began, Math.max(0, this.offset - began)];
@@ -227,95 +223,6 @@ export class Evaluation {
       const index = this.plan.indexOf.get(key.slice(key.indexOf(':') + 1));
       if (index !== undefined && index > node.index && index < node.end) this.#drop(key);
     }
-  }
-
-  // -------------------------------------------------------------- cutting off
-
-  /** Cuts off everything open below; returns how many children go on with protected work. */
-  cutChildren(node: PlanNode, by: CutBy): number {
-    let left = 0;
-    for (const list of node.lists) {
-      for (const index of list) {
-        if (this.execution.o[index] !== undefined && this.cut(this.plan.nodes[index]!, by)) {
-          left += 1;
-        }
-      }
-    }
-    return left;
-  }
-
-  /**
-   * Cuts off an open node. Returns whether protected work goes on in it (02 §13): a finally list,
-   * also one that has yet to run, and for the signal a step that is not cancellable. The parent is
-   * not told now, but when that work has ended.
-   */
-  cut(node: PlanNode, by: CutBy): boolean {
-    const record = this.execution.o[node.index]!;
-    if (node.type === 'step') {
-      if (by === 'signal' && !node.isCancellable) return true;
-      this.withdraw(node, record as StepRecord, 'cancelled');
-      this.#close(node, CANCELLED);
-      return false;
-    }
-    if (node.type === 'try_catch' && (record as TryCatchRecord).p === FINALLY_LIST) return true;
-    const left = this.cutChildren(node, by);
-    if (left > 0) {
-      record.x = 1;
-      if (node.type === 'parallel' || node.type === 'race') (record as BranchesRecord).l = left;
-      return true;
-    }
-    if (node.type === 'try_catch' && startAt(this, node.lists[FINALLY_LIST]!, 0)) {
-      (record as TryCatchRecord).p = FINALLY_LIST;
-      (record as TryCatchRecord).f = CANCELLED;
-      delete record.x;
-      return true;
-    }
-    this.#close(node, CANCELLED);
-    return false;
-  }
-
-  /** Protected work in a block that is being cut off has ended. */
-  #childCut(node: PlanNode, record: OpenRecord): void {
-    if (node.type === 'try_catch') {
-      delete record.x;
-      startFinally(this, node, record as TryCatchRecord, CANCELLED);
-      return;
-    }
-    if (node.type === 'parallel' || node.type === 'race') {
-      const branches = record as BranchesRecord;
-      branches.l -= 1;
-      if (branches.l > 0) return;
-      this.finish(node, branches.r ?? CANCELLED);
-      return;
-    }
-    this.finish(node, CANCELLED);
-  }
-
-  /** Takes a try back from whoever is at it. One that was dispatched in this turn never happens. */
-  withdraw(node: StepNode, record: StepRecord, reason: Withdrawal['reason']): void {
-    if (record.p !== 'run' && record.p !== 'task') return;
-    // A node is dispatched at most once in each iteration and try, and open in one of them.
-    const planned = this.dispatches.findLastIndex((dispatch) => dispatch.node === node.index);
-    const step = this.tryOf(node, record.a);
-    const dispatch = this.dispatches[planned];
-    if (dispatch?.iteration === step.iteration && dispatch.attempt === step.attempt) {
-      this.dispatches.splice(planned, 1);
-      return;
-    }
-    const external = record.p === 'task';
-    this.withdrawals.push({ ...step, blockId: node.id, external, reason });
-  }
-
-  /** Ends every open node as cancelled, and forgets what was queued. */
-  cutAll(): void {
-    const open = Object.keys(this.execution.o).map((key) => this.plan.nodes[Number(key)]!);
-    // All tries first: which iteration they are in is read off the loops that are still open.
-    for (const node of open) {
-      if (node.type !== 'step') continue;
-      this.withdraw(node, this.execution.o[node.index] as StepRecord, 'cancelled');
-    }
-    for (const node of open) this.#close(node, CANCELLED);
-    this.dropQueue();
   }
 
   // -------------------------------------------------------------- what blocks read

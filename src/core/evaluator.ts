@@ -5,24 +5,30 @@
  *
  * An event is taken in first (this file: what it means for the instance as a whole), then everything
  * that is due and queued runs within the budget (`evaluation.ts`, `blocks/`), then the state of the
- * instance follows from what is open (06 rows 4, 19, 20, 44).
+ * instance follows from what is open (`instance-state.ts`).
  */
 
 import { startAt } from './blocks/list.js';
 import { defer, failureOf, giveUp, grant, makeReady, onDue, settleTry } from './blocks/step.js';
+import { cut, cutAll, withdraw } from './cutting.js';
 import { Evaluation } from './evaluation.js';
+import { CANCELLED, COMPLETED, FAILED, SKIPPED, type StepRecord } from './execution.js';
 import {
-  CANCELLED,
-  COMPLETED,
-  type DoneCode,
-  FAILED,
-  SKIPPED,
-  type StepRecord,
-} from './execution.js';
+  cleanUp,
+  clearHolds,
+  end,
+  isAtWork,
+  mayRun,
+  moveTo,
+  noteMove,
+  openSteps,
+  outlook,
+  settle,
+} from './instance-state.js';
 import { isJsonObject, ownValue } from './json.js';
 import type { Plan, StepNode } from './plan-nodes.js';
 import type { EngineEvent, Env, Progress, Snapshot, StepTry } from './progress.js';
-import { canPatch, type InstanceState, isEnded, isTerminal } from './states.js';
+import { type InstanceState, isEnded, isTerminal } from './states.js';
 import { isoTime, type UnixMs } from './time.js';
 
 export type {
@@ -47,8 +53,6 @@ type Taken = 'run' | 'set' | 'stale';
 export function advance(plan: Plan, snapshot: Snapshot, event: EngineEvent, env: Env): Progress {
   const run = new Evaluation(plan, snapshot, env);
   const from = snapshot.state;
-  const isRetry = event.kind === 'retry' && from === 'failed';
-  const wasPausedByFailure = snapshot.execution.f === 1;
   const taken = takeIn(run, event);
   if (taken === 'run') {
     runOn(run);
@@ -57,17 +61,11 @@ export function advance(plan: Plan, snapshot: Snapshot, event: EngineEvent, env:
   noteMove(run, from, event.kind === 'stop');
   if (isEnded(snapshot.state)) cleanUp(run);
   run.storeQueue();
-  const dropErrorRows = isRetry || (wasPausedByFailure && snapshot.execution.f !== 1);
-  return progressOf(run, from, dropErrorRows, taken === 'stale');
+  return progressOf(run, from, taken === 'stale');
 }
 
 /** Built field by field: this runs for every event, and spreads show in its time. */
-function progressOf(
-  run: Evaluation,
-  from: InstanceState,
-  dropErrorRows: boolean,
-  isStale: boolean,
-): Progress {
+function progressOf(run: Evaluation, from: InstanceState, isStale: boolean): Progress {
   const { wakeAt, more } = outlook(run);
   const progress: { -readonly [K in keyof Progress]: Progress[K] } = {
     outputs: run.outputs,
@@ -83,7 +81,7 @@ function progressOf(
     audit: run.audit,
     dataChanged: run.dataChanged,
     more,
-    dropErrorRows,
+    dropErrorRows: run.dropErrorRows,
     wakeAt,
     counts: run.counts,
   };
@@ -149,7 +147,7 @@ function takeInStep(run: Evaluation, event: StepEvent): Taken {
       settleTry(run, node, record.a, event.outcome);
       break;
     case 'step.refused':
-      run.withdraw(node, record, 'cancelled');
+      withdraw(run, node, record, 'cancelled');
       giveUp(run, node, record.a, failureOf(event.message));
       break;
     case 'rate.granted':
@@ -175,15 +173,6 @@ function readyLost(run: Evaluation): void {
   }
 }
 
-function openSteps(run: Evaluation): [StepNode, StepRecord][] {
-  const steps: [StepNode, StepRecord][] = [];
-  for (const key in run.execution.o) {
-    const node = run.plan.nodes[Number(key)]!;
-    if (node.type === 'step') steps.push([node, run.execution.o[key] as StepRecord]);
-  }
-  return steps;
-}
-
 // ---------------------------------------------------------------- events about the instance
 
 /** The signal: what is protected goes on, in every state, and then the instance is cancelled. */
@@ -194,7 +183,7 @@ function cancel(run: Evaluation): Taken {
   let isProtected = false;
   for (const root of run.plan.roots) {
     if (execution.o[root] === undefined) continue;
-    if (run.cut(run.plan.nodes[root]!, 'signal')) isProtected = true;
+    if (cut(run, run.plan.nodes[root]!, 'signal')) isProtected = true;
   }
   if (isProtected) {
     execution.x = 1;
@@ -211,7 +200,7 @@ function stop(
   reason: string | undefined,
 ): Taken {
   if (isTerminal(run.snapshot.state)) return 'set';
-  run.cutAll();
+  cutAll(run);
   if (reason === undefined) delete run.execution.m;
   else run.execution.m = reason;
   end(run, state === 'completed' ? COMPLETED : state === 'failed' ? FAILED : CANCELLED);
@@ -250,11 +239,6 @@ function hasten(run: Evaluation, at: UnixMs): void {
   }
 }
 
-function clearHolds(run: Evaluation): void {
-  if (run.execution.p !== undefined) delete run.execution.p;
-  if (run.execution.h !== undefined) delete run.execution.h;
-}
-
 /**
  * Prepares a failed execution to go on: what failed or was cut off is pending again, with tries
  * counted from the start (06 row 8); what completed or was skipped stays and is stepped over;
@@ -279,9 +263,14 @@ function reopen(run: Evaluation): void {
   for (const [id, output] of snapshot.outputs) {
     if (isJsonObject(output) && ownValue(output, '__error__') === true) snapshot.outputs.delete(id);
   }
+  run.dropErrorRows = true;
   delete execution.e;
   delete execution.m;
   delete execution.f;
+  if (execution.t !== null) {
+    snapshot.runtime.attempt = 0;
+    snapshot.runtime.total_steps_executed = 0;
+  }
   run.dropQueue();
   if (execution.t !== null) startAt(run, plan.roots, 0);
 }
@@ -298,19 +287,6 @@ function runOn(run: Evaluation): void {
   if (execution.t === null) begin(run);
   else fireDue(run);
   run.drain();
-}
-
-/** Whether anything new may start now. */
-function mayRun(run: Evaluation): boolean {
-  const { snapshot, execution } = run;
-  if (snapshot.state === 'paused' || execution.p === 1) return false;
-  return (heldUntil(run) ?? run.env.now) <= run.env.now;
-}
-
-/** The start that was asked for, at creation or by a reschedule; null: none. */
-function heldUntil({ snapshot, execution }: Evaluation): UnixMs | null {
-  if (execution.h !== undefined) return execution.h;
-  return execution.t === null && snapshot.state === 'scheduled' ? snapshot.nextFireAt : null;
 }
 
 function begin(run: Evaluation): void {
@@ -340,108 +316,4 @@ function fireTimeouts(run: Evaluation): void {
       if (run.execution.o[node.index] === record) onDue(run, node, record);
     }
   }
-}
-
-function isAtWork(record: StepRecord): boolean {
-  return record.p === 'run' || record.p === 'task';
-}
-
-// ---------------------------------------------------------------- the state that follows
-
-/** Sets the state of the instance by what is open (06 rows 4 and 19). */
-function settle(run: Evaluation): void {
-  const { snapshot, execution } = run;
-  if (execution.e !== undefined) {
-    // Nothing but the failure of a step-only instance ends a paused one (06 row 20).
-    const stays = execution.e !== FAILED || !run.plan.isStepOnly;
-    if (snapshot.state !== 'paused' || !stays) end(run, execution.e);
-    return;
-  }
-  if (snapshot.state === 'paused') return;
-  if (!mayRun(run)) {
-    if (execution.p === 1) moveTo(snapshot, 'waiting', null);
-    return;
-  }
-  const { leaves } = run;
-  const isMixed = leaves.tasks > 0 && leaves.deferred > 0;
-  if (hasMore(run) || leaves.active > 0 || isMixed) moveTo(snapshot, 'running', null);
-  else if (leaves.tasks > 0) moveTo(snapshot, 'waiting', null);
-  else if (leaves.deferred > 0) moveTo(snapshot, 'scheduled', leaves.next()!.at);
-  else throw new Error(`instance ${snapshot.id} has nothing open and has not ended`);
-}
-
-function hasMore(run: Evaluation): boolean {
-  if (run.hasQueue) return true;
-  const next = run.leaves.next();
-  return next !== undefined && next.at <= run.env.now;
-}
-
-function moveTo(snapshot: Snapshot, state: InstanceState, nextFireAt: UnixMs | null): void {
-  snapshot.state = state;
-  snapshot.nextFireAt = nextFireAt;
-}
-
-const END_STATES: Readonly<Record<DoneCode, InstanceState>> = {
-  [COMPLETED]: 'completed',
-  [FAILED]: 'failed',
-  [CANCELLED]: 'cancelled',
-  [SKIPPED]: 'completed',
-};
-
-function end(run: Evaluation, code: DoneCode): void {
-  run.execution.e = code;
-  moveTo(run.snapshot, END_STATES[code], null);
-}
-
-/** What an ended execution has no use for; a failed one may be retried. */
-function cleanUp(run: Evaluation): void {
-  const { execution } = run;
-  run.dropQueue();
-  clearHolds(run);
-  if (execution.x !== undefined) delete execution.x;
-  if (execution.f !== undefined) delete execution.f;
-  if (run.snapshot.state === 'failed') return;
-  if (execution.k !== undefined) delete execution.k;
-  if (execution.m !== undefined) delete execution.m;
-  run.dropSnapshots();
-}
-
-/** Audits the move, by way of `running` where the table of states has no direct one. */
-function noteMove(run: Evaluation, from: InstanceState, isDirect: boolean): void {
-  const to = run.snapshot.state;
-  if (from === to) return;
-  if (!isDirect && !canPatch(from, to) && canPatch(from, 'running') && to !== 'running') {
-    noteTransition(run, from, 'running');
-    noteTransition(run, 'running', to);
-  } else noteTransition(run, from, to);
-}
-
-function noteTransition(run: Evaluation, fromState: InstanceState, toState: InstanceState): void {
-  run.audit.push({ eventType: 'state_transition', fromState, toState });
-}
-
-/** When the instance has to be woken; computed from the snapshot alone. */
-function outlook(run: Evaluation): { wakeAt: UnixMs | null; more: boolean } {
-  const { snapshot, execution, env } = run;
-  if (isEnded(snapshot.state)) return { wakeAt: null, more: false };
-  if (snapshot.state === 'paused' || execution.p === 1) {
-    return { wakeAt: firstTimeout(run), more: false };
-  }
-  const held = heldUntil(run);
-  if (held !== null && held > env.now) {
-    return { wakeAt: Math.min(held, firstTimeout(run) ?? held), more: false };
-  }
-  const next = execution.t === null ? null : (run.leaves.next()?.at ?? null);
-  const isDue = snapshot.state === 'scheduled' && (snapshot.nextFireAt ?? env.now) <= env.now;
-  if (isDue) return { wakeAt: Math.min(env.now, next ?? env.now), more: true };
-  return { wakeAt: next, more: hasMore(run) };
-}
-
-function firstTimeout(run: Evaluation): UnixMs | null {
-  let first: UnixMs | null = null;
-  for (const [, record] of openSteps(run)) {
-    const { d } = record;
-    if (d !== undefined && isAtWork(record) && (first === null || d < first)) first = d;
-  }
-  return first;
 }

@@ -1,3 +1,5 @@
+/** Laws of conditions over random texts and values: total, by value, blind to prototypes. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -12,7 +12,12 @@ import type { EngineEvent } from '../../src/core/evaluator.js';
 import { isEnded } from '../../src/core/states.js';
 import { Player, sleep } from '../helpers/player.js';
 
-const RUNS = Number(process.env.PROPERTY_RUNS ?? 400);
+/** `PROPERTY_SEED` repeats a run whose seed was printed; `PROPERTY_RUNS` makes it longer. */
+const { PROPERTY_RUNS, PROPERTY_SEED } = process.env;
+const RUN = {
+  numRuns: Number(PROPERTY_RUNS ?? 400),
+  ...(PROPERTY_SEED === undefined ? {} : { seed: Number(PROPERTY_SEED) }),
+};
 
 // ---------------------------------------------------------------- random trees
 
@@ -31,23 +36,25 @@ function trees({ leaf, withRace }: Kinds): fc.Arbitrary<Block[]> {
       leaf,
       branches(tie('list'), 'parallel'),
       withRace ? branches(tie('list'), 'race') : leaf,
-      fc
-        .tuple(tie('list'), tie('list'), fc.constantFrom('true', 'data.no'))
-        .map(([a, b, condition]): Shape => (id) => ({
-          type: 'router',
-          id: id(),
-          routes: [{ condition, blocks: a.map((shape) => shape(id)) }],
-          default: b.map((shape) => shape(id)),
-        })),
-      fc
-        .tuple(tie('some'), tie('list'), tie('list'))
-        .map(([a, b, c]): Shape => (id) => ({
-          type: 'try_catch',
-          id: id(),
-          try_block: a.map((shape) => shape(id)),
-          catch_block: b.map((shape) => shape(id)),
-          finally_block: c.map((shape) => shape(id)),
-        })),
+      fc.tuple(tie('list'), tie('list'), fc.constantFrom('true', 'data.no')).map(
+        ([a, b, condition]): Shape =>
+          (id) => ({
+            type: 'router',
+            id: id(),
+            routes: [{ condition, blocks: a.map((shape) => shape(id)) }],
+            default: b.map((shape) => shape(id)),
+          }),
+      ),
+      fc.tuple(tie('some'), tie('list'), tie('list')).map(
+        ([a, b, c]): Shape =>
+          (id) => ({
+            type: 'try_catch',
+            id: id(),
+            try_block: a.map((shape) => shape(id)),
+            catch_block: b.map((shape) => shape(id)),
+            finally_block: c.map((shape) => shape(id)),
+          }),
+      ),
       fc.tuple(tie('some'), fc.integer({ min: 1, max: 3 })).map(
         ([body, max]): Shape =>
           (id) => ({
@@ -79,17 +86,20 @@ function trees({ leaf, withRace }: Kinds): fc.Arbitrary<Block[]> {
 }
 
 function branches(list: fc.Arbitrary<Shape[]>, type: 'parallel' | 'race'): fc.Arbitrary<Shape> {
-  return fc
-    .array(list, { minLength: 1, maxLength: 3 })
-    .map((lists): Shape => (id) => ({
-      type,
-      id: id(),
-      branches: lists.map((shapes) => shapes.map((shape) => shape(id))),
-    }));
+  return fc.array(list, { minLength: 1, maxLength: 3 }).map(
+    (lists): Shape =>
+      (id) => ({
+        type,
+        id: id(),
+        branches: lists.map((shapes) => shapes.map((shape) => shape(id))),
+      }),
+  );
 }
 
-const step = (handler: string, fields: object = {}): Shape =>
-  (id) => ({ type: 'step', id: id(), handler, ...fields }) as Block;
+const step =
+  (handler: string, fields: object = {}): Shape =>
+  (id) =>
+    ({ type: 'step', id: id(), handler, ...fields }) as Block;
 
 const pureLeaf = fc.constantFrom<Shape>(step('noop'), step('noop'), step('fail'));
 
@@ -108,7 +118,12 @@ const anyLeaf = fc.oneof(
 // ---------------------------------------------------------------- random lives
 
 type Move =
-  | { readonly kind: 'outcome'; readonly pick: number; readonly ok: boolean; readonly again: boolean }
+  | {
+      readonly kind: 'outcome';
+      readonly pick: number;
+      readonly ok: boolean;
+      readonly again: boolean;
+    }
   | { readonly kind: 'tick' }
   | { readonly kind: 'recover' }
   | { readonly kind: 'event'; readonly event: EngineEvent };
@@ -185,7 +200,7 @@ test('every instance ends once its work does, whatever has happened before', () 
       play(player, moves);
       assert.ok(['completed', 'failed', 'cancelled'].includes(finish(player)));
     }),
-    { numRuns: RUNS },
+    RUN,
   );
 });
 
@@ -203,7 +218,7 @@ test('a finally list has run when its block is done, also in losers and under ca
         }
       }
     }),
-    { numRuns: RUNS },
+    RUN,
   );
 });
 
@@ -227,7 +242,7 @@ test('nothing is dispatched in a block that is done, nor while the instance is p
         }
       }
     }),
-    { numRuns: RUNS },
+    RUN,
   );
 });
 
@@ -246,24 +261,28 @@ test('the work that an actor knows of is exactly the work that is open', () => {
         assert.equal(known.size, open.length, 'a try was not withdrawn');
       }
     }),
-    { numRuns: RUNS },
+    RUN,
   );
 });
 
 test('after a hard stop nothing runs any more', () => {
   fc.assert(
-    fc.property(lives, fc.constantFrom('completed', 'failed', 'cancelled'), ([blocks, moves], to) => {
-      const player = new Player(blocks, { data: DATA });
-      play(player, moves);
-      player.send({ kind: 'stop', state: to as 'failed' });
-      const { length } = player.rows;
-      player.send({ kind: 'wake' });
-      player.recover();
-      assert.equal(player.rows.length, length);
-      assert.deepEqual(player.atWork, []);
-      assert.ok(isEnded(player.snapshot.state));
-    }),
-    { numRuns: RUNS },
+    fc.property(
+      lives,
+      fc.constantFrom('completed', 'failed', 'cancelled'),
+      ([blocks, moves], to) => {
+        const player = new Player(blocks, { data: DATA });
+        play(player, moves);
+        player.send({ kind: 'stop', state: to as 'failed' });
+        const { length } = player.rows;
+        player.send({ kind: 'wake' });
+        player.recover();
+        assert.equal(player.rows.length, length);
+        assert.deepEqual(player.atWork, []);
+        assert.ok(isEnded(player.snapshot.state));
+      },
+    ),
+    RUN,
   );
 });
 
@@ -276,7 +295,7 @@ test('the size of a turn does not change what an instance comes to', () => {
       assert.equal(parts.state, whole.state);
       assert.deepEqual(parts.rows, whole.rows);
     }),
-    { numRuns: RUNS },
+    RUN,
   );
 });
 
@@ -329,6 +348,6 @@ test('pure trees come to what a recursive reading of the rules says', () => {
       const stored = steps.map(({ blockId, iteration }) => `${blockId}@${iteration}`);
       assert.deepEqual(stored.sort(), rows.sort());
     }),
-    { numRuns: RUNS },
+    RUN,
   );
 });

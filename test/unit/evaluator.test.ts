@@ -1,22 +1,21 @@
-/** The evaluator on single cases: one test, or one row of a table, per rule. */
+/** The evaluator on steps, bounds and the tree: one test, or one row of a table, per rule. */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Block } from '../../schema/blocks.js';
-import { treeOf } from '../../src/core/evaluator.js';
+import { advance, type Dispatch, type Env, treeOf } from '../../src/core/evaluator.js';
 import type { JsonObject } from '../../src/core/json.js';
 import {
-  failing,
-  forEach,
+  freshSnapshot,
   http,
   loop,
   noop,
   Player,
   parallel,
+  planOf,
   race,
   START,
   sleep,
-  tryCatch,
   work,
 } from '../helpers/player.js';
 
@@ -26,6 +25,14 @@ const transform = (id: string, params: JsonObject): Block => ({
   handler: 'transform',
   params,
 });
+
+const ENV: Env = {
+  now: START,
+  random: () => 0.5,
+  unpoliciedRetry: 'redispatch',
+  stepBudget: 500,
+  outputBytesBudget: 1_000_000,
+};
 
 describe('pure steps', () => {
   test('run to the end in one turn, with one row each and every move audited', () => {
@@ -305,7 +312,9 @@ describe('sleep and delay', () => {
 });
 
 describe('rate limits', () => {
-  const blocks = [work('a', { rate_limit_key: 'k', retry: { max_attempts: 2, initial_backoff: 0 } })];
+  const blocks = [
+    work('a', { rate_limit_key: 'k', retry: { max_attempts: 2, initial_backoff: 0 } }),
+  ];
   const env = { isRateLimited: (key: string) => key === 'k' };
   const step = { node: 0, iteration: '', attempt: 0 };
 
@@ -336,670 +345,6 @@ describe('rate limits', () => {
   });
 });
 
-describe('parallel', () => {
-  test('starts all branches together and keeps the order within them', () => {
-    const player = new Player([parallel('p', [http('a'), http('b')], [http('c')], [])]).start();
-    assert.deepEqual(player.atWork, ['a', 'c']);
-    player.complete('c');
-    player.complete('a');
-    assert.deepEqual(player.atWork, ['b']);
-    player.complete('b');
-    assert.equal(player.state, 'completed');
-  });
-
-  test('a failing branch fails it, after the others have finished', () => {
-    const player = new Player([parallel('p', [failing('a'), noop('a2')], [work('b')]), noop('z')]);
-    player.start();
-    assert.equal(player.state, 'waiting');
-    assert.equal(player.tree.a2, 'skipped');
-    player.complete('b');
-    assert.equal(player.state, 'failed');
-    assert.deepEqual([player.tree.b, player.tree.z], ['completed', 'skipped']);
-  });
-
-  test('with empty branches only completes at once', () => {
-    assert.equal(new Player([parallel('p', [], [])]).start().state, 'completed');
-  });
-});
-
-describe('race', () => {
-  test('the first branch to finish wins and the losers are withdrawn', () => {
-    const player = new Player([race('r', [work('a'), noop('a2')], [http('b'), noop('b2')])]);
-    player.start();
-    player.complete('b');
-    assert.equal(player.state, 'completed');
-    assert.deepEqual(
-      player.last!.withdrawals.map(({ blockId, reason }) => [blockId, reason]),
-      [['a', 'cancelled']],
-    );
-    assert.equal(player.tree.a, 'cancelled');
-    assert.equal(player.tree.a2, 'cancelled');
-    assert.equal(player.tree.b2, 'completed');
-  });
-
-  test('first_to_resolve fails with the first failure, first_to_succeed with the last', () => {
-    const branches = [[work('a')], [work('b')]];
-    const resolve = new Player([race('r', ...branches)]).start();
-    resolve.fail('a');
-    assert.equal(resolve.state, 'failed');
-    const succeed: Block = { type: 'race', id: 'r', semantics: 'first_to_succeed', branches };
-    const player = new Player([succeed]).start();
-    player.fail('a');
-    assert.equal(player.state, 'waiting');
-    const other = new Player([succeed]).start();
-    other.fail('b');
-    other.complete('a');
-    assert.equal(other.state, 'completed');
-    player.fail('b');
-    assert.equal(player.state, 'failed');
-  });
-
-  test('a success in the same round as a failure wins', () => {
-    for (const branches of [
-      [[failing('a')], [noop('b')]],
-      [[noop('b')], [failing('a')]],
-    ]) {
-      assert.equal(new Player([race('r', ...branches)]).start().state, 'completed');
-    }
-    const later = new Player([race('r', [failing('a')], [noop('b'), noop('c')])]).start();
-    assert.equal(later.state, 'failed');
-  });
-
-  test('an empty branch finishes at once, successfully', () => {
-    const player = new Player([race('r', [work('a')], [])]).start();
-    assert.equal(player.state, 'completed');
-    assert.deepEqual(player.dispatched, []);
-  });
-
-  test('a failure that was caught inside a branch does not count', () => {
-    const player = new Player([race('r', [tryCatch('t', [failing('x')], [work('y')])], [work('b')])]);
-    player.start();
-    assert.equal(player.state, 'waiting');
-    player.complete('y');
-    assert.equal(player.state, 'completed');
-  });
-
-  test('the finally list of a loser runs before the race ends', () => {
-    const loser = tryCatch('t', [work('a')], [noop('c')], [work('clean')]);
-    const player = new Player([race('r', [loser, noop('never')], [work('b')]), noop('z')]).start();
-    player.complete('b');
-    assert.deepEqual(player.atWork, ['clean']);
-    assert.equal(player.tree.a, 'cancelled');
-    player.complete('clean');
-    assert.equal(player.state, 'completed');
-    assert.deepEqual(player.done, ['b', 'clean', 'z']);
-    assert.equal(player.tree.c, 'skipped');
-  });
-});
-
-describe('router', () => {
-  const router = (...conditions: string[]): Block => ({
-    type: 'router',
-    id: 'r',
-    routes: conditions.map((condition, i) => ({ condition, blocks: [noop(`b${i}`)] })),
-    default: [noop('d')],
-  });
-
-  for (const [conditions, data, expected] of [
-    [['plan == pro', 'plan'], { plan: 'pro' }, 'b0'],
-    [['plan == pro', 'plan'], { plan: 'free' }, 'b1'],
-    [['plan == pro', 'plan'], {}, 'd'],
-    [['(((', 'n * 2 > 5'], { n: 3 }, 'b1'],
-    [['user.vip'], { user: { vip: true } }, 'b0'],
-  ] as const) {
-    test(`${conditions.join(' / ')} with ${JSON.stringify(data)} runs ${expected}`, () => {
-      const player = new Player([router(...conditions)], { data: data as JsonObject }).start();
-      assert.deepEqual(player.done, [expected]);
-      assert.equal(player.state, 'completed');
-    });
-  }
-
-  test('decides once, also when a branch changes what was tested', () => {
-    const block: Block = {
-      type: 'router',
-      id: 'r',
-      routes: [{ condition: 'flag', blocks: [work('a'), noop('b')] }],
-      default: [noop('c')],
-    };
-    const player = new Player([block], { data: { flag: true } }).start();
-    player.complete('a', { flag: false });
-    assert.deepEqual(player.done, ['a', 'b']);
-    assert.equal(player.tree.c, 'skipped');
-  });
-
-  test('without a match and without a default completes; a failing child fails it', () => {
-    const block: Block = { type: 'router', id: 'r', routes: [{ condition: 'x', blocks: [failing('a')] }] };
-    assert.equal(new Player([block]).start().state, 'completed');
-    assert.equal(new Player([block], { data: { x: 1 } }).start().state, 'failed');
-  });
-});
-
-describe('try_catch', () => {
-  const cases: [string, Block, string, string[]][] = [
-    ['ok', tryCatch('t', [noop('a')], [noop('c')], [noop('f')]), 'completed', ['a', 'f']],
-    ['ok, no finally', tryCatch('t', [noop('a')], [noop('c')]), 'completed', ['a']],
-    ['failed, caught', tryCatch('t', [failing('a')], [noop('c')], [noop('f')]), 'completed', ['c', 'f']],
-    ['failed, empty catch', tryCatch('t', [failing('a')], []), 'completed', []],
-    ['both failed', tryCatch('t', [failing('a')], [failing('c')], [noop('f')]), 'failed', ['f']],
-    ['finally failed', tryCatch('t', [noop('a')], [], [failing('f')]), 'failed', ['a']],
-  ];
-  for (const [title, block, state, done] of cases) {
-    test(`${title}: the instance is ${state}`, () => {
-      const player = new Player([block]).start();
-      assert.equal(player.state, state);
-      assert.deepEqual(player.done, done);
-    });
-  }
-
-  test('_error names the failed block, and later siblings are skipped', () => {
-    const player = new Player([tryCatch('t', [failing('a'), noop('b')], [noop('c')])]).start();
-    assert.deepEqual(player.snapshot.data._error, {
-      failed_blocks: ['a'],
-      source: 'try_catch',
-      block_id: 't',
-    });
-    assert.equal(player.tree.b, 'skipped');
-    assert.equal(player.last!.dataChanged, true);
-  });
-
-  test('a nested recovery leaves the outer one untouched', () => {
-    const inner = tryCatch('i', [failing('a')], [noop('c')]);
-    const player = new Player([tryCatch('o', [inner, noop('b')], [noop('never')])]).start();
-    assert.deepEqual(player.done, ['c', 'b']);
-  });
-});
-
-describe('loop', () => {
-  test('rows of body steps count over the iterations, its own rows follow each of them', () => {
-    const player = new Player([loop('l', 'true', 3, [noop('a'), noop('b')])]).start();
-    assert.equal(player.state, 'completed');
-    assert.deepEqual(player.done, ['a@0', 'b@0', 'l', 'a@1', 'b@1', 'l', 'a@2', 'b@2', 'l']);
-    const rows = player.rows.filter(({ blockId }) => blockId === 'a');
-    assert.deepEqual(
-      rows.map(({ attempt, tryNumber }) => [attempt, tryNumber]),
-      [
-        [0, 0],
-        [1, 0],
-        [2, 0],
-      ],
-    );
-    const own = player.rows.filter(({ blockId }) => blockId === 'l');
-    assert.deepEqual(
-      own.map(({ attempt, output }) => [attempt, output]),
-      [
-        [1, { _iterations: 1 }],
-        [2, { _iterations: 2 }],
-        [3, { _iterations: 3 }],
-      ],
-    );
-  });
-
-  test('tests its condition before each iteration only', () => {
-    const player = new Player([loop('l', 'go', 9, [work('a'), noop('b')])], { data: { go: true } });
-    player.start();
-    player.complete('a', { go: false });
-    assert.deepEqual(player.done, ['a@0', 'b@0', 'l']);
-    assert.equal(new Player([loop('l', 'go', 9, [noop('a')])]).start().rows.length, 0);
-  });
-
-  test('stops with a failure in its body; a try_catch inside keeps it going', () => {
-    assert.equal(new Player([loop('l', 'true', 5, [failing('a')])]).start().state, 'failed');
-    const caught = loop('l', 'true', 5, [tryCatch('t', [failing('a')], [])]);
-    const player = new Player([caught]).start();
-    assert.equal(player.state, 'completed');
-    assert.equal(player.rows.filter(({ blockId }) => blockId === 'l').length, 5);
-  });
-
-  test('counts tries per iteration', () => {
-    const retry = { max_attempts: 2, initial_backoff: 0, max_backoff: 0 };
-    const player = new Player([loop('l', 'true', 2, [work('a', { retry })])]).start();
-    for (let i = 0; i < 2; i += 1) {
-      player.fail('a', true);
-      player.complete('a');
-    }
-    assert.deepEqual(
-      player.dispatched.map(({ iteration, attempt }) => [iteration, attempt]),
-      [
-        ['0', 0],
-        ['0', 1],
-        ['1', 0],
-        ['1', 1],
-      ],
-    );
-    assert.equal(player.state, 'completed');
-  });
-
-  test('nested loops have a path of counters', () => {
-    const player = new Player([loop('o', 'true', 2, [loop('i', 'true', 2, [noop('a')])])]).start();
-    const paths = player.done.filter((id) => id.startsWith('a'));
-    assert.deepEqual(paths, ['a@0.0', 'a@0.1', 'a@1.0', 'a@1.1']);
-    const inner = player.rows.filter(({ blockId }) => blockId === 'i');
-    assert.deepEqual(
-      inner.map(({ iteration, attempt }) => [iteration, attempt]),
-      [
-        ['0', 0],
-        ['0', 1],
-        ['1', 2],
-        ['1', 3],
-      ],
-    );
-  });
-});
-
-describe('for_each', () => {
-  test('gives each item to templates, conditions and workers, and removes it at the end', () => {
-    const body = [
-      transform('a', { v: '{{ data.item.v }}' }),
-      { ...work('w'), when: 'item.v > 1' } as Block,
-    ];
-    const data = { items: [{ v: 1 }, { v: 2 }] };
-    const player = new Player([forEach('f', 'items', body)], { data }).start();
-    assert.deepEqual(player.dispatched[0]!.overlay, { item: { v: 2 } });
-    assert.equal(player.dispatched[0]!.iteration, '1');
-    player.complete('w');
-    assert.equal(player.state, 'completed');
-    const seen = player.rows.filter(({ blockId }) => blockId === 'a').map(({ output }) => output);
-    assert.deepEqual(seen, [{ v: 1 }, { v: 2 }]);
-    assert.equal(player.snapshot.data.item, undefined);
-    assert.equal(player.snapshot.snapshots.size, 0);
-  });
-
-  test('its own rows carry the index, the first one before any item', () => {
-    const player = new Player([forEach('f', 'xs', [noop('a')])], { data: { xs: [7, 8] } }).start();
-    const own = player.rows.filter(({ blockId }) => blockId === 'f');
-    assert.deepEqual(
-      own.map(({ attempt, output }) => [attempt, (output as JsonObject)._index]),
-      [
-        [0, 0],
-        [1, 1],
-        [2, 2],
-      ],
-    );
-    assert.deepEqual(own[0]!.output, {
-      _index: 0,
-      _total: 2,
-      _item_var: 'item',
-      _snapshot_ref: ':f',
-    });
-  });
-
-  test('the items are frozen, stored once and dropped when all are done', () => {
-    const player = new Player([forEach('f', 'xs', [work('a')], { item_var: 'x' })], {
-      data: { xs: [1, 2] },
-    }).start();
-    assert.deepEqual(player.last!.snapshots, [{ key: ':f', items: [1, 2] }]);
-    player.complete('a', { xs: [9, 9, 9, 9] });
-    assert.deepEqual(player.dispatched[1]!.overlay, { x: 2 });
-    player.complete('a');
-    assert.deepEqual(player.last!.droppedSnapshots, [':f']);
-    assert.equal(player.state, 'completed');
-  });
-
-  test('nested items shadow, and an inner collection may be in an outer item', () => {
-    const inner = forEach('i', 'row.cells', [transform('a', { v: '{{ data.cell }}{{ data.row.n }}' })], {
-      item_var: 'cell',
-    });
-    const data = { rows: [{ n: 1, cells: ['x', 'y'] }, { n: 2, cells: ['z'] }] };
-    const player = new Player([forEach('o', 'rows', [inner], { item_var: 'row' })], { data }).start();
-    const seen = player.rows.filter(({ blockId }) => blockId === 'a').map(({ output }) => output);
-    assert.deepEqual(seen, [{ v: 'x1' }, { v: 'y1' }, { v: 'z2' }]);
-  });
-
-  for (const [title, data, max, state] of [
-    ['a missing collection completes', {}, 10, 'completed'],
-    ['null completes', { xs: null }, 10, 'completed'],
-    ['an empty collection completes', { xs: [] }, 10, 'completed'],
-    ['an object fails the block', { xs: { a: 1 } }, 10, 'failed'],
-    ['more items than max_iterations fail the block', { xs: [1, 2, 3] }, 2, 'failed'],
-  ] as const) {
-    test(`${title}, without a row`, () => {
-      const block = forEach('f', 'xs', [noop('a')], { max_iterations: max });
-      const player = new Player([block], { data: data as unknown as JsonObject }).start();
-      assert.equal(player.state, state);
-      assert.deepEqual(player.rows, []);
-      assert.equal(player.last!.failure !== undefined, state === 'failed');
-    });
-  }
-
-  test('the collection may be a template over outputs', () => {
-    const player = new Player([
-      transform('list', { xs: [1, 2] }),
-      forEach('f', '{{ outputs.list.xs }}', [noop('a')]),
-    ]).start();
-    assert.deepEqual(player.done.filter((id) => id.startsWith('a')), ['a@0', 'a@1']);
-  });
-
-  test('the items of one that failed and was caught go with the next iteration', () => {
-    const body = [tryCatch('t', [forEach('f', 'xs', [work('a')])], [])];
-    const player = new Player([loop('l', 'true', 2, body)], { data: { xs: [1, 2] } }).start();
-    player.fail('a');
-    assert.deepEqual([...player.snapshot.snapshots.keys()], ['1:f']);
-    player.fail('a');
-    assert.equal(player.state, 'completed');
-    assert.equal(player.snapshot.snapshots.size, 0);
-  });
-});
-
-describe('pause and resume', () => {
-  test('an outcome during a pause is stored, and nothing new is dispatched', () => {
-    const player = new Player([work('a'), work('b')]).start();
-    player.send({ kind: 'pause' });
-    player.complete('a', { x: 1 });
-    assert.equal(player.state, 'paused');
-    assert.deepEqual(player.done, ['a']);
-    assert.equal(player.snapshot.data.x, 1);
-    assert.deepEqual(player.atWork, []);
-    player.send({ kind: 'resume' });
-    assert.deepEqual(player.atWork, ['b']);
-    assert.equal(player.state, 'waiting');
-  });
-
-  test('a permanent failure fails a paused step-only instance', () => {
-    const player = new Player([work('a')]).start();
-    player.send({ kind: 'pause' });
-    player.fail('a');
-    assert.equal(player.state, 'failed');
-  });
-
-  test('a permanent failure leaves an instance with composite blocks paused', () => {
-    const player = new Player([tryCatch('t', [work('a')], [noop('c')])]).start();
-    player.send({ kind: 'pause' });
-    player.fail('a');
-    assert.equal(player.state, 'paused');
-    assert.equal(player.tree.a, 'failed');
-    player.send({ kind: 'resume' });
-    assert.equal(player.state, 'completed');
-    assert.deepEqual(player.done, ['c']);
-  });
-
-  test('an instance whose last step completes during the pause completes after it', () => {
-    const player = new Player([work('a')]).start();
-    player.send({ kind: 'pause' });
-    player.complete('a');
-    assert.equal(player.state, 'paused');
-    player.send({ kind: 'resume' });
-    assert.equal(player.state, 'completed');
-  });
-
-  test('a sleep keeps its deadline over a pause, and a task its timeout', () => {
-    const player = new Player([parallel('p', [sleep('s', 100)], [work('a', { timeout: 5_000 })])]);
-    player.start();
-    player.send({ kind: 'pause' });
-    assert.equal(player.last!.wakeAt, START + 5_000);
-    player.now += 200;
-    player.send({ kind: 'wake' });
-    assert.deepEqual(player.done, []);
-    player.send({ kind: 'resume' });
-    assert.deepEqual(player.done, ['s']);
-    player.send({ kind: 'pause' });
-    player.tick();
-    assert.equal(player.tree.a, 'failed');
-    assert.equal(player.state, 'paused');
-  });
-
-  test('a retry that falls into a pause is dispatched after it', () => {
-    const player = new Player([work('a')]).start();
-    player.send({ kind: 'pause' });
-    player.fail('a', true);
-    assert.deepEqual(player.atWork, []);
-    player.send({ kind: 'resume' });
-    assert.equal(player.dispatched.at(-1)!.attempt, 1);
-  });
-
-  test('resume makes a delayed start due now', () => {
-    const player = new Player([noop('a')]);
-    player.snapshot.nextFireAt = START + 60_000;
-    player.start();
-    player.send({ kind: 'pause' });
-    player.sendOnce({ kind: 'resume' });
-    assert.equal(player.state, 'scheduled');
-    assert.equal(player.last!.wakeAt, START);
-    player.send({ kind: 'wake' });
-    assert.equal(player.state, 'completed');
-  });
-
-  test('a failed instance that is paused is retried when it is resumed', () => {
-    const player = new Player([work('a')]).start();
-    player.fail('a');
-    player.send({ kind: 'pause' });
-    assert.equal(player.state, 'paused');
-    assert.equal(player.send({ kind: 'resume' }).dropErrorRows, true);
-    assert.deepEqual(player.atWork, ['a']);
-  });
-});
-
-describe('requested states', () => {
-  test('park holds everything until an outcome', () => {
-    const player = new Player([parallel('p', [work('a')], [sleep('s', 10)]), noop('z')]).start();
-    player.send({ kind: 'park' });
-    assert.equal(player.state, 'waiting');
-    player.now += 20;
-    player.send({ kind: 'wake' });
-    assert.deepEqual(player.done, []);
-    player.complete('a');
-    assert.deepEqual(player.done, ['a', 's', 'z']);
-  });
-
-  test('reschedule holds new work until its time, while open work goes on', () => {
-    const player = new Player([work('a'), work('b')]).start();
-    player.send({ kind: 'reschedule', at: START + 1_000 });
-    assert.equal(player.state, 'scheduled');
-    player.complete('a');
-    assert.equal(player.state, 'scheduled');
-    assert.equal(player.snapshot.nextFireAt, START + 1_000);
-    assert.deepEqual(player.atWork, []);
-    player.tick();
-    assert.deepEqual(player.atWork, ['b']);
-  });
-
-  test('reschedule to an earlier time ends a delay early, to a later one holds it', () => {
-    const delayed = { ...noop('a'), delay: { duration: 10_000 } } as Block;
-    const early = new Player([delayed]).start();
-    early.send({ kind: 'reschedule', at: null });
-    assert.equal(early.state, 'completed');
-    const late = new Player([delayed]).start();
-    late.send({ kind: 'reschedule', at: START + 20_000 });
-    late.now = START + 15_000;
-    late.send({ kind: 'wake' });
-    assert.deepEqual(late.done, []);
-    late.tick();
-    assert.equal(late.now, START + 20_000);
-    assert.equal(late.state, 'completed');
-  });
-
-  for (const state of ['completed', 'failed', 'cancelled'] as const) {
-    test(`stop as ${state} is hard: open work is withdrawn and no finally list runs`, () => {
-      const block = tryCatch('t', [parallel('p', [work('a')], [http('b')], [sleep('s', 9)])], [], [noop('f')]);
-      const player = new Player([block, noop('z')]).start();
-      player.send({ kind: 'stop', state, reason: 'by request' });
-      assert.equal(player.state, state);
-      assert.deepEqual(
-        player.last!.withdrawals.map(({ blockId }) => blockId),
-        ['a', 'b'],
-      );
-      assert.equal(player.last!.wakeAt, null);
-      assert.deepEqual(player.done, []);
-      assert.deepEqual(player.tree, {
-        t: 'cancelled',
-        p: 'cancelled',
-        a: 'cancelled',
-        b: 'cancelled',
-        s: 'cancelled',
-        f: 'cancelled',
-        z: 'cancelled',
-      });
-      if (state === 'failed') assert.equal(player.last!.failure, 'by request');
-    });
-  }
-
-  test('a terminal state is never left', () => {
-    const player = new Player([noop('a')]).start();
-    for (const event of [
-      { kind: 'wake' },
-      { kind: 'pause' },
-      { kind: 'resume' },
-      { kind: 'park' },
-      { kind: 'cancel' },
-      { kind: 'retry' },
-      { kind: 'reschedule', at: null },
-      { kind: 'stop', state: 'failed' },
-    ] as const) {
-      player.send(event);
-      assert.equal(player.state, 'completed');
-    }
-  });
-});
-
-describe('cancel', () => {
-  test('without protected work ends at once', () => {
-    const player = new Player([parallel('p', [work('a')], [sleep('s', 9)]), noop('z')]).start();
-    player.send({ kind: 'cancel' });
-    assert.equal(player.state, 'cancelled');
-    assert.deepEqual(player.atWork, []);
-    assert.equal(player.tree.z, 'cancelled');
-  });
-
-  test('before the start, and of a failed instance, ends at once', () => {
-    const early = new Player([noop('a')]);
-    early.send({ kind: 'cancel' });
-    assert.equal(early.state, 'cancelled');
-    const failed = new Player([failing('a')]).start();
-    failed.send({ kind: 'cancel' });
-    assert.equal(failed.state, 'cancelled');
-  });
-
-  test('runs the finally list first, also from waiting and paused, and no later block', () => {
-    for (const paused of [false, true]) {
-      const block = tryCatch('t', [work('a'), noop('b')], [noop('c')], [work('f'), noop('g')]);
-      const player = new Player([block, noop('z')]).start();
-      if (paused) player.send({ kind: 'pause' });
-      player.send({ kind: 'cancel' });
-      assert.deepEqual(player.atWork, ['f']);
-      assert.equal(player.state, 'waiting');
-      assert.equal(player.tree.g, 'pending');
-      player.send({ kind: 'cancel' });
-      player.complete('f');
-      assert.equal(player.state, 'cancelled');
-      assert.deepEqual(player.done, ['f', 'g']);
-      assert.deepEqual([player.tree.b, player.tree.z], ['cancelled', 'cancelled']);
-    }
-  });
-
-  test('during the finally list lets it finish, even if it fails', () => {
-    const player = new Player([tryCatch('t', [noop('a')], [], [work('f')])]).start();
-    player.send({ kind: 'cancel' });
-    player.fail('f');
-    assert.equal(player.state, 'cancelled');
-  });
-
-  test('waits for steps that are not cancellable, and cuts off the rest', () => {
-    const player = new Player([
-      parallel('p', [work('a', { cancellable: false }), noop('a2')], [work('b')]),
-      noop('z'),
-    ]).start();
-    player.send({ kind: 'cancel' });
-    assert.deepEqual(player.atWork, ['a']);
-    assert.equal(player.state, 'waiting');
-    player.complete('a');
-    assert.equal(player.state, 'cancelled');
-    assert.deepEqual(player.done, ['a']);
-  });
-
-  test('nested: the protected step ends, then its finally lists run inside out', () => {
-    const inner = tryCatch('i', [work('a', { cancellable: false }), noop('b')], [], [noop('f1')]);
-    const outer = tryCatch('o', [parallel('p', [inner, noop('c')], [work('d')])], [], [noop('f2')]);
-    const player = new Player([outer]).start();
-    player.send({ kind: 'cancel' });
-    player.complete('a');
-    assert.deepEqual(player.done, ['a', 'f1', 'f2']);
-    assert.equal(player.state, 'cancelled');
-  });
-
-  test('in the body of a loop ends the loop', () => {
-    const body = [tryCatch('t', [work('a')], [], [noop('f')])];
-    const player = new Player([loop('l', 'true', 5, body)]).start();
-    player.complete('a');
-    player.send({ kind: 'cancel' });
-    assert.deepEqual(player.done, ['a@0', 'f@0', 'l', 'f@1']);
-    assert.equal(player.state, 'cancelled');
-  });
-});
-
-describe('retry of a failed instance', () => {
-  test('runs the failed step again, with fresh tries, and nothing that completed', () => {
-    const retry = { max_attempts: 2, initial_backoff: 0, max_backoff: 0 };
-    const player = new Player([noop('a'), work('b', { retry }), noop('c')]).start();
-    player.fail('b', true);
-    player.fail('b', true);
-    assert.equal(player.state, 'failed');
-    const progress = player.sendOnce({ kind: 'retry' });
-    assert.equal(player.state, 'scheduled');
-    assert.equal(player.snapshot.nextFireAt, START);
-    assert.equal(progress.dropErrorRows, true);
-    assert.equal(progress.more, true);
-    player.send({ kind: 'wake' });
-    assert.equal(player.dispatched.at(-1)!.attempt, 0);
-    player.complete('b');
-    assert.equal(player.state, 'completed');
-    assert.deepEqual(player.done, ['a', 'b', 'c']);
-  });
-
-  test('goes on in the iteration and the route that failed', () => {
-    const routed: Block = {
-      type: 'router',
-      id: 'r',
-      routes: [{ condition: 'go', blocks: [noop('a'), work('b')] }],
-      default: [noop('d')],
-    };
-    const player = new Player([loop('l', 'true', 3, [routed])], { data: { go: true } }).start();
-    player.complete('b', { go: true });
-    player.fail('b');
-    player.snapshot.data = { go: false };
-    player.send({ kind: 'retry' });
-    assert.equal(player.dispatched.at(-1)!.iteration, '1');
-    player.complete('b', { go: true });
-    player.complete('b');
-    assert.equal(player.state, 'completed');
-    assert.deepEqual(
-      player.done.filter((id) => id.startsWith('a')),
-      ['a@0', 'a@1', 'a@2'],
-    );
-  });
-
-  test('keeps the items and the place of a for_each', () => {
-    const player = new Player([forEach('f', 'xs', [work('a')])], { data: { xs: [1, 2] } }).start();
-    player.complete('a');
-    player.fail('a');
-    player.send({ kind: 'retry' });
-    assert.deepEqual(player.dispatched.at(-1)!.overlay, { item: 2 });
-    player.complete('a');
-    assert.equal(player.state, 'completed');
-  });
-
-  test('tries the whole of a try_catch again, and steps over what completed', () => {
-    const block = tryCatch('t', [work('a')], [noop('c1'), work('c2')], [noop('f')]);
-    const player = new Player([block]).start();
-    player.fail('a');
-    player.fail('c2');
-    assert.equal(player.state, 'failed');
-    player.send({ kind: 'retry' });
-    player.fail('a');
-    player.complete('c2');
-    assert.equal(player.state, 'completed');
-    assert.deepEqual(player.done, ['c1', 'f', 'c2']);
-  });
-
-  test('after a hard stop runs what was cut off', () => {
-    const player = new Player([parallel('p', [work('a')], [noop('b')])]).start();
-    player.send({ kind: 'stop', state: 'failed' });
-    assert.equal(player.last!.failure, undefined);
-    player.send({ kind: 'retry' });
-    assert.deepEqual(player.atWork, ['a']);
-    player.complete('a');
-    assert.equal(player.state, 'completed');
-  });
-});
-
 describe('bounds', () => {
   test('a turn stops at its budget and the next one goes on', () => {
     const player = new Player([loop('l', 'true', 100, [noop('a')])], { env: { stepBudget: 10 } });
@@ -1013,9 +358,57 @@ describe('bounds', () => {
 
   test('a turn stops when its outputs are large enough', () => {
     const big = transform('a', { text: 'x'.repeat(1_000) });
-    const player = new Player([loop('l', 'true', 10, [big])], { env: { outputBytesBudget: 3_000 } });
+    const player = new Player([loop('l', 'true', 10, [big])], {
+      env: { outputBytesBudget: 3_000 },
+    });
     player.sendOnce({ kind: 'wake' });
     assert.equal(player.rows.filter(({ blockId }) => blockId === 'a').length, 3);
+  });
+
+  test('100,000 iterations are many short turns and leave a small execution', () => {
+    const plan = planOf([loop('l', 'true', 100_000, [noop('a')])]);
+    const snapshot = freshSnapshot();
+
+    let rows = 0;
+    let progress = advance(plan, snapshot, { kind: 'wake' }, ENV);
+    for (;;) {
+      assert.ok(progress.outputs.length <= 500);
+      assert.ok(JSON.stringify(snapshot.execution).length < 200);
+      rows += progress.outputs.length;
+      if (!progress.more) break;
+      progress = advance(plan, snapshot, { kind: 'wake' }, ENV);
+    }
+    assert.equal(snapshot.state, 'completed');
+    assert.equal(rows, 200_000);
+  });
+
+  test('4,600 tasks at once complete one by one, whatever their order', () => {
+    const branch = (b: number) => Array.from({ length: 18 }, (_, i) => [work(`t${b}.${i}`)]);
+    const branches = Array.from({ length: 256 }, (_, b) => [parallel(`p${b}`, ...branch(b))]);
+    const plan = planOf([parallel('root', ...branches)]);
+    const snapshot = freshSnapshot();
+    const dispatches: Dispatch[] = [];
+    let more = true;
+    while (more) {
+      const progress = advance(plan, snapshot, { kind: 'wake' }, ENV);
+      dispatches.push(...progress.dispatches);
+      more = progress.more;
+    }
+    assert.equal(dispatches.length, 18 * 256);
+    for (const { node, iteration, attempt } of dispatches.reverse()) {
+      assert.equal(snapshot.state, 'waiting');
+      const outcome = { kind: 'success', output: null } as const;
+      const event = {
+        kind: 'step.outcome',
+        node,
+        iteration,
+        attempt,
+        outcome,
+        external: true,
+      } as const;
+      advance(plan, snapshot, event, ENV);
+    }
+    assert.equal(snapshot.state, 'completed');
   });
 
   test('a race that is open beside an endless loop is decided all the same', () => {

@@ -1,3 +1,5 @@
+/** The entry check on JSON texts: what it refuses and how it says where, and what it must keep. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeUtf8, parseJson } from '../../src/core/json-guard.js';

@@ -50,7 +50,16 @@ describe('the plan', () => {
       plan.nodes.map(({ id, parent, branch, position, depth, end }) =>
         [id, parent, branch, position, depth, end].join(' '),
       ),
-      ['a -1 0 0 1 1', 't -1 0 1 1 7', 'b 1 0 0 2 3', 'p 1 0 1 2 6', 'c 3 0 0 3 5', 'd 3 1 0 3 6', 'e 1 1 0 2 7', 'f -1 0 2 1 8'],
+      [
+        'a -1 0 0 1 1',
+        't -1 0 1 1 7',
+        'b 1 0 0 2 3',
+        'p 1 0 1 2 6',
+        'c 3 0 0 3 5',
+        'd 3 1 0 3 6',
+        'e 1 1 0 2 7',
+        'f -1 0 2 1 8',
+      ],
     );
     assert.deepEqual(plan.roots, [0, 1, 7]);
     assert.deepEqual(plan.nodes[1]!.lists, [[2, 3], [6], []]);
@@ -81,7 +90,10 @@ describe('the plan', () => {
   });
 
   test('fills in the defaults', () => {
-    const [a, f] = planOf([work('a', { retry: { max_attempts: 2 } }), forEach('f', 'xs', [noop('b')])]).nodes;
+    const [a, f] = planOf([
+      work('a', { retry: { max_attempts: 2 } }),
+      forEach('f', 'xs', [noop('b')]),
+    ]).nodes;
     assert.ok(a?.type === 'step' && f?.type === 'for_each');
     assert.equal(a.retry?.initial_backoff, 1_000);
     assert.equal(a.retry?.max_backoff, 60_000);
@@ -94,7 +106,10 @@ describe('the plan', () => {
     const fields = { params: null, delay: null, retry: null, timeout: null, when: null };
     const [a] = planOf([work('a', fields)]).nodes;
     assert.ok(a?.type === 'step');
-    assert.deepEqual([a.delay, a.retry, a.timeoutMs, a.when], [undefined, undefined, null, undefined]);
+    assert.deepEqual(
+      [a.delay, a.retry, a.timeoutMs, a.when],
+      [undefined, undefined, null, undefined],
+    );
   });
 });
 
@@ -109,7 +124,11 @@ describe('outputRefs', () => {
     ['a collection', forEach('x', '{{ outputs.a.list }}', [noop('y')]), ['a']],
     ['retry_if', step({ retry: { max_attempts: 2, retry_if: 'outputs.a' } }), ['a']],
     ['assert', step({ handler: 'assert', params: { condition: 'outputs.a.ok' } }), ['a']],
-    ['assert on text that is only known later', step({ handler: 'assert', params: { condition: '{{ data.c }} == 1' } }), 'all'],
+    [
+      'assert on text that is only known later',
+      step({ handler: 'assert', params: { condition: '{{ data.c }} == 1' } }),
+      'all',
+    ],
   ];
   for (const [title, block, expected] of cases) {
     test(`of ${title}`, () => {
@@ -122,11 +141,23 @@ describe('outputRefs', () => {
 describe('warnings', () => {
   const cases: [string, Block, RegExp | undefined][] = [
     ['an external handler is none', work('x'), undefined],
-    ['a handler that resembles a built-in one', work('x', { handler: 'http-request' }), /was http_request meant/],
+    [
+      'a handler that resembles a built-in one',
+      work('x', { handler: 'http-request' }),
+      /was http_request meant/,
+    ],
     ['another one', work('x', { handler: 'noops' }), /was noop meant/],
-    ['braces that are not closed', work('x', { params: { a: { b: ['{{ data.x'] } } }), /{{ without }}/],
+    [
+      'braces that are not closed',
+      work('x', { params: { a: { b: ['{{ data.x'] } } }),
+      /{{ without }}/,
+    ],
     ['an unknown root', work('x', { params: { a: '{{ nowhere.x }}' } }), /will fail: .*nowhere/],
-    ['an unknown filter', work('x', { params: { a: 'a {{ data.x | shout() }}' } }), /will fail: .*shout/],
+    [
+      'an unknown filter',
+      work('x', { params: { a: 'a {{ data.x | shout() }}' } }),
+      /will fail: .*shout/,
+    ],
     ['a guard that does not parse', work('x', { when: 'a ==' }), /will fail: when does not parse/],
     ['a loop condition that does not parse', loop('x', '(a', 5, [noop('y')]), /is false/],
     ['a good template is none', work('x', { params: { a: '{{ data.x }}' } }), undefined],

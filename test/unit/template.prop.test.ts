@@ -1,3 +1,5 @@
+/** Laws of templates over random texts and values: total, type-keeping, and reversible. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,3 +1,7 @@
+/**
+ * Templates: roots, fallbacks, filters and types as 02 §9 has them, and what fails a step.
+ */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Scope } from '../../src/core/condition.js';
@@ -153,9 +157,7 @@ test('filters are chained from left to right', () => {
     '{{data.gone | round}}': 'round',
     '{{data.n | abs}}': 5,
     '{{data.name | hash(sha256)}}':
-      '3d2c13f0b9b1d2a8d1bcc7c9a8f3b5b0'.length === 32
-        ? render('{{data.name | hash("sha256")}}')
-        : null,
+      '17239b6e250110330eda64a29c610bf146f89883371fab093feda03bec61b646',
   });
 });
 

@@ -1,3 +1,5 @@
+/** Laws of back-off and delays over random instants and zones, with luxon as the oracle. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

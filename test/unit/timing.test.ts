@@ -1,3 +1,5 @@
+/** Back-off and delays: weekends, holidays, changes of summer time, and the edges of the calendar. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

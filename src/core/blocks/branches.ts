@@ -4,6 +4,7 @@
  * others are cut off, and if that leaves finally lists to run, it ends when they have (02 §3.2).
  */
 
+import { cutChildren } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import { type BranchesRecord, COMPLETED, type DoneCode, FAILED } from '../execution.js';
 import type { ParallelNode, RaceNode } from '../plan-nodes.js';
@@ -67,6 +68,6 @@ export const race: BlockKind<RaceNode, BranchesRecord> = {
 function decide(run: Evaluation, node: RaceNode, record: BranchesRecord, code: DoneCode): void {
   record.r = code;
   record.x = 1;
-  record.l = run.cutChildren(node, 'race');
+  record.l = cutChildren(run, node, 'race');
   if (record.l === 0) run.finish(node, code);
 }

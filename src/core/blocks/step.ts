@@ -12,6 +12,7 @@ import {
   sleepDuration,
 } from '../builtin.js';
 import { evaluateCondition, isTruthy, type Scope } from '../condition.js';
+import { withdraw } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import { COMPLETED, FAILED, SKIPPED, type StepPhase, type StepRecord } from '../execution.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
@@ -210,7 +211,7 @@ export function onDue(run: Evaluation, node: StepNode, record: StepRecord): void
 
 /** A time-out ends the try as a retryable failure, whoever was at it (06 row 18). */
 function timeOut(run: Evaluation, node: StepNode, record: StepRecord): void {
-  run.withdraw(node, record, 'timed_out');
+  withdraw(run, node, record, 'timed_out');
   const message = `timed out after ${node.timeoutMs} ms`;
   const failure: Failure = { kind: 'failure', retryable: true, message };
   settleTry(run, node, record.a, failure, true);

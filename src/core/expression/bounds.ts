@@ -85,6 +85,14 @@ function isSameMember(a: JsonObject, b: JsonObject, key: string, depthLeft: numb
   return Object.hasOwn(b, key) && isDeepEqual(a[key]!, b[key]!, depthLeft);
 }
 
+/** One text for all values that are equal in value. The caller has bounded the depth. */
+export function canonicalText(value: JsonValue): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonicalText).join(',')}]`;
+  const members = Object.keys(value).sort();
+  return `{${members.map((key) => `${JSON.stringify(key)}:${canonicalText(value[key]!)}`).join(',')}}`;
+}
+
 /** Negative, zero or positive in the order of code points, which UTF-16 units alone do not give. */
 export function compareText(a: string, b: string): number {
   const length = Math.min(a.length, b.length);

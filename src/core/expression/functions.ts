@@ -4,7 +4,7 @@
  */
 
 import { isJsonObject, type JsonValue } from '../json.js';
-import { compareText, lengthOf, occurrences } from './bounds.js';
+import { canonicalText, compareText, lengthOf, occurrences } from './bounds.js';
 import { dayOfWeek, formatDate } from './dates.js';
 import { type Evaluation, isEqual, spendSize, toNumber } from './operators.js';
 
@@ -145,22 +145,16 @@ function compareMembers(a: JsonValue, b: JsonValue): number {
   return TYPE_ORDER.indexOf(typeof a) - TYPE_ORDER.indexOf(typeof b);
 }
 
-/** Keeps the first of equal members. Simple members by a set, others by comparing. */
+/** Keeps the first of equal members. */
 function unique(list: JsonValue | undefined, run: Evaluation): JsonValue {
-  if (!Array.isArray(list) || !run.spend(list.length)) return null;
-  const simple = new Set<JsonValue>();
-  const composite: JsonValue[] = [];
-  const isNew = (item: JsonValue): boolean => {
-    if (typeof item !== 'object' || item === null) {
-      const isKnown = simple.has(item);
-      simple.add(item);
-      return !isKnown;
-    }
-    if (composite.some((known) => isEqual(known, item, run))) return false;
-    composite.push(item);
-    return true;
-  };
-  return list.filter(isNew);
+  if (!Array.isArray(list) || !spendSize(list, run)) return null;
+  const seen = new Set<string>();
+  return list.filter((item) => {
+    const text = canonicalText(item);
+    const isNew = !seen.has(text);
+    seen.add(text);
+    return isNew;
+  });
 }
 
 /** By how many percent of `from` the value `to` lies above it; null for a change from zero. */

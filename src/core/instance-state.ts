@@ -1,0 +1,147 @@
+/**
+ * The state of an instance: what follows from what is open (06 rows 4, 19, 20), what holds it back,
+ * and when it has to be looked at again.
+ */
+
+import type { Evaluation } from './evaluation.js';
+import {
+  CANCELLED,
+  COMPLETED,
+  type DoneCode,
+  FAILED,
+  SKIPPED,
+  type StepRecord,
+} from './execution.js';
+import type { StepNode } from './plan-nodes.js';
+import type { Snapshot } from './progress.js';
+import { canPatch, type InstanceState, isEnded } from './states.js';
+import type { UnixMs } from './time.js';
+
+/** Sets the state of the instance by what is open (06 rows 4 and 19). */
+export function settle(run: Evaluation): void {
+  const { snapshot, execution } = run;
+  if (execution.e !== undefined) {
+    // Nothing but a new failure of a step-only instance ends a paused one (06 row 20).
+    const isFatal = execution.e === FAILED && run.plan.isStepOnly && execution.f !== 1;
+    if (snapshot.state !== 'paused' || isFatal) end(run, execution.e);
+    return;
+  }
+  if (snapshot.state === 'paused') return;
+  if (!mayRun(run)) {
+    if (execution.p === 1) moveTo(snapshot, 'waiting', null);
+    return;
+  }
+  const { leaves } = run;
+  const isMixed = leaves.tasks > 0 && leaves.deferred > 0;
+  if (hasMore(run) || leaves.active > 0 || isMixed) moveTo(snapshot, 'running', null);
+  else if (leaves.tasks > 0) moveTo(snapshot, 'waiting', null);
+  else if (leaves.deferred > 0) moveTo(snapshot, 'scheduled', leaves.next()!.at);
+  else throw new Error(`instance ${snapshot.id} has nothing open and has not ended`);
+}
+
+function hasMore(run: Evaluation): boolean {
+  if (run.hasQueue) return true;
+  const next = run.leaves.next();
+  return next !== undefined && next.at <= run.env.now;
+}
+
+export function moveTo(snapshot: Snapshot, state: InstanceState, nextFireAt: UnixMs | null): void {
+  snapshot.state = state;
+  snapshot.nextFireAt = nextFireAt;
+}
+
+const END_STATES: Readonly<Record<DoneCode, InstanceState>> = {
+  [COMPLETED]: 'completed',
+  [FAILED]: 'failed',
+  [CANCELLED]: 'cancelled',
+  [SKIPPED]: 'completed',
+};
+
+export function end(run: Evaluation, code: DoneCode): void {
+  run.execution.e = code;
+  moveTo(run.snapshot, END_STATES[code], null);
+}
+
+/** What an ended execution has no use for; a failed one may be retried. */
+export function cleanUp(run: Evaluation): void {
+  const { execution } = run;
+  run.dropQueue();
+  clearHolds(run);
+  if (execution.x !== undefined) delete execution.x;
+  if (execution.f !== undefined) delete execution.f;
+  if (run.snapshot.state === 'failed') return;
+  if (execution.k !== undefined) delete execution.k;
+  if (execution.m !== undefined) delete execution.m;
+  run.dropSnapshots();
+}
+
+/** Audits the move, by way of `running` where the table of states has no direct one. */
+export function noteMove(run: Evaluation, from: InstanceState, isDirect: boolean): void {
+  const to = run.snapshot.state;
+  if (from === to) return;
+  if (!isDirect && !canPatch(from, to) && canPatch(from, 'running') && to !== 'running') {
+    noteTransition(run, from, 'running');
+    noteTransition(run, 'running', to);
+  } else noteTransition(run, from, to);
+}
+
+function noteTransition(run: Evaluation, fromState: InstanceState, toState: InstanceState): void {
+  run.audit.push({ eventType: 'state_transition', fromState, toState });
+}
+
+/** When the instance has to be woken; computed from the snapshot alone. */
+export function outlook(run: Evaluation): { wakeAt: UnixMs | null; more: boolean } {
+  const { snapshot, execution, env } = run;
+  if (isEnded(snapshot.state)) return { wakeAt: null, more: false };
+  if (snapshot.state === 'paused' || execution.p === 1) {
+    return { wakeAt: firstTimeout(run), more: false };
+  }
+  const held = heldUntil(run);
+  if (held !== null && held > env.now) {
+    return { wakeAt: Math.min(held, firstTimeout(run) ?? held), more: false };
+  }
+  const next = execution.t === null ? null : (run.leaves.next()?.at ?? null);
+  const isDue = snapshot.state === 'scheduled' && (snapshot.nextFireAt ?? env.now) <= env.now;
+  if (isDue) return { wakeAt: Math.min(env.now, next ?? env.now), more: true };
+  return { wakeAt: next, more: hasMore(run) };
+}
+
+function firstTimeout(run: Evaluation): UnixMs | null {
+  let first: UnixMs | null = null;
+  for (const [, record] of openSteps(run)) {
+    const { d } = record;
+    if (d !== undefined && isAtWork(record) && (first === null || d < first)) first = d;
+  }
+  return first;
+}
+
+/** Whether anything new may start now. */
+export function mayRun(run: Evaluation): boolean {
+  const { snapshot, execution } = run;
+  if (snapshot.state === 'paused' || execution.p === 1) return false;
+  return (heldUntil(run) ?? run.env.now) <= run.env.now;
+}
+
+/** The start that was asked for, at creation or by a reschedule; null: none. */
+function heldUntil({ snapshot, execution }: Evaluation): UnixMs | null {
+  if (execution.h !== undefined) return execution.h;
+  return execution.t === null && snapshot.state === 'scheduled' ? snapshot.nextFireAt : null;
+}
+
+export function clearHolds(run: Evaluation): void {
+  if (run.execution.p !== undefined) delete run.execution.p;
+  if (run.execution.h !== undefined) delete run.execution.h;
+}
+
+export function openSteps(run: Evaluation): [StepNode, StepRecord][] {
+  const steps: [StepNode, StepRecord][] = [];
+  for (const key in run.execution.o) {
+    const node = run.plan.nodes[Number(key)]!;
+    if (node.type === 'step') steps.push([node, run.execution.o[key] as StepRecord]);
+  }
+  return steps;
+}
+
+export function isAtWork(record: StepRecord): boolean {
+  return record.p === 'run' || record.p === 'task';
+}

@@ -1,0 +1,254 @@
+/**
+ * Plays an instance through the evaluator as an actor would: sends events, keeps what they led to,
+ * and checks after each one what must hold at any time. Every event is applied a second time to a
+ * copy of the snapshot that went through JSON, and must lead to the same.
+ */
+
+import assert from 'node:assert/strict';
+import type { Block } from '../../schema/blocks.js';
+import {
+  advance,
+  type Dispatch,
+  type EngineEvent,
+  type Env,
+  type OutputRow,
+  type Progress,
+  type RateRequest,
+  type Snapshot,
+  treeOf,
+} from '../../src/core/evaluator.js';
+import { type Execution, emptyExecution } from '../../src/core/execution.js';
+import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { compilePlan, type Plan, type SchemaCheck } from '../../src/core/plan.js';
+import { isTerminal } from '../../src/core/states.js';
+
+export const START = 1_700_000_000_000;
+
+export function planOf(blocks: Block[], compileSchema?: () => SchemaCheck): Plan {
+  const compiled = compilePlan({ id: 'sequence', blocks }, compileSchema);
+  assert.ok(compiled.ok, compiled.ok ? '' : compiled.message);
+  return compiled.plan;
+}
+
+export function freshSnapshot(data: JsonObject = {}): Snapshot {
+  return {
+    id: '01890000-0000-7000-8000-000000000001',
+    timezone: 'UTC',
+    state: 'scheduled',
+    nextFireAt: START,
+    data,
+    config: {},
+    runtime: {},
+    execution: emptyExecution(),
+    outputs: new Map(),
+    snapshots: new Map(),
+  };
+}
+
+export interface PlayerOptions {
+  readonly data?: JsonObject;
+  readonly env?: Partial<Env>;
+  readonly compileSchema?: () => SchemaCheck;
+}
+
+export class Player {
+  readonly plan: Plan;
+  snapshot: Snapshot;
+  now = START;
+  env: Partial<Env>;
+  /** Everything stored so far, in order, without dropped `__error__` rows. */
+  rows: OutputRow[] = [];
+  /** Every dispatch ever, and those still at work. */
+  readonly dispatched: Dispatch[] = [];
+  readonly open = new Map<string, Dispatch>();
+  readonly asked: RateRequest[] = [];
+  readonly transitions: string[] = [];
+  last: Progress | undefined;
+
+  constructor(blocks: Block[], options: PlayerOptions = {}) {
+    this.plan = planOf(blocks, options.compileSchema);
+    this.snapshot = freshSnapshot(options.data);
+    this.env = options.env ?? {};
+  }
+
+  get state(): string {
+    return this.snapshot.state;
+  }
+
+  /** Sends one event, and whatever `more` asks for after it. */
+  send(event: EngineEvent): Progress {
+    const progress = this.sendOnce(event);
+    let turns = 0;
+    while (this.last!.more) {
+      this.sendOnce({ kind: 'wake' });
+      turns += 1;
+      assert.ok(turns < 100_000, 'more without end');
+    }
+    return progress;
+  }
+
+  sendOnce(event: EngineEvent): Progress {
+    const before = this.snapshot.state;
+    const copy = clone(this.snapshot);
+    const progress = advance(this.plan, this.snapshot, event, this.#env());
+    const again = advance(this.plan, copy, event, this.#env());
+    assert.deepEqual(again, progress, `${event.kind} differs after a JSON round trip`);
+    assert.deepEqual(copy, this.snapshot, `${event.kind} differs after a JSON round trip`);
+    if (isTerminal(before as Snapshot['state'])) assert.equal(this.state, before);
+    this.#record(progress);
+    this.last = progress;
+    return progress;
+  }
+
+  start(): this {
+    this.send({ kind: 'wake' });
+    return this;
+  }
+
+  /** Moves time to the next wake and sends it. */
+  tick(): this {
+    const { wakeAt } = this.last!;
+    assert.ok(wakeAt !== null, 'nothing to wait for');
+    this.now = Math.max(this.now, wakeAt);
+    this.send({ kind: 'wake' });
+    return this;
+  }
+
+  /** The process dies, with the handlers in it, and another one takes over. */
+  recover(): Progress {
+    for (const [key, { external }] of this.open) if (!external) this.open.delete(key);
+    return this.send({ kind: 'wake', recovered: true });
+  }
+
+  /** What a worker or a handler reports for the open try of a block. */
+  complete(blockId: string, output: JsonValue = {}): Progress {
+    return this.#outcome(blockId, { kind: 'success', output });
+  }
+
+  fail(blockId: string, retryable = false, message = 'broken', details?: JsonObject): Progress {
+    const base = { kind: 'failure', retryable, message } as const;
+    return this.#outcome(blockId, details === undefined ? base : { ...base, details });
+  }
+
+  #outcome(blockId: string, outcome: Extract<EngineEvent, { kind: 'step.outcome' }>['outcome']) {
+    const dispatch = [...this.open.values()].find((open) => open.blockId === blockId);
+    assert.ok(dispatch !== undefined, `${blockId} is not at work`);
+    const { node, iteration, attempt, external } = dispatch;
+    this.open.delete(keyOf(dispatch));
+    return this.send({ kind: 'step.outcome', node, iteration, attempt, outcome, external });
+  }
+
+  /** Ids of the blocks at work, in order of dispatch. */
+  get atWork(): string[] {
+    return [...this.open.values()].map(({ blockId }) => blockId);
+  }
+
+  /** `block` or `block@iteration` of real rows, in order. */
+  get done(): string[] {
+    return this.rows
+      .filter(({ outputRef }) => outputRef === null)
+      .map(({ blockId, iteration }) => (iteration === '' ? blockId : `${blockId}@${iteration}`));
+  }
+
+  outputOf(blockId: string): JsonValue | undefined {
+    return this.rows.findLast((row) => row.blockId === blockId)?.output;
+  }
+
+  /** State by block id, as the tree shows it. */
+  get tree(): Record<string, string> {
+    const nodes = treeOf(this.plan, this.snapshot.execution, this.snapshot.id);
+    return Object.fromEntries(nodes.map((node) => [node.block_id, node.state]));
+  }
+
+  #env(): Env {
+    return {
+      now: this.now,
+      random: () => 0.5,
+      unpoliciedRetry: 'redispatch',
+      stepBudget: 500,
+      outputBytesBudget: 1_000_000,
+      ...this.env,
+    };
+  }
+
+  #record(progress: Progress): void {
+    if (progress.dropErrorRows) this.rows = this.rows.filter((row) => row.outputRef === null);
+    for (const row of progress.outputs) {
+      const twin = this.rows.find(
+        ({ blockId, iteration, attempt }) =>
+          blockId === row.blockId && iteration === row.iteration && attempt === row.attempt,
+      );
+      assert.equal(twin, undefined, `two rows for ${row.blockId} ${row.iteration} ${row.attempt}`);
+      this.rows.push(row);
+    }
+    for (const withdrawal of progress.withdrawals) {
+      this.open.delete(keyOf(withdrawal));
+    }
+    for (const dispatch of progress.dispatches) {
+      this.dispatched.push(dispatch);
+      this.open.set(keyOf(dispatch), dispatch);
+    }
+    this.asked.push(...progress.rateRequests);
+    for (const { eventType, fromState, toState } of progress.audit) {
+      if (eventType === 'state_transition') this.transitions.push(`${fromState}>${toState}`);
+    }
+  }
+}
+
+function keyOf(step: { node: number; iteration: string; attempt: number }): string {
+  return `${step.node}/${step.iteration}/${step.attempt}`;
+}
+
+export function clone(snapshot: Snapshot): Snapshot {
+  const { outputs, snapshots, ...plain } = snapshot;
+  return {
+    ...(JSON.parse(JSON.stringify(plain)) as Omit<Snapshot, 'outputs' | 'snapshots'>),
+    execution: JSON.parse(JSON.stringify(snapshot.execution)) as Execution,
+    outputs: new Map(JSON.parse(JSON.stringify([...outputs])) as [string, JsonValue][]),
+    snapshots: new Map(JSON.parse(JSON.stringify([...snapshots])) as [string, JsonValue[]][]),
+  };
+}
+
+// ---------------------------------------------------------------- blocks in few words
+
+export function noop(id: string): Block {
+  return { type: 'step', id, handler: 'noop' };
+}
+
+export function failing(id: string): Block {
+  return { type: 'step', id, handler: 'fail' };
+}
+
+/** A step of an external worker. */
+export function work(id: string, fields: object = {}): Block {
+  return { type: 'step', id, handler: 'work', ...fields };
+}
+
+export function http(id: string, fields: object = {}): Block {
+  return { type: 'step', id, handler: 'http_request', ...fields };
+}
+
+export function sleep(id: string, duration: number, fields: object = {}): Block {
+  return { type: 'step', id, handler: 'sleep', params: { duration_ms: duration }, ...fields };
+}
+
+export function parallel(id: string, ...branches: Block[][]): Block {
+  return { type: 'parallel', id, branches };
+}
+
+export function race(id: string, ...branches: Block[][]): Block {
+  return { type: 'race', id, branches };
+}
+
+export function tryCatch(id: string, body: Block[], rescue: Block[], last?: Block[]): Block {
+  const base = { type: 'try_catch', id, try_block: body, catch_block: rescue } as const;
+  return last === undefined ? base : { ...base, finally_block: last };
+}
+
+export function loop(id: string, condition: string, max: number, body: Block[]): Block {
+  return { type: 'loop', id, condition, max_iterations: max, body };
+}
+
+export function forEach(id: string, collection: string, body: Block[], fields: object = {}): Block {
+  return { type: 'for_each', id, collection, body, ...fields };
+}
