@@ -1,0 +1,212 @@
+/**
+ * From commit units to the statements of one flush, and from its answers to acknowledgements. Pure:
+ * it decides which units fit into one batch, joins the texts of their rows without reading them,
+ * and works out what became of each unit. `db/statements.ts` has the SQL, `actors/writer.ts` the
+ * connections.
+ */
+
+import type { Ack, UnitEnvelope } from '../../actors/protocol.js';
+import { MUTATION_KINDS, MUTATION_RULES, type MutationKind, type UnitGate } from '../core/unit.js';
+import { GATED_STATEMENTS, type GatedKind, STATEMENTS, type Statement } from './statements.js';
+
+/** A statement and the text of its only parameter, a JSON array of rows. */
+export interface RowsCommand {
+  readonly statement: Statement;
+  readonly rows: string;
+}
+
+export interface BatchLimits {
+  readonly rowsMax: number;
+  /** In UTF-16 units of the rows' texts, which is bytes for all but foreign scripts. */
+  readonly bytesMax: number;
+}
+
+/** What the batcher must know of a unit; `readUnit` derives it. */
+export interface BatchUnit {
+  readonly seq: number;
+  readonly gate: UnitGate;
+  /** Flat: index of the kind, key, row, … */
+  readonly mutations: readonly (string | number)[];
+  readonly rows: number;
+  readonly bytes: number;
+  readonly isBarrier: boolean;
+  /** Ids of the rows whose insert is the gate; empty for an ungated unit. */
+  readonly gateKeys: readonly string[];
+}
+
+/** The ids that the gated inserts of a flush really inserted. */
+export type BornIds = ReadonlySet<string>;
+
+/** Keys of births begin with the instance's id, whose text has this length. */
+const UUID_LENGTH = 36;
+
+const NOTHING_BORN: BornIds = new Set();
+const NO_KEYS: readonly string[] = [];
+
+interface KindInfo {
+  readonly kind: MutationKind;
+  readonly merge: 'insert' | 'latest' | 'barrier';
+  readonly group: string;
+  readonly gated: GatedKind | undefined;
+}
+
+const KINDS: readonly KindInfo[] = MUTATION_KINDS.map((kind) => ({
+  kind,
+  ...MUTATION_RULES[kind],
+  gated: kind === 'sequence.insert' || kind === 'instance.insert' ? kind : undefined,
+}));
+
+/**
+ * The measures of one envelope.
+ * @throws Error on an envelope that no actor may send: an unknown kind, or a gate without an insert.
+ */
+export function readUnit(envelope: UnitEnvelope): BatchUnit {
+  const [seq, , , gate, mutations] = envelope;
+  let bytes = 0;
+  let isBarrier = false;
+  for (let i = 0; i < mutations.length; i += 3) {
+    isBarrier ||= kindAt(mutations, i).merge === 'barrier';
+    bytes += (mutations[i + 2] as string).length;
+  }
+  const gateKeys = gate === 'none' ? NO_KEYS : gateKeysOf(gate, mutations);
+  return { seq, gate, mutations, rows: mutations.length / 3, bytes, isBarrier, gateKeys };
+}
+
+/** Units that are committed by one transaction, in their order. */
+export class Batch<Unit extends BatchUnit> {
+  readonly units: Unit[] = [];
+  readonly #limits: BatchLimits;
+  readonly #gateKeys = new Set<string>();
+  #rows = 0;
+  #bytes = 0;
+
+  constructor(limits: BatchLimits) {
+    this.#limits = limits;
+  }
+
+  /**
+   * Adds the unit unless it has to wait for the next batch: because of the limits (a unit that is
+   * larger than they are goes alone), because one of the two is a barrier, or because a gated
+   * insert of the same row is in the batch already, whose answer could not be told from this one's.
+   */
+  tryAdd(unit: Unit): boolean {
+    if (this.units.length > 0) {
+      if (unit.isBarrier || this.units[0]!.isBarrier) return false;
+      if (this.#rows + unit.rows > this.#limits.rowsMax) return false;
+      if (this.#bytes + unit.bytes > this.#limits.bytesMax) return false;
+      if (unit.gateKeys.some((key) => this.#gateKeys.has(key))) return false;
+    }
+    this.units.push(unit);
+    this.#rows += unit.rows;
+    this.#bytes += unit.bytes;
+    for (const key of unit.gateKeys) this.#gateKeys.add(key);
+    return true;
+  }
+}
+
+/** The gated inserts of a batch, which run first. Their answers are the argument of the next two. */
+export function gateCommands(units: readonly BatchUnit[]): RowsCommand[] {
+  const texts = new Map<GatedKind, string>();
+  for (const unit of units) {
+    if (unit.gate === 'none') continue;
+    for (let i = 0; i < unit.mutations.length; i += 3) {
+      const { gated } = kindAt(unit.mutations, i);
+      if (gated === undefined || !isGate(unit, i)) continue;
+      const text = texts.get(gated);
+      const row = unit.mutations[i + 2] as string;
+      texts.set(gated, text === undefined ? row : `${text},${row}`);
+    }
+  }
+  return [...texts].map(([kind, text]) => ({
+    statement: GATED_STATEMENTS[kind],
+    rows: `[${text}]`,
+  }));
+}
+
+/**
+ * All other mutations, in the order of MUTATION_KINDS: of units whose gate found its row nothing,
+ * of births only what belongs to the born.
+ */
+export function bodyCommands(units: readonly BatchUnit[], born = NOTHING_BORN): RowsCommand[] {
+  const texts: (string | undefined)[] = [];
+  const latest = new Map<string, Map<string, LatestRow>>();
+  for (const unit of units) {
+    if (unit.gate === 'exists' && !born.has(unit.gateKeys[0]!)) continue;
+    const { mutations } = unit;
+    for (let i = 0; i < mutations.length; i += 3) {
+      const row = mutations[i + 2] as string;
+      if (unit.gate !== 'none') {
+        if (isGate(unit, i)) continue;
+        if (unit.gate === 'births' && !born.has(instanceOf(mutations, i))) continue;
+      }
+      const { merge, group } = kindAt(mutations, i);
+      if (merge === 'latest') {
+        const rows = latest.get(group) ?? new Map<string, LatestRow>();
+        if (rows.size === 0) latest.set(group, rows);
+        rows.set(mutations[i + 1] as string, { kind: mutations[i] as number, row });
+      } else {
+        append(texts, mutations[i] as number, row);
+      }
+    }
+  }
+  for (const rows of latest.values()) {
+    for (const { kind, row } of rows.values()) append(texts, kind, row);
+  }
+  const commands: RowsCommand[] = [];
+  texts.forEach((text, kind) => {
+    commands.push({ statement: STATEMENTS[KINDS[kind]!.kind], rows: `[${text}]` });
+  });
+  return commands;
+}
+
+/** What became of a unit of a batch that was committed. */
+export function committedAck(unit: BatchUnit, born = NOTHING_BORN): Ack {
+  if (unit.gate === 'births') {
+    return [unit.seq, 'born', unit.gateKeys.filter((key) => born.has(key))];
+  }
+  if (unit.gate === 'exists' && !born.has(unit.gateKeys[0]!)) return [unit.seq, 'exists'];
+  return [unit.seq, 'committed'];
+}
+
+interface LatestRow {
+  readonly kind: number;
+  readonly row: string;
+}
+
+function append(texts: (string | undefined)[], kind: number, row: string): void {
+  const text = texts[kind];
+  texts[kind] = text === undefined ? row : `${text},${row}`;
+}
+
+function kindAt(mutations: readonly (string | number)[], i: number): KindInfo {
+  const info = KINDS[mutations[i] as number];
+  if (info === undefined) throw new Error(`mutation of unknown kind ${mutations[i]}`);
+  return info;
+}
+
+function instanceOf(mutations: readonly (string | number)[], i: number): string {
+  return (mutations[i + 1] as string).slice(0, UUID_LENGTH);
+}
+
+/**
+ * `exists`: the first insert of a sequence or an instance, whose key is the id of its row.
+ * `births`: every insert of an instance.
+ */
+function gateKeysOf(gate: UnitGate, mutations: readonly (string | number)[]): string[] {
+  const keys: string[] = [];
+  for (let i = 0; i < mutations.length; i += 3) {
+    const { gated } = kindAt(mutations, i);
+    if (gated === undefined || (gate === 'births' && gated !== 'instance.insert')) continue;
+    keys.push(mutations[i + 1] as string);
+    if (gate === 'exists') return keys;
+  }
+  if (gate === 'exists') throw new Error('a gated unit without an insert to be its gate');
+  return keys;
+}
+
+/** Whether the mutation at `i` of a gated unit is one of its gates. */
+function isGate(unit: BatchUnit, i: number): boolean {
+  const { gated } = kindAt(unit.mutations, i);
+  if (unit.gate === 'births') return gated === 'instance.insert';
+  return gated !== undefined && unit.mutations[i + 1] === unit.gateKeys[0];
+}

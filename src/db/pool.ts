@@ -1,0 +1,172 @@
+/**
+ * Connections to Postgres with the engine's settings. Owns timeouts, keep-alive and how column
+ * types become JavaScript values; never touches the global parsers of `pg`, since several pools
+ * with other needs may live in one process. What runs over the connections is not its business.
+ */
+
+import pg from 'pg';
+import Cursor from 'pg-cursor';
+
+/** The part of the logger that the database modules use; a pino logger fits. */
+export interface DbLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface ConnectionOptions {
+  readonly connectionString: string;
+  /** Shown in `pg_stat_activity`, at most 63 bytes; a take-over finds the old owner by it. */
+  readonly applicationName: string;
+  /** After this the server gives the statement up. 0 never; default 30,000. */
+  readonly statementTimeoutMs?: number;
+  /** After this the client gives the answer up, for a server that went silent. 0 never (default). */
+  readonly queryTimeoutMs?: number;
+  /** After this the server ends a session that forgot its open transaction. Default 60,000. */
+  readonly idleInTransactionTimeoutMs?: number;
+  /** How long connecting may take. Default 5,000. */
+  readonly connectTimeoutMs?: number;
+}
+
+export interface PoolOptions extends ConnectionOptions {
+  /** Connections at most. */
+  readonly connectionsMax: number;
+  /** Told of errors of idle connections, which nobody else awaits. */
+  readonly onError: (error: Error) => void;
+}
+
+/** A server-side cursor, read in pieces; an empty piece is the end. */
+export interface RowReader<Row> {
+  read(rowsMax: number): Promise<Row[]>;
+}
+
+const STATEMENT_TIMEOUT_MS = 30_000;
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 60_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/** An idle connection is probed after this, before firewalls forget it. */
+const KEEP_ALIVE_DELAY_MS = 10_000;
+
+/** Idle pool connections are closed after this; a burst of lists then leaves nothing behind. */
+const POOL_IDLE_TIMEOUT_MS = 30_000;
+
+/** Type numbers from the server's catalogue, which never change. */
+const OID = { int8: 20, json: 114, jsonb: 3802, timestamptz: 1184 } as const;
+const OID_ARRAY = { int8: 1016, timestamptz: 1185 } as const;
+
+/**
+ * A pool whose connections have the engine's settings. Connects on first use.
+ * Counts (`int8`) arrive as numbers, `timestamptz` as `2025-01-31T12:00:00.123Z`, `json` and `jsonb`
+ * as their text.
+ */
+export function createPool(options: PoolOptions): pg.Pool {
+  const pool = new pg.Pool({
+    ...clientConfig(options),
+    max: options.connectionsMax,
+    idleTimeoutMillis: POOL_IDLE_TIMEOUT_MS,
+  });
+  pool.on('error', options.onError);
+  return pool;
+}
+
+/**
+ * One unconnected client with the same settings and types as a pool's. With `pipeline` it accepts
+ * queries while busy, and no cursors. The caller listens for `error`.
+ */
+export function createClient(options: ConnectionOptions, pipeline = false): pg.Client {
+  return new pg.Client({ ...clientConfig(options), pipeline });
+}
+
+/**
+ * Runs `use` with a cursor over the rows of `sql` on a connection of its own. The cursor is closed
+ * and the connection given back whatever happens; a connection that failed is not used again.
+ */
+export async function withCursor<Row, Result>(
+  pool: pg.Pool,
+  sql: string,
+  values: readonly unknown[],
+  use: (reader: RowReader<Row>) => Promise<Result>,
+): Promise<Result> {
+  const client = await pool.connect();
+  let failure: Error | undefined;
+  // The pool listens only to idle clients: a connection that breaks between two reads would end the
+  // process, and closing its cursor would wait for an answer that cannot come.
+  let onError: (error: Error) => void = () => undefined;
+  const broken = new Promise<never>((_, reject) => {
+    onError = (error) => {
+      failure = error;
+      reject(error);
+    };
+  });
+  broken.catch(() => undefined);
+  client.on('error', onError);
+  try {
+    const cursor = client.query(new Cursor<Row>(sql, [...values], { types: columnTypes }));
+    try {
+      return await Promise.race([use(cursor), broken]);
+    } finally {
+      await Promise.race([cursor.close(), broken]);
+    }
+  } catch (error) {
+    failure = error instanceof Error ? error : new Error(String(error));
+    throw error;
+  } finally {
+    client.removeListener('error', onError);
+    client.release(failure);
+  }
+}
+
+function clientConfig(options: ConnectionOptions): pg.ClientConfig {
+  const queryTimeoutMs = options.queryTimeoutMs ?? 0;
+  return {
+    connectionString: options.connectionString,
+    application_name: options.applicationName,
+    connectionTimeoutMillis: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
+    statement_timeout: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
+    idle_in_transaction_session_timeout:
+      options.idleInTransactionTimeoutMs ?? IDLE_IN_TRANSACTION_TIMEOUT_MS,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
+    // The form of timestamps below depends on it, whatever the role or database has set. Compiling
+    // a plan takes longer than any of our statements runs.
+    options: '-c TimeZone=UTC -c DateStyle=ISO -c jit=off',
+    types: columnTypes,
+    ...(queryTimeoutMs > 0 ? { query_timeout: queryTimeoutMs } : {}),
+  };
+}
+
+const textParsers: ReadonlyMap<number, (text: string) => unknown> = new Map<
+  number,
+  (text: string) => unknown
+>([
+  [OID.int8, Number],
+  [OID.timestamptz, timestampText],
+  [OID.json, String],
+  [OID.jsonb, String],
+  [OID_ARRAY.int8, (text) => flatArray(text, Number)],
+  [OID_ARRAY.timestamptz, (text) => flatArray(text, timestampText)],
+]);
+
+/** The per-connection types: ours first, else what `pg` does by itself. */
+export const columnTypes: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    (format !== 'binary' ? textParsers.get(oid) : undefined) ??
+    pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+};
+
+/** `2025-01-31 12:00:00.123456+00` becomes `2025-01-31T12:00:00.123Z`; `infinity` stays. */
+export function timestampText(text: string): string {
+  // The shape that every session of ours gets: four-digit year, UTC.
+  if (text.length >= 22 && text.charCodeAt(10) === 32 && text.endsWith('+00')) {
+    const fraction = text.charCodeAt(19) === 46 ? text.slice(20, -3) : '';
+    return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction.padEnd(3, '0').slice(0, 3)}Z`;
+  }
+  return text;
+}
+
+/** One-dimensional arrays of values without quotes inside; `null` for an absent element. */
+function flatArray<Value>(text: string, parse: (item: string) => Value): (Value | null)[] {
+  const inner = text.slice(1, -1);
+  if (inner === '') return [];
+  return inner.split(',').map((item) => (item === 'NULL' ? null : parse(item.replaceAll('"', ''))));
+}

@@ -1,0 +1,149 @@
+/**
+ * Lock files that name the process holding them, and the facts about processes that they rest on.
+ * A process id alone is reused, in containers at once, so a holder is its id and its start time.
+ * The lock of a process that died is taken over; that of a live one never.
+ */
+
+import { execFileSync } from 'node:child_process';
+import { linkSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** When it started, as text that only equality is asked of. */
+  readonly start: string;
+}
+
+export interface ProcessLock {
+  /** Gives the lock back; harmless when somebody else has it by now. */
+  release(): void;
+}
+
+/** How many stale files may be met in a row before something is wrong with the folder. */
+const ATTEMPTS_MAX = 5;
+
+let lockCount = 0;
+
+/**
+ * Takes the lock file, or returns the live process that has it. The folder must exist.
+ * @throws what the file system answers when the folder cannot be written.
+ */
+export function tryProcessLock(file: string): ProcessLock | { readonly heldBy: ProcessIdentity } {
+  const own: ProcessIdentity = { pid: process.pid, start: processStart(process.pid) ?? '' };
+  const text = JSON.stringify(own);
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
+    if (linkNew(file, text)) return { release: () => release(file, text) };
+    const judged = readText(file);
+    if (judged === undefined) continue;
+    const holder = parseIdentity(judged);
+    if (holder !== undefined && isSameProcess(holder)) return { heldBy: holder };
+    removeStale(file, judged);
+  }
+  throw new Error(`cannot take the lock file ${file}: it keeps coming back`);
+}
+
+/** True while the process of that id is the one that the identity was taken from. */
+export function isSameProcess({ pid, start }: ProcessIdentity): boolean {
+  return processStart(pid) === start;
+}
+
+/** True while the process exists; a zombie does not. */
+export function isAlive(pid: number): boolean {
+  return processStart(pid) !== undefined;
+}
+
+/** The command line of a process, or undefined when there is none of that id. */
+export function processCommand(pid: number): string | undefined {
+  if (process.platform !== 'linux') return ps(pid, 'command=');
+  return readText(`/proc/${pid}/cmdline`)?.replaceAll('\0', ' ');
+}
+
+/** The working folder of a process; undefined when it is gone or the system does not tell. */
+export function processFolder(pid: number): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    // No such process, no right to know, or no /proc: all the same to the caller.
+    return undefined;
+  }
+}
+
+/** When a process started, or undefined when it is gone or only waits to be reaped. */
+export function processStart(pid: number): string | undefined {
+  if (process.platform !== 'linux') return ps(pid, 'lstart=');
+  const stat = readText(`/proc/${pid}/stat`);
+  if (stat === undefined) return undefined;
+  // The command name may hold spaces and ends at the last parenthesis: state is field 3, the start
+  // in ticks since boot is field 22. The boot id makes it unique over restarts of the machine.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
+  return `${fields[19]}@${readText('/proc/sys/kernel/random/boot_id')?.trim() ?? ''}`;
+}
+
+/** A file that is linked into place appears with its content: no lock is ever seen half written. */
+function linkNew(file: string, text: string): boolean {
+  lockCount += 1;
+  const draft = `${file}.${process.pid}.${lockCount}`;
+  writeFileSync(draft, text, { mode: 0o644 });
+  try {
+    linkSync(draft, file);
+    return true;
+  } catch (error) {
+    if (errorCode(error) === 'EEXIST') return false;
+    throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/**
+ * 1. The file is moved aside, which only one process can do.
+ * 2. If it is not what was judged, a quicker process had already taken over: its lock is put back.
+ */
+function removeStale(file: string, judged: string): void {
+  const aside = `${file}.${process.pid}.stale`;
+  try {
+    renameSync(file, aside);
+    if (readText(aside) !== judged) linkSync(aside, file);
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT' && errorCode(error) !== 'EEXIST') throw error;
+  } finally {
+    rmSync(aside, { force: true });
+  }
+}
+
+function release(file: string, text: string): void {
+  if (readText(file) === text) rmSync(file, { force: true });
+}
+
+function parseIdentity(text: string): ProcessIdentity | undefined {
+  try {
+    const { pid, start } = JSON.parse(text) as Partial<ProcessIdentity>;
+    return typeof pid === 'number' && typeof start === 'string' ? { pid, start } : undefined;
+  } catch {
+    // Not written by us, or damaged: nobody is named, so nobody holds it.
+    return undefined;
+  }
+}
+
+function readText(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    // ESRCH is what /proc answers for a process that ends while it is read.
+    if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ESRCH') return undefined;
+    throw error;
+  }
+}
+
+function ps(pid: number, column: string): string | undefined {
+  try {
+    return execFileSync('ps', ['-o', column, '-p', String(pid)], { encoding: 'utf8' }).trim();
+  } catch {
+    // The exit code of ps says that there is no such process.
+    return undefined;
+  }
+}
+
+function errorCode(error: unknown): string | undefined {
+  return (error as NodeJS.ErrnoException).code;
+}

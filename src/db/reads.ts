@@ -1,0 +1,43 @@
+/**
+ * What the front thread reads from Postgres by itself: lists and reports that span actors, and the
+ * rows of one instance or task that no actor keeps in memory. Only SELECTs, over a pool of their
+ * own, so that a slow list never delays a commit. Answers are JSON text, spliced together from the
+ * JSON columns' texts, which are not parsed here.
+ */
+
+import type pg from 'pg';
+import { LIMITS } from '../config.js';
+import { InstanceReads } from './reads/instance-reads.js';
+import { Reader } from './reads/reader.js';
+import { SequenceReads } from './reads/sequence-reads.js';
+import { WorkerReads } from './reads/worker-reads.js';
+
+/**
+ * How the pool of reads is made (see `createPool`). Few connections, since each of them may hold one
+ * answer of `LIMITS.responseBytesMax`; who finds none free waits, and gets a 503 after a while. The
+ * pool must not have a `queryTimeoutMs`: it would end cursors that have long been read.
+ */
+export const READ_POOL_OPTIONS = {
+  connectionsMax: 4,
+  statementTimeoutMs: LIMITS.slowReadMs,
+} as const;
+
+/**
+ * Every method answers from committed rows and rejects with an `EngineError` only: 503
+ * `ENG_SLOW_READ` after `LIMITS.slowReadMs`, 503 `ENG_DATABASE_DOWN`, 503 `ENG_OVERLOADED`, or 500.
+ */
+export interface Reads {
+  readonly instances: InstanceReads;
+  readonly sequences: SequenceReads;
+  readonly workers: WorkerReads;
+}
+
+/** @param slowReadMs how long one answer may take in all */
+export function createReads(pool: pg.Pool, slowReadMs: number = LIMITS.slowReadMs): Reads {
+  const reader = new Reader(pool, slowReadMs);
+  return {
+    instances: new InstanceReads(reader),
+    sequences: new SequenceReads(reader),
+    workers: new WorkerReads(reader),
+  };
+}

@@ -1,0 +1,47 @@
+/**
+ * Statements whose conditions depend on what was asked. Each is put together from the filters that
+ * are present, so that the planner sees exactly those and picks the index that serves them; values
+ * are always parameters. Pure.
+ */
+
+/** A statement and its parameters. */
+export interface Query {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+/** A part of a list. Without `limit` it ends only at the size of an answer. */
+export interface PageBounds {
+  readonly offset: number;
+  readonly limit?: number | null | undefined;
+}
+
+/** The conditions of one statement, and its numbered parameters. */
+export class Conditions {
+  readonly values: unknown[] = [];
+  readonly #terms: string[] = [];
+
+  /** Takes a value and gives the placeholder that stands for it, such as `$3`. */
+  param(value: unknown): string {
+    this.values.push(value);
+    return `$${this.values.length}`;
+  }
+
+  add(term: string): void {
+    this.#terms.push(term);
+  }
+
+  /** `where … and …`, or nothing when there is no condition. */
+  get where(): string {
+    return this.#terms.length === 0 ? '' : `where ${this.#terms.join(' and ')}`;
+  }
+
+  /** `limit … offset …`; a limit of null is none. */
+  page({ offset, limit }: PageBounds): string {
+    return `limit ${this.param(limit ?? null)}::bigint offset ${this.param(offset)}::bigint`;
+  }
+
+  query(text: string): Query {
+    return { text, values: this.values };
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * Rows as wire records, in JSON text. JSON columns arrive as text that Postgres has checked, and are
+ * spliced in as they are: a list of large contexts is not parsed and written again. The fields and
+ * their order are those of the records that actors build from memory (`wireInstance`, `wireTask`).
+ * Pure.
+ */
+
+import { type InstanceRow, priorityLabel } from '../../../actors/instance-record.js';
+import type { WorkerTaskRow } from '../../../actors/worker-task.js';
+
+export type InstanceWireRow = Omit<InstanceRow, 'execution' | 'signal_count' | 'audit_count'>;
+
+/** With the context of the task's instance as it is now. */
+export type TaskWireRow = Omit<
+  WorkerTaskRow,
+  'tenant_id' | 'node' | 'iteration' | 'priority' | 'withdrawn' | 'history'
+> &
+  Pick<InstanceRow, 'data' | 'config'>;
+
+export interface SequenceWireRow {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly version: number;
+  readonly deprecated: boolean;
+  readonly status: string;
+  /** `{"blocks": […], …}`: the fields of the definition that are set. */
+  readonly definition: string;
+  readonly created_at: string;
+}
+
+export interface OutputWireRow {
+  readonly id: string;
+  readonly instance_id: string;
+  readonly block_id: string;
+  readonly output: string | null;
+  readonly output_ref: string | null;
+  readonly output_size: number;
+  readonly attempt: number;
+  readonly created_at: string;
+}
+
+/** `TaskInstance`. */
+export function instanceText(row: InstanceWireRow): string {
+  return (
+    `{"id":"${row.id}","sequence_id":"${row.sequence_id}"` +
+    `,"tenant_id":${quote(row.tenant_id)},"namespace":${quote(row.namespace)}` +
+    `,"state":"${row.state}","next_fire_at":${quote(row.next_fire_at)}` +
+    `,"priority":"${priorityLabel(row.priority)}","timezone":${quote(row.timezone)}` +
+    `,"metadata":${row.metadata},"context":${contextText(row)}` +
+    unlessNull('concurrency_key', row.concurrency_key) +
+    unlessNull('max_concurrency', row.max_concurrency) +
+    unlessNull('idempotency_key', row.idempotency_key) +
+    unlessNull('parent_instance_id', row.parent_instance_id) +
+    `,"created_at":"${row.created_at}","updated_at":"${row.updated_at}"}`
+  );
+}
+
+/** `InstanceContext`. */
+export function contextText(
+  row: Pick<InstanceRow, 'data' | 'config' | 'context_audit' | 'runtime'>,
+): string {
+  const { data, config, context_audit: audit, runtime } = row;
+  return `{"data":${data},"config":${config},"audit":${audit},"runtime":${runtime}}`;
+}
+
+/** `WorkerTask`. */
+export function taskText(row: TaskWireRow): string {
+  return (
+    `{"id":"${row.id}","instance_id":"${row.instance_id}","block_id":${quote(row.block_id)}` +
+    `,"handler_name":${quote(row.handler_name)}${unlessNull('queue_name', row.queue_name)}` +
+    `,"params":${row.params}` +
+    `,"context":{"data":${overlaid(row.data, row.overlay)},"config":${row.config}}` +
+    `,"attempt":${row.attempt},"timeout_ms":${row.timeout_ms},"state":"${row.state}"` +
+    `,"worker_id":${quote(row.worker_id)},"claim_epoch":${row.claim_epoch}` +
+    `,"claimed_at":${quote(row.claimed_at)},"heartbeat_at":${quote(row.heartbeat_at)}` +
+    `,"completed_at":${quote(row.completed_at)},"output":${row.output}` +
+    `,"error_message":${quote(row.error_message)},"error_retryable":${row.error_retryable}` +
+    `,"checkpoint_seq":${row.checkpoint_seq}` +
+    (row.resume_checkpoint === null ? '' : `,"resume_checkpoint":${row.resume_checkpoint}`) +
+    `,"created_at":"${row.created_at}"}`
+  );
+}
+
+/** `SequenceDefinition`. */
+export function sequenceText(row: SequenceWireRow): string {
+  const { definition } = row;
+  const fields = definition.slice(definition.indexOf('{') + 1, definition.lastIndexOf('}'));
+  return (
+    `{"id":"${row.id}","tenant_id":${quote(row.tenant_id)},"namespace":${quote(row.namespace)}` +
+    `,"name":${quote(row.name)},"version":${row.version},"deprecated":${row.deprecated}` +
+    `,"status":"${row.status}",${fields},"created_at":"${row.created_at}"}`
+  );
+}
+
+/** `BlockOutput`. */
+export function outputText(row: OutputWireRow): string {
+  return (
+    `{"id":"${row.id}","instance_id":"${row.instance_id}","block_id":${quote(row.block_id)}` +
+    `,"output":${row.output},"output_ref":${quote(row.output_ref)}` +
+    `,"output_size":${row.output_size},"attempt":${row.attempt}` +
+    `,"created_at":"${row.created_at}"}`
+  );
+}
+
+/** What a for_each adds to context.data for the step; only then is anything parsed. */
+function overlaid(data: string, overlay: string | null): string {
+  if (overlay === null) return data;
+  return JSON.stringify({ ...JSON.parse(data), ...JSON.parse(overlay) });
+}
+
+function quote(value: string | null): string {
+  return JSON.stringify(value);
+}
+
+function unlessNull(name: string, value: string | number | null): string {
+  return value === null ? '' : `,"${name}":${JSON.stringify(value)}`;
+}

@@ -1,0 +1,275 @@
+/**
+ * The SQL of the writer: one statement per kind of mutation, each taking the JSON text of an array
+ * of rows. They are prepared by name on every connection of the writer. No statement reads a table
+ * in order to decide: what is written was decided by the actor that owns the row.
+ */
+
+import type { MutationKind } from '../core/unit.js';
+
+export interface Statement {
+  /** The name under which it is prepared, at most 63 bytes. */
+  readonly name: string;
+  readonly text: string;
+}
+
+/**
+ * Settings of the writer's sessions. Every statement below finds its rows by an index, through a
+ * nested loop from the handed-in rows. A plan that was cached while a table was small would join by
+ * reading the whole of it, and would be kept until the table is analysed: so such plans are ruled
+ * out.
+ */
+export const WRITER_SETTINGS =
+  'set enable_hashjoin = off; set enable_mergejoin = off; set enable_seqscan = off; set jit = off';
+
+export const BEGIN: Statement = { name: 'writer_begin', text: 'begin' };
+export const COMMIT: Statement = { name: 'writer_commit', text: 'commit' };
+
+/**
+ * $1 lane, $2 epoch, $3 number of the flush. Fails with 22012 (division by zero) when it matches no
+ * row, so that everything sent behind it in the same exchange is skipped. Since the number must
+ * follow the last one, a flush can be applied once at most, whatever is sent how often.
+ */
+export const FENCE: Statement = {
+  name: 'writer_fence',
+  text: `
+with passed as (
+  update lanes set batch = $3::bigint
+  where lane = $1::int and epoch = $2::bigint and batch = $3::bigint - 1
+  returning lane
+)
+select 1 / count(*) from passed`,
+};
+
+export const FENCE_FAILED = '22012';
+
+const INSERT_SEQUENCES = `
+insert into sequences (
+  id, tenant_id, namespace, name, version, deprecated, status, definition, created_at)
+select
+  id, tenant_id, namespace, name, version, coalesce(deprecated, false),
+  coalesce(status, 'production'), definition, created_at
+from json_to_recordset($1::json) as r(
+  id uuid, tenant_id text, namespace text, name text, version integer, deprecated boolean,
+  status text, definition json, created_at timestamptz)`;
+
+const INSERT_INSTANCES = `
+insert into instances (
+  id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data,
+  config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key,
+  parent_instance_id, signal_count, audit_count, created_at, updated_at)
+select
+  id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data,
+  config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key,
+  parent_instance_id, signal_count, audit_count, created_at, updated_at
+from json_to_recordset($1::json) as r(
+  id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz,
+  priority smallint, timezone text, metadata json, data json, config json, context_audit json,
+  runtime json, execution json, concurrency_key text, max_concurrency integer,
+  idempotency_key text, parent_instance_id uuid, signal_count integer, audit_count integer,
+  created_at timestamptz, updated_at timestamptz)`;
+
+const TEXTS: Readonly<Record<MutationKind, string>> = {
+  'sequence.insert': INSERT_SEQUENCES,
+
+  'sequence.update': `
+update sequences s set deprecated = r.deprecated
+from json_to_recordset($1::json) as r(id uuid, deprecated boolean)
+where s.id = r.id`,
+
+  // With all that belongs to its instances. Open tasks are found through their tasks, since they
+  // have no index on the instance.
+  'sequence.delete': `
+with doomed as (
+  select i.id
+  from json_to_recordset($1::json) as r(id uuid)
+  join instances i on i.sequence_id = r.id
+), open_gone as (
+  delete from open_tasks o using worker_tasks t, doomed d
+  where t.instance_id = d.id and o.task_id = t.id
+), tasks_gone as (
+  delete from worker_tasks t using doomed d where t.instance_id = d.id
+), outputs_gone as (
+  delete from block_outputs o using doomed d where o.instance_id = d.id
+), snapshots_gone as (
+  delete from iteration_snapshots s using doomed d where s.instance_id = d.id
+), signals_gone as (
+  delete from signals s using doomed d where s.instance_id = d.id
+), audit_gone as (
+  delete from audit_log a using doomed d where a.instance_id = d.id
+), timers_gone as (
+  delete from timers t using doomed d where t.instance_id = d.id
+), dead_letters_gone as (
+  delete from dead_letters l using doomed d where l.instance_id = d.id
+), instances_gone as (
+  delete from instances i using doomed d where i.id = d.id
+)
+delete from sequences s using json_to_recordset($1::json) as r(id uuid) where s.id = r.id`,
+
+  'instance.insert': INSERT_INSTANCES,
+
+  'instance.update': `
+update instances i set
+  state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution,
+  signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at
+from json_to_recordset($1::json) as r(
+  id uuid, state text, next_fire_at timestamptz, runtime json, execution json,
+  signal_count integer, audit_count integer, updated_at timestamptz)
+where i.id = r.id`,
+
+  'instance.context': `
+update instances i set data = r.data, config = r.config, context_audit = r.context_audit
+from json_to_recordset($1::json) as r(id uuid, data json, config json, context_audit json)
+where i.id = r.id`,
+
+  'output.dropErrors': `
+delete from block_outputs o
+using json_to_recordset($1::json) as r(instance_id uuid)
+where o.instance_id = r.instance_id and o.output_ref = '__error__'`,
+
+  'output.insert': `
+insert into block_outputs (
+  id, instance_id, block_id, iteration, attempt, try, output, output_ref, output_size, created_at)
+select
+  id, instance_id, block_id, iteration, attempt, try, output, output_ref, output_size, created_at
+from json_to_recordset($1::json) as r(
+  id uuid, instance_id uuid, block_id text, iteration text, attempt integer, try integer,
+  output json, output_ref text, output_size integer, created_at timestamptz)`,
+
+  'snapshot.clear': `
+delete from iteration_snapshots s
+using json_to_recordset($1::json) as r(instance_id uuid, key text)
+where s.instance_id = r.instance_id and s.key = r.key`,
+
+  'snapshot.set': `
+insert into iteration_snapshots (instance_id, key, items)
+select instance_id, key, items
+from json_to_recordset($1::json) as r(instance_id uuid, key text, items json)
+on conflict (instance_id, key) do update set items = excluded.items`,
+
+  'signal.insert': `
+insert into signals (id, instance_id, seq, signal_type, payload, created_at)
+select id, instance_id, seq, signal_type, payload, created_at
+from json_to_recordset($1::json) as r(
+  id uuid, instance_id uuid, seq integer, signal_type text, payload json, created_at timestamptz)`,
+
+  'audit.insert': `
+insert into audit_log (instance_id, seq, tenant_id, entries, created_at)
+select instance_id, seq, tenant_id, entries, created_at
+from json_to_recordset($1::json) as r(
+  instance_id uuid, seq integer, tenant_id text, entries json, created_at timestamptz)`,
+
+  'task.insert': `
+insert into worker_tasks (
+  id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay,
+  attempt, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, claimed_at,
+  heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq,
+  resume_checkpoint, history, created_at)
+select
+  id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay,
+  attempt, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, claimed_at,
+  heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq,
+  resume_checkpoint, history, created_at
+from json_to_recordset($1::json) as r(
+  id uuid, instance_id uuid, tenant_id text, block_id text, node integer, iteration text,
+  handler_name text, queue_name text, params json, overlay json, attempt integer,
+  timeout_ms bigint, priority smallint, state text, withdrawn boolean, worker_id text,
+  claim_epoch integer, claimed_at timestamptz, heartbeat_at timestamptz,
+  completed_at timestamptz, output json, error_message text, error_retryable boolean,
+  checkpoint_seq integer, resume_checkpoint json, history json, created_at timestamptz)`,
+
+  'task.update': `
+update worker_tasks t set
+  state = r.state, withdrawn = r.withdrawn, worker_id = r.worker_id, claim_epoch = r.claim_epoch,
+  claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, completed_at = r.completed_at,
+  output = r.output, error_message = r.error_message, error_retryable = r.error_retryable,
+  checkpoint_seq = r.checkpoint_seq, resume_checkpoint = r.resume_checkpoint, history = r.history
+from json_to_recordset($1::json) as r(
+  id uuid, state text, withdrawn boolean, worker_id text, claim_epoch integer,
+  claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json,
+  error_message text, error_retryable boolean, checkpoint_seq integer, resume_checkpoint json,
+  history json)
+where t.id = r.id`,
+
+  // An upsert, because a batch keeps only the last of "deleted, then opened again".
+  'openTask.insert': `
+insert into open_tasks (
+  task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at)
+select task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at
+from json_to_recordset($1::json) as r(
+  task_id uuid, instance_id uuid, tenant_id text, handler_name text, queue_name text,
+  rank smallint, created_at timestamptz)
+on conflict (task_id) do update set
+  instance_id = excluded.instance_id, tenant_id = excluded.tenant_id,
+  handler_name = excluded.handler_name, queue_name = excluded.queue_name,
+  rank = excluded.rank, created_at = excluded.created_at`,
+
+  'openTask.delete': `
+delete from open_tasks o
+using json_to_recordset($1::json) as r(task_id uuid)
+where o.task_id = r.task_id`,
+
+  'timer.clear': `
+delete from timers t
+using json_to_recordset($1::json) as r(instance_id uuid)
+where t.instance_id = r.instance_id`,
+
+  'timer.set': `
+insert into timers (instance_id, fire_at, recover)
+select instance_id, fire_at, recover
+from json_to_recordset($1::json) as r(instance_id uuid, fire_at timestamptz, recover boolean)
+on conflict (instance_id) do update set fire_at = excluded.fire_at, recover = excluded.recover`,
+
+  'deadLetter.clear': `
+delete from dead_letters l
+using json_to_recordset($1::json) as r(instance_id uuid)
+where l.instance_id = r.instance_id`,
+
+  'deadLetter.set': `
+insert into dead_letters (instance_id, tenant_id, created_at, failed_at, reason)
+select instance_id, tenant_id, created_at, failed_at, reason
+from json_to_recordset($1::json) as r(
+  instance_id uuid, tenant_id text, created_at timestamptz, failed_at timestamptz, reason text)
+on conflict (instance_id) do update set
+  tenant_id = excluded.tenant_id, created_at = excluded.created_at,
+  failed_at = excluded.failed_at, reason = excluded.reason`,
+
+  'worker.seen': `
+insert into workers (tenant_id, worker_id, handler_name, queue_name, version, last_seen_at)
+select tenant_id, worker_id, handler_name, coalesce(queue_name, ''), version, last_seen_at
+from json_to_recordset($1::json) as r(
+  tenant_id text, worker_id text, handler_name text, queue_name text, version text,
+  last_seen_at timestamptz)
+on conflict (tenant_id, worker_id, handler_name, queue_name) do update set
+  version = excluded.version, last_seen_at = excluded.last_seen_at`,
+};
+
+/** $1 of each is the JSON text of an array of rows, whose fields are the columns named here. */
+export const STATEMENTS = Object.fromEntries(
+  Object.entries(TEXTS).map(([kind, text]) => [
+    kind,
+    { name: `writer_${kind.replace('.', '_').toLowerCase()}`, text },
+  ]),
+) as Readonly<Record<MutationKind, Statement>>;
+
+export type GatedKind = 'sequence.insert' | 'instance.insert';
+
+/** The inserts of gated units: a row that is there stays, and is missing from the answer. */
+export const GATED_STATEMENTS: Readonly<Record<GatedKind, Statement>> = {
+  'sequence.insert': {
+    name: 'writer_gated_sequence_insert',
+    text: `${INSERT_SEQUENCES}\non conflict do nothing\nreturning id`,
+  },
+  'instance.insert': {
+    name: 'writer_gated_instance_insert',
+    text: `${INSERT_INSTANCES}\non conflict do nothing\nreturning id`,
+  },
+};
+
+/** Everything that a connection of the writer prepares. */
+export const ALL_STATEMENTS: readonly Statement[] = [
+  BEGIN,
+  COMMIT,
+  FENCE,
+  ...Object.values(STATEMENTS),
+  ...Object.values(GATED_STATEMENTS),
+];

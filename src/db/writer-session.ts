@@ -1,0 +1,245 @@
+/**
+ * One connection of the writer: its prepared statements, whole flushes sent in one go, and what the
+ * writer must ask to learn the fate of a flush whose answer was lost.
+ *
+ * A flush is one exchange of the extended protocol: all its commands, then a single Sync. When any
+ * of them fails, the server skips everything up to the Sync, `commit` included. The `pipeline` mode
+ * of `pg` sends a Sync behind every query; there, a `begin` that was cancelled would let the
+ * commands behind it commit one by one, past the fence.
+ */
+
+import pg from 'pg';
+import { ALL_STATEMENTS, type Statement, WRITER_SETTINGS } from './statements.js';
+
+export interface Command {
+  readonly statement: Statement;
+  readonly values: readonly string[];
+}
+
+export type Answer =
+  /** The columns of every row that came back, and the tag of the last command. */
+  | {
+      readonly kind: 'done';
+      readonly rows: readonly (readonly (string | null)[])[];
+      readonly tag: string;
+    }
+  /** The server refused command `at`; nothing behind it has run. */
+  | {
+      readonly kind: 'failed';
+      readonly at: number;
+      readonly sqlState: string;
+      readonly message: string;
+    }
+  /** The connection broke; what the server did is unknown. */
+  | { readonly kind: 'lost'; readonly message: string };
+
+/** Names a server process for ever: process ids are used again, start times are not. */
+export interface BackendId {
+  readonly pid: number;
+  readonly startedAt: string;
+}
+
+export interface LaneRow {
+  readonly epoch: number;
+  readonly batch: number;
+}
+
+/** One wait for a terminated backend; the caller's deadline must be longer. */
+const TERMINATE_WAIT_MS = 2_000;
+
+export class WriterSession {
+  readonly backend: BackendId;
+  readonly #client: pg.Client;
+
+  private constructor(client: pg.Client, backend: BackendId) {
+    this.#client = client;
+    this.backend = backend;
+  }
+
+  /**
+   * Connects and prepares.
+   * @param onLost told once when the connection breaks, also while nothing is asked
+   * @throws Error when it fails; the client is closed then
+   */
+  static async open(client: pg.Client, onLost: (reason: string) => void): Promise<WriterSession> {
+    client.on('error', (error) => onLost(error.message));
+    try {
+      await client.connect();
+      await client.query(WRITER_SETTINGS);
+      const session = new WriterSession(client, await ownBackend(client));
+      const prepared = await session.#send((done) => new Preparation(ALL_STATEMENTS, done));
+      if (prepared.kind !== 'done') throw new Error(prepared.message);
+      return session;
+    } catch (error) {
+      destroyClient(client);
+      throw error;
+    }
+  }
+
+  /** Sends the commands and one Sync. Never rejects. One exchange at a time. */
+  exchange(commands: readonly Command[]): Promise<Answer> {
+    return this.#send((done) => new Exchange(commands, done));
+  }
+
+  /** Leaves the failed transaction of an exchange. @throws Error when the connection is lost */
+  async rollback(): Promise<void> {
+    await this.#client.query('rollback');
+  }
+
+  /** Undefined when there is no such lane. */
+  async readLane(lane: number): Promise<LaneRow | undefined> {
+    const { rows } = await this.#client.query<{ epoch: string; batch: string }>(
+      'select epoch::text as epoch, batch::text as batch from lanes where lane = $1::int',
+      [lane],
+    );
+    const row = rows[0];
+    return row && { epoch: Number(row.epoch), batch: Number(row.batch) };
+  }
+
+  /**
+   * Ends the backend and waits until it is gone: only then can it commit nothing any more.
+   * @returns false when it is still there; ask again
+   */
+  async terminate({ pid, startedAt }: BackendId): Promise<boolean> {
+    const { rows } = await this.#client.query<{ gone: boolean }>(
+      `select pg_terminate_backend(pid, ${TERMINATE_WAIT_MS}) as gone
+       from pg_stat_activity
+       where pid = $1::int and extract(epoch from backend_start)::text = $2::text`,
+      [pid, startedAt],
+    );
+    return rows.length === 0;
+  }
+
+  /** The same for all backends of this database that carry the name, but for this one. */
+  async terminateAll(applicationName: string): Promise<boolean> {
+    const { rows } = await this.#client.query<{ gone: boolean }>(
+      `select pg_terminate_backend(pid, ${TERMINATE_WAIT_MS}) as gone
+       from pg_stat_activity
+       where application_name = $1::text and datname = current_database()
+         and pid <> pg_backend_pid()`,
+      [applicationName],
+    );
+    return rows.length === 0;
+  }
+
+  /** Closes the socket at once; an exchange in flight is answered `lost`. */
+  destroy(): void {
+    destroyClient(this.#client);
+  }
+
+  #send(make: (done: (answer: Answer) => void) => pg.Submittable): Promise<Answer> {
+    return new Promise((resolve) => {
+      this.#client.query(make(resolve));
+    });
+  }
+}
+
+/**
+ * Whether a silent backend is still at work, asked over a connection of its own. False when it has
+ * gone, has finished, or waits for its client: then its answer is lost on the way.
+ * @param client unconnected; closed when this returns or throws
+ */
+export async function isBackendWorking(client: pg.Client, backend: BackendId): Promise<boolean> {
+  // Whatever breaks also fails the query below.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    const { rows } = await client.query(
+      `select 1 from pg_stat_activity
+       where pid = $1::int and extract(epoch from backend_start)::text = $2::text
+         and state = 'active' and wait_event_type is distinct from 'Client'`,
+      [backend.pid, backend.startedAt],
+    );
+    return rows.length > 0;
+  } finally {
+    destroyClient(client);
+  }
+}
+
+export function destroyClient(client: pg.Client): void {
+  client.connection.stream.destroy();
+}
+
+async function ownBackend(client: pg.Client): Promise<BackendId> {
+  const { rows } = await client.query<BackendId>(
+    `select pid, extract(epoch from backend_start)::text as "startedAt"
+     from pg_stat_activity where pid = pg_backend_pid()`,
+  );
+  return rows[0]!;
+}
+
+/** What `pg` calls on the query whose answer is arriving; see its Client. */
+abstract class Messages implements pg.Submittable {
+  protected at = 0;
+  readonly #rows: (string | null)[][] = [];
+  readonly #done: (answer: Answer) => void;
+  #tag = '';
+
+  constructor(done: (answer: Answer) => void) {
+    this.#done = done;
+  }
+
+  abstract submit(connection: pg.Connection): void;
+
+  handleRowDescription(): void {}
+
+  handleDataRow(message: { readonly fields: (string | null)[] }): void {
+    this.#rows.push(message.fields);
+  }
+
+  handleCommandComplete(message: { readonly text: string }): void {
+    this.at += 1;
+    this.#tag = message.text;
+  }
+
+  handleError(error: Error): void {
+    const sqlState = error instanceof pg.DatabaseError ? error.code : undefined;
+    this.#done(
+      sqlState === undefined
+        ? { kind: 'lost', message: error.message }
+        : { kind: 'failed', at: this.at, sqlState, message: error.message },
+    );
+  }
+
+  handleReadyForQuery(): void {
+    this.#done({ kind: 'done', rows: this.#rows, tag: this.#tag });
+  }
+}
+
+class Exchange extends Messages {
+  readonly #commands: readonly Command[];
+
+  constructor(commands: readonly Command[], done: (answer: Answer) => void) {
+    super(done);
+    this.#commands = commands;
+  }
+
+  submit(connection: pg.Connection): void {
+    // One write for the whole exchange.
+    connection.stream.cork();
+    for (const { statement, values } of this.#commands) {
+      connection.bind({ statement: statement.name, values: values as string[] }, true);
+      connection.execute(null, true);
+    }
+    connection.sync();
+    connection.stream.uncork();
+  }
+}
+
+class Preparation extends Messages {
+  readonly #statements: readonly Statement[];
+
+  constructor(statements: readonly Statement[], done: (answer: Answer) => void) {
+    super(done);
+    this.#statements = statements;
+  }
+
+  submit(connection: pg.Connection): void {
+    connection.stream.cork();
+    for (const { name, text } of this.#statements) {
+      connection.parse({ name, text, types: [] }, true);
+    }
+    connection.sync();
+    connection.stream.uncork();
+  }
+}

@@ -1,0 +1,247 @@
+/**
+ * Databases for tests, each cloned from a migrated template in some tens of milliseconds. They live
+ * on one Postgres that all test files of a checkout share, without syncs, found again by later runs
+ * and after crashed ones; `npm test` ends it. TEST_DATABASE_URL, the superuser's URL of any
+ * Postgres from 15 on, is used instead when it is set.
+ */
+
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import type { PostgresMajor } from '../../src/db/embedded-files.js';
+import {
+  ensureServer,
+  findPostmaster,
+  type Server,
+  type ServerOptions,
+  stopServer,
+} from '../../src/db/embedded-server.js';
+import { MIGRATIONS_DIR, migrate, readMigrations } from '../../src/db/migrate.js';
+import { isAlive, tryProcessLock } from '../../src/db/process-lock.js';
+
+export interface TestDatabase {
+  readonly name: string;
+  /** As superuser. */
+  readonly connectionString: string;
+  /** Removes the database; sessions that are still open end. */
+  drop(): Promise<void>;
+}
+
+export interface TestDatabaseOptions {
+  /** Default true. False: an empty database. */
+  readonly isMigrated?: boolean;
+}
+
+export interface TestPostgres {
+  readonly pid: number;
+  /** As superuser, for the database `postgres`. */
+  readonly connectionString: string;
+  createDatabase(options?: TestDatabaseOptions): Promise<TestDatabase>;
+  /** Ends the server and removes its data. */
+  stop(): Promise<void>;
+}
+
+/** Losing everything with the machine is fine, and commits cost nothing. */
+const FAST_SETTINGS: Readonly<Record<string, string>> = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  max_connections: '200',
+  jit: 'off',
+  max_parallel_workers_per_gather: '0',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+};
+
+const silent = () => undefined;
+const SILENT_LOG = { info: silent, warn: silent, error: silent };
+
+/** Names the lock under which the template is made. */
+const TEMPLATE_LOCK = 5_318_008;
+
+const LOCK_POLL_MS = 20;
+
+let sharedUrl: Promise<string> | undefined;
+let databaseCount = 0;
+
+/** A database of one's own, gone with `drop`. The first call of a checkout starts the server. */
+export async function createTestDatabase(options?: TestDatabaseOptions): Promise<TestDatabase> {
+  sharedUrl ??= process.env.TEST_DATABASE_URL
+    ? Promise.resolve(process.env.TEST_DATABASE_URL)
+    : startShared();
+  return cloneDatabase(await sharedUrl, options);
+}
+
+/** A server of one's own, for tests that stop it, or need another version than 18. */
+export async function startPostgres(
+  options: { readonly major?: PostgresMajor } = {},
+): Promise<TestPostgres> {
+  const dataDir = mkdtempSync(path.join(tmpdir(), 'engine-test-pg-'));
+  // Under root Postgres runs as another user, who must be able to enter.
+  chmodSync(dataDir, 0o755);
+  const server = await ensureServer({ ...fastOptions(dataDir), major: options.major ?? 18 });
+  return {
+    pid: server.pid,
+    connectionString: server.connectionString,
+    createDatabase: (databaseOptions) => cloneDatabase(server.connectionString, databaseOptions),
+    stop: async () => {
+      await stopServer(server.pid, 'immediate');
+      for (const folder of [server.cluster, dataDir]) rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+/** Ends the shared server unless another test process still has a database there. */
+export async function stopSharedServer(): Promise<void> {
+  const dataDir = sharedFolder();
+  if (!existsSync(dataDir)) return;
+  await withLock(dataDir, async () => {
+    const marker = path.join(dataDir, 'postgres.location');
+    const cluster = existsSync(marker)
+      ? readFileSync(marker, 'utf8').trim()
+      : path.join(realpathSync(dataDir), 'postgres');
+    if (findPostmaster(cluster) === undefined) return;
+    const server = await ensureServer(fastOptions(dataDir));
+    await dropAbandoned(server);
+    const inUse = await withAdmin(server.connectionString, listTestDatabases);
+    if (inUse.length === 0) await stopServer(server.pid);
+  });
+}
+
+async function startShared(): Promise<string> {
+  const dataDir = sharedFolder();
+  mkdirSync(dataDir, { recursive: true, mode: 0o755 });
+  // The name can be guessed, and the folder for temporary files belongs to everybody.
+  if (statSync(dataDir).uid !== process.getuid?.()) {
+    throw new Error(`${dataDir} belongs to somebody else; remove it`);
+  }
+  return withLock(dataDir, async () => {
+    const server = await ensureServer(fastOptions(dataDir));
+    await dropAbandoned(server);
+    return server.connectionString;
+  });
+}
+
+/** One folder for each checkout and user. */
+function sharedFolder(): string {
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  const key = createHash('sha256').update(`${root}\0${process.getuid?.()}`).digest('hex');
+  return path.join(tmpdir(), `engine-tests-${key.slice(0, 12)}`);
+}
+
+function fastOptions(dataDir: string): ServerOptions {
+  return { dataDir, major: 18, settings: FAST_SETTINGS, isDurable: false, log: SILENT_LOG };
+}
+
+/** Test files start at the same time, and only one of them may look after the server. */
+async function withLock<T>(dataDir: string, work: () => Promise<T>): Promise<T> {
+  const file = path.join(dataDir, 'start.lock');
+  for (;;) {
+    const lock = tryProcessLock(file);
+    if ('release' in lock) {
+      try {
+        return await work();
+      } finally {
+        lock.release();
+      }
+    }
+    await wait(LOCK_POLL_MS);
+  }
+}
+
+/** Runs that were killed left their databases, and older checkouts their templates. */
+async function dropAbandoned(server: Server): Promise<void> {
+  await withAdmin(server.connectionString, async (admin) => {
+    const { rows } = await admin.query<{ datname: string }>(
+      `select datname from pg_database where datname like 'template\\_%' and datname <> $1`,
+      [templateName()],
+    );
+    const abandoned = (await listTestDatabases(admin)).filter((name) => !isAlive(creator(name)));
+    for (const name of [...rows.map(({ datname }) => datname), ...abandoned]) {
+      await admin.query(`drop database if exists ${name} with (force)`);
+    }
+  });
+}
+
+async function listTestDatabases(admin: pg.Client): Promise<string[]> {
+  const { rows } = await admin.query<{ datname: string }>(
+    `select datname from pg_database where datname like 'test\\_%'`,
+  );
+  return rows.map(({ datname }) => datname);
+}
+
+/** The process that made a database, from its name `test_<process id>_<number>`. */
+const creator = (name: string) => Number(name.split('_')[1]);
+
+async function cloneDatabase(
+  adminUrl: string,
+  { isMigrated = true }: TestDatabaseOptions = {},
+): Promise<TestDatabase> {
+  const template = isMigrated ? await ensureTemplate(adminUrl) : 'template0';
+  databaseCount += 1;
+  const name = `test_${process.pid}_${databaseCount}`;
+  await withAdmin(adminUrl, async (admin) => {
+    // With TEST_DATABASE_URL a killed run may have left one of that name.
+    await admin.query(`drop database if exists ${name} with (force)`);
+    await admin.query(`create database ${name} template ${template}`);
+  });
+  return {
+    name,
+    connectionString: urlOf(adminUrl, name),
+    drop: () =>
+      withAdmin(adminUrl, async (admin) => {
+        await admin.query(`drop database if exists ${name} with (force)`);
+      }),
+  };
+}
+
+/** The template gets its name when it is complete: an interrupted run leaves nothing half-made. */
+async function ensureTemplate(adminUrl: string): Promise<string> {
+  const name = templateName();
+  await withAdmin(adminUrl, async (admin) => {
+    await admin.query('select pg_advisory_lock($1::bigint)', [TEMPLATE_LOCK]);
+    const { rowCount } = await admin.query('select from pg_database where datname = $1', [name]);
+    if (rowCount !== 0) return;
+    const draft = `draft_${name}`;
+    await admin.query(`drop database if exists ${draft} with (force)`);
+    await admin.query(`create database ${draft} template template0`);
+    await migrate(urlOf(adminUrl, draft));
+    await admin.query(`alter database ${draft} rename to ${name}`);
+  });
+  return name;
+}
+
+function templateName(): string {
+  const hash = createHash('sha256');
+  for (const { checksum } of readMigrations(MIGRATIONS_DIR)) hash.update(checksum);
+  return `template_${hash.digest('hex').slice(0, 16)}`;
+}
+
+function urlOf(adminUrl: string, database: string): string {
+  const url = new URL(adminUrl);
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
+async function withAdmin<T>(url: string, work: (admin: pg.Client) => Promise<T>): Promise<T> {
+  const admin = new pg.Client({ connectionString: url });
+  await admin.connect();
+  try {
+    return await work(admin);
+  } finally {
+    await admin.end();
+  }
+}

@@ -1,0 +1,414 @@
+/**
+ * The plans of every hot statement over 100,000 rows a table: nothing reads a whole table, nothing
+ * sorts one, and updates stay heap-only. Statements that are prepared by name are looked at twice:
+ * planned for their values, and as the plan for any values that Postgres may keep after five runs.
+ */
+
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import pg from 'pg';
+import { LOAD_SQL } from '../../actors/loader.js';
+import {
+  auditQuery,
+  candidatesQuery,
+  childrenQuery,
+  deadLetterQuery,
+  INSTANCE_SQL,
+  instanceListQuery,
+  outputsQuery,
+  transitionsQuery,
+} from '../../src/db/reads/instance-queries.js';
+import type { Query } from '../../src/db/reads/query.js';
+import {
+  SEQUENCE_SQL,
+  sequenceListQuery,
+  versionsQuery,
+} from '../../src/db/reads/sequence-reads.js';
+import { TASK_SQL, taskListQuery } from '../../src/db/reads/worker-reads.js';
+import { GATED_STATEMENTS, STATEMENTS, WRITER_SETTINGS } from '../../src/db/statements.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+
+const ROWS = 100_000;
+const TENANTS = 5;
+const SEQUENCES = 50;
+/** Rows of one instance in the tables whose rows are many per instance. */
+const ROWS_OF_BUSY = 500;
+
+let database: TestDatabase;
+let client: pg.Client;
+
+before(async () => {
+  database = await createTestDatabase();
+  client = new pg.Client(database.connectionString);
+  await client.connect();
+  await fill();
+});
+
+after(async () => {
+  await client.end();
+  await database.drop();
+});
+
+// ---------------------------------------------------------------- the rows
+
+/** Ids as they are in `fill`: number 1 is the busy instance. */
+const uuid = (number: number) => `01950000-0000-7000-8000-${number.toString(16).padStart(12, '0')}`;
+const UUID_OF = (number: string) =>
+  `('01950000-0000-7000-8000-' || lpad(to_hex(${number}), 12, '0'))::uuid`;
+
+const SOME_IDS = [5, 700, 20_000, 50_001, 99_999].map(uuid);
+const BUSY = uuid(1);
+const A_SEQUENCE = uuid(7);
+const A_TIME = '2025-01-01T12:00:00.000Z';
+
+/** One statement per table; `g` counts the rows, a second apart. */
+const AT = "timestamptz '2025-01-01' + g * interval '1 second'";
+const FILL = [
+  `insert into sequences (id, tenant_id, namespace, name, version, definition, created_at)
+   select ${UUID_OF('g')}, 'tenant-' || g % ${TENANTS}, 'default', 'name-' || g / 50, g % 50,
+     '{"blocks":[]}', ${AT}
+   from generate_series(1, 10000) g`,
+  `insert into instances (
+     id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data,
+     config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key,
+     parent_instance_id, signal_count, audit_count, created_at, updated_at)
+   select ${UUID_OF('g')}, ${UUID_OF(`1 + g % ${SEQUENCES}`)}, 'tenant-' || g % ${TENANTS},
+     'default', (array['scheduled', 'running', 'waiting', 'completed', 'failed'])[1 + g % 5],
+     null, 1, 'UTC', '{}', '{"order":{"id":1,"lines":[1,2,3]}}', '{}', '[]', '{}', '{"n":{}}',
+     null, null, null, case when g % 10 = 0 then ${UUID_OF('g / 20 + 1')} end, 0, 0, ${AT}, ${AT}
+   from generate_series(1, ${ROWS}) g`,
+  `insert into timers (instance_id, fire_at, recover)
+   select ${UUID_OF('g')}, ${AT}, g % 100 = 0 from generate_series(1, ${ROWS}) g`,
+  `insert into dead_letters (instance_id, tenant_id, created_at, failed_at, reason)
+   select ${UUID_OF('g')}, 'tenant-' || g % ${TENANTS}, ${AT}, ${AT}, 'no'
+   from generate_series(1, ${ROWS}) g`,
+  `insert into block_outputs (
+     id, instance_id, block_id, iteration, attempt, try, output, output_ref, output_size, created_at)
+   select ${UUID_OF('g')}, ${UUID_OF(`greatest(1, g - ${ROWS_OF_BUSY})`)}, 'a', '', g, 0, '{}',
+     null, 2, ${AT}
+   from generate_series(1, ${ROWS}) g`,
+  `insert into iteration_snapshots (instance_id, key, items)
+   select ${UUID_OF('g')}, '0', '[]' from generate_series(1, ${ROWS}) g`,
+  `insert into signals (id, instance_id, seq, signal_type, payload, created_at)
+   select ${UUID_OF('g')}, ${UUID_OF('g')}, 1, 'resume', null, ${AT}
+   from generate_series(1, ${ROWS}) g`,
+  `insert into audit_log (instance_id, seq, tenant_id, entries, created_at)
+   select ${UUID_OF(`greatest(1, g - ${ROWS_OF_BUSY})`)}, g, 'tenant-1',
+     '[{"event_type":"state_transition"},{"event_type":"step"}]', ${AT}
+   from generate_series(1, ${ROWS}) g`,
+  `insert into worker_tasks (
+     id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params,
+     overlay, attempt, timeout_ms, priority, state, worker_id, claim_epoch, checkpoint_seq, history,
+     created_at)
+   select ${UUID_OF('g')}, ${UUID_OF('g')}, 'tenant-' || g % ${TENANTS}, 'a', 0, '',
+     'handler-' || g % 10, null, '{}', null, 0, null, g % 4,
+     case when g % 3 > 0 then 'completed' when g % 100 = 0 then 'claimed' else 'pending' end,
+     case when g % 3 > 0 or g % 100 = 0 then 'worker-' || g % 40 end, 0, 0, '[]', ${AT}
+   from generate_series(1, ${ROWS}) g`,
+  `insert into open_tasks (
+     task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at)
+   select id, instance_id, tenant_id, handler_name, queue_name, 3 - priority, created_at
+   from worker_tasks where state in ('pending', 'claimed')`,
+];
+
+async function fill(): Promise<void> {
+  // Nothing of this has to survive.
+  await client.query('set synchronous_commit = off');
+  for (const statement of FILL) await client.query(statement);
+  await client.query('vacuum analyze');
+}
+
+// ---------------------------------------------------------------- plans
+
+interface Node {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
+  readonly 'Index Cond'?: string;
+  readonly 'Plan Rows': number;
+  readonly Plans?: readonly Node[];
+}
+
+interface Expectation {
+  /**
+   * Sorts are refused unless a sentence says why one is needed; it may then sort as many rows as one
+   * instance has in `fill`, never a table.
+   */
+  readonly mayNotAvoidSorting?: string;
+  /** Tables that are read whole on purpose, by an index or not. */
+  readonly readsWhole?: readonly string[];
+}
+
+const SMALL_TABLES = new Set(['workers', 'lanes', 'engine_lease', 'schema_migrations']);
+/** The index itself is the condition: only rows that are looked for are in it. */
+const PARTIAL_INDEXES = new Set(['timers_recover']);
+
+type Planning = 'custom' | 'generic';
+
+async function planOf({ text, values }: Query, planning: Planning): Promise<Node> {
+  await client.query(`set plan_cache_mode = force_${planning}_plan`);
+  await client.query(`prepare looked_at as ${text}`);
+  try {
+    const list = values.length === 0 ? '' : `(${values.map(literal).join(', ')})`;
+    const { rows } = await client.query<{ 'QUERY PLAN': readonly { Plan: Node }[] }>(
+      `explain (format json) execute looked_at${list}`,
+    );
+    const plan = rows[0]?.['QUERY PLAN'][0]?.Plan;
+    assert.ok(plan !== undefined);
+    return plan;
+  } finally {
+    await client.query('deallocate looked_at');
+  }
+}
+
+function literal(value: unknown): string {
+  if (value === null || value === undefined) return 'null';
+  const text = Array.isArray(value) ? `{${value.join(',')}}` : String(value);
+  return pg.escapeLiteral(text);
+}
+
+/** What is wrong with a plan, one sentence each. */
+function problemsOf(node: Node, expected: Expectation, isLimited = false): string[] {
+  const { 'Node Type': type, 'Relation Name': table = '', 'Index Cond': condition } = node;
+  const problems: string[] = [];
+  const isBig = table !== '' && !SMALL_TABLES.has(table) && !expected.readsWhole?.includes(table);
+  if (type === 'Seq Scan' && isBig) problems.push(`reads all of ${table}`);
+  const isIndexScan = type === 'Index Scan' || type === 'Index Only Scan';
+  if (isIndexScan && isBig && condition === undefined && !isLimited) {
+    const index = node['Index Name'] ?? '';
+    if (!PARTIAL_INDEXES.has(index)) problems.push(`reads all of ${table} by ${index}`);
+  }
+  if (type === 'Sort' || type === 'Incremental Sort') {
+    if (expected.mayNotAvoidSorting === undefined) problems.push(`has a ${type}`);
+    // An incremental sort takes rows as its limit asks for them.
+    else if (type === 'Sort' && node['Plan Rows'] > 2 * ROWS_OF_BUSY) {
+      problems.push(`sorts ${node['Plan Rows']} rows`);
+    }
+  }
+  const limitsBelow = type === 'Limit' || (isLimited && type !== 'Sort');
+  for (const child of node.Plans ?? []) {
+    problems.push(...problemsOf(child, expected, limitsBelow));
+  }
+  return problems;
+}
+
+async function assertPlan(
+  query: Query,
+  expected: Expectation = {},
+  plannings: readonly Planning[] = ['custom'],
+): Promise<void> {
+  for (const planning of plannings) {
+    const plan = await planOf(query, planning);
+    const problems = problemsOf(plan, expected);
+    const shown = JSON.stringify(plan, null, 1);
+    assert.deepEqual(problems, [], `${planning} plan of ${query.text}\n${shown}`);
+  }
+}
+
+// ---------------------------------------------------------------- the statements
+
+describe('what actors load', () => {
+  const PARAMETERS: Readonly<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
+    instances: [SOME_IDS],
+    tasks: [SOME_IDS],
+    snapshots: [SOME_IDS],
+    outputs: [BUSY, ['a', 'b']],
+    task: [uuid(77)],
+    taskOwners: [SOME_IDS],
+    sequence: [A_SEQUENCE],
+    liveInstance: [A_SEQUENCE],
+    dueTimers: [A_TIME, '2025-01-01T12:01:00.000Z'],
+    overdueTimers: [A_TIME],
+    recover: [],
+    claimedTasks: [],
+    readyTasks: ['handler-3', 2, A_TIME, uuid(43_200), 5_000],
+  };
+  const EXPECTED: Partial<Record<keyof typeof LOAD_SQL, Expectation>> = {
+    tasks: { mayNotAvoidSorting: 'the tasks of the instances that are loaded, by their ids' },
+    outputs: { mayNotAvoidSorting: 'the rows of one instance, to find the latest of each block' },
+    claimedTasks: { readsWhole: ['open_tasks'] },
+    readyTasks: { mayNotAvoidSorting: 'when a handler has fewer tasks left than a page holds' },
+  };
+  /** Read once when a shard starts, by cursors, which have no names and no kept plans. */
+  const STREAMED = new Set(['dueTimers', 'recover', 'claimedTasks']);
+
+  for (const name of Object.keys(LOAD_SQL) as (keyof typeof LOAD_SQL)[]) {
+    test(`${name} is found by an index`, async () => {
+      const query = { text: LOAD_SQL[name], values: PARAMETERS[name] };
+      const plannings: Planning[] = STREAMED.has(name) ? ['custom'] : ['custom', 'generic'];
+      await assertPlan(query, EXPECTED[name], plannings);
+    });
+  }
+
+  test('all outputs of an instance are found by an index', async () => {
+    await assertPlan({ text: LOAD_SQL.outputs, values: [BUSY, null] }, EXPECTED.outputs);
+  });
+});
+
+describe('what the writer runs', () => {
+  before(() => client.query(WRITER_SETTINGS));
+  after(() => client.query('reset all'));
+
+  const gated = Object.entries(GATED_STATEMENTS).map(
+    ([kind, it]) => [`gated ${kind}`, it] as const,
+  );
+  for (const [kind, { text }] of [...Object.entries(STATEMENTS), ...gated]) {
+    test(`${kind} finds its rows by an index`, async () => {
+      await assertPlan({ text, values: ['[]'] }, {}, ['custom', 'generic']);
+    });
+  }
+});
+
+describe('what the front thread reads', () => {
+  const tenant = 'tenant-3';
+  const first = { offset: 0, limit: 100 };
+  const deep = { offset: 2_000, limit: 1_000 };
+  const after = { id: uuid(40_003), at: '2025-01-01 11:06:43+00' };
+  const ofOneInstance = 'the rows of one instance: an index in their order would slow every step';
+  const oneByOne = 'the entries that one audit row packs';
+
+  const LISTS: readonly (readonly [what: string, query: Query, expected?: Expectation])[] = [
+    ['instances of a tenant', instanceListQuery({ tenant }, first)],
+    ['instances of a tenant, deep', instanceListQuery({ tenant }, deep)],
+    ['instances of a tenant in a state', instanceListQuery({ tenant, states: ['failed'] }, first)],
+    ['instances of a sequence', instanceListQuery({ sequenceId: A_SEQUENCE }, first)],
+    [
+      'instances of a sequence of a tenant',
+      instanceListQuery({ tenant, sequenceId: A_SEQUENCE }, first),
+    ],
+    ['dead letters of a tenant', deadLetterQuery({ tenant }, first)],
+    ['dead letters of a tenant, deep', deadLetterQuery({ tenant }, deep)],
+    ['children of an instance', childrenQuery(uuid(500), first)],
+    ['the first window of a bulk change', candidatesQuery({ tenant }, undefined, 500)],
+    ['a later window of a bulk change', candidatesQuery({ tenant }, after, 500)],
+    [
+      'a window of a bulk change of a sequence',
+      candidatesQuery({ tenant, sequenceId: A_SEQUENCE }, after, 500),
+      { mayNotAvoidSorting: 'when fewer are left than a window holds' },
+    ],
+    [
+      'outputs of an instance',
+      outputsQuery(BUSY, { offset: 0 }, 'outputs'),
+      { mayNotAvoidSorting: ofOneInstance },
+    ],
+    [
+      'entries of a timeline',
+      outputsQuery(BUSY, first, 'everything'),
+      { mayNotAvoidSorting: ofOneInstance },
+    ],
+    ['the audit of an instance', auditQuery(BUSY, 200), { mayNotAvoidSorting: oneByOne }],
+    [
+      'the transitions of an instance',
+      transitionsQuery(BUSY, 1_000),
+      { mayNotAvoidSorting: oneByOne },
+    ],
+    ['tasks of a tenant', taskListQuery({ tenant }, { offset: 0, limit: 50 })],
+    [
+      'open tasks of a tenant',
+      taskListQuery({ tenant, states: ['pending', 'claimed'] }, { offset: 0, limit: 50 }),
+    ],
+    ['tasks of a tenant, deep', taskListQuery({ tenant }, deep)],
+    ['sequences of a tenant', sequenceListQuery(tenant, undefined, first)],
+    ['sequences of all tenants', sequenceListQuery(undefined, undefined, first)],
+    [
+      'versions of a name',
+      versionsQuery(tenant, { namespace: 'default', name: 'name-7' }),
+      { mayNotAvoidSorting: 'the few versions of one name' },
+    ],
+  ];
+  for (const [what, query, expected] of LISTS) {
+    test(`${what}: found by an index, in its order`, () => assertPlan(query, expected));
+  }
+
+  const named = [tenant, 'default', 'name-7'];
+  const LOOKUPS: readonly (readonly [what: string, query: Query])[] = [
+    ['the tenant of an instance', { text: INSTANCE_SQL.tenant, values: [BUSY] }],
+    ['an instance', { text: INSTANCE_SQL.instance, values: [BUSY] }],
+    ['the history of a task', { text: TASK_SQL.history, values: [uuid(9)] }],
+    ['a sequence', { text: SEQUENCE_SQL.get, values: [A_SEQUENCE] }],
+    ['the newest version of a name', { text: SEQUENCE_SQL.newest, values: named }],
+    ['one version of a name', { text: SEQUENCE_SQL.version, values: [...named, 3] }],
+  ];
+  for (const [what, query] of LOOKUPS) {
+    test(`${what}: found by a key`, () => assertPlan(query, {}, ['custom', 'generic']));
+  }
+});
+
+// ---------------------------------------------------------------- updates
+
+describe('updates stay heap-only', () => {
+  interface Updates {
+    readonly all: number;
+    readonly hot: number;
+  }
+
+  async function updatesOf(table: string): Promise<Updates> {
+    await client.query('select pg_stat_force_next_flush()');
+    const { rows } = await client.query<Updates>(
+      'select n_tup_upd::integer as all, n_tup_hot_upd::integer as hot ' +
+        'from pg_stat_user_tables where relname = $1',
+      [table],
+    );
+    assert.ok(rows[0] !== undefined);
+    return rows[0];
+  }
+
+  /** Several rounds over rows that are far apart, so that each page has room for its one new row. */
+  async function assertHot(
+    table: string,
+    text: string,
+    rowOf: (number: number, round: number) => object,
+  ): Promise<void> {
+    const apart = 50;
+    const rounds = 5;
+    const before = await updatesOf(table);
+    for (let round = 0; round < rounds; round++) {
+      const rows = Array.from({ length: ROWS / apart }, (_, at) => rowOf(1 + at * apart, round));
+      await client.query(text, [JSON.stringify(rows)]);
+    }
+    const { all, hot } = await updatesOf(table);
+    const expected = (rounds * ROWS) / apart;
+    assert.deepEqual([all - before.all, hot - before.hot], [expected, expected]);
+  }
+
+  test('of instances', async () => {
+    await assertHot('instances', STATEMENTS['instance.update'].text, (number, round) => ({
+      id: uuid(number),
+      state: round % 2 === 0 ? 'running' : 'waiting',
+      next_fire_at: round % 2 === 0 ? A_TIME : null,
+      runtime: { attempt: round, current_step: 'a' },
+      execution: { n: { 0: { b: round, p: 'task' } } },
+      signal_count: round,
+      audit_count: round,
+      updated_at: A_TIME,
+    }));
+  });
+
+  test('of contexts', async () => {
+    await assertHot('instances', STATEMENTS['instance.context'].text, (number, round) => ({
+      id: uuid(number),
+      data: { order: { id: round, lines: [1, 2, 3] } },
+      config: {},
+      context_audit: [],
+    }));
+  });
+
+  test('of worker tasks', async () => {
+    await assertHot('worker_tasks', STATEMENTS['task.update'].text, (number, round) => ({
+      id: uuid(number),
+      state: 'claimed',
+      withdrawn: false,
+      worker_id: 'worker-1',
+      claim_epoch: round,
+      claimed_at: A_TIME,
+      heartbeat_at: A_TIME,
+      completed_at: null,
+      output: null,
+      error_message: null,
+      error_retryable: null,
+      checkpoint_seq: round,
+      resume_checkpoint: { page: round },
+      history: [{ event: 'claimed', claim_epoch: round }],
+    }));
+  });
+});

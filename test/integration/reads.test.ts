@@ -1,0 +1,896 @@
+/**
+ * The operations that the front thread answers from Postgres, over rows that were written with the
+ * writer's own statements from the records that actors hold. Every reply is checked against the
+ * wire contract.
+ */
+
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import type pg from 'pg';
+import {
+  type InstanceRecord,
+  newRecord,
+  wholeRow,
+  wireInstance,
+} from '../../actors/instance-record.js';
+import {
+  allTaskColumns,
+  newTask,
+  note,
+  openTaskColumns,
+  type WorkerTaskRecord,
+  wireTask,
+} from '../../actors/worker-task.js';
+import type { RouteId } from '../../schema/routes.js';
+import { createValidators } from '../../schema/validators.js';
+import type { JsonObject } from '../../src/core/json.js';
+import { type InstanceState, isTerminal } from '../../src/core/states.js';
+import { isoTime } from '../../src/core/time.js';
+import type { MutationKind } from '../../src/core/unit.js';
+import { createPool } from '../../src/db/pool.js';
+import { createReads, READ_POOL_OPTIONS } from '../../src/db/reads.js';
+import { STATEMENTS } from '../../src/db/statements.js';
+import { EngineError } from '../../src/errors.js';
+import { instanceOperations } from '../../src/http/operations/instances.js';
+import type { Call, FrontDeps, Operation } from '../../src/http/operations/operation.js';
+import { sequenceOperations } from '../../src/http/operations/sequences.js';
+import { workerOperations } from '../../src/http/operations/workers.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+
+const operations = { ...instanceOperations, ...sequenceOperations, ...workerOperations };
+type OperationId = keyof typeof operations;
+
+const T0 = Date.UTC(2025, 0, 31, 12);
+const validators = createValidators();
+
+let database: TestDatabase;
+let pool: pg.Pool;
+/** Writes the rows, and does what the tests do behind the back of the reads. */
+let writer: pg.Pool;
+let deps: FrontDeps;
+/** What `moveMany` was asked. */
+let moves: (readonly string[])[] = [];
+
+before(async () => {
+  database = await createTestDatabase();
+  pool = createPool({
+    ...READ_POOL_OPTIONS,
+    connectionString: database.connectionString,
+    applicationName: 'reads-test',
+    onError: () => undefined,
+  });
+  writer = createPool({
+    connectionString: database.connectionString,
+    applicationName: 'reads-test-writer',
+    connectionsMax: 2,
+    onError: () => undefined,
+  });
+  deps = {
+    reads: createReads(pool),
+    validators,
+    now: () => T0 + 3_600_000,
+    moveMany: async (ids, state) => {
+      moves.push(ids);
+      const { rowCount } = await writer.query(
+        'update instances set state = $2::text where id = any($1::uuid[])',
+        [[...ids], state],
+      );
+      return rowCount ?? 0;
+    },
+  };
+});
+
+after(async () => {
+  await pool.end();
+  await writer.end();
+  await database.drop();
+});
+
+beforeEach(async () => {
+  moves = [];
+  await writer.query(
+    'truncate sequences, instances, dead_letters, block_outputs, audit_log, worker_tasks, ' +
+      'open_tasks, workers',
+  );
+});
+
+// ---------------------------------------------------------------- what the tests share
+
+interface Reply<T> {
+  readonly text: string;
+  readonly body: T;
+  readonly link: string | undefined;
+}
+
+/** Runs the operation as a router would, and checks its answer against the contract. */
+async function ask<T = { id: string }[]>(
+  id: OperationId,
+  call: Partial<Call> = {},
+  using: FrontDeps = deps,
+): Promise<Reply<T>> {
+  const operation: Operation = operations[id];
+  const path = `/api/v1/${id}`;
+  const reply = await operation(using, {
+    tenant: 'acme',
+    query: '',
+    params: {},
+    path,
+    bodyText: '',
+    ...call,
+  });
+  assert.equal(reply.status, 200);
+  const text = String(reply.body);
+  const body: unknown = JSON.parse(text);
+  assert.equal(validators.describeReply(id as RouteId, 200, structuredClone(body)), undefined);
+  return { text, body: body as T, link: reply.headers?.find(([name]) => name === 'link')?.[1] };
+}
+
+async function assertRefused(
+  answer: Promise<unknown>,
+  code: EngineError['code'],
+  message: RegExp,
+): Promise<void> {
+  await assert.rejects(answer, (error) => {
+    assert.ok(error instanceof EngineError, String(error));
+    assert.equal(error.code, code);
+    assert.match(error.message, message);
+    return true;
+  });
+}
+
+/** Rows are objects, or the texts of objects as actors write them. */
+async function put(kind: MutationKind, ...rows: readonly (object | string)[]): Promise<void> {
+  const texts = rows.map((row) => (typeof row === 'string' ? row : JSON.stringify(row)));
+  await writer.query(STATEMENTS[kind].text, [`[${texts.join(',')}]`]);
+}
+
+let counter = 0;
+
+function newId(): string {
+  counter += 1;
+  return `01950000-0000-7000-8000-${counter.toString(16).padStart(12, '0')}`;
+}
+
+interface Given {
+  readonly tenant?: string;
+  readonly namespace?: string;
+  readonly sequenceId?: string;
+  readonly state?: InstanceState;
+  readonly createdAt?: number;
+  readonly metadata?: JsonObject;
+  readonly data?: JsonObject;
+  readonly parent?: string;
+}
+
+const SEQUENCE = '0195ffff-0000-7000-8000-000000000001';
+
+function instance(given: Given = {}): InstanceRecord {
+  const record = newRecord(
+    {
+      id: newId(),
+      sequenceId: given.sequenceId ?? SEQUENCE,
+      tenantId: given.tenant ?? 'acme',
+      namespace: given.namespace ?? 'default',
+      priority: 1,
+      timezone: 'UTC',
+      metadata: given.metadata ?? {},
+      data: given.data ?? {},
+      config: {},
+      nextFireAt: null,
+      concurrencyKey: null,
+      maxConcurrency: null,
+      idempotencyKey: null,
+    },
+    given.createdAt ?? T0,
+  );
+  record.snapshot.state = given.state ?? 'scheduled';
+  return given.parent === undefined ? record : { ...record, parentInstanceId: given.parent };
+}
+
+async function store(...records: readonly InstanceRecord[]): Promise<void> {
+  await put('instance.insert', ...records.map(wholeRow));
+  const failed = records.filter((record) => record.snapshot.state === 'failed');
+  await put(
+    'deadLetter.set',
+    ...failed.map((record) => ({
+      instance_id: record.id,
+      tenant_id: record.tenantId,
+      created_at: isoTime(record.createdAt),
+      failed_at: isoTime(record.createdAt),
+      reason: 'by design',
+    })),
+  );
+}
+
+async function stored(given: Given = {}): Promise<InstanceRecord> {
+  const record = instance(given);
+  await store(record);
+  return record;
+}
+
+function task(owner: InstanceRecord, changes: Partial<WorkerTaskRecord> = {}): WorkerTaskRecord {
+  const made = newTask(
+    newId(),
+    { id: owner.id, tenantId: owner.tenantId, priority: owner.priority },
+    {
+      blockId: 'charge',
+      node: 0,
+      iteration: '',
+      handler: 'charge_card',
+      queueName: null,
+      params: { amount: 5 },
+      overlay: null,
+      attempt: 0,
+      timeoutMs: null,
+      external: true,
+    },
+    undefined,
+    T0,
+  );
+  return { ...made, ...changes };
+}
+
+async function storeTasks(...tasks: readonly WorkerTaskRecord[]): Promise<void> {
+  await put('task.insert', ...tasks.map(allTaskColumns));
+  const open = tasks.filter(({ state }) => state === 'pending' || state === 'claimed');
+  await put('openTask.insert', ...open.map(openTaskColumns));
+}
+
+function output(owner: InstanceRecord, blockId: string, changes: object = {}): object {
+  return {
+    id: newId(),
+    instance_id: owner.id,
+    block_id: blockId,
+    iteration: '',
+    attempt: 0,
+    try: 0,
+    output: { done: blockId },
+    output_ref: null,
+    output_size: 10,
+    created_at: isoTime(T0),
+    ...changes,
+  };
+}
+
+const ids = (rows: readonly { readonly id: string }[]) => rows.map((row) => row.id);
+
+// ---------------------------------------------------------------- instances
+
+describe('instances', () => {
+  test('an instance is listed exactly as its actor shows it', async () => {
+    const plain = await stored();
+    const full: InstanceRecord = {
+      ...instance({
+        createdAt: T0 - 1,
+        metadata: { 'a "key"': [1.5e10, null, 'ä\u2028'], __proto__x: {} },
+        data: { nested: { deep: [true, '\\"'] }, empty: {} },
+        parent: plain.id,
+        state: 'waiting',
+      }),
+      concurrencyKey: 'k"ey',
+      maxConcurrency: 3,
+      idempotencyKey: 'once',
+      priority: 3,
+      contextAudit: [{ who: 'me' }],
+      updatedAt: T0 + 17,
+    };
+    full.snapshot.runtime = { run_id: plain.id, attempt: 1 };
+    full.snapshot.nextFireAt = null;
+    await store(full);
+    const { text } = await ask('instances.list');
+    assert.equal(text, JSON.stringify([wireInstance(plain), wireInstance(full)]));
+  });
+
+  test('the newest instance comes first, and equal times are ordered by id', async () => {
+    const old = await stored({ createdAt: T0 - 5 });
+    const [a, b] = [await stored(), await stored()];
+    assert.deepEqual(ids((await ask('instances.list')).body), [b.id, a.id, old.id]);
+  });
+
+  test('a full page links to the next one until a page is not full', async () => {
+    const records = Array.from({ length: 5 }, (_, age) => instance({ createdAt: T0 - age }));
+    await store(...records);
+    const path = '/api/v1/instances';
+    const first = await ask('instances.list', { path, query: 'limit=2&namespace=default' });
+    const next = `<${path}?limit=2&namespace=default&offset=2>; rel="next"`;
+    assert.equal(first.link, next);
+    const second = await ask('instances.list', { path, query: 'offset=2&limit=2' });
+    assert.equal(second.link, `<${path}?limit=2&offset=4>; rel="next"`);
+    const third = await ask('instances.list', { path, query: 'limit=2&offset=4' });
+    assert.equal(third.link, undefined);
+    assert.deepEqual(ids([...first.body, ...second.body, ...third.body]), ids(records));
+  });
+
+  test('a link cannot be broken out of', async () => {
+    await stored({ namespace: 'a>b' });
+    const { link } = await ask('instances.list', { query: 'limit=1&namespace=a>b' });
+    assert.match(link ?? '', /^<[^<>]*namespace=a%3Eb&offset=1>; rel="next"$/);
+  });
+
+  test('a limit of 0 gives an empty list without a link', async () => {
+    await stored();
+    const { body, link } = await ask('instances.list', { query: 'limit=0' });
+    assert.deepEqual([body, link], [[], undefined]);
+  });
+
+  test('a list stops at 8 MiB, says so, and goes on where it stopped', async () => {
+    const blob = 'x'.repeat(250_000);
+    const records = Array.from({ length: 40 }, (_, age) =>
+      instance({ createdAt: T0 - age, data: { blob } }),
+    );
+    await store(...records);
+    const first = await ask('instances.list');
+    assert.ok(first.text.length <= 8 * 1024 * 1024);
+    assert.ok(first.text.length > 7 * 1024 * 1024);
+    const { length } = first.body;
+    assert.match(first.link ?? '', new RegExp(`offset=${length}>; rel="next"$`));
+    const second = await ask('instances.list', { query: `offset=${length}` });
+    assert.deepEqual(ids([...first.body, ...second.body]), ids(records));
+    assert.equal(second.link, undefined);
+  });
+
+  test('filters are joined by and', async () => {
+    const other = '0195ffff-0000-7000-8000-000000000002';
+    const wanted = await stored({
+      namespace: 'eu',
+      sequenceId: other,
+      state: 'paused',
+      metadata: { tier: 'gold', 'order id': '7' },
+    });
+    await stored({ namespace: 'eu', sequenceId: other, state: 'paused' });
+    await stored({ namespace: 'eu', sequenceId: other, metadata: { tier: 'gold' } });
+    await stored({ namespace: 'eu', state: 'paused', metadata: { tier: 'gold' } });
+    await stored({ sequenceId: other, state: 'paused', metadata: { tier: 'gold' } });
+    const query =
+      `namespace=eu&sequence_id=${other}&state=running,%20paused` +
+      '&metadata.tier=gold&metadata.order%20id=7';
+    assert.deepEqual(ids((await ask('instances.list', { query })).body), [wanted.id]);
+    const none = await ask('instances.list', { query: `${query}&metadata.tier=silver` });
+    assert.deepEqual(none.body, []);
+  });
+
+  test('the tenant header overrides the query; without it lists span tenants', async () => {
+    const mine = await stored();
+    const theirs = await stored({ tenant: 'globex', createdAt: T0 - 1 });
+    const list = async (call: Partial<Call>) => ids((await ask('instances.list', call)).body);
+    assert.deepEqual(await list({ query: 'tenant_id=globex' }), [mine.id]);
+    assert.deepEqual(await list({ tenant: '' }), [mine.id, theirs.id]);
+    assert.deepEqual(await list({ tenant: '', query: 'tenant_id=globex' }), [theirs.id]);
+  });
+
+  test('a wrong query is refused with the name of its parameter', async () => {
+    const wrong = (query: string, message: RegExp) =>
+      assertRefused(ask('instances.list', { query }), 'ENG_VALIDATION', message);
+    await wrong('state=asleep', /state/);
+    await wrong('limit=-1', /limit/);
+    await wrong('offset=x', /offset/);
+    await wrong('sequence_id=7', /sequence_id must be a UUID/);
+  });
+
+  test('the dead letter queue lists failed instances, whatever states are asked for', async () => {
+    const record = instance({ state: 'failed' });
+    await store(record, instance(), instance({ tenant: 'globex', state: 'failed' }));
+    const { text } = await ask('instances.deadLetters', { query: 'state=running' });
+    assert.equal(text, JSON.stringify([wireInstance(record)]));
+    const spanning = await ask('instances.deadLetters', { tenant: '' });
+    assert.equal(spanning.body.length, 2);
+    const none = await ask('instances.deadLetters', { query: 'namespace=eu' });
+    assert.deepEqual(none.body, []);
+  });
+
+  test('children are listed oldest first', async () => {
+    const parent = await stored();
+    const young = await stored({ parent: parent.id, createdAt: T0 + 5 });
+    const old = await stored({ parent: parent.id, createdAt: T0 + 1 });
+    const params = { id: parent.id };
+    assert.deepEqual(ids((await ask('instances.children', { params })).body), [old.id, young.id]);
+    const page = await ask('instances.children', { params, query: 'limit=1&offset=1' });
+    assert.deepEqual(ids(page.body), [young.id]);
+  });
+
+  test('what belongs to an unknown instance, or to one of another tenant, is not found', async () => {
+    const theirs = await stored({ tenant: 'globex' });
+    for (const id of [theirs.id, newId()]) {
+      for (const what of ['outputs', 'children', 'audit', 'timeline'] as const) {
+        const answer = ask(`instances.${what}`, { params: { id } });
+        await assertRefused(answer, 'ENG_NOT_FOUND', new RegExp(`^not found: instance ${id}$`));
+      }
+    }
+    await ask('instances.outputs', { tenant: '', params: { id: theirs.id } });
+  });
+
+  test('outputs are listed oldest first, with errors and without notes on tries', async () => {
+    const owner = await stored();
+    const rows = [
+      output(owner, 'b', { created_at: isoTime(T0 + 2), output: [1, { x: null }] }),
+      output(owner, 'a', { created_at: isoTime(T0 + 1), output: null, attempt: 2 }),
+      output(owner, 'e', { created_at: isoTime(T0 + 3), output_ref: '__error__' }),
+      output(owner, 'r', { output_ref: '__retry__' }),
+      output(owner, 'p', { output_ref: '__in_progress__' }),
+    ];
+    await put('output.insert', ...rows);
+    const { body } = await ask<{ block_id: string; output: unknown; attempt: number }[]>(
+      'instances.outputs',
+      { params: { id: owner.id } },
+    );
+    const shown = body.map((row) => [row.block_id, row.output, row.attempt]);
+    assert.deepEqual(shown, [
+      ['a', null, 2],
+      ['b', [1, { x: null }], 0],
+      ['e', { done: 'e' }, 0],
+    ]);
+  });
+
+  test('the audit shows the newest 200 entries of packed rows, newest first', async () => {
+    const owner = await stored();
+    const rows = Array.from({ length: 90 }, (_, at) => ({
+      instance_id: owner.id,
+      seq: at + 1,
+      tenant_id: 'acme',
+      created_at: isoTime(T0 + at),
+      entries: [0, 1, 2].map((place) => ({
+        id: newId(),
+        event_type: place === 0 ? 'state_transition' : 'step',
+        from_state: place === 0 ? 'running' : null,
+        to_state: place === 0 ? 'waiting' : undefined,
+        block_id: place === 0 ? undefined : 'a',
+        details: { number: at * 3 + place },
+      })),
+    }));
+    await put('audit.insert', ...rows);
+    const { body } = await ask<{ details: { number: number }; created_at: string }[]>(
+      'instances.audit',
+      { params: { id: owner.id } },
+    );
+    const numbers = body.map((entry) => entry.details.number);
+    assert.deepEqual(
+      numbers,
+      Array.from({ length: 200 }, (_, place) => 269 - place),
+    );
+    assert.deepEqual(body[2], {
+      id: rows[89]?.entries[0]?.id,
+      instance_id: owner.id,
+      tenant_id: 'acme',
+      event_type: 'state_transition',
+      from_state: 'running',
+      to_state: 'waiting',
+      details: { number: 267 },
+      created_at: isoTime(T0 + 89),
+    });
+  });
+
+  test('the timeline tells what happened in order and pages its entries', async () => {
+    const owner = await stored({ state: 'completed', data: { sum: 7 } });
+    await put(
+      'output.insert',
+      output(owner, 'b', { created_at: isoTime(T0 + 2) }),
+      output(owner, 'a', { created_at: isoTime(T0 + 1), output_ref: '__retry__' }),
+      output(owner, 'c', { created_at: isoTime(T0 + 3) }),
+    );
+    const entry = (from: string | null, to: string) => ({
+      id: newId(),
+      event_type: 'state_transition',
+      from_state: from,
+      to_state: to,
+      details: {},
+    });
+    const audit = { instance_id: owner.id, tenant_id: 'acme' };
+    await put(
+      'audit.insert',
+      {
+        ...audit,
+        seq: 2,
+        created_at: isoTime(T0 + 9),
+        entries: [{ ...entry(null, 'failed'), event_type: 'step' }, entry('running', 'completed')],
+      },
+      { ...audit, seq: 1, created_at: isoTime(T0), entries: [entry('scheduled', 'running')] },
+    );
+    const params = { id: owner.id };
+    const { body } = await ask<Record<string, unknown>>('instances.timeline', {
+      params,
+      query: 'limit=2',
+    });
+    const wire = wireInstance(owner) as Record<string, unknown>;
+    const { id, sequence_id, state, created_at, updated_at, context } = wire;
+    const head = { id, sequence_id, state, created_at, updated_at };
+    assert.deepEqual(body, {
+      instance: { ...head, context },
+      state_transitions: [
+        { from_state: 'scheduled', to_state: 'running', at: isoTime(T0) },
+        { from_state: 'running', to_state: 'completed', at: isoTime(T0 + 9) },
+      ],
+      entries: [
+        {
+          block_id: 'a',
+          attempt: 0,
+          completed_at: isoTime(T0 + 1),
+          output: { done: 'a' },
+          output_ref: '__retry__',
+          is_sentinel: true,
+        },
+        {
+          block_id: 'b',
+          attempt: 0,
+          completed_at: isoTime(T0 + 2),
+          output: { done: 'b' },
+          is_sentinel: false,
+        },
+      ],
+      offset: 0,
+      limit: 2,
+      has_more: true,
+    });
+    const rest = await ask<{ entries: unknown[]; has_more: boolean; instance: object }>(
+      'instances.timeline',
+      { params, query: 'offset=2&include_outputs=false' },
+    );
+    assert.deepEqual(rest.body.entries, [
+      { block_id: 'c', attempt: 0, completed_at: isoTime(T0 + 3), is_sentinel: false },
+    ]);
+    assert.deepEqual([rest.body.has_more, rest.body.instance], [false, head]);
+  });
+});
+
+// ---------------------------------------------------------------- bulk change
+
+describe('the bulk change of states', () => {
+  const change = (filter: object, call: Partial<Call> = {}) =>
+    ask<{ count: number; updated: number }>('instances.bulkState', {
+      bodyText: JSON.stringify({ filter, state: 'cancelled' }),
+      ...call,
+    });
+
+  test('every match that is not terminal is moved once, in windows', async () => {
+    const states: InstanceState[] = ['scheduled', 'running', 'completed', 'cancelled', 'failed'];
+    // Many are of the same instant, which a window must not skip or repeat.
+    const records = Array.from({ length: 2_000 }, (_, n) =>
+      instance({ state: states[n % 5] as InstanceState, createdAt: T0 + Math.floor(n / 700) }),
+    );
+    await store(...records, instance({ tenant: 'globex' }));
+    const { body } = await change({});
+    assert.deepEqual(body, { count: 1_200, updated: 1_200 });
+    assert.deepEqual(
+      moves.map((window) => window.length),
+      [500, 500, 200],
+    );
+    const movable = records.filter((record) => !isTerminal(record.snapshot.state));
+    assert.deepEqual(moves.flat(), ids(movable).reverse());
+    assert.deepEqual((await change({})).body, { count: 0, updated: 0 });
+  });
+
+  test('the filter names states, namespace, sequence and metadata; an empty list is none', async () => {
+    const wanted = await stored({ state: 'paused', namespace: 'eu', metadata: { tier: 'gold' } });
+    await stored({ state: 'paused', namespace: 'eu' });
+    await stored({ namespace: 'eu', metadata: { tier: 'gold' } });
+    const filter = {
+      namespace: 'eu',
+      sequence_id: SEQUENCE,
+      states: ['paused'],
+      metadata: { tier: 'gold' },
+    };
+    assert.equal((await change(filter)).body.count, 1);
+    assert.deepEqual(moves, [[wanted.id]]);
+    assert.equal((await change({ namespace: 'eu', states: [], metadata: null })).body.count, 2);
+  });
+
+  test('a bulk change needs exactly one tenant', async () => {
+    await store(instance(), instance({ tenant: 'globex' }));
+    const tenant = '';
+    await assertRefused(change({}, { tenant }), 'ENG_VALIDATION', /filter\.tenant_id is required/);
+    await assertRefused(change({ tenant_id: 'globex' }), 'ENG_FORBIDDEN', /^forbidden: /);
+    assert.equal((await change({ tenant_id: 'globex' }, { tenant })).body.count, 1);
+    assert.equal((await change({ tenant_id: '' })).body.count, 1);
+  });
+
+  test('a body that is wrong changes nothing', async () => {
+    await stored();
+    const send = (bodyText: string) => ask('instances.bulkState', { bodyText });
+    await assertRefused(send('{"filter":'), 'ENG_INVALID_JSON', /^invalid argument: /);
+    await assertRefused(send('{"filter":{}}'), 'ENG_VALIDATION', /state is required/);
+    await assertRefused(
+      send('{"filter":{"states":["x"]},"state":"paused"}'),
+      'ENG_VALIDATION',
+      /states\[0\] must be/,
+    );
+    assert.deepEqual(moves, []);
+  });
+});
+
+// ---------------------------------------------------------------- sequences
+
+describe('sequences', () => {
+  const define = async (id: string, name: string, version: number, tenant = 'acme') =>
+    put('sequence.insert', {
+      id,
+      tenant_id: tenant,
+      namespace: 'default',
+      name,
+      version,
+      definition: { blocks: [{ type: 'step', id: 'a', handler: 'noop' }] },
+      deprecated: false,
+      status: 'production',
+      created_at: isoTime(T0),
+    });
+  const named = 'tenant_id=acme&namespace=default&name=pay';
+
+  test('a definition is answered with its fields in one object', async () => {
+    const id = newId();
+    await define(id, 'pay "now"', 3);
+    const { text } = await ask('sequences.get', { params: { id } });
+    const expected = {
+      id,
+      tenant_id: 'acme',
+      namespace: 'default',
+      name: 'pay "now"',
+      version: 3,
+      deprecated: false,
+      status: 'production',
+      blocks: [{ type: 'step', id: 'a', handler: 'noop' }],
+      created_at: isoTime(T0),
+    };
+    assert.equal(text, JSON.stringify(expected));
+    const foreign = ask('sequences.get', { tenant: 'globex', params: { id } });
+    await assertRefused(foreign, 'ENG_NOT_FOUND', new RegExp(`^not found: sequence ${id}$`));
+  });
+
+  test('by name the newest version counts that is not deprecated, unless one is named', async () => {
+    const [v1, v2, v3] = [newId(), newId(), newId()];
+    await define(v1, 'pay', 1);
+    await define(v2, 'pay', 2);
+    await define(v3, 'pay', 3);
+    await put('sequence.update', { id: v3, deprecated: true });
+    const get = async (query: string) =>
+      (await ask<{ id: string }>('sequences.byName', { query })).body.id;
+    assert.equal(await get(named), v2);
+    assert.equal(await get(`${named}&version=3`), v3);
+    const versions = await ask('sequences.versions', { query: named });
+    assert.deepEqual(ids(versions.body), [v2, v1]);
+    const unknown = await ask('sequences.versions', { query: 'namespace=default&name=other' });
+    assert.deepEqual(unknown.body, []);
+    await assertRefused(get(`${named}&version=4`), 'ENG_NOT_FOUND', /sequence pay version 4/);
+    await put('sequence.update', { id: v1, deprecated: true }, { id: v2, deprecated: true });
+    await assertRefused(get(named), 'ENG_NOT_FOUND', /sequence pay in namespace default/);
+    await assertRefused(get('namespace=default'), 'ENG_VALIDATION', /is required/);
+  });
+
+  test('the list is ordered by tenant, namespace, name and descending version', async () => {
+    const [a1, a2, b, other] = [newId(), newId(), newId(), newId()];
+    await define(b, 'b', 1);
+    await define(a1, 'a', 1);
+    await define(a2, 'a', 2);
+    await define(other, 'a', 1, 'globex');
+    assert.deepEqual(ids((await ask('sequences.list')).body), [a2, a1, b]);
+    const all = await ask('sequences.list', { tenant: '', query: 'limit=3' });
+    assert.deepEqual(ids(all.body), [a2, a1, b]);
+    assert.match(all.link ?? '', /offset=3/);
+    const byHeader = await ask('sequences.byName', {
+      tenant: 'globex',
+      query: named.replace('pay', 'a'),
+    });
+    assert.equal((byHeader.body as unknown as { id: string }).id, other);
+  });
+});
+
+// ---------------------------------------------------------------- workers
+
+describe('workers', () => {
+  test('a task is listed exactly as its actor shows it', async () => {
+    const owner = await stored({ data: { item: 1, kept: [2] }, state: 'waiting' });
+    const plain = task(owner);
+    const full = task(owner, {
+      createdAt: T0 - 1,
+      queueName: 'slow',
+      overlay: { item: { id: 9 }, new: null },
+      timeoutMs: 5_000_000_000,
+      state: 'completed',
+      workerId: 'w "1"',
+      epoch: 2,
+      claimedAt: T0 + 1,
+      heartbeatAt: T0 + 2,
+      completedAt: T0 + 3,
+      output: { paid: true },
+      errorMessage: 'no',
+      errorRetryable: false,
+      checkpointSeq: 4,
+      resumeCheckpoint: { page: 3 },
+    });
+    await storeTasks(full, plain);
+    const { text } = await ask('workers.tasks');
+    const expected = [plain, full].map((made) => wireTask(made, owner.snapshot));
+    assert.equal(text, JSON.stringify(expected));
+  });
+
+  test('tasks are filtered, and those withdrawn are not listed', async () => {
+    const owner = await stored();
+    const claimed = task(owner, { state: 'claimed', workerId: 'w1', queueName: 'slow' });
+    const done = task(owner, { state: 'completed', workerId: 'w1', handlerName: 'mail' });
+    const gone = task(owner, { state: 'failed', withdrawn: true });
+    const theirs = task({ ...owner, tenantId: 'globex' });
+    await storeTasks(claimed, done, gone, theirs);
+    const list = async (query: string, tenant = 'acme') =>
+      ids((await ask('workers.tasks', { tenant, query })).body);
+    assert.deepEqual(await list(''), [done.id, claimed.id]);
+    assert.deepEqual(await list('state=pending,claimed'), [claimed.id]);
+    assert.deepEqual(await list('state=claimed,completed&worker_id=w1'), [done.id, claimed.id]);
+    assert.deepEqual(await list('handler_name=mail'), [done.id]);
+    assert.deepEqual(await list('queue_name=slow'), [claimed.id]);
+    assert.deepEqual(await list('tenant_id=globex', ''), [theirs.id]);
+    await assertRefused(list('state=asleep'), 'ENG_VALIDATION', /state/);
+  });
+
+  test('the attempts of a task stay readable after it was withdrawn', async () => {
+    const owner = await stored();
+    const made = task(owner, { state: 'failed', withdrawn: true, workerId: 'w1', epoch: 1 });
+    note(made, 'claimed', { id: newId(), now: T0 });
+    note(made, 'failed', { id: newId(), now: T0 + 1, reason: 'broke' });
+    note(made, 'cancelled', { id: newId(), now: T0 + 2, worker: null });
+    await storeTasks(made);
+    const params = { id: made.id };
+    const { text } = await ask('workers.attempts', { params });
+    assert.equal(text, JSON.stringify(made.history));
+    const page = await ask('workers.attempts', { params, query: 'offset=1&limit=1' });
+    assert.deepEqual(page.body, [made.history[1]]);
+    assert.match(page.link ?? '', /offset=2/);
+    for (const call of [{ params, tenant: 'globex' }, { params: { id: newId() } }]) {
+      const answer = ask('workers.attempts', call);
+      await assertRefused(answer, 'ENG_NOT_FOUND', /^not found: worker task /);
+    }
+  });
+
+  test('the statistics count tasks by state and handler and name who holds claims', async () => {
+    const owner = await stored();
+    await storeTasks(
+      task(owner),
+      task(owner, { state: 'claimed', workerId: 'w2', handlerName: '__proto__' }),
+      task(owner, { state: 'claimed', workerId: 'w1' }),
+      task(owner, { state: 'completed', workerId: 'w3' }),
+      task(owner, { state: 'failed', withdrawn: true }),
+      task({ ...owner, tenantId: 'globex' }),
+    );
+    const { text } = await ask('workers.stats');
+    const none = { pending: 0, claimed: 0, completed: 0, failed: 0 };
+    assert.deepEqual(JSON.parse(text), {
+      by_state: { ...none, pending: 1, claimed: 2, completed: 1 },
+      by_handler: Object.fromEntries([
+        ['__proto__', { ...none, claimed: 1 }],
+        ['charge_card', { ...none, pending: 1, claimed: 1, completed: 1 }],
+      ]),
+      active_workers: ['w1', 'w2'],
+    });
+  });
+
+  test('workers are listed by when they were last seen, with what they hold', async () => {
+    const owner = await stored();
+    await storeTasks(task(owner, { state: 'claimed', workerId: 'w1' }), task(owner));
+    const seen = (worker: string, handler: string, ago: number, more: object = {}) => ({
+      tenant_id: 'acme',
+      worker_id: worker,
+      handler_name: handler,
+      queue_name: null,
+      version: null,
+      last_seen_at: isoTime(deps.now() - ago),
+      ...more,
+    });
+    await put(
+      'worker.seen',
+      seen('w1', 'mail', 30_000, { version: '1.0', queue_name: 'slow' }),
+      seen('w1', 'charge_card', 20_000, { version: '1.1' }),
+      seen('w2', 'mail', 10_000),
+      seen('w3', 'mail', 61_000),
+      seen('w4', 'mail', 1_000, { tenant_id: 'globex' }),
+    );
+    const w1 = {
+      worker_id: 'w1',
+      handlers: ['charge_card', 'mail'],
+      queues: ['slow'],
+      version: '1.1',
+      last_seen_at: isoTime(deps.now() - 20_000),
+      alive: true,
+      in_flight: 1,
+    };
+    const { body } = await ask<{ worker_id: string; alive: boolean }[]>('workers.list');
+    assert.deepEqual([body[0]?.worker_id, body[1]], ['w2', w1]);
+    assert.equal(body.length, 2);
+    const all = await ask<typeof body>('workers.list', { query: 'include_stale=true' });
+    assert.deepEqual(all.body.at(-1), { ...all.body.at(-1), worker_id: 'w3', alive: false });
+    const long = await ask<typeof body>('workers.list', {
+      query: 'alive_within_secs=9007199254740991',
+    });
+    assert.equal(long.body.length, 3);
+  });
+
+  test('handlers are those built in and those that workers have polled for', async () => {
+    await put('worker.seen', {
+      tenant_id: 'acme',
+      worker_id: 'w1',
+      handler_name: 'mail',
+      queue_name: null,
+      version: null,
+      last_seen_at: isoTime(T0),
+    });
+    const { body } = await ask<{ builtin: string[]; external: string[] }>('handlers');
+    assert.ok(body.builtin.includes('http_request'));
+    assert.deepEqual(body.external, ['mail']);
+  });
+});
+
+// ---------------------------------------------------------------- failures
+
+describe('failures', () => {
+  /** Holds a lock that every read of instances waits for. */
+  async function whileLocked(body: () => Promise<void>): Promise<void> {
+    const client = await writer.connect();
+    try {
+      await client.query('begin');
+      await client.query('lock table instances in access exclusive mode');
+      await body();
+    } finally {
+      await client.query('rollback');
+      client.release();
+    }
+  }
+
+  test('a list that takes too long answers 503 and names a cheaper way', async () => {
+    const impatient = createPool({
+      connectionString: database.connectionString,
+      applicationName: 'reads-test-impatient',
+      connectionsMax: 1,
+      statementTimeoutMs: 50,
+      onError: () => undefined,
+    });
+    const slow = { ...deps, reads: createReads(impatient) };
+    await whileLocked(() =>
+      assertRefused(ask('instances.list', {}, slow), 'ENG_SLOW_READ', /name the tenant/),
+    );
+    assert.deepEqual((await ask('instances.list', {}, slow)).body, []);
+    await impatient.end();
+  });
+
+  test('a server that does not answer at all is not waited for', async () => {
+    const silent = { ...deps, reads: createReads(pool, 0) };
+    await whileLocked(() =>
+      assertRefused(ask('instances.list', {}, silent), 'ENG_SLOW_READ', /takes too long/),
+    );
+  });
+
+  test('a connection that breaks in the middle of a list answers 503, and the next list works', async () => {
+    await whileLocked(async () => {
+      const answer = ask('instances.list');
+      const broken = assertRefused(answer, 'ENG_DATABASE_DOWN', /^unavailable: the database/);
+      let ended = 0;
+      while (ended === 0) {
+        const { rowCount } = await writer.query(
+          "select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' " +
+            "and application_name = 'reads-test' and datname = current_database()",
+        );
+        ended = rowCount ?? 0;
+      }
+      await broken;
+    });
+    assert.deepEqual((await ask('instances.list')).body, []);
+  });
+
+  test('a database that is away answers 503', async () => {
+    const away = createPool({
+      connectionString: 'postgres://nobody@127.0.0.1:1/none',
+      applicationName: 'reads-test-away',
+      connectionsMax: 1,
+      onError: () => undefined,
+    });
+    const answer = ask('instances.list', {}, { ...deps, reads: createReads(away) });
+    await assertRefused(
+      answer,
+      'ENG_DATABASE_DOWN',
+      /^unavailable: the database cannot be reached$/,
+    );
+    await away.end();
+  });
+
+  test('what is wrong inside the database is not told', async () => {
+    await writer.query('alter table audit_log rename to audit_log_away');
+    const { id } = await stored();
+    const answer = ask('instances.audit', { params: { id } });
+    await assertRefused(answer, 'ENG_INTERNAL', /^internal error$/);
+    await writer.query('alter table audit_log_away rename to audit_log');
+  });
+});
