@@ -1,0 +1,204 @@
+/**
+ * The owner of the sequences. Definitions are immutable: created, deprecated, and deleted when no
+ * live instance needs them. Deletion is a barrier over all shards:
+ *
+ * 1. every shard blocks the sequence, so that no new instance of it is created,
+ * 2. and answers when the units it made before are durable;
+ * 3. then the live instances are counted: any one lifts the block and refuses the deletion;
+ * 4. otherwise the rows are deleted in one unit, and every shard forgets what it holds of them.
+ */
+
+import type { CreateSequence } from '../schema/sequence.js';
+import { compilePlan } from '../src/core/plan.js';
+import { isoTime, type UnixMs } from '../src/core/time.js';
+import {
+  conflict,
+  DATABASE_AWAY,
+  EngineError,
+  invalid,
+  notFound,
+  refusedData,
+  UNKNOWN_OUTCOME,
+} from '../src/errors.js';
+import type { CommitLog, PendingUnit, Settlement, UnitOwner } from './commit-log.js';
+import type { Loader, SequenceRow } from './loader.js';
+import { whenUsed } from './plans.js';
+import type { PeerMessage } from './protocol.js';
+import { type Effect, Turn } from './turn.js';
+
+export interface CatalogDeps {
+  readonly commits: CommitLog;
+  readonly loader: Loader;
+  readonly now: () => UnixMs;
+  readonly newId: () => string;
+  readonly shards: number;
+  readonly release: (effects: readonly Effect[]) => void;
+  readonly schedule: (work: () => void) => void;
+}
+
+/** A deletion on its way: the shards that have not answered yet. */
+interface Deletion {
+  readonly request: number;
+  readonly unsettled: Set<number>;
+}
+
+export class Catalog implements UnitOwner {
+  readonly key = 'catalog';
+  readonly incarnation = 0;
+  readonly #deps: CatalogDeps;
+  readonly #deletions = new Map<string, Deletion>();
+
+  constructor(deps: CatalogDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * @param tenant the header's tenant; '' when there is none
+   * @param body checked for its shape
+   */
+  create(request: number, tenant: string, body: CreateSequence): void {
+    const turn = new Turn();
+    try {
+      const owner = body.tenant_id.trim() === '' ? tenant : body.tenant_id;
+      if (owner === '') throw invalid('tenant_id must not be blank');
+      if (tenant !== '' && owner !== tenant) {
+        throw new EngineError(
+          'ENG_FORBIDDEN',
+          'forbidden: tenant_id is not the tenant of x-tenant-id',
+        );
+      }
+      this.#put(turn, request, owner, body);
+    } catch (error) {
+      if (!(error instanceof EngineError)) throw error;
+      this.#deps.release([{ kind: 'error', request, error }]);
+      return;
+    }
+    this.#deps.commits.append(this, turn);
+  }
+
+  #put(turn: Turn, request: number, tenant: string, body: CreateSequence): void {
+    const id = body.id ?? this.#deps.newId();
+    const compiled = compilePlan({ id, blocks: body.blocks }, whenUsed);
+    if (!compiled.ok) throw invalid(compiled.message);
+    const definition = {
+      blocks: body.blocks,
+      ...(body.input_schema == null ? {} : { input_schema: body.input_schema }),
+    };
+    turn.gate = 'exists';
+    turn.put('sequence.insert', id, {
+      id,
+      tenant_id: tenant,
+      namespace: body.namespace,
+      name: body.name,
+      version: body.version,
+      deprecated: body.deprecated ?? false,
+      status: body.status ?? 'production',
+      definition,
+      created_at: body.created_at ?? isoTime(this.#deps.now()),
+    });
+    const { warnings } = compiled.plan;
+    turn.reply(request, 201, JSON.stringify(warnings.length === 0 ? { id } : { id, warnings }));
+  }
+
+  deprecate(request: number, tenant: string, id: string): void {
+    this.#withSequence(request, tenant, id, () => {
+      const turn = new Turn();
+      turn.put('sequence.update', id, { id, deprecated: true });
+      turn.reply(request, 204, '');
+      this.#deps.commits.append(this, turn);
+    });
+  }
+
+  delete(request: number, tenant: string, id: string): void {
+    this.#withSequence(request, tenant, id, () => {
+      if (this.#deletions.has(id)) {
+        this.#fail(request, conflict(`sequence ${id} is being deleted already`));
+        return;
+      }
+      const unsettled = new Set(Array.from({ length: this.#deps.shards }, (_, shard) => shard));
+      this.#deletions.set(id, { request, unsettled });
+      this.#broadcast(['sequence.block', id, true]);
+    });
+  }
+
+  /** A shard has blocked the sequence, and what it created of it before is durable. */
+  blocked(id: string, shard: number): void {
+    const deletion = this.#deletions.get(id);
+    if (deletion === undefined) return;
+    deletion.unsettled.delete(shard);
+    if (deletion.unsettled.size > 0) return;
+    this.#deps.loader.hasLiveInstance(id).then(
+      (live) => this.#deps.schedule(() => this.#decide(id, deletion.request, live)),
+      () => this.#deps.schedule(() => this.#giveUp(id, deletion.request, DATABASE_AWAY)),
+    );
+  }
+
+  #decide(id: string, request: number, live: boolean): void {
+    if (live) {
+      this.#giveUp(id, request, conflict(`sequence ${id} has live instances`));
+      return;
+    }
+    const turn = new Turn();
+    turn.put('sequence.delete', id, { id });
+    turn.reply(request, 204, '');
+    for (let shard = 0; shard < this.#deps.shards; shard++) {
+      turn.effects.push({ kind: 'peer', shard, message: ['sequence.evict', id] });
+    }
+    this.#deletions.delete(id);
+    this.#deps.commits.append(this, turn);
+  }
+
+  #giveUp(id: string, request: number, error: EngineError): void {
+    this.#deletions.delete(id);
+    this.#broadcast(['sequence.block', id, false]);
+    this.#fail(request, error);
+  }
+
+  settled(unit: PendingUnit, ack: Settlement): void {
+    if (ack[1] === 'committed') {
+      this.#deps.release(unit.effects);
+      return;
+    }
+    const error = refusalOf(ack);
+    for (const effect of unit.effects) {
+      if (effect.kind === 'reply') this.#fail(effect.request, error);
+    }
+  }
+
+  #withSequence(
+    request: number,
+    tenant: string,
+    id: string,
+    then: (row: SequenceRow) => void,
+  ): void {
+    this.#deps.loader.sequence(id).then(
+      (row) =>
+        this.#deps.schedule(() => {
+          if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) {
+            this.#fail(request, notFound(`sequence ${id}`));
+          } else then(row);
+        }),
+      () => this.#deps.schedule(() => this.#fail(request, DATABASE_AWAY)),
+    );
+  }
+
+  #broadcast(message: PeerMessage): void {
+    const shards = Array.from({ length: this.#deps.shards }, (_, shard) => shard);
+    this.#deps.release(shards.map((shard) => ({ kind: 'peer', shard, message })));
+  }
+
+  #fail(request: number, error: EngineError): void {
+    this.#deps.release([{ kind: 'error', request, error }]);
+  }
+}
+
+function refusalOf(ack: Settlement): EngineError {
+  switch (ack[1]) {
+    case 'exists':
+      return conflict('a sequence with this id, or with this name and version, exists already');
+    case 'refused':
+      return refusedData(ack[3]);
+    default:
+      return UNKNOWN_OUTCOME;
+  }
+}

@@ -1,0 +1,86 @@
+/**
+ * What an InstanceActor can be told. Messages with a `request` come from outside and are answered
+ * through it; the others are the engine's own, and hints among them may be dropped.
+ */
+
+import type { StepOutcome } from '../src/core/builtin.js';
+import type { JsonObject, JsonValue } from '../src/core/json.js';
+import type { InstanceState } from '../src/core/states.js';
+import type { UnixMs } from '../src/core/time.js';
+import type { StepRef } from './turn.js';
+
+/** A caller outside: `tenant` is '' when it named none, and then sees every tenant's instances. */
+interface FromOutside {
+  readonly request: number;
+  readonly tenant: string;
+}
+
+/** What every call of a worker about a task says; `epoch` is absent with old clients. */
+interface FromWorker extends FromOutside {
+  readonly task: string;
+  readonly worker: string;
+  readonly epoch: number | undefined;
+}
+
+export type InstanceRequest =
+  | ({ readonly kind: 'get' | 'tree' | 'retry' } & FromOutside)
+  | ({
+      readonly kind: 'patchState';
+      readonly state: InstanceState;
+      readonly nextFireAt: UnixMs | null;
+    } & FromOutside)
+  | ({
+      readonly kind: 'patchContext';
+      readonly data: JsonObject | undefined;
+      readonly config: JsonObject | undefined;
+      readonly audit: JsonValue[] | undefined;
+    } & FromOutside)
+  | ({
+      readonly kind: 'signal';
+      readonly signalType: string;
+      readonly payload: JsonValue;
+    } & FromOutside)
+  | WorkerRequest;
+
+export type WorkerRequest =
+  | ({ readonly kind: 'task.complete'; readonly output: JsonObject } & FromWorker)
+  | ({
+      readonly kind: 'task.fail';
+      readonly message: string;
+      readonly retryable: boolean;
+    } & FromWorker)
+  | ({
+      readonly kind: 'task.heartbeat';
+      readonly checkpointSeq: number | undefined;
+      readonly checkpoint: JsonValue;
+    } & FromWorker);
+
+export type InstanceMessage =
+  | InstanceRequest
+  /** One of many in a bulk change; the shard counts the answers of `group`. */
+  | { readonly kind: 'move'; readonly group: number; readonly state: InstanceState }
+  /** Look at what is due. `recovered`: steps that ran inside a process that died run again. */
+  | { readonly kind: 'wake'; readonly recovered: boolean }
+  | { readonly kind: 'step.outcome'; readonly step: StepRef; readonly outcome: StepOutcome }
+  /** The database refused the data of a unit: its step, or the instance, fails with the reason. */
+  | {
+      readonly kind: 'unit.refused';
+      readonly step: StepRef | undefined;
+      readonly reason: string;
+    }
+  | {
+      readonly kind: 'claim';
+      readonly handler: string;
+      readonly poll: number;
+      readonly task: string;
+      readonly worker: string;
+      readonly queueShard: number;
+    }
+  | { readonly kind: 'unclaim'; readonly task: string; readonly epoch: number }
+  /** The task's heartbeat may have been silent for too long. */
+  | { readonly kind: 'reap'; readonly task: string };
+
+/** The task that a message is about, if any: it is loaded before the message is handled. */
+export function taskOf(message: InstanceMessage): string | undefined {
+  return 'task' in message ? message.task : undefined;
+}

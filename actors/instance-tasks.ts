@@ -1,0 +1,221 @@
+/**
+ * What workers and queues do with the tasks of an instance (specification: 'Worker task states';
+ * claims and epochs: spec/03 §2 and §3). A claim is a commit unit that raises the epoch; a call with
+ * another epoch or worker changes nothing but the task's history.
+ */
+
+import { LIMITS } from '../src/config.js';
+import type { Progress } from '../src/core/progress.js';
+import { EngineError, invalid, notFound, tooLarge } from '../src/errors.js';
+import { type InstanceActor, lostClaim } from './instance.js';
+import type { InstanceMessage, WorkerRequest } from './instance-messages.js';
+import { closeTask, hintReady } from './instance-progress.js';
+import type { Turn } from './turn.js';
+import { changingTaskColumns, note, type WorkerTaskRecord, wireTask } from './worker-task.js';
+
+type Claim = Extract<InstanceMessage, { kind: 'claim' }>;
+type Complete = Extract<WorkerRequest, { kind: 'task.complete' }>;
+type Fail = Extract<WorkerRequest, { kind: 'task.fail' }>;
+type Heartbeat = Extract<WorkerRequest, { kind: 'task.heartbeat' }>;
+
+/** A queue picked the task for a poll: it is claimed, or the queue is told that it is gone. */
+export function claim(actor: InstanceActor, turn: Turn, message: Claim): void {
+  const task = actor.tasks.get(message.task);
+  if (task === undefined || task.state !== 'pending') {
+    answerClaim(turn, message, 0, '');
+    return;
+  }
+  const now = actor.env.now();
+  task.state = 'claimed';
+  task.workerId = message.worker;
+  task.epoch += 1;
+  task.claimedAt = now;
+  task.heartbeatAt = now;
+  note(task, 'claimed', { id: actor.nextId(), now });
+  turn.put('task.update', task.id, changingTaskColumns(task));
+  answerClaim(turn, message, task.epoch, wireText(actor, task));
+  watchHeartbeat(actor, turn, task);
+}
+
+function answerClaim(turn: Turn, message: Claim, epoch: number, record: string): void {
+  turn.effects.push({
+    kind: 'peer',
+    shard: message.queueShard,
+    message: ['claimed', message.handler, message.poll, message.task, epoch, record],
+  });
+}
+
+/** The poller went away after its claim was committed: the task waits again, at once. */
+export function unclaim(actor: InstanceActor, turn: Turn, taskId: string, epoch: number): void {
+  const task = actor.tasks.get(taskId);
+  if (task === undefined || task.state !== 'claimed' || task.epoch !== epoch) return;
+  giveBack(actor, turn, task, 'the poll was abandoned');
+}
+
+/** Heartbeat silence: the task returns to its queue with the same id, try and checkpoint. */
+export function reap(actor: InstanceActor, turn: Turn, taskId: string): void {
+  const task = actor.tasks.get(taskId);
+  if (task === undefined || task.state !== 'claimed') return;
+  if (silentAt(actor, task) > actor.env.now()) {
+    watchHeartbeat(actor, turn, task);
+    return;
+  }
+  giveBack(actor, turn, task, 'no heartbeat');
+}
+
+function giveBack(actor: InstanceActor, turn: Turn, task: WorkerTaskRecord, reason: string): void {
+  note(task, 'reclaimed', { id: actor.nextId(), now: actor.env.now(), reason });
+  task.state = 'pending';
+  task.workerId = null;
+  task.claimedAt = null;
+  task.heartbeatAt = null;
+  turn.put('task.update', task.id, changingTaskColumns(task));
+  hintReady(actor, turn, task);
+}
+
+/** After downtime silence counts from readiness, or every live worker would be reclaimed. */
+function silentAt(actor: InstanceActor, task: WorkerTaskRecord): number {
+  const since = Math.max(task.heartbeatAt ?? 0, actor.env.readySince());
+  return since + actor.env.workerStaleMs;
+}
+
+function watchHeartbeat(actor: InstanceActor, turn: Turn, task: WorkerTaskRecord): void {
+  turn.effects.push({
+    kind: 'reap',
+    instance: actor.record.id,
+    task: task.id,
+    at: silentAt(actor, task),
+  });
+}
+
+export function complete(
+  actor: InstanceActor,
+  turn: Turn,
+  message: Complete,
+): Progress | undefined {
+  const task = heldTask(actor, turn, message);
+  if (task === undefined) return undefined;
+  const { snapshot, contextAudit } = actor.record;
+  actor.checkContextSize({ ...snapshot.data, ...message.output }, snapshot.config, contextAudit);
+  const now = actor.env.now();
+  task.state = 'completed';
+  task.output = message.output;
+  task.completedAt = now;
+  note(task, 'completed', { id: actor.nextId(), now });
+  closeTask(actor, turn, task);
+  const step = { node: task.node, iteration: task.iteration, attempt: task.attempt };
+  turn.origin = step;
+  const progress = actor.advance(turn, {
+    kind: 'step.outcome',
+    ...step,
+    outcome: { kind: 'success', output: message.output },
+    external: true,
+  });
+  turn.reply(message.request, 200, wireText(actor, task));
+  return progress;
+}
+
+/**
+ * A failed try that is dispatched again leaves the queue for good: the next try is a new task
+ * (spec/06 row 70). A final failure stays listed.
+ */
+export function fail(actor: InstanceActor, turn: Turn, message: Fail): Progress | undefined {
+  const task = heldTask(actor, turn, message);
+  if (task === undefined) return undefined;
+  const now = actor.env.now();
+  task.state = 'failed';
+  task.errorMessage = message.message;
+  task.errorRetryable = message.retryable;
+  task.completedAt = now;
+  note(task, 'failed', { id: actor.nextId(), now, reason: message.message });
+  const progress = actor.advance(turn, {
+    kind: 'step.outcome',
+    node: task.node,
+    iteration: task.iteration,
+    attempt: task.attempt,
+    outcome: { kind: 'failure', retryable: message.retryable, message: message.message },
+    external: true,
+  });
+  task.withdrawn = progress.audit.some(
+    ({ eventType, blockId }) => eventType === 'step_retried' && blockId === task.blockId,
+  );
+  closeTask(actor, turn, task);
+  turn.reply(message.request, 200, wireText(actor, task));
+  return progress;
+}
+
+/** Refreshes the claim; a checkpoint must be sent with the number of the last one (spec/03 §2.5). */
+export function heartbeat(actor: InstanceActor, turn: Turn, message: Heartbeat): undefined {
+  const { checkpoint, checkpointSeq } = message;
+  if (checkpoint !== null && checkpointSeq === undefined) {
+    throw invalid('checkpoint_seq is required with a checkpoint');
+  }
+  const bytes = checkpoint === null ? 0 : Buffer.byteLength(JSON.stringify(checkpoint));
+  if (bytes > LIMITS.checkpointBytesMax) {
+    throw tooLarge(`checkpoint is ${bytes} bytes, the limit is ${LIMITS.checkpointBytesMax}`);
+  }
+  const task = heldTask(actor, turn, message);
+  if (task === undefined) return;
+  if (checkpoint !== null) {
+    if (checkpointSeq !== task.checkpointSeq) {
+      const error = new EngineError(
+        'ENG_STALE_EPOCH',
+        `conflict: checkpoint_seq is ${task.checkpointSeq}, not ${checkpointSeq}`,
+      );
+      reject(actor, turn, message, task, error);
+      return;
+    }
+    task.checkpointSeq += 1;
+    task.resumeCheckpoint = checkpoint;
+  }
+  task.heartbeatAt = actor.env.now();
+  turn.put('task.update', task.id, changingTaskColumns(task));
+  turn.reply(message.request, 200, `{"checkpoint_seq":${task.checkpointSeq}}`);
+}
+
+/**
+ * The task, if the caller holds its claim. Otherwise the refusal is in the turn: 404 when no epoch
+ * was sent, else 409, which the history keeps (spec/03 §2.6, spec/06 row 5).
+ */
+function heldTask(
+  actor: InstanceActor,
+  turn: Turn,
+  message: WorkerRequest,
+): WorkerTaskRecord | undefined {
+  const task = actor.tasks.get(message.task);
+  if (task === undefined) throw notFound(`worker task ${message.task}`);
+  if (message.epoch === undefined && actor.env.requireClaimEpoch) {
+    throw invalid('claim_epoch is required');
+  }
+  const held =
+    task.state === 'claimed' &&
+    task.workerId === message.worker &&
+    (message.epoch === undefined || task.epoch === message.epoch);
+  if (held) return task;
+  const error = lostClaim(message.task, message.epoch);
+  if (message.epoch === undefined) throw error;
+  reject(actor, turn, message, task, error);
+  return undefined;
+}
+
+function reject(
+  actor: InstanceActor,
+  turn: Turn,
+  message: WorkerRequest,
+  task: WorkerTaskRecord,
+  error: EngineError,
+): void {
+  note(task, 'stale_mutation_rejected', {
+    id: actor.nextId(),
+    now: actor.env.now(),
+    epoch: message.epoch ?? task.epoch,
+    worker: message.worker,
+    reason: error.message,
+  });
+  turn.put('task.update', task.id, changingTaskColumns(task));
+  turn.fail(message.request, error);
+}
+
+function wireText(actor: InstanceActor, task: WorkerTaskRecord): string {
+  return JSON.stringify(wireTask(task, actor.record.snapshot));
+}

@@ -1,0 +1,454 @@
+/**
+ * The state machine of one instance (specification: 'Instance states'). Owns its row, context,
+ * outputs, signals, worker tasks and audit. A message goes in, a Turn comes out: no I/O, no waiting.
+ * What a message changes in memory is ahead of the database until its unit is acknowledged; if the
+ * unit is refused, the whole actor is discarded and rebuilt from rows.
+ */
+
+import { LIMITS } from '../src/config.js';
+import { advance, treeOf } from '../src/core/evaluator.js';
+import type { IdGenerator } from '../src/core/ids.js';
+import { routeOf } from '../src/core/ids.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../src/core/json.js';
+import type { Plan } from '../src/core/plan.js';
+import type { EngineEvent, Progress } from '../src/core/progress.js';
+import { canPatch, type InstanceState, isTerminal } from '../src/core/states.js';
+import { isoTime, type UnixMs } from '../src/core/time.js';
+import { EngineError, invalid, notFound, tooLarge } from '../src/errors.js';
+import type { InstanceMessage, InstanceRequest } from './instance-messages.js';
+import { recordProgress, recordTransition } from './instance-progress.js';
+import {
+  changingRow,
+  contextOf,
+  contextRow,
+  type InstanceRecord,
+  wholeRow,
+  wireInstance,
+} from './instance-record.js';
+import * as tasks from './instance-tasks.js';
+import type { StepRef } from './turn.js';
+import { Turn } from './turn.js';
+import type { WorkerTaskRecord } from './worker-task.js';
+
+/** What an instance's actor is handed: settings, time, randomness, ids. */
+export interface InstanceEnv {
+  readonly now: () => UnixMs;
+  readonly random: () => number;
+  readonly ids: IdGenerator;
+  readonly shards: number;
+  readonly unpoliciedRetry: 'redispatch' | 'fail';
+  readonly requireClaimEpoch: boolean;
+  readonly workerStaleMs: number;
+  readonly maxContextBytes: number;
+  /** Heartbeat silence counts from here at the earliest: while the engine was away none could come. */
+  readonly readySince: () => UnixMs;
+}
+
+/** The row of the instance in `timers`, as last written; undefined when there is none. */
+export interface StoredTimer {
+  readonly fireAt: UnixMs | null;
+  readonly recover: boolean;
+}
+
+export class InstanceActor {
+  readonly record: InstanceRecord;
+  readonly plan: Plan;
+  readonly env: InstanceEnv;
+  /** Open tasks, and those that ended lately; the others are in their table. */
+  readonly tasks = new Map<string, WorkerTaskRecord>();
+  /** In-process steps whose outcome has not come back, by node and iteration. */
+  readonly running = new Map<string, StepRef>();
+  timer: StoredTimer | undefined;
+  readonly #route: number;
+
+  constructor(record: InstanceRecord, plan: Plan, env: InstanceEnv) {
+    this.record = record;
+    this.plan = plan;
+    this.env = env;
+    this.#route = routeOf(record.id);
+  }
+
+  /** The shard may drop the actor from memory: its rows say everything. */
+  get isPassive(): boolean {
+    return this.running.size === 0;
+  }
+
+  get wakeAt(): UnixMs | null {
+    return this.timer?.fireAt ?? null;
+  }
+
+  nextId(): string {
+    return this.env.ids.next(this.#route);
+  }
+
+  /**
+   * The unit that creates the instance, advanced as far as it goes without the outside world
+   * (eager start): creation and that progress are one commit.
+   *
+   * @param gated the id comes from an idempotency key, so that the row may be there already
+   */
+  create(request: number, gated: boolean): Turn {
+    const turn = new Turn();
+    turn.gate = gated ? 'exists' : 'none';
+    const progress = this.advance(turn, { kind: 'wake' });
+    this.#settle(turn, progress, 'scheduled');
+    turn.put('instance.insert', this.record.id, wholeRow(this.record));
+    turn.reply(request, 201, `{"id":"${this.record.id}","deduplicated":false}`);
+    return turn;
+  }
+
+  /** @throws nothing for a wrong request: its error is an effect of the Turn */
+  handle(message: InstanceMessage): Turn {
+    const turn = new Turn();
+    const before = this.record.snapshot.state;
+    try {
+      const progress = this.#apply(turn, message);
+      if (progress !== undefined) this.#write(turn, progress, before);
+    } catch (error) {
+      if (!(error instanceof EngineError) || !('request' in message)) throw error;
+      // Every check comes before the first change, so an answer with an error is all there is.
+      const refusal = new Turn();
+      refusal.fail(message.request, error);
+      return refusal;
+    }
+    return turn;
+  }
+
+  /** @returns what the evaluator did, `'touched'` when only the row changed, undefined for neither */
+  #apply(turn: Turn, message: InstanceMessage): Progress | 'touched' | undefined {
+    if ('tenant' in message) this.#checkTenant(message);
+    switch (message.kind) {
+      case 'get':
+        turn.reply(message.request, 200, JSON.stringify(wireInstance(this.record)));
+        return undefined;
+      case 'tree':
+        turn.reply(
+          message.request,
+          200,
+          JSON.stringify(treeOf(this.plan, this.record.snapshot.execution, this.record.id)),
+        );
+        return undefined;
+      case 'patchState':
+        return this.#patchState(turn, message.request, message.state, message.nextFireAt);
+      case 'patchContext':
+        return this.#patchContext(turn, message);
+      case 'signal':
+        return this.#signal(turn, message.request, message.signalType, message.payload);
+      case 'retry':
+        return this.#retry(turn, message.request);
+      case 'move':
+        return this.#move(turn, message.group, message.state);
+      case 'wake':
+        return this.#wake(turn, message.recovered);
+      case 'step.outcome':
+        return this.#outcome(turn, message.step, message.outcome);
+      case 'unit.refused':
+        return this.#refused(turn, message.step, message.reason);
+      case 'task.complete':
+        return tasks.complete(this, turn, message);
+      case 'task.fail':
+        return tasks.fail(this, turn, message);
+      case 'task.heartbeat':
+        return tasks.heartbeat(this, turn, message);
+      case 'claim':
+        tasks.claim(this, turn, message);
+        return undefined;
+      case 'unclaim':
+        tasks.unclaim(this, turn, message.task, message.epoch);
+        return undefined;
+      case 'reap':
+        tasks.reap(this, turn, message.task);
+        return undefined;
+    }
+  }
+
+  /** Lets the evaluator take in one event and records what it did. */
+  advance(turn: Turn, event: EngineEvent): Progress {
+    const progress = advance(this.plan, this.record.snapshot, event, {
+      now: this.env.now(),
+      random: this.env.random,
+      unpoliciedRetry: this.env.unpoliciedRetry,
+      stepBudget: LIMITS.stepsPerTurn,
+      outputBytesBudget: LIMITS.outputBytesPerTurn,
+    });
+    recordProgress(this, turn, progress);
+    return progress;
+  }
+
+  #checkTenant(message: InstanceRequest): void {
+    if (message.tenant === '' || message.tenant === this.record.tenantId) return;
+    throw notFound(
+      'task' in message ? `worker task ${message.task}` : `instance ${this.record.id}`,
+    );
+  }
+
+  // -------------------------------------------------------------- state, context, signals
+
+  #patchState(turn: Turn, request: number, to: InstanceState, at: UnixMs | null): Progress {
+    const from = this.record.snapshot.state;
+    if (!canPatch(from, to)) {
+      throw new EngineError(
+        'ENG_INVALID_TRANSITION',
+        `invalid argument: state cannot go from ${from} to ${to}`,
+      );
+    }
+    const progress = this.#moveTo(turn, to, at);
+    this.record.updatedAt = this.env.now();
+    turn.reply(request, 200, JSON.stringify(wireInstance(this.record)));
+    return progress;
+  }
+
+  /** One of a bulk change: terminal instances are skipped and not counted (spec/06 row 45). */
+  #move(turn: Turn, group: number, to: InstanceState): Progress | undefined {
+    const counted = !isTerminal(this.record.snapshot.state);
+    turn.effects.push({ kind: 'moved', group, counted });
+    return counted ? this.#moveTo(turn, to, null) : undefined;
+  }
+
+  /** What a requested state means (spec/06 rows 44 and 72). */
+  #moveTo(turn: Turn, to: InstanceState, at: UnixMs | null): Progress {
+    const now = this.env.now();
+    switch (to) {
+      case 'scheduled': {
+        const retry = this.record.snapshot.state === 'failed';
+        const fireAt = at ?? now;
+        const progress = this.advance(
+          turn,
+          retry ? { kind: 'retry' } : { kind: 'reschedule', at: fireAt },
+        );
+        if (retry && fireAt > now) return this.advance(turn, { kind: 'reschedule', at: fireAt });
+        if (fireAt <= now) this.#continueAfter(turn);
+        return progress;
+      }
+      case 'running': {
+        const progress = this.advance(turn, { kind: 'reschedule', at: null });
+        const { snapshot } = this.record;
+        recordTransition(this, turn, snapshot.state, 'running');
+        snapshot.state = 'running';
+        snapshot.nextFireAt = null;
+        this.#continueAfter(turn);
+        return progress;
+      }
+      case 'waiting':
+        return this.advance(turn, { kind: 'park' });
+      case 'paused':
+        return this.advance(turn, { kind: 'pause' });
+      case 'completed':
+      case 'failed':
+      case 'cancelled':
+        return this.advance(turn, { kind: 'stop', state: to });
+    }
+  }
+
+  #patchContext(
+    turn: Turn,
+    message: Extract<InstanceRequest, { kind: 'patchContext' }>,
+  ): 'touched' {
+    const { snapshot } = this.record;
+    const data = message.data ?? snapshot.data;
+    const config = message.config ?? snapshot.config;
+    const audit = message.audit ?? this.record.contextAudit;
+    this.checkContextSize(data, config, audit);
+    snapshot.data = data;
+    snapshot.config = config;
+    this.record.contextAudit = audit;
+    this.touchContext(turn);
+    turn.reply(message.request, 200, JSON.stringify({ context: contextOf(this.record) }));
+    return 'touched';
+  }
+
+  /** @throws EngineError 413 when the sections together are larger than ENGINE_MAX_CONTEXT_BYTES */
+  checkContextSize(data: JsonObject, config: JsonObject, audit: JsonValue[]): void {
+    const max = this.env.maxContextBytes;
+    if (max === 0) return;
+    const bytes = Buffer.byteLength(JSON.stringify({ data, config, audit }));
+    if (bytes > max) throw tooLarge(`context is ${bytes} bytes, the limit is ${max}`);
+  }
+
+  touchContext(turn: Turn): void {
+    turn.put('instance.context', this.record.id, contextRow(this.record));
+  }
+
+  #signal(turn: Turn, request: number, type: string, payload: JsonValue): Progress | 'touched' {
+    if (isTerminal(this.record.snapshot.state)) {
+      throw invalid(`instance ${this.record.id} is ${this.record.snapshot.state}`);
+    }
+    const progress = this.#deliver(turn, type, payload);
+    const id = this.nextId();
+    this.record.signalCount += 1;
+    turn.put('signal.insert', id, {
+      id,
+      instance_id: this.record.id,
+      seq: this.record.signalCount,
+      signal_type: type,
+      payload,
+      created_at: isoTime(this.env.now()),
+    });
+    turn.count('engine_signals_delivered_total');
+    turn.reply(request, 201, `{"signal_id":"${id}"}`);
+    return progress;
+  }
+
+  /** A signal takes effect in the unit that stores it, so it is handled once and in order. */
+  #deliver(turn: Turn, type: string, payload: JsonValue): Progress | 'touched' {
+    const { snapshot } = this.record;
+    switch (type) {
+      case 'pause':
+        return this.advance(turn, { kind: 'pause' });
+      case 'resume': {
+        if (snapshot.state !== 'paused') return 'touched';
+        const progress = this.advance(turn, { kind: 'resume' });
+        this.#continueAfter(turn);
+        return progress;
+      }
+      case 'cancel':
+        return this.advance(turn, { kind: 'cancel' });
+      case 'update_context': {
+        if (!isJsonObject(payload)) return 'touched';
+        const data = { ...snapshot.data, ...payload };
+        this.checkContextSize(data, snapshot.config, this.record.contextAudit);
+        snapshot.data = data;
+        this.touchContext(turn);
+        return this.#unpark(turn);
+      }
+      default:
+        return this.#unpark(turn);
+    }
+  }
+
+  /** An instance that was parked by request goes on with the next signal (spec/06 row 44). */
+  #unpark(turn: Turn): Progress | 'touched' {
+    if (this.record.snapshot.execution.p === undefined) return 'touched';
+    const progress = this.advance(turn, { kind: 'reschedule', at: null });
+    this.#continueAfter(turn);
+    return progress;
+  }
+
+  #retry(turn: Turn, request: number): Progress {
+    if (this.record.snapshot.state !== 'failed') {
+      throw new EngineError(
+        'ENG_INVALID_TRANSITION',
+        `invalid argument: only a failed instance can be retried, this one is ${this.record.snapshot.state}`,
+      );
+    }
+    const progress = this.#moveTo(turn, 'scheduled', null);
+    turn.reply(request, 200, `{"id":"${this.record.id}","state":"scheduled"}`);
+    return progress;
+  }
+
+  // -------------------------------------------------------------- the engine's own messages
+
+  #wake(turn: Turn, recovered: boolean): Progress | undefined {
+    const { snapshot } = this.record;
+    if (recovered) {
+      // The outcomes of these steps can never arrive: their process or thread is gone.
+      this.running.clear();
+    } else if (snapshot.state === 'scheduled' && (snapshot.nextFireAt ?? 0) > this.env.now()) {
+      return undefined;
+    }
+    turn.count('engine_instances_claimed_total');
+    return this.advance(turn, recovered ? { kind: 'wake', recovered: true } : { kind: 'wake' });
+  }
+
+  #outcome(
+    turn: Turn,
+    step: StepRef,
+    outcome: Extract<InstanceMessage, { kind: 'step.outcome' }>['outcome'],
+  ): Progress | undefined {
+    const key = stepKey(step);
+    if (this.running.get(key)?.attempt === step.attempt) this.running.delete(key);
+    const progress = this.advance(turn, {
+      kind: 'step.outcome',
+      ...step,
+      outcome,
+      external: false,
+    });
+    turn.origin = step;
+    return progress.stale === true ? undefined : progress;
+  }
+
+  #refused(turn: Turn, step: StepRef | undefined, reason: string): Progress | undefined {
+    if (isTerminal(this.record.snapshot.state)) return undefined;
+    const message = `the database refused the data: ${reason}`;
+    return step === undefined
+      ? this.advance(turn, { kind: 'stop', state: 'failed', reason: message })
+      : this.advance(turn, { kind: 'step.refused', ...step, message });
+  }
+
+  /** Runs on after the present unit is committed; its timer row makes up for a lost message. */
+  #continueAfter(turn: Turn): void {
+    turn.effects.push({ kind: 'continue', instance: this.record.id });
+  }
+
+  // -------------------------------------------------------------- rows
+
+  #write(turn: Turn, progress: Progress | 'touched', before: InstanceState): void {
+    this.record.updatedAt = this.env.now();
+    if (progress !== 'touched') {
+      if (progress.dataChanged) this.touchContext(turn);
+      this.#settle(turn, progress, before);
+    }
+    turn.put('instance.update', this.record.id, changingRow(this.record));
+  }
+
+  /** Everything beside the instance's own row that follows from its new state. */
+  #settle(turn: Turn, progress: Progress, before: InstanceState): void {
+    this.#writeTimer(turn, progress);
+    this.#writeDeadLetter(turn, progress, before);
+    if (progress.more) this.#continueAfter(turn);
+  }
+
+  /**
+   * Keeps the row in `timers` equal to what the instance waits for. A continuation and an
+   * in-process step have no due time of their own: `recover` finds them after a crash.
+   */
+  #writeTimer(turn: Turn, progress: Progress): void {
+    const { id } = this.record;
+    const continues = turn.effects.some((effect) => effect.kind === 'continue');
+    const recover = this.running.size > 0 || progress.more || continues;
+    const fireAt = progress.wakeAt;
+    if (fireAt === null && !recover) {
+      if (this.timer === undefined) return;
+      this.timer = undefined;
+      turn.put('timer.clear', id, { instance_id: id });
+      return;
+    }
+    if (fireAt !== null) turn.effects.push({ kind: 'timer', instance: id, at: fireAt });
+    if (this.timer?.fireAt === fireAt && this.timer.recover === recover) return;
+    this.timer = { fireAt, recover };
+    turn.put('timer.set', id, {
+      instance_id: id,
+      fire_at: fireAt === null ? null : isoTime(fireAt),
+      recover,
+    });
+  }
+
+  #writeDeadLetter(turn: Turn, progress: Progress, before: InstanceState): void {
+    const { id, tenantId, createdAt, snapshot } = this.record;
+    if (snapshot.state === before) return;
+    if (snapshot.state === 'completed') turn.count('engine_instances_completed_total');
+    if (snapshot.state === 'failed') {
+      turn.count('engine_instances_failed_total');
+      turn.put('deadLetter.set', id, {
+        instance_id: id,
+        tenant_id: tenantId,
+        created_at: isoTime(createdAt),
+        failed_at: isoTime(this.env.now()),
+        reason: progress.failure ?? 'failed by request',
+      });
+    } else if (before === 'failed') {
+      turn.put('deadLetter.clear', id, { instance_id: id });
+    }
+  }
+}
+
+export function stepKey(step: { readonly node: number; readonly iteration: string }): string {
+  return `${step.node}/${step.iteration}`;
+}
+
+/** A call about a task that its worker does not hold: 404 without an epoch, 409 with one (row 5). */
+export function lostClaim(task: string, epoch: number | undefined): EngineError {
+  return epoch === undefined
+    ? notFound(`worker task ${task}`)
+    : new EngineError('ENG_STALE_EPOCH', `conflict: the claim on worker task ${task} is not held`);
+}

@@ -1,0 +1,492 @@
+/**
+ * The instance actors of one shard: brings them to life from rows, hands them their messages one at
+ * a time, commits what they decide, and lets them go when they are idle.
+ *
+ *   absent ──message──► loading ──rows──► ready ──idle, over the cap──► absent
+ *      │                   ▲                │
+ *      └─keyed creation─► creating ──exists─┘ (discarded and loaded)
+ *                          a refused unit or a defect: discarded and loaded, too
+ *
+ * While an actor is loading, creating, or has too many units under way, its messages are stashed in
+ * order. Invariant: an actor is loaded only when none of its units is unacknowledged.
+ */
+
+import { LIMITS } from '../src/config.js';
+import {
+  conflict,
+  DATABASE_AWAY,
+  EngineError,
+  notFound,
+  refusedData,
+  UNKNOWN_OUTCOME,
+  unavailable,
+} from '../src/errors.js';
+import type { Logger } from '../src/log.js';
+import type { CommitLog, PendingUnit, Settlement, UnitOwner } from './commit-log.js';
+import { InstanceActor, type InstanceEnv } from './instance.js';
+import { type InstanceMessage, taskOf } from './instance-messages.js';
+import { type NewInstance, newRecord, recordOfRow } from './instance-record.js';
+import type { LoadedInstance, Loader } from './loader.js';
+import type { Plans, StoredSequence } from './plans.js';
+import type { Effect, StepRef, Turn } from './turn.js';
+import { taskOfRow, type WorkerTaskRow } from './worker-task.js';
+
+/** A creation. With an idempotency key the actor may exist already. */
+export interface Creation {
+  readonly kind: 'create';
+  readonly request: number;
+  readonly instance: NewInstance;
+  readonly sequence: StoredSequence;
+}
+
+type Message = InstanceMessage | Creation;
+
+export interface InstancesDeps {
+  readonly env: InstanceEnv;
+  readonly commits: CommitLog;
+  readonly loader: Loader;
+  readonly plans: Plans;
+  readonly log: Logger;
+  /** Performs effects whose unit, if any, is committed. */
+  readonly release: (effects: readonly Effect[]) => void;
+  /** Runs `work` in a turn of the shard: what it commits and sends is posted at the turn's end. */
+  readonly schedule: (work: () => void) => void;
+}
+
+/** The box that an actor lives in; it outlives the actor when that is rebuilt. */
+class Cell implements UnitOwner {
+  readonly key: string;
+  incarnation = 0;
+  actor: InstanceActor | undefined;
+  phase: 'loading' | 'creating' | 'ready' = 'loading';
+  stash: Message[] = [];
+  unacked = 0;
+  /** The last unit under way: answers that need no commit wait for it. */
+  last: PendingUnit | undefined;
+  /** JSON text that the actor holds, estimated. */
+  bytes = 0;
+  /** What the phase `creating` is about. */
+  creation: Creation | undefined;
+  readonly #settled: (cell: Cell, unit: PendingUnit, ack: Settlement) => void;
+
+  constructor(key: string, settled: (cell: Cell, unit: PendingUnit, ack: Settlement) => void) {
+    this.key = key;
+    this.#settled = settled;
+  }
+
+  settled(unit: PendingUnit, ack: Settlement): void {
+    this.#settled(this, unit, ack);
+  }
+}
+
+/** What an actor costs beside its JSON text. */
+const ACTOR_BYTES = 2_048;
+
+/** Actors of which passivation looks at most at this many in one turn. */
+const PASSIVATION_TRIES = 64;
+
+export class Instances {
+  readonly #deps: InstancesDeps;
+  /** Set while a dead writer's units are unsettled: rows are not to be trusted until then. */
+  loadsPaused = false;
+  /** In order of last use: a Map keeps the order in which keys were set. */
+  readonly #cells = new Map<string, Cell>();
+  #toLoad: Cell[] = [];
+  #bytes = 0;
+
+  constructor(deps: InstancesDeps) {
+    this.#deps = deps;
+  }
+
+  get resident(): number {
+    return this.#cells.size;
+  }
+
+  isResident(id: string): boolean {
+    return this.#cells.get(id)?.phase === 'ready';
+  }
+
+  /** A creation whose id is new for certain. */
+  create(request: number, instance: NewInstance, sequence: StoredSequence): void {
+    const cell = this.#newCell(instance.id);
+    this.#birth(cell, { kind: 'create', request, instance, sequence }, false);
+  }
+
+  /** A creation whose id follows from its key: the first commit decides whether it is new. */
+  createKeyed(creation: Creation): void {
+    const { id } = creation.instance;
+    const cell = this.#cells.get(id);
+    if (cell !== undefined) this.#deliver(cell, creation);
+    else this.#birth(this.#newCell(id), creation, true);
+  }
+
+  tell(id: string, message: InstanceMessage): void {
+    let cell = this.#cells.get(id);
+    if (cell === undefined) {
+      cell = this.#newCell(id);
+      this.#toLoad.push(cell);
+    } else {
+      this.#cells.delete(id);
+      this.#cells.set(id, cell);
+    }
+    this.#deliver(cell, message);
+  }
+
+  /** Takes an instance out of memory because its rows were deleted. */
+  evictSequence(sequenceId: string): void {
+    for (const cell of this.#cells.values()) {
+      if (cell.actor?.record.sequenceId === sequenceId) this.#drop(cell);
+    }
+  }
+
+  /** Reads the rows of actors that were asked for in this turn, and lets idle ones go. */
+  endTurn(): void {
+    this.#load();
+    this.#passivate();
+  }
+
+  // ---------------------------------------------------------------- life of a cell
+
+  #newCell(id: string): Cell {
+    const cell = new Cell(id, (owner, unit, ack) => this.#settled(owner, unit, ack));
+    this.#cells.set(id, cell);
+    this.#weigh(cell, ACTOR_BYTES);
+    return cell;
+  }
+
+  #weigh(cell: Cell, bytes: number): void {
+    this.#bytes += bytes - cell.bytes;
+    cell.bytes = bytes;
+  }
+
+  #drop(cell: Cell): void {
+    this.#bytes -= cell.bytes;
+    this.#cells.delete(cell.key);
+  }
+
+  #birth(cell: Cell, creation: Creation, gated: boolean): void {
+    const record = newRecord(creation.instance, this.#deps.env.now());
+    const actor = new InstanceActor(record, creation.sequence.plan, this.#deps.env);
+    cell.actor = actor;
+    cell.phase = gated ? 'creating' : 'ready';
+    if (gated) cell.creation = creation;
+    this.#run(cell, creation, () => actor.create(creation.request, gated));
+  }
+
+  #deliver(cell: Cell, message: Message): void {
+    if (cell.phase === 'ready' && cell.stash.length === 0 && this.#mayRun(cell)) {
+      this.#handle(cell, message);
+      return;
+    }
+    if (cell.stash.length >= LIMITS.stashPerActorMax && 'request' in message) {
+      this.#fail(message.request, unavailable('ENG_OVERLOADED', `instance ${cell.key} is busy`));
+      return;
+    }
+    cell.stash.push(message);
+  }
+
+  #mayRun(cell: Cell): boolean {
+    return cell.unacked < LIMITS.unitsPerActorMax;
+  }
+
+  #handle(cell: Cell, message: Message): void {
+    const actor = cell.actor as InstanceActor;
+    if (message.kind === 'create') {
+      this.#deduplicate(cell, actor, message);
+      return;
+    }
+    const task = taskOf(message);
+    if (task !== undefined && 'request' in message && !actor.tasks.has(task)) {
+      this.#withTask(cell, task, message);
+      return;
+    }
+    this.#run(cell, message, () => actor.handle(message));
+  }
+
+  /** Runs the actor and commits its turn; a throw is a defect of this one actor. */
+  #run(cell: Cell, message: Message, run: () => Turn): void {
+    let turn: Turn;
+    try {
+      turn = run();
+    } catch (error) {
+      this.#deps.log.error({ instanceId: cell.key, message: message.kind, err: error }, 'defect');
+      if ('request' in message) {
+        this.#fail(message.request, new EngineError('ENG_INTERNAL', 'internal error'));
+      }
+      this.#rebuild(cell, undefined);
+      return;
+    }
+    this.#commit(cell, turn);
+  }
+
+  #commit(cell: Cell, turn: Turn): void {
+    if (turn.mutations.length > 0) {
+      cell.last = this.#deps.commits.append(cell, turn);
+      cell.unacked += 1;
+      this.#weigh(cell, Math.max(cell.bytes, ACTOR_BYTES + 2 * cell.last.bytes));
+    } else if (cell.unacked > 0 && cell.last !== undefined) {
+      // What it tells may rest on units under way: it leaves after them.
+      cell.last.effects.push(...turn.effects);
+    } else {
+      this.#deps.release(turn.effects);
+    }
+  }
+
+  #settled(cell: Cell, unit: PendingUnit, ack: Settlement): void {
+    cell.unacked -= 1;
+    if (cell.unacked === 0) cell.last = undefined;
+    switch (ack[1]) {
+      case 'committed':
+      case 'born':
+        if (cell.phase === 'creating') cell.phase = 'ready';
+        cell.creation = undefined;
+        this.#deps.release(unit.effects);
+        this.#unstash(cell);
+        return;
+      case 'exists':
+        this.#existed(cell);
+        return;
+      case 'refused':
+        this.#refused(cell, unit, ack[2], ack[3]);
+        return;
+      case 'suffix':
+        this.#answerAll(unit.effects, SUFFIX);
+        if (cell.unacked === 0 && cell.phase === 'loading') this.#toLoad.push(cell);
+        return;
+      case 'lost':
+        this.#answerAll(unit.effects, UNKNOWN_OUTCOME);
+        if (cell.actor !== undefined) this.#rebuild(cell, undefined);
+        else if (cell.unacked === 0) this.#toLoad.push(cell);
+        return;
+    }
+  }
+
+  #unstash(cell: Cell): void {
+    while (cell.phase === 'ready' && cell.stash.length > 0 && this.#mayRun(cell)) {
+      this.#handle(cell, cell.stash.shift() as Message);
+    }
+  }
+
+  // ---------------------------------------------------------------- idempotency keys
+
+  /** The row was there: the instance is loaded, and the creation is answered by it. */
+  #existed(cell: Cell): void {
+    if (cell.creation !== undefined) cell.stash.unshift(cell.creation);
+    this.#rebuild(cell, undefined);
+  }
+
+  #deduplicate(cell: Cell, actor: InstanceActor, creation: Creation): void {
+    const { record } = actor;
+    const { instance, request } = creation;
+    const same =
+      record.idempotencyKey === instance.idempotencyKey && record.tenantId === instance.tenantId;
+    const effect: Effect = same
+      ? { kind: 'reply', request, status: 201, body: `{"id":"${record.id}","deduplicated":true}` }
+      : { kind: 'error', request, error: conflict('idempotency_key collides with another key') };
+    if (cell.unacked > 0 && cell.last !== undefined) cell.last.effects.push(effect);
+    else this.#deps.release([effect]);
+  }
+
+  // ---------------------------------------------------------------- refusals and rebuilding
+
+  #refused(cell: Cell, unit: PendingUnit, sqlState: string, reason: string): void {
+    this.#deps.log.warn({ instanceId: cell.key, sqlState }, 'unit refused by the database');
+    const asked = unit.effects.some((effect) => effect.kind === 'reply');
+    this.#answerAll(
+      unit.effects,
+      sqlState === '23505' ? conflict('a row with this key exists already') : refusedData(reason),
+    );
+    const step: StepRef | undefined = unit.origin;
+    this.#rebuild(cell, asked ? undefined : { kind: 'unit.refused', step, reason });
+  }
+
+  /** Discards the actor; it is loaded when its last unit is settled. `first` is its first message. */
+  #rebuild(cell: Cell, first: InstanceMessage | undefined): void {
+    const orphans = [...(cell.actor?.running.values() ?? [])];
+    this.#deps.release(orphans.map((step) => ({ kind: 'abort', instance: cell.key, step })));
+    cell.actor = undefined;
+    cell.phase = 'loading';
+    cell.creation = undefined;
+    cell.incarnation += 1;
+    cell.last = undefined;
+    if (first !== undefined) cell.stash.unshift(first);
+    if (cell.unacked === 0) this.#toLoad.push(cell);
+  }
+
+  #answerAll(effects: readonly Effect[], error: EngineError): void {
+    for (const effect of effects) {
+      if (effect.kind === 'reply' || effect.kind === 'error') this.#fail(effect.request, error);
+      if (effect.kind === 'moved') this.#skipMove(effect.group);
+      if (effect.kind === 'peer' && effect.message[0] === 'claimed') {
+        // A claim that was not committed: the queue offers the task again.
+        const [kind, handler, poll, task] = effect.message;
+        const message = [kind, handler, poll, task, -1, ''] as const;
+        this.#deps.release([{ kind: 'peer', shard: effect.shard, message }]);
+      }
+    }
+  }
+
+  #fail(request: number, error: EngineError): void {
+    this.#deps.release([{ kind: 'error', request, error }]);
+  }
+
+  // ---------------------------------------------------------------- loading
+
+  #load(): void {
+    if (this.#toLoad.length === 0 || this.loadsPaused) return;
+    const cells = this.#toLoad.splice(0, LOAD_BATCH);
+    this.#deps.loader
+      .instances(cells.map((cell) => cell.key))
+      .then((loaded) => Promise.all(cells.map((cell) => this.#restore(cell, loaded.get(cell.key)))))
+      .catch((error: unknown) => this.#deps.schedule(() => this.#loadFailed(cells, error)));
+    if (this.#toLoad.length > 0) this.#deps.schedule(() => undefined);
+  }
+
+  async #restore(cell: Cell, loaded: LoadedInstance | undefined): Promise<void> {
+    if (loaded === undefined) {
+      this.#deps.schedule(() => this.#missing(cell));
+      return;
+    }
+    const sequence = await this.#deps.plans.load(loaded.row.sequence_id);
+    if (sequence === undefined) {
+      this.#deps.schedule(() => this.#missing(cell));
+      return;
+    }
+    const record = recordOfRow(loaded.row);
+    const outputs = await this.#deps.loader.outputs(record.id, sequence.plan.outputRefs);
+    for (const [block, output] of outputs) record.snapshot.outputs.set(block, output);
+    for (const [key, items] of loaded.snapshots) record.snapshot.snapshots.set(key, items);
+    const actor = new InstanceActor(record, sequence.plan, this.#deps.env);
+    for (const row of loaded.tasks) actor.tasks.set(row.id, taskOfRow(row));
+    actor.timer = loaded.timer;
+    this.#deps.schedule(() => this.#ready(cell, actor, loaded));
+  }
+
+  #ready(cell: Cell, actor: InstanceActor, loaded: LoadedInstance): void {
+    cell.actor = actor;
+    cell.phase = 'ready';
+    const { data, config, metadata, execution } = loaded.row;
+    const text = data.length + config.length + metadata.length + execution.length;
+    this.#weigh(cell, ACTOR_BYTES + 2 * text);
+    this.#deps.release(
+      [...actor.tasks.keys()].map((task) => ({ kind: 'task.opened', instance: cell.key, task })),
+    );
+    // Steps that ran inside a process or an actor that is gone have no one to report them.
+    if (loaded.timer?.recover === true) {
+      this.#run(cell, WAKE_RECOVERED, () => actor.handle(WAKE_RECOVERED));
+    }
+    this.#unstash(cell);
+  }
+
+  /** No such row: requests are told so, creations go on, hints are moot. */
+  #missing(cell: Cell): void {
+    const messages = cell.stash;
+    this.#drop(cell);
+    for (const message of messages) {
+      if (message.kind === 'create') this.createKeyed(message);
+      else if (message.kind === 'move') this.#skipMove(message.group);
+      else if (message.kind === 'claim') this.#answerClaim(message, 0);
+      else if ('request' in message) {
+        const task = taskOf(message);
+        const what = task === undefined ? `instance ${cell.key}` : `worker task ${task}`;
+        this.#fail(message.request, notFound(what));
+      }
+    }
+  }
+
+  #loadFailed(cells: readonly Cell[], error: unknown): void {
+    this.#deps.log.warn({ err: error, actors: cells.length }, 'actors could not be loaded');
+    for (const cell of cells) {
+      if (cell.phase !== 'loading') continue;
+      const messages = cell.stash;
+      this.#drop(cell);
+      for (const message of messages) {
+        if (message.kind === 'move') this.#skipMove(message.group);
+        else if (message.kind === 'claim') this.#answerClaim(message, -1);
+        else if ('request' in message) {
+          this.#fail(message.request, DATABASE_AWAY);
+        }
+      }
+    }
+  }
+
+  #skipMove(group: number): void {
+    this.#deps.release([{ kind: 'moved', group, counted: false }]);
+  }
+
+  #answerClaim(message: Extract<InstanceMessage, { kind: 'claim' }>, epoch: number): void {
+    const { handler, poll, task, queueShard } = message;
+    this.#deps.release([
+      { kind: 'peer', shard: queueShard, message: ['claimed', handler, poll, task, epoch, ''] },
+    ]);
+  }
+
+  /** A call about a task that ended long ago: its row is read, for the refusal and its history. */
+  #withTask(
+    cell: Cell,
+    task: string,
+    message: InstanceMessage & { request: number },
+    reads = 1,
+  ): void {
+    const { loader, schedule } = this.#deps;
+    loader.task(task).then(
+      (row) => schedule(() => this.#taskRead(cell, task, row, message, reads)),
+      () => schedule(() => this.#fail(message.request, DATABASE_AWAY)),
+    );
+  }
+
+  #taskRead(
+    cell: Cell,
+    task: string,
+    row: WorkerTaskRow | undefined,
+    message: InstanceMessage & { request: number },
+    reads: number,
+  ): void {
+    if (row === undefined || row.instance_id !== cell.key || reads > TASK_READS_MAX) {
+      this.#fail(message.request, notFound(`worker task ${task}`));
+      return;
+    }
+    if (cell.actor === undefined || cell.actor.tasks.has(task)) {
+      this.tell(cell.key, message);
+      return;
+    }
+    // An actor knows all of its open tasks: a row that says otherwise is older than a unit under way.
+    if (row.state === 'pending' || row.state === 'claimed') {
+      this.#withTask(cell, task, message, reads + 1);
+      return;
+    }
+    cell.actor.tasks.set(task, taskOfRow(row));
+    this.tell(cell.key, message);
+  }
+
+  // ---------------------------------------------------------------- passivation
+
+  #passivate(): void {
+    if (this.#cells.size <= LIMITS.residentActorsMax && this.#bytes <= LIMITS.residentBytesMax) {
+      return;
+    }
+    let tries = PASSIVATION_TRIES;
+    for (const cell of this.#cells.values()) {
+      if (tries-- === 0) return;
+      const idle = cell.phase === 'ready' && cell.unacked === 0 && cell.stash.length === 0;
+      if (idle && cell.actor?.isPassive === true) this.#drop(cell);
+      else {
+        // Busy ones move behind the idle ones, or they would be looked at in every turn.
+        this.#cells.delete(cell.key);
+        this.#cells.set(cell.key, cell);
+      }
+    }
+  }
+}
+
+const LOAD_BATCH = 500;
+
+/** Each read takes longer than a flush does at most, except in an outage. */
+const TASK_READS_MAX = 20;
+
+const WAKE_RECOVERED = { kind: 'wake', recovered: true } as const;
+
+const SUFFIX = unavailable(
+  'ENG_SHARD_RESTARTING',
+  'an earlier change of the same instance was refused; nothing of this one happened',
+);

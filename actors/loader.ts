@@ -1,0 +1,267 @@
+/**
+ * What actors read when they come to life: rows by primary key, many actors in one query per turn,
+ * and pages of what is due or open when a shard starts. Reads only; every statement is named and
+ * keyed by an index.
+ */
+
+import type pg from 'pg';
+import { LIMITS } from '../src/config.js';
+import type { JsonValue } from '../src/core/json.js';
+import type { Plan } from '../src/core/plan.js';
+import type { UnixMs } from '../src/core/time.js';
+import { isoTime } from '../src/core/time.js';
+import { withCursor } from '../src/db/pool.js';
+import type { StoredTimer } from './instance.js';
+import type { InstanceRow } from './instance-record.js';
+import type { Place } from './queue.js';
+import type { WorkerTaskRow } from './worker-task.js';
+
+export interface LoadedInstance {
+  readonly row: InstanceRow;
+  readonly timer: StoredTimer | undefined;
+  readonly tasks: readonly WorkerTaskRow[];
+  readonly snapshots: ReadonlyMap<string, JsonValue[]>;
+}
+
+export interface SequenceRow {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly version: number;
+  readonly deprecated: boolean;
+  readonly definition: string;
+}
+
+export interface OpenTaskRow {
+  readonly task_id: string;
+  readonly instance_id: string;
+  readonly tenant_id: string;
+  readonly queue_name: string | null;
+  readonly rank: number;
+  readonly created_at: string;
+}
+
+const TASK_COLUMNS =
+  'id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, ' +
+  'overlay, attempt, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, claimed_at, ' +
+  'heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, ' +
+  'resume_checkpoint, history, created_at';
+
+export const LOAD_SQL = {
+  instances:
+    'select i.id, i.sequence_id, i.tenant_id, i.namespace, i.state, i.next_fire_at, i.priority, ' +
+    'i.timezone, i.metadata, i.data, i.config, i.context_audit, i.runtime, i.execution, ' +
+    'i.concurrency_key, i.max_concurrency, i.idempotency_key, i.parent_instance_id, ' +
+    'i.signal_count, i.audit_count, i.created_at, i.updated_at, ' +
+    't.instance_id is not null as has_timer, t.fire_at, t.recover ' +
+    'from instances i left join timers t on t.instance_id = i.id where i.id = any($1::uuid[])',
+  // A failed try that was given back keeps its checkpoint for the next one.
+  tasks:
+    `select ${TASK_COLUMNS} from worker_tasks where instance_id = any($1::uuid[]) ` +
+    "and (state in ('pending', 'claimed') or (withdrawn and state = 'failed' and checkpoint_seq > 0)) " +
+    'order by id',
+  snapshots:
+    'select instance_id, key, items from iteration_snapshots where instance_id = any($1::uuid[])',
+  outputs:
+    'select distinct on (block_id) block_id, output from block_outputs ' +
+    'where instance_id = $1::uuid and ($2::text[] is null or block_id = any($2::text[])) ' +
+    "and (output_ref is null or output_ref = '__error__') " +
+    'order by block_id, created_at desc, id desc',
+  task: `select ${TASK_COLUMNS} from worker_tasks where id = $1::uuid`,
+  taskOwners: 'select id, instance_id from worker_tasks where id = any($1::uuid[])',
+  sequence:
+    'select id, tenant_id, namespace, name, version, deprecated, definition from sequences ' +
+    'where id = $1::uuid',
+  liveInstance:
+    'select 1 from instances where sequence_id = $1::uuid ' +
+    "and state in ('scheduled', 'running', 'waiting', 'paused') " +
+    // Without an order, a limit of 1 makes reading the table from its start look cheapest.
+    'order by created_at desc, id desc limit 1',
+  dueTimers:
+    'select instance_id, fire_at from timers where fire_at > $1::timestamptz and ' +
+    'fire_at <= $2::timestamptz order by fire_at, instance_id',
+  overdueTimers:
+    'select instance_id from timers where fire_at <= $1::timestamptz ' +
+    'order by fire_at, instance_id limit 1000',
+  recover: 'select instance_id from timers where recover order by instance_id',
+  // `offset 0` keeps the join a look-up by key for each open task: as a plain join, Postgres may
+  // read the whole history of tasks instead. The same in `readyTasks`.
+  claimedTasks:
+    'select o.task_id, o.instance_id, t.heartbeat_at from open_tasks o cross join lateral (' +
+    "select heartbeat_at from worker_tasks where id = o.task_id and state = 'claimed' offset 0) t",
+  // `$2 … $4` is the place of the last task that was read.
+  readyTasks:
+    'select o.task_id, o.instance_id, o.tenant_id, o.queue_name, o.rank, o.created_at ' +
+    'from open_tasks o cross join lateral (' +
+    "select 1 from worker_tasks where id = o.task_id and state = 'pending' offset 0) t " +
+    'where o.handler_name = $1 and ' +
+    '(o.rank, o.created_at, o.task_id) > ($2::smallint, $3::timestamptz, $4::uuid) ' +
+    'order by o.rank, o.created_at, o.task_id limit $5',
+} as const;
+
+export class Loader {
+  readonly #pool: pg.Pool;
+
+  constructor(pool: pg.Pool) {
+    this.#pool = pool;
+  }
+
+  /** Rows with everything an actor needs but outputs, which depend on its plan. */
+  async instances(ids: readonly string[]): Promise<Map<string, LoadedInstance>> {
+    const { rows } = await this.#query<
+      InstanceRow & { has_timer: boolean; fire_at: string | null; recover: boolean }
+    >('instances', [ids]);
+    const live = rows.filter(({ state }) => state !== 'completed' && state !== 'cancelled');
+    const liveIds = live.map((row) => row.id);
+    const [tasks, snapshots] =
+      liveIds.length === 0
+        ? [[], []]
+        : await Promise.all([
+            this.#query<WorkerTaskRow>('tasks', [liveIds]).then((result) => result.rows),
+            this.#query<{ instance_id: string; key: string; items: string }>('snapshots', [
+              liveIds,
+            ]).then((result) => result.rows),
+          ]);
+    const tasksOf = groupBy(tasks, (task) => task.instance_id);
+    const snapshotsOf = groupBy(snapshots, (snapshot) => snapshot.instance_id);
+    return new Map(
+      rows.map((row) => [
+        row.id,
+        {
+          row,
+          timer: row.has_timer
+            ? {
+                fireAt: row.fire_at === null ? null : Date.parse(row.fire_at),
+                recover: row.recover,
+              }
+            : undefined,
+          tasks: tasksOf.get(row.id) ?? [],
+          snapshots: new Map(
+            (snapshotsOf.get(row.id) ?? []).map(({ key, items }) => [
+              key,
+              JSON.parse(items) as JsonValue[],
+            ]),
+          ),
+        },
+      ]),
+    );
+  }
+
+  /** The latest outputs that the plan's expressions can read. */
+  async outputs(instanceId: string, refs: Plan['outputRefs']): Promise<Map<string, JsonValue>> {
+    const wanted = refs === 'all' ? null : [...refs];
+    if (wanted !== null && wanted.length === 0) return new Map();
+    const { rows } = await this.#query<{ block_id: string; output: string | null }>('outputs', [
+      instanceId,
+      wanted,
+    ]);
+    return new Map(
+      rows.map(({ block_id, output }) => [
+        block_id,
+        output === null ? null : (JSON.parse(output) as JsonValue),
+      ]),
+    );
+  }
+
+  async task(taskId: string): Promise<WorkerTaskRow | undefined> {
+    return (await this.#query<WorkerTaskRow>('task', [taskId])).rows[0];
+  }
+
+  async taskOwners(taskIds: readonly string[]): Promise<Map<string, string>> {
+    const { rows } = await this.#query<{ id: string; instance_id: string }>('taskOwners', [
+      taskIds,
+    ]);
+    return new Map(rows.map((row) => [row.id, row.instance_id]));
+  }
+
+  async sequence(id: string): Promise<SequenceRow | undefined> {
+    return (await this.#query<SequenceRow>('sequence', [id])).rows[0];
+  }
+
+  async hasLiveInstance(sequenceId: string): Promise<boolean> {
+    return (await this.#query('liveInstance', [sequenceId])).rows.length > 0;
+  }
+
+  /** Streams timers that are due after `from` and until `to`, in pages. */
+  async dueTimers(
+    from: UnixMs,
+    to: UnixMs,
+    each: (instance: string, fireAt: UnixMs) => void,
+  ): Promise<void> {
+    await this.#stream<{ instance_id: string; fire_at: string }>(
+      LOAD_SQL.dueTimers,
+      [from === Number.NEGATIVE_INFINITY ? '-infinity' : isoTime(from), isoTime(to)],
+      (row) => each(row.instance_id, Date.parse(row.fire_at)),
+    );
+  }
+
+  /** The first instances whose timers were due at that time and have not been served. */
+  async overdueTimers(before: UnixMs): Promise<string[]> {
+    const { rows } = await this.#query<{ instance_id: string }>('overdueTimers', [isoTime(before)]);
+    return rows.map((row) => row.instance_id);
+  }
+
+  /** Instances that were in the middle of work inside a process that is gone. */
+  async recoverable(each: (instance: string) => void): Promise<void> {
+    await this.#stream<{ instance_id: string }>(LOAD_SQL.recover, [], (row) =>
+      each(row.instance_id),
+    );
+  }
+
+  async claimedTasks(
+    each: (task: string, instance: string, heartbeatAt: UnixMs) => void,
+  ): Promise<void> {
+    await this.#stream<{ task_id: string; instance_id: string; heartbeat_at: string | null }>(
+      LOAD_SQL.claimedTasks,
+      [],
+      (row) =>
+        each(
+          row.task_id,
+          row.instance_id,
+          row.heartbeat_at === null ? 0 : Date.parse(row.heartbeat_at),
+        ),
+    );
+  }
+
+  /** The next tasks of a handler in the order of its queue, after the one given. */
+  async readyTasks(handler: string, after: Place, limit: number): Promise<OpenTaskRow[]> {
+    const { rows } = await this.#query<OpenTaskRow>('readyTasks', [
+      handler,
+      after.rank,
+      isoTime(after.createdAt),
+      after.id,
+      limit,
+    ]);
+    return rows;
+  }
+
+  #query<Row extends object>(name: keyof typeof LOAD_SQL, values: readonly unknown[]) {
+    return this.#pool.query<Row>({
+      name: `load_${name}`,
+      text: LOAD_SQL[name],
+      values: [...values],
+    });
+  }
+
+  #stream<Row>(sql: string, values: readonly unknown[], each: (row: Row) => void): Promise<void> {
+    return withCursor<Row, void>(this.#pool, sql, values, async (reader) => {
+      for (;;) {
+        const rows = await reader.read(LIMITS.recoveryPageRows);
+        if (rows.length === 0) return;
+        for (const row of rows) each(row);
+      }
+    });
+  }
+}
+
+function groupBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, Item[]> {
+  const groups = new Map<string, Item[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
+  }
+  return groups;
+}

@@ -1,0 +1,93 @@
+/**
+ * The compiled plans of one shard, cached by the bytes of their definitions. Definitions are
+ * immutable; only deletion takes one away, and blocks creations first (see `catalog.ts`).
+ */
+
+import { LRUCache } from 'lru-cache';
+import type { Block } from '../schema/blocks.js';
+import { compileUserSchema } from '../schema/validators.js';
+import { LIMITS } from '../src/config.js';
+import type { JsonObject, JsonValue } from '../src/core/json.js';
+import { compilePlan, type Plan } from '../src/core/plan.js';
+import type { Loader } from './loader.js';
+
+export interface StoredSequence {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly namespace: string;
+  readonly plan: Plan;
+  /** What `input_schema` finds wrong with context.data; undefined when the sequence has none. */
+  readonly checkInput: ((data: JsonValue) => string | undefined) | undefined;
+}
+
+export class Plans {
+  readonly #loader: Loader;
+  readonly #cache = new LRUCache<string, StoredSequence>({ maxSize: LIMITS.planCacheBytes });
+  readonly #loading = new Map<string, Promise<StoredSequence | undefined>>();
+  readonly #blocked = new Set<string>();
+
+  constructor(loader: Loader) {
+    this.#loader = loader;
+  }
+
+  /** The plan if it is at hand. A blocked sequence is about to be deleted: it takes no instances. */
+  get(sequenceId: string): StoredSequence | undefined {
+    return this.#cache.get(sequenceId);
+  }
+
+  isBlocked(sequenceId: string): boolean {
+    return this.#blocked.has(sequenceId);
+  }
+
+  block(sequenceId: string, blocked: boolean): void {
+    if (blocked) this.#blocked.add(sequenceId);
+    else this.#blocked.delete(sequenceId);
+  }
+
+  evict(sequenceId: string): void {
+    this.#cache.delete(sequenceId);
+    this.#blocked.delete(sequenceId);
+  }
+
+  /** @returns undefined when there is no such sequence; rejects when the database cannot be asked */
+  load(sequenceId: string): Promise<StoredSequence | undefined> {
+    const cached = this.#cache.get(sequenceId);
+    if (cached !== undefined) return Promise.resolve(cached);
+    const running = this.#loading.get(sequenceId);
+    if (running !== undefined) return running;
+    const loading = this.#read(sequenceId).finally(() => this.#loading.delete(sequenceId));
+    this.#loading.set(sequenceId, loading);
+    return loading;
+  }
+
+  async #read(sequenceId: string): Promise<StoredSequence | undefined> {
+    const row = await this.#loader.sequence(sequenceId);
+    if (row === undefined) return undefined;
+    const definition = JSON.parse(row.definition) as {
+      blocks: Block[];
+      input_schema?: JsonObject | null;
+    };
+    const compiled = compilePlan({ id: row.id, blocks: definition.blocks }, whenUsed);
+    if (!compiled.ok) {
+      throw new Error(`stored sequence ${row.id} does not compile: ${compiled.message}`);
+    }
+    const stored = {
+      id: row.id,
+      tenantId: row.tenant_id,
+      namespace: row.namespace,
+      plan: compiled.plan,
+      checkInput: definition.input_schema == null ? undefined : whenUsed(definition.input_schema),
+    };
+    this.#cache.set(sequenceId, stored, { size: Math.max(1, row.definition.length) });
+    return stored;
+  }
+}
+
+/** Compiling a schema takes half a millisecond, so it waits for the first value. */
+export function whenUsed(schema: JsonObject): (value: JsonValue) => string | undefined {
+  let check: ((value: JsonValue) => string | undefined) | undefined;
+  return (value) => {
+    check ??= compileUserSchema(schema);
+    return check(value);
+  };
+}

@@ -1,0 +1,168 @@
+/**
+ * Every message that crosses a thread, and nothing else. The data plane is arrays of tuples, posted
+ * once per destination and event-loop turn: a tuple of strings and numbers costs a fraction of an
+ * object to clone. Bodies travel as JSON text and are parsed once, by their owner.
+ */
+
+import type { UnitGate } from '../src/core/unit.js';
+import type { ErrorData } from '../src/errors.js';
+import type { MetricDeltas } from '../src/metrics.js';
+
+// ---------------------------------------------------------------- shard → writer
+
+/**
+ * One commit unit. `seq` counts the units of one shard incarnation upwards. `actor` and
+ * `incarnation` name who made it: when a unit is refused, all later units of the same incarnation
+ * of that actor are refused with it. `mutations` is flat: index into MUTATION_KINDS, key, row, …
+ */
+export type UnitEnvelope = readonly [
+  seq: number,
+  actor: string,
+  incarnation: number,
+  gate: UnitGate,
+  mutations: readonly (string | number)[],
+];
+
+export interface UnitPost {
+  readonly kind: 'units';
+  readonly units: readonly UnitEnvelope[];
+}
+
+// ---------------------------------------------------------------- writer → shard
+
+/** Outcomes, in the order of `seq` per actor. `suffix`: refused only because an earlier one was. */
+export type Ack =
+  | readonly [seq: number, outcome: 'committed']
+  | readonly [seq: number, outcome: 'exists']
+  | readonly [seq: number, outcome: 'born', ids: readonly string[]]
+  | readonly [seq: number, outcome: 'refused', sqlState: string, message: string]
+  | readonly [seq: number, outcome: 'suffix'];
+
+export interface AckPost {
+  readonly kind: 'acks';
+  readonly acks: readonly Ack[];
+}
+
+// ---------------------------------------------------------------- front → shard
+
+/** What a request asks of an actor: the ids of the operations that shards own. */
+export type ShardOperation =
+  | 'sequences.create'
+  | 'sequences.deprecate'
+  | 'sequences.delete'
+  | 'instances.create'
+  | 'instances.createBatch'
+  | 'instances.get'
+  | 'instances.tree'
+  | 'instances.patchState'
+  | 'instances.patchContext'
+  | 'instances.signal'
+  | 'instances.retry'
+  | 'instances.moveMany'
+  | 'workers.poll'
+  | 'workers.pollQueue'
+  | 'workers.complete'
+  | 'workers.fail'
+  | 'workers.heartbeat'
+  | 'workers.unclaim';
+
+/**
+ * @property id numbers the request at the front; its reply carries the same number
+ * @property tenant '' when the caller named none, which only an optional tenant header allows
+ * @property target the id in the path, lower case; '' when the path has none
+ * @property body JSON text as received; '' when the request has none
+ */
+export type Request = readonly [
+  id: number,
+  operation: ShardOperation,
+  tenant: string,
+  target: string,
+  body: string,
+];
+
+export interface RequestPost {
+  readonly kind: 'requests';
+  readonly requests: readonly Request[];
+  /** Requests whose clients went away: a parked poll is forgotten, a claim is taken back. */
+  readonly aborted: readonly number[];
+}
+
+// ---------------------------------------------------------------- shard → front
+
+/** The tasks that a poll claimed, to be taken back if its client is gone: (task, epoch) pairs. */
+export type ClaimList = readonly (readonly [taskId: string, epoch: number])[];
+
+export type Reply =
+  | readonly [id: number, status: number, body: string]
+  | readonly [id: number, status: number, body: string, claims: ClaimList]
+  | readonly [id: number, status: 0, error: ErrorData];
+
+export interface ReplyPost {
+  readonly kind: 'replies';
+  readonly replies: readonly Reply[];
+  readonly metrics: MetricDeltas | undefined;
+}
+
+// ---------------------------------------------------------------- shard → shard
+
+export type PeerMessage =
+  /** A parsed and validated creation that belongs to the actor of its idempotency key. */
+  | readonly [kind: 'create', request: number, instance: string]
+  /** A poll that came in on another shard than its queue's. */
+  | readonly [
+      kind: 'poll',
+      request: number,
+      tenant: string,
+      body: string,
+      operation: 'workers.poll' | 'workers.pollQueue',
+    ]
+  /** Hint: look at this instance at that time (row: its timer). */
+  | readonly [kind: 'wake', instance: string, at: number]
+  /** Hint: this task waits for a worker (row: open_tasks). */
+  | readonly [
+      kind: 'task.ready',
+      handler: string,
+      task: string,
+      instance: string,
+      tenant: string,
+      queue: string,
+      rank: number,
+      createdAt: number,
+    ]
+  /** Hint: this task is not offered any more (row: open_tasks is gone). */
+  | readonly [kind: 'task.gone', handler: string, task: string]
+  /** A queue picked this task for a poll. */
+  | readonly [
+      kind: 'claim',
+      handler: string,
+      poll: number,
+      task: string,
+      instance: string,
+      worker: string,
+      queueShard: number,
+    ]
+  /**
+   * What became of a claim. Epoch above 0: committed, with the task's wire record as JSON text.
+   * 0: the task is gone. -1: not known, the queue offers it again.
+   */
+  | readonly [
+      kind: 'claimed',
+      handler: string,
+      poll: number,
+      task: string,
+      epoch: number,
+      record: string,
+    ]
+  /** The poller is gone: the claim at this epoch is taken back. */
+  | readonly [kind: 'unclaim', task: string, epoch: number]
+  /** Part of the barrier before a sequence is deleted; answered by `sequence.settled`. */
+  | readonly [kind: 'sequence.block', sequence: string, blocked: boolean]
+  | readonly [kind: 'sequence.settled', sequence: string, shard: number]
+  /** The sequence's rows are gone: forget its plan and its instances. */
+  | readonly [kind: 'sequence.evict', sequence: string];
+
+export interface PeerPost {
+  readonly kind: 'peer';
+  readonly from: number;
+  readonly messages: readonly PeerMessage[];
+}

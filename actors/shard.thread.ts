@@ -1,0 +1,134 @@
+/**
+ * The entry of a shard's thread, a resident Piscina task: it returns when the shard stops. Builds
+ * the real parts (clock, randomness, database, outbound HTTP) and joins the ports to the shard.
+ */
+
+import { randomFillSync } from 'node:crypto';
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
+import { createEngineClock } from '../src/clock.js';
+import { createPool } from '../src/db/pool.js';
+import { addressPolicy } from '../src/handlers/address-guard.js';
+import { openHttp } from '../src/handlers/http-transport.js';
+import { createRegistry } from '../src/handlers/registry.js';
+import { createLogger } from '../src/log.js';
+import { serveControl } from './control.js';
+import { Loader } from './loader.js';
+import type { AckPost, PeerPost, RequestPost } from './protocol.js';
+import { Shard, type ShardSettings } from './shard.js';
+
+export interface ShardTask {
+  readonly settings: ShardSettings;
+  readonly connectionString: string;
+  readonly applicationName: string;
+  /** Engine time minus this machine's time, in ms. */
+  readonly clockOffsetMs: number;
+  readonly allowInternalUrls: boolean;
+  readonly logLevel: string;
+  readonly control: MessagePort;
+  readonly front: MessagePort;
+}
+
+/** What the supervisor can ask of a shard. */
+export interface ShardControl {
+  attachWriter(port: MessagePort): void;
+  attachPeer(shard: number, port: MessagePort): void;
+  start(): Promise<void>;
+  peerRestarted(shard: number): void;
+  writerLost(): void;
+  writerReady(): void;
+  drain(): void;
+  isIdle(): boolean;
+  stop(): Promise<void>;
+}
+
+/** Connections for loading actors; queries are batched, so few are enough. */
+const CONNECTIONS = 3;
+
+export default function runShard(task: ShardTask): Promise<void> {
+  const { settings, control, front } = task;
+  const log = createLogger(task.logLevel, `shard-${settings.shard}`);
+  const pool = createPool({
+    connectionString: task.connectionString,
+    applicationName: task.applicationName,
+    connectionsMax: CONNECTIONS,
+    queryTimeoutMs: 10_000,
+    onError: (error) => log.debug({ err: error }, 'idle connection lost'),
+  });
+  const http = openHttp({ isAllowed: addressPolicy(task.allowInternalUrls) });
+  const peers = new Map<number, MessagePort>();
+  let writer: MessagePort | undefined;
+  const clock = createEngineClock(task.clockOffsetMs);
+  const shard = new Shard({
+    settings,
+    clock,
+    random: randomFraction,
+    log,
+    loader: new Loader(pool),
+    handlers: createRegistry({ http }),
+    setImmediate: (fn) => setImmediate(fn),
+    ports: {
+      toFront: (post) => front.postMessage(post),
+      toWriter: (post) => writer?.postMessage(post),
+      toPeer: (peer, post) => peers.get(peer)?.postMessage(post),
+      drainPeers: () => [...peers.values()].flatMap(receiveAll),
+    },
+  });
+  front.on('message', (post: RequestPost) => shard.receiveRequests(post));
+
+  return new Promise((resolve) => {
+    const surface: ShardControl = {
+      attachWriter(port) {
+        writer?.close();
+        writer = port;
+        port.on('message', (post: AckPost) => shard.receiveAcks(post.acks));
+      },
+      attachPeer(peer, port) {
+        peers.get(peer)?.close();
+        peers.set(peer, port);
+        port.on('message', (post: PeerPost) => shard.receivePeer(post));
+      },
+      start: () => shard.start(),
+      peerRestarted: (peer) => shard.peerRestarted(peer),
+      writerLost: () => shard.writerLost(),
+      writerReady: () => shard.writerReady(),
+      drain: () => shard.drain(),
+      isIdle: () => shard.isIdle,
+      async stop() {
+        shard.stop();
+        front.close();
+        writer?.close();
+        for (const port of peers.values()) port.close();
+        await Promise.allSettled([http.close(), pool.end()]);
+        // The answer to this call leaves first.
+        setImmediate(() => {
+          control.close();
+          resolve();
+        });
+      },
+    };
+    serveControl(surface, control);
+  });
+}
+
+function receiveAll(port: MessagePort): PeerPost[] {
+  const posts: PeerPost[] = [];
+  for (;;) {
+    const received = receiveMessageOnPort(port) as { message: PeerPost } | undefined;
+    if (received === undefined) return posts;
+    posts.push(received.message);
+  }
+}
+
+/** Random bytes are fetched many at a time: ids need them on the hot path. */
+const POOL_VALUES = 4_096;
+const randomValues = new Uint32Array(POOL_VALUES);
+let randomLeft = 0;
+
+function randomFraction(): number {
+  if (randomLeft === 0) {
+    randomFillSync(randomValues);
+    randomLeft = POOL_VALUES;
+  }
+  randomLeft -= 1;
+  return (randomValues[randomLeft] as number) / 0x1_0000_0000;
+}

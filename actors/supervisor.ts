@@ -1,0 +1,274 @@
+/**
+ * Starts the threads of the engine as resident tasks of one Piscina pool, joins their ports, and
+ * replaces a thread that dies.
+ *
+ * A shard died: 1. its callers are answered 503; 2. the writer drops its units that wait and settles
+ * those in flight; 3. a new thread gets new ports and takes up its work from rows; 4. the other
+ * shards forget what they had asked of it.
+ *
+ * The writer died: 1. every shard discards the actors with unsettled units; 2. a new writer ends the
+ * old one's sessions, so that nothing of them can commit any more; 3. the shards load from rows.
+ */
+
+import { MessageChannel } from 'node:worker_threads';
+import { Piscina } from 'piscina';
+import type { Config } from '../src/config.js';
+import type { Logger } from '../src/log.js';
+import type { ShardClient } from './client.js';
+import { type ControlLink, linkControl } from './control.js';
+import type { ShardControl, ShardTask } from './shard.thread.js';
+import type { WriterControl, WriterEvent, WriterTask } from './writer.thread.js';
+
+export interface SupervisorDeps {
+  readonly config: Config;
+  readonly client: ShardClient;
+  readonly connectionString: string;
+  /** The owner's name in the lease; sessions carry it so that a take-over finds them. */
+  readonly owner: string;
+  readonly epoch: number;
+  readonly lanes: number;
+  readonly clockOffsetMs: number;
+  readonly log: Logger;
+  readonly onDatabase: (isUp: boolean, reason: string) => void;
+  /** Another engine owns the database: nothing can be committed any more. */
+  readonly onFenced: () => void;
+  readonly onShardLost: (shard: number) => void;
+  /** False while a thread is being replaced. */
+  readonly onComplete: (isComplete: boolean) => void;
+  /** A thread dies again and again: the process is better started anew. */
+  readonly onHopeless: (reason: string) => void;
+}
+
+/** One thread under supervision. */
+interface Running<Surface> {
+  readonly link: ControlLink<Surface>;
+  readonly incarnation: number;
+}
+
+/** Loading a large backlog of timers at the start takes a while; everything else is quick. */
+const CONTROL_DEADLINE_MS = 120_000;
+
+/** Deaths of one thread within this time, beyond which the process gives up. */
+const DEATHS_WITHIN_MS = 60_000;
+const DEATHS_MAX = 10;
+
+export class Supervisor {
+  readonly #deps: SupervisorDeps;
+  readonly #pool: Piscina;
+  readonly #shards: (Running<ShardControl> | undefined)[];
+  #writer: Running<WriterControl> | undefined;
+  #deaths: number[] = [];
+  #stopping = false;
+  #restarting = 0;
+  /** Restarts one after the other: each rewires ports that the next one needs. */
+  #restarts: Promise<void> = Promise.resolve();
+
+  constructor(deps: SupervisorDeps) {
+    this.#deps = deps;
+    const threads = deps.config.shards + 1;
+    this.#shards = Array.from({ length: deps.config.shards }, () => undefined);
+    this.#pool = new Piscina({
+      filename: new URL('./shard.thread.js', import.meta.url).href,
+      minThreads: threads,
+      maxThreads: threads,
+      concurrentTasksPerWorker: 1,
+      idleTimeout: Number.POSITIVE_INFINITY,
+      recordTiming: false,
+      // The default parks an idle thread in Atomics.wait, where its ports and timers stand still.
+      atomics: 'disabled',
+    });
+    // Failed tasks are told through their promises; the pool repeats them as events.
+    this.#pool.on('error', () => undefined);
+  }
+
+  /** Resolves when every shard serves. Rejects when a thread does not come up. */
+  async start(): Promise<void> {
+    this.#startWriter();
+    for (let shard = 0; shard < this.#shards.length; shard++) this.#startShard(shard, 0);
+    await this.#joinWriter();
+    for (let shard = 0; shard < this.#shards.length; shard++) await this.#joinPeers(shard, shard);
+    await Promise.all(this.#shards.map((running) => running?.link.remote.start()));
+  }
+
+  /** Parked polls are answered and nothing new is begun. */
+  async drain(): Promise<void> {
+    this.#stopping = true;
+    await Promise.allSettled(this.#shards.map((running) => running?.link.remote.drain()));
+  }
+
+  /** Everything asked is answered, and everything decided is committed. */
+  async isIdle(): Promise<boolean> {
+    const idle = await Promise.allSettled(
+      this.#shards.map((running) => running?.link.remote.isIdle() ?? Promise.resolve(true)),
+    );
+    return idle.every((result) => result.status === 'rejected' || result.value);
+  }
+
+  /** Shards first, then the writer: it flushes what they left. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await Promise.allSettled(this.#shards.map((running) => running?.link.remote.stop()));
+    await Promise.allSettled([this.#writer?.link.remote.stop()]);
+    await this.#pool.destroy();
+  }
+
+  // ---------------------------------------------------------------- starting threads
+
+  #startWriter(): void {
+    const { config, connectionString, owner, epoch, lanes, log } = this.#deps;
+    const incarnation = (this.#writer?.incarnation ?? 0) + 1;
+    const control = new MessageChannel();
+    const events = new MessageChannel();
+    const task: WriterTask = {
+      connectionString,
+      applicationName: writerName(owner),
+      epoch,
+      lanes,
+      logLevel: config.logLevel,
+      control: control.port2,
+      events: events.port2,
+    };
+    events.port1.on('message', (event: WriterEvent) => this.#onWriterEvent(event));
+    const link = linkControl<WriterControl>(control.port1, CONTROL_DEADLINE_MS);
+    this.#writer = { link, incarnation };
+    const filename = new URL('./writer.thread.js', import.meta.url).href;
+    this.#pool.run(task, { filename, transferList: [control.port2, events.port2] }).then(
+      () => undefined,
+      (error: unknown) => {
+        link.close('the writer died');
+        events.port1.close();
+        if (this.#stopping) return;
+        log.error({ err: error }, 'the writer died; starting another one');
+        this.#restart('the writer', () => this.#replaceWriter());
+      },
+    );
+  }
+
+  #onWriterEvent(event: WriterEvent): void {
+    if (event.kind === 'fenced') this.#deps.onFenced();
+    else this.#deps.onDatabase(event.isUp, event.reason);
+  }
+
+  #startShard(shard: number, incarnation: number): void {
+    const { config, client, connectionString, owner, clockOffsetMs, log } = this.#deps;
+    const control = new MessageChannel();
+    const front = new MessageChannel();
+    const task: ShardTask = {
+      settings: {
+        shard,
+        shards: config.shards,
+        tickIntervalMs: config.tickIntervalMs,
+        workerStaleMs: config.workerStaleMs,
+        workerReaperTickMs: config.workerReaperTickMs,
+        requireClaimEpoch: config.requireClaimEpoch,
+        unpoliciedRetry: config.unpoliciedRetry,
+        maxContextBytes: config.maxContextBytes,
+      },
+      connectionString,
+      applicationName: `${owner} shard ${shard}`,
+      clockOffsetMs,
+      allowInternalUrls: config.allowInternalUrls,
+      logLevel: config.logLevel,
+      control: control.port2,
+      front: front.port2,
+    };
+    const link = linkControl<ShardControl>(control.port1, CONTROL_DEADLINE_MS);
+    this.#shards[shard] = { link, incarnation };
+    client.attach(shard, front.port1);
+    this.#pool.run(task, { transferList: [control.port2, front.port2] }).then(
+      () => undefined,
+      (error: unknown) => {
+        link.close(`shard ${shard} died`);
+        client.detach(shard);
+        if (this.#stopping) return;
+        this.#deps.onShardLost(shard);
+        log.error({ shard, err: error }, 'a shard died; starting another one');
+        this.#restart(`shard ${shard}`, () => this.#replaceShard(shard, incarnation));
+      },
+    );
+  }
+
+  // ---------------------------------------------------------------- joining ports
+
+  async #joinWriter(): Promise<void> {
+    const writer = this.#writer as Running<WriterControl>;
+    await Promise.all(
+      this.#shards.map((running, shard) => this.#joinShardToWriter(shard, running)),
+    );
+    await writer.link.remote.start();
+  }
+
+  async #joinShardToWriter(
+    shard: number,
+    running: Running<ShardControl> | undefined,
+  ): Promise<void> {
+    if (running === undefined) return;
+    const channel = new MessageChannel();
+    await this.#writer?.link.remote.attachShard(shard, running.incarnation, channel.port1);
+    await running.link.remote.attachWriter(channel.port2);
+  }
+
+  /** @param below only peers with a smaller number, so that each pair is joined once at the start */
+  async #joinPeers(shard: number, below: number): Promise<void> {
+    for (let peer = 0; peer < this.#shards.length; peer++) {
+      if (peer === shard || peer >= below) continue;
+      const channel = new MessageChannel();
+      await this.#shards[shard]?.link.remote.attachPeer(peer, channel.port1);
+      await this.#shards[peer]?.link.remote.attachPeer(shard, channel.port2);
+    }
+  }
+
+  // ---------------------------------------------------------------- replacing threads
+
+  #restart(what: string, replace: () => Promise<void>): void {
+    const now = Date.now();
+    this.#deaths = this.#deaths.filter((at) => now - at < DEATHS_WITHIN_MS);
+    this.#deaths.push(now);
+    if (this.#deaths.length > DEATHS_MAX) {
+      this.#deps.onHopeless(`${what} died ${this.#deaths.length} times within a minute`);
+      return;
+    }
+    this.#deps.onComplete(false);
+    this.#restarting += 1;
+    this.#restarts = this.#restarts.then(replace).then(
+      () => {
+        this.#restarting -= 1;
+        if (this.#restarting === 0) this.#deps.onComplete(true);
+      },
+      (error: unknown) => {
+        if (this.#stopping) return;
+        this.#deps.onHopeless(`${what} could not be replaced: ${String(error)}`);
+      },
+    );
+  }
+
+  async #replaceShard(shard: number, died: number): Promise<void> {
+    if (this.#stopping || this.#shards[shard]?.incarnation !== died) return;
+    await this.#writer?.link.remote.discard(shard, died);
+    this.#startShard(shard, died + 1);
+    const running = this.#shards[shard] as Running<ShardControl>;
+    await this.#joinShardToWriter(shard, running);
+    await this.#joinPeers(shard, this.#shards.length);
+    await running.link.remote.start();
+    await Promise.all(
+      this.#shards.map((other, peer) =>
+        peer === shard ? undefined : other?.link.remote.peerRestarted(shard),
+      ),
+    );
+    this.#deps.log.info({ shard }, 'the shard serves again');
+  }
+
+  async #replaceWriter(): Promise<void> {
+    if (this.#stopping) return;
+    await Promise.all(this.#shards.map((running) => running?.link.remote.writerLost()));
+    this.#startWriter();
+    await this.#joinWriter();
+    await Promise.all(this.#shards.map((running) => running?.link.remote.writerReady()));
+    this.#deps.log.info('the writer serves again');
+  }
+}
+
+/** At most 63 bytes, which is what `pg_stat_activity` shows. */
+export function writerName(owner: string): string {
+  return `${owner} writer`;
+}

@@ -1,0 +1,87 @@
+/**
+ * What one message makes of an actor: mutations that are committed together, and effects that are
+ * released when they are. An actor fills a Turn and never acts by itself.
+ */
+
+import type { JsonValue } from '../src/core/json.js';
+import type { UnixMs } from '../src/core/time.js';
+import { MUTATION_KINDS, type MutationKind, type UnitGate } from '../src/core/unit.js';
+import type { EngineError } from '../src/errors.js';
+import type { CounterName } from '../src/metrics.js';
+import type { ClaimList, PeerMessage } from './protocol.js';
+
+/** A step inside the process whose outcome comes back as a message. */
+export interface InProcessStep {
+  readonly node: number;
+  readonly iteration: string;
+  readonly attempt: number;
+  readonly handler: string;
+  readonly params: JsonValue;
+  /** The same for every repetition of this attempt. */
+  readonly token: string;
+}
+
+/** Names a step of an instance for outcomes, withdrawals and refusals. */
+export interface StepRef {
+  readonly node: number;
+  readonly iteration: string;
+  readonly attempt: number;
+}
+
+export type Effect =
+  | {
+      readonly kind: 'reply';
+      readonly request: number;
+      readonly status: number;
+      readonly body: string;
+      readonly claims?: ClaimList;
+    }
+  | { readonly kind: 'error'; readonly request: number; readonly error: EngineError }
+  | { readonly kind: 'peer'; readonly shard: number; readonly message: PeerMessage }
+  | { readonly kind: 'perform'; readonly instance: string; readonly step: InProcessStep }
+  | { readonly kind: 'abort'; readonly instance: string; readonly step: Omit<StepRef, 'attempt'> }
+  | { readonly kind: 'timer'; readonly instance: string; readonly at: UnixMs }
+  | { readonly kind: 'reap'; readonly instance: string; readonly task: string; readonly at: UnixMs }
+  | { readonly kind: 'continue'; readonly instance: string }
+  /** One of a bulk change is settled; `counted` when it changed its instance. */
+  | { readonly kind: 'moved'; readonly group: number; readonly counted: boolean }
+  | { readonly kind: 'task.opened'; readonly instance: string; readonly task: string }
+  | {
+      readonly kind: 'log';
+      readonly instance: string;
+      readonly blockId: string;
+      readonly level: 'debug' | 'info' | 'warn';
+      readonly message: JsonValue;
+    }
+  | { readonly kind: 'count'; readonly counter: CounterName; readonly by: number };
+
+const KIND_INDEX: Readonly<Record<MutationKind, number>> = Object.fromEntries(
+  MUTATION_KINDS.map((kind, index) => [kind, index]),
+) as Record<MutationKind, number>;
+
+export class Turn {
+  /** Flat, as the writer takes it: index of the kind, key, row, … */
+  readonly mutations: (string | number)[] = [];
+  readonly effects: Effect[] = [];
+  gate: UnitGate = 'none';
+  /** The step whose data the unit stores: what fails if the database refuses that data. */
+  origin: StepRef | undefined;
+
+  /** @param row its columns, or the text of a JSON object that has them */
+  put(kind: MutationKind, key: string, row: object | string): void {
+    const text = typeof row === 'string' ? row : JSON.stringify(row);
+    this.mutations.push(KIND_INDEX[kind], key, text);
+  }
+
+  reply(request: number, status: number, body: string): void {
+    this.effects.push({ kind: 'reply', request, status, body });
+  }
+
+  fail(request: number, error: EngineError): void {
+    this.effects.push({ kind: 'error', request, error });
+  }
+
+  count(counter: CounterName, by = 1): void {
+    if (by > 0) this.effects.push({ kind: 'count', counter, by });
+  }
+}

@@ -1,0 +1,284 @@
+/**
+ * A worker task in its three forms, and the entries of its history. Owned by the instance's actor.
+ * Pure.
+ */
+
+import { LIMITS } from '../src/config.js';
+import type { JsonObject, JsonValue } from '../src/core/json.js';
+import type { Dispatch } from '../src/core/progress.js';
+import { PRIORITIES, type TaskState } from '../src/core/states.js';
+import { isoTime, isoTimeOrNull, type UnixMs } from '../src/core/time.js';
+
+export type AttemptEvent =
+  | 'claimed'
+  | 'reclaimed'
+  | 'completed'
+  | 'failed'
+  | 'timed_out'
+  | 'cancelled'
+  | 'stale_mutation_rejected';
+
+/** One entry of a task's history, as `GET /workers/tasks/{id}/attempts` shows it. */
+export interface Attempt {
+  readonly id: string;
+  readonly task_id: string;
+  readonly claim_epoch: number;
+  readonly worker_id?: string;
+  readonly event: AttemptEvent;
+  readonly reason?: string;
+  readonly created_at: string;
+}
+
+export interface WorkerTaskRecord {
+  readonly id: string;
+  readonly instanceId: string;
+  readonly tenantId: string;
+  readonly blockId: string;
+  readonly node: number;
+  readonly iteration: string;
+  readonly handlerName: string;
+  readonly queueName: string | null;
+  readonly params: JsonValue;
+  /** What a for_each adds to context.data for this step. */
+  readonly overlay: JsonObject | null;
+  readonly attempt: number;
+  readonly timeoutMs: number | null;
+  readonly priority: number;
+  readonly createdAt: UnixMs;
+  state: TaskState;
+  withdrawn: boolean;
+  workerId: string | null;
+  epoch: number;
+  claimedAt: UnixMs | null;
+  heartbeatAt: UnixMs | null;
+  completedAt: UnixMs | null;
+  output: JsonValue;
+  errorMessage: string | null;
+  errorRetryable: boolean | null;
+  checkpointSeq: number;
+  resumeCheckpoint: JsonValue;
+  history: Attempt[];
+}
+
+/** A row of `worker_tasks` as it is selected: JSON columns as text. */
+export interface WorkerTaskRow {
+  readonly id: string;
+  readonly instance_id: string;
+  readonly tenant_id: string;
+  readonly block_id: string;
+  readonly node: number;
+  readonly iteration: string;
+  readonly handler_name: string;
+  readonly queue_name: string | null;
+  readonly params: string;
+  readonly overlay: string | null;
+  readonly attempt: number;
+  readonly timeout_ms: number | null;
+  readonly priority: number;
+  readonly state: TaskState;
+  readonly withdrawn: boolean;
+  readonly worker_id: string | null;
+  readonly claim_epoch: number;
+  readonly claimed_at: string | null;
+  readonly heartbeat_at: string | null;
+  readonly completed_at: string | null;
+  readonly output: string | null;
+  readonly error_message: string | null;
+  readonly error_retryable: boolean | null;
+  readonly checkpoint_seq: number;
+  readonly resume_checkpoint: string | null;
+  readonly history: string;
+  readonly created_at: string;
+}
+
+/**
+ * @param previous the task of the same step's last try: its checkpoint is handed on (spec/03 §2.4)
+ */
+export function newTask(
+  id: string,
+  owner: { readonly id: string; readonly tenantId: string; readonly priority: number },
+  dispatch: Dispatch,
+  previous: WorkerTaskRecord | undefined,
+  now: UnixMs,
+): WorkerTaskRecord {
+  return {
+    id,
+    instanceId: owner.id,
+    tenantId: owner.tenantId,
+    blockId: dispatch.blockId,
+    node: dispatch.node,
+    iteration: dispatch.iteration,
+    handlerName: dispatch.handler,
+    queueName: dispatch.queueName,
+    params: dispatch.params,
+    overlay: dispatch.overlay,
+    attempt: dispatch.attempt,
+    timeoutMs: dispatch.timeoutMs,
+    priority: owner.priority,
+    createdAt: now,
+    state: 'pending',
+    withdrawn: false,
+    workerId: null,
+    epoch: 0,
+    claimedAt: null,
+    heartbeatAt: null,
+    completedAt: null,
+    output: null,
+    errorMessage: null,
+    errorRetryable: null,
+    checkpointSeq: previous?.checkpointSeq ?? 0,
+    resumeCheckpoint: previous?.resumeCheckpoint ?? null,
+    history: [],
+  };
+}
+
+export function taskOfRow(row: WorkerTaskRow): WorkerTaskRecord {
+  return {
+    id: row.id,
+    instanceId: row.instance_id,
+    tenantId: row.tenant_id,
+    blockId: row.block_id,
+    node: row.node,
+    iteration: row.iteration,
+    handlerName: row.handler_name,
+    queueName: row.queue_name,
+    params: JSON.parse(row.params) as JsonValue,
+    overlay: row.overlay === null ? null : (JSON.parse(row.overlay) as JsonObject),
+    attempt: row.attempt,
+    timeoutMs: row.timeout_ms,
+    priority: row.priority,
+    createdAt: Date.parse(row.created_at),
+    state: row.state,
+    withdrawn: row.withdrawn,
+    workerId: row.worker_id,
+    epoch: row.claim_epoch,
+    claimedAt: unixOrNull(row.claimed_at),
+    heartbeatAt: unixOrNull(row.heartbeat_at),
+    completedAt: unixOrNull(row.completed_at),
+    output: row.output === null ? null : (JSON.parse(row.output) as JsonValue),
+    errorMessage: row.error_message,
+    errorRetryable: row.error_retryable,
+    checkpointSeq: row.checkpoint_seq,
+    resumeCheckpoint:
+      row.resume_checkpoint === null ? null : (JSON.parse(row.resume_checkpoint) as JsonValue),
+    history: JSON.parse(row.history) as Attempt[],
+  };
+}
+
+function unixOrNull(text: string | null): UnixMs | null {
+  return text === null ? null : Date.parse(text);
+}
+
+/** The row of `task.update`: every column that can change. */
+export function changingTaskColumns(task: WorkerTaskRecord): object {
+  return {
+    id: task.id,
+    state: task.state,
+    withdrawn: task.withdrawn,
+    worker_id: task.workerId,
+    claim_epoch: task.epoch,
+    claimed_at: isoTimeOrNull(task.claimedAt),
+    heartbeat_at: isoTimeOrNull(task.heartbeatAt),
+    completed_at: isoTimeOrNull(task.completedAt),
+    output: task.output,
+    error_message: task.errorMessage,
+    error_retryable: task.errorRetryable,
+    checkpoint_seq: task.checkpointSeq,
+    resume_checkpoint: task.resumeCheckpoint,
+    history: task.history,
+  };
+}
+
+/** The row of `task.insert`. */
+export function allTaskColumns(task: WorkerTaskRecord): object {
+  return {
+    ...changingTaskColumns(task),
+    instance_id: task.instanceId,
+    tenant_id: task.tenantId,
+    block_id: task.blockId,
+    node: task.node,
+    iteration: task.iteration,
+    handler_name: task.handlerName,
+    queue_name: task.queueName,
+    params: task.params,
+    overlay: task.overlay,
+    attempt: task.attempt,
+    timeout_ms: task.timeoutMs,
+    priority: task.priority,
+    created_at: isoTime(task.createdAt),
+  };
+}
+
+/** The row of `openTask.insert`: what a queue needs to order and offer the task. */
+export function openTaskColumns(task: WorkerTaskRecord): object {
+  return {
+    task_id: task.id,
+    instance_id: task.instanceId,
+    tenant_id: task.tenantId,
+    handler_name: task.handlerName,
+    queue_name: task.queueName,
+    rank: taskRank(task),
+    created_at: isoTime(task.createdAt),
+  };
+}
+
+/** The task's place among others of its handler: 0 critical … 3 low. */
+export function taskRank(task: WorkerTaskRecord): number {
+  return PRIORITIES.length - 1 - task.priority;
+}
+
+/**
+ * The wire record (schema `WorkerTask`).
+ *
+ * @param context the instance's context.data and context.config as the step sees them now
+ */
+export function wireTask(
+  task: WorkerTaskRecord,
+  context: { readonly data: JsonObject; readonly config: JsonObject },
+): object {
+  return {
+    id: task.id,
+    instance_id: task.instanceId,
+    block_id: task.blockId,
+    handler_name: task.handlerName,
+    queue_name: task.queueName ?? undefined,
+    params: task.params,
+    context: {
+      data: task.overlay === null ? context.data : { ...context.data, ...task.overlay },
+      config: context.config,
+    },
+    attempt: task.attempt,
+    timeout_ms: task.timeoutMs,
+    state: task.state,
+    worker_id: task.workerId,
+    claim_epoch: task.epoch,
+    claimed_at: isoTimeOrNull(task.claimedAt),
+    heartbeat_at: isoTimeOrNull(task.heartbeatAt),
+    completed_at: isoTimeOrNull(task.completedAt),
+    output: task.output,
+    error_message: task.errorMessage,
+    error_retryable: task.errorRetryable,
+    checkpoint_seq: task.checkpointSeq,
+    resume_checkpoint: task.resumeCheckpoint ?? undefined,
+    created_at: isoTime(task.createdAt),
+  };
+}
+
+/** Adds an entry to the history, which keeps the newest LIMITS.taskHistoryMax. */
+export function note(
+  task: WorkerTaskRecord,
+  event: AttemptEvent,
+  entry: { id: string; now: UnixMs; epoch?: number; worker?: string | null; reason?: string },
+): void {
+  const worker = entry.worker === undefined ? task.workerId : entry.worker;
+  task.history.push({
+    id: entry.id,
+    task_id: task.id,
+    claim_epoch: entry.epoch ?? task.epoch,
+    ...(worker === null ? {} : { worker_id: worker }),
+    event,
+    ...(entry.reason === undefined ? {} : { reason: entry.reason }),
+    created_at: isoTime(entry.now),
+  });
+  if (task.history.length > LIMITS.taskHistoryMax) task.history.shift();
+}

@@ -1,0 +1,301 @@
+/**
+ * One lane of the writer: one transaction in flight; what arrives meanwhile is the next batch. Owns
+ * the order of its units and the halving of a batch that the database refuses. Never gives a unit
+ * up: each is committed, refused for its data, dropped by its host, or still here when the lane is
+ * closed.
+ */
+
+import {
+  Batch,
+  type BatchLimits,
+  type BatchUnit,
+  type BornIds,
+  bodyCommands,
+  gateCommands,
+  type RowsCommand,
+} from '../src/db/batch.js';
+import { BEGIN, COMMIT, FENCE, FENCE_FAILED } from '../src/db/statements.js';
+import type { Answer, Command, WriterSession } from '../src/db/writer-session.js';
+import { ignoreClosed, LaneLink, type LinkHost, textOf } from './writer-link.js';
+
+/** What a lane is given, and whom it tells. */
+export interface LaneHost<Unit extends BatchUnit> extends LinkHost {
+  readonly limits: BatchLimits;
+  /** Whether the unit must not be sent; if so, the host has accounted for it. */
+  drops(unit: Unit): boolean;
+  /** Some units were dropped since the last call of anything here. */
+  swept(): void;
+  /** In the order of the units. `born`: what the gated inserts of the batch inserted. */
+  committed(units: readonly Unit[], born: BornIds | undefined): void;
+  /** The database refuses the data of this unit, also when it is alone. */
+  refused(unit: Unit, sqlState: string, message: string): void;
+}
+
+export interface LaneStats {
+  readonly batches: number;
+  readonly units: number;
+  readonly rows: number;
+  /** Time with a flush in flight, in all. */
+  readonly flushMs: number;
+  readonly reconnects: number;
+  readonly isConnected: boolean;
+}
+
+type FlushResult =
+  | { readonly kind: 'committed'; readonly born: BornIds | undefined }
+  | { readonly kind: 'refused'; readonly sqlState: string; readonly message: string }
+  /** Rolled back for a reason that goes away, such as a deadlock. */
+  | { readonly kind: 'again' }
+  | { readonly kind: 'unknown'; readonly message: string };
+
+/** Taken units are cut off the queue's array in pieces of at least this many. */
+const QUEUE_CUT = 4_096;
+
+/**
+ * Classes of SQLSTATE that say nothing about the data: the connection, the session and its
+ * transaction, authorization, resources such as a full disk, locks, the operator, the system. The
+ * same flush is sent again on a new connection until it succeeds. Every class that is not named
+ * counts as the fault of the data, so that no unit can hold up its lane for ever.
+ */
+const CLASSES_UNKNOWN: ReadonlySet<string> = new Set([
+  '08',
+  '25',
+  '26',
+  '28',
+  '53',
+  '55',
+  '57',
+  '58',
+]);
+
+/** Serialization failures and deadlocks. */
+const CLASS_AGAIN = '40';
+
+export class Lane<Unit extends BatchUnit> {
+  readonly #index: number;
+  readonly #host: LaneHost<Unit>;
+  readonly #link: LaneLink;
+  readonly #queue: Unit[] = [];
+  #head = 0;
+  /** Halves of refused batches, the next one last; they go before the queue. */
+  readonly #halves: (readonly Unit[])[] = [];
+  #inFlight: readonly Unit[] = [];
+  #settlers: (() => void)[] = [];
+  #working: Promise<void> | undefined;
+  #isClosed = false;
+  readonly #stats = { batches: 0, units: 0, rows: 0, flushMs: 0 };
+
+  constructor(index: number, host: LaneHost<Unit>) {
+    this.#index = index;
+    this.#host = host;
+    this.#link = new LaneLink(index, host);
+  }
+
+  get stats(): LaneStats {
+    const { reconnects, isConnected } = this.#link;
+    return { ...this.#stats, reconnects, isConnected };
+  }
+
+  /** Connects, however long it takes. Resolves also when the lane is closed meanwhile. */
+  async start(): Promise<void> {
+    await Promise.resolve(this.#link.session()).catch(ignoreClosed);
+    this.kick();
+  }
+
+  push(unit: Unit): void {
+    this.#queue.push(unit);
+  }
+
+  /** Starts to work off the queue, unless that is under way or the lane was not yet started. */
+  kick(): void {
+    if (this.#working !== undefined || this.#link.committed === undefined || this.#isClosed) return;
+    this.#working = this.#work()
+      .catch(ignoreClosed)
+      .finally(() => {
+        this.#working = undefined;
+        // A unit may have come between the last look at the queue and now.
+        if (this.#head < this.#queue.length) this.kick();
+      });
+  }
+
+  /** Resolves when no unit that matches is in flight: what became of it is decided then. */
+  async settled(matches: (unit: Unit) => boolean): Promise<void> {
+    while (this.#inFlight.some(matches)) {
+      await new Promise<void>((resolve) => this.#settlers.push(resolve));
+    }
+  }
+
+  /** Takes from the queue what the host drops. */
+  prune(): void {
+    const rest = this.#queue.slice(this.#head).filter((unit) => !this.#host.drops(unit));
+    this.#queue.length = 0;
+    this.#head = 0;
+    for (const unit of rest) this.#queue.push(unit);
+    this.#host.swept();
+  }
+
+  /** Starts no flush any more. Resolves when the one in flight is answered. */
+  async finish(): Promise<void> {
+    this.#isClosed = true;
+    this.#link.refuse();
+    await this.#working;
+  }
+
+  /** Cuts the connection. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#link.close();
+    await this.#working;
+  }
+
+  async #work(): Promise<void> {
+    for (let units = this.#take(); units.length > 0; units = this.#take()) {
+      this.#inFlight = units;
+      try {
+        await this.#flush(units);
+      } finally {
+        this.#inFlight = [];
+        for (const resolve of this.#settlers.splice(0)) resolve();
+      }
+    }
+  }
+
+  /** The units of the next batch: what is left of a refused one first, then from the queue. */
+  #take(): readonly Unit[] {
+    if (this.#isClosed) return [];
+    for (let half = this.#halves.pop(); half !== undefined; half = this.#halves.pop()) {
+      const rest = half.filter((unit) => !this.#host.drops(unit));
+      if (rest.length < half.length) this.#host.swept();
+      if (rest.length > 0) return rest;
+    }
+    const batch = new Batch<Unit>(this.#host.limits);
+    const before = this.#head;
+    while (this.#head < this.#queue.length) {
+      const unit = this.#queue[this.#head]!;
+      if (!this.#host.drops(unit) && !batch.tryAdd(unit)) break;
+      this.#head += 1;
+    }
+    if (this.#head - before > batch.units.length) this.#host.swept();
+    if (this.#head === this.#queue.length || this.#head >= QUEUE_CUT) {
+      this.#queue.splice(0, this.#head);
+      this.#head = 0;
+    }
+    return batch.units;
+  }
+
+  /** Returns when every unit is committed, refused, or in a half that goes next. */
+  async #flush(units: readonly Unit[]): Promise<void> {
+    const { clock } = this.#host;
+    const link = this.#link;
+    const startedAt = clock.monotonic();
+    const number = link.committed! + 1;
+    let born: BornIds | undefined;
+    for (;;) {
+      const held = link.session();
+      // No detour through the microtask queue when there is a session.
+      const session = held instanceof Promise ? await held : held;
+      // The lane's row may say that the flush whose answer was lost was committed. The answers of
+      // its gates were not lost: they had to arrive before `commit` was sent.
+      const result: FlushResult =
+        link.committed === number
+          ? { kind: 'committed', born }
+          : await this.#attempt(session, number, units, (ids) => {
+              born = ids;
+            });
+      switch (result.kind) {
+        case 'committed':
+          link.committed = number;
+          link.proven();
+          this.#count(units, clock.monotonic() - startedAt);
+          this.#host.committed(units, result.born);
+          return;
+        case 'refused':
+          link.rolledBack();
+          link.proven();
+          this.#halve(units, result.sqlState, result.message);
+          return;
+        case 'again':
+          link.rolledBack();
+          await link.pause();
+          break;
+        case 'unknown':
+          link.drop(session, result.message);
+      }
+    }
+  }
+
+  async #attempt(
+    session: WriterSession,
+    number: number,
+    units: readonly Unit[],
+    keepBorn: (ids: BornIds) => void,
+  ): Promise<FlushResult> {
+    const link = this.#link;
+    const opening: Command[] = [
+      { statement: BEGIN, values: [] },
+      { statement: FENCE, values: [`${this.#index}`, `${this.#host.epoch}`, `${number}`] },
+    ];
+    const closing: Command = { statement: COMMIT, values: [] };
+    const gates = gateCommands(units);
+    link.sent = number;
+    let born: BornIds | undefined;
+    let answer: Answer;
+    if (gates.length === 0) {
+      const body = bodyCommands(units).map(toCommand);
+      answer = await link.send(session, [...opening, ...body, closing]);
+    } else {
+      answer = await link.send(session, [...opening, ...gates.map(toCommand)]);
+      if (answer.kind === 'done') {
+        // The first row is the fence's.
+        born = new Set(answer.rows.slice(1).map(([id]) => id!));
+        keepBorn(born);
+        answer = await link.send(session, [...bodyCommands(units, born).map(toCommand), closing]);
+      }
+    }
+    if (answer.kind !== 'done') return this.#judge(session, answer);
+    if (answer.tag === 'COMMIT') return { kind: 'committed', born };
+    return { kind: 'unknown', message: `commit was answered ${answer.tag}` };
+  }
+
+  /** What a failure means for the units. Leaves the failed transaction. */
+  async #judge(
+    session: WriterSession,
+    answer: Exclude<Answer, { kind: 'done' }>,
+  ): Promise<FlushResult> {
+    const { message } = answer;
+    if (answer.kind === 'lost') return { kind: 'unknown', message };
+    const { sqlState } = answer;
+    const sqlClass = sqlState.slice(0, 2);
+    // After a failed fence the lane's row is read anew, which tells who owns the lane.
+    if (sqlState === FENCE_FAILED || CLASSES_UNKNOWN.has(sqlClass)) {
+      return { kind: 'unknown', message: `${sqlState} ${message}` };
+    }
+    try {
+      await session.rollback();
+    } catch (error) {
+      return { kind: 'unknown', message: textOf(error) };
+    }
+    return sqlClass === CLASS_AGAIN ? { kind: 'again' } : { kind: 'refused', sqlState, message };
+  }
+
+  #halve(units: readonly Unit[], sqlState: string, message: string): void {
+    if (units.length === 1) {
+      this.#host.refused(units[0]!, sqlState, message);
+      return;
+    }
+    const middle = units.length >> 1;
+    this.#halves.push(units.slice(middle), units.slice(0, middle));
+  }
+
+  #count(units: readonly Unit[], flushMs: number): void {
+    const stats = this.#stats;
+    stats.batches += 1;
+    stats.units += units.length;
+    stats.flushMs += flushMs;
+    for (const unit of units) stats.rows += unit.rows;
+  }
+}
+
+function toCommand({ statement, rows }: RowsCommand): Command {
+  return { statement, values: [rows] };
+}

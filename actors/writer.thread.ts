@@ -1,0 +1,130 @@
+/**
+ * The entry of the writer's thread, a resident Piscina task: it returns when the writer stops.
+ * Builds the real parts and joins the ports of the shards to the writer. A defect in the writer
+ * ends the thread; its successor finds out from the database what was committed.
+ */
+
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
+import { realClock } from '../src/clock.js';
+import { createClient } from '../src/db/pool.js';
+import { createLogger } from '../src/log.js';
+import { serveControl } from './control.js';
+import type { AckPost, UnitPost } from './protocol.js';
+import { createWriter, type Writer, type WriterStats } from './writer.js';
+
+export interface WriterTask {
+  readonly connectionString: string;
+  /** Names the sessions of this engine's writer, and of no other. */
+  readonly applicationName: string;
+  readonly epoch: number;
+  readonly lanes: number;
+  readonly logLevel: string;
+  readonly control: MessagePort;
+  readonly events: MessagePort;
+}
+
+/** What the supervisor can ask of the writer. */
+export interface WriterControl {
+  /** Connects; what shards post meanwhile waits. Rejects when fenced. */
+  start(): Promise<void>;
+  /** The port of a shard's units and their outcomes. */
+  attachShard(shard: number, incarnation: number, port: MessagePort): void;
+  /** See `Writer.discard`: resolves when nothing of the dead shard can be committed any more. */
+  discard(shard: number, incarnation: number): Promise<void>;
+  drain(): Promise<void>;
+  stats(): WriterStats;
+  /** Writes what was posted, if the database allows it in time, and ends. */
+  stop(): Promise<void>;
+}
+
+/** What the writer tells the supervisor by itself, on the port `events`. */
+export type WriterEvent =
+  | { readonly kind: 'fenced' }
+  | { readonly kind: 'database'; readonly isUp: boolean; readonly reason: string };
+
+/** After this a database that does not even answer a connection counts as away. */
+const CONNECT_MS_MAX = 3_000;
+
+/** An engine that is stopped between two parts of a flush must not hold its locks for long. */
+const IDLE_IN_TRANSACTION_MS = 10_000;
+
+/** How long `stop` waits for what was posted. */
+const DRAIN_MS_MAX = 1_500;
+
+export default function runWriter(task: WriterTask): Promise<void> {
+  const { control, events, applicationName } = task;
+  const ports = new Map<number, { readonly port: MessagePort; readonly incarnation: number }>();
+  const tell = (event: WriterEvent) => events.postMessage(event);
+  const writer = createWriter({
+    connect: () =>
+      createClient({
+        connectionString: task.connectionString,
+        applicationName,
+        // Silence is judged by the links, which know a slow database from an absent one.
+        statementTimeoutMs: 0,
+        idleInTransactionTimeoutMs: IDLE_IN_TRANSACTION_MS,
+        connectTimeoutMs: CONNECT_MS_MAX,
+      }),
+    applicationName,
+    epoch: task.epoch,
+    lanes: task.lanes,
+    clock: realClock,
+    log: createLogger(task.logLevel, 'writer'),
+    onAcks(shard, incarnation, acks) {
+      const joined = ports.get(shard);
+      const post: AckPost = { kind: 'acks', acks };
+      if (joined?.incarnation === incarnation) joined.port.postMessage(post);
+    },
+    onFenced: () => tell({ kind: 'fenced' }),
+    onDatabase: (isUp, reason) => tell({ kind: 'database', isUp, reason }),
+  });
+
+  return new Promise((resolve) => {
+    const surface: WriterControl = {
+      start: () => writer.start(),
+      attachShard(shard, incarnation, port) {
+        ports.get(shard)?.port.close();
+        ports.set(shard, { port, incarnation });
+        port.on('message', (post: UnitPost) => writer.submit(shard, incarnation, post.units));
+      },
+      discard: (shard, incarnation) => writer.discard(shard, incarnation),
+      drain: () => writer.drain(),
+      stats: () => writer.stats(),
+      async stop() {
+        for (const [shard, { port, incarnation }] of ports) {
+          for (const { units } of waitingPosts(port)) writer.submit(shard, incarnation, units);
+        }
+        await drainInTime(writer);
+        await writer.stop();
+        for (const { port } of ports.values()) port.close();
+        events.close();
+        // The answer to this call leaves first.
+        setImmediate(() => {
+          control.close();
+          resolve();
+        });
+      },
+    };
+    serveControl(surface, control);
+  });
+}
+
+/** What a shard posted before it stopped may lie in its port while the control call is here. */
+function waitingPosts(port: MessagePort): UnitPost[] {
+  const posts: UnitPost[] = [];
+  for (;;) {
+    const received = receiveMessageOnPort(port) as { message: UnitPost } | undefined;
+    if (received === undefined) return posts;
+    posts.push(received.message);
+  }
+}
+
+async function drainInTime(writer: Writer): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, DRAIN_MS_MAX);
+  });
+  // A fenced writer has nothing to wait for.
+  await Promise.race([writer.drain().catch(() => undefined), patience]);
+  clearTimeout(timer);
+}

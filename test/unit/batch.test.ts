@@ -1,0 +1,189 @@
+/** How units become statements: joining, order, limits, gates. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { UnitEnvelope } from '../../actors/protocol.js';
+import { MUTATION_KINDS, type MutationKind, type UnitGate } from '../../src/core/unit.js';
+import {
+  Batch,
+  type BatchUnit,
+  bodyCommands,
+  committedAck,
+  gateCommands,
+  type RowsCommand,
+  readUnit,
+} from '../../src/db/batch.js';
+import { GATED_STATEMENTS, STATEMENTS } from '../../src/db/statements.js';
+
+type Put = readonly [kind: MutationKind, key: string, row: string];
+
+const A = '01950000-0000-7000-8000-00000000000a';
+const B = '01950000-0000-7000-8000-00000000000b';
+
+let seq = 0;
+
+function unit(puts: readonly Put[], gate: UnitGate = 'none'): BatchUnit {
+  const mutations = puts.flatMap(([kind, key, row]) => [MUTATION_KINDS.indexOf(kind), key, row]);
+  seq += 1;
+  return readUnit([seq, 'actor', 0, gate, mutations]);
+}
+
+function batchOf(units: readonly BatchUnit[], limits = { rowsMax: 10, bytesMax: 100 }) {
+  const batch = new Batch(limits);
+  return { batch, added: units.map((one) => batch.tryAdd(one)) };
+}
+
+const named = (commands: readonly RowsCommand[]) =>
+  commands.map(({ statement, rows }) => [statement.name, rows]);
+
+test('the rows of one kind are one statement, in the order of the units', () => {
+  const units = [
+    unit([['output.insert', 'o1', '{"id":1}']]),
+    unit([
+      ['instance.insert', A, '{"id":"a"}'],
+      ['output.insert', 'o2', '{"id":2}'],
+    ]),
+  ];
+  assert.deepEqual(named(bodyCommands(units)), [
+    [STATEMENTS['instance.insert'].name, '[{"id":"a"}]'],
+    [STATEMENTS['output.insert'].name, '[{"id":1},{"id":2}]'],
+  ]);
+});
+
+test('statements run in the order of the kinds, whatever the order in the units', () => {
+  const units = [unit(MUTATION_KINDS.toReversed().map((kind) => [kind, kind, `{"k":"${kind}"}`]))];
+  // The two kinds of a group replace each other, so one of each group is left, the last one put.
+  const names = bodyCommands(units).map(({ statement }) => statement.name);
+  const order = MUTATION_KINDS.map((kind) => STATEMENTS[kind].name);
+  assert.deepEqual(
+    names,
+    order.filter((name) => names.includes(name)),
+  );
+  assert.equal(names.length, MUTATION_KINDS.length);
+});
+
+test('of several snapshots of one row only the last is written', () => {
+  const units = [
+    unit([['instance.update', A, '{"v":1}']]),
+    unit([['instance.update', B, '{"v":2}']]),
+    unit([['instance.update', A, '{"v":3}']]),
+  ];
+  assert.deepEqual(named(bodyCommands(units)), [
+    [STATEMENTS['instance.update'].name, '[{"v":3},{"v":2}]'],
+  ]);
+});
+
+test('setting and clearing the same row replace each other', () => {
+  const units = [
+    unit([
+      ['timer.set', A, '{"set":"a"}'],
+      ['timer.clear', B, '{"clear":"b"}'],
+    ]),
+    unit([
+      ['timer.clear', A, '{"clear":"a"}'],
+      ['timer.set', B, '{"set":"b"}'],
+    ]),
+  ];
+  assert.deepEqual(named(bodyCommands(units)), [
+    [STATEMENTS['timer.clear'].name, '[{"clear":"a"}]'],
+    [STATEMENTS['timer.set'].name, '[{"set":"b"}]'],
+  ]);
+});
+
+test('a batch ends before the unit that would exceed its rows or its bytes', () => {
+  const three = unit([1, 2, 3].map((n) => ['audit.insert', `${n}`, '{}']));
+  assert.deepEqual(batchOf([three, three, three, three]).added, [true, true, true, false]);
+  const wide = unit([['audit.insert', '1', `{"x":"${'y'.repeat(42)}"}`]]);
+  assert.deepEqual(batchOf([wide, wide, wide]).added, [true, true, false]);
+});
+
+test('a unit larger than a batch goes alone', () => {
+  const small = unit([['audit.insert', '1', '{}']]);
+  const large = unit(Array.from({ length: 11 }, (_, n) => ['audit.insert', `${n}`, '{}']));
+  assert.deepEqual(batchOf([small, large]).added, [true, false]);
+  assert.deepEqual(batchOf([large, small]).added, [true, false]);
+});
+
+test('a barrier goes alone, in its place', () => {
+  const plain = unit([['audit.insert', '1', '{}']]);
+  const barrier = unit([['output.dropErrors', A, '{}']]);
+  assert.deepEqual(batchOf([plain, barrier]).added, [true, false]);
+  assert.deepEqual(batchOf([barrier, plain]).added, [true, false]);
+});
+
+test('a second gated insert of the same row starts a new batch', () => {
+  const gated = () => unit([['instance.insert', A, '{}']], 'exists');
+  const other = unit([['instance.insert', B, '{}']], 'exists');
+  const births = unit([['instance.insert', A, '{}']], 'births');
+  assert.deepEqual(batchOf([gated(), other, gated()]).added, [true, true, false]);
+  assert.deepEqual(batchOf([gated(), births]).added, [true, false]);
+});
+
+test('a unit whose gate finds its row writes nothing and says so', () => {
+  const found = unit(
+    [
+      ['instance.insert', A, '{"id":"a"}'],
+      ['audit.insert', 'x', '{"of":"a"}'],
+    ],
+    'exists',
+  );
+  const born = unit(
+    [
+      ['instance.insert', B, '{"id":"b"}'],
+      ['audit.insert', 'y', '{"of":"b"}'],
+    ],
+    'exists',
+  );
+  assert.deepEqual(named(gateCommands([found, born])), [
+    [GATED_STATEMENTS['instance.insert'].name, '[{"id":"a"},{"id":"b"}]'],
+  ]);
+  const ids = new Set([B]);
+  assert.deepEqual(named(bodyCommands([found, born], ids)), [
+    [STATEMENTS['audit.insert'].name, '[{"of":"b"}]'],
+  ]);
+  assert.deepEqual(committedAck(found, ids), [found.seq, 'exists']);
+  assert.deepEqual(committedAck(born, ids), [born.seq, 'committed']);
+});
+
+test('of births only what belongs to the born is written, and the outcome names them', () => {
+  const births = unit(
+    [
+      ['instance.insert', A, '{"id":"a"}'],
+      ['timer.set', A, '{"of":"a"}'],
+      ['instance.insert', B, '{"id":"b"}'],
+      ['timer.set', B, '{"of":"b"}'],
+      ['audit.insert', `${B}:1`, '{"of":"b"}'],
+    ],
+    'births',
+  );
+  const ids = new Set([B]);
+  assert.deepEqual(named(bodyCommands([births], ids)), [
+    [STATEMENTS['audit.insert'].name, '[{"of":"b"}]'],
+    [STATEMENTS['timer.set'].name, '[{"of":"b"}]'],
+  ]);
+  assert.deepEqual(committedAck(births, ids), [births.seq, 'born', [B]]);
+});
+
+test('only the first insert of a gated unit is its gate', () => {
+  const one = unit(
+    [
+      ['sequence.insert', A, '{"id":"a"}'],
+      ['instance.insert', B, '{"id":"b"}'],
+    ],
+    'exists',
+  );
+  assert.deepEqual(named(gateCommands([one])), [
+    [GATED_STATEMENTS['sequence.insert'].name, '[{"id":"a"}]'],
+  ]);
+  assert.deepEqual(named(bodyCommands([one], new Set([A]))), [
+    [STATEMENTS['instance.insert'].name, '[{"id":"b"}]'],
+  ]);
+});
+
+test('an envelope that no actor may send is a defect', () => {
+  const bad: readonly UnitEnvelope[] = [
+    [1, 'actor', 0, 'none', [MUTATION_KINDS.length, A, '{}']],
+    [1, 'actor', 0, 'exists', [MUTATION_KINDS.indexOf('audit.insert'), A, '{}']],
+  ];
+  for (const envelope of bad) assert.throws(() => readUnit(envelope));
+});
