@@ -33,6 +33,8 @@ export interface RouteRow {
   readonly replies: Readonly<Record<number, TSchema | null>>;
   /** No key and no tenant is asked for. */
   readonly isPublic?: true;
+  /** Each item names its tenant, so that the header may be left out (06 row 48). */
+  readonly isTenantInBody?: true;
   /** At home at the root as well as under the prefix: the bare path is no deprecated alias. */
   readonly isAtRoot?: true;
 }
@@ -147,6 +149,7 @@ const ROWS = {
     summary: 'Create up to 10,000 instances, all or none.',
     owner: 'any-shard',
     body: instance.CreateBatch,
+    isTenantInBody: true,
     replies: { 201: instance.BatchCreated, ...refusals(400, 404, 413, 422) },
   },
   'instances.list': {
@@ -359,7 +362,7 @@ export interface Route extends RouteRow {
   readonly id: RouteId;
   /** The capabilities any one of which opens the route to a tenant's key (01 §2.1). */
   readonly capability: 'public' | readonly Capability[];
-  readonly tenant: 'required' | 'none';
+  readonly tenant: 'required' | 'optional' | 'none';
   /** Names of the path's parameters in order. */
   readonly paramNames: readonly string[];
 }
@@ -373,7 +376,7 @@ function completeRow(id: RouteId, row: RouteRow): Route {
     ...row,
     id,
     capability: row.isPublic ? 'public' : capabilitiesFor(row.method, row.path),
-    tenant: row.isPublic ? 'none' : 'required',
+    tenant: row.isPublic ? 'none' : row.isTenantInBody ? 'optional' : 'required',
     paramNames: row.path.split('/').filter(isParameter).map(parameterName),
   };
 }

@@ -109,7 +109,9 @@ export async function startUwsServer(
   const socket = await listen(uws, app, options);
   if (socket === undefined) {
     transport.close();
-    throw new Error(`cannot listen on ${options.host}:${options.port}`);
+    // The library does not say why; nearly always somebody else listens there.
+    const error = new Error(`cannot listen on ${options.host}:${options.port}`);
+    throw Object.assign(error, { code: 'EADDRINUSE' });
   }
   let state: 'open' | 'stopping' | 'closed' = 'open';
   return {

@@ -1,3 +1,5 @@
+/** CORS policy: which origins get which headers. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { corsPolicy } from '../../src/http/cors.js';

@@ -1,3 +1,5 @@
+/** Bodies in pieces: limits, budget and deadlines, without a socket. */
+
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import {

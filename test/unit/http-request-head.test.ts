@@ -1,3 +1,5 @@
+/** The captured headers, and what makes a request refused. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RequestHead } from '../../src/http/request-head.js';

@@ -1,3 +1,5 @@
+/** Where a request id comes from. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,0 +1,257 @@
+/**
+ * Every knob and every limit. Knobs come from flags and the environment, are checked once at start
+ * and frozen; a bad value stops the start with a message that names the variable. Limits are named
+ * constants with their reason beside them, and reaching one has a defined answer.
+ */
+
+import { availableParallelism } from 'node:os';
+import path from 'node:path';
+
+export interface Config {
+  readonly host: string;
+  readonly port: number;
+  readonly httpBackend: 'auto' | 'uws' | 'node';
+  /** Absent: the embedded Postgres under `dataDir`. */
+  readonly databaseUrl: string | undefined;
+  readonly dataDir: string;
+  readonly runMigrations: boolean;
+  /** The root key; undefined under --insecure-auth, or until the embedded set-up makes one. */
+  readonly apiKey: string | undefined;
+  readonly insecureAuth: boolean;
+  readonly requireTenantHeader: boolean;
+  readonly encryptionKey: string | undefined;
+  readonly shards: number;
+  /** 0: measured at start. */
+  readonly writerLanes: number;
+  readonly tickIntervalMs: number;
+  readonly workerStaleMs: number;
+  readonly workerReaperTickMs: number;
+  readonly requireClaimEpoch: boolean;
+  readonly unpoliciedRetry: 'redispatch' | 'fail';
+  readonly maxBodyBytes: number;
+  readonly maxContextBytes: number;
+  readonly allowInternalUrls: boolean;
+  readonly corsOrigins: readonly string[];
+  readonly logLevel: string;
+}
+
+/** Limits that no one needs to turn; those that the wire contract states are in `schema/`. */
+export const LIMITS = {
+  /** Requests that wait for a reply, over all connections. Past it: 503, so that memory is bounded. */
+  requestsInFlightMax: 20_000,
+  /** Bytes of the bodies of those requests. */
+  requestBytesInFlightMax: 256 * 1024 * 1024,
+  /** A request that has no reply by then gets a 503; what it asked for may still happen. */
+  requestTimeoutMs: 30_000,
+  /** How long requests wait for an engine that is starting (spec/06 row 33). */
+  startWaitMs: 10_000,
+  /** Request lines and headers together. */
+  headerBytesMax: 16 * 1024,
+  /** A body that does not arrive is given up, so that slow clients hold no memory. */
+  bodyIdleTimeoutMs: 30_000,
+  /** Lists and polls stop here and say so (spec/06 row 51). */
+  responseBytesMax: 8 * 1024 * 1024,
+  /** A list that takes longer is answered 503 (spec/06 row 52). */
+  slowReadMs: 10_000,
+  /** Actors kept by a shard; beyond it idle ones are passivated: old objects cost collections. */
+  residentActorsMax: 10_000,
+  /** JSON text held by the actors of a shard, estimated; the same answer. */
+  residentBytesMax: 256 * 1024 * 1024,
+  /** Units of one actor that are not acknowledged: beyond it its messages wait. */
+  unitsPerActorMax: 16,
+  /** Units of one shard that are not acknowledged: beyond it new outside requests get a 503. */
+  unitsPerShardMax: 20_000,
+  unitBytesPerShardMax: 128 * 1024 * 1024,
+  /** Messages that one loading or busy actor keeps; beyond it requests get a 503. */
+  stashPerActorMax: 10_000,
+  /** Leaf executions of one actor per turn: a long loop is many units, and neighbours run between. */
+  stepsPerTurn: 250,
+  outputBytesPerTurn: 1024 * 1024,
+  /** A turn of a shard ends after this long, so that messages and timers are seen in between. */
+  turnMs: 8,
+  /** In-process steps with an outside effect that one shard runs at once; others wait their turn. */
+  handlersPerShardMax: 256,
+  /** Timers are read ahead this far; later ones stay in their table. */
+  timerHorizonMs: 60_000,
+  /** Timers and open tasks read by one query. */
+  recoveryPageRows: 5_000,
+  /** Ready tasks of one handler kept in memory; the rest is read when these run low. */
+  readyTasksMax: 20_000,
+  /** Parked long polls of one handler. Beyond it a poll is answered at once. */
+  parkedPollsMax: 10_000,
+  pollWaitMsMax: 60_000,
+  /** Entries of a task's history (spec/06 row 47). */
+  taskHistoryMax: 100,
+  checkpointBytesMax: 262_144,
+  /** Compiled plans per shard, by the bytes of their definitions. */
+  planCacheBytes: 64 * 1024 * 1024,
+  /** How often a poll of the same worker writes its registry row. */
+  workerSeenEveryMs: 15_000,
+  /** From the signal to the exit; what is not finished by then runs again after the restart. */
+  shutdownMs: 2_500,
+} as const;
+
+export class ConfigError extends Error {}
+
+/** What `--help` prints. */
+export const USAGE = `Usage: npm start -- [--insecure-auth] [--help] [--version]
+
+  --insecure-auth   accept every request without a key (for development)
+  --help            print this text
+  --version         print the version
+
+The environment variables are listed in README.md.`;
+
+/** The names that are understood; any other ENGINE_* name is reported by `unknownNames`. */
+const NAMES = [
+  'ENGINE_HTTP_ADDR',
+  'ENGINE_DATA_DIR',
+  'ENGINE_RUN_MIGRATIONS',
+  'ENGINE_API_KEY',
+  'ENGINE_REQUIRE_TENANT_HEADER',
+  'ENGINE_ALLOW_NO_TENANT_ISOLATION',
+  'ENGINE_ENCRYPTION_KEY',
+  'ENGINE_SHARDS',
+  'ENGINE_WRITER_LANES',
+  'ENGINE_TICK_INTERVAL_MS',
+  'ENGINE_WORKER_REAPER_STALE_SECS',
+  'ENGINE_WORKER_REAPER_TICK_SECS',
+  'ENGINE_REQUIRE_CLAIM_EPOCH',
+  'ENGINE_UNPOLICIED_RETRY',
+  'ENGINE_MAX_BODY_BYTES',
+  'ENGINE_MAX_CONTEXT_BYTES',
+  'ENGINE_ALLOW_INTERNAL_URLS',
+  'ENGINE_CORS_ORIGINS',
+  'ENGINE_LOG_LEVEL',
+  'ENGINE_HTTP_BACKEND',
+] as const;
+
+type Name = (typeof NAMES)[number];
+
+export function unknownNames(env: NodeJS.ProcessEnv): string[] {
+  const known = new Set<string>(NAMES);
+  return Object.keys(env).filter((name) => name.startsWith('ENGINE_') && !known.has(name));
+}
+
+/**
+ * @param env the process's environment
+ * @param args the command line after the script: `--insecure-auth` only
+ * @throws ConfigError naming the variable or flag that is wrong
+ */
+export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Config {
+  const insecureAuth = readFlags(args);
+  const read = reader(env);
+  const [host, port] = read.address('ENGINE_HTTP_ADDR', '127.0.0.1:8080');
+  const databaseUrl = env.DATABASE_URL?.trim() || undefined;
+  const apiKey = insecureAuth ? undefined : read.text('ENGINE_API_KEY');
+  const requireTenantHeader = read.switch('ENGINE_REQUIRE_TENANT_HEADER', true, 'lenient');
+  const allowNoIsolation = read.switch('ENGINE_ALLOW_NO_TENANT_ISOLATION', false);
+  if (!insecureAuth && !requireTenantHeader && !allowNoIsolation) {
+    throw new ConfigError(
+      'ENGINE_REQUIRE_TENANT_HEADER=false lets every key reach every tenant; set ' +
+        'ENGINE_ALLOW_NO_TENANT_ISOLATION=true to confirm it',
+    );
+  }
+  if (!insecureAuth && databaseUrl !== undefined && apiKey === undefined) {
+    throw new ConfigError(
+      'ENGINE_API_KEY is not set: set it to the root key that clients will send in x-api-key, ' +
+        'or start with --insecure-auth for development',
+    );
+  }
+  const corsOrigins = read.list('ENGINE_CORS_ORIGINS');
+  if (!insecureAuth && corsOrigins.includes('*')) {
+    throw new ConfigError('ENGINE_CORS_ORIGINS must not contain * while keys are required');
+  }
+  return Object.freeze({
+    host,
+    port,
+    httpBackend: read.choice('ENGINE_HTTP_BACKEND', ['auto', 'uws', 'node'], 'auto'),
+    databaseUrl,
+    dataDir: path.resolve(read.text('ENGINE_DATA_DIR') ?? 'data'),
+    runMigrations: read.switch('ENGINE_RUN_MIGRATIONS', true),
+    apiKey,
+    insecureAuth,
+    requireTenantHeader,
+    encryptionKey: read.hexKey('ENGINE_ENCRYPTION_KEY'),
+    shards: read.integer('ENGINE_SHARDS', Math.max(1, availableParallelism() - 1), 1, 64),
+    writerLanes: read.integer('ENGINE_WRITER_LANES', 0, 0, 16),
+    tickIntervalMs: read.integer('ENGINE_TICK_INTERVAL_MS', 100, 10, 60_000),
+    workerStaleMs: read.integer('ENGINE_WORKER_REAPER_STALE_SECS', 60, 1, 86_400) * 1_000,
+    workerReaperTickMs: read.integer('ENGINE_WORKER_REAPER_TICK_SECS', 5, 1, 3_600) * 1_000,
+    requireClaimEpoch: read.switch('ENGINE_REQUIRE_CLAIM_EPOCH', false),
+    unpoliciedRetry: read.choice('ENGINE_UNPOLICIED_RETRY', ['redispatch', 'fail'], 'redispatch'),
+    maxBodyBytes: read.integer('ENGINE_MAX_BODY_BYTES', 10 * 1024 * 1024, 1_024, 256 * 1024 * 1024),
+    maxContextBytes: read.integer('ENGINE_MAX_CONTEXT_BYTES', 262_144, 0, 64 * 1024 * 1024),
+    allowInternalUrls: read.switch('ENGINE_ALLOW_INTERNAL_URLS', insecureAuth),
+    corsOrigins,
+    logLevel: read.choice(
+      'ENGINE_LOG_LEVEL',
+      ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
+      'info',
+    ),
+  });
+}
+
+function readFlags(args: readonly string[]): boolean {
+  let insecureAuth = false;
+  for (const arg of args) {
+    if (arg !== '--insecure-auth') throw new ConfigError(`unknown flag ${arg}\n\n${USAGE}`);
+    insecureAuth = true;
+  }
+  return insecureAuth;
+}
+
+function reader(env: NodeJS.ProcessEnv) {
+  const text = (name: Name): string | undefined => env[name]?.trim() || undefined;
+  return {
+    text,
+    integer(name: Name, fallback: number, min: number, max: number): number {
+      const value = text(name);
+      if (value === undefined) return fallback;
+      const number = Number(value);
+      if (!/^\d+$/.test(value) || number < min || number > max) {
+        throw new ConfigError(`${name} must be an integer from ${min} to ${max}, not "${value}"`);
+      }
+      return number;
+    },
+    /** `lenient`: any word that is not true or 1 is false (spec/06, environment). */
+    switch(name: Name, fallback: boolean, mode: 'strict' | 'lenient' = 'strict'): boolean {
+      const value = text(name)?.toLowerCase();
+      if (value === undefined) return fallback;
+      if (value === 'true' || value === '1') return true;
+      if (mode === 'lenient' || value === 'false' || value === '0') return false;
+      throw new ConfigError(`${name} must be true, false, 1 or 0, not "${value}"`);
+    },
+    choice<T extends string>(name: Name, allowed: readonly T[], fallback: T): T {
+      const value = text(name);
+      if (value === undefined) return fallback;
+      const found = allowed.find((word) => word === value);
+      if (found === undefined) {
+        throw new ConfigError(`${name} must be one of ${allowed.join(', ')}, not "${value}"`);
+      }
+      return found;
+    },
+    list(name: Name): readonly string[] {
+      return (text(name) ?? '')
+        .split(',')
+        .map((item) => item.trim())
+        .filter((item) => item !== '');
+    },
+    address(name: Name, fallback: string): [string, number] {
+      const value = text(name) ?? fallback;
+      const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s]+)):(\d{1,5})$/.exec(value);
+      const port = Number(match?.[3]);
+      if (match === null || port > 65_535) {
+        throw new ConfigError(`${name} must be host:port, not "${value}"`);
+      }
+      return [match[1] ?? match[2]!, port];
+    },
+    hexKey(name: Name): string | undefined {
+      const value = text(name);
+      if (value !== undefined && !/^[0-9a-fA-F]{64}$/.test(value)) {
+        throw new ConfigError(`${name} must be 64 hexadecimal digits`);
+      }
+      return value;
+    },
+  };
+}

@@ -1,0 +1,106 @@
+/**
+ * The catalogue of errors a caller can meet: one class per HTTP status family, a stable `code` per
+ * cause. The wire body is `{"error": message}`; the code travels in the `x-error-code` header and in
+ * the log. Errors cross threads as `ErrorData`, because structured clone drops custom fields.
+ *
+ * Outcomes of steps are values, not exceptions, and have no class here.
+ */
+
+/** Every code the server can answer with, and the HTTP status that goes with it. */
+export const ERROR_STATUS = {
+  ENG_INVALID_JSON: 400,
+  ENG_VALIDATION: 400,
+  ENG_INVALID_TRANSITION: 400,
+  ENG_REFUSED_DATA: 400,
+  ENG_UNAUTHENTICATED: 401,
+  ENG_FORBIDDEN: 403,
+  ENG_NOT_FOUND: 404,
+  ENG_METHOD_NOT_ALLOWED: 405,
+  ENG_CONFLICT: 409,
+  ENG_STALE_EPOCH: 409,
+  ENG_TOO_LARGE: 413,
+  ENG_INPUT_SCHEMA: 422,
+  ENG_HEADERS_TOO_LARGE: 431,
+  ENG_INTERNAL: 500,
+  ENG_DATABASE_DOWN: 503,
+  ENG_OVERLOADED: 503,
+  ENG_SLOW_READ: 503,
+  ENG_STANDBY: 503,
+  ENG_STARTING: 503,
+  ENG_STOPPING: 503,
+  ENG_SHARD_RESTARTING: 503,
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_STATUS;
+
+/** The form in which an error crosses a thread. `retryAfterMs` is present on 503 only. */
+export interface ErrorData {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly retryAfterMs?: number;
+}
+
+/** An error with a place in the catalogue. Anything else that is thrown is a defect: a 500. */
+export class EngineError extends Error {
+  override readonly name = 'EngineError';
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: ErrorCode, message: string, retryAfterMs?: number, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.status = ERROR_STATUS[code];
+    this.retryAfterMs = retryAfterMs;
+  }
+
+  /** The form that is posted to another thread; `fromErrorData` is its inverse. */
+  toData(): ErrorData {
+    return this.retryAfterMs === undefined
+      ? { code: this.code, message: this.message }
+      : { code: this.code, message: this.message, retryAfterMs: this.retryAfterMs };
+  }
+}
+
+export function fromErrorData(data: ErrorData): EngineError {
+  return new EngineError(data.code, data.message, data.retryAfterMs);
+}
+
+/** How long a caller is asked to wait when nothing better is known. */
+const RETRY_AFTER_MS = 1_000;
+
+export const invalid = (message: string) =>
+  new EngineError('ENG_VALIDATION', `invalid argument: ${message}`);
+export const notFound = (what: string) => new EngineError('ENG_NOT_FOUND', `not found: ${what}`);
+export const conflict = (message: string) =>
+  new EngineError('ENG_CONFLICT', `conflict: ${message}`);
+export const tooLarge = (message: string) =>
+  new EngineError('ENG_TOO_LARGE', `payload too large: ${message}`);
+export const forbidden = (message: string) =>
+  new EngineError('ENG_FORBIDDEN', `forbidden: ${message}`);
+export const unavailable = (
+  code: Extract<
+    ErrorCode,
+    | 'ENG_DATABASE_DOWN'
+    | 'ENG_OVERLOADED'
+    | 'ENG_SLOW_READ'
+    | 'ENG_STANDBY'
+    | 'ENG_STARTING'
+    | 'ENG_STOPPING'
+    | 'ENG_SHARD_RESTARTING'
+  >,
+  message: string,
+  retryAfterMs = RETRY_AFTER_MS,
+) => new EngineError(code, `unavailable: ${message}`, retryAfterMs);
+
+export const refusedData = (reason: string) =>
+  new EngineError('ENG_REFUSED_DATA', `invalid argument: the database refused the data: ${reason}`);
+
+/** Nothing was asked of the database, because it cannot be reached. */
+export const DATABASE_AWAY = unavailable('ENG_DATABASE_DOWN', 'the database is away');
+
+/** The connection or thread that carried the change was lost before it was acknowledged. */
+export const UNKNOWN_OUTCOME = unavailable(
+  'ENG_DATABASE_DOWN',
+  'the outcome is unknown; ask again, with an idempotency key where there is one',
+);

@@ -1,0 +1,92 @@
+/**
+ * What an operation that the front thread answers by itself is given and gives, and what all of them
+ * share: checked queries and bodies, whose tenant counts, and the form of replies.
+ */
+
+import type { BodyOf, BodyRouteId, QueryOf, RouteId } from '../../../schema/routes.js';
+import type { Validators } from '../../../schema/validators.js';
+import { parseJson } from '../../core/json-guard.js';
+import type { InstanceState } from '../../core/states.js';
+import type { UnixMs } from '../../core/time.js';
+import type { PageBounds } from '../../db/reads/query.js';
+import type { Page } from '../../db/reads/reader.js';
+import type { Reads } from '../../db/reads.js';
+import { EngineError, invalid } from '../../errors.js';
+import type { HttpReply } from '../server.js';
+
+/** A request that was matched and authorised. */
+export interface Call {
+  /** Of the header; '' when it is absent, which only an optional header allows. */
+  readonly tenant: string;
+  /** Raw, without `?`. */
+  readonly query: string;
+  /** Checked; ids in lower case. */
+  readonly params: Readonly<Record<string, string>>;
+  /** As requested, for links to further pages. */
+  readonly path: string;
+  readonly bodyText: string;
+}
+
+export interface FrontDeps {
+  readonly reads: Reads;
+  readonly validators: Validators;
+  /** Engine time. */
+  readonly now: () => UnixMs;
+  /** Asks the owners; resolves with how many were changed, once that is durable. */
+  readonly moveMany: (ids: readonly string[], state: InstanceState) => Promise<number>;
+}
+
+/** Rejects with an `EngineError`; anything else is a defect. */
+export type Operation = (deps: FrontDeps, call: Call) => Promise<HttpReply>;
+
+/** @throws EngineError 400 */
+export function queryOf<Id extends RouteId>(deps: FrontDeps, call: Call, id: Id): QueryOf<Id> {
+  const checked = deps.validators.parseQuery(id, call.query);
+  if (!checked.ok) throw invalid(checked.message);
+  return checked.value;
+}
+
+/** @throws EngineError 400 */
+export function bodyOf<Id extends BodyRouteId>(deps: FrontDeps, call: Call, id: Id): BodyOf<Id> {
+  const parsed = parseJson(call.bodyText);
+  if (!parsed.ok) {
+    const code = parsed.problem.kind === 'syntax' ? 'ENG_INVALID_JSON' : 'ENG_VALIDATION';
+    throw new EngineError(code, `invalid argument: ${parsed.problem.message}`);
+  }
+  const checked = deps.validators.validateBody(id, parsed.value);
+  if (!checked.ok) throw invalid(checked.message);
+  return checked.value;
+}
+
+/** The header overrides the query silently; undefined spans all tenants (spec/01 §2). */
+export function listTenant(
+  call: Call,
+  queried: string | null | undefined = undefined,
+): string | undefined {
+  return call.tenant || queried || undefined;
+}
+
+export function jsonReply(body: string): HttpReply {
+  return { status: 200, body };
+}
+
+/** A list, with the way to its next page when it is full or was cut (spec/06 rows 9 and 51). */
+export function pageReply(call: Call, bounds: PageBounds, page: Page): HttpReply {
+  const isFull = page.count > 0 && page.count === bounds.limit;
+  if (!isFull && !page.isCut) return jsonReply(page.text);
+  const next = nextPage(call, bounds.offset + page.count);
+  return { status: 200, body: page.text, headers: [['link', `<${next}>; rel="next"`]] };
+}
+
+/** The request's own address with another offset. */
+function nextPage(call: Call, offset: number): string {
+  const kept = call.query.split('&').filter((pair) => pair !== '' && !isOffset(pair));
+  const address = `${call.path}?${[...kept, `offset=${offset}`].join('&')}`;
+  // What may stand in a request line as it is, and would end the address within the header.
+  return address.replace(/[<>"\\^`{|}]/g, (character) => encodeURIComponent(character));
+}
+
+/** The query was checked, so that its encoding is right. */
+function isOffset(pair: string): boolean {
+  return decodeURIComponent(pair.split('=', 1)[0] ?? '') === 'offset';
+}

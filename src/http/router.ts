@@ -1,0 +1,209 @@
+/**
+ * From a request to whoever answers it: matches the route, waits for a starting engine, checks key
+ * and tenant, and hands the body on as text. Lists are operations of this thread; everything else
+ * goes to a shard, which parses the body.
+ */
+
+import { isAscii } from 'node:buffer';
+import type { ShardClient, ShardReply } from '../../actors/client.js';
+import type { ShardOperation } from '../../actors/protocol.js';
+import { matchRoute, type Route, type RouteId } from '../../schema/routes.js';
+import type { Validators } from '../../schema/validators.js';
+import { decodeUtf8 } from '../core/json-guard.js';
+import { EngineError, invalid } from '../errors.js';
+import type { Logger } from '../log.js';
+import type { Authorise } from './auth.js';
+import type { Gate } from './gate.js';
+import type { FrontDeps, Operation } from './operations/operation.js';
+import type { HttpExchange, HttpHandler, HttpReply, HttpRequest } from './server.js';
+
+export interface RouterDeps {
+  readonly gate: Gate;
+  readonly authorise: Authorise;
+  readonly validators: Validators;
+  readonly client: ShardClient;
+  /** What this thread answers by itself. */
+  readonly operations: Readonly<Partial<Record<RouteId, Operation>>>;
+  /** Answers that need neither key, tenant nor database. */
+  readonly probes: Readonly<Partial<Record<RouteId, () => HttpReply>>>;
+  readonly front: FrontDeps;
+  readonly log: Logger;
+}
+
+/** Operations of shards that find their actor without the database: they work while it is away. */
+const RESIDENT_READS: ReadonlySet<RouteId> = new Set(['instances.get', 'instances.tree']);
+
+const NO_PARAMS: Readonly<Record<string, string>> = {};
+
+export function createRouter(deps: RouterDeps): HttpHandler {
+  return (request, plain) => {
+    let exchange = plain;
+    try {
+      const matched = match(request);
+      if (matched.isBareAlias) exchange = deprecated(request, plain);
+      const probe = deps.probes[matched.route.id];
+      if (probe !== undefined) exchange.reply(probe());
+      else if (deps.gate.state !== 'starting') serve(deps, request, exchange, matched);
+      else deps.gate.whenStarted(() => guarded(deps, request, exchange, matched));
+    } catch (error) {
+      exchange.reply(errorReply(deps.log, request, error));
+    }
+  };
+}
+
+interface Matched {
+  readonly route: Route;
+  readonly params: Readonly<Record<string, string>>;
+  readonly isBareAlias: boolean;
+}
+
+/** @throws EngineError 404, 405 (as MethodNotAllowed) or 400 for a bad encoding */
+function match(request: HttpRequest): Matched {
+  const found = matchRoute(request.method, request.path);
+  if (found === 'not-found') {
+    throw new EngineError('ENG_NOT_FOUND', `not found: no route ${request.path}`);
+  }
+  if (found === 'bad-encoding') throw invalid('the path is not percent-encoded UTF-8');
+  if ('allow' in found) throw new MethodNotAllowed(request.method, found.allow);
+  const { route, params, isBareAlias } = found;
+  return { route, params: route.params === undefined ? NO_PARAMS : params, isBareAlias };
+}
+
+/** Every answer on a bare path, refusals too, names the prefixed one that replaces it (spec/01 §1). */
+function deprecated(request: HttpRequest, exchange: HttpExchange): HttpExchange {
+  const query = request.query === '' ? '' : `?${request.query}`;
+  // What may stand in a request line as it is, and would end the address within the header.
+  const address = `/api/v1${request.path}${query}`.replace(/[<>"]/g, encodeURIComponent);
+  const headers: readonly (readonly [string, string])[] = [
+    ['deprecation', '@1767225600'],
+    ['sunset', 'Sat, 01 Jan 2028 00:00:00 GMT'],
+    ['link', `<${address}>; rel="successor-version"`],
+  ];
+  return {
+    get aborted() {
+      return exchange.aborted;
+    },
+    onAbort: (listener) => exchange.onAbort(listener),
+    reply: (reply) => exchange.reply({ ...reply, headers: [...(reply.headers ?? []), ...headers] }),
+    stream: (head) => exchange.stream({ ...head, headers: [...(head.headers ?? []), ...headers] }),
+  };
+}
+
+class MethodNotAllowed extends EngineError {
+  readonly allow: readonly string[];
+
+  constructor(method: string, allow: readonly string[]) {
+    super('ENG_METHOD_NOT_ALLOWED', `method ${method} is not allowed here`);
+    this.allow = allow;
+  }
+}
+
+function guarded(
+  deps: RouterDeps,
+  request: HttpRequest,
+  exchange: HttpExchange,
+  matched: Matched,
+): void {
+  try {
+    serve(deps, request, exchange, matched);
+  } catch (error) {
+    exchange.reply(errorReply(deps.log, request, error));
+  }
+}
+
+/** Key and tenant come before everything else that a request can be wrong in (spec/01 §2). */
+function serve(
+  deps: RouterDeps,
+  request: HttpRequest,
+  exchange: HttpExchange,
+  { route, params: raw }: Matched,
+): void {
+  const tenant = deps.authorise(request, route);
+  const refusal = deps.gate.refusal();
+  const mayRead = deps.gate.state === 'database-away' && RESIDENT_READS.has(route.id);
+  if (refusal !== undefined && !mayRead) throw refusal;
+  const params = paramsOf(deps.validators, route, raw);
+  const operation = deps.operations[route.id];
+  if (operation !== undefined) {
+    runHere(deps, operation, request, exchange, tenant, params);
+    return;
+  }
+  const target = params.id ?? '';
+  const body = route.body === undefined ? '' : textOf(request.body);
+  const shard = shardFor(deps.client, route, target);
+  const id = deps.client.send(shard, route.id as ShardOperation, tenant, target, body, (reply) =>
+    exchange.reply(httpReply(deps.log, request, reply)),
+  );
+  if (route.owner === 'queue') exchange.onAbort(() => deps.client.abort(id));
+}
+
+function paramsOf(
+  validators: Validators,
+  route: Route,
+  raw: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  if (raw === NO_PARAMS) return raw;
+  const checked = validators.parseParams(route.id, raw);
+  if (!checked.ok) throw invalid(checked.message);
+  return checked.value as Record<string, string>;
+}
+
+function shardFor(client: ShardClient, route: Route, target: string): number {
+  if (typeof route.owner === 'object') return client.shardOf(target);
+  return route.owner === 'catalog' ? 0 : client.anyShard();
+}
+
+function runHere(
+  deps: RouterDeps,
+  operation: Operation,
+  request: HttpRequest,
+  exchange: HttpExchange,
+  tenant: string,
+  params: Readonly<Record<string, string>>,
+): void {
+  const call = {
+    tenant,
+    params,
+    query: request.query,
+    path: request.path,
+    bodyText: textOf(request.body),
+  };
+  operation(deps.front, call).then(
+    (reply) => exchange.reply(reply),
+    (error: unknown) => exchange.reply(errorReply(deps.log, request, error)),
+  );
+}
+
+/** @throws EngineError 400 when the bytes are not UTF-8 */
+function textOf(body: Buffer): string {
+  if (body.length === 0) return '';
+  if (isAscii(body)) return body.toString('latin1');
+  const text = decodeUtf8(body);
+  if (text === undefined) {
+    throw new EngineError('ENG_INVALID_JSON', 'invalid argument: the body is not valid UTF-8');
+  }
+  return text;
+}
+
+function httpReply(log: Logger, request: HttpRequest, reply: ShardReply): HttpReply {
+  if ('error' in reply) return errorReply(log, request, reply.error);
+  return { status: reply.status, body: reply.status === 204 ? undefined : reply.body };
+}
+
+/** The body is the message alone; the code goes into a header, defects into the log. */
+function errorReply(log: Logger, request: HttpRequest, error: unknown): HttpReply {
+  if (!(error instanceof EngineError) || error.code === 'ENG_INTERNAL') {
+    log.error({ requestId: request.requestId, path: request.path, err: error }, 'defect');
+    return {
+      status: 500,
+      body: '{"error":"internal error"}',
+      headers: [['x-error-code', 'ENG_INTERNAL']],
+    };
+  }
+  const headers: [string, string][] = [['x-error-code', error.code]];
+  if (error.retryAfterMs !== undefined) {
+    headers.push(['retry-after', String(Math.ceil(error.retryAfterMs / 1_000))]);
+  }
+  if (error instanceof MethodNotAllowed) headers.push(['allow', error.allow.join(', ')]);
+  return { status: error.status, body: JSON.stringify({ error: error.message }), headers };
+}
