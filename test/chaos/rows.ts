@@ -1,0 +1,180 @@
+/**
+ * What a chaos run left in the database, read with plain SELECTs: one list per table, reduced to
+ * the columns that the invariants speak about. A run has a tenant of its own.
+ */
+
+import type pg from 'pg';
+
+export interface InstanceRow {
+  readonly id: string;
+  readonly state: string;
+  readonly token: string | null;
+  readonly key: string | null;
+  readonly patch: number | null;
+  readonly note: number | null;
+  readonly signal_count: number;
+  readonly audit_count: number;
+  readonly has_timer: boolean;
+  readonly has_dead_letter: boolean;
+}
+
+export interface OutputRow {
+  readonly instance_id: string;
+  readonly block_id: string;
+  readonly iteration: string;
+  readonly attempt: number;
+  /** Null for a real output, a tag for bookkeeping such as `__error__`. */
+  readonly output_ref: string | null;
+  readonly mark: string | null;
+}
+
+export interface TaskRow {
+  readonly id: string;
+  readonly instance_id: string;
+  readonly block_id: string;
+  readonly attempt: number;
+  readonly state: string;
+  readonly withdrawn: boolean;
+  readonly worker_id: string | null;
+  readonly has_heartbeat: boolean;
+  readonly claim_epoch: number;
+  readonly checkpoint_seq: number;
+  /** It stands in the table that queues are rebuilt from. */
+  readonly is_open: boolean;
+}
+
+export interface SignalRow {
+  readonly id: string;
+  readonly instance_id: string;
+  readonly seq: number;
+  readonly signal_type: string;
+}
+
+export interface AuditRow {
+  readonly instance_id: string;
+  readonly seq: number;
+  /** Unix time in ms, with fractions. */
+  readonly created_ms: number;
+}
+
+export interface Rows {
+  readonly instances: readonly InstanceRow[];
+  readonly outputs: readonly OutputRow[];
+  readonly tasks: readonly TaskRow[];
+  /** In the order of `seq` for each instance, as are the audit rows. */
+  readonly signals: readonly SignalRow[];
+  readonly audit: readonly AuditRow[];
+  /** Rows of `open_tasks` and `timers` whose task or instance does not exist. */
+  readonly orphans: readonly string[];
+}
+
+const INSTANCES = `
+  select i.id, i.state, i.metadata->>'token' as token, i.idempotency_key as key,
+         (i.data->>'patch')::int as patch, (i.data->>'note')::int as note,
+         i.signal_count, i.audit_count,
+         t.instance_id is not null as has_timer, d.instance_id is not null as has_dead_letter
+    from instances i
+    left join timers t on t.instance_id = i.id
+    left join dead_letters d on d.instance_id = i.id
+   where i.tenant_id = $1::text`;
+
+const OUTPUTS = `
+  select o.instance_id, o.block_id, o.iteration, o.attempt, o.output_ref,
+         case when json_typeof(o.output) = 'object' then o.output->>'mark' end as mark
+    from block_outputs o join instances i on i.id = o.instance_id
+   where i.tenant_id = $1::text`;
+
+const TASKS = `
+  select t.id, t.instance_id, t.block_id, t.attempt, t.state, t.withdrawn, t.worker_id,
+         t.heartbeat_at is not null as has_heartbeat, t.claim_epoch, t.checkpoint_seq,
+         o.task_id is not null as is_open
+    from worker_tasks t left join open_tasks o on o.task_id = t.id
+   where t.tenant_id = $1::text`;
+
+const SIGNALS = `
+  select s.id, s.instance_id, s.seq, s.signal_type
+    from signals s join instances i on i.id = s.instance_id
+   where i.tenant_id = $1::text order by s.instance_id, s.seq`;
+
+const AUDIT = `
+  select instance_id, seq, (extract(epoch from created_at) * 1000)::float8 as created_ms
+    from audit_log where tenant_id = $1::text order by instance_id, seq`;
+
+const ORPHANS = `
+  select 'open task ' || o.task_id as what
+    from open_tasks o left join worker_tasks t on t.id = o.task_id where t.id is null
+  union all
+  select 'timer of instance ' || t.instance_id
+    from timers t left join instances i on i.id = t.instance_id where i.id is null
+  union all
+  select 'task ' || t.id from worker_tasks t
+    left join instances i on i.id = t.instance_id where i.id is null
+  union all
+  select 'output of instance ' || o.instance_id from block_outputs o
+    left join instances i on i.id = o.instance_id where i.id is null
+  union all
+  select 'signal ' || s.id from signals s
+    left join instances i on i.id = s.instance_id where i.id is null`;
+
+/**
+ * Neither ended nor waiting for somebody who will come: running, due, or with an open task that the
+ * workers of the run serve. `scheduled` in the far future is waiting.
+ */
+const UNSETTLED = `
+  select i.id, i.state, i.next_fire_at::text
+    from instances i
+   where i.tenant_id = $1::text
+     and (i.state = 'running'
+       or (i.state = 'scheduled'
+         and coalesce(i.next_fire_at, now()) < now() + interval '10 minutes')
+       or (i.state = 'waiting' and not exists (
+         select from open_tasks o where o.instance_id = i.id and o.handler_name <> $2::text)))
+   limit 20`;
+
+/** All tables as of one moment: the engine goes on working meanwhile. */
+export async function readRows(pool: pg.Pool, tenant: string): Promise<Rows> {
+  const client = await pool.connect();
+  const read = async <T extends pg.QueryResultRow>(sql: string) =>
+    (await client.query<T>(sql, [tenant])).rows;
+  try {
+    await client.query('begin isolation level repeatable read read only');
+    const orphans = await client.query<{ what: string }>(ORPHANS);
+    const rows: Rows = {
+      instances: await read<InstanceRow>(INSTANCES),
+      outputs: await read<OutputRow>(OUTPUTS),
+      tasks: await read<TaskRow>(TASKS),
+      signals: await read<SignalRow>(SIGNALS),
+      audit: await read<AuditRow>(AUDIT),
+      orphans: orphans.rows.map(({ what }) => what),
+    };
+    await client.query('commit');
+    return rows;
+  } finally {
+    client.release();
+  }
+}
+
+/** The first instances that have not come to rest, for a reader. Empty: all have. */
+export async function readUnsettled(
+  pool: pg.Pool,
+  tenant: string,
+  servedHandler: string,
+): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ id: string; state: string; next_fire_at: string | null }>(
+    UNSETTLED,
+    [tenant, servedHandler],
+  );
+  return rows.map(({ id, state, next_fire_at }) => `${id} is ${state} (due ${next_fire_at})`);
+}
+
+/** Items under their key, in their order. */
+export function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
+  }
+  return groups;
+}

@@ -1,0 +1,278 @@
+/**
+ * One chaos run: a real server on a real Postgres under load, killed and crashed at random moments,
+ * then left in peace until everything rests, then judged. Long runs are several rounds, each with a
+ * tenant and a ledger of its own, so that what a round keeps in memory is bounded.
+ */
+
+import { setTimeout as wait } from 'node:timers/promises';
+import pg from 'pg';
+import { type Client, createClient, expectStatus } from '../helpers/client.js';
+import { type Engine, startEngine } from '../helpers/engine.js';
+import { ChaosClient, type World } from './clients.js';
+import { createGate } from './gate.js';
+import { findViolations } from './invariants.js';
+import { Ledger } from './ledger.js';
+import { type CrashablePostgres, startCrashablePostgres } from './postgres.js';
+import { createRandom, type Random } from './random.js';
+import { readBack } from './read-back.js';
+import { readRows, readUnsettled } from './rows.js';
+import { SHAPE_NAMES, type ShapeName, shapes, WORK_HANDLER } from './shapes.js';
+import { type Sink, startSink } from './sink.js';
+import { startChaosWorker } from './workers.js';
+
+export interface RoundPlan {
+  readonly seed: number;
+  /** Kills of the server by SIGKILL. */
+  readonly cycles: number;
+  /** Crashes of Postgres while the server stays up. */
+  readonly pgCycles: number;
+  /** Called after each fault. */
+  readonly onFault?: (done: number, all: number) => void;
+}
+
+export interface RoundSummary {
+  readonly kills: number;
+  readonly crashes: number;
+  readonly instances: number;
+  readonly tasks: number;
+  readonly requests: Ledger['counts'];
+  /** From the kill until the next process is ready. */
+  readonly restartMs: readonly number[];
+  /** From Postgres accepting connections until the server acknowledges writes again. */
+  readonly serveAgainMs: readonly number[];
+  /** From the end of the faults until everything rested. */
+  readonly settleMs: number;
+  /** Empty: every promise was kept. */
+  readonly violations: readonly string[];
+}
+
+export interface ChaosServer {
+  round(plan: RoundPlan): Promise<RoundSummary>;
+  /** Ends the server and the database and removes the data. */
+  stop(): Promise<void>;
+}
+
+const CLIENTS = 24;
+const WORKERS = 8;
+/** Some 600 a cycle: enough that every kill meets work of every kind, few enough to check. */
+const INSTANCES_PER_ROUND_MAX = 25_000;
+/** How long the server serves between two faults: about 0.6 s a cycle with the restart. */
+const UP_MS = { min: 40, max: 260 } as const;
+const PG_DOWN_MS = { min: 20, max: 200 } as const;
+/** The promise: everything rests this long after the faults stop. */
+const SETTLE_MS_MAX = 30_000;
+/** The promise is 2 s on an idle machine; here clients and database share its two cores. */
+const SERVE_AGAIN_MS_MAX = 10_000;
+const POLL_MS = 20;
+/** Sentences that are quoted of each kind of finding. */
+const VIOLATIONS_QUOTED = 50;
+
+/** @param shards ENGINE_SHARDS */
+export async function startChaosServer(shards: number): Promise<ChaosServer> {
+  const postgres = await startCrashablePostgres();
+  const sink = await startSink();
+  const pool = new pg.Pool({ connectionString: postgres.url, max: 2 });
+  // Idle connections die with each crash, as they should.
+  pool.on('error', () => undefined);
+  const stopAround = async () => {
+    sink.stop();
+    await pool.end();
+    await postgres.remove();
+  };
+  const target: Target = {
+    engine: await startFor(postgres, shards, stopAround),
+    postgres,
+    sink,
+    pool,
+  };
+  let rounds = 0;
+  return {
+    round(plan) {
+      rounds += 1;
+      return runRound(target, `chaos-${rounds}`, plan);
+    },
+    async stop() {
+      await target.engine.stop();
+      await stopAround();
+    },
+  };
+}
+
+async function startFor(
+  postgres: CrashablePostgres,
+  shards: number,
+  onFailure: () => Promise<void>,
+): Promise<Engine> {
+  const env = {
+    ENGINE_SHARDS: String(shards),
+    ENGINE_ALLOW_INTERNAL_URLS: 'true',
+    // Claims whose reply was lost in a kill come back within the time that rest may take.
+    ENGINE_WORKER_REAPER_STALE_SECS: '1',
+    ENGINE_WORKER_REAPER_TICK_SECS: '1',
+  };
+  try {
+    return await startEngine({ databaseUrl: postgres.url, env });
+  } catch (error) {
+    await onFailure();
+    throw error;
+  }
+}
+
+interface Target {
+  /** The process of the moment. */
+  engine: Engine;
+  readonly postgres: CrashablePostgres;
+  readonly sink: Sink;
+  readonly pool: pg.Pool;
+}
+
+async function runRound(target: Target, tenant: string, plan: RoundPlan): Promise<RoundSummary> {
+  const ledger = new Ledger();
+  const { url, apiKey } = target.engine;
+  const client = createClient({ url, apiKey, tenant, connections: CLIENTS + WORKERS });
+  const shapesOfRound = shapes(target.sink.url);
+  let isOver = false;
+  const world: World = {
+    ledger,
+    client,
+    tenant,
+    gate: createGate(),
+    shapes: shapesOfRound,
+    sequenceIds: await storeSequences(client, tenant, shapesOfRound),
+    instancesMax: INSTANCES_PER_ROUND_MAX,
+    isOver: () => isOver,
+  };
+  const clients = Array.from({ length: CLIENTS }, (_, i) =>
+    new ChaosClient(world, `${tenant}.c${i}`, createRandom(plan.seed, i)).run(),
+  );
+  const workers = Array.from({ length: WORKERS }, (_, i) =>
+    startChaosWorker(world, `w${i}`, createRandom(plan.seed, 1_000 + i)),
+  );
+  const stopWorkers = () => Promise.all(workers.map((worker) => worker.stop()));
+  const load = Promise.all(clients);
+  try {
+    // A client that throws has met a defect of its own, which ends the round at once.
+    const faults = await Promise.race([injectFaults(target, world, plan), load.then(fail)]);
+    isOver = true;
+    await load;
+    const settleMs = await settle(target, world);
+    await stopWorkers();
+    const violations = [...(await judge(target, world)), ...(await readBack(client, ledger))];
+    return {
+      kills: plan.cycles,
+      crashes: plan.pgCycles,
+      instances: ledger.instances.size,
+      tasks: ledger.tasks.size,
+      requests: { ...ledger.counts },
+      ...faults,
+      settleMs,
+      violations: violations.slice(0, VIOLATIONS_QUOTED),
+    };
+  } finally {
+    isOver = true;
+    world.gate.open();
+    await Promise.allSettled([load, stopWorkers()]);
+    await client.close();
+  }
+}
+
+function fail(): never {
+  throw new Error('the clients stopped before the faults did');
+}
+
+async function storeSequences(
+  client: Client,
+  tenant: string,
+  all: ReturnType<typeof shapes>,
+): Promise<Record<ShapeName, string>> {
+  const ids: [ShapeName, string][] = [];
+  for (const name of SHAPE_NAMES) {
+    const body = { tenant_id: tenant, namespace: 'chaos', name, version: 1 };
+    const reply = await client.post<{ id: string }>('/sequences', {
+      ...body,
+      blocks: all[name].blocks,
+    });
+    ids.push([name, expectStatus(reply, 201).id]);
+  }
+  return Object.fromEntries(ids) as Record<ShapeName, string>;
+}
+
+async function injectFaults(
+  target: Target,
+  world: World,
+  plan: RoundPlan,
+): Promise<Pick<RoundSummary, 'restartMs' | 'serveAgainMs'>> {
+  const random = createRandom(plan.seed, 2_000);
+  const restartMs: number[] = [];
+  const serveAgainMs: number[] = [];
+  const faults = shuffled(random, plan.cycles, plan.pgCycles);
+  for (const [done, fault] of faults.entries()) {
+    await wait(random.integer(UP_MS.min, UP_MS.max));
+    if (!target.engine.isRunning()) {
+      throw new Error(`the server ended by itself\n${target.engine.output()}`);
+    }
+    if (fault === 'kill') restartMs.push(await killServer(target, world));
+    else serveAgainMs.push(await crashPostgres(target, world, random));
+    plan.onFault?.(done + 1, faults.length);
+  }
+  return { restartMs, serveAgainMs };
+}
+
+function shuffled(random: Random, kills: number, crashes: number): ('kill' | 'crash')[] {
+  let killsLeft = kills;
+  return Array.from({ length: kills + crashes }, (_, i) => {
+    const isKill = random.integer(1, kills + crashes - i) <= killsLeft;
+    if (isKill) killsLeft -= 1;
+    return isKill ? 'kill' : 'crash';
+  });
+}
+
+async function killServer(target: Target, { gate }: World): Promise<number> {
+  const startedAt = performance.now();
+  const exited = target.engine.kill('SIGKILL');
+  // What is in flight was met by the kill; only what would be sent from now on waits.
+  gate.close();
+  await exited;
+  target.engine = await target.engine.restart();
+  gate.open();
+  return performance.now() - startedAt;
+}
+
+/** The server must stay up, and serve again on its own. */
+async function crashPostgres(target: Target, world: World, random: Random): Promise<number> {
+  await target.postgres.crash();
+  await wait(random.integer(PG_DOWN_MS.min, PG_DOWN_MS.max));
+  await target.postgres.start();
+  const startedAt = performance.now();
+  await target.engine.waitReady(SERVE_AGAIN_MS_MAX);
+  const before = world.ledger.counts.acknowledged;
+  while (world.ledger.counts.acknowledged === before) {
+    if (performance.now() - startedAt > SERVE_AGAIN_MS_MAX) {
+      throw new Error(`no write after Postgres came back\n${target.engine.output()}`);
+    }
+    await wait(POLL_MS);
+  }
+  return performance.now() - startedAt;
+}
+
+/** Waits until every instance has ended or waits; what has not by then is a violation. */
+async function settle({ pool }: Target, { ledger, tenant }: World): Promise<number> {
+  const startedAt = performance.now();
+  while (true) {
+    const unsettled = await readUnsettled(pool, tenant, WORK_HANDLER);
+    const ms = performance.now() - startedAt;
+    if (unsettled.length === 0) return ms;
+    if (ms > SETTLE_MS_MAX) {
+      for (const what of unsettled) ledger.complain(`still not at rest: instance ${what}`);
+      return ms;
+    }
+    await wait(POLL_MS);
+  }
+}
+
+async function judge({ pool, sink }: Target, world: World): Promise<readonly string[]> {
+  const { ledger, tenant, shapes: all } = world;
+  // The sink has also heard from the rounds before.
+  const sinkTokens = new Set([...sink.tokens].filter((token) => ledger.creations.has(token)));
+  return findViolations({ ledger, rows: await readRows(pool, tenant), shapes: all, sinkTokens });
+}

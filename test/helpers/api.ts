@@ -1,0 +1,265 @@
+/**
+ * The API of a real server as its users see it. `startApi` runs the server on a database of its
+ * own; each test works as a tenant of its own, so that tests of one file do not see one another.
+ * Every reply is held against the contract: status, body, headers, and nothing internal in errors.
+ */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { TaskInstance } from '../../schema/instance.js';
+import { matchRoute } from '../../schema/routes.js';
+import { createValidators } from '../../schema/validators.js';
+import type { WorkerTask } from '../../schema/worker.js';
+import {
+  type Client,
+  createClient,
+  expectStatus,
+  type Reply,
+  type RequestOptions,
+} from './client.js';
+import { createTestDatabase, type TestDatabase } from './database.js';
+import { type Engine, type EngineOptions, startEngine } from './engine.js';
+
+export type Json = Record<string, unknown>;
+
+/** One tenant's view of the API. Methods that take no status require the success status. */
+export interface Tenant extends Client {
+  readonly name: string;
+  /** Stores a sequence under a new name in the namespace `test`; resolves with its id. */
+  sequence(blocks: readonly Json[], more?: Json): Promise<string>;
+  /** Creates an instance of a stored sequence; resolves with its id. */
+  create(sequenceId: string, more?: Json): Promise<string>;
+  /** Stores the blocks and creates one instance; resolves with its id. */
+  run(blocks: readonly Json[], more?: Json): Promise<string>;
+  /** A creation's body that is complete. */
+  creation(sequenceId: string, more?: Json): Json;
+  instance(id: string): Promise<TaskInstance>;
+  /** Resolves when the instance is in this state; the error says in which one it stayed. */
+  until(id: string, state: string): Promise<TaskInstance>;
+  /** Polls as the worker `w1` unless `more` says otherwise. */
+  poll(handler: string, more?: Json): Promise<WorkerTask[]>;
+  /** Polls until there is a task. */
+  task(handler: string, more?: Json): Promise<WorkerTask>;
+  /** Completes the task as its own worker with its own epoch. */
+  complete(task: WorkerTask, output?: Json): Promise<void>;
+  fail(task: WorkerTask, message: string, retryable?: boolean): Promise<void>;
+  /** Block ids and outputs, oldest first. */
+  outputs(id: string): Promise<{ block_id: string; output: Json; attempt: number }[]>;
+}
+
+export interface Api {
+  /** The current process; replaced by `restart`. */
+  readonly engine: Engine;
+  readonly database: TestDatabase;
+  /** With the root key, without a tenant. */
+  readonly root: Client;
+  /** A tenant with a new name, or the one named. */
+  tenant(name?: string): Tenant;
+  /** Ends the process with the signal, SIGKILL by default, and starts it anew on the same port. */
+  restart(signal?: NodeJS.Signals, changes?: Partial<EngineOptions>): Promise<void>;
+  /** Stops the server and drops the database, unless the caller brought it. */
+  stop(): Promise<void>;
+}
+
+export interface ApiOptions extends EngineOptions {
+  /** Default: a new database. The caller drops the one that it gives. */
+  readonly database?: TestDatabase;
+}
+
+/** @throws Error when the server does not get ready; the message ends with its output */
+export async function startApi(options: ApiOptions = {}): Promise<Api> {
+  const { database: given, ...engineOptions } = options;
+  const database = given ?? (await createTestDatabase());
+  let engine = await startEngine({ ...engineOptions, databaseUrl: database.connectionString });
+  const { apiKey } = engine;
+  let root = checked(createClient({ url: engine.url, apiKey, connections: 64 }));
+  const clients = [root];
+  return {
+    get engine() {
+      return engine;
+    },
+    database,
+    get root() {
+      return root;
+    },
+    tenant: (name = `t-${randomUUID()}`) => tenantOf(() => root, name, apiKey),
+    restart: async (signal = 'SIGKILL', changes = {}) => {
+      await engine.kill(signal);
+      engine = await engine.restart(changes);
+      root = checked(createClient({ url: engine.url, apiKey, connections: 64 }));
+      clients.push(root);
+    },
+    stop: async () => {
+      await Promise.all(clients.map((client) => client.close()));
+      const { code } = await engine.stop();
+      if (given === undefined) await database.drop();
+      assert.equal(code, 0, `the server ended with ${code}\n${engine.output()}`);
+    },
+  };
+}
+
+// ---------------------------------------------------------------- waiting
+
+const EVENTUALLY_MS = 10_000;
+const POLL_MS = 5;
+
+/**
+ * Tries until `attempt` resolves without throwing.
+ * @throws what the last try threw, when the time is up
+ */
+export async function eventually<T>(
+  attempt: () => Promise<T> | T,
+  timeoutMs = EVENTUALLY_MS,
+): Promise<T> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+    }
+    await pause(POLL_MS);
+  }
+}
+
+// ---------------------------------------------------------------- the contract
+
+const validators = createValidators();
+
+/** Statuses that any route may answer beside those of its row. */
+const ANYWHERE = new Set([400, 401, 403, 413, 431, 500, 503]);
+const INTERNALS = /\bat .*:\d+:\d+|SQLSTATE|node_modules|\/home|\/tmp|\bselect\b.*\bfrom\b/i;
+
+/** The same client, whose replies have been held against the contract. */
+export function checked(client: Client): Client {
+  const request = async <T>(
+    method: string,
+    path: string,
+    options?: RequestOptions,
+  ): Promise<Reply<T>> => {
+    const reply = await client.request<T>(method, path, options);
+    checkReply(method, path, reply);
+    return reply;
+  };
+  return {
+    request,
+    get: (path) => request('GET', path),
+    post: (path, body, signal) =>
+      request('POST', path, { body, ...(signal === undefined ? {} : { signal }) }),
+    put: (path, body) => request('PUT', path, { body }),
+    patch: (path, body) => request('PATCH', path, { body }),
+    delete: (path) => request('DELETE', path),
+    with: (changes) => checked(client.with(changes)),
+    close: () => client.close(),
+  };
+}
+
+/** @throws AssertionError that names the request */
+function checkReply(method: string, path: string, reply: Reply<unknown>): void {
+  const { status, headers, text } = reply;
+  const what = `${method} ${path} answered ${status} ${text.slice(0, 300)}`;
+  assert.ok(headers['x-request-id'], `${what} without x-request-id`);
+  if (text !== '') {
+    assert.match(String(headers['content-type']), /^application\/json/, what);
+  }
+  if (status >= 400 && method !== 'HEAD') checkError(reply, what);
+  const matched = matchRoute(method, path.split('?')[0] as string);
+  if (typeof matched === 'string' || 'allow' in matched || method === 'HEAD') return;
+  if (ANYWHERE.has(status)) return;
+  // A copy, because the validators write lower case into what they check.
+  const copy: unknown = text === '' ? undefined : JSON.parse(text);
+  const problem = validators.describeReply(matched.route.id, status, copy);
+  assert.equal(problem, undefined, `${what}: ${problem}`);
+}
+
+function checkError({ text, headers }: Reply<unknown>, what: string): void {
+  const body = JSON.parse(text) as Json;
+  assert.deepEqual(Object.keys(body), ['error'], what);
+  assert.ok(typeof body.error === 'string' && body.error !== '', what);
+  assert.match(String(headers['x-error-code']), /^ENG_[A-Z_]+$/, what);
+  assert.doesNotMatch(text, INTERNALS, what);
+}
+
+// ---------------------------------------------------------------- tenants
+
+export const NAMESPACE = 'test';
+export const WORKER = 'w1';
+
+/** @param root asked for at each call, since a restart replaces it */
+function tenantOf(root: () => Client, name: string, apiKey: string | null): Tenant {
+  const client = () => root().with({ tenant: name, apiKey });
+  const self: Tenant = {
+    name,
+    request: (method, path, options) => client().request(method, path, options),
+    get: (path) => client().get(path),
+    post: (path, body, signal) => client().post(path, body, signal),
+    put: (path, body) => client().put(path, body),
+    patch: (path, body) => client().patch(path, body),
+    delete: (path) => client().delete(path),
+    with: (changes) => root().with({ tenant: name, apiKey, ...changes }),
+    close: () => root().close(),
+    sequence: async (blocks, more = {}) => {
+      const reply = await self.post<{ id: string }>('/sequences', {
+        tenant_id: name,
+        namespace: NAMESPACE,
+        name: `s-${randomUUID()}`,
+        version: 1,
+        blocks,
+        ...more,
+      });
+      return expectStatus(reply, 201).id;
+    },
+    creation: (sequenceId, more = {}) => ({
+      sequence_id: sequenceId,
+      tenant_id: name,
+      namespace: NAMESPACE,
+      ...more,
+    }),
+    create: async (sequenceId, more) => {
+      const body = self.creation(sequenceId, more);
+      return expectStatus(await self.post<{ id: string }>('/instances', body), 201).id;
+    },
+    run: async (blocks, more) => self.create(await self.sequence(blocks), more),
+    instance: async (id) => expectStatus(await self.get<TaskInstance>(`/instances/${id}`), 200),
+    until: (id, state) =>
+      eventually(async () => {
+        const instance = await self.instance(id);
+        assert.equal(instance.state, state);
+        return instance;
+      }),
+    poll: async (handler, more = {}) => {
+      const body = { handler_name: handler, worker_id: WORKER, ...more };
+      return expectStatus(await self.post<WorkerTask[]>('/workers/tasks/poll', body), 200);
+    },
+    task: (handler, more) =>
+      eventually(async () => {
+        const [task] = await self.poll(handler, more);
+        assert.ok(task, `no task of ${handler}`);
+        return task;
+      }),
+    complete: async (task, output = {}) => {
+      const body = { worker_id: task.worker_id, claim_epoch: task.claim_epoch, output };
+      expectStatus(await self.post(`/workers/tasks/${task.id}/complete`, body), 200);
+    },
+    fail: async (task, message, retryable = false) => {
+      const { worker_id, claim_epoch } = task;
+      const body = { worker_id, claim_epoch, message, retryable };
+      expectStatus(await self.post(`/workers/tasks/${task.id}/fail`, body), 200);
+    },
+    outputs: async (id) => expectStatus(await self.get(`/instances/${id}/outputs`), 200) as never,
+  };
+  return self;
+}
+
+// ---------------------------------------------------------------- blocks
+
+/** A step of an external handler unless the handler is a built-in name. */
+export function step(id: string, handler: string, more: Json = {}): Json {
+  return { type: 'step', id, handler, ...more };
+}
+
+/** A handler name that no other test uses. */
+export function newHandler(): string {
+  return `handler-${randomUUID()}`;
+}
