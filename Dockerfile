@@ -1,0 +1,37 @@
+# The engine beside one Postgres: DATABASE_URL and ENGINE_API_KEY must be given at run time.
+#
+# Debian 12 (glibc 2.36), because the native file of uWebSockets.js in package.json is built for it;
+# on an image it does not fit, the server falls back to node:http.
+FROM node:20-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --no-audit --no-fund
+COPY tsconfig.json ./
+COPY scripts ./scripts
+COPY schema ./schema
+COPY actors ./actors
+COPY src ./src
+COPY bench ./bench
+COPY test ./test
+COPY examples ./examples
+# The compiler is an optional package, so these go only now; with them goes the embedded database,
+# which is for newcomers' machines.
+RUN npm run build && npm prune --omit=dev --omit=optional
+
+FROM node:20-bookworm-slim
+ENV NODE_ENV=production \
+    ENGINE_HTTP_ADDR=0.0.0.0:8080
+WORKDIR /app
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /app/dist/schema ./dist/schema
+COPY --from=build /app/dist/actors ./dist/actors
+COPY --from=build /app/dist/src ./dist/src
+USER node
+EXPOSE 8080
+# A standby is healthy and not ready: the orchestrator must not restart it.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.ENGINE_HTTP_ADDR || ':8080').split(':').pop() + '/health/live').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
+# Node as process 1 gets SIGTERM itself; the engine answers what it has accepted and exits within 3 s.
+STOPSIGNAL SIGTERM
+CMD ["node", "dist/src/main.js"]

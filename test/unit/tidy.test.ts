@@ -1,0 +1,519 @@
+/**
+ * The rules of the house that a program can check, as tests over the source files. What they look at
+ * is the text, cut into code, comments and strings by a small scanner, so that a word in a comment is
+ * not taken for code. A failure lists every place that breaks the rule, as `file:line`.
+ */
+
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { LIMITS } from '../../src/config.js';
+import { MUTATION_KINDS } from '../../src/core/unit.js';
+import { ALL_STATEMENTS, STATEMENTS } from '../../src/db/statements.js';
+import { ERROR_STATUS } from '../../src/errors.js';
+
+// ---------------------------------------------------------------- the scanner
+
+/** A text in three views of the same length; what does not belong to a view is blank there. */
+interface Source {
+  /** From the root of the repository, with `/`. */
+  readonly name: string;
+  readonly text: string;
+  /** Comments, the insides of strings and regular expressions are blank. */
+  readonly code: string;
+  readonly comments: string;
+  /** Only the insides of strings, without what templates insert. */
+  readonly strings: string;
+}
+
+type View = 'code' | 'comment' | 'string' | 'pattern';
+
+/** After these a slash begins a regular expression; after anything else it divides. */
+const BEFORE_PATTERN =
+  /(?:^|[=([{,;:!&|?+*%<>~^}-]|\b(?:return|case|typeof|of|in|await|yield))\s*$/;
+
+/** How much of the code before a slash is looked at: the longest keyword and some space. */
+const LOOK_BACK = 10;
+
+class Scanner {
+  readonly #text: string;
+  readonly #views: View[];
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#views = new Array<View>(text.length).fill('code');
+    this.#code(false);
+  }
+
+  view(wanted: View): string {
+    let view = '';
+    for (let i = 0; i < this.#text.length; i += 1) {
+      const character = this.#text[i]!;
+      view += this.#views[i] === wanted || character === '\n' ? character : ' ';
+    }
+    return view;
+  }
+
+  /** Up to the closing brace of what a template inserts, or to the end of the text. */
+  #code(isInserted: boolean): void {
+    let depth = 0;
+    while (this.#at < this.#text.length) {
+      const character = this.#text[this.#at]!;
+      if (this.#sees('//')) this.#comment('\n', 0);
+      else if (this.#sees('/*')) this.#comment('*/', 2);
+      else if (character === "'" || character === '"') this.#quoted(character);
+      else if (character === '`') this.#template();
+      else if (character === '/' && BEFORE_PATTERN.test(this.#codeBefore())) this.#pattern();
+      else {
+        if (character === '{') depth += 1;
+        if (character === '}' && depth === 0 && isInserted) return;
+        if (character === '}') depth -= 1;
+        this.#at += 1;
+      }
+    }
+  }
+
+  #comment(end: string, length: number): void {
+    const from = this.#at;
+    const found = this.#text.indexOf(end, from + 2);
+    this.#at = found < 0 ? this.#text.length : found + length;
+    this.#views.fill('comment', from, this.#at);
+  }
+
+  #quoted(quote: string): void {
+    this.#at += 1;
+    const from = this.#at;
+    while (this.#at < this.#text.length && !this.#sees(quote)) this.#skip();
+    this.#views.fill('string', from, this.#at);
+    this.#at += 1;
+  }
+
+  #template(): void {
+    this.#at += 1;
+    let from = this.#at;
+    while (this.#at < this.#text.length && !this.#sees('`')) {
+      if (!this.#sees('$' + '{')) {
+        this.#skip();
+        continue;
+      }
+      this.#views.fill('string', from, this.#at);
+      this.#at += 2;
+      this.#code(true);
+      this.#at += 1;
+      from = this.#at;
+    }
+    this.#views.fill('string', from, this.#at);
+    this.#at += 1;
+  }
+
+  #pattern(): void {
+    this.#at += 1;
+    const from = this.#at;
+    let isInClass = false;
+    while (this.#at < this.#text.length && (isInClass || !this.#sees('/'))) {
+      if (this.#sees('[')) isInClass = true;
+      if (this.#sees(']')) isInClass = false;
+      this.#skip();
+    }
+    this.#views.fill('pattern', from, this.#at);
+    this.#at += 1;
+  }
+
+  #sees(text: string): boolean {
+    return this.#text.startsWith(text, this.#at);
+  }
+
+  #skip(): void {
+    this.#at += this.#sees('\\') ? 2 : 1;
+  }
+
+  /** The last characters of code before this place; '' at the beginning of the text. */
+  #codeBefore(): string {
+    let before = '';
+    for (let i = this.#at - 1; i >= 0 && before.trim().length < LOOK_BACK; i -= 1) {
+      if (this.#views[i] !== 'comment') before = this.#text[i]! + before;
+    }
+    return before.trim() === '' ? '' : before;
+  }
+}
+
+function scan(name: string, text: string): Source {
+  const scanner = new Scanner(text);
+  return {
+    name,
+    text,
+    code: scanner.view('code'),
+    comments: scanner.view('comment'),
+    strings: scanner.view('string'),
+  };
+}
+
+// ---------------------------------------------------------------- the files
+
+/** Tests run from the build, the source files lie in the checkout. */
+function findRoot(): string {
+  const candidates = [path.dirname(fileURLToPath(import.meta.url)), process.cwd()];
+  for (const start of candidates) {
+    for (let folder = start; ; folder = path.dirname(folder)) {
+      if (existsSync(path.join(folder, 'package.json'))) return folder;
+      if (folder === path.dirname(folder)) break;
+    }
+  }
+  throw new Error('no package.json above the test or the working directory');
+}
+
+const ROOT = findRoot();
+
+function filesIn(folder: string, extension: string): readonly string[] {
+  return readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith(extension))
+    .map((name) => path.posix.join(folder, name.split(path.sep).join('/')))
+    .sort();
+}
+
+const read = (name: string) => readFileSync(path.join(ROOT, name), 'utf8');
+
+const PRODUCT: readonly Source[] = ['src', 'actors', 'schema'].flatMap(sourcesIn);
+const TESTS: readonly Source[] = sourcesIn('test');
+const OTHERS: readonly Source[] = ['bench', 'examples'].flatMap(sourcesIn);
+const EVERYTHING: readonly Source[] = [...PRODUCT, ...TESTS, ...OTHERS];
+const MIGRATIONS = filesIn('src/db/migrations', '.sql');
+
+function sourcesIn(folder: string): Source[] {
+  return filesIn(folder, '.ts').map((name) => scan(name, read(name)));
+}
+
+/** Declarations of other people's modules, in other people's style. */
+const isDeclaration = ({ name }: Source) => name.endsWith('.d.ts');
+
+const isPure = ({ name }: Source) =>
+  name.startsWith('src/core/') ||
+  name === 'src/db/batch.ts' ||
+  name === 'src/db/statements.ts' ||
+  name === 'actors/protocol.ts' ||
+  (name.startsWith('schema/') && name !== 'schema/validators.ts');
+
+const PURE: readonly Source[] = PRODUCT.filter(isPure);
+
+// ---------------------------------------------------------------- findings
+
+function place({ name, text }: Source, offset: number): string {
+  return `${name}:${text.slice(0, offset).split('\n').length}`;
+}
+
+/** Every match of `pattern`, which must be global, in one view of a source, but on allowed lines. */
+function matches(
+  source: Source,
+  view: 'code' | 'comments' | 'strings',
+  pattern: RegExp,
+  allowed?: RegExp,
+): string[] {
+  return [...source[view].matchAll(pattern)]
+    .filter(({ index }) => allowed === undefined || !allowed.test(lineAt(source.text, index)))
+    .map((match) => `${place(source, match.index)}  ${match[0].trim()}`);
+}
+
+function lineAt(text: string, offset: number): string {
+  const end = text.indexOf('\n', offset);
+  return text.slice(text.lastIndexOf('\n', offset) + 1, end < 0 ? text.length : end);
+}
+
+function nothing(findings: readonly string[]): void {
+  assert.deepEqual(findings, []);
+}
+
+interface Import {
+  readonly from: string;
+  readonly names: string;
+  readonly isType: boolean;
+  readonly place: string;
+}
+
+const IMPORT = /\b(import|export)\b\s*(type\b)?([^'"();=]*?)(\bfrom\b|\()?\s*(['"])/g;
+
+/** Static and dynamic imports, and exports of another module's names. */
+function importsOf(source: Source): Import[] {
+  const found: Import[] = [];
+  for (const match of source.code.matchAll(IMPORT)) {
+    const [whole, keyword, type, names = '', link, quote] = match;
+    if (link === undefined && (keyword === 'export' || names.trim() !== '')) continue;
+    const from = match.index + whole.length;
+    found.push({
+      from: source.text.slice(from, source.text.indexOf(quote!, from)),
+      names,
+      isType: type !== undefined,
+      place: place(source, match.index),
+    });
+  }
+  return found;
+}
+
+// ---------------------------------------------------------------- purity
+
+const PURE_PACKAGES: ReadonlySet<string> = new Set(['@sinclair/typebox', 'luxon', 'cron-parser']);
+const HASHING: ReadonlySet<string> = new Set(['createHash', 'createHmac']);
+
+test('pure modules import nothing but assertions, hashing and three packages', () => {
+  nothing(
+    PURE.flatMap((source) =>
+      importsOf(source)
+        .filter(({ from }) => !from.startsWith('.'))
+        .filter(({ from, names }) => !isPureImport(from, names))
+        .map(({ from, names, place: at }) => `${at}  ${names.trim()} from ${from}`),
+    ),
+  );
+});
+
+function isPureImport(from: string, names: string): boolean {
+  if (from === 'node:assert' || from === 'node:assert/strict') return true;
+  if (from !== 'node:crypto') return PURE_PACKAGES.has(from);
+  const words = names.match(/\w+/g) ?? [];
+  return words.length > 0 && words.every((word) => HASHING.has(word));
+}
+
+test('pure modules take values from pure modules only', () => {
+  const pure = new Set(PURE.map(({ name }) => name));
+  nothing(
+    PURE.flatMap((source) =>
+      importsOf(source)
+        .filter(({ from, isType }) => from.startsWith('.') && !isType)
+        .filter(({ from }) => !pure.has(resolveImport(source, from)))
+        .map(({ from, place: at }) => `${at}  ${from}`),
+    ),
+  );
+});
+
+function resolveImport({ name }: Source, from: string): string {
+  return path.posix.join(path.posix.dirname(name), from.replace(/\.js$/, '.ts'));
+}
+
+/** A line that only declares a method, as in an interface of what is handed in. */
+const SIGNATURE = /^\s*[\w$]+\(.*\):\s*[^;{]+;$/;
+
+const IMPURE = new RegExp(
+  [
+    String.raw`\bDate\.now\b`,
+    String.raw`\bnew\s+Date\s*(?:\(\s*\)|(?![\s(]))`,
+    String.raw`\bMath\.random\b`,
+    String.raw`(?<![.\w$])(?:process|performance|crypto|globalThis|console)\s*[.[]`,
+    String.raw`(?<![.\w$])(?:set|clear)(?:Timeout|Interval|Immediate)\s*\(`,
+    String.raw`(?<![.\w$])(?:queueMicrotask|fetch)\s*\(`,
+    String.raw`\bDateTime\.(?:now|local|utc)\s*\(\s*\)`,
+    String.raw`\bSettings\.\w+`,
+    String.raw`\bawait\b`,
+    String.raw`\basync\b`,
+  ].join('|'),
+  'g',
+);
+
+test('pure modules read no clock, draw no randomness, wait for nothing and log nothing', () => {
+  nothing(PURE.flatMap((source) => matches(source, 'code', IMPURE, SIGNATURE)));
+});
+
+test('what makes a module impure is recognised', () => {
+  const impure = [
+    'Date.now()',
+    'new Date()',
+    'new Date;',
+    'Math.random()',
+    'process.env',
+    'setTimeout(f, 1)',
+    'console.log(1)',
+    'performance.now()',
+    'crypto.randomUUID()',
+    'DateTime.now()',
+    'async () => await f()',
+  ];
+  const pure = [
+    'new Date(ms)',
+    'x.process.y',
+    'env.random()',
+    'clock.setTimeout(f, 1)',
+    'Date.UTC(1)',
+  ];
+  const isImpure = (text: string) => matches(scan('x.ts', text), 'code', IMPURE).length > 0;
+  assert.deepEqual(
+    impure.filter((text) => !isImpure(text)),
+    [],
+  );
+  assert.deepEqual(pure.filter(isImpure), []);
+});
+
+// ---------------------------------------------------------------- types and modules
+
+test('no type is any', () => {
+  const isAny = /(?:[:<|&,(=]|\bas|=>|\bextends)\s*any\b(?!\s*[:(?.\w])/g;
+  nothing(EVERYTHING.flatMap((source) => matches(source, 'code', isAny)));
+});
+
+test('there is no enum and no namespace', () => {
+  const declaration =
+    /^[ \t]*(?:(?:export|declare|const)\s+)*(?:enum|namespace|module)\s+[A-Za-z_$][\w$.]*\s*\{/gm;
+  nothing(EVERYTHING.flatMap((source) => matches(source, 'code', declaration)));
+});
+
+test('only entries of threads have a default export', () => {
+  nothing(
+    EVERYTHING.filter(
+      (source) => !isDeclaration(source) && !source.name.endsWith('.thread.ts'),
+    ).flatMap((source) => matches(source, 'code', /\bexport\s+default\b|\bas\s+default\b/g)),
+  );
+});
+
+test('own files are imported by their built name, which ends in .js', () => {
+  nothing(
+    EVERYTHING.flatMap((source) =>
+      importsOf(source)
+        .filter(({ from }) => from.startsWith('.') && !from.endsWith('.js'))
+        .map(({ from, place: at }) => `${at}  ${from}`),
+    ),
+  );
+});
+
+test('no module passes on everything of another one', () => {
+  nothing(EVERYTHING.flatMap((source) => matches(source, 'code', /\bexport\s*\*/g)));
+});
+
+test('files are named in lower case with hyphens', () => {
+  const name = /^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.(?:thread|child|test|prop\.test|bench|d))?\.ts$/;
+  nothing(
+    EVERYTHING.map((source) => source.name).filter((file) => !name.test(path.basename(file))),
+  );
+});
+
+test('every module begins with a comment that says what it is for', () => {
+  nothing([
+    ...EVERYTHING.filter(({ text }) => !/^(?:#!.*\n)?\/\*\*\s/.test(text)).map(({ name }) => name),
+    ...MIGRATIONS.filter((name) => !read(name).startsWith('-- ')),
+  ]);
+});
+
+/** What holds more than this holds two things. */
+const LINES_MAX = 600;
+
+test(`no file of the product has more than ${LINES_MAX} lines`, () => {
+  nothing(
+    PRODUCT.map(({ name, text }) => ({ name, lines: text.split('\n').length - 1 }))
+      .filter(({ lines }) => lines > LINES_MAX)
+      .map(({ name, lines }) => `${name}  ${lines} lines`),
+  );
+});
+
+// ---------------------------------------------------------------- left-overs
+
+test('no work is left as a note in a comment', () => {
+  const note = /\b(?:TODO|FIXME|XXX|HACK)\b/g;
+  nothing([
+    ...EVERYTHING.flatMap((source) => matches(source, 'comments', note)),
+    ...MIGRATIONS.filter((name) => read(name).search(note) >= 0),
+  ]);
+});
+
+/** A test that finds at run time that it cannot run here, and says why. */
+const SKIPS_HERE = /^\s*if \(.+\) return t\.skip\('/;
+
+test('no test runs alone, and none is left out but where it cannot run', () => {
+  const marked = /\b(?:test|it|describe|suite|t)\.(?:only|skip|todo)\b|\b(?:only|skip|todo)\s*:/g;
+  nothing(TESTS.flatMap((source) => matches(source, 'code', marked, SKIPS_HERE)));
+});
+
+test('the product writes to the log, never to the console', () => {
+  nothing(PRODUCT.flatMap((source) => matches(source, 'code', /(?<![.\w$])console\s*[.[]/g)));
+});
+
+// ---------------------------------------------------------------- who writes rows
+
+/** The writer, the statements it runs, ownership and migrations. */
+const WRITES_ROWS =
+  /^(?:actors\/writer[\w.-]*|src\/db\/(?:statements|writer-session|migrate|lease(?:-\w+)?))\.ts$/;
+
+test('only the writer, ownership and the migrations change rows', () => {
+  const change =
+    /\binsert\s+into\b|\bupdate\s+(?:only\s+)?\w+(?:\s+(?:as\s+)?\w+)?\s+set\b|\bdelete\s+from\b|\bmerge\s+into\b|\btruncate\s+table\b/gi;
+  nothing(
+    PRODUCT.filter(({ name }) => !WRITES_ROWS.test(name)).flatMap((source) =>
+      matches(source, 'strings', change),
+    ),
+  );
+});
+
+test('every kind of mutation has a statement, under a name of its own that Postgres keeps whole', () => {
+  nothing(MUTATION_KINDS.filter((kind) => (STATEMENTS[kind]?.text ?? '').trim() === ''));
+  const names = ALL_STATEMENTS.map(({ name }) => name);
+  assert.equal(new Set(names).size, names.length);
+  nothing(names.filter((name) => Buffer.byteLength(name) > 63));
+});
+
+// ---------------------------------------------------------------- limits and errors
+
+test('every limit is used by the product', () => {
+  nothing(
+    Object.keys(LIMITS).filter((limit) => {
+      const use = new RegExp(String.raw`\bLIMITS\.${limit}\b`);
+      return !PRODUCT.some(({ code }) => use.test(code));
+    }),
+  );
+});
+
+test('every error code is documented with its status, and no other code is', () => {
+  const rows = [
+    ...read('docs/errors.md').matchAll(/^\| `(ENG_\w+)` \| (\d{3}) \| \S.*\| \S.*\|$/gm),
+  ];
+  const documented = rows.map(([, code, status]) => [code, Number(status)]).sort();
+  assert.deepEqual(documented, Object.entries(ERROR_STATUS).sort());
+});
+
+test('every error code is answered by the product', () => {
+  nothing(
+    Object.keys(ERROR_STATUS).filter((code) => {
+      const mention = new RegExp(String.raw`\b${code}\b`);
+      // The catalogue names all codes; there only one that is put into an error counts.
+      const making = new RegExp(String.raw`\b(?:EngineError|unavailable)\(\s*'${code}'`);
+      return !PRODUCT.some(({ name, strings, text }) =>
+        name === 'src/errors.ts' ? making.test(text) : mention.test(strings),
+      );
+    }),
+  );
+});
+
+// ---------------------------------------------------------------- the scanner itself
+
+test('the scanner tells code, comments, strings and regular expressions apart', () => {
+  const text = [
+    'const a = /["\'`]\\/[/]/.test(`x #{f({ b: "}" })} y`); // any',
+    "const c = d / e / 'any'; /* console. */",
+    'const g = `one #{`two #{"three"}`} four`;',
+  ]
+    .join('\n')
+    .replaceAll('#{', '$' + '{');
+  const source = scan('example.ts', text);
+  const words = (view: string) => view.split(/\s+/).filter((word) => word !== '');
+  assert.deepEqual(words(source.comments), ['//', 'any', '/*', 'console.', '*/']);
+  assert.deepEqual(words(source.strings), ['x', '}', 'y', 'any', 'one', 'two', 'three', 'four']);
+  assert.equal(source.code.split('\n')[1]?.trimEnd(), "const c = d / e / '   ';");
+  assert.ok(!/any|console|three/.test(source.code));
+});
+
+test('imports are found in all their forms', () => {
+  const text = [
+    "import './a.js';",
+    "import type { B } from './b.js';",
+    "import c, { d } from 'c';",
+    "export { e } from './e.js';",
+    "const f = await import('./f.js');",
+    "export const g = 'not-imported';",
+  ].join('\n');
+  assert.deepEqual(
+    importsOf(scan('example.ts', text)).map(({ from, isType }) => [from, isType]),
+    [
+      ['./a.js', false],
+      ['./b.js', true],
+      ['c', false],
+      ['./e.js', false],
+      ['./f.js', false],
+    ],
+  );
+});
