@@ -4,7 +4,7 @@
  */
 
 import { randomFillSync } from 'node:crypto';
-import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
+import { type MessagePort, receiveMessageOnPort, threadId } from 'node:worker_threads';
 import { createEngineClock } from '../src/clock.js';
 import { createPool } from '../src/db/pool.js';
 import { addressPolicy } from '../src/handlers/address-guard.js';
@@ -30,6 +30,7 @@ export interface ShardTask {
 
 /** What the supervisor can ask of a shard. */
 export interface ShardControl {
+  threadId(): number;
   attachWriter(port: MessagePort): void;
   attachPeer(shard: number, port: MessagePort): void;
   start(): Promise<void>;
@@ -77,6 +78,7 @@ export default function runShard(task: ShardTask): Promise<void> {
 
   return new Promise((resolve) => {
     const surface: ShardControl = {
+      threadId: () => threadId,
       attachWriter(port) {
         writer?.close();
         writer = port;

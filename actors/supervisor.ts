@@ -10,7 +10,7 @@
  * old one's sessions, so that nothing of them can commit any more; 3. the shards load from rows.
  */
 
-import { MessageChannel } from 'node:worker_threads';
+import { MessageChannel, type Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import type { Config } from '../src/config.js';
 import type { Logger } from '../src/log.js';
@@ -43,6 +43,11 @@ export interface SupervisorDeps {
 interface Running<Surface> {
   readonly link: ControlLink<Surface>;
   readonly incarnation: number;
+}
+
+/** What every thread answers. */
+interface ThreadControl {
+  threadId(): number;
 }
 
 /** Loading a large backlog of timers at the start takes a while; everything else is quick. */
@@ -88,6 +93,17 @@ export class Supervisor {
     await this.#joinWriter();
     for (let shard = 0; shard < this.#shards.length; shard++) await this.#joinPeers(shard, shard);
     await Promise.all(this.#shards.map((running) => running?.link.remote.start()));
+  }
+
+  /** The threads by what they do, to be looked at, or ended by a test. */
+  async threads(): Promise<{ readonly writer: Worker; readonly shards: readonly Worker[] }> {
+    const find = async (running: Running<ThreadControl> | undefined): Promise<Worker> => {
+      const id = await running?.link.remote.threadId();
+      const thread = this.#pool.threads.find(({ threadId }) => threadId === id);
+      if (thread === undefined) throw new Error('a thread is being replaced');
+      return thread;
+    };
+    return { writer: await find(this.#writer), shards: await Promise.all(this.#shards.map(find)) };
   }
 
   /** Parked polls are answered and nothing new is begun. */

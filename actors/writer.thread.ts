@@ -4,7 +4,7 @@
  * ends the thread; its successor finds out from the database what was committed.
  */
 
-import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
+import { type MessagePort, receiveMessageOnPort, threadId } from 'node:worker_threads';
 import { realClock } from '../src/clock.js';
 import { createClient } from '../src/db/pool.js';
 import { createLogger } from '../src/log.js';
@@ -25,6 +25,7 @@ export interface WriterTask {
 
 /** What the supervisor can ask of the writer. */
 export interface WriterControl {
+  threadId(): number;
   /** Connects; what shards post meanwhile waits. Rejects when fenced. */
   start(): Promise<void>;
   /** The port of a shard's units and their outcomes. */
@@ -81,6 +82,7 @@ export default function runWriter(task: WriterTask): Promise<void> {
 
   return new Promise((resolve) => {
     const surface: WriterControl = {
+      threadId: () => threadId,
       start: () => writer.start(),
       attachShard(shard, incarnation, port) {
         ports.get(shard)?.port.close();

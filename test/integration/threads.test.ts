@@ -1,0 +1,213 @@
+/**
+ * Threads that die. The real supervisor with real threads on a real database, in this process, so
+ * that one of its threads can be ended from outside, as an out-of-memory error would end it.
+ */
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { after, before, test } from 'node:test';
+import type { Worker } from 'node:worker_threads';
+import pg from 'pg';
+import { ShardClient } from '../../actors/client.js';
+import type { ShardOperation } from '../../actors/protocol.js';
+import { Supervisor } from '../../actors/supervisor.js';
+import { realClock } from '../../src/clock.js';
+import { readConfig } from '../../src/config.js';
+import { acquireLease, type Lease } from '../../src/db/lease.js';
+import { EngineError } from '../../src/errors.js';
+import { createLogger } from '../../src/log.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+
+const SHARDS = 2;
+const TENANT = 'threads';
+
+let database: TestDatabase;
+let lease: Lease;
+let client: ShardClient;
+let supervisor: Supervisor;
+let sql: pg.Client;
+let noop: string;
+let external: string;
+
+before(async () => {
+  database = await createTestDatabase();
+  const { connectionString } = database;
+  sql = new pg.Client({ connectionString });
+  await sql.connect();
+  const log = createLogger('silent', 'test');
+  lease = await acquireLease({
+    connectionString,
+    owner: 'threads-test',
+    applicationName: 'threads-test writer',
+    laneCount: 4,
+    clock: realClock,
+    log,
+    onStandby: () => undefined,
+    signal: new AbortController().signal,
+    unreachableMs: Number.POSITIVE_INFINITY,
+  });
+  client = new ShardClient({
+    shards: SHARDS,
+    clock: realClock,
+    setImmediate: (fn) => setImmediate(fn),
+    onMetrics: () => undefined,
+  });
+  supervisor = new Supervisor({
+    config: readConfig({ ENGINE_SHARDS: String(SHARDS) }, ['--insecure-auth']),
+    client,
+    connectionString,
+    owner: 'threads-test',
+    epoch: lease.epoch,
+    lanes: 1,
+    clockOffsetMs: 0,
+    log,
+    onDatabase: () => undefined,
+    onFenced: () => assert.fail('nobody else owns the database'),
+    onShardLost: () => undefined,
+    onComplete: () => undefined,
+    onHopeless: (reason) => assert.fail(reason),
+  });
+  await supervisor.start();
+  noop = await store('noop', [{ type: 'step', id: 'a', handler: 'noop' }]);
+  external = await store('external', [
+    { type: 'step', id: 'work', handler: 'threads.work' },
+    { type: 'step', id: 'rest', handler: 'sleep', params: { duration_ms: 300 } },
+  ]);
+});
+
+after(async () => {
+  await supervisor?.stop();
+  client?.stop();
+  await lease?.release();
+  await sql?.end();
+  await database?.drop();
+});
+
+async function ask<T>(operation: ShardOperation, target: string, body: unknown): Promise<T> {
+  const shard =
+    target === ''
+      ? operation.startsWith('sequences')
+        ? 0
+        : client.anyShard()
+      : client.shardOf(target);
+  const text = body === undefined ? '' : JSON.stringify(body);
+  const reply = await client.ask(shard, operation, TENANT, target, text);
+  return (reply.body === '' ? undefined : JSON.parse(reply.body)) as T;
+}
+
+/** Asks until the engine is whole again; the requests that are repeated change nothing twice. */
+async function persist<T>(work: () => Promise<T>): Promise<T> {
+  const deadline = performance.now() + 20_000;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      const mayRetry = error instanceof EngineError && error.status === 503;
+      if (!mayRetry || performance.now() > deadline) throw error;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+}
+
+async function store(name: string, blocks: unknown[]): Promise<string> {
+  const body = { tenant_id: TENANT, namespace: 'n', name, version: 1, blocks };
+  return (await ask<{ id: string }>('sequences.create', '', body)).id;
+}
+
+const creation = (sequence: string, key?: string) => ({
+  sequence_id: sequence,
+  tenant_id: TENANT,
+  namespace: 'n',
+  ...(key === undefined ? {} : { idempotency_key: key }),
+});
+
+const stateOf = async (id: string) =>
+  (await persist(() => ask<{ state: string }>('instances.get', id, undefined))).state;
+
+async function until(id: string, state: string): Promise<void> {
+  const deadline = performance.now() + 20_000;
+  for (;;) {
+    const current = await stateOf(id);
+    if (current === state) return;
+    assert.ok(performance.now() < deadline, `instance stayed ${current}`);
+  }
+}
+
+/** Creates while `thread` is ended in the middle; returns what was acknowledged. */
+async function createWhileEnding(thread: Worker, count: number): Promise<string[]> {
+  const acknowledged: string[] = [];
+  const create = async (index: number) => {
+    const sequence = index % 2 === 0 ? noop : external;
+    const { id } = await ask<{ id: string }>('instances.create', '', creation(sequence));
+    acknowledged.push(id);
+  };
+  const creations = Array.from({ length: count }, (_, index) => create(index));
+  const ended = once(thread, 'exit');
+  await thread.terminate();
+  creations.push(...Array.from({ length: count }, (_, index) => create(index)));
+  await Promise.allSettled(creations);
+  await ended;
+  return acknowledged;
+}
+
+async function storedIds(): Promise<Set<string>> {
+  const { rows } = await sql.query<{ id: string }>('select id from instances');
+  return new Set(rows.map(({ id }) => id));
+}
+
+test('when a shard dies its callers get 503, and what was acknowledged is there and goes on', async () => {
+  const { shards } = await supervisor.threads();
+  const acknowledged = await createWhileEnding(shards[1] as Worker, 200);
+  const ids = await storedIds();
+  assert.deepEqual(
+    acknowledged.filter((id) => !ids.has(id)),
+    [],
+  );
+  // Both shards answer for all of them, the new one from rows.
+  for (const id of acknowledged) assert.ok(['completed', 'waiting'].includes(await stateOf(id)));
+});
+
+test('when the writer dies nothing acknowledged is lost, and the engine writes on', async () => {
+  const { writer } = await supervisor.threads();
+  const acknowledged = await createWhileEnding(writer, 200);
+  const { id } = await persist(() =>
+    ask<{ id: string }>('instances.create', '', creation(noop, 'after the writer')),
+  );
+  const ids = await storedIds();
+  assert.deepEqual(
+    [...acknowledged, id].filter((each) => !ids.has(each)),
+    [],
+  );
+});
+
+test('a timer that a dead shard held in memory still fires', async () => {
+  const { id } = await persist(() =>
+    ask<{ id: string }>('instances.create', '', creation(external, 'sleeper')),
+  );
+  const [task] = await drainUntil(id);
+  assert.ok(task !== undefined);
+  const body = { worker_id: 'w', claim_epoch: task.claim_epoch, output: {} };
+  await ask('workers.complete', task.id, body);
+  assert.equal(await stateOf(id), 'running');
+  const { shards } = await supervisor.threads();
+  await (shards[client.shardOf(id)] as Worker).terminate();
+  await until(id, 'completed');
+});
+
+interface Task {
+  readonly id: string;
+  readonly instance_id: string;
+  readonly claim_epoch: number;
+}
+
+/** Polls until the task of this instance comes; the others stay with this worker. */
+async function drainUntil(instance: string): Promise<Task[]> {
+  const poll = { handler_name: 'threads.work', worker_id: 'w', limit: 1_000, wait_ms: 1_000 };
+  const deadline = performance.now() + 20_000;
+  while (performance.now() < deadline) {
+    const tasks = await persist(() => ask<Task[]>('workers.poll', '', poll));
+    const found = tasks.filter((task) => task.instance_id === instance);
+    if (found.length > 0) return found;
+  }
+  return [];
+}
