@@ -9,11 +9,9 @@ import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { bootstrap, root } from './lib/bootstrap.mjs';
+import { FILE_TIMEOUT_MS } from './lib/test-watchdog.mjs';
 
 const FOLDERS = ['unit', 'contract', 'integration', 'sim', 'chaos'];
-
-/** A file that takes longer hangs: the slowest, the kill loop, needs about a minute. */
-const FILE_TIMEOUT_MS = 300_000;
 
 /** Files share one Postgres and mostly wait for it; more at once only makes timings unsteady. */
 const FILES_AT_ONCE = 2;
@@ -54,6 +52,7 @@ function runTests(files) {
   ];
   const runner = [
     '--enable-source-maps',
+    `--import=${new URL('./lib/test-watchdog.mjs', import.meta.url)}`,
     '--test',
     '--test-reporter=spec',
     `--test-concurrency=${FILES_AT_ONCE}`,

@@ -29,15 +29,24 @@ const SOURCE_FOLDERS = ['src', 'actors', 'schema', 'bench', 'test', 'examples'];
 /** Installs and builds what is missing or out of date; two calls at once do the work once. */
 export async function bootstrap() {
   if (isInstalled() && isBuilt()) return;
-  await withLock(
-    path.join(dist, '.bootstrap-lock'),
-    () => {
-      if (!isInstalled()) install();
-      if (!isBuilt()) build();
-    },
-    (pid) => say(`waiting for process ${pid}, which is installing or building`),
-  );
+  try {
+    await withLock(
+      path.join(dist, '.bootstrap-lock'),
+      () => {
+        if (!isInstalled()) install();
+        if (!isBuilt()) build();
+      },
+      (pid) => say(`waiting for process ${pid}, which is installing or building`),
+    );
+  } catch (error) {
+    if (!(error instanceof SetupError)) throw error;
+    say(error.message);
+    process.exit(1);
+  }
 }
+
+/** A step failed and has told why by itself: no stack is needed. */
+class SetupError extends Error {}
 
 function isInstalled() {
   if (!existsSync(installStamp)) return adoptInstallation();
@@ -75,7 +84,7 @@ function install() {
   const npm = process.env.npm_execpath;
   const isNpm = npm !== undefined && path.basename(npm) === 'npm-cli.js';
   const [command, args] = isNpm ? [process.execPath, [npm, ...flags]] : ['npm', flags];
-  run(command, args, 'npm ci failed; it needs a reachable registry');
+  run(command, args, 'npm ci failed, see above');
   writeFileSync(installStamp, lockHash());
 }
 
@@ -159,8 +168,7 @@ function run(command, args, complaint) {
   const result = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2] });
   if (result.status === 0) return;
   const reason = result.error?.message ?? result.signal ?? `exit code ${result.status}`;
-  say(`${complaint} (${reason})`);
-  process.exit(1);
+  throw new SetupError(`${complaint} (${reason})`);
 }
 
 /** Progress goes to the error stream: what a script prints on its own stays alone on the other. */

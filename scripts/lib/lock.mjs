@@ -17,7 +17,12 @@ export async function withLock(file, work, onWait) {
   mkdirSync(path.dirname(file), { recursive: true });
   let told = false;
   while (!tryLock(file)) {
-    if (!told) onWait(readHolder(file).split(' ')[0]);
+    const holder = readHolder(file);
+    if (!isAlive(holder)) {
+      removeStale(file, holder);
+      continue;
+    }
+    if (!told) onWait(holder.split(' ')[0]);
     told = true;
     await wait(POLL_MS);
   }
@@ -37,7 +42,6 @@ function tryLock(file) {
     return true;
   } catch (error) {
     if (error.code !== 'EEXIST') throw error;
-    removeIfStale(file);
     return false;
   } finally {
     rmSync(own, { force: true });
@@ -48,9 +52,7 @@ function tryLock(file) {
  * 1. What is judged stale is moved aside, which only one process can do.
  * 2. If another waiter was quicker and a fresh lock was moved by mistake, it is put back.
  */
-function removeIfStale(file) {
-  const judged = readHolder(file);
-  if (judged === '' || isAlive(judged)) return;
+function removeStale(file, judged) {
   const aside = `${file}.${process.pid}.stale`;
   try {
     renameSync(file, aside);
@@ -73,6 +75,7 @@ function readHolder(file) {
 
 function isAlive(holder) {
   const [pid, start] = holder.split(' ');
+  if (pid === '') return false;
   try {
     process.kill(Number(pid), 0);
   } catch (error) {

@@ -188,7 +188,8 @@ function makeUsable(native: string): void {
     : [];
   try {
     for (const { source, target } of links) {
-      const link = path.join(native, '..', target);
+      // The list speaks of a folder `native`, which a copy is not called.
+      const link = path.join(native, path.relative('native', target));
       if (existsSync(link)) continue;
       rmSync(link, { force: true });
       symlinkSync(path.relative(path.dirname(target), source), link);
@@ -233,10 +234,10 @@ async function shellComplaint(
 function copyBinaries(native: string, copy: string): void {
   const draft = `${copy}.${process.pid}`;
   rmSync(draft, { recursive: true, force: true });
-  cpSync(native, draft, { recursive: true, verbatimSymlinks: true });
-  makeUsable(draft);
-  openToAll(draft);
   try {
+    cpSync(native, draft, { recursive: true, verbatimSymlinks: true });
+    makeUsable(draft);
+    openToAll(draft);
     renameSync(draft, copy);
   } catch (error) {
     rmSync(draft, { recursive: true, force: true });

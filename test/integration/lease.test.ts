@@ -1,0 +1,255 @@
+/**
+ * Ownership of the database, with real processes that are stopped, continued and killed. The times
+ * of the lease are shortened; what is waited for is seen in the database or said by the processes.
+ */
+
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
+import pg from 'pg';
+import { realClock } from '../../src/clock.js';
+import { acquireLease, LEASE_TIMING, type Lease, type LeaseOptions } from '../../src/db/lease.js';
+import { startChild, type TestChild } from '../helpers/child.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+
+const TIMING = { ttlMs: 1_000, renewMs: 200, standbyPollMs: 50, statementMs: 400 };
+
+/** A lease whose end no test waits for: who takes over before has seen that the lock is free. */
+const LONG = { ...TIMING, ttlMs: 600_000 };
+
+const silent = () => undefined;
+
+let database: TestDatabase;
+let admin: pg.Client;
+/** Ends everything that still waits for the lease. */
+let waiting: AbortController;
+let leases: Lease[];
+let children: TestChild[];
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  admin = new pg.Client({ connectionString: database.connectionString });
+  await admin.connect();
+  waiting = new AbortController();
+  leases = [];
+  children = [];
+});
+
+afterEach(async () => {
+  waiting.abort(new Error('the test is over'));
+  for (const lease of leases) await lease.release();
+  for (const child of children) await child.end('SIGKILL');
+  await admin.end();
+  await database.drop();
+});
+
+async function acquire(owner: string, changes: Partial<LeaseOptions> = {}): Promise<Lease> {
+  const lease = await acquireLease({
+    connectionString: database.connectionString,
+    owner,
+    applicationName: `${owner} writer`,
+    laneCount: 2,
+    clock: realClock,
+    log: { info: silent, warn: silent, error: silent },
+    onStandby: silent,
+    signal: waiting.signal,
+    unreachableMs: Number.POSITIVE_INFINITY,
+    timing: TIMING,
+    ...changes,
+  });
+  leases.push(lease);
+  return lease;
+}
+
+function startOwner(owner: string, timing = TIMING): TestChild {
+  const child = startChild(new URL('./lease.child.js', import.meta.url), [
+    database.connectionString,
+    owner,
+    JSON.stringify(timing),
+  ]);
+  children.push(child);
+  return child;
+}
+
+/** Starts waiting as a standby; resolves when it has seen the owner. */
+async function startStandby(owner: string): Promise<{ lease: Promise<Lease> }> {
+  const { promise, resolve } = withResolvers();
+  const lease = acquire(owner, { onStandby: resolve });
+  await promise;
+  return { lease };
+}
+
+function withResolvers(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = silent as () => void;
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
+
+async function lanes(): Promise<string[]> {
+  const { rows } = await admin.query<{ text: string }>(
+    `select lane || ': epoch ' || epoch || ', batch ' || batch as text from lanes order by lane`,
+  );
+  return rows.map(({ text }) => text);
+}
+
+async function sessionPid(applicationName: string): Promise<number> {
+  const { rows } = await admin.query<{ pid: number }>(
+    'select pid from pg_stat_activity where application_name = $1 and datname = $2',
+    [applicationName, database.name],
+  );
+  return rows[0]!.pid;
+}
+
+/** How much of its lease the owner has left, in ms by database time. */
+async function leftMs(): Promise<number> {
+  const { rows } = await admin.query<{ ms: number }>(
+    `select (extract(epoch from expires_at - clock_timestamp()) * 1000)::float as ms
+     from engine_lease`,
+  );
+  return rows[0]!.ms;
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await wait(10);
+}
+
+test('the first engine owns the database at once and makes its lanes', async () => {
+  const lease = await acquire('first', { onStandby: () => assert.fail('nobody else is there') });
+  assert.equal(lease.epoch, 1);
+  assert.deepEqual(await lanes(), ['0: epoch 1, batch 0', '1: epoch 1, batch 0']);
+});
+
+test('an owner renews its lease, and stays the owner beyond the first end of it', async () => {
+  await acquire('first');
+  const standby = await startStandby('second');
+  const { rows } = await admin.query<{ end: string }>('select expires_at as end from engine_lease');
+  const isPast = `select clock_timestamp() > $1::timestamptz as past`;
+  await until(async () => (await admin.query(isPast, [rows[0]!.end])).rows[0].past);
+  assert.ok((await leftMs()) > 0);
+  waiting.abort(new Error('enough'));
+  await assert.rejects(standby.lease, /enough/);
+});
+
+test('a standby takes over at once when the owner gives the lease up', async () => {
+  const owner = await acquire('first', { timing: LONG });
+  const standby = await startStandby('second');
+  await owner.release();
+  const lease = await standby.lease;
+  assert.equal(lease.epoch, 2);
+});
+
+test('a standby takes over at once when the owner is killed in the middle of a flush', async () => {
+  const owner = startOwner('first', LONG);
+  await owner.line('epoch');
+  const standby = await startStandby('second');
+  await owner.end('SIGKILL');
+  const lease = await standby.lease;
+  assert.equal(lease.epoch, 2);
+  assert.deepEqual(await lanes(), ['0: epoch 2, batch 0', '1: epoch 2, batch 0']);
+});
+
+test('a stopped owner is replaced when its lease ends, and can never commit again', async () => {
+  const owner = startOwner('first');
+  await owner.line('epoch');
+  const standby = await startStandby('second');
+  owner.signal('SIGSTOP');
+  const lease = await standby.lease;
+  assert.equal(lease.epoch, 2);
+  owner.signal('SIGCONT');
+  const line = await owner.line('lost');
+  assert.equal(line.commit, 'refused');
+  assert.match(String(line.lost), /another engine/);
+  assert.deepEqual(await lanes(), ['0: epoch 2, batch 0', '1: epoch 2, batch 0']);
+});
+
+test('the default times replace a stopped owner well within 15 s', () => {
+  const { ttlMs, standbyPollMs, statementMs, renewMs } = LEASE_TIMING;
+  assert.ok(ttlMs + standbyPollMs + 2 * statementMs < 15_000);
+  assert.ok(ttlMs >= 3 * renewMs, 'one late renewal must not cost the ownership');
+});
+
+test('of many standbys exactly one takes over at a time, and epochs only grow', async () => {
+  const first = await acquire('first');
+  const rivals = Array.from({ length: 6 }, (_, index) => acquire(`rival-${index}`));
+  const epochs: number[] = [];
+  let current = first;
+  for (let round = 0; round < rivals.length; round += 1) {
+    await current.release();
+    current = await Promise.race(
+      rivals.map((rival) =>
+        rival.then((lease) => (epochs.includes(lease.epoch) ? new Promise<never>(silent) : lease)),
+      ),
+    );
+    epochs.push(current.epoch);
+  }
+  assert.deepEqual(epochs, [2, 3, 4, 5, 6, 7]);
+});
+
+test('an owner whose connection is cut goes on in the same epoch', async () => {
+  const lease = await acquire('first');
+  lease.onLost((reason) => assert.fail(reason));
+  const before = await sessionPid('first lease');
+  await admin.query('select pg_terminate_backend($1::int, 5000)', [before]);
+  await until(async () => {
+    const { rows } = await admin.query(
+      `select 1 from pg_locks l join pg_stat_activity a using (pid)
+       where locktype = 'advisory' and application_name = 'first lease' and datname = $1
+         and pid <> $2`,
+      [database.name, before],
+    );
+    return rows.length === 1;
+  });
+  await until(async () => (await leftMs()) > TIMING.ttlMs / 2);
+  const { rows } = await admin.query('select epoch, owner from engine_lease');
+  assert.deepEqual(rows, [{ epoch: '1', owner: 'first' }]);
+});
+
+test('an owner that the database kept waiting past the end of its lease goes on', async (t) => {
+  if (process.env.TEST_DATABASE_URL) return t.skip('the server is not on this machine');
+  const lease = await acquire('first');
+  lease.onLost((reason) => assert.fail(reason));
+  const pid = await sessionPid('first lease');
+  process.kill(pid, 'SIGSTOP');
+  try {
+    await until(async () => (await leftMs()) < -TIMING.statementMs);
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+  await until(async () => (await leftMs()) > TIMING.ttlMs / 2);
+});
+
+test('an owner that was told so gives up with the end of its lease', async (t) => {
+  if (process.env.TEST_DATABASE_URL) return t.skip('the server is not on this machine');
+  const lease = await acquire('first', { unreachableMs: 0 });
+  const pid = await sessionPid('first lease');
+  process.kill(pid, 'SIGSTOP');
+  try {
+    const reason = await new Promise<string>((resolve) => lease.onLost(resolve));
+    assert.match(reason, /could not be renewed/);
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+});
+
+test('taking over raises every lane, keeps its batch, and adds those that are missing', async () => {
+  const owner = await acquire('first', { laneCount: 1 });
+  await admin.query('update lanes set batch = 7');
+  await owner.release();
+  await acquire('second', { laneCount: 3 });
+  assert.deepEqual(await lanes(), [
+    '0: epoch 2, batch 7',
+    '1: epoch 2, batch 0',
+    '2: epoch 2, batch 0',
+  ]);
+});
+
+test('a standby waits on while the database cuts its connections', async () => {
+  const owner = await acquire('first');
+  const standby = await startStandby('second');
+  const pid = await sessionPid('second lease');
+  await admin.query('select pg_terminate_backend($1::int, 5000)', [pid]);
+  await owner.release();
+  assert.equal((await standby.lease).epoch, 2);
+});

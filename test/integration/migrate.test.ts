@@ -1,0 +1,141 @@
+/** The runner of migrations, on databases that are empty, current, newer, damaged, or contended. */
+
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, test } from 'node:test';
+import pg from 'pg';
+import {
+  bootstrapOwnership,
+  expectSchema,
+  MIGRATIONS_DIR,
+  migrate,
+  newestMigration,
+  readMigrations,
+  SchemaError,
+} from '../../src/db/migrate.js';
+import { createTestDatabase, startPostgres, type TestDatabase } from '../helpers/database.js';
+
+let database: TestDatabase;
+let client: pg.Client;
+/** A folder of migrations that the test writes itself; 0000 is the real one. */
+let dir: string;
+
+beforeEach(async () => {
+  database = await createTestDatabase({ isMigrated: false });
+  client = new pg.Client({ connectionString: database.connectionString });
+  await client.connect();
+  dir = mkdtempSync(path.join(tmpdir(), 'migrations-'));
+  put('0000_engine.sql', readMigrations(MIGRATIONS_DIR)[0]!.sql);
+  put('0001_one.sql', 'create table one (id integer primary key);');
+});
+
+afterEach(async () => {
+  await client.end();
+  await database.drop();
+  rmSync(dir, { recursive: true });
+});
+
+const put = (file: string, sql: string) => writeFileSync(path.join(dir, file), sql);
+
+async function applied(): Promise<string[]> {
+  const { rows } = await client.query('select name from schema_migrations order by version');
+  return rows.map(({ name }) => name);
+}
+
+async function tableExists(name: string): Promise<boolean> {
+  const { rows } = await client.query('select to_regclass($1) is not null as found', [name]);
+  return rows[0].found;
+}
+
+test('the migrations of the program apply to an empty database, and the schema is as expected', async () => {
+  const names = await migrate(database.connectionString);
+  assert.deepEqual(names, await applied());
+  assert.equal(names.length, readMigrations(MIGRATIONS_DIR).length);
+  await expectSchema(database.connectionString);
+});
+
+test('the migrations of the program apply to Postgres 15', async () => {
+  const server = await startPostgres({ major: 15 });
+  try {
+    await expectSchema((await server.createDatabase()).connectionString);
+  } finally {
+    await server.stop();
+  }
+});
+
+test('a second run applies nothing, and a new file alone', async () => {
+  assert.deepEqual(await migrate(client, dir), ['0000_engine', '0001_one']);
+  assert.deepEqual(await migrate(client, dir), []);
+  put('0002_two.sql', 'create table two (id integer);');
+  assert.deepEqual(await migrate(client, dir), ['0002_two']);
+  assert.equal(newestMigration(dir), 2);
+});
+
+test('ownership needs only the first file, and leaves the rest to the owner', async () => {
+  await bootstrapOwnership(client, dir);
+  await bootstrapOwnership(client, dir);
+  assert.deepEqual(await applied(), ['0000_engine']);
+  assert.equal(await tableExists('one'), false);
+});
+
+test('a database newer than the program is refused with a message that says so', async () => {
+  put('0002_two.sql', 'create table two (id integer);');
+  await migrate(client, dir);
+  rmSync(path.join(dir, '0002_two.sql'));
+  const newer = (error: unknown) =>
+    error instanceof SchemaError && /newer than this program: it has 0002_two/.test(error.message);
+  await assert.rejects(migrate(client, dir), newer);
+  await assert.rejects(bootstrapOwnership(client, dir), newer);
+  await assert.rejects(expectSchema(client, dir), newer);
+});
+
+test('a file that was changed after it had been applied is refused', async () => {
+  await migrate(client, dir);
+  put('0001_one.sql', 'create table one (id bigint primary key);');
+  put('0002_two.sql', 'create table two (id integer);');
+  await assert.rejects(migrate(client, dir), /0001_one was changed after it had been applied/);
+  assert.equal(await tableExists('two'), false);
+});
+
+test('line ends do not change what a file is', async () => {
+  await migrate(client, dir);
+  put('0000_engine.sql', readMigrations(MIGRATIONS_DIR)[0]!.sql.replaceAll('\n', '\r\n'));
+  assert.deepEqual(await migrate(client, dir), []);
+});
+
+test('a database of another line of the program is refused', async () => {
+  await migrate(client, dir);
+  rmSync(path.join(dir, '0001_one.sql'));
+  put('0002_two.sql', 'create table two (id integer);');
+  await assert.rejects(migrate(client, dir), /belongs to another line/);
+});
+
+test('a file that fails leaves nothing of itself and keeps those before it', async () => {
+  put('0002_two.sql', 'create table two (id integer); select 1 / 0;');
+  await assert.rejects(migrate(client, dir), /migration 0002_two failed: division by zero/);
+  assert.equal(await tableExists('two'), false);
+  assert.deepEqual(await applied(), ['0000_engine', '0001_one']);
+  put('0002_two.sql', 'create table two (id integer);');
+  assert.deepEqual(await migrate(client, dir), ['0002_two']);
+});
+
+test('programs that start together apply every file once', async () => {
+  const runs = await Promise.all(
+    Array.from({ length: 5 }, () => migrate(database.connectionString, dir)),
+  );
+  assert.deepEqual(runs.flat().sort(), ['0000_engine', '0001_one']);
+});
+
+test('without the right to migrate, a schema that is behind is refused and stays as it is', async () => {
+  await assert.rejects(expectSchema(client, dir), /schema is empty, this program needs 0001_one/);
+  assert.equal(await tableExists('schema_migrations'), false);
+  await bootstrapOwnership(client, dir);
+  await assert.rejects(expectSchema(client, dir), /is 0000_engine, this program needs 0001_one/);
+});
+
+test('two files of one number are refused', async () => {
+  put('0001_other.sql', 'select 1;');
+  await assert.rejects(migrate(client, dir), /two migrations have the number of 0001_other/);
+});

@@ -1,0 +1,313 @@
+/**
+ * The writer between faults: connections that break at the worst moment, a database that is silent,
+ * slow or away. Whatever happens, a unit is written once and told once.
+ */
+
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
+import pg from 'pg';
+import { COMMIT, FENCE } from '../../src/db/statements.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { type Fault, FaultProxy } from '../helpers/proxy.js';
+import {
+  auditPut,
+  createHarness,
+  harness,
+  instancePut,
+  instanceUpdate,
+  prepareLanes,
+  stopHarnesses,
+  timerPut,
+  uuid,
+} from '../helpers/writer.js';
+
+let database: TestDatabase;
+let client: pg.Client;
+let proxy: FaultProxy;
+let url: string;
+
+before(async () => {
+  database = await createTestDatabase();
+  client = new pg.Client(database.connectionString);
+  await client.connect();
+});
+
+after(async () => {
+  await client.end();
+  await database.drop();
+});
+
+beforeEach(async () => {
+  await client.query('truncate instances, audit_log, timers');
+  await prepareLanes(client);
+  ({ proxy, url } = await FaultProxy.before(database.connectionString));
+});
+
+afterEach(async () => {
+  await stopHarnesses();
+  await proxy.stop();
+});
+
+async function count(table: string): Promise<number> {
+  const { rows } = await client.query(`select count(*)::int as n from ${table}`);
+  return rows[0].n as number;
+}
+
+const FAULTS: readonly (readonly [Fault, string])[] = [
+  ['cut-before', 'breaks before the commit arrives'],
+  ['cut-after', 'breaks after the commit was made'],
+  ['mute', 'goes silent after the commit was made'],
+];
+
+for (const [fault, how] of FAULTS) {
+  test(`a connection that ${how} loses and repeats nothing`, async () => {
+    const h = await harness({ connectionString: url });
+    await h.put('a', [auditPut(1, 1)]);
+    const sent = proxy.whenSent(COMMIT.name, fault);
+    // A repeated insert would be refused as a duplicate.
+    const settled = h.put('a', [auditPut(1, 2)]);
+    await sent;
+    const more = h.put('a', [auditPut(1, 3)]);
+    assert.deepEqual(await Promise.all([settled, more]), [
+      [2, 'committed'],
+      [3, 'committed'],
+    ]);
+    assert.equal(await count('audit_log'), 3);
+    assert.equal(h.writer.stats().reconnects, 1);
+    assert.deepEqual(h.events, ['down', 'up']);
+  });
+
+  test(`gated units keep their outcomes when the connection ${how}`, async () => {
+    const h = await harness({ connectionString: url });
+    await h.put('i2', [instancePut(2)]);
+    const sent = proxy.whenSent(COMMIT.name, fault);
+    const settled = [
+      h.put('i1', [instancePut(1), auditPut(1, 1)], 'exists'),
+      h.put('i2', [instancePut(2), auditPut(2, 1)], 'exists'),
+      h.put('b', [instancePut(3), timerPut(3), instancePut(2), timerPut(2)], 'births'),
+    ];
+    await sent;
+    assert.deepEqual(await Promise.all(settled), [
+      [2, 'committed'],
+      [3, 'exists'],
+      [4, 'born', [uuid(3)]],
+    ]);
+    assert.equal(await count('instances'), 3);
+    assert.equal(await count('audit_log'), 1);
+    assert.equal(await count('timers'), 1);
+  });
+}
+
+test('a connection that breaks before the answer of a gate repeats the gate', async () => {
+  const h = await harness({ connectionString: url });
+  const sent = proxy.whenSent(FENCE.name, 'cut-after');
+  const settled = h.put('i1', [instancePut(1), auditPut(1, 1)], 'exists');
+  await sent;
+  assert.deepEqual(await settled, [1, 'committed']);
+  assert.equal(await count('audit_log'), 1);
+});
+
+test('connections that break again and again repeat nothing', async () => {
+  const h = await harness({ connectionString: url, lanes: 2 });
+  const rounds = 15;
+  for (let round = 0; round < rounds; round++) {
+    const fault = round % 2 === 0 ? 'cut-after' : 'cut-before';
+    const sent = proxy.whenSent(COMMIT.name, fault);
+    const settled = Array.from({ length: 20 }, (_, n) => h.put(`a${n}`, [auditPut(n, round)]));
+    await sent;
+    const acks = await Promise.all(settled);
+    assert.ok(acks.every((ack) => ack[1] === 'committed'));
+  }
+  assert.equal(await count('audit_log'), rounds * 20);
+});
+
+test('an idle connection that breaks is replaced before it is needed', async () => {
+  const h = await harness({ connectionString: url });
+  await h.put('a', [auditPut(1, 1)]);
+  proxy.cut();
+  await h.event('down');
+  await h.event('up');
+  assert.equal(h.writer.stats().reconnects, 1);
+  await h.put('a', [auditPut(1, 2)]);
+  assert.equal(h.writer.stats().reconnects, 1);
+});
+
+test('a backend that the operator ends is replaced, and nothing is lost', async () => {
+  const applicationName = 'writer ended test';
+  const h = await harness({ connectionString: url, applicationName });
+  for (let round = 0; round < 5; round++) {
+    const settled = Array.from({ length: 50 }, (_, n) => h.put(`a${n}`, [auditPut(n, round)]));
+    await client.query(
+      'select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1',
+      [applicationName],
+    );
+    await Promise.all(settled);
+  }
+  assert.equal(await count('audit_log'), 250);
+});
+
+test('a query that the operator cancels is repeated as a whole', async () => {
+  const h = await harness({ connectionString: url, applicationName: 'writer cancelled test' });
+  await h.put('a', [instancePut(1)]);
+  await client.query('begin');
+  await client.query('select 1 from instances for update');
+  const settled = h.put('a', [auditPut(1, 1), instanceUpdate(1, 'waiting')]);
+  await waitsForLock('writer cancelled test');
+  await client.query(
+    'select pg_cancel_backend(pid) from pg_stat_activity where application_name = $1',
+    ['writer cancelled test'],
+  );
+  await client.query('commit');
+  assert.equal((await settled)[1], 'committed');
+  assert.equal(await count('audit_log'), 1);
+});
+
+test('a database that is away is told at once, and what waits is written when it is back', async () => {
+  const h = await harness({ connectionString: url });
+  proxy.refuse();
+  await h.event('down');
+  const settled = Array.from({ length: 100 }, (_, n) => h.put(`a${n}`, [auditPut(n, 1)]));
+  assert.equal(h.writer.stats().backlogUnits, 100);
+  proxy.resume();
+  await Promise.all(settled);
+  await h.event('up');
+  assert.equal(await count('audit_log'), 100);
+});
+
+test('a database that stalls is told within three seconds, and nothing is lost', async () => {
+  const h = await harness({ connectionString: url });
+  proxy.stall();
+  const startedAt = performance.now();
+  const settled = h.put('a', [auditPut(1, 1)]);
+  await h.event('down');
+  assert.ok(performance.now() - startedAt < 3_000);
+  proxy.resume();
+  assert.equal((await settled)[1], 'committed');
+  await h.event('up');
+  assert.equal(await count('audit_log'), 1);
+});
+
+test('a slow flush is waited for and not cut off', async () => {
+  const h = await harness({ connectionString: url });
+  await h.put('a', [instancePut(1)]);
+  await client.query('begin');
+  await client.query('select 1 from instances for update');
+  // Looks at the silent flush come over connections of their own.
+  const looks = proxy.connections(2);
+  const settled = h.put('a', [instanceUpdate(1, 'waiting')]);
+  await looks;
+  await client.query('commit');
+  assert.equal((await settled)[1], 'committed');
+  assert.equal(h.writer.stats().reconnects, 0);
+  assert.deepEqual(h.events, []);
+});
+
+test('a deadlock or serialization failure is repeated', async () => {
+  await failing('40001', 3, async () => {
+    const h = await harness({ connectionString: url });
+    assert.equal((await h.put('a', [auditPut(1, 1)]))[1], 'committed');
+    assert.equal(h.writer.stats().reconnects, 0);
+  });
+});
+
+test('a full disk refuses nobody: the database counts as away until there is room', async () => {
+  await failing('53100', 3, async () => {
+    const h = await harness({ connectionString: url });
+    assert.equal((await h.put('a', [auditPut(1, 1)]))[1], 'committed');
+    assert.deepEqual(h.events, ['down', 'up']);
+  });
+});
+
+test('a defect in a statement is refused like bad data', async () => {
+  await failing('42P01', 1, async () => {
+    const h = await harness({ connectionString: url });
+    assert.deepEqual((await h.put('a', [auditPut(1, 1)])).slice(1, 3), ['refused', '42P01']);
+  });
+});
+
+test('a writer can be stopped while the database is away', async () => {
+  const h = await harness({ connectionString: url });
+  proxy.stall();
+  void h.put('a', [auditPut(1, 1)]);
+  await h.stop();
+  assert.equal(h.acks.length, 0);
+});
+
+test('a writer that never reached the database can be stopped', async () => {
+  proxy.refuse();
+  const h = createHarness({ connectionString: url });
+  const started = assert.rejects(h.writer.start(), /stopped/);
+  await h.event('down');
+  await h.stop();
+  await started;
+});
+
+test('a shard is discarded only when the fate of its flush is known', async () => {
+  const h = await harness({ connectionString: url });
+  const sent = proxy.whenSent(COMMIT.name, 'cut-after');
+  void h.put('a', [auditPut(1, 1)]);
+  await sent;
+  proxy.refuse();
+  let isDiscarded = false;
+  const discarded = h.writer.discard(0, 0).then(() => {
+    isDiscarded = true;
+  });
+  await h.event('down');
+  assert.equal(isDiscarded, false);
+  proxy.resume();
+  await discarded;
+  assert.equal(await count('audit_log'), 1);
+});
+
+test('a take-over during a lost flush fences the writer', async () => {
+  const h = await harness({ connectionString: url });
+  const sent = proxy.whenSent(COMMIT.name, 'cut-before');
+  void h.put('a', [auditPut(1, 1)]);
+  await sent;
+  await client.query('update lanes set epoch = 2');
+  // The flush may have been sent again before the take-over: then the next one is fenced.
+  void h.put('a', [auditPut(1, 2)]);
+  await h.event('fenced');
+  await h.stop();
+  assert.equal(await count('audit_log'), h.acks.length);
+});
+
+/** Resolves when a session of that name waits for a lock. */
+async function waitsForLock(applicationName: string): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query(
+      `select 1 from pg_stat_activity where application_name = $1 and wait_event_type = 'Lock'`,
+      [applicationName],
+    );
+    if (rows.length > 0) return;
+    await nextLook();
+  }
+}
+
+/** Inside a transaction the view is a snapshot, which is given up here. */
+async function nextLook(): Promise<void> {
+  await client.query('select pg_sleep(0.01), pg_stat_clear_snapshot()');
+}
+
+/** Runs `use` while the first inserts into the audit log fail with the code. */
+async function failing(sqlState: string, times: number, use: () => Promise<void>): Promise<void> {
+  await client.query('create sequence attempts');
+  await client.query(`
+    create function fail_first() returns trigger language plpgsql as $$
+    begin
+      if nextval('attempts') <= ${times} then
+        raise exception 'made to fail' using errcode = '${sqlState}';
+      end if;
+      return new;
+    end $$`);
+  await client.query(
+    'create trigger fail_first before insert on audit_log for each row execute function fail_first()',
+  );
+  try {
+    await use();
+  } finally {
+    await client.query('drop trigger fail_first on audit_log');
+    await client.query('drop function fail_first');
+    await client.query('drop sequence attempts');
+  }
+}

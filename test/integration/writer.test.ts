@@ -1,0 +1,544 @@
+/** The writer against a real Postgres: what is written, in which order, and who is told what. */
+
+import assert from 'node:assert/strict';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { MessageChannel } from 'node:worker_threads';
+import pg from 'pg';
+import { linkControl } from '../../actors/control.js';
+import type { AckPost, UnitPost } from '../../actors/protocol.js';
+import runWriter, { type WriterControl, type WriterEvent } from '../../actors/writer.thread.js';
+import { chooseLanes, LANES_MAX, measuredLanes } from '../../actors/writer-lanes.js';
+import { STATEMENTS } from '../../src/db/statements.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import {
+  auditPut,
+  createHarness,
+  envelope,
+  harness,
+  instancePut,
+  instanceUpdate,
+  NOW,
+  outputPut,
+  poisonPut,
+  prepareLanes,
+  sequencePut,
+  stopHarnesses,
+  timerPut,
+  uuid,
+} from '../helpers/writer.js';
+
+let database: TestDatabase;
+let client: pg.Client;
+
+before(async () => {
+  database = await createTestDatabase();
+  client = new pg.Client(database.connectionString);
+  await client.connect();
+});
+
+after(async () => {
+  await client.end();
+  await database.drop();
+});
+
+beforeEach(async () => {
+  await client.query(
+    `truncate sequences, instances, timers, dead_letters, block_outputs, iteration_snapshots,
+       signals, audit_log, worker_tasks, open_tasks, workers`,
+  );
+  await prepareLanes(client);
+});
+
+afterEach(stopHarnesses);
+
+const start = (options = {}) =>
+  harness({ connectionString: database.connectionString, ...options });
+
+async function count(table: string): Promise<number> {
+  const { rows } = await client.query(`select count(*)::int as n from ${table}`);
+  return rows[0].n as number;
+}
+
+async function one(sql: string): Promise<Record<string, unknown>> {
+  const { rows } = await client.query(sql);
+  assert.equal(rows.length, 1);
+  return rows[0];
+}
+
+test('every kind of mutation writes what its row says', async () => {
+  const h = await start();
+  const key = uuid(1);
+  const task = {
+    id: uuid(50),
+    instance_id: key,
+    tenant_id: 't',
+    block_id: 'a',
+    node: 3,
+    iteration: '',
+    handler_name: 'h',
+    queue_name: null,
+    params: { a: 1.1 },
+    overlay: null,
+    attempt: 1,
+    timeout_ms: 60_000,
+    priority: 5,
+    state: 'pending',
+    withdrawn: false,
+    worker_id: null,
+    claim_epoch: 0,
+    claimed_at: null,
+    heartbeat_at: null,
+    completed_at: null,
+    output: null,
+    error_message: null,
+    error_retryable: null,
+    checkpoint_seq: 0,
+    resume_checkpoint: null,
+    history: [],
+    created_at: NOW,
+  };
+  const open = {
+    task_id: task.id,
+    instance_id: key,
+    tenant_id: 't',
+    handler_name: 'h',
+    queue_name: 'q',
+    rank: 2,
+    created_at: NOW,
+  };
+  const letter = { instance_id: key, tenant_id: 't', created_at: NOW, failed_at: NOW, reason: 'r' };
+  const seen = { tenant_id: 't', worker_id: 'w', handler_name: 'h', queue_name: '', version: '1' };
+  await h.put('c', [
+    sequencePut(7),
+    ['sequence.update', uuid(7), { id: uuid(7), deprecated: true }],
+  ]);
+  await h.put('i', [
+    instancePut(1),
+    instanceUpdate(1, 'waiting', 4),
+    ['instance.context', key, { id: key, data: { x: 'é' }, config: {}, context_audit: [1] }],
+    outputPut(1, 1, 'text'),
+    ['snapshot.set', `${key}:k`, { instance_id: key, key: 'k', items: [1, 'two'] }],
+    [
+      'signal.insert',
+      'sig',
+      { id: uuid(9), instance_id: key, seq: 1, signal_type: 's', payload: 1e300, created_at: NOW },
+    ],
+    auditPut(1, 1),
+    ['task.insert', task.id, task],
+    ['task.update', task.id, { ...task, state: 'claimed', worker_id: 'w', history: [{ a: 1 }] }],
+    ['openTask.insert', task.id, open],
+    timerPut(1, true),
+    ['deadLetter.set', key, letter],
+    ['worker.seen', 't w h', { ...seen, last_seen_at: NOW }],
+  ]);
+  const sequence = await one('select deprecated, status, definition from sequences');
+  assert.deepEqual(sequence, {
+    deprecated: true,
+    status: 'production',
+    definition: { blocks: [] },
+  });
+  const instance = await one(
+    'select state, next_fire_at, data::text as data, signal_count, audit_count from instances',
+  );
+  assert.deepEqual(instance, {
+    state: 'waiting',
+    next_fire_at: null,
+    data: '{"x":"é"}',
+    signal_count: 4,
+    audit_count: 1,
+  });
+  assert.equal((await one('select output from block_outputs')).output, 'text');
+  assert.deepEqual((await one('select items from iteration_snapshots')).items, [1, 'two']);
+  assert.equal((await one('select payload from signals')).payload, 1e300);
+  assert.deepEqual((await one('select entries from audit_log')).entries, [{ seq: 1 }]);
+  assert.deepEqual(
+    await one('select state, worker_id, timeout_ms, params, history from worker_tasks'),
+    {
+      state: 'claimed',
+      worker_id: 'w',
+      timeout_ms: '60000',
+      params: { a: 1.1 },
+      history: [{ a: 1 }],
+    },
+  );
+  assert.equal((await one('select queue_name from open_tasks')).queue_name, 'q');
+  assert.equal((await one('select recover from timers')).recover, true);
+  assert.equal((await one('select reason from dead_letters')).reason, 'r');
+  assert.equal((await one('select version from workers')).version, '1');
+
+  await h.put('i', [
+    ['snapshot.set', `${key}:k`, { instance_id: key, key: 'k', items: [] }],
+    ['openTask.insert', task.id, { ...open, queue_name: null }],
+    timerPut(1),
+    ['deadLetter.set', key, { ...letter, reason: 'other' }],
+    ['worker.seen', 't w h', { ...seen, version: '2', last_seen_at: NOW }],
+  ]);
+  assert.deepEqual((await one('select items from iteration_snapshots')).items, []);
+  assert.equal((await one('select queue_name from open_tasks')).queue_name, null);
+  assert.equal((await one('select recover from timers')).recover, false);
+  assert.equal((await one('select reason from dead_letters')).reason, 'other');
+  assert.equal((await one('select version from workers')).version, '2');
+
+  await h.put('i', [
+    ['output.dropErrors', key, { instance_id: key }],
+    ['snapshot.clear', `${key}:k`, { instance_id: key, key: 'k' }],
+    ['openTask.delete', task.id, { task_id: task.id }],
+    ['timer.clear', key, { instance_id: key }],
+    ['deadLetter.clear', key, { instance_id: key }],
+  ]);
+  assert.equal(await count('block_outputs'), 1);
+  for (const table of ['iteration_snapshots', 'open_tasks', 'timers', 'dead_letters']) {
+    assert.equal(await count(table), 0, table);
+  }
+});
+
+test('only error outputs are dropped, in their place among the units', async () => {
+  const h = await start();
+  const [kind, key, row] = outputPut(1, 1);
+  const failed = [kind, key, { ...row, output_ref: '__error__' }] as const;
+  await Promise.all([
+    h.put('i', [instancePut(1), failed, outputPut(1, 2)]),
+    h.put('i', [['output.dropErrors', uuid(1), { instance_id: uuid(1) }]]),
+    h.put('i', [outputPut(1, 1)]),
+  ]);
+  const { rows } = await client.query('select attempt, output_ref from block_outputs order by 1');
+  assert.deepEqual(rows, [
+    { attempt: 1, output_ref: null },
+    { attempt: 2, output_ref: null },
+  ]);
+});
+
+test('deleting a sequence takes its instances and all that is theirs, and nothing else', async () => {
+  const h = await start();
+  const tables = ['instances', 'block_outputs', 'audit_log', 'timers'];
+  await h.put('c', [sequencePut(0), sequencePut(1)]);
+  await h.put('i', [instancePut(1), outputPut(1, 1), auditPut(1, 1), timerPut(1)]);
+  const of = { sequence_id: uuid(1) };
+  await h.put('j', [instancePut(2, of), outputPut(2, 1), auditPut(2, 1), timerPut(2)]);
+  await client.query(
+    `insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name,
+       params, attempt, priority, state, claim_epoch, checkpoint_seq, history, created_at)
+     values ($1, $2, 't', 'a', 1, '', 'h', '{}', 1, 5, 'pending', 0, 0, '[]', now())`,
+    [uuid(9), uuid(1)],
+  );
+  await client.query(
+    `insert into open_tasks (task_id, instance_id, tenant_id, handler_name, rank, created_at)
+     values ($1, $2, 't', 'h', 2, now())`,
+    [uuid(9), uuid(1)],
+  );
+  await h.put('c', [['sequence.delete', uuid(0), { id: uuid(0) }]]);
+  for (const table of [...tables, 'sequences']) assert.equal(await count(table), 1, table);
+  assert.equal(await count('worker_tasks'), 0);
+  assert.equal(await count('open_tasks'), 0);
+  assert.equal((await one('select id from instances')).id, uuid(2));
+});
+
+test('what arrives during a flush is one batch, and outcomes come in order', async () => {
+  const h = await start();
+  const before = h.writer.stats().batches;
+  const settled = Array.from({ length: 400 }, (_, n) => h.put(`a${n % 7}`, [auditPut(n % 7, n)]));
+  assert.deepEqual(
+    new Set((await Promise.all(settled)).map((ack) => ack[1])),
+    new Set(['committed']),
+  );
+  assert.deepEqual(
+    h.acks.map(([seq]) => seq),
+    settled.map((_, n) => n + 1),
+  );
+  const stats = h.writer.stats();
+  assert.equal(stats.batches - before, 2);
+  assert.equal(stats.rows, 400);
+  assert.deepEqual([stats.backlogUnits, stats.backlogBytes], [0, 0]);
+  assert.equal(await count('audit_log'), 400);
+});
+
+test('a unit larger than a batch is written alone', async () => {
+  const h = await start({ limits: { rowsMax: 5, bytesMax: 10_000 } });
+  const rows = Array.from({ length: 12 }, (_, n) => auditPut(1, n));
+  await Promise.all([h.put('a', [auditPut(2, 1)]), h.put('a', rows), h.put('a', [auditPut(3, 1)])]);
+  assert.equal(await count('audit_log'), 14);
+  assert.equal(h.writer.stats().batches, 3);
+});
+
+test('the second unit with an idempotency key finds the first and writes nothing', async () => {
+  const h = await start();
+  const outcomes = await Promise.all([
+    h.put('i1', [instancePut(1, { data: { first: true } }), auditPut(1, 1)], 'exists'),
+    h.put('i1', [instancePut(1, { data: { first: false } }), auditPut(1, 2)], 'exists'),
+    h.put('i2', [instancePut(2), auditPut(2, 1)], 'exists'),
+  ]);
+  assert.deepEqual(outcomes, [
+    [1, 'committed'],
+    [2, 'exists'],
+    [3, 'committed'],
+  ]);
+  assert.deepEqual(await h.put('i2', [instancePut(2)], 'exists'), [4, 'exists']);
+  assert.deepEqual((await one(`select data from instances where id = '${uuid(1)}'`)).data, {
+    first: true,
+  });
+  assert.equal(await count('audit_log'), 2);
+});
+
+test('a sequence whose version is taken exists, also when both come in one batch', async () => {
+  const h = await start();
+  const outcomes = await Promise.all([
+    h.put('c', [sequencePut(1, 'same')], 'exists'),
+    h.put('c', [sequencePut(2, 'same')], 'exists'),
+    h.put('c', [sequencePut(3, 'other')], 'exists'),
+  ]);
+  assert.deepEqual(
+    outcomes.map((ack) => ack[1]),
+    ['committed', 'exists', 'committed'],
+  );
+});
+
+test('births write what is new and name it', async () => {
+  const h = await start();
+  await h.put('i2', [instancePut(2)]);
+  const puts = [1, 2, 3].flatMap((n) => [instancePut(n, { data: { late: true } }), timerPut(n)]);
+  assert.deepEqual(await h.put('b', puts, 'births'), [2, 'born', [uuid(1), uuid(3)]]);
+  const { rows } = await client.query('select instance_id from timers order by 1');
+  assert.deepEqual(
+    rows.map((row) => row.instance_id),
+    [uuid(1), uuid(3)],
+  );
+});
+
+test('an ungated insert of a row that exists is refused', async () => {
+  const h = await start();
+  await h.put('i1', [instancePut(1)]);
+  const ack = await h.put('i1', [instancePut(1)]);
+  assert.deepEqual(ack.slice(0, 3), [2, 'refused', '23505']);
+});
+
+test('only the unit whose data is refused fails, with the later ones of its actor', async () => {
+  const h = await start();
+  const settled = Array.from({ length: 300 }, (_, n) => {
+    const actor = `a${n % 10}`;
+    if (n === 123 || n === 205) return h.put(actor, [auditPut(n, 1), poisonPut(n)]);
+    return h.put(actor, [auditPut(n, 1)]);
+  });
+  const acks = await Promise.all(settled);
+  const expected = Array.from({ length: 300 }, (_, n) => {
+    if (n === 123 || n === 205) return 'refused';
+    if (n % 10 === 3 && n > 123) return 'suffix';
+    return n % 10 === 5 && n > 205 ? 'suffix' : 'committed';
+  });
+  assert.deepEqual(
+    acks.map((ack) => ack[1]),
+    expected,
+  );
+  assert.equal(acks[123]![2], '22P05');
+  const { rows } = await client.query('select instance_id from audit_log order by 1');
+  assert.deepEqual(
+    rows.map((row) => row.instance_id),
+    expected.flatMap((outcome, n) => (outcome === 'committed' ? [uuid(n)] : [])),
+  );
+  assert.equal(h.writer.stats().refused, 2);
+});
+
+test('a refused actor stays refused until its next incarnation', async () => {
+  const h = await start();
+  assert.equal((await h.put('a', [poisonPut(1)]))[1], 'refused');
+  assert.equal((await h.put('a', [auditPut(1, 1)]))[1], 'suffix');
+  assert.equal((await h.put('a', [auditPut(1, 2)], 'none', 1))[1], 'committed');
+  assert.equal((await h.put('a', [auditPut(1, 3)], 'none', 1))[1], 'committed');
+  assert.equal((await h.put('b', [auditPut(2, 1)]))[1], 'committed');
+});
+
+test('a refused gated unit leaves no trace, and its batch goes on', async () => {
+  const h = await start();
+  const acks = await Promise.all([
+    h.put('i1', [instancePut(1)], 'exists'),
+    h.put('i2', [instancePut(2), poisonPut(2)], 'exists'),
+    h.put('b', [instancePut(3), timerPut(3)], 'births'),
+  ]);
+  assert.deepEqual(
+    acks.map((ack) => ack[1]),
+    ['committed', 'refused', 'born'],
+  );
+  assert.equal(await count('instances'), 2);
+});
+
+test('units of one actor keep their order over several lanes', async () => {
+  const h = await start({ lanes: 4, limits: { rowsMax: 20, bytesMax: 1_000_000 } });
+  const actors = Array.from({ length: 20 }, (_, n) => n);
+  await Promise.all(
+    Array.from({ length: 30 }, (_, round) =>
+      actors.map((n) =>
+        h.put(`a${n}`, round === 0 ? [instancePut(n)] : [instanceUpdate(n, 'running', round)]),
+      ),
+    ).flat(),
+  );
+  const { rows } = await client.query('select distinct signal_count from instances');
+  assert.deepEqual(rows, [{ signal_count: 29 }]);
+  assert.ok(h.writer.stats().lanes.every((lane) => lane.units > 0));
+});
+
+test('births of the same instances from several lanes are all answered', async () => {
+  const h = await start({ lanes: 4 });
+  const some = Array.from({ length: 40 }, (_, n) => n);
+  const settled = Array.from({ length: 40 }, (_, round) => {
+    const order = round % 2 === 0 ? some : some.toReversed();
+    return h.put(
+      `births ${round}`,
+      order.map((n) => instancePut(n)),
+      'births',
+    );
+  });
+  const acks = await Promise.all(settled);
+  const born = acks.flatMap((ack) => (ack[1] === 'born' ? ack[2] : assert.fail(ack[1])));
+  assert.deepEqual(born.toSorted(), some.map(uuid));
+  assert.equal(await count('instances'), 40);
+});
+
+test('a discarded shard has nothing written any more, and what was in flight is settled', async () => {
+  const h = await start();
+  const posts = Array.from({ length: 50 }, (_, n) => envelope(n, 'a', [auditPut(n, 1)]));
+  h.writer.submit(1, 3, [envelope(100, 'a', [auditPut(100, 1)])]);
+  h.writer.submit(1, 3, posts);
+  const other = h.put('b', [auditPut(200, 1)]);
+  await h.writer.discard(1, 3);
+  h.writer.submit(1, 3, [envelope(101, 'a', [auditPut(101, 1)])]);
+  h.writer.submit(1, 2, [envelope(102, 'a', [auditPut(102, 1)])]);
+  h.writer.submit(1, 4, [envelope(1, 'a', [auditPut(300, 1)])]);
+  await other;
+  await h.writer.drain();
+  const { rows } = await client.query('select instance_id from audit_log order by 1');
+  assert.deepEqual(
+    rows.map((row) => row.instance_id),
+    [uuid(100), uuid(200), uuid(300)],
+  );
+  assert.equal(h.writer.stats().backlogUnits, 0);
+});
+
+test('a writer whose epoch is over writes nothing, says so once, and acknowledges nothing', async () => {
+  const h = await start({ lanes: 2 });
+  await h.put('a', [auditPut(1, 1)]);
+  await client.query('update lanes set epoch = 2');
+  for (let n = 0; n < 20; n++) void h.put(`a${n}`, [auditPut(2, n)]);
+  await h.event('fenced');
+  void h.put('a', [auditPut(3, 1)]);
+  await assert.rejects(h.writer.drain(), /fenced/);
+  await h.stop();
+  assert.equal(await count('audit_log'), 1);
+  assert.equal(h.acks.length, 1);
+  assert.deepEqual(
+    h.events.filter((name) => name === 'fenced'),
+    ['fenced'],
+  );
+});
+
+test('a writer of an older epoch does not start, and leaves the sessions of its successor', async () => {
+  const applicationName = 'writer successor test';
+  await client.query('update lanes set epoch = 2');
+  const owner = await start({ epoch: 2, applicationName });
+  const stale = createHarness({ connectionString: database.connectionString, applicationName });
+  await assert.rejects(stale.writer.start(), /fenced/);
+  assert.deepEqual(stale.events, ['fenced']);
+  await owner.put('a', [auditPut(1, 1)]);
+  assert.equal(owner.writer.stats().reconnects, 0);
+});
+
+test('a new writer first ends what an earlier one of its name left running', async () => {
+  const applicationName = 'writer leftover test';
+  const leftover = new pg.Client({
+    connectionString: database.connectionString,
+    application_name: applicationName,
+  });
+  const broken = new Promise<void>((resolve) => leftover.on('error', () => resolve()));
+  await leftover.connect();
+  await leftover.query('begin');
+  await leftover.query('update lanes set batch = batch + 1 where lane = 0');
+  const h = await start({ applicationName });
+  await broken;
+  assert.equal((await h.put('a', [auditPut(1, 1)]))[1], 'committed');
+});
+
+test('units that come before the start are written after it', async () => {
+  const h = createHarness({ connectionString: database.connectionString });
+  const settled = h.put('a', [auditPut(1, 1)]);
+  await h.writer.start();
+  assert.equal((await settled)[1], 'committed');
+});
+
+test('after a stop nothing is written', async () => {
+  const h = await start();
+  const settled = h.put('a', [auditPut(1, 1)]);
+  await h.stop();
+  await settled;
+  void h.put('a', [auditPut(1, 2)]);
+  assert.equal(await count('audit_log'), 1);
+});
+
+test('the plans of the statements do not read whole tables, however small these were', async () => {
+  const h = await start();
+  await h.put('i1', [instancePut(1), timerPut(1)]);
+  // The generic plan, as it is kept after some runs on an empty table.
+  await client.query('set plan_cache_mode = force_generic_plan');
+  await client.query(
+    'set enable_hashjoin = off; set enable_mergejoin = off; set enable_seqscan = off',
+  );
+  for (const kind of [
+    'instance.update',
+    'task.update',
+    'timer.clear',
+    'sequence.delete',
+  ] as const) {
+    await client.query(`prepare planned(json) as ${STATEMENTS[kind].text}`);
+    const { rows } = await client.query(`explain execute planned('[]')`);
+    await client.query('deallocate planned');
+    assert.doesNotMatch(rows.map((row) => row['QUERY PLAN']).join('\n'), /Seq Scan/, kind);
+  }
+  await client.query('reset all');
+});
+
+test('lanes are chosen by the time of a durable commit', async () => {
+  const times = (ms: number) => chooseLanes(() => Promise.resolve(ms));
+  assert.deepEqual([await times(0.2), await times(2), await times(10)], [1, 2, LANES_MAX]);
+  const log = { info: () => {}, warn: () => {}, error: () => {} };
+  const lanes = await measuredLanes(database.connectionString, log);
+  assert.ok([1, 2, LANES_MAX].includes(lanes));
+});
+
+test('the thread serves shards over ports, and writes what was posted before it stops', async () => {
+  const control = new MessageChannel();
+  const events = new MessageChannel();
+  const shard = new MessageChannel();
+  const told: WriterEvent[] = [];
+  events.port1.on('message', (event: WriterEvent) => told.push(event));
+  const ended = runWriter({
+    connectionString: database.connectionString,
+    applicationName: 'writer thread test',
+    epoch: 1,
+    lanes: 1,
+    logLevel: 'silent',
+    control: control.port2,
+    events: events.port2,
+  });
+  const link = linkControl<WriterControl>(control.port1, 10_000);
+  await link.remote.attachShard(0, 1, shard.port2);
+  await link.remote.start();
+  const acked = new Promise<AckPost>((resolve) => shard.port1.once('message', resolve));
+  const post = (...seqs: number[]): UnitPost => ({
+    kind: 'units',
+    units: seqs.map((seq) => envelope(seq, 'a', [auditPut(1, seq)])),
+  });
+  shard.port1.postMessage(post(1, 2));
+  assert.deepEqual(await acked, {
+    kind: 'acks',
+    acks: [
+      [1, 'committed'],
+      [2, 'committed'],
+    ],
+  });
+  assert.equal((await link.remote.stats()).units, 2);
+  shard.port1.postMessage(post(3));
+  await link.remote.stop();
+  await ended;
+  link.close('the test is over');
+  shard.port1.close();
+  events.port1.close();
+  assert.equal(await count('audit_log'), 3);
+  assert.deepEqual(told, []);
+});
