@@ -20,7 +20,7 @@ export interface BirthsDeps {
 /** One batch; lives until its unit is settled. */
 export class BatchOfBirths implements UnitOwner {
   readonly key: string;
-  readonly incarnation = 0;
+  readonly incarnation: number;
   readonly #deps: BirthsDeps;
   readonly #request: number;
   readonly #instances = new Map<string, NewInstance>();
@@ -29,6 +29,7 @@ export class BatchOfBirths implements UnitOwner {
   /** @param instances checked; those with the same idempotency key have the same id */
   constructor(deps: BirthsDeps, request: number, instances: readonly NewInstance[]) {
     this.#deps = deps;
+    this.incarnation = deps.commits.nextIncarnation();
     this.#request = request;
     this.key = `births:${instances[0]?.id ?? ''}`;
     this.#accepted = instances.length;

@@ -44,12 +44,13 @@ interface Deletion {
 
 export class Catalog implements UnitOwner {
   readonly key = 'catalog';
-  readonly incarnation = 0;
+  incarnation: number;
   readonly #deps: CatalogDeps;
   readonly #deletions = new Map<string, Deletion>();
 
   constructor(deps: CatalogDeps) {
     this.#deps = deps;
+    this.incarnation = deps.commits.nextIncarnation();
   }
 
   /**
@@ -159,6 +160,8 @@ export class Catalog implements UnitOwner {
       this.#deps.release(unit.effects);
       return;
     }
+    // The rows of sequences are independent: one that was refused says nothing about the next.
+    if (ack[1] === 'refused') this.incarnation = this.#deps.commits.nextIncarnation();
     const error = refusalOf(ack);
     for (const effect of unit.effects) {
       if (effect.kind === 'reply') this.#fail(effect.request, error);

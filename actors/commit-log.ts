@@ -13,7 +13,10 @@ export type Settlement = Ack | readonly [seq: number, outcome: 'lost'];
 /** Who makes units: an instance, a queue, the catalog, or one batch of births. */
 export interface UnitOwner {
   readonly key: string;
-  /** Raised when the actor is rebuilt after a refusal. */
+  /**
+   * From `nextIncarnation`: taken when the actor is made, and again after a refusal, because the
+   * writer refuses everything of an incarnation that had a unit refused.
+   */
   readonly incarnation: number;
   /** Called once for each of its units, in order. */
   settled(unit: PendingUnit, outcome: Settlement): void;
@@ -31,7 +34,14 @@ export class CommitLog {
   #outgoing: UnitEnvelope[] = [];
   readonly #barriers: { readonly seq: number; readonly then: () => void }[] = [];
   #seq = 0;
+  #incarnations = 0;
   #bytes = 0;
+
+  /** Higher than every one before, whichever actor took it. */
+  nextIncarnation(): number {
+    this.#incarnations += 1;
+    return this.#incarnations;
+  }
 
   get unackedUnits(): number {
     return this.#pending.size;

@@ -56,7 +56,7 @@ export interface InstancesDeps {
 /** The box that an actor lives in; it outlives the actor when that is rebuilt. */
 class Cell implements UnitOwner {
   readonly key: string;
-  incarnation = 0;
+  incarnation: number;
   actor: InstanceActor | undefined;
   phase: 'loading' | 'creating' | 'ready' = 'loading';
   stash: Message[] = [];
@@ -69,8 +69,13 @@ class Cell implements UnitOwner {
   creation: Creation | undefined;
   readonly #settled: (cell: Cell, unit: PendingUnit, ack: Settlement) => void;
 
-  constructor(key: string, settled: (cell: Cell, unit: PendingUnit, ack: Settlement) => void) {
+  constructor(
+    key: string,
+    incarnation: number,
+    settled: (cell: Cell, unit: PendingUnit, ack: Settlement) => void,
+  ) {
     this.key = key;
+    this.incarnation = incarnation;
     this.#settled = settled;
   }
 
@@ -148,7 +153,8 @@ export class Instances {
   // ---------------------------------------------------------------- life of a cell
 
   #newCell(id: string): Cell {
-    const cell = new Cell(id, (owner, unit, ack) => this.#settled(owner, unit, ack));
+    const incarnation = this.#deps.commits.nextIncarnation();
+    const cell = new Cell(id, incarnation, (owner, unit, ack) => this.#settled(owner, unit, ack));
     this.#cells.set(id, cell);
     this.#weigh(cell, ACTOR_BYTES);
     return cell;
@@ -307,7 +313,7 @@ export class Instances {
     cell.actor = undefined;
     cell.phase = 'loading';
     cell.creation = undefined;
-    cell.incarnation += 1;
+    cell.incarnation = this.#deps.commits.nextIncarnation();
     cell.last = undefined;
     if (first !== undefined) cell.stash.unshift(first);
     if (cell.unacked === 0) this.#toLoad.push(cell);

@@ -32,9 +32,16 @@ interface Claiming {
   open: number;
   aborted: boolean;
   bytes: number;
-  readonly records: string[];
-  readonly claims: (readonly [taskId: string, epoch: number])[];
+  /** In the order in which they were committed, which across shards is any order. */
+  readonly claimed: Claimed[];
   readonly picked: Map<string, ReadyTask>;
+}
+
+interface Claimed {
+  readonly task: ReadyTask;
+  readonly epoch: number;
+  /** The wire record as JSON text. */
+  readonly record: string;
 }
 
 export type Place = Pick<ReadyTask, 'rank' | 'createdAt' | 'id'>;
@@ -162,8 +169,7 @@ export class QueueActor {
       open: picked.size,
       aborted: false,
       bytes: 0,
-      records: [],
-      claims: [],
+      claimed: [],
     });
     for (const task of picked.values()) this.#effects.claim(this.#pollCount, task, poll.worker);
     return true;
@@ -186,7 +192,7 @@ export class QueueActor {
     claiming.open -= 1;
     claiming.picked.delete(task);
     this.#picked.delete(task);
-    if (epoch > 0) this.#keepOrGiveBack(claiming, task, epoch, record);
+    if (epoch > 0) this.#keepOrGiveBack(claiming, { task: picked, epoch, record });
     else if (epoch < 0) this.#ready.add(picked);
     if (claiming.open > 0) return;
     this.#claiming.delete(pollNumber);
@@ -194,29 +200,32 @@ export class QueueActor {
   }
 
   /** A poll's answer stops at the size limit; what does not fit waits again (spec/06 row 51). */
-  #keepOrGiveBack(claiming: Claiming, task: string, epoch: number, record: string): void {
-    const bytes = Buffer.byteLength(record);
-    const fits = claiming.records.length === 0 || claiming.bytes + bytes <= LIMITS.responseBytesMax;
+  #keepOrGiveBack(claiming: Claiming, claimed: Claimed): void {
+    const { task, epoch, record } = claimed;
+    const fits =
+      claiming.claimed.length === 0 || claiming.bytes + record.length <= LIMITS.responseBytesMax;
     if (claiming.aborted || !fits) {
-      this.#effects.unclaim(task, epoch);
+      this.#effects.unclaim(task.id, epoch);
       return;
     }
-    claiming.bytes += bytes;
-    claiming.records.push(record);
-    claiming.claims.push([task, epoch]);
+    claiming.bytes += record.length;
+    claiming.claimed.push(claimed);
   }
 
-  #finish(claiming: Claiming, now: UnixMs): void {
-    if (claiming.aborted) {
-      for (const [task, epoch] of claiming.claims) this.#effects.unclaim(task, epoch);
+  #finish({ poll, claimed, aborted }: Claiming, now: UnixMs): void {
+    if (aborted) {
+      for (const { task, epoch } of claimed) this.#effects.unclaim(task.id, epoch);
       return;
     }
-    if (claiming.records.length === 0) {
+    if (claimed.length === 0) {
       // All of its tasks were gone: the poll is as if it came now.
-      this.poll(claiming.poll, now);
+      this.poll(poll, now);
       return;
     }
-    this.#effects.reply(claiming.poll.request, `[${claiming.records.join(',')}]`, claiming.claims);
+    claimed.sort((a, b) => compareTasks(a.task, b.task));
+    const body = `[${claimed.map(({ record }) => record).join(',')}]`;
+    const claims = claimed.map(({ task, epoch }) => [task.id, epoch] as const);
+    this.#effects.reply(poll.request, body, claims);
   }
 
   /** A shard died: the claims that it had been asked for have an unknown outcome. */

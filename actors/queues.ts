@@ -39,7 +39,7 @@ export interface WorkerSeen {
 
 export class Queues implements UnitOwner {
   readonly key = 'queues';
-  readonly incarnation = 0;
+  incarnation: number;
   readonly #deps: QueuesDeps;
   readonly #queues = new Map<string, QueueActor>();
   /** Which queue a poll that is parked or claiming is in. */
@@ -49,6 +49,7 @@ export class Queues implements UnitOwner {
 
   constructor(deps: QueuesDeps) {
     this.#deps = deps;
+    this.incarnation = deps.commits.nextIncarnation();
   }
 
   poll(handler: string, poll: Poll): void {
@@ -114,7 +115,9 @@ export class Queues implements UnitOwner {
   }
 
   settled(_unit: PendingUnit, ack: Settlement): void {
-    if (ack[1] === 'refused') this.#deps.log.warn({ reason: ack[3] }, 'worker row refused');
+    if (ack[1] !== 'refused') return;
+    this.incarnation = this.#deps.commits.nextIncarnation();
+    this.#deps.log.warn({ reason: ack[3] }, 'worker row refused');
   }
 
   #queue(handler: string): QueueActor {

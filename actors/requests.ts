@@ -6,6 +6,7 @@
 import { toUnixMs } from '../schema/common.js';
 import type { BodyOf, BodyRouteId } from '../schema/routes.js';
 import { createValidators, type Validators } from '../schema/validators.js';
+import { parseBody } from '../src/body.js';
 import {
   type IdGenerator,
   keyedInstanceId,
@@ -14,17 +15,9 @@ import {
   shardOf,
 } from '../src/core/ids.js';
 import type { JsonObject, JsonValue } from '../src/core/json.js';
-import { parseJson } from '../src/core/json-guard.js';
 import { type InstanceState, type Priority, priorityRank } from '../src/core/states.js';
 import type { UnixMs } from '../src/core/time.js';
-import {
-  DATABASE_AWAY,
-  EngineError,
-  invalid,
-  notFound,
-  tooLarge,
-  unavailable,
-} from '../src/errors.js';
+import { DATABASE_AWAY, invalid, notFound, tooLarge, unavailable } from '../src/errors.js';
 import { BatchOfBirths } from './births.js';
 import type { Catalog } from './catalog.js';
 import type { CommitLog } from './commit-log.js';
@@ -129,16 +122,8 @@ export class Requests {
     }
   }
 
-  /** @throws EngineError 400 that names the place */
   #parse<Id extends BodyRouteId>(operation: Id, body: string): BodyOf<Id> {
-    const parsed = parseJson(body);
-    if (!parsed.ok) {
-      const code = parsed.problem.kind === 'syntax' ? 'ENG_INVALID_JSON' : 'ENG_VALIDATION';
-      throw new EngineError(code, `invalid argument: ${parsed.problem.message}`);
-    }
-    const checked = this.#validators.validateBody(operation, parsed.value);
-    if (!checked.ok) throw invalid(checked.message);
-    return checked.value;
+    return parseBody(this.#validators, operation, body);
   }
 
   #change(

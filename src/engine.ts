@@ -87,6 +87,7 @@ class Engine {
   readonly #parts: { readonly name: string; readonly stop: () => Promise<void> }[] = [];
   #server: HttpServer | undefined;
   #supervisor: Supervisor | undefined;
+  #isStarted = false;
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -121,6 +122,7 @@ class Engine {
     else await expectSchema(connectionString);
     this.#clockOffsetMs = await clockOffset(connectionString);
     await this.#startThreads(connectionString, epoch);
+    this.#isStarted = true;
     this.#gate.set('serving');
     this.#log.info({ epoch, shards: this.#config.shards }, 'ready');
     this.#greet(key?.file);
@@ -246,7 +248,7 @@ class Engine {
   #onDatabase(isUp: boolean, reason: string): void {
     if (isUp) this.#log.info('the database is back');
     else this.#log.error({ reason }, 'the database is away');
-    this.#gate.set(isUp ? 'serving' : 'database-away');
+    this.#gate.set(!isUp ? 'database-away' : this.#isStarted ? 'serving' : 'starting');
   }
 
   /** What can no longer commit must not look alive: the process ends, its successor serves. */

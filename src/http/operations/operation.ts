@@ -5,13 +5,13 @@
 
 import type { BodyOf, BodyRouteId, QueryOf, RouteId } from '../../../schema/routes.js';
 import type { Validators } from '../../../schema/validators.js';
-import { parseJson } from '../../core/json-guard.js';
+import { parseBody } from '../../body.js';
 import type { InstanceState } from '../../core/states.js';
 import type { UnixMs } from '../../core/time.js';
 import type { PageBounds } from '../../db/reads/query.js';
 import type { Page } from '../../db/reads/reader.js';
 import type { Reads } from '../../db/reads.js';
-import { EngineError, invalid } from '../../errors.js';
+import { invalid } from '../../errors.js';
 import type { HttpReply } from '../server.js';
 
 /** A request that was matched and authorised. */
@@ -48,14 +48,7 @@ export function queryOf<Id extends RouteId>(deps: FrontDeps, call: Call, id: Id)
 
 /** @throws EngineError 400 */
 export function bodyOf<Id extends BodyRouteId>(deps: FrontDeps, call: Call, id: Id): BodyOf<Id> {
-  const parsed = parseJson(call.bodyText);
-  if (!parsed.ok) {
-    const code = parsed.problem.kind === 'syntax' ? 'ENG_INVALID_JSON' : 'ENG_VALIDATION';
-    throw new EngineError(code, `invalid argument: ${parsed.problem.message}`);
-  }
-  const checked = deps.validators.validateBody(id, parsed.value);
-  if (!checked.ok) throw invalid(checked.message);
-  return checked.value;
+  return parseBody(deps.validators, id, call.bodyText);
 }
 
 /** The header overrides the query silently; undefined spans all tenants (spec/01 §2). */

@@ -1,0 +1,22 @@
+/** From the text of a request's body to its checked value: done once, by the thread that owns it. */
+
+import type { BodyOf, BodyRouteId } from '../schema/routes.js';
+import type { Validators } from '../schema/validators.js';
+import { parseJson } from './core/json-guard.js';
+import { EngineError, invalid } from './errors.js';
+
+/** @throws EngineError 400 that names the field or the place */
+export function parseBody<Id extends BodyRouteId>(
+  validators: Validators,
+  operation: Id,
+  text: string,
+): BodyOf<Id> {
+  const parsed = parseJson(text);
+  if (!parsed.ok) {
+    const code = parsed.problem.kind === 'syntax' ? 'ENG_INVALID_JSON' : 'ENG_VALIDATION';
+    throw new EngineError(code, `invalid argument: ${parsed.problem.message}`);
+  }
+  const checked = validators.validateBody(operation, parsed.value);
+  if (!checked.ok) throw invalid(checked.message);
+  return checked.value;
+}
