@@ -1,0 +1,50 @@
+/** What the writer's thread does per commit unit beside waiting for Postgres. */
+
+import { wholeRow } from '../actors/instance-record.js';
+import type { UnitEnvelope } from '../actors/protocol.js';
+import { WRITER_LIMITS } from '../actors/writer.js';
+import { MUTATION_KINDS, type UnitGate } from '../src/core/unit.js';
+import { Batch, type BatchUnit, bodyCommands, gateCommands, readUnit } from '../src/db/batch.js';
+import { benchIds, orderRecord } from './fixtures.js';
+import type { MicroCase } from './micro.js';
+
+const UNITS = 200;
+
+const ids = benchIds();
+
+/** Creations that complete at once: the instance's row and the row of its output. */
+function envelopes(gate: UnitGate): UnitEnvelope[] {
+  const instance = MUTATION_KINDS.indexOf('instance.insert');
+  const output = MUTATION_KINDS.indexOf('output.insert');
+  return Array.from({ length: UNITS }, (_, index) => {
+    const id = ids.next(index);
+    const row = wholeRow(orderRecord(id));
+    const outputId = ids.next(index);
+    const outputRow = JSON.stringify({ id: outputId, instance_id: id, block_id: 'only' });
+    return [index, id, 0, gate, [output, outputId, outputRow, instance, id, row]];
+  });
+}
+
+function fill(units: readonly UnitEnvelope[]): readonly BatchUnit[] {
+  const batch = new Batch(WRITER_LIMITS);
+  for (const unit of units) batch.tryAdd(readUnit(unit));
+  return batch.units;
+}
+
+const PLAIN = envelopes('none');
+const GATED = envelopes('exists');
+
+export const batchCases: readonly MicroCase[] = [
+  {
+    name: `batch: ${UNITS} units, ${2 * UNITS} rows, to statements`,
+    run: () => bodyCommands(fill(PLAIN)),
+  },
+  {
+    name: `batch: ${UNITS} gated units to statements`,
+    run: () => {
+      const units = fill(GATED);
+      const born = new Set(units.map(({ gateKeys }) => gateKeys[0]!));
+      return [gateCommands(units), bodyCommands(units, born)];
+    },
+  },
+];

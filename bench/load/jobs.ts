@@ -1,0 +1,228 @@
+/**
+ * What the load generator can do. A reply with another status than the expected one ends a job:
+ * numbers that count refusals would mean nothing.
+ */
+
+import { performance } from 'node:perf_hooks';
+import { HttpConnection } from './http-connection.js';
+import { threadCpuMs } from './process-cpu.js';
+import { getRequest, postRequest } from './requests.js';
+import { type Latency, Samples } from './samples.js';
+
+/** Every connection sends its next request when it has its reply. Ends by time or by number. */
+export interface LoopJob {
+  readonly kind: 'loop';
+  readonly port: number;
+  readonly connections: number;
+  /** Sent in turn. */
+  readonly requests: readonly string[];
+  readonly status: number;
+  readonly limit: { readonly ms: number } | { readonly replies: number };
+  /** How many of the first replies' bodies come back. */
+  readonly keepBodies?: number;
+}
+
+/** One connection, one after the other: create an instance, read it until it is completed. */
+export interface CompleteJob {
+  readonly kind: 'complete';
+  readonly port: number;
+  readonly create: string;
+  readonly count: number;
+}
+
+/** Workers that poll batches and complete them one by one, until so many tasks are done. */
+export interface DrainJob {
+  readonly kind: 'drain';
+  readonly port: number;
+  readonly workers: number;
+  readonly handler: string;
+  readonly limit: number;
+  readonly tasks: number;
+}
+
+export type Job = LoopJob | CompleteJob | DrainJob;
+
+export interface JobResult {
+  /** Within the measured time; `answered` has those that came after it too. */
+  readonly replies: number;
+  readonly answered: number;
+  readonly ms: number;
+  /** By kind of request: `request`; `create`, `read`, `total`; `poll`, `complete`. */
+  readonly latency: Readonly<Record<string, Latency>>;
+  readonly bodies: readonly string[];
+  /** Of the generator's thread. */
+  readonly cpuMs: number;
+}
+
+type Measured = Omit<JobResult, 'cpuMs'>;
+
+/** @throws Error when a connection breaks or a reply has another status than it must have */
+export async function runJob(job: Job): Promise<JobResult> {
+  const before = threadCpuMs();
+  const measured = await perform(job);
+  return { ...measured, cpuMs: threadCpuMs() - before };
+}
+
+function perform(job: Job): Promise<Measured> {
+  switch (job.kind) {
+    case 'loop':
+      return withConnections(job.port, job.connections, (all, fail) => loop(job, all, fail));
+    case 'complete':
+      return withConnections(job.port, 1, ([one]) => completeEach(job, one!));
+    case 'drain':
+      return withConnections(job.port, job.workers, (all, fail) => drain(job, all, fail));
+  }
+}
+
+type Fail = (error: Error) => void;
+
+/** Connects before the clock starts; closes whatever happens. */
+async function withConnections(
+  port: number,
+  count: number,
+  use: (connections: readonly HttpConnection[], fail: Fail) => Promise<Measured>,
+): Promise<Measured> {
+  let fail: Fail = () => undefined;
+  const failed = new Promise<never>((_, reject) => {
+    fail = reject;
+  });
+  // It is also called while connecting, when nobody awaits it yet.
+  failed.catch(() => undefined);
+  const opening = Array.from({ length: count }, () => HttpConnection.open(port, fail));
+  try {
+    const connections = await Promise.all(opening);
+    return await Promise.race([failed, use(connections, fail)]);
+  } finally {
+    for (const result of await Promise.allSettled(opening)) {
+      if (result.status === 'fulfilled') result.value.close();
+    }
+  }
+}
+
+function loop(job: LoopJob, connections: readonly HttpConnection[], fail: Fail): Promise<Measured> {
+  const { limit, keepBodies = 0 } = job;
+  const requests = job.requests.map((text) => Buffer.from(text));
+  const samples = new Samples();
+  const bodies: string[] = [];
+  const startedAt = performance.now();
+  const endsAt = 'ms' in limit ? startedAt + limit.ms : Number.POSITIVE_INFINITY;
+  let unsent = 'ms' in limit ? Number.POSITIVE_INFINITY : limit.replies;
+  let sent = 0;
+  let open = connections.length;
+  let answered = 0;
+  return new Promise((resolve) => {
+    const finish = () => {
+      const ms = Math.min(performance.now(), endsAt) - startedAt;
+      const latency = samples.summary();
+      resolve({ replies: latency.count, answered, ms, latency: { request: latency }, bodies });
+    };
+    const next = (connection: HttpConnection, sentAt: number) => {
+      if (sentAt >= endsAt || unsent <= 0) {
+        open -= 1;
+        if (open === 0) finish();
+        return;
+      }
+      unsent -= 1;
+      sent += 1;
+      connection.send(requests[sent % requests.length]!, (status, body) => {
+        if (status !== job.status) {
+          fail(unexpected(job.status, status, body));
+          return;
+        }
+        const now = performance.now();
+        answered += 1;
+        if (now <= endsAt) samples.add(now - sentAt);
+        if (bodies.length < keepBodies) bodies.push(body.toString());
+        next(connection, now);
+      });
+    };
+    for (const connection of connections) next(connection, performance.now());
+  });
+}
+
+async function completeEach(job: CompleteJob, connection: HttpConnection): Promise<Measured> {
+  const create = new Samples();
+  const read = new Samples();
+  const total = new Samples();
+  const startedAt = performance.now();
+  for (let i = 0; i < job.count; i += 1) {
+    const sentAt = performance.now();
+    const created = await ask<{ id: string }>(connection, job.create, 201);
+    const createdAt = performance.now();
+    create.add(createdAt - sentAt);
+    const request = getRequest(`/instances/${created.id}`);
+    let readAt = createdAt;
+    for (let state = ''; state !== 'completed'; ) {
+      ({ state } = await ask<{ state: string }>(connection, request, 200));
+      const now = performance.now();
+      read.add(now - readAt);
+      readAt = now;
+    }
+    total.add(readAt - sentAt);
+  }
+  const ms = performance.now() - startedAt;
+  const latency = { create: create.summary(), read: read.summary(), total: total.summary() };
+  return { replies: job.count, answered: job.count, ms, latency, bodies: [] };
+}
+
+interface Task {
+  readonly id: string;
+  readonly claim_epoch: number;
+}
+
+/** The worker's side of a run: its polls, and what is left over all workers. */
+async function drain(
+  job: DrainJob,
+  connections: readonly HttpConnection[],
+  fail: Fail,
+): Promise<Measured> {
+  const polls = new Samples();
+  const completions = new Samples();
+  let claimed = 0;
+  const startedAt = performance.now();
+  const work = async (connection: HttpConnection, index: number) => {
+    const worker = `worker-${index}`;
+    const poll = postRequest(
+      '/workers/tasks/poll',
+      JSON.stringify({ handler_name: job.handler, worker_id: worker, limit: job.limit }),
+    );
+    while (claimed < job.tasks) {
+      const polledAt = performance.now();
+      const tasks = await ask<readonly Task[]>(connection, poll, 200);
+      // At the end others have the rest: such a poll says nothing about the time of a claim.
+      if (tasks.length > 0) polls.add(performance.now() - polledAt);
+      claimed += tasks.length;
+      for (const task of tasks) {
+        const sentAt = performance.now();
+        await ask(connection, completion(task, worker), 200);
+        completions.add(performance.now() - sentAt);
+      }
+    }
+  };
+  await Promise.all(connections.map(work)).catch((error: unknown) => fail(error as Error));
+  const ms = performance.now() - startedAt;
+  const latency = { poll: polls.summary(), complete: completions.summary() };
+  return { replies: claimed, answered: claimed, ms, latency, bodies: [] };
+}
+
+function completion(task: Task, worker: string): string {
+  const body = {
+    worker_id: worker,
+    claim_epoch: task.claim_epoch,
+    output: { parcel: 'P-4711', packed: true },
+  };
+  return postRequest(`/workers/tasks/${task.id}/complete`, JSON.stringify(body));
+}
+
+function ask<T>(connection: HttpConnection, request: string, expected: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    connection.send(request, (status, body) => {
+      if (status !== expected) reject(unexpected(expected, status, body));
+      else resolve((body.length === 0 ? undefined : JSON.parse(body.toString())) as T);
+    });
+  });
+}
+
+function unexpected(expected: number, status: number, body: Buffer): Error {
+  return new Error(`expected status ${expected}, got ${status}: ${body.toString().slice(0, 300)}`);
+}

@@ -1,0 +1,57 @@
+/** The load runs, one after the other on one Postgres. Each part starts a server of its own. */
+
+import type { BenchOptions, LoadPart } from '../options.js';
+import type { PartResult } from '../report.js';
+import { runCreations } from './creations.js';
+import { Generator } from './generator.js';
+import { runIdleLatency } from './idle-latency.js';
+import { type BenchPostgres, startPostgres } from './postgres.js';
+import { runWorkerRounds } from './worker-rounds.js';
+
+/** What all parts share. */
+export interface LoadContext {
+  readonly postgres: BenchPostgres;
+  readonly generator: Generator;
+}
+
+type RunPart = (
+  context: LoadContext,
+  options: BenchOptions,
+) => Promise<{ readonly part: PartResult; readonly table: string }>;
+
+const PARTS: Readonly<Record<LoadPart, { readonly title: string; readonly run: RunPart }>> = {
+  a: { title: 'creations', run: runCreations },
+  b: { title: 'latency', run: runIdleLatency },
+  c: { title: 'workers', run: runWorkerRounds },
+};
+
+/** @returns the parts by their titles; each is printed as soon as it is there */
+export async function runLoad(
+  options: BenchOptions,
+  say: (text: string) => void,
+): Promise<Readonly<Record<string, PartResult>>> {
+  const postgres = await startPostgres(options);
+  const generator = new Generator();
+  const results: Record<string, PartResult> = {};
+  try {
+    const doubts = postgres.isInMemory
+      ? ['The database was on a file system in memory: syncs were free. Give --data-dir a disk.']
+      : [];
+    if (!options.isDurable) doubts.push('Nothing was synced: these numbers measure nothing.');
+    say(`Postgres ${postgres.version}, fsync ${options.isDurable ? 'on' : 'off'}`);
+    for (const name of options.load) {
+      const { title, run } = PARTS[name];
+      const { part, table } = await run({ postgres, generator }, options);
+      results[title] = {
+        ...part,
+        settings: { ...part.settings, postgres: postgres.version },
+        remarks: [...part.remarks, ...doubts],
+      };
+      say(`\n${name}: ${part.question}\n\n${[table, ...doubts].join('\n')}`);
+    }
+  } finally {
+    await generator.close();
+    await postgres.stop();
+  }
+  return results;
+}

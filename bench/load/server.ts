@@ -1,0 +1,74 @@
+/** The server of a run, as a child process on a database of its own, with the sequences it needs. */
+
+import { availableParallelism } from 'node:os';
+import type pg from 'pg';
+import { type Client, createClient, expectStatus } from '../../test/helpers/client.js';
+import { type Engine, startEngine } from '../../test/helpers/engine.js';
+import { createBody, EXTERNAL_SEQUENCE, NOOP_SEQUENCE, TENANT } from '../fixtures.js';
+import { type BenchPostgres, connect } from './postgres.js';
+import { postRequest } from './requests.js';
+
+export type Variant = 'noop' | 'external';
+
+export interface BenchServer {
+  readonly pid: number;
+  readonly port: number;
+  readonly shards: number;
+  /** `POST /instances` of a typical client. */
+  readonly createRequest: string;
+  /** On the server's database. */
+  readonly db: pg.Client;
+  /** Transactions of the writer so far: every flush counts one up on its lane's row. */
+  flushes(): Promise<number>;
+  /** Connections of the writer: the lanes that were used, so to be asked after some load. */
+  lanes(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+const SEQUENCES = { noop: NOOP_SEQUENCE, external: EXTERNAL_SEQUENCE } as const;
+
+/** @param shards undefined: the server's own default */
+export async function startServer(
+  postgres: BenchPostgres,
+  name: string,
+  variant: Variant,
+  shards = Math.max(1, availableParallelism() - 1),
+): Promise<BenchServer> {
+  const databaseUrl = await postgres.createDatabase(name);
+  const engine = await startEngine({ databaseUrl, env: { ENGINE_SHARDS: String(shards) } });
+  const db = await connect(databaseUrl);
+  const sequence = await createSequence(engine, variant);
+  return {
+    pid: engine.pid,
+    port: engine.port,
+    shards,
+    createRequest: postRequest('/instances', JSON.stringify(createBody(sequence))),
+    db,
+    async flushes() {
+      const { rows } = await db.query<{ batches: number }>(
+        'select sum(batch)::int8 as batches from lanes',
+      );
+      return rows[0]!.batches;
+    },
+    async lanes() {
+      const { rows } = await db.query<{ used: number }>(
+        'select count(*) as used from lanes where batch > 0',
+      );
+      return rows[0]!.used;
+    },
+    async stop() {
+      await db.end();
+      await engine.stop();
+    },
+  };
+}
+
+async function createSequence(engine: Engine, variant: Variant): Promise<string> {
+  const client: Client = createClient({ url: engine.url, apiKey: engine.apiKey, tenant: TENANT });
+  try {
+    const reply = await client.post<{ id: string }>('/sequences', SEQUENCES[variant]);
+    return expectStatus(reply, 201).id;
+  } finally {
+    await client.close();
+  }
+}

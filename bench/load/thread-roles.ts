@@ -1,0 +1,87 @@
+/**
+ * Which thread of the server is which. Node's threads all have the same name, so a role is told by
+ * what makes a thread work: the front is the main thread, reads of instances in memory occupy the
+ * shards, and of the rest creations occupy the writer. What remains are Node's helpers: garbage
+ * collection, compilation, file system.
+ */
+
+import type { Generator } from './generator.js';
+import { readThreads, type ThreadTimes } from './process-cpu.js';
+import { getRequest } from './requests.js';
+import type { BenchServer } from './server.js';
+
+export interface ThreadRoles {
+  readonly front: number;
+  readonly shards: readonly number[];
+  readonly writer: number | undefined;
+}
+
+/** In percent of one core. Zero where the system does not tell. */
+export interface CpuShares {
+  readonly front: number;
+  readonly shards: readonly number[];
+  readonly writer: number;
+  readonly helpers: number;
+}
+
+const CONNECTIONS = 32;
+/** Enough that every shard has some. */
+const INSTANCES_READ = 64;
+
+/** Also warms the server up. @param probeMs of each of the two loads */
+export async function findRoles(
+  server: BenchServer,
+  generator: Generator,
+  probeMs: number,
+): Promise<ThreadRoles> {
+  const { pid, port, shards } = server;
+  const common = { kind: 'loop', port, connections: CONNECTIONS } as const;
+  const beforeCreations = readThreads(pid);
+  const created = await generator.run({
+    ...common,
+    requests: [server.createRequest],
+    status: 201,
+    limit: { ms: probeMs },
+    keepBodies: INSTANCES_READ,
+  });
+  const afterCreations = readThreads(pid);
+  const ids = created.bodies.map((body) => (JSON.parse(body) as { id: string }).id);
+  const beforeReads = readThreads(pid);
+  await generator.run({
+    ...common,
+    requests: ids.map((id) => getRequest(`/instances/${id}`)),
+    status: 200,
+    limit: { ms: probeMs },
+  });
+  const busyByReads = busiest(beforeReads, readThreads(pid), [pid]);
+  const shardThreads = busyByReads.slice(0, shards);
+  const busyByCreations = busiest(beforeCreations, afterCreations, [pid, ...shardThreads]);
+  return { front: pid, shards: shardThreads, writer: busyByCreations[0] };
+}
+
+export function cpuShares(
+  roles: ThreadRoles,
+  before: ThreadTimes,
+  after: ThreadTimes,
+  elapsedMs: number,
+): CpuShares {
+  const share = (tid: number | undefined) => (100 * spent(before, after, tid)) / elapsedMs;
+  let total = 0;
+  for (const tid of after.keys()) total += share(tid);
+  const front = share(roles.front);
+  const shards = roles.shards.map(share);
+  const writer = share(roles.writer);
+  const named = shards.reduce((sum, one) => sum + one, front + writer);
+  return { front, shards, writer, helpers: Math.max(0, total - named) };
+}
+
+/** The threads that worked meanwhile, the busiest first. */
+function busiest(before: ThreadTimes, after: ThreadTimes, except: readonly number[]): number[] {
+  return [...after.keys()]
+    .filter((tid) => !except.includes(tid))
+    .sort((a, b) => spent(before, after, b) - spent(before, after, a));
+}
+
+function spent(before: ThreadTimes, after: ThreadTimes, tid: number | undefined): number {
+  return tid === undefined ? 0 : (after.get(tid) ?? 0) - (before.get(tid) ?? 0);
+}

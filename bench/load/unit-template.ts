@@ -1,0 +1,116 @@
+/**
+ * The rows that one creation leaves in the database, as a pattern for more of them: read back from
+ * an instance that the server created, so that the ceiling is measured with the very same rows
+ * whatever a creation writes. Ids and times become new ones in every copy.
+ */
+
+import type pg from 'pg';
+import type { IdGenerator } from '../../src/core/ids.js';
+import type { MutationKind } from '../../src/core/unit.js';
+
+/** Where the rows of a creation are, in the order in which a flush writes them. */
+const SOURCES: readonly (readonly [kind: MutationKind, table: string, column: string])[] = [
+  ['instance.insert', 'instances', 'id'],
+  ['output.insert', 'block_outputs', 'instance_id'],
+  ['snapshot.set', 'iteration_snapshots', 'instance_id'],
+  ['audit.insert', 'audit_log', 'instance_id'],
+  ['task.insert', 'worker_tasks', 'instance_id'],
+  ['openTask.insert', 'open_tasks', 'instance_id'],
+  ['timer.set', 'timers', 'instance_id'],
+  ['deadLetter.set', 'dead_letters', 'instance_id'],
+];
+
+const UUID_OR_TIME =
+  /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<=")\d{4}-\d\d-\d\dT[\d:.]+(?:Z|\+00:00)(?=")/g;
+
+/** Text as it is, the number of an id, or the time. */
+type Piece = string | number | typeof TIME;
+
+const TIME = Symbol('time');
+
+interface RowPattern {
+  readonly kind: MutationKind;
+  readonly pieces: readonly Piece[];
+}
+
+export interface RowsOfKind {
+  readonly kind: MutationKind;
+  /** A JSON array of rows, as the statement of the kind takes it. */
+  readonly rows: string;
+}
+
+export class UnitTemplate {
+  readonly rowsPerUnit: number;
+  readonly bytesPerUnit: number;
+  readonly #patterns: readonly RowPattern[];
+  readonly #idsPerUnit: number;
+
+  private constructor(patterns: readonly RowPattern[], idsPerUnit: number, bytes: number) {
+    this.#patterns = patterns;
+    this.#idsPerUnit = idsPerUnit;
+    this.rowsPerUnit = patterns.length;
+    this.bytesPerUnit = bytes;
+  }
+
+  /** @throws Error when the instance is not in the database */
+  static async readFrom(db: pg.Client, instanceId: string): Promise<UnitTemplate> {
+    const texts: [MutationKind, string][] = [];
+    for (const [kind, table, column] of SOURCES) {
+      const { rows } = await db.query<{ row: string }>(
+        `select row_to_json(t)::text as row from ${table} t where ${column} = $1::uuid`,
+        [instanceId],
+      );
+      for (const { row } of rows) texts.push([kind, row]);
+    }
+    const first = texts[0];
+    if (first === undefined) throw new Error(`instance ${instanceId} has no row`);
+    const { sequence_id } = JSON.parse(first[1]) as { sequence_id: string };
+    const numbers = new Map<string, number>();
+    const patterns = texts.map(([kind, text]) => ({
+      kind,
+      pieces: split(text, sequence_id, numbers),
+    }));
+    const bytes = texts.reduce((sum, [, text]) => sum + Buffer.byteLength(text), 0);
+    return new UnitTemplate(patterns, numbers.size, bytes);
+  }
+
+  /** The rows of so many new units, by kind. Rows of one kind are one text. */
+  render(units: number, ids: IdGenerator, time: string): RowsOfKind[] {
+    const texts = new Map<MutationKind, string>();
+    for (let unit = 0; unit < units; unit += 1) {
+      const route = unit & 0xffff;
+      const unitIds = Array.from({ length: this.#idsPerUnit }, () => ids.next(route));
+      for (const { kind, pieces } of this.#patterns) {
+        let row = '';
+        for (const piece of pieces) {
+          if (typeof piece === 'string') row += piece;
+          else row += typeof piece === 'number' ? unitIds[piece] : time;
+        }
+        const before = texts.get(kind);
+        texts.set(kind, before === undefined ? row : `${before},${row}`);
+      }
+    }
+    return [...texts].map(([kind, text]) => ({ kind, rows: `[${text}]` }));
+  }
+}
+
+/** @param numbers the ids met so far, which stand for the same new id in every row */
+function split(text: string, sequenceId: string, numbers: Map<string, number>): readonly Piece[] {
+  const pieces: Piece[] = [];
+  let from = 0;
+  for (const match of text.matchAll(UUID_OR_TIME)) {
+    const [found] = match;
+    if (found === sequenceId) continue;
+    pieces.push(text.slice(from, match.index));
+    from = match.index + found.length;
+    if (found.includes('T')) {
+      pieces.push(TIME);
+      continue;
+    }
+    const number = numbers.get(found) ?? numbers.size;
+    numbers.set(found, number);
+    pieces.push(number);
+  }
+  pieces.push(text.slice(from));
+  return pieces;
+}

@@ -1,0 +1,138 @@
+/**
+ * The command line of `npm run bench`: which parts run, for how long, and where the results go.
+ * Pure, so that the tests can call it.
+ */
+
+import { parseArgs } from 'node:util';
+
+/**
+ * `a` creations beside their ceiling `d`: neither means anything without the other, so naming one
+ * of them runs both. `b` latency on an idle server. `c` rounds of workers.
+ */
+export const LOAD_PARTS = ['a', 'b', 'c'] as const;
+export type LoadPart = (typeof LOAD_PARTS)[number];
+
+export interface BenchOptions {
+  readonly micro: boolean;
+  readonly load: readonly LoadPart[];
+  /** Of each measured run under load. */
+  readonly seconds: number;
+  /** How often each measurement is repeated, taking turns with what it is compared with. */
+  readonly rounds: number;
+  /** Of each micro bench, in milliseconds. */
+  readonly microMs: number;
+  /** Given to the server as ENGINE_SHARDS; undefined: the server's own default. */
+  readonly shards: number | undefined;
+  /** Tasks that the workers complete in each round of part c. */
+  readonly tasks: number;
+  /** The log that Postgres has ready before the first run, in segments of 16 MB. */
+  readonly walSegments: number;
+  /** False: nothing is synced, so that a run that only checks whether everything works is short. */
+  readonly isDurable: boolean;
+  /** The folder for the results; undefined: nothing is stored. */
+  readonly results: string | undefined;
+  /** Where the database of the run is put; undefined: among the temporary files. */
+  readonly dataParent: string | undefined;
+}
+
+export class UsageError extends Error {}
+
+export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [flags]
+
+  Without a word both parts run; "load a,b" selects load runs:
+    a, d  durable creations at 64 and 256 connections, beside what a bare script reaches
+    b     create to completed on an idle server, beside a single durable commit
+    c     workers that poll batches and complete them until nothing is left
+
+  --seconds N    of each measured run under load (5)
+  --rounds N     repetitions of each measurement (3)
+  --micro-ms N   of each micro bench (500)
+  --shards N     ENGINE_SHARDS of the server
+  --tasks N      tasks in each round of part c (20000)
+  --data-dir D   folder in which the database of the run is made and removed
+  --out D        folder of the results (bench/results)
+  --no-save      store no results
+  --quick        tiny durations: checks that everything runs, measures nothing`;
+
+/** Every segment costs tens of milliseconds when it is first made: 2 GB outlast a run. */
+const WAL_SEGMENTS = 128;
+
+/**
+ * @param resultsFolder where results go unless a flag says otherwise
+ * @throws UsageError that says which word or flag is wrong
+ */
+export function readOptions(args: readonly string[], resultsFolder: string): BenchOptions {
+  const { values, positionals } = parse(args);
+  const quick = values.quick === true;
+  const [micro, load] = readParts(positionals);
+  return {
+    micro,
+    load,
+    seconds: number(values.seconds, 'seconds', quick ? 0.3 : 5, 0.1),
+    rounds: number(values.rounds, 'rounds', quick ? 1 : 3, 1),
+    microMs: number(values['micro-ms'], 'micro-ms', quick ? 1 : 500, 1),
+    shards: values.shards === undefined ? undefined : number(values.shards, 'shards', 1, 1),
+    tasks: number(values.tasks, 'tasks', quick ? 200 : 20_000, 1),
+    walSegments: quick ? 0 : WAL_SEGMENTS,
+    isDurable: !quick,
+    results: values['no-save'] === true ? undefined : (values.out ?? resultsFolder),
+    dataParent: values['data-dir'],
+  };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        seconds: { type: 'string' },
+        rounds: { type: 'string' },
+        'micro-ms': { type: 'string' },
+        shards: { type: 'string' },
+        tasks: { type: 'string' },
+        'data-dir': { type: 'string' },
+        out: { type: 'string' },
+        'no-save': { type: 'boolean' },
+        quick: { type: 'boolean' },
+      },
+    });
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function readParts(words: readonly string[]): [micro: boolean, load: readonly LoadPart[]] {
+  if (words.length === 0) return [true, LOAD_PARTS];
+  let micro = false;
+  let load: readonly LoadPart[] = [];
+  for (let i = 0; i < words.length; i += 1) {
+    const next = words[i + 1];
+    if (words[i] === 'micro') {
+      micro = true;
+    } else if (words[i] === 'load') {
+      const isNamed = next !== undefined && next !== 'micro';
+      load = isNamed ? readLoad(next) : LOAD_PARTS;
+      if (isNamed) i += 1;
+    } else {
+      throw new UsageError(`unknown part ${words[i]}`);
+    }
+  }
+  return [micro, load];
+}
+
+function readLoad(text: string): readonly LoadPart[] {
+  const names = text.split(',').map((name) => (name === 'd' ? 'a' : name));
+  const unknown = names.find((name) => !(LOAD_PARTS as readonly string[]).includes(name));
+  if (unknown !== undefined) throw new UsageError(`unknown load run ${unknown}`);
+  return LOAD_PARTS.filter((part) => names.includes(part));
+}
+
+function number(text: string | undefined, flag: string, fallback: number, min: number): number {
+  if (text === undefined) return fallback;
+  const value = Number(text);
+  if (!Number.isFinite(value) || value < min) {
+    throw new UsageError(`--${flag} must be a number of at least ${min}, not "${text}"`);
+  }
+  return flag === 'seconds' ? value : Math.floor(value);
+}

@@ -1,0 +1,91 @@
+/**
+ * What a run leaves: tables in the terminal, and one JSON file per machine and day. Parts that run
+ * again on the same day replace their earlier results; parts that did not run are kept.
+ */
+
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Machine } from './machine.js';
+
+/** One part's results, with what is needed to judge them later. */
+export interface PartResult {
+  /** What the numbers answer. */
+  readonly question: string;
+  readonly settings: object;
+  readonly results: object;
+  /** What there is to say beside the numbers: targets reached, doubts. */
+  readonly remarks: readonly string[];
+}
+
+export type Cell = string | number;
+
+interface StoredPart extends PartResult {
+  readonly at: string;
+  readonly commit: string | null;
+}
+
+interface ResultsFile {
+  readonly date: string;
+  readonly machine: Machine;
+  readonly parts: Readonly<Record<string, StoredPart>>;
+}
+
+/** A column whose first cell is a number is aligned to the right. */
+export function renderTable(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const texts = [head, ...rows.map((row) => row.map(String))];
+  const widths = head.map((_, column) => Math.max(...texts.map((row) => row[column]?.length ?? 0)));
+  const isRight = head.map((_, column) => typeof rows[0]?.[column] === 'number');
+  const lines = texts.map((row) =>
+    row
+      .map((cell, column) =>
+        isRight[column] ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!),
+      )
+      .join('  ')
+      .trimEnd(),
+  );
+  const rule = widths.map((width) => '-'.repeat(width)).join('  ');
+  return [lines[0], rule, ...lines.slice(1)].join('\n');
+}
+
+/** Three significant digits are more than a shared machine repeats. */
+export function round(value: number): number {
+  if (!Number.isFinite(value) || Math.abs(value) >= 100) return Math.round(value);
+  return Number(value.toPrecision(3));
+}
+
+/** The middle one, or the mean of the two in the middle. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  if (sorted.length % 2 === 1) return sorted[middle]!;
+  return (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+/** Adds the parts to the file of this machine and day. @returns its name */
+export function saveResults(
+  folder: string,
+  machine: Machine,
+  commit: string | null,
+  parts: Readonly<Record<string, PartResult>>,
+): string {
+  const at = new Date(Date.now()).toISOString();
+  const date = at.slice(0, 10);
+  const file = path.join(folder, `${date}-${machine.name}.json`);
+  const earlier = existsSync(file)
+    ? (JSON.parse(readFileSync(file, 'utf8')) as ResultsFile).parts
+    : {};
+  const stored = Object.entries(parts).map(([name, part]) => [name, { at, commit, ...part }]);
+  const content: ResultsFile = {
+    date,
+    machine,
+    parts: { ...earlier, ...Object.fromEntries(stored) },
+  };
+  const text = JSON.stringify(
+    content,
+    (_, value: unknown) => (typeof value === 'number' ? round(value) : value),
+    2,
+  );
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(file, `${text}\n`);
+  return file;
+}

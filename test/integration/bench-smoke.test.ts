@@ -1,0 +1,131 @@
+/**
+ * The benches run and leave results. Nothing here looks at speed: durations are tiny, and the
+ * machine may be busy.
+ */
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import type { Machine } from '../../bench/machine.js';
+import { readOptions, UsageError } from '../../bench/options.js';
+import { median, renderTable, saveResults } from '../../bench/report.js';
+
+const MAIN = fileURLToPath(new URL('../../bench/main.js', import.meta.url));
+
+interface Results {
+  readonly parts: Readonly<Record<string, { readonly results: { readonly rows: Row[] } }>>;
+}
+type Row = Readonly<Record<string, unknown>>;
+
+function makeFolder(t: { after(fn: () => void): void }): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'bench-smoke-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+function readOnly(folder: string): Results {
+  const files = readdirSync(folder);
+  assert.equal(files.length, 1, `one file of results: ${files.join(' ')}`);
+  return JSON.parse(readFileSync(path.join(folder, files[0]!), 'utf8')) as Results;
+}
+
+function isAbove0(value: unknown): boolean {
+  return typeof value === 'number' && value > 0 && Number.isFinite(value);
+}
+
+test('every bench runs once and stores numbers', async (t) => {
+  const folder = makeFolder(t);
+  const bench = spawn(process.execPath, [MAIN, '--quick', '--out', folder], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [bench.stdout, bench.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+  }
+  const [code] = await once(bench, 'close');
+  assert.equal(code, 0, output);
+
+  const { micro, creations, latency, workers } = readOnly(folder).parts;
+  for (const row of micro!.results.rows) assert.ok(isAbove0(row.microseconds), String(row.name));
+  assert.deepEqual(
+    creations!.results.rows.map(({ sequence, connections }) => [sequence, connections]),
+    [
+      ['noop', 64],
+      ['noop', 256],
+      ['external', 64],
+      ['external', 256],
+    ],
+  );
+  for (const row of creations!.results.rows) {
+    for (const name of ['perSecond', 'p50Ms', 'p99Ms', 'unitsPerFlush', 'ceilingPerSecond']) {
+      assert.ok(isAbove0(row[name]), `creations ${name}: ${row[name]}`);
+    }
+  }
+  for (const row of latency!.results.rows) assert.ok(isAbove0(row.p50Ms), String(row.name));
+  for (const row of workers!.results.rows) {
+    for (const name of ['tasksPerSecond', 'pollP50Ms', 'pollP99Ms']) {
+      assert.ok(isAbove0(row[name]), `workers ${name}: ${row[name]}`);
+    }
+  }
+});
+
+test('a run replaces its own parts in the results of the day and keeps the others', (t) => {
+  const folder = makeFolder(t);
+  const machine: Machine = {
+    name: 'test',
+    processor: 'test',
+    cores: 2,
+    memoryGb: 1,
+    system: 'test',
+    node: process.version,
+  };
+  const part = (value: number) => ({
+    question: '',
+    settings: {},
+    results: { rows: [{ value }] },
+    remarks: [],
+  });
+  saveResults(folder, machine, null, { micro: part(1), workers: part(1) });
+  saveResults(folder, machine, 'abc', { micro: part(2) });
+  const { parts } = readOnly(folder);
+  assert.deepEqual(parts.micro?.results.rows, [{ value: 2 }]);
+  assert.deepEqual(parts.workers?.results.rows, [{ value: 1 }]);
+});
+
+test('words on the command line select parts, and no word selects all of them', () => {
+  const select = (...words: string[]) => {
+    const { micro, load } = readOptions(words, 'results');
+    return [micro, ...load];
+  };
+  assert.deepEqual(select(), [true, 'a', 'b', 'c']);
+  assert.deepEqual(select('micro'), [true]);
+  assert.deepEqual(select('load'), [false, 'a', 'b', 'c']);
+  assert.deepEqual(select('load', 'c,b'), [false, 'b', 'c']);
+  assert.deepEqual(select('load', 'd'), [false, 'a']);
+  assert.deepEqual(select('load', 'micro'), [true, 'a', 'b', 'c']);
+  for (const wrong of [['lod'], ['load', 'e'], ['--seconds', 'many'], ['--unknown']]) {
+    assert.throws(() => readOptions(wrong, 'results'), UsageError, wrong.join(' '));
+  }
+});
+
+test('tables align numbers to the right, and medians of an even count are means', () => {
+  assert.equal(
+    renderTable(
+      ['name', 'count'],
+      [
+        ['a', 5],
+        ['long one', 1_234],
+      ],
+    ),
+    'name      count\n--------  -----\na             5\nlong one   1234',
+  );
+  assert.equal(median([4, 1, 3, 2]), 2.5);
+  assert.equal(median([9]), 9);
+});
