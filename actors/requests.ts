@@ -17,7 +17,7 @@ import {
 import type { JsonObject, JsonValue } from '../src/core/json.js';
 import { type InstanceState, type Priority, priorityRank } from '../src/core/states.js';
 import type { UnixMs } from '../src/core/time.js';
-import { DATABASE_AWAY, invalid, notFound, tooLarge, unavailable } from '../src/errors.js';
+import { DATABASE_AWAY, EngineError, notFound, tooLarge, unavailable } from '../src/errors.js';
 import { BatchOfBirths } from './births.js';
 import type { Catalog } from './catalog.js';
 import type { CommitLog } from './commit-log.js';
