@@ -187,19 +187,24 @@ export function recordTransition(
 function putAudit(actor: InstanceActor, turn: Turn, events: Progress['audit']): void {
   if (events.length === 0) return;
   const { record } = actor;
+  const entries = events.map((event) => ({
+    id: actor.nextId(),
+    event_type: event.eventType,
+    from_state: event.fromState,
+    to_state: event.toState,
+    block_id: event.blockId,
+    details: event.details ?? {},
+  }));
+  if (actor.birthAudit !== undefined) {
+    actor.birthAudit.push(...entries);
+    return;
+  }
   record.auditCount += 1;
   turn.put('audit.insert', `${record.id}:${record.auditCount}`, {
     instance_id: record.id,
     seq: record.auditCount,
     tenant_id: record.tenantId,
-    entries: events.map((event) => ({
-      id: actor.nextId(),
-      event_type: event.eventType,
-      from_state: event.fromState,
-      to_state: event.toState,
-      block_id: event.blockId,
-      details: event.details ?? {},
-    })),
+    entries,
     created_at: isoTime(actor.env.now()),
   });
 }

@@ -150,9 +150,17 @@ export function contextRow(record: InstanceRecord): string {
   return `{"id":"${record.id}",${contextPairs(record)}}`;
 }
 
-/** The row of `instance.insert`: all columns. */
-export function wholeRow(record: InstanceRecord): string {
-  return `{${changingPairs(record)},${contextPairs(record)},${fixedPairs(record)}}`;
+/**
+ * The row of `instance.insert`: all columns.
+ *
+ * @param birthAudit the audit entries of the unit that inserts it
+ */
+export function wholeRow(record: InstanceRecord, birthAudit: readonly object[] = []): string {
+  const audit = birthAudit.length === 0 ? 'null' : JSON.stringify(birthAudit);
+  return (
+    `{${changingPairs(record)},${contextPairs(record)},${fixedPairs(record)},` +
+    `"birth_audit":${audit}}`
+  );
 }
 
 function changingPairs(record: InstanceRecord): string {

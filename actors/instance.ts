@@ -59,6 +59,8 @@ export class InstanceActor {
   /** In-process steps whose outcome has not come back, by node and iteration. */
   readonly running = new Map<string, StepRef>();
   timer: StoredTimer | undefined;
+  /** Collects the audit of the unit that creates the instance, which its row carries. */
+  birthAudit: object[] | undefined;
   readonly #route: number;
 
   constructor(record: InstanceRecord, plan: Plan, env: InstanceEnv) {
@@ -90,9 +92,11 @@ export class InstanceActor {
   create(request: number, gated: boolean): Turn {
     const turn = new Turn();
     turn.gate = gated ? 'exists' : 'none';
+    this.birthAudit = [];
     const progress = this.advance(turn, { kind: 'wake' });
     this.#settle(turn, progress, 'scheduled');
-    turn.put('instance.insert', this.record.id, wholeRow(this.record));
+    turn.put('instance.insert', this.record.id, wholeRow(this.record, this.birthAudit));
+    this.birthAudit = undefined;
     turn.reply(request, 201, `{"id":"${this.record.id}","deduplicated":false}`);
     return turn;
   }

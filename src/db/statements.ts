@@ -56,17 +56,17 @@ const INSERT_INSTANCES = `
 insert into instances (
   id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data,
   config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key,
-  parent_instance_id, signal_count, audit_count, created_at, updated_at)
+  parent_instance_id, birth_audit, signal_count, audit_count, created_at, updated_at)
 select
   id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data,
   config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key,
-  parent_instance_id, signal_count, audit_count, created_at, updated_at
+  parent_instance_id, birth_audit, signal_count, audit_count, created_at, updated_at
 from json_to_recordset($1::json) as r(
   id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz,
   priority smallint, timezone text, metadata json, data json, config json, context_audit json,
   runtime json, execution json, concurrency_key text, max_concurrency integer,
-  idempotency_key text, parent_instance_id uuid, signal_count integer, audit_count integer,
-  created_at timestamptz, updated_at timestamptz)`;
+  idempotency_key text, parent_instance_id uuid, birth_audit json, signal_count integer,
+  audit_count integer, created_at timestamptz, updated_at timestamptz)`;
 
 const TEXTS: Readonly<Record<MutationKind, string>> = {
   'sequence.insert': INSERT_SEQUENCES,

@@ -188,7 +188,7 @@ function instance(given: Given = {}): InstanceRecord {
 }
 
 async function store(...records: readonly InstanceRecord[]): Promise<void> {
-  await put('instance.insert', ...records.map(wholeRow));
+  await put('instance.insert', ...records.map((record) => wholeRow(record)));
   const failed = records.filter((record) => record.snapshot.state === 'failed');
   await put(
     'deadLetter.set',

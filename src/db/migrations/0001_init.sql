@@ -41,6 +41,9 @@ create table instances (
   max_concurrency     integer,
   idempotency_key     text,
   parent_instance_id  uuid,
+  -- The audit entries of the unit that created the instance: an instance that completes at once then
+  -- costs one row less. Later ones are in audit_log.
+  birth_audit         json,
   -- How many signals and audit rows the instance has; their numbers order them.
   signal_count        integer not null,
   audit_count         integer not null,
@@ -108,7 +111,7 @@ create table signals (
   primary key (instance_id, seq)
 );
 
--- The audit entries of one commit unit are packed in one row.
+-- The audit entries of one commit unit are packed in one row; see also instances.birth_audit.
 create table audit_log (
   instance_id  uuid not null,
   seq          integer not null,

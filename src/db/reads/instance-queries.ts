@@ -41,10 +41,23 @@ export const INSTANCE_SQL = {
   instance: `select ${INSTANCE_COLUMNS} from instances i where i.id = $1::uuid`,
 } as const;
 
-/** The entries that actors pack into one row per unit, one by one. */
-const AUDIT_ENTRIES =
-  'from audit_log a cross join lateral json_array_elements(a.entries) ' +
-  'with ordinality as e(entry, place) where a.instance_id = $1::uuid';
+/**
+ * The newest entries of one instance's audit (`$1`), at most `$2` of them: those that actors pack
+ * into one row per unit, and, oldest of all, those that the instance's own row carries. Limited
+ * before they are joined, so that a long audit is read from its end.
+ */
+function newestAudit(condition: string): string {
+  const entries = (from: string, key: string) =>
+    `from ${from} cross join lateral json_array_elements(entries) with ordinality ` +
+    `as e(entry, place) where ${key} = $1::uuid ${condition}`;
+  return (
+    'from ((select seq, place, tenant_id, entry, created_at ' +
+    `${entries('audit_log', 'instance_id')} order by seq desc, place desc limit $2::bigint) ` +
+    'union all select 0, place, tenant_id, entry, created_at ' +
+    `${entries('(select id, tenant_id, created_at, birth_audit as entries from instances) i', 'id')}` +
+    ') audit'
+  );
+}
 
 /** Newest first. */
 export function instanceListQuery(filter: InstanceFilter, bounds: PageBounds): Query {
@@ -98,8 +111,8 @@ export function outputsQuery(
 export function auditQuery(instanceId: string, entriesMax: number): Query {
   return {
     text:
-      `select a.tenant_id, e.entry, a.created_at ${AUDIT_ENTRIES} ` +
-      'order by a.seq desc, e.place desc limit $2::bigint',
+      `select tenant_id, entry, created_at ${newestAudit('')} ` +
+      'order by seq desc, place desc limit $2::bigint',
     values: [instanceId, entriesMax],
   };
 }
@@ -109,9 +122,9 @@ export function transitionsQuery(instanceId: string, entriesMax: number): Query 
   return {
     text:
       'select entry, created_at from (' +
-      `select a.seq, e.place, e.entry, a.created_at ${AUDIT_ENTRIES} ` +
-      "and e.entry ->> 'event_type' = 'state_transition' " +
-      'order by a.seq desc, e.place desc limit $2::bigint' +
+      'select seq, place, entry, created_at ' +
+      `${newestAudit("and entry ->> 'event_type' = 'state_transition'")} ` +
+      'order by seq desc, place desc limit $2::bigint' +
       ') newest order by seq, place',
     values: [instanceId, entriesMax],
   };
