@@ -20,8 +20,6 @@ export interface ShardTask {
   readonly settings: ShardSettings;
   readonly connectionString: string;
   readonly applicationName: string;
-  /** Engine time minus this machine's time, in ms. */
-  readonly clockOffsetMs: number;
   readonly allowInternalUrls: boolean;
   readonly logLevel: string;
   readonly control: MessagePort;
@@ -33,7 +31,8 @@ export interface ShardControl {
   threadId(): number;
   attachWriter(port: MessagePort): void;
   attachPeer(shard: number, port: MessagePort): void;
-  start(): Promise<void>;
+  /** @param clockOffsetMs database time minus this machine's */
+  start(clockOffsetMs: number): Promise<void>;
   peerRestarted(shard: number): void;
   writerLost(): void;
   writerReady(): void;
@@ -58,7 +57,7 @@ export default function runShard(task: ShardTask): Promise<void> {
   const http = openHttp({ isAllowed: addressPolicy(task.allowInternalUrls) });
   const peers = new Map<number, MessagePort>();
   let writer: MessagePort | undefined;
-  const clock = createEngineClock(task.clockOffsetMs);
+  const clock = createEngineClock();
   const shard = new Shard({
     settings,
     clock,
@@ -89,7 +88,10 @@ export default function runShard(task: ShardTask): Promise<void> {
         peers.set(peer, port);
         port.on('message', (post: PeerPost) => shard.receivePeer(post));
       },
-      start: () => shard.start(),
+      start(clockOffsetMs) {
+        clock.setOffset(clockOffsetMs);
+        return shard.start();
+      },
       peerRestarted: (peer) => shard.peerRestarted(peer),
       writerLost: () => shard.writerLost(),
       writerReady: () => shard.writerReady(),

@@ -25,9 +25,6 @@ export interface SupervisorDeps {
   readonly connectionString: string;
   /** The owner's name in the lease; sessions carry it so that a take-over finds them. */
   readonly owner: string;
-  readonly epoch: number;
-  readonly lanes: number;
-  readonly clockOffsetMs: number;
   readonly log: Logger;
   readonly onDatabase: (isUp: boolean, reason: string) => void;
   /** Another engine owns the database: nothing can be committed any more. */
@@ -37,6 +34,15 @@ export interface SupervisorDeps {
   readonly onComplete: (isComplete: boolean) => void;
   /** A thread dies again and again: the process is better started anew. */
   readonly onHopeless: (reason: string) => void;
+}
+
+/** What is known when the database is owned. */
+export interface Ownership {
+  readonly epoch: number;
+  /** Connections of the writer. */
+  readonly lanes: number;
+  /** Database time minus this machine's, in ms. */
+  readonly clockOffsetMs: number;
 }
 
 /** One thread under supervision. */
@@ -62,6 +68,7 @@ export class Supervisor {
   readonly #pool: Piscina;
   readonly #shards: (Running<ShardControl> | undefined)[];
   #writer: Running<WriterControl> | undefined;
+  #ownership: Ownership | undefined;
   #deaths: number[] = [];
   #stopping = false;
   #restarting = 0;
@@ -84,15 +91,19 @@ export class Supervisor {
     });
     // Failed tasks are told through their promises; the pool repeats them as events.
     this.#pool.on('error', () => undefined);
+    // Threads take a while to load; the database is looked for and owned meanwhile.
+    this.#startWriter();
+    for (let shard = 0; shard < this.#shards.length; shard++) this.#startShard(shard, 0);
   }
 
   /** Resolves when every shard serves. Rejects when a thread does not come up. */
-  async start(): Promise<void> {
-    this.#startWriter();
-    for (let shard = 0; shard < this.#shards.length; shard++) this.#startShard(shard, 0);
-    await this.#joinWriter();
+  async start(ownership: Ownership): Promise<void> {
+    this.#ownership = ownership;
+    await this.#joinWriter(ownership);
     for (let shard = 0; shard < this.#shards.length; shard++) await this.#joinPeers(shard, shard);
-    await Promise.all(this.#shards.map((running) => running?.link.remote.start()));
+    await Promise.all(
+      this.#shards.map((running) => running?.link.remote.start(ownership.clockOffsetMs)),
+    );
   }
 
   /** The threads by what they do, to be looked at, or ended by a test. */
@@ -131,15 +142,13 @@ export class Supervisor {
   // ---------------------------------------------------------------- starting threads
 
   #startWriter(): void {
-    const { config, connectionString, owner, epoch, lanes, log } = this.#deps;
+    const { config, connectionString, owner, log } = this.#deps;
     const incarnation = (this.#writer?.incarnation ?? 0) + 1;
     const control = new MessageChannel();
     const events = new MessageChannel();
     const task: WriterTask = {
       connectionString,
       applicationName: writerName(owner),
-      epoch,
-      lanes,
       logLevel: config.logLevel,
       control: control.port2,
       events: events.port2,
@@ -166,7 +175,7 @@ export class Supervisor {
   }
 
   #startShard(shard: number, incarnation: number): void {
-    const { config, client, connectionString, owner, clockOffsetMs, log } = this.#deps;
+    const { config, client, connectionString, owner, log } = this.#deps;
     const control = new MessageChannel();
     const front = new MessageChannel();
     const task: ShardTask = {
@@ -182,7 +191,6 @@ export class Supervisor {
       },
       connectionString,
       applicationName: `${owner} shard ${shard}`,
-      clockOffsetMs,
       allowInternalUrls: config.allowInternalUrls,
       logLevel: config.logLevel,
       control: control.port2,
@@ -206,12 +214,12 @@ export class Supervisor {
 
   // ---------------------------------------------------------------- joining ports
 
-  async #joinWriter(): Promise<void> {
+  async #joinWriter({ epoch, lanes }: Ownership): Promise<void> {
     const writer = this.#writer as Running<WriterControl>;
     await Promise.all(
       this.#shards.map((running, shard) => this.#joinShardToWriter(shard, running)),
     );
-    await writer.link.remote.start();
+    await writer.link.remote.start(epoch, lanes);
   }
 
   async #joinShardToWriter(
@@ -259,13 +267,15 @@ export class Supervisor {
   }
 
   async #replaceShard(shard: number, died: number): Promise<void> {
+    const ownership = this.#ownership;
     if (this.#stopping || this.#shards[shard]?.incarnation !== died) return;
+    if (ownership === undefined) throw new Error('it died before the database was owned');
     await this.#writer?.link.remote.discard(shard, died);
     this.#startShard(shard, died + 1);
     const running = this.#shards[shard] as Running<ShardControl>;
     await this.#joinShardToWriter(shard, running);
     await this.#joinPeers(shard, this.#shards.length);
-    await running.link.remote.start();
+    await running.link.remote.start(ownership.clockOffsetMs);
     await Promise.all(
       this.#shards.map((other, peer) =>
         peer === shard ? undefined : other?.link.remote.peerRestarted(shard),
@@ -275,10 +285,12 @@ export class Supervisor {
   }
 
   async #replaceWriter(): Promise<void> {
+    const ownership = this.#ownership;
     if (this.#stopping) return;
+    if (ownership === undefined) throw new Error('it died before the database was owned');
     await Promise.all(this.#shards.map((running) => running?.link.remote.writerLost()));
     this.#startWriter();
-    await this.#joinWriter();
+    await this.#joinWriter(ownership);
     await Promise.all(this.#shards.map((running) => running?.link.remote.writerReady()));
     this.#deps.log.info('the writer serves again');
   }

@@ -16,8 +16,6 @@ export interface WriterTask {
   readonly connectionString: string;
   /** Names the sessions of this engine's writer, and of no other. */
   readonly applicationName: string;
-  readonly epoch: number;
-  readonly lanes: number;
   readonly logLevel: string;
   readonly control: MessagePort;
   readonly events: MessagePort;
@@ -26,8 +24,8 @@ export interface WriterTask {
 /** What the supervisor can ask of the writer. */
 export interface WriterControl {
   threadId(): number;
-  /** Connects; what shards post meanwhile waits. Rejects when fenced. */
-  start(): Promise<void>;
+  /** Connects, as the owner of that epoch; what shards post before waits. Rejects when fenced. */
+  start(epoch: number, lanes: number): Promise<void>;
   /** The port of a shard's units and their outcomes. */
   attachShard(shard: number, incarnation: number, port: MessagePort): void;
   /** See `Writer.discard`: resolves when nothing of the dead shard can be committed any more. */
@@ -56,48 +54,64 @@ export default function runWriter(task: WriterTask): Promise<void> {
   const { control, events, applicationName } = task;
   const ports = new Map<number, { readonly port: MessagePort; readonly incarnation: number }>();
   const tell = (event: WriterEvent) => events.postMessage(event);
-  const writer = createWriter({
-    connect: () =>
-      createClient({
-        connectionString: task.connectionString,
-        applicationName,
-        // Silence is judged by the links, which know a slow database from an absent one.
-        statementTimeoutMs: 0,
-        idleInTransactionTimeoutMs: IDLE_IN_TRANSACTION_MS,
-        connectTimeoutMs: CONNECT_MS_MAX,
-      }),
-    applicationName,
-    epoch: task.epoch,
-    lanes: task.lanes,
-    clock: realClock,
-    log: createLogger(task.logLevel, 'writer'),
-    onAcks(shard, incarnation, acks) {
-      const joined = ports.get(shard);
-      const post: AckPost = { kind: 'acks', acks };
-      if (joined?.incarnation === incarnation) joined.port.postMessage(post);
-    },
-    onFenced: () => tell({ kind: 'fenced' }),
-    onDatabase: (isUp, reason) => tell({ kind: 'database', isUp, reason }),
-  });
+  let writer: Writer | undefined;
+  const started = (): Writer => {
+    if (writer === undefined) throw new Error('the writer was not started');
+    return writer;
+  };
+  const newWriter = (epoch: number, lanes: number) =>
+    createWriter({
+      connect: () =>
+        createClient({
+          connectionString: task.connectionString,
+          applicationName,
+          // Silence is judged by the links, which know a slow database from an absent one.
+          statementTimeoutMs: 0,
+          idleInTransactionTimeoutMs: IDLE_IN_TRANSACTION_MS,
+          connectTimeoutMs: CONNECT_MS_MAX,
+        }),
+      applicationName,
+      epoch,
+      lanes,
+      clock: realClock,
+      log: createLogger(task.logLevel, 'writer'),
+      onAcks(shard, incarnation, acks) {
+        const joined = ports.get(shard);
+        const post: AckPost = { kind: 'acks', acks };
+        if (joined?.incarnation === incarnation) joined.port.postMessage(post);
+      },
+      onFenced: () => tell({ kind: 'fenced' }),
+      onDatabase: (isUp, reason) => tell({ kind: 'database', isUp, reason }),
+    });
+  const flushAndStop = async (running: Writer) => {
+    for (const [shard, { port, incarnation }] of ports) {
+      for (const { units } of waitingPosts(port)) running.submit(shard, incarnation, units);
+    }
+    await drainInTime(running);
+    await running.stop();
+  };
+  /** A port keeps what was posted until somebody listens. */
+  const listen = (shard: number, incarnation: number, port: MessagePort) =>
+    port.on('message', (post: UnitPost) => started().submit(shard, incarnation, post.units));
 
   return new Promise((resolve) => {
     const surface: WriterControl = {
       threadId: () => threadId,
-      start: () => writer.start(),
+      async start(epoch, lanes) {
+        writer = newWriter(epoch, lanes);
+        for (const [shard, { port, incarnation }] of ports) listen(shard, incarnation, port);
+        await writer.start();
+      },
       attachShard(shard, incarnation, port) {
         ports.get(shard)?.port.close();
         ports.set(shard, { port, incarnation });
-        port.on('message', (post: UnitPost) => writer.submit(shard, incarnation, post.units));
+        if (writer !== undefined) listen(shard, incarnation, port);
       },
-      discard: (shard, incarnation) => writer.discard(shard, incarnation),
-      drain: () => writer.drain(),
-      stats: () => writer.stats(),
+      discard: (shard, incarnation) => started().discard(shard, incarnation),
+      drain: () => started().drain(),
+      stats: () => started().stats(),
       async stop() {
-        for (const [shard, { port, incarnation }] of ports) {
-          for (const { units } of waitingPosts(port)) writer.submit(shard, incarnation, units);
-        }
-        await drainInTime(writer);
-        await writer.stop();
+        if (writer !== undefined) await flushAndStop(writer);
         for (const { port } of ports.values()) port.close();
         events.close();
         // The answer to this call leaves first.

@@ -10,14 +10,24 @@ export const realClock: Clock = {
   clearTimeout: (handle) => clearTimeout(handle as NodeJS.Timeout),
 };
 
+export interface EngineClock extends Clock {
+  /** @param offsetMs database time minus `performance.timeOrigin + performance.now()` */
+  setOffset(offsetMs: number): void;
+}
+
 /**
- * Engine time: the database's clock at the start, carried on by this machine's monotonic clock, so
- * that a change of the machine's clock moves no deadline.
- *
- * @param offsetMs database time minus `performance.timeOrigin + performance.now()`
+ * Engine time: the database's clock as it was read once, carried on by this machine's monotonic
+ * clock, so that a change of the machine's clock moves no deadline. Until the offset is known it is
+ * the machine's time.
  */
-export function createEngineClock(offsetMs: number): Clock {
-  const origin = performance.timeOrigin + offsetMs;
+export function createEngineClock(): EngineClock {
   // Worker threads have a monotonic clock of their own; timeOrigin makes them agree.
-  return { ...realClock, now: () => Math.floor(origin + performance.now()) };
+  let origin = performance.timeOrigin;
+  return {
+    ...realClock,
+    now: () => Math.floor(origin + performance.now()),
+    setOffset: (offsetMs) => {
+      origin = performance.timeOrigin + offsetMs;
+    },
+  };
 }

@@ -112,6 +112,7 @@ class Engine {
     const key = rootKey ? rootKeyIn(dataDir) : undefined;
     if (embedded && this.#config.encryptionKey === undefined) encryptionKeyIn(dataDir);
     const connectionString = databaseUrl ?? (await this.#startEmbedded());
+    const supervisor = this.#launchThreads(connectionString);
     await this.#listen(connectionString, key?.value ?? this.#config.apiKey);
     await this.#whenReachable(async () => {
       await checkPostgresVersion(connectionString);
@@ -121,7 +122,8 @@ class Engine {
     if (this.#config.runMigrations) await migrate(connectionString);
     else await expectSchema(connectionString);
     this.#clockOffsetMs = await clockOffset(connectionString);
-    await this.#startThreads(connectionString, epoch);
+    const lanes = this.#config.writerLanes || (await measuredLanes(connectionString, this.#log));
+    await supervisor.start({ epoch, lanes, clockOffsetMs: this.#clockOffsetMs });
     this.#isStarted = true;
     this.#gate.set('serving');
     this.#log.info({ epoch, shards: this.#config.shards }, 'ready');
@@ -221,16 +223,12 @@ class Engine {
     return lease.epoch;
   }
 
-  async #startThreads(connectionString: string, epoch: number): Promise<void> {
-    const lanes = this.#config.writerLanes || (await measuredLanes(connectionString, this.#log));
+  #launchThreads(connectionString: string): Supervisor {
     const supervisor = new Supervisor({
       config: this.#config,
       client: this.#client,
       connectionString,
       owner: this.#owner,
-      epoch,
-      lanes,
-      clockOffsetMs: this.#clockOffsetMs,
       log: this.#log,
       onDatabase: (isUp, reason) => this.#onDatabase(isUp, reason),
       onFenced: () => this.#lost('another engine took the database over'),
@@ -241,8 +239,7 @@ class Engine {
       onHopeless: (reason) => this.#lost(reason),
     });
     this.#supervisor = supervisor;
-    this.#parts.push({ name: 'threads', stop: () => supervisor.stop() });
-    await supervisor.start();
+    return supervisor;
   }
 
   #onDatabase(isUp: boolean, reason: string): void {
@@ -297,7 +294,13 @@ class Engine {
     this.#server?.stopListening();
     this.#gate.set('stopping');
     await within(deadline, this.#drain(deadline));
-    for (const part of this.#parts.splice(0).reverse()) {
+    // The threads first: until they have stopped, what they decided is still being committed.
+    const parts = this.#parts.splice(0).reverse();
+    if (this.#supervisor !== undefined) {
+      const supervisor = this.#supervisor;
+      parts.unshift({ name: 'threads', stop: () => supervisor.stop() });
+    }
+    for (const part of parts) {
       await within(deadline + STOP_GRACE_MS, part.stop()).catch((error: unknown) =>
         this.#log.warn({ err: error, part: part.name }, 'did not stop cleanly'),
       );

@@ -57,9 +57,6 @@ before(async () => {
     client,
     connectionString,
     owner: 'threads-test',
-    epoch: lease.epoch,
-    lanes: 1,
-    clockOffsetMs: 0,
     log,
     onDatabase: () => undefined,
     onFenced: () => assert.fail('nobody else owns the database'),
@@ -67,7 +64,7 @@ before(async () => {
     onComplete: () => undefined,
     onHopeless: (reason) => assert.fail(reason),
   });
-  await supervisor.start();
+  await supervisor.start({ epoch: lease.epoch, lanes: 1, clockOffsetMs: 0 });
   noop = await store('noop', [{ type: 'step', id: 'a', handler: 'noop' }]);
   external = await store('external', [
     { type: 'step', id: 'work', handler: 'threads.work' },

@@ -510,15 +510,13 @@ test('the thread serves shards over ports, and writes what was posted before it 
   const ended = runWriter({
     connectionString: database.connectionString,
     applicationName: 'writer thread test',
-    epoch: 1,
-    lanes: 1,
     logLevel: 'silent',
     control: control.port2,
     events: events.port2,
   });
   const link = linkControl<WriterControl>(control.port1, 10_000);
   await link.remote.attachShard(0, 1, shard.port2);
-  await link.remote.start();
+  await link.remote.start(1, 1);
   const acked = new Promise<AckPost>((resolve) => shard.port1.once('message', resolve));
   const post = (...seqs: number[]): UnitPost => ({
     kind: 'units',
