@@ -6,7 +6,7 @@
 import { isMainThread } from 'node:worker_threads';
 
 /** A file that takes longer hangs: the slowest, the kill loop, needs about a minute. */
-export const FILE_TIMEOUT_MS = 300_000;
+export const FILE_TIMEOUT_MS = 480_000;
 
 const PATIENCE_MS = 10_000;
 

@@ -29,7 +29,7 @@ test('50 kills of the server and 5 crashes of Postgres lose nothing that was ack
   t.diagnostic(`requests: ${JSON.stringify(requests)}`);
   assert.deepEqual(summary.violations, [], `seed ${seed}`);
   // A run in which nothing was promised, or no answer was lost, would prove nothing.
-  assert.ok(requests.acknowledged > 1_000, `only ${requests.acknowledged} promises were made`);
+  assert.ok(requests.acknowledged > 10 * KILLS, `only ${requests.acknowledged} promises were made`);
   assert.ok(requests.unknown > KILLS, `only ${requests.unknown} answers were lost`);
   assert.ok(tasks > 100, `only ${tasks} tasks were taken`);
 });
