@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { TaskInstance } from '../../schema/instance.js';
+import type { BlockOutput, TaskInstance } from '../../schema/instance.js';
 import { matchRoute } from '../../schema/routes.js';
 import { createValidators } from '../../schema/validators.js';
 import type { WorkerTask } from '../../schema/worker.js';
@@ -44,8 +44,8 @@ export interface Tenant extends Client {
   /** Completes the task as its own worker with its own epoch. */
   complete(task: WorkerTask, output?: Json): Promise<void>;
   fail(task: WorkerTask, message: string, retryable?: boolean): Promise<void>;
-  /** Block ids and outputs, oldest first. */
-  outputs(id: string): Promise<{ block_id: string; output: Json; attempt: number }[]>;
+  /** Oldest first. */
+  outputs(id: string): Promise<(BlockOutput & { output: Json })[]>;
 }
 
 export interface Api {
@@ -247,7 +247,7 @@ function tenantOf(root: () => Client, name: string, apiKey: string | null): Tena
       const body = { worker_id, claim_epoch, message, retryable };
       expectStatus(await self.post(`/workers/tasks/${task.id}/fail`, body), 200);
     },
-    outputs: async (id) => expectStatus(await self.get(`/instances/${id}/outputs`), 200) as never,
+    outputs: async (id) => expectStatus(await self.get(`/instances/${id}/outputs`), 200),
   };
   return self;
 }

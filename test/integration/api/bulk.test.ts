@@ -1,0 +1,155 @@
+/** PATCH bulk/state: filters, terminal instances, what a change of many does to each of them. */
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import {
+  type Api,
+  eventually,
+  newHandler,
+  startApi,
+  step,
+  type Tenant,
+} from '../../helpers/api.js';
+
+let api: Api;
+
+before(async () => {
+  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+});
+after(() => api.stop());
+
+const bulk = (tenant: Tenant, filter: unknown, state: unknown) =>
+  tenant.patch<{ count: number; updated: number; error: string }>('/instances/bulk/state', {
+    filter,
+    state,
+  });
+const states = async (tenant: Tenant, ids: readonly string[]) =>
+  Promise.all(ids.map(async (id) => (await tenant.instance(id)).state));
+
+test('every filter narrows the change, and all of them hold together', async () => {
+  const tenant = api.tenant();
+  const [a, b] = [
+    await tenant.sequence([step('a', newHandler())]),
+    await tenant.sequence([step('a', newHandler())]),
+  ];
+  const make = (sequence: string, namespace: string, more = {}) =>
+    tenant.create(sequence, { namespace, ...more });
+  const far = { next_fire_at: '2100-01-01T00:00:00Z' };
+  const ids = [
+    await make(a, 'n1'),
+    await make(a, 'n2', { metadata: { team: 'x' } }),
+    await make(b, 'n1', { metadata: { team: 'x' } }),
+    await make(b, 'n1', far),
+  ];
+  const steps: [object, number, string[]][] = [
+    [{ namespace: 'n3' }, 0, ['waiting', 'waiting', 'waiting', 'scheduled']],
+    [{ states: ['failed'] }, 0, ['waiting', 'waiting', 'waiting', 'scheduled']],
+    [{ states: ['scheduled'], namespace: 'n1' }, 1, ['waiting', 'waiting', 'waiting', 'cancelled']],
+    [{ sequence_id: b, states: [] }, 1, ['waiting', 'waiting', 'cancelled', 'cancelled']],
+    [{ metadata: { team: 'x' } }, 1, ['waiting', 'cancelled', 'cancelled', 'cancelled']],
+    [{ tenant_id: tenant.name, states: null }, 1, Array(4).fill('cancelled')],
+    [{}, 0, Array(4).fill('cancelled')],
+  ];
+  for (const [filter, count, after] of steps) {
+    const reply = await bulk(tenant, filter, 'cancelled');
+    assert.deepEqual([reply.status, reply.body], [200, { count, updated: count }]);
+    assert.deepEqual(await states(tenant, ids), after);
+  }
+});
+
+test('completed and cancelled instances are skipped, failed ones are not', async () => {
+  const tenant = api.tenant();
+  const done = await tenant.run([step('a', 'noop')]);
+  const failed = await tenant.run([step('a', 'fail')]);
+  const waiting = await tenant.run([step('a', newHandler())]);
+  await tenant.until(done, 'completed');
+  await tenant.until(failed, 'failed');
+  const reply = await bulk(tenant, {}, 'cancelled');
+  assert.equal(reply.body.count, 2);
+  assert.deepEqual(await states(tenant, [done, failed, waiting]), [
+    'completed',
+    'cancelled',
+    'cancelled',
+  ]);
+  assert.deepEqual((await tenant.get('/instances/dlq')).body, []);
+});
+
+test('another tenant’s instances are not touched', async () => {
+  const tenant = api.tenant();
+  const other = api.tenant();
+  const theirs = await other.run([step('a', newHandler())]);
+  assert.equal((await bulk(tenant, {}, 'cancelled')).body.count, 0);
+  assert.equal((await other.instance(theirs)).state, 'waiting');
+});
+
+test('cancelling withdraws the tasks of all of them', async () => {
+  const tenant = api.tenant();
+  const handler = newHandler();
+  const sequence = await tenant.sequence([step('a', handler)]);
+  for (let index = 0; index < 5; index++) await tenant.create(sequence);
+  const claimed = await tenant.task(handler);
+  assert.equal((await bulk(tenant, {}, 'cancelled')).body.count, 5);
+  assert.deepEqual(await tenant.poll(handler, { limit: 10 }), []);
+  assert.deepEqual((await tenant.get(`/workers/tasks?handler_name=${handler}`)).body, []);
+  const { worker_id, claim_epoch } = claimed;
+  const late = await tenant.post(`/workers/tasks/${claimed.id}/complete`, {
+    worker_id,
+    claim_epoch,
+    output: {},
+  });
+  assert.equal(late.status, 409);
+});
+
+test('there is no check of the transition, and a repeated call is safe', async () => {
+  const tenant = api.tenant();
+  const handler = newHandler();
+  const ids = [
+    await tenant.run([step('a', handler)]),
+    await tenant.run([step('a', 'noop')], { next_fire_at: '2100-01-01T00:00:00Z' }),
+  ];
+  for (const round of [1, 2]) {
+    assert.equal((await bulk(tenant, {}, 'paused')).body.count, 2, `round ${round}`);
+    assert.deepEqual(await states(tenant, ids), ['paused', 'paused']);
+  }
+  assert.equal((await bulk(tenant, { states: ['paused'] }, 'scheduled')).body.count, 2);
+  await tenant.until(ids[0] ?? '', 'waiting');
+  await tenant.until(ids[1] ?? '', 'completed');
+  assert.equal((await bulk(tenant, {}, 'failed')).body.count, 1);
+  assert.equal((await tenant.get<unknown[]>('/instances/dlq')).body.length, 1);
+  assert.equal((await bulk(tenant, {}, 'completed')).body.count, 1);
+  assert.deepEqual(await states(tenant, ids), ['completed', 'completed']);
+  assert.deepEqual((await tenant.get('/instances/dlq')).body, []);
+});
+
+test('1,200 instances are changed in one call', async () => {
+  const tenant = api.tenant();
+  const sequence = await tenant.sequence([step('a', 'noop')]);
+  const later = tenant.creation(sequence, { next_fire_at: '2100-01-01T00:00:00Z' });
+  await tenant.post('/instances/batch', { instances: Array(1_200).fill(later) });
+  assert.equal((await bulk(tenant, {}, 'scheduled')).body.count, 1_200);
+  await eventually(async () => {
+    const left = await tenant.get<unknown[]>('/instances?state=scheduled,running&limit=1');
+    assert.equal(left.body.length, 0);
+  }, 30_000);
+});
+
+test('what is wrong is 400, and nothing changes', async () => {
+  const tenant = api.tenant();
+  const id = await tenant.run([step('a', newHandler())]);
+  for (const [filter, state, says] of [
+    [undefined, 'cancelled', /filter is required/],
+    [null, 'cancelled', /filter must be an object/],
+    [{}, undefined, /state is required/],
+    [{}, 'gone', /state must be one of/],
+    [{ states: ['gone'] }, 'cancelled', /filter\.states\[0\] must be one of/],
+    [{ states: 'waiting' }, 'cancelled', /filter\.states must be an array/],
+    [{ sequence_id: 'x' }, 'cancelled', /filter\.sequence_id must be a UUID/],
+    [{ namespace: 5 }, 'cancelled', /filter\.namespace must be a string/],
+    [{ metadata: { a: 5 } }, 'cancelled', /filter\.metadata/],
+  ] as const) {
+    const reply = await bulk(tenant, filter, state);
+    assert.equal(reply.status, 400, reply.text);
+    assert.match(reply.body.error, says);
+  }
+  assert.equal((await tenant.instance(id)).state, 'waiting');
+});

@@ -1,0 +1,263 @@
+/**
+ * What outlives SIGKILL: records, tasks with their claims, timers, steps in flight. Everything is set
+ * up first, then the server is killed, kept down for a while, started again, and looked at.
+ */
+
+import assert from 'node:assert/strict';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, test } from 'node:test';
+import {
+  type Api,
+  eventually,
+  newHandler,
+  startApi,
+  step,
+  type Tenant,
+} from '../../helpers/api.js';
+
+const FAR = '2100-01-01T00:00:00.000Z';
+/** Longer than the downtime from the last heartbeat would allow without counting from readiness. */
+const STALE_MS = 3_000;
+
+let api: Api;
+/** Requests to the outside, by path; they wait for their answer. */
+const held = new Map<string, { response: ServerResponse; token: string }[]>();
+const server = createServer((request, response) => {
+  const path = request.url ?? '';
+  const token = String(request.headers['idempotency-key']);
+  held.set(path, [...(held.get(path) ?? []), { response, token }]);
+});
+const urlOf = (path: string) => `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`;
+const requestsTo = (path: string) => held.get(path) ?? [];
+
+type Check = () => Promise<void>;
+/** In the order of the tests; each with a tenant of its own. */
+const scenarios: { arrange: (tenant: Tenant) => Promise<Check>; check?: Check }[] = [];
+
+/** A test in two parts: `arrange` runs before the kill and gives what is checked after it. */
+function survives(title: string, arrange: (tenant: Tenant) => Promise<Check>): void {
+  const scenario: (typeof scenarios)[number] = { arrange };
+  scenarios.push(scenario);
+  test(title, async () => {
+    assert.ok(scenario.check);
+    await scenario.check();
+  });
+}
+
+before(async () => {
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  api = await startApi({
+    env: {
+      ENGINE_SHARDS: '2',
+      ENGINE_ALLOW_INTERNAL_URLS: 'true',
+      ENGINE_WORKER_REAPER_STALE_SECS: String(STALE_MS / 1_000),
+      ENGINE_WORKER_REAPER_TICK_SECS: '1',
+    },
+  });
+  for (const scenario of scenarios) scenario.check = await scenario.arrange(api.tenant());
+  const killedAt = Date.now();
+  await api.engine.kill();
+  await eventually(() => assert.ok(Date.now() > killedAt + STALE_MS));
+  await api.restart();
+});
+after(async () => {
+  await api.stop();
+  server.closeAllConnections();
+  server.close();
+});
+
+survives(
+  'a claim: silence counts from readiness, then the task is offered again',
+  async (tenant) => {
+    const handler = newHandler();
+    await tenant.run([step('a', handler)]);
+    const task = await tenant.task(handler);
+    return async () => {
+      assert.deepEqual(await tenant.poll(handler, { worker_id: 'w2' }), []);
+      const beat = await tenant.post(`/workers/tasks/${task.id}/heartbeat`, { worker_id: 'w1' });
+      assert.equal(beat.status, 200);
+      const again = await tenant.task(handler, { worker_id: 'w2' });
+      assert.deepEqual([again.id, again.claim_epoch], [task.id, 2]);
+    };
+  },
+);
+
+survives('a claim with its checkpoint: its worker completes the task', async (tenant) => {
+  const handler = newHandler();
+  const id = await tenant.run([step('a', handler), step('b', 'noop')]);
+  const task = await tenant.task(handler);
+  const beat = { worker_id: 'w1', claim_epoch: 1 };
+  const path = `/workers/tasks/${task.id}/heartbeat`;
+  await tenant.post(path, { ...beat, checkpoint: { page: 3 }, checkpoint_seq: 0 });
+  return async () => {
+    const [again] = await tenant.poll(handler, { worker_id: 'w1' });
+    // Either the claim still holds, or silence returned the task with its checkpoint.
+    if (again === undefined) {
+      assert.deepEqual((await tenant.post(path, beat)).body, { checkpoint_seq: 1 });
+    } else {
+      assert.deepEqual([again.id, again.resume_checkpoint], [task.id, { page: 3 }]);
+    }
+    await tenant.complete(again ?? task, { ok: true });
+    await tenant.until(id, 'completed');
+  };
+});
+
+survives('pending tasks, in their order', async (tenant) => {
+  const handler = newHandler();
+  const sequence = await tenant.sequence([step('a', handler)]);
+  const low = await tenant.create(sequence, { priority: 'low' });
+  const high = await tenant.create(sequence, { priority: 'high' });
+  return async () => {
+    const tasks = await tenant.poll(handler, { limit: 5 });
+    assert.deepEqual(
+      tasks.map((task) => task.instance_id),
+      [high, low],
+    );
+  };
+});
+
+survives('instances of every state with outputs, trees, audit and timelines', async (tenant) => {
+  const external = await tenant.sequence([step('a', 'noop'), step('b', newHandler())]);
+  const ids: Record<string, string> = {
+    completed: await tenant.run([step('a', 'transform', { params: { n: 1 } })]),
+    failed: await tenant.run([step('a', 'noop'), step('b', 'fail')]),
+    scheduled: await tenant.create(external, { next_fire_at: FAR, priority: 'high' }),
+    waiting: await tenant.create(external, { context: { data: { x: ['é'] } } }),
+    paused: await tenant.create(external),
+    cancelled: await tenant.create(external, { metadata: { a: { b: null } } }),
+    running: await tenant.run([step('a', 'sleep', { params: { duration_ms: 600_000 } })]),
+  };
+  await tenant.post(`/instances/${ids.paused}/signals`, { signal_type: 'pause' });
+  await tenant.post(`/instances/${ids.cancelled}/signals`, { signal_type: 'cancel' });
+  await tenant.patch(`/instances/${ids.waiting}/context`, { context: { audit: [{ n: 1 }] } });
+  for (const [state, id] of Object.entries(ids)) await tenant.until(id, state);
+  const parts = ['', '/outputs', '/tree', '/audit', '/timeline'];
+  const paths = [
+    ...['/instances', '/instances/dlq', '/workers/tasks', '/workers/tasks/stats', '/sequences'],
+    ...Object.values(ids).flatMap((id) => parts.map((part) => `/instances/${id}${part}`)),
+  ];
+  const read = () =>
+    Promise.all(paths.map(async (path) => [path, (await tenant.get(path)).body] as const));
+  const told = await read();
+  return async () => assert.deepEqual(await read(), told);
+});
+
+survives('an idempotency key', async (tenant) => {
+  const sequence = await tenant.sequence([step('a', 'noop')]);
+  const body = tenant.creation(sequence, { idempotency_key: 'over the kill' });
+  const first = await tenant.post<{ id: string }>('/instances', body);
+  return async () => {
+    const second = await tenant.post('/instances', body);
+    assert.deepEqual(second.body, { id: first.body.id, deduplicated: true });
+  };
+});
+
+survives('the history of a task whose step has been dispatched again', async (tenant) => {
+  const handler = newHandler();
+  await tenant.run([step('a', handler)]);
+  const task = await tenant.task(handler);
+  await tenant.fail(task, 'later', true);
+  const path = `/workers/tasks/${task.id}/attempts`;
+  const told = (await tenant.get(path)).body;
+  return async () => assert.deepEqual((await tenant.get(path)).body, told);
+});
+
+survives('a sleep, with its deadline', async (tenant) => {
+  const durationMs = 2 * STALE_MS;
+  const id = await tenant.run([step('a', 'sleep', { params: { duration_ms: durationMs } })]);
+  const { created_at } = await tenant.instance(id);
+  return async () => {
+    await tenant.until(id, 'completed');
+    const rows = await tenant.get<{ created_at: string; output: unknown }[]>(
+      `/instances/${id}/outputs`,
+    );
+    assert.deepEqual(rows.body[0]?.output, { slept_ms: durationMs });
+    const slept = Date.parse(rows.body[0]?.created_at ?? '') - Date.parse(created_at);
+    assert.ok(slept >= durationMs && slept < 2 * durationMs, `${slept} ms`);
+  };
+});
+
+survives('delays, back-offs, timeouts and starts that fell due meanwhile', async (tenant) => {
+  const soon = { duration: STALE_MS / 2 };
+  const delayed = await tenant.run([step('a', 'noop', { delay: soon })]);
+  const retry = { max_attempts: 2, initial_backoff: STALE_MS / 2 };
+  const retried = await tenant.run([step('a', 'fail', { params: { retryable: true }, retry })]);
+  const timed = await tenant.run([step('a', newHandler(), { timeout: STALE_MS / 2 })]);
+  const started = await tenant.run([step('a', 'noop')], {
+    next_fire_at: new Date(Date.now() + STALE_MS / 2).toISOString(),
+  });
+  return async () => {
+    await tenant.until(delayed, 'completed');
+    await tenant.until(started, 'completed');
+    await tenant.until(retried, 'failed');
+    await tenant.until(timed, 'failed');
+    assert.equal((await tenant.outputs(retried))[0]?.attempt, 1);
+  };
+});
+
+survives('a step in flight: it runs again with the same attempt and token', async (tenant) => {
+  const path = '/in-flight';
+  const id = await tenant.run([
+    step('a', 'noop'),
+    step('b', 'http_request', { params: { url: urlOf(path), method: 'POST', timeout_ms: 60_000 } }),
+    step('c', 'noop'),
+  ]);
+  await eventually(() => assert.equal(requestsTo(path).length, 1));
+  assert.equal((await tenant.instance(id)).state, 'running');
+  return async () => {
+    await eventually(() => assert.equal(requestsTo(path).length, 2));
+    const [first, second] = requestsTo(path);
+    assert.equal(second?.token, first?.token);
+    assert.notEqual(first?.token, 'undefined');
+    second?.response.end('done');
+    await tenant.until(id, 'completed');
+    assert.deepEqual(
+      (await tenant.outputs(id)).map((row) => [row.block_id, row.attempt]),
+      [
+        ['a', 0],
+        ['b', 0],
+        ['c', 0],
+      ],
+    );
+    assert.equal(requestsTo(path).length, 2);
+  };
+});
+
+survives('a cancelled instance does not run its step again', async (tenant) => {
+  const path = '/cancelled';
+  const params = { url: urlOf(path), timeout_ms: 60_000 };
+  const id = await tenant.run([step('a', 'http_request', { params })]);
+  await eventually(() => assert.equal(requestsTo(path).length, 1));
+  await tenant.post(`/instances/${id}/signals`, { signal_type: 'cancel' });
+  await tenant.until(id, 'cancelled');
+  return async () => {
+    const later = await tenant.run([step('a', 'sleep', { params: { duration_ms: 100 } })]);
+    await tenant.until(later, 'completed');
+    assert.equal(requestsTo(path).length, 1);
+  };
+});
+
+survives('a batch that was half done: the rest is done, nothing twice', async (tenant) => {
+  const sequence = await tenant.sequence([
+    step('a', 'noop'),
+    step('b', 'sleep', { params: { duration_ms: 5 } }),
+    step('c', 'noop'),
+  ]);
+  const size = 1_000;
+  await tenant.post('/instances/batch', { instances: Array(size).fill(tenant.creation(sequence)) });
+  const completed = async () =>
+    (await tenant.get<{ id: string }[]>('/instances?state=completed&limit=1000')).body;
+  await eventually(async () => assert.ok((await completed()).length > 0));
+  return async () => {
+    await eventually(async () => assert.equal((await completed()).length, size), 30_000);
+    for (const { id } of (await completed()).filter((_, index) => index % 20 === 0)) {
+      assert.deepEqual(
+        (await tenant.outputs(id)).map((row) => row.block_id),
+        ['a', 'b', 'c'],
+      );
+    }
+  };
+});

@@ -1,0 +1,423 @@
+/** What workers do with a claimed task: complete, fail, heartbeat; whose call counts; the history. */
+
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { WorkerAttempt, WorkerTask } from '../../../schema/worker.js';
+import {
+  type Api,
+  eventually,
+  type Json,
+  newHandler,
+  startApi,
+  step,
+  type Tenant,
+} from '../../helpers/api.js';
+import { expectStatus } from '../../helpers/client.js';
+
+let api: Api;
+let tenant: Tenant;
+
+before(async () => {
+  api = await startApi({
+    env: {
+      ENGINE_SHARDS: '2',
+      ENGINE_WORKER_REAPER_STALE_SECS: '1',
+      ENGINE_WORKER_REAPER_TICK_SECS: '1',
+    },
+  });
+  tenant = api.tenant();
+});
+after(() => api.stop());
+
+type Call = 'complete' | 'fail' | 'heartbeat';
+const CALLS: readonly Call[] = ['complete', 'fail', 'heartbeat'];
+const NEEDED: Readonly<Record<Call, Json>> = {
+  complete: { output: { ok: true } },
+  fail: { message: 'no' },
+  heartbeat: {},
+};
+
+const call = (task: { id: string }, name: Call, body: Json) =>
+  tenant.post<Json & { error: string }>(`/workers/tasks/${task.id}/${name}`, {
+    ...NEEDED[name],
+    ...body,
+  });
+const attempts = async (task: { id: string }, query = '') =>
+  expectStatus(
+    await tenant.get<WorkerAttempt[]>(`/workers/tasks/${task.id}/attempts${query}`),
+    200,
+  );
+const events = async (task: { id: string }) =>
+  (await attempts(task)).map((entry) => [entry.event, entry.claim_epoch]);
+
+async function claimed(more: Json = {}, worker = 'w1'): Promise<WorkerTask> {
+  const handler = newHandler();
+  await tenant.run([step('a', handler, more)]);
+  return tenant.task(handler, { worker_id: worker });
+}
+
+describe('complete', () => {
+  test('it stores the output, merges its keys into context.data, and the instance goes on', async () => {
+    const handler = newHandler();
+    const id = await tenant.run(
+      [step('a', handler), step('b', 'transform', { params: { c: '{{ data.category }}' } })],
+      { context: { data: { kept: 1, deep: { x: 1 } } } },
+    );
+    const task = await tenant.task(handler);
+    const output = { category: 'A', deep: { y: 2 } };
+    const reply = await call(task, 'complete', { worker_id: 'w1', claim_epoch: 1, output });
+    assert.equal(reply.status, 200);
+    const record = reply.body as unknown as WorkerTask;
+    assert.deepEqual([record.id, record.state, record.output], [task.id, 'completed', output]);
+    assert.ok(record.completed_at);
+    const done = await tenant.until(id, 'completed');
+    assert.deepEqual(done.context.data, { kept: 1, ...output });
+    assert.deepEqual(
+      (await tenant.outputs(id)).map((row) => [row.block_id, row.attempt, row.output]),
+      [
+        ['a', 0, output],
+        ['b', 0, { c: 'A' }],
+      ],
+    );
+  });
+
+  test('the reply comes after the commit: the instance never reads waiting on that task again', async () => {
+    const handler = newHandler();
+    const sequence = await tenant.sequence([step('a', handler)]);
+    for (let round = 0; round < 30; round++) {
+      const id = await tenant.create(sequence);
+      await tenant.complete(await tenant.task(handler));
+      assert.notEqual((await tenant.instance(id)).state, 'waiting');
+      assert.equal((await tenant.outputs(id)).length, 1);
+    }
+  });
+
+  test('a second completion is 404 without an epoch, 409 with one, and changes nothing', async () => {
+    const task = await claimed();
+    await tenant.complete(task, { n: 1 });
+    const again = { worker_id: 'w1', output: { n: 2 } };
+    assert.equal((await call(task, 'complete', again)).status, 404);
+    assert.equal((await call(task, 'complete', { ...again, claim_epoch: 1 })).status, 409);
+    const rows = await tenant.outputs(task.instance_id);
+    assert.deepEqual(
+      rows.map((row) => row.output),
+      [{ n: 1 }],
+    );
+  });
+
+  test('16 completions at once: exactly one is accepted', async () => {
+    const task = await claimed();
+    const replies = await Promise.all(
+      Array.from({ length: 16 }, (_, n) =>
+        call(task, 'complete', { worker_id: 'w1', claim_epoch: 1, output: { n } }),
+      ),
+    );
+    const statuses = replies.map((reply) => reply.status).sort();
+    assert.deepEqual(statuses, [200, ...Array(15).fill(409)]);
+    assert.equal((await tenant.outputs(task.instance_id)).length, 1);
+  });
+});
+
+describe('fail', () => {
+  test('not retryable: the instance fails, is a dead letter, and the task stays listed', async () => {
+    const task = await claimed();
+    const reply = await call(task, 'fail', { worker_id: 'w1', message: 'out of stock' });
+    const record = reply.body as unknown as WorkerTask;
+    assert.deepEqual(
+      [reply.status, record.state, record.error_message, record.error_retryable],
+      [200, 'failed', 'out of stock', false],
+    );
+    await tenant.until(task.instance_id, 'failed');
+    const listed = await tenant.get<WorkerTask[]>(
+      `/workers/tasks?state=failed&handler_name=${task.handler_name}`,
+    );
+    assert.deepEqual(
+      listed.body.map((item) => item.id),
+      [task.id],
+    );
+    assert.deepEqual(await tenant.outputs(task.instance_id), []);
+    const dlq = await tenant.get<{ id: string }[]>('/instances/dlq?limit=1000');
+    assert.ok(dlq.body.some((item) => item.id === task.instance_id));
+  });
+
+  test('retryable without a policy: a new task with a new id at once, without limit', async () => {
+    let task = await claimed();
+    const seen = new Set<string>();
+    for (let attempt = 0; attempt < 5; attempt++) {
+      assert.equal(task.attempt, attempt);
+      assert.equal(task.claim_epoch, 1);
+      seen.add(task.id);
+      await tenant.fail(task, 'later', true);
+      const late = await call(task, 'complete', { worker_id: 'w1', claim_epoch: 1 });
+      assert.equal(late.status, 409);
+      assert.equal((await call(task, 'heartbeat', { worker_id: 'w1' })).status, 404);
+      task = await tenant.task(task.handler_name);
+    }
+    assert.equal(seen.size, 5);
+    const listed = await tenant.get<WorkerTask[]>(
+      `/workers/tasks?handler_name=${task.handler_name}`,
+    );
+    assert.deepEqual(
+      listed.body.map((item) => item.id),
+      [task.id],
+    );
+    for (const id of seen) {
+      assert.deepEqual((await events({ id })).slice(0, 2), [
+        ['claimed', 1],
+        ['failed', 1],
+      ]);
+    }
+    await tenant.complete(task);
+    await tenant.until(task.instance_id, 'completed');
+    assert.deepEqual(
+      (await tenant.outputs(task.instance_id)).map((row) => row.attempt),
+      [5],
+    );
+  });
+
+  test('retryable with max_attempts 3: exactly three tasks, then a dead letter', async () => {
+    let task = await claimed({
+      retry: { max_attempts: 3, initial_backoff: 1, max_backoff: 1 },
+    });
+    for (const attempt of [0, 1]) {
+      assert.equal(task.attempt, attempt);
+      await tenant.fail(task, 'again', true);
+      task = await tenant.task(task.handler_name);
+    }
+    assert.equal(task.attempt, 2);
+    await tenant.fail(task, 'last', true);
+    await tenant.until(task.instance_id, 'failed');
+    assert.deepEqual(await tenant.poll(task.handler_name), []);
+    assert.deepEqual(await tenant.outputs(task.instance_id), []);
+  });
+
+  test('a permanent failure is never tried again', async () => {
+    const task = await claimed({ retry: { max_attempts: 5, initial_backoff: 1 } });
+    await tenant.fail(task, 'no', false);
+    await tenant.until(task.instance_id, 'failed');
+  });
+
+  test('inside try_catch the catch runs and the instance completes', async () => {
+    const handler = newHandler();
+    const id = await tenant.run([
+      {
+        type: 'try_catch',
+        id: 't',
+        try_block: [step('try', handler), step('never', 'noop')],
+        catch_block: [step('catch', 'noop')],
+      },
+    ]);
+    await tenant.fail(await tenant.task(handler), 'no');
+    await tenant.until(id, 'completed');
+    assert.deepEqual(
+      (await tenant.outputs(id)).map((row) => row.block_id),
+      ['catch'],
+    );
+  });
+
+  test('the back-off of an external step: scheduled until its end, no task before it', async () => {
+    const task = await claimed({ retry: { max_attempts: 2, initial_backoff: 400 } });
+    const failedAt = Date.now();
+    await tenant.fail(task, 'later', true);
+    const instance = await tenant.instance(task.instance_id);
+    assert.equal(instance.state, 'scheduled');
+    const due = Date.parse(instance.next_fire_at ?? '');
+    assert.ok(Math.abs(due - failedAt - 400) < 250, instance.next_fire_at ?? 'null');
+    assert.deepEqual(await tenant.poll(task.handler_name), []);
+    const next = await tenant.task(task.handler_name);
+    assert.ok(Date.parse(next.created_at) >= due);
+    assert.equal(next.attempt, 1);
+  });
+});
+
+describe('heartbeats and checkpoints', () => {
+  test('a heartbeat moves heartbeat_at and answers the checkpoint number', async () => {
+    const task = await claimed();
+    const reply = await eventually(async () => {
+      const beat = await call(task, 'heartbeat', { worker_id: 'w1', claim_epoch: 1 });
+      const [listed] = (
+        await tenant.get<WorkerTask[]>(`/workers/tasks?handler_name=${task.handler_name}`)
+      ).body;
+      assert.ok((listed?.heartbeat_at ?? '') > (task.heartbeat_at ?? ''));
+      return beat;
+    });
+    assert.deepEqual([reply.status, reply.body], [200, { checkpoint_seq: 0 }]);
+  });
+
+  test('checkpoints count up, a wrong number is 409, none is 400', async () => {
+    const task = await claimed();
+    const beat = (more: Json) => call(task, 'heartbeat', { worker_id: 'w1', ...more });
+    const first = await beat({ checkpoint: { page: 1 }, checkpoint_seq: 0 });
+    assert.deepEqual([first.status, first.body], [200, { checkpoint_seq: 1 }]);
+    const second = await beat({ checkpoint: { page: 2 }, checkpoint_seq: 1 });
+    assert.deepEqual(second.body, { checkpoint_seq: 2 });
+    assert.equal((await beat({ checkpoint: { page: 9 }, checkpoint_seq: 1 })).status, 409);
+    const missing = await beat({ checkpoint: { page: 9 } });
+    assert.equal(missing.status, 400);
+    assert.match(missing.body.error, /checkpoint_seq/);
+    assert.deepEqual((await beat({ checkpoint: null })).body, { checkpoint_seq: 2 });
+    const [listed] = (
+      await tenant.get<WorkerTask[]>(`/workers/tasks?handler_name=${task.handler_name}`)
+    ).body;
+    assert.deepEqual([listed?.checkpoint_seq, listed?.resume_checkpoint], [2, { page: 2 }]);
+  });
+
+  test('a checkpoint is handed to the next claimer and to the next try', async () => {
+    const task = await claimed();
+    await call(task, 'heartbeat', { worker_id: 'w1', checkpoint: { page: 1 }, checkpoint_seq: 0 });
+    await tenant.fail(task, 'later', true);
+    const next = await tenant.task(task.handler_name);
+    assert.deepEqual([next.checkpoint_seq, next.resume_checkpoint], [1, { page: 1 }]);
+    const again = await tenant.task(task.handler_name, { worker_id: 'w2' });
+    assert.equal(again.id, next.id);
+    assert.deepEqual([again.checkpoint_seq, again.resume_checkpoint], [1, { page: 1 }]);
+  });
+
+  test('a checkpoint of 256 KiB is taken, one byte more is 413', async () => {
+    const task = await claimed();
+    const beat = (bytes: number) =>
+      call(task, 'heartbeat', {
+        worker_id: 'w1',
+        checkpoint: { x: 'x'.repeat(bytes - '{"x":""}'.length) },
+        checkpoint_seq: 0,
+      });
+    assert.equal((await beat(262_145)).status, 413);
+    assert.equal((await beat(262_144)).status, 200);
+  });
+});
+
+describe('whose call counts', () => {
+  for (const name of CALLS) {
+    test(`${name} by another worker is 404 without an epoch and 409 with one`, async () => {
+      const task = await claimed();
+      assert.equal((await call(task, name, { worker_id: 'w2' })).status, 404);
+      assert.equal((await call(task, name, { worker_id: 'w2', claim_epoch: 1 })).status, 409);
+      assert.equal((await call(task, name, { worker_id: 'w1', claim_epoch: 2 })).status, 409);
+      assert.equal((await call(task, name, { worker_id: 'w1', claim_epoch: 0 })).status, 409);
+      assert.equal((await tenant.instance(task.instance_id)).state, 'waiting');
+      assert.equal((await call(task, name, { worker_id: 'w1' })).status, 200);
+    });
+
+    test(`${name} of a task that nobody claimed is 404 without an epoch and 409 with one`, async () => {
+      const handler = newHandler();
+      await tenant.run([step('a', handler)]);
+      const [task] = (await tenant.get<WorkerTask[]>(`/workers/tasks?handler_name=${handler}`))
+        .body;
+      assert.ok(task);
+      assert.equal(task.state, 'pending');
+      assert.equal((await call(task, name, { worker_id: 'w1' })).status, 404);
+      assert.equal((await call(task, name, { worker_id: 'w1', claim_epoch: 0 })).status, 409);
+    });
+  }
+
+  test('what is wrong in a body is 400, and the claim stays', async () => {
+    const task = await claimed();
+    const bodies: [Call, Json, RegExp][] = [
+      ['complete', { output: {} }, /worker_id is required/],
+      ['complete', { worker_id: 'w1', output: undefined }, /output is required/],
+      ['complete', { worker_id: 'w1', output: null }, /output must be an object/],
+      ['complete', { worker_id: 'w1', output: [] }, /output must be an object/],
+      ['complete', { worker_id: 'w1', output: 'x' }, /output must be an object/],
+      ['complete', { worker_id: 'w1', claim_epoch: 'x' }, /claim_epoch must be an integer/],
+      ['complete', { worker_id: 'w1', claim_epoch: -1 }, /claim_epoch must be >= 0/],
+      ['fail', { message: 'm' }, /worker_id is required/],
+      ['fail', { worker_id: 'w1', message: undefined }, /message is required/],
+      ['fail', { worker_id: 'w1', message: 5 }, /message must be a string/],
+      ['fail', { worker_id: 'w1', retryable: 'yes' }, /retryable must be a boolean/],
+      ['heartbeat', {}, /worker_id is required/],
+      ['heartbeat', { worker_id: 'w1', checkpoint: 1, checkpoint_seq: 0 }, /checkpoint must be an/],
+      ['heartbeat', { worker_id: 'w1', checkpoint_seq: 0.5 }, /checkpoint_seq must be an integer/],
+    ];
+    for (const [name, body, says] of bodies) {
+      const reply = await call(task, name, body);
+      assert.equal(reply.status, 400, `${name} ${JSON.stringify(body)}`);
+      assert.match(reply.body.error, says);
+    }
+    await tenant.complete(task);
+  });
+
+  test('an output that would make the context too large is 413, and the claim stays', async () => {
+    const task = await claimed();
+    const output = { x: 'x'.repeat(262_144) };
+    assert.equal((await call(task, 'complete', { worker_id: 'w1', output })).status, 413);
+    assert.deepEqual(await tenant.outputs(task.instance_id), []);
+    await tenant.complete(task);
+    await tenant.until(task.instance_id, 'completed');
+  });
+});
+
+describe('silence', () => {
+  test('a silent claim returns to the queue: same id and try, next epoch; the old one gets 409', async () => {
+    const task = await claimed();
+    const again = await tenant.task(task.handler_name, { worker_id: 'w1' });
+    assert.deepEqual([again.id, again.attempt, again.claim_epoch], [task.id, 0, 2]);
+    const silence = Date.parse(again.claimed_at ?? '') - Date.parse(task.heartbeat_at ?? '');
+    assert.ok(silence >= 1_000, `${silence} ms`);
+    assert.equal((await call(task, 'complete', { worker_id: 'w1', claim_epoch: 1 })).status, 409);
+    await tenant.complete(again);
+    assert.deepEqual(await events(task), [
+      ['claimed', 1],
+      ['reclaimed', 1],
+      ['claimed', 2],
+      ['stale_mutation_rejected', 1],
+      ['completed', 2],
+    ]);
+  });
+
+  test('heartbeats keep a claim', async () => {
+    const task = await claimed();
+    const until = Date.now() + 1_800;
+    await eventually(async () => {
+      assert.equal((await call(task, 'heartbeat', { worker_id: 'w1' })).status, 200);
+      assert.ok(Date.now() > until);
+    });
+    assert.deepEqual(await tenant.poll(task.handler_name), []);
+    await tenant.complete(task);
+  });
+});
+
+describe('the history', () => {
+  test('rejected calls are kept with the caller’s epoch and worker', async () => {
+    const task = await claimed();
+    await call(task, 'fail', { worker_id: 'thief', claim_epoch: 1 });
+    await call(task, 'heartbeat', { worker_id: 'w1', claim_epoch: 7 });
+    await tenant.complete(task);
+    const entries = await attempts(task);
+    assert.deepEqual(
+      entries.map((entry) => [entry.event, entry.claim_epoch, entry.worker_id]),
+      [
+        ['claimed', 1, 'w1'],
+        ['stale_mutation_rejected', 1, 'thief'],
+        ['stale_mutation_rejected', 7, 'w1'],
+        ['completed', 1, 'w1'],
+      ],
+    );
+    assert.ok(entries.every((entry) => entry.task_id === task.id));
+    assert.equal(new Set(entries.map((entry) => entry.id)).size, 4);
+    const times = entries.map((entry) => entry.created_at);
+    assert.deepEqual(times, [...times].sort());
+    assert.deepEqual(
+      (await attempts(task, '?offset=1&limit=2')).map((entry) => entry.id),
+      entries.slice(1, 3).map((entry) => entry.id),
+    );
+  });
+
+  test('the history of a cancelled task stays, and late calls are added to it', async () => {
+    const task = await claimed();
+    await tenant.patch(`/instances/${task.instance_id}/state`, { state: 'cancelled' });
+    assert.equal((await call(task, 'complete', { worker_id: 'w1', claim_epoch: 1 })).status, 409);
+    assert.deepEqual(await events(task), [
+      ['claimed', 1],
+      ['cancelled', 1],
+      ['stale_mutation_rejected', 1],
+    ]);
+  });
+
+  test('at most 100 entries are kept', async () => {
+    const task = await claimed();
+    for (let index = 0; index < 110; index++) {
+      await call(task, 'heartbeat', { worker_id: 'w1', claim_epoch: 5 });
+    }
+    assert.equal((await attempts(task)).length, 100);
+  });
+});

@@ -1,0 +1,227 @@
+/** Polling: order, tenants, queues, limits, and that no two polls get the same task. */
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import {
+  type Api,
+  eventually,
+  newHandler,
+  startApi,
+  step,
+  type Tenant,
+} from '../../helpers/api.js';
+import { expectStatus } from '../../helpers/client.js';
+
+let api: Api;
+let tenant: Tenant;
+
+before(async () => {
+  api = await startApi({ env: { ENGINE_SHARDS: '4' } });
+  tenant = api.tenant();
+});
+after(() => api.stop());
+
+/** Creates one after the other, so that their tasks differ in age. */
+async function createEach(sequence: string, more: readonly object[]): Promise<string[]> {
+  const ids: string[] = [];
+  for (const item of more) {
+    const before = Date.now();
+    ids.push(await tenant.create(sequence, { ...item }));
+    await eventually(() => assert.ok(Date.now() > before));
+  }
+  return ids;
+}
+
+test('a polled task is claimed and complete in every field', async () => {
+  const handler = newHandler();
+  const id = await tenant.run(
+    [step('a', handler, { params: { n: 1, s: '{{ data.x }}' }, timeout: 60_000 })],
+    { context: { data: { x: 'y' }, config: { c: 1 } } },
+  );
+  const [task] = await tenant.poll(handler, { worker_id: 'me' });
+  assert.ok(task);
+  const { id: taskId, created_at, claimed_at, heartbeat_at, ...rest } = task;
+  assert.deepEqual(rest, {
+    instance_id: id,
+    block_id: 'a',
+    handler_name: handler,
+    params: { n: 1, s: 'y' },
+    context: { data: { x: 'y' }, config: { c: 1 } },
+    attempt: 0,
+    timeout_ms: 60_000,
+    state: 'claimed',
+    worker_id: 'me',
+    claim_epoch: 1,
+    completed_at: null,
+    output: null,
+    error_message: null,
+    error_retryable: null,
+    checkpoint_seq: 0,
+  });
+  assert.ok(claimed_at && claimed_at >= created_at && heartbeat_at === claimed_at);
+  assert.deepEqual(await tenant.poll(handler), []);
+  const [listed] = expectStatus(
+    await tenant.get<{ id: string }[]>(`/workers/tasks?handler_name=${handler}`),
+    200,
+  );
+  assert.deepEqual(listed, { ...task, id: taskId });
+});
+
+test('an unknown handler and an empty queue give an empty array', async () => {
+  assert.deepEqual(await tenant.poll(newHandler()), []);
+});
+
+test('tasks come by priority of the instance, then by age', async () => {
+  const handler = newHandler();
+  const sequence = await tenant.sequence([step('a', handler)]);
+  const words = ['normal', 'low', 'critical', 'high', 'critical', 'low', 'normal', 'high'];
+  const ids = await createEach(
+    sequence,
+    words.map((priority) => ({ priority })),
+  );
+  const expected = [2, 4, 3, 7, 0, 6, 1, 5].map((index) => ids[index]);
+  const first = await tenant.poll(handler, { limit: 3 });
+  const rest = await tenant.poll(handler, { limit: 100 });
+  assert.deepEqual(
+    [...first, ...rest].map((task) => task.instance_id),
+    expected,
+  );
+});
+
+test('limit: 1 by default, 0 gives none, large ones are lowered', async () => {
+  const handler = newHandler();
+  const sequence = await tenant.sequence([step('a', handler)]);
+  await createEach(sequence, [{}, {}, {}]);
+  assert.equal((await tenant.poll(handler, { limit: 0 })).length, 0);
+  assert.equal((await tenant.poll(handler)).length, 1);
+  assert.equal((await tenant.poll(handler, { limit: 100_000 })).length, 2);
+});
+
+test('a poll with a tenant gets only its tasks, in its own order', async () => {
+  const handler = newHandler();
+  const other = api.tenant();
+  const theirs = await other.run([step('a', handler)], { priority: 'critical' });
+  const mine = await tenant.run([step('a', handler)], { priority: 'low' });
+  const tasks = await tenant.poll(handler, { limit: 10 });
+  assert.deepEqual(
+    tasks.map((task) => task.instance_id),
+    [mine],
+  );
+  assert.equal((await other.task(handler)).instance_id, theirs);
+});
+
+test('a queue poll gets tasks with exactly that queue, a plain poll gets all', async () => {
+  const handler = newHandler();
+  const sequence = await tenant.sequence([
+    {
+      type: 'parallel',
+      id: 'p',
+      branches: [
+        [step('one', handler, { queue_name: 'q1' })],
+        [step('two', handler, { queue_name: 'q2' })],
+        [step('none', handler)],
+      ],
+    },
+  ]);
+  await tenant.create(sequence);
+  await tenant.create(sequence);
+  const queue = async (queue_name: string) =>
+    expectStatus(
+      await tenant.post<{ block_id: string; queue_name?: string }[]>('/workers/tasks/poll/queue', {
+        handler_name: handler,
+        worker_id: 'w',
+        queue_name,
+        limit: 10,
+      }),
+      200,
+    );
+  const fromOne = await queue('q1');
+  assert.deepEqual(
+    fromOne.map((task) => [task.block_id, task.queue_name]),
+    [
+      ['one', 'q1'],
+      ['one', 'q1'],
+    ],
+  );
+  assert.deepEqual(await queue('q3'), []);
+  const rest = await tenant.poll(handler, { limit: 10 });
+  assert.deepEqual(rest.map((task) => task.block_id).sort(), ['none', 'none', 'two', 'two']);
+});
+
+test('many workers that poll together never share a task, and leave none', async () => {
+  const handler = newHandler();
+  const sequence = await tenant.sequence([step('a', handler)]);
+  await tenant.post('/instances/batch', {
+    instances: Array(300).fill(tenant.creation(sequence)),
+  });
+  const seen: string[] = [];
+  await Promise.all(
+    Array.from({ length: 20 }, async (_, index) => {
+      await eventually(async () => {
+        const tasks = await tenant.poll(handler, { worker_id: `w${index}`, limit: 7 });
+        seen.push(...tasks.map((task) => task.id));
+        assert.ok(tasks.every((task) => task.worker_id === `w${index}`));
+        assert.ok(seen.length >= 300, `${seen.length} of 300`);
+      }, 20_000);
+    }),
+  );
+  assert.equal(seen.length, 300);
+  assert.equal(new Set(seen).size, 300);
+});
+
+test('once a reply shows waiting, the next poll has the task, 200 times over', async () => {
+  const handler = newHandler();
+  const sequence = await tenant.sequence([step('a', handler)]);
+  for (let round = 0; round < 200; round++) {
+    const id = await tenant.create(sequence);
+    assert.equal((await tenant.instance(id)).state, 'waiting');
+    const [task] = await tenant.poll(handler);
+    assert.equal(task?.instance_id, id, `round ${round}`);
+  }
+});
+
+test('the same holds for every step after a completion, over many handlers', async () => {
+  const handlers = Array.from({ length: 25 }, newHandler);
+  const id = await tenant.run(handlers.map((handler, index) => step(`s${index}`, handler)));
+  for (const handler of handlers) {
+    assert.equal((await tenant.instance(id)).state, 'waiting');
+    const [task] = await tenant.poll(handler);
+    assert.ok(task, handler);
+    await tenant.complete(task);
+  }
+  await tenant.until(id, 'completed');
+});
+
+test('tasks of ended instances are not offered', async () => {
+  const handler = newHandler();
+  const id = await tenant.run([step('a', handler)]);
+  await tenant.patch(`/instances/${id}/state`, { state: 'cancelled' });
+  assert.deepEqual(await tenant.poll(handler, { limit: 10 }), []);
+});
+
+test('what is wrong in a poll is 400 and claims nothing', async () => {
+  const handler = newHandler();
+  await tenant.run([step('a', handler)]);
+  const good = { handler_name: handler, worker_id: 'w' };
+  for (const [body, says] of [
+    [{ worker_id: 'w' }, /handler_name is required/],
+    [{ handler_name: handler }, /worker_id is required/],
+    [{ ...good, handler_name: '' }, /handler_name must not be blank/],
+    [{ ...good, worker_id: ' ' }, /worker_id must not be blank/],
+    [{ ...good, worker_id: 5 }, /worker_id must be a string/],
+    [{ ...good, limit: -1 }, /limit must be >= 0/],
+    [{ ...good, limit: 1.5 }, /limit must be an integer/],
+    [{ ...good, limit: '1' }, /limit must be an integer/],
+    [{ ...good, wait_ms: -1 }, /wait_ms must be >= 0/],
+    [{ ...good, version: 5 }, /version must be a string/],
+    [{ ...good, worker_id: 'x'.repeat(256) }, /worker_id must have at most 255/],
+  ] as const) {
+    const reply = await tenant.post<{ error: string }>('/workers/tasks/poll', body);
+    assert.equal(reply.status, 400, reply.text);
+    assert.match(reply.body.error, says);
+  }
+  const queue = await tenant.post<{ error: string }>('/workers/tasks/poll/queue', good);
+  assert.equal(queue.status, 400);
+  assert.match(queue.body.error, /queue_name is required/);
+  assert.equal((await tenant.poll(handler)).length, 1);
+});
