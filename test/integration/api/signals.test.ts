@@ -83,7 +83,7 @@ describe('pause and resume', () => {
   });
 
   test('pause, resume, pause, resume never leaves it paused', async () => {
-    const id = await tenant.run([step('a', 'sleep', { params: { duration_ms: 50 } })]);
+    const id = await tenant.run([step('a', 'sleep', { params: { duration_ms: 1_000 } })]);
     for (const type of ['pause', 'resume', 'pause', 'resume']) await signal(id, type);
     await tenant.until(id, 'completed');
   });
