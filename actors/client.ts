@@ -194,10 +194,22 @@ export class ShardClient {
     for (const reply of post.replies) this.#reply(reply);
   }
 
+  /**
+   * Claimed tasks are handed over at the end of the event loop's turn: by then every client that had
+   * gone when the turn began is known to be gone, and its claims are given back.
+   */
   #reply(reply: Reply): void {
+    if (reply.length === 4) this.#deps.setImmediate(() => this.#handOver(reply));
+    else this.#answer(reply);
+  }
+
+  #handOver(reply: Extract<Reply, { length: 4 }>): void {
     const pending = this.#pending.get(reply[0]);
-    if (reply.length === 4 && (pending === undefined || pending.aborted)) this.#unclaim(reply[3]);
-    if (pending === undefined) return;
+    if (pending === undefined || pending.aborted) this.#unclaim(reply[3]);
+    this.#answer(reply);
+  }
+
+  #answer(reply: Reply): void {
     const [id, status, body] = reply;
     if (typeof body === 'string') this.#settle(id, { status, body });
     else this.#settle(id, { error: fromErrorData(body) });

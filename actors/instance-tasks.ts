@@ -10,7 +10,7 @@ import { EngineError, invalid, notFound, tooLarge } from '../src/errors.js';
 import { type InstanceActor, lostClaim } from './instance.js';
 import type { InstanceMessage, WorkerRequest } from './instance-messages.js';
 import { closeTask, hintReady } from './instance-progress.js';
-import type { Turn } from './turn.js';
+import type { Effect, Turn } from './turn.js';
 import { changingTaskColumns, note, type WorkerTaskRecord, wireTask } from './worker-task.js';
 
 type Claim = Extract<InstanceMessage, { kind: 'claim' }>;
@@ -80,12 +80,23 @@ function silentAt(actor: InstanceActor, task: WorkerTaskRecord): number {
 }
 
 function watchHeartbeat(actor: InstanceActor, turn: Turn, task: WorkerTaskRecord): void {
-  turn.effects.push({
+  turn.effects.push(heartbeatWatch(actor, task));
+}
+
+function heartbeatWatch(actor: InstanceActor, task: WorkerTaskRecord): Effect {
+  return {
     kind: 'reap',
     instance: actor.record.id,
     task: task.id,
     at: silentAt(actor, task),
-  });
+  };
+}
+
+/** For an actor that was loaded: whoever watched its claims before may have been lost. */
+export function heartbeatWatches(actor: InstanceActor): Effect[] {
+  return [...actor.tasks.values()]
+    .filter(({ state }) => state === 'claimed')
+    .map((task) => heartbeatWatch(actor, task));
 }
 
 export function complete(

@@ -26,6 +26,7 @@ import type { CommitLog, PendingUnit, Settlement, UnitOwner } from './commit-log
 import { InstanceActor, type InstanceEnv } from './instance.js';
 import { type InstanceMessage, taskOf } from './instance-messages.js';
 import { type NewInstance, newRecord, recordOfRow } from './instance-record.js';
+import { heartbeatWatches } from './instance-tasks.js';
 import type { LoadedInstance, Loader } from './loader.js';
 import type { Plans, StoredSequence } from './plans.js';
 import type { Effect, StepRef, Turn } from './turn.js';
@@ -219,6 +220,8 @@ export class Instances {
       if ('request' in message) {
         this.#fail(message.request, new EngineError('ENG_INTERNAL', 'internal error'));
       }
+      if (message.kind === 'claim') this.#answerClaim(message, 0);
+      if (message.kind === 'move') this.#skipMove(message.group);
       this.#rebuild(cell, undefined);
       return;
     }
@@ -377,6 +380,7 @@ export class Instances {
     this.#deps.release(
       [...actor.tasks.keys()].map((task) => ({ kind: 'task.opened', instance: cell.key, task })),
     );
+    this.#deps.release(heartbeatWatches(actor));
     // Steps that ran inside a process or an actor that is gone have no one to report them.
     if (loaded.timer?.recover === true) {
       this.#run(cell, WAKE_RECOVERED, () => actor.handle(WAKE_RECOVERED));
@@ -406,14 +410,18 @@ export class Instances {
       if (cell.phase !== 'loading') continue;
       const messages = cell.stash;
       this.#drop(cell);
-      for (const message of messages) {
-        if (message.kind === 'move') this.#skipMove(message.group);
-        else if (message.kind === 'claim') this.#answerClaim(message, -1);
-        else if ('request' in message) {
-          this.#fail(message.request, DATABASE_AWAY);
-        }
-      }
+      for (const message of messages) this.#undelivered(cell, message);
     }
+  }
+
+  /** Requests are refused. Hints are dropped where a row finds them again, and kept where none does. */
+  #undelivered(cell: Cell, message: Message): void {
+    if (message.kind === 'move') this.#skipMove(message.group);
+    else if (message.kind === 'claim') this.#answerClaim(message, -1);
+    else if (message.kind === 'reap') {
+      const at = this.#deps.env.now() + RELOAD_MS;
+      this.#deps.release([{ kind: 'reap', instance: cell.key, task: message.task, at }]);
+    } else if ('request' in message) this.#fail(message.request, DATABASE_AWAY);
   }
 
   #skipMove(group: number): void {
@@ -486,6 +494,9 @@ export class Instances {
 }
 
 const LOAD_BATCH = 500;
+
+/** How soon a hint that no row finds again is repeated after its actor could not be loaded. */
+const RELOAD_MS = 1_000;
 
 /** Each read takes longer than a flush does at most, except in an outage. */
 const TASK_READS_MAX = 20;

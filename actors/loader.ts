@@ -100,6 +100,9 @@ export const LOAD_SQL = {
     'order by o.rank, o.created_at, o.task_id limit $5',
 } as const;
 
+/** A database that went silent is given up: what waits for the rows is refused, or tried again. */
+const QUERY_TIMEOUT_MS = 10_000;
+
 export class Loader {
   readonly #pool: pg.Pool;
 
@@ -241,7 +244,9 @@ export class Loader {
       name: `load_${name}`,
       text: LOAD_SQL[name],
       values: [...values],
-    });
+      // Of the query, not of the pool: there it would end cursors that have long been read.
+      query_timeout: QUERY_TIMEOUT_MS,
+    } as pg.QueryConfig);
   }
 
   #stream<Row>(sql: string, values: readonly unknown[], each: (row: Row) => void): Promise<void> {

@@ -51,7 +51,6 @@ export default function runShard(task: ShardTask): Promise<void> {
     connectionString: task.connectionString,
     applicationName: task.applicationName,
     connectionsMax: CONNECTIONS,
-    queryTimeoutMs: 10_000,
     onError: (error) => log.debug({ err: error }, 'idle connection lost'),
   });
   const http = openHttp({ isAllowed: addressPolicy(task.allowInternalUrls) });

@@ -25,7 +25,8 @@ async function run(): Promise<void> {
     if (unknown.length > 0) log.warn({ unknown }, 'environment variables that mean nothing here');
     const stopped = new AbortController();
     const onSignal = () => stopped.abort();
-    process.once('SIGTERM', onSignal).once('SIGINT', onSignal);
+    // A signal that is repeated must not cut the stop short.
+    process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
     process.exitCode = await startEngine({
       config,
       log,

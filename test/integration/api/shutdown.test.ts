@@ -102,11 +102,15 @@ test('steps in flight are not waited for, and run again after the restart', asyn
   await tenant.until(id, 'completed');
 });
 
-test('idle connections do not hold the process, and a second signal changes nothing', async () => {
+test('idle connections do not hold the process, and further signals do not cut the stop short', async () => {
   const tenant = api.tenant();
   await Promise.all(Array.from({ length: 50 }, () => tenant.get('/instances')));
   const terminated = terminate();
-  api.engine.signal('SIGTERM');
+  // Again and again, since signals that come before the first is handled count as one.
+  await eventually(() => {
+    api.engine.signal('SIGTERM');
+    assert.ok(!api.engine.isRunning());
+  });
   assert.ok((await terminated) < EXIT_MS_MAX);
   await api.restart();
 });
