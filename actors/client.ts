@@ -190,8 +190,8 @@ export class ShardClient {
   }
 
   #receive(shard: number, post: ReplyPost): void {
-    if (post.metrics !== undefined) this.#deps.onMetrics(shard, post.metrics);
     for (const reply of post.replies) this.#reply(reply);
+    if (post.metrics !== undefined) this.#deps.onMetrics(shard, post.metrics);
   }
 
   /**

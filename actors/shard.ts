@@ -10,7 +10,7 @@
  */
 
 import { LIMITS } from '../src/config.js';
-import type { Clock } from '../src/core/clock.js';
+import type { Clock, TimerHandle } from '../src/core/clock.js';
 import { createIdGenerator, routeForShard, routeOf, shardOf } from '../src/core/ids.js';
 import type { UnixMs } from '../src/core/time.js';
 import { EngineError, unavailable } from '../src/errors.js';
@@ -96,6 +96,8 @@ export class Shard {
   #hints = new Map<number, PeerMessage[]>();
   #scheduled = false;
   #moveCount = 0;
+  #metricsAt = 0;
+  #metricsHandle: TimerHandle | undefined;
   #readySince: UnixMs = 0;
   #writerAway = false;
   #draining = false;
@@ -221,6 +223,7 @@ export class Shard {
   stop(): void {
     this.#stopped = true;
     this.#timers.stop();
+    this.#deps.clock.clearTimeout(this.#metricsHandle);
     this.#pool.abortAll();
   }
 
@@ -414,11 +417,27 @@ export class Shard {
       const units = this.#commits.take();
       if (units.length > 0) ports.toWriter({ kind: 'units', units });
     }
-    const metrics = this.#metrics.take();
+    const metrics = this.#metricsDue() ? this.#metrics.take() : undefined;
     if (this.#replies.length > 0 || metrics !== undefined) {
       ports.toFront({ kind: 'replies', replies: this.#replies, metrics });
       this.#replies = [];
     }
+  }
+
+  /** Counts are sent a few times a second, so that a reply does not wait for their addition. */
+  #metricsDue(): boolean {
+    if (!this.#metrics.isDirty) return false;
+    const { clock } = this.#deps;
+    const now = clock.monotonic();
+    if (now - this.#metricsAt >= METRICS_EVERY_MS) {
+      this.#metricsAt = now;
+      return true;
+    }
+    this.#metricsHandle ??= clock.setTimeout(() => {
+      this.#metricsHandle = undefined;
+      this.#scheduleTurn();
+    }, METRICS_EVERY_MS);
+    return false;
   }
 
   // ---------------------------------------------------------------- effects
@@ -554,6 +573,9 @@ export class Shard {
 }
 
 const READS: ReadonlySet<string> = new Set(['instances.get', 'instances.tree']);
+
+/** How often counts are sent to the front, where they are added up. */
+const METRICS_EVERY_MS = 250;
 
 /** Timers handled in one turn; a herd of them takes several, with requests in between. */
 const TIMERS_PER_TURN = 1_000;

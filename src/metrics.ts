@@ -73,6 +73,11 @@ export class MetricBuffer {
     this.#dirty = true;
   }
 
+  /** Something was counted since the last `take`. */
+  get isDirty(): boolean {
+    return this.#dirty;
+  }
+
   take(): MetricDeltas | undefined {
     if (!this.#dirty) return undefined;
     const deltas = {
