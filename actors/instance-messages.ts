@@ -62,7 +62,7 @@ export type InstanceMessage =
   /** Look at what is due. `recovered`: steps that ran inside a process that died run again. */
   | { readonly kind: 'wake'; readonly recovered: boolean }
   | { readonly kind: 'step.outcome'; readonly step: StepRef; readonly outcome: StepOutcome }
-  /** The database refused the data of a unit: its step, or the instance, fails with the reason. */
+  /** What the instance did cannot be stored, or makes its actor throw: its step or it itself fails. */
   | {
       readonly kind: 'unit.refused';
       readonly step: StepRef | undefined;

@@ -373,10 +373,9 @@ export class InstanceActor {
 
   #refused(turn: Turn, step: StepRef | undefined, reason: string): Progress | undefined {
     if (isTerminal(this.record.snapshot.state)) return undefined;
-    const message = `the database refused the data: ${reason}`;
     return step === undefined
-      ? this.advance(turn, { kind: 'stop', state: 'failed', reason: message })
-      : this.advance(turn, { kind: 'step.refused', ...step, message });
+      ? this.advance(turn, { kind: 'stop', state: 'failed', reason })
+      : this.advance(turn, { kind: 'step.refused', ...step, message: reason });
   }
 
   /** Runs on after the present unit is committed; its timer row makes up for a lost message. */

@@ -66,6 +66,8 @@ class Cell implements UnitOwner {
   last: PendingUnit | undefined;
   /** JSON text that the actor holds, estimated. */
   bytes = 0;
+  /** Messages in a row at which the actor threw. */
+  defects = 0;
   /** What the phase `creating` is about. */
   creation: Creation | undefined;
   readonly #settled: (cell: Cell, unit: PendingUnit, ack: Settlement) => void;
@@ -98,6 +100,8 @@ export class Instances {
   /** In order of last use: a Map keeps the order in which keys were set. */
   readonly #cells = new Map<string, Cell>();
   #toLoad: Cell[] = [];
+  /** Instances that the engine itself leaves alone, see `#quarantine`. */
+  readonly #quarantined = new Set<string>();
   #bytes = 0;
 
   constructor(deps: InstancesDeps) {
@@ -127,6 +131,7 @@ export class Instances {
   }
 
   tell(id: string, message: InstanceMessage): void {
+    if (message.kind === 'wake' && this.#quarantined.has(id)) return;
     let cell = this.#cells.get(id);
     if (cell === undefined) {
       cell = this.#newCell(id);
@@ -222,10 +227,24 @@ export class Instances {
       }
       if (message.kind === 'claim') this.#answerClaim(message, 0);
       if (message.kind === 'move') this.#skipMove(message.group);
-      this.#rebuild(cell, undefined);
+      cell.defects += 1;
+      if (cell.defects > DEFECTS_MAX && !('request' in message)) this.#quarantine(cell);
+      else this.#rebuild(cell, undefined);
       return;
     }
+    cell.defects = 0;
     this.#commit(cell, turn);
+  }
+
+  /**
+   * Not even its failure could be recorded: the engine lets the instance be, instead of trying for
+   * ever. Requests still reach it.
+   */
+  #quarantine(cell: Cell): void {
+    this.#deps.log.error({ instanceId: cell.key }, 'instance quarantined');
+    this.#quarantined.add(cell.key);
+    this.#drop(cell);
+    for (const message of cell.stash) this.#undelivered(cell, message);
   }
 
   #commit(cell: Cell, turn: Turn): void {
@@ -306,7 +325,8 @@ export class Instances {
       sqlState === '23505' ? conflict('a row with this key exists already') : refusedData(reason),
     );
     const step: StepRef | undefined = unit.origin;
-    this.#rebuild(cell, asked ? undefined : { kind: 'unit.refused', step, reason });
+    const message = `the database refused the data: ${reason}`;
+    this.#rebuild(cell, asked ? undefined : { kind: 'unit.refused', step, reason: message });
   }
 
   /** Discards the actor; it is loaded when its last unit is settled. `first` is its first message. */
@@ -346,7 +366,14 @@ export class Instances {
     const cells = this.#toLoad.splice(0, LOAD_BATCH);
     this.#deps.loader
       .instances(cells.map((cell) => cell.key))
-      .then((loaded) => Promise.all(cells.map((cell) => this.#restore(cell, loaded.get(cell.key)))))
+      .then((loaded) => {
+        for (const cell of cells) {
+          // One that cannot be restored is no reason to fail the others.
+          this.#restore(cell, loaded.get(cell.key)).catch((error: unknown) =>
+            this.#deps.schedule(() => this.#loadFailed([cell], error)),
+          );
+        }
+      })
       .catch((error: unknown) => this.#deps.schedule(() => this.#loadFailed(cells, error)));
     if (this.#toLoad.length > 0) this.#deps.schedule(() => undefined);
   }
@@ -381,8 +408,11 @@ export class Instances {
       [...actor.tasks.keys()].map((task) => ({ kind: 'task.opened', instance: cell.key, task })),
     );
     this.#deps.release(heartbeatWatches(actor));
-    // Steps that ran inside a process or an actor that is gone have no one to report them.
-    if (loaded.timer?.recover === true) {
+    if (cell.defects >= DEFECTS_MAX) {
+      // It throws whenever it goes on: it fails, with this as the reason, and the others never notice.
+      this.#run(cell, POISON, () => actor.handle(POISON));
+    } else if (loaded.timer?.recover === true) {
+      // Steps that ran inside a process or an actor that is gone have no one to report them.
       this.#run(cell, WAKE_RECOVERED, () => actor.handle(WAKE_RECOVERED));
     }
     this.#unstash(cell);
@@ -502,6 +532,15 @@ const RELOAD_MS = 1_000;
 const TASK_READS_MAX = 20;
 
 const WAKE_RECOVERED = { kind: 'wake', recovered: true } as const;
+
+/** After so many defects in a row an instance is failed. */
+const DEFECTS_MAX = 3;
+
+const POISON = {
+  kind: 'unit.refused',
+  step: undefined,
+  reason: 'internal error while the instance was advanced; see the log',
+} as const;
 
 const SUFFIX = unavailable(
   'ENG_SHARD_RESTARTING',
