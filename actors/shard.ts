@@ -271,7 +271,9 @@ export class Shard {
         this.#requests.createHandedOn(message[1], JSON.parse(message[2]) as NewInstance);
         return;
       case 'poll':
-        this.#request([message[1], message[4], message[2], '', message[3]]);
+        // Behind the hints that are at hand, as if it had come from the front.
+        this.#inbox.push([message[1], message[4], message[2], '', message[3]]);
+        this.#scheduleTurn();
         return;
       case 'wake':
         this.#wakeAt(message[1], message[2]);
