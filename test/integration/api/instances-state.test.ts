@@ -100,9 +100,12 @@ describe('the table of moves', () => {
         if (to !== 'running' && to !== 'scheduled') {
           assert.equal((await tenant.instance(id)).state, to);
         }
-        const dlq = await tenant.get<TaskInstance[]>('/instances/dlq?limit=1000');
-        const isDead = dlq.body.some((item) => item.id === id);
-        assert.equal(isDead, (await tenant.instance(id)).state === 'failed');
+        // A retried instance may fail anew between the two reads.
+        await eventually(async () => {
+          const dlq = await tenant.get<TaskInstance[]>('/instances/dlq?limit=1000');
+          const isDead = dlq.body.some((item) => item.id === id);
+          assert.equal(isDead, (await tenant.instance(id)).state === 'failed');
+        });
       });
     }
   }
