@@ -108,14 +108,6 @@ export class Instances {
     this.#deps = deps;
   }
 
-  get resident(): number {
-    return this.#cells.size;
-  }
-
-  isResident(id: string): boolean {
-    return this.#cells.get(id)?.phase === 'ready';
-  }
-
   /** A creation whose id is new for certain. */
   create(request: number, instance: NewInstance, sequence: StoredSequence): void {
     const cell = this.#newCell(instance.id);
