@@ -1,12 +1,13 @@
 /**
  * The block kinds of a sequence and their sub-objects (00-mission, 'Block definitions'; 02 §2–§4).
  * Shapes only: unique ids, depth and the number of blocks are rules on the whole tree and belong to
- * `core/plan.ts`. A further block kind is one more schema in the list of `Block`.
+ * `core/plan.ts`. A further kind is one more row: a schema, its type, and a line in the table at the
+ * end; `docs/blocks.md` shows the rest.
  *
  * Fields that change what runs and that nothing implements are refused, not ignored (06 row 39).
  */
 
-import { type Static, type TProperties, Type } from '@sinclair/typebox';
+import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import {
   DurationMs,
   EXPRESSION_LENGTH_MAX,
@@ -18,6 +19,7 @@ import {
   oneOfWords,
   optional,
   PlainName,
+  TimeZone,
   UserSchema,
   unsupported,
 } from './common.js';
@@ -32,6 +34,9 @@ export const RETRY_DEFAULTS = {
   max_backoff: 60_000,
   backoff_multiplier: 2,
 } as const;
+
+/** 02 §2.1. Hours of the day in the zone of the instance. */
+export const SEND_WINDOW_DEFAULTS = { start_hour: 9, end_hour: 17 } as const;
 
 export const MAX_ITERATIONS_DEFAULT = 1_000;
 export const ITEM_VAR_DEFAULT = 'item';
@@ -61,33 +66,54 @@ export const Retry = Type.Object(
 );
 export type Retry = Static<typeof Retry>;
 
-/** `holidays` are calendar days of the instance's time zone, for `business_days_only`. */
+/**
+ * A duration, or a wall-clock time in `timezone`, else in the zone of the instance. `holidays`, for
+ * `business_days_only`, are calendar days of the zone of that time, and beside a duration of the
+ * instance's.
+ */
 export const Delay = Type.Object({
   duration: optional(DurationMs),
+  fire_at_local: optional(
+    Type.String({ description: 'YYYY-MM-DDTHH:MM:SS; not together with a duration.' }),
+  ),
+  timezone: optional(TimeZone),
   business_days_only: optional(Type.Boolean()),
   jitter: optional(DurationMs),
   holidays: optional(Type.Array(Type.String({ format: 'calendar-day' }), { maxItems: 1_000 })),
-  ...unsupported('fire_at_local', 'timezone'),
 });
 export type Delay = Static<typeof Delay>;
+
+const hourOfDay = (byDefault: number) =>
+  Type.Integer({ minimum: 0, maximum: 23, description: `Default ${byDefault}.` });
+const DayOfWeek = Type.Integer({ minimum: 0, maximum: 6, description: '0 is Monday.' });
+
+/** `end_hour` is excluded; a window whose end is before its start goes over midnight (02 §4.2). */
+export const SendWindow = Type.Object({
+  start_hour: optional(hourOfDay(SEND_WINDOW_DEFAULTS.start_hour)),
+  end_hour: optional(hourOfDay(SEND_WINDOW_DEFAULTS.end_hour)),
+  days: optional(Type.Array(DayOfWeek, { maxItems: 7, description: 'Empty: every day.' })),
+});
+export type SendWindow = Static<typeof SendWindow>;
 
 function blockObject<K extends string, P extends TProperties>(kind: K, properties: P) {
   return Type.Object({ type: Type.Literal(kind), id: PlainName, ...properties });
 }
 
-export const StepBlock = blockObject('step', {
+// An interface may refer to itself by way of `Block`, where an alias may not.
+
+const Step = blockObject('step', {
   handler: Name,
   params: optional(JsonObjectSchema),
   delay: optional(Delay),
   retry: optional(Retry),
   timeout: optional(DurationMs),
+  send_window: optional(SendWindow),
   rate_limit_key: optional(Key),
   when: optional(Type.String({ maxLength: EXPRESSION_LENGTH_MAX })),
   cancellable: optional(Type.Boolean()),
   queue_name: optional(Name),
   output_schema: optional(UserSchema),
   ...unsupported(
-    'send_window',
     'context_access',
     'wait_for_input',
     'deadline',
@@ -97,18 +123,22 @@ export const StepBlock = blockObject('step', {
     'compensation',
   ),
 });
-export type StepBlock = Static<typeof StepBlock>;
+export interface StepBlock extends Static<typeof Step> {}
 
-const ParallelSchema = blockObject('parallel', { branches: Branches });
+const Parallel = blockObject('parallel', { branches: Branches });
+export interface ParallelBlock extends Static<typeof Parallel> {}
 
-const RaceSchema = blockObject('race', {
+const Race = blockObject('race', {
   branches: Branches,
-  semantics: optional(oneOfWords(['first_to_resolve', 'first_to_succeed'])),
+  semantics: optional(
+    oneOfWords(['first_to_resolve', 'first_to_succeed'], 'Default first_to_resolve.'),
+  ),
 });
+export interface RaceBlock extends Static<typeof Race> {}
 
 const Route = Type.Object({ condition: Expression, blocks: BlockList });
 
-const RouterSchema = Type.Object(
+const Router = Type.Object(
   {
     type: Type.Literal('router'),
     id: PlainName,
@@ -117,67 +147,30 @@ const RouterSchema = Type.Object(
   },
   { 'x-check': 'router' },
 );
+export interface RouterBlock extends Static<typeof Router> {}
 
-const TryCatchSchema = blockObject('try_catch', {
+const TryCatch = blockObject('try_catch', {
   try_block: NonEmptyBlockList,
   catch_block: BlockList,
   finally_block: optional(BlockList),
 });
+export interface TryCatchBlock extends Static<typeof TryCatch> {}
 
-const LoopSchema = blockObject('loop', {
+const Loop = blockObject('loop', {
   condition: Expression,
   body: NonEmptyBlockList,
   max_iterations: optional(MaxIterations),
   ...unsupported('break_on', 'poll_interval', 'continue_on_error', 'retain_iterations'),
 });
+export interface LoopBlock extends Static<typeof Loop> {}
 
-const ForEachSchema = blockObject('for_each', {
+const ForEach = blockObject('for_each', {
   collection: Expression,
   item_var: optional(PlainName),
   body: NonEmptyBlockList,
   max_iterations: optional(MaxIterations),
 });
-
-// Types that contain themselves cannot be derived from their schemas, so these are spelled out.
-
-interface BlockBase<K extends string> {
-  type: K;
-  id: string;
-}
-
-export interface ParallelBlock extends BlockBase<'parallel'> {
-  branches: Block[][];
-}
-
-export interface RaceBlock extends BlockBase<'race'> {
-  branches: Block[][];
-  /** Default `first_to_resolve`. */
-  semantics?: 'first_to_resolve' | 'first_to_succeed' | null;
-}
-
-export interface RouterBlock extends BlockBase<'router'> {
-  routes?: { condition: string; blocks: Block[] }[] | null;
-  default?: Block[] | null;
-}
-
-export interface TryCatchBlock extends BlockBase<'try_catch'> {
-  try_block: Block[];
-  catch_block: Block[];
-  finally_block?: Block[] | null;
-}
-
-export interface LoopBlock extends BlockBase<'loop'> {
-  condition: string;
-  body: Block[];
-  max_iterations?: number | null;
-}
-
-export interface ForEachBlock extends BlockBase<'for_each'> {
-  collection: string;
-  item_var?: string | null;
-  body: Block[];
-  max_iterations?: number | null;
-}
+export interface ForEachBlock extends Static<typeof ForEach> {}
 
 export type Block =
   | StepBlock
@@ -188,6 +181,16 @@ export type Block =
   | LoopBlock
   | ForEachBlock;
 
+const BLOCKS = {
+  step: Step,
+  parallel: Parallel,
+  race: Race,
+  router: Router,
+  try_catch: TryCatch,
+  loop: Loop,
+  for_each: ForEach,
+} as const satisfies { readonly [T in Block['type']]: TSchema };
+
 /** The tag decides which kind is checked, so that a mistake is reported once and in its place. */
 export const Block = Type.Unsafe<Block>({
   $id: 'Block',
@@ -195,16 +198,11 @@ export const Block = Type.Unsafe<Block>({
   properties: { type: { type: 'string' } },
   required: ['type'],
   discriminator: { propertyName: 'type' },
-  oneOf: [
-    StepBlock,
-    ParallelSchema,
-    RaceSchema,
-    RouterSchema,
-    TryCatchSchema,
-    LoopSchema,
-    ForEachSchema,
-  ],
+  oneOf: Object.values(BLOCKS),
 });
+
+/** Blocks that one instance runs beside its sequence's own. */
+export const InjectedBlocks = NonEmptyBlockList;
 
 /** The root list of a sequence. */
 export const RootBlocks = NonEmptyBlockList;

@@ -51,7 +51,8 @@ export const CreateInstance = Type.Object(
     concurrency_key: optional(Key),
     max_concurrency: optional(Type.Integer({ exclusiveMinimum: 0, maximum: INT32_MAX })),
     idempotency_key: optional(Key),
-    ...unsupported('dry_run', 'dry_run_auto_approve', 'budget'),
+    dry_run: optional(Type.Boolean()),
+    ...unsupported('dry_run_auto_approve', 'budget'),
   },
   { $id: 'CreateInstance' },
 );
@@ -104,18 +105,19 @@ const MetadataFilter = Type.Unsafe<Record<string, string>>({
   additionalProperties: { type: 'string' },
 });
 
-/** No `states`, null or an empty list: every state. Terminal instances are skipped (06 row 45). */
+/** Of actions on many. No `states`, null or an empty list: every state. */
+export const InstanceFilter = Type.Object({
+  tenant_id: optional(Type.String()),
+  namespace: optional(Type.String()),
+  sequence_id: optional(Uuid),
+  states: optional(Type.Array(InstanceStateWord)),
+  metadata: optional(MetadataFilter),
+});
+export type InstanceFilter = Static<typeof InstanceFilter>;
+
+/** Terminal instances are skipped (06 row 45). */
 export const BulkState = Type.Object(
-  {
-    filter: Type.Object({
-      tenant_id: optional(Type.String()),
-      namespace: optional(Type.String()),
-      sequence_id: optional(Uuid),
-      states: optional(Type.Array(InstanceStateWord)),
-      metadata: optional(MetadataFilter),
-    }),
-    state: InstanceStateWord,
-  },
+  { filter: InstanceFilter, state: InstanceStateWord },
   { $id: 'BulkState' },
 );
 export type BulkState = Static<typeof BulkState>;
@@ -160,6 +162,7 @@ export const RuntimeContext = Type.Object({
   started_at: Type.Optional(orNull(Timestamp)),
   current_step_started_at: Type.Optional(orNull(Timestamp)),
   total_steps_executed: Type.Optional(Type.Integer()),
+  dry_run: Type.Optional(Type.Boolean()),
 });
 export type RuntimeContext = Static<typeof RuntimeContext>;
 

@@ -23,6 +23,12 @@ export const POLL_LIMIT_MAX = 1_000;
 /** Proxies commonly give up after a minute, so no poll waits longer. */
 export const POLL_WAIT_MS_MAX = 60_000;
 
+/** Lines of one try; a worker that has more to say has a log of its own. */
+export const LOG_LINES_MAX = 1_000;
+export const LOG_LEVEL_LENGTH_MAX = 32;
+/** In characters. */
+export const LOG_MESSAGE_LENGTH_MAX = 8_192;
+
 const Epoch = Type.Integer({ minimum: 0, maximum: INTEGER_MAX });
 
 // ---------------------------------------------------------------- requests
@@ -43,8 +49,24 @@ export type PollTasks = Static<typeof PollTasks>;
 export const PollQueue = Type.Object({ ...POLL_FIELDS, queue_name: Name }, { $id: 'PollQueue' });
 export type PollQueue = Static<typeof PollQueue>;
 
+/** What the worker logged. Without `ts` a line is from when it arrives, without `level` it is info. */
+const LogLines = Type.Array(
+  Type.Object({
+    ts: optional(Timestamp),
+    level: optional(Type.String({ maxLength: LOG_LEVEL_LENGTH_MAX })),
+    message: Type.String({ maxLength: LOG_MESSAGE_LENGTH_MAX }),
+  }),
+  { maxItems: LOG_LINES_MAX },
+);
+export type LogLines = Static<typeof LogLines>;
+
 export const CompleteTask = Type.Object(
-  { worker_id: Name, output: JsonObjectSchema, claim_epoch: optional(Epoch) },
+  {
+    worker_id: Name,
+    output: JsonObjectSchema,
+    claim_epoch: optional(Epoch),
+    logs: optional(LogLines),
+  },
   { $id: 'CompleteTask' },
 );
 export type CompleteTask = Static<typeof CompleteTask>;
@@ -56,6 +78,7 @@ export const FailTask = Type.Object(
     message: Type.String(),
     retryable: optional(Type.Boolean()),
     claim_epoch: optional(Epoch),
+    logs: optional(LogLines),
   },
   { $id: 'FailTask' },
 );

@@ -1,0 +1,98 @@
+/**
+ * What the schemas of the contract use beyond JSON Schema: keywords that change a value, and named
+ * checks.
+ */
+
+import type { SchemaValidateFunction } from 'ajv/dist/ajv.js';
+import { isJsonObject } from '../src/core/json.js';
+import { RETRY_DEFAULTS } from './blocks.js';
+import { checkUserSchema } from './user-schema.js';
+
+type Place = Parameters<SchemaValidateFunction>[3];
+
+function replace(place: Place, value: unknown): void {
+  if (place !== undefined) place.parentData[place.parentDataProperty] = value;
+}
+
+export function lowerCase(_: boolean, value: unknown, _schema: unknown, place: Place): boolean {
+  if (typeof value === 'string') replace(place, value.toLowerCase());
+  return true;
+}
+
+export function capNumber(max: number, value: number, _schema: unknown, place: Place): boolean {
+  if (value > max) replace(place, max);
+  return true;
+}
+
+export const runNamedCheck: SchemaValidateFunction = (name: string, value, _schema, place) => {
+  const check = CHECKS[name];
+  if (check === undefined) throw new Error(`unknown check ${name}`);
+  const message = check(value, place);
+  if (message === undefined) return true;
+  runNamedCheck.errors = [{ keyword: 'x-check', params: {}, message }];
+  return false;
+};
+
+/**
+ * Rules beyond JSON Schema: each gives the end of a sentence that begins with the field, or nothing.
+ * They may run before the types of inner fields were checked.
+ */
+const CHECKS: Readonly<Record<string, (value: unknown, place: Place) => string | undefined>> = {
+  'empty-is-absent': (value, place) => {
+    if (value === '') replace(place, null);
+    return undefined;
+  },
+  'plain-name': (value) =>
+    value === '__proto__' || value === 'constructor' || value === 'prototype'
+      ? `must not be ${value}`
+      : undefined,
+  'json-schema': (value) => (isJsonObject(value) ? checkUserSchema(value) : undefined),
+  retry: checkRetry,
+  router: (value) => {
+    if (!isJsonObject(value)) return undefined;
+    const routes = value.routes ?? [];
+    const hasNone =
+      Array.isArray(routes) && routes.length === 0 && (value.default ?? null) === null;
+    return hasNone ? 'must have at least one route or a default' : undefined;
+  },
+  heartbeat: (value) => {
+    if (!isJsonObject(value) || (value.checkpoint ?? null) === null) return undefined;
+    return (value.checkpoint_seq ?? null) === null
+      ? 'must have checkpoint_seq when it has a checkpoint'
+      : undefined;
+  },
+  'signal-type': checkSignalType,
+  'batch-action': (value) =>
+    isJsonObject(value) && value.action === 'signal' && (value.signal_type ?? null) === null
+      ? 'must have signal_type when the action is signal'
+      : undefined,
+};
+
+/** An initial wait above the longest one would silently be cut; a low maximum alone is meant so. */
+function checkRetry(value: unknown): string | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const initial = value.initial_backoff;
+  const max = value.max_backoff ?? RETRY_DEFAULTS.max_backoff;
+  if (typeof initial !== 'number' || typeof max !== 'number' || initial <= max) return undefined;
+  const origin = value.max_backoff === max ? '' : ', its default';
+  return `must have an initial_backoff that is not above max_backoff (${max}${origin})`;
+}
+
+const PLAIN_SIGNALS = ['pause', 'resume', 'cancel', 'update_context'];
+const CUSTOM_SIGNAL = 'custom:';
+const CUSTOM_NAME_LENGTH_MAX = 255;
+
+function checkSignalType(value: unknown, place: Place): string | undefined {
+  let text = value;
+  if (isJsonObject(value) && typeof value.custom === 'string') {
+    text = CUSTOM_SIGNAL + value.custom;
+    replace(place, text);
+  }
+  if (typeof text === 'string') {
+    if (PLAIN_SIGNALS.includes(text)) return undefined;
+    const name = text.slice(CUSTOM_SIGNAL.length);
+    const isCustom = text.startsWith(CUSTOM_SIGNAL) && name.trim() !== '';
+    if (isCustom && name.length <= CUSTOM_NAME_LENGTH_MAX) return undefined;
+  }
+  return `must be ${PLAIN_SIGNALS.join(', ')} or custom:<name> with a name of at most ${CUSTOM_NAME_LENGTH_MAX} characters`;
+}

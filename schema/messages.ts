@@ -1,0 +1,108 @@
+/** What is wrong with a value, in words for the caller: the field, and what is asked of it. */
+
+import type { ErrorObject } from 'ajv/dist/2020.js';
+import { UNSUPPORTED_VALUES } from './common.js';
+
+const FORMAT_TEXTS: Readonly<Record<string, string>> = {
+  uuid: 'must be a UUID',
+  'date-time': 'must be an RFC 3339 timestamp with an offset, in the years 1970 to 9999',
+  'calendar-day': 'must be a calendar day as YYYY-MM-DD',
+  'time-zone': 'must be a known IANA time zone',
+};
+
+const TYPE_TEXTS: Readonly<Record<string, string>> = {
+  string: 'a string',
+  integer: 'an integer',
+  number: 'a number',
+  boolean: 'a boolean',
+  object: 'an object',
+  array: 'an array',
+};
+
+/** A sentence for the caller about the first thing that is wrong with `what`. */
+export function describeError(error: ErrorObject | undefined, what: string): string {
+  if (error === undefined) return `${what} is not valid`;
+  const path = fieldPath(error.instancePath);
+  const field = path === '' ? what : path;
+  switch (error.keyword) {
+    case 'required':
+      return `${joinField(path, String(error.params.missingProperty))} is required`;
+    case 'discriminator':
+      return describeTag(joinField(path, String(error.params.tag)), error.params.tagValue);
+    case 'enum':
+      return describeWords(field, error.params.allowedValues);
+    case 'x-check':
+      return `${field} ${error.message}`;
+    default:
+      return `${field} ${ruleText(error)}`;
+  }
+}
+
+function ruleText(error: ErrorObject): string {
+  const { params } = error;
+  const limit = String(params.limit);
+  switch (error.keyword) {
+    case 'type':
+      return `must be ${typeText(params.type)}`;
+    case 'format':
+      return FORMAT_TEXTS[params.format] ?? 'is not valid';
+    case 'pattern':
+      // The contract's one pattern asks for a character that is not white space.
+      return 'must not be blank';
+    case 'const':
+      return `must be ${String(params.allowedValue)}`;
+    case 'minLength':
+      return 'must not be empty';
+    case 'maxLength':
+      return `must have at most ${limit} characters`;
+    case 'minItems':
+      return params.limit === 1 ? 'must not be empty' : `must have at least ${limit} items`;
+    case 'maxItems':
+      return `must have at most ${limit} items`;
+    case 'minimum':
+      return `must be >= ${limit}`;
+    case 'exclusiveMinimum':
+      return `must be > ${limit}`;
+    case 'maximum':
+      return `must be <= ${limit}`;
+    default:
+      return 'is not valid';
+  }
+}
+
+/** `params.type` is a word or a list of them; null is left out, since it only means absent. */
+function typeText(type: unknown): string {
+  const names = Array.isArray(type) ? type : String(type).split(',');
+  return names
+    .filter((name) => name !== 'null')
+    .map((name) => TYPE_TEXTS[name] ?? name)
+    .join(' or ');
+}
+
+function describeWords(field: string, allowed: readonly unknown[]): string {
+  const isUnsupported = UNSUPPORTED_VALUES.every((value, index) => allowed[index] === value);
+  if (isUnsupported) return `${field} is not supported`;
+  return `${field} must be one of ${allowed.filter((word) => word !== null).join(', ')}`;
+}
+
+const SHOWN_LENGTH_MAX = 100;
+
+function describeTag(field: string, value: unknown): string {
+  if (typeof value !== 'string') return `${field} must be a string`;
+  return `${field} is an unknown block type: ${value.slice(0, SHOWN_LENGTH_MAX)}`;
+}
+
+/** `/blocks/2/branches/0` as `blocks[2].branches[0]`. */
+export function fieldPath(pointer: string): string {
+  let path = '';
+  for (const part of pointer.split('/').slice(1)) {
+    path = joinField(path, part.replaceAll('~1', '/').replaceAll('~0', '~'));
+  }
+  return path;
+}
+
+function joinField(path: string, key: string): string {
+  if (/^\d+$/.test(key)) return `${path}[${key}]`;
+  const name = key.slice(0, SHOWN_LENGTH_MAX);
+  return path === '' ? name : `${path}.${name}`;
+}

@@ -1,0 +1,55 @@
+/**
+ * What a row of the table of operations says, and what rows share. Statuses that any tenant route may
+ * answer (400 for a bad tenant, 401, 403, 500, 503) are not repeated in the rows.
+ */
+
+import { type TArray, type TObject, type TSchema, Type } from '@sinclair/typebox';
+import { ErrorBody, IdParams } from './common.js';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+export type Capability = 'operator' | 'worker' | 'publisher' | 'approver' | 'auditor';
+
+/**
+ * Who answers: the front thread itself (lists and reports, by SQL), any shard (which parses the body
+ * and finds the owner), the shard that the id in the path names, a queue, a rate limit, or the
+ * catalog.
+ */
+export type Owner =
+  | 'front'
+  | 'any-shard'
+  | 'queue'
+  | 'rate'
+  | 'catalog'
+  | { readonly shardOf: 'id' };
+
+export interface RouteRow {
+  readonly method: Method;
+  /** Without the prefix; parameters in braces. */
+  readonly path: string;
+  readonly summary: string;
+  readonly owner: Owner;
+  readonly params?: TObject;
+  readonly query?: TObject;
+  readonly body?: TSchema;
+  /** Success and particular refusals; null is an answer without a body. */
+  readonly replies: Readonly<Record<number, TSchema | null>>;
+  /** No key and no tenant is asked for. */
+  readonly isPublic?: true;
+  /** Each item names its tenant, so that the header may be left out (06 row 48). */
+  readonly isTenantInBody?: true;
+  /** A request without a body stands for an empty object. */
+  readonly isBodyOptional?: true;
+  /** At home at the root as well as under the prefix: the bare path is no deprecated alias. */
+  readonly isAtRoot?: true;
+}
+
+type Refusals<S extends number> = Record<S, typeof ErrorBody>;
+
+/** The refusals of an operation, all of one shape. */
+export function refusals<S extends number>(...statuses: readonly S[]): Refusals<S> {
+  return Object.fromEntries(statuses.map((status) => [status, ErrorBody])) as Refusals<S>;
+}
+
+export const listOf = <T extends TSchema>(item: T): TArray<T> => Type.Array(item);
+export const byId = { params: IdParams, owner: { shardOf: 'id' } } as const;
+export const readById = { params: IdParams, owner: 'front' } as const;

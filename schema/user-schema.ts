@@ -1,0 +1,107 @@
+/** Schemas that users give for inputs and outputs: which are taken, and their compiled checks. */
+
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv } from 'ajv/dist/ajv.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../src/core/json.js';
+import { isCalendarDay, isTimestamp, isUuid } from './formats.js';
+import { fieldPath } from './messages.js';
+import { findSchemaProblem, USER_SCHEMA_BYTES_MAX } from './sequence.js';
+
+type MetaSchema = { readonly name: string; readonly create: (meta: boolean) => Ajv };
+
+const META_SCHEMAS: readonly MetaSchema[] = [
+  {
+    name: 'json-schema.org/draft/2020-12/schema',
+    create: (meta) => new Ajv2020(userOptions(meta)),
+  },
+  { name: 'json-schema.org/draft-07/schema', create: (meta) => new Ajv(userOptions(meta)) },
+];
+
+/** One checker per draft and thread: compiling a meta-schema takes 50 ms. */
+const metaCheckers = new Map<string, Ajv>();
+
+/**
+ * What forbids a user's `input_schema` or `output_schema`, as the end of a sentence; undefined when
+ * `compileUserSchema` will accept it. Costs microseconds: nothing is compiled.
+ */
+export function checkUserSchema(schema: JsonObject): string | undefined {
+  if (JSON.stringify(schema).length > USER_SCHEMA_BYTES_MAX) {
+    return `must have at most ${USER_SCHEMA_BYTES_MAX} bytes`;
+  }
+  const meta = metaSchemaOf(schema);
+  if (meta === undefined) return 'must be written in JSON Schema 2020-12 or draft-07';
+  const checker = metaCheckers.get(meta.name) ?? meta.create(true);
+  metaCheckers.set(meta.name, checker);
+  const findInvalid = (part: JsonObject): string | undefined => {
+    if (checker.validateSchema(withoutNames(part))) return undefined;
+    const error = checker.errors?.[0];
+    return `must be a valid JSON Schema: ${fieldPath(error?.instancePath ?? '')} ${error?.message}`;
+  };
+  return findInvalid(schema) ?? findSchemaProblem(schema, findInvalid);
+}
+
+/**
+ * Compiles a schema that `checkUserSchema` accepts; throws on others. The result tells what is wrong
+ * with a value, or undefined. `format` is asserted for date-time, date and uuid and a remark elsewhere.
+ */
+export function compileUserSchema(schema: JsonObject): (value: JsonValue) => string | undefined {
+  const problem = checkUserSchema(schema);
+  if (problem !== undefined) throw new Error(`schema ${problem}`);
+  const ajv = (metaSchemaOf(schema) as MetaSchema).create(false);
+  ajv.removeKeyword('uniqueItems').addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    schemaType: 'boolean',
+    error: { message: 'must NOT have duplicate items' },
+    validate: (isAsked: boolean, items: JsonValue[]) =>
+      !isAsked || new Set(items.map(canonicalText)).size === items.length,
+  });
+  const validate = ajv.compile<JsonValue>(withoutNames(schema));
+  return (value) => {
+    try {
+      if (validate(value)) return undefined;
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      return 'is nested too deeply';
+    }
+    const error = validate.errors?.[0];
+    return `${fieldPath(error?.instancePath ?? '')} ${error?.message ?? 'is not valid'}`.trim();
+  };
+}
+
+function metaSchemaOf(schema: JsonObject): MetaSchema | undefined {
+  if (schema.$schema === undefined) return META_SCHEMAS[0];
+  const name = String(schema.$schema)
+    .replace(/^https?:\/\//, '')
+    .replace(/#$/, '');
+  return META_SCHEMAS.find((meta) => meta.name === name);
+}
+
+/** References are resolved within the document, so that the names a user gave it do not matter. */
+function withoutNames(schema: JsonObject): JsonObject {
+  const { $schema: _schema, $id: _id, ...rest } = schema;
+  return rest;
+}
+
+/** The same text for equal values; comparing each with each takes minutes for a long array. */
+function canonicalText(value: JsonValue): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalText).join()}]`;
+  if (!isJsonObject(value)) return JSON.stringify(value);
+  const entries = Object.entries(value).map(
+    ([key, inner]) => `${JSON.stringify(key)}:${canonicalText(inner)}`,
+  );
+  return `{${entries.sort().join()}}`;
+}
+
+/** Own properties only: `required: ["constructor"]` is not met by every object. */
+function userOptions(meta: boolean) {
+  return {
+    strict: false,
+    allErrors: false,
+    ownProperties: true,
+    validateSchema: meta,
+    meta,
+    logger: false,
+    formats: { 'date-time': isTimestamp, date: isCalendarDay, uuid: isUuid },
+  } as const;
+}
