@@ -1,86 +1,60 @@
 /**
  * Cutting off what is open: the losers of a race, and everything when the instance is cancelled or
- * stopped. Protected work (02 §13) goes on in blocks that start nothing else: a finally list, also
- * one that has yet to run, and under the signal `cancel` a step that is not cancellable.
+ * stopped. What is protected (02 §13) its kind knows; it goes on in blocks that start nothing else.
  */
 
-import { startAt } from './blocks/list.js';
-import { startFinally } from './blocks/try-catch.js';
 import type { Evaluation } from './evaluation.js';
-import {
-  type BranchesRecord,
-  CANCELLED,
-  FINALLY_LIST,
-  type OpenRecord,
-  type StepRecord,
-  type TryCatchRecord,
-} from './execution.js';
-import type { PlanNode, StepNode } from './plan-nodes.js';
+import { CANCELLED, type OpenRecord, type StepRecord } from './execution.js';
+import type { NodePlace } from './plan-nodes.js';
 import type { Withdrawal } from './progress.js';
 
 export type CutBy = 'signal' | 'race';
 
-/** Cuts off everything open below; returns how many children go on with protected work. */
-export function cutChildren(run: Evaluation, node: PlanNode, by: CutBy): number {
-  let left = 0;
-  for (const list of node.lists) {
-    for (const index of list) {
-      if (run.execution.o[index] === undefined) continue;
-      if (cut(run, run.plan.nodes[index]!, by)) left += 1;
-    }
-  }
-  return left;
-}
-
 /**
  * Cuts off an open node. Returns whether protected work goes on in it. The parent is not told now,
- * but when that work has ended (`childCut`).
+ * but when that work has ended.
  */
-export function cut(run: Evaluation, node: PlanNode, by: CutBy): boolean {
-  const record = run.execution.o[node.index]!;
-  if (node.type === 'step') {
-    if (by === 'signal' && !node.isCancellable) return true;
-    withdraw(run, node, record as StepRecord, 'cancelled');
-    run.close(node, CANCELLED);
-    return false;
-  }
-  if (node.type === 'try_catch' && (record as TryCatchRecord).p === FINALLY_LIST) return true;
-  const left = cutChildren(run, node, by);
-  if (left > 0) {
-    record.x = 1;
-    if (node.type === 'parallel' || node.type === 'race') (record as BranchesRecord).l = left;
-    return true;
-  }
-  if (node.type === 'try_catch' && startAt(run, node.lists[FINALLY_LIST]!, 0)) {
-    (record as TryCatchRecord).p = FINALLY_LIST;
-    (record as TryCatchRecord).f = CANCELLED;
-    delete record.x;
-    return true;
-  }
+export function cut(run: Evaluation, node: NodePlace, by: CutBy): boolean {
+  return node.kind.cut(run, node, run.execution.o[node.index]!, by);
+}
+
+/** What most kinds do to be cut off: they end, unless something inside is protected. */
+export function cutOff(run: Evaluation, node: NodePlace, record: OpenRecord, by: CutBy): boolean {
+  node.kind.withdraw(run, node, record);
+  if (cutInside(run, node, record, by)) return true;
   run.close(node, CANCELLED);
   return false;
 }
 
-/** Protected work in a block that is being cut off has ended. */
-export function childCut(run: Evaluation, node: PlanNode, record: OpenRecord): void {
-  if (node.type === 'try_catch') {
-    delete record.x;
-    startFinally(run, node, record as TryCatchRecord, CANCELLED);
-    return;
+/**
+ * Cuts off everything open below. Returns whether protected work goes on there; the node is then one
+ * that is being cut off, and each end of such work comes to `childCut` of its kind.
+ */
+export function cutInside(
+  run: Evaluation,
+  node: NodePlace,
+  record: OpenRecord,
+  by: CutBy,
+): boolean {
+  let isProtected = false;
+  for (const list of node.lists) {
+    for (const index of list) {
+      if (run.execution.o[index] === undefined) continue;
+      if (cut(run, run.plan.nodes[index]!, by)) isProtected = true;
+    }
   }
-  if (node.type === 'parallel' || node.type === 'race') {
-    const branches = record as BranchesRecord;
-    branches.l -= 1;
-    if (branches.l === 0) run.finish(node, branches.r ?? CANCELLED);
-    return;
-  }
-  run.finish(node, CANCELLED);
+  if (isProtected) record.x = 1;
+  return isProtected;
+}
+
+export function hasOpenInside(run: Evaluation, node: NodePlace): boolean {
+  return node.lists.some((list) => list.some((index) => run.execution.o[index] !== undefined));
 }
 
 /** Takes a try back from whoever is at it. One that was dispatched in this turn never happens. */
 export function withdraw(
   run: Evaluation,
-  node: StepNode,
+  node: NodePlace,
   record: StepRecord,
   reason: Withdrawal['reason'],
 ): void {
@@ -99,10 +73,7 @@ export function withdraw(
 export function cutAll(run: Evaluation): void {
   const open = Object.keys(run.execution.o).map((key) => run.plan.nodes[Number(key)]!);
   // All tries first: which iteration they are in is read off the loops that are still open.
-  for (const node of open) {
-    if (node.type !== 'step') continue;
-    withdraw(run, node, run.execution.o[node.index] as StepRecord, 'cancelled');
-  }
+  for (const node of open) node.kind.withdraw(run, node, run.execution.o[node.index]!);
   for (const node of open) run.close(node, CANCELLED);
   run.dropQueue();
 }

@@ -4,10 +4,8 @@
  * block that is done. Nothing recurses along a list or a loop, only up and down the tree.
  */
 
-import { kindOf } from './blocks/kinds.js';
 import { startAt } from './blocks/list.js';
 import type { Scope } from './condition.js';
-import { childCut } from './cutting.js';
 import {
   CANCELLED,
   COMPLETED,
@@ -15,15 +13,15 @@ import {
   type DoneRecord,
   type Execution,
   FAILED,
-  type ForEachRecord,
   type LoopRecord,
   type OpenRecord,
   type StepRecord,
 } from './execution.js';
-import { sizeWithin } from './expression/bounds.js';
+import { clip, sizeWithin } from './expression/bounds.js';
 import type { JsonObject, JsonValue } from './json.js';
+import { layered } from './layered.js';
 import { OpenLeaves } from './open-leaves.js';
-import type { ForEachNode, LoopNode, Plan, PlanNode, StepNode } from './plan-nodes.js';
+import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
 import type {
   AuditEvent,
   Dispatch,
@@ -40,6 +38,15 @@ import { isoTime } from './time.js';
 /** Reasons are cut here: they are shown in lists. */
 const REASON_LENGTH_MAX = 500;
 
+/** What one turn is given: time passes while it runs, and only its caller can tell. */
+export interface TurnEnv extends Env {
+  /**
+   * Whether the turn has taken long enough. Asked between blocks, since one step may cost a thousand
+   * times what another does: steps and characters alone do not bound the time. Absent: never.
+   */
+  readonly isOver?: () => boolean;
+}
+
 /** Indexes of the executions in memory; one that is loaded again gets a new one. */
 const LEAVES = new WeakMap<Execution, OpenLeaves>();
 
@@ -47,7 +54,7 @@ export class Evaluation {
   readonly plan: Plan;
   readonly snapshot: Snapshot;
   readonly execution: Execution;
-  readonly env: Env;
+  readonly env: TurnEnv;
 
   readonly outputs: OutputRow[] = [];
   readonly dispatches: Dispatch[] = [];
@@ -68,7 +75,7 @@ export class Evaluation {
   #scope: Scope | undefined;
   #itemScope: { record: OpenRecord; i: number; under: Scope; scope: Scope } | undefined;
 
-  constructor(plan: Plan, snapshot: Snapshot, env: Env) {
+  constructor(plan: Plan, snapshot: Snapshot, env: TurnEnv) {
     this.plan = plan;
     this.snapshot = snapshot;
     this.execution = snapshot.execution;
@@ -86,7 +93,7 @@ export class Evaluation {
   }
 
   get isExhausted(): boolean {
-    return this.#stepsLeft <= 0 || this.#charactersLeft <= 0;
+    return this.#stepsLeft <= 0 || this.#charactersLeft <= 0 || this.env.isOver?.() === true;
   }
 
   get hasQueue(): boolean {
@@ -125,20 +132,20 @@ export class Evaluation {
     this.#charactersLeft -= sizeWithin(value, left) ?? left;
   }
 
-  #visit(node: PlanNode): void {
+  #visit(node: NodePlace): void {
     const record = this.execution.o[node.index];
-    if (record !== undefined) kindOf(node).again(this, node, record);
+    if (record !== undefined) node.kind.again(this, node, record);
     else if (this.execution.d[node.index] === undefined && this.#isExpected(node)) {
-      kindOf(node).enter(this, node);
+      node.kind.enter(this, node);
     }
   }
 
   /** False for what was queued before the block around it was decided or cut off. */
-  #isExpected(node: PlanNode): boolean {
+  #isExpected(node: NodePlace): boolean {
     if (node.parent < 0) return this.execution.x !== 1;
     const above = this.execution.o[node.parent];
     if (above === undefined || above.x === 1) return false;
-    return kindOf(this.plan.nodes[node.parent]!).runsList(above, node.branch);
+    return this.plan.nodes[node.parent]!.kind.runsList(above, node.branch);
   }
 
   // -------------------------------------------------------------- opening and ending nodes
@@ -148,19 +155,19 @@ export class Evaluation {
     return Math.max(0, this.env.now - (this.execution.t ?? this.env.now));
   }
 
-  open(node: PlanNode, record: OpenRecord): void {
+  open(node: NodePlace, record: OpenRecord): void {
     this.execution.o[node.index] = record;
   }
 
   /** What the block was at before the instance failed and was retried; handed out once. */
-  takeKept(node: PlanNode): OpenRecord | undefined {
+  takeKept(node: NodePlace): OpenRecord | undefined {
     const kept = this.execution.k?.[node.index];
     if (kept !== undefined) delete this.execution.k![node.index];
     return kept;
   }
 
-  /** Opens a step, or replaces the record of an open one. */
-  putLeaf(node: StepNode, record: StepRecord): void {
+  /** Opens a leaf, or replaces the record of an open one. */
+  putLeaf(node: NodePlace, record: StepRecord): void {
     const before = this.execution.o[node.index] as StepRecord | undefined;
     const { leaves } = this;
     if (before !== undefined) leaves.remove(before);
@@ -178,7 +185,7 @@ export class Evaluation {
   }
 
   /** The node is done: tells its parent, which may be done with it. */
-  finish(node: PlanNode, code: DoneCode): void {
+  finish(node: NodePlace, code: DoneCode): void {
     this.close(node, code);
     if (node.parent < 0) {
       this.#rootDone(node, code);
@@ -186,24 +193,25 @@ export class Evaluation {
     }
     const parent = this.plan.nodes[node.parent]!;
     const record = this.execution.o[node.parent]!;
-    if (record.x === 1) childCut(this, parent, record);
-    else kindOf(parent).childDone(this, parent, record, node, code);
+    if (record.x === 1) parent.kind.childCut(this, parent, record);
+    else parent.kind.childDone(this, parent, record, node, code);
   }
 
   /** Without telling the parent. */
-  close(node: PlanNode, code: DoneCode): void {
+  close(node: NodePlace, code: DoneCode): void {
     const record = this.execution.o[node.index];
     const began = record?.b ?? this.offset;
     const done: DoneRecord = [code, began, Math.max(0, this.offset - began)];
     if (record !== undefined) {
-      if (node.type === 'step') this.leaves.remove(record as StepRecord);
-      else if ((code === FAILED || code === CANCELLED) && kindOf(node).isKept) done.push(record);
+      const { kind } = node;
+      if (kind.isLeaf) this.leaves.remove(record as StepRecord);
+      else if ((code === FAILED || code === CANCELLED) && kind.isKept) done.push(record);
       delete this.execution.o[node.index];
     }
     this.execution.d[node.index] = done;
   }
 
-  #rootDone(node: PlanNode, code: DoneCode): void {
+  #rootDone(node: NodePlace, code: DoneCode): void {
     const { execution, plan } = this;
     if (execution.x === 1) execution.e = CANCELLED;
     else if (code === FAILED || code === CANCELLED) execution.e = code;
@@ -211,7 +219,7 @@ export class Evaluation {
   }
 
   /** All nodes inside go back to pending: the next iteration begins. */
-  reset(node: LoopNode | ForEachNode): void {
+  reset(node: NodePlace): void {
     const { d, k } = this.execution;
     for (let i = node.index + 1; i < node.end; i += 1) {
       if (d[i] !== undefined) delete d[i];
@@ -228,25 +236,25 @@ export class Evaluation {
   // -------------------------------------------------------------- what blocks read
 
   /** The counters of the loops around the node: '' outside of loops, else such as '2.0'. */
-  iterationOf(node: PlanNode): string {
+  iterationOf(node: NodePlace): string {
     if (node.loops.length === 0) return '';
     return node.loops.map((index) => (this.execution.o[index] as LoopRecord).i).join('.');
   }
 
-  tryOf(node: StepNode, attempt: number): StepTry {
+  tryOf(node: NodePlace, attempt: number): StepTry {
     return { node: node.index, iteration: this.iterationOf(node), attempt };
   }
 
-  /** What expressions at this node see: the items of the for_each blocks around it lie over data. */
-  scopeOf(node: PlanNode): Scope {
+  /** What expressions at this node see: the items of the blocks around it lie over data. */
+  scopeOf(node: NodePlace): Scope {
     const under = this.#rootScope();
-    if (node.forEach < 0) return under;
-    const record = this.execution.o[node.forEach] as ForEachRecord;
+    if (node.items < 0) return under;
+    const record = this.execution.o[node.items] as LoopRecord;
     const known = this.#itemScope;
     if (known !== undefined && known.record === record && known.i === record.i) {
       if (known.under === under) return known.scope;
     }
-    const scope = { ...under, data: { ...under.data, ...this.overlayOf(node)! } };
+    const scope = { ...under, data: layered(under.data, this.overlayOf(node)!) };
     this.#itemScope = { record, i: record.i, under, scope };
     return scope;
   }
@@ -272,17 +280,14 @@ export class Evaluation {
     return this.#scope;
   }
 
-  /** The items of the for_each blocks around the node by their item_var; null outside of them. */
-  overlayOf(node: PlanNode): JsonObject | null {
-    if (node.forEach < 0) return null;
-    const items: [string, JsonValue][] = [];
+  /** The items of the blocks around the node by their names; null where there are none. */
+  overlayOf(node: NodePlace): JsonObject | null {
+    if (node.items < 0) return null;
+    const items: (readonly [string, JsonValue])[] = [];
     for (const index of node.loops) {
       const around = this.plan.nodes[index]!;
-      if (around.type !== 'for_each') continue;
-      const snapshot = this.snapshot.snapshots.get(this.snapshotKey(around));
-      if (snapshot === undefined) throw new Error(`the items of for_each ${around.id} are missing`);
-      const { i } = this.execution.o[index] as ForEachRecord;
-      items.push([around.itemVar, snapshot[i] ?? null]);
+      if (around.kind.repeats !== 'items') continue;
+      items.push(around.kind.item(this, around, this.execution.o[index]!));
     }
     // fromEntries defines own properties, whatever their names are.
     return Object.fromEntries(items);
@@ -302,23 +307,29 @@ export class Evaluation {
 
   /** Shallow: each key replaces the one in context.data. The spread defines own properties only. */
   mergeData(values: JsonObject): void {
+    if (Object.keys(values).length === 0) return;
     this.snapshot.data = { ...this.snapshot.data, ...values };
     this.dataChanged = true;
   }
 
-  storeOutput(node: StepNode, tryNumber: number, output: JsonValue, ref: '__error__' | null): void {
+  storeOutput(
+    node: NodePlace,
+    tryNumber: number,
+    output: JsonValue,
+    ref: '__error__' | null,
+  ): void {
     const attempt = node.loops.length === 0 ? tryNumber : this.#nextRow(node);
     this.#store(node, tryNumber, attempt, output, ref);
   }
 
-  /** The row of a loop itself. `number` is its attempt, unless the loop is inside another one. */
-  storeOwnRow(node: LoopNode | ForEachNode, output: JsonObject, number: number): void {
+  /** The row of a composite itself. `number` is its attempt, unless it is inside a loop. */
+  storeOwnRow(node: NodePlace, output: JsonObject, number: number): void {
     const attempt = node.loops.length === 0 ? number : this.#nextRow(node);
     this.#store(node, 0, attempt, output, null);
   }
 
   /** Rows of a block inside loops count on over all iterations (06 row 46). */
-  #nextRow(node: PlanNode): number {
+  #nextRow(node: NodePlace): number {
     this.execution.c ??= {};
     const number = this.execution.c[node.index] ?? 0;
     this.execution.c[node.index] = number + 1;
@@ -326,7 +337,7 @@ export class Evaluation {
   }
 
   #store(
-    node: PlanNode,
+    node: NodePlace,
     tryNumber: number,
     attempt: number,
     output: JsonValue,
@@ -338,24 +349,30 @@ export class Evaluation {
     this.charge(output);
   }
 
-  noteFailure(node: PlanNode, eventType: 'step_failed' | 'block_failed', message: string): void {
-    const reason = message.slice(0, REASON_LENGTH_MAX);
+  noteFailure(node: NodePlace, eventType: 'step_failed' | 'block_failed', message: string): void {
+    const reason = clip(message, REASON_LENGTH_MAX);
     this.execution.m = reason;
     this.audit.push({ eventType, blockId: node.id, details: { message: reason } });
   }
 
   noteRetry(node: StepNode, attempt: number, message: string): void {
-    const details = { attempt, message: message.slice(0, REASON_LENGTH_MAX) };
+    const details = { attempt, message: clip(message, REASON_LENGTH_MAX) };
     this.audit.push({ eventType: 'step_retried', blockId: node.id, details });
   }
 
   // -------------------------------------------------------------- the items of for_each blocks
 
-  snapshotKey(node: ForEachNode): string {
+  snapshotKey(node: NodePlace): string {
     return `${this.iterationOf(node)}:${node.id}`;
   }
 
-  putSnapshot(node: ForEachNode, items: readonly JsonValue[]): void {
+  snapshotOf(node: NodePlace): readonly JsonValue[] {
+    const items = this.snapshot.snapshots.get(this.snapshotKey(node));
+    if (items === undefined) throw new Error(`the items of ${node.type} ${node.id} are missing`);
+    return items;
+  }
+
+  putSnapshot(node: NodePlace, items: readonly JsonValue[]): void {
     const key = this.snapshotKey(node);
     const copy = [...items];
     this.snapshot.snapshots.set(key, copy);
@@ -364,7 +381,7 @@ export class Evaluation {
     this.charge(copy);
   }
 
-  dropSnapshot(node: ForEachNode): void {
+  dropSnapshot(node: NodePlace): void {
     this.#drop(this.snapshotKey(node));
   }
 

@@ -8,12 +8,14 @@
  * instance follows from what is open (`instance-state.ts`).
  */
 
+import { decideRaces } from './blocks/branches.js';
 import { startAt } from './blocks/list.js';
-import { defer, failureOf, giveUp, grant, makeReady, onDue, settleTry } from './blocks/step.js';
-import { cut, cutAll, withdraw } from './cutting.js';
+import { cut, cutAll } from './cutting.js';
 import { Evaluation } from './evaluation.js';
-import { CANCELLED, COMPLETED, FAILED, SKIPPED, type StepRecord } from './execution.js';
+import { CANCELLED, COMPLETED, FAILED, SKIPPED } from './execution.js';
 import {
+  awaitPermit,
+  awaitsPermit,
   cleanUp,
   clearHolds,
   end,
@@ -21,13 +23,15 @@ import {
   mayRun,
   moveTo,
   noteMove,
-  openSteps,
+  openLeaves,
   outlook,
   settle,
 } from './instance-state.js';
 import { isJsonObject, ownValue } from './json.js';
-import type { Plan, StepNode } from './plan-nodes.js';
-import type { EngineEvent, Env, Progress, Snapshot, StepTry } from './progress.js';
+import { isDeferred } from './open-leaves.js';
+import type { Plan } from './plan-nodes.js';
+import type { EngineEvent, Env, Progress, Snapshot, TryEvent } from './progress.js';
+import { rewind } from './rewind.js';
 import { type InstanceState, isEnded, isTerminal } from './states.js';
 import { isoTime, type UnixMs } from './time.js';
 
@@ -98,13 +102,21 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
   switch (event.kind) {
     case 'wake':
       if (isEnded(snapshot.state)) return 'set';
-      if (event.recovered === true) readyLost(run);
+      // Handlers and questions whose answers can never come: their process is gone.
+      if (event.recovered === true) {
+        for (const [node, record] of openLeaves(run)) node.kind.recover(run, node, record);
+      }
       return 'run';
     case 'step.outcome':
     case 'step.refused':
     case 'rate.granted':
     case 'rate.deferred':
-      return takeInStep(run, event);
+    case 'rate.changed':
+      return takeInTry(run, event);
+    case 'admitted':
+      if (run.execution.w !== 1) return 'set';
+      delete run.execution.w;
+      return 'run';
     case 'cancel':
       return cancel(run);
     case 'stop':
@@ -125,52 +137,25 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
       if (snapshot.state !== 'failed') return 'set';
       reopen(run);
       return schedule(run, run.env.now);
+    case 'rewind':
+      rewind(run, run.plan.nodes[event.node]!);
+      moveTo(snapshot, 'scheduled', run.env.now);
+      return 'set';
   }
 }
 
 // ---------------------------------------------------------------- events about one try
 
-type StepEvent = Extract<EngineEvent, StepTry>;
-
-function takeInStep(run: Evaluation, event: StepEvent): Taken {
+function takeInTry(run: Evaluation, event: TryEvent): Taken {
   const node = run.plan.nodes[event.node];
-  if (node?.type !== 'step' || isEnded(run.snapshot.state)) return 'stale';
-  const record = run.execution.o[node.index] as StepRecord | undefined;
-  const isOpen =
-    record !== undefined &&
-    record.a === event.attempt &&
-    run.iterationOf(node) === event.iteration &&
-    isAwaited(record, event);
-  if (!isOpen) return 'stale';
-  switch (event.kind) {
-    case 'step.outcome':
-      settleTry(run, node, record.a, event.outcome);
-      break;
-    case 'step.refused':
-      withdraw(run, node, record, 'cancelled');
-      giveUp(run, node, record.a, failureOf(event.message));
-      break;
-    case 'rate.granted':
-      grant(run, node, record);
-      break;
-    case 'rate.deferred':
-      defer(run, node, record, event.until);
-  }
-  // Whatever comes from outside wakes a parked instance (06 row 44).
-  if (run.execution.p === 1) delete run.execution.p;
+  const record = run.execution.o[event.node];
+  if (node === undefined || record === undefined || isEnded(run.snapshot.state)) return 'stale';
+  if (run.iterationOf(node) !== event.iteration) return 'stale';
+  if (!node.kind.takeIn(run, node, record, event)) return 'stale';
+  // The end of a try wakes a parked instance (06 row 44), an answer about its rate limit does not.
+  const isEnd = event.kind === 'step.outcome' || event.kind === 'step.refused';
+  if (isEnd && run.execution.p === 1) delete run.execution.p;
   return 'run';
-}
-
-function isAwaited(record: StepRecord, event: StepEvent): boolean {
-  if (event.kind === 'step.outcome') return record.p === (event.external ? 'task' : 'run');
-  return event.kind === 'step.refused' || record.p === 'asking';
-}
-
-/** Handlers and questions whose answers can never come: their process is gone. */
-function readyLost(run: Evaluation): void {
-  for (const [node, record] of openSteps(run)) {
-    if (record.p === 'run' || record.p === 'asking') makeReady(run, node, record);
-  }
 }
 
 // ---------------------------------------------------------------- events about the instance
@@ -232,10 +217,9 @@ function schedule(run: Evaluation, at: UnixMs): Taken {
 function hasten(run: Evaluation, at: UnixMs): void {
   const due = run.snapshot.nextFireAt;
   if (due === null || at >= due) return;
-  for (const [node, record] of openSteps(run)) {
-    const { p, w } = record;
-    const isDeferred = p === 'delay' || p === 'backoff' || p === 'limited';
-    if (isDeferred && w! <= due && w! > at) run.putLeaf(node, { ...record, w: at });
+  for (const [node, record] of openLeaves(run)) {
+    const { w } = record;
+    if (isDeferred(record) && w! <= due && w! > at) run.putLeaf(node, { ...record, w: at });
   }
 }
 
@@ -246,7 +230,7 @@ function hasten(run: Evaluation, at: UnixMs): void {
  */
 function reopen(run: Evaluation): void {
   const { execution, plan, snapshot } = run;
-  for (let i = 0; i < plan.nodes.length; ) {
+  for (let i = execution.s ?? 0; i < plan.nodes.length; ) {
     const done = execution.d[i];
     const [code, , , kept] = done ?? [];
     if (code === COMPLETED || code === SKIPPED) {
@@ -272,7 +256,14 @@ function reopen(run: Evaluation): void {
     snapshot.runtime.total_steps_executed = 0;
   }
   run.dropQueue();
-  if (execution.t !== null) startAt(run, plan.roots, 0);
+  if (execution.t === null || startAt(run, plan.roots, firstRoot(run))) return;
+  // It was stopped as failed when nothing was left to do, such as during a pause.
+  execution.e = COMPLETED;
+}
+
+/** Where the list of the root begins: at its first block unless a caller resumed from a later one. */
+function firstRoot({ execution, plan }: Evaluation): number {
+  return execution.s === undefined ? 0 : plan.nodes[execution.s]!.position;
 }
 
 // ---------------------------------------------------------------- running on
@@ -280,6 +271,11 @@ function reopen(run: Evaluation): void {
 function runOn(run: Evaluation): void {
   const { execution } = run;
   if (!mayRun(run)) {
+    fireTimeouts(run);
+    return;
+  }
+  if (awaitsPermit(run)) {
+    awaitPermit(run);
     fireTimeouts(run);
     return;
   }
@@ -294,7 +290,7 @@ function begin(run: Evaluation): void {
   execution.t = env.now;
   snapshot.runtime.instance_id = snapshot.id;
   snapshot.runtime.started_at = isoTime(env.now);
-  if (!startAt(run, run.plan.roots, 0)) execution.e = COMPLETED;
+  if (!startAt(run, run.plan.roots, firstRoot(run))) execution.e = COMPLETED;
 }
 
 function fireDue(run: Evaluation): void {
@@ -303,17 +299,18 @@ function fireDue(run: Evaluation): void {
     if (next === undefined || next.at > run.env.now || run.isExhausted) return;
     run.leaves.pop();
     run.spendStep();
-    const node = run.plan.nodes[next.node] as StepNode;
-    onDue(run, node, run.execution.o[next.node] as StepRecord);
+    const node = run.plan.nodes[next.node]!;
+    node.kind.due(run, node, run.execution.o[next.node]!);
   }
 }
 
 /** While nothing new may start, only tries at work can time out; all other times can wait. */
 function fireTimeouts(run: Evaluation): void {
-  for (const [node, record] of openSteps(run)) {
+  for (const [node, record] of openLeaves(run)) {
     if (isAtWork(record) && record.d !== undefined && record.d <= run.env.now) {
       // An earlier one of this round may have cut this one off.
-      if (run.execution.o[node.index] === record) onDue(run, node, record);
+      if (run.execution.o[node.index] === record) node.kind.due(run, node, record);
     }
   }
+  decideRaces(run);
 }

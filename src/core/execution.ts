@@ -31,7 +31,8 @@ export type StepPhase =
   | 'run'
   | 'task';
 
-interface OpenBase {
+/** What the record of every open node has; further kinds of blocks add to it what they need. */
+export interface OpenBase {
   /** Began, in ms after `Execution.t`. */
   b: number;
   /** Being cut off: nothing new starts below, and the end of what is protected there ends it. */
@@ -80,6 +81,8 @@ export interface TryCatchRecord extends OpenBase {
 export interface LoopRecord extends OpenBase {
   /** The iteration that runs, counted from 0. */
   i: number;
+  /** That iteration has yet to begin: the one before it has ended. */
+  e?: 1;
 }
 
 export interface ForEachRecord extends LoopRecord {
@@ -93,7 +96,8 @@ export type OpenRecord =
   | RouterRecord
   | TryCatchRecord
   | LoopRecord
-  | ForEachRecord;
+  | ForEachRecord
+  | OpenBase;
 
 /** Code, beginning in ms after `Execution.t`, duration in ms, and what a retry goes on from. */
 export type DoneRecord = [code: DoneCode, began: number, took: number, kept?: OpenRecord];
@@ -115,10 +119,16 @@ export interface Execution {
   h?: number;
   /** Parked: nothing new starts until a task, a signal or a caller wakes the instance. */
   p?: 1;
+  /** Waits for a slot of its concurrency key: nothing new starts until `admitted`. */
+  w?: 1;
+  /** Wishes for a slot so far: the number of the present or the last one. */
+  n?: number;
   /** Cancelled by a signal; only protected work goes on. */
   x?: 1;
   /** Paused while failed, so that to resume is to retry. */
   f?: 1;
+  /** The root that a caller resumed from: those before it are left as they are, by a retry too. */
+  s?: number;
   /** Output rows stored by blocks within loops, by node: the number of the next one. */
   c?: Record<number, number>;
   /** After a retry: what routers and loops that are started again go on from. */

@@ -57,8 +57,22 @@ export function createIdGenerator(now: () => UnixMs, random32: () => number): Id
  * same instance, and with it the same actor.
  */
 export function keyedInstanceId(tenantId: string, idempotencyKey: string): string {
+  return hashedId('', tenantId, idempotencyKey);
+}
+
+/** Names the actor of a concurrency key, and its rows. */
+export function concurrencyKeyId(tenantId: string, concurrencyKey: string): string {
+  return hashedId('concurrency:', tenantId, concurrencyKey);
+}
+
+/** Names the actor of a rate limit, and its rows. */
+export function rateLimitId(tenantId: string, key: string): string {
+  return hashedId('rate:', tenantId, key);
+}
+
+function hashedId(space: string, tenantId: string, key: string): string {
   const digest = createHash('sha256')
-    .update(`${Buffer.byteLength(tenantId)}:${tenantId}${idempotencyKey}`)
+    .update(`${space}${Buffer.byteLength(tenantId)}:${tenantId}${key}`)
     .digest();
   digest[6] = (digest[6]! & 0x0f) | 0x80;
   digest[8] = (digest[8]! & 0x3f) | 0x80;

@@ -12,7 +12,7 @@ import {
   SKIPPED,
   type StepRecord,
 } from './execution.js';
-import type { StepNode } from './plan-nodes.js';
+import type { PlanNode } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
 import { canPatch, type InstanceState, isEnded } from './states.js';
 import type { UnixMs } from './time.js';
@@ -93,7 +93,7 @@ function noteTransition(run: Evaluation, fromState: InstanceState, toState: Inst
 export function outlook(run: Evaluation): { wakeAt: UnixMs | null; more: boolean } {
   const { snapshot, execution, env } = run;
   if (isEnded(snapshot.state)) return { wakeAt: null, more: false };
-  if (snapshot.state === 'paused' || execution.p === 1) {
+  if (snapshot.state === 'paused' || execution.p === 1 || execution.w === 1) {
     return { wakeAt: firstTimeout(run), more: false };
   }
   const held = heldUntil(run);
@@ -108,7 +108,7 @@ export function outlook(run: Evaluation): { wakeAt: UnixMs | null; more: boolean
 
 function firstTimeout(run: Evaluation): UnixMs | null {
   let first: UnixMs | null = null;
-  for (const [, record] of openSteps(run)) {
+  for (const [, record] of openLeaves(run)) {
     const { d } = record;
     if (d !== undefined && isAtWork(record) && (first === null || d < first)) first = d;
   }
@@ -118,7 +118,7 @@ function firstTimeout(run: Evaluation): UnixMs | null {
 /** Whether anything new may start now. */
 export function mayRun(run: Evaluation): boolean {
   const { snapshot, execution } = run;
-  if (snapshot.state === 'paused' || execution.p === 1) return false;
+  if (snapshot.state === 'paused' || execution.p === 1 || execution.w === 1) return false;
   return (heldUntil(run) ?? run.env.now) <= run.env.now;
 }
 
@@ -131,15 +131,33 @@ function heldUntil({ snapshot, execution }: Evaluation): UnixMs | null {
 export function clearHolds(run: Evaluation): void {
   if (run.execution.p !== undefined) delete run.execution.p;
   if (run.execution.h !== undefined) delete run.execution.h;
+  if (run.execution.w !== undefined) delete run.execution.w;
 }
 
-export function openSteps(run: Evaluation): [StepNode, StepRecord][] {
-  const steps: [StepNode, StepRecord][] = [];
+/**
+ * Whether the instance has to wait for a slot of its concurrency key (06 row 21): it may go on, that
+ * would make it running or waiting, and it has none. One that is only deferred needs none.
+ */
+export function awaitsPermit(run: Evaluation): boolean {
+  const { execution, leaves } = run;
+  if (run.env.holdsPermit !== false || execution.e !== undefined) return false;
+  return execution.t === null || hasMore(run) || leaves.active > 0 || leaves.tasks > 0;
+}
+
+/** Waits for a slot; a deferral that is over stays what `next_fire_at` shows. */
+export function awaitPermit(run: Evaluation): void {
+  const { snapshot, execution, env } = run;
+  execution.w = 1;
+  moveTo(snapshot, 'scheduled', snapshot.nextFireAt ?? env.now);
+}
+
+export function openLeaves(run: Evaluation): [PlanNode, StepRecord][] {
+  const leaves: [PlanNode, StepRecord][] = [];
   for (const key in run.execution.o) {
     const node = run.plan.nodes[Number(key)]!;
-    if (node.type === 'step') steps.push([node, run.execution.o[key] as StepRecord]);
+    if (node.kind.isLeaf) leaves.push([node, run.execution.o[key] as StepRecord]);
   }
-  return steps;
+  return leaves;
 }
 
 export function isAtWork(record: StepRecord): boolean {

@@ -1,5 +1,5 @@
 /**
- * An index over the open steps of one execution: how many there are of each sort, and which deadline
+ * An index over the open leaves of one execution, which are its steps: how many there are of each sort, and which deadline
  * is next. It follows from the execution, is never stored, and exists so that an event costs the
  * depth of the tree and not its size.
  *
@@ -45,7 +45,7 @@ export class OpenLeaves {
     this.#execution = execution;
     for (const key in execution.o) {
       const node = Number(key);
-      if (nodes[node]?.type === 'step') this.add(node, execution.o[node] as StepRecord);
+      if (nodes[node]?.kind.isLeaf === true) this.add(node, execution.o[node] as StepRecord);
     }
   }
 
@@ -118,6 +118,11 @@ export class OpenLeaves {
     }
     heap[i] = moved;
   }
+}
+
+/** Whether the step waits for nothing but a time. */
+export function isDeferred(record: StepRecord): boolean {
+  return SORT_OF[record.p] === 'deferred';
 }
 
 /** When something happens to an open step by itself; undefined: never. */

@@ -1,22 +1,28 @@
 /**
  * The nodes of a compiled plan: what the evaluator reads of a definition. Immutable and flat: a node
  * is named by its index, which is its place in pre-order, so the subtree of a node is the range from
- * its index to `end`. Conditions and templates are parsed.
+ * its index to `end`. What a node has beside its place is the matter of its kind (`blocks/`).
  */
 
-import type { PureHandler } from './builtin.js';
-import type { Condition, Parsed } from './condition.js';
+import type { Block } from '../../schema/blocks.js';
+import type { BlockKind } from './blocks/kind.js';
+import type { PlanNode } from './blocks/kinds.js';
 import type { JsonValue } from './json.js';
-import type { Template } from './template.js';
-import type { DelayTimes, RetryTimes } from './timing.js';
+
+export type { PlanNode } from './blocks/kinds.js';
+export type { StepNode } from './blocks/step-plan.js';
+export type { TryCatchNode } from './blocks/try-catch.js';
 
 /** What is wrong with a value; undefined when it conforms. */
 export type SchemaCheck = (value: JsonValue) => string | undefined;
 
+/** What every node has, whatever its kind: that kind, and its place in the tree. */
 export interface NodePlace {
   readonly index: number;
+  readonly type: Block['type'];
   /** The id of the block. */
   readonly id: string;
+  readonly kind: BlockKind;
   /** Index of the parent; -1 for blocks of the root list. */
   readonly parent: number;
   /** Which list of the parent the node is in, and where in it. */
@@ -28,83 +34,16 @@ export interface NodePlace {
   readonly end: number;
   /** The lists of children, in the order that each kind of block defines. */
   readonly lists: readonly (readonly number[])[];
-  /** The loop and for_each blocks around the node, outermost first. */
+  /** The blocks around the node that run it again and again, outermost first. */
   readonly loops: readonly number[];
-  /** The innermost for_each around the node; -1 for none. */
-  readonly forEach: number;
+  /** The innermost of them whose passes have an item; -1 for none. */
+  readonly items: number;
   /** Some expression of the plan may read the outputs of this block. */
   readonly isRead: boolean;
 }
 
-export interface RetryPolicy extends RetryTimes {
-  /** Tries in total. */
-  readonly maxAttempts: number;
-  readonly retryIf: Parsed<Condition> | undefined;
-  readonly nonRetryableCodes: ReadonlySet<string>;
-}
-
-export interface StepNode extends NodePlace {
-  readonly type: 'step';
-  readonly handler: string;
-  /** `pure` is called in place, `in_process` has an effect, `external` is a worker's. */
-  readonly kind: 'pure' | 'sleep' | 'in_process' | 'external';
-  readonly pure: PureHandler | undefined;
-  readonly params: Template | undefined;
-  readonly when: Parsed<Condition> | undefined;
-  readonly delay: DelayTimes | undefined;
-  readonly retry: RetryPolicy | undefined;
-  readonly timeoutMs: number | null;
-  readonly rateLimitKey: string | null;
-  readonly queueName: string | null;
-  /** False: survives the signal `cancel` once it has begun. */
-  readonly isCancellable: boolean;
-  readonly checkOutput: SchemaCheck | undefined;
-}
-
-/** Lists: the branches. */
-export interface ParallelNode extends NodePlace {
-  readonly type: 'parallel';
-}
-
-export interface RaceNode extends NodePlace {
-  readonly type: 'race';
-  readonly semantics: 'first_to_resolve' | 'first_to_succeed';
-}
-
-/** Lists: the routes, then the default. A condition that does not parse is undefined: false. */
-export interface RouterNode extends NodePlace {
-  readonly type: 'router';
-  readonly conditions: readonly (Condition | undefined)[];
-}
-
-/** Lists: try, catch, finally. */
-export interface TryCatchNode extends NodePlace {
-  readonly type: 'try_catch';
-}
-
-/** Lists: the body. */
-export interface LoopNode extends NodePlace {
-  readonly type: 'loop';
-  readonly condition: Condition | undefined;
-  readonly maxIterations: number;
-}
-
-export interface ForEachNode extends NodePlace {
-  readonly type: 'for_each';
-  /** A path under context.data, or a template. */
-  readonly collection: readonly string[] | Template;
-  readonly itemVar: string;
-  readonly maxIterations: number;
-}
-
-export type PlanNode =
-  | StepNode
-  | ParallelNode
-  | RaceNode
-  | RouterNode
-  | TryCatchNode
-  | LoopNode
-  | ForEachNode;
+/** What a kind of block adds to that. */
+export type Details<N extends NodePlace> = Omit<N, keyof NodePlace>;
 
 export interface Plan {
   readonly sequenceId: string;

@@ -7,8 +7,9 @@ import { BUILTIN_NAMES } from './builtin.js';
 import type { JsonValue } from './json.js';
 import { compileTemplate, type Template } from './template.js';
 
-/** For a name that is not built in: an external handler, unless it resembles one that is. */
-export function handlerWarning(handler: string): readonly string[] {
+/** For a name that is not built in but resembles one that is: it is left to external workers. */
+export function handlerWarnings(handler: string): readonly string[] {
+  if (BUILTIN_NAMES.has(handler)) return [];
   const meant = nearestWord(handler, BUILTIN_NAMES);
   if (meant === undefined) return [];
   return [`has the handler ${handler}, which is left to external workers; was ${meant} meant?`];

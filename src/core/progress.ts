@@ -52,6 +52,10 @@ export type EngineEvent =
   | ({ readonly kind: 'rate.granted' } & StepTry)
   /** The limit is reached: the try is put off, and asks again at `until`. */
   | ({ readonly kind: 'rate.deferred'; readonly until: UnixMs } & StepTry)
+  /** The limit was changed: a try that was put off may ask again. */
+  | ({ readonly kind: 'rate.changed' } & StepTry)
+  /** The slot that the instance waits for is its own; `Env.holdsPermit` says so from now on. */
+  | { readonly kind: 'admitted' }
   /** The signal: protected work goes on, everything else is cut off. */
   | { readonly kind: 'cancel' }
   /** By request, hard: nothing more runs. */
@@ -68,7 +72,12 @@ export type EngineEvent =
   /** Scheduled by request: nothing new starts before `at` (null: now), open work goes on. */
   | { readonly kind: 'reschedule'; readonly at: UnixMs | null }
   /** A failed instance is scheduled again, now: blocks that completed are not run again. */
-  | { readonly kind: 'retry' };
+  | { readonly kind: 'retry' }
+  /** In any state: scheduled again, now, as if this root and all behind it had not been reached. */
+  | { readonly kind: 'rewind'; readonly node: number };
+
+/** What is about one try of one block, and goes to its kind. */
+export type TryEvent = Extract<EngineEvent, StepTry>;
 
 export interface Env {
   readonly now: UnixMs;
@@ -80,6 +89,11 @@ export interface Env {
   readonly stepBudget: number;
   /** Characters of outputs, parameters and snapshots in one turn; the last one may exceed it. */
   readonly outputBytesBudget: number;
+  /**
+   * False: the instance needs a slot of its concurrency key before it may be running or waiting, and
+   * has none. It stays scheduled then, with `Execution.w`. Absent: it needs none.
+   */
+  readonly holdsPermit?: boolean;
   /** Whether tries under this key need a grant. Absent: none does. */
   readonly isRateLimited?: (key: string) => boolean;
 }
@@ -127,7 +141,16 @@ export interface LogLine {
 }
 
 export interface AuditEvent {
-  readonly eventType: 'state_transition' | 'step_failed' | 'step_retried' | 'block_failed';
+  readonly eventType:
+    | 'state_transition'
+    | 'step_failed'
+    | 'step_retried'
+    | 'block_failed'
+    | 'resumed_from'
+    | 'blocks_injected'
+    | 'migrated'
+    | 'forked'
+    | 'batch_action';
   readonly fromState?: InstanceState;
   readonly toState?: InstanceState;
   readonly blockId?: string;

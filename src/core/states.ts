@@ -62,3 +62,8 @@ export type Priority = (typeof PRIORITIES)[number];
 export function priorityRank(priority: Priority): number {
   return PRIORITIES.indexOf(priority);
 }
+
+/** 0 critical … 3 low: ascending in the order in which things are served. */
+export function rankOf(priority: number): number {
+  return PRIORITIES.length - 1 - priority;
+}

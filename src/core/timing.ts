@@ -4,7 +4,7 @@
  * repeated hours have one answer whatever the time or the zone of the machine.
  */
 
-import { IANAZone, type Zone } from 'luxon';
+import { FixedOffsetZone, IANAZone, type Zone } from 'luxon';
 
 /** Durations in milliseconds. `backoff_multiplier` below 1 makes the waits shorter. */
 export interface RetryTimes {
@@ -21,6 +21,13 @@ export interface DelayTimes {
   readonly holidays?: readonly string[];
   readonly fire_at_local?: string;
   readonly timezone?: string;
+}
+
+/** Hours of the day, 0 … 23 and different, `end_hour` excluded; days 0 (Monday) … 6, none: all. */
+export interface WindowTimes {
+  readonly start_hour: number;
+  readonly end_hour: number;
+  readonly days: readonly number[];
 }
 
 export interface DelayWorld {
@@ -72,6 +79,39 @@ export function delayTarget(delay: DelayTimes, world: DelayWorld): number {
   return Math.min(Math.max(Math.round(target + shift), 0), LATEST_MS);
 }
 
+/** Two weeks and a day: each allowed day comes twice, and no zone skips the same hour on both. */
+const OPENING_DAYS_MAX = 15;
+
+/**
+ * When a step with this window may run, in Unix milliseconds: `now` while the window is open in the
+ * zone of the instance, else the next `start_hour`:00:00 on an allowed day (02 §4.2). Changes of the
+ * clock count as in `delayTarget`; a day whose hours all fall into a gap has no opening.
+ */
+export function nextOpening(window: WindowTimes, now: number, timezone: string): number {
+  const zone = zoneOf(timezone);
+  const local: LocalMs = now + offsetMs(zone, now);
+  if (isOpen(window, local)) return now;
+  const start: LocalMs = Math.floor(local / DAY_MS) * DAY_MS + window.start_hour * HOUR_MS;
+  for (let day = start > local ? 0 : 1; day <= OPENING_DAYS_MAX; day += 1) {
+    const wanted: LocalMs = start + day * DAY_MS;
+    if (!isOpen(window, wanted)) continue;
+    const at = toUnix(wanted, zone);
+    if (isOpen(window, at + offsetMs(zone, at))) return at;
+  }
+  throw new Error(`a window that opens at ${window.start_hour} in ${timezone} never opens`);
+}
+
+/** Judged by the day and the hour that clocks show, also behind a midnight that is inside. */
+function isOpen({ start_hour, end_hour, days }: WindowTimes, local: LocalMs): boolean {
+  const clock = new Date(local);
+  const hour = clock.getUTCHours();
+  const weekday = (clock.getUTCDay() + 6) % 7;
+  if (days.length > 0 && !days.includes(weekday)) return false;
+  return start_hour < end_hour
+    ? start_hour <= hour && hour < end_hour
+    : start_hour <= hour || hour < end_hour;
+}
+
 /** Whether `text` is `YYYY-MM-DDTHH:MM:SS` and names a day and time of the calendar. */
 export function isLocalTime(text: string): boolean {
   return parseLocal(text) !== undefined;
@@ -103,10 +143,13 @@ function parseLocal(text: string): LocalMs | undefined {
 }
 
 function zoneOf(name: string): Zone {
-  return IANAZone.create(isKnownTimezone(name) ? name : 'UTC');
+  // Asking Intl for an offset takes some 10 µs, and most instances are in UTC.
+  if (name === 'UTC' || !isKnownTimezone(name)) return FixedOffsetZone.utcInstance;
+  return IANAZone.create(name);
 }
 
 const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 86_400_000;
 
 function offsetMs(zone: Zone, at: number): number {
@@ -120,6 +163,7 @@ function offsetMs(zone: Zone, at: number): number {
 function toUnix(local: LocalMs, zone: Zone): number {
   const before = offsetMs(zone, local - DAY_MS);
   const after = offsetMs(zone, local + DAY_MS);
+  if (before === after) return local - before;
   const early = local - Math.max(before, after);
   const late = local - Math.min(before, after);
   if (offsetMs(zone, early) === local - early) return early;

@@ -4,13 +4,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import {
-  type DoneCode,
-  type Execution,
-  FINALLY_LIST,
-  type OpenRecord,
-  type StepRecord,
-} from './execution.js';
+import type { DoneCode, Execution } from './execution.js';
 import type { Plan, PlanNode } from './plan-nodes.js';
 import type { NodeState } from './states.js';
 import { isoTimeOrNull } from './time.js';
@@ -46,8 +40,12 @@ export function treeOf(plan: Plan, execution: Execution, instanceId: string): Tr
     const state = stateOf(node, execution) ?? unreached(node, parent, execution, states, listEnds);
     states.push(state);
     const list = `${node.parent}/${node.branch}`;
-    if (state === 'failed') listEnds.set(list, 'skipped');
-    else if (state === 'cancelled' && !listEnds.has(list)) listEnds.set(list, 'cancelled');
+    // A root that a caller has resumed behind does not end its list.
+    const isLeft = parent === undefined && index < (execution.s ?? 0);
+    if (state === 'failed' && !isLeft) listEnds.set(list, 'skipped');
+    else if (state === 'cancelled' && !isLeft && !listEnds.has(list)) {
+      listEnds.set(list, 'cancelled');
+    }
     return {
       id: ids[index]!,
       instance_id: instanceId,
@@ -66,13 +64,7 @@ function stateOf(node: PlanNode, execution: Execution): NodeState | undefined {
   const done = execution.d[node.index];
   if (done !== undefined) return STATES[done[0]];
   const record = execution.o[node.index];
-  return record === undefined ? undefined : openState(node, record);
-}
-
-function openState(node: PlanNode, record: OpenRecord): NodeState {
-  if (node.type !== 'step') return 'running';
-  const { p } = record as StepRecord;
-  return p === 'run' || p === 'sleep' || p === 'asking' || p === 'ready' ? 'running' : 'waiting';
+  return record === undefined ? undefined : node.kind.openState(record);
 }
 
 /**
@@ -94,22 +86,9 @@ function unreached(
   const around = states[parent.index]!;
   if (around === 'pending' || around === 'skipped' || around === 'cancelled') return around;
   const record = execution.o[parent.index];
-  if (record === undefined) return parent.type === 'race' ? 'cancelled' : 'skipped';
-  if (record.x === 1) {
-    const cleansUp = parent.type === 'try_catch' && node.branch === FINALLY_LIST;
-    return cleansUp ? 'pending' : 'cancelled';
-  }
-  if (parent.type === 'router') return isChosen(record, node) ? 'pending' : 'skipped';
-  if (parent.type === 'try_catch') return isPast(record, node) ? 'skipped' : 'pending';
-  return 'pending';
-}
-
-function isChosen(record: OpenRecord, node: PlanNode): boolean {
-  return 'r' in record && record.r === node.branch;
-}
-
-function isPast(record: OpenRecord, node: PlanNode): boolean {
-  return 'p' in record && typeof record.p === 'number' && record.p > node.branch;
+  if (record === undefined) return parent.kind.unreached;
+  if (parent.kind.awaits(record, node.branch)) return 'pending';
+  return record.x === 1 ? 'cancelled' : 'skipped';
 }
 
 function times(

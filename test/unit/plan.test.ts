@@ -69,7 +69,7 @@ describe('the plan', () => {
   test('knows the loops around each node', () => {
     const plan = planOf([loop('l', 'x', 1, [forEach('f', 'xs', [noop('a')])]), noop('b')]);
     assert.deepEqual(
-      plan.nodes.map(({ loops, forEach: items }) => [loops, items]),
+      plan.nodes.map(({ loops, items }) => [loops, items]),
       [
         [[], -1],
         [[0], -1],

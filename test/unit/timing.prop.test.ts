@@ -1,10 +1,10 @@
-/** Laws of back-off and delays over random instants and zones, with luxon as the oracle. */
+/** Laws of back-off, delays and windows over random instants and zones, with luxon as the oracle. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
-import { backoffMs, delayTarget } from '../../src/core/timing.js';
+import { backoffMs, delayTarget, nextOpening } from '../../src/core/timing.js';
 
 const DAY_MS = 86_400_000;
 const zone = fc.constantFrom(
@@ -82,5 +82,42 @@ test('jitter stays within its bounds', () => {
         assert.ok(Number.isInteger(due) && Math.abs(due - 1e12 - 5) <= jitter);
       },
     ),
+  );
+});
+
+test('a window opens at its start on an allowed day, and at no such moment before', () => {
+  const hour = fc.integer({ min: 0, max: 23 });
+  const days = fc.uniqueArray(fc.integer({ min: 0, max: 6 }), { maxLength: 7 });
+  // Among them a zone that has skipped a whole day, and one whose clocks change at midnight.
+  const anyZone = fc.oneof(zone, fc.constantFrom('Pacific/Apia', 'Africa/Cairo', 'Asia/Gaza'));
+  fc.assert(
+    fc.property(instant, anyZone, hour, hour, days, (now, timezone, start, end, allowed) => {
+      fc.pre(start !== end);
+      const isOpen = (time: DateTime) => {
+        const isInside =
+          start < end
+            ? time.hour >= start && time.hour < end
+            : time.hour >= start || time.hour < end;
+        return isInside && (allowed.length === 0 || allowed.includes(time.weekday - 1));
+      };
+      const window = { start_hour: start, end_hour: end, days: allowed };
+      const due = nextOpening(window, now, timezone);
+      const from = DateTime.fromMillis(now, { zone: timezone });
+      if (isOpen(from)) {
+        assert.equal(due, now);
+        return;
+      }
+      const opened = DateTime.fromMillis(due, { zone: timezone });
+      // Luxon moves a clock time on that falls into a gap, as the rules do.
+      const at = { hour: start, minute: 0, second: 0, millisecond: 0 };
+      assert.ok(due > now && isOpen(opened), opened.toISO() ?? '');
+      assert.equal(opened.set(at).toMillis(), due);
+      for (let day = from.startOf('day'); day < opened; day = day.plus({ days: 1 })) {
+        const moment = day.set(at);
+        const isBetween = from < moment && moment < opened;
+        assert.ok(!isBetween || !isOpen(moment), `it opens at ${moment.toISO()}`);
+      }
+    }),
+    { numRuns: 2_000 },
   );
 });

@@ -4,22 +4,33 @@
  * others are cut off, and if that leaves finally lists to run, it ends when they have (02 §3.2).
  */
 
-import { cutChildren } from '../cutting.js';
+import type { ParallelBlock, RaceBlock } from '../../../schema/blocks.js';
+import { cutInside, hasOpenInside } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
-import { type BranchesRecord, COMPLETED, type DoneCode, FAILED } from '../execution.js';
-import type { ParallelNode, RaceNode } from '../plan-nodes.js';
-import type { BlockKind } from './kind.js';
+import { type BranchesRecord, CANCELLED, COMPLETED, type DoneCode, FAILED } from '../execution.js';
+import type { NodePlace } from '../plan-nodes.js';
+import { composite } from './kind.js';
 import { afterChild, startAt } from './list.js';
 
-export const parallel: BlockKind<ParallelNode, BranchesRecord> = {
-  isKept: false,
+/** Lists: the branches. */
+export interface ParallelNode extends NodePlace {
+  readonly type: 'parallel';
+}
+
+export interface RaceNode extends NodePlace {
+  readonly type: 'race';
+  readonly semantics: 'first_to_resolve' | 'first_to_succeed';
+}
+
+export const parallel = composite<ParallelBlock, ParallelNode, BranchesRecord>({
+  compile: () => ({}),
+  lists: (block) => block.branches,
   enter(run, node) {
     const record: BranchesRecord = { b: run.offset, l: 0 };
     for (const branch of node.lists) if (startAt(run, branch, 0)) record.l += 1;
     if (record.l === 0) run.finish(node, COMPLETED);
     else run.open(node, record);
   },
-  again() {},
   childDone(run, node, record, child, code) {
     const result = afterChild(run, node.lists[child.branch]!, child, code);
     if (result === 'open') return;
@@ -27,11 +38,11 @@ export const parallel: BlockKind<ParallelNode, BranchesRecord> = {
     record.l -= 1;
     if (record.l === 0) run.finish(node, record.f === 1 ? FAILED : COMPLETED);
   },
-  runsList: () => true,
-};
+});
 
-export const race: BlockKind<RaceNode, BranchesRecord> = {
-  isKept: false,
+export const race = composite<RaceBlock, RaceNode, BranchesRecord>({
+  compile: (block) => ({ semantics: block.semantics ?? 'first_to_resolve' }),
+  lists: (block) => block.branches,
   enter(run, node) {
     const record: BranchesRecord = { b: run.offset, l: node.lists.length };
     run.open(node, record);
@@ -62,12 +73,26 @@ export const race: BlockKind<RaceNode, BranchesRecord> = {
       run.push(node.index);
     }
   },
-  runsList: () => true,
-};
+  childCut(run, node, record) {
+    if (!hasOpenInside(run, node)) run.finish(node, record.r ?? CANCELLED);
+  },
+  unreached: 'cancelled',
+});
+
+/**
+ * Decides the races that a failure has won, for when nothing is taken from the queue: a success that
+ * comes with a later event is no tie. Inner ones first, since they may fail branches of outer ones.
+ */
+export function decideRaces(run: Evaluation): void {
+  for (const key of Object.keys(run.execution.o).reverse()) {
+    const node = run.plan.nodes[Number(key)]!;
+    const record = run.execution.o[node.index] as BranchesRecord | undefined;
+    if (node.type === 'race' && record?.x !== 1 && record?.f === 1) race.again(run, node, record);
+  }
+}
 
 function decide(run: Evaluation, node: RaceNode, record: BranchesRecord, code: DoneCode): void {
   record.r = code;
   record.x = 1;
-  record.l = cutChildren(run, node, 'race');
-  if (record.l === 0) run.finish(node, code);
+  if (!cutInside(run, node, record, 'race')) run.finish(node, code);
 }

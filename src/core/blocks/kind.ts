@@ -1,21 +1,152 @@
 /**
- * What a kind of block must say for the evaluator to run it. A further kind is a schema row, a node
- * type with its line in the compiler, and one such object in `kinds.ts`.
+ * What a kind of block says about itself: how its blocks are compiled, how they run, what it means to
+ * cut them off, and what the tree of an instance shows of them. `plan.ts`, `evaluation.ts`,
+ * `cutting.ts` and `tree.ts` ask the kind of a node and know none by its name. `docs/blocks.md` shows
+ * how a further kind is added.
+ *
+ * There are two sorts: a leaf does something itself and waits for it, a composite holds blocks.
  */
 
+import type { Block } from '../../../schema/blocks.js';
+import type { Condition, Parsed } from '../condition.js';
+import { type CutBy, cutOff, hasOpenInside } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
-import type { DoneCode, OpenRecord } from '../execution.js';
-import type { PlanNode } from '../plan-nodes.js';
+import { CANCELLED, type DoneCode, type OpenRecord, type StepRecord } from '../execution.js';
+import type { JsonObject, JsonValue } from '../json.js';
+import type { Details, NodePlace, SchemaCheck } from '../plan-nodes.js';
+import type { TryEvent } from '../progress.js';
+import type { NodeState } from '../states.js';
+import type { Template } from '../template.js';
 
-export interface BlockKind<N extends PlanNode, R extends OpenRecord> {
-  /** The block is reached for the first time (in this iteration). */
+/** What the compiler of plans does for the kinds. Its warnings and refusals name the block. */
+export interface Compiler {
+  /** What is probably a mistake, in words that follow the name of the block. Never fatal. */
+  warn(problem: string): void;
+  /** The definition is not accepted (400). */
+  refuse(problem: string): never;
+  /** Warns of a name that is not built in but resembles one that is. */
+  checkHandler(name: string): void;
+  /** Parses an expression that the block will evaluate. */
+  expression(text: string): Parsed<Condition>;
+  /** The same where what does not parse counts as false (02 §10). */
+  condition(text: string): Condition | undefined;
+  /** Compiles a value with templates that the block will render. */
+  template(value: JsonValue): Template;
+  /** For outputs that the block reads in other ways. */
+  reads(outputs: 'all' | ReadonlySet<string>): void;
+  /** The check of an `output_schema`. */
+  outputSchema(schema: JsonObject): SchemaCheck;
+  /** The block acts on the world outside, so that its instances do more than one commit. */
+  noteEffect(): void;
+}
+
+export interface BlockKind<
+  B extends Block = Block,
+  N extends NodePlace = NodePlace,
+  R extends OpenRecord = OpenRecord,
+> {
+  /** Holds no blocks; its record is a `StepRecord`, and `Evaluation.putLeaf` opens it. */
+  readonly isLeaf: boolean;
+  /**
+   * `passes`: the blocks inside run again and again, and their tries and rows are counted per pass;
+   * the record is a `LoopRecord`. `items`: besides, each pass has an `item`.
+   */
+  readonly repeats: 'never' | 'passes' | 'items';
+  /** A retry of the instance goes on from the record instead of from the beginning. */
+  readonly isKept: boolean;
+
+  /** What the node has beside its place in the tree. */
+  compile(block: B, compiler: Compiler): Details<N>;
+  /** The lists of blocks, in the order in which `branch` counts them. */
+  lists(block: B): readonly (readonly Block[])[];
+
+  /** The block is reached for the first time (in this pass of the loops around it). */
   enter(run: Evaluation, node: N): void;
   /** The open block has come up in the queue again, because it asked for that. */
   again(run: Evaluation, node: N, record: R): void;
   /** A child is done. Not called while the block is being cut off. */
-  childDone(run: Evaluation, node: N, record: R, child: PlanNode, code: DoneCode): void;
-  /** Whether blocks of the list `branch` may still be started. */
+  childDone(run: Evaluation, node: N, record: R, child: NodePlace, code: DoneCode): void;
+  /** Whether blocks of the list `branch` may be started now. */
   runsList(record: R, branch: number): boolean;
-  /** A retry of the instance goes on from the record instead of from the beginning. */
-  readonly isKept: boolean;
+  /** What lies over context.data in the present pass: a name and its value. */
+  item(run: Evaluation, node: N, record: R): readonly [name: string, value: JsonValue];
+
+  /** A time of the open leaf has come: its `w` or its `d`. */
+  due(run: Evaluation, node: N, record: R): void;
+  /** An event about a try of the open block; false when that is not what it waits for. */
+  takeIn(run: Evaluation, node: N, record: R, event: TryEvent): boolean;
+  /** The process in which the leaf was at work is gone. */
+  recover(run: Evaluation, node: N, record: R): void;
+
+  /** Cuts off the open block: closes it, or returns true since protected work goes on in it. */
+  cut(run: Evaluation, node: N, record: R, by: CutBy): boolean;
+  /** Protected work in a block that is being cut off has ended. */
+  childCut(run: Evaluation, node: N, record: R): void;
+  /** The open block ends before its time: takes back what was asked of others for it. */
+  withdraw(run: Evaluation, node: N, record: R): void;
+
+  /** What the tree shows of the open block. */
+  openState(record: R): NodeState;
+  /** Whether the open block may still come to blocks of the list `branch` that it has not reached. */
+  awaits(record: R, branch: number): boolean;
+  /** What the tree shows of blocks that were not reached when this one is done. */
+  readonly unreached: 'skipped' | 'cancelled';
+}
+
+/** The members that a sort of kinds must say for itself, and those that it may. */
+type Own<K, Needed extends keyof K, Free extends keyof K> = Pick<K, Needed> &
+  Partial<Pick<K, Free>>;
+
+/** A kind that does something itself. Unless it says otherwise, nothing protects it. */
+export function leaf<B extends Block, N extends NodePlace>(
+  own: Own<
+    BlockKind<B, N, StepRecord>,
+    'compile' | 'enter' | 'again' | 'due' | 'takeIn' | 'openState',
+    'recover' | 'cut' | 'withdraw'
+  >,
+): BlockKind<B, N, StepRecord> {
+  return { ...BASE, isLeaf: true, ...own };
+}
+
+/**
+ * A kind that holds blocks. Unless it says otherwise, its lists may all run at any time, and it is cut
+ * off by cutting off what is open inside.
+ */
+export function composite<B extends Block, N extends NodePlace, R extends OpenRecord>(
+  own: Own<
+    BlockKind<B, N, R>,
+    'compile' | 'lists' | 'enter' | 'childDone',
+    Exclude<keyof BlockKind, 'isLeaf' | 'compile' | 'lists' | 'enter' | 'childDone'>
+  >,
+): BlockKind<B, N, R> {
+  return { ...BASE, ...own };
+}
+
+/** Has every member, so that all kinds are objects of one shape, which are the fastest to call. */
+const BASE: BlockKind = {
+  isLeaf: false,
+  repeats: 'never',
+  isKept: false,
+  compile: unsaid,
+  lists: () => [],
+  enter: unsaid,
+  again() {},
+  childDone: unsaid,
+  runsList: () => true,
+  item: unsaid,
+  due: unsaid,
+  takeIn: () => false,
+  recover() {},
+  cut: cutOff,
+  childCut(run, node) {
+    if (!hasOpenInside(run, node)) run.finish(node, CANCELLED);
+  },
+  withdraw() {},
+  openState: () => 'running',
+  awaits: (record) => record.x !== 1,
+  unreached: 'skipped',
+};
+
+function unsaid(): never {
+  throw new Error('the kind of this block does not say what to do');
 }

@@ -1,7 +1,11 @@
-/** The table of block kinds: the only place that knows them all. */
+/**
+ * The table of block kinds: the only place that knows them all. A `Block` of the schema without its
+ * kind here does not compile.
+ */
 
-import type { OpenRecord } from '../execution.js';
-import type { PlanNode } from '../plan-nodes.js';
+import type { Block } from '../../../schema/blocks.js';
+import type { Evaluation } from '../evaluation.js';
+import type { NodePlace } from '../plan-nodes.js';
 import { parallel, race } from './branches.js';
 import type { BlockKind } from './kind.js';
 import { forEach, loop } from './loops.js';
@@ -17,9 +21,16 @@ const KINDS = {
   try_catch: tryCatch,
   loop,
   for_each: forEach,
-} as const satisfies Readonly<Record<PlanNode['type'], object>>;
+} as const satisfies {
+  readonly [T in Block['type']]: BlockKind<Extract<Block, { type: T }>, NodePlace & { type: T }>;
+};
 
-/** The kind of a node, typed for any node: callers hand it that node and the record of that node. */
-export function kindOf(node: PlanNode): BlockKind<PlanNode, OpenRecord> {
-  return KINDS[node.type] as unknown as BlockKind<PlanNode, OpenRecord>;
+/** A node of any kind, to be told by its `type`. */
+export type PlanNode = NodeOf<(typeof KINDS)[Block['type']]>;
+
+type NodeOf<K> = K extends { enter(run: Evaluation, node: infer N): void } ? N : never;
+
+/** The kind of a block, typed for any block and the node that the kind itself compiles of it. */
+export function kindOf(block: Block): BlockKind {
+  return KINDS[block.type];
 }

@@ -5,7 +5,7 @@
 
 import type { Evaluation } from '../evaluation.js';
 import { CANCELLED, COMPLETED, type DoneCode, FAILED } from '../execution.js';
-import type { PlanNode } from '../plan-nodes.js';
+import type { NodePlace } from '../plan-nodes.js';
 
 /**
  * Queues the first block at or after `position` that is not done; after a retry of the instance
@@ -25,7 +25,7 @@ export function startAt(run: Evaluation, list: readonly number[], position: numb
 export function afterChild(
   run: Evaluation,
   list: readonly number[],
-  child: PlanNode,
+  child: NodePlace,
   code: DoneCode,
 ): 'open' | typeof COMPLETED | typeof FAILED | typeof CANCELLED {
   if (code === FAILED || code === CANCELLED) return code;

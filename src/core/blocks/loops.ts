@@ -4,27 +4,56 @@
  * snapshot of their own, taken once; the item of the present iteration lies over context.data.
  */
 
-import { evaluateCondition, isTruthy } from '../condition.js';
+import {
+  type ForEachBlock,
+  ITEM_VAR_DEFAULT,
+  type LoopBlock,
+  MAX_ITERATIONS_DEFAULT,
+} from '../../../schema/blocks.js';
+import { type Condition, evaluateCondition, isTruthy } from '../condition.js';
 import type { Evaluation } from '../evaluation.js';
 import { COMPLETED, FAILED, type ForEachRecord, type LoopRecord } from '../execution.js';
 import { follow } from '../expression/scope.js';
 import type { JsonValue } from '../json.js';
-import type { ForEachNode, LoopNode } from '../plan-nodes.js';
-import { renderTemplate } from '../template.js';
-import type { BlockKind } from './kind.js';
+import type { NodePlace } from '../plan-nodes.js';
+import { renderTemplate, type Template } from '../template.js';
+import { composite } from './kind.js';
 import { afterChild, startAt } from './list.js';
 
-export const loop: BlockKind<LoopNode, LoopRecord> = {
+export interface LoopNode extends NodePlace {
+  readonly type: 'loop';
+  /** One that does not parse is undefined: false. */
+  readonly condition: Condition | undefined;
+  readonly maxIterations: number;
+}
+
+export interface ForEachNode extends NodePlace {
+  readonly type: 'for_each';
+  /** A path under context.data, or a template. */
+  readonly collection: readonly string[] | Template;
+  readonly itemVar: string;
+  readonly maxIterations: number;
+}
+
+export const loop = composite<LoopBlock, LoopNode, LoopRecord>({
+  repeats: 'passes',
   isKept: true,
+  compile: (block, compiler) => ({
+    condition: compiler.condition(block.condition),
+    maxIterations: block.max_iterations ?? MAX_ITERATIONS_DEFAULT,
+  }),
+  lists: (block) => [block.body],
   enter(run, node) {
     const kept = run.takeKept(node) as LoopRecord | undefined;
     const record: LoopRecord = { b: run.offset, i: kept?.i ?? 0 };
     run.open(node, record);
     // After a retry the iteration that failed goes on: its condition has been tested.
     if (kept === undefined) testLoop(run, node, record);
+    else if (kept.e === 1) loop.again(run, node, record);
     else if (!startAt(run, node.lists[0]!, 0)) endLoopPass(run, node, record);
   },
   again(run, node, record) {
+    delete record.e;
     run.reset(node);
     testLoop(run, node, record);
   },
@@ -33,8 +62,7 @@ export const loop: BlockKind<LoopNode, LoopRecord> = {
     if (result === COMPLETED) endLoopPass(run, node, record);
     else if (result !== 'open') run.finish(node, result);
   },
-  runsList: () => true,
-};
+});
 
 /** Reaching max_iterations completes the block. */
 function testLoop(run: Evaluation, node: LoopNode, record: LoopRecord): void {
@@ -47,18 +75,30 @@ function testLoop(run: Evaluation, node: LoopNode, record: LoopRecord): void {
 
 function endLoopPass(run: Evaluation, node: LoopNode, record: LoopRecord): void {
   record.i += 1;
+  record.e = 1;
   run.storeOwnRow(node, { _iterations: record.i }, record.i);
   run.push(node.index);
 }
 
-export const forEach: BlockKind<ForEachNode, ForEachRecord> = {
+export const forEach = composite<ForEachBlock, ForEachNode, ForEachRecord>({
+  repeats: 'items',
   isKept: true,
+  compile(block, compiler) {
+    const text = block.collection.trim();
+    return {
+      collection: text.includes('{{') ? compiler.template(text) : text.split('.'),
+      itemVar: block.item_var ?? ITEM_VAR_DEFAULT,
+      maxIterations: block.max_iterations ?? MAX_ITERATIONS_DEFAULT,
+    };
+  },
+  lists: (block) => [block.body],
   enter(run, node) {
     const kept = run.takeKept(node) as ForEachRecord | undefined;
     if (kept !== undefined) {
       const record: ForEachRecord = { b: run.offset, i: kept.i, n: kept.n };
       run.open(node, record);
-      if (!startAt(run, node.lists[0]!, 0)) endItem(run, node, record);
+      if (kept.e === 1) forEach.again(run, node, record);
+      else if (!startAt(run, node.lists[0]!, 0)) endItem(run, node, record);
       return;
     }
     const items = collect(run, node);
@@ -73,7 +113,8 @@ export const forEach: BlockKind<ForEachNode, ForEachRecord> = {
     storeRow(run, node, record);
     startAt(run, node.lists[0]!, 0);
   },
-  again(run, node) {
+  again(run, node, record) {
+    delete record.e;
     run.reset(node);
     startAt(run, node.lists[0]!, 0);
   },
@@ -82,8 +123,8 @@ export const forEach: BlockKind<ForEachNode, ForEachRecord> = {
     if (result === COMPLETED) endItem(run, node, record);
     else if (result !== 'open') run.finish(node, result);
   },
-  runsList: () => true,
-};
+  item: (run, node, record) => [node.itemVar, run.snapshotOf(node)[record.i] ?? null],
+});
 
 /** The items; undefined when the block has failed (06 row 61). */
 function collect(run: Evaluation, node: ForEachNode): readonly JsonValue[] | undefined {
@@ -111,6 +152,7 @@ function endItem(run: Evaluation, node: ForEachNode, record: ForEachRecord): voi
   record.i += 1;
   storeRow(run, node, record);
   if (record.i < record.n) {
+    record.e = 1;
     run.push(node.index);
     return;
   }

@@ -3,28 +3,43 @@
  * stored (06 row 15), also for a retry of the instance.
  */
 
-import { evaluateCondition, isTruthy } from '../condition.js';
+import type { RouterBlock } from '../../../schema/blocks.js';
+import { type Condition, evaluateCondition, isTruthy } from '../condition.js';
 import type { Evaluation } from '../evaluation.js';
 import { COMPLETED, type RouterRecord } from '../execution.js';
-import type { RouterNode } from '../plan-nodes.js';
-import type { BlockKind } from './kind.js';
+import type { NodePlace } from '../plan-nodes.js';
+import { composite } from './kind.js';
 import { afterChild, startAt } from './list.js';
 
-export const router: BlockKind<RouterNode, RouterRecord> = {
+/** Lists: the routes, then the default. A condition that does not parse is undefined: false. */
+export interface RouterNode extends NodePlace {
+  readonly type: 'router';
+  readonly conditions: readonly (Condition | undefined)[];
+}
+
+export const router = composite<RouterBlock, RouterNode, RouterRecord>({
   isKept: true,
+  compile(block, compiler) {
+    const routes = block.routes ?? [];
+    return { conditions: routes.map(({ condition }) => compiler.condition(condition)) };
+  },
+  lists(block) {
+    const routes = block.routes ?? [];
+    return [...routes.map(({ blocks }) => blocks), block.default ?? []];
+  },
   enter(run, node) {
     const kept = run.takeKept(node) as RouterRecord | undefined;
     const route = kept?.r ?? choose(run, node);
     run.open(node, { b: run.offset, r: route });
     if (!startAt(run, node.lists[route]!, 0)) run.finish(node, COMPLETED);
   },
-  again() {},
   childDone(run, node, record, child, code) {
     const result = afterChild(run, node.lists[record.r]!, child, code);
     if (result !== 'open') run.finish(node, result);
   },
   runsList: (record, branch) => record.r === branch,
-};
+  awaits: (record, branch) => record.x !== 1 && record.r === branch,
+});
 
 /** The list to run; the default is behind the routes. */
 function choose(run: Evaluation, node: RouterNode): number {

@@ -1,9 +1,11 @@
 /**
- * Steps: the gates before a try in the order of 02 §2.2 (when, delay, rate limit, try, templates,
- * dispatch), and what follows from the outcome of a try (02 §2.3, §5). Pure handlers are called in
- * place; everything else is left to the caller as a dispatch, and comes back as an event.
+ * Steps: the gates before a try in the order of 02 §2.2 (when, delay, send_window, rate limit, try,
+ * templates, dispatch), and what follows from the outcome of a try (02 §2.3, §5). Pure handlers are
+ * called in place; everything else is left to the caller as a dispatch, and comes back as an event.
+ * The first two gates are passed once, the others before every try.
  */
 
+import type { StepBlock } from '../../../schema/blocks.js';
 import {
   type LogLevel,
   type PureContext,
@@ -12,20 +14,26 @@ import {
   sleepDuration,
 } from '../builtin.js';
 import { evaluateCondition, isTruthy, type Scope } from '../condition.js';
-import { withdraw } from '../cutting.js';
+import { cutOff, withdraw } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import { COMPLETED, FAILED, SKIPPED, type StepPhase, type StepRecord } from '../execution.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
-import { configHolidays } from '../plan.js';
-import type { RetryPolicy, StepNode } from '../plan-nodes.js';
+import type { TryEvent } from '../progress.js';
 import { renderTemplate } from '../template.js';
-import { backoffMs, type DelayTimes, delayTarget } from '../timing.js';
-import type { BlockKind } from './kind.js';
+import { backoffMs, type DelayTimes, delayTarget, nextOpening } from '../timing.js';
+import { leaf } from './kind.js';
+import { compileStep, type RetryPolicy, type StepNode } from './step-plan.js';
 
 type Failure = Extract<StepOutcome, { kind: 'failure' }>;
 
-export const step: BlockKind<StepNode, StepRecord> = {
-  isKept: false,
+/**
+ * A question to a rate limit is a message, and may be lost; a step whose question was hangs no longer
+ * than this, in ms. An answer takes one commit, so one that comes later than this is rare.
+ */
+const ASK_AGAIN_MS = 2_000;
+
+export const step = leaf<StepBlock, StepNode>({
+  compile: compileStep,
   enter(run, node) {
     if (node.when !== undefined) {
       if (!node.when.ok) {
@@ -49,11 +57,24 @@ export const step: BlockKind<StepNode, StepRecord> = {
   again(run, node, record) {
     if (record.p === 'ready') attempt(run, node, record);
   },
-  childDone(_run, node) {
-    throw new Error(`step ${node.id} has no children`);
+  due: onDue,
+  takeIn(run, node, record, event) {
+    if (record.a !== event.attempt || !isAwaited(record, event)) return false;
+    takeIn(run, node, record, event);
+    return true;
   },
-  runsList: () => false,
-};
+  recover(run, node, record) {
+    if (record.p === 'run' || record.p === 'asking') makeReady(run, node, record);
+  },
+  cut(run, node, record, by) {
+    return (by === 'signal' && !node.isCancellable) || cutOff(run, node, record, by);
+  },
+  withdraw(run, node, record) {
+    withdraw(run, node, record, 'cancelled');
+  },
+  openState: ({ p }) =>
+    p === 'run' || p === 'sleep' || p === 'asking' || p === 'ready' ? 'running' : 'waiting',
+});
 
 function targetOf(run: Evaluation, delay: DelayTimes): number {
   const { snapshot, env } = run;
@@ -65,12 +86,25 @@ function targetOf(run: Evaluation, delay: DelayTimes): number {
   });
 }
 
+/** The days of `context.config.holidays`; anything that is no text is left out. */
+function configHolidays(config: JsonObject): readonly string[] {
+  const days = ownValue(config, 'holidays');
+  return Array.isArray(days) ? days.filter((day) => typeof day === 'string') : [];
+}
+
 /** @param record absent while the step has not been opened: a pure step never is */
 function attempt(run: Evaluation, node: StepNode, record: StepRecord | undefined): void {
   const number = record?.a ?? 0;
-  const key = node.rateLimitKey;
-  if (key !== null && record?.g !== 1 && run.env.isRateLimited?.(key) === true) {
-    moveTo(run, node, record, 'asking', number);
+  if (node.window !== undefined) {
+    const opening = nextOpening(node.window, run.env.now, run.snapshot.timezone);
+    if (opening > run.env.now) {
+      moveTo(run, node, record, 'delay', number, opening);
+      return;
+    }
+  }
+  if (node.rateLimitKey !== null && record?.g !== 1 && asksFor(run, node.rateLimitKey)) {
+    moveTo(run, node, record, 'asking', number, run.env.now + ASK_AGAIN_MS);
+    const key = node.rateLimitKey;
     run.rateRequests.push({ ...run.tryOf(node, number), blockId: node.id, key });
     return;
   }
@@ -81,7 +115,7 @@ function attempt(run: Evaluation, node: StepNode, record: StepRecord | undefined
     return;
   }
   run.markCurrent(node, number);
-  switch (node.kind) {
+  switch (node.mode) {
     case 'pure':
       settleTry(run, node, number, node.pure!(params.value, new StepContext(run, node)));
       return;
@@ -90,8 +124,35 @@ function attempt(run: Evaluation, node: StepNode, record: StepRecord | undefined
       return;
     case 'in_process':
     case 'external':
-      dispatch(run, node, record, params.value);
+      if (isDryRun(run)) rehearse(run, node, number, params.value);
+      else dispatch(run, node, record, params.value);
   }
+}
+
+/** Nothing leaves the engine in a dry run, so that no limit has to let it pass. */
+function asksFor(run: Evaluation, key: string): boolean {
+  return run.env.isRateLimited?.(key) === true && !isDryRun(run);
+}
+
+function isDryRun({ snapshot }: Evaluation): boolean {
+  return snapshot.runtime.dry_run === true;
+}
+
+/**
+ * In a dry run (02 §11): the output says what would have been done. It is not what the handler gives,
+ * so it is neither held against the output_schema nor merged into the data.
+ */
+function rehearse(run: Evaluation, node: StepNode, number: number, params: JsonValue): void {
+  const would: JsonObject = { params };
+  if (node.handler === 'http_request' && isJsonObject(params)) {
+    for (const name of ['method', 'url']) {
+      const value = ownValue(params, name);
+      if (value !== undefined) would[name] = value;
+    }
+  }
+  run.counts.stepsExecuted += 1;
+  run.storeOutput(node, number, { dry_run: true, handler: node.handler, would }, null);
+  run.finish(node, COMPLETED);
 }
 
 /** What a handler that is called in place can reach; the scope is made only if it looks there. */
@@ -143,7 +204,7 @@ function dispatch(
   params: JsonValue,
 ): void {
   const attempt = record?.a ?? 0;
-  const external = node.kind === 'external';
+  const external = node.mode === 'external';
   const open: StepRecord = {
     b: record?.b ?? run.offset,
     p: external ? 'task' : 'run',
@@ -183,25 +244,49 @@ function moveTo(
   run.putLeaf(node, next);
 }
 
+function isAwaited(record: StepRecord, event: TryEvent): boolean {
+  if (event.kind === 'step.outcome') return record.p === (event.external ? 'task' : 'run');
+  if (event.kind === 'rate.changed') return record.p === 'limited';
+  return event.kind === 'step.refused' || record.p === 'asking';
+}
+
+function takeIn(run: Evaluation, node: StepNode, record: StepRecord, event: TryEvent): void {
+  switch (event.kind) {
+    case 'step.outcome':
+      settleTry(run, node, record.a, event.outcome);
+      break;
+    case 'step.refused':
+      withdraw(run, node, record, 'cancelled');
+      giveUp(run, node, record.a, failureOf(event.message));
+      break;
+    case 'rate.granted':
+      grant(run, node, record);
+      break;
+    case 'rate.deferred':
+      // The try is not consumed, and asks again at that time (02 §4.3).
+      moveTo(run, node, record, 'limited', record.a, event.until);
+      break;
+    case 'rate.changed':
+      makeReady(run, node, record);
+  }
+}
+
 /** Puts an open step into the queue, to be attempted as soon as something may run. */
-export function makeReady(run: Evaluation, node: StepNode, record: StepRecord): void {
+function makeReady(run: Evaluation, node: StepNode, record: StepRecord): void {
   moveTo(run, node, record, 'ready', record.a);
   run.push(node.index);
 }
 
 /** The rate limit let this try pass. */
-export function grant(run: Evaluation, node: StepNode, record: StepRecord): void {
-  run.putLeaf(node, { b: record.b, p: 'ready', a: record.a, g: 1 });
-  run.push(node.index);
-}
-
-/** The rate limit is reached: the try is not consumed, and asks again at `until` (02 §4.3). */
-export function defer(run: Evaluation, node: StepNode, record: StepRecord, until: number): void {
-  moveTo(run, node, record, 'limited', record.a, until);
+function grant(run: Evaluation, node: StepNode, record: StepRecord): void {
+  const granted: StepRecord = { b: record.b, p: 'ready', a: record.a, g: 1 };
+  run.putLeaf(node, granted);
+  // At once and not by way of the queue: a grant is for this moment.
+  attempt(run, node, granted);
 }
 
 /** The deadline of an open step has come. */
-export function onDue(run: Evaluation, node: StepNode, record: StepRecord): void {
+function onDue(run: Evaluation, node: StepNode, record: StepRecord): void {
   const { p, w, d } = record;
   if (p === 'sleep' && w! <= run.env.now && (d === undefined || w! <= d)) {
     settleTry(run, node, record.a, { kind: 'success', output: { slept_ms: record.m! } });
@@ -218,7 +303,7 @@ function timeOut(run: Evaluation, node: StepNode, record: StepRecord): void {
 }
 
 /** What an outcome of the try `number` leads to. */
-export function settleTry(
+function settleTry(
   run: Evaluation,
   node: StepNode,
   number: number,
@@ -243,7 +328,7 @@ export function settleTry(
   }
   run.storeOutput(node, number, outcome.output, null);
   // Only what workers give is merged (06 rows 6 and 7).
-  if (node.kind === 'external' && isJsonObject(outcome.output)) run.mergeData(outcome.output);
+  if (node.mode === 'external' && isJsonObject(outcome.output)) run.mergeData(outcome.output);
   run.finish(node, COMPLETED);
 }
 
@@ -258,7 +343,7 @@ function retry(
   const policy = node.retry;
   let waitMs = 0;
   if (policy === undefined) {
-    const redispatches = node.kind === 'external' && run.env.unpoliciedRetry === 'redispatch';
+    const redispatches = node.mode === 'external' && run.env.unpoliciedRetry === 'redispatch';
     if (!redispatches || timedOut) return false;
   } else {
     if (number + 1 >= policy.maxAttempts || !allowsRetry(run, node, policy, failure)) return false;
@@ -300,9 +385,9 @@ function allowsRetry(
  * The step has failed for good. The error of an external step stands on its task and in the audit,
  * that of every other step in an `__error__` row too (06 row 54).
  */
-export function giveUp(run: Evaluation, node: StepNode, number: number, failure: Failure): void {
+function giveUp(run: Evaluation, node: StepNode, number: number, failure: Failure): void {
   run.counts.stepsFailed += 1;
-  if (node.kind !== 'external') {
+  if (node.mode !== 'external') {
     const { retryable, message, details } = failure;
     const row: JsonObject = { __error__: true, retryable, message };
     if (details !== undefined) row.details = details;
@@ -312,6 +397,6 @@ export function giveUp(run: Evaluation, node: StepNode, number: number, failure:
   run.finish(node, FAILED);
 }
 
-export function failureOf(message: string): Failure {
+function failureOf(message: string): Failure {
   return { kind: 'failure', retryable: false, message };
 }

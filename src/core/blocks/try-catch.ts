@@ -4,6 +4,8 @@
  * result. What the catch list may look at is context.data._error.
  */
 
+import type { TryCatchBlock } from '../../../schema/blocks.js';
+import { cutInside } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import {
   CANCELLED,
@@ -15,27 +17,49 @@ import {
   TRY_LIST,
   type TryCatchRecord,
 } from '../execution.js';
-import type { TryCatchNode } from '../plan-nodes.js';
-import type { BlockKind } from './kind.js';
+import type { NodePlace } from '../plan-nodes.js';
+import { composite } from './kind.js';
 import { afterChild, startAt } from './list.js';
 
-export const tryCatch: BlockKind<TryCatchNode, TryCatchRecord> = {
-  isKept: false,
+export interface TryCatchNode extends NodePlace {
+  readonly type: 'try_catch';
+}
+
+export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
+  compile: () => ({}),
+  lists: (block) => [block.try_block, block.catch_block, block.finally_block ?? []],
   enter(run, node) {
     const record: TryCatchRecord = { b: run.offset, p: TRY_LIST, f: COMPLETED };
     run.open(node, record);
     if (!startAt(run, node.lists[TRY_LIST]!, 0)) startFinally(run, node, record, COMPLETED);
   },
-  again() {},
   childDone(run, node, record, child, code) {
     const result = afterChild(run, node.lists[record.p]!, child, code);
     if (result === 'open') return;
-    if (record.p === FINALLY_LIST) run.finish(node, result === FAILED ? FAILED : resultOf(record));
+    if (record.p === FINALLY_LIST)
+      run.finish(node, result === FAILED ? FAILED : ended(run, record));
     else if (record.p === CATCH_LIST || result !== FAILED) startFinally(run, node, record, result);
     else startCatch(run, node, record, child.id);
   },
   runsList: (record, branch) => record.p === branch,
-};
+  /** The finally list is protected, also while it has yet to run (02 §13). */
+  cut(run, node, record, by) {
+    if (record.p === FINALLY_LIST || cutInside(run, node, record, by)) return true;
+    if (!startAt(run, node.lists[FINALLY_LIST]!, 0)) {
+      run.close(node, CANCELLED);
+      return false;
+    }
+    record.p = FINALLY_LIST;
+    record.f = CANCELLED;
+    delete record.x;
+    return true;
+  },
+  childCut(run, node, record) {
+    delete record.x;
+    startFinally(run, node, record, CANCELLED);
+  },
+  awaits: (record, branch) => (record.x === 1 ? branch === FINALLY_LIST : branch >= record.p),
+});
 
 function startCatch(
   run: Evaluation,
@@ -51,7 +75,7 @@ function startCatch(
 }
 
 /** Goes on to the finally list; `result` is that of the lists before it. */
-export function startFinally(
+function startFinally(
   run: Evaluation,
   node: TryCatchNode,
   record: TryCatchRecord,
@@ -59,10 +83,13 @@ export function startFinally(
 ): void {
   record.p = FINALLY_LIST;
   record.f = result;
-  if (!startAt(run, node.lists[FINALLY_LIST]!, 0)) run.finish(node, resultOf(record));
+  if (!startAt(run, node.lists[FINALLY_LIST]!, 0)) run.finish(node, result);
 }
 
-/** A block that was cancelled and has cleaned up is complete; what cut it off knows the rest. */
-function resultOf(record: TryCatchRecord): DoneCode {
-  return record.f === CANCELLED ? COMPLETED : record.f;
+/**
+ * How the block ended when its finally list went well. One that was cancelled with its instance and
+ * has cleaned up is complete (02 §3.4); a loser is cancelled (02 §3.2), and begins again in a retry.
+ */
+function ended(run: Evaluation, { f }: TryCatchRecord): DoneCode {
+  return f === CANCELLED && run.execution.x === 1 ? COMPLETED : f;
 }

@@ -1,0 +1,132 @@
+/** What the plan holds of a step, and how it is compiled (02 §2.1). */
+
+import { RETRY_DEFAULTS, SEND_WINDOW_DEFAULTS, type StepBlock } from '../../../schema/blocks.js';
+import { BUILTIN_NAMES, PURE_HANDLERS, type PureHandler } from '../builtin.js';
+import { type Condition, conditionOutputs, type Parsed, parseCondition } from '../condition.js';
+import { type JsonObject, ownValue } from '../json.js';
+import type { Details, NodePlace, SchemaCheck } from '../plan-nodes.js';
+import type { Template } from '../template.js';
+import { type DelayTimes, isLocalTime, type RetryTimes, type WindowTimes } from '../timing.js';
+import type { Compiler } from './kind.js';
+
+export interface RetryPolicy extends RetryTimes {
+  /** Tries in total. */
+  readonly maxAttempts: number;
+  readonly retryIf: Parsed<Condition> | undefined;
+  readonly nonRetryableCodes: ReadonlySet<string>;
+}
+
+export interface StepNode extends NodePlace {
+  readonly type: 'step';
+  readonly handler: string;
+  /** `pure` is called in place, `in_process` has an effect, `external` is a worker's. */
+  readonly mode: 'pure' | 'sleep' | 'in_process' | 'external';
+  readonly pure: PureHandler | undefined;
+  readonly params: Template | undefined;
+  readonly when: Parsed<Condition> | undefined;
+  readonly delay: DelayTimes | undefined;
+  readonly window: WindowTimes | undefined;
+  readonly retry: RetryPolicy | undefined;
+  readonly timeoutMs: number | null;
+  readonly rateLimitKey: string | null;
+  readonly queueName: string | null;
+  /** False: survives the signal `cancel` once it has begun. */
+  readonly isCancellable: boolean;
+  readonly checkOutput: SchemaCheck | undefined;
+}
+
+export function compileStep(block: StepBlock, compiler: Compiler): Details<StepNode> {
+  const { handler } = block;
+  const mode = modeOf(handler);
+  if (mode !== 'pure') compiler.noteEffect();
+  compiler.checkHandler(handler);
+  const params = (block.params ?? undefined) as JsonObject | undefined;
+  const template = params === undefined ? undefined : compiler.template(params);
+  if (handler === 'assert') readAssertion(params, compiler);
+  const when = block.when == null ? undefined : compiler.expression(block.when);
+  if (when?.ok === false) compiler.warn(`will fail: when does not parse: ${when.message}`);
+  return {
+    handler,
+    mode,
+    pure: PURE_HANDLERS.get(handler),
+    params: template,
+    when,
+    delay: delayTimes(block, compiler),
+    window: windowTimes(block, compiler),
+    retry: retryPolicy(block, compiler),
+    timeoutMs: block.timeout ?? null,
+    rateLimitKey: block.rate_limit_key ?? null,
+    queueName: block.queue_name ?? null,
+    isCancellable: block.cancellable ?? true,
+    checkOutput:
+      block.output_schema == null
+        ? undefined
+        : compiler.outputSchema(block.output_schema as JsonObject),
+  };
+}
+
+function modeOf(handler: string): StepNode['mode'] {
+  if (PURE_HANDLERS.has(handler)) return 'pure';
+  if (handler === 'sleep') return 'sleep';
+  return BUILTIN_NAMES.has(handler) ? 'in_process' : 'external';
+}
+
+/** `assert` parses its condition when it runs, so what it reads is not in the template. */
+function readAssertion(params: JsonObject | undefined, compiler: Compiler): void {
+  const text = params === undefined ? undefined : ownValue(params, 'condition');
+  if (typeof text !== 'string') return;
+  const parsed = parseCondition(text);
+  compiler.reads(text.includes('{{') || !parsed.ok ? 'all' : conditionOutputs(parsed.value));
+}
+
+/**
+ * A time is a duration or a wall-clock time (02 §4.1): with both, nobody could say which is meant. A
+ * duration of 0 adds nothing to either.
+ */
+function delayTimes({ delay }: StepBlock, compiler: Compiler): DelayTimes | undefined {
+  if (delay == null) return undefined;
+  const times: DelayTimes = {
+    duration: delay.duration ?? 0,
+    business_days_only: delay.business_days_only ?? false,
+    jitter: delay.jitter ?? 0,
+    holidays: delay.holidays ?? [],
+  };
+  const { fire_at_local: local, timezone } = delay;
+  // A definition may have been stored with false, which was an absent field until this one was built.
+  if (typeof local !== 'string') return times;
+  if (!isLocalTime(local)) {
+    compiler.refuse('delay.fire_at_local must be a day and time as YYYY-MM-DDTHH:MM:SS');
+  }
+  if (times.duration > 0) {
+    compiler.refuse('delay must not have both a duration and fire_at_local');
+  }
+  return typeof timezone === 'string'
+    ? { ...times, fire_at_local: local, timezone }
+    : { ...times, fire_at_local: local };
+}
+
+function windowTimes(block: StepBlock, compiler: Compiler): WindowTimes | undefined {
+  // Here too false may be stored, for absent.
+  if (!block.send_window) return undefined;
+  const { start_hour, end_hour, days } = block.send_window;
+  const start = start_hour ?? SEND_WINDOW_DEFAULTS.start_hour;
+  const end = end_hour ?? SEND_WINDOW_DEFAULTS.end_hour;
+  if (start === end) {
+    compiler.refuse(`send_window must not start and end at the same hour, ${start}`);
+  }
+  return { start_hour: start, end_hour: end, days: days ?? [] };
+}
+
+function retryPolicy({ retry }: StepBlock, compiler: Compiler): RetryPolicy | undefined {
+  if (retry == null) return undefined;
+  const retryIf = retry.retry_if == null ? undefined : compiler.expression(retry.retry_if);
+  if (retryIf?.ok === false) compiler.warn(`will not retry: ${retryIf.message}`);
+  return {
+    maxAttempts: retry.max_attempts,
+    initial_backoff: retry.initial_backoff ?? RETRY_DEFAULTS.initial_backoff,
+    max_backoff: retry.max_backoff ?? RETRY_DEFAULTS.max_backoff,
+    backoff_multiplier: retry.backoff_multiplier ?? RETRY_DEFAULTS.backoff_multiplier,
+    retryIf,
+    nonRetryableCodes: new Set(retry.non_retryable_codes ?? []),
+  };
+}

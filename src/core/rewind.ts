@@ -1,0 +1,49 @@
+/**
+ * Takes an instance back to one of its top-level blocks (01 §5.7): that block and all later ones are
+ * as if they had never been reached. What stands before stays as it is, finished or not, and is not
+ * started again, by a retry neither.
+ */
+
+import { cutAll } from './cutting.js';
+import type { Evaluation } from './evaluation.js';
+import { SKIPPED } from './execution.js';
+import { clearHolds } from './instance-state.js';
+import type { Plan, PlanNode } from './plan-nodes.js';
+
+/** The ids of the blocks that a rewind to this root forgets: indexes are in pre-order. */
+export function blocksFrom(plan: Plan, root: number): string[] {
+  return plan.nodes.slice(root).map((node) => node.id);
+}
+
+/** The caller says when the instance goes on; its state is the caller's too. */
+export function rewind(run: Evaluation, root: PlanNode): void {
+  const { execution, snapshot, plan } = run;
+  cutAll(run);
+  run.dropSnapshots();
+  forgetFrom(execution.d, root.index);
+  if (execution.c !== undefined) forgetFrom(execution.c, root.index);
+  for (const id of blocksFrom(plan, root.index)) snapshot.outputs.delete(id);
+  delete execution.k;
+  delete execution.e;
+  delete execution.m;
+  delete execution.x;
+  delete execution.f;
+  clearHolds(run);
+  if (snapshot.runtime.total_steps_executed !== undefined) {
+    snapshot.runtime.attempt = 0;
+    snapshot.runtime.total_steps_executed = 0;
+  }
+  for (const before of plan.roots.slice(0, root.position)) {
+    execution.d[before] ??= [SKIPPED, run.offset, 0];
+  }
+  execution.s = root.index;
+  // One that has not begun begins there.
+  if (execution.t !== null) run.push(root.index);
+  run.audit.push({ eventType: 'resumed_from', blockId: root.id });
+}
+
+function forgetFrom(entries: Record<number, unknown>, first: number): void {
+  for (const key of Object.keys(entries)) {
+    if (Number(key) >= first) delete entries[Number(key)];
+  }
+}
