@@ -8,6 +8,8 @@
 import type pg from 'pg';
 import { LIMITS } from '../config.js';
 import { InstanceReads } from './reads/instance-reads.js';
+import { NoteReads } from './reads/note-reads.js';
+import { RateLimitReads } from './reads/rate-limit-reads.js';
 import { Reader } from './reads/reader.js';
 import { SequenceReads } from './reads/sequence-reads.js';
 import { WorkerReads } from './reads/worker-reads.js';
@@ -28,6 +30,8 @@ export const READ_POOL_OPTIONS = {
  */
 export interface Reads {
   readonly instances: InstanceReads;
+  readonly notes: NoteReads;
+  readonly rateLimits: RateLimitReads;
   readonly sequences: SequenceReads;
   readonly workers: WorkerReads;
 }
@@ -37,6 +41,8 @@ export function createReads(pool: pg.Pool, slowReadMs: number = LIMITS.slowReadM
   const reader = new Reader(pool, slowReadMs);
   return {
     instances: new InstanceReads(reader),
+    notes: new NoteReads(reader),
+    rateLimits: new RateLimitReads(reader),
     sequences: new SequenceReads(reader),
     workers: new WorkerReads(reader),
   };

@@ -96,6 +96,14 @@ with doomed as (
   delete from signals s using doomed d where s.instance_id = d.id
 ), audit_gone as (
   delete from audit_log a using doomed d where a.instance_id = d.id
+), step_logs_gone as (
+  delete from step_logs l using doomed d where l.instance_id = d.id
+), checkpoints_gone as (
+  delete from checkpoints c using doomed d where c.instance_id = d.id
+), injections_gone as (
+  delete from injected_blocks b using doomed d where b.instance_id = d.id
+), permit_requests_gone as (
+  delete from permit_requests p using doomed d where p.instance_id = d.id
 ), timers_gone as (
   delete from timers t using doomed d where t.instance_id = d.id
 ), dead_letters_gone as (
@@ -121,10 +129,27 @@ update instances i set data = r.data, config = r.config, context_audit = r.conte
 from json_to_recordset($1::json) as r(id uuid, data json, config json, context_audit json)
 where i.id = r.id`,
 
+  'instance.rebind': `
+update instances i set sequence_id = r.sequence_id
+from json_to_recordset($1::json) as r(id uuid, sequence_id uuid)
+where i.id = r.id`,
+
+  'injection.set': `
+insert into injected_blocks (instance_id, blocks)
+select instance_id, blocks
+from json_to_recordset($1::json) as r(instance_id uuid, blocks json)
+on conflict (instance_id) do update set blocks = excluded.blocks`,
+
   'output.dropErrors': `
 delete from block_outputs o
 using json_to_recordset($1::json) as r(instance_id uuid)
 where o.instance_id = r.instance_id and o.output_ref = '__error__'`,
+
+  'output.dropBlocks': `
+delete from block_outputs o
+using json_to_recordset($1::json) as r(instance_id uuid, block_ids json)
+where o.instance_id = r.instance_id
+  and o.block_id in (select json_array_elements_text(r.block_ids))`,
 
   'output.insert': `
 insert into block_outputs (
@@ -157,6 +182,26 @@ insert into audit_log (instance_id, seq, tenant_id, entries, created_at)
 select instance_id, seq, tenant_id, entries, created_at
 from json_to_recordset($1::json) as r(
   instance_id uuid, seq integer, tenant_id text, entries json, created_at timestamptz)`,
+
+  'stepLog.insert': `
+insert into step_logs (id, instance_id, entries, created_at)
+select id, instance_id, entries, created_at
+from json_to_recordset($1::json) as r(
+  id uuid, instance_id uuid, entries json, created_at timestamptz)`,
+
+  'checkpoint.insert': `
+insert into checkpoints (id, instance_id, checkpoint_data, created_at)
+select id, instance_id, checkpoint_data, created_at
+from json_to_recordset($1::json) as r(
+  id uuid, instance_id uuid, checkpoint_data json, created_at timestamptz)`,
+
+  // All but the newest ones; `keep` is how many stay.
+  'checkpoint.prune': `
+delete from checkpoints c
+using json_to_recordset($1::json) as r(instance_id uuid, keep integer)
+where c.instance_id = r.instance_id and c.id in (
+  select o.id from checkpoints o where o.instance_id = r.instance_id
+  order by o.id desc offset r.keep)`,
 
   'task.insert': `
 insert into worker_tasks (
@@ -214,10 +259,12 @@ using json_to_recordset($1::json) as r(instance_id uuid)
 where t.instance_id = r.instance_id`,
 
   'timer.set': `
-insert into timers (instance_id, fire_at, recover)
-select instance_id, fire_at, recover
-from json_to_recordset($1::json) as r(instance_id uuid, fire_at timestamptz, recover boolean)
-on conflict (instance_id) do update set fire_at = excluded.fire_at, recover = excluded.recover`,
+insert into timers (instance_id, fire_at, recover, rank)
+select instance_id, fire_at, recover, coalesce(rank, 2)
+from json_to_recordset($1::json) as r(
+  instance_id uuid, fire_at timestamptz, recover boolean, rank smallint)
+on conflict (instance_id) do update set
+  fire_at = excluded.fire_at, recover = excluded.recover, rank = excluded.rank`,
 
   'deadLetter.clear': `
 delete from dead_letters l
@@ -232,6 +279,55 @@ from json_to_recordset($1::json) as r(
 on conflict (instance_id) do update set
   tenant_id = excluded.tenant_id, created_at = excluded.created_at,
   failed_at = excluded.failed_at, reason = excluded.reason`,
+
+  'permitRequest.clear': `
+delete from permit_requests p
+using json_to_recordset($1::json) as r(instance_id uuid)
+where p.instance_id = r.instance_id`,
+
+  'permitRequest.set': `
+insert into permit_requests (instance_id, key_id, max_concurrency, number, created_at)
+select instance_id, key_id, max_concurrency, number, created_at
+from json_to_recordset($1::json) as r(
+  instance_id uuid, key_id uuid, max_concurrency integer, number integer, created_at timestamptz)
+on conflict (instance_id) do update set number = excluded.number`,
+
+  'permit.clear': `
+delete from permits p
+using json_to_recordset($1::json) as r(instance_id uuid)
+where p.instance_id = r.instance_id`,
+
+  'permit.set': `
+insert into permits (instance_id, key_id, number)
+select instance_id, key_id, number
+from json_to_recordset($1::json) as r(instance_id uuid, key_id uuid, number integer)
+on conflict (instance_id) do update set number = excluded.number`,
+
+  'rateLimit.clear': `
+delete from rate_limits l
+using json_to_recordset($1::json) as r(id uuid)
+where l.id = r.id`,
+
+  'rateLimit.set': `
+insert into rate_limits (id, tenant_id, limit_key, max_count, window_seconds, updated_at)
+select id, tenant_id, limit_key, max_count, window_seconds, updated_at
+from json_to_recordset($1::json) as r(
+  id uuid, tenant_id text, limit_key text, max_count integer, window_seconds integer,
+  updated_at timestamptz)
+on conflict (id) do update set
+  max_count = excluded.max_count, window_seconds = excluded.window_seconds,
+  updated_at = excluded.updated_at`,
+
+  'rateGrant.prune': `
+delete from rate_grants g
+using json_to_recordset($1::json) as r(limit_id uuid, before timestamptz)
+where g.limit_id = r.limit_id and g.granted_at < r.before`,
+
+  'rateGrant.insert': `
+insert into rate_grants (limit_id, granted_at, id, count)
+select limit_id, granted_at, id, count
+from json_to_recordset($1::json) as r(
+  limit_id uuid, granted_at timestamptz, id uuid, count integer)`,
 
   'worker.seen': `
 insert into workers (tenant_id, worker_id, handler_name, queue_name, version, last_seen_at)

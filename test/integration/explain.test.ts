@@ -15,10 +15,13 @@ import {
   deadLetterQuery,
   INSTANCE_SQL,
   instanceListQuery,
+  laterOutputsQuery,
   outputsQuery,
   transitionsQuery,
 } from '../../src/db/reads/instance-queries.js';
+import { checkpointsQuery, linesQuery } from '../../src/db/reads/note-reads.js';
 import type { Query } from '../../src/db/reads/query.js';
+import { rateLimitsQuery } from '../../src/db/reads/rate-limit-reads.js';
 import {
   SEQUENCE_SQL,
   sequenceListQuery,
@@ -109,6 +112,26 @@ const FILL = [
      task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at)
    select id, instance_id, tenant_id, handler_name, queue_name, 3 - priority, created_at
    from worker_tasks where state in ('pending', 'claimed')`,
+  `insert into permit_requests (instance_id, key_id, max_concurrency, number, created_at)
+   select ${UUID_OF('g')}, ${UUID_OF('1 + g % 100')}, 2, 1, ${AT}
+   from generate_series(1, ${ROWS}) g`,
+  `insert into permits (instance_id, key_id, number)
+   select instance_id, key_id, number from permit_requests order by created_at limit 20000`,
+  `insert into rate_limits (id, tenant_id, limit_key, max_count, window_seconds, updated_at)
+   select ${UUID_OF('g')}, 'tenant-' || g % 100, 'key-' || g, 10, 60, ${AT}
+   from generate_series(1, 10000) g`,
+  `insert into rate_grants (limit_id, granted_at, id, count)
+   select ${UUID_OF('1 + g % 100')}, ${AT}, ${UUID_OF('g')}, 1
+   from generate_series(1, ${ROWS}) g`,
+  `insert into checkpoints (id, instance_id, checkpoint_data, created_at)
+   select ${UUID_OF('g')}, ${UUID_OF(`greatest(1, g - ${ROWS_OF_BUSY})`)}, '{}', ${AT}
+   from generate_series(1, ${ROWS}) g`,
+  `insert into step_logs (id, instance_id, entries, created_at)
+   select ${UUID_OF('g')}, ${UUID_OF(`greatest(1, g - ${ROWS_OF_BUSY})`)}, '[{"level":"info"}]',
+     ${AT}
+   from generate_series(1, ${ROWS}) g`,
+  `insert into injected_blocks (instance_id, blocks)
+   select ${UUID_OF('g')}, '[]' from generate_series(1, ${ROWS}) g`,
 ];
 
 async function fill(): Promise<void> {
@@ -213,6 +236,8 @@ describe('what actors load', () => {
     tasks: [SOME_IDS],
     snapshots: [SOME_IDS],
     outputs: [BUSY, ['a', 'b']],
+    outputTotals: [BUSY, ['a', 'b']],
+    outputRows: [BUSY, ['a', 'b']],
     task: [uuid(77)],
     taskOwners: [SOME_IDS],
     sequence: [A_SEQUENCE],
@@ -222,11 +247,21 @@ describe('what actors load', () => {
     recover: [],
     claimedTasks: [],
     readyTasks: ['handler-3', 2, A_TIME, uuid(43_200), 5_000],
+    permitKeys: [uuid(0), 100],
+    permitHolders: [uuid(7)],
+    permitWaiters: [uuid(7), A_TIME, uuid(43_200), 1_000],
+    rateLimit: [uuid(7)],
+    rateGrants: [uuid(7), A_TIME],
+    checkpoints: [BUSY],
   };
   const EXPECTED: Partial<Record<keyof typeof LOAD_SQL, Expectation>> = {
     tasks: { mayNotAvoidSorting: 'the tasks of the instances that are loaded, by their ids' },
     outputs: { mayNotAvoidSorting: 'the rows of one instance, to find the latest of each block' },
+    outputRows: { mayNotAvoidSorting: 'the rows of one instance, to copy them in their order' },
     claimedTasks: { readsWhole: ['open_tasks'] },
+    permitHolders: { mayNotAvoidSorting: 'the few instances that hold slots of one key' },
+    permitWaiters: { mayNotAvoidSorting: 'when fewer instances wait than a page holds' },
+    rateGrants: { mayNotAvoidSorting: 'the rows of one limit, with an index that has their order' },
     readyTasks: { mayNotAvoidSorting: 'when a handler has fewer tasks left than a page holds' },
   };
   /** Read once when a shard starts, by cursors, which have no names and no kept plans. */
@@ -295,6 +330,29 @@ describe('what the front thread reads', () => {
       'entries of a timeline',
       outputsQuery(BUSY, first, 'everything'),
       { mayNotAvoidSorting: ofOneInstance },
+    ],
+    ['the first window of an action', candidatesQuery({ tenant }, undefined, 500, 'included')],
+    ['a later window of an action', candidatesQuery({ tenant }, after, 500, 'included')],
+    [
+      'all outputs of an instance, for a stream',
+      laterOutputsQuery(BUSY, undefined),
+      { mayNotAvoidSorting: ofOneInstance },
+    ],
+    [
+      'the later outputs of an instance, for a stream',
+      laterOutputsQuery(BUSY, after),
+      { mayNotAvoidSorting: ofOneInstance },
+    ],
+    ['checkpoints of an instance', checkpointsQuery(BUSY, 100)],
+    [
+      'lines that the steps of an instance logged',
+      linesQuery(uuid(50_000), first),
+      { mayNotAvoidSorting: 'the lines of one instance: workers say from when they are' },
+    ],
+    [
+      'rate limits of a tenant',
+      rateLimitsQuery(tenant),
+      { mayNotAvoidSorting: 'the limits of one tenant' },
     ],
     ['the audit of an instance', auditQuery(BUSY, 200), { mayNotAvoidSorting: oneByOne }],
     [

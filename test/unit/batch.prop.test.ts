@@ -40,12 +40,18 @@ const TABLE_OF: Readonly<Record<MutationKind, string>> = {
   'instance.insert': 'instances',
   'instance.update': 'instances',
   'instance.context': 'instances',
+  'instance.rebind': 'instances',
+  'injection.set': 'injections',
   'output.dropErrors': 'outputs',
+  'output.dropBlocks': 'outputs',
   'output.insert': 'outputs',
   'snapshot.clear': 'snapshots',
   'snapshot.set': 'snapshots',
   'signal.insert': 'signals',
   'audit.insert': 'audit',
+  'stepLog.insert': 'logs',
+  'checkpoint.insert': 'checkpoints',
+  'checkpoint.prune': 'checkpoints',
   'task.insert': 'tasks',
   'task.update': 'tasks',
   'openTask.insert': 'open',
@@ -54,6 +60,14 @@ const TABLE_OF: Readonly<Record<MutationKind, string>> = {
   'timer.set': 'timers',
   'deadLetter.clear': 'dead',
   'deadLetter.set': 'dead',
+  'permitRequest.clear': 'requests',
+  'permitRequest.set': 'requests',
+  'permit.clear': 'permits',
+  'permit.set': 'permits',
+  'rateLimit.clear': 'limits',
+  'rateLimit.set': 'limits',
+  'rateGrant.prune': 'pruned grants',
+  'rateGrant.insert': 'grants',
   'worker.seen': 'workers',
 };
 
@@ -63,19 +77,27 @@ const INSERTS: ReadonlySet<MutationKind> = new Set([
   'output.insert',
   'signal.insert',
   'audit.insert',
+  'stepLog.insert',
+  'checkpoint.insert',
   'task.insert',
+  'rateGrant.insert',
 ]);
 const UPSERTS: ReadonlySet<MutationKind> = new Set([
   'snapshot.set',
   'openTask.insert',
   'timer.set',
   'deadLetter.set',
+  'injection.set',
+  'permitRequest.set',
+  'permit.set',
+  'rateLimit.set',
   'worker.seen',
 ]);
 const UPDATES: ReadonlySet<MutationKind> = new Set([
   'sequence.update',
   'instance.update',
   'instance.context',
+  'instance.rebind',
   'task.update',
 ]);
 
@@ -240,16 +262,21 @@ function applyOrRefuse(tables: Tables, unit: BatchUnit): Ack {
   }
 }
 
-/** An actor updates only rows that it inserted before, which the writer may rely on. */
+/**
+ * An actor updates only rows that it inserted before, which the writer may rely on; what a refused
+ * unit inserted is not there.
+ */
 function updatesOnlyWhatIsThere(units: readonly BatchUnit[], tables: Tables): boolean {
   const copy = new Map(tables);
   return units.every((unit) => {
+    const own = new Set<string>();
     for (let i = 0; i < unit.mutations.length; i += 3) {
       const kind = MUTATION_KINDS[unit.mutations[i] as number]!;
       const at = `${TABLE_OF[kind]}/${unit.mutations[i + 1]}`;
-      if (INSERTS.has(kind)) copy.set(at, '');
-      else if (UPDATES.has(kind) && !copy.has(at)) return false;
+      if (INSERTS.has(kind)) own.add(at);
+      else if (UPDATES.has(kind) && !copy.has(at) && !own.has(at)) return false;
     }
+    applyOrRefuse(copy, unit);
     return true;
   });
 }

@@ -11,7 +11,7 @@
  */
 
 import type { InstanceState } from '../../core/states.js';
-import { Conditions, type PageBounds, type Query } from './query.js';
+import { Conditions, type PageBounds, type Place, type Query } from './query.js';
 
 /** What instances must have; absent and null mean any. */
 export interface InstanceFilter {
@@ -24,10 +24,9 @@ export interface InstanceFilter {
   readonly metadata?: Readonly<Record<string, string>> | null | undefined;
 }
 
-/** A place in the order of a bulk change: the exact creation time as text, and the id. */
-export interface Candidate {
-  readonly id: string;
-  readonly at: string;
+/** An instance that a change of many may concern. */
+export interface Candidate extends Place {
+  readonly state: InstanceState;
 }
 
 /** All that `instanceText` needs; the evaluator's snapshot is the actor's alone. */
@@ -35,6 +34,9 @@ const INSTANCE_COLUMNS =
   'i.id, i.sequence_id, i.tenant_id, i.namespace, i.state, i.next_fire_at, i.priority, ' +
   'i.timezone, i.metadata, i.data, i.config, i.context_audit, i.runtime, i.concurrency_key, ' +
   'i.max_concurrency, i.idempotency_key, i.parent_instance_id, i.created_at, i.updated_at';
+
+const OUTPUT_COLUMNS =
+  'id, instance_id, block_id, output, output_ref, output_size, attempt, created_at';
 
 export const INSTANCE_SQL = {
   tenant: 'select tenant_id from instances where id = $1::uuid',
@@ -102,8 +104,22 @@ export function outputsQuery(
     conditions.add("(output_ref is null or output_ref not in ('__in_progress__', '__retry__'))");
   }
   return conditions.query(
-    'select id, instance_id, block_id, output, output_ref, output_size, attempt, created_at ' +
-      `from block_outputs ${conditions.where} order by created_at, id ${conditions.page(bounds)}`,
+    `select ${OUTPUT_COLUMNS} from block_outputs ${conditions.where} ` +
+      `order by created_at, id ${conditions.page(bounds)}`,
+  );
+}
+
+/**
+ * Every row after that place, bookkeeping included, oldest first. The units of an instance are
+ * committed in order, and the times and ids of their rows ascend: what becomes visible later lies
+ * after everything that is visible now.
+ */
+export function laterOutputsQuery(instanceId: string, after: Place | undefined): Query {
+  const conditions = new Conditions();
+  conditions.add(`instance_id = ${conditions.param(instanceId)}::uuid`);
+  if (after !== undefined) conditions.add(`(created_at, id) > ${conditions.place(after)}`);
+  return conditions.query(
+    `select ${OUTPUT_COLUMNS} from block_outputs ${conditions.where} order by created_at, id`,
   );
 }
 
@@ -130,21 +146,19 @@ export function transitionsQuery(instanceId: string, entriesMax: number): Query 
   };
 }
 
-/** What a bulk change may touch, newest first: those that come after `after` in this order. */
+/** What a change of many may concern, newest first: those that come after `after` in this order. */
 export function candidatesQuery(
   filter: InstanceFilter,
-  after: Candidate | undefined,
+  after: Place | undefined,
   limit: number,
+  terminal: 'left out' | 'included' = 'left out',
 ): Query {
   const conditions = new Conditions();
   filterInstances(conditions, filter, 'i.tenant_id');
-  conditions.add("i.state not in ('completed', 'cancelled')");
-  if (after !== undefined) {
-    const [at, id] = [conditions.param(after.at), conditions.param(after.id)];
-    conditions.add(`(i.created_at, i.id) < (${at}::timestamptz, ${id}::uuid)`);
-  }
+  if (terminal === 'left out') conditions.add("i.state not in ('completed', 'cancelled')");
+  if (after !== undefined) conditions.add(`(i.created_at, i.id) < ${conditions.place(after)}`);
   return conditions.query(
-    `select i.id, i.created_at::text as at from instances i ${conditions.where} ` +
+    `select i.id, i.created_at::text as at, i.state from instances i ${conditions.where} ` +
       `order by i.created_at desc, i.id desc limit ${conditions.param(limit)}::bigint`,
   );
 }

@@ -11,11 +11,12 @@ import {
   INSTANCE_SQL,
   type InstanceFilter,
   instanceListQuery,
+  laterOutputsQuery,
   outputsQuery,
   transitionsQuery,
 } from './instance-queries.js';
-import type { PageBounds } from './query.js';
-import type { Page, Reader } from './reader.js';
+import type { PageBounds, Place } from './query.js';
+import type { Batch, Page, Reader } from './reader.js';
 import {
   contextText,
   type InstanceWireRow,
@@ -55,6 +56,9 @@ interface StoredAuditEntry {
 const AUDIT_ENTRIES_MAX = 200;
 /** State transitions in a timeline, the newest ones: the timeline pages its entries only. */
 const TRANSITIONS_MAX = 1_000;
+
+/** Outputs handed to a stream at once: what a client that does not read can make the server hold. */
+const STREAM_BATCH_BYTES = 1024 * 1024;
 
 const CHEAPER_LIST =
   'name the tenant or a sequence_id, use a smaller offset, or ask /instances/dlq for failed ones';
@@ -102,6 +106,17 @@ export class InstanceReads {
       query: outputsQuery(instanceId, bounds, 'outputs'),
       toText: outputText,
       cheaper: CHEAPER_PAGE,
+    });
+  }
+
+  /** The next `BlockOutput` records after a row, all kinds of them, oldest first; none: the first. */
+  outputsAfter(instanceId: string, row: OutputWireRow | undefined): Promise<Batch<OutputWireRow>> {
+    const after: Place | undefined = row && { at: row.created_at, id: row.id };
+    return this.#reader.batch<OutputWireRow>({
+      query: laterOutputsQuery(instanceId, after),
+      toText: outputText,
+      cheaper: CHEAPER_LOOKUP,
+      bytesMax: STREAM_BATCH_BYTES,
     });
   }
 
@@ -158,13 +173,15 @@ export class InstanceReads {
     );
   }
 
-  /** Instances that a bulk change may touch: not terminal, newest first, after `after`. */
+  /** Instances that a change of many may concern, newest first, after `after`. */
   candidates(
     filter: InstanceFilter,
-    after: Candidate | undefined,
+    after: Place | undefined,
     limit: number,
+    terminal: 'left out' | 'included' = 'left out',
   ): Promise<Candidate[]> {
-    return this.#reader.rowsOf<Candidate>(candidatesQuery(filter, after, limit), CHEAPER_BULK);
+    const query = candidatesQuery(filter, after, limit, terminal);
+    return this.#reader.rowsOf<Candidate>(query, CHEAPER_BULK);
   }
 }
 

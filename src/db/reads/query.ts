@@ -10,6 +10,12 @@ export interface Query {
   readonly values: readonly unknown[];
 }
 
+/** A place in an order by creation: the time as text that Postgres reads exactly, and the id. */
+export interface Place {
+  readonly id: string;
+  readonly at: string;
+}
+
 /** A part of a list. Without `limit` it ends only at the size of an answer. */
 export interface PageBounds {
   readonly offset: number;
@@ -25,6 +31,11 @@ export class Conditions {
   param(value: unknown): string {
     this.values.push(value);
     return `$${this.values.length}`;
+  }
+
+  /** What a place is compared with: `(created_at, id) > …`. */
+  place({ at, id }: Place): string {
+    return `(${this.param(at)}::timestamptz, ${this.param(id)}::uuid)`;
   }
 
   add(term: string): void {

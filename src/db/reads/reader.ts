@@ -19,6 +19,15 @@ export interface Page {
   readonly isCut: boolean;
 }
 
+/** Rows in order, as many as were asked for or fit. */
+export interface Batch<Row> {
+  /** Their wire records. */
+  readonly texts: readonly string[];
+  readonly last: Row | undefined;
+  /** There are more rows. */
+  readonly isCut: boolean;
+}
+
 export interface PageRequest<Row> {
   readonly query: Query;
   /** The wire record of a row as JSON text. */
@@ -27,6 +36,8 @@ export interface PageRequest<Row> {
   readonly cheaper: string;
   /** Rows that are taken; further ones only show that there are more. Default: all. */
   readonly rowsMax?: number;
+  /** Default: the size of an answer. */
+  readonly bytesMax?: number;
 }
 
 /** Few rows, whose columns are known to be small. */
@@ -60,10 +71,18 @@ export class Reader {
    * Reads rows until they end or the answer is full. A first row of any size is taken, so that a
    * caller who goes on at the next offset always gets further.
    */
-  page<Row>(request: PageRequest<Row>): Promise<Page> {
+  async page<Row>(request: PageRequest<Row>): Promise<Page> {
+    const { texts, isCut } = await this.batch(request);
+    return { text: `[${texts.join(',')}]`, count: texts.length, isCut };
+  }
+
+  /** The same, for a reader that goes on after the last row instead of at an offset. */
+  batch<Row>(request: PageRequest<Row>): Promise<Batch<Row>> {
     const { text, values } = request.query;
     return this.#within(request.cheaper, (checkTime) =>
-      withCursor<Row, Page>(this.#pool, text, values, (rows) => collect(rows, request, checkTime)),
+      withCursor<Row, Batch<Row>>(this.#pool, text, values, (rows) =>
+        collect(rows, request, checkTime),
+      ),
     );
   }
 
@@ -105,26 +124,27 @@ async function collect<Row>(
   reader: RowReader<Row>,
   request: PageRequest<Row>,
   checkTime: () => void,
-): Promise<Page> {
-  const rowsMax = request.rowsMax ?? Number.POSITIVE_INFINITY;
+): Promise<Batch<Row>> {
+  const {
+    toText,
+    rowsMax = Number.POSITIVE_INFINITY,
+    bytesMax = LIMITS.responseBytesMax,
+  } = request;
   const texts: string[] = [];
+  let last: Row | undefined;
   let bytes = 2;
-  const page = (isCut: boolean): Page => ({
-    text: `[${texts.join(',')}]`,
-    count: texts.length,
-    isCut,
-  });
   for (;;) {
     const asked = rowsToRead(texts.length, bytes);
     const rows = await reader.read(asked);
     for (const row of rows) {
-      if (texts.length >= rowsMax) return page(true);
-      const text = request.toText(row);
+      if (texts.length >= rowsMax) return { texts, last, isCut: true };
+      const text = toText(row);
       bytes += Buffer.byteLength(text) + 1;
-      if (bytes > LIMITS.responseBytesMax && texts.length > 0) return page(true);
+      if (bytes > bytesMax && texts.length > 0) return { texts, last, isCut: true };
       texts.push(text);
+      last = row;
     }
-    if (rows.length < asked) return page(false);
+    if (rows.length < asked) return { texts, last, isCut: false };
     checkTime();
   }
 }
