@@ -4,6 +4,7 @@
  */
 
 import { routeOf, shardOf } from '../src/core/ids.js';
+import { rankOf } from '../src/core/states.js';
 import { isoTime, type UnixMs } from '../src/core/time.js';
 import { type EngineError, refusedData, UNKNOWN_OUTCOME } from '../src/errors.js';
 import type { CommitLog, PendingUnit, Settlement, UnitOwner } from './commit-log.js';
@@ -49,6 +50,7 @@ export class BatchOfBirths implements UnitOwner {
         instance_id: instance.id,
         fire_at: isoTime(record.snapshot.nextFireAt ?? now),
         recover: false,
+        rank: rankOf(instance.priority),
       });
     }
     this.#deps.commits.append(this, turn);
@@ -70,6 +72,10 @@ export class BatchOfBirths implements UnitOwner {
     }
   }
 
+  #rankOf(id: string): number {
+    return rankOf(this.#instances.get(id)?.priority ?? 0);
+  }
+
   #fail(error: EngineError): void {
     this.#deps.release([{ kind: 'error', request: this.#request, error }]);
   }
@@ -79,7 +85,7 @@ export class BatchOfBirths implements UnitOwner {
     const hints: Effect[] = ids.map((id) => ({
       kind: 'peer',
       shard: shardOf(routeOf(id), this.#deps.shards),
-      message: ['wake', id, this.#instances.get(id)?.nextFireAt ?? now],
+      message: ['wake', id, this.#instances.get(id)?.nextFireAt ?? now, this.#rankOf(id)],
     }));
     const body = JSON.stringify({ count: this.#accepted, created: ids.length });
     this.#deps.release([{ kind: 'reply', request: this.#request, status: 201, body }, ...hints]);

@@ -21,14 +21,14 @@ import {
   UNKNOWN_OUTCOME,
 } from '../src/errors.js';
 import type { CommitLog, PendingUnit, Settlement, UnitOwner } from './commit-log.js';
-import type { Loader, SequenceRow } from './loader.js';
+import type { Rows, SequenceRow } from './loader.js';
 import { whenUsed } from './plans.js';
 import type { PeerMessage } from './protocol.js';
 import { type Effect, Turn } from './turn.js';
 
 export interface CatalogDeps {
   readonly commits: CommitLog;
-  readonly loader: Loader;
+  readonly loader: Rows;
   readonly now: () => UnixMs;
   readonly newId: () => string;
   readonly shards: number;

@@ -35,6 +35,7 @@ export interface ShardClientDeps {
 interface Pending {
   readonly shard: number;
   readonly operation: ShardOperation;
+  readonly tenant: string;
   readonly bytes: number;
   readonly deadline: number;
   readonly onReply: OnReply;
@@ -44,6 +45,7 @@ interface Pending {
 /** Requests whose owner is found by the shard they come to, and may be another one. */
 const MAY_MOVE: ReadonlySet<ShardOperation> = new Set([
   'instances.create',
+  'sequences.migrateInstance',
   'workers.poll',
   'workers.pollQueue',
 ]);
@@ -73,6 +75,8 @@ export class ShardClient {
   }
 
   attach(shard: number, port: MessagePort): void {
+    // What another shard handed on to the predecessor after its death has reached nobody.
+    this.#refuse(({ operation }) => MAY_MOVE.has(operation));
     this.#ports[shard] = port;
     port.on('message', (post: ReplyPost) => this.#receive(shard, post));
   }
@@ -82,10 +86,12 @@ export class ShardClient {
     this.#ports[shard]?.close();
     this.#ports[shard] = undefined;
     this.#outbox[shard] = { requests: [], aborted: [] };
+    this.#refuse((pending) => pending.shard === shard || MAY_MOVE.has(pending.operation));
+  }
+
+  #refuse(isLost: (pending: Pending) => boolean): void {
     const error = unavailable('ENG_SHARD_RESTARTING', 'a part of the engine is restarting');
-    for (const [id, pending] of this.#pending) {
-      if (pending.shard === shard || MAY_MOVE.has(pending.operation)) this.#settle(id, { error });
-    }
+    for (const [id, pending] of this.#pending) if (isLost(pending)) this.#settle(id, { error });
   }
 
   shardOf(id: string): number {
@@ -126,6 +132,7 @@ export class ShardClient {
     this.#pending.set(id, {
       shard,
       operation,
+      tenant,
       bytes: body.length,
       deadline: this.#deps.clock.monotonic() + timeoutMs,
       onReply,
@@ -137,30 +144,48 @@ export class ShardClient {
     return id;
   }
 
-  /** The same as a promise; rejects with the EngineError of the answer. */
+  /**
+   * The same as a promise; rejects with the EngineError of the answer, or with the reason of the
+   * signal, whose abort is that of the request.
+   */
   ask(
     shard: number,
     operation: ShardOperation,
     tenant: string,
     target: string,
     body: string,
+    signal?: AbortSignal,
   ): Promise<{ status: number; body: string }> {
     return new Promise((resolve, reject) => {
-      this.send(shard, operation, tenant, target, body, (reply) => {
+      signal?.throwIfAborted();
+      const id = this.send(shard, operation, tenant, target, body, (reply) => {
+        signal?.removeEventListener('abort', leave);
         if ('error' in reply) reject(reply.error);
         else resolve(reply);
       });
+      const leave = () => {
+        this.abort(id);
+        reject(signal?.reason);
+      };
+      signal?.addEventListener('abort', leave, { once: true });
     });
   }
 
-  /** The client went away. A poll is forgotten, and what it claims meanwhile is given back. */
+  /** The client went away. What is parked is forgotten, and what a poll claims is given back. */
   abort(id: number): void {
     const pending = this.#pending.get(id);
     if (pending === undefined || pending.aborted) return;
     pending.aborted = true;
+    if (pending.operation === 'instances.watch') this.#unwatch(id, pending);
     if (pending.operation !== 'workers.poll' && pending.operation !== 'workers.pollQueue') return;
     // The queue may live on another shard than the one that was asked.
     for (const box of this.#outbox) box.aborted.push(id);
+    this.#flushSoon();
+  }
+
+  /** Requests of one tenant stay in order, so that this one comes after the watch that it ends. */
+  #unwatch(id: number, { shard, tenant }: Pending): void {
+    this.#outboxOf(shard).requests.push([0, 'instances.unwatch', tenant, '', String(id)]);
     this.#flushSoon();
   }
 

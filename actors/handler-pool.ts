@@ -1,104 +1,177 @@
 /**
- * The in-process steps of one shard that act on the outside world: starts at most a bounded number
- * at once, aborts those that are withdrawn, and reports every outcome as a message to its instance.
+ * The in-process steps of one shard that act on the outside world. Promises the shard, whatever the
+ * handlers do:
+ * - a bounded number of them is at work, no instance has more than its share, and instances take
+ *   turns; who waits costs nothing but memory;
+ * - each one ends: by itself, withdrawn, or after `LIMITS.handlerMsMax`, and gives back its slot then,
+ *   even if the handler goes on; what it says later interests no one;
+ * - each one that is not withdrawn comes to one outcome that can be stored (`handler-outcome.ts`), and
+ *   keeps its slot until its instance can take it: so outcomes do not pile up before the database.
  */
 
 import { LIMITS } from '../src/config.js';
-import type { StepOutcome } from '../src/core/builtin.js';
+import { retryableFailure, type StepOutcome } from '../src/core/builtin.js';
+import type { Clock, TimerHandle } from '../src/core/clock.js';
+import { OriginSlots } from '../src/handlers/origin-slots.js';
 import type { EffectHandler, HandlerContext } from '../src/handlers/registry.js';
+import { describeThrown, readOutcome, thrownOutcome } from './handler-outcome.js';
 import { stepKey } from './instance.js';
 import type { InProcessStep, StepRef } from './turn.js';
 
+/** From its start until it is withdrawn, or its instance has taken its outcome. */
 interface Run {
   readonly instance: string;
   readonly step: InProcessStep;
   readonly controller: AbortController;
+  /** It has its slot; what is to be given back with it. */
+  releases: (() => void)[] | undefined;
+  deadline: TimerHandle;
+  outcome: StepOutcome | undefined;
 }
 
 export interface HandlerPoolDeps {
   readonly handlers: ReadonlyMap<string, EffectHandler>;
-  readonly now: () => number;
+  readonly clock: Clock;
   readonly log: HandlerContext['log'];
+  /** Asks for a turn, in which the shard calls `handOver`. */
+  readonly wakeShard: () => void;
+  /** Whether the instance would take an outcome at once. A change of that comes with a turn. */
+  readonly canTake: (instance: string) => boolean;
   readonly onOutcome: (instance: string, step: StepRef, outcome: StepOutcome) => void;
 }
 
 export class HandlerPool {
   readonly #deps: HandlerPoolDeps;
-  /** Started or waiting, by instance, node and iteration. */
+  /** By instance, node and iteration. */
   readonly #runs = new Map<string, Run>();
-  readonly #waiting: Run[] = [];
+  /** Those with an outcome. */
+  readonly #ended = new Set<Run>();
+  readonly #slots = new OriginSlots({
+    activeMax: LIMITS.handlersPerShardMax,
+    activePerOriginMax: LIMITS.handlersPerInstanceMax,
+    waitingMax: Number.POSITIVE_INFINITY,
+  });
   #active = 0;
 
   constructor(deps: HandlerPoolDeps) {
     this.#deps = deps;
   }
 
+  /** Runs that have a slot. */
   get active(): number {
     return this.#active;
   }
 
-  /** @throws nothing: an unknown handler is a defect of the plan and fails the step */
   start(instance: string, step: InProcessStep): void {
-    const run = { instance, step, controller: new AbortController() };
+    this.abort(instance, step);
+    const run: Run = {
+      instance,
+      step,
+      controller: new AbortController(),
+      releases: undefined,
+      deadline: undefined,
+      outcome: undefined,
+    };
     this.#runs.set(runKey(instance, step), run);
-    if (this.#active < LIMITS.handlersPerShardMax) this.#begin(run);
-    else this.#waiting.push(run);
+    void this.#perform(run);
   }
 
+  /** The step is withdrawn: its outcome interests no one any more. */
   abort(instance: string, step: Omit<StepRef, 'attempt'>): void {
-    const key = runKey(instance, step);
-    this.#runs.get(key)?.controller.abort();
-    this.#runs.delete(key);
+    const run = this.#runs.get(runKey(instance, step));
+    if (run === undefined) return;
+    this.#drop(run);
+    run.controller.abort();
   }
 
   /** The shard stops: what runs will run again after the next start (spec/06 row 56). */
   abortAll(): void {
-    for (const run of this.#runs.values()) run.controller.abort();
-    this.#runs.clear();
-    this.#waiting.length = 0;
+    for (const { instance, step } of this.#runs.values()) this.abort(instance, step);
   }
 
-  #begin(run: Run): void {
-    const handler = this.#deps.handlers.get(run.step.handler);
-    if (handler === undefined) throw new Error(`no handler ${run.step.handler}`);
+  /**
+   * Hands outcomes to the instances that can take them. The first one always, the others while there
+   * is time.
+   *
+   * @returns whether it ran out of time, so that there has to be another turn
+   */
+  handOver(hasTime: () => boolean): boolean {
+    let isFirst = true;
+    for (const run of this.#ended) {
+      if (!this.#deps.canTake(run.instance)) continue;
+      if (!isFirst && !hasTime()) return true;
+      isFirst = false;
+      this.#drop(run);
+      const { node, iteration, attempt } = run.step;
+      this.#deps.onOutcome(run.instance, { node, iteration, attempt }, run.outcome!);
+    }
+    return false;
+  }
+
+  /** Never rejects: whatever happens is an outcome. */
+  async #perform(run: Run): Promise<void> {
+    const { signal } = run.controller;
+    const slot = await this.#slots.acquire(run.instance, signal);
+    if (!slot.ok) return;
+    if (signal.aborted) {
+      slot.release();
+      return;
+    }
+    run.releases = [slot.release];
     this.#active += 1;
+    run.deadline = this.#deps.clock.setTimeout(() => this.#cutOff(run), LIMITS.handlerMsMax);
+    this.#end(run, await this.#call(run));
+  }
+
+  async #call(run: Run): Promise<StepOutcome> {
+    const { handlers, clock, log } = this.#deps;
+    const { handler: name, params, token } = run.step;
     const context: HandlerContext = {
       signal: run.controller.signal,
-      idempotencyToken: run.step.token,
-      log: this.#deps.log,
-      now: this.#deps.now,
+      idempotencyToken: token,
+      log,
+      now: () => clock.now(),
+      whenTaken: (then) => {
+        if (run.releases === undefined) then();
+        else run.releases.push(then);
+      },
     };
-    handler(run.step.params, context).then(
-      (outcome) => this.#end(run, outcome),
-      (error: unknown) =>
-        this.#end(run, {
-          kind: 'failure',
-          retryable: false,
-          message: `handler ${run.step.handler} failed: ${String(error)}`,
-        }),
-    );
+    try {
+      const handler = handlers.get(name);
+      if (handler === undefined) throw new Error(`no handler ${name}`);
+      return readOutcome(name, await handler(params, context));
+    } catch (thrown) {
+      const facts = { handler: name, instanceId: run.instance, stack: describeThrown(thrown) };
+      log.warn(facts, 'defect in a handler');
+      return thrownOutcome(name, thrown);
+    }
+  }
+
+  /** Like a time-out of the step, which a retry policy may try again (spec/06 row 18). */
+  #cutOff(run: Run): void {
+    const { handler } = run.step;
+    const ms = LIMITS.handlerMsMax;
+    this.#end(run, retryableFailure(`${handler} did not end within ${ms} ms`));
+    run.controller.abort();
   }
 
   #end(run: Run, outcome: StepOutcome): void {
-    this.#active -= 1;
-    const key = runKey(run.instance, run.step);
-    // An aborted run's outcome interests no one; a repetition may be running under the same key.
-    if (this.#runs.get(key) === run) {
-      this.#runs.delete(key);
-      const { node, iteration, attempt } = run.step;
-      this.#deps.onOutcome(run.instance, { node, iteration, attempt }, outcome);
-    }
-    this.#next();
+    if (run.releases === undefined || run.outcome !== undefined) return;
+    this.#deps.clock.clearTimeout(run.deadline);
+    run.outcome = outcome;
+    this.#ended.add(run);
+    this.#deps.wakeShard();
   }
 
-  #next(): void {
-    for (;;) {
-      const run = this.#waiting.shift();
-      if (run === undefined) return;
-      if (run.controller.signal.aborted) continue;
-      this.#begin(run);
-      return;
-    }
+  #drop(run: Run): void {
+    this.#runs.delete(runKey(run.instance, run.step));
+    this.#ended.delete(run);
+    this.#deps.clock.clearTimeout(run.deadline);
+    const { releases } = run;
+    if (releases === undefined) return;
+    run.releases = undefined;
+    this.#active -= 1;
+    for (const release of releases) release();
   }
 }
 

@@ -5,11 +5,21 @@
  */
 
 import { routeOfName, shardOf } from '../src/core/ids.js';
-import type { Dispatch, OutputRow, Progress, Withdrawal } from '../src/core/progress.js';
-import type { InstanceState } from '../src/core/states.js';
+import type { JsonObject } from '../src/core/json.js';
+import type {
+  AuditEvent,
+  Dispatch,
+  OutputRow,
+  Progress,
+  Withdrawal,
+} from '../src/core/progress.js';
+import { type InstanceState, rankOf } from '../src/core/states.js';
 import { isoTime } from '../src/core/time.js';
 import type { InstanceActor } from './instance.js';
 import { stepKey } from './instance.js';
+import { askRate } from './instance-limits.js';
+import { charactersOf } from './instance-memory.js';
+import { noteLine } from './instance-notes.js';
 import type { Turn } from './turn.js';
 import {
   allTaskColumns,
@@ -17,7 +27,6 @@ import {
   newTask,
   note,
   openTaskColumns,
-  taskRank,
   type WorkerTaskRecord,
 } from './worker-task.js';
 
@@ -26,14 +35,18 @@ export function recordProgress(actor: InstanceActor, turn: Turn, progress: Progr
     turn.put('output.dropErrors', actor.record.id, { instance_id: actor.record.id });
   }
   for (const output of progress.outputs) putOutput(actor, turn, output);
-  for (const withdrawal of progress.withdrawals) withdraw(actor, turn, withdrawal);
+  for (const withdrawal of progress.withdrawals) {
+    withdraw(actor, turn, withdrawal, isRetried(progress, withdrawal.blockId));
+  }
   for (const dispatch of progress.dispatches) {
     if (dispatch.external) openTask(actor, turn, dispatch);
     else perform(actor, turn, dispatch);
   }
+  for (const request of progress.rateRequests) askRate(actor, turn, request);
   putSnapshots(actor, turn, progress);
   putAudit(actor, turn, progress.audit);
   for (const line of progress.logs) {
+    noteLine(actor, turn, line);
     turn.effects.push({ kind: 'log', instance: actor.record.id, ...line });
   }
   turn.count('engine_steps_executed_total', progress.counts.stepsExecuted);
@@ -44,6 +57,9 @@ export function recordProgress(actor: InstanceActor, turn: Turn, progress: Progr
 function putOutput(actor: InstanceActor, turn: Turn, output: OutputRow): void {
   const id = actor.nextId();
   const text = JSON.stringify(output.output);
+  if (actor.record.snapshot.outputs.has(output.blockId)) {
+    actor.kept.output(output.blockId, text.length);
+  }
   turn.put(
     'output.insert',
     id,
@@ -57,7 +73,7 @@ function putOutput(actor: InstanceActor, turn: Turn, output: OutputRow): void {
 
 /** The task's row and the hint to its queue: the row is found again through `open_tasks`. */
 function openTask(actor: InstanceActor, turn: Turn, dispatch: Dispatch): void {
-  const previous = lastTaskOf(actor, dispatch);
+  const previous = actor.tasks.lastOf(dispatch);
   const task = newTask(actor.nextId(), actor.record, dispatch, previous, actor.env.now());
   actor.tasks.set(task.id, task);
   turn.put('task.insert', task.id, allTaskColumns(task));
@@ -77,7 +93,7 @@ export function hintReady(actor: InstanceActor, turn: Turn, task: WorkerTaskReco
       actor.record.id,
       task.tenantId,
       task.queueName ?? '',
-      taskRank(task),
+      rankOf(task.priority),
       task.createdAt,
     ],
   });
@@ -89,17 +105,6 @@ export function hintGone(actor: InstanceActor, turn: Turn, task: WorkerTaskRecor
     shard: shardOf(routeOfName(task.handlerName), actor.env.shards),
     message: ['task.gone', task.handlerName, task.id],
   });
-}
-
-function lastTaskOf(
-  actor: InstanceActor,
-  step: { readonly node: number; readonly iteration: string },
-): WorkerTaskRecord | undefined {
-  let last: WorkerTaskRecord | undefined;
-  for (const task of actor.tasks.values()) {
-    if (task.node === step.node && task.iteration === step.iteration) last = task;
-  }
-  return last;
 }
 
 function perform(actor: InstanceActor, turn: Turn, dispatch: Dispatch): void {
@@ -120,18 +125,23 @@ function perform(actor: InstanceActor, turn: Turn, dispatch: Dispatch): void {
 }
 
 /** A step that is cut off: its handler is aborted, its task is neither offered nor listed again. */
-function withdraw(actor: InstanceActor, turn: Turn, withdrawal: Withdrawal): void {
+function withdraw(
+  actor: InstanceActor,
+  turn: Turn,
+  withdrawal: Withdrawal,
+  isDispatchedAgain: boolean,
+): void {
   const { node, iteration } = withdrawal;
   if (actor.running.delete(stepKey(withdrawal))) {
     turn.effects.push({ kind: 'abort', instance: actor.record.id, step: { node, iteration } });
     return;
   }
-  const task = lastTaskOf(actor, withdrawal);
+  const task = actor.tasks.lastOf(withdrawal);
   if (task === undefined || (task.state !== 'pending' && task.state !== 'claimed')) return;
   const timedOut = withdrawal.reason === 'timed_out';
   const now = actor.env.now();
   task.state = 'failed';
-  task.withdrawn = !timedOut;
+  task.withdrawn = !timedOut || isDispatchedAgain;
   task.completedAt = now;
   task.errorMessage = timedOut ? `timed out after ${task.timeoutMs} ms` : 'cancelled';
   task.errorRetryable = timedOut;
@@ -139,28 +149,19 @@ function withdraw(actor: InstanceActor, turn: Turn, withdrawal: Withdrawal): voi
   closeTask(actor, turn, task);
 }
 
+/** Whether another try of the block follows: the present task is then listed no more (06 row 70). */
+export function isRetried(progress: Progress, block: string): boolean {
+  return progress.audit.some(
+    ({ eventType, blockId }) => eventType === 'step_retried' && blockId === block,
+  );
+}
+
 /** Writes a task that ended, and takes it out of the open ones. */
 export function closeTask(actor: InstanceActor, turn: Turn, task: WorkerTaskRecord): void {
   turn.put('task.update', task.id, changingTaskColumns(task));
   turn.put('openTask.delete', task.id, { task_id: task.id });
   hintGone(actor, turn, task);
-  forgetOldTasks(actor);
-}
-
-/** Ended tasks are kept for a while, for late calls and for the checkpoint of a next try. */
-const ENDED_TASKS_KEPT = 32;
-
-function forgetOldTasks(actor: InstanceActor): void {
-  let ended = 0;
-  for (const task of actor.tasks.values()) {
-    if (task.state === 'completed' || task.state === 'failed') ended += 1;
-  }
-  for (const [id, task] of actor.tasks) {
-    if (ended <= ENDED_TASKS_KEPT) return;
-    if (task.state !== 'completed' && task.state !== 'failed') continue;
-    actor.tasks.delete(id);
-    ended -= 1;
-  }
+  actor.tasks.ended(task.id);
 }
 
 function putSnapshots(actor: InstanceActor, turn: Turn, progress: Progress): void {
@@ -169,6 +170,7 @@ function putSnapshots(actor: InstanceActor, turn: Turn, progress: Progress): voi
     turn.put('snapshot.clear', `${id}:${key}`, { instance_id: id, key });
   }
   for (const { key, items } of progress.snapshots) {
+    actor.kept.items(key, charactersOf(items));
     turn.put('snapshot.set', `${id}:${key}`, { instance_id: id, key, items });
   }
 }
@@ -183,8 +185,13 @@ export function recordTransition(
   putAudit(actor, turn, [{ eventType: 'state_transition', fromState, toState }]);
 }
 
+/** An action on many took this instance in (spec/01 row 32). */
+export function recordBatchAction(actor: InstanceActor, turn: Turn, details: JsonObject): void {
+  putAudit(actor, turn, [{ eventType: 'batch_action', details }]);
+}
+
 /** The audit entries of one evaluation are packed in one row. */
-function putAudit(actor: InstanceActor, turn: Turn, events: Progress['audit']): void {
+export function putAudit(actor: InstanceActor, turn: Turn, events: readonly AuditEvent[]): void {
   if (events.length === 0) return;
   const { record } = actor;
   const entries = events.map((event) => ({

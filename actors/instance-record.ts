@@ -2,6 +2,7 @@
  * An instance in its three forms: what its actor holds, its row, and its wire record. Pure.
  */
 
+import type { Block } from '../schema/blocks.js';
 import { type Execution, emptyExecution } from '../src/core/execution.js';
 import type { JsonObject, JsonValue } from '../src/core/json.js';
 import type { Snapshot } from '../src/core/progress.js';
@@ -11,7 +12,8 @@ import { isoTime, isoTimeOrNull, type UnixMs } from '../src/core/time.js';
 /** What the evaluator sees and changes is in `snapshot`; the rest belongs to the actor alone. */
 export interface InstanceRecord {
   readonly id: string;
-  readonly sequenceId: string;
+  /** Changes when the instance goes over to another version. */
+  sequenceId: string;
   readonly tenantId: string;
   readonly namespace: string;
   /** 0 low … 3 critical. */
@@ -23,6 +25,8 @@ export interface InstanceRecord {
   readonly parentInstanceId: string | null;
   readonly createdAt: UnixMs;
   readonly snapshot: Snapshot;
+  /** Blocks of this instance alone, which run after those of its sequence. */
+  injected: readonly Block[];
   contextAudit: JsonValue[];
   updatedAt: UnixMs;
   signalCount: number;
@@ -53,6 +57,7 @@ export interface InstanceRow {
   readonly audit_count: number;
   readonly created_at: string;
   readonly updated_at: string;
+  readonly injected: string | null;
 }
 
 /** What a creation says; see `schema/instance.ts` for the wire form. */
@@ -71,6 +76,8 @@ export interface NewInstance {
   readonly concurrencyKey: string | null;
   readonly maxConcurrency: number | null;
   readonly idempotencyKey: string | null;
+  /** Steps that act outside are not performed. */
+  readonly dryRun: boolean;
 }
 
 export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
@@ -89,6 +96,7 @@ export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
     updatedAt: now,
     signalCount: 0,
     auditCount: 0,
+    injected: [],
     contextAudit: [],
     snapshot: {
       id: instance.id,
@@ -97,7 +105,7 @@ export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
       nextFireAt: instance.nextFireAt ?? now,
       data: instance.data,
       config: instance.config,
-      runtime: {},
+      runtime: instance.dryRun ? { dry_run: true } : {},
       execution: emptyExecution(),
       outputs: new Map(),
       snapshots: new Map(),
@@ -121,6 +129,7 @@ export function recordOfRow(row: InstanceRow): InstanceRecord {
     updatedAt: Date.parse(row.updated_at),
     signalCount: row.signal_count,
     auditCount: row.audit_count,
+    injected: row.injected ? (JSON.parse(row.injected) as Block[]) : [],
     contextAudit: JSON.parse(row.context_audit) as JsonValue[],
     snapshot: {
       id: row.id,

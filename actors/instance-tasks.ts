@@ -9,8 +9,9 @@ import type { Progress } from '../src/core/progress.js';
 import { EngineError, invalid, notFound, tooLarge } from '../src/errors.js';
 import { type InstanceActor, lostClaim } from './instance.js';
 import type { InstanceMessage, WorkerRequest } from './instance-messages.js';
-import { closeTask, hintReady } from './instance-progress.js';
-import type { Effect, Turn } from './turn.js';
+import { noteWorkerLines } from './instance-notes.js';
+import { closeTask, hintReady, isRetried } from './instance-progress.js';
+import { type Effect, Turn } from './turn.js';
 import { changingTaskColumns, note, type WorkerTaskRecord, wireTask } from './worker-task.js';
 
 type Claim = Extract<InstanceMessage, { kind: 'claim' }>;
@@ -99,6 +100,15 @@ export function heartbeatWatches(actor: InstanceActor): Effect[] {
     .map((task) => heartbeatWatch(actor, task));
 }
 
+/** The same for its tasks that wait: a hint is lost when the writer dies after it has committed. */
+export function readyHints(actor: InstanceActor): readonly Effect[] {
+  const turn = new Turn();
+  for (const task of actor.tasks.values()) {
+    if (task.state === 'pending') hintReady(actor, turn, task);
+  }
+  return turn.effects;
+}
+
 export function complete(
   actor: InstanceActor,
   turn: Turn,
@@ -116,6 +126,7 @@ export function complete(
   closeTask(actor, turn, task);
   const step = { node: task.node, iteration: task.iteration, attempt: task.attempt };
   turn.origin = step;
+  noteWorkerLines(turn, task.blockId, message.lines);
   const progress = actor.advance(turn, {
     kind: 'step.outcome',
     ...step,
@@ -139,6 +150,7 @@ export function fail(actor: InstanceActor, turn: Turn, message: Fail): Progress 
   task.errorRetryable = message.retryable;
   task.completedAt = now;
   note(task, 'failed', { id: actor.nextId(), now, reason: message.message });
+  noteWorkerLines(turn, task.blockId, message.lines);
   const progress = actor.advance(turn, {
     kind: 'step.outcome',
     node: task.node,
@@ -147,9 +159,7 @@ export function fail(actor: InstanceActor, turn: Turn, message: Fail): Progress 
     outcome: { kind: 'failure', retryable: message.retryable, message: message.message },
     external: true,
   });
-  task.withdrawn = progress.audit.some(
-    ({ eventType, blockId }) => eventType === 'step_retried' && blockId === task.blockId,
-  );
+  task.withdrawn = isRetried(progress, task.blockId);
   closeTask(actor, turn, task);
   turn.reply(message.request, 200, wireText(actor, task));
   return progress;

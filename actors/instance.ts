@@ -6,17 +6,22 @@
  */
 
 import { LIMITS } from '../src/config.js';
+import type { TurnEnv } from '../src/core/evaluation.js';
 import { advance, treeOf } from '../src/core/evaluator.js';
 import type { IdGenerator } from '../src/core/ids.js';
 import { routeOf } from '../src/core/ids.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/core/json.js';
 import type { Plan } from '../src/core/plan.js';
 import type { EngineEvent, Progress } from '../src/core/progress.js';
-import { canPatch, type InstanceState, isTerminal } from '../src/core/states.js';
+import { canPatch, type InstanceState, isTerminal, rankOf } from '../src/core/states.js';
 import { isoTime, type UnixMs } from '../src/core/time.js';
 import { EngineError, invalid, notFound, tooLarge } from '../src/errors.js';
+import { type Change, concerns } from './change-many.js';
+import * as limits from './instance-limits.js';
+import { boundMemory, KeptValues } from './instance-memory.js';
 import type { InstanceMessage, InstanceRequest } from './instance-messages.js';
-import { recordProgress, recordTransition } from './instance-progress.js';
+import * as notes from './instance-notes.js';
+import { recordBatchAction, recordProgress, recordTransition } from './instance-progress.js';
 import {
   changingRow,
   contextOf,
@@ -26,9 +31,10 @@ import {
   wireInstance,
 } from './instance-record.js';
 import * as tasks from './instance-tasks.js';
+import type { Operation } from './preparation.js';
+import { TaskShelf } from './task-shelf.js';
 import type { StepRef } from './turn.js';
 import { Turn } from './turn.js';
-import type { WorkerTaskRecord } from './worker-task.js';
 
 /** What an instance's actor is handed: settings, time, randomness, ids. */
 export interface InstanceEnv {
@@ -42,7 +48,18 @@ export interface InstanceEnv {
   readonly maxContextBytes: number;
   /** Heartbeat silence counts from here at the earliest: while the engine was away none could come. */
   readonly readySince: () => UnixMs;
+  /** Milliseconds from an arbitrary origin. */
+  readonly monotonic: () => number;
 }
+
+/** What a message may change about an instance that has rows elsewhere. */
+interface Standing {
+  readonly state: InstanceState;
+  readonly permit: limits.PermitStatus;
+}
+
+/** Whether there is a limit for a key its actor knows. */
+const ALWAYS = (): boolean => true;
 
 /** The row of the instance in `timers`, as last written; undefined when there is none. */
 export interface StoredTimer {
@@ -52,12 +69,16 @@ export interface StoredTimer {
 
 export class InstanceActor {
   readonly record: InstanceRecord;
-  readonly plan: Plan;
+  /** Of its sequence and of the blocks that are its own. */
+  plan: Plan;
   readonly env: InstanceEnv;
   /** Open tasks, and those that ended lately; the others are in their table. */
-  readonly tasks = new Map<string, WorkerTaskRecord>();
+  readonly tasks = new TaskShelf();
+  readonly kept: KeptValues;
   /** In-process steps whose outcome has not come back, by node and iteration. */
   readonly running = new Map<string, StepRef>();
+  /** When the latest grants of rate limits were used: one that comes twice is not taken for unused. */
+  readonly usedGrants = new Map<number, UnixMs>();
   timer: StoredTimer | undefined;
   /** Collects the audit of the unit that creates the instance, which its row carries. */
   birthAudit: object[] | undefined;
@@ -67,6 +88,7 @@ export class InstanceActor {
     this.record = record;
     this.plan = plan;
     this.env = env;
+    this.kept = new KeptValues(record.snapshot);
     this.#route = routeOf(record.id);
   }
 
@@ -90,24 +112,42 @@ export class InstanceActor {
    * @param gated the id comes from an idempotency key, so that the row may be there already
    */
   create(request: number, gated: boolean): Turn {
-    const turn = new Turn();
+    const turn = this.bear((birth) => this.advance(birth, { kind: 'wake' }));
     turn.gate = gated ? 'exists' : 'none';
-    this.birthAudit = [];
-    const progress = this.advance(turn, { kind: 'wake' });
-    this.#settle(turn, progress, 'scheduled');
-    turn.put('instance.insert', this.record.id, wholeRow(this.record, this.birthAudit));
-    this.birthAudit = undefined;
     turn.reply(request, 201, `{"id":"${this.record.id}","deduplicated":false}`);
     return turn;
   }
 
-  /** @throws nothing for a wrong request: its error is an effect of the Turn */
-  handle(message: InstanceMessage): Turn {
+  /** The unit that creates the instance, with all that it does before its first commit. */
+  bear(begin: (birth: Turn) => Progress): Turn {
     const turn = new Turn();
-    const before = this.record.snapshot.state;
+    this.birthAudit = [];
+    const before = this.#standing();
+    const progress = begin(turn);
+    this.#settle(turn, progress, before);
+    notes.putLines(this, turn);
+    turn.put('instance.insert', this.record.id, wholeRow(this.record, this.birthAudit));
+    this.birthAudit = undefined;
+    return turn;
+  }
+
+  /** Whether the caller may know of this instance. */
+  isSeenBy(tenant: string): boolean {
+    return tenant === '' || tenant === this.record.tenantId;
+  }
+
+  /**
+   * @param operation what the message does, if that was prepared (`preparation.ts`)
+   * @throws nothing for a wrong request: its error is an effect of the Turn
+   */
+  handle(message: InstanceMessage, operation?: Operation): Turn {
+    const turn = new Turn();
+    const before = this.#standing();
     try {
-      const progress = this.#apply(turn, message);
+      if ('tenant' in message) this.#checkTenant(message);
+      const progress = operation === undefined ? this.#apply(turn, message) : operation(turn);
       if (progress !== undefined) this.#write(turn, progress, before);
+      notes.putLines(this, turn);
     } catch (error) {
       if (!(error instanceof EngineError) || !('request' in message)) throw error;
       // Every check comes before the first change, so an answer with an error is all there is.
@@ -120,7 +160,6 @@ export class InstanceActor {
 
   /** @returns what the evaluator did, `'touched'` when only the row changed, undefined for neither */
   #apply(turn: Turn, message: InstanceMessage): Progress | 'touched' | undefined {
-    if ('tenant' in message) this.#checkTenant(message);
     switch (message.kind) {
       case 'get':
         turn.reply(message.request, 200, JSON.stringify(wireInstance(this.record)));
@@ -140,10 +179,27 @@ export class InstanceActor {
         return this.#signal(turn, message.request, message.signalType, message.payload);
       case 'retry':
         return this.#retry(turn, message.request);
-      case 'move':
-        return this.#move(turn, message.group, message.state);
+      case 'change':
+        return this.#change(turn, message.group, message.change);
+      case 'checkpoint.save':
+        return notes.saveCheckpoint(this, turn, message);
+      case 'look':
+        turn.reply(
+          message.request,
+          200,
+          `{"state":"${this.record.snapshot.state}","version":${message.version}}`,
+        );
+        return undefined;
       case 'wake':
         return this.#wake(turn, message.recovered);
+      case 'permit.granted':
+        return limits.permitGranted(this, turn, message.number);
+      case 'rate.granted':
+        return limits.rateGranted(this, turn, message);
+      case 'rate.deferred':
+        return limits.rateDeferred(this, turn, message);
+      case 'rate.changed':
+        return limits.rateChanged(this, turn, message);
       case 'step.outcome':
         return this.#outcome(turn, message.step, message.outcome);
       case 'unit.refused':
@@ -163,24 +219,40 @@ export class InstanceActor {
       case 'reap':
         tasks.reap(this, turn, message.task);
         return undefined;
+      case 'injectBlocks':
+      case 'resumeFrom':
+      case 'fork':
+      case 'migrate':
+      case 'checkpoint.prune':
+        throw new Error(`${message.kind} has to be prepared`);
     }
   }
 
   /** Lets the evaluator take in one event and records what it did. */
   advance(turn: Turn, event: EngineEvent): Progress {
-    const progress = advance(this.plan, this.record.snapshot, event, {
-      now: this.env.now(),
-      random: this.env.random,
-      unpoliciedRetry: this.env.unpoliciedRetry,
+    const { now, random, unpoliciedRetry, monotonic } = this.env;
+    const began = monotonic();
+    const env: TurnEnv = {
+      now: now(),
+      random,
+      unpoliciedRetry,
       stepBudget: LIMITS.stepsPerTurn,
       outputBytesBudget: LIMITS.outputBytesPerTurn,
-    });
+      isOver: () => monotonic() - began >= LIMITS.turnMs,
+      isRateLimited: ALWAYS,
+    };
+    const holdsPermit =
+      !limits.isKeyed(this.record) ||
+      event.kind === 'admitted' ||
+      limits.permitStatus(this.record) === 'held';
+    const { snapshot } = this.record;
+    const progress = advance(this.plan, snapshot, event, { ...env, holdsPermit });
     recordProgress(this, turn, progress);
-    return progress;
+    return boundMemory(this, turn, progress);
   }
 
   #checkTenant(message: InstanceRequest): void {
-    if (message.tenant === '' || message.tenant === this.record.tenantId) return;
+    if (this.isSeenBy(message.tenant)) return;
     throw notFound(
       'task' in message ? `worker task ${message.task}` : `instance ${this.record.id}`,
     );
@@ -202,11 +274,30 @@ export class InstanceActor {
     return progress;
   }
 
-  /** One of a bulk change: terminal instances are skipped and not counted (spec/06 row 45). */
-  #move(turn: Turn, group: number, to: InstanceState): Progress | undefined {
-    const counted = !isTerminal(this.record.snapshot.state);
-    turn.effects.push({ kind: 'moved', group, counted });
-    return counted ? this.#moveTo(turn, to, null) : undefined;
+  /** One of a change of many (spec/01 §5.7 and §5.8). */
+  #change(turn: Turn, group: number, change: Change): Progress | 'touched' | undefined {
+    const { state, nextFireAt } = this.record.snapshot;
+    const result = concerns(change, state) ? 'applied' : 'skipped';
+    turn.effects.push({ kind: 'changed', group, result });
+    if (result === 'skipped') return undefined;
+    switch (change.kind) {
+      case 'state':
+        return this.#moveTo(turn, change.state, null);
+      case 'reschedule': {
+        const at = (nextFireAt ?? this.env.now()) + change.offsetMs;
+        return this.#moveTo(turn, 'scheduled', Math.min(Math.max(at, 0), FIRE_AT_MAX));
+      }
+      case 'retry':
+        recordBatchAction(this, turn, { action: 'retry' });
+        return this.#moveTo(turn, 'scheduled', null);
+      case 'signal': {
+        const { signalType, payload } = change;
+        recordBatchAction(this, turn, actionOf(signalType));
+        const progress = this.deliver(turn, signalType, payload);
+        this.storeSignal(turn, signalType, payload);
+        return progress;
+      }
+    }
   }
 
   /** What a requested state means (spec/06 rows 44 and 72). */
@@ -224,17 +315,14 @@ export class InstanceActor {
         if (fireAt <= now) this.#continueAfter(turn);
         return progress;
       }
-      case 'running': {
-        const progress = this.advance(turn, { kind: 'reschedule', at: null });
-        const { snapshot } = this.record;
-        recordTransition(this, turn, snapshot.state, 'running');
-        snapshot.state = 'running';
-        snapshot.nextFireAt = null;
-        this.#continueAfter(turn);
-        return progress;
-      }
+      case 'running':
+        if (this.record.snapshot.state === 'failed') return this.#moveTo(turn, 'scheduled', null);
+        return this.#runNow(turn, this.#needsPermit());
       case 'waiting':
-        return this.advance(turn, { kind: 'park' });
+        // One that needs a slot first cannot be parked: it would hold one that nobody gave it.
+        return this.#needsPermit()
+          ? this.#runNow(turn, true)
+          : this.advance(turn, { kind: 'park' });
       case 'paused':
         return this.advance(turn, { kind: 'pause' });
       case 'completed':
@@ -242,6 +330,23 @@ export class InstanceActor {
       case 'cancelled':
         return this.advance(turn, { kind: 'stop', state: to });
     }
+  }
+
+  #needsPermit(): boolean {
+    return limits.isKeyed(this.record) && limits.permitStatus(this.record) !== 'held';
+  }
+
+  /** @param asScheduled a slot of the concurrency key comes first, so that it stays scheduled */
+  #runNow(turn: Turn, asScheduled: boolean): Progress {
+    const progress = this.advance(turn, { kind: 'reschedule', at: null });
+    const { snapshot } = this.record;
+    if (!asScheduled) {
+      recordTransition(this, turn, snapshot.state, 'running');
+      snapshot.state = 'running';
+      snapshot.nextFireAt = null;
+    }
+    this.#continueAfter(turn);
+    return progress;
   }
 
   #patchContext(
@@ -277,7 +382,14 @@ export class InstanceActor {
     if (isTerminal(this.record.snapshot.state)) {
       throw invalid(`instance ${this.record.id} is ${this.record.snapshot.state}`);
     }
-    const progress = this.#deliver(turn, type, payload);
+    const progress = this.deliver(turn, type, payload);
+    const id = this.storeSignal(turn, type, payload);
+    turn.reply(request, 201, `{"signal_id":"${id}"}`);
+    return progress;
+  }
+
+  /** @returns the id of its row */
+  storeSignal(turn: Turn, type: string, payload: JsonValue): string {
     const id = this.nextId();
     this.record.signalCount += 1;
     turn.put('signal.insert', id, {
@@ -289,12 +401,11 @@ export class InstanceActor {
       created_at: isoTime(this.env.now()),
     });
     turn.count('engine_signals_delivered_total');
-    turn.reply(request, 201, `{"signal_id":"${id}"}`);
-    return progress;
+    return id;
   }
 
   /** A signal takes effect in the unit that stores it, so it is handled once and in order. */
-  #deliver(turn: Turn, type: string, payload: JsonValue): Progress | 'touched' {
+  deliver(turn: Turn, type: string, payload: JsonValue): Progress | 'touched' {
     const { snapshot } = this.record;
     switch (type) {
       case 'pause':
@@ -380,12 +491,17 @@ export class InstanceActor {
 
   /** Runs on after the present unit is committed; its timer row makes up for a lost message. */
   #continueAfter(turn: Turn): void {
-    turn.effects.push({ kind: 'continue', instance: this.record.id });
+    const { id, priority } = this.record;
+    turn.effects.push({ kind: 'continue', instance: id, rank: rankOf(priority) });
   }
 
   // -------------------------------------------------------------- rows
 
-  #write(turn: Turn, progress: Progress | 'touched', before: InstanceState): void {
+  #standing(): Standing {
+    return { state: this.record.snapshot.state, permit: limits.permitStatus(this.record) };
+  }
+
+  #write(turn: Turn, progress: Progress | 'touched', before: Standing): void {
     this.record.updatedAt = this.env.now();
     if (progress !== 'touched') {
       if (progress.dataChanged) this.touchContext(turn);
@@ -395,9 +511,10 @@ export class InstanceActor {
   }
 
   /** Everything beside the instance's own row that follows from its new state. */
-  #settle(turn: Turn, progress: Progress, before: InstanceState): void {
+  #settle(turn: Turn, progress: Progress, before: Standing): void {
+    limits.recordPermit(this, turn, before.permit);
     this.#writeTimer(turn, progress);
-    this.#writeDeadLetter(turn, progress, before);
+    this.#writeDeadLetter(turn, progress, before.state);
     if (progress.more) this.#continueAfter(turn);
   }
 
@@ -406,7 +523,8 @@ export class InstanceActor {
    * in-process step have no due time of their own: `recover` finds them after a crash.
    */
   #writeTimer(turn: Turn, progress: Progress): void {
-    const { id } = this.record;
+    const { id, priority } = this.record;
+    const rank = rankOf(priority);
     const continues = turn.effects.some((effect) => effect.kind === 'continue');
     const recover = this.running.size > 0 || progress.more || continues;
     const fireAt = progress.wakeAt;
@@ -416,13 +534,14 @@ export class InstanceActor {
       turn.put('timer.clear', id, { instance_id: id });
       return;
     }
-    if (fireAt !== null) turn.effects.push({ kind: 'timer', instance: id, at: fireAt });
+    if (fireAt !== null) turn.effects.push({ kind: 'timer', instance: id, at: fireAt, rank });
     if (this.timer?.fireAt === fireAt && this.timer.recover === recover) return;
     this.timer = { fireAt, recover };
     turn.put('timer.set', id, {
       instance_id: id,
       fire_at: fireAt === null ? null : isoTime(fireAt),
       recover,
+      rank,
     });
   }
 
@@ -443,6 +562,18 @@ export class InstanceActor {
       turn.put('deadLetter.clear', id, { instance_id: id });
     }
   }
+}
+
+/** The last instant whose year has four digits, as everywhere in the API. */
+const FIRE_AT_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+const CUSTOM = 'custom:';
+
+/** A batch action as its request named it. */
+function actionOf(signalType: string): JsonObject {
+  return signalType.startsWith(CUSTOM)
+    ? { action: 'signal', signal_type: signalType.slice(CUSTOM.length) }
+    : { action: signalType };
 }
 
 export function stepKey(step: { readonly node: number; readonly iteration: string }): string {

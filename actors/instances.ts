@@ -3,12 +3,12 @@
  * a time, commits what they decide, and lets them go when they are idle.
  *
  *   absent ──message──► loading ──rows──► ready ──idle, over the cap──► absent
- *      │                   ▲                │
- *      └─keyed creation─► creating ──exists─┘ (discarded and loaded)
+ *      │                   ▲               │  │ ▲
+ *      └─keyed creation─► creating ─exists─┘  └─┴─ reading: a message needs rows first
  *                          a refused unit or a defect: discarded and loaded, too
  *
- * While an actor is loading, creating, or has too many units under way, its messages are stashed in
- * order. Invariant: an actor is loaded only when none of its units is unacknowledged.
+ * While an actor is loading, creating, reading, or has too many units under way, its messages are
+ * stashed in order. Invariant: an actor is loaded only when none of its units is unacknowledged.
  */
 
 import { LIMITS } from '../src/config.js';
@@ -22,69 +22,32 @@ import {
   unavailable,
 } from '../src/errors.js';
 import type { Logger } from '../src/log.js';
-import type { CommitLog, PendingUnit, Settlement, UnitOwner } from './commit-log.js';
+import type { ChangeResult } from './change-many.js';
+import type { CommitLog, PendingUnit, Settlement } from './commit-log.js';
 import { InstanceActor, type InstanceEnv } from './instance.js';
-import { type InstanceMessage, taskOf } from './instance-messages.js';
-import { type NewInstance, newRecord, recordOfRow } from './instance-record.js';
-import { heartbeatWatches } from './instance-tasks.js';
-import type { LoadedInstance, Loader } from './loader.js';
+import { Cell, type Creation, type Held, type Message } from './instance-cell.js';
+import { type InstanceMessage, type InstanceRequest, taskOf } from './instance-messages.js';
+import { type NewInstance, newRecord } from './instance-record.js';
+import { heartbeatWatches, readyHints } from './instance-tasks.js';
+import type { LoadedInstance, Rows } from './loader.js';
 import type { Plans, StoredSequence } from './plans.js';
+import { preparationOf } from './preparation.js';
+import { placedTask, restoreActor, textOf } from './restore.js';
 import type { Effect, StepRef, Turn } from './turn.js';
-import { taskOfRow, type WorkerTaskRow } from './worker-task.js';
-
-/** A creation. With an idempotency key the actor may exist already. */
-export interface Creation {
-  readonly kind: 'create';
-  readonly request: number;
-  readonly instance: NewInstance;
-  readonly sequence: StoredSequence;
-}
-
-type Message = InstanceMessage | Creation;
+import type { WorkerTaskRow } from './worker-task.js';
 
 export interface InstancesDeps {
   readonly env: InstanceEnv;
   readonly commits: CommitLog;
-  readonly loader: Loader;
+  readonly loader: Rows;
   readonly plans: Plans;
   readonly log: Logger;
+  /** A unit of the instance was committed, or its actor was lost with units under way. */
+  readonly changed: (instance: string) => void;
   /** Performs effects whose unit, if any, is committed. */
   readonly release: (effects: readonly Effect[]) => void;
   /** Runs `work` in a turn of the shard: what it commits and sends is posted at the turn's end. */
   readonly schedule: (work: () => void) => void;
-}
-
-/** The box that an actor lives in; it outlives the actor when that is rebuilt. */
-class Cell implements UnitOwner {
-  readonly key: string;
-  incarnation: number;
-  actor: InstanceActor | undefined;
-  phase: 'loading' | 'creating' | 'ready' = 'loading';
-  stash: Message[] = [];
-  unacked = 0;
-  /** The last unit under way: answers that need no commit wait for it. */
-  last: PendingUnit | undefined;
-  /** JSON text that the actor holds, estimated. */
-  bytes = 0;
-  /** Messages in a row at which the actor threw. */
-  defects = 0;
-  /** What the phase `creating` is about. */
-  creation: Creation | undefined;
-  readonly #settled: (cell: Cell, unit: PendingUnit, ack: Settlement) => void;
-
-  constructor(
-    key: string,
-    incarnation: number,
-    settled: (cell: Cell, unit: PendingUnit, ack: Settlement) => void,
-  ) {
-    this.key = key;
-    this.incarnation = incarnation;
-    this.#settled = settled;
-  }
-
-  settled(unit: PendingUnit, ack: Settlement): void {
-    this.#settled(this, unit, ack);
-  }
 }
 
 /** What an actor costs beside its JSON text. */
@@ -133,6 +96,13 @@ export class Instances {
       this.#cells.set(id, cell);
     }
     this.#deliver(cell, message);
+  }
+
+  /** Whether a message would be handled at once, or be the first that an absent actor is loaded for. */
+  canTake(id: string): boolean {
+    const cell = this.#cells.get(id);
+    if (cell === undefined) return true;
+    return cell.phase === 'ready' && cell.stash.length === 0 && this.#mayRun(cell);
   }
 
   /** Takes an instance out of memory because its rows were deleted. */
@@ -190,7 +160,9 @@ export class Instances {
   }
 
   #mayRun(cell: Cell): boolean {
-    return cell.unacked < LIMITS.unitsPerActorMax;
+    return (
+      cell.unacked < LIMITS.unitsPerActorMax && cell.unackedBytes < LIMITS.unitBytesPerActorMax
+    );
   }
 
   #handle(cell: Cell, message: Message): void {
@@ -204,7 +176,77 @@ export class Instances {
       this.#withTask(cell, task, message);
       return;
     }
+    if (this.#isDoomed(actor, message)) {
+      this.#refuseDoomed(actor, message);
+      return;
+    }
+    const prepare = preparationOf(message);
+    if (prepare !== undefined && 'tenant' in message && actor.isSeenBy(message.tenant)) {
+      cell.phase = 'reading';
+      cell.held = { message, prepare };
+      this.#unstash(cell);
+      return;
+    }
     this.#run(cell, message, () => actor.handle(message));
+  }
+
+  /** A failed instance must not come to life while its sequence is deleted: nobody counts it again. */
+  #isDoomed({ record }: InstanceActor, { kind }: Message): boolean {
+    return (
+      record.snapshot.state === 'failed' &&
+      REVIVING.has(kind) &&
+      this.#deps.plans.isBlocked(record.sequenceId)
+    );
+  }
+
+  #refuseDoomed({ record }: InstanceActor, message: Message): void {
+    const what = `sequence ${record.sequenceId} is being deleted`;
+    if (message.kind === 'change') this.#countChange(message.group, 'failed');
+    else if ('request' in message) this.#fail(message.request, unavailable('ENG_OVERLOADED', what));
+  }
+
+  /** Nothing else happens to the instance meanwhile, so what is read stays true. */
+  #prepare(cell: Cell, { message, prepare }: Held): void {
+    const { loader: rows, plans, schedule } = this.#deps;
+    const actor = cell.actor as InstanceActor;
+    cell.held = undefined;
+    const bear = (child: InstanceActor, begin: () => Turn) => {
+      const newborn = this.#newCell(child.record.id);
+      newborn.actor = child;
+      newborn.phase = 'ready';
+      this.#run(newborn, message, begin);
+    };
+    prepare(actor, { rows, plans, bear }).then(
+      (operation) =>
+        schedule(() =>
+          this.#prepared(cell, message, () =>
+            this.#run(cell, message, () => actor.handle(message, operation)),
+          ),
+        ),
+      (error: unknown) =>
+        schedule(() => this.#prepared(cell, message, () => this.#refuse(message, error))),
+    );
+  }
+
+  #prepared(cell: Cell, message: InstanceRequest, proceed: () => void): void {
+    if (this.#cells.get(cell.key) === cell) {
+      cell.phase = 'ready';
+      proceed();
+      this.#unstash(cell);
+      return;
+    }
+    // The instance was deleted with its sequence: whoever asks is told so by a new actor.
+    for (const left of [message, ...cell.stash]) {
+      if (left.kind === 'create') this.createKeyed(left);
+      else this.tell(cell.key, left);
+    }
+  }
+
+  #refuse({ request }: InstanceRequest, error: unknown): void {
+    if (!(error instanceof EngineError)) {
+      this.#deps.log.warn({ err: error }, 'rows for a request could not be read');
+    }
+    this.#fail(request, error instanceof EngineError ? error : DATABASE_AWAY);
   }
 
   /** Runs the actor and commits its turn; a throw is a defect of this one actor. */
@@ -218,7 +260,7 @@ export class Instances {
         this.#fail(message.request, new EngineError('ENG_INTERNAL', 'internal error'));
       }
       if (message.kind === 'claim') this.#answerClaim(message, 0);
-      if (message.kind === 'move') this.#skipMove(message.group);
+      if (message.kind === 'change') this.#countChange(message.group, 'failed');
       cell.defects += 1;
       if (cell.defects > DEFECTS_MAX && !('request' in message)) this.#quarantine(cell);
       else this.#rebuild(cell, undefined);
@@ -243,7 +285,9 @@ export class Instances {
     if (turn.mutations.length > 0) {
       cell.last = this.#deps.commits.append(cell, turn);
       cell.unacked += 1;
-      this.#weigh(cell, Math.max(cell.bytes, ACTOR_BYTES + 2 * cell.last.bytes));
+      cell.unackedBytes += cell.last.bytes;
+      const kept = cell.actor?.kept.characters ?? 0;
+      this.#weigh(cell, Math.max(cell.bytes, ACTOR_BYTES + kept + 2 * cell.last.bytes));
     } else if (cell.unacked > 0 && cell.last !== undefined) {
       // What it tells may rest on units under way: it leaves after them.
       cell.last.effects.push(...turn.effects);
@@ -254,6 +298,7 @@ export class Instances {
 
   #settled(cell: Cell, unit: PendingUnit, ack: Settlement): void {
     cell.unacked -= 1;
+    cell.unackedBytes -= unit.bytes;
     if (cell.unacked === 0) cell.last = undefined;
     switch (ack[1]) {
       case 'committed':
@@ -261,6 +306,7 @@ export class Instances {
         if (cell.phase === 'creating') cell.phase = 'ready';
         cell.creation = undefined;
         this.#deps.release(unit.effects);
+        this.#deps.changed(cell.key);
         this.#unstash(cell);
         return;
       case 'exists':
@@ -282,6 +328,7 @@ export class Instances {
   }
 
   #unstash(cell: Cell): void {
+    if (cell.held !== undefined && cell.unacked === 0) this.#prepare(cell, cell.held);
     while (cell.phase === 'ready' && cell.stash.length > 0 && this.#mayRun(cell)) {
       this.#handle(cell, cell.stash.shift() as Message);
     }
@@ -299,7 +346,9 @@ export class Instances {
     const { record } = actor;
     const { instance, request } = creation;
     const same =
-      record.idempotencyKey === instance.idempotencyKey && record.tenantId === instance.tenantId;
+      record.idempotencyKey === instance.idempotencyKey &&
+      record.tenantId === instance.tenantId &&
+      (record.snapshot.runtime.dry_run === true) === instance.dryRun;
     const effect: Effect = same
       ? { kind: 'reply', request, status: 201, body: `{"id":"${record.id}","deduplicated":true}` }
       : { kind: 'error', request, error: conflict('idempotency_key collides with another key') };
@@ -311,7 +360,7 @@ export class Instances {
 
   #refused(cell: Cell, unit: PendingUnit, sqlState: string, reason: string): void {
     this.#deps.log.warn({ instanceId: cell.key, sqlState }, 'unit refused by the database');
-    const asked = unit.effects.some((effect) => effect.kind === 'reply');
+    const asked = unit.effects.some(({ kind }) => kind === 'reply' || kind === 'changed');
     this.#answerAll(
       unit.effects,
       sqlState === '23505' ? conflict('a row with this key exists already') : refusedData(reason),
@@ -330,14 +379,17 @@ export class Instances {
     cell.creation = undefined;
     cell.incarnation = this.#deps.commits.nextIncarnation();
     cell.last = undefined;
+    if (cell.held !== undefined) cell.stash.unshift(cell.held.message);
+    cell.held = undefined;
     if (first !== undefined) cell.stash.unshift(first);
+    this.#deps.changed(cell.key);
     if (cell.unacked === 0) this.#toLoad.push(cell);
   }
 
   #answerAll(effects: readonly Effect[], error: EngineError): void {
     for (const effect of effects) {
       if (effect.kind === 'reply' || effect.kind === 'error') this.#fail(effect.request, error);
-      if (effect.kind === 'moved') this.#skipMove(effect.group);
+      if (effect.kind === 'changed') this.#countChange(effect.group, 'failed');
       if (effect.kind === 'peer' && effect.message[0] === 'claimed') {
         // A claim that was not committed: the queue offers the task again.
         const [kind, handler, poll, task] = effect.message;
@@ -375,31 +427,22 @@ export class Instances {
       this.#deps.schedule(() => this.#missing(cell));
       return;
     }
-    const sequence = await this.#deps.plans.load(loaded.row.sequence_id);
-    if (sequence === undefined) {
-      this.#deps.schedule(() => this.#missing(cell));
-      return;
-    }
-    const record = recordOfRow(loaded.row);
-    const outputs = await this.#deps.loader.outputs(record.id, sequence.plan.outputRefs);
-    for (const [block, output] of outputs) record.snapshot.outputs.set(block, output);
-    for (const [key, items] of loaded.snapshots) record.snapshot.snapshots.set(key, items);
-    const actor = new InstanceActor(record, sequence.plan, this.#deps.env);
-    for (const row of loaded.tasks) actor.tasks.set(row.id, taskOfRow(row));
-    actor.timer = loaded.timer;
-    this.#deps.schedule(() => this.#ready(cell, actor, loaded));
+    const actor = await restoreActor(this.#deps, loaded);
+    this.#deps.schedule(() => {
+      if (actor === undefined) this.#missing(cell);
+      else this.#ready(cell, actor, loaded);
+    });
   }
 
   #ready(cell: Cell, actor: InstanceActor, loaded: LoadedInstance): void {
     cell.actor = actor;
     cell.phase = 'ready';
-    const { data, config, metadata, execution } = loaded.row;
-    const text = data.length + config.length + metadata.length + execution.length;
-    this.#weigh(cell, ACTOR_BYTES + 2 * text);
+    this.#weigh(cell, ACTOR_BYTES + actor.kept.characters + 2 * textOf(loaded));
     this.#deps.release(
       [...actor.tasks.keys()].map((task) => ({ kind: 'task.opened', instance: cell.key, task })),
     );
     this.#deps.release(heartbeatWatches(actor));
+    this.#deps.release(readyHints(actor));
     if (cell.defects >= DEFECTS_MAX) {
       // It throws whenever it goes on: it fails, with this as the reason, and the others never notice.
       this.#run(cell, POISON, () => actor.handle(POISON));
@@ -416,7 +459,7 @@ export class Instances {
     this.#drop(cell);
     for (const message of messages) {
       if (message.kind === 'create') this.createKeyed(message);
-      else if (message.kind === 'move') this.#skipMove(message.group);
+      else if (message.kind === 'change') this.#countChange(message.group, 'skipped');
       else if (message.kind === 'claim') this.#answerClaim(message, 0);
       else if ('request' in message) {
         const task = taskOf(message);
@@ -433,12 +476,15 @@ export class Instances {
       const messages = cell.stash;
       this.#drop(cell);
       for (const message of messages) this.#undelivered(cell, message);
+      // Its row may say `recover`, which nobody reads again before the shard starts anew.
+      const at = this.#deps.env.now() + RELOAD_MS;
+      this.#deps.release([{ kind: 'timer', instance: cell.key, at, rank: RELOAD_RANK }]);
     }
   }
 
   /** Requests are refused. Hints are dropped where a row finds them again, and kept where none does. */
   #undelivered(cell: Cell, message: Message): void {
-    if (message.kind === 'move') this.#skipMove(message.group);
+    if (message.kind === 'change') this.#countChange(message.group, 'failed');
     else if (message.kind === 'claim') this.#answerClaim(message, -1);
     else if (message.kind === 'reap') {
       const at = this.#deps.env.now() + RELOAD_MS;
@@ -446,8 +492,8 @@ export class Instances {
     } else if ('request' in message) this.#fail(message.request, DATABASE_AWAY);
   }
 
-  #skipMove(group: number): void {
-    this.#deps.release([{ kind: 'moved', group, counted: false }]);
+  #countChange(group: number, result: ChangeResult): void {
+    this.#deps.release([{ kind: 'changed', group, result }]);
   }
 
   #answerClaim(message: Extract<InstanceMessage, { kind: 'claim' }>, epoch: number): void {
@@ -491,7 +537,7 @@ export class Instances {
       this.#withTask(cell, task, message, reads + 1);
       return;
     }
-    cell.actor.tasks.set(task, taskOfRow(row));
+    cell.actor.tasks.set(task, placedTask(row, cell.actor.plan));
     this.tell(cell.key, message);
   }
 
@@ -519,11 +565,21 @@ const LOAD_BATCH = 500;
 
 /** How soon a hint that no row finds again is repeated after its actor could not be loaded. */
 const RELOAD_MS = 1_000;
+/** As that of normal priority: the one of an actor that is not there is not known. */
+const RELOAD_RANK = 2;
 
 /** Each read takes longer than a flush does at most, except in an outage. */
 const TASK_READS_MAX = 20;
 
 const WAKE_RECOVERED = { kind: 'wake', recovered: true } as const;
+
+/** What can make a failed instance live again. */
+const REVIVING: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
+  'retry',
+  'patchState',
+  'signal',
+  'change',
+]);
 
 /** After so many defects in a row an instance is failed. */
 const DEFECTS_MAX = 3;

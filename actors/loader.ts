@@ -33,6 +33,46 @@ export interface SequenceRow {
   readonly definition: string;
 }
 
+/** A row of `block_outputs` as it can be copied; the output is text. */
+export interface StoredOutput {
+  readonly block_id: string;
+  readonly iteration: string;
+  readonly attempt: number;
+  readonly try: number;
+  readonly output: string | null;
+  readonly output_ref: string | null;
+  readonly output_size: number;
+}
+
+/** Who holds a slot of a concurrency key, by the table of slots. */
+export interface PermitHolderRow {
+  readonly instance_id: string;
+  readonly number: number;
+  /** The number of the instance's present wish; null when it has none any more. */
+  readonly wanted: number | null;
+  /** Of the instance; null when its row is gone. */
+  readonly state: string | null;
+}
+
+export interface PermitWaiterRow {
+  readonly instance_id: string;
+  readonly number: number;
+  readonly max_concurrency: number;
+  readonly created_at: string;
+}
+
+export interface RateLimitRow {
+  readonly tenant_id: string;
+  readonly limit_key: string;
+  readonly max_count: number;
+  readonly window_seconds: number;
+}
+
+export interface RateGrantRow {
+  readonly granted_at: string;
+  readonly count: number;
+}
+
 export interface OpenTaskRow {
   readonly task_id: string;
   readonly instance_id: string;
@@ -54,8 +94,9 @@ export const LOAD_SQL = {
     'i.timezone, i.metadata, i.data, i.config, i.context_audit, i.runtime, i.execution, ' +
     'i.concurrency_key, i.max_concurrency, i.idempotency_key, i.parent_instance_id, ' +
     'i.signal_count, i.audit_count, i.created_at, i.updated_at, ' +
-    't.instance_id is not null as has_timer, t.fire_at, t.recover ' +
-    'from instances i left join timers t on t.instance_id = i.id where i.id = any($1::uuid[])',
+    't.instance_id is not null as has_timer, t.fire_at, t.recover, b.blocks as injected ' +
+    'from instances i left join timers t on t.instance_id = i.id ' +
+    'left join injected_blocks b on b.instance_id = i.id where i.id = any($1::uuid[])',
   // A failed try that was given back keeps its checkpoint for the next one.
   tasks:
     `select ${TASK_COLUMNS} from worker_tasks where instance_id = any($1::uuid[]) ` +
@@ -68,6 +109,13 @@ export const LOAD_SQL = {
     'where instance_id = $1::uuid and ($2::text[] is null or block_id = any($2::text[])) ' +
     "and (output_ref is null or output_ref = '__error__') " +
     'order by block_id, created_at desc, id desc',
+  outputTotals:
+    'select count(*) as rows, coalesce(sum(output_size), 0) as bytes from block_outputs ' +
+    'where instance_id = $1::uuid and block_id = any($2::text[])',
+  outputRows:
+    'select block_id, iteration, attempt, try, output, output_ref, output_size ' +
+    'from block_outputs where instance_id = $1::uuid and block_id = any($2::text[]) ' +
+    'order by created_at, id',
   task: `select ${TASK_COLUMNS} from worker_tasks where id = $1::uuid`,
   taskOwners: 'select id, instance_id from worker_tasks where id = any($1::uuid[])',
   sequence:
@@ -79,12 +127,35 @@ export const LOAD_SQL = {
     // Without an order, a limit of 1 makes reading the table from its start look cheapest.
     'order by created_at desc, id desc limit 1',
   dueTimers:
-    'select instance_id, fire_at from timers where fire_at > $1::timestamptz and ' +
+    'select instance_id, fire_at, rank from timers where fire_at > $1::timestamptz and ' +
     'fire_at <= $2::timestamptz order by fire_at, instance_id',
   overdueTimers:
-    'select instance_id from timers where fire_at <= $1::timestamptz ' +
+    'select instance_id, rank from timers where fire_at <= $1::timestamptz ' +
     'order by fire_at, instance_id limit 1000',
-  recover: 'select instance_id from timers where recover order by instance_id',
+  recover: 'select instance_id, rank from timers where recover order by instance_id',
+  // One key after the other by the index, however many instances each has.
+  permitKeys:
+    'with recursive keys(key_id) as (' +
+    '(select key_id from permit_requests where key_id > $1::uuid order by key_id limit 1) ' +
+    'union all select (select r.key_id from permit_requests r where r.key_id > k.key_id ' +
+    'order by r.key_id limit 1) from keys k where k.key_id is not null) ' +
+    'select key_id from keys where key_id is not null limit $2',
+  permitHolders:
+    'select p.instance_id, p.number, ' +
+    '(select r.number from permit_requests r where r.instance_id = p.instance_id) as wanted, ' +
+    '(select i.state from instances i where i.id = p.instance_id) as state ' +
+    'from permits p where p.key_id = $1::uuid order by p.instance_id',
+  permitWaiters:
+    'select r.instance_id, r.number, r.max_concurrency, r.created_at from permit_requests r ' +
+    'where r.key_id = $1::uuid and (r.created_at, r.instance_id) > ($2::timestamptz, $3::uuid) ' +
+    'and not exists (select 1 from permits p where p.instance_id = r.instance_id offset 0) ' +
+    'order by r.created_at, r.instance_id limit $4',
+  rateLimit:
+    'select tenant_id, limit_key, max_count, window_seconds from rate_limits where id = $1::uuid',
+  rateGrants:
+    'select granted_at, count from rate_grants where limit_id = $1::uuid ' +
+    'and granted_at >= $2::timestamptz order by granted_at, id',
+  checkpoints: 'select count(*) as stored from checkpoints where instance_id = $1::uuid',
   // `offset 0` keeps the join a look-up by key for each open task: as a plain join, Postgres may
   // read the whole history of tasks instead. The same in `readyTasks`.
   claimedTasks:
@@ -99,6 +170,9 @@ export const LOAD_SQL = {
     '(o.rank, o.created_at, o.task_id) > ($2::smallint, $3::timestamptz, $4::uuid) ' +
     'order by o.rank, o.created_at, o.task_id limit $5',
 } as const;
+
+/** What actors are given of the loader: another store may stand in for the tables. */
+export type Rows = Pick<Loader, keyof Loader>;
 
 /** A database that went silent is given up: what waits for the rows is refused, or tried again. */
 const QUERY_TIMEOUT_MS = 10_000;
@@ -167,6 +241,23 @@ export class Loader {
     );
   }
 
+  /** How many rows of these blocks there are, and the bytes of their outputs. */
+  async outputTotals(
+    instanceId: string,
+    blockIds: readonly string[],
+  ): Promise<{ rows: number; bytes: number }> {
+    const { rows } = await this.#query<{ rows: number; bytes: number }>('outputTotals', [
+      instanceId,
+      blockIds,
+    ]);
+    return rows[0] ?? { rows: 0, bytes: 0 };
+  }
+
+  /** The rows of these blocks, oldest first. */
+  async outputRows(instanceId: string, blockIds: readonly string[]): Promise<StoredOutput[]> {
+    return (await this.#query<StoredOutput>('outputRows', [instanceId, blockIds])).rows;
+  }
+
   async task(taskId: string): Promise<WorkerTaskRow | undefined> {
     return (await this.#query<WorkerTaskRow>('task', [taskId])).rows[0];
   }
@@ -176,6 +267,12 @@ export class Loader {
       taskIds,
     ]);
     return new Map(rows.map((row) => [row.id, row.instance_id]));
+  }
+
+  /** How many checkpoints an instance has. */
+  async checkpoints(instanceId: string): Promise<number> {
+    const { rows } = await this.#query<{ stored: number }>('checkpoints', [instanceId]);
+    return rows[0]?.stored ?? 0;
   }
 
   async sequence(id: string): Promise<SequenceRow | undefined> {
@@ -190,26 +287,61 @@ export class Loader {
   async dueTimers(
     from: UnixMs,
     to: UnixMs,
-    each: (instance: string, fireAt: UnixMs) => void,
+    each: (instance: string, fireAt: UnixMs, rank: number) => void,
   ): Promise<void> {
-    await this.#stream<{ instance_id: string; fire_at: string }>(
+    await this.#stream<{ instance_id: string; fire_at: string; rank: number }>(
       LOAD_SQL.dueTimers,
       [from === Number.NEGATIVE_INFINITY ? '-infinity' : isoTime(from), isoTime(to)],
-      (row) => each(row.instance_id, Date.parse(row.fire_at)),
+      (row) => each(row.instance_id, Date.parse(row.fire_at), row.rank),
     );
   }
 
   /** The first instances whose timers were due at that time and have not been served. */
-  async overdueTimers(before: UnixMs): Promise<string[]> {
-    const { rows } = await this.#query<{ instance_id: string }>('overdueTimers', [isoTime(before)]);
-    return rows.map((row) => row.instance_id);
+  async overdueTimers(before: UnixMs): Promise<{ instance: string; rank: number }[]> {
+    const { rows } = await this.#query<{ instance_id: string; rank: number }>('overdueTimers', [
+      isoTime(before),
+    ]);
+    return rows.map((row) => ({ instance: row.instance_id, rank: row.rank }));
   }
 
   /** Instances that were in the middle of work inside a process that is gone. */
-  async recoverable(each: (instance: string) => void): Promise<void> {
-    await this.#stream<{ instance_id: string }>(LOAD_SQL.recover, [], (row) =>
-      each(row.instance_id),
+  async recoverable(each: (instance: string, rank: number) => void): Promise<void> {
+    await this.#stream<{ instance_id: string; rank: number }>(LOAD_SQL.recover, [], (row) =>
+      each(row.instance_id, row.rank),
     );
+  }
+
+  /** Concurrency keys with an instance that waits or runs, in order, after the one given. */
+  async permitKeys(after: string, limit: number): Promise<string[]> {
+    const { rows } = await this.#query<{ key_id: string }>('permitKeys', [after, limit]);
+    return rows.map((row) => row.key_id);
+  }
+
+  async permitHolders(keyId: string): Promise<PermitHolderRow[]> {
+    return (await this.#query<PermitHolderRow>('permitHolders', [keyId])).rows;
+  }
+
+  /** The next instances that wait for a slot, oldest first, after the one given. */
+  async permitWaiters(
+    keyId: string,
+    after: { readonly createdAt: UnixMs; readonly id: string },
+    limit: number,
+  ): Promise<PermitWaiterRow[]> {
+    const { rows } = await this.#query<PermitWaiterRow>('permitWaiters', [
+      keyId,
+      isoTime(after.createdAt),
+      after.id,
+      limit,
+    ]);
+    return rows;
+  }
+
+  async rateLimit(id: string): Promise<RateLimitRow | undefined> {
+    return (await this.#query<RateLimitRow>('rateLimit', [id])).rows[0];
+  }
+
+  async rateGrants(id: string, since: UnixMs): Promise<RateGrantRow[]> {
+    return (await this.#query<RateGrantRow>('rateGrants', [id, isoTime(since)])).rows;
   }
 
   async claimedTasks(

@@ -5,28 +5,31 @@
 
 import { LRUCache } from 'lru-cache';
 import type { Block } from '../schema/blocks.js';
-import { compileUserSchema } from '../schema/validators.js';
+import { compileUserSchema } from '../schema/user-schema.js';
 import { LIMITS } from '../src/config.js';
 import type { JsonObject, JsonValue } from '../src/core/json.js';
-import { compilePlan, type Plan } from '../src/core/plan.js';
-import type { Loader } from './loader.js';
+import { type CompiledPlan, compilePlan, type Plan } from '../src/core/plan.js';
+import { unavailable } from '../src/errors.js';
+import type { Rows, SequenceRow } from './loader.js';
 
 export interface StoredSequence {
   readonly id: string;
   readonly tenantId: string;
   readonly namespace: string;
+  readonly name: string;
   readonly plan: Plan;
   /** What `input_schema` finds wrong with context.data; undefined when the sequence has none. */
   readonly checkInput: ((data: JsonValue) => string | undefined) | undefined;
 }
 
 export class Plans {
-  readonly #loader: Loader;
+  readonly #loader: Rows;
   readonly #cache = new LRUCache<string, StoredSequence>({ maxSize: LIMITS.planCacheBytes });
   readonly #loading = new Map<string, Promise<StoredSequence | undefined>>();
   readonly #blocked = new Set<string>();
+  #deletions = 0;
 
-  constructor(loader: Loader) {
+  constructor(loader: Rows) {
     this.#loader = loader;
   }
 
@@ -47,6 +50,23 @@ export class Plans {
   evict(sequenceId: string): void {
     this.#cache.delete(sequenceId);
     this.#blocked.delete(sequenceId);
+    this.#deletions += 1;
+  }
+
+  /** How many sequences have been deleted so far; see `checkUsable`. */
+  get deletions(): number {
+    return this.#deletions;
+  }
+
+  /**
+   * For who is about to make an instance live that the count before a deletion must not miss.
+   *
+   * @param deletions as they were when the sequence was looked up: any later one may be of it
+   * @throws EngineError 503 when the sequence is being deleted, or may just have been
+   */
+  checkUsable(sequenceId: string, deletions = this.#deletions): void {
+    if (!this.isBlocked(sequenceId) && deletions === this.#deletions) return;
+    throw unavailable('ENG_OVERLOADED', `sequence ${sequenceId} is being deleted`);
   }
 
   /** @returns undefined when there is no such sequence; rejects when the database cannot be asked */
@@ -60,13 +80,26 @@ export class Plans {
     return loading;
   }
 
-  async #read(sequenceId: string): Promise<StoredSequence | undefined> {
+  /**
+   * The plan of one instance that runs blocks of its own after those of its sequence. It is not kept:
+   * few instances have any.
+   *
+   * @returns undefined when there is no such sequence; `ok: false` when they do not go together
+   */
+  async compile(sequenceId: string, injected: readonly Block[]): Promise<CompiledPlan | undefined> {
     const row = await this.#loader.sequence(sequenceId);
     if (row === undefined) return undefined;
-    const definition = JSON.parse(row.definition) as {
-      blocks: Block[];
-      input_schema?: JsonObject | null;
-    };
+    const { blocks } = definitionOf(row);
+    return compilePlan({ id: row.id, blocks: [...blocks, ...injected] }, whenUsed);
+  }
+
+  async #read(sequenceId: string): Promise<StoredSequence | undefined> {
+    const deletions = this.#deletions;
+    const row = await this.#loader.sequence(sequenceId);
+    if (row === undefined) return undefined;
+    // It may be the one that was deleted while its row was on the way.
+    if (deletions !== this.#deletions) return this.#read(sequenceId);
+    const definition = definitionOf(row);
     const compiled = compilePlan({ id: row.id, blocks: definition.blocks }, whenUsed);
     if (!compiled.ok) {
       throw new Error(`stored sequence ${row.id} does not compile: ${compiled.message}`);
@@ -75,12 +108,17 @@ export class Plans {
       id: row.id,
       tenantId: row.tenant_id,
       namespace: row.namespace,
+      name: row.name,
       plan: compiled.plan,
       checkInput: definition.input_schema == null ? undefined : whenUsed(definition.input_schema),
     };
     this.#cache.set(sequenceId, stored, { size: Math.max(1, row.definition.length) });
     return stored;
   }
+}
+
+function definitionOf(row: SequenceRow): { blocks: Block[]; input_schema?: JsonObject | null } {
+  return JSON.parse(row.definition);
 }
 
 /** Compiling a schema takes half a millisecond, so it waits for the first value. */

@@ -58,19 +58,30 @@ export type ShardOperation =
   | 'instances.patchContext'
   | 'instances.signal'
   | 'instances.retry'
-  | 'instances.moveMany'
+  | 'instances.saveCheckpoint'
+  | 'instances.pruneCheckpoints'
+  | 'instances.changeMany'
+  | 'instances.watch'
+  | 'instances.unwatch'
   | 'workers.poll'
   | 'workers.pollQueue'
   | 'workers.complete'
   | 'workers.fail'
   | 'workers.heartbeat'
-  | 'workers.unclaim';
+  | 'workers.unclaim'
+  | 'instances.injectBlocks'
+  | 'instances.resumeFrom'
+  | 'instances.fork'
+  | 'sequences.migrateInstance'
+  | 'rateLimits.put'
+  | 'rateLimits.delete';
 
 /**
  * @property id numbers the request at the front; its reply carries the same number
  * @property tenant '' when the caller named none, which only an optional tenant header allows
  * @property target the id in the path, lower case; '' when the path has none
- * @property body JSON text as received; '' when the request has none
+ * @property body JSON text as received; '' when the request has none; of a watch, the version that
+ *   its caller has seen
  */
 export type Request = readonly [
   id: number,
@@ -108,16 +119,16 @@ export interface ReplyPost {
 export type PeerMessage =
   /** A parsed and validated creation that belongs to the actor of its idempotency key. */
   | readonly [kind: 'create', request: number, instance: string]
-  /** A poll that came in on another shard than its queue's. */
+  /** A request whose owner its body names, on another shard than that: a poll, or a migration. */
   | readonly [
       kind: 'poll',
       request: number,
       tenant: string,
       body: string,
-      operation: 'workers.poll' | 'workers.pollQueue',
+      operation: 'workers.poll' | 'workers.pollQueue' | 'sequences.migrateInstance',
     ]
   /** Hint: look at this instance at that time (row: its timer). */
-  | readonly [kind: 'wake', instance: string, at: number]
+  | readonly [kind: 'wake', instance: string, at: number, rank: number]
   /** Hint: this task waits for a worker (row: open_tasks). */
   | readonly [
       kind: 'task.ready',
@@ -155,6 +166,57 @@ export type PeerMessage =
     ]
   /** The poller is gone: the claim at this epoch is taken back. */
   | readonly [kind: 'unclaim', task: string, epoch: number]
+  /** Hint: the instance waits for a slot of its concurrency key (row: permit_requests). */
+  | readonly [
+      kind: 'permit.wanted',
+      key: string,
+      instance: string,
+      number: number,
+      max: number,
+      createdAt: number,
+    ]
+  /** Hint: it does not want that slot any more, or gives it back (row: permit_requests is gone). */
+  | readonly [kind: 'permit.left', key: string, instance: string, number: number]
+  /** Hint: the slot is the instance's (row: permits). */
+  | readonly [kind: 'permit.granted', instance: string, number: number]
+  /** A try asks its rate limit; it asks again after a while without an answer. */
+  | readonly [
+      kind: 'rate.asked',
+      limit: string,
+      instance: string,
+      node: number,
+      iteration: string,
+      attempt: number,
+    ]
+  /** The try may begin until then (row: rate_grants); `grant` is 0 where nothing is counted. */
+  | readonly [
+      kind: 'rate.granted',
+      instance: string,
+      node: number,
+      iteration: string,
+      attempt: number,
+      grant: number,
+      usableUntil: number,
+    ]
+  /** The limit is reached: the try asks again at that time. */
+  | readonly [
+      kind: 'rate.deferred',
+      instance: string,
+      node: number,
+      iteration: string,
+      attempt: number,
+      until: number,
+    ]
+  /** The limit was changed: the try may ask again at once. */
+  | readonly [
+      kind: 'rate.changed',
+      instance: string,
+      node: number,
+      iteration: string,
+      attempt: number,
+    ]
+  /** When the grant was used; null when it was not. Without it, the latest time counts. */
+  | readonly [kind: 'rate.used', limit: string, grant: number, at: number | null]
   /** Part of the barrier before a sequence is deleted; answered by `sequence.settled`. */
   | readonly [kind: 'sequence.block', sequence: string, blocked: boolean]
   | readonly [kind: 'sequence.settled', sequence: string, shard: number]

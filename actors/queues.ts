@@ -9,7 +9,7 @@ import { routeOf, routeOfName, shardOf } from '../src/core/ids.js';
 import { isoTime, type UnixMs } from '../src/core/time.js';
 import type { Logger } from '../src/log.js';
 import type { CommitLog, PendingUnit, Settlement, UnitOwner } from './commit-log.js';
-import type { Loader } from './loader.js';
+import type { Rows } from './loader.js';
 import type { ClaimList, PeerMessage } from './protocol.js';
 import { type Place, type Poll, QueueActor } from './queue.js';
 import type { ReadyTask } from './ready-tasks.js';
@@ -19,7 +19,7 @@ export interface QueuesDeps {
   readonly shard: number;
   readonly shards: number;
   readonly commits: CommitLog;
-  readonly loader: Loader;
+  readonly loader: Rows;
   readonly log: Logger;
   readonly now: () => UnixMs;
   readonly release: (effects: readonly Effect[]) => void;

@@ -4,31 +4,46 @@
  */
 
 import { toUnixMs } from '../schema/common.js';
-import type { BodyOf, BodyRouteId } from '../schema/routes.js';
+import type { PutRateLimit } from '../schema/rate.js';
+import { type BodyOf, type BodyRouteId, ROUTES } from '../schema/routes.js';
+import type { ResumeFrom } from '../schema/surgery.js';
 import { createValidators, type Validators } from '../schema/validators.js';
+import type { LogLines } from '../schema/worker.js';
 import { parseBody } from '../src/body.js';
 import {
   type IdGenerator,
   keyedInstanceId,
+  rateLimitId,
   routeForShard,
   routeOf,
   shardOf,
 } from '../src/core/ids.js';
 import type { JsonObject, JsonValue } from '../src/core/json.js';
-import { type InstanceState, type Priority, priorityRank } from '../src/core/states.js';
-import type { UnixMs } from '../src/core/time.js';
-import { DATABASE_AWAY, EngineError, notFound, tooLarge, unavailable } from '../src/errors.js';
+import { type Priority, priorityRank } from '../src/core/states.js';
+import { isoTime, type UnixMs } from '../src/core/time.js';
+import {
+  DATABASE_AWAY,
+  EngineError,
+  invalid,
+  notFound,
+  tooLarge,
+  unavailable,
+} from '../src/errors.js';
 import { BatchOfBirths } from './births.js';
 import type { Catalog } from './catalog.js';
+import type { ChangeGroups, ChangeMany } from './change-many.js';
 import type { CommitLog } from './commit-log.js';
-import type { InstanceRequest, WorkerRequest } from './instance-messages.js';
+import type { Amendments, InstanceRequest, WorkerRequest } from './instance-messages.js';
+import type { WorkerLine } from './instance-notes.js';
 import type { NewInstance } from './instance-record.js';
 import type { Instances } from './instances.js';
 import type { Plans, StoredSequence } from './plans.js';
 import type { PeerMessage, Request } from './protocol.js';
 import { type Queues, queueShard } from './queues.js';
+import type { Rates } from './rates.js';
 import type { TaskIndex } from './task-index.js';
 import type { Effect } from './turn.js';
+import type { Watchers } from './watchers.js';
 
 export interface RequestsDeps {
   readonly shard: number;
@@ -41,22 +56,22 @@ export interface RequestsDeps {
   readonly plans: Plans;
   readonly instances: Instances;
   readonly queues: Queues;
+  readonly rates: Rates;
   /** On the first shard only. */
   readonly catalog: Catalog | undefined;
   readonly tasks: TaskIndex;
-  readonly moves: MoveGroups;
+  readonly changes: ChangeGroups;
+  readonly watchers: Watchers;
   readonly release: (effects: readonly Effect[]) => void;
   readonly schedule: (work: () => void) => void;
 }
 
-/** Counts the answers of a bulk change; see `shard.ts`. */
-export interface MoveGroups {
-  open(request: number, size: number): number;
-}
+/** Of the thread, since compiling takes a while: a simulation has many shards in one. */
+const VALIDATORS = createValidators();
 
 export class Requests {
   readonly #deps: RequestsDeps;
-  readonly #validators: Validators = createValidators();
+  readonly #validators: Validators = VALIDATORS;
 
   constructor(deps: RequestsDeps) {
     this.#deps = deps;
@@ -95,8 +110,32 @@ export class Requests {
       case 'instances.createBatch':
         this.#createBatch(request, tenant, this.#parse(operation, body).instances);
         return;
-      case 'instances.moveMany':
-        this.#moveMany(request, body);
+      case 'instances.saveCheckpoint': {
+        const data = this.#parse(operation, body).checkpoint_data as JsonValue;
+        instances.tell(target, { kind: 'checkpoint.save', request, tenant, data });
+        return;
+      }
+      case 'instances.pruneCheckpoints': {
+        const { keep } = this.#parse(operation, body);
+        instances.tell(target, { kind: 'checkpoint.prune', request, tenant, keep });
+        return;
+      }
+      case 'instances.changeMany':
+        this.#changeMany(request, JSON.parse(body) as ChangeMany);
+        return;
+      case 'instances.watch':
+        this.#deps.watchers.watch(target, { request, tenant }, body);
+        return;
+      case 'instances.unwatch':
+        this.#deps.watchers.abort(Number(body));
+        return;
+      case 'instances.injectBlocks':
+      case 'instances.resumeFrom':
+      case 'instances.fork':
+        this.#operate(operation, request, tenant, target, body);
+        return;
+      case 'sequences.migrateInstance':
+        this.#migrate(request, tenant, body);
         return;
       case 'workers.poll':
       case 'workers.pollQueue':
@@ -109,6 +148,12 @@ export class Requests {
         return;
       case 'workers.unclaim':
         this.#unclaim(body);
+        return;
+      case 'rateLimits.put':
+        this.#putRateLimit(request, tenant, target, this.#parse(operation, body));
+        return;
+      case 'rateLimits.delete':
+        this.#deps.rates.delete(rateLimitId(limitTenant(tenant), target), request);
         return;
       case 'sequences.create':
         catalog?.create(request, tenant, this.#parse(operation, body));
@@ -123,7 +168,8 @@ export class Requests {
   }
 
   #parse<Id extends BodyRouteId>(operation: Id, body: string): BodyOf<Id> {
-    return parseBody(this.#validators, operation, body);
+    const text = body === '' && ROUTES[operation].isBodyOptional === true ? '{}' : body;
+    return parseBody(this.#validators, operation, text);
   }
 
   #change(
@@ -155,6 +201,50 @@ export class Requests {
         return { kind: 'signal', request, tenant, signalType: body.signal_type, payload };
       }
     }
+  }
+
+  /** @param target the instance's id; for resume-from with the block's behind a slash */
+  #operate(
+    operation: 'instances.injectBlocks' | 'instances.resumeFrom' | 'instances.fork',
+    request: number,
+    tenant: string,
+    target: string,
+    text: string,
+  ): void {
+    const id = target.slice(0, UUID_LENGTH);
+    const { instances } = this.#deps;
+    switch (operation) {
+      case 'instances.injectBlocks': {
+        const { blocks, position } = this.#parse(operation, text);
+        const at = position ?? undefined;
+        instances.tell(id, { kind: 'injectBlocks', request, tenant, blocks, position: at });
+        return;
+      }
+      case 'instances.resumeFrom': {
+        const blockId = target.slice(UUID_LENGTH + 1);
+        const amendments = amendmentsOf(this.#parse(operation, text));
+        instances.tell(id, { kind: 'resumeFrom', request, tenant, blockId, ...amendments });
+        return;
+      }
+      case 'instances.fork': {
+        const body = this.#parse(operation, text);
+        const { from_block_id: blockId, dry_run } = body;
+        const fork = { blockId, dryRun: dry_run ?? true, ...amendmentsOf(body) };
+        instances.tell(id, { kind: 'fork', request, tenant, ...fork });
+      }
+    }
+  }
+
+  /** The body names the instance, so that the request may have come to any shard. */
+  #migrate(request: number, tenant: string, text: string): void {
+    const { instance_id: id, target_sequence_id: sequenceId } = this.#parse(
+      'sequences.migrateInstance',
+      text,
+    );
+    const owner = shardOf(routeOf(id), this.#deps.shards);
+    if (owner === this.#deps.shard) {
+      this.#deps.instances.tell(id, { kind: 'migrate', request, tenant, sequenceId });
+    } else this.#peer(owner, ['poll', request, tenant, text, 'sequences.migrateInstance']);
   }
 
   // ---------------------------------------------------------------- creation
@@ -196,6 +286,7 @@ export class Requests {
     this.#withPlans(request, [instance.sequenceId], (plans) => {
       const sequence = plans.get(instance.sequenceId);
       if (sequence === undefined) throw notFound(`sequence ${instance.sequenceId}`);
+      this.#deps.plans.checkUsable(sequence.id);
       this.#deps.instances.createKeyed({ kind: 'create', request, instance, sequence });
     });
   }
@@ -255,7 +346,10 @@ export class Requests {
   /** Without a key the id is made to fall on this shard: no one else needs to be asked. */
   #newInstance(body: BodyOf<'instances.create'>): NewInstance {
     const { shard, shards, ids, random32 } = this.#deps;
-    const idempotencyKey = body.idempotency_key || null;
+    const dryRun = body.dry_run ?? false;
+    const key = body.idempotency_key || null;
+    // Dry runs have keys of their own, lest a real run be taken for done (spec/01 §5.2).
+    const idempotencyKey = dryRun && key !== null ? `dryrun:${key}` : key;
     return {
       id:
         idempotencyKey === null
@@ -273,6 +367,7 @@ export class Requests {
       concurrencyKey: body.concurrency_key ?? null,
       maxConcurrency: body.max_concurrency ?? null,
       idempotencyKey,
+      dryRun,
     };
   }
 
@@ -282,9 +377,14 @@ export class Requests {
     then: (plans: ReadonlyMap<string, StoredSequence | undefined>) => void,
   ): void {
     const { plans, schedule } = this.#deps;
+    const { deletions } = plans;
     Promise.all(sequences.map((id) => plans.load(id))).then(
       (loaded) =>
         schedule(() => {
+          if (deletions !== plans.deletions) {
+            this.#withPlans(request, sequences, then);
+            return;
+          }
           try {
             then(new Map(sequences.map((id, index) => [id, loaded[index]])));
           } catch (error) {
@@ -296,12 +396,20 @@ export class Requests {
     );
   }
 
+  #putRateLimit(request: number, tenant: string, key: string, body: PutRateLimit): void {
+    const owner = limitTenant(tenant);
+    this.#deps.rates.put(rateLimitId(owner, key), request, {
+      tenant_id: owner,
+      limit_key: key,
+      ...body,
+    });
+  }
+
   // ---------------------------------------------------------------- bulk
 
-  #moveMany(request: number, body: string): void {
-    const { ids, state } = JSON.parse(body) as MoveMany;
-    const group = this.#deps.moves.open(request, ids.length);
-    for (const id of ids) this.#deps.instances.tell(id, { kind: 'move', group, state });
+  #changeMany(request: number, { ids, change }: ChangeMany): void {
+    const group = this.#deps.changes.open(request, ids.length);
+    for (const id of ids) this.#deps.instances.tell(id, { kind: 'change', group, change });
   }
 
   // ---------------------------------------------------------------- workers
@@ -355,12 +463,13 @@ export class Requests {
     };
     switch (operation) {
       case 'workers.complete': {
-        const { output } = body as BodyOf<'workers.complete'>;
-        return { kind: 'task.complete', ...from, output };
+        const { output, logs } = body as BodyOf<'workers.complete'>;
+        return { kind: 'task.complete', ...from, output, lines: this.#lines(logs) };
       }
       case 'workers.fail': {
-        const { message, retryable } = body as BodyOf<'workers.fail'>;
-        return { kind: 'task.fail', ...from, message, retryable: retryable ?? false };
+        const { message, retryable, logs } = body as BodyOf<'workers.fail'>;
+        const lines = this.#lines(logs);
+        return { kind: 'task.fail', ...from, message, retryable: retryable ?? false, lines };
       }
       case 'workers.heartbeat': {
         const beat = body as BodyOf<'workers.heartbeat'>;
@@ -372,6 +481,16 @@ export class Requests {
         };
       }
     }
+  }
+
+  #lines(logs: LogLines | null | undefined): readonly WorkerLine[] {
+    if (logs == null) return NO_LINES;
+    const now = this.#deps.now();
+    return logs.map(({ ts, level, message }) => ({
+      ts: isoTime((ts == null ? undefined : toUnixMs(ts)) ?? now),
+      level: level || 'info',
+      message,
+    }));
   }
 
   #workerCall(task: string, message: WorkerRequest): void {
@@ -405,10 +524,24 @@ export class Requests {
   }
 }
 
-/** The body of `instances.moveMany`, which only the front thread sends. */
-export interface MoveMany {
-  readonly ids: readonly string[];
-  readonly state: InstanceState;
+const NO_LINES: readonly WorkerLine[] = [];
+
+const UUID_LENGTH = 36;
+
+function amendmentsOf({ context, signals }: ResumeFrom): Amendments {
+  return {
+    context: (context as JsonObject | null) ?? undefined,
+    signals: (signals ?? []).map(({ signal_type, payload }) => ({
+      type: signal_type,
+      payload: (payload ?? null) as JsonValue,
+    })),
+  };
+}
+
+/** @throws EngineError 400 without a tenant, which only an optional header allows */
+function limitTenant(tenant: string): string {
+  if (tenant === '') throw invalid('x-tenant-id is required');
+  return tenant;
 }
 
 /** @throws EngineError 403 when the body names another tenant than the header (spec/01 §2) */

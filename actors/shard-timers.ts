@@ -8,17 +8,17 @@ import { LIMITS } from '../src/config.js';
 import type { Clock, TimerHandle } from '../src/core/clock.js';
 import type { UnixMs } from '../src/core/time.js';
 import type { Logger } from '../src/log.js';
-import type { Loader } from './loader.js';
+import type { Rows } from './loader.js';
 import { TimerHeap } from './timer-heap.js';
 
 export type Timer =
-  | { readonly kind: 'wake'; readonly instance: string }
+  | { readonly kind: 'wake'; readonly instance: string; readonly rank: number }
   | { readonly kind: 'reap'; readonly instance: string; readonly task: string }
   | { readonly kind: 'expire'; readonly handler: string };
 
 export interface ShardTimersDeps {
   readonly clock: Clock;
-  readonly loader: Loader;
+  readonly loader: Rows;
   readonly log: Logger;
   /** Upper bound between two scans for overdue timers. */
   readonly tickIntervalMs: number;
@@ -26,7 +26,7 @@ export interface ShardTimersDeps {
   /** Asks for a turn, in which the shard calls `popDue`. */
   readonly wakeShard: () => void;
   /** An instance whose timer was missed. */
-  readonly onOverdue: (instance: string) => void;
+  readonly onOverdue: (instance: string, rank: number) => void;
 }
 
 /** A timer that its event has not served by then was missed. */
@@ -62,8 +62,8 @@ export class ShardTimers {
   }
 
   /** The timer of an instance was committed; one beyond the horizon is read when its time comes. */
-  committed(at: UnixMs, instance: string): void {
-    if (at <= this.#horizon) this.#heap.push(at, { kind: 'wake', instance });
+  committed(at: UnixMs, instance: string, rank: number): void {
+    if (at <= this.#horizon) this.#heap.push(at, { kind: 'wake', instance, rank });
   }
 
   popDue(): Timer | undefined {
@@ -88,8 +88,8 @@ export class ShardTimers {
     const { clock, loader, owns, wakeShard } = this.#deps;
     const from = this.#horizon;
     this.#horizon = clock.now() + LIMITS.timerHorizonMs;
-    await loader.dueTimers(from, this.#horizon, (instance, fireAt) => {
-      if (owns(instance)) this.#heap.push(fireAt, { kind: 'wake', instance });
+    await loader.dueTimers(from, this.#horizon, (instance, fireAt, rank) => {
+      if (owns(instance)) this.#heap.push(fireAt, { kind: 'wake', instance, rank });
     });
     wakeShard();
   }
@@ -110,6 +110,6 @@ export class ShardTimers {
     const now = clock.now();
     if (this.#horizon - now < LIMITS.timerHorizonMs / 2) await this.#readAhead();
     const overdue = await loader.overdueTimers(now - OVERDUE_MS);
-    for (const instance of overdue) if (owns(instance)) onOverdue(instance);
+    for (const { instance, rank } of overdue) if (owns(instance)) onOverdue(instance, rank);
   }
 }

@@ -10,37 +10,33 @@
  */
 
 import { LIMITS } from '../src/config.js';
-import type { Clock, TimerHandle } from '../src/core/clock.js';
+import type { Clock } from '../src/core/clock.js';
 import { createIdGenerator, routeForShard, routeOf, shardOf } from '../src/core/ids.js';
 import type { UnixMs } from '../src/core/time.js';
 import { EngineError, unavailable } from '../src/errors.js';
 import type { EffectHandler } from '../src/handlers/registry.js';
 import type { Logger } from '../src/log.js';
-import { MetricBuffer } from '../src/metrics.js';
 import { Catalog } from './catalog.js';
+import { ChangeGroups } from './change-many.js';
 import { CommitLog } from './commit-log.js';
 import { HandlerPool } from './handler-pool.js';
+import { type Hearers, hear } from './hearing.js';
 import { FairInbox } from './inbox.js';
 import type { InstanceEnv } from './instance.js';
-import type { NewInstance } from './instance-record.js';
 import { Instances } from './instances.js';
-import type { Loader } from './loader.js';
+import { Keys } from './keys.js';
+import type { Rows } from './loader.js';
+import { Outbox, type ShardPorts } from './outbox.js';
 import { Plans } from './plans.js';
-import type {
-  Ack,
-  PeerMessage,
-  PeerPost,
-  Reply,
-  ReplyPost,
-  Request,
-  RequestPost,
-  UnitPost,
-} from './protocol.js';
+import type { Ack, PeerPost, Request, RequestPost } from './protocol.js';
 import { Queues } from './queues.js';
+import { Rates } from './rates.js';
 import { Requests } from './requests.js';
+import { RunQueue } from './run-queue.js';
 import { ShardTimers, type Timer } from './shard-timers.js';
 import { TaskIndex } from './task-index.js';
 import type { Effect } from './turn.js';
+import { Watchers } from './watchers.js';
 
 /** The settings of a shard; plain data, so that they can cross to its thread. */
 export interface ShardSettings {
@@ -54,22 +50,12 @@ export interface ShardSettings {
   readonly maxContextBytes: number;
 }
 
-/** Where a shard's posts go. A destination that is away drops them: hints may be lost, and what is
- * not lost is settled when the destination is replaced. */
-export interface ShardPorts {
-  toFront(post: ReplyPost): void;
-  toWriter(post: UnitPost): void;
-  toPeer(shard: number, post: PeerPost): void;
-  /** Messages of peers that were posted already but not delivered yet. */
-  drainPeers(): PeerPost[];
-}
-
 export interface ShardDeps {
   readonly settings: ShardSettings;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
-  readonly loader: Loader;
+  readonly loader: Rows;
   readonly handlers: ReadonlyMap<string, EffectHandler>;
   readonly ports: ShardPorts;
   /** Runs the function when the events at hand have been seen. */
@@ -80,7 +66,7 @@ export class Shard {
   readonly #deps: ShardDeps;
   readonly #commits = new CommitLog();
   readonly #inbox = new FairInbox();
-  readonly #metrics = new MetricBuffer();
+  readonly #out: Outbox;
   readonly #timers: ShardTimers;
   readonly #plans: Plans;
   readonly #instances: Instances;
@@ -89,17 +75,17 @@ export class Shard {
   readonly #tasks: TaskIndex;
   readonly #pool: HandlerPool;
   readonly #requests: Requests;
-  readonly #moves = new Map<number, { request: number; open: number; counted: number }>();
+  readonly #keys: Keys;
+  readonly #rates: Rates;
+  readonly #run = new RunQueue();
+  readonly #watchers: Watchers;
+  readonly #changes: ChangeGroups;
+  readonly #hearers: Hearers;
   /** The engine's own work, before requests. */
   #work: (() => void)[] = [];
-  #replies: Reply[] = [];
-  #hints = new Map<number, PeerMessage[]>();
   #scheduled = false;
-  #moveCount = 0;
-  #metricsAt = 0;
-  #metricsHandle: TimerHandle | undefined;
   #readySince: UnixMs = 0;
-  #writerAway = false;
+  readonly #onWriterKnown: (() => void)[] = [];
   #draining = false;
   #stopped = false;
   #advanced = 0;
@@ -123,8 +109,16 @@ export class Shard {
       workerStaleMs: settings.workerStaleMs,
       maxContextBytes: settings.maxContextBytes,
       readySince: () => this.#readySince,
+      monotonic: () => deps.clock.monotonic(),
     };
     const commits = this.#commits;
+    this.#out = new Outbox({
+      shard,
+      clock: deps.clock,
+      ports: deps.ports,
+      commits,
+      wakeShard: () => this.#scheduleTurn(),
+    });
     this.#plans = new Plans(loader);
     this.#tasks = new TaskIndex(loader, schedule);
     const shared = { commits, loader, log, now, shards, release, schedule };
@@ -135,22 +129,45 @@ export class Shard {
       tickIntervalMs: settings.tickIntervalMs,
       owns: (instance) => this.#owns(instance),
       wakeShard: () => this.#scheduleTurn(),
-      onOverdue: (instance) => schedule(() => this.#wake(instance)),
+      onOverdue: (instance, rank) => schedule(() => this.#run.push(instance, rank)),
     });
-    this.#instances = new Instances({ ...shared, env, plans: this.#plans });
+    this.#instances = new Instances({
+      ...shared,
+      env,
+      plans: this.#plans,
+      changed: (instance) => this.#watchers.changed(instance),
+    });
+    this.#watchers = new Watchers({
+      ...shared,
+      clock: deps.clock,
+      random: deps.random,
+      look: (instance, watch, version) =>
+        this.#instances.tell(instance, { kind: 'look', ...watch, version }),
+    });
+    this.#changes = new ChangeGroups(release);
     this.#queues = new Queues({
       ...shared,
       shard,
       expireAt: (handler, at) => this.#timers.push(at, { kind: 'expire', handler }),
     });
     const newId = () => ids.next(routeForShard(shard, shards, random32));
+    const rowActors = {
+      ...shared,
+      clock: deps.clock,
+      whenWriterKnown: (then: () => void) => this.#whenWriterKnown(then),
+    };
+    this.#keys = new Keys({ ...rowActors, shard });
+    this.#rates = new Rates({ ...rowActors, newId, random: deps.random });
     this.#catalog = shard === 0 ? new Catalog({ ...shared, newId }) : undefined;
     this.#pool = new HandlerPool({
       handlers: deps.handlers,
-      now,
+      clock: deps.clock,
       log,
+      wakeShard: () => this.#scheduleTurn(),
+      canTake: (instance) =>
+        commits.unackedBytes < LIMITS.unitBytesForOutcomesMax && this.#instances.canTake(instance),
       onOutcome: (instance, step, outcome) =>
-        schedule(() => this.#instances.tell(instance, { kind: 'step.outcome', step, outcome })),
+        this.#instances.tell(instance, { kind: 'step.outcome', step, outcome }),
     });
     this.#requests = new Requests({
       ...shared,
@@ -161,10 +178,29 @@ export class Shard {
       plans: this.#plans,
       instances: this.#instances,
       queues: this.#queues,
+      rates: this.#rates,
       catalog: this.#catalog,
       tasks: this.#tasks,
-      moves: { open: (request, size) => this.#openMoves(request, size) },
+      changes: this.#changes,
+      watchers: this.#watchers,
     });
+    this.#hearers = {
+      requests: this.#requests,
+      instances: this.#instances,
+      queues: this.#queues,
+      keys: this.#keys,
+      rates: this.#rates,
+      tasks: this.#tasks,
+      plans: this.#plans,
+      watchers: this.#watchers,
+      catalog: this.#catalog,
+      request: (request) => {
+        this.#inbox.push(request);
+        this.#scheduleTurn();
+      },
+      wakeAt: (instance, at, rank) => this.#wakeAt(instance, at, rank),
+      block: (sequence, blocked) => this.#block(sequence, blocked),
+    };
   }
 
   // ---------------------------------------------------------------- life
@@ -178,13 +214,14 @@ export class Shard {
     this.#readySince = clock.now();
     await this.#timers.start();
     let recovered = 0;
-    await loader.recoverable((instance) => {
+    await loader.recoverable((instance, rank) => {
       if (!this.#owns(instance)) return;
       recovered += 1;
       // Loading it is enough: an actor whose row says `recover` is woken as recovered.
-      this.#enqueue(() => this.#wake(instance));
+      this.#enqueue(() => this.#run.push(instance, rank));
     });
-    this.#metrics.count('engine_recovery_stale_instances_total', recovered);
+    this.#keys.start();
+    this.#out.metrics.count('engine_recovery_stale_instances_total', recovered);
     if (recovered > 0) this.#deps.log.info({ recovered }, 'instances recovered');
     this.#watchClaims();
   }
@@ -212,6 +249,7 @@ export class Shard {
     this.#enqueue(() => {
       this.#draining = true;
       this.#queues.answerParked();
+      this.#watchers.drain();
     });
   }
 
@@ -223,7 +261,9 @@ export class Shard {
   stop(): void {
     this.#stopped = true;
     this.#timers.stop();
-    this.#deps.clock.clearTimeout(this.#metricsHandle);
+    this.#watchers.stop();
+    this.#keys.stop();
+    this.#out.stop();
     this.#pool.abortAll();
   }
 
@@ -236,7 +276,7 @@ export class Shard {
   }
 
   receivePeer(post: PeerPost): void {
-    for (const message of post.messages) this.#work.push(() => this.#hear(message));
+    for (const message of post.messages) this.#work.push(() => hear(this.#hearers, message));
     this.#scheduleTurn();
   }
 
@@ -246,13 +286,16 @@ export class Shard {
 
   /** A peer was replaced: what it had been asked has an unknown outcome. */
   peerRestarted(shard: number): void {
-    this.#enqueue(() => this.#queues.shardDied(shard));
+    this.#enqueue(() => {
+      this.#queues.shardDied(shard);
+      this.#keys.shardDied();
+    });
   }
 
   /** The writer died. Until `writerReady`, rows are unsettled and nothing is loaded. */
   writerLost(): void {
     this.#enqueue(() => {
-      this.#writerAway = true;
+      this.#out.isWriterAway = true;
       this.#instances.loadsPaused = true;
       this.#commits.lose();
     });
@@ -260,55 +303,15 @@ export class Shard {
 
   writerReady(): void {
     this.#enqueue(() => {
-      this.#writerAway = false;
+      this.#out.isWriterAway = false;
       this.#instances.loadsPaused = false;
+      for (const then of this.#onWriterKnown.splice(0)) then();
     });
   }
 
-  #hear(message: PeerMessage): void {
-    switch (message[0]) {
-      case 'create':
-        this.#requests.createHandedOn(message[1], JSON.parse(message[2]) as NewInstance);
-        return;
-      case 'poll':
-        // Behind the hints that are at hand, as if it had come from the front.
-        this.#inbox.push([message[1], message[4], message[2], '', message[3]]);
-        this.#scheduleTurn();
-        return;
-      case 'wake':
-        this.#wakeAt(message[1], message[2]);
-        return;
-      case 'task.ready': {
-        const [, handler, id, instance, tenant, queue, rank, createdAt] = message;
-        this.#queues.ready(handler, { id, instance, tenant, queue, rank, createdAt });
-        return;
-      }
-      case 'task.gone':
-        this.#queues.gone(message[1], message[2]);
-        return;
-      case 'claim': {
-        const [, handler, poll, task, instance, worker, queueShard] = message;
-        this.#tasks.remember(task, instance);
-        this.#instances.tell(instance, { kind: 'claim', handler, poll, task, worker, queueShard });
-        return;
-      }
-      case 'claimed':
-        this.#queues.claimed(message[1], message[2], message[3], message[4], message[5]);
-        return;
-      case 'unclaim':
-        this.#requests.unclaim(message[1], message[2]);
-        return;
-      case 'sequence.block':
-        this.#block(message[1], message[2]);
-        return;
-      case 'sequence.settled':
-        this.#catalog?.blocked(message[1], message[2]);
-        return;
-      case 'sequence.evict':
-        this.#plans.evict(message[1]);
-        this.#instances.evictSequence(message[1]);
-        return;
-    }
+  #whenWriterKnown(then: () => void): void {
+    if (this.#out.isWriterAway) this.#onWriterKnown.push(then);
+    else then();
   }
 
   #block(sequence: string, blocked: boolean): void {
@@ -341,20 +344,54 @@ export class Shard {
     this.#advanced = 0;
     this.#fireTimers();
     this.#doWork();
-    while (this.#inbox.size > 0 && clock.monotonic() - began < LIMITS.turnMs) {
+    const isLate = this.#handOver(began);
+    this.#runInstances(clock.monotonic());
+    this.#serveRequests(began);
+    this.#instances.endTurn();
+    this.#keys.endTurn();
+    this.#rates.endTurn();
+    this.#tasks.endTurn();
+    this.#out.metrics.set('engine_queue_depth', this.#advanced);
+    this.#out.metrics.set('engine_active_tasks', this.#pool.active);
+    this.#out.metrics.observe('engine_tick_duration_seconds', (clock.monotonic() - began) / 1_000);
+    this.#out.flush();
+    const isLeft = this.#inbox.size > 0 || this.#work.length > 0 || this.#run.size > 0;
+    if (isLeft || isLate) this.#scheduleTurn();
+    else this.#timers.sleep();
+  }
+
+  /** What handlers gave, for a quarter of the turn. Returns whether some of it had to be left. */
+  #handOver(began: number): boolean {
+    const { clock } = this.#deps;
+    const hasTime = () => clock.monotonic() - began < LIMITS.turnMs / 4;
+    let isLate = true;
+    this.#guard(() => {
+      isLate = this.#pool.handOver(hasTime);
+    });
+    this.#doWork();
+    return isLate;
+  }
+
+  /** To the end of the turn, and for half of one at least, whatever the actors took before. */
+  #serveRequests(began: number): void {
+    const { clock } = this.#deps;
+    const until = Math.max(began + LIMITS.turnMs, clock.monotonic() + LIMITS.turnMs / 2);
+    while (this.#inbox.size > 0 && clock.monotonic() < until) {
       const request = this.#inbox.shift() as Request;
       this.#hearPeersBefore(request);
       this.#request(request);
       this.#doWork();
     }
-    this.#instances.endTurn();
-    this.#tasks.endTurn();
-    this.#metrics.set('engine_queue_depth', this.#advanced);
-    this.#metrics.set('engine_active_tasks', this.#pool.active);
-    this.#metrics.observe('engine_tick_duration_seconds', (clock.monotonic() - began) / 1_000);
-    this.#flush();
-    if (this.#inbox.size > 0 || this.#work.length > 0) this.#scheduleTurn();
-    else this.#timers.sleep();
+  }
+
+  /** What is due goes on by priority, for half of the turn at most: requests need the other half. */
+  #runInstances(began: number): void {
+    const { clock } = this.#deps;
+    while (this.#run.size > 0 && clock.monotonic() - began < LIMITS.turnMs / 2) {
+      const instance = this.#run.shift() as string;
+      this.#guard(() => this.#wake(instance));
+      this.#doWork();
+    }
   }
 
   #doWork(): void {
@@ -403,43 +440,9 @@ export class Shard {
   #hearPeersBefore(request: Request): void {
     if (request[1] !== 'workers.poll' && request[1] !== 'workers.pollQueue') return;
     for (const post of this.#deps.ports.drainPeers()) {
-      for (const message of post.messages) this.#guard(() => this.#hear(message));
+      for (const message of post.messages) this.#guard(() => hear(this.#hearers, message));
     }
     this.#doWork();
-  }
-
-  /** Hints leave before replies: whoever is told of a change can rely on its hint being posted. */
-  #flush(): void {
-    const { ports, settings } = this.#deps;
-    for (const [shard, messages] of this.#hints) {
-      ports.toPeer(shard, { kind: 'peer', from: settings.shard, messages });
-    }
-    this.#hints.clear();
-    if (!this.#writerAway) {
-      const units = this.#commits.take();
-      if (units.length > 0) ports.toWriter({ kind: 'units', units });
-    }
-    const metrics = this.#metricsDue() ? this.#metrics.take() : undefined;
-    if (this.#replies.length > 0 || metrics !== undefined) {
-      ports.toFront({ kind: 'replies', replies: this.#replies, metrics });
-      this.#replies = [];
-    }
-  }
-
-  /** Counts are sent a few times a second, so that a reply does not wait for their addition. */
-  #metricsDue(): boolean {
-    if (!this.#metrics.isDirty) return false;
-    const { clock } = this.#deps;
-    const now = clock.monotonic();
-    if (now - this.#metricsAt >= METRICS_EVERY_MS) {
-      this.#metricsAt = now;
-      return true;
-    }
-    this.#metricsHandle ??= clock.setTimeout(() => {
-      this.#metricsHandle = undefined;
-      this.#scheduleTurn();
-    }, METRICS_EVERY_MS);
-    return false;
   }
 
   // ---------------------------------------------------------------- effects
@@ -451,19 +454,19 @@ export class Shard {
   #perform(effect: Effect): void {
     switch (effect.kind) {
       case 'reply':
-        this.#replies.push(
+        this.#out.reply(
           effect.claims === undefined
             ? [effect.request, effect.status, effect.body]
             : [effect.request, effect.status, effect.body, effect.claims],
         );
-        this.#scheduleTurn();
         return;
       case 'error':
-        this.#replies.push([effect.request, 0, effect.error.toData()]);
-        this.#scheduleTurn();
+        this.#out.reply([effect.request, 0, effect.error.toData()]);
         return;
       case 'peer':
-        this.#send(effect.shard, effect.message);
+        if (effect.shard !== this.#deps.settings.shard)
+          this.#out.hint(effect.shard, effect.message);
+        else this.#enqueue(() => hear(this.#hearers, effect.message));
         return;
       case 'perform':
         if (!this.#draining) this.#pool.start(effect.instance, effect.step);
@@ -472,7 +475,7 @@ export class Shard {
         this.#pool.abort(effect.instance, effect.step);
         return;
       case 'timer':
-        this.#timers.committed(effect.at, effect.instance);
+        this.#timers.committed(effect.at, effect.instance, effect.rank);
         return;
       case 'reap':
         this.#timers.push(effect.at, {
@@ -482,10 +485,11 @@ export class Shard {
         });
         return;
       case 'continue':
-        this.#enqueue(() => this.#wake(effect.instance));
+        this.#run.push(effect.instance, effect.rank);
+        this.#scheduleTurn();
         return;
-      case 'moved':
-        this.#moved(effect.group, effect.counted);
+      case 'changed':
+        this.#changes.count(effect.group, effect.result);
         return;
       case 'task.opened':
         this.#tasks.remember(effect.task, effect.instance);
@@ -495,7 +499,7 @@ export class Shard {
         return;
       case 'count':
         if (effect.counter === 'engine_instances_claimed_total') this.#advanced += effect.by;
-        this.#metrics.count(effect.counter, effect.by);
+        this.#out.metrics.count(effect.counter, effect.by);
         return;
     }
   }
@@ -504,34 +508,6 @@ export class Shard {
   #logStep(effect: Extract<Effect, { kind: 'log' }>): void {
     const { instance, blockId, level, message } = effect;
     this.#deps.log[level]({ instanceId: instance, blockId, message }, 'step log');
-  }
-
-  #send(shard: number, message: PeerMessage): void {
-    if (shard === this.#deps.settings.shard) {
-      this.#enqueue(() => this.#hear(message));
-      return;
-    }
-    const messages = this.#hints.get(shard);
-    if (messages === undefined) this.#hints.set(shard, [message]);
-    else messages.push(message);
-    this.#scheduleTurn();
-  }
-
-  #openMoves(request: number, size: number): number {
-    this.#moveCount += 1;
-    this.#moves.set(this.#moveCount, { request, open: size, counted: 0 });
-    return this.#moveCount;
-  }
-
-  #moved(group: number, counted: boolean): void {
-    const moves = this.#moves.get(group);
-    if (moves === undefined) return;
-    moves.open -= 1;
-    if (counted) moves.counted += 1;
-    if (moves.open > 0) return;
-    this.#moves.delete(group);
-    const body = String(moves.counted);
-    this.#release([{ kind: 'reply', request: moves.request, status: 200, body }]);
   }
 
   // ---------------------------------------------------------------- timers
@@ -545,9 +521,9 @@ export class Shard {
     this.#instances.tell(instance, { kind: 'wake', recovered: false });
   }
 
-  #wakeAt(instance: string, at: UnixMs): void {
-    if (at <= this.#deps.clock.now()) this.#wake(instance);
-    else this.#timers.committed(at, instance);
+  #wakeAt(instance: string, at: UnixMs, rank: number): void {
+    if (at > this.#deps.clock.now()) this.#timers.committed(at, instance, rank);
+    else this.#run.push(instance, rank);
   }
 
   #fireTimers(): void {
@@ -562,7 +538,7 @@ export class Shard {
   #fire(timer: Timer): void {
     switch (timer.kind) {
       case 'wake':
-        this.#wake(timer.instance);
+        this.#run.push(timer.instance, timer.rank);
         return;
       case 'reap':
         this.#instances.tell(timer.instance, { kind: 'reap', task: timer.task });
@@ -574,10 +550,12 @@ export class Shard {
   }
 }
 
-const READS: ReadonlySet<string> = new Set(['instances.get', 'instances.tree']);
-
-/** How often counts are sent to the front, where they are added up. */
-const METRICS_EVERY_MS = 250;
+const READS: ReadonlySet<string> = new Set([
+  'instances.get',
+  'instances.tree',
+  'instances.watch',
+  'instances.unwatch',
+]);
 
 /** Timers handled in one turn; a herd of them takes several, with requests in between. */
 const TIMERS_PER_TURN = 1_000;

@@ -4,7 +4,7 @@
  */
 
 import { LRUCache } from 'lru-cache';
-import type { Loader } from './loader.js';
+import type { Rows } from './loader.js';
 
 export type TaskOwner = { readonly id: string } | 'unknown' | 'unavailable';
 
@@ -12,12 +12,16 @@ export type TaskOwner = { readonly id: string } | 'unknown' | 'unavailable';
 const TASKS_REMEMBERED = 100_000;
 
 export class TaskIndex {
-  readonly #loader: Loader;
+  readonly #loader: Rows;
   readonly #schedule: (work: () => void) => void;
-  readonly #owners = new LRUCache<string, string>({ max: TASKS_REMEMBERED });
+  /** Counted by size, which reserves nothing: with `max` a shard would take megabytes at once. */
+  readonly #owners = new LRUCache<string, string>({
+    maxSize: TASKS_REMEMBERED,
+    sizeCalculation: () => 1,
+  });
   #wanted = new Map<string, ((owner: TaskOwner) => void)[]>();
 
-  constructor(loader: Loader, schedule: (work: () => void) => void) {
+  constructor(loader: Rows, schedule: (work: () => void) => void) {
     this.#loader = loader;
     this.#schedule = schedule;
   }

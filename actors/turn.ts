@@ -8,6 +8,7 @@ import type { UnixMs } from '../src/core/time.js';
 import { MUTATION_KINDS, type MutationKind, type UnitGate } from '../src/core/unit.js';
 import type { EngineError } from '../src/errors.js';
 import type { CounterName } from '../src/metrics.js';
+import type { ChangeResult } from './change-many.js';
 import type { ClaimList, PeerMessage } from './protocol.js';
 
 /** A step inside the process whose outcome comes back as a message. */
@@ -40,11 +41,16 @@ export type Effect =
   | { readonly kind: 'peer'; readonly shard: number; readonly message: PeerMessage }
   | { readonly kind: 'perform'; readonly instance: string; readonly step: InProcessStep }
   | { readonly kind: 'abort'; readonly instance: string; readonly step: Omit<StepRef, 'attempt'> }
-  | { readonly kind: 'timer'; readonly instance: string; readonly at: UnixMs }
+  | {
+      readonly kind: 'timer';
+      readonly instance: string;
+      readonly at: UnixMs;
+      readonly rank: number;
+    }
   | { readonly kind: 'reap'; readonly instance: string; readonly task: string; readonly at: UnixMs }
-  | { readonly kind: 'continue'; readonly instance: string }
-  /** One of a bulk change is settled; `counted` when it changed its instance. */
-  | { readonly kind: 'moved'; readonly group: number; readonly counted: boolean }
+  | { readonly kind: 'continue'; readonly instance: string; readonly rank: number }
+  /** One of a change of many is settled. */
+  | { readonly kind: 'changed'; readonly group: number; readonly result: ChangeResult }
   | { readonly kind: 'task.opened'; readonly instance: string; readonly task: string }
   | {
       readonly kind: 'log';
@@ -55,6 +61,15 @@ export type Effect =
     }
   | { readonly kind: 'count'; readonly counter: CounterName; readonly by: number };
 
+/** A line that a step logged, as it is stored and shown. */
+export interface LoggedLine {
+  readonly block_id: string;
+  /** RFC 3339 in UTC with milliseconds: such texts compare as their times do. */
+  readonly ts: string;
+  readonly level: string;
+  readonly message: string;
+}
+
 const KIND_INDEX: Readonly<Record<MutationKind, number>> = Object.fromEntries(
   MUTATION_KINDS.map((kind, index) => [kind, index]),
 ) as Record<MutationKind, number>;
@@ -63,6 +78,8 @@ export class Turn {
   /** Flat, as the writer takes it: index of the kind, key, row, … */
   readonly mutations: (string | number)[] = [];
   readonly effects: Effect[] = [];
+  /** What steps logged, to be stored as one row; undefined: nothing. */
+  lines: LoggedLine[] | undefined;
   gate: UnitGate = 'none';
   /** The step whose data the unit stores: what fails if the database refuses that data. */
   origin: StepRef | undefined;
@@ -71,6 +88,11 @@ export class Turn {
   put(kind: MutationKind, key: string, row: object | string): void {
     const text = typeof row === 'string' ? row : JSON.stringify(row);
     this.mutations.push(KIND_INDEX[kind], key, text);
+  }
+
+  addLine(line: LoggedLine): void {
+    this.lines ??= [];
+    this.lines.push(line);
   }
 
   reply(request: number, status: number, body: string): void {

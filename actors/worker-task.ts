@@ -6,7 +6,7 @@
 import { LIMITS } from '../src/config.js';
 import type { JsonObject, JsonValue } from '../src/core/json.js';
 import type { Dispatch } from '../src/core/progress.js';
-import { PRIORITIES, type TaskState } from '../src/core/states.js';
+import { rankOf, type TaskState } from '../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../src/core/time.js';
 
 export type AttemptEvent =
@@ -217,14 +217,9 @@ export function openTaskColumns(task: WorkerTaskRecord): object {
     tenant_id: task.tenantId,
     handler_name: task.handlerName,
     queue_name: task.queueName,
-    rank: taskRank(task),
+    rank: rankOf(task.priority),
     created_at: isoTime(task.createdAt),
   };
-}
-
-/** The task's place among others of its handler: 0 critical … 3 low. */
-export function taskRank(task: WorkerTaskRecord): number {
-  return PRIORITIES.length - 1 - task.priority;
 }
 
 /**

@@ -59,18 +59,31 @@ export const LIMITS = {
   residentBytesMax: 256 * 1024 * 1024,
   /** Units of one actor that are not acknowledged: beyond it its messages wait. */
   unitsPerActorMax: 16,
+  /** Their JSON text, though one may be larger: neighbours share the way to the database. */
+  unitBytesPerActorMax: 4 * 1024 * 1024,
   /** Units of one shard that are not acknowledged: beyond it new outside requests get a 503. */
   unitsPerShardMax: 20_000,
   unitBytesPerShardMax: 128 * 1024 * 1024,
+  /** Outputs, items and parameters that one actor keeps, as JSON: an instance with more fails. */
+  keptCharactersMax: 128 * 1024 * 1024,
   /** Messages that one loading or busy actor keeps; beyond it requests get a 503. */
   stashPerActorMax: 10_000,
   /** Leaf executions of one actor per turn: a long loop is many units, and neighbours run between. */
   stepsPerTurn: 250,
   outputBytesPerTurn: 1024 * 1024,
-  /** A turn of a shard ends after this long, so that messages and timers are seen in between. */
+  /**
+   * A turn of a shard ends after this long, so that messages and timers are seen in between; and so
+   * does the part of one actor in it, should its steps be costly ones.
+   */
   turnMs: 8,
   /** In-process steps with an outside effect that one shard runs at once; others wait their turn. */
   handlersPerShardMax: 256,
+  /** Those of one instance, so that one whose handlers hang leaves room for the others. */
+  handlersPerInstanceMax: 100,
+  /** One that hangs is cut off: a day is the most that http_request may be given, once it began. */
+  handlerMsMax: 25 * 60 * 60 * 1_000,
+  /** Text on its way to the database beyond which outcomes wait, so that requests need not. */
+  unitBytesForOutcomesMax: 32 * 1024 * 1024,
   /** Timers are read ahead this far; later ones stay in their table. */
   timerHorizonMs: 60_000,
   /** Timers and open tasks read by one query. */
@@ -83,6 +96,10 @@ export const LIMITS = {
   /** Entries of a task's history (spec/06 row 47). */
   taskHistoryMax: 100,
   checkpointBytesMax: 262_144,
+  /** JSON of the blocks that one instance runs beside its sequence's: it is loaded with its row. */
+  injectedBytesMax: 1024 * 1024,
+  /** Outputs that a fork copies: they are one unit, and in memory until it is committed. */
+  forkBytesMax: 16 * 1024 * 1024,
   /** Compiled plans per shard, by the bytes of their definitions. */
   planCacheBytes: 64 * 1024 * 1024,
   /** How often a poll of the same worker writes its registry row. */

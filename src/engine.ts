@@ -5,6 +5,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
+import type { Change, ChangeCounts, ChangeMany } from '../actors/change-many.js';
 import { ShardClient } from '../actors/client.js';
 import { Supervisor, writerName } from '../actors/supervisor.js';
 import { LANES_MAX, measuredLanes } from '../actors/writer-lanes.js';
@@ -12,7 +13,6 @@ import { createValidators } from '../schema/validators.js';
 import { realClock } from './clock.js';
 import { type Config, ConfigError, LIMITS } from './config.js';
 import type { TimerHandle } from './core/clock.js';
-import type { InstanceState } from './core/states.js';
 import { startEmbedded } from './db/embedded.js';
 import { acquireLease } from './db/lease.js';
 import {
@@ -26,8 +26,11 @@ import { createClient, createPool } from './db/pool.js';
 import { createReads, READ_POOL_OPTIONS } from './db/reads.js';
 import { createAuth } from './http/auth.js';
 import { Gate } from './http/gate.js';
+import { bulkOperations } from './http/operations/bulk.js';
 import { instanceOperations } from './http/operations/instances.js';
+import { rateLimitOperations } from './http/operations/rate-limits.js';
 import { sequenceOperations } from './http/operations/sequences.js';
+import { InstanceStreams } from './http/operations/stream.js';
 import { createProbes } from './http/operations/system.js';
 import { workerOperations } from './http/operations/workers.js';
 import { createRouter } from './http/router.js';
@@ -78,6 +81,7 @@ class Engine {
   /** Names this process in the lease and in its sessions, so that a take-over can end them. */
   readonly #owner = `engine-${randomUUID().slice(0, 13)}`;
   readonly #client: ShardClient;
+  readonly #streams: InstanceStreams;
   /** Resolves with the exit code when the engine is to stop. */
   readonly stopped: Promise<number>;
   #end: (code: number) => void = () => undefined;
@@ -103,6 +107,7 @@ class Engine {
       setImmediate: (fn) => setImmediate(fn),
       onMetrics: (shard, deltas) => this.#metrics.add(shard, deltas),
     });
+    this.#streams = new InstanceStreams({ client: this.#client, log: this.#log });
   }
 
   async start(): Promise<void> {
@@ -154,7 +159,14 @@ class Engine {
       authorise: createAuth({ apiKey, requireTenantHeader: config.requireTenantHeader }),
       validators,
       client: this.#client,
-      operations: { ...instanceOperations, ...sequenceOperations, ...workerOperations },
+      operations: {
+        ...instanceOperations,
+        ...bulkOperations,
+        ...sequenceOperations,
+        ...workerOperations,
+        ...rateLimitOperations,
+      },
+      streams: { 'instances.stream': this.#streams.open },
       probes: createProbes({
         gate: this.#gate,
         version: this.#options.version,
@@ -164,7 +176,7 @@ class Engine {
         reads: createReads(pool),
         validators,
         now: () => performance.timeOrigin + performance.now() + this.#clockOffsetMs,
-        moveMany: (ids, state) => this.#moveMany(ids, state),
+        changeMany: (ids, change) => this.#changeMany(ids, change),
       },
       log: this.#log,
     });
@@ -255,8 +267,8 @@ class Engine {
     this.#end(1);
   }
 
-  /** Groups the instances by their shards and adds up what these changed. */
-  async #moveMany(ids: readonly string[], state: InstanceState): Promise<number> {
+  /** Groups the instances by their shards and adds up what became of them. */
+  async #changeMany(ids: readonly string[], change: Change): Promise<ChangeCounts> {
     const byShard = new Map<number, string[]>();
     for (const id of ids) {
       const shard = this.#client.shardOf(id);
@@ -264,12 +276,19 @@ class Engine {
     }
     const counts = await Promise.all(
       [...byShard].map(async ([shard, shardIds]) => {
-        const body = JSON.stringify({ ids: shardIds, state });
-        const reply = await this.#client.ask(shard, 'instances.moveMany', '', '', body);
-        return Number(reply.body);
+        const body = JSON.stringify({ ids: shardIds, change } satisfies ChangeMany);
+        const reply = await this.#client.ask(shard, 'instances.changeMany', '', '', body);
+        return JSON.parse(reply.body) as ChangeCounts;
       }),
     );
-    return counts.reduce((sum, count) => sum + count, 0);
+    return counts.reduce(
+      (sum, { applied, skipped, failed }) => ({
+        applied: sum.applied + applied,
+        skipped: sum.skipped + skipped,
+        failed: sum.failed + failed,
+      }),
+      { applied: 0, skipped: 0, failed: 0 },
+    );
   }
 
   /** The lines a newcomer needs: where it listens, where the key is, and a call that works. */
@@ -288,11 +307,12 @@ class Engine {
 
   // ---------------------------------------------------------------- stopping
 
-  /** Parked polls are answered, accepted requests too, as far as the time allows. Idempotent. */
+  /** Streams end, polls and accepted requests are answered as far as time allows. Idempotent. */
   async stop(): Promise<void> {
     const deadline = realClock.monotonic() + LIMITS.shutdownMs;
     this.#server?.stopListening();
     this.#gate.set('stopping');
+    this.#streams.close();
     await within(deadline, this.#drain(deadline));
     // The threads first: until they have stopped, what they decided is still being committed.
     const parts = this.#parts.splice(0).reverse();

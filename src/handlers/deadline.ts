@@ -15,7 +15,8 @@ export const systemTimer: SetTimer = (callback, delayMs) => {
 export class Deadline {
   readonly timeoutMs: number;
   readonly #controller = new AbortController();
-  readonly #clearTimer: () => void;
+  readonly #setTimer: SetTimer;
+  #clearTimer: () => void;
   readonly #outer: AbortSignal;
   readonly #onOuterAbort = () => this.#controller.abort();
   #isOver = false;
@@ -23,10 +24,8 @@ export class Deadline {
   constructor(setTimer: SetTimer, outer: AbortSignal, timeoutMs: number) {
     this.timeoutMs = timeoutMs;
     this.#outer = outer;
-    this.#clearTimer = setTimer(() => {
-      this.#isOver = true;
-      this.#controller.abort();
-    }, timeoutMs);
+    this.#setTimer = setTimer;
+    this.#clearTimer = this.#start();
     outer.addEventListener('abort', this.#onOuterAbort);
     if (outer.aborted) this.#controller.abort();
   }
@@ -40,8 +39,25 @@ export class Deadline {
     return this.#isOver;
   }
 
+  /** What follows is the engine's time and not the request's. */
+  pause(): void {
+    this.#clearTimer();
+  }
+
+  /** The whole time limit again. */
+  restart(): void {
+    this.#clearTimer = this.#start();
+  }
+
   clear(): void {
     this.#clearTimer();
     this.#outer.removeEventListener('abort', this.#onOuterAbort);
+  }
+
+  #start(): () => void {
+    return this.#setTimer(() => {
+      this.#isOver = true;
+      this.#controller.abort();
+    }, this.timeoutMs);
   }
 }

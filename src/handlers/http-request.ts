@@ -16,6 +16,8 @@ import type { EffectHandler, HandlerContext } from './registry.js';
 
 /** 02 §12: a larger answer is a permanent failure. */
 const RESPONSE_BYTES_MAX = 10 * 1024 * 1024;
+/** A larger answer needs a place of its own in memory. So much of all others together is 32 MB. */
+const SMALL_BYTES_MAX = 256 * 1024;
 /** 02 §12. */
 const REDIRECTS_MAX = 10;
 /** The body of a redirect is read this far, so that its connection can be used again. */
@@ -34,20 +36,57 @@ export function createHttpRequest(deps: HttpRequestDeps): EffectHandler {
     if (!slot.ok) return refusedSlot(slot.reason);
     // The clock starts with the slot: time spent waiting for it is the engine's, not the server's.
     const deadline = new Deadline(deps.setTimer, context.signal, parsed.value.timeoutMs);
+    const place = new Place(deps, deadline, context.signal);
     try {
       return await exchange(
         deps,
         firstHop(parsed.value, target.url, context),
         deadline.signal,
         context,
+        place,
       );
     } catch (error) {
       return transportFailure(error, deadline, context.signal);
     } finally {
       deadline.clear();
       slot.release();
+      if (context.whenTaken === undefined) place.release();
+      else context.whenTaken(() => place.release());
     }
   };
+}
+
+/**
+ * Where a large answer is kept, until whoever asked for it has taken it. The wait for it is the
+ * engine's time, as that for a slot is.
+ */
+class Place {
+  readonly #deps: HttpRequestDeps;
+  readonly #deadline: Deadline;
+  readonly #signal: AbortSignal;
+  #isTaken = false;
+  #release: (() => void) | undefined;
+
+  constructor(deps: HttpRequestDeps, deadline: Deadline, signal: AbortSignal) {
+    this.#deps = deps;
+    this.#deadline = deadline;
+    this.#signal = signal;
+  }
+
+  /** Resolves at once when it has been taken. @throws DOMException when the request is withdrawn */
+  async take(origin: string): Promise<void> {
+    if (this.#isTaken) return;
+    this.#isTaken = true;
+    this.#deadline.pause();
+    const slot = await this.#deps.large.acquire(origin, this.#signal);
+    if (!slot.ok) throw new DOMException('withdrawn', 'AbortError');
+    this.#release = slot.release;
+    this.#deadline.restart();
+  }
+
+  release(): void {
+    this.#release?.();
+  }
 }
 
 /** One request of the chain. */
@@ -71,6 +110,7 @@ async function exchange(
   first: Hop,
   signal: AbortSignal,
   context: HandlerContext,
+  place: Place,
 ): Promise<StepOutcome> {
   const startedMs = context.now();
   let hop = first;
@@ -79,7 +119,7 @@ async function exchange(
     const status = response.statusCode;
     const location = redirectLocation(response);
     if (location === undefined) {
-      const text = await readText(response);
+      const text = await readText(response, () => place.take(hop.url.origin));
       context.log.debug(
         { status, redirects, elapsed_ms: context.now() - startedMs },
         'http_request',
@@ -155,8 +195,13 @@ function nextHop(hop: Hop, status: number, url: URL): Hop {
 /**
  * The body as text, or undefined when it is over the cap. Bytes that are not UTF-8 become U+FFFD, and
  * so does NUL, which Postgres cannot store; a decoder never yields a lone surrogate.
+ *
+ * @param takePlace awaited before more than a small answer is kept
  */
-async function readText(response: Dispatcher.ResponseData): Promise<string | undefined> {
+async function readText(
+  response: Dispatcher.ResponseData,
+  takePlace: () => Promise<void>,
+): Promise<string | undefined> {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   let bytes = 0;
   let text = '';
@@ -164,6 +209,7 @@ async function readText(response: Dispatcher.ResponseData): Promise<string | und
     bytes += chunk.byteLength;
     // Leaving the loop destroys the body, and with it the connection.
     if (bytes > RESPONSE_BYTES_MAX) return undefined;
+    if (bytes > SMALL_BYTES_MAX) await takePlace();
     invalidateNul(chunk);
     text += decoder.decode(chunk, { stream: true });
   }

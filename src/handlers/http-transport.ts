@@ -22,16 +22,26 @@ const IDLE_SOCKET_MS_MAX = 30_000;
 /** Beyond it an origin without an open connection is refused, retryably; idle ones leave within seconds. */
 const ORIGINS_MAX = 2_048;
 /**
- * With every answer at its largest, 128 of them are 1.3 GB; usual ones are a thousandth of that. A
- * quarter for one origin leaves room for the others while it is slow. Who waits is a step with no
+ * A quarter for one origin leaves room for the others while it is slow. Who waits is a step with no
  * socket yet, about a kilobyte; past the bound its step fails retryably.
  */
 const SLOT_LIMITS = { activeMax: 128, activePerOriginMax: 32, waitingMax: 10_000 } as const;
+/**
+ * Of those with a slot, so many may keep a large answer at a time, 160 MB in all; a garbage collected
+ * heap takes three times that. The others are not read on meanwhile.
+ */
+const LARGE_LIMITS = {
+  activeMax: 16,
+  activePerOriginMax: 8,
+  waitingMax: SLOT_LIMITS.activeMax,
+} as const;
 
 export interface HttpRequestDeps {
   readonly isAllowed: AddressPolicy;
   readonly dispatcher: Dispatcher;
   readonly slots: OriginSlots;
+  /** Who may keep a large answer. */
+  readonly large: OriginSlots;
   readonly setTimer: SetTimer;
   /**
    * Aborts what is in flight and refuses what waits or comes later, each with a retryable outcome.
@@ -58,11 +68,13 @@ export function openHttp(options: HttpOptions): HttpRequestDeps {
   });
   const dispatcher = (options.createDispatcher ?? pooledAgent)(connect);
   const slots = new OriginSlots(SLOT_LIMITS);
+  const large = new OriginSlots(LARGE_LIMITS);
   const close = async () => {
     slots.close();
+    large.close();
     await dispatcher.destroy();
   };
-  return { isAllowed, dispatcher, slots, setTimer, close };
+  return { isAllowed, dispatcher, slots, large, setTimer, close };
 }
 
 /** The default dispatcher: HTTP/1.1, kept alive, without pipelining. */

@@ -25,9 +25,17 @@ export interface HandlerContext {
   readonly log: HandlerLog;
   /** Engine time in milliseconds. */
   readonly now: () => number;
+  /**
+   * Runs `then` once the outcome needs no memory of the handler's any more: its instance has taken
+   * it, or nobody will. Absent: at once.
+   */
+  readonly whenTaken?: (then: () => void) => void;
 }
 
-/** Never rejects: whatever happens is an outcome. Once its signal aborts it settles without delay. */
+/**
+ * Never rejects: whatever happens is an outcome. Once its signal aborts it settles without delay.
+ * Whoever calls it does not rely on either (`actors/handler-pool.ts`).
+ */
 export type EffectHandler = (params: JsonValue, context: HandlerContext) => Promise<StepOutcome>;
 
 /** The handlers over their dependencies, whose owner opens and closes them. */

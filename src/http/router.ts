@@ -7,14 +7,16 @@
 import { isAscii } from 'node:buffer';
 import type { ShardClient, ShardReply } from '../../actors/client.js';
 import type { ShardOperation } from '../../actors/protocol.js';
-import { matchRoute, type Route, type RouteId } from '../../schema/routes.js';
+import { matchRoute } from '../../schema/route-match.js';
+import type { Route, RouteId } from '../../schema/routes.js';
 import type { Validators } from '../../schema/validators.js';
+import { rateLimitId } from '../core/ids.js';
 import { decodeUtf8 } from '../core/json-guard.js';
 import { EngineError, invalid } from '../errors.js';
 import type { Logger } from '../log.js';
 import type { Authorise } from './auth.js';
 import type { Gate } from './gate.js';
-import type { FrontDeps, Operation } from './operations/operation.js';
+import type { FrontDeps, Operation, StreamOperation } from './operations/operation.js';
 import type { HttpExchange, HttpHandler, HttpReply, HttpRequest } from './server.js';
 
 export interface RouterDeps {
@@ -24,6 +26,8 @@ export interface RouterDeps {
   readonly client: ShardClient;
   /** What this thread answers by itself. */
   readonly operations: Readonly<Partial<Record<RouteId, Operation>>>;
+  /** What it answers by a stream. */
+  readonly streams: Readonly<Partial<Record<RouteId, StreamOperation>>>;
   /** Answers that need neither key, tenant nor database. */
   readonly probes: Readonly<Partial<Record<RouteId, () => HttpReply>>>;
   readonly front: FrontDeps;
@@ -124,13 +128,18 @@ function serve(
   if (refusal !== undefined && !mayRead) throw refusal;
   const params = paramsOf(deps.validators, route, raw);
   const operation = deps.operations[route.id];
-  if (operation !== undefined) {
-    runHere(deps, operation, request, exchange, tenant, params);
+  const stream = deps.streams[route.id];
+  if (operation !== undefined || stream !== undefined) {
+    const { query, path } = request;
+    const call = { tenant, params, query, path, bodyText: textOf(request.body) };
+    const refuse = (error: unknown) => exchange.reply(errorReply(deps.log, request, error));
+    operation?.(deps.front, call).then((reply) => exchange.reply(reply), refuse);
+    stream?.(deps.front, call).then((feed) => feed(exchange), refuse);
     return;
   }
-  const target = params.id ?? '';
+  const target = Object.values(params).join('/');
   const body = route.body === undefined ? '' : textOf(request.body);
-  const shard = shardFor(deps.client, route, target);
+  const shard = shardFor(deps.client, route, tenant, params);
   const id = deps.client.send(shard, route.id as ShardOperation, tenant, target, body, (reply) =>
     exchange.reply(httpReply(deps.log, request, reply)),
   );
@@ -148,30 +157,16 @@ function paramsOf(
   return checked.value as Record<string, string>;
 }
 
-function shardFor(client: ShardClient, route: Route, target: string): number {
-  if (typeof route.owner === 'object') return client.shardOf(target);
-  return route.owner === 'catalog' ? 0 : client.anyShard();
-}
-
-function runHere(
-  deps: RouterDeps,
-  operation: Operation,
-  request: HttpRequest,
-  exchange: HttpExchange,
+function shardFor(
+  client: ShardClient,
+  route: Route,
   tenant: string,
   params: Readonly<Record<string, string>>,
-): void {
-  const call = {
-    tenant,
-    params,
-    query: request.query,
-    path: request.path,
-    bodyText: textOf(request.body),
-  };
-  operation(deps.front, call).then(
-    (reply) => exchange.reply(reply),
-    (error: unknown) => exchange.reply(errorReply(deps.log, request, error)),
-  );
+): number {
+  const { owner } = route;
+  if (typeof owner === 'object') return client.shardOf(params.id ?? '');
+  if (owner === 'rate') return client.shardOf(rateLimitId(tenant, params.key ?? ''));
+  return owner === 'catalog' ? 0 : client.anyShard();
 }
 
 /** @throws EngineError 400 when the bytes are not UTF-8 */

@@ -1,12 +1,9 @@
-/**
- * Lists and reports about instances, and the bulk change of their state, which asks the owner of
- * each one. An instance of another tenant is not found.
- */
+/** Lists and reports about instances. An instance of another tenant is not found. */
 
 import type { RouteId } from '../../../schema/routes.js';
-import { EngineError, invalid, notFound } from '../../errors.js';
+import { CHECKPOINTS_LISTED_MAX } from '../../../schema/surgery.js';
+import { notFound } from '../../errors.js';
 import {
-  bodyOf,
   type Call,
   type FrontDeps,
   jsonReply,
@@ -15,9 +12,6 @@ import {
   pageReply,
   queryOf,
 } from './operation.js';
-
-/** Instances that a bulk change asks for at once: their units fill a commit, and no more wait. */
-const BULK_WINDOW = 500;
 
 const list: Operation = async (deps, call) => {
   const query = queryOf(deps, call, 'instances.list');
@@ -72,31 +66,25 @@ const timeline: Operation = async (deps, call) => {
   return jsonReply(text);
 };
 
-/**
- * Goes through the matches in windows, newest first, so that instances born meanwhile are not
- * chased. What was reached before an error stays changed; a repeated call is safe (spec/06 row 45).
- */
-const bulkState: Operation = async (deps, call) => {
-  const { filter, state } = bodyOf(deps, call, 'instances.bulkState');
-  const wanted = {
-    tenant: bulkTenant(call, filter.tenant_id),
-    namespace: filter.namespace,
-    sequenceId: filter.sequence_id,
-    states: filter.states,
-    metadata: filter.metadata,
-  };
-  let count = 0;
-  let window = await deps.reads.instances.candidates(wanted, undefined, BULK_WINDOW);
-  while (window.length > 0) {
-    const ids = window.map((candidate) => candidate.id);
-    count += await deps.moveMany(ids, state);
-    if (window.length < BULK_WINDOW) break;
-    window = await deps.reads.instances.candidates(wanted, window.at(-1), BULK_WINDOW);
-  }
-  return jsonReply(`{"count":${count},"updated":${count}}`);
+const logs: Operation = async (deps, call) => {
+  const query = queryOf(deps, call, 'instances.logs');
+  const id = await ownInstance(deps, call);
+  return pageReply(call, query, await deps.reads.notes.lines(id, query));
 };
 
-/** The operations on instances that the front thread answers. */
+const checkpoints: Operation = async (deps, call) => {
+  const id = await ownInstance(deps, call);
+  return jsonReply(await deps.reads.notes.checkpoints(id, CHECKPOINTS_LISTED_MAX));
+};
+
+const latestCheckpoint: Operation = async (deps, call) => {
+  const id = await ownInstance(deps, call);
+  const text = await deps.reads.notes.latestCheckpoint(id);
+  if (text === undefined) throw notFound(`instance ${id} has no checkpoint`);
+  return jsonReply(text);
+};
+
+/** The reads about instances; `bulk.ts` has the changes of many. */
 export const instanceOperations = {
   'instances.list': list,
   'instances.deadLetters': deadLetters,
@@ -104,7 +92,9 @@ export const instanceOperations = {
   'instances.children': children,
   'instances.audit': audit,
   'instances.timeline': timeline,
-  'instances.bulkState': bulkState,
+  'instances.logs': logs,
+  'instances.checkpoints': checkpoints,
+  'instances.latestCheckpoint': latestCheckpoint,
 } satisfies Partial<Record<RouteId, Operation>>;
 
 function instanceId(call: Call): string {
@@ -121,20 +111,4 @@ async function ownInstance(deps: FrontDeps, call: Call): Promise<string> {
     throw notFound(`instance ${id}`);
   }
   return id;
-}
-
-/** A change of many needs one tenant: the header's, or without one the filter's (spec/01 §5.8). */
-function bulkTenant(call: Call, filtered: string | null | undefined): string {
-  const tenant = filtered?.trim() ? filtered : undefined;
-  if (call.tenant === '') {
-    if (tenant === undefined) throw invalid('filter.tenant_id is required');
-    return tenant;
-  }
-  if (tenant !== undefined && tenant !== call.tenant) {
-    throw new EngineError(
-      'ENG_FORBIDDEN',
-      'forbidden: filter.tenant_id is not the tenant of x-tenant-id',
-    );
-  }
-  return call.tenant;
 }

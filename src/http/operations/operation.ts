@@ -3,16 +3,16 @@
  * share: checked queries and bodies, whose tenant counts, and the form of replies.
  */
 
+import type { Change, ChangeCounts } from '../../../actors/change-many.js';
 import type { BodyOf, BodyRouteId, QueryOf, RouteId } from '../../../schema/routes.js';
 import type { Validators } from '../../../schema/validators.js';
 import { parseBody } from '../../body.js';
-import type { InstanceState } from '../../core/states.js';
 import type { UnixMs } from '../../core/time.js';
 import type { PageBounds } from '../../db/reads/query.js';
 import type { Page } from '../../db/reads/reader.js';
 import type { Reads } from '../../db/reads.js';
 import { invalid } from '../../errors.js';
-import type { HttpReply } from '../server.js';
+import type { HttpExchange, HttpReply } from '../server.js';
 
 /** A request that was matched and authorised. */
 export interface Call {
@@ -32,12 +32,18 @@ export interface FrontDeps {
   readonly validators: Validators;
   /** Engine time. */
   readonly now: () => UnixMs;
-  /** Asks the owners; resolves with how many were changed, once that is durable. */
-  readonly moveMany: (ids: readonly string[], state: InstanceState) => Promise<number>;
+  /** Asks the owners; resolves with what became of the instances, once that is durable. */
+  readonly changeMany: (ids: readonly string[], change: Change) => Promise<ChangeCounts>;
 }
 
 /** Rejects with an `EngineError`; anything else is a defect. */
 export type Operation = (deps: FrontDeps, call: Call) => Promise<HttpReply>;
+
+/** Resolves with what answers the exchange by a stream; rejects like an `Operation`. */
+export type StreamOperation = (
+  deps: FrontDeps,
+  call: Call,
+) => Promise<(exchange: HttpExchange) => void>;
 
 /** @throws EngineError 400 */
 export function queryOf<Id extends RouteId>(deps: FrontDeps, call: Call, id: Id): QueryOf<Id> {

@@ -1,0 +1,127 @@
+/** Whom a message of a peer, or of the shard itself, is for. */
+
+import type { UnixMs } from '../src/core/time.js';
+import type { Catalog } from './catalog.js';
+import type { NewInstance } from './instance-record.js';
+import type { Instances } from './instances.js';
+import type { Keys } from './keys.js';
+import type { Plans } from './plans.js';
+import type { PeerMessage, Request } from './protocol.js';
+import type { Queues } from './queues.js';
+import type { Rates } from './rates.js';
+import type { Requests } from './requests.js';
+import type { TaskIndex } from './task-index.js';
+import type { Watchers } from './watchers.js';
+
+/** The parts of a shard that messages are for. */
+export interface Hearers {
+  readonly requests: Requests;
+  readonly instances: Instances;
+  readonly queues: Queues;
+  readonly keys: Keys;
+  readonly rates: Rates;
+  readonly tasks: TaskIndex;
+  readonly plans: Plans;
+  readonly watchers: Watchers;
+  /** On the first shard only. */
+  readonly catalog: Catalog | undefined;
+  /** Takes the request up in its turn. */
+  readonly request: (request: Request) => void;
+  readonly wakeAt: (instance: string, at: UnixMs, rank: number) => void;
+  readonly block: (sequence: string, blocked: boolean) => void;
+}
+
+type RateMessage = Extract<PeerMessage, readonly [`rate.${string}`, ...unknown[]]>;
+
+export function hear(parts: Hearers, message: PeerMessage): void {
+  switch (message[0]) {
+    case 'create':
+      parts.requests.createHandedOn(message[1], JSON.parse(message[2]) as NewInstance);
+      return;
+    case 'poll':
+      // Behind the hints that are at hand, as if it had come from the front.
+      parts.request([message[1], message[4], message[2], '', message[3]]);
+      return;
+    case 'wake':
+      parts.wakeAt(message[1], message[2], message[3]);
+      return;
+    case 'task.ready': {
+      const [, handler, id, instance, tenant, queue, rank, createdAt] = message;
+      parts.queues.ready(handler, { id, instance, tenant, queue, rank, createdAt });
+      return;
+    }
+    case 'task.gone':
+      parts.queues.gone(message[1], message[2]);
+      return;
+    case 'claim': {
+      const [, handler, poll, task, instance, worker, queueShard] = message;
+      parts.tasks.remember(task, instance);
+      parts.instances.tell(instance, { kind: 'claim', handler, poll, task, worker, queueShard });
+      return;
+    }
+    case 'claimed':
+      parts.queues.claimed(message[1], message[2], message[3], message[4], message[5]);
+      return;
+    case 'unclaim':
+      parts.requests.unclaim(message[1], message[2]);
+      return;
+    case 'permit.wanted': {
+      const [, key, instance, number, max, createdAt] = message;
+      parts.keys.wanted(key, { instance, number, max, createdAt });
+      return;
+    }
+    case 'permit.left':
+      parts.keys.left(message[1], message[2], message[3]);
+      return;
+    case 'permit.granted':
+      parts.instances.tell(message[1], { kind: 'permit.granted', number: message[2] });
+      return;
+    case 'rate.asked':
+    case 'rate.used':
+    case 'rate.granted':
+    case 'rate.deferred':
+    case 'rate.changed':
+      hearRate(parts, message);
+      return;
+    case 'sequence.block':
+      parts.block(message[1], message[2]);
+      return;
+    case 'sequence.settled':
+      parts.catalog?.blocked(message[1], message[2]);
+      return;
+    case 'sequence.evict':
+      parts.plans.evict(message[1]);
+      parts.instances.evictSequence(message[1]);
+      parts.watchers.answerAll();
+      return;
+  }
+}
+
+function hearRate(parts: Hearers, message: RateMessage): void {
+  if (message[0] === 'rate.used') {
+    parts.rates.used(message[1], message[2], message[3]);
+    return;
+  }
+  if (message[0] === 'rate.asked') {
+    const [, limit, instance, node, iteration, attempt] = message;
+    parts.rates.asked(limit, { instance, node, iteration, attempt });
+    return;
+  }
+  const [kind, instance, node, iteration, attempt] = message;
+  const step = { node, iteration, attempt };
+  switch (kind) {
+    case 'rate.granted':
+      parts.instances.tell(instance, {
+        kind,
+        step,
+        grant: message[5],
+        usableUntil: message[6],
+      });
+      return;
+    case 'rate.deferred':
+      parts.instances.tell(instance, { kind, step, until: message[5] });
+      return;
+    case 'rate.changed':
+      parts.instances.tell(instance, { kind, step });
+  }
+}

@@ -1,0 +1,135 @@
+/**
+ * Changes of many instances: the matches are found here, and each of them is changed by its owner
+ * (spec/01 §5.7 and §5.8).
+ */
+
+import { type Change, type ChangeCounts, concerns } from '../../../actors/change-many.js';
+import type { RouteId } from '../../../schema/routes.js';
+import { BATCH_ACTION_LIMIT_DEFAULT, type BatchAction } from '../../../schema/surgery.js';
+import type { JsonValue } from '../../core/json.js';
+import type { Candidate, InstanceFilter } from '../../db/reads/instance-queries.js';
+import { forbidden, invalid } from '../../errors.js';
+import type { HttpReply } from '../server.js';
+import { bodyOf, type Call, type FrontDeps, jsonReply, type Operation } from './operation.js';
+
+/** Instances that a change of many asks for at once: their units fill a commit, and no more wait. */
+const WINDOW = 500;
+
+const bulkState: Operation = async (deps, call) => {
+  const { filter, state } = bodyOf(deps, call, 'instances.bulkState');
+  return countReply(await changeAll(deps, filterOf(call, filter), { kind: 'state', state }));
+};
+
+const bulkReschedule: Operation = async (deps, call) => {
+  const body = bodyOf(deps, call, 'instances.bulkReschedule');
+  const filter = filterOf(call, body.filter);
+  const { states } = filter;
+  if (states && states.length > 0 && !states.includes('scheduled')) return countReply(0);
+  const change: Change = { kind: 'reschedule', offsetMs: body.offset_secs * 1_000 };
+  return countReply(await changeAll(deps, { ...filter, states: ['scheduled'] }, change));
+};
+
+/** A dry run counts by the states in the rows; otherwise each instance decides for itself. */
+const batchAction: Operation = async (deps, call) => {
+  const body = bodyOf(deps, call, 'instances.batchAction');
+  const change = changeOf(body);
+  const isDryRun = body.dry_run ?? false;
+  const limit = body.limit ?? BATCH_ACTION_LIMIT_DEFAULT;
+  const result = { matched: 0, applied: 0, skipped: 0, failed: 0, dry_run: isDryRun };
+  for await (const window of windows(deps, filterOf(call, body.filter), 'included', limit)) {
+    const counts = isDryRun ? foreseen(window, change) : await deps.changeMany(ids(window), change);
+    result.matched += window.length;
+    result.applied += counts.applied;
+    result.skipped += counts.skipped;
+    result.failed += counts.failed;
+  }
+  return jsonReply(JSON.stringify(result));
+};
+
+/** The operations that change many instances. */
+export const bulkOperations = {
+  'instances.bulkState': bulkState,
+  'instances.bulkReschedule': bulkReschedule,
+  'instances.batchAction': batchAction,
+} satisfies Partial<Record<RouteId, Operation>>;
+
+function changeOf(body: BatchAction): Change {
+  const payload = (body.payload ?? null) as JsonValue;
+  switch (body.action) {
+    case 'retry':
+      return { kind: 'retry' };
+    case 'signal':
+      return { kind: 'signal', signalType: `custom:${body.signal_type}`, payload };
+    case 'pause':
+    case 'resume':
+    case 'cancel':
+      return { kind: 'signal', signalType: body.action, payload };
+  }
+}
+
+function foreseen(window: readonly Candidate[], change: Change): ChangeCounts {
+  const applied = window.filter(({ state }) => concerns(change, state)).length;
+  return { applied, skipped: window.length - applied, failed: 0 };
+}
+
+/**
+ * What was reached before an error stays changed; a repeated call is safe (spec/06 row 45).
+ *
+ * @returns how many were changed
+ */
+async function changeAll(deps: FrontDeps, filter: InstanceFilter, change: Change): Promise<number> {
+  let count = 0;
+  for await (const window of windows(deps, filter, 'left out')) {
+    count += (await deps.changeMany(ids(window), change)).applied;
+  }
+  return count;
+}
+
+/** The matches newest first, so that instances born meanwhile are not chased; at most `limit`. */
+async function* windows(
+  deps: FrontDeps,
+  filter: InstanceFilter,
+  terminal: 'left out' | 'included',
+  limit = Number.POSITIVE_INFINITY,
+): AsyncGenerator<readonly Candidate[]> {
+  let last: Candidate | undefined;
+  for (let left = limit; left > 0; ) {
+    const size = Math.min(left, WINDOW);
+    const window = await deps.reads.instances.candidates(filter, last, size, terminal);
+    if (window.length > 0) yield window;
+    if (window.length < size) return;
+    left -= window.length;
+    last = window.at(-1);
+  }
+}
+
+function ids(window: readonly Candidate[]): string[] {
+  return window.map(({ id }) => id);
+}
+
+function countReply(count: number): HttpReply {
+  return jsonReply(`{"count":${count},"updated":${count}}`);
+}
+
+function filterOf(call: Call, filter: BatchAction['filter']): InstanceFilter {
+  return {
+    tenant: tenantOf(call, filter.tenant_id),
+    namespace: filter.namespace,
+    sequenceId: filter.sequence_id,
+    states: filter.states,
+    metadata: filter.metadata,
+  };
+}
+
+/** A change of many needs one tenant: the header's, or without one the filter's (spec/01 §5.8). */
+function tenantOf(call: Call, filtered: string | null | undefined): string {
+  const tenant = filtered?.trim() ? filtered : undefined;
+  if (call.tenant === '') {
+    if (tenant === undefined) throw invalid('filter.tenant_id is required');
+    return tenant;
+  }
+  if (tenant !== undefined && tenant !== call.tenant) {
+    throw forbidden('filter.tenant_id is not the tenant of x-tenant-id');
+  }
+  return call.tenant;
+}
