@@ -20,6 +20,7 @@ const NO_ROWS: Rows = {
   signals: [],
   audit: [],
   orphans: [],
+  breaches: [],
 };
 
 /** One acknowledged instance `i-<token>`. */

@@ -1,0 +1,181 @@
+/** Watches of instances in virtual time: what parks them, and what answers them. */
+
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import type { Effect } from '../../actors/turn.js';
+import { Watchers } from '../../actors/watchers.js';
+
+/** The longest that a watch is parked. */
+const WATCH_MS = 20_000;
+
+let now: number;
+let timers: { at: number; fn: () => void }[];
+/** Who was told to look, as `instance/request/version`. */
+let looks: string[];
+/** Requests that were answered without a look. */
+let released: number[];
+let errors: number;
+let watchers: Watchers;
+let request: number;
+
+beforeEach(() => {
+  now = 0;
+  timers = [];
+  looks = [];
+  released = [];
+  errors = 0;
+  request = 0;
+  watchers = create(0.5);
+});
+
+function create(random: number): Watchers {
+  return new Watchers({
+    clock: {
+      now: () => now,
+      monotonic: () => now,
+      setTimeout: (fn, ms) => {
+        const timer = { at: now + ms, fn };
+        timers.push(timer);
+        return timer;
+      },
+      clearTimeout: (handle) => {
+        timers = timers.filter((timer) => timer !== handle);
+      },
+    },
+    random: () => random,
+    look: (instance, watch, version) => void looks.push(`${instance}/${watch.request}/${version}`),
+    release: (effects) => {
+      for (const effect of effects) take(effect);
+    },
+    schedule: (work) => work(),
+  });
+}
+
+function take(effect: Effect): void {
+  if (effect.kind === 'reply') released.push(effect.request);
+  else if (effect.kind === 'error') errors += 1;
+}
+
+/** Lets time pass with everything that is due in it. */
+function pass(ms: number): void {
+  const until = now + ms;
+  for (;;) {
+    const due = timers.filter(({ at }) => at <= until).sort((a, b) => a.at - b.at)[0];
+    if (due === undefined) break;
+    timers = timers.filter((timer) => timer !== due);
+    now = due.at;
+    due.fn();
+  }
+  now = until;
+}
+
+/** Watches and gives the number of the request. */
+function watch(instance: string, known = ''): number {
+  request += 1;
+  watchers.watch(instance, { request, tenant: 't' }, known);
+  return request;
+}
+
+/** The version that a watch without one is answered with at once. */
+function present(instance: string): string {
+  watch(instance);
+  return looks.pop()?.split('/')[2] ?? '';
+}
+
+test('a watch without a version, or with another one, is answered at once', () => {
+  const version = present('a');
+  watch('a', String(Number(version) - 1));
+  watch('a', 'no version');
+  assert.deepEqual(looks, [`a/2/${version}`, `a/3/${version}`]);
+});
+
+test('a watch with the present version waits for the next change of its instance', () => {
+  const version = present('a');
+  const parked = [watch('a', version), watch('a', version)];
+  watch('b', present('b'));
+  assert.equal(looks.length, 0);
+  watchers.changed('c');
+  watchers.changed('a');
+  assert.deepEqual(
+    looks.map((look) => look.split('/').slice(0, 2).join('/')),
+    parked.map((each) => `a/${each}`),
+  );
+  assert.notEqual(looks[0]?.split('/')[2], version);
+  assert.equal(looks[0]?.split('/')[2], looks[1]?.split('/')[2]);
+  watchers.changed('a');
+  assert.equal(looks.length, 2);
+});
+
+test('a change between two watches is not missed', () => {
+  const version = present('a');
+  watchers.changed('a');
+  watch('a', version);
+  assert.equal(looks.length, 1);
+});
+
+test('versions of a shard that died are not those of its successor', () => {
+  const version = present('a');
+  watchers = create(0.25);
+  watch('a', version);
+  assert.equal(looks.length, 1);
+});
+
+test('a watch that lasts is answered with the version that it has, so that it is armed again', () => {
+  const version = present('a');
+  const first = watch('a', version);
+  pass(WATCH_MS / 2);
+  const second = watch('a', version);
+  pass(WATCH_MS / 2);
+  assert.deepEqual(looks, [`a/${first}/${version}`]);
+  pass(WATCH_MS / 2);
+  assert.deepEqual(looks, [`a/${first}/${version}`, `a/${second}/${version}`]);
+  assert.deepEqual(timers, []);
+});
+
+test('a watch whose client goes away is forgotten', () => {
+  const version = present('a');
+  const [stays, goes] = [watch('a', version), watch('a', version)];
+  watchers.abort(goes);
+  watchers.abort(goes);
+  watchers.abort(99);
+  assert.deepEqual(released, [goes]);
+  watchers.changed('a');
+  assert.deepEqual(
+    looks.map((look) => look.split('/')[1]),
+    [String(stays)],
+  );
+});
+
+test('when the engine stops nobody waits, nor begins to', () => {
+  const parked = [watch('a', present('a')), watch('b', present('b'))];
+  watchers.drain();
+  watch('a', looks[0]?.split('/')[2]);
+  assert.deepEqual(
+    looks.map((look) => look.split('/')[1]),
+    [...parked, request].map(String),
+  );
+});
+
+test('the instances of which versions are kept are bounded: those that nobody waits for go first', () => {
+  const version = present('idle');
+  for (let index = 0; index < 1_023; index++) watch(`i${index}`, present(`i${index}`));
+  looks = [];
+  watch('one more', present('one more'));
+  assert.equal(errors, 0);
+  watch('idle', version);
+  assert.deepEqual([looks.length, errors], [0, 1]);
+  watchers.changed('i5');
+  watch('idle', version);
+  assert.equal(errors, 1);
+  assert.equal(looks.at(-1)?.split('/')[0], 'idle');
+});
+
+test('after the last parked watch no timer is left', () => {
+  watch('a', present('a'));
+  watchers.changed('a');
+  pass(WATCH_MS);
+  assert.deepEqual(timers, []);
+  watch('a', present('a'));
+  watchers.stop();
+  assert.deepEqual(timers, []);
+});
