@@ -10,7 +10,7 @@ import { type Client, NoReplyError, type Reply } from '../helpers/client.js';
 import type { Gate } from './gate.js';
 import type { ControlKind, Creation, InstanceRecord, Ledger, Op } from './ledger.js';
 import type { Random } from './random.js';
-import type { Shape, ShapeName } from './shapes.js';
+import { type Shape, type ShapeName, SLOT_KEYS, SLOTS } from './shapes.js';
 
 export interface World {
   readonly ledger: Ledger;
@@ -47,6 +47,8 @@ const SHAPE_WEIGHTS: Readonly<Record<ShapeName, number>> = {
   doomed: 4,
   parked: 6,
   later: 4,
+  slotted: 10,
+  limited: 6,
 };
 
 /** Instances that wait for the workers at most, so that they are done soon after the run. */
@@ -269,7 +271,13 @@ export class ChaosClient {
       context: { data: { mark: 'none' }, config: { token } },
       ...(key === undefined ? {} : { idempotency_key: key }),
       ...(shape === 'later' ? { next_fire_at: FAR_FUTURE } : {}),
+      ...(shape === 'slotted' ? this.#slot() : {}),
     };
+  }
+
+  #slot(): object {
+    const key = `slot-${this.#random.integer(1, SLOT_KEYS)}`;
+    return { concurrency_key: key, max_concurrency: SLOTS };
   }
 
   #token(): string {

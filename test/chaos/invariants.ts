@@ -53,6 +53,7 @@ export function findViolations(given: Case): readonly string[] {
     ...checkAudit(index),
     ...checkSink(index),
     ...given.rows.orphans.map((what) => `${what} belongs to nothing`),
+    ...given.rows.breaches,
   ];
 }
 

@@ -4,6 +4,7 @@
  */
 
 import type pg from 'pg';
+import { LIMITED_BLOCK, RATE_LIMIT } from './shapes.js';
 
 export interface InstanceRow {
   readonly id: string;
@@ -66,6 +67,8 @@ export interface Rows {
   readonly audit: readonly AuditRow[];
   /** Rows of `open_tasks` and `timers` whose task or instance does not exist. */
   readonly orphans: readonly string[];
+  /** Sentences about rate limits that were exceeded, and slots of instances that have ended. */
+  readonly breaches: readonly string[];
 }
 
 const INSTANCES = `
@@ -116,12 +119,37 @@ const ORPHANS = `
   select 'signal ' || s.id from signals s
     left join instances i on i.id = s.instance_id where i.id is null`;
 
+/** As of one moment: more instances run or wait under a key than may. */
+const OVERBOOKED = `
+  select i.concurrency_key || ' has ' || count(*) || ' of ' || max(i.max_concurrency) as what
+    from instances i
+   where i.tenant_id = $1::text and i.concurrency_key is not null
+     and i.state in ('running', 'waiting')
+   group by i.concurrency_key having count(*) > max(i.max_concurrency)`;
+
+/**
+ * Two processes, one after the other, take their time from the database each for itself, which
+ * differs by a few milliseconds.
+ */
+const BREACHES = `
+  select 'rate limit exceeded at ' || created_at as what from (
+    select o.created_at,
+           o.created_at - lag(o.created_at, ${RATE_LIMIT.max_count}) over (order by o.created_at) as gap
+      from block_outputs o join instances i on i.id = o.instance_id
+     where i.tenant_id = $1::text and o.block_id = '${LIMITED_BLOCK}') tries
+   where gap < interval '${RATE_LIMIT.window_seconds} s' - interval '50 ms'
+  union all
+  select 'slot wanted by ' || i.state || ' instance ' || i.id
+    from permit_requests r join instances i on i.id = r.instance_id
+   where i.tenant_id = $1::text and i.state in ('completed', 'failed', 'cancelled', 'paused')`;
+
 /**
  * Neither ended nor waiting for somebody who will come: running, due, or with an open task that the
  * workers of the run serve. `scheduled` in the far future is waiting.
  */
 const UNSETTLED = `
-  select i.id, i.state, i.next_fire_at::text
+  select 'instance ' || i.id || ' is ' || i.state || ' (due ' || coalesce(i.next_fire_at::text, '-')
+         || ')' as what
     from instances i
    where i.tenant_id = $1::text
      and (i.state = 'running'
@@ -129,6 +157,10 @@ const UNSETTLED = `
          and coalesce(i.next_fire_at, now()) < now() + interval '10 minutes')
        or (i.state = 'waiting' and not exists (
          select from open_tasks o where o.instance_id = i.id and o.handler_name <> $2::text)))
+  union all
+  select 'slot of instance ' || p.instance_id || ' is taken'
+    from permits p join instances i on i.id = p.instance_id
+   where i.tenant_id = $1::text and i.state not in ('running', 'waiting')
    limit 20`;
 
 /** All tables as of one moment: the engine goes on working meanwhile. */
@@ -139,6 +171,7 @@ export async function readRows(pool: pg.Pool, tenant: string): Promise<Rows> {
   try {
     await client.query('begin isolation level repeatable read read only');
     const orphans = await client.query<{ what: string }>(ORPHANS);
+    const breaches = await read<{ what: string }>(BREACHES);
     const rows: Rows = {
       instances: await read<InstanceRow>(INSTANCES),
       outputs: await read<OutputRow>(OUTPUTS),
@@ -146,6 +179,7 @@ export async function readRows(pool: pg.Pool, tenant: string): Promise<Rows> {
       signals: await read<SignalRow>(SIGNALS),
       audit: await read<AuditRow>(AUDIT),
       orphans: orphans.rows.map(({ what }) => what),
+      breaches: breaches.map(({ what }) => what),
     };
     await client.query('commit');
     return rows;
@@ -154,17 +188,20 @@ export async function readRows(pool: pg.Pool, tenant: string): Promise<Rows> {
   }
 }
 
-/** The first instances that have not come to rest, for a reader. Empty: all have. */
+/** Keys that have more instances at work than they may, at this moment. Empty: none has. */
+export async function readOverbooked(pool: pg.Pool, tenant: string): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ what: string }>(OVERBOOKED, [tenant]);
+  return rows.map(({ what }) => what);
+}
+
+/** What has not come to rest first of all, for a reader. Empty: everything has. */
 export async function readUnsettled(
   pool: pg.Pool,
   tenant: string,
   servedHandler: string,
 ): Promise<readonly string[]> {
-  const { rows } = await pool.query<{ id: string; state: string; next_fire_at: string | null }>(
-    UNSETTLED,
-    [tenant, servedHandler],
-  );
-  return rows.map(({ id, state, next_fire_at }) => `${id} is ${state} (due ${next_fire_at})`);
+  const { rows } = await pool.query<{ what: string }>(UNSETTLED, [tenant, servedHandler]);
+  return rows.map(({ what }) => what);
 }
 
 /** Items under their key, in their order. */

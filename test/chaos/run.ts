@@ -15,8 +15,8 @@ import { Ledger } from './ledger.js';
 import { type CrashablePostgres, startCrashablePostgres } from './postgres.js';
 import { createRandom, type Random } from './random.js';
 import { readBack } from './read-back.js';
-import { readRows, readUnsettled } from './rows.js';
-import { SHAPE_NAMES, type ShapeName, shapes, WORK_HANDLER } from './shapes.js';
+import { readOverbooked, readRows, readUnsettled } from './rows.js';
+import { RATE_LIMIT, SHAPE_NAMES, type ShapeName, shapes, WORK_HANDLER } from './shapes.js';
 import { type Sink, startSink } from './sink.js';
 import { startChaosWorker } from './workers.js';
 
@@ -194,6 +194,8 @@ async function storeSequences(
     });
     ids.push([name, expectStatus(reply, 201).id]);
   }
+  const { key, ...limit } = RATE_LIMIT;
+  expectStatus(await client.put(`/rate-limits/${key}`, limit), 200);
   return Object.fromEntries(ids) as Record<ShapeName, string>;
 }
 
@@ -208,6 +210,7 @@ async function injectFaults(
   const faults = shuffled(random, plan.cycles, plan.pgCycles);
   for (const [done, fault] of faults.entries()) {
     await wait(random.integer(UP_MS.min, UP_MS.max));
+    await checkSlots(target, world);
     if (!target.engine.isRunning()) {
       throw new Error(`the server ended by itself\n${target.engine.output()}`);
     }
@@ -255,15 +258,23 @@ async function crashPostgres(target: Target, world: World, random: Random): Prom
   return performance.now() - startedAt;
 }
 
+/** One statement sees the rows as of one moment, whatever the engine does meanwhile. */
+async function checkSlots({ pool }: Target, { ledger, tenant }: World): Promise<void> {
+  for (const what of await readOverbooked(pool, tenant)) ledger.complain(`overbooked: ${what}`);
+}
+
 /** Waits until every instance has ended or waits; what has not by then is a violation. */
-async function settle({ pool }: Target, { ledger, tenant }: World): Promise<number> {
+async function settle(target: Target, world: World): Promise<number> {
+  const { pool } = target;
+  const { ledger, tenant } = world;
   const startedAt = performance.now();
   while (true) {
+    await checkSlots(target, world);
     const unsettled = await readUnsettled(pool, tenant, WORK_HANDLER);
     const ms = performance.now() - startedAt;
     if (unsettled.length === 0) return ms;
     if (ms > SETTLE_MS_MAX) {
-      for (const what of unsettled) ledger.complain(`still not at rest: instance ${what}`);
+      for (const what of unsettled) ledger.complain(`still not at rest: ${what}`);
       return ms;
     }
     await wait(POLL_MS);

@@ -1,7 +1,8 @@
 /**
  * The sequences of the chaos runs, and for each of them where its instances come to rest when
  * nobody interferes. Between them they cover what a kill can interrupt: eager starts, worker tasks,
- * retries with back-off, timers, outbound requests, dead letters, and instances that only wait.
+ * retries with back-off, timers, outbound requests, dead letters, concurrency keys, rate limits, and
+ * instances that only wait.
  */
 
 import type { InstanceState } from '../../src/core/states.js';
@@ -15,6 +16,8 @@ export const SHAPE_NAMES = [
   'doomed',
   'parked',
   'later',
+  'slotted',
+  'limited',
 ] as const;
 export type ShapeName = (typeof SHAPE_NAMES)[number];
 
@@ -32,6 +35,14 @@ export interface Shape {
 /** The handler that the workers of the run serve, and one that nobody serves. */
 export const WORK_HANDLER = 'chaos_work';
 const UNSERVED_HANDLER = 'chaos_nobody';
+
+/** Instances of the shape `slotted` that may run or wait at once under one of its few keys. */
+export const SLOTS = 3;
+export const SLOT_KEYS = 4;
+
+/** The rate limit of the shape `limited`, and the block whose tries it counts. */
+export const RATE_LIMIT = { key: 'chaos', max_count: 25, window_seconds: 1 } as const;
+export const LIMITED_BLOCK = 'limited';
 
 /** Tries of a flaky step. The workers fail it at most twice, so it never runs out. */
 const FLAKY_TRIES = 8;
@@ -87,6 +98,14 @@ export function shapes(sinkUrl: string): Readonly<Record<ShapeName, Shape>> {
       blocks: [first, step('wait', UNSERVED_HANDLER), last],
       outputs: ['first', 'wait', 'last'],
       rest: 'waiting',
+      isServed: false,
+    },
+    // The driver creates these under a few concurrency keys.
+    slotted: { blocks: [first, step('work', WORK_HANDLER), last], ...served },
+    limited: {
+      blocks: [first, step(LIMITED_BLOCK, 'noop', { rate_limit_key: RATE_LIMIT.key }), last],
+      outputs: ['first', LIMITED_BLOCK, 'last'],
+      rest: 'completed',
       isServed: false,
     },
     // The driver creates these with a start in the far future.
