@@ -7,10 +7,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { BlockOutput, TaskInstance } from '../../schema/instance.js';
-import { matchRoute } from '../../schema/routes.js';
+import type { BlockOutput, TaskInstance, TreeNode } from '../../schema/instance.js';
+import { matchRoute } from '../../schema/route-match.js';
 import { createValidators } from '../../schema/validators.js';
-import type { WorkerTask } from '../../schema/worker.js';
+import type { WorkerAttempt, WorkerTask } from '../../schema/worker.js';
 import {
   type Client,
   createClient,
@@ -26,7 +26,9 @@ export type Json = Record<string, unknown>;
 /** One tenant's view of the API. Methods that take no status require the success status. */
 export interface Tenant extends Client {
   readonly name: string;
-  /** Stores a sequence under a new name in the namespace `test`; resolves with its id. */
+  /** A sequence's body that is complete, under a new name in the namespace `test`. */
+  definition(blocks: readonly Json[], more?: Json): Json;
+  /** Stores such a sequence; resolves with its id. */
   sequence(blocks: readonly Json[], more?: Json): Promise<string>;
   /** Creates an instance of a stored sequence; resolves with its id. */
   create(sequenceId: string, more?: Json): Promise<string>;
@@ -46,7 +48,30 @@ export interface Tenant extends Client {
   fail(task: WorkerTask, message: string, retryable?: boolean): Promise<void>;
   /** Oldest first. */
   outputs(id: string): Promise<(BlockOutput & { output: Json })[]>;
+  /** The blocks that left a row, in order; a block inside a loop once for each row. */
+  rowsOf(id: string): Promise<string[]>;
+  /** The latest output of each block. */
+  outputsOf(id: string): Promise<Record<string, Json>>;
+  /** Runs the blocks until the instance is in this state; resolves with its id. */
+  runUntil(state: string, blocks: readonly Json[], data?: Json, more?: Json): Promise<string>;
+  signal(id: string, type: string, payload?: unknown): Promise<void>;
+  /** PATCH state; resolves with the instance as the reply shows it. */
+  move(id: string, state: string, more?: Json): Promise<TaskInstance>;
+  /** The nodes of the tree by their blocks. */
+  tree(id: string): Promise<Record<string, TreeNode>>;
+  /** The states of the nodes by their blocks. */
+  nodeStates(id: string): Promise<Record<string, string>>;
+  /** The failed instances, newest first. */
+  deadLetters(): Promise<string[]>;
+  /** The tasks of the handler that are listed, newest first. */
+  tasks(handler: string): Promise<WorkerTask[]>;
+  /** The history of a task as pairs of event and epoch, oldest first. */
+  attempts(taskId: string): Promise<[event: string, epoch: number][]>;
+  /** The status of a call about a task by the worker of its claim, unless `more` says otherwise. */
+  call(name: TaskCall, task: WorkerTask, more?: Json): Promise<number>;
 }
+
+export type TaskCall = 'complete' | 'fail' | 'heartbeat';
 
 export interface Api {
   /** The current process; replaced by `restart`. */
@@ -199,16 +224,17 @@ function tenantOf(root: () => Client, name: string, apiKey: string | null): Tena
     delete: (path) => client().delete(path),
     with: (changes) => root().with({ tenant: name, apiKey, ...changes }),
     close: () => root().close(),
-    sequence: async (blocks, more = {}) => {
-      const reply = await self.post<{ id: string }>('/sequences', {
-        tenant_id: name,
-        namespace: NAMESPACE,
-        name: `s-${randomUUID()}`,
-        version: 1,
-        blocks,
-        ...more,
-      });
-      return expectStatus(reply, 201).id;
+    definition: (blocks, more = {}) => ({
+      tenant_id: name,
+      namespace: NAMESPACE,
+      name: `s-${randomUUID()}`,
+      version: 1,
+      blocks,
+      ...more,
+    }),
+    sequence: async (blocks, more) => {
+      const body = self.definition(blocks, more);
+      return expectStatus(await self.post<{ id: string }>('/sequences', body), 201).id;
     },
     creation: (sequenceId, more = {}) => ({
       sequence_id: sequenceId,
@@ -248,6 +274,45 @@ function tenantOf(root: () => Client, name: string, apiKey: string | null): Tena
       expectStatus(await self.post(`/workers/tasks/${task.id}/fail`, body), 200);
     },
     outputs: async (id) => expectStatus(await self.get(`/instances/${id}/outputs`), 200),
+    rowsOf: async (id) => (await self.outputs(id)).map((row) => row.block_id),
+    outputsOf: async (id) =>
+      Object.fromEntries((await self.outputs(id)).map((row) => [row.block_id, row.output])),
+    runUntil: async (state, blocks, data = {}, more = {}) => {
+      const id = await self.run(blocks, { context: { data }, ...more });
+      await self.until(id, state);
+      return id;
+    },
+    signal: async (id, signal_type, payload) => {
+      const reply = await self.post(`/instances/${id}/signals`, { signal_type, payload });
+      expectStatus(reply, 201);
+    },
+    move: async (id, state, more = {}) => {
+      const body = { state, ...more };
+      return expectStatus(await self.patch<TaskInstance>(`/instances/${id}/state`, body), 200);
+    },
+    tree: async (id) => {
+      const nodes = expectStatus(await self.get<TreeNode[]>(`/instances/${id}/tree`), 200);
+      return Object.fromEntries(nodes.map((node) => [node.block_id, node]));
+    },
+    nodeStates: async (id) =>
+      Object.fromEntries(
+        Object.entries(await self.tree(id)).map(([block, node]) => [block, node.state]),
+      ),
+    deadLetters: async () => {
+      const reply = await self.get<TaskInstance[]>('/instances/dlq?limit=1000');
+      return expectStatus(reply, 200).map((instance) => instance.id);
+    },
+    tasks: async (handler) =>
+      expectStatus(await self.get(`/workers/tasks?limit=1000&handler_name=${handler}`), 200),
+    attempts: async (taskId) => {
+      const reply = await self.get<WorkerAttempt[]>(`/workers/tasks/${taskId}/attempts`);
+      return expectStatus(reply, 200).map((entry) => [entry.event, entry.claim_epoch]);
+    },
+    call: async (name, task, more = {}) => {
+      const needed = { complete: { output: {} }, fail: { message: 'no' }, heartbeat: {} }[name];
+      const body = { worker_id: task.worker_id, ...needed, ...more };
+      return (await self.post(`/workers/tasks/${task.id}/${name}`, body)).status;
+    },
   };
   return self;
 }
@@ -257,6 +322,42 @@ function tenantOf(root: () => Client, name: string, apiKey: string | null): Tena
 /** A step of an external handler unless the handler is a built-in name. */
 export function step(id: string, handler: string, more: Json = {}): Json {
   return { type: 'step', id, handler, ...more };
+}
+
+export function sleep(id: string, duration_ms: number, more: Json = {}): Json {
+  return step(id, 'sleep', { params: { duration_ms }, ...more });
+}
+
+/** A step whose output is its parameters, with templates filled in. */
+export function transform(id: string, params: Json): Json {
+  return step(id, 'transform', { params });
+}
+
+export function parallel(id: string, ...branches: Json[][]): Json {
+  return { type: 'parallel', id, branches };
+}
+
+export function race(id: string, branches: Json[][], semantics?: string): Json {
+  return { type: 'race', id, branches, ...(semantics === undefined ? {} : { semantics }) };
+}
+
+/** Routes by their conditions, in the order in which they are written. */
+export function router(id: string, routes: Record<string, Json[]>, fallback?: Json[]): Json {
+  const list = Object.entries(routes).map(([condition, blocks]) => ({ condition, blocks }));
+  return { type: 'router', id, routes: list, ...(fallback && { default: fallback }) };
+}
+
+export function tryCatch(id: string, tried: Json[], caught: Json[], last?: Json[]): Json {
+  const lists = { try_block: tried, catch_block: caught, ...(last && { finally_block: last }) };
+  return { type: 'try_catch', id, ...lists };
+}
+
+export function loop(id: string, condition: string, body: Json[], max_iterations?: number): Json {
+  return { type: 'loop', id, condition, body, ...(max_iterations && { max_iterations }) };
+}
+
+export function forEach(id: string, collection: string, body: Json[], more: Json = {}): Json {
+  return { type: 'for_each', id, collection, body, ...more };
 }
 
 /** A handler name that no other test uses. */

@@ -31,13 +31,19 @@ import { createPool } from '../../src/db/pool.js';
 import { createReads, READ_POOL_OPTIONS } from '../../src/db/reads.js';
 import { STATEMENTS } from '../../src/db/statements.js';
 import { EngineError } from '../../src/errors.js';
+import { bulkOperations } from '../../src/http/operations/bulk.js';
 import { instanceOperations } from '../../src/http/operations/instances.js';
 import type { Call, FrontDeps, Operation } from '../../src/http/operations/operation.js';
 import { sequenceOperations } from '../../src/http/operations/sequences.js';
 import { workerOperations } from '../../src/http/operations/workers.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 
-const operations = { ...instanceOperations, ...sequenceOperations, ...workerOperations };
+const operations = {
+  ...instanceOperations,
+  ...bulkOperations,
+  ...sequenceOperations,
+  ...workerOperations,
+};
 type OperationId = keyof typeof operations;
 
 const T0 = Date.UTC(2025, 0, 31, 12);
@@ -48,7 +54,7 @@ let pool: pg.Pool;
 /** Writes the rows, and does what the tests do behind the back of the reads. */
 let writer: pg.Pool;
 let deps: FrontDeps;
-/** What `moveMany` was asked. */
+/** What `changeMany` was asked. */
 let moves: (readonly string[])[] = [];
 
 before(async () => {
@@ -69,13 +75,14 @@ before(async () => {
     reads: createReads(pool),
     validators,
     now: () => T0 + 3_600_000,
-    moveMany: async (ids, state) => {
+    changeMany: async (ids, change) => {
+      assert.ok(change.kind === 'state');
       moves.push(ids);
       const { rowCount } = await writer.query(
         'update instances set state = $2::text where id = any($1::uuid[])',
-        [[...ids], state],
+        [[...ids], change.state],
       );
-      return rowCount ?? 0;
+      return { applied: rowCount ?? 0, skipped: 0, failed: 0 };
     },
   };
 });
@@ -180,6 +187,7 @@ function instance(given: Given = {}): InstanceRecord {
       concurrencyKey: null,
       maxConcurrency: null,
       idempotencyKey: null,
+      dryRun: false,
     },
     given.createdAt ?? T0,
   );

@@ -253,7 +253,6 @@ describe('refusals', () => {
       { idempotency_key: 'x'.repeat(513) },
       /idempotency_key must have/,
     ],
-    ['dry_run', { dry_run: true }, /dry_run is not supported/],
     ['a budget', { budget: { max_steps: 3 } }, /budget is not supported/],
   ];
 

@@ -4,6 +4,7 @@
  */
 
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { ROUTES } from '../../../schema/routes.js';
 import type { WorkerTask } from '../../../schema/worker.js';
@@ -73,6 +74,60 @@ function asks(): Record<string, Ask> {
       method: 'PATCH',
       path: '/instances/bulk/state',
       body: { filter: { namespace: 'nowhere' }, state: 'cancelled' },
+      status: 200,
+    },
+    'instances.bulkReschedule': {
+      method: 'PATCH',
+      path: '/instances/bulk/reschedule',
+      body: { filter: { namespace: 'nowhere' }, offset_secs: 1 },
+      status: 200,
+    },
+    'instances.batchAction': {
+      method: 'POST',
+      path: '/instances/batch-action',
+      body: { filter: { namespace: 'nowhere' }, action: 'retry' },
+      status: 200,
+    },
+    'instances.injectBlocks': {
+      method: 'POST',
+      path: `/instances/${instance}/inject-blocks`,
+      body: { blocks: [] },
+      status: 400,
+    },
+    'instances.resumeFrom': {
+      method: 'POST',
+      path: `/instances/${instance}/resume-from/a`,
+      body: { signals: [] },
+      status: 400,
+    },
+    'instances.fork': {
+      method: 'POST',
+      path: `/instances/${instance}/fork`,
+      body: { from_block_id: 'nowhere' },
+      status: 400,
+    },
+    'sequences.migrateInstance': {
+      method: 'POST',
+      path: '/sequences/migrate-instance',
+      body: { instance_id: randomUUID(), target_sequence_id: randomUUID() },
+      status: 404,
+    },
+    'instances.saveCheckpoint': {
+      method: 'POST',
+      path: `/instances/${instance}/checkpoints`,
+      body: { checkpoint_data: 1 },
+      status: 201,
+    },
+    'instances.pruneCheckpoints': {
+      method: 'POST',
+      path: `/instances/${instance}/checkpoints/prune`,
+      body: { keep: 0 },
+      status: 200,
+    },
+    'rateLimits.put': {
+      method: 'PUT',
+      path: '/rate-limits/k',
+      body: { max_count: 1, window_seconds: 1 },
       status: 200,
     },
     'instances.patchState': {

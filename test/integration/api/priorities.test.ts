@@ -1,0 +1,71 @@
+/** What is due at one time starts by priority, and a herd of timers does not hold up requests. */
+
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { TaskInstance } from '../../../schema/instance.js';
+import { type Api, startApi } from '../../helpers/api.js';
+
+const PRIORITIES: readonly string[] = ['low', 'normal', 'high', 'critical'];
+const NOOP = { type: 'step', id: 'a', handler: 'noop' };
+
+let api: Api;
+before(async () => {
+  api = await startApi({ env: { ENGINE_SHARDS: '1' } });
+});
+after(() => api.stop());
+
+/** 0 critical … 3 low. */
+function rankOf(instance: TaskInstance): number {
+  return 3 - PRIORITIES.indexOf(instance.priority.toLowerCase());
+}
+
+function startedAt(instance: TaskInstance): number {
+  return Date.parse(instance.context.runtime.started_at ?? '');
+}
+
+describe('instances that are due at one time', () => {
+  test('start by priority, whatever the order of their creation', async () => {
+    const tenant = api.tenant();
+    const sequence = await tenant.sequence([NOOP]);
+    const due = new Date(Date.now() + 700).toISOString();
+    const bodies = Array.from({ length: 400 }, (_, index) =>
+      tenant.creation(sequence, { priority: PRIORITIES[index % 4], next_fire_at: due }),
+    );
+    await tenant.post('/instances/batch', { instances: bodies });
+    const { body: listed } = await tenant.get<TaskInstance[]>('/instances?limit=1000');
+    for (const { id } of listed) await tenant.until(id, 'completed');
+    const { body: ended } = await tenant.get<TaskInstance[]>('/instances?limit=1000');
+    const ends = [0, 1, 2, 3].map((rank) =>
+      ended.filter((instance) => rankOf(instance) === rank).map(startedAt),
+    );
+    for (let rank = 1; rank < 4; rank += 1) {
+      const last = Math.max(...(ends[rank - 1] as number[]));
+      const first = Math.min(...(ends[rank] as number[]));
+      assert.ok(
+        last <= first,
+        `rank ${rank} began ${last - first} ms before the one above it ended`,
+      );
+    }
+  });
+
+  test('leave room for requests while there are many of them', async () => {
+    const tenant = api.tenant();
+    const neighbour = api.tenant();
+    const sequence = await tenant.sequence([NOOP]);
+    const small = await neighbour.sequence([NOOP]);
+    const due = new Date(Date.now() + 500).toISOString();
+    const herd = Array.from({ length: 5_000 }, () =>
+      tenant.creation(sequence, { next_fire_at: due }),
+    );
+    await tenant.post('/instances/batch', { instances: herd });
+    let served = 0;
+    for (;;) {
+      const id = await neighbour.create(small);
+      await neighbour.until(id, 'completed');
+      served += 1;
+      const { body: left } = await tenant.get<TaskInstance[]>('/instances?state=scheduled&limit=1');
+      if (left.length === 0) break;
+    }
+    assert.ok(served > 1, 'the neighbour was served once while 5,000 instances became due');
+  });
+});

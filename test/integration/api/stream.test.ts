@@ -1,0 +1,281 @@
+/** GET /instances/{id}/stream over both HTTP backends: events, their order, limits, and the end. */
+
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import {
+  type Api,
+  eventually,
+  type Json,
+  loop,
+  newHandler,
+  sleep,
+  startApi,
+  step,
+  type Tenant,
+  transform,
+} from '../../helpers/api.js';
+import { DEFAULT_API_KEY } from '../../helpers/engine.js';
+import { type EventReader, openEvents } from '../../helpers/event-stream.js';
+
+const BACKENDS = ['uws', 'node'] as const;
+const UNKNOWN = '01950000-0000-7000-8000-00000000abcd';
+const apis = new Map<string, Api>();
+
+before(async () => {
+  for (const backend of BACKENDS) {
+    const env = { ENGINE_SHARDS: '2', ENGINE_HTTP_BACKEND: backend };
+    apis.set(backend, await startApi({ env }));
+  }
+});
+after(async () => {
+  for (const api of apis.values()) await api.stop();
+});
+
+/** Opens the stream of an instance, as fast as streams go unless `query` says otherwise. */
+function openStream(
+  api: Api,
+  tenant: string,
+  id: string,
+  query = 'poll_ms=100',
+  method: 'GET' | 'HEAD' = 'GET',
+): Promise<EventReader> {
+  return openEvents({
+    url: `${api.engine.url}/api/v1/instances/${id}/stream?${query}`,
+    headers: { 'x-api-key': DEFAULT_API_KEY, 'x-tenant-id': tenant },
+    method,
+  });
+}
+
+const states = ({ events }: EventReader) =>
+  events.filter(({ event }) => event === 'state').map(({ data }) => data.state);
+const outputs = ({ events }: EventReader) =>
+  events.filter(({ event }) => event === 'output').map(({ data }) => data);
+const has = (event: string, state?: string) => (reader: EventReader) =>
+  reader.events.some(
+    (it) => it.event === event && (state === undefined || it.data.state === state),
+  );
+
+/** The events say that the instance ended so, and that was the last of them. */
+async function endsWith(reader: EventReader, state: string): Promise<void> {
+  await reader.ended;
+  assert.deepEqual(reader.events.at(-1), { event: 'done', data: { state } });
+  assert.equal(reader.events.filter(({ event }) => event === 'done').length, 1);
+  assert.equal(states(reader).at(-1), state);
+}
+
+for (const backend of BACKENDS) {
+  describe(`over ${backend}`, () => {
+    let api: Api;
+    before(() => {
+      api = apis.get(backend) as Api;
+    });
+    const open = (tenant: Tenant, id: string, query?: string) =>
+      openStream(api, tenant.name, id, query);
+
+    test('spec/03 row 19: "SSE: at least one state event, one output per step, done last with a terminal state"', async () => {
+      const tenant = api.tenant();
+      const handler = newHandler();
+      const id = await tenant.run([
+        step('a', 'noop'),
+        step('b', handler),
+        transform('c', { x: 1 }),
+      ]);
+      const stream = await open(tenant, id);
+      assert.equal(stream.status, 200);
+      assert.equal(stream.headers['content-type'], 'text/event-stream');
+      assert.equal(stream.headers['cache-control'], 'no-store');
+      assert.equal(stream.headers['x-accel-buffering'], 'no');
+      await stream.until(has('output'));
+      assert.deepEqual(stream.events[0], {
+        event: 'state',
+        data: { instance_id: id, state: 'waiting' },
+      });
+      await tenant.complete(await tenant.task(handler), { y: 2 });
+      await endsWith(stream, 'completed');
+      assert.deepEqual(outputs(stream), await tenant.outputs(id));
+      assert.deepEqual(
+        outputs(stream).map((row) => row.block_id),
+        ['a', 'b', 'c'],
+      );
+    });
+
+    test('each change of state is told, also long after the one before', async () => {
+      const tenant = api.tenant();
+      const handler = newHandler();
+      const id = await tenant.run([step('a', handler)]);
+      const stream = await open(tenant, id);
+      await stream.until(has('state', 'waiting'));
+      await tenant.signal(id, 'pause');
+      await stream.until(has('state', 'paused'));
+      await tenant.signal(id, 'resume');
+      await stream.until(
+        (reader) => states(reader).length > 2 && states(reader).at(-1) === 'waiting',
+      );
+      await tenant.signal(id, 'cancel');
+      await endsWith(stream, 'cancelled');
+      assert.deepEqual(states(stream).slice(0, 2), ['waiting', 'paused']);
+    });
+
+    test('an instance that ended before is told at once, its failure with the error row', async () => {
+      const tenant = api.tenant();
+      const failed = await tenant.runUntil('failed', [step('a', 'noop'), step('b', 'fail')]);
+      const stream = await open(tenant, failed);
+      await endsWith(stream, 'failed');
+      assert.deepEqual(
+        stream.events.map(({ event }) => event),
+        ['state', 'output', 'output', 'done'],
+      );
+      assert.equal(outputs(stream)[1]?.output_ref, '__error__');
+    });
+
+    test('outputs that come in many commits are told once each, in order, to every stream', async () => {
+      const tenant = api.tenant();
+      const body = [step('n', 'noop'), transform('t', { text: 'x'.repeat(300) }), sleep('s', 1)];
+      const id = await tenant.run([loop('l', 'go', body, 150)], {
+        context: { data: { go: true } },
+      });
+      const streams = await Promise.all([open(tenant, id), open(tenant, id), open(tenant, id)]);
+      for (const stream of streams) await endsWith(stream, 'completed');
+      const stored = await tenant.outputs(id);
+      assert.ok(stored.length >= 450, String(stored.length));
+      for (const stream of streams) assert.deepEqual(outputs(stream), stored);
+    });
+
+    test('more outputs than one batch holds reach a client that reads late', async () => {
+      const tenant = api.tenant();
+      const body = [transform('t', { text: 'y'.repeat(30_000) })];
+      const id = await tenant.runUntil('completed', [loop('l', 'go', body, 150)], { go: true });
+      const stream = await open(tenant, id);
+      stream.pause();
+      await tenant.instance(id);
+      stream.resume();
+      await endsWith(stream, 'completed');
+      const rows = outputs(stream);
+      assert.equal(rows.length, (await countOf(tenant, id)) as number);
+      assert.deepEqual(
+        rows.filter((row) => row.block_id === 't').map((row) => row.attempt),
+        Array.from({ length: 150 }, (_, index) => index),
+      );
+    });
+
+    test('what cannot be streamed is refused before the start', async () => {
+      const tenant = api.tenant();
+      const id = await tenant.run([step('a', newHandler())]);
+      const refusals: [Promise<EventReader>, number, RegExp][] = [
+        [open(tenant, UNKNOWN), 404, /not found/],
+        [openStream(api, api.tenant().name, id), 404, /not found/],
+        [open(tenant, 'not-an-id'), 400, /id/],
+        [open(tenant, id, 'poll_ms=soon'), 400, /poll_ms/],
+        [open(tenant, id, 'poll_ms=-1'), 400, /poll_ms/],
+      ];
+      for (const [opening, status, says] of refusals) {
+        const refused = await opening;
+        await refused.ended;
+        assert.equal(refused.status, status, refused.text);
+        assert.match((JSON.parse(refused.text) as Json).error as string, says);
+      }
+      for (const query of ['', 'poll_ms=0', 'poll_ms=999999']) {
+        const stream = await open(tenant, id, query);
+        assert.equal(stream.status, 200, query);
+        await stream.until(has('state', 'waiting'));
+        stream.close();
+      }
+    });
+
+    test('HEAD answers without a body', async () => {
+      const tenant = api.tenant();
+      const id = await tenant.run([step('a', newHandler())]);
+      const head = await openStream(api, tenant.name, id, '', 'HEAD');
+      await head.ended;
+      assert.equal(head.status, 200);
+      assert.equal(head.headers['content-type'], 'text/event-stream');
+      assert.deepEqual(head.events, []);
+      const gone = await openStream(api, tenant.name, UNKNOWN, '', 'HEAD');
+      assert.equal(gone.status, 404);
+    });
+
+    test('the 257th stream is refused until another one ends', async () => {
+      const tenant = api.tenant();
+      const id = await tenant.run([step('a', newHandler())]);
+      // The streams of earlier tests have to be gone from the count.
+      const streams = await eventually(async () => {
+        const opened = await Promise.all(Array.from({ length: 256 }, () => open(tenant, id)));
+        const isFull = opened.every(({ status }) => status === 200);
+        if (!isFull) for (const stream of opened) stream.close();
+        assert.ok(isFull);
+        return opened;
+      });
+      const refused = await open(tenant, id);
+      assert.equal(refused.status, 503);
+      assert.match(String(refused.headers['retry-after']), /^\d+$/);
+      await Promise.all(streams.map((stream) => stream.until(has('state', 'waiting'))));
+      streams[7]?.close();
+      const another = await eventually(async () => {
+        const stream = await open(tenant, id);
+        assert.equal(stream.status, 200);
+        return stream;
+      });
+      await tenant.move(id, 'cancelled');
+      await endsWith(another, 'cancelled');
+      for (const [index, stream] of streams.entries()) {
+        if (index !== 7) await endsWith(stream, 'cancelled');
+      }
+    });
+  });
+}
+
+test('a silent stream is kept alive by comments', async () => {
+  const streams = await Promise.all(
+    [...apis.values()].map(async (api) => {
+      const tenant = api.tenant();
+      return openStream(api, tenant.name, await tenant.run([step('a', newHandler())]));
+    }),
+  );
+  for (const stream of streams) {
+    await stream.until(({ comments }) => comments > 0);
+    assert.deepEqual(states(stream), ['waiting']);
+    stream.close();
+  }
+});
+
+describe('when the server stops', () => {
+  for (const backend of BACKENDS) {
+    test(`SIGTERM ends streams properly, and a new one tells all again: ${backend}`, async () => {
+      const api = apis.get(backend) as Api;
+      const tenant = api.tenant();
+      const handler = newHandler();
+      const id = await tenant.run([step('a', 'noop'), step('b', handler)]);
+      const streams = await Promise.all([
+        openStream(api, tenant.name, id, 'poll_ms=100'),
+        openStream(api, tenant.name, id, 'poll_ms=5000'),
+      ]);
+      for (const stream of streams) await stream.until(has('output'));
+      assert.deepEqual(await api.engine.kill('SIGTERM'), { code: 0, signal: null });
+      for (const stream of streams) {
+        assert.equal(await stream.ended, 2);
+        assert.ok(!has('done')(stream));
+      }
+      await api.restart();
+      const again = await openStream(api, tenant.name, id);
+      await again.until(has('output'));
+      await api.restart('SIGKILL');
+      await assert.rejects(again.ended);
+      const last = await openStream(api, tenant.name, id);
+      await tenant.complete(await tenant.task(handler));
+      await endsWith(last, 'completed');
+      assert.deepEqual(outputs(last), await tenant.outputs(id));
+    });
+  }
+});
+
+/** How many rows the outputs have in all, however many answers they fill. */
+async function countOf(tenant: Tenant, id: string): Promise<number> {
+  let count = 0;
+  for (;;) {
+    const { body, headers } = await tenant.get<unknown[]>(
+      `/instances/${id}/outputs?offset=${count}`,
+    );
+    count += body.length;
+    if (headers.link === undefined) return count;
+  }
+}

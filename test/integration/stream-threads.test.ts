@@ -1,0 +1,313 @@
+/**
+ * Streams of instances while threads and the database fail, and a client that does not read: the
+ * front's own part with real threads and a real database, and exchanges that the test holds.
+ */
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { after, before, test } from 'node:test';
+import type { Worker } from 'node:worker_threads';
+import pg from 'pg';
+import { ShardClient } from '../../actors/client.js';
+import type { ShardOperation } from '../../actors/protocol.js';
+import { Supervisor } from '../../actors/supervisor.js';
+import { createValidators } from '../../schema/validators.js';
+import { realClock } from '../../src/clock.js';
+import { readConfig } from '../../src/config.js';
+import { acquireLease, type Lease } from '../../src/db/lease.js';
+import { createPool } from '../../src/db/pool.js';
+import { createReads, READ_POOL_OPTIONS } from '../../src/db/reads.js';
+import { EngineError } from '../../src/errors.js';
+import type { FrontDeps } from '../../src/http/operations/operation.js';
+import { InstanceStreams } from '../../src/http/operations/stream.js';
+import type { HttpBodyStream, HttpExchange } from '../../src/http/server.js';
+import { createLogger } from '../../src/log.js';
+import { eventually, type Json } from '../helpers/api.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+
+const TENANT = 'streams';
+
+let database: TestDatabase;
+let lease: Lease;
+let client: ShardClient;
+let supervisor: Supervisor;
+let sql: pg.Client;
+let reads: pg.Pool;
+let front: FrontDeps;
+let streams: InstanceStreams;
+
+before(async () => {
+  database = await createTestDatabase();
+  const { connectionString } = database;
+  sql = new pg.Client({ connectionString });
+  await sql.connect();
+  const log = createLogger('silent', 'test');
+  lease = await acquireLease({
+    connectionString,
+    owner: 'streams-test',
+    applicationName: 'streams-test writer',
+    laneCount: 4,
+    clock: realClock,
+    log,
+    onStandby: () => undefined,
+    signal: new AbortController().signal,
+    unreachableMs: Number.POSITIVE_INFINITY,
+  });
+  client = new ShardClient({
+    shards: 2,
+    clock: realClock,
+    setImmediate: (fn) => setImmediate(fn),
+    onMetrics: () => undefined,
+  });
+  supervisor = new Supervisor({
+    config: readConfig({ ENGINE_SHARDS: '2' }, ['--insecure-auth']),
+    client,
+    connectionString,
+    owner: 'streams-test',
+    log,
+    onDatabase: () => undefined,
+    onFenced: () => assert.fail('nobody else owns the database'),
+    onShardLost: () => undefined,
+    onComplete: () => undefined,
+    onHopeless: (reason) => assert.fail(reason),
+  });
+  await supervisor.start({ epoch: lease.epoch, lanes: 1, clockOffsetMs: 0 });
+  reads = createPool({
+    connectionString,
+    applicationName: 'streams-test reads',
+    ...READ_POOL_OPTIONS,
+    onError: () => undefined,
+  });
+  front = {
+    reads: createReads(reads),
+    validators: createValidators(),
+    now: () => Date.now(),
+    changeMany: () => assert.fail('nothing is changed'),
+  };
+  streams = new InstanceStreams({ client, log });
+});
+
+after(async () => {
+  streams?.close();
+  await reads?.end();
+  await supervisor?.stop();
+  client?.stop();
+  await lease?.release();
+  await sql?.end();
+  await database?.drop();
+});
+
+// ---------------------------------------------------------------- the engine
+
+async function ask<T = Json>(operation: ShardOperation, target: string, body?: Json): Promise<T> {
+  const anyShard = operation.startsWith('sequences') ? 0 : client.anyShard();
+  const shard = target === '' ? anyShard : client.shardOf(target);
+  const text = body === undefined ? '' : JSON.stringify(body);
+  return JSON.parse((await client.ask(shard, operation, TENANT, target, text)).body) as T;
+}
+
+/** Asks until the engine is whole again; what is repeated changes nothing twice. */
+const persist = <T>(work: () => Promise<T>): Promise<T> =>
+  eventually(async () => {
+    try {
+      return await work();
+    } catch (error) {
+      assert.ok(error instanceof EngineError && error.status === 503, String(error));
+      throw error;
+    }
+  });
+
+async function create(blocks: readonly Json[], data: Json = {}): Promise<string> {
+  const names = { tenant_id: TENANT, namespace: 'n' };
+  const name = `s-${Math.random()}`;
+  const sequence = { ...names, name, version: 1, blocks };
+  const { id: sequence_id } = await ask('sequences.create', '', sequence);
+  const { id } = await ask('instances.create', '', { ...names, sequence_id, context: { data } });
+  return id as string;
+}
+
+const external = (id: string) => ({ type: 'step', id, handler: `streams.${id}` });
+const transform = (id: string, params: Json) => ({
+  type: 'step',
+  id,
+  handler: 'transform',
+  params,
+});
+
+/** Completes the one task of the handler of `external(id)`. */
+async function complete(id: string): Promise<void> {
+  const poll = { handler_name: `streams.${id}`, worker_id: 'w', wait_ms: 10_000 };
+  const [task] = await persist(() => ask<Json[]>('workers.poll', '', poll));
+  const body = { worker_id: 'w', claim_epoch: task?.claim_epoch, output: { of: id } };
+  await ask('workers.complete', task?.id as string, body);
+}
+
+// ---------------------------------------------------------------- the client
+
+interface Held extends HttpExchange {
+  /** Everything that was written. */
+  text(): string;
+  /** The events as `name data`. */
+  events(): string[];
+  /** False: each write says that the client is behind. */
+  reads: boolean;
+  drain(): void;
+  leave(): void;
+  isEnded: boolean;
+}
+
+function exchange(): Held {
+  let text = '';
+  let onDrain: () => void = () => undefined;
+  const leavers: (() => void)[] = [];
+  const held: Held = {
+    aborted: false,
+    reads: true,
+    isEnded: false,
+    onAbort: (listener) => void leavers.push(listener),
+    reply: () => assert.fail('the stream had begun'),
+    stream: (): HttpBodyStream => ({
+      write: (chunk) => {
+        text += String(chunk);
+        return held.reads;
+      },
+      onDrain: (listener) => {
+        onDrain = listener;
+      },
+      end: () => {
+        held.isEnded = true;
+      },
+    }),
+    text: () => text,
+    events: () =>
+      [...text.matchAll(/^event: (\w+)\ndata: (.*)$/gm)].map(([, name, data]) => `${name} ${data}`),
+    drain: () => onDrain(),
+    leave: () => {
+      for (const leaver of leavers) leaver();
+    },
+  };
+  return held;
+}
+
+async function open(id: string, held = exchange()): Promise<Held> {
+  const feed = await streams.open(front, {
+    tenant: TENANT,
+    query: 'poll_ms=100',
+    params: { id },
+    path: '',
+    bodyText: '',
+  });
+  feed(held);
+  return held;
+}
+
+const until = (held: Held, what: RegExp) =>
+  eventually(() => assert.match(held.text(), what), 30_000);
+
+/** The blocks of the outputs that were told, in order. */
+const told = (held: Held) =>
+  held
+    .events()
+    .filter((event) => event.startsWith('output '))
+    .map((event) => (JSON.parse(event.slice('output '.length)) as Json).block_id);
+
+// ---------------------------------------------------------------- tests
+
+test('a stream outlives the shard of its instance', async () => {
+  const id = await create([external('a1'), external('a2')]);
+  const held = await open(id);
+  await until(held, /"state":"waiting"/);
+  const { shards } = await supervisor.threads();
+  const thread = shards[client.shardOf(id)] as Worker;
+  const ended = once(thread, 'exit');
+  await thread.terminate();
+  await ended;
+  await persist(() => ask('instances.get', id));
+  await complete('a1');
+  await until(held, /a1/);
+  await complete('a2');
+  await until(held, /event: done\ndata: \{"state":"completed"\}\n\n$/);
+  assert.deepEqual(told(held), ['a1', 'a2']);
+  assert.ok(held.isEnded);
+});
+
+test('a stream outlives the writer', async () => {
+  const id = await create([external('b1')]);
+  const held = await open(id);
+  await until(held, /"state":"waiting"/);
+  const { writer } = await supervisor.threads();
+  await writer.terminate();
+  await complete('b1');
+  await until(held, /event: done/);
+  assert.deepEqual(told(held), ['b1']);
+});
+
+test('a stream whose reads fail tells everything once they work again', async () => {
+  const id = await create([transform('c1', { x: 1 }), external('c2')]);
+  let isAway = true;
+  const outputsAfter: FrontDeps['reads']['instances']['outputsAfter'] = async (...args) => {
+    if (isAway) throw new EngineError('ENG_DATABASE_DOWN', 'away');
+    return front.reads.instances.outputsAfter(...args);
+  };
+  const broken = { ...front, reads: { ...front.reads, instances: { outputsAfter } } };
+  const held = exchange();
+  const call = { tenant: TENANT, query: '', params: { id }, path: '', bodyText: '' };
+  (await streams.open(broken as unknown as FrontDeps, call))(held);
+  await complete('c2');
+  isAway = false;
+  await until(held, /event: done/);
+  assert.deepEqual(told(held), ['c1', 'c2']);
+});
+
+test('a stream ends with an error when the row of its instance is gone', async () => {
+  const id = await create([external('d1')]);
+  const held = await open(id);
+  await until(held, /"state":"waiting"/);
+  await sql.query('delete from instances where id = $1', [id]);
+  const { shards } = await supervisor.threads();
+  await (shards[client.shardOf(id)] as Worker).terminate();
+  await until(held, /event: error\ndata: \{"error":"not found: [^"]+"\}\n\n$/);
+  assert.ok(held.isEnded);
+});
+
+test('a client that does not read holds one batch, and gets the rest when it reads on', async () => {
+  const body = [transform('t', { text: 'z'.repeat(50_000) })];
+  const loop = { type: 'loop', id: 'l', condition: 'go', max_iterations: 60, body };
+  const id = await create([loop, external('e1')], { go: true });
+  const held = exchange();
+  held.reads = false;
+  await open(id, held);
+  await until(held, /event: state/);
+  // The stream is behind from its first event on: nothing more is written before it drains.
+  let writes = held.events().length;
+  assert.equal(writes, 1);
+  let drains = 0;
+  while (told(held).filter((block) => block === 't').length < 60) {
+    held.drain();
+    drains += 1;
+    await eventually(() => assert.ok(held.events().length > writes));
+    writes = held.events().length;
+  }
+  assert.ok(drains > 10, String(drains));
+  held.reads = true;
+  held.drain();
+  await complete('e1');
+  await until(held, /event: done/);
+  assert.equal(told(held).length, 121);
+  assert.equal(told(held).at(-1), 'e1');
+});
+
+test('a client that leaves, and the end of the engine, release everything', async () => {
+  const id = await create([external('f1')]);
+  const [left, stopped, blocked] = [await open(id), await open(id), exchange()];
+  blocked.reads = false;
+  await open(id, blocked);
+  for (const held of [left, stopped, blocked]) await until(held, /event: state/);
+  await eventually(() => assert.ok(client.inFlight >= 2));
+  left.leave();
+  await eventually(() => assert.ok(left.isEnded));
+  streams.close();
+  await eventually(() => assert.ok(stopped.isEnded && blocked.isEnded));
+  await eventually(() => assert.equal(client.inFlight, 0));
+  assert.doesNotMatch(stopped.text(), /done|error/);
+});
