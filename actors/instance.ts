@@ -13,7 +13,7 @@ import { routeOf } from '../src/core/ids.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/core/json.js';
 import type { Plan } from '../src/core/plan.js';
 import type { EngineEvent, Progress } from '../src/core/progress.js';
-import { canPatch, type InstanceState, isTerminal, rankOf } from '../src/core/states.js';
+import { canPatch, type InstanceState, isEnded, isTerminal, rankOf } from '../src/core/states.js';
 import { isoTime, type UnixMs } from '../src/core/time.js';
 import { EngineError, invalid, notFound, tooLarge } from '../src/errors.js';
 import { type Change, concerns } from './change-many.js';
@@ -455,11 +455,14 @@ export class InstanceActor {
 
   #wake(turn: Turn, recovered: boolean): Progress | undefined {
     const { snapshot } = this.record;
+    // A hint that came late: what has ended stays as it is, to its last column.
+    if (isEnded(snapshot.state) && !recovered) return undefined;
     if (recovered) {
       // The outcomes of these steps can never arrive: their process or thread is gone.
       this.running.clear();
     } else if (snapshot.state === 'scheduled' && (snapshot.nextFireAt ?? 0) > this.env.now()) {
-      return undefined;
+      // Before its start only the time-out of an open task is due.
+      if ((this.wakeAt ?? Number.POSITIVE_INFINITY) > this.env.now()) return undefined;
     }
     turn.count('engine_instances_claimed_total');
     return this.advance(turn, recovered ? { kind: 'wake', recovered: true } : { kind: 'wake' });
