@@ -1,0 +1,85 @@
+/** Holds what the evaluator has come to against what the model says. */
+
+import assert from 'node:assert/strict';
+import type { Block } from '../../schema/blocks.js';
+import type { OutputRow } from '../../src/core/evaluator.js';
+import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { isEnded } from '../../src/core/states.js';
+import { listsOf } from './block-trees.js';
+import type { Model } from './model.js';
+import type { ModelRow } from './model-context.js';
+import type { Frame } from './model-frames.js';
+import type { Player } from './player.js';
+
+/** After every event: the state, what is at work, the next wake and the rows. */
+export function compareNow(player: Player, model: Model): void {
+  assert.equal(player.state, model.state, 'the state');
+  assert.deepEqual(
+    [...player.open.values()].map(nameOf).sort(),
+    [...model.open.keys()].sort(),
+    'the tries at work',
+  );
+  assert.equal(player.rows.length, model.context.rows.length, 'the number of rows');
+  if (isEnded(player.snapshot.state)) return;
+  if (player.state === 'scheduled') {
+    assert.equal(player.snapshot.nextFireAt, model.nextFireAt, 'next_fire_at');
+  }
+  const { wakeAt } = player.last!;
+  const { dueAt } = model;
+  if (dueAt !== null) assert.ok(wakeAt !== null && wakeAt <= dueAt, `no wake at ${dueAt}`);
+}
+
+/** Once it has ended: rows, everything that was given out, the context, and the nodes. */
+export function compareEnd(player: Player, model: Model, blocks: readonly Block[]): void {
+  const rows = (list: readonly ModelRow[]) => list.map((row) => JSON.stringify(row)).sort();
+  assert.deepEqual(rows(player.rows.map(plain)), rows(model.context.rows), 'the rows');
+  const given = player.dispatched.map(({ params, overlay, ...step }) => {
+    return [nameOf(step), { params, items: overlay }] as const;
+  });
+  assert.deepEqual(new Map(given), model.dispatched, 'what was given out');
+  const { _error: error, ...data } = player.snapshot.data;
+  const { _error: expected, ...modelData } = model.context.data;
+  assert.deepEqual(data, modelData, 'context.data');
+  // Two failures of one instant may be caught in either order.
+  const isKnown = model.context.errors.some((one) => JSON.stringify(one) === JSON.stringify(error));
+  assert.ok(isKnown || error === expected, `context.data._error is ${JSON.stringify(error)}`);
+  compareNodes(player.tree, blocks, model.root);
+}
+
+/** `block/iteration/try`, as the model names tries. */
+export function nameOf(step: { blockId: string; iteration: string; attempt: number }): string {
+  return `${step.blockId}/${step.iteration}/${step.attempt}`;
+}
+
+/** What is specified of a row: not its messages, nor what names the snapshot of the items. */
+function plain(row: OutputRow): ModelRow {
+  return {
+    block: row.blockId,
+    iteration: row.iteration,
+    number: row.tryNumber,
+    attempt: row.attempt,
+    output: withoutTexts(row.output),
+    isError: row.outputRef === '__error__',
+  };
+}
+
+function withoutTexts(output: JsonValue): JsonValue {
+  if (output === null || typeof output !== 'object' || Array.isArray(output)) return output;
+  const { message: _, _snapshot_ref: __, ...rest } = output as JsonObject;
+  return rest;
+}
+
+/** The end of every block that was reached; what stands behind a failure is skipped (06 row 14). */
+function compareNodes(
+  tree: Readonly<Record<string, string>>,
+  list: readonly Block[],
+  { inside }: Frame,
+): void {
+  const failed = list.findIndex(({ id }) => inside.get(id)?.end === 'failed');
+  for (const [i, block] of list.entries()) {
+    const frame = inside.get(block.id);
+    const expected = frame?.end ?? (failed >= 0 && i > failed ? 'skipped' : undefined);
+    if (expected !== undefined) assert.equal(tree[block.id], expected, `the end of ${block.id}`);
+    if (frame !== undefined) for (const inner of listsOf(block)) compareNodes(tree, inner, frame);
+  }
+}

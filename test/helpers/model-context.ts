@@ -1,0 +1,89 @@
+/** What the programs of the model leave behind and read again: the data, the outputs, the rows. */
+
+import type { Block } from '../../schema/blocks.js';
+import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { View } from './model-values.js';
+
+/** The loops around a block: their counters, and the items of the for_each blocks by their names. */
+export interface Iteration {
+  readonly iteration: readonly number[];
+  readonly items: JsonObject | null;
+}
+
+export interface ModelRow {
+  readonly block: string;
+  readonly iteration: string;
+  readonly number: number;
+  readonly attempt: number;
+  readonly output: JsonValue;
+  readonly isError: boolean;
+}
+
+export class Context {
+  data: JsonObject;
+  rows: ModelRow[] = [];
+  /** What `context.data._error` was set to in the last instant in which it was. */
+  errors: JsonObject[] = [];
+  #errorsAt = 0;
+  #outputs: JsonObject = {};
+  readonly #rowCounts = new Map<string, number>();
+
+  constructor(data: JsonObject) {
+    this.data = data;
+  }
+
+  view({ items }: Iteration): View {
+    return { data: { ...this.data, ...items }, outputs: this.#outputs };
+  }
+
+  /**
+   * The row of a try. What is shown as its attempt is the try, and inside of loops the number of the
+   * block's row, which counts on over all iterations (06 row 46).
+   */
+  row(block: Block, place: Iteration, number: number, output: JsonValue): void {
+    this.#store(block, place, { number, attempt: number, output, isError: false });
+  }
+
+  errorRow(block: Block, place: Iteration, number: number, retryable: boolean): void {
+    const output = { __error__: true, retryable };
+    this.#store(block, place, { number, attempt: number, output, isError: true });
+  }
+
+  /** The row that a loop has of its own. */
+  ownRow(block: Block, place: Iteration, attempt: number, output: JsonObject): void {
+    this.#store(block, place, { number: 0, attempt, output, isError: false });
+  }
+
+  #store(
+    { id }: Block,
+    { iteration }: Iteration,
+    row: Omit<ModelRow, 'block' | 'iteration'>,
+  ): void {
+    const count = this.#rowCounts.get(id) ?? 0;
+    this.#rowCounts.set(id, count + 1);
+    const attempt = iteration.length === 0 ? row.attempt : count;
+    this.rows.push({ block: id, iteration: iteration.join('.'), ...row, attempt });
+    this.#outputs = { ...this.#outputs, [id]: row.output };
+  }
+
+  /** Shallow: top-level keys replace those of the data (06 row 6). */
+  merge(values: JsonObject): void {
+    this.data = { ...this.data, ...values };
+  }
+
+  noteError(error: JsonObject, now: number): void {
+    if (this.#errorsAt !== now) this.errors = [];
+    this.#errorsAt = now;
+    this.errors.push(error);
+    this.merge({ _error: error });
+  }
+
+  /** For a retry of the instance. */
+  dropErrors(): void {
+    this.rows = this.rows.filter(({ isError }) => !isError);
+    const isKept = (output: JsonValue | undefined) =>
+      typeof output !== 'object' || output === null || !('__error__' in output);
+    const kept = Object.entries(this.#outputs).filter(([, output]) => isKept(output));
+    this.#outputs = Object.fromEntries(kept);
+  }
+}

@@ -1,0 +1,56 @@
+/**
+ * What the model remembers of blocks, in the present iteration of the loops around them: how they
+ * ended, which is what the tree of an instance shows, and what a retry of the instance goes on from.
+ */
+
+import type { Block } from '../../schema/blocks.js';
+import type { JsonValue } from '../../src/core/json.js';
+
+export type End = 'completed' | 'failed' | 'cancelled' | 'skipped';
+
+export interface Frame {
+  isBegun: boolean;
+  end?: End;
+  /** Of a router. */
+  route?: number;
+  /** Of a loop or for_each: finished passes, whether one has begun, and the items. */
+  passes: number;
+  isInPass: boolean;
+  items?: readonly JsonValue[];
+  readonly inside: Map<string, Frame>;
+}
+
+export function newFrame(): Frame {
+  return { isBegun: false, passes: 0, isInPass: false, inside: new Map() };
+}
+
+/** The frame of a block inside of another one. */
+export function frameIn({ inside }: Frame, { id }: Block): Frame {
+  const frame = inside.get(id) ?? newFrame();
+  inside.set(id, frame);
+  return frame;
+}
+
+/** Whether the block has nothing to do, or nothing left to do when the instance is retried. */
+export function isOver({ inside }: Frame, { id }: Block): boolean {
+  const end = inside.get(id)?.end;
+  return end === 'completed' || end === 'skipped';
+}
+
+/** A hard stop: what had begun is cancelled. */
+export function cancelOpen({ inside }: Frame): void {
+  for (const frame of inside.values()) {
+    if (frame.isBegun) frame.end ??= 'cancelled';
+    cancelOpen(frame);
+  }
+}
+
+/** A retry: what failed or was cut off begins again, and so does what is inside (06 row 8). */
+export function reopen({ inside }: Frame): void {
+  for (const frame of inside.values()) {
+    if (frame.end === 'completed' || frame.end === 'skipped') continue;
+    frame.isBegun = false;
+    delete frame.end;
+    reopen(frame);
+  }
+}

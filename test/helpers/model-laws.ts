@@ -1,0 +1,215 @@
+/**
+ * Laws of a life in the evaluator that need no model, checked after every event and at the end, and
+ * the tally of what the lives of a test file have seen, so that the generator cannot run dry unseen.
+ */
+
+import assert from 'node:assert/strict';
+import { advance, type EngineEvent, type Env } from '../../src/core/evaluator.js';
+import { FINALLY_LIST, type OpenRecord, type TryCatchRecord } from '../../src/core/execution.js';
+import type { PlanNode, TryCatchNode } from '../../src/core/plan-nodes.js';
+import { isEnded, isTerminal } from '../../src/core/states.js';
+import type { Player } from './player.js';
+
+/** How often what has happened. */
+export class Tally {
+  readonly counts = new Map<string, number>();
+
+  count(what: string, times = 1): void {
+    if (times > 0) this.counts.set(what, (this.counts.get(what) ?? 0) + times);
+  }
+
+  of(what: string): number {
+    return this.counts.get(what) ?? 0;
+  }
+}
+
+export class Laws {
+  readonly #player: Player;
+  readonly #tally: Tally;
+  /** `block@iteration` of everything that has left a row or was given out. */
+  readonly #traces = new Set<string>();
+  #openBefore: ReadonlySet<string> = new Set();
+  #decidedBefore: ReadonlySet<number> = new Set();
+  #dispatchesSeen = 0;
+  #rowsSeen = 0;
+  /** Tries that were taken back, in the present life of the instance. */
+  #takenBack = new Set<string>();
+  /** What was open when the signal came; undefined: it has not. */
+  #openAtCancel: ReadonlySet<number> | undefined;
+  #wasStopped = false;
+
+  constructor(player: Player, tally: Tally) {
+    this.#player = player;
+    this.#tally = tally;
+  }
+
+  // -------------------------------------------------------------- before an event
+
+  before(event: EngineEvent): void {
+    const { state, execution } = this.#player.snapshot;
+    this.#openBefore = new Set(this.#player.open.keys());
+    this.#decidedBefore = new Set(this.#openNodes('race').map(({ index }) => index));
+    if (state === 'failed' || execution.f === 1) this.#takenBack = new Set();
+    if (isEnded(state) && event.kind !== 'retry') return;
+    switch (event.kind) {
+      case 'cancel':
+        if (this.#openNodes('try_catch').some((node) => this.#isCleaningUp(node))) {
+          this.#tally.count('cancel during finally');
+        }
+        this.#openAtCancel ??= new Set(Object.keys(execution.o).map(Number));
+        if (this.#openNodes('step').some((node) => node.type === 'step' && !node.isCancellable)) {
+          this.#tally.count('cancel with a protected step');
+        }
+        break;
+      case 'stop':
+        this.#wasStopped = true;
+        this.#openAtCancel = undefined;
+        this.#tally.count('stop with work open', this.#openBefore.size);
+        break;
+      case 'retry':
+        if (state === 'failed') this.#tally.count('retry of a failed instance');
+        break;
+      case 'step.outcome':
+        if (state === 'paused') this.#tally.count('outcome during a pause');
+        if (execution.h !== undefined) this.#tally.count('outcome before the time asked for');
+        if (execution.p === 1) this.#tally.count('outcome while parked');
+    }
+  }
+
+  /** The process dies now. */
+  noteDeath(): void {
+    const inProcess = [...this.#player.open.values()].filter(({ external }) => !external);
+    this.#tally.count('death with handlers at work', inProcess.length);
+    const inLoops = inProcess.filter(({ iteration }) => iteration !== '');
+    this.#tally.count('death with handlers at work in a loop', inLoops.length);
+    if (this.#player.last?.more === true) this.#tally.count('death between two turns');
+    for (const { node, iteration, attempt } of inProcess) {
+      (this.#openBefore as Set<string>).delete(`${node}/${iteration}/${attempt}`);
+    }
+  }
+
+  // -------------------------------------------------------------- after an event
+
+  /** @param answered the try that the event was about */
+  after(answered: string | undefined): void {
+    const { open, dispatched, rows, snapshot } = this.#player;
+    for (const key of this.#openBefore) {
+      if (key === answered || open.has(key)) continue;
+      this.#takenBack.add(key);
+      this.#noteTakenBack(Number(key.split('/')[0]));
+    }
+    for (const { node, iteration, attempt, blockId } of dispatched.slice(this.#dispatchesSeen)) {
+      this.#traces.add(`${blockId}@${iteration}`);
+      if (attempt > 0) this.#tally.count('dispatched again');
+      this.#mayBeGivenOut(this.#player.plan.nodes[node]!, `${node}/${iteration}/${attempt}`);
+    }
+    // Error rows may have been dropped: what is left has been seen.
+    for (const { blockId, iteration } of rows.slice(Math.min(this.#rowsSeen, rows.length))) {
+      this.#traces.add(`${blockId}@${iteration}`);
+    }
+    this.#dispatchesSeen = dispatched.length;
+    this.#rowsSeen = rows.length;
+    if (!isEnded(snapshot.state)) return;
+    assert.equal(open.size, 0, 'work is left when the instance has ended');
+    assert.deepEqual(snapshot.execution.o, {}, 'blocks are open when the instance has ended');
+    assert.equal(this.#player.last!.wakeAt, null);
+  }
+
+  #noteTakenBack(index: number): void {
+    const { nodes } = this.#player.plan;
+    const { o } = this.#player.snapshot.execution;
+    for (let up = nodes[index]; up !== undefined; up = nodes[up.parent]) {
+      const record = o[up.index] as OpenRecord | undefined;
+      const isDecided = up.type === 'race' && (record === undefined || record.x === 1);
+      if (isDecided && this.#decidedBefore.has(up.index)) {
+        this.#tally.count('loser of a race at work');
+        if (record !== undefined) this.#tally.count('loser of a race cleans up');
+        return;
+      }
+    }
+  }
+
+  #mayBeGivenOut(node: PlanNode, key: string): void {
+    assert.ok(!this.#takenBack.has(key), `${key} is given out after it was taken back`);
+    const before = this.#openAtCancel;
+    if (before === undefined) return;
+    const isProtected = node.type === 'step' && !node.isCancellable && before.has(node.index);
+    assert.ok(isProtected || this.#isInFinally(node), `${node.id} begins after a cancel`);
+  }
+
+  #isInFinally(node: PlanNode): boolean {
+    const parent = this.#player.plan.nodes[node.parent];
+    if (parent === undefined) return false;
+    const isLast = parent.type === 'try_catch' && node.branch === FINALLY_LIST;
+    return isLast || this.#isInFinally(parent);
+  }
+
+  #openNodes(type: PlanNode['type']): PlanNode[] {
+    const { plan, snapshot } = this.#player;
+    return plan.nodes.filter((node) => node.type === type && snapshot.execution.o[node.index]);
+  }
+
+  #isCleaningUp({ index }: PlanNode): boolean {
+    return (this.#player.snapshot.execution.o[index] as TryCatchRecord).p === FINALLY_LIST;
+  }
+
+  // -------------------------------------------------------------- at the end
+
+  atEnd(env: Env): void {
+    const { plan, snapshot } = this.#player;
+    assert.ok(isEnded(snapshot.state), `the instance is ${snapshot.state} in the end`);
+    this.#tally.count(`ended ${snapshot.state}`);
+    const kinds = new Set<string>();
+    for (const node of plan.nodes) {
+      if (this.#hasTrace(node)) kinds.add(node.type);
+      if (node.type === 'try_catch' && !this.#wasStopped) this.#checkFinally(node);
+    }
+    for (const kind of kinds) this.#tally.count(`ran a ${kind}`);
+    this.#checkStaysEnded(env);
+  }
+
+  #hasTrace({ index, end }: PlanNode): boolean {
+    const ids = new Set(this.#player.plan.nodes.slice(index, end).map(({ id }) => id));
+    return [...this.#traces].some((trace) => ids.has(trace.split('@')[0]!));
+  }
+
+  /** Every pass through a try_catch that left a trace left one of its finally list too. */
+  #checkFinally(node: TryCatchNode): void {
+    const { nodes } = this.#player.plan;
+    const [tried, rescue, [last]] = node.lists as [number[], number[], number[]];
+    if (last === undefined) return;
+    const ids = new Set<string>();
+    for (const index of [...tried, ...rescue]) {
+      for (let i = index; i < nodes[index]!.end; i += 1) ids.add(nodes[i]!.id);
+    }
+    for (const trace of this.#traces) {
+      const [id, path] = trace.split('@') as [string, string];
+      if (!ids.has(id)) continue;
+      const iteration = path.split('.').slice(0, node.loops.length).join('.');
+      const cleanUp = `${nodes[last]!.id}@${iteration}`;
+      assert.ok(this.#traces.has(cleanUp), `${node.id} has not cleaned up in ${iteration}`);
+      this.#tally.count('cleaned up');
+    }
+  }
+
+  #checkStaysEnded(env: Env): void {
+    const { plan, snapshot } = this.#player;
+    const before = JSON.stringify(snapshot);
+    const events: EngineEvent[] = [
+      { kind: 'wake' },
+      { kind: 'wake', recovered: true },
+      { kind: 'resume' },
+      { kind: 'park' },
+      { kind: 'reschedule', at: null },
+    ];
+    if (isTerminal(snapshot.state)) {
+      events.push({ kind: 'pause' }, { kind: 'cancel' }, { kind: 'retry' });
+      events.push({ kind: 'stop', state: 'failed' }, { kind: 'stop', state: 'completed' });
+    }
+    for (const event of events) {
+      const progress = advance(plan, snapshot, event, env);
+      assert.deepEqual([progress.outputs, progress.dispatches, progress.more], [[], [], false]);
+      assert.equal(JSON.stringify(snapshot), before, `${event.kind} changes what has ended`);
+    }
+  }
+}

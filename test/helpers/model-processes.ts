@@ -1,0 +1,132 @@
+/**
+ * Processes of the model: generators that wait for conditions over the model's world, which are
+ * looked at again whenever something has happened. Slow, and with nothing to go wrong: nobody
+ * registers, notifies or queues anything.
+ */
+
+/** What a process waits for: whichever comes first. */
+export interface Wait {
+  /** A value from outside; undefined: not yet. */
+  readonly answer?: () => unknown;
+  /** Whether the process has been cut off. */
+  readonly cut?: () => boolean;
+  /** Unix ms. Over at this time, unless the instance is held: then as soon as it is not. */
+  due?: number;
+  /** Unix ms. Over at this time, whatever holds the instance. */
+  readonly limit?: number | undefined;
+  /** What the state of the instance follows from. */
+  readonly as?: 'task' | 'active' | 'deferred';
+}
+
+export type Run<T> = Generator<Wait, T, unknown>;
+
+export interface Process<T> {
+  readonly run: Run<T>;
+  readonly parent: Process<unknown> | undefined;
+  wait: Wait | undefined;
+  end?: T;
+  /** The instant in which it, or a process that it started, last moved. */
+  movedIn: number;
+}
+
+export class Processes {
+  now: number;
+  isHeld = false;
+  #live: Process<unknown>[] = [];
+  #current: Process<unknown> | undefined;
+  #instant = 0;
+
+  constructor(now: number) {
+    this.now = now;
+  }
+
+  spawn<T>(run: Run<T>): Process<T> {
+    const process = { run, parent: this.#current, wait: AT_ONCE, movedIn: -1 };
+    this.#live.push(process as Process<unknown>);
+    return process;
+  }
+
+  /**
+   * A new instant: lets every process go on that can, until none can. What has arrived comes before
+   * what is due, so that whatever begins now sees it.
+   */
+  settle(): void {
+    this.#instant += 1;
+    for (;;) {
+      const able = this.#live.filter(({ wait }) => this.#over(wait) !== undefined);
+      const process = able.find(({ wait }) => this.#over(wait) !== 'due') ?? able[0];
+      if (process === undefined) return;
+      this.#step(process);
+    }
+  }
+
+  dropAll(): void {
+    this.#live = [];
+  }
+
+  get waits(): Wait[] {
+    return this.#live.flatMap(({ wait }) => wait ?? []);
+  }
+
+  /** Whether anything of a process has moved in this instant, or could. */
+  isMoving(process: Process<unknown>): boolean {
+    if (process.movedIn === this.#instant) return true;
+    return this.#live.some((one) => isWithin(one, process) && this.#over(one.wait) !== undefined);
+  }
+
+  #over(wait: Wait | undefined): unknown {
+    if (wait?.cut?.() === true) return 'cut';
+    const answer = wait?.answer?.();
+    if (answer !== undefined) return answer;
+    if (wait?.limit !== undefined && wait.limit <= this.now) return 'limit';
+    if (wait?.due !== undefined && wait.due <= this.now && !this.isHeld) return 'due';
+    return undefined;
+  }
+
+  #step(process: Process<unknown>): void {
+    for (let up: typeof process | undefined = process; up !== undefined; up = up.parent) {
+      up.movedIn = this.#instant;
+    }
+    this.#current = process;
+    const { done, value } = process.run.next(this.#over(process.wait));
+    this.#current = undefined;
+    if (done !== true) {
+      process.wait = value;
+      return;
+    }
+    process.end = value;
+    this.#live.splice(this.#live.indexOf(process), 1);
+  }
+}
+
+const AT_ONCE: Wait = { answer: () => true };
+
+function isWithin(process: Process<unknown>, around: Process<unknown>): boolean {
+  for (let up: Process<unknown> | undefined = process; up !== undefined; up = up.parent) {
+    if (up === around) return true;
+  }
+  return false;
+}
+
+/**
+ * What can be cut off as a whole: the instance, or a branch of a race. A shielded scope goes on when
+ * what is around it is cut off.
+ */
+export interface Scope {
+  readonly around: Scope | undefined;
+  readonly isShielded: boolean;
+  by?: 'signal' | 'race';
+}
+
+export function scopeIn(around?: Scope, isShielded = false): Scope {
+  return { around, isShielded };
+}
+
+/** Whether `scope` is cut off, or what is around it; `unless`: not counting those who do it so. */
+export function isCut(scope: Scope, unless?: Scope['by']): boolean {
+  for (let at: Scope | undefined = scope; at !== undefined; at = at.around) {
+    if (at.by !== undefined && at.by !== unless) return true;
+    if (at.isShielded) return false;
+  }
+  return false;
+}

@@ -1,0 +1,109 @@
+/**
+ * Random stories about instances of random definitions: what callers ask for and when, where the
+ * process dies, and what workers and handlers say, which belongs to the definition.
+ */
+
+import fc from 'fast-check';
+import type { JsonObject } from '../../src/core/json.js';
+import {
+  type Answer,
+  contexts,
+  type KindWeights,
+  type Tree,
+  time,
+  trees,
+  values,
+} from './block-trees.js';
+
+/** What a caller asks for. Times are in ms after the event before. */
+export type Request =
+  | { readonly kind: 'pause' | 'resume' | 'cancel' | 'park' | 'retry' }
+  | { readonly kind: 'reschedule'; readonly after: number }
+  | { readonly kind: 'stop'; readonly state: 'completed' | 'failed' | 'cancelled' }
+  | { readonly kind: 'update_context'; readonly values: JsonObject };
+
+export interface Story extends Tree {
+  readonly data: JsonObject;
+  readonly requests: readonly { readonly after: number; readonly request: Request }[];
+  /** The process dies after the first commit of these events, counted from 0. */
+  readonly deaths: readonly number[];
+  /** How often an instance that ends as failed is retried. */
+  readonly retries: number;
+  readonly startsAfter: number;
+  readonly unpoliciedRetry: 'redispatch' | 'fail';
+  readonly stepBudget: number;
+}
+
+/** What a set of stories is mostly about. */
+export interface Profile {
+  readonly kinds?: KindWeights;
+  readonly requests?: Partial<Record<Request['kind'], number>>;
+  readonly deathsMax?: number;
+}
+
+/** Tries from this number on succeed, so that every story comes to an end. */
+const TRIES_MAX = 5;
+
+export function answerTo(
+  story: Story,
+  {
+    block,
+    iteration,
+    number,
+    life,
+  }: { block: string; iteration: string; number: number; life: number },
+): Answer {
+  const answers = story.answers[block]!;
+  const turn = iteration.split('.').reduce((sum, counter) => sum + Number(counter), number + life);
+  const answer = answers[turn % answers.length]!;
+  return number < TRIES_MAX ? answer : { ...answer, kind: 'success' };
+}
+
+export function stories(profile: Profile): fc.Arbitrary<Story> {
+  return fc
+    .record({
+      tree: trees(profile.kinds ?? {}),
+      data: contexts,
+      requests: fc.array(fc.record({ after: time, request: requests(profile.requests ?? {}) }), {
+        maxLength: 5,
+      }),
+      deaths: fc.array(fc.nat(25), { maxLength: profile.deathsMax ?? 2 }),
+      retries: fc.nat(2),
+      startsAfter: fc.oneof({ weight: 8, arbitrary: fc.constant(0) }, time),
+      unpoliciedRetry: fc.constantFrom('redispatch', 'redispatch', 'fail'),
+      stepBudget: fc.oneof(fc.integer({ min: 1, max: 8 }), fc.constant(500)),
+    })
+    .map(({ tree, ...rest }) => {
+      // Through JSON, as all of it comes: records of fast-check may have no prototype.
+      return JSON.parse(JSON.stringify({ ...rest, ...tree })) as Story;
+    });
+}
+
+function requests(weights: NonNullable<Profile['requests']>): fc.Arbitrary<Request> {
+  const plain = (kind: 'pause' | 'resume' | 'cancel' | 'park' | 'retry') => fc.constant({ kind });
+  const of: Record<Request['kind'], fc.Arbitrary<Request>> = {
+    pause: plain('pause'),
+    resume: plain('resume'),
+    cancel: plain('cancel'),
+    park: plain('park'),
+    retry: plain('retry'),
+    reschedule: fc.record({
+      kind: fc.constant('reschedule'),
+      after: fc.oneof(fc.constant(0), time),
+    }),
+    stop: fc.record({
+      kind: fc.constant('stop'),
+      // The one that can be followed by a retry.
+      state: fc.constantFrom('failed', 'failed', 'completed', 'cancelled'),
+    }),
+    update_context: fc.record({ kind: fc.constant('update_context'), values }),
+  };
+  const usual = { pause: 4, resume: 4, cancel: 1, park: 1, retry: 1, reschedule: 2, stop: 1 };
+  const all = { ...usual, update_context: 2, ...weights };
+  return fc.oneof(
+    ...Object.entries(all).map(([kind, weight]) => ({
+      weight,
+      arbitrary: of[kind as Request['kind']],
+    })),
+  );
+}

@@ -1,0 +1,309 @@
+/**
+ * Lives one story twice, in the evaluator and in the model, in one virtual time, and compares them
+ * after every event. The evaluator leads: what it gives out is answered, and it is woken when it asks
+ * to be. After a draw (`Model.isDraw`) it goes on alone, and only the laws that need no model hold.
+ */
+
+import assert from 'node:assert/strict';
+import type { StepOutcome } from '../../src/core/builtin.js';
+import type { Dispatch, EngineEvent, Env, StepTry } from '../../src/core/evaluator.js';
+import { isEnded } from '../../src/core/states.js';
+import { Model } from './model.js';
+import { compareEnd, compareNow, nameOf } from './model-compare.js';
+import { Laws, type Tally } from './model-laws.js';
+import { answerTo, type Request, type Story } from './model-stories.js';
+import type { ModelEvent, Outcome } from './model-world.js';
+import { clone, Player, START } from './player.js';
+
+/** More events than this are a life without end. */
+const EVENTS_MAX = 1_000;
+
+/** Questions about rate limits are answered after this time, and put off by the other. */
+const GRANT_MS = 51;
+const LIMIT_MS = 101;
+
+/** What somebody will say about a try or a question. */
+interface Reply {
+  readonly at: number;
+  /** The try, as `Player.open` names it. */
+  readonly key: string;
+  /** What is said dies with the process that would have said it. */
+  readonly isMortal: boolean;
+  readonly event: EngineEvent;
+  readonly told: ModelEvent;
+}
+
+export class Trial {
+  readonly #story: Story;
+  readonly #player: Player;
+  readonly #laws: Laws;
+  readonly #tally: Tally;
+  #model: Model | undefined;
+  #replies: Reply[] = [];
+  /** Grants for tries that cannot begin now; whoever gives them tells of them again later. */
+  #unused: Reply[] = [];
+  readonly #requests: { at: number; request: Request }[] = [];
+  #retriesLeft: number;
+  /** Grows with each retry of the instance, so that its tries may be answered otherwise. */
+  #life = 0;
+  #events = 0;
+  readonly #log: string[] = [];
+
+  constructor(story: Story, tally: Tally) {
+    this.#story = story;
+    this.#tally = tally;
+    const { blocks, data, startsAfter, unpoliciedRetry } = story;
+    this.#player = new Player(blocks, { data, env: this.#env });
+    this.#laws = new Laws(this.#player, tally);
+    const startsAt = START + startsAfter;
+    this.#player.snapshot.nextFireAt = startsAt;
+    this.#model = new Model({ blocks, data, startsAt, unpoliciedRetry }, START);
+    let at = START;
+    for (const { after, request } of story.requests) {
+      at += after;
+      this.#requests.push({ at, request });
+    }
+    this.#retriesLeft = story.retries;
+  }
+
+  /** @throws with the events up to the first difference or broken law */
+  run(): void {
+    try {
+      this.#tell({ kind: 'wake' }, { kind: 'wake' });
+      while (this.#next()) assert.ok(this.#events < EVENTS_MAX, 'a life without end');
+      this.#laws.atEnd({ ...this.#env, now: this.#player.now });
+      if (this.#model !== undefined) compareEnd(this.#player, this.#model, this.#story.blocks);
+    } catch (error) {
+      const what = error instanceof Error ? error.message : String(error);
+      throw new Error(`${what}\nafter:\n${this.#log.join('\n')}`, { cause: error });
+    }
+    this.#tally.count('stories');
+    if (this.#model === undefined) this.#tally.count('draws');
+  }
+
+  get #env(): Omit<Env, 'now'> {
+    const { stepBudget, unpoliciedRetry } = this.#story;
+    return {
+      random: () => 0.5,
+      unpoliciedRetry,
+      stepBudget,
+      outputBytesBudget: 1_000_000,
+      isRateLimited: (key) => key === 'limited',
+    };
+  }
+
+  // -------------------------------------------------------------- what happens next
+
+  /** The earliest of what callers ask, what workers and handlers reply, and the wake. */
+  #next(): boolean {
+    const player = this.#player;
+    const [request] = this.#requests;
+    const [reply] = this.#replies;
+    const wakeAt = player.last!.wakeAt;
+    const at = Math.min(request?.at ?? NEVER, reply?.at ?? NEVER, wakeAt ?? NEVER);
+    if (at === NEVER) return this.#goOn();
+    player.now = Math.max(player.now, at);
+    if (wakeAt === at) this.#tell({ kind: 'wake' }, { kind: 'wake' });
+    else if (request?.at === at) {
+      this.#requests.shift();
+      this.#make(request.request);
+    } else if (reply !== undefined) {
+      this.#replies.shift();
+      // As the actor does it: a grant is for the moment.
+      const isHeld = reply.event.kind === 'rate.granted' && player.state !== 'running';
+      if (isHeld) this.#unused.push(reply);
+      else this.#tell(reply.event, reply.told, reply.key);
+    }
+    return true;
+  }
+
+  /** Nothing happens by itself any more: somebody does what is left to do, if anything is. */
+  #goOn(): boolean {
+    const player = this.#player;
+    player.now += 1;
+    const [silent] = player.open.values();
+    if (player.state === 'failed' && this.#retriesLeft > 0) {
+      this.#retriesLeft -= 1;
+      this.#make({ kind: 'retry' });
+    } else if (isEnded(player.snapshot.state)) return false;
+    else if (player.state === 'paused') this.#make({ kind: 'resume' });
+    else if (silent !== undefined) this.#reply(silent, { kind: 'success', output: {} }, 0);
+    else this.#make({ kind: 'reschedule', after: 0 });
+    return true;
+  }
+
+  #make(request: Request): void {
+    const player = this.#player;
+    const { snapshot } = player;
+    if (this.#isUnspecified(request)) return;
+    if (snapshot.state === 'failed' || snapshot.execution.f === 1) {
+      // No reply of the life before is taken for one of the next.
+      this.#replies = [];
+      this.#unused = [];
+      this.#life += 1;
+    }
+    this.#tally.count(`asked to ${request.kind}`);
+    switch (request.kind) {
+      case 'reschedule': {
+        const at = player.now + request.after;
+        this.#tell({ kind: 'reschedule', at }, { kind: 'reschedule', at });
+        break;
+      }
+      case 'update_context': {
+        // As the actor does it: the data is merged, and a parked instance goes on.
+        if (isEnded(snapshot.state)) return;
+        snapshot.data = { ...snapshot.data, ...request.values };
+        const isParked = snapshot.execution.p === 1;
+        this.#tell(isParked ? { kind: 'reschedule', at: null } : undefined, request);
+        break;
+      }
+      default:
+        this.#tell(request, request);
+    }
+  }
+
+  /**
+   * What it means to hold back an instance that has nothing left to do, and what becomes of deferrals
+   * behind a start that was asked for when another start is.
+   */
+  #isUnspecified(request: Request): boolean {
+    const { execution } = this.#player.snapshot;
+    if (request.kind === 'park') return execution.e !== undefined;
+    if (request.kind !== 'reschedule') return false;
+    const isDeferred = Object.values(execution.o).some(
+      (record) => 'p' in record && DEFERRED.has(record.p),
+    );
+    if (execution.h !== undefined && isDeferred) return true;
+    return request.after > 0 && execution.e !== undefined;
+  }
+
+  // -------------------------------------------------------------- one event, told to both
+
+  /** @param key the try that the event is about */
+  #tell(event: EngineEvent | undefined, told: ModelEvent, key?: string): void {
+    const player = this.#player;
+    this.#log.push(`${this.#events}: +${player.now - START} ${JSON.stringify(told)}`);
+    const [dispatches, questions] = [player.dispatched.length, player.asked.length];
+    if (event !== undefined) this.#laws.before(event);
+    const isOpen = told.kind === 'outcome' && key !== undefined && player.open.delete(key);
+    const dies = event !== undefined && this.#story.deaths.includes(this.#events);
+    const isStale = event === undefined ? false : this.#toPlayer(event, dies);
+    this.#events += 1;
+    for (const dispatch of latest(player.dispatched.slice(dispatches))) this.#work(dispatch);
+    for (const question of latest(player.asked.slice(questions))) this.#ask(question);
+    if (player.state === 'running') {
+      for (const grant of this.#unused) this.#say({ ...grant, at: player.now + GRANT_MS });
+      this.#unused = [];
+    }
+    this.#laws.after(key);
+    if (told.kind === 'outcome') {
+      assert.equal(isStale, !isOpen, 'whether the outcome is taken');
+      if (isStale) this.#tally.count('late outcome');
+    }
+    if (this.#model === undefined) return;
+    const isTaken = this.#model.take(told, player.now);
+    if (dies) this.#model.take({ kind: 'crash' }, player.now);
+    if (this.#model.isDraw) {
+      this.#model = undefined;
+      return;
+    }
+    assert.equal(isStale, !isTaken, 'whether the event is taken');
+    compareNow(player, this.#model);
+  }
+
+  /** Returns whether the event was about a try that is not open. */
+  #toPlayer(event: EngineEvent, dies: boolean): boolean {
+    const player = this.#player;
+    if (!dies) {
+      const progress = player.send(event);
+      const timedOut = progress.withdrawals.filter(({ reason }) => reason === 'timed_out');
+      this.#tally.count('timed out', timedOut.length);
+      return progress.stale === true;
+    }
+    // The commit of the event itself is there; what was to follow at once is not.
+    const progress = player.sendOnce(event);
+    this.#laws.noteDeath();
+    this.#replies = this.#replies.filter(({ isMortal }) => !isMortal);
+    this.#unused = [];
+    player.snapshot = clone(player.snapshot);
+    player.recover();
+    return progress.stale === true;
+  }
+
+  // -------------------------------------------------------------- what others say
+
+  #work(dispatch: Dispatch): void {
+    const { blockId: block, iteration, attempt: number } = dispatch;
+    const answer = answerTo(this.#story, { block, iteration, number, life: this.#life });
+    if (answer.kind === 'never' || !this.#player.open.has(keyOf(dispatch))) return;
+    const { kind, output, after } = answer;
+    if (kind === 'success') this.#reply(dispatch, { kind, output }, after);
+    else if (kind === 'refused') this.#reply(dispatch, 'refused', after);
+    else this.#reply(dispatch, { kind: 'failure', retryable: kind === 'retryable' }, after);
+  }
+
+  #reply(dispatch: Dispatch, outcome: Outcome | 'refused', after: number): void {
+    const { external } = dispatch;
+    const about = tryOf(dispatch);
+    const isRefused = outcome === 'refused';
+    this.#say({
+      at: this.#player.now + after,
+      key: keyOf(dispatch),
+      isMortal: !external,
+      event: isRefused
+        ? { kind: 'step.refused', ...about, message: 'refused' }
+        : { kind: 'step.outcome', ...about, external, outcome: withMessage(outcome) },
+      told: {
+        kind: 'outcome',
+        key: nameOf(dispatch),
+        outcome: isRefused ? { kind: 'failure', retryable: false } : outcome,
+      },
+    });
+  }
+
+  /** Some questions are put off the first time. */
+  #ask(question: StepTry & { readonly blockId: string }): void {
+    const { asked, now } = this.#player;
+    const key = keyOf(question);
+    const isFirst = asked.filter((other) => keyOf(other) === key).length === 1;
+    const isPutOff = isFirst && question.node % 2 === 0;
+    this.#tally.count(isPutOff ? 'rate limited' : 'granted');
+    const until = now + LIMIT_MS;
+    const about = tryOf(question);
+    this.#say({
+      at: now + GRANT_MS,
+      key,
+      isMortal: true,
+      event: isPutOff
+        ? { kind: 'rate.deferred', ...about, until }
+        : { kind: 'rate.granted', ...about },
+      told: { kind: 'rate', key: nameOf(question), ...(isPutOff ? { until } : {}) },
+    });
+  }
+
+  #say(reply: Reply): void {
+    this.#replies.push(reply);
+    this.#replies.sort((a, b) => a.at - b.at);
+  }
+}
+
+const DEFERRED: ReadonlySet<unknown> = new Set(['delay', 'backoff', 'limited']);
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+function withMessage(outcome: Outcome): StepOutcome {
+  return outcome.kind === 'success' ? outcome : { ...outcome, message: 'broken' };
+}
+
+function tryOf({ node, iteration, attempt }: StepTry): StepTry {
+  return { node, iteration, attempt };
+}
+
+function keyOf({ node, iteration, attempt }: StepTry): string {
+  return `${node}/${iteration}/${attempt}`;
+}
+
+/** Each try once: one that was lost and given out again is answered once. */
+function latest<T extends StepTry>(tries: readonly T[]): Iterable<T> {
+  return new Map(tries.map((one) => [keyOf(one), one])).values();
+}

@@ -1,0 +1,323 @@
+/**
+ * What the programs of the model run in: the tries that are at work, and what is asked of the
+ * instance as a whole (spec 'Instance states', 06 rows 4, 8, 19, 20, 43, 44, 57).
+ */
+
+import type { Block, StepBlock } from '../../schema/blocks.js';
+import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { InstanceState } from '../../src/core/states.js';
+import { Context, type Iteration } from './model-context.js';
+import { cancelOpen, type End, type Frame, newFrame, reopen } from './model-frames.js';
+import {
+  isCut,
+  type Process,
+  Processes,
+  type Run,
+  type Scope,
+  scopeIn,
+  type Wait,
+} from './model-processes.js';
+
+/** What whoever was at a try says it came to. */
+export type Outcome =
+  | { readonly kind: 'success'; readonly output: JsonValue }
+  | { readonly kind: 'failure'; readonly retryable: boolean };
+
+/** Where a program runs. `frame` is that of the block whose lists it runs. */
+export interface Place extends Iteration {
+  readonly scope: Scope;
+  readonly frame: Frame;
+}
+
+/** One try of a step. */
+export interface Try {
+  readonly block: StepBlock;
+  readonly place: Place;
+  readonly number: number;
+  readonly cut: () => boolean;
+}
+
+/** A try at work, or a question about its rate limit. */
+interface Open {
+  readonly isLostWithProcess: boolean;
+  answer?: Outcome | 'granted' | 'lost' | number;
+}
+
+export interface ModelOptions {
+  readonly blocks: readonly Block[];
+  readonly data: JsonObject;
+  readonly startsAt: number;
+  readonly unpoliciedRetry: 'redispatch' | 'fail';
+}
+
+export type ModelEvent =
+  | { readonly kind: 'wake' | 'crash' | 'pause' | 'resume' | 'cancel' | 'park' | 'retry' }
+  | { readonly kind: 'reschedule'; readonly at: number }
+  | { readonly kind: 'stop'; readonly state: 'completed' | 'failed' | 'cancelled' }
+  | { readonly kind: 'update_context'; readonly values: JsonObject }
+  | { readonly kind: 'outcome'; readonly key: string; readonly outcome: Outcome }
+  /** `until`: put off till then. */
+  | { readonly kind: 'rate'; readonly key: string; readonly until?: number };
+
+export abstract class World {
+  readonly options: ModelOptions;
+  readonly context: Context;
+  readonly root = newFrame();
+  /** What was given out, by try: the parameters and the items around it. */
+  readonly dispatched = new Map<string, { params: JsonValue; items: JsonObject | null }>();
+  readonly open = new Map<string, Open>();
+  readonly asked = new Map<string, Open>();
+  /** The order within one instant has mattered: nothing is promised from here on. */
+  isDraw = false;
+  isCancelled = false;
+
+  protected readonly processes: Processes;
+  #scope = scopeIn();
+  #main: Process<End>;
+  #ended: 'completed' | 'failed' | 'cancelled' | undefined;
+  #hold: 'none' | 'paused' | 'parked' | 'paused when failed' | number;
+
+  constructor(options: ModelOptions, startsNow: number) {
+    this.options = options;
+    this.context = new Context(options.data);
+    this.processes = new Processes(startsNow);
+    this.#hold = options.startsAt > startsNow ? options.startsAt : 'none';
+    this.#main = this.#begin();
+  }
+
+  abstract list(blocks: readonly Block[], place: Place): Run<End>;
+
+  get now(): number {
+    return this.processes.now;
+  }
+
+  // -------------------------------------------------------------- what programs wait for
+
+  *wait(wait: Wait): Run<unknown> {
+    return yield wait;
+  }
+
+  *until<T>(answer: () => T | undefined): Run<T> {
+    return (yield { answer }) as T;
+  }
+
+  start(blocks: readonly Block[], place: Place): Process<End> {
+    return this.processes.spawn(this.list(blocks, place));
+  }
+
+  *allOf(processes: readonly Process<End>[]): Run<End[]> {
+    yield* this.until(() => processes.every(({ end }) => end !== undefined) || undefined);
+    return processes.flatMap(({ end }) => end ?? []);
+  }
+
+  /** Waits until something new may start. */
+  *isCutBeforeStart(scope: Scope): Run<boolean> {
+    return (yield { due: this.now, cut: () => isCut(scope) }) === 'cut';
+  }
+
+  *defer(cut: () => boolean, due: number): Run<unknown> {
+    return yield { due, cut, as: 'deferred' };
+  }
+
+  *handOut(
+    one: Try,
+    params: JsonValue,
+    limit: number | undefined,
+  ): Run<Outcome | 'timeout' | 'cut' | 'lost'> {
+    const { block, place, cut } = one;
+    this.dispatched.set(keyOf(one), { params, items: place.items });
+    const as = isExternal(block) ? 'task' : 'active';
+    const result = yield* this.#answerTo(this.open, keyOf(one), { cut, limit, as });
+    return result === 'limit' ? 'timeout' : (result as Outcome | 'cut' | 'lost');
+  }
+
+  /** Asks the rate limit of the try; a number: until then the try is put off. */
+  *ask(one: Try): Run<'cut' | 'lost' | 'granted' | number> {
+    const { cut } = one;
+    const result = yield* this.#answerTo(this.asked, keyOf(one), { cut, as: 'active' });
+    return result as 'cut' | 'lost' | 'granted' | number;
+  }
+
+  *#answerTo(
+    among: Map<string, Open>,
+    key: string,
+    wait: Pick<Wait, 'cut' | 'limit' | 'as'>,
+  ): Run<unknown> {
+    const open: Open = { isLostWithProcess: wait.as === 'active' };
+    among.set(key, open);
+    const result = yield { ...wait, answer: () => open.answer };
+    among.delete(key);
+    return result;
+  }
+
+  // -------------------------------------------------------------- the instance as a whole
+
+  /** Takes in one event. Returns false for an answer that nobody waits for. */
+  take(event: ModelEvent, now: number): boolean {
+    this.processes.now = now;
+    const isTaken = this.#takeIn(event);
+    this.processes.isHeld = this.#isHeld;
+    this.processes.settle();
+    this.#noteEnd();
+    return isTaken;
+  }
+
+  #takeIn(event: ModelEvent): boolean {
+    if (event.kind === 'outcome') return this.#answer(this.open, event.key, event.outcome);
+    if (event.kind === 'rate') return this.#answer(this.asked, event.key, event.until ?? 'granted');
+    if (this.#ended === 'completed' || this.#ended === 'cancelled') return true;
+    switch (event.kind) {
+      case 'wake':
+        break;
+      case 'crash':
+        for (const open of [...this.open.values(), ...this.asked.values()]) {
+          if (open.isLostWithProcess) open.answer = 'lost';
+        }
+        break;
+      case 'pause':
+        if (this.state === 'paused') break;
+        this.#hold = this.#hasFailed ? 'paused when failed' : 'paused';
+        this.#ended = undefined;
+        break;
+      case 'resume':
+        if (this.state === 'paused') this.#schedule(this.now);
+        break;
+      case 'park':
+        if (this.#ended === undefined) this.#hold = 'parked';
+        break;
+      case 'reschedule':
+        if (this.#ended === undefined) this.#schedule(event.at);
+        break;
+      case 'retry':
+        if (this.#ended === 'failed') this.#retry();
+        break;
+      case 'update_context':
+        this.context.merge(event.values);
+        if (this.#hold === 'parked') this.#hold = 'none';
+        break;
+      case 'cancel':
+        this.isCancelled = true;
+        this.#scope.by = 'signal';
+        if (this.#hasFailed) this.#drop('cancelled');
+        this.#hold = 'none';
+        break;
+      case 'stop':
+        cancelOpen(this.root);
+        this.#drop(event.state);
+    }
+    return true;
+  }
+
+  #answer(among: Map<string, Open>, key: string, answer: NonNullable<Open['answer']>): boolean {
+    const open = among.get(key);
+    if (open === undefined) return false;
+    open.answer = answer;
+    // An outcome wakes a parked instance (06 row 44).
+    if (among === this.open && this.#hold === 'parked') this.#hold = 'none';
+    return true;
+  }
+
+  #schedule(at: number): void {
+    if (this.#hold === 'paused when failed') this.#retry();
+    // An earlier time ends the deferrals that next_fire_at stood for.
+    const due = this.nextFireAt;
+    for (const wait of this.processes.waits) {
+      if (wait.as !== 'deferred' || wait.due === undefined || due === null) continue;
+      if (wait.due <= due && wait.due > at) wait.due = at;
+    }
+    this.#hold = at > this.now ? at : 'none';
+  }
+
+  #drop(state: 'completed' | 'failed' | 'cancelled'): void {
+    this.processes.dropAll();
+    this.open.clear();
+    this.asked.clear();
+    this.#ended = state;
+    this.#hold = 'none';
+  }
+
+  /** What failed or was cut off is run again, with tries counted from the start (06 row 8). */
+  #retry(): void {
+    this.context.dropErrors();
+    reopen(this.root);
+    this.isCancelled = false;
+    this.#ended = undefined;
+    this.#hold = 'none';
+    this.#scope = scopeIn();
+    this.#main = this.#begin();
+  }
+
+  #begin(): Process<End> {
+    return this.start(this.options.blocks, {
+      scope: this.#scope,
+      frame: this.root,
+      iteration: [],
+      items: null,
+    });
+  }
+
+  #noteEnd(): void {
+    const { end } = this.#main;
+    if (this.#ended !== undefined || end === undefined) return;
+    if (this.#hold === 'paused when failed') return;
+    // Of a paused instance only the failure of one without composite blocks shows (06 row 20).
+    const isFatal = end === 'failed' && !this.isCancelled && this.isStepOnly;
+    if (this.#hold === 'paused' && !isFatal) return;
+    this.#drop(this.isCancelled ? 'cancelled' : end === 'failed' ? 'failed' : 'completed');
+  }
+
+  get isStepOnly(): boolean {
+    return this.options.blocks.every(({ type }) => type === 'step');
+  }
+
+  get #hasFailed(): boolean {
+    return this.#ended === 'failed' || this.#hold === 'paused when failed';
+  }
+
+  get #isHeld(): boolean {
+    return this.#hold !== 'none' && (typeof this.#hold !== 'number' || this.#hold > this.now);
+  }
+
+  get state(): InstanceState {
+    if (this.#ended !== undefined) return this.#ended;
+    if (this.#hold === 'paused' || this.#hold === 'paused when failed') return 'paused';
+    if (this.#hold === 'parked') return 'waiting';
+    if (this.#isHeld) return 'scheduled';
+    const open = this.processes.waits.map((wait) => wait.as);
+    if (open.includes('active')) return 'running';
+    if (open.includes('task')) return open.includes('deferred') ? 'running' : 'waiting';
+    return 'scheduled';
+  }
+
+  /** Shown while the instance is scheduled. */
+  get nextFireAt(): number | null {
+    if (this.state !== 'scheduled') return null;
+    if (typeof this.#hold === 'number' && this.#isHeld) return this.#hold;
+    return earliest(
+      this.processes.waits.filter((wait) => wait.as === 'deferred').map(({ due }) => due),
+    );
+  }
+
+  /** When something happens by itself at the latest; null: never. */
+  get dueAt(): number | null {
+    const limits = this.processes.waits.map(({ limit }) => limit);
+    if (this.#ended !== undefined) return null;
+    if (!this.#isHeld) {
+      return earliest([...limits, ...this.processes.waits.map(({ due }) => due)]);
+    }
+    return earliest(typeof this.#hold === 'number' ? [...limits, this.#hold] : limits);
+  }
+}
+
+export function isExternal({ handler }: StepBlock): boolean {
+  return !['noop', 'fail', 'transform', 'sleep', 'http_request'].includes(handler);
+}
+
+function keyOf({ block, place, number }: Try): string {
+  return `${block.id}/${place.iteration.join('.')}/${number}`;
+}
+
+function earliest(times: readonly (number | undefined)[]): number | null {
+  const known = times.filter((time) => time !== undefined);
+  return known.length === 0 ? null : Math.min(...known);
+}

@@ -1,0 +1,283 @@
+/**
+ * A second, independent reading of what an instance does: 02 §2–§5 and §13 as programs, one per kind
+ * of block, that run as processes in virtual time. It is written from the specification, shares
+ * nothing with the evaluator but types, and is meant to be checked by reading it beside the tables.
+ *
+ * Where the specification leaves the order within one instant open, and the order matters (a race
+ * with two branches that move when it is decided), the model says `isDraw` and promises no more.
+ */
+
+import type {
+  Block,
+  ForEachBlock,
+  LoopBlock,
+  ParallelBlock,
+  RaceBlock,
+  RouterBlock,
+  StepBlock,
+  TryCatchBlock,
+} from '../../schema/blocks.js';
+import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { type End, type Frame, frameIn, isOver } from './model-frames.js';
+import { isCut, type Process, type Run, scopeIn } from './model-processes.js';
+import { backoff, collection, condition, render } from './model-values.js';
+import { isExternal, type Outcome, type Place, type Try, World } from './model-world.js';
+
+export class Model extends World {
+  // -------------------------------------------------------------- lists
+
+  /** One after the other; the first that fails or is cut off ends the list (06 row 14). */
+  *list(blocks: readonly Block[], place: Place): Run<End> {
+    for (const block of blocks) {
+      const frame = frameIn(place.frame, block);
+      // Only after a retry: what completed or was skipped is not run again.
+      if (isOver(place.frame, block)) continue;
+      if (yield* this.isCutBeforeStart(place.scope)) return 'cancelled';
+      frame.isBegun = true;
+      frame.end = yield* this.block(block, frame, { ...place, frame });
+      if (isCut(place.scope)) return 'cancelled';
+      if (frame.end === 'failed') return 'failed';
+    }
+    return 'completed';
+  }
+
+  block(block: Block, frame: Frame, place: Place): Run<End> {
+    switch (block.type) {
+      case 'step':
+        return this.step(block, place);
+      case 'parallel':
+        return this.parallel(block, place);
+      case 'race':
+        return this.race(block, place);
+      case 'router':
+        return this.router(block, frame, place);
+      case 'try_catch':
+        return this.tryCatch(block, frame, place);
+      case 'loop':
+        return this.loop(block, frame, place);
+      case 'for_each':
+        return this.forEach(block, frame, place);
+      default:
+        throw new Error('the model does not know this kind of block');
+    }
+  }
+
+  // -------------------------------------------------------------- 02 §3.1, §3.2
+
+  *parallel({ branches }: ParallelBlock, place: Place): Run<End> {
+    const ends = yield* this.allOf(branches.map((branch) => this.start(branch, place)));
+    if (ends.includes('cancelled')) return 'cancelled';
+    return ends.includes('failed') ? 'failed' : 'completed';
+  }
+
+  *race({ branches, semantics }: RaceBlock, place: Place): Run<End> {
+    // A branch with nothing to do, after a retry nothing left to do, finishes at once (06 row 62).
+    if (branches.some((branch) => branch.every((block) => isOver(place.frame, block)))) {
+      return 'completed';
+    }
+    const scopes = branches.map(() => scopeIn(place.scope));
+    const runners = branches.map((branch, i) =>
+      this.start(branch, { ...place, scope: scopes[i]! }),
+    );
+    const result = yield* this.until(() => verdict(runners, semantics ?? 'first_to_resolve'));
+    const moving = runners.filter((runner) => this.processes.isMoving(runner));
+    if (result !== 'cancelled' && moving.length > 1) this.isDraw = true;
+    for (const scope of scopes) scope.by = 'race';
+    // Losers may have finally lists to run.
+    yield* this.allOf(runners);
+    return result;
+  }
+
+  // -------------------------------------------------------------- 02 §3.3
+
+  /** Decided once, also for retries of the instance (06 row 15). */
+  *router(block: RouterBlock, frame: Frame, place: Place): Run<End> {
+    const routes = block.routes ?? [];
+    frame.route ??= routes.findIndex((route) =>
+      condition(route.condition, this.context.view(place)),
+    );
+    return yield* this.list(routes[frame.route]?.blocks ?? block.default ?? [], place);
+  }
+
+  // -------------------------------------------------------------- 02 §3.4
+
+  *tryCatch(block: TryCatchBlock, frame: Frame, place: Place): Run<End> {
+    let end = yield* this.list(block.try_block, place);
+    if (end === 'failed') {
+      const failed = block.try_block.filter(({ id }) => frame.inside.get(id)?.end === 'failed');
+      const error = {
+        failed_blocks: failed.map(({ id }) => id),
+        source: 'try_catch',
+        block_id: block.id,
+      };
+      this.context.noteError(error, this.now);
+      end = yield* this.list(block.catch_block, place);
+    }
+    const last = (block.finally_block ?? []).filter((one) => !isOver(frame, one));
+    const cleanUp = yield* this.list(last, { ...place, scope: scopeIn(place.scope, true) });
+    if (cleanUp === 'failed') return 'failed';
+    // Under a cancel to clean up is to complete (02 §3.4); a loser is cancelled (02 §3.2).
+    const isCleanedUp = end === 'cancelled' && last.length > 0 && this.isCancelled;
+    return isCleanedUp ? 'completed' : end;
+  }
+
+  // -------------------------------------------------------------- 02 §3.5, §3.6
+
+  *loop(block: LoopBlock, frame: Frame, place: Place): Run<End> {
+    const max = block.max_iterations ?? 1_000;
+    for (;;) {
+      if (!frame.isInPass) {
+        frame.inside.clear();
+        const goesOn =
+          frame.passes < max && condition(block.condition, this.context.view(place)) === true;
+        if (!goesOn) return 'completed';
+        frame.isInPass = true;
+      }
+      const end = yield* this.list(block.body, inPass(place, frame));
+      if (end !== 'completed') return end;
+      frame.isInPass = false;
+      frame.passes += 1;
+      this.context.ownRow(block, place, frame.passes, { _iterations: frame.passes });
+      if (yield* this.isCutBeforeStart(place.scope)) return 'cancelled';
+    }
+  }
+
+  *forEach(block: ForEachBlock, frame: Frame, place: Place): Run<End> {
+    const itemVar = block.item_var ?? 'item';
+    const row = (items: readonly JsonValue[]) =>
+      this.context.ownRow(block, place, frame.passes, {
+        _index: frame.passes,
+        _total: items.length,
+        _item_var: itemVar,
+      });
+    if (frame.items === undefined) {
+      const value = collection(block.collection, this.context.view(place)) ?? [];
+      if (!Array.isArray(value) || value.length > (block.max_iterations ?? 1_000)) return 'failed';
+      if (value.length === 0) return 'completed';
+      frame.items = [...value];
+      row(frame.items);
+    }
+    const { items } = frame;
+    for (;;) {
+      if (!frame.isInPass) frame.inside.clear();
+      frame.isInPass = true;
+      const item = { [itemVar]: items[frame.passes]! };
+      const pass = { ...inPass(place, frame), items: { ...place.items, ...item } };
+      const end = yield* this.list(block.body, pass);
+      if (end !== 'completed') return end;
+      frame.isInPass = false;
+      frame.passes += 1;
+      row(items);
+      if (frame.passes === items.length) return 'completed';
+      if (yield* this.isCutBeforeStart(place.scope)) return 'cancelled';
+    }
+  }
+
+  // -------------------------------------------------------------- 02 §2, §5
+
+  *step(block: StepBlock, place: Place): Run<End> {
+    if (block.when != null) {
+      const holds = condition(block.when, this.context.view(place));
+      if (holds === undefined) return this.giveUp(block, place, 0, false);
+      if (!holds) return 'skipped';
+    }
+    const cut = () => isCut(place.scope, block.cancellable === false ? 'signal' : undefined);
+    const delay = block.delay?.duration ?? 0;
+    if (delay > 0 && (yield* this.defer(cut, this.now + delay)) === 'cut') return 'cancelled';
+    for (let number = 0; ; number += 1) {
+      const result = yield* this.attempt({ block, place, number, cut });
+      if (result === 'cut') return 'cancelled';
+      if (result !== 'timeout' && result.kind === 'success') {
+        this.context.row(block, place, number, result.output);
+        if (isExternal(block)) this.context.merge(result.output as JsonObject);
+        return 'completed';
+      }
+      const isRetryable = result === 'timeout' || result.retryable;
+      if (!isRetryable || !this.hasAnotherTry(block, number, result === 'timeout')) {
+        return this.giveUp(block, place, number, isRetryable);
+      }
+      const wait = block.retry == null ? 0 : backoff(block.retry, number);
+      if (wait > 0 && (yield* this.defer(cut, this.now + wait)) === 'cut') return 'cancelled';
+    }
+  }
+
+  /** 06 rows 3, 4 and 18. */
+  hasAnotherTry(block: StepBlock, number: number, isTimeout: boolean): boolean {
+    if (block.retry != null) return number + 1 < block.retry.max_attempts;
+    return isExternal(block) && !isTimeout && this.options.unpoliciedRetry === 'redispatch';
+  }
+
+  giveUp(block: StepBlock, place: Place, number: number, retryable: boolean): End {
+    // The error of an external step stands on its task (06 row 54).
+    if (!isExternal(block)) this.context.errorRow(block, place, number, retryable);
+    return 'failed';
+  }
+
+  /** The gates of 02 §2.2 from the rate limit on; a try that is lost with its process runs again. */
+  *attempt(one: Try): Run<Outcome | 'timeout' | 'cut'> {
+    const { block, place, cut } = one;
+    for (;;) {
+      if ((yield* this.wait({ due: this.now, cut })) === 'cut') return 'cut';
+      if (block.rate_limit_key != null && (yield* this.isCutAtLimit(one))) return 'cut';
+      const params = render(
+        (block.params ?? {}) as JsonObject,
+        this.context.view(place),
+      ) as JsonObject;
+      const limit = block.timeout == null ? undefined : this.now + block.timeout;
+      switch (block.handler) {
+        case 'noop':
+          return { kind: 'success', output: {} };
+        case 'transform':
+          return { kind: 'success', output: params };
+        case 'fail':
+          return { kind: 'failure', retryable: params.retryable === true };
+        case 'sleep':
+          return yield* this.sleep(params.duration_ms as number, limit, cut);
+        default: {
+          const result = yield* this.handOut(one, params, limit);
+          if (result !== 'lost') return result;
+        }
+      }
+    }
+  }
+
+  /** Each dispatch takes a token; to be put off consumes no try (02 §4.3). */
+  *isCutAtLimit(one: Try): Run<boolean> {
+    const { cut } = one;
+    for (;;) {
+      const answer = yield* this.ask(one);
+      if (answer === 'cut') return true;
+      if (typeof answer === 'number' && (yield* this.defer(cut, answer)) === 'cut') return true;
+      if ((yield* this.wait({ due: this.now, cut })) === 'cut') return true;
+      if (answer === 'granted') return false;
+    }
+  }
+
+  /** A timer that holds the state `running` (06 row 19). */
+  *sleep(
+    duration: number,
+    limit: number | undefined,
+    cut: () => boolean,
+  ): Run<Outcome | 'timeout' | 'cut'> {
+    const isInTime = limit === undefined || duration <= limit - this.now;
+    const due = this.now + (isInTime ? duration : limit - this.now);
+    if ((yield* this.wait({ due, cut, as: 'active' })) === 'cut') return 'cut';
+    return isInTime ? { kind: 'success', output: { slept_ms: duration } } : 'timeout';
+  }
+}
+
+/** Which result the branches that have ended give their race; undefined: none yet (02 §3.2). */
+function verdict(
+  branches: readonly Process<End>[],
+  semantics: 'first_to_resolve' | 'first_to_succeed',
+): End | undefined {
+  const ends = branches.map(({ end }) => end);
+  if (ends.includes('completed')) return 'completed';
+  if (semantics === 'first_to_resolve' && ends.includes('failed')) return 'failed';
+  if (ends.includes(undefined)) return undefined;
+  return ends.includes('cancelled') ? 'cancelled' : 'failed';
+}
+
+function inPass(place: Place, { passes }: Frame): Place {
+  return { ...place, iteration: [...place.iteration, passes] };
+}

@@ -1,0 +1,38 @@
+/**
+ * Runs properties so that a failure can be repeated: the seed of every run is printed with its test,
+ * `FC_SEED` sets it, `FC_PATH` goes straight to the case that a failure named (give the test's name
+ * to `--test-name-pattern`, since a path belongs to one property), and `FC_RUNS` multiplies the cases.
+ */
+
+import type { TestContext } from 'node:test';
+import fc from 'fast-check';
+
+const { FC_SEED, FC_PATH, FC_RUNS = '1' } = process.env;
+
+/** Whether all cases are run, so that statistics over them mean something. */
+export const isWholeRun = FC_PATH === undefined && Number(FC_RUNS) >= 1;
+
+/**
+ * Checks `law` on `runs` cases.
+ *
+ * @throws with the smallest counterexample, its seed and its path
+ */
+export function check<T>(
+  t: TestContext,
+  runs: number,
+  cases: fc.Arbitrary<T>,
+  law: (of: T) => void,
+) {
+  const seed = FC_SEED === undefined ? randomSeed() : Number(FC_SEED);
+  t.diagnostic(`FC_SEED=${seed}`);
+  fc.assert(fc.property(cases, law), {
+    seed,
+    includeErrorInReport: true,
+    numRuns: Math.ceil(runs * Number(FC_RUNS)),
+    ...(FC_PATH === undefined ? {} : { path: FC_PATH }),
+  });
+}
+
+function randomSeed(): number {
+  return Math.floor(Math.random() * 0x7fff_ffff);
+}

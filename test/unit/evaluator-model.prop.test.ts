@@ -1,0 +1,169 @@
+/**
+ * The evaluator held against a model of its semantics (`test/helpers/model.ts`), over random
+ * definitions and random stories about their instances, and what that has found, one test each.
+ */
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { countOf } from '../helpers/block-trees.js';
+import { Tally } from '../helpers/model-laws.js';
+import { type Profile, stories } from '../helpers/model-stories.js';
+import { Trial } from '../helpers/model-trial.js';
+import { forEach, loop, noop, Player, race, START, tryCatch, work } from '../helpers/player.js';
+import { check, isWholeRun } from '../helpers/properties.js';
+
+const tally = new Tally();
+
+const PROFILES: Record<string, Profile & { runs: number }> = {
+  'of all kinds': { runs: 4_000 },
+  'with races and pauses': {
+    runs: 2_000,
+    kinds: { race: 8, loop: 3, for_each: 3 },
+    requests: { pause: 8, resume: 6, cancel: 0, stop: 0, park: 3, reschedule: 4 },
+  },
+  'with finally lists and cancels': {
+    runs: 2_000,
+    kinds: { try_catch: 8 },
+    requests: { cancel: 8, stop: 0 },
+  },
+  'with loops, deaths and stops': {
+    runs: 2_000,
+    kinds: { loop: 5, for_each: 5 },
+    requests: { pause: 9, stop: 7, resume: 1, cancel: 0 },
+    deathsMax: 4,
+  },
+};
+
+for (const [title, { runs, ...profile }] of Object.entries(PROFILES)) {
+  test(`instances ${title} do what the model says`, (t) => {
+    check(t, runs, stories(profile), (story) => {
+      tally.count('blocks', countOf(story.blocks));
+      new Trial(story, tally).run();
+    });
+  });
+}
+
+/** About a third of what the stories above come to: a generator that runs dry is noticed. */
+const AT_LEAST: Record<string, number> = {
+  stories: 10_000,
+  blocks: 35_000,
+  'ran a step': 3_000,
+  'ran a parallel': 450,
+  'ran a race': 800,
+  'ran a router': 350,
+  'ran a try_catch': 800,
+  'ran a loop': 400,
+  'ran a for_each': 400,
+  'ended completed': 1_500,
+  'ended failed': 1_000,
+  'ended cancelled': 500,
+  'loser of a race at work': 900,
+  'loser of a race cleans up': 20,
+  'cleaned up': 2_000,
+  'cancel during finally': 60,
+  'cancel with a protected step': 60,
+  'stop with work open': 150,
+  'retry of a failed instance': 1_200,
+  'dispatched again': 1_300,
+  'timed out': 600,
+  'late outcome': 1_200,
+  'rate limited': 500,
+  'outcome during a pause': 500,
+  'outcome while parked': 90,
+  'outcome before the time asked for': 60,
+  'death between two turns': 120,
+  'death with handlers at work': 150,
+  'death with handlers at work in a loop': 30,
+};
+
+/** Draws end the comparison, so they must stay rare. */
+const DRAWS_SHARE_MAX = 0.05;
+
+test('the stories have seen every kind of block and of trouble', (t) => {
+  if (!isWholeRun) return t.skip('only a part of the stories is run');
+  for (const [what, count] of tally.counts) t.diagnostic(`${what}: ${count}`);
+  for (const [what, least] of Object.entries(AT_LEAST)) {
+    assert.ok(tally.of(what) >= least, `${what}: ${tally.of(what)} is less than ${least}`);
+  }
+  const share = tally.of('draws') / tally.of('stories');
+  assert.ok(share <= DRAWS_SHARE_MAX, `${share} of the stories are draws`);
+});
+
+describe('what the model has found', () => {
+  const cleaning = tryCatch('t', [work('a')], [], [noop('f')]);
+
+  test('a loser that has cleaned up is cancelled, and begins again in a retry', () => {
+    const player = new Player([race('r', [cleaning], [work('b')])]).start();
+    player.fail('b');
+    assert.equal(player.state, 'failed');
+    assert.deepEqual([player.tree.t, player.tree.f], ['cancelled', 'completed']);
+    player.send({ kind: 'retry' });
+    assert.deepEqual(player.atWork.sort(), ['a', 'b']);
+  });
+
+  test('a cancelled block without a finally list is not completed by what cleans up inside', () => {
+    const player = new Player([tryCatch('o', [cleaning, noop('z')], [])]).start();
+    player.send({ kind: 'cancel' });
+    assert.equal(player.state, 'cancelled');
+    assert.deepEqual([player.tree.t, player.tree.o], ['completed', 'cancelled']);
+  });
+
+  test('an instance stopped as failed with nothing left to do completes when it is retried', () => {
+    const player = new Player([work('a')]).start();
+    player.send({ kind: 'pause' });
+    player.complete('a');
+    player.send({ kind: 'stop', state: 'failed' });
+    player.send({ kind: 'retry' });
+    assert.equal(player.state, 'completed');
+    assert.deepEqual(player.done, ['a']);
+  });
+
+  test('a race that a failure wins is decided at once, whatever holds the instance', () => {
+    for (const event of [{ kind: 'pause' }, { kind: 'reschedule', at: START + 1_000 }] as const) {
+      const inner = race('i', [work('a')], [work('b')]);
+      const player = new Player([race('o', [inner], [work('c')])]).start();
+      player.send(event);
+      player.fail('a');
+      assert.deepEqual(player.atWork, [], event.kind);
+      player.send({ kind: 'reschedule', at: null });
+      assert.equal(player.state, 'failed', event.kind);
+    }
+  });
+
+  for (const [title, block] of [
+    ['loop', loop('l', 'true', 3, [work('a')])],
+    ['for_each', forEach('l', 'items', [work('a')])],
+  ] as const) {
+    test(`a retry goes on with the iteration of a ${title} that had yet to begin`, () => {
+      const player = new Player([block], { data: { items: [1, 2, 3] } }).start();
+      player.send({ kind: 'pause' });
+      player.complete('a');
+      player.send({ kind: 'stop', state: 'failed' });
+      player.send({ kind: 'retry' });
+      for (let i = 0; i < 2; i += 1) player.complete('a');
+      assert.equal(player.state, 'completed');
+      const passes = player.done.filter((id) => id.startsWith('a'));
+      assert.deepEqual(passes, ['a@0', 'a@1', 'a@2']);
+    });
+  }
+
+  test('a retry tests the condition of an iteration that had yet to begin', () => {
+    const player = new Player([loop('l', 'go', 3, [work('a')])], { data: { go: true } }).start();
+    player.send({ kind: 'pause' });
+    player.complete('a', { go: false });
+    player.send({ kind: 'stop', state: 'failed' });
+    player.send({ kind: 'retry' });
+    assert.equal(player.state, 'completed');
+    assert.deepEqual(player.done, ['a@0', 'l']);
+  });
+
+  test('what a rate limit answers leaves a parked instance parked', () => {
+    const env = { isRateLimited: () => true };
+    const player = new Player([work('a', { rate_limit_key: 'k' })], { env }).start();
+    player.send({ kind: 'park' });
+    const until = START + 100;
+    player.send({ kind: 'rate.deferred', node: 0, iteration: '', attempt: 0, until });
+    assert.equal(player.state, 'waiting');
+    assert.equal(player.last!.wakeAt, null);
+  });
+});
