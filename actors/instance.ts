@@ -333,7 +333,9 @@ export class InstanceActor {
   }
 
   #needsPermit(): boolean {
-    return limits.isKeyed(this.record) && limits.permitStatus(this.record) !== 'held';
+    const { record } = this;
+    const isKeyed = limits.isKeyed(record) && !isEnded(record.snapshot.state);
+    return isKeyed && limits.permitStatus(record) !== 'held';
   }
 
   /** @param asScheduled a slot of the concurrency key comes first, so that it stays scheduled */
