@@ -1,0 +1,253 @@
+/**
+ * The clients of a run: they make instances and interfere with them, in every way that the API has,
+ * as the seed says. What they were promised is checked by `promises.ts`, whatever they make of it.
+ */
+
+import { keyedInstanceId } from '../../src/core/ids.js';
+import { INSTANCE_STATES } from '../../src/core/states.js';
+import type { Random } from '../chaos/random.js';
+import type { Api, ApiReply } from './api.js';
+import type { Faults } from './faults.js';
+import { POISON } from './memory-server.js';
+import { CONFIG, DATA } from './shapes.js';
+import type { World } from './world.js';
+
+export interface SimSequence {
+  readonly id: string;
+  readonly tenant: string;
+  /** Clients delete it and create it again. */
+  readonly isSpare: boolean;
+  /** Of its creation. */
+  readonly body: object;
+}
+
+/** The one rate limit of each tenant. */
+export const RATE_KEY = 'outbound';
+
+/** What clients put there: any of these may be in force. */
+export const RATE_LIMITS = [
+  { max_count: 1, window_seconds: 1 },
+  { max_count: 2, window_seconds: 1 },
+  { max_count: 3, window_seconds: 2 },
+] as const;
+
+/** Concurrency keys with their limits: a key always comes with the same one. */
+export const CONCURRENCY = [
+  { concurrency_key: 'one', max_concurrency: 1 },
+  { concurrency_key: 'two', max_concurrency: 2 },
+] as const;
+
+export interface ClientDeps {
+  readonly world: World;
+  readonly api: Api;
+  readonly faults: Faults;
+  readonly random: Random;
+  readonly sequences: readonly SimSequence[];
+  /** Many instances come with a concurrency key. */
+  readonly isKeyed: boolean;
+  /** Shared by all clients: they meet at the same instances. */
+  readonly instances: { readonly id: string; readonly tenant: string }[];
+}
+
+const OPERATIONS = {
+  create: 6,
+  'create keyed': 4,
+  'create batch': 1,
+  signal: 4,
+  burst: 2,
+  'patch state': 2,
+  'patch context': 2,
+  get: 2,
+  tree: 1,
+  retry: 1,
+  change: 1,
+  'rate limit': 2,
+  'change sequence': 2,
+} as const;
+
+export const SIGNALS = {
+  pause: 2,
+  resume: 3,
+  cancel: 1,
+  update_context: 4,
+  'custom:hint': 2,
+} as const;
+
+/** A keyed creation of unknown outcome is asked for again so often at most. */
+const TRIES_MAX = 6;
+
+export class SimClient {
+  readonly #name: string;
+  readonly #deps: ClientDeps;
+  #number = 0;
+
+  constructor(name: string, deps: ClientDeps) {
+    this.#name = name;
+    this.#deps = deps;
+  }
+
+  async run(operations: number, pauseMs: number): Promise<void> {
+    const { world, random } = this.#deps;
+    for (let i = 0; i < operations; i++) {
+      await world.sleep(world.latency(1, pauseMs));
+      // A client does not always wait for its answer.
+      const done = this.#operation();
+      if (random.chance(0.7)) await done;
+    }
+  }
+
+  #operation(): Promise<unknown> {
+    const { random, instances, api } = this.#deps;
+    const operation = instances.length === 0 ? 'create' : random.weighted(OPERATIONS);
+    if (operation === 'create') return this.#create();
+    if (operation === 'create keyed') return this.#createKeyed();
+    if (operation === 'create batch') return this.#createBatch();
+    const { id, tenant } = random.pick(instances);
+    switch (operation) {
+      case 'signal':
+        return this.#signal(id, tenant);
+      case 'burst':
+        return this.#burst(id, tenant);
+      case 'patch state': {
+        const state = random.pick(INSTANCE_STATES);
+        const at = random.chance(0.3) ? { next_fire_at: this.#soon() } : {};
+        return api.call('instances.patchState', tenant, id, { state, ...at });
+      }
+      case 'patch context': {
+        const config = { ...CONFIG, mark: this.#newToken() };
+        return api.call('instances.patchContext', tenant, id, { context: { config } });
+      }
+      case 'get':
+        return api.call('instances.get', tenant, id);
+      case 'tree':
+        return api.call('instances.tree', tenant, id);
+      case 'retry':
+        return api.call('instances.retry', tenant, id);
+      case 'change':
+        return this.#changeMany(tenant);
+      case 'rate limit':
+        return this.#limitRate(tenant);
+      case 'change sequence':
+        return this.#changeSequence();
+    }
+  }
+
+  // ---------------------------------------------------------------- creations
+
+  async #create(): Promise<void> {
+    const body = this.#newInstance();
+    const reply = await this.#deps.api.call('instances.create', body.tenant_id, '', body);
+    this.#remember(reply, body.tenant_id);
+  }
+
+  async #createKeyed(): Promise<void> {
+    const { api, random, world } = this.#deps;
+    const key = `key ${random.integer(1, 6)}`;
+    const body = { ...this.#newInstance(), idempotency_key: key };
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const reply = await api.call('instances.create', body.tenant_id, '', body);
+      this.#remember(reply, body.tenant_id);
+      if (reply.status !== 0 && reply.status !== 503) return;
+      await world.sleep(world.latency(10, 2_000));
+    }
+  }
+
+  async #createBatch(): Promise<void> {
+    const { api, random, instances } = this.#deps;
+    const [first, ...rest] = Array.from({ length: random.integer(1, 4) }, () => ({
+      ...this.#newInstance(),
+      ...(random.chance(0.3) ? { idempotency_key: this.#newToken() } : {}),
+    }));
+    const tenant = first!.tenant_id;
+    const all = [first!, ...rest.filter(({ tenant_id }) => tenant_id === tenant)];
+    const { status } = await api.call('instances.createBatch', tenant, '', { instances: all });
+    if (status !== 201) return;
+    for (const item of all) {
+      if (!('idempotency_key' in item)) continue;
+      instances.push({ id: keyedInstanceId(tenant, String(item.idempotency_key)), tenant });
+    }
+  }
+
+  #newInstance() {
+    const { random, sequences, faults } = this.#deps;
+    const { id, tenant } = random.pick(sequences);
+    const key = this.#deps.isKeyed && random.chance(0.5) ? random.pick(CONCURRENCY) : {};
+    const config = faults.hits('poison') ? { ...CONFIG, poison: POISON } : CONFIG;
+    return {
+      sequence_id: id,
+      tenant_id: tenant,
+      namespace: 'simulated',
+      priority: random.pick(['low', 'normal', 'high', 'critical']),
+      metadata: { token: this.#newToken() },
+      context: { data: DATA, config },
+      ...key,
+      ...(random.chance(0.15) ? { next_fire_at: this.#soon() } : {}),
+    };
+  }
+
+  #remember({ status, body }: ApiReply, tenant: string): void {
+    const { instances } = this.#deps;
+    if (status !== 201) return;
+    const { id } = body as { id: string };
+    if (!instances.some((known) => known.id === id)) instances.push({ id, tenant });
+  }
+
+  // ---------------------------------------------------------------- changes
+
+  #signal(id: string, tenant: string): Promise<unknown> {
+    const { random, api } = this.#deps;
+    const signal_type = random.weighted(SIGNALS);
+    const payload = signal_type === 'update_context' ? { [this.#newToken()]: 1 } : { any: 'thing' };
+    return api.call('instances.signal', tenant, id, { signal_type, payload });
+  }
+
+  /** Several at once, the first of which the database may refuse: then those behind it go, too. */
+  #burst(id: string, tenant: string): Promise<unknown> {
+    const { api, faults } = this.#deps;
+    const any = faults.hits('poison', 4) ? POISON : 'thing';
+    const signals = [
+      { signal_type: 'custom:hint', payload: { any } },
+      { signal_type: 'update_context', payload: { [this.#newToken()]: 1 } },
+      { signal_type: 'update_context', payload: { [this.#newToken()]: 2 } },
+    ];
+    return Promise.all(signals.map((body) => api.call('instances.signal', tenant, id, body)));
+  }
+
+  /** As the front does it for a bulk change: the instances of one shard at a time. */
+  #changeMany(tenant: string): Promise<unknown> {
+    const { random, api, instances } = this.#deps;
+    const ids = instances.filter((one) => one.tenant === tenant).map(({ id }) => id);
+    const route = random.integer(0, 5);
+    const some = ids.filter((id) => Number.parseInt(id.slice(-4), 16) % 6 === route).slice(0, 3);
+    if (some.length === 0) return Promise.resolve();
+    const state = random.pick(['paused', 'scheduled', 'cancelled', 'waiting'] as const);
+    const change = { kind: 'state', state };
+    return api.call('instances.changeMany', '', '', { ids: some, change });
+  }
+
+  #limitRate(tenant: string): Promise<unknown> {
+    const { random, api } = this.#deps;
+    if (random.chance(0.2)) return api.call('rateLimits.delete', tenant, RATE_KEY);
+    return api.call('rateLimits.put', tenant, RATE_KEY, random.pick(RATE_LIMITS));
+  }
+
+  #changeSequence(): Promise<unknown> {
+    const { random, api, sequences } = this.#deps;
+    const spare = sequences.find(({ isSpare }) => isSpare);
+    if (spare === undefined) return Promise.resolve();
+    const { id, tenant, body } = spare;
+    const what = random.weighted({ create: 4, delete: 5, deprecate: 1 });
+    if (what === 'create') return api.call('sequences.create', tenant, '', body);
+    return api.call(`sequences.${what}`, tenant, id);
+  }
+
+  #soon(): string {
+    const { world, random } = this.#deps;
+    return new Date(world.now + random.integer(-1_000, 10_000)).toISOString();
+  }
+
+  #newToken(): string {
+    this.#number += 1;
+    return `${this.#name}_${this.#number}`;
+  }
+}

@@ -1,0 +1,66 @@
+/** What must hold of the rows when everything has come to rest. */
+
+import type { MemoryTables, Row } from './memory-tables.js';
+import type { Observer } from './observer.js';
+import type { Promises } from './promises.js';
+import { Violation } from './violation.js';
+
+/** @throws Violation */
+export function checkEnd(tables: MemoryTables, observer: Observer, promises: Promises): void {
+  checkNumbers(tables, 'signals', 'signal_count');
+  checkNumbers(tables, 'audit_log', 'audit_count');
+  checkTasks(tables);
+  checkDeadLetters(tables);
+  for (const { instance, key } of promises.noted) {
+    const row = tables.row('instances', instance);
+    if (row !== undefined && (row.data as Record<string, unknown>)[key] === undefined) {
+      throw new Violation(`the context lost ${key}, whose signal was acknowledged`, instance);
+    }
+  }
+  for (const instance of observer.tokens.values()) {
+    const isThere = tables.row('instances', instance) !== undefined;
+    if (!isThere && !observer.isDeleted(instance)) throw new Violation('lost', instance);
+  }
+}
+
+/** Rows are numbered from 1 without gaps, and the instance knows how many there are. */
+function checkNumbers(tables: MemoryTables, name: string, column: string): void {
+  const numbers = new Map<string, number[]>();
+  for (const row of tables.rows(name).values()) {
+    const id = String(row.instance_id);
+    const list = numbers.get(id) ?? [];
+    if (list.length === 0) numbers.set(id, list);
+    list.push(Number(row.seq));
+  }
+  for (const [id, row] of tables.rows('instances')) {
+    const list = (numbers.get(id) ?? []).sort((a, b) => a - b);
+    const isGapless = list.every((number, i) => number === i + 1);
+    if (!isGapless || list.length !== row[column]) {
+      throw new Violation(`${name} are numbered ${list}, counted ${row[column]}`, id);
+    }
+  }
+}
+
+function checkTasks(tables: MemoryTables): void {
+  for (const [id, task] of tables.rows('worker_tasks')) {
+    const isOpen = task.state === 'pending' || task.state === 'claimed';
+    const isQueued = tables.row('open_tasks', id) !== undefined;
+    if (isOpen !== isQueued) {
+      throw new Violation(`task ${id} is ${task.state}, queued: ${isQueued}`, owner(task));
+    }
+    if (task.state === 'claimed' && (task.worker_id === null || task.heartbeat_at === null)) {
+      throw new Violation(`task ${id} is claimed by nobody`, owner(task));
+    }
+  }
+}
+
+function checkDeadLetters(tables: MemoryTables): void {
+  for (const [id, { state }] of tables.rows('instances')) {
+    const isDead = tables.row('dead_letters', id) !== undefined;
+    if (isDead !== (state === 'failed')) {
+      throw new Violation(`a ${state} instance, dead letter: ${isDead}`, id);
+    }
+  }
+}
+
+const owner = (row: Row) => String(row.instance_id);

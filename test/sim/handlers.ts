@@ -1,0 +1,57 @@
+/**
+ * Stands for outbound HTTP: a call takes a while and comes to something, as the faults say. No call
+ * may leave before the step is committed as dispatched.
+ */
+
+import type { StepOutcome } from '../../src/core/builtin.js';
+import type { Execution, StepRecord } from '../../src/core/execution.js';
+import type { EffectHandler } from '../../src/handlers/registry.js';
+import type { Faults } from './faults.js';
+import type { MemoryTables } from './memory-tables.js';
+import type { Thread, World } from './world.js';
+
+/** How calls end while there are faults; later ones succeed. */
+const OUTCOMES = { success: 6, 'failure for now': 2, failure: 1, silence: 1 } as const;
+
+export function simulatedHandlers(
+  world: World,
+  faults: Faults,
+  tables: MemoryTables,
+  complain: (text: string, instance: string) => void,
+): (thread: Thread) => ReadonlyMap<string, EffectHandler> {
+  const checkDispatched = (token: string) => {
+    const [instance, block, , attempt] = token.split(':');
+    const row = tables.row('instances', instance!);
+    const open = Object.values((row?.execution as unknown as Execution | undefined)?.o ?? {});
+    const isOpen = open.some(
+      (record) =>
+        'p' in record && record.p === 'run' && (record as StepRecord).a === Number(attempt),
+    );
+    // A call that was withdrawn by a unit on its way is aborted with it.
+    if (row === undefined) complain(`${block} was called before its instance was there`, instance!);
+    else if (!isOpen) faults.counts.add('call of a step that was over');
+  };
+  return (thread) => {
+    const call: EffectHandler = (_params, { idempotencyToken, signal }) => {
+      checkDispatched(idempotencyToken);
+      world.note(`${thread.name} calls ${idempotencyToken}`);
+      const outcome = faults.isOver ? 'success' : faults.random.weighted(OUTCOMES);
+      return new Promise((resolve) => {
+        signal.addEventListener('abort', () => resolve(failed(false)), { once: true });
+        const ms = outcome === 'silence' ? world.latency(2_000, 20_000) : world.latency(1, 800);
+        world.at(
+          world.now + ms,
+          () => resolve(outcome === 'success' ? DONE : failed(outcome !== 'failure')),
+          thread,
+        );
+      });
+    };
+    return new Map([['http_request', call]]);
+  };
+}
+
+const DONE: StepOutcome = { kind: 'success', output: { status: 200 } };
+
+function failed(retryable: boolean): StepOutcome {
+  return { kind: 'failure', retryable, message: 'simulated' };
+}

@@ -1,0 +1,54 @@
+/**
+ * `npm run test:sim -- --seeds 2000 --from 1`: runs that many seeds and prints those that fail, with
+ * the last events of the instance that it is about. `SIM_SEED=7 npm run test:sim` runs one seed and
+ * prints everything that happened.
+ */
+
+import { Counts } from './faults.js';
+import { readableFailure } from './report.js';
+import { simulate } from './simulate.js';
+
+const DEFAULTS = { seeds: 2_000, from: 1 };
+
+const only = process.env.SIM_SEED;
+if (only !== undefined) await replay(Number(only));
+else await runMany(argument('seeds'), argument('from'));
+
+async function replay(seed: number): Promise<void> {
+  const { trace, violation, events } = await simulate(seed, { isTraced: true });
+  for (const line of trace.lines ?? []) say(line);
+  say(`seed ${seed}: ${violation?.message ?? 'nothing wrong'}, ${events} events, ${trace.hash}`);
+  process.exitCode = violation === undefined ? 0 : 1;
+}
+
+async function runMany(seeds: number, from: number): Promise<void> {
+  const startedAt = process.cpuUsage();
+  const counts = new Counts();
+  let events = 0;
+  let failures = 0;
+  for (let seed = from; seed < from + seeds; seed++) {
+    const outcome = await simulate(seed);
+    counts.addAll(outcome.counts);
+    events += outcome.events;
+    if (outcome.violation === undefined) continue;
+    failures += 1;
+    say(await readableFailure(seed));
+  }
+  const { user, system } = process.cpuUsage(startedAt);
+  const ms = (user + system) / 1_000 / seeds;
+  for (const [name, count] of [...counts.byName].sort())
+    say(`${String(count).padStart(9)}  ${name}`);
+  say(`${seeds} seeds, ${events} events, ${failures} failures, ${ms.toFixed(1)} ms of CPU a seed`);
+  process.exitCode = failures === 0 ? 0 : 1;
+}
+
+function argument(name: keyof typeof DEFAULTS): number {
+  const at = process.argv.indexOf(`--${name}`);
+  const value = at < 0 ? DEFAULTS[name] : Number(process.argv[at + 1]);
+  if (!Number.isInteger(value) || value < 0) throw new Error(`--${name} takes a whole number`);
+  return value;
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}

@@ -1,0 +1,18 @@
+/** Many seeds, one after the other, in a thread of their own. */
+
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import type { SeedsResult, SeedsTask } from './seeds.thread.js';
+
+/** Rejects when the thread dies, which is what a defect in the simulation itself makes of it. */
+export async function runSeeds(task: SeedsTask): Promise<SeedsResult> {
+  const worker = new Worker(new URL('./seeds.thread.js', import.meta.url), { workerData: task });
+  const ended = once(worker, 'exit');
+  const [result] = (await once(worker, 'message')) as [SeedsResult];
+  await ended;
+  return result;
+}
+
+export function seedsFrom(first: number, count: number): number[] {
+  return Array.from({ length: count }, (_, i) => first + i);
+}

@@ -1,0 +1,317 @@
+/**
+ * The pool of connections that actors are loaded over, in the simulation: it answers the real
+ * loader's statements from what is committed when the question arrives, which may be old when the
+ * answer does. Every statement of the loader has its counterpart here; a new one does not compile
+ * without.
+ */
+
+import type pg from 'pg';
+import { LOAD_SQL } from '../../actors/loader.js';
+import type { JsonValue } from '../../src/core/json.js';
+import type { Faults } from './faults.js';
+import type { MemoryServer } from './memory-server.js';
+import type { MemoryTables, Row } from './memory-tables.js';
+import type { Thread, World } from './world.js';
+
+type Name = keyof typeof LOAD_SQL;
+type Values = readonly unknown[];
+
+/** Rows in the statement's order, with at least the columns that it selects. */
+type Read = (db: MemoryTables, values: Values) => Row[];
+
+/** Rows that a cursor reads at once at most, so that a page ends in the middle of things. */
+const PAGE_ROWS = 7;
+
+export function memoryPool(server: MemoryServer, thread: Thread): pg.Pool {
+  return new MemoryPool(server, thread) as unknown as pg.Pool;
+}
+
+class MemoryPool {
+  readonly #server: MemoryServer;
+  readonly #thread: Thread;
+  readonly #world: World;
+  readonly #faults: Faults;
+
+  constructor(server: MemoryServer, thread: Thread) {
+    this.#server = server;
+    this.#thread = thread;
+    this.#world = server.deps.world;
+    this.#faults = server.deps.faults;
+  }
+
+  query({ name, values }: { readonly name: string; readonly values: Values }) {
+    const statement = name.replace('load_', '') as Name;
+    return this.#ask(statement, () => ({ rows: rowsOf(this.#server.tables, statement, values) }));
+  }
+
+  async connect() {
+    return {
+      on() {},
+      removeListener() {},
+      release() {},
+      query: ({ text, values }: { readonly text: string; readonly values: Values }) => {
+        const statement = NAMES.get(text);
+        if (statement === undefined) throw new Error(`a cursor over unknown SQL: ${text}`);
+        let rest: Row[] | undefined;
+        return {
+          read: (max: number) =>
+            this.#ask(statement, () => {
+              rest ??= rowsOf(this.#server.tables, statement, values);
+              return rest.splice(0, Math.min(max, PAGE_ROWS));
+            }),
+          close: () => Promise.resolve(),
+        };
+      },
+    };
+  }
+
+  /** @param read what the server does when the question arrives */
+  #ask<T>(name: Name, read: () => T): Promise<T> {
+    const world = this.#world;
+    const isSlow = this.#faults.hits('read.slow');
+    const isFailing = this.#faults.hits('read.failed', OF_ACTORS.has(name) ? 2 : 1);
+    const there = world.latency(0.02, isSlow ? 1_500 : 1);
+    const back = world.latency(0.02, isSlow ? 1_500 : 1);
+    return new Promise((resolve, reject) => {
+      world.at(world.now + there, () => {
+        const isLost = isFailing || this.#server.isAway;
+        const answer = isLost ? undefined : read();
+        if (isLost) world.note(`${this.#thread.name} cannot read ${name}`);
+        const arrive = () => {
+          if (answer === undefined) reject(new Error('simulated: the rows could not be read'));
+          else resolve(answer);
+        };
+        world.at(world.now + back, arrive, this.#thread);
+      });
+    });
+  }
+}
+
+/** What an instance is brought to life with: it is least expected to fail where it matters most. */
+const OF_ACTORS: ReadonlySet<Name> = new Set(['instances', 'tasks', 'snapshots', 'outputs']);
+
+const NAMES: ReadonlyMap<string, Name> = new Map(
+  Object.entries(LOAD_SQL).map(([name, text]) => [text, name as Name]),
+);
+
+const COLUMNS = Object.fromEntries(
+  Object.entries(LOAD_SQL).map(([name, text]) => [name, columnsOf(text)]),
+) as Record<Name, string[]>;
+
+/** The names of the columns that a statement selects. */
+function columnsOf(sql: string): string[] {
+  let flat = sql;
+  // What stands in parentheses has no say in the names.
+  while (flat.includes('(')) flat = flat.replaceAll(/\([^()]*\)/g, '');
+  const list = /select (?:distinct on )?(.*?) from/.exec(flat)?.[1];
+  if (list === undefined) throw new Error(`no columns in ${sql}`);
+  return list.split(',').map((column) => {
+    const name = column.replace(/^.* as /, '').replace(/^ *\w\./, '');
+    return name === '1' ? '?column?' : name.trim();
+  });
+}
+
+function rowsOf(db: MemoryTables, name: Name, values: Values): Row[] {
+  const columns = COLUMNS[name];
+  return READS[name](db, values).map((row) => selected(db, columns, row));
+}
+
+/** As `pg` hands rows out: JSON as text. */
+function selected(db: MemoryTables, columns: readonly string[], row: Row): Row {
+  const result: Record<string, JsonValue> = {};
+  for (const column of columns) {
+    const value = row[column];
+    if (value === undefined) throw new Error(`a row without the column ${column}`);
+    result[column] = value !== null && db.isJson(column) ? JSON.stringify(value) : value;
+  }
+  return result;
+}
+
+function all(db: MemoryTables, table: string, matches: (row: Row) => boolean): Row[] {
+  const found: Row[] = [];
+  for (const row of db.rows(table).values()) if (matches(row)) found.push(row);
+  return found;
+}
+
+function byKey(db: MemoryTables, table: string, key: unknown): Row[] {
+  const row = db.row(table, String(key));
+  return row === undefined ? [] : [row];
+}
+
+function byKeys(db: MemoryTables, table: string, keys: unknown): Row[] {
+  return (keys as string[]).flatMap((key) => byKey(db, table, key));
+}
+
+/** Sorts by columns, one after the other; `-` in front of a name turns its order round. */
+function sorted(rows: Row[], ...columns: readonly string[]): Row[] {
+  return rows.sort((a, b) => {
+    for (const column of columns) {
+      const [name, sign] = column.startsWith('-') ? [column.slice(1), -1] : [column, 1];
+      const [x, y] = [a[name]!, b[name]!];
+      if (x !== y) return x < y ? -sign : sign;
+    }
+    return 0;
+  });
+}
+
+/** Whether the row lies behind the place, compared column by column. */
+function isBehind(row: Row, columns: readonly string[], place: Values): boolean {
+  for (const [i, column] of columns.entries()) {
+    const [x, y] = [row[column] as string, place[i] as string];
+    if (x !== y) return x > y;
+  }
+  return false;
+}
+
+function outputsOf(db: MemoryTables, instance: unknown, blocks: unknown): Row[] {
+  const wanted = new Set(blocks as string[]);
+  return all(
+    db,
+    'block_outputs',
+    (row) => row.instance_id === instance && wanted.has(row.block_id as string),
+  );
+}
+
+const LIVE: ReadonlySet<JsonValue> = new Set(['scheduled', 'running', 'waiting', 'paused']);
+const OPEN: ReadonlySet<JsonValue> = new Set(['pending', 'claimed']);
+
+const READS: Readonly<Record<Name, Read>> = {
+  instances: (db, [ids]) =>
+    byKeys(db, 'instances', ids).map((row) => {
+      const timer = db.row('timers', String(row.id));
+      const { fire_at = null, recover = null } = timer ?? {};
+      const injected = db.row('injected_blocks', String(row.id))?.blocks ?? null;
+      return {
+        ...row,
+        has_timer: timer !== undefined,
+        fire_at,
+        recover,
+        injected: injected === null ? null : JSON.stringify(injected),
+      };
+    }),
+  tasks: (db, [ids]) => {
+    const wanted = new Set(ids as string[]);
+    const isLoaded = (row: Row) =>
+      wanted.has(row.instance_id as string) &&
+      (OPEN.has(row.state!) ||
+        (row.withdrawn === true && row.state === 'failed' && Number(row.checkpoint_seq) > 0));
+    return sorted(all(db, 'worker_tasks', isLoaded), 'id');
+  },
+  snapshots: (db, [ids]) => {
+    const wanted = new Set(ids as string[]);
+    return all(db, 'iteration_snapshots', (row) => wanted.has(row.instance_id as string));
+  },
+  outputs: (db, [instance, blocks]) => {
+    const wanted = blocks === null ? undefined : new Set(blocks as string[]);
+    const rows = all(
+      db,
+      'block_outputs',
+      (row) =>
+        row.instance_id === instance &&
+        wanted?.has(row.block_id as string) !== false &&
+        (row.output_ref === null || row.output_ref === '__error__'),
+    );
+    const seen = new Set<JsonValue>();
+    return sorted(rows, 'block_id', '-created_at', '-id').filter((row) => {
+      const isFirst = !seen.has(row.block_id!);
+      seen.add(row.block_id!);
+      return isFirst;
+    });
+  },
+  outputTotals: (db, [instance, blocks]) => {
+    const rows = outputsOf(db, instance, blocks);
+    const bytes = rows.reduce((sum, row) => sum + Number(row.output_size), 0);
+    return [{ rows: rows.length, bytes }];
+  },
+  outputRows: (db, [instance, blocks]) =>
+    sorted(outputsOf(db, instance, blocks), 'created_at', 'id'),
+  task: (db, [id]) => byKey(db, 'worker_tasks', id),
+  taskOwners: (db, [ids]) => byKeys(db, 'worker_tasks', ids),
+  sequence: (db, [id]) => byKey(db, 'sequences', id),
+  liveInstance: (db, [sequence]) =>
+    all(db, 'instances', (row) => row.sequence_id === sequence && LIVE.has(row.state!))
+      .slice(0, 1)
+      .map((row) => ({ ...row, '?column?': 1 })),
+  dueTimers: (db, [from, to]) => {
+    const isDue = ({ fire_at }: Row) =>
+      fire_at !== null &&
+      (from === '-infinity' || fire_at! > (from as string)) &&
+      fire_at! <= (to as string);
+    return sorted(all(db, 'timers', isDue), 'fire_at', 'instance_id');
+  },
+  overdueTimers: (db, [before]) =>
+    sorted(
+      all(db, 'timers', ({ fire_at }) => fire_at !== null && fire_at! <= (before as string)),
+      'fire_at',
+      'instance_id',
+    ).slice(0, 1_000),
+  recover: (db) =>
+    sorted(
+      all(db, 'timers', ({ recover }) => recover === true),
+      'instance_id',
+    ),
+  permitKeys: (db, [after, limit]) => {
+    const keys = new Set([...db.rows('permit_requests').values()].map((row) => row.key_id!));
+    return [...keys]
+      .filter((key) => key! > (after as string))
+      .sort()
+      .slice(0, limit as number)
+      .map((key_id) => ({ key_id }));
+  },
+  permitHolders: (db, [key]) =>
+    sorted(
+      all(db, 'permits', (row) => row.key_id === key),
+      'instance_id',
+    ).map((row) => ({
+      ...row,
+      wanted: db.row('permit_requests', String(row.instance_id))?.number ?? null,
+      state: db.row('instances', String(row.instance_id))?.state ?? null,
+    })),
+  permitWaiters: (db, [key, createdAt, id, limit]) =>
+    sorted(
+      all(
+        db,
+        'permit_requests',
+        (row) =>
+          row.key_id === key &&
+          isBehind(row, ['created_at', 'instance_id'], [createdAt, id]) &&
+          db.row('permits', String(row.instance_id)) === undefined,
+      ),
+      'created_at',
+      'instance_id',
+    ).slice(0, limit as number),
+  rateLimit: (db, [id]) => byKey(db, 'rate_limits', id),
+  rateGrants: (db, [limit, since]) =>
+    sorted(
+      all(
+        db,
+        'rate_grants',
+        (row) => row.limit_id === limit && row.granted_at! >= (since as string),
+      ),
+      'granted_at',
+      'id',
+    ),
+  checkpoints: (db, [instance]) => [
+    { stored: all(db, 'checkpoints', (row) => row.instance_id === instance).length },
+  ],
+  claimedTasks: (db) =>
+    [...db.rows('open_tasks').values()].flatMap((row) => {
+      const task = db.row('worker_tasks', String(row.task_id));
+      if (task?.state !== 'claimed') return [];
+      return [{ ...row, heartbeat_at: task.heartbeat_at ?? null }];
+    }),
+  readyTasks: (db, [handler, rank, createdAt, id, limit]) =>
+    sorted(
+      all(
+        db,
+        'open_tasks',
+        (row) =>
+          row.handler_name === handler &&
+          isBehind(row, ['rank', 'created_at', 'task_id'], [rank, createdAt, id]) &&
+          db.row('worker_tasks', String(row.task_id))?.state === 'pending',
+      ),
+      'rank',
+      'created_at',
+      'task_id',
+    ).slice(0, limit as number),
+};

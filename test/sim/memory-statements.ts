@@ -1,0 +1,299 @@
+/**
+ * The writer's statements, carried out on rows in memory. Most are read from their SQL text, so that
+ * a column that a statement forgets is forgotten here too; the few of another form are spelled out.
+ * A statement of a form that is not known stops the simulation when it is loaded.
+ */
+
+import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { MutationKind } from '../../src/core/unit.js';
+import { GATED_STATEMENTS, STATEMENTS } from '../../src/db/statements.js';
+import {
+  type MemoryTables,
+  type Row,
+  SqlError,
+  stored,
+  type Transaction,
+} from './memory-tables.js';
+import { type ColumnType, listOf } from './tables.js';
+
+/** Carries the statement out for the given rows; returns what its `returning` lists. */
+export type Run = (db: MemoryTables, tx: Transaction, rows: readonly JsonObject[]) => string[];
+
+type Types = ReadonlyMap<string, ColumnType>;
+
+const RECORDSET = String.raw`json_to_recordset\(\$1::json\) as r\(([\s\S]*?)\)`;
+
+const INSERT = new RegExp(
+  String.raw`^insert into (\w+) \(([^)]*)\)\s*select\s+([\s\S]*?)\s*from ${RECORDSET}` +
+    String.raw`(\s*on conflict (.*))?$`,
+  's',
+);
+const UPDATE = new RegExp(
+  String.raw`^update (\w+) \w+ set\s+([\s\S]*?)\s*from ${RECORDSET}\s*where (.*)$`,
+  's',
+);
+const DELETE = new RegExp(
+  String.raw`^delete from (\w+) \w+\s*using ${RECORDSET}\s*where (.*)$`,
+  's',
+);
+
+/** Name of the prepared statement → what it does. */
+export const RUNS: ReadonlyMap<string, Run> = new Map([
+  ...Object.entries(STATEMENTS).map(
+    ([kind, { name, text }]) => [name, specialRun(kind as MutationKind) ?? compile(text)] as const,
+  ),
+  ...Object.values(GATED_STATEMENTS).map(({ name, text }) => [name, compile(text)] as const),
+]);
+
+function compile(text: string): Run {
+  const sql = text.trim();
+  const run = compileInsert(sql) ?? compileUpdate(sql) ?? compileDelete(sql);
+  if (run === undefined) throw new Error(`a statement of unknown form: ${sql}`);
+  return run;
+}
+
+// ---------------------------------------------------------------- the regular forms
+
+/** All values of all rows are converted before the first row is looked at, as by the server. */
+function typed(types: Types, rows: readonly JsonObject[]): JsonObject[] {
+  return rows.map((given) => {
+    const row: JsonObject = {};
+    for (const [field, type] of types) row[field] = stored(type, given[field]);
+    return row;
+  });
+}
+
+function compileInsert(sql: string): Run | undefined {
+  const match = INSERT.exec(sql);
+  if (match === null) return undefined;
+  const [, name, columnList, valueList, recordList, , conflict = ''] = match;
+  const columns = listOf(columnList!);
+  const types = typesOf(recordList!);
+  const values = splitValues(valueList!).map((value) => compileValue(value, types));
+  const isIgnored = /^do nothing/.test(conflict);
+  const isReturning = /returning id$/.test(conflict);
+  const updates = /^\(([^)]*)\) do update set\s+([\s\S]*)$/.exec(conflict)?.[2];
+  const changed = updates === undefined ? undefined : splitValues(updates).map(excludedColumn);
+  return (db, tx, rows) => {
+    const table = db.table(name!);
+    const returned: string[] = [];
+    const seen = new Set<string>();
+    for (const given of typed(types, rows)) {
+      const row: Record<string, JsonValue> = {};
+      for (const { name: column, defaultValue } of table.columns.values()) {
+        row[column] = defaultValue ?? null;
+      }
+      columns.forEach((column, i) => {
+        row[column] = values[i]!(given);
+      });
+      expectWhole(db, name!, row);
+      const violated = db.violated(tx, table, row);
+      const key = db.keyOf(table, row);
+      if (violated === undefined) {
+        db.put(tx, table, key, row);
+        if (isReturning) returned.push(key);
+      } else if (changed !== undefined && violated.endsWith('_pkey')) {
+        if (seen.has(key)) throw new SqlError('21000', 'a row is affected a second time');
+        const next: Record<string, JsonValue> = { ...db.seen(tx, name!, key) };
+        for (const column of changed) next[column] = row[column] ?? null;
+        db.put(tx, table, key, next);
+      } else if (!isIgnored) {
+        throw new SqlError('23505', `duplicate key violates unique constraint "${violated}"`);
+      }
+      seen.add(key);
+    }
+    return returned;
+  };
+}
+
+function compileUpdate(sql: string): Run | undefined {
+  const match = UPDATE.exec(sql);
+  if (match === null) return undefined;
+  const [, name, assignments, recordList, where] = match;
+  const types = typesOf(recordList!);
+  const sets = splitValues(assignments!).map((assignment) => {
+    const [column, value] = assignment.split(/\s*=\s*/);
+    return [column!, compileValue(value!, types)] as const;
+  });
+  const condition = compileCondition(where!, types);
+  return (db, tx, rows) => {
+    const table = db.table(name!);
+    for (const given of typed(types, rows)) {
+      for (const [key, row] of condition(db, tx, name!, given)) {
+        const next: Record<string, JsonValue> = { ...row };
+        for (const [column, valueIn] of sets) next[column] = valueIn(given);
+        expectWhole(db, name!, next);
+        db.put(tx, table, key, next);
+      }
+    }
+    return [];
+  };
+}
+
+function compileDelete(sql: string): Run | undefined {
+  const match = DELETE.exec(sql);
+  if (match === null || match[3]!.includes('select')) return undefined;
+  const [, name, recordList, where] = match;
+  const types = typesOf(recordList!);
+  const condition = compileCondition(where!, types);
+  return (db, tx, rows) => {
+    const table = db.table(name!);
+    for (const given of typed(types, rows)) {
+      for (const [key] of condition(db, tx, name!, given)) db.put(tx, table, key, undefined);
+    }
+    return [];
+  };
+}
+
+type Condition = (
+  db: MemoryTables,
+  tx: Transaction,
+  table: string,
+  given: JsonObject,
+) => [string, Row][];
+
+/** Comparisons joined by `and`, each of a column with a field of `r` or with a constant. */
+function compileCondition(where: string, types: Types): Condition {
+  const terms = where.split(/\s+and\s+/).map((term) => {
+    const match = /^\w+\.(\w+) (=|<) (?:r\.(\w+)|'(.*)')$/.exec(term.trim());
+    if (match === null) throw new Error(`a condition of unknown form: ${term}`);
+    const [, column, operator, field, constant] = match;
+    const valueIn = field === undefined ? () => constant! : compileValue(`r.${field}`, types);
+    return { column: column!, operator: operator!, valueIn };
+  });
+  return (db, tx, table, given) => {
+    const { key } = db.table(table);
+    const wanted = terms.map(({ valueIn }) => valueIn(given));
+    const matches = (row: Row) =>
+      terms.every(({ column, operator }, i) => {
+        const value = row[column] ?? null;
+        if (value === null || wanted[i] === null) return false;
+        return operator === '=' ? value === wanted[i] : value < wanted[i]!;
+      });
+    const [only] = key;
+    const at = key.length === 1 ? terms.findIndex(({ column }) => column === only) : -1;
+    if (at < 0) return db.matching(tx, table, matches);
+    const row = db.seen(tx, table, String(wanted[at]));
+    return row !== undefined && matches(row) ? [[String(wanted[at]), row]] : [];
+  };
+}
+
+function compileValue(text: string, types: Types): (given: JsonObject) => JsonValue {
+  const coalesced = /^coalesce\((\w+), (.+)\)$/.exec(text);
+  if (coalesced !== null) {
+    const valueIn = compileValue(coalesced[1]!, types);
+    const otherwise = constantOf(coalesced[2]!);
+    return (given) => valueIn(given) ?? otherwise;
+  }
+  const field = text.replace(/^r\./, '');
+  if (!types.has(field)) throw new Error(`a value of unknown form: ${text}`);
+  return (given) => given[field]!;
+}
+
+function constantOf(text: string): JsonValue {
+  if (text.startsWith("'")) return text.slice(1, -1);
+  return text === 'true' || text === 'false' ? text === 'true' : Number(text);
+}
+
+function typesOf(recordList: string): Types {
+  return new Map(listOf(recordList).map((field) => field.split(/\s+/) as [string, ColumnType]));
+}
+
+/** At the commas that are not inside of parentheses. */
+function splitValues(list: string): string[] {
+  return list.split(/,(?![^(]*\))/).map((part) => part.trim().replaceAll(/\s+/g, ' '));
+}
+
+function excludedColumn(assignment: string): string {
+  const match = /^(\w+) = excluded\.\1$/.exec(assignment);
+  if (match === null) throw new Error(`an assignment of unknown form: ${assignment}`);
+  return match[1]!;
+}
+
+function expectWhole(db: MemoryTables, name: string, row: Row): void {
+  for (const column of db.table(name).columns.values()) {
+    if (column.isRequired && row[column.name] === null) {
+      throw new SqlError('23502', `null value in column "${column.name}" of "${name}"`);
+    }
+  }
+}
+
+// ---------------------------------------------------------------- the others
+
+/** The tables that lose the rows of a sequence's instances with it. */
+const BELONGINGS = [...STATEMENTS['sequence.delete'].text.matchAll(/delete from (\w+)/g)]
+  .map(([, table]) => table!)
+  .filter((table) => table !== 'sequences');
+
+function specialRun(kind: MutationKind): Run | undefined {
+  switch (kind) {
+    case 'sequence.delete':
+      return deleteSequences;
+    case 'output.dropBlocks':
+      return dropBlocks;
+    case 'checkpoint.prune':
+      return pruneCheckpoints;
+    default:
+      return undefined;
+  }
+}
+
+function deleteSequences(db: MemoryTables, tx: Transaction, rows: readonly JsonObject[]): string[] {
+  const sequences = new Set(rows.map(({ id }) => stored('uuid', id)));
+  const idsOf = (table: string, column: string, wanted: ReadonlySet<JsonValue>) => {
+    const found = db.matching(tx, table, (row) => wanted.has(row[column]!));
+    return new Set<JsonValue>(found.map(([key]) => key));
+  };
+  const doomed = idsOf('instances', 'sequence_id', sequences);
+  const tasks = idsOf('worker_tasks', 'instance_id', doomed);
+  for (const table of BELONGINGS) {
+    const isGone = (row: Row) => {
+      if (table === 'open_tasks') return tasks.has(row.task_id!);
+      return doomed.has(row[table === 'instances' ? 'id' : 'instance_id']!);
+    };
+    remove(db, tx, table, isGone);
+  }
+  remove(db, tx, 'sequences', (row) => sequences.has(row.id!));
+  return [];
+}
+
+function dropBlocks(db: MemoryTables, tx: Transaction, rows: readonly JsonObject[]): string[] {
+  for (const row of rows) {
+    const instance = stored('uuid', row.instance_id);
+    const blocks = new Set((row.block_ids ?? []) as JsonValue[]);
+    remove(
+      db,
+      tx,
+      'block_outputs',
+      ({ instance_id, block_id }) => instance_id === instance && blocks.has(block_id!),
+    );
+  }
+  return [];
+}
+
+function pruneCheckpoints(
+  db: MemoryTables,
+  tx: Transaction,
+  rows: readonly JsonObject[],
+): string[] {
+  for (const row of rows) {
+    const instance = stored('uuid', row.instance_id);
+    const keep = Number(stored('integer', row.keep));
+    db.matching(tx, 'checkpoints', ({ instance_id }) => instance_id === instance)
+      .sort(([, a], [, b]) => (a.id! < b.id! ? 1 : -1))
+      .slice(keep)
+      .forEach(([key]) => {
+        db.put(tx, db.table('checkpoints'), key, undefined);
+      });
+  }
+  return [];
+}
+
+function remove(
+  db: MemoryTables,
+  tx: Transaction,
+  table: string,
+  isGone: (row: Row) => boolean,
+): void {
+  for (const [key] of db.matching(tx, table, isGone)) db.put(tx, db.table(table), key, undefined);
+}

@@ -1,0 +1,289 @@
+/**
+ * Watches the rows of a run, commit by commit: what must hold of every committed state is checked
+ * here, and what later checks need to know of the past is kept.
+ */
+
+import type { Execution } from '../../src/core/execution.js';
+import { type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
+import type { Cluster } from './cluster.js';
+import { LimitsObserver } from './limits-observer.js';
+import type { Change, MemoryTables, Row } from './memory-tables.js';
+import { Violation } from './violation.js';
+
+export interface ObserverDeps {
+  readonly tables: MemoryTables;
+  readonly cluster: () => Cluster;
+  readonly now: () => number;
+}
+
+const blockOf = (row: Row) => `${row.instance_id} ${row.block_id} ${row.iteration}`;
+
+/** Blocks whose rows are counters of their passes: one block has many. */
+const isLoop = (block: unknown) => /^(loop|each)/.test(String(block));
+
+export class Observer {
+  readonly #deps: ObserverDeps;
+  /** States of instances that were committed, as `state updated_at`. */
+  readonly versions = new Map<string, Set<string>>();
+  /** Marks that PATCH context wrote. */
+  readonly marks = new Set<string>();
+  readonly signals = new Set<string>();
+  /** `metadata.token` of a creation → instance. */
+  readonly tokens = new Map<string, string>();
+  /** Task and epoch → the worker that claimed it. */
+  readonly claims = new Map<string, string>();
+  /** Blocks with their iteration that have a real output. */
+  readonly done = new Set<string>();
+  readonly #tries = new Set<string>();
+  /** Instance → how many of its tasks wait or are claimed. */
+  readonly #openTasks = new Map<string, number>();
+  /** Block and iteration → its tasks that wait or are claimed. */
+  readonly #openOfBlock = new Map<string, Set<string>>();
+  readonly transitions = new Set<string>();
+  readonly #deleted = new Set<string>();
+
+  readonly #limits: LimitsObserver;
+
+  constructor(deps: ObserverDeps) {
+    this.#deps = deps;
+    this.#limits = new LimitsObserver(deps.tables, deps.now);
+  }
+
+  /** With its sequence. */
+  isDeleted(instance: string): boolean {
+    return this.#deleted.has(instance);
+  }
+
+  /** @throws Violation */
+  committed(changes: readonly Change[], applicationName: string): void {
+    const touched = new Set<string>();
+    for (const change of changes) {
+      this.#look(change, touched);
+    }
+    if (changes.length > 0) this.#checkEpoch(applicationName);
+    for (const id of touched) this.#checkInstance(id);
+    for (const { table, after } of changes) {
+      if (table === 'worker_tasks' && after !== undefined) this.#checkAlone(after);
+    }
+    this.#limits.check();
+  }
+
+  #look(change: Change, touched: Set<string>): void {
+    const { table, before, after } = change;
+    const row = (after ?? before)!;
+    switch (table) {
+      case 'lanes':
+        this.#lane(change);
+        return;
+      case 'instances':
+        this.#instance(change);
+        touched.add(change.key);
+        return;
+      case 'worker_tasks':
+        this.#task(change);
+        touched.add(String(row.instance_id));
+        return;
+      case 'open_tasks': {
+        const id = String(row.instance_id);
+        const by = (after === undefined ? 0 : 1) - (before === undefined ? 0 : 1);
+        this.#openTasks.set(id, (this.#openTasks.get(id) ?? 0) + by);
+        touched.add(id);
+        return;
+      }
+      case 'permits':
+        this.#limits.permit(change);
+        return;
+      case 'rate_limits':
+        this.#limits.rateLimit(change);
+        return;
+      case 'timers':
+      case 'permit_requests':
+        touched.add(String(row.instance_id));
+        return;
+      case 'block_outputs':
+        this.#output(change);
+        return;
+      case 'signals':
+        if (after !== undefined) this.signals.add(String(after.id));
+        return;
+      default:
+    }
+  }
+
+  // ---------------------------------------------------------------- who writes
+
+  #lane({ key, before, after }: Change): void {
+    if (before === undefined || after === undefined) return;
+    const [epoch, next] = [Number(before.epoch), Number(after.epoch)];
+    const [batch, nextBatch] = [Number(before.batch), Number(after.batch)];
+    const isFlush = next === epoch && nextBatch === batch + 1;
+    const isTakeOver = next === epoch + 1 && nextBatch === batch;
+    if (!isFlush && !isTakeOver) {
+      throw new Violation(`lane ${key} went from ${epoch}/${batch} to ${next}/${nextBatch}`);
+    }
+  }
+
+  #checkEpoch(applicationName: string): void {
+    const engine = this.#deps.cluster().byWriter(applicationName);
+    if (engine === undefined) return;
+    const epoch = Math.max(
+      ...[...this.#deps.tables.rows('lanes').values()].map((row) => Number(row.epoch)),
+    );
+    if (engine.epoch !== epoch) {
+      throw new Violation(`${engine.name} of epoch ${engine.epoch} wrote in epoch ${epoch}`);
+    }
+  }
+
+  // ---------------------------------------------------------------- instances
+
+  #instance(change: Change): void {
+    const { key, before, after } = change;
+    this.#limits.instance(change);
+    if (after === undefined) {
+      this.#deleted.add(key);
+      return;
+    }
+    const version = `${after.state} ${after.updated_at}`;
+    let versions = this.versions.get(key);
+    if (versions === undefined) {
+      versions = new Set();
+      this.versions.set(key, versions);
+    }
+    versions.add(version);
+    if (before?.config !== after.config) {
+      const { mark } = after.config as { mark?: string };
+      if (mark !== undefined) this.marks.add(`${key} ${mark}`);
+    }
+    if (before === undefined) {
+      if (this.#deps.tables.row('sequences', String(after.sequence_id)) === undefined) {
+        throw new Violation('an instance without a sequence', key);
+      }
+      const { token } = after.metadata as { token?: string };
+      if (token === undefined) return;
+      if (this.tokens.has(token)) throw new Violation(`creation ${token} made two instances`, key);
+      this.tokens.set(token, key);
+      return;
+    }
+    this.transitions.add(`${before.state} → ${after.state}`);
+    if (before.state !== after.state && isTerminal(before.state as InstanceState)) {
+      throw new Violation(`instance went from ${before.state} to ${after.state}`, key);
+    }
+    if (Number(after.signal_count) < Number(before.signal_count)) {
+      throw new Violation('the number of signals went back', key);
+    }
+    if (Number(after.audit_count) < Number(before.audit_count)) {
+      throw new Violation('the number of audit rows went back', key);
+    }
+  }
+
+  /** Something must find an instance that is not at rest: rows are the truth, messages are hints. */
+  #checkInstance(id: string): void {
+    const { tables } = this.#deps;
+    const row = tables.row('instances', id);
+    const timer = tables.row('timers', id);
+    const open = this.#openTasks.get(id) ?? 0;
+    if (row === undefined) {
+      if (timer !== undefined || open > 0) throw new Violation('rows without an instance', id);
+      return;
+    }
+    const state = row.state as InstanceState;
+    if (isEnded(state)) {
+      // A failed one that was asked to go on may be woken once more, for nothing.
+      if (timer !== undefined && isTerminal(state)) {
+        throw new Violation(`a ${state} instance has a timer`, id);
+      }
+      if (open > 0) throw new Violation(`a ${state} instance has open tasks`, id);
+      const isWishing = tables.row('permit_requests', id) !== undefined;
+      if (isWishing) throw new Violation(`a ${state} instance wants a slot`, id);
+      return;
+    }
+    const { p } = row.execution as unknown as Execution;
+    const isFound =
+      timer !== undefined ||
+      open > 0 ||
+      state === 'paused' ||
+      p === 1 ||
+      tables.row('permit_requests', id) !== undefined;
+    if (!isFound) throw new Violation(`nothing finds the ${state} instance again`, id);
+  }
+
+  // ---------------------------------------------------------------- tasks and outputs
+
+  #task({ key, before, after }: Change): void {
+    const row = (after ?? before)!;
+    const block = blockOf(row);
+    const open = this.#openOfBlock.get(block) ?? new Set();
+    this.#openOfBlock.set(block, open);
+    if (after?.state === 'pending' || after?.state === 'claimed') open.add(key);
+    else open.delete(key);
+    if (after === undefined) return;
+    const id = String(after.instance_id);
+    if (before === undefined) {
+      this.#limits.begun(after);
+      if (this.done.has(block)) throw new Violation(`block ${after.block_id} is run again`, id);
+      return;
+    }
+    const [epoch, next] = [Number(before.claim_epoch), Number(after.claim_epoch)];
+    const isClaim = after.state === 'claimed' && before.state !== 'claimed';
+    // A batch keeps the last of several snapshots: more than one claim may lie between the two.
+    if (next < epoch || (isClaim && next === epoch)) {
+      throw new Violation(`task ${key} went from epoch ${epoch} to ${next}`, id);
+    }
+    if (after.state === 'claimed') {
+      const claim = `${key} ${next}`;
+      const worker = this.claims.get(claim);
+      if (worker !== undefined && worker !== after.worker_id) {
+        throw new Violation(`task ${key} has two claims of epoch ${next}`, id);
+      }
+    }
+    const epochs = new Set<number>();
+    for (const { event, claim_epoch, worker_id } of after.history as unknown as Attempt[]) {
+      if (event !== 'claimed') continue;
+      if (epochs.has(claim_epoch)) throw new Violation(`task ${key} was claimed twice at once`, id);
+      epochs.add(claim_epoch);
+      this.claims.set(`${key} ${claim_epoch}`, worker_id);
+    }
+    const isOver = before.state === 'completed' || before.state === 'failed';
+    if (isOver && after.state !== before.state) {
+      throw new Violation(`task ${key} went from ${before.state} to ${after.state}`, id);
+    }
+    if (Number(after.checkpoint_seq) < Number(before.checkpoint_seq)) {
+      throw new Violation(`task ${key} lost a checkpoint`, id);
+    }
+  }
+
+  #checkAlone(task: Row): void {
+    const open = this.#openOfBlock.get(blockOf(task))?.size ?? 0;
+    if (open <= 1) return;
+    throw new Violation(`block ${task.block_id} has ${open} tasks`, String(task.instance_id));
+  }
+
+  #output({ before, after }: Change): void {
+    const row: Row = (after ?? before)!;
+    if (isLoop(row.block_id)) return;
+    const id = String(row.instance_id);
+    const block = blockOf(row);
+    const attempt = `${block} ${row.try}`;
+    if (after === undefined) {
+      this.#tries.delete(attempt);
+      if (row.output_ref === null) this.done.delete(block);
+      return;
+    }
+    if (before !== undefined) throw new Violation('an output was changed', id);
+    if (this.#tries.has(attempt)) {
+      throw new Violation(`block ${row.block_id} has two outputs of try ${row.try}`, id);
+    }
+    this.#tries.add(attempt);
+    if (row.output_ref !== null) return;
+    if (this.done.has(block)) throw new Violation(`block ${row.block_id} succeeded twice`, id);
+    this.done.add(block);
+    const state = this.#deps.tables.row('instances', id)?.state as InstanceState | undefined;
+    if (state === undefined) throw new Violation('an output without an instance', id);
+  }
+}
+
+interface Attempt {
+  readonly event: string;
+  readonly claim_epoch: number;
+  readonly worker_id: string;
+}

@@ -1,0 +1,226 @@
+/**
+ * What an answer promises, held against the rows at the moment at which it leaves the engine, and
+ * what all answers of a run promise together.
+ */
+
+import type { JsonValue } from '../../src/core/json.js';
+import { isoTime } from '../../src/core/time.js';
+import type { ApiReply, Call } from './api.js';
+import type { SimEngine } from './engine.js';
+import type { Counts } from './faults.js';
+import type { MemoryTables, Row } from './memory-tables.js';
+import type { Observer } from './observer.js';
+import { Violation } from './violation.js';
+
+/** Taken down when a request comes in, to be held against its answer. */
+export interface Mark {
+  /** Of the instance that it is about, if it is about one. */
+  readonly row: Row | undefined;
+  readonly at: string;
+}
+
+interface TaskBody {
+  readonly id: string;
+  readonly instance_id: string;
+  readonly block_id: string;
+  readonly claim_epoch: number;
+  readonly worker_id: string;
+}
+
+export class Promises {
+  readonly #tables: MemoryTables;
+  readonly #observer: Observer;
+  readonly #counts: Counts;
+  readonly #newest: () => SimEngine;
+  readonly #keys = new Map<string, { id: string; fresh: number }>();
+  readonly #delivered = new Set<string>();
+  /** What must be found at the end: context keys of acknowledged signals, by instance. */
+  readonly noted: { readonly instance: string; readonly key: string }[] = [];
+
+  constructor(tables: MemoryTables, observer: Observer, counts: Counts, newest: () => SimEngine) {
+    this.#tables = tables;
+    this.#counts = counts;
+    this.#observer = observer;
+    this.#newest = newest;
+  }
+
+  /** What is true when a request comes in: an answer shows nothing older. */
+  before({ target }: Call, now: number): Mark {
+    return { row: this.#tables.row('instances', target), at: isoTime(Math.floor(now)) };
+  }
+
+  /** @throws Violation */
+  answered(call: Call, { status, body }: ApiReply, engine: SimEngine, mark: Mark): void {
+    if (status === 500) throw new Violation(`${call.operation} was answered 500`, call.target);
+    const { target } = call;
+    if (status === 404 && mark.row !== undefined && this.#tables.row('instances', target)) {
+      throw new Violation(`${call.operation} did not find it`, target);
+    }
+    if (status >= 300) return;
+    this.#count(call, mark.row);
+    switch (call.operation) {
+      case 'instances.create':
+        this.#created(call, body as { id: string; deduplicated: boolean });
+        return;
+      case 'instances.createBatch':
+        this.#batchCreated(call);
+        return;
+      case 'instances.signal':
+        this.#signalled(call, (body as { signal_id: string }).signal_id);
+        return;
+      case 'instances.get':
+        this.#read(target, body as Row, engine, mark.row);
+        return;
+      case 'instances.patchState':
+        this.#expectVersion(target, body as Row);
+        return;
+      case 'instances.patchContext': {
+        const { mark: written } = (call.body as ContextBody).context.config;
+        // Another PATCH of the same commit may have replaced it: then the row is as new as that one.
+        const updatedAt = String(this.#tables.row('instances', target)?.updated_at);
+        const isReplaced = updatedAt >= mark.at;
+        if (!this.#observer.marks.has(`${target} ${written}`) && !isReplaced) {
+          throw new Violation(`PATCH context was answered before ${written} was there`, target);
+        }
+        return;
+      }
+      case 'workers.poll':
+      case 'workers.pollQueue':
+        for (const task of body as TaskBody[]) this.#claimed(task);
+        return;
+      case 'workers.complete':
+      case 'workers.fail':
+        this.#ended(call);
+        return;
+      case 'workers.heartbeat':
+        this.#beaten(target, (body as { checkpoint_seq: number }).checkpoint_seq);
+        return;
+      case 'sequences.create':
+        this.#expect('sequences', (body as { id: string }).id);
+        return;
+      case 'sequences.delete':
+        if (this.#tables.row('sequences', target) !== undefined) {
+          throw new Violation(`sequence ${target} is there after its deletion`);
+        }
+        return;
+      default:
+    }
+  }
+
+  /** Which requests were accepted in which states. */
+  #count({ operation, body }: Call, row: Row | undefined): void {
+    if (row === undefined) return;
+    if (operation === 'instances.signal') {
+      const { signal_type } = body as { signal_type: string };
+      this.#counts.add(`signal ${signal_type} in ${row.state}`);
+    } else if (operation === 'instances.patchState') {
+      this.#counts.add(`patch ${row.state} to ${(body as { state: string }).state}`);
+    }
+  }
+
+  // ---------------------------------------------------------------- creations
+
+  #created(call: Call, { id, deduplicated }: { id: string; deduplicated: boolean }): void {
+    const { idempotency_key: key } = call.body as { idempotency_key?: string };
+    // Its sequence may have been deleted, with all of its instances, before the answer came.
+    if (!this.#observer.versions.has(id)) throw new Violation('201 before the commit', id);
+    if (key === undefined) {
+      if (deduplicated) throw new Violation('deduplicated without a key', id);
+      return;
+    }
+    const name = `${call.tenant}: ${key}`;
+    const known = this.#keys.get(name) ?? { id, fresh: 0 };
+    this.#keys.set(name, known);
+    if (known.id !== id) throw new Violation(`key ${name} stands for ${known.id}, too`, id);
+    // With its sequence all of its instances go: their keys are free again.
+    if (this.#observer.isDeleted(id)) known.fresh = 0;
+    if (!deduplicated) known.fresh += 1;
+    if (known.fresh > 1) throw new Violation(`key ${name} was new twice`, id);
+  }
+
+  #batchCreated(call: Call): void {
+    const { instances } = call.body as { instances: { metadata: { token: string } }[] };
+    for (const { metadata } of instances) {
+      if (!this.#observer.tokens.has(metadata.token)) {
+        throw new Violation(`201 for a batch without ${metadata.token}`);
+      }
+    }
+  }
+
+  #expect(table: string, key: string): Row {
+    const row = this.#tables.row(table, key);
+    if (row === undefined) throw new Violation(`no row ${key} in ${table} after its promise`, key);
+    return row;
+  }
+
+  // ---------------------------------------------------------------- instances
+
+  #signalled(call: Call, id: string): void {
+    if (!this.#observer.signals.has(id)) {
+      throw new Violation(`signal ${id} was acknowledged before its commit`, call.target);
+    }
+    const { signal_type, payload } = call.body as { signal_type: string; payload?: object };
+    if (signal_type !== 'update_context' || payload === undefined) return;
+    for (const key of Object.keys(payload)) this.noted.push({ instance: call.target, key });
+  }
+
+  #read(id: string, body: Row, engine: SimEngine, before: Row | undefined): void {
+    this.#expectVersion(id, body);
+    if (engine !== this.#newest() || before === undefined) return;
+    if (body.updated_at! < before.updated_at!) {
+      throw new Violation(`GET showed ${body.updated_at}, older than ${before.updated_at}`, id);
+    }
+  }
+
+  /** Of the changes that one commit made, only the last one has ever been a row. */
+  #expectVersion(id: string, { state, updated_at }: Row): void {
+    if (this.#observer.versions.get(id)?.has(`${state} ${updated_at}`) === true) return;
+    const row = this.#tables.row('instances', id);
+    if (row === undefined || row.updated_at! >= updated_at!) return;
+    throw new Violation(`an answer showed ${state} of ${updated_at}, never committed`, id);
+  }
+
+  // ---------------------------------------------------------------- workers
+
+  #claimed({ id, instance_id, claim_epoch, worker_id }: TaskBody): void {
+    const claim = `${id} ${claim_epoch}`;
+    const worker = this.#observer.claims.get(claim);
+    if (worker !== worker_id) {
+      throw new Violation(`${worker_id} got task ${claim}, which ${worker} has`, instance_id);
+    }
+    if (this.#delivered.has(claim))
+      throw new Violation(`task ${claim} was handed out twice`, instance_id);
+    this.#delivered.add(claim);
+  }
+
+  #ended({ operation, target, body }: Call): void {
+    const task = this.#tables.row('worker_tasks', target);
+    if (task === undefined) return;
+    const wanted = operation === 'workers.complete' ? 'completed' : 'failed';
+    const instance = String(task.instance_id);
+    if (task.state !== wanted) throw new Violation(`task ${target} is ${task.state}`, instance);
+    const { worker_id, claim_epoch = task.claim_epoch } = body as { [key: string]: JsonValue };
+    if (task.worker_id !== worker_id || task.claim_epoch !== claim_epoch) {
+      throw new Violation(`task ${target} was ended by an old claim`, instance);
+    }
+    if (wanted === 'failed') return;
+    const { output } = body as { output: object };
+    if (JSON.stringify(task.output) !== JSON.stringify(output)) {
+      throw new Violation(`task ${target} has another output than acknowledged`, instance);
+    }
+    if (!this.#observer.done.has(`${instance} ${task.block_id} ${task.iteration}`)) {
+      throw new Violation(`task ${target} was acknowledged without an output`, instance);
+    }
+  }
+
+  #beaten(id: string, seq: number): void {
+    const task = this.#tables.row('worker_tasks', id);
+    if (task !== undefined && Number(task.checkpoint_seq) < seq) {
+      throw new Violation(`task ${id} was promised checkpoint ${seq}`, String(task.instance_id));
+    }
+  }
+}
+
+interface ContextBody {
+  readonly context: { readonly config: { readonly mark: string } };
+}

@@ -1,0 +1,200 @@
+/**
+ * Units of random rows for every kind of mutation, over so few ids that they meet: what is inserted
+ * is updated, deleted and inserted again, and some of it no database can store.
+ */
+
+import type { LOAD_SQL } from '../../actors/loader.js';
+import type { UnitEnvelope } from '../../actors/protocol.js';
+import type { JsonValue } from '../../src/core/json.js';
+import { MUTATION_KINDS, type MutationKind, type UnitGate } from '../../src/core/unit.js';
+import { STATEMENTS } from '../../src/db/statements.js';
+import type { Random } from '../chaos/random.js';
+import type { ColumnType, Table } from './tables.js';
+
+const IDS = 5;
+const START_MS = Date.parse('2031-01-01T00:00:00.000Z');
+
+const FIELDS = new Map(MUTATION_KINDS.map((kind) => [kind, fieldsOf(STATEMENTS[kind].text)]));
+
+/** Fields that several tables have in common, so that rows find one another. */
+const WORDS: Readonly<Record<string, readonly string[]>> = {
+  state: ['scheduled', 'waiting', 'paused', 'completed', 'failed'],
+  task_state: ['pending', 'claimed', 'failed'],
+  output_ref: ['__error__', 'elsewhere'],
+  handler_name: ['alpha', 'beta'],
+  block_id: ['a', 'b', 'c'],
+  iteration: ['', '0', '1.2'],
+};
+
+/** Columns of small numbers, for which a large one would only be refused. */
+const INTEGER_MAX = 3;
+
+/** What takes rows away comes less often, so that some are left to be read. */
+const OFTEN = MUTATION_KINDS.flatMap((kind) =>
+  /delete|clear|drop|prune/.test(kind) ? [kind] : [kind, kind, kind],
+);
+
+export class RandomUnits {
+  readonly #random: Random;
+  readonly #required: ReadonlySet<string>;
+  #seq = 0;
+
+  constructor(random: Random, tables: ReadonlyMap<string, Table>) {
+    this.#random = random;
+    this.#required = new Set(
+      [...tables.values()].flatMap(({ columns }) =>
+        [...columns.values()].filter(({ isRequired }) => isRequired).map(({ name }) => name),
+      ),
+    );
+  }
+
+  next(): UnitEnvelope {
+    const random = this.#random;
+    this.#seq += 1;
+    const gate = random.weighted<UnitGate>({ none: 8, exists: 1, births: 1 });
+    const kinds = this.#kinds(gate);
+    const mutations = kinds.flatMap((kind) => {
+      const row = this.#row(kind);
+      return [MUTATION_KINDS.indexOf(kind), this.#key(kind, row), JSON.stringify(row)];
+    });
+    // One incarnation for each, so that a refusal does not concern the next one.
+    return [this.#seq, 'actor', this.#seq, gate, mutations];
+  }
+
+  #kinds(gate: UnitGate): MutationKind[] {
+    const random = this.#random;
+    if (gate === 'births') return ['instance.insert', 'timer.set', 'instance.insert'];
+    // A barrier stands alone in its batch, and may stand alone in its unit.
+    const kinds = Array.from({ length: random.integer(1, 3) }, () => random.pick(OFTEN));
+    if (gate === 'none') return kinds;
+    return [random.pick(['sequence.insert', 'instance.insert']), ...kinds];
+  }
+
+  /** Of one group and key only the last row of a batch is written: the key is that of the row. */
+  #key(kind: MutationKind, row: Readonly<Record<string, JsonValue>>): string {
+    const { id, instance_id, task_id, key } = row;
+    if (kind === 'worker.seen') return JSON.stringify([row.tenant_id, row.worker_id]);
+    if (kind === 'rateGrant.prune') return String(row.limit_id);
+    if (kind.startsWith('snapshot')) return `${instance_id}:${key}`;
+    return String(id ?? task_id ?? instance_id);
+  }
+
+  #row(kind: MutationKind): Record<string, JsonValue> {
+    const row: Record<string, JsonValue> = {};
+    for (const [name, type] of FIELDS.get(kind)!) {
+      const isTaskState = name === 'state' && kind.startsWith('task');
+      row[name] = this.#value(isTaskState ? 'task_state' : name, type);
+    }
+    // These are ordered by their ids, which no constraint makes unique.
+    if (kind === 'output.insert') row.id = this.#uniqueId();
+    return row;
+  }
+
+  #uniqueId(): string {
+    return `00000000-0000-7000-8001-${String(this.#seq).padStart(8, '0')}${this.#random.integer(1_000, 9_999)}`;
+  }
+
+  #value(name: string, type: ColumnType): JsonValue {
+    const random = this.#random;
+    if (random.chance(0.002)) return this.#refused(type);
+    const isMissing = random.chance(this.#required.has(name) ? 0.001 : 0.2);
+    if (isMissing) return null;
+    const words = WORDS[name];
+    if (words !== undefined) return random.pick(words);
+    switch (type) {
+      case 'uuid':
+        return randomId(random);
+      case 'text':
+        return random.pick(['north', 'south', 'ä "quoted" \\ text', '']);
+      case 'boolean':
+        return random.chance(0.5);
+      case 'timestamptz':
+        return randomTime(random);
+      case 'json':
+        return name === 'block_ids' ? [random.pick(WORDS.block_id!)] : this.#json(0);
+      default:
+        return random.integer(0, INTEGER_MAX);
+    }
+  }
+
+  #json(depth: number): JsonValue {
+    const random = this.#random;
+    const leaf = () => random.pick<JsonValue>([1, -0.5, true, 'ß', '', 1e21, 'null']);
+    if (depth > 1) return leaf();
+    if (random.chance(0.3)) return [this.#json(depth + 1), null];
+    return { b: this.#json(depth + 1), a: leaf(), 'ü ': null };
+  }
+
+  /** What the type, or the whole database, does not take. */
+  #refused(type: ColumnType): JsonValue {
+    switch (type) {
+      case 'uuid':
+        return 'no uuid';
+      case 'smallint':
+      case 'integer':
+        return this.#random.pick([4_000_000_000, 1.5]);
+      case 'timestamptz':
+        return 'no time';
+      case 'boolean':
+        return 'no truth';
+      default:
+        return 'no \u0000 in text';
+    }
+  }
+}
+
+/** Values for the parameters of a statement of the loader. */
+export function randomValues(random: Random, name: keyof typeof LOAD_SQL): readonly unknown[] {
+  const id = () => randomId(random);
+  const ids = () => [id(), id(), id()];
+  const time = () => randomTime(random);
+  switch (name) {
+    case 'instances':
+    case 'tasks':
+    case 'snapshots':
+    case 'taskOwners':
+      return [[...new Set(ids())].sort()];
+    case 'outputs':
+      return [id(), random.pick([null, ['a', 'b']])];
+    case 'outputTotals':
+    case 'outputRows':
+      return [id(), ['a', 'b', 'c']];
+    case 'task':
+    case 'sequence':
+    case 'liveInstance':
+    case 'permitHolders':
+    case 'rateLimit':
+    case 'checkpoints':
+      return [id()];
+    case 'dueTimers':
+      return [random.pick(['-infinity', time()]), time()];
+    case 'overdueTimers':
+      return [time()];
+    case 'recover':
+    case 'claimedTasks':
+      return [];
+    case 'permitKeys':
+      return [id(), 2];
+    case 'permitWaiters':
+      return [id(), new Date(START_MS).toISOString(), id(), 2];
+    case 'rateGrants':
+      return [id(), time()];
+    case 'readyTasks':
+      return ['alpha', random.integer(-1, 1), time(), id(), 3];
+  }
+}
+
+function randomId(random: Random): string {
+  return `00000000-0000-7000-8000-00000000000${random.integer(0, IDS - 1)}`;
+}
+
+function randomTime(random: Random): string {
+  return new Date(START_MS + random.integer(0, 5) * 1_001).toISOString();
+}
+
+/** The fields of the rows that a statement takes, with their types. */
+function fieldsOf(sql: string): [string, ColumnType][] {
+  const list = /json_to_recordset\(\$1::json\) as r\(([\s\S]*?)\)/.exec(sql)?.[1];
+  if (list === undefined) throw new Error(`a statement without rows: ${sql}`);
+  return list.split(',').map((field) => field.trim().split(/\s+/) as [string, ColumnType]);
+}

@@ -1,0 +1,44 @@
+/**
+ * Runs seeds in a thread of their own: in the thread of a test every promise is tracked by the test
+ * runner, and the runs are made of promises.
+ */
+
+import { parentPort, workerData } from 'node:worker_threads';
+import { Counts } from './faults.js';
+import { readableFailure } from './report.js';
+import { simulate } from './simulate.js';
+
+/** Which seeds, and after how many failures to stop. */
+export interface SeedsTask {
+  readonly seeds: readonly number[];
+  readonly failuresMax: number;
+}
+
+export interface SeedsResult {
+  readonly failures: readonly string[];
+  readonly counts: ReadonlyMap<string, number>;
+  readonly events: number;
+  /** Of the processor. */
+  readonly ms: number;
+}
+
+const { seeds, failuresMax } = workerData as SeedsTask;
+const counts = new Counts();
+const failures: string[] = [];
+let events = 0;
+const startedAt = process.cpuUsage();
+for (const seed of seeds) {
+  if (failures.length === failuresMax) break;
+  const outcome = await simulate(seed);
+  events += outcome.events;
+  counts.addAll(outcome.counts);
+  if (outcome.violation !== undefined) failures.push(await readableFailure(seed));
+}
+const { user, system } = process.cpuUsage(startedAt);
+const result: SeedsResult = {
+  failures,
+  counts: counts.byName,
+  events,
+  ms: (user + system) / 1_000,
+};
+parentPort?.postMessage(result);

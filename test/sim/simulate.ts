@@ -1,0 +1,321 @@
+/**
+ * One run: an engine, its database, clients and workers, and what goes wrong, all from one seed.
+ * While things go wrong, every commit and every answer is checked; then the faults end, and within a
+ * bounded time every instance must have come to rest.
+ */
+
+import type { Execution } from '../../src/core/execution.js';
+import { type InstanceState, isEnded } from '../../src/core/states.js';
+import { createRandom, type Random } from '../chaos/random.js';
+import { Api } from './api.js';
+import { RATE_KEY, RATE_LIMITS, SimClient, type SimSequence } from './clients.js';
+import { Cluster } from './cluster.js';
+import type { EngineDeps } from './engine.js';
+import { Counts, Faults } from './faults.js';
+import { checkEnd } from './final-checks.js';
+import { simulatedHandlers } from './handlers.js';
+import { MemoryServer } from './memory-server.js';
+import { MemoryTables, type Row } from './memory-tables.js';
+import { Observer } from './observer.js';
+import { Promises } from './promises.js';
+import { randomBlocks } from './shapes.js';
+import { readTables } from './tables.js';
+import { Violation } from './violation.js';
+import { SimWorker } from './workers.js';
+import { STREAMS, Trace, World } from './world.js';
+
+export interface Outcome {
+  readonly seed: number;
+  readonly violation: Violation | undefined;
+  readonly hash: string;
+  readonly trace: Trace;
+  readonly counts: Counts;
+  readonly events: number;
+  /** Virtual. */
+  readonly ms: number;
+}
+
+export interface SimulationOptions {
+  /** Keeps the lines of the trace, for people. */
+  readonly isTraced?: boolean;
+}
+
+const TENANTS = ['north', 'south'] as const;
+
+/** Everything must be at rest so long after the last fault, in virtual time. */
+const REST_MS_MAX = 15 * 60_000;
+
+const tables = readTables();
+
+export async function simulate(seed: number, options: SimulationOptions = {}): Promise<Outcome> {
+  return new Simulation(seed, options).run();
+}
+
+class Simulation {
+  readonly #random: Random;
+  readonly #world: World;
+  readonly #counts = new Counts();
+  readonly #faults: Faults;
+  readonly #db = new MemoryTables(tables);
+  readonly #server: MemoryServer;
+  readonly #observer: Observer;
+  readonly #promises: Promises;
+  readonly #cluster: Cluster;
+  readonly #api: Api;
+  readonly #sequences: SimSequence[];
+  #violation: Violation | undefined;
+
+  constructor(seed: number, { isTraced = false }: SimulationOptions) {
+    this.#random = createRandom(seed);
+    const world = new World(seed, { trace: new Trace(isTraced) });
+    const faults = new Faults(createRandom(seed, STREAMS.faults), this.#counts);
+    this.#world = world;
+    this.#faults = faults;
+    this.#observer = new Observer({
+      tables: this.#db,
+      cluster: () => this.#cluster,
+      now: () => world.now,
+    });
+    this.#promises = new Promises(
+      this.#db,
+      this.#observer,
+      this.#counts,
+      () => this.#cluster.newest,
+    );
+    this.#server = new MemoryServer({
+      world,
+      tables: this.#db,
+      faults,
+      onBroken: (text) => this.#fail(new Violation(text)),
+      onCommit: (changes, applicationName) => {
+        this.#check(() => this.#observer.committed(changes, applicationName));
+        this.#cluster.committed(applicationName);
+      },
+    });
+    this.#cluster = new Cluster(this.#engineDeps());
+    this.#api = new Api({
+      world,
+      faults,
+      cluster: this.#cluster,
+      onRequest: (call) => this.#promises.before(call, world.now),
+      onAnswer: (...answer) => this.#check(() => this.#promises.answered(...answer)),
+    });
+    const count = this.#random.integer(1, 4);
+    this.#sequences = Array.from({ length: count }, (_, i) => this.#sequence(i, i === count - 1));
+  }
+
+  async run(): Promise<Outcome> {
+    const world = this.#world;
+    const isFound = () => this.#violation !== undefined;
+    let isDone = false;
+    const scenario = this.#scenario().then(() => {
+      isDone = true;
+    });
+    scenario.catch((error: unknown) =>
+      this.#fail(error instanceof Violation ? error : new Violation(stackOf(error))),
+    );
+    // In a real thread nobody would be there to take it: it would end the thread.
+    const onRejection = (error: unknown) =>
+      this.#fail(new Violation(`unhandled rejection: ${stackOf(error)}`));
+    process.on('unhandledRejection', onRejection);
+    try {
+      const ending = await world.run(() => isFound() || isDone);
+      if (ending !== 'over') this.#fail(new Violation(`the run ended ${ending}`));
+    } catch (error) {
+      this.#fail(error instanceof Violation ? error : new Violation(stackOf(error)));
+    } finally {
+      process.off('unhandledRejection', onRejection);
+    }
+    if (!isFound()) this.#check(() => checkEnd(this.#db, this.#observer, this.#promises));
+    return {
+      seed: world.seed,
+      violation: this.#violation,
+      hash: world.trace.hash,
+      trace: world.trace,
+      counts: this.#counts,
+      events: world.eventCount,
+      ms: world.now,
+    };
+  }
+
+  #engineDeps(): EngineDeps {
+    const random = this.#random;
+    return {
+      world: this.#world,
+      server: this.#server,
+      faults: this.#faults,
+      settings: {
+        shards: random.integer(1, 3),
+        tickIntervalMs: random.pick([400, 2_000]),
+        workerStaleMs: random.pick([2_000, 8_000]),
+        workerReaperTickMs: 1_000,
+        requireClaimEpoch: false,
+        unpoliciedRetry: random.pick(['redispatch', 'fail']),
+        maxContextBytes: 262_144,
+      },
+      lanes: random.integer(1, 3),
+      handlersOf: simulatedHandlers(this.#world, this.#faults, this.#db, (text, instance) =>
+        this.#fail(new Violation(text, instance)),
+      ),
+      onDefect: (text) => this.#fail(new Violation(text)),
+    };
+  }
+
+  /** The last of several may be one that clients try to delete. */
+  #sequence(number: number, isLast: boolean): SimSequence {
+    const random = this.#random;
+    const tenant = random.pick(TENANTS);
+    const id = `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
+    const blocks = randomBlocks(random, random.chance(0.4) ? RATE_KEY : undefined);
+    const isSpare = isLast && number > 0 && random.chance(0.5);
+    const body = { id, tenant_id: tenant, namespace: 'simulated', version: 1, blocks };
+    return { id, tenant, isSpare, body: { ...body, name: `sequence ${number}` } };
+  }
+
+  // ---------------------------------------------------------------- what happens
+
+  async #scenario(): Promise<void> {
+    const world = this.#world;
+    const random = this.#random;
+    for (const { tenant, body } of this.#sequences) {
+      await this.#insist([201, 409], 'sequences.create', tenant, '', body);
+    }
+    if (random.chance(0.5)) {
+      for (const tenant of TENANTS) {
+        const limit = random.pick(RATE_LIMITS);
+        await this.#insist([200], 'rateLimits.put', tenant, RATE_KEY, limit);
+      }
+    }
+    const deps = { world, api: this.#api, faults: this.#faults };
+    for (let i = random.integer(1, 3); i > 0; i--) {
+      const own = { random: world.newRandom(), tenants: TENANTS };
+      void new SimWorker(`worker ${i}`, { ...deps, ...own }).work();
+    }
+    const shared = {
+      sequences: this.#sequences,
+      isKeyed: random.chance(0.4),
+      instances: [] as { id: string; tenant: string }[],
+    };
+    const pauseMs = random.pick([200, 1_000, 3_000]);
+    const clients = Array.from({ length: random.integer(1, 3) }, (_, i) => {
+      const client = new SimClient(`client${i}`, { ...deps, ...shared, random: world.newRandom() });
+      return client.run(random.integer(3, 10), pauseMs);
+    });
+    await Promise.all(clients);
+    await world.sleep(random.integer(0, 5_000));
+    this.#faults.isOver = true;
+    world.note('the faults are over');
+    await this.#mend();
+    await this.#rest();
+  }
+
+  /** Asks until it is answered with one of these. */
+  async #insist(
+    wanted: readonly number[],
+    ...[operation, tenant, target, body]: Parameters<Api['call']>
+  ): Promise<void> {
+    const until = this.#world.now + REST_MS_MAX;
+    for (;;) {
+      const { status } = await this.#api.call(operation, tenant, target, body);
+      if (wanted.includes(status)) return;
+      // The database may have refused it, for no fault of its own.
+      if (![0, 400, 503].includes(status) || this.#world.now > until) {
+        throw new Violation(`${operation} was answered ${status}`, target);
+      }
+      await this.#world.sleep(this.#world.latency(10, 500));
+    }
+  }
+
+  /** Everything works again, and what was stopped by request goes on. */
+  async #mend(): Promise<void> {
+    for (const { id, tenant } of this.#sequences) {
+      const there = this.#db.row('sequences', id) === undefined ? [404] : [201, 404];
+      await this.#insist(there, 'instances.create', tenant, '', {
+        sequence_id: id,
+        tenant_id: tenant,
+        namespace: 'simulated',
+      });
+    }
+    const isResumed = this.#random.chance(0.5);
+    for (const [id, row] of [...this.#db.rows('instances')]) {
+      const isStopped = isParked(row) || (isResumed && row.state === 'paused');
+      if (!isStopped) continue;
+      const body = { state: 'scheduled' };
+      await this.#insist([200, 400, 404], 'instances.patchState', String(row.tenant_id), id, body);
+    }
+  }
+
+  async #rest(): Promise<void> {
+    const world = this.#world;
+    const until = world.now + REST_MS_MAX;
+    const asked = new Set<string>();
+    for (;;) {
+      const restless = this.#restless();
+      if (restless === undefined) return;
+      if (world.now > until) throw restless;
+      await this.#askForSlots(asked);
+      await world.sleep(500);
+    }
+  }
+
+  /** A slot that its instance could not give back is free as soon as another one asks for it. */
+  async #askForSlots(asked: Set<string>): Promise<void> {
+    for (const [id, { key_id }] of this.#db.rows('permits')) {
+      const row = this.#db.row('instances', id);
+      if (row === undefined || row.state === 'waiting' || row.state === 'running') continue;
+      if (asked.has(String(key_id))) continue;
+      asked.add(String(key_id));
+      const { sequence_id, tenant_id, concurrency_key, max_concurrency } = row;
+      await this.#insist([201], 'instances.create', String(tenant_id), '', {
+        sequence_id,
+        tenant_id,
+        namespace: 'simulated',
+        concurrency_key,
+        max_concurrency,
+      });
+    }
+  }
+
+  /** An instance that is not over, and that nobody stopped; a timer or a slot that nobody needs. */
+  #restless(): Violation | undefined {
+    for (const [id, row] of this.#db.rows('instances')) {
+      const state = row.state as InstanceState;
+      if (isEnded(state)) {
+        const isOver = this.#db.row('timers', id) === undefined;
+        if (!isOver) return new Violation(`the ${state} instance keeps its timer`, id);
+      } else if (state !== 'paused' && !isParked(row)) {
+        return new Violation(`the ${state} instance does not come to rest`, id);
+      }
+    }
+    for (const id of this.#db.rows('permits').keys()) {
+      const state = this.#db.row('instances', id)?.state;
+      if (state !== 'waiting') return new Violation(`the ${state} instance keeps its slot`, id);
+    }
+    return undefined;
+  }
+
+  // ---------------------------------------------------------------- what is wrong
+
+  #check(check: () => void): void {
+    try {
+      check();
+    } catch (error) {
+      this.#fail(error instanceof Violation ? error : new Violation(stackOf(error)));
+    }
+  }
+
+  #fail(violation: Violation): void {
+    if (this.#violation !== undefined) return;
+    this.#violation = violation;
+    this.#world.note(`VIOLATION ${violation.message} ${violation.instance ?? ''}`);
+  }
+}
+
+/** By request: it waits for a signal, or for somebody to schedule it. */
+function isParked({ state, execution }: Row): boolean {
+  return state === 'waiting' && (execution as unknown as Execution).p === 1;
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

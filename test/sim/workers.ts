@@ -1,0 +1,144 @@
+/**
+ * The workers of a run: they poll, and then do with a task whatever the seed says, also what no good
+ * worker does: answer late, twice, with an old claim, or never. When the faults are over they are
+ * good ones, so that everything can end.
+ */
+
+import type { Random } from '../chaos/random.js';
+import type { Api } from './api.js';
+import type { Faults } from './faults.js';
+import { POISON } from './memory-server.js';
+import { HANDLERS, QUEUE } from './shapes.js';
+import type { World } from './world.js';
+
+interface Task {
+  readonly id: string;
+  readonly claim_epoch: number;
+  readonly checkpoint_seq: number;
+}
+
+interface WorkerDeps {
+  readonly world: World;
+  readonly api: Api;
+  readonly faults: Faults;
+  readonly random: Random;
+  readonly tenants: readonly string[];
+}
+
+/** What a worker does with a task, by weight. */
+const MANNERS = {
+  complete: 10,
+  fail: 2,
+  'fail for good': 1,
+  heartbeat: 3,
+  silent: 1,
+  late: 1,
+  twice: 1,
+  stale: 1,
+} as const;
+
+export class SimWorker {
+  readonly #name: string;
+  readonly #deps: WorkerDeps;
+  /** Tasks that it went silent about; it comes back to one of them later. */
+  readonly #old: Task[] = [];
+
+  constructor(name: string, deps: WorkerDeps) {
+    this.#name = name;
+    this.#deps = deps;
+  }
+
+  /** Never resolves: the run ends before. */
+  async work(): Promise<void> {
+    const { world, api, random, faults, tenants } = this.#deps;
+    for (;;) {
+      await world.sleep(world.latency(1, faults.isOver ? 200 : 600));
+      const handler_name = random.pick(HANDLERS);
+      const isOfQueue = random.chance(0.2);
+      const { status, body } = await api.call(
+        isOfQueue ? 'workers.pollQueue' : 'workers.poll',
+        random.chance(0.7) ? '' : random.pick(tenants),
+        '',
+        {
+          handler_name,
+          worker_id: this.#name,
+          limit: random.integer(1, 3),
+          wait_ms: faults.isOver || random.chance(0.5) ? random.integer(0, 3_000) : 0,
+          ...(isOfQueue ? { queue_name: QUEUE } : {}),
+        },
+      );
+      if (status !== 200) continue;
+      // Nobody waits for the others: a worker does its tasks side by side.
+      for (const task of body as Task[]) void this.#handle(task);
+    }
+  }
+
+  async #handle(task: Task): Promise<void> {
+    const { world, random, faults } = this.#deps;
+    await world.sleep(world.latency(1, faults.isOver ? 20 : 1_500));
+    const manner = faults.isOver ? 'complete' : random.weighted(MANNERS);
+    if (task.claim_epoch > 1 && random.chance(0.5)) {
+      // The claim before this one may have been its own, too.
+      const old = { ...task, claim_epoch: task.claim_epoch - 1 };
+      await this.#ask('complete', old, { output: { text: 'old', by: this.#name } }, 1);
+    }
+    switch (manner) {
+      case 'complete':
+        await this.#complete(task);
+        return;
+      case 'fail':
+      case 'fail for good':
+        await this.#ask('fail', task, { message: 'simulated', retryable: manner === 'fail' });
+        return;
+      case 'heartbeat':
+        await this.#beat(task);
+        await this.#complete(task);
+        return;
+      case 'silent':
+        this.#old.push(task);
+        return;
+      case 'late':
+        await world.sleep(random.integer(3_000, 15_000));
+        await this.#complete(task);
+        return;
+      case 'twice':
+        await Promise.all([this.#complete(task), this.#complete(task)]);
+        return;
+      case 'stale':
+        await this.#complete(task);
+        await this.#complete({ ...task, claim_epoch: Math.max(0, task.claim_epoch - 1) });
+        for (const old of this.#old.splice(0)) await this.#complete(old);
+    }
+  }
+
+  async #beat(task: Task): Promise<void> {
+    const { world, random } = this.#deps;
+    let seq = task.checkpoint_seq;
+    for (let beats = random.integer(1, 3); beats > 0; beats--) {
+      const checkpoint = random.chance(0.5) ? { checkpoint: { at: seq }, checkpoint_seq: seq } : {};
+      const { status, body } = await this.#ask('heartbeat', task, checkpoint);
+      if (status === 200) seq = (body as { checkpoint_seq: number }).checkpoint_seq;
+      await world.sleep(world.latency(10, 2_000));
+    }
+  }
+
+  /** Asks again while it does not know whether it was heard. */
+  async #complete(task: Task): Promise<void> {
+    const { world, faults } = this.#deps;
+    const isPoisoned = faults.hits('poison');
+    for (let tries = 0; tries < 20; tries++) {
+      const text = isPoisoned && tries === 0 ? POISON : 'done';
+      const { status } = await this.#ask('complete', task, { output: { text, by: this.#name } });
+      const isAgain = status === 0 || status === 503 || (status === 400 && text === POISON);
+      if (!isAgain) return;
+      await world.sleep(world.latency(50, 1_000));
+    }
+  }
+
+  #ask(what: 'complete' | 'fail' | 'heartbeat', task: Task, more: object, sure = 0.9) {
+    const { api, random } = this.#deps;
+    const epoch = random.chance(sure) ? { claim_epoch: task.claim_epoch } : {};
+    const body = { worker_id: this.#name, ...epoch, ...more };
+    return api.call(`workers.${what}`, '', task.id, body);
+  }
+}
