@@ -154,6 +154,7 @@ export function orderRecord(id: string): InstanceRecord {
       concurrencyKey: null,
       maxConcurrency: null,
       idempotencyKey: null,
+      dryRun: false,
     },
     NOW,
   );

@@ -47,7 +47,9 @@ async function run(options: BenchOptions): Promise<void> {
     parts.micro = part;
     say(`\nmicro benches\n\n${table}`);
   }
-  if (options.load.length > 0) Object.assign(parts, await runLoad(options, say));
+  if (options.load.length > 0 || options.neighbours) {
+    Object.assign(parts, await runLoad(options, say));
+  }
   if (options.results === undefined) return;
   say(`\nstored in ${saveResults(options.results, machine, describeCommit(), parts)}`);
 }

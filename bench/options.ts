@@ -15,6 +15,8 @@ export type LoadPart = (typeof LOAD_PARTS)[number];
 export interface BenchOptions {
   readonly micro: boolean;
   readonly load: readonly LoadPart[];
+  /** What the largest instances cost the others: only when it is named, since it takes minutes. */
+  readonly neighbours: boolean;
   /** Of each measured run under load. */
   readonly seconds: number;
   /** How often each measurement is repeated, taking turns with what it is compared with. */
@@ -35,14 +37,18 @@ export interface BenchOptions {
   readonly dataParent: string | undefined;
 }
 
+const NEIGHBOURS = 'neighbours';
+
 export class UsageError extends Error {}
 
-export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [flags]
+export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbours] [flags]
 
-  Without a word both parts run; "load a,b" selects load runs:
+  Without a word micro and load run; "load a,b" selects load runs:
     a, d  durable creations at 64 and 256 connections, beside what a bare script reaches
     b     create to completed on an idle server, beside a single durable commit
     c     workers that poll batches and complete them until nothing is left
+
+  "neighbours" measures what the largest instances cost the others.
 
   --seconds N    of each measured run under load (5)
   --rounds N     repetitions of each measurement (3)
@@ -64,10 +70,13 @@ const WAL_SEGMENTS = 128;
 export function readOptions(args: readonly string[], resultsFolder: string): BenchOptions {
   const { values, positionals } = parse(args);
   const quick = values.quick === true;
-  const [micro, load] = readParts(positionals);
+  const [micro, load] = readParts(positionals.filter((word) => word !== NEIGHBOURS));
+  const neighbours = positionals.includes(NEIGHBOURS);
+  const isAlone = neighbours && positionals.length === 1;
   return {
-    micro,
-    load,
+    micro: micro && !isAlone,
+    load: isAlone ? [] : load,
+    neighbours,
     seconds: number(values.seconds, 'seconds', quick ? 0.3 : 5, 0.1),
     rounds: number(values.rounds, 'rounds', quick ? 1 : 3, 1),
     microMs: number(values['micro-ms'], 'micro-ms', quick ? 1 : 500, 1),

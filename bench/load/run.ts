@@ -5,6 +5,7 @@ import type { PartResult } from '../report.js';
 import { runCreations } from './creations.js';
 import { Generator } from './generator.js';
 import { runIdleLatency } from './idle-latency.js';
+import { runNeighbours } from './neighbours.js';
 import { type BenchPostgres, startPostgres } from './postgres.js';
 import { runWorkerRounds } from './worker-rounds.js';
 
@@ -19,11 +20,18 @@ type RunPart = (
   options: BenchOptions,
 ) => Promise<{ readonly part: PartResult; readonly table: string }>;
 
-const PARTS: Readonly<Record<LoadPart, { readonly title: string; readonly run: RunPart }>> = {
+interface Part {
+  readonly title: string;
+  readonly run: RunPart;
+}
+
+const PARTS: Readonly<Record<LoadPart, Part>> = {
   a: { title: 'creations', run: runCreations },
   b: { title: 'latency', run: runIdleLatency },
   c: { title: 'workers', run: runWorkerRounds },
 };
+
+const NEIGHBOURS: Part = { title: 'neighbours', run: runNeighbours };
 
 /** @returns the parts by their titles; each is printed as soon as it is there */
 export async function runLoad(
@@ -39,8 +47,12 @@ export async function runLoad(
       : [];
     if (!options.isDurable) doubts.push('Nothing was synced: these numbers measure nothing.');
     say(`Postgres ${postgres.version}, fsync ${options.isDurable ? 'on' : 'off'}`);
-    for (const name of options.load) {
-      const { title, run } = PARTS[name];
+    const chosen: (readonly [name: string, part: Part])[] = options.load.map((name) => [
+      name,
+      PARTS[name],
+    ]);
+    if (options.neighbours) chosen.push(['neighbours', NEIGHBOURS]);
+    for (const [name, { title, run }] of chosen) {
       const { part, table } = await run({ postgres, generator }, options);
       results[title] = {
         ...part,

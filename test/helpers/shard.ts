@@ -1,0 +1,175 @@
+/**
+ * One real shard with the real writer on a real database, all in this thread, for tests that hand in
+ * handlers of their own. It is asked as the front asks it. Timers of an hour or more wait for the
+ * test, so that a deadline of a day can come at once.
+ */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { pino } from 'pino';
+import { Loader } from '../../actors/loader.js';
+import type { Reply, ShardOperation } from '../../actors/protocol.js';
+import { Shard } from '../../actors/shard.js';
+import { createWriter } from '../../actors/writer.js';
+import { realClock } from '../../src/clock.js';
+import type { Clock } from '../../src/core/clock.js';
+import { createClient, createPool } from '../../src/db/pool.js';
+import type { EffectHandler } from '../../src/handlers/registry.js';
+import { eventually, type Json } from './api.js';
+import { createTestDatabase } from './database.js';
+import { prepareLanes } from './writer.js';
+
+export interface LocalShard {
+  readonly sql: pg.Client;
+  /** Log lines at `warn` and above. */
+  readonly lines: readonly Json[];
+  /** In-process steps that hold a slot, as the shard counts them. */
+  active(): number;
+  /** @throws AssertionError when the shard answers with an error */
+  ask(operation: ShardOperation, target: string, body?: Json): Promise<Json>;
+  /** Stores a sequence of these blocks; resolves with its id. */
+  sequence(blocks: readonly Json[]): Promise<string>;
+  create(sequenceId: string, more?: Json): Promise<string>;
+  until(id: string, state: string): Promise<void>;
+  /** Why the instance is in the dead letter queue; undefined when it is not. */
+  reason(id: string): Promise<string | undefined>;
+  /** Lets all timers of an hour or more run out. */
+  letHoursPass(): void;
+  stop(): Promise<void>;
+}
+
+const TENANT = 'tenant';
+const HOUR_MS = 3_600_000;
+const APPLICATION = `test shard ${process.pid}`;
+
+export async function startShard(
+  handlers: ReadonlyMap<string, EffectHandler>,
+): Promise<LocalShard> {
+  const database = await createTestDatabase();
+  const { connectionString } = database;
+  const sql = new pg.Client({ connectionString });
+  await sql.connect();
+  await prepareLanes(sql);
+  const pool = createPool({
+    connectionString,
+    applicationName: `${APPLICATION} reads`,
+    connectionsMax: 3,
+    onError: () => undefined,
+  });
+  const lines: Json[] = [];
+  const log = pino({ level: 'warn' }, { write: (line) => lines.push(JSON.parse(line) as Json) });
+  const { clock, letHoursPass } = stretchedClock();
+  const replies = new Map<number, (reply: Reply) => void>();
+  let requests = 0;
+  let active = 0;
+
+  const writer = createWriter({
+    connect: () =>
+      createClient({ connectionString, applicationName: APPLICATION, statementTimeoutMs: 0 }),
+    applicationName: APPLICATION,
+    epoch: 1,
+    lanes: 1,
+    clock: realClock,
+    log,
+    onAcks: (_shard, _incarnation, acks) => shard.receiveAcks(acks),
+    onFenced: () => assert.fail('fenced'),
+    onDatabase: () => undefined,
+  });
+  const shard = new Shard({
+    settings: {
+      shard: 0,
+      shards: 1,
+      tickIntervalMs: 100,
+      workerStaleMs: 60_000,
+      workerReaperTickMs: 5_000,
+      requireClaimEpoch: false,
+      unpoliciedRetry: 'redispatch',
+      maxContextBytes: 262_144,
+    },
+    clock,
+    random: Math.random,
+    log,
+    loader: new Loader(pool),
+    handlers,
+    setImmediate: (fn) => void setImmediate(fn),
+    ports: {
+      toFront(post) {
+        active = post.metrics?.gauges.engine_active_tasks ?? active;
+        for (const reply of post.replies) replies.get(reply[0])?.(reply);
+      },
+      toWriter: (post) => writer.submit(0, 0, post.units),
+      toPeer: () => assert.fail('there is no peer'),
+      drainPeers: () => [],
+    },
+  });
+  await writer.start();
+  await shard.start();
+
+  const self: LocalShard = {
+    sql,
+    lines,
+    active: () => active,
+    async ask(operation, target, body) {
+      requests += 1;
+      const text = body === undefined ? '' : JSON.stringify(body);
+      const request = [requests, operation, TENANT, target, text] as const;
+      const reply = await new Promise<Reply>((resolve) => {
+        replies.set(requests, resolve);
+        shard.receiveRequests({ kind: 'requests', requests: [request], aborted: [] });
+      });
+      replies.delete(request[0]);
+      const [, , answer] = reply;
+      if (typeof answer !== 'string') assert.fail(`${operation}: ${JSON.stringify(answer)}`);
+      return JSON.parse(answer) as Json;
+    },
+    async sequence(blocks) {
+      const place = { tenant_id: TENANT, namespace: 'test', name: randomUUID(), version: 1 };
+      return String((await self.ask('sequences.create', '', { ...place, blocks })).id);
+    },
+    async create(sequenceId, more = {}) {
+      const place = { sequence_id: sequenceId, tenant_id: TENANT, namespace: 'test' };
+      return String((await self.ask('instances.create', '', { ...place, ...more })).id);
+    },
+    until: (id, state) =>
+      eventually(async () => assert.equal((await self.ask('instances.get', id)).state, state)),
+    async reason(id) {
+      const { rows } = await sql.query('select reason from dead_letters where instance_id = $1', [
+        id,
+      ]);
+      return rows[0]?.reason as string | undefined;
+    },
+    letHoursPass,
+    async stop() {
+      shard.stop();
+      await writer.stop();
+      await pool.end();
+      await sql.end();
+      await database.drop();
+    },
+  };
+  return self;
+}
+
+function stretchedClock(): { readonly clock: Clock; readonly letHoursPass: () => void } {
+  const waiting = new Map<object, () => void>();
+  const clock: Clock = {
+    ...realClock,
+    setTimeout(fn, ms) {
+      if (ms < HOUR_MS) return realClock.setTimeout(fn, ms);
+      const handle = {};
+      waiting.set(handle, fn);
+      return handle;
+    },
+    clearTimeout(handle) {
+      if (!waiting.delete(handle as object)) realClock.clearTimeout(handle);
+    },
+  };
+  const letHoursPass = () => {
+    for (const [handle, fn] of waiting) {
+      waiting.delete(handle);
+      fn();
+    }
+  };
+  return { clock, letHoursPass };
+}
