@@ -76,6 +76,17 @@ export function endless(iterations = ITERATIONS_MAX): Giant {
   };
 }
 
+/** Over as many items as there may be, in a context that is nearly full of them. */
+export function longestList(): Giant {
+  const items = Array.from({ length: ITERATIONS_MAX }, (_, i) => i % 10);
+  const body = [step('s', 'noop')];
+  return {
+    blocks: [forEach('f', 'items', body, { max_iterations: ITERATIONS_MAX })],
+    data: { items, pad: 'x'.repeat(60_000) },
+    rows: 2 * ITERATIONS_MAX + 1,
+  };
+}
+
 /** A context of 250 KiB in many keys, read for every item and written anew by every worker. */
 export function heaviest(handler: string, items = 2_000, tasks = 20): Giant {
   const keys = Array.from({ length: 18_000 }, (_, i) => [`key-${i}`, i % 10]);

@@ -18,6 +18,7 @@ import {
   type Giant,
   heaviest,
   longest,
+  longestList,
   widest,
 } from '../helpers/giants.js';
 import { startNeighbour } from '../helpers/neighbour.js';
@@ -129,6 +130,9 @@ describe('alone', () => {
   test('5,000 blocks in 256 branches complete', () => complete(widest()));
 
   test('a loop of 100,000 iterations completes', () => complete(endless()));
+
+  test('a for_each over 100,000 items in a context of 256 KiB completes', () =>
+    complete(longestList()));
 
   test('a context of 256 KiB is read and written by every step', () =>
     complete(heaviest(newHandler(), 2_000, 8)));
