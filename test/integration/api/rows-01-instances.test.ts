@@ -274,9 +274,11 @@ describe('spec/01 row 28: "Pause then resume drives paused then back to progress
 
   test('also when nobody waits for one signal before the next', async () => {
     const tenant = api.tenant();
-    const id = await tenant.run([sleep('a', 50), step('b', 'noop')]);
+    const handler = newHandler();
+    const id = await tenant.run([sleep('a', 50), step('b', handler)]);
     const signals = ['pause', 'resume', 'pause', 'resume'];
     for (const type of signals) await tenant.signal(id, type);
+    await tenant.complete(await tenant.task(handler));
     await tenant.until(id, 'completed');
   });
 });
