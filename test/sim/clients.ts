@@ -8,7 +8,7 @@ import { INSTANCE_STATES } from '../../src/core/states.js';
 import type { Random } from '../chaos/random.js';
 import type { Api, ApiReply } from './api.js';
 import type { Faults } from './faults.js';
-import { POISON } from './memory-server.js';
+import { POISON } from './memory-backend.js';
 import { CONFIG, DATA } from './shapes.js';
 import type { World } from './world.js';
 

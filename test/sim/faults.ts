@@ -180,7 +180,7 @@ export class Faults {
   }
 }
 
-type ExchangeFault =
+export type ExchangeFault =
   Extract<Fault, `exchange.${string}`> extends `exchange.${infer Name}` ? Name : never;
 
 const OF_EXCHANGES = ['failed', 'refused', 'lost before', 'unheard'] as const;

@@ -8,7 +8,8 @@
 import { EventEmitter } from 'node:events';
 import pg from 'pg';
 import { ALL_STATEMENTS, WRITER_SETTINGS } from '../../src/db/statements.js';
-import type { Backend, Bound, MemoryServer } from './memory-server.js';
+import type { Backend, Bound } from './memory-backend.js';
+import type { MemoryServer } from './memory-server.js';
 import { SqlError } from './memory-tables.js';
 import type { Thread, World } from './world.js';
 

@@ -7,7 +7,7 @@
 import type { Random } from '../chaos/random.js';
 import type { Api } from './api.js';
 import type { Faults } from './faults.js';
-import { POISON } from './memory-server.js';
+import { POISON } from './memory-backend.js';
 import { HANDLERS, QUEUE } from './shapes.js';
 import type { World } from './world.js';
 
