@@ -36,10 +36,13 @@ export interface CatalogDeps {
   readonly schedule: (work: () => void) => void;
 }
 
-/** A deletion on its way: the shards that have not answered yet. */
+/** A deletion on its way. */
 interface Deletion {
   readonly request: number;
+  /** The shards that have not answered yet. */
   readonly unsettled: Set<number>;
+  /** What deletes the rows, once that is decided. */
+  unit: PendingUnit | undefined;
 }
 
 export class Catalog implements UnitOwner {
@@ -117,24 +120,45 @@ export class Catalog implements UnitOwner {
         return;
       }
       const unsettled = new Set(Array.from({ length: this.#deps.shards }, (_, shard) => shard));
-      this.#deletions.set(id, { request, unsettled });
+      this.#deletions.set(id, { request, unsettled, unit: undefined });
       this.#broadcast(['sequence.block', id, true]);
     });
   }
 
-  /** A shard has blocked the sequence, and what it created of it before is durable. */
+  /**
+   * A shard has blocked the sequence, and what it created of it before is durable. It says so again
+   * for as long as it is blocked, since a word to it or to another shard may be lost.
+   */
   blocked(id: string, shard: number): void {
     const deletion = this.#deletions.get(id);
-    if (deletion === undefined) return;
-    deletion.unsettled.delete(shard);
-    if (deletion.unsettled.size > 0) return;
+    if (deletion === undefined) {
+      this.#tell(shard, ['sequence.block', id, false]);
+      return;
+    }
+    const { request, unsettled } = deletion;
+    if (!unsettled.delete(shard)) {
+      for (const other of unsettled) this.#tell(other, ['sequence.block', id, true]);
+      return;
+    }
+    if (unsettled.size > 0) return;
     this.#deps.loader.hasLiveInstance(id).then(
-      (live) => this.#deps.schedule(() => this.#decide(id, deletion.request, live)),
-      () => this.#deps.schedule(() => this.#giveUp(id, deletion.request, DATABASE_AWAY)),
+      (live) => this.#deps.schedule(() => this.#decide(id, deletion, live)),
+      () => this.#deps.schedule(() => this.#giveUp(id, request, DATABASE_AWAY)),
     );
   }
 
-  #decide(id: string, request: number, live: boolean): void {
+  /** Its successor knows of no block. */
+  shardDied(shard: number): void {
+    for (const [id, { unsettled, unit }] of this.#deletions) {
+      if (unit === undefined) unsettled.add(shard);
+      this.#tell(shard, ['sequence.block', id, true]);
+    }
+  }
+
+  #decide(id: string, deletion: Deletion, live: boolean): void {
+    const { request, unsettled } = deletion;
+    // A shard died since then: its answer leads here again.
+    if (unsettled.size > 0) return;
     if (live) {
       this.#giveUp(id, request, conflict(`sequence ${id} has live instances`));
       return;
@@ -145,8 +169,7 @@ export class Catalog implements UnitOwner {
     for (let shard = 0; shard < this.#deps.shards; shard++) {
       turn.effects.push({ kind: 'peer', shard, message: ['sequence.evict', id] });
     }
-    this.#deletions.delete(id);
-    this.#deps.commits.append(this, turn);
+    deletion.unit = this.#deps.commits.append(this, turn);
   }
 
   #giveUp(id: string, request: number, error: EngineError): void {
@@ -156,13 +179,19 @@ export class Catalog implements UnitOwner {
   }
 
   settled(unit: PendingUnit, ack: Settlement): void {
+    const deletion = [...this.#deletions].find(([, { unit: deleting }]) => deleting === unit);
     if (ack[1] === 'committed') {
+      if (deletion !== undefined) this.#deletions.delete(deletion[0]);
       this.#deps.release(unit.effects);
       return;
     }
     // The rows of sequences are independent: one that was refused says nothing about the next.
     if (ack[1] === 'refused') this.incarnation = this.#deps.commits.nextIncarnation();
     const error = refusalOf(ack);
+    if (deletion !== undefined) {
+      this.#giveUp(deletion[0], deletion[1].request, error);
+      return;
+    }
     for (const effect of unit.effects) {
       if (effect.kind === 'reply') this.#fail(effect.request, error);
     }
@@ -185,9 +214,12 @@ export class Catalog implements UnitOwner {
     );
   }
 
+  #tell(shard: number, message: PeerMessage): void {
+    this.#deps.release([{ kind: 'peer', shard, message }]);
+  }
+
   #broadcast(message: PeerMessage): void {
-    const shards = Array.from({ length: this.#deps.shards }, (_, shard) => shard);
-    this.#deps.release(shards.map((shard) => ({ kind: 'peer', shard, message })));
+    for (let shard = 0; shard < this.#deps.shards; shard++) this.#tell(shard, message);
   }
 
   #fail(request: number, error: EngineError): void {

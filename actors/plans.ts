@@ -42,9 +42,13 @@ export class Plans {
     return this.#blocked.has(sequenceId);
   }
 
-  block(sequenceId: string, blocked: boolean): void {
-    if (blocked) this.#blocked.add(sequenceId);
-    else this.#blocked.delete(sequenceId);
+  block(sequenceId: string): void {
+    this.#blocked.add(sequenceId);
+  }
+
+  /** Whether it was deleted is not known: it is read again when it is asked for. */
+  unblock(sequenceId: string): void {
+    if (this.isBlocked(sequenceId)) this.evict(sequenceId);
   }
 
   evict(sequenceId: string): void {

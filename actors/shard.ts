@@ -62,6 +62,9 @@ export interface ShardDeps {
   readonly setImmediate: (fn: () => void) => void;
 }
 
+/** How often a shard asks whether a sequence is still being deleted. */
+const BLOCKED_AGAIN_MS = 5_000;
+
 export class Shard {
   readonly #deps: ShardDeps;
   readonly #commits = new CommitLog();
@@ -289,6 +292,7 @@ export class Shard {
     this.#enqueue(() => {
       this.#queues.shardDied(shard);
       this.#keys.shardDied();
+      this.#catalog?.shardDied(shard);
     });
   }
 
@@ -315,12 +319,24 @@ export class Shard {
   }
 
   #block(sequence: string, blocked: boolean): void {
-    this.#plans.block(sequence, blocked);
-    if (!blocked) return;
-    const { shard } = this.#deps.settings;
+    const isRepeated = this.#plans.isBlocked(sequence);
+    if (!blocked) this.#plans.unblock(sequence);
+    else if (!isRepeated) {
+      this.#plans.block(sequence);
+      this.#tellBlocked(sequence);
+    }
+  }
+
+  /** Again and again while it is blocked: the word that ends it may be lost. */
+  #tellBlocked(sequence: string): void {
+    if (this.#stopped || !this.#plans.isBlocked(sequence)) return;
+    const { settings, clock } = this.#deps;
     this.#commits.whenSettled(() =>
-      this.#release([{ kind: 'peer', shard: 0, message: ['sequence.settled', sequence, shard] }]),
+      this.#release([
+        { kind: 'peer', shard: 0, message: ['sequence.settled', sequence, settings.shard] },
+      ]),
     );
+    clock.setTimeout(() => this.#enqueue(() => this.#tellBlocked(sequence)), BLOCKED_AGAIN_MS);
   }
 
   // ---------------------------------------------------------------- the turn

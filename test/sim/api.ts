@@ -26,6 +26,8 @@ export interface Call {
   readonly tenant: string;
   readonly target: string;
   readonly body: object | undefined;
+  /** The shard that is asked; undefined: the one that the router would choose. */
+  readonly shard: number | undefined;
 }
 
 /** Told of every answer when it leaves an engine. */
@@ -58,9 +60,10 @@ export class Api {
     tenant: string,
     target: string,
     body?: object,
+    shard?: number,
   ): Promise<ApiReply> {
     const { world } = this.#deps;
-    const call = { operation, tenant, target, body };
+    const call = { operation, tenant, target, body, shard };
     return new Promise((resolve) => {
       world.at(world.now + world.latency(0.05, 2), () => this.#arrive(call, resolve));
     });
@@ -125,7 +128,8 @@ export class Api {
   }
 
   /** As `src/http/router.ts` chooses it. */
-  #shard({ client }: SimEngine, { operation, tenant, target, body }: Call): number {
+  #shard({ client }: SimEngine, { operation, tenant, target, body, shard }: Call): number {
+    if (shard !== undefined) return shard;
     if (operation.startsWith('sequences.')) return 0;
     if (operation.startsWith('rateLimits.')) return client.shardOf(rateLimitId(tenant, target));
     if (operation === 'instances.changeMany')

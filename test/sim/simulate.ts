@@ -60,6 +60,7 @@ class Simulation {
   readonly #server: MemoryServer;
   readonly #observer: Observer;
   readonly #promises: Promises;
+  readonly #shards: number;
   readonly #cluster: Cluster;
   readonly #api: Api;
   readonly #sequences: SimSequence[];
@@ -92,7 +93,9 @@ class Simulation {
         this.#cluster.committed(applicationName);
       },
     });
-    this.#cluster = new Cluster(this.#engineDeps());
+    const deps = this.#engineDeps();
+    this.#shards = deps.settings.shards;
+    this.#cluster = new Cluster(deps);
     this.#api = new Api({
       world,
       faults,
@@ -212,11 +215,11 @@ class Simulation {
   /** Asks until it is answered with one of these. */
   async #insist(
     wanted: readonly number[],
-    ...[operation, tenant, target, body]: Parameters<Api['call']>
+    ...[operation, tenant, target, body, shard]: Parameters<Api['call']>
   ): Promise<void> {
     const until = this.#world.now + REST_MS_MAX;
     for (;;) {
-      const { status } = await this.#api.call(operation, tenant, target, body);
+      const { status } = await this.#api.call(operation, tenant, target, body, shard);
       if (wanted.includes(status)) return;
       // The database may have refused it, for no fault of its own.
       if (![0, 400, 503].includes(status) || this.#world.now > until) {
@@ -229,12 +232,7 @@ class Simulation {
   /** Everything works again, and what was stopped by request goes on. */
   async #mend(): Promise<void> {
     for (const { id, tenant } of this.#sequences) {
-      const there = this.#db.row('sequences', id) === undefined ? [404] : [201, 404];
-      await this.#insist(there, 'instances.create', tenant, '', {
-        sequence_id: id,
-        tenant_id: tenant,
-        namespace: 'simulated',
-      });
+      for (let shard = 0; shard < this.#shards; shard++) await this.#tryOut(id, tenant, shard);
     }
     const isResumed = this.#random.chance(0.5);
     for (const [id, row] of [...this.#db.rows('instances')]) {
@@ -243,6 +241,13 @@ class Simulation {
       const body = { state: 'scheduled' };
       await this.#insist([200, 400, 404], 'instances.patchState', String(row.tenant_id), id, body);
     }
+  }
+
+  /** Every shard takes instances of a sequence that is there, and of no other. */
+  async #tryOut(id: string, tenant: string, shard: number): Promise<void> {
+    const body = { sequence_id: id, tenant_id: tenant, namespace: 'simulated' };
+    const wanted = this.#db.row('sequences', id) === undefined ? [404] : [201, 404];
+    await this.#insist(wanted, 'instances.create', tenant, '', body, shard);
   }
 
   async #rest(): Promise<void> {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { TaskInstance } from '../../../schema/instance.js';
-import { type Api, startApi } from '../../helpers/api.js';
+import { type Api, startApi, type Tenant } from '../../helpers/api.js';
 
 const PRIORITIES: readonly string[] = ['low', 'normal', 'high', 'critical'];
 const NOOP = { type: 'step', id: 'a', handler: 'noop' };
@@ -23,16 +23,30 @@ function startedAt(instance: TaskInstance): number {
   return Date.parse(instance.context.runtime.started_at ?? '');
 }
 
+/**
+ * Creates instances of all priorities in turns that are due at one time, which lies ahead when the
+ * last of them is stored: those that are created when they are due start in the order of creation.
+ */
+async function createBeforeDue(
+  count: number,
+  leadMs: number,
+): Promise<{ tenant: Tenant; listed: TaskInstance[] }> {
+  const tenant = api.tenant();
+  const sequence = await tenant.sequence([NOOP]);
+  const dueMs = Date.now() + leadMs;
+  const due = new Date(dueMs).toISOString();
+  const instances = Array.from({ length: count }, (_, index) =>
+    tenant.creation(sequence, { priority: PRIORITIES[index % 4], next_fire_at: due }),
+  );
+  await tenant.post('/instances/batch', { instances });
+  if (Date.now() > dueMs) return createBeforeDue(count, 2 * leadMs);
+  const { body: listed } = await tenant.get<TaskInstance[]>('/instances?limit=1000');
+  return { tenant, listed };
+}
+
 describe('instances that are due at one time', () => {
   test('start by priority, whatever the order of their creation', async () => {
-    const tenant = api.tenant();
-    const sequence = await tenant.sequence([NOOP]);
-    const due = new Date(Date.now() + 700).toISOString();
-    const bodies = Array.from({ length: 400 }, (_, index) =>
-      tenant.creation(sequence, { priority: PRIORITIES[index % 4], next_fire_at: due }),
-    );
-    await tenant.post('/instances/batch', { instances: bodies });
-    const { body: listed } = await tenant.get<TaskInstance[]>('/instances?limit=1000');
+    const { tenant, listed } = await createBeforeDue(400, 1_000);
     for (const { id } of listed) await tenant.until(id, 'completed');
     const { body: ended } = await tenant.get<TaskInstance[]>('/instances?limit=1000');
     const ends = [0, 1, 2, 3].map((rank) =>
