@@ -74,7 +74,18 @@ export type ShardOperation =
   | 'instances.fork'
   | 'sequences.migrateInstance'
   | 'rateLimits.put'
-  | 'rateLimits.delete';
+  | 'rateLimits.delete'
+  | 'cron.create'
+  | 'cron.update'
+  | 'cron.delete'
+  | 'apiKeys.mint'
+  | 'apiKeys.revoke'
+  | 'apiKeys.used'
+  | 'webhooks.redeliver'
+  | 'webhooks.discard'
+  | 'changes.watch'
+  | 'changes.unwatch'
+  | 'instances.purge';
 
 /**
  * @property id numbers the request at the front; its reply carries the same number

@@ -7,7 +7,17 @@ import { type TArray, type TObject, type TSchema, Type } from '@sinclair/typebox
 import { ErrorBody, IdParams } from './common.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-export type Capability = 'operator' | 'worker' | 'publisher' | 'approver' | 'auditor';
+
+/** What a tenant's key may be allowed (01 §2.1). */
+export const CAPABILITIES = [
+  'operator',
+  'worker',
+  'device',
+  'publisher',
+  'approver',
+  'auditor',
+] as const;
+export type Capability = (typeof CAPABILITIES)[number];
 
 /**
  * Who answers: the front thread itself (lists and reports, by SQL), any shard (which parses the body
@@ -37,6 +47,12 @@ export interface RouteRow {
   readonly isPublic?: true;
   /** Each item names its tenant, so that the header may be left out (06 row 48). */
   readonly isTenantInBody?: true;
+  /** No resource of a tenant: a key is asked for, a tenant never (06 row 34). */
+  readonly isTenantless?: true;
+  /** The API's description: open unless the deployment protects it (06 row 71). */
+  readonly isDocument?: true;
+  /** Of a success that is not `application/json`. */
+  readonly contentType?: string;
   /** A request without a body stands for an empty object. */
   readonly isBodyOptional?: true;
   /** At home at the root as well as under the prefix: the bare path is no deprecated alias. */

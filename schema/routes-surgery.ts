@@ -43,6 +43,7 @@ export const SURGERY_ROWS = {
     summary: 'Follow states and outputs as server-sent events until the instance ends.',
     ...readById,
     query: surgery.StreamQuery,
+    contentType: 'text/event-stream',
     replies: { 200: null, ...refusals(400, 404, 503) },
   },
   'instances.injectBlocks': {

@@ -1,7 +1,8 @@
 /** Rows of the operations about the server itself. */
 
+import { Type } from '@sinclair/typebox';
 import { type RouteRow, refusals } from './route-row.js';
-import { Health, Info } from './system.js';
+import { AssetParams, Health, Info, OpenApiDocument } from './system.js';
 
 export const SYSTEM_ROWS = {
   'health.live': {
@@ -29,6 +30,47 @@ export const SYSTEM_ROWS = {
     summary: 'Versions of the server and of its schemas.',
     owner: 'front',
     replies: { 200: Info },
+    isPublic: true,
+    isAtRoot: true,
+  },
+  metrics: {
+    method: 'GET',
+    path: '/metrics',
+    summary: 'Counters, histograms and gauges in the text format of Prometheus.',
+    owner: 'front',
+    contentType: 'text/plain; version=0.0.4; charset=utf-8',
+    replies: { 200: Type.String() },
+    isTenantless: true,
+    isAtRoot: true,
+  },
+  'docs.openapi': {
+    method: 'GET',
+    path: '/api-docs/openapi.json',
+    summary: 'This document.',
+    owner: 'front',
+    replies: { 200: OpenApiDocument },
+    isPublic: true,
+    isDocument: true,
+    isAtRoot: true,
+  },
+  'docs.ui': {
+    method: 'GET',
+    path: '/swagger-ui',
+    summary: 'A page to read this document and to try the operations.',
+    owner: 'front',
+    contentType: 'text/html; charset=utf-8',
+    replies: { 200: Type.String() },
+    isPublic: true,
+    isAtRoot: true,
+  },
+  'docs.asset': {
+    method: 'GET',
+    path: '/swagger-ui/{file}',
+    summary: 'Scripts and styles of that page.',
+    owner: 'front',
+    params: AssetParams,
+    contentType: '*/*',
+    replies: { 200: null, ...refusals(404) },
     isPublic: true,
     isAtRoot: true,
   },

@@ -6,10 +6,14 @@
 
 import type { Static, TSchema } from '@sinclair/typebox';
 import type { Capability, Method, RouteRow } from './route-row.js';
+import { CHANGE_ROWS } from './routes-changes.js';
+import { CRON_ROWS } from './routes-cron.js';
 import { INSTANCE_ROWS } from './routes-instances.js';
+import { KEY_ROWS } from './routes-keys.js';
 import { SEQUENCE_ROWS } from './routes-sequences.js';
 import { SURGERY_ROWS } from './routes-surgery.js';
 import { SYSTEM_ROWS } from './routes-system.js';
+import { WEBHOOK_ROWS } from './routes-webhooks.js';
 import { WORKER_ROWS } from './routes-workers.js';
 
 export type { Capability, Method, Owner, RouteRow } from './route-row.js';
@@ -20,6 +24,10 @@ const ROWS = {
   ...INSTANCE_ROWS,
   ...SURGERY_ROWS,
   ...WORKER_ROWS,
+  ...CRON_ROWS,
+  ...KEY_ROWS,
+  ...WEBHOOK_ROWS,
+  ...CHANGE_ROWS,
 };
 
 type Rows = typeof ROWS;
@@ -49,12 +57,15 @@ export type BodyRouteId = {
 /** A row with what follows from it. The root key may use every route. */
 export interface Route extends RouteRow {
   readonly id: RouteId;
-  /** The capabilities any one of which opens the route to a tenant's key (01 §2.1). */
+  /** The capabilities any one of which opens the route to a tenant's key (01 §2.1); none: root only. */
   readonly capability: 'public' | readonly Capability[];
   readonly tenant: 'required' | 'optional' | 'none';
   /** Names of the path's parameters in order. */
   readonly paramNames: readonly string[];
 }
+
+/** Paths of the routes that no key of a tenant opens (01 §2.1). */
+const ROOT_ONLY = ['/api-keys', '/webhooks/outbox', '/webhooks/deliveries'];
 
 export const ROUTES: Readonly<Record<RouteId, Route>> = Object.fromEntries(
   Object.entries<RouteRow>(ROWS).map(([id, row]) => [id, completeRow(id as RouteId, row)]),
@@ -65,13 +76,19 @@ function completeRow(id: RouteId, row: RouteRow): Route {
     ...row,
     id,
     capability: row.isPublic ? 'public' : capabilitiesFor(row.method, row.path),
-    tenant: row.isPublic ? 'none' : row.isTenantInBody ? 'optional' : 'required',
+    tenant: tenantFor(row),
     paramNames: [...row.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string),
   };
 }
 
+function tenantFor(row: RouteRow): Route['tenant'] {
+  if (row.isPublic || row.isTenantless) return 'none';
+  return row.isTenantInBody ? 'optional' : 'required';
+}
+
 /** 01 §2.1, by path without the prefix. */
 function capabilitiesFor(method: Method, path: string): Capability[] {
+  if (ROOT_ONLY.some((start) => path.startsWith(start))) return [];
   const granted: Capability[] = ['operator'];
   if (path.startsWith('/workers') || path === '/handlers') granted.push('worker');
   if (path.startsWith('/sequences') || path.startsWith('/releases')) granted.push('publisher');

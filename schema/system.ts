@@ -21,3 +21,13 @@ export type Info = Static<typeof Info>;
 
 /** Raised when the wire contract changes in a way that a client could notice. */
 export const CONTRACT_VERSION = 1;
+
+/** The description of the API; OpenAPI has a schema of its own. */
+export const OpenApiDocument = Type.Object(
+  { openapi: Type.String(), info: Type.Object({}), paths: Type.Object({}) },
+  { $id: 'OpenApiDocument' },
+);
+export type OpenApiDocument = Static<typeof OpenApiDocument>;
+
+export const AssetParams = Type.Object({ file: Type.String({ maxLength: 255 }) });
+export type AssetParams = Static<typeof AssetParams>;

@@ -32,6 +32,15 @@ export interface Config {
   readonly maxContextBytes: number;
   readonly allowInternalUrls: boolean;
   readonly corsOrigins: readonly string[];
+  /** Upper bound between two scans for schedules whose instant was missed. */
+  readonly cronTickMs: number;
+  /** The OpenAPI document asks for key and tenant. */
+  readonly protectDocs: boolean;
+  readonly webhookUrls: readonly string[];
+  /** Signs what is sent to them; undefined: unsigned. */
+  readonly webhookSecret: string | undefined;
+  /** Instances that ended longer ago are removed; 0: never. */
+  readonly retentionDays: number;
   readonly logLevel: string;
 }
 
@@ -139,6 +148,11 @@ const NAMES = [
   'ENGINE_MAX_CONTEXT_BYTES',
   'ENGINE_ALLOW_INTERNAL_URLS',
   'ENGINE_CORS_ORIGINS',
+  'ENGINE_CRON_TICK_SECS',
+  'ENGINE_PROTECT_DOCS',
+  'ENGINE_WEBHOOK_URLS',
+  'ENGINE_WEBHOOK_SECRET',
+  'ENGINE_RETENTION_DAYS',
   'ENGINE_LOG_LEVEL',
   'ENGINE_HTTP_BACKEND',
 ] as const;
@@ -201,6 +215,11 @@ export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Con
     maxContextBytes: read.integer('ENGINE_MAX_CONTEXT_BYTES', 262_144, 0, 64 * 1024 * 1024),
     allowInternalUrls: read.switch('ENGINE_ALLOW_INTERNAL_URLS', insecureAuth),
     corsOrigins,
+    cronTickMs: read.integer('ENGINE_CRON_TICK_SECS', 10, 1, 3_600) * 1_000,
+    protectDocs: read.switch('ENGINE_PROTECT_DOCS', false),
+    webhookUrls: read.list('ENGINE_WEBHOOK_URLS'),
+    webhookSecret: read.text('ENGINE_WEBHOOK_SECRET'),
+    retentionDays: read.integer('ENGINE_RETENTION_DAYS', 0, 0, 36_500),
     logLevel: read.choice(
       'ENGINE_LOG_LEVEL',
       ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],

@@ -20,6 +20,8 @@ export const MUTATION_KINDS = [
   'instance.update',
   'instance.context',
   'instance.rebind',
+  'instance.trace',
+  'instance.delete',
   'injection.set',
   'output.dropErrors',
   'output.dropBlocks',
@@ -48,6 +50,14 @@ export const MUTATION_KINDS = [
   'rateGrant.prune',
   'rateGrant.insert',
   'worker.seen',
+  'cron.clear',
+  'cron.set',
+  'apiKey.insert',
+  'apiKey.update',
+  'webhook.clear',
+  'webhook.set',
+  'delivery.insert',
+  'delivery.prune',
 ] as const;
 
 export type MutationKind = (typeof MUTATION_KINDS)[number];
@@ -67,6 +77,8 @@ export const MUTATION_RULES: Readonly<Record<MutationKind, MutationRule>> = {
   'instance.update': { merge: 'latest', group: 'instance.update' },
   'instance.context': { merge: 'latest', group: 'instance.context' },
   'instance.rebind': { merge: 'latest', group: 'instance.rebind' },
+  'instance.trace': { merge: 'latest', group: 'instance.trace' },
+  'instance.delete': { merge: 'barrier', group: 'instance.delete' },
   'injection.set': { merge: 'latest', group: 'injection' },
   'output.dropErrors': { merge: 'barrier', group: 'output.dropErrors' },
   'output.dropBlocks': { merge: 'barrier', group: 'output.dropBlocks' },
@@ -95,6 +107,14 @@ export const MUTATION_RULES: Readonly<Record<MutationKind, MutationRule>> = {
   'rateGrant.prune': { merge: 'latest', group: 'rateGrant.prune' },
   'rateGrant.insert': { merge: 'insert', group: 'rateGrant' },
   'worker.seen': { merge: 'latest', group: 'worker.seen' },
+  'cron.clear': { merge: 'latest', group: 'cron' },
+  'cron.set': { merge: 'latest', group: 'cron' },
+  'apiKey.insert': { merge: 'insert', group: 'apiKey.insert' },
+  'apiKey.update': { merge: 'latest', group: 'apiKey.update' },
+  'webhook.clear': { merge: 'latest', group: 'webhook' },
+  'webhook.set': { merge: 'latest', group: 'webhook' },
+  'delivery.insert': { merge: 'insert', group: 'delivery.insert' },
+  'delivery.prune': { merge: 'latest', group: 'delivery.prune' },
 };
 
 export interface Mutation {

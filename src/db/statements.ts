@@ -56,34 +56,25 @@ const INSERT_INSTANCES = `
 insert into instances (
   id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data,
   config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key,
-  parent_instance_id, birth_audit, signal_count, audit_count, created_at, updated_at)
+  parent_instance_id, cron_schedule_id, traceparent, birth_audit, signal_count, audit_count,
+  created_at, updated_at)
 select
   id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data,
   config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key,
-  parent_instance_id, birth_audit, signal_count, audit_count, created_at, updated_at
+  parent_instance_id, cron_schedule_id, traceparent, birth_audit, signal_count, audit_count,
+  created_at, updated_at
 from json_to_recordset($1::json) as r(
   id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz,
   priority smallint, timezone text, metadata json, data json, config json, context_audit json,
   runtime json, execution json, concurrency_key text, max_concurrency integer,
-  idempotency_key text, parent_instance_id uuid, birth_audit json, signal_count integer,
-  audit_count integer, created_at timestamptz, updated_at timestamptz)`;
+  idempotency_key text, parent_instance_id uuid, cron_schedule_id uuid, traceparent text,
+  birth_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz)`;
 
-const TEXTS: Readonly<Record<MutationKind, string>> = {
-  'sequence.insert': INSERT_SEQUENCES,
-
-  'sequence.update': `
-update sequences s set deprecated = r.deprecated
-from json_to_recordset($1::json) as r(id uuid, deprecated boolean)
-where s.id = r.id`,
-
-  // With all that belongs to its instances. Open tasks are found through their tasks, since they
-  // have no index on the instance.
-  'sequence.delete': `
-with doomed as (
-  select i.id
-  from json_to_recordset($1::json) as r(id uuid)
-  join instances i on i.sequence_id = r.id
-), open_gone as (
+/**
+ * Part of a statement that deletes the instances whose ids are in `doomed`, with all that belongs to
+ * them. Open tasks are found through their tasks, since they have no index on the instance.
+ */
+const INSTANCES_GONE = `open_gone as (
   delete from open_tasks o using worker_tasks t, doomed d
   where t.instance_id = d.id and o.task_id = t.id
 ), tasks_gone as (
@@ -110,6 +101,25 @@ with doomed as (
   delete from dead_letters l using doomed d where l.instance_id = d.id
 ), instances_gone as (
   delete from instances i using doomed d where i.id = d.id
+)`;
+
+const TEXTS: Readonly<Record<MutationKind, string>> = {
+  'sequence.insert': INSERT_SEQUENCES,
+
+  'sequence.update': `
+update sequences s set deprecated = r.deprecated
+from json_to_recordset($1::json) as r(id uuid, deprecated boolean)
+where s.id = r.id`,
+
+  // With its schedules, its instances, and all that belongs to them.
+  'sequence.delete': `
+with doomed as (
+  select i.id
+  from json_to_recordset($1::json) as r(id uuid)
+  join instances i on i.sequence_id = r.id
+), ${INSTANCES_GONE}, schedules_gone as (
+  delete from cron_schedules c using json_to_recordset($1::json) as r(id uuid)
+  where c.sequence_id = r.id
 )
 delete from sequences s using json_to_recordset($1::json) as r(id uuid) where s.id = r.id`,
 
@@ -133,6 +143,17 @@ where i.id = r.id`,
 update instances i set sequence_id = r.sequence_id
 from json_to_recordset($1::json) as r(id uuid, sequence_id uuid)
 where i.id = r.id`,
+
+  'instance.trace': `
+update instances i set traceparent = r.traceparent
+from json_to_recordset($1::json) as r(id uuid, traceparent text)
+where i.id = r.id`,
+
+  'instance.delete': `
+with doomed as (
+  select id from json_to_recordset($1::json) as r(id uuid)
+), ${INSTANCES_GONE}
+select count(*) from doomed`,
 
   'injection.set': `
 insert into injected_blocks (instance_id, blocks)
@@ -172,10 +193,11 @@ from json_to_recordset($1::json) as r(instance_id uuid, key text, items json)
 on conflict (instance_id, key) do update set items = excluded.items`,
 
   'signal.insert': `
-insert into signals (id, instance_id, seq, signal_type, payload, created_at)
-select id, instance_id, seq, signal_type, payload, created_at
+insert into signals (id, instance_id, seq, signal_type, payload, traceparent, created_at)
+select id, instance_id, seq, signal_type, payload, traceparent, created_at
 from json_to_recordset($1::json) as r(
-  id uuid, instance_id uuid, seq integer, signal_type text, payload json, created_at timestamptz)`,
+  id uuid, instance_id uuid, seq integer, signal_type text, payload json, traceparent text,
+  created_at timestamptz)`,
 
   'audit.insert': `
 insert into audit_log (instance_id, seq, tenant_id, entries, created_at)
@@ -337,6 +359,82 @@ from json_to_recordset($1::json) as r(
   last_seen_at timestamptz)
 on conflict (tenant_id, worker_id, handler_name, queue_name) do update set
   version = excluded.version, last_seen_at = excluded.last_seen_at`,
+
+  'cron.clear': `
+delete from cron_schedules c
+using json_to_recordset($1::json) as r(id uuid)
+where c.id = r.id`,
+
+  'cron.set': `
+insert into cron_schedules (
+  id, tenant_id, namespace, sequence_id, cron_expr, timezone, enabled, metadata, overlap_policy,
+  skipped_fires, last_skipped_at, last_triggered_at, next_fire_at, last_error, created_at, updated_at)
+select
+  id, tenant_id, namespace, sequence_id, cron_expr, timezone, enabled, metadata, overlap_policy,
+  skipped_fires, last_skipped_at, last_triggered_at, next_fire_at, last_error, created_at, updated_at
+from json_to_recordset($1::json) as r(
+  id uuid, tenant_id text, namespace text, sequence_id uuid, cron_expr text, timezone text,
+  enabled boolean, metadata json, overlap_policy text, skipped_fires integer,
+  last_skipped_at timestamptz, last_triggered_at timestamptz, next_fire_at timestamptz,
+  last_error text, created_at timestamptz, updated_at timestamptz)
+on conflict (id) do update set
+  cron_expr = excluded.cron_expr, timezone = excluded.timezone, enabled = excluded.enabled,
+  metadata = excluded.metadata, overlap_policy = excluded.overlap_policy,
+  skipped_fires = excluded.skipped_fires, last_skipped_at = excluded.last_skipped_at,
+  last_triggered_at = excluded.last_triggered_at, next_fire_at = excluded.next_fire_at,
+  last_error = excluded.last_error, updated_at = excluded.updated_at`,
+
+  'apiKey.insert': `
+insert into api_keys (
+  id, tenant_id, name, capabilities, secret_hash, created_at, expires_at, last_used_at, revoked)
+select
+  id, tenant_id, name, capabilities, secret_hash, created_at, expires_at, last_used_at, revoked
+from json_to_recordset($1::json) as r(
+  id text, tenant_id text, name text, capabilities json, secret_hash text,
+  created_at timestamptz, expires_at timestamptz, last_used_at timestamptz, revoked boolean)`,
+
+  'apiKey.update': `
+update api_keys k set last_used_at = r.last_used_at, revoked = r.revoked
+from json_to_recordset($1::json) as r(id text, last_used_at timestamptz, revoked boolean)
+where k.id = r.id`,
+
+  'webhook.clear': `
+delete from webhook_outbox w
+using json_to_recordset($1::json) as r(id uuid)
+where w.id = r.id`,
+
+  'webhook.set': `
+insert into webhook_outbox (
+  id, url, event_type, instance_id, tenant_id, payload, attempts, last_error, delivery_id, status,
+  next_attempt_at, claimed_at, created_at)
+select
+  id, url, event_type, instance_id, tenant_id, payload, attempts, last_error, delivery_id, status,
+  next_attempt_at, claimed_at, created_at
+from json_to_recordset($1::json) as r(
+  id uuid, url text, event_type text, instance_id uuid, tenant_id text, payload text,
+  attempts integer, last_error text, delivery_id uuid, status text,
+  next_attempt_at timestamptz, claimed_at timestamptz, created_at timestamptz)
+on conflict (id) do update set
+  attempts = excluded.attempts, last_error = excluded.last_error,
+  delivery_id = excluded.delivery_id, status = excluded.status,
+  next_attempt_at = excluded.next_attempt_at, claimed_at = excluded.claimed_at`,
+
+  'delivery.insert': `
+insert into webhook_deliveries (
+  id, delivery_id, url, event_type, instance_id, attempt_number, attempted_at, duration_ms,
+  success, status_code, error_class, error_excerpt, signed)
+select
+  id, delivery_id, url, event_type, instance_id, attempt_number, attempted_at, duration_ms,
+  success, status_code, error_class, error_excerpt, signed
+from json_to_recordset($1::json) as r(
+  id uuid, delivery_id uuid, url text, event_type text, instance_id uuid, attempt_number integer,
+  attempted_at timestamptz, duration_ms integer, success boolean, status_code integer,
+  error_class text, error_excerpt text, signed boolean)`,
+
+  'delivery.prune': `
+delete from webhook_deliveries d
+using json_to_recordset($1::json) as r(before timestamptz)
+where d.attempted_at < r.before`,
 };
 
 /** $1 of each is the JSON text of an array of rows, whose fields are the columns named here. */

@@ -132,6 +132,28 @@ const FILL = [
    from generate_series(1, ${ROWS}) g`,
   `insert into injected_blocks (instance_id, blocks)
    select ${UUID_OF('g')}, '[]' from generate_series(1, ${ROWS}) g`,
+  `insert into cron_schedules (
+     id, tenant_id, namespace, sequence_id, cron_expr, timezone, enabled, metadata, overlap_policy,
+     skipped_fires, next_fire_at, created_at, updated_at)
+   select ${UUID_OF('g')}, 'tenant-' || g % ${TENANTS}, 'default', ${UUID_OF('g')}, '@daily', 'UTC',
+     true, '{}', 'allow', 0, ${AT}, ${AT}, ${AT}
+   from generate_series(1, 10000) g`,
+  `insert into api_keys (
+     id, tenant_id, name, capabilities, secret_hash, created_at, revoked)
+   select 'ak_' || g, 'tenant-' || g % ${TENANTS}, '', '["operator"]', 'hash-' || g, ${AT}, false
+   from generate_series(1, 10000) g`,
+  `insert into webhook_outbox (
+     id, url, event_type, instance_id, tenant_id, payload, attempts, status, created_at)
+   select ${UUID_OF('g')}, 'http://sink.example', 'instance.failed', ${UUID_OF('g')},
+     'tenant-' || g % ${TENANTS}, '{}', 0, case when g % 10 = 0 then 'parked' else 'pending' end,
+     ${AT}
+   from generate_series(1, ${ROWS}) g`,
+  `insert into webhook_deliveries (
+     id, delivery_id, url, event_type, instance_id, attempt_number, attempted_at, duration_ms,
+     success, signed)
+   select ${UUID_OF('g')}, ${UUID_OF('g / 3')}, 'http://sink.example', 'instance.failed',
+     ${UUID_OF('g')}, g % 3, ${AT}, 5, g % 3 = 2, false
+   from generate_series(1, ${ROWS}) g`,
 ];
 
 async function fill(): Promise<void> {

@@ -220,15 +220,20 @@ function expectWhole(db: MemoryTables, name: string, row: Row): void {
 
 // ---------------------------------------------------------------- the others
 
-/** The tables that lose the rows of a sequence's instances with it. */
-const BELONGINGS = [...STATEMENTS['sequence.delete'].text.matchAll(/delete from (\w+)/g)]
-  .map(([, table]) => table!)
-  .filter((table) => table !== 'sequences');
+/** The tables that lose the rows of an instance with it. */
+const BELONGINGS = [...STATEMENTS['instance.delete'].text.matchAll(/delete from (\w+)/g)].map(
+  ([, table]) => table!,
+);
 
 function specialRun(kind: MutationKind): Run | undefined {
   switch (kind) {
     case 'sequence.delete':
       return deleteSequences;
+    case 'instance.delete':
+      return (db, tx, rows) => {
+        deleteInstances(db, tx, new Set(rows.map(({ id }) => stored('uuid', id))));
+        return [];
+      };
     case 'output.dropBlocks':
       return dropBlocks;
     case 'checkpoint.prune':
@@ -240,12 +245,15 @@ function specialRun(kind: MutationKind): Run | undefined {
 
 function deleteSequences(db: MemoryTables, tx: Transaction, rows: readonly JsonObject[]): string[] {
   const sequences = new Set(rows.map(({ id }) => stored('uuid', id)));
-  const idsOf = (table: string, column: string, wanted: ReadonlySet<JsonValue>) => {
-    const found = db.matching(tx, table, (row) => wanted.has(row[column]!));
-    return new Set<JsonValue>(found.map(([key]) => key));
-  };
-  const doomed = idsOf('instances', 'sequence_id', sequences);
-  const tasks = idsOf('worker_tasks', 'instance_id', doomed);
+  const hasGone = (row: Row) => sequences.has(row.sequence_id!);
+  deleteInstances(db, tx, keysOf(db, tx, 'instances', hasGone));
+  remove(db, tx, 'cron_schedules', hasGone);
+  remove(db, tx, 'sequences', (row) => sequences.has(row.id!));
+  return [];
+}
+
+function deleteInstances(db: MemoryTables, tx: Transaction, doomed: ReadonlySet<JsonValue>): void {
+  const tasks = keysOf(db, tx, 'worker_tasks', (row) => doomed.has(row.instance_id!));
   for (const table of BELONGINGS) {
     const isGone = (row: Row) => {
       if (table === 'open_tasks') return tasks.has(row.task_id!);
@@ -253,8 +261,15 @@ function deleteSequences(db: MemoryTables, tx: Transaction, rows: readonly JsonO
     };
     remove(db, tx, table, isGone);
   }
-  remove(db, tx, 'sequences', (row) => sequences.has(row.id!));
-  return [];
+}
+
+function keysOf(
+  db: MemoryTables,
+  tx: Transaction,
+  table: string,
+  isWanted: (row: Row) => boolean,
+): ReadonlySet<JsonValue> {
+  return new Set(db.matching(tx, table, isWanted).map(([key]) => key));
 }
 
 function dropBlocks(db: MemoryTables, tx: Transaction, rows: readonly JsonObject[]): string[] {

@@ -29,10 +29,11 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
 /** Columns of small numbers, for which a large one would only be refused. */
 const INTEGER_MAX = 3;
 
-/** What takes rows away comes less often, so that some are left to be read. */
-const OFTEN = MUTATION_KINDS.flatMap((kind) =>
-  /delete|clear|drop|prune/.test(kind) ? [kind] : [kind, kind, kind],
-);
+/** What takes rows away comes less often, all rows of an instance least, so that some are left. */
+const OFTEN = MUTATION_KINDS.flatMap((kind) => {
+  if (kind === 'instance.delete' || kind === 'sequence.delete') return [kind];
+  return new Array<MutationKind>(/delete|clear|drop|prune/.test(kind) ? 3 : 9).fill(kind);
+});
 
 export class RandomUnits {
   readonly #random: Random;

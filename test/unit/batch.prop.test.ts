@@ -41,6 +41,8 @@ const TABLE_OF: Readonly<Record<MutationKind, string>> = {
   'instance.update': 'instances',
   'instance.context': 'instances',
   'instance.rebind': 'instances',
+  'instance.trace': 'instances',
+  'instance.delete': 'instances',
   'injection.set': 'injections',
   'output.dropErrors': 'outputs',
   'output.dropBlocks': 'outputs',
@@ -69,6 +71,14 @@ const TABLE_OF: Readonly<Record<MutationKind, string>> = {
   'rateGrant.prune': 'pruned grants',
   'rateGrant.insert': 'grants',
   'worker.seen': 'workers',
+  'cron.clear': 'schedules',
+  'cron.set': 'schedules',
+  'apiKey.insert': 'keys',
+  'apiKey.update': 'keys',
+  'webhook.clear': 'outbox',
+  'webhook.set': 'outbox',
+  'delivery.insert': 'deliveries',
+  'delivery.prune': 'pruned deliveries',
 };
 
 const INSERTS: ReadonlySet<MutationKind> = new Set([
@@ -81,6 +91,8 @@ const INSERTS: ReadonlySet<MutationKind> = new Set([
   'checkpoint.insert',
   'task.insert',
   'rateGrant.insert',
+  'apiKey.insert',
+  'delivery.insert',
 ]);
 const UPSERTS: ReadonlySet<MutationKind> = new Set([
   'snapshot.set',
@@ -92,13 +104,17 @@ const UPSERTS: ReadonlySet<MutationKind> = new Set([
   'permit.set',
   'rateLimit.set',
   'worker.seen',
+  'cron.set',
+  'webhook.set',
 ]);
 const UPDATES: ReadonlySet<MutationKind> = new Set([
   'sequence.update',
   'instance.update',
   'instance.context',
   'instance.rebind',
+  'instance.trace',
   'task.update',
+  'apiKey.update',
 ]);
 
 /** One statement of the kind over the rows. @throws Conflict as a unique index would */

@@ -1,0 +1,61 @@
+/** Wire shapes of keys of tenants (01 §2.1, §2.2). */
+
+import { type Static, Type } from '@sinclair/typebox';
+import { NAME_LENGTH_MAX, Name, oneOfWords, optional, orNull, Timestamp } from './common.js';
+import { CAPABILITIES } from './route-row.js';
+
+/** More entries than there are capabilities can only repeat some; they are kept as given. */
+export const KEY_CAPABILITIES_MAX = 32;
+
+const CapabilityWord = oneOfWords(CAPABILITIES);
+
+/** No capabilities, null or an empty list stand for `["operator"]`. */
+export const MintKey = Type.Object(
+  {
+    tenant_id: Name,
+    name: optional(Type.String({ maxLength: NAME_LENGTH_MAX })),
+    capabilities: optional(Type.Array(CapabilityWord, { maxItems: KEY_CAPABILITIES_MAX })),
+    expires_at: optional(Timestamp),
+  },
+  { $id: 'MintKey' },
+);
+export type MintKey = Static<typeof MintKey>;
+
+const KeyId = Type.String({ description: 'ak_ and 32 hexadecimal digits.' });
+
+/** The only answer that ever holds the secret. */
+export const KeyMinted = Type.Object(
+  {
+    id: KeyId,
+    tenant_id: Type.String(),
+    name: Type.String(),
+    capabilities: Type.Array(CapabilityWord),
+    secret: Type.String({ description: 'sk_ and 64 hexadecimal digits; shown this once.' }),
+    created_at: Timestamp,
+    expires_at: orNull(Timestamp),
+  },
+  { $id: 'KeyMinted' },
+);
+export type KeyMinted = Static<typeof KeyMinted>;
+
+export const KeyListQuery = Type.Object({ tenant_id: Name });
+export type KeyListQuery = Static<typeof KeyListQuery>;
+
+export const ApiKey = Type.Object(
+  {
+    id: KeyId,
+    tenant_id: Type.String(),
+    name: Type.String(),
+    capabilities: Type.Array(CapabilityWord),
+    created_at: Timestamp,
+    last_used_at: orNull(Timestamp),
+    expires_at: orNull(Timestamp),
+    revoked: Type.Boolean(),
+  },
+  { $id: 'ApiKey' },
+);
+export type ApiKey = Static<typeof ApiKey>;
+
+/** Any text: an id that no key has is not found, whatever it looks like. */
+export const KeyParams = Type.Object({ id: Type.String({ maxLength: NAME_LENGTH_MAX }) });
+export type KeyParams = Static<typeof KeyParams>;

@@ -1,0 +1,109 @@
+/** Wire shapes of cron schedules (00-mission 'Cron schedules'; 01 §7; 06 rows 24, 25, 66, 74). */
+
+import { type Static, Type } from '@sinclair/typebox';
+import {
+  JsonObjectSchema,
+  Limit,
+  Name,
+  oneOfWords,
+  optional,
+  orNull,
+  Timestamp,
+  TimeZone,
+  Uuid,
+} from './common.js';
+
+/** Longer than any expression that a person writes; lists of every second and minute fit in. */
+export const CRON_EXPRESSION_LENGTH_MAX = 1_024;
+export const NEXT_FIRES_MAX = 50;
+
+/** What a fire does while an earlier run of the schedule has not ended (01 §7.4). */
+export const OVERLAP_POLICIES = ['allow', 'skip', 'buffer_one', 'cancel_previous'] as const;
+
+const CronExpression = Type.String({
+  pattern: '\\S',
+  maxLength: CRON_EXPRESSION_LENGTH_MAX,
+  description:
+    'Seven fields: second minute hour day month day_of_week year. Six (without year), five ' +
+    '(without second and year), ? and @hourly, @daily, @weekly, @monthly, @yearly are taken too.',
+});
+
+const OverlapPolicy = oneOfWords(
+  OVERLAP_POLICIES,
+  'What a fire does while an earlier run has not ended.',
+);
+
+export const CreateSchedule = Type.Object(
+  {
+    tenant_id: Name,
+    namespace: Name,
+    sequence_id: Uuid,
+    cron_expr: CronExpression,
+    timezone: optional(TimeZone),
+    metadata: optional(JsonObjectSchema),
+    enabled: optional(Type.Boolean()),
+    overlap_policy: optional(OverlapPolicy),
+  },
+  { $id: 'CreateSchedule' },
+);
+export type CreateSchedule = Static<typeof CreateSchedule>;
+
+/** Absent and null fields stay as they are; the next fire is computed anew in any case. */
+export const UpdateSchedule = Type.Object(
+  {
+    cron_expr: optional(CronExpression),
+    timezone: optional(TimeZone),
+    enabled: optional(Type.Boolean()),
+    metadata: optional(JsonObjectSchema),
+    overlap_policy: optional(OverlapPolicy),
+  },
+  { $id: 'UpdateSchedule' },
+);
+export type UpdateSchedule = Static<typeof UpdateSchedule>;
+
+/** No default limit (06 row 36): a reply that was cut says so by its link. */
+export const ScheduleListQuery = Type.Object({
+  tenant_id: Type.Optional(Type.String()),
+  offset: Type.Integer({ minimum: 0, default: 0 }),
+  limit: Type.Optional(Type.Integer({ minimum: 0 })),
+});
+export type ScheduleListQuery = Static<typeof ScheduleListQuery>;
+
+export const NextFiresQuery = Type.Object({ n: Limit(5, NEXT_FIRES_MAX) });
+export type NextFiresQuery = Static<typeof NextFiresQuery>;
+
+export const ScheduleCreated = Type.Object(
+  { id: Uuid, next_fire_at: orNull(Timestamp) },
+  { $id: 'ScheduleCreated' },
+);
+export type ScheduleCreated = Static<typeof ScheduleCreated>;
+
+/** `last_error` says why the last fire made no instance; null when it made one. */
+export const CronSchedule = Type.Object(
+  {
+    id: Uuid,
+    tenant_id: Type.String(),
+    namespace: Type.String(),
+    sequence_id: Uuid,
+    cron_expr: Type.String(),
+    timezone: Type.String(),
+    enabled: Type.Boolean(),
+    metadata: JsonObjectSchema,
+    overlap_policy: OverlapPolicy,
+    skipped_fires: Type.Integer(),
+    last_skipped_at: orNull(Timestamp),
+    last_triggered_at: orNull(Timestamp),
+    next_fire_at: orNull(Timestamp),
+    last_error: orNull(Type.String()),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  },
+  { $id: 'CronSchedule' },
+);
+export type CronSchedule = Static<typeof CronSchedule>;
+
+export const NextFires = Type.Object(
+  { timezone: Type.String(), fires: Type.Array(Timestamp) },
+  { $id: 'NextFires' },
+);
+export type NextFires = Static<typeof NextFires>;
