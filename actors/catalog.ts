@@ -135,7 +135,7 @@ export class Catalog implements UnitOwner {
       this.#tell(shard, ['sequence.block', id, false]);
       return;
     }
-    const { request, unsettled } = deletion;
+    const { unsettled } = deletion;
     if (!unsettled.delete(shard)) {
       for (const other of unsettled) this.#tell(other, ['sequence.block', id, true]);
       return;
@@ -143,24 +143,32 @@ export class Catalog implements UnitOwner {
     if (unsettled.size > 0) return;
     this.#deps.loader.hasLiveInstance(id).then(
       (live) => this.#deps.schedule(() => this.#decide(id, deletion, live)),
-      () => this.#deps.schedule(() => this.#giveUp(id, request, DATABASE_AWAY)),
+      () => this.#deps.schedule(() => this.#decide(id, deletion, undefined)),
     );
   }
 
-  /** Its successor knows of no block. */
+  /** Its successor, which is yet to come, will know of no block. */
   shardDied(shard: number): void {
-    for (const [id, { unsettled, unit }] of this.#deletions) {
-      if (unit === undefined) unsettled.add(shard);
-      this.#tell(shard, ['sequence.block', id, true]);
+    for (const [id, { request, unsettled, unit }] of this.#deletions) {
+      if (unit !== undefined) continue;
+      // In place of the old one: a count that is on its way knows nothing of what that shard makes.
+      this.#deletions.set(id, { request, unsettled: new Set([...unsettled, shard]), unit });
     }
   }
 
-  #decide(id: string, deletion: Deletion, live: boolean): void {
-    const { request, unsettled } = deletion;
+  /** The successor can be told. */
+  shardBack(shard: number): void {
+    for (const id of this.#deletions.keys()) this.#tell(shard, ['sequence.block', id, true]);
+  }
+
+  /** @param live undefined when the rows could not be read */
+  #decide(id: string, deletion: Deletion, live: boolean | undefined): void {
+    const { request } = deletion;
     // A shard died since then: its answer leads here again.
-    if (unsettled.size > 0) return;
-    if (live) {
-      this.#giveUp(id, request, conflict(`sequence ${id} has live instances`));
+    if (this.#deletions.get(id) !== deletion) return;
+    if (live !== false) {
+      const isLive = conflict(`sequence ${id} has live instances`);
+      this.#giveUp(id, request, live === undefined ? DATABASE_AWAY : isLive);
       return;
     }
     const turn = new Turn();

@@ -16,6 +16,8 @@ export type Remote<Surface> = {
 
 export interface ControlLink<Surface> {
   readonly remote: Remote<Surface>;
+  /** False once the thread is known to be gone. */
+  readonly isOpen: boolean;
   /** Rejects what is pending and closes the port. */
   close(reason: string): void;
 }
@@ -37,6 +39,7 @@ export function linkControl<Surface extends object>(
     (...args: unknown[]) => Promise<unknown>
   >;
   const pending = new Set<(error: Error) => void>();
+  let isOpen = true;
   const call = (name: string, args: unknown[]) =>
     new Promise<unknown>((resolve, reject) => {
       const timer = setTimeout(() => reject(new Error(`${name}: no answer in time`)), deadlineMs);
@@ -64,7 +67,11 @@ export function linkControl<Surface extends object>(
   });
   return {
     remote,
+    get isOpen() {
+      return isOpen;
+    },
     close(reason) {
+      isOpen = false;
       for (const fail of [...pending]) fail(new Error(reason));
       port.close();
     },

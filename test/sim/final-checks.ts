@@ -11,15 +11,12 @@ export function checkEnd(tables: MemoryTables, observer: Observer, promises: Pro
   checkNumbers(tables, 'audit_log', 'audit_count');
   checkTasks(tables);
   checkDeadLetters(tables);
-  for (const { instance, key } of promises.noted) {
+  for (const { instance, birth, key } of promises.noted) {
     const row = tables.row('instances', instance);
-    if (row !== undefined && (row.data as Record<string, unknown>)[key] === undefined) {
+    const isSame = birth === observer.birthsOf(instance);
+    if (isSame && row !== undefined && (row.data as Record<string, unknown>)[key] === undefined) {
       throw new Violation(`the context lost ${key}, whose signal was acknowledged`, instance);
     }
-  }
-  for (const instance of observer.tokens.values()) {
-    const isThere = tables.row('instances', instance) !== undefined;
-    if (!isThere && !observer.isDeleted(instance)) throw new Violation('lost', instance);
   }
 }
 

@@ -24,6 +24,15 @@ export const KEPT_SEEDS: readonly KeptSeed[] = [
     found: 'a slot of a concurrency key was not free again when its instance was not heard leaving',
   },
   {
+    seed: 67,
+    found:
+      'a shard refused instances of a sequence for ever when the catalog died as it deleted it',
+  },
+  {
+    seed: 328,
+    found: 'a sequence stayed blocked when a shard died with its answer to the deletion',
+  },
+  {
     seed: 1490,
     found: 'a sequence that was read while it was deleted was used for new instances',
   },

@@ -27,9 +27,10 @@ export class Observer {
   readonly versions = new Map<string, Set<string>>();
   /** Marks that PATCH context wrote. */
   readonly marks = new Set<string>();
-  readonly signals = new Set<string>();
-  /** `metadata.token` of a creation → instance. */
-  readonly tokens = new Map<string, string>();
+  /** Signal → the birth of its instance, as `birthsOf` counted it then. */
+  readonly signals = new Map<string, number>();
+  /** `metadata.token` of every creation. */
+  readonly tokens = new Set<string>();
   /** Task and epoch → the worker that claimed it. */
   readonly claims = new Map<string, string>();
   /** Blocks with their iteration that have a real output. */
@@ -40,7 +41,7 @@ export class Observer {
   /** Block and iteration → its tasks that wait or are claimed. */
   readonly #openOfBlock = new Map<string, Set<string>>();
   readonly transitions = new Set<string>();
-  readonly #deleted = new Set<string>();
+  readonly #births = new Map<string, number>();
 
   readonly #limits: LimitsObserver;
 
@@ -49,9 +50,12 @@ export class Observer {
     this.#limits = new LimitsObserver(deps.tables, deps.now);
   }
 
-  /** With its sequence. */
-  isDeleted(instance: string): boolean {
-    return this.#deleted.has(instance);
+  /**
+   * How often the instance was created. When it is deleted with its sequence, its idempotency key is
+   * free: the next creation under that key makes another instance with the same id.
+   */
+  birthsOf(instance: string): number {
+    return this.#births.get(instance) ?? 0;
   }
 
   /** @throws Violation */
@@ -104,7 +108,9 @@ export class Observer {
         this.#output(change);
         return;
       case 'signals':
-        if (after !== undefined) this.signals.add(String(after.id));
+        if (after !== undefined) {
+          this.signals.set(String(after.id), this.birthsOf(String(after.instance_id)));
+        }
         return;
       default:
     }
@@ -140,9 +146,10 @@ export class Observer {
     const { key, before, after } = change;
     this.#limits.instance(change);
     if (after === undefined) {
-      this.#deleted.add(key);
+      this.#deleted(key, before!);
       return;
     }
+    if (before === undefined) this.#births.set(key, this.birthsOf(key) + 1);
     const version = `${after.state} ${after.updated_at}`;
     let versions = this.versions.get(key);
     if (versions === undefined) {
@@ -161,7 +168,7 @@ export class Observer {
       const { token } = after.metadata as { token?: string };
       if (token === undefined) return;
       if (this.tokens.has(token)) throw new Violation(`creation ${token} made two instances`, key);
-      this.tokens.set(token, key);
+      this.tokens.add(token);
       return;
     }
     this.transitions.add(`${before.state} → ${after.state}`);
@@ -173,6 +180,15 @@ export class Observer {
     }
     if (Number(after.audit_count) < Number(before.audit_count)) {
       throw new Violation('the number of audit rows went back', key);
+    }
+  }
+
+  /** Nothing deletes an instance but the end of its sequence, which no live instance may see. */
+  #deleted(id: string, { state, sequence_id }: Row): void {
+    if (!isEnded(state as InstanceState))
+      throw new Violation(`a ${state} instance was deleted`, id);
+    if (this.#deps.tables.row('sequences', String(sequence_id)) !== undefined) {
+      throw new Violation('an instance was deleted without its sequence', id);
     }
   }
 

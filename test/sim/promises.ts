@@ -16,7 +16,16 @@ import { Violation } from './violation.js';
 export interface Mark {
   /** Of the instance that it is about, if it is about one. */
   readonly row: Row | undefined;
+  /** How often it was created by then. */
+  readonly births: number;
   readonly at: string;
+}
+
+/** A key in the context of an instance, of that one of its births. */
+interface Noted {
+  readonly instance: string;
+  readonly birth: number;
+  readonly key: string;
 }
 
 interface TaskBody {
@@ -32,10 +41,11 @@ export class Promises {
   readonly #observer: Observer;
   readonly #counts: Counts;
   readonly #newest: () => SimEngine;
+  /** Tenant and idempotency key → its instance, and how often that was said to be new. */
   readonly #keys = new Map<string, { id: string; fresh: number }>();
   readonly #delivered = new Set<string>();
-  /** What must be found at the end: context keys of acknowledged signals, by instance. */
-  readonly noted: { readonly instance: string; readonly key: string }[] = [];
+  /** What must be found at the end: context keys of acknowledged signals. */
+  readonly noted: Noted[] = [];
 
   constructor(tables: MemoryTables, observer: Observer, counts: Counts, newest: () => SimEngine) {
     this.#tables = tables;
@@ -46,14 +56,16 @@ export class Promises {
 
   /** What is true when a request comes in: an answer shows nothing older. */
   before({ target }: Call, now: number): Mark {
-    return { row: this.#tables.row('instances', target), at: isoTime(Math.floor(now)) };
+    const row = this.#tables.row('instances', target);
+    return { row, births: this.#observer.birthsOf(target), at: isoTime(Math.floor(now)) };
   }
 
   /** @throws Violation */
   answered(call: Call, { status, body }: ApiReply, engine: SimEngine, mark: Mark): void {
     if (status === 500) throw new Violation(`${call.operation} was answered 500`, call.target);
     const { target } = call;
-    if (status === 404 && mark.row !== undefined && this.#tables.row('instances', target)) {
+    const wasThere = mark.row !== undefined && mark.births === this.#observer.birthsOf(target);
+    if (status === 404 && wasThere && this.#tables.row('instances', target)) {
       throw new Violation(`${call.operation} did not find it`, target);
     }
     if (status >= 300) return;
@@ -132,10 +144,10 @@ export class Promises {
     const known = this.#keys.get(name) ?? { id, fresh: 0 };
     this.#keys.set(name, known);
     if (known.id !== id) throw new Violation(`key ${name} stands for ${known.id}, too`, id);
-    // With its sequence all of its instances go: their keys are free again.
-    if (this.#observer.isDeleted(id)) known.fresh = 0;
     if (!deduplicated) known.fresh += 1;
-    if (known.fresh > 1) throw new Violation(`key ${name} was new twice`, id);
+    if (known.fresh > this.#observer.birthsOf(id)) {
+      throw new Violation(`key ${name} was new ${known.fresh} times`, id);
+    }
   }
 
   #batchCreated(call: Call): void {
@@ -156,12 +168,13 @@ export class Promises {
   // ---------------------------------------------------------------- instances
 
   #signalled(call: Call, id: string): void {
-    if (!this.#observer.signals.has(id)) {
+    const birth = this.#observer.signals.get(id);
+    if (birth === undefined) {
       throw new Violation(`signal ${id} was acknowledged before its commit`, call.target);
     }
     const { signal_type, payload } = call.body as { signal_type: string; payload?: object };
     if (signal_type !== 'update_context' || payload === undefined) return;
-    for (const key of Object.keys(payload)) this.noted.push({ instance: call.target, key });
+    for (const key of Object.keys(payload)) this.noted.push({ instance: call.target, birth, key });
   }
 
   #read(id: string, body: Row, engine: SimEngine, before: Row | undefined): void {
