@@ -1,0 +1,175 @@
+/**
+ * From the schemas that validate to those of the document: named ones become components, our own
+ * annotations become words, and defaults that the engine applies by itself are told.
+ */
+
+import type { TSchema } from '@sinclair/typebox';
+import type { JsonObject, JsonValue } from '../src/core/json.js';
+import { Block } from './blocks.js';
+import { EXAMPLES } from './examples.js';
+import { FIELD_DEFAULTS, FIELD_NOTES, SCHEMA_NOTES } from './openapi-notes.js';
+import { USER_SCHEMA_BYTES_MAX, USER_SCHEMA_NODES_MAX } from './sequence.js';
+
+/** What the named checks of `keywords.ts` ask for. */
+export const CHECK_TEXTS: Readonly<Record<string, string>> = {
+  'empty-is-absent': 'An empty text stands for none.',
+  'plain-name': 'Not __proto__, constructor or prototype.',
+  'json-schema':
+    `At most ${USER_SCHEMA_BYTES_MAX} bytes, and ${USER_SCHEMA_NODES_MAX} values with references ` +
+    'followed.',
+  retry: 'initial_backoff must not be above max_backoff.',
+  router: 'At least one route or a default.',
+  heartbeat: 'A checkpoint needs checkpoint_seq.',
+  'batch-action': 'The action signal needs signal_type.',
+};
+
+/** The two forms of a signal's type (06 row 40). */
+const SIGNAL_TYPE: JsonObject = {
+  description:
+    'pause, resume, cancel, update_context or custom:<name>, whose name is free. ' +
+    'The form {"custom": name} is taken too.',
+  anyOf: [
+    {
+      type: 'string',
+      pattern: '^(?:pause|resume|cancel|update_context|custom:[\\s\\S]*\\S[\\s\\S]*)$',
+      maxLength: 262,
+    },
+    {
+      type: 'object',
+      properties: { custom: { type: 'string', pattern: '\\S', maxLength: 255 } },
+      required: ['custom'],
+    },
+  ],
+};
+
+/** Formats that JSON Schema knows by another name. */
+const FORMATS: Readonly<Record<string, string>> = { 'calendar-day': 'date' };
+
+/** What the description has instead, or the name of the component. */
+const TOLD_IN_WORDS: ReadonlySet<string> = new Set([
+  '$id',
+  'description',
+  'x-check',
+  'x-lower-case',
+]);
+
+const COMPONENT = '#/components/schemas/';
+
+/** The named schemas of one document, collected while its operations are described. */
+export class SchemaBook {
+  readonly #named = new Map<string, JsonObject>();
+
+  /** The schema as it stands in the document: a reference when it has a name. */
+  refTo(schema: TSchema): JsonObject {
+    const name = schema.$id;
+    if (name === undefined) return this.#describe(schema, '');
+    if (!this.#named.has(name)) {
+      // Its place is taken first, because a block's schema holds itself.
+      this.#named.set(name, {});
+      this.#named.set(name, this.#describeNamed(schema, name));
+    }
+    return { $ref: COMPONENT + name };
+  }
+
+  /** All of them by name. */
+  components(): JsonObject {
+    return Object.fromEntries([...this.#named].sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  #describeNamed(schema: TSchema, name: string): JsonObject {
+    const described =
+      schema.discriminator === undefined
+        ? this.#describe(schema, name)
+        : this.#describeTagged(schema, name);
+    const note = SCHEMA_NOTES[name];
+    const example = EXAMPLES[name];
+    return {
+      ...(note === undefined ? {} : { description: joined(note, described.description) }),
+      ...omit(described, note === undefined ? [] : ['description']),
+      ...(example === undefined ? {} : { examples: [example] }),
+    };
+  }
+
+  /** Each kind of a tagged union is a component of its own, which tools need to tell them apart. */
+  #describeTagged(schema: TSchema, name: string): JsonObject {
+    const mapping: Record<string, string> = {};
+    for (const kind of schema.oneOf as TSchema[]) {
+      const tag = String(kind.properties.type.const);
+      const kindName = `${pascalCase(tag)}${name}`;
+      mapping[tag] = this.refTo({ ...kind, $id: kindName }).$ref as string;
+    }
+    return {
+      oneOf: Object.values(mapping).map(($ref) => ({ $ref })),
+      discriminator: { propertyName: schema.discriminator.propertyName, mapping },
+    };
+  }
+
+  /** @param place name of the schema and field, for what is noted about it; '' inside others */
+  #describe(schema: TSchema, place: string): JsonObject {
+    if (schema['x-check'] === 'signal-type') return SIGNAL_TYPE;
+    // Blocks hold blocks, which is the contract's only reference by name.
+    if (schema.$ref === Block.$id) return this.refTo(Block);
+    const described: Record<string, JsonValue> = {};
+    const description = joined(FIELD_NOTES[place], schema.description, ...remarks(schema));
+    if (description !== '') described.description = description;
+    for (const [keyword, value] of Object.entries(schema)) {
+      if (TOLD_IN_WORDS.has(keyword)) continue;
+      described[keyword] = this.#keyword(keyword, value, place);
+    }
+    const byDefault = FIELD_DEFAULTS[place];
+    if (byDefault !== undefined) described.default = byDefault;
+    return described;
+  }
+
+  #keyword(keyword: string, value: unknown, place: string): JsonValue {
+    switch (keyword) {
+      case 'properties':
+        return Object.fromEntries(
+          Object.entries(value as Record<string, TSchema>).map(([field, schema]) => [
+            field,
+            this.#field(schema, place === '' ? '' : `${place}.${field}`),
+          ]),
+        );
+      case 'items':
+      case 'additionalProperties':
+        return typeof value === 'boolean' ? value : this.#field(value as TSchema, `${place}[]`);
+      case 'anyOf':
+      case 'oneOf':
+        return (value as TSchema[]).map((schema) => this.#field(schema, ''));
+      case 'format':
+        return FORMATS[String(value)] ?? String(value);
+      default:
+        return value as JsonValue;
+    }
+  }
+
+  #field(schema: TSchema, place: string): JsonObject {
+    return schema.$id === undefined ? this.#describe(schema, place) : this.refTo(schema);
+  }
+}
+
+/** Our annotations in words. `x-cap` stays beside its words, for programs. */
+function remarks(schema: TSchema): string[] {
+  const found: string[] = [];
+  const cap: unknown = schema['x-cap'];
+  if (typeof cap === 'number') found.push(`Larger values are lowered to ${cap}.`);
+  const check: unknown = schema['x-check'];
+  if (typeof check === 'string') found.push(CHECK_TEXTS[check] ?? '');
+  return found;
+}
+
+function joined(...texts: readonly unknown[]): string {
+  return texts.filter((text) => typeof text === 'string' && text !== '').join(' ');
+}
+
+function omit(object: JsonObject, keys: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)));
+}
+
+/** `try_catch` as `TryCatch`. */
+function pascalCase(word: string): string {
+  return word
+    .split('_')
+    .map((part) => part.charAt(0).toUpperCase() + part.slice(1))
+    .join('');
+}

@@ -1,0 +1,162 @@
+/** What the document says in prose, and the statuses and error codes that answers have. */
+
+import { BLOCKS_MAX, DEPTH_MAX } from '../src/core/plan.js';
+import { BRANCHES_MAX, ITERATIONS_MAX } from './blocks.js';
+
+const spoken = (count: number) => count.toLocaleString('en');
+
+export const TITLE = 'Durable workflow engine';
+
+export const DESCRIPTION = `Stores workflow definitions (sequences), runs instances of them durably,
+hands steps to external workers, and starts instances on schedules.
+
+**Addresses.** Everything is served under \`/api/v1\`. Health, \`/info\`, \`/metrics\`, this document and
+the page that shows it are at home at the root as well. Every other bare path is a deprecated alias of
+the prefixed one; its answers carry the headers \`deprecation\`, \`sunset\` and \`link\`, which name what
+replaces it. HEAD is served wherever GET is, and a browser's preflight is answered 204. A path
+with another method is answered 405 with the header \`allow\`, an unknown path 404.
+
+**Keys and tenants.** Send the key in \`x-api-key\` or as a bearer token, and the tenant in
+\`x-tenant-id\`. A server that was started with \`--insecure-auth\` asks for no key; one with
+\`ENGINE_REQUIRE_TENANT_HEADER=false\` for no tenant. What belongs to another tenant is answered 404.
+
+**Bodies** are JSON in UTF-8. Optional fields may be null, which means absent. Unknown fields and query
+parameters are ignored. Timestamps are RFC 3339. Ids are UUIDs of any version, in any case, and are
+shown in lower case. Integers beyond 2^53 are refused. Fields described as not supported are refused
+unless null or false.
+
+**Errors** have the body \`{"error": message}\`; the header \`x-error-code\` has a code that does not
+change. Every answer carries \`x-request-id\`: that of the request, or a new one.
+
+**Lists** are arrays. One that is full, or was cut at 8 MiB, names its next page in the header \`link\`
+with \`rel="next"\`.
+
+**Limits.** A body has at most 10 MiB, a context 256 KiB (a deployment may set others); JSON nests at
+most 256 levels. The blocks of a sequence nest at most ${DEPTH_MAX} levels; there are at most
+${spoken(BLOCKS_MAX)} of them, at most ${BRANCHES_MAX} branches in a parallel or race, and at most
+${spoken(ITERATIONS_MAX)} iterations of a loop or for_each. Request line and headers have at most
+16 KiB. Step times are whole milliseconds.`;
+
+/** The first whose prefix the path begins with. */
+export const TAGS: readonly {
+  readonly name: string;
+  readonly path: RegExp;
+  readonly description: string;
+}[] = [
+  {
+    name: 'Sequences',
+    path: /^\/sequences/,
+    description: 'Workflow definitions, immutable and versioned.',
+  },
+  { name: 'Instances', path: /^\/instances/, description: 'Runs of sequences.' },
+  {
+    name: 'Workers',
+    path: /^\/(?:workers|handlers)/,
+    description: 'External work: polls, claims, outcomes.',
+  },
+  {
+    name: 'Rate limits',
+    path: /^\/rate-limits/,
+    description: 'How often steps with a key may begin.',
+  },
+  { name: 'Schedules', path: /^\/cron/, description: 'Instances that are created by the clock.' },
+  {
+    name: 'Changes',
+    path: /^\/changes/,
+    description: 'What happened to the instances of a tenant.',
+  },
+  { name: 'Webhooks', path: /^\/webhooks/, description: 'Outbound webhooks; for the root key.' },
+  { name: 'Keys', path: /^\/api-keys/, description: 'Keys of tenants; for the root key.' },
+  { name: 'Server', path: /^/, description: 'Health, metrics and documentation.' },
+];
+
+export interface Refusal {
+  /** Name of the component that describes it. */
+  readonly name: string;
+  readonly description: string;
+  /** What `x-error-code` may say; none where the connection is given up. */
+  readonly codes: readonly string[];
+  readonly isRetryable?: true;
+}
+
+/** Every status that is not a success. */
+export const REFUSALS: Readonly<Record<number, Refusal>> = {
+  400: {
+    name: 'BadRequest',
+    description:
+      'Invalid JSON, a field, parameter or header that is missing or wrong, data that cannot be ' +
+      'stored, or an invalid state transition.',
+    codes: ['ENG_INVALID_JSON', 'ENG_VALIDATION', 'ENG_INVALID_TRANSITION', 'ENG_REFUSED_DATA'],
+  },
+  401: {
+    name: 'Unauthorized',
+    description: 'Missing, unknown, expired or revoked key.',
+    codes: ['ENG_UNAUTHENTICATED'],
+  },
+  403: {
+    name: 'Forbidden',
+    description: 'The key lacks the capability, or names another tenant.',
+    codes: ['ENG_FORBIDDEN'],
+  },
+  404: {
+    name: 'NotFound',
+    description: 'There is none, or it belongs to another tenant.',
+    codes: ['ENG_NOT_FOUND'],
+  },
+  405: {
+    name: 'MethodNotAllowed',
+    description: 'The path has no operation with this method.',
+    codes: ['ENG_METHOD_NOT_ALLOWED'],
+  },
+  408: { name: 'RequestTimeout', description: 'The body came too slowly.', codes: [] },
+  409: {
+    name: 'Conflict',
+    description: 'True when asked, not now: it exists already, is in use, or is claimed otherwise.',
+    codes: ['ENG_CONFLICT', 'ENG_STALE_EPOCH'],
+  },
+  413: {
+    name: 'ContentTooLarge',
+    description: 'The body, a context or a checkpoint is larger than its limit.',
+    codes: ['ENG_TOO_LARGE'],
+  },
+  422: {
+    name: 'InputRefused',
+    description: 'context.data does not conform to the input_schema of the sequence.',
+    codes: ['ENG_INPUT_SCHEMA'],
+  },
+  429: {
+    name: 'TooManyRequests',
+    description: 'Too many streams of the tenant are open.',
+    codes: ['ENG_TOO_MANY_STREAMS'],
+    isRetryable: true,
+  },
+  431: {
+    name: 'HeadersTooLarge',
+    description: 'Request line and headers are larger than 16 KiB.',
+    codes: ['ENG_HEADERS_TOO_LARGE'],
+  },
+  500: {
+    name: 'InternalError',
+    description: 'A defect of the server. The body tells nothing; its log has the request id.',
+    codes: ['ENG_INTERNAL'],
+  },
+  502: {
+    name: 'BadGateway',
+    description: 'The address that was called did not take what was sent.',
+    codes: ['ENG_DELIVERY_FAILED'],
+  },
+  503: {
+    name: 'Unavailable',
+    description: 'Not now; ask again after the wait.',
+    codes: [
+      'ENG_DATABASE_DOWN',
+      'ENG_OVERLOADED',
+      'ENG_SLOW_READ',
+      'ENG_STANDBY',
+      'ENG_STARTING',
+      'ENG_STOPPING',
+      'ENG_SHARD_RESTARTING',
+    ],
+    isRetryable: true,
+  },
+};

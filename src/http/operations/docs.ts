@@ -1,0 +1,112 @@
+/**
+ * The OpenAPI document and the page to read it and to try operations (spec/06 row 71). Everything
+ * comes from this server: the page loads nothing from anywhere else, and its policy forbids it.
+ */
+
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { openApiDocument } from '../../../schema/openapi.js';
+import type { RouteId } from '../../../schema/routes.js';
+import { notFound } from '../../errors.js';
+import type { HttpReply } from '../server.js';
+import { PAGE_SCRIPT, PAGE_STYLE, renderPage } from './docs-page.js';
+import type { Operation } from './operation.js';
+
+export interface DocsDeps {
+  readonly version: string;
+  /** The document asks for key and tenant; the page does not. */
+  readonly isProtected: boolean;
+}
+
+/** Answers by itself, given the parameters of the path. */
+export type Probe = (params: Readonly<Record<string, string>>) => HttpReply;
+
+export interface Docs {
+  /** What needs neither key, tenant nor database. */
+  readonly probes: Readonly<Partial<Record<RouteId, Probe>>>;
+  /** The document, when key and tenant are checked first. */
+  readonly operations: Readonly<Partial<Record<RouteId, Operation>>>;
+}
+
+/** Files of the package `swagger-ui-dist` that are served, with their types. */
+const PACKAGE_FILES: Readonly<Record<string, string>> = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'swagger-ui-bundle.js.LICENSE.txt': 'text/plain; charset=utf-8',
+  'favicon-32x32.png': 'image/png',
+};
+
+/** Scripts, styles and requests of this server only; nothing inline. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const COMMON_HEADERS: readonly (readonly [string, string])[] = [
+  ['x-content-type-options', 'nosniff'],
+  ['referrer-policy', 'no-referrer'],
+];
+/** Asked for anew each time: after an update they must tell of the new server. */
+const FRESH_HEADERS = [...COMMON_HEADERS, ['cache-control', 'no-cache']] as const;
+const PAGE_HEADERS = [...FRESH_HEADERS, ['content-security-policy', POLICY]] as const;
+/** Their addresses on the page change with the version. */
+const ASSET_HEADERS = [...COMMON_HEADERS, ['cache-control', 'public, max-age=86400']] as const;
+
+export function createDocs({ version, isProtected }: DocsDeps): Docs {
+  const document = once(() => ({
+    status: 200,
+    body: Buffer.from(JSON.stringify(openApiDocument(version))),
+    headers: isProtected ? [...COMMON_HEADERS, ['cache-control', 'no-store']] : FRESH_HEADERS,
+  }));
+  const page: HttpReply = {
+    status: 200,
+    body: renderPage(version, isProtected),
+    contentType: 'text/html; charset=utf-8',
+    headers: PAGE_HEADERS,
+  };
+  const assets: ReadonlyMap<string, () => HttpReply> = new Map([
+    ['page.js', () => asset(PAGE_SCRIPT, 'text/javascript; charset=utf-8')],
+    ['page.css', () => asset(PAGE_STYLE, 'text/css; charset=utf-8')],
+    ...Object.entries(PACKAGE_FILES).map(
+      ([file, type]) => [file, once(() => asset(readFile(file), type))] as const,
+    ),
+  ]);
+  const pages: Docs['probes'] = {
+    'docs.ui': () => page,
+    'docs.asset': ({ file = '' }) => {
+      const found = assets.get(file);
+      if (found === undefined) throw notFound(`file ${file.slice(0, SHOWN_LENGTH_MAX)}`);
+      return found();
+    },
+  };
+  return isProtected
+    ? { probes: pages, operations: { 'docs.openapi': async () => document() } }
+    : { probes: { ...pages, 'docs.openapi': document }, operations: {} };
+}
+
+const SHOWN_LENGTH_MAX = 100;
+
+function asset(body: string | Buffer, contentType: string): HttpReply {
+  return { status: 200, body, contentType, headers: ASSET_HEADERS };
+}
+
+/** Once per file, from a list of names: nothing of a request gets into the path. */
+function readFile(name: string): Buffer {
+  const manifest = createRequire(import.meta.url).resolve('swagger-ui-dist/package.json');
+  return readFileSync(path.join(path.dirname(manifest), name));
+}
+
+function once(make: () => HttpReply): () => HttpReply {
+  let made: HttpReply | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
