@@ -17,6 +17,8 @@ export interface BenchOptions {
   readonly load: readonly LoadPart[];
   /** What the largest instances cost the others: only when it is named, since it takes minutes. */
   readonly neighbours: boolean;
+  /** How late schedules fire: only when it is named. */
+  readonly cron: boolean;
   /** Of each measured run under load. */
   readonly seconds: number;
   /** How often each measurement is repeated, taking turns with what it is compared with. */
@@ -38,10 +40,11 @@ export interface BenchOptions {
 }
 
 const NEIGHBOURS = 'neighbours';
+const CRON = 'cron';
 
 export class UsageError extends Error {}
 
-export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbours] [flags]
+export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbours] [cron] [flags]
 
   Without a word micro and load run; "load a,b" selects load runs:
     a, d  durable creations at 64 and 256 connections, beside what a bare script reaches
@@ -49,6 +52,7 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
     c     workers that poll batches and complete them until nothing is left
 
   "neighbours" measures what the largest instances cost the others.
+  "cron" measures how late schedules of every second fire.
 
   --seconds N    of each measured run under load (5)
   --rounds N     repetitions of each measurement (3)
@@ -70,13 +74,14 @@ const WAL_SEGMENTS = 128;
 export function readOptions(args: readonly string[], resultsFolder: string): BenchOptions {
   const { values, positionals } = parse(args);
   const quick = values.quick === true;
-  const [micro, load] = readParts(positionals.filter((word) => word !== NEIGHBOURS));
-  const neighbours = positionals.includes(NEIGHBOURS);
-  const isAlone = neighbours && positionals.length === 1;
+  const usual = positionals.filter((word) => word !== NEIGHBOURS && word !== CRON);
+  const [micro, load] = readParts(usual);
+  const isAlone = positionals.length > 0 && usual.length === 0;
   return {
     micro: micro && !isAlone,
     load: isAlone ? [] : load,
-    neighbours,
+    neighbours: positionals.includes(NEIGHBOURS),
+    cron: positionals.includes(CRON),
     seconds: number(values.seconds, 'seconds', quick ? 0.3 : 5, 0.1),
     rounds: number(values.rounds, 'rounds', quick ? 1 : 3, 1),
     microMs: number(values['micro-ms'], 'micro-ms', quick ? 1 : 500, 1),

@@ -3,7 +3,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import {
   JsonObjectSchema,
-  Limit,
   Name,
   oneOfWords,
   optional,
@@ -69,7 +68,10 @@ export const ScheduleListQuery = Type.Object({
 });
 export type ScheduleListQuery = Static<typeof ScheduleListQuery>;
 
-export const NextFiresQuery = Type.Object({ n: Limit(5, NEXT_FIRES_MAX) });
+/** Numbers beyond the bounds are taken for the nearest one (01 §7.1). */
+export const NextFiresQuery = Type.Object({
+  n: Type.Integer({ default: 5, description: `At least 1 and at most ${NEXT_FIRES_MAX}.` }),
+});
 export type NextFiresQuery = Static<typeof NextFiresQuery>;
 
 export const ScheduleCreated = Type.Object(
@@ -78,7 +80,10 @@ export const ScheduleCreated = Type.Object(
 );
 export type ScheduleCreated = Static<typeof ScheduleCreated>;
 
-/** `last_error` says why the last fire made no instance; null when it made one. */
+/**
+ * `next_fire_at` lies in the past while a fire waits for an earlier run, or the schedule is disabled.
+ * `last_error` says why the last fire could make no instance; null when it made one.
+ */
 export const CronSchedule = Type.Object(
   {
     id: Uuid,

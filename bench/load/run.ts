@@ -3,6 +3,7 @@
 import type { BenchOptions, LoadPart } from '../options.js';
 import type { PartResult } from '../report.js';
 import { runCreations } from './creations.js';
+import { runCron } from './cron.js';
 import { Generator } from './generator.js';
 import { runIdleLatency } from './idle-latency.js';
 import { runNeighbours } from './neighbours.js';
@@ -32,6 +33,7 @@ const PARTS: Readonly<Record<LoadPart, Part>> = {
 };
 
 const NEIGHBOURS: Part = { title: 'neighbours', run: runNeighbours };
+const CRON: Part = { title: 'cron', run: runCron };
 
 /** @returns the parts by their titles; each is printed as soon as it is there */
 export async function runLoad(
@@ -52,6 +54,7 @@ export async function runLoad(
       PARTS[name],
     ]);
     if (options.neighbours) chosen.push(['neighbours', NEIGHBOURS]);
+    if (options.cron) chosen.push(['cron', CRON]);
     for (const [name, { title, run }] of chosen) {
       const { part, table } = await run({ postgres, generator }, options);
       results[title] = {
