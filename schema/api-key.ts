@@ -1,7 +1,15 @@
 /** Wire shapes of keys of tenants (01 §2.1, §2.2). */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { NAME_LENGTH_MAX, Name, oneOfWords, optional, orNull, Timestamp } from './common.js';
+import {
+  NAME_LENGTH_MAX,
+  Name,
+  Offset,
+  oneOfWords,
+  optional,
+  orNull,
+  Timestamp,
+} from './common.js';
 import { CAPABILITIES } from './route-row.js';
 
 /** More entries than there are capabilities can only repeat some; they are kept as given. */
@@ -38,7 +46,12 @@ export const KeyMinted = Type.Object(
 );
 export type KeyMinted = Static<typeof KeyMinted>;
 
-export const KeyListQuery = Type.Object({ tenant_id: Name });
+/** No default limit: a reply that was cut says so by its link. */
+export const KeyListQuery = Type.Object({
+  tenant_id: Name,
+  offset: Offset,
+  limit: Type.Optional(Type.Integer({ minimum: 0 })),
+});
 export type KeyListQuery = Static<typeof KeyListQuery>;
 
 export const ApiKey = Type.Object(

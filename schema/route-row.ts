@@ -45,7 +45,7 @@ export interface RouteRow {
   readonly replies: Readonly<Record<number, TSchema | null>>;
   /** No key and no tenant is asked for. */
   readonly isPublic?: true;
-  /** Each item names its tenant, so that the header may be left out (06 row 48). */
+  /** Each item, or the query, names its tenant: the header may be left out (06 row 48). */
   readonly isTenantInBody?: true;
   /** No resource of a tenant: a key is asked for, a tenant never (06 row 34). */
   readonly isTenantless?: true;

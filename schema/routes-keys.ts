@@ -11,7 +11,7 @@ export const KEY_ROWS = {
     owner: 'front',
     body: key.MintKey,
     isTenantless: true,
-    replies: { 201: key.KeyMinted, ...refusals(400) },
+    replies: { 201: key.KeyMinted, ...refusals(400, 409) },
   },
   'apiKeys.list': {
     method: 'GET',

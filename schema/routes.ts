@@ -64,8 +64,16 @@ export interface Route extends RouteRow {
   readonly paramNames: readonly string[];
 }
 
-/** Paths of the routes that no key of a tenant opens (01 §2.1). */
-const ROOT_ONLY = ['/api-keys', '/webhooks/outbox', '/webhooks/deliveries'];
+/** Beginnings of the paths that no key of a tenant opens (01 §2.1). */
+const ROOT_ONLY = [
+  '/api-keys',
+  '/cluster/nodes',
+  '/workers/version-pins',
+  '/workers/commands',
+  '/workers/{id}/commands',
+  '/webhooks/outbox',
+  '/webhooks/deliveries',
+];
 
 export const ROUTES: Readonly<Record<RouteId, Route>> = Object.fromEntries(
   Object.entries<RouteRow>(ROWS).map(([id, row]) => [id, completeRow(id as RouteId, row)]),
@@ -86,13 +94,16 @@ function tenantFor(row: RouteRow): Route['tenant'] {
   return row.isTenantInBody ? 'optional' : 'required';
 }
 
-/** 01 §2.1, by path without the prefix. */
-function capabilitiesFor(method: Method, path: string): Capability[] {
-  if (ROOT_ONLY.some((start) => path.startsWith(start))) return [];
+/** 01 §2.1, by path without the prefix; HEAD is a GET here. */
+export function capabilitiesFor(method: Method, path: string): readonly Capability[] {
+  const isUnder = (...starts: readonly string[]) => starts.some((start) => path.startsWith(start));
+  if (isUnder(...ROOT_ONLY)) return [];
   const granted: Capability[] = ['operator'];
-  if (path.startsWith('/workers') || path === '/handlers') granted.push('worker');
-  if (path.startsWith('/sequences') || path.startsWith('/releases')) granted.push('publisher');
-  if (path.startsWith('/instances/') && path.endsWith('/signals')) granted.push('approver');
+  if (isUnder('/workers') || path === '/handlers') granted.push('worker');
+  if (isUnder('/mobile')) granted.push('device');
+  if (isUnder('/releases', '/plugins', '/sequences')) granted.push('publisher');
+  const isSignal = isUnder('/instances/') && path.endsWith('/signals');
+  if (isUnder('/approvals') || isSignal) granted.push('approver');
   if (method === 'GET') granted.push('auditor');
   return granted;
 }

@@ -130,6 +130,29 @@ function asks(): Record<string, Ask> {
       body: { max_count: 1, window_seconds: 1 },
       status: 200,
     },
+    'apiKeys.mint': {
+      method: 'POST',
+      path: '/api-keys',
+      body: { tenant_id: tenant.name },
+      status: 201,
+    },
+    'cron.create': {
+      method: 'POST',
+      path: '/cron',
+      body: {
+        tenant_id: tenant.name,
+        namespace: 'n',
+        sequence_id: randomUUID(),
+        cron_expr: '@daily',
+      },
+      status: 404,
+    },
+    'cron.update': {
+      method: 'PUT',
+      path: `/cron/${randomUUID()}`,
+      body: { enabled: false },
+      status: 404,
+    },
     'instances.patchState': {
       method: 'PATCH',
       path: `/instances/${instance}/state`,

@@ -1,0 +1,62 @@
+/**
+ * Exchanges that last: a stream, or a poll that waits. They end with the key that they were opened
+ * with, since a revocation that leaves them open would be none.
+ */
+
+import type { KeyRegistry, ResidentKey } from './key-registry.js';
+import type { HttpBodyStream, HttpExchange, HttpReply } from './server.js';
+
+const NO_STREAM: HttpBodyStream = { write: () => false, onDrain: () => {}, end: () => {} };
+
+/**
+ * The same exchange, which counts as aborted from the moment its key is no longer live: a stream ends
+ * there, and what was not answered yet is answered with `refusal`.
+ */
+export function endWithKey(
+  exchange: HttpExchange,
+  keys: Pick<KeyRegistry, 'whenGone'>,
+  key: ResidentKey,
+  refusal: HttpReply,
+): HttpExchange {
+  const listeners: (() => void)[] = [];
+  let body: HttpBodyStream | undefined;
+  let isCut = false;
+  const cut = () => {
+    isCut = true;
+    if (body === undefined) exchange.reply(refusal);
+    else body.end();
+    for (const listener of listeners) listener();
+  };
+  const release = keys.whenGone(key, cut);
+  exchange.onAbort(release);
+  return {
+    get aborted() {
+      return isCut || exchange.aborted;
+    },
+    onAbort: (listener) => {
+      if (isCut) listener();
+      else {
+        listeners.push(listener);
+        exchange.onAbort(listener);
+      }
+    },
+    reply: (reply) => {
+      if (isCut) return;
+      release();
+      exchange.reply(reply);
+    },
+    stream: (head) => {
+      if (isCut) return NO_STREAM;
+      const opened = exchange.stream(head);
+      body = opened;
+      return {
+        write: (chunk) => !isCut && opened.write(chunk),
+        onDrain: (listener) => opened.onDrain(listener),
+        end: () => {
+          release();
+          if (!isCut) opened.end();
+        },
+      };
+    },
+  };
+}

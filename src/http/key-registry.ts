@@ -1,0 +1,195 @@
+/**
+ * The live keys of tenants, all of them, in the memory of the front thread: authorisation happens
+ * there and nowhere else, so what is removed here is refused by the next request, on every thread.
+ * The table is the truth across restarts; while an engine owns the database nobody else writes it.
+ *
+ * A key is found by the digest of its secret. That a Map compares digests byte by byte tells nobody
+ * anything: who does not have the secret cannot choose the digest of what is tried.
+ */
+
+import { CAPABILITIES, type Capability } from '../../schema/route-row.js';
+import type { UnixMs } from '../core/time.js';
+import type { KeyReads, LiveKeyRow } from '../db/reads/key-reads.js';
+import { conflict, type EngineError, unavailable } from '../errors.js';
+
+export interface ResidentKey {
+  readonly id: string;
+  /** Hexadecimal SHA-256 of the secret. */
+  readonly digest: string;
+  readonly tenant: string;
+  /** See `capabilityBits`. */
+  readonly capabilities: number;
+  readonly expiresAt: UnixMs | undefined;
+  lastUsedAt: UnixMs | undefined;
+  /** What lasts only as long as the key does; undefined: nothing has ever. */
+  bound: Set<() => void> | undefined;
+}
+
+export interface KeyRegistryDeps {
+  /** Engine time. */
+  readonly now: () => UnixMs;
+  readonly keysMax: number;
+  /** Why the engine does not serve yet: the answer to a key as long as the keys are not loaded. */
+  readonly refusal: () => EngineError | undefined;
+}
+
+/** Keys read by one query: some 2 MB. */
+const LOAD_PAGE_ROWS = 5_000;
+
+const NOT_LOADED = unavailable('ENG_STARTING', 'the engine is starting');
+
+const BIT: ReadonlyMap<string, number> = new Map(CAPABILITIES.map((word, at) => [word, 1 << at]));
+
+/** A set of capabilities as one number; two share one when they have a bit in common. */
+export function capabilityBits(capabilities: readonly Capability[]): number {
+  let bits = 0;
+  for (const word of capabilities) bits |= BIT.get(word) ?? 0;
+  return bits;
+}
+
+export class KeyRegistry {
+  readonly #deps: KeyRegistryDeps;
+  readonly #byDigest = new Map<string, ResidentKey>();
+  readonly #byId = new Map<string, ResidentKey>();
+  /** Used since `takeUsed`. */
+  #used = new Set<ResidentKey>();
+  /** Keys that are being stored: their ids. */
+  readonly #minting = new Set<string>();
+  #isLoaded = false;
+
+  constructor(deps: KeyRegistryDeps) {
+    this.#deps = deps;
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  /** Takes over what the table has. Rejects like every read. */
+  async load(reads: Pick<KeyReads, 'live'>): Promise<void> {
+    for (let after = ''; ; ) {
+      const rows = await reads.live(after, LOAD_PAGE_ROWS);
+      for (const row of rows) {
+        const key = residentKey(row);
+        if (!this.#isExpired(key)) this.#put(key);
+      }
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < LOAD_PAGE_ROWS) break;
+      after = last.id;
+    }
+    this.#isLoaded = true;
+  }
+
+  /**
+   * The live key with this digest, whose use is noted; undefined: revoked, expired, or none at all.
+   * @throws EngineError 503 before the keys are loaded
+   */
+  use(digest: string): ResidentKey | undefined {
+    if (!this.#isLoaded) throw this.#deps.refusal() ?? NOT_LOADED;
+    const key = this.#byDigest.get(digest);
+    if (key === undefined) return undefined;
+    if (this.#isExpired(key)) {
+      this.#drop(key);
+      return undefined;
+    }
+    key.lastUsedAt = this.#deps.now();
+    this.#used.add(key);
+    return key;
+  }
+
+  /**
+   * Makes room for a key that is being stored; `release` gives back what `add` did not take.
+   * @throws EngineError 409 when there is none
+   */
+  reserve(id: string): void {
+    const isFull = () => this.#byId.size + this.#minting.size >= this.#deps.keysMax;
+    if (isFull()) this.dropExpired();
+    if (isFull()) {
+      throw conflict(`there are ${this.#deps.keysMax} keys; revoke some that are not needed`);
+    }
+    this.#minting.add(id);
+  }
+
+  release(id: string): void {
+    this.#minting.delete(id);
+  }
+
+  /** Valid from now on; unless it was revoked already, by who saw its row before its answer left. */
+  add(row: LiveKeyRow): void {
+    if (this.#minting.delete(row.id)) this.#put(residentKey(row));
+  }
+
+  /** Refused from now on. Gives what was known of it; undefined when it was not live. */
+  remove(id: string): ResidentKey | undefined {
+    this.#minting.delete(id);
+    const key = this.#byId.get(id);
+    if (key !== undefined) this.#drop(key);
+    return key;
+  }
+
+  /** Expired keys are refused in any case; this frees their memory, and ends what they opened. */
+  dropExpired(): void {
+    for (const key of this.#byId.values()) if (this.#isExpired(key)) this.#drop(key);
+  }
+
+  /**
+   * Calls `then` once when the key is revoked, or found to have expired; at once when it is gone.
+   * @returns what makes it forget
+   */
+  whenGone(key: ResidentKey, then: () => void): () => void {
+    if (this.#byId.get(key.id) !== key) {
+      then();
+      return () => {};
+    }
+    key.bound ??= new Set();
+    key.bound.add(then);
+    return () => key.bound?.delete(then);
+  }
+
+  lastUsedAt(id: string): UnixMs | undefined {
+    return this.#byId.get(id)?.lastUsedAt;
+  }
+
+  /** The live keys that were used since the last call. */
+  takeUsed(): ResidentKey[] {
+    const used = [...this.#used];
+    this.#used.clear();
+    return used;
+  }
+
+  /** What `takeUsed` gave could not be stored: it is given again. */
+  usedStill(keys: readonly ResidentKey[]): void {
+    for (const key of keys) if (this.#byId.get(key.id) === key) this.#used.add(key);
+  }
+
+  /** The very instant of the expiry is too late (spec/01 §2.2). */
+  #isExpired({ expiresAt }: ResidentKey): boolean {
+    return expiresAt !== undefined && expiresAt <= this.#deps.now();
+  }
+
+  #put(key: ResidentKey): void {
+    this.#byDigest.set(key.digest, key);
+    this.#byId.set(key.id, key);
+  }
+
+  #drop(key: ResidentKey): void {
+    this.#byDigest.delete(key.digest);
+    this.#byId.delete(key.id);
+    this.#used.delete(key);
+    const bound = key.bound ?? [];
+    key.bound = undefined;
+    for (const then of bound) then();
+  }
+}
+
+function residentKey(row: LiveKeyRow): ResidentKey {
+  return {
+    id: row.id,
+    digest: row.secret_hash,
+    tenant: row.tenant_id,
+    capabilities: capabilityBits(JSON.parse(row.capabilities) as Capability[]),
+    expiresAt: row.expires_at === null ? undefined : Date.parse(row.expires_at),
+    lastUsedAt: row.last_used_at === null ? undefined : Date.parse(row.last_used_at),
+    bound: undefined,
+  };
+}

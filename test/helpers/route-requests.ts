@@ -1,0 +1,233 @@
+/**
+ * A complete request to each route of the table, for tests that go through all of them. A route whose
+ * ids, body or query are not known here is an error, so that a new one cannot be left out.
+ */
+
+import { randomUUID } from 'node:crypto';
+import type { Route, RouteId } from '../../schema/routes.js';
+import { type Api, type Json, NAMESPACE, newHandler, step, type Tenant } from './api.js';
+import { expectStatus } from './client.js';
+
+/** One thing of each kind that has an id, all of one tenant, or of nobody. */
+export interface Things {
+  readonly tenant: string;
+  readonly sequence: string;
+  readonly sequenceName: string;
+  /** Waits for a worker, and has a checkpoint. */
+  readonly instance: string;
+  /** Claimed by the worker `w-<tenant>`. */
+  readonly task: string;
+  readonly epoch: number;
+  readonly handler: string;
+  readonly schedule: string;
+  readonly rateLimit: string;
+  /** The id of a key. */
+  readonly key: string;
+  readonly webhook: string;
+  readonly delivery: string;
+}
+
+/** A tenant that has one of everything. Webhooks belong to the server, and are those of nobody. */
+export async function makeThings(api: Api, tenant: Tenant): Promise<Things> {
+  const handler = newHandler();
+  const sequenceName = `s-${tenant.name}`;
+  const worker = `w-${tenant.name}`;
+  const sequence = await tenant.sequence([step('a', handler)], { name: sequenceName });
+  const instance = await tenant.create(sequence);
+  const { id: task, claim_epoch: epoch } = await tenant.task(handler, { worker_id: worker });
+  const checkpoint = { checkpoint_data: 1 };
+  expectStatus(await tenant.post(`/instances/${instance}/checkpoints`, checkpoint), 201);
+  const key = await api.root.post<{ id: string }>('/api-keys', { tenant_id: tenant.name });
+  return {
+    ...noThings(tenant.name),
+    sequence,
+    sequenceName,
+    instance,
+    task,
+    epoch,
+    handler,
+    schedule: await makeSchedule(tenant, sequence),
+    rateLimit: await makeRateLimit(tenant),
+    key: expectStatus(key, 201).id,
+  };
+}
+
+/** Never fires. */
+export async function makeSchedule(tenant: Tenant, sequence_id: string): Promise<string> {
+  const reply = await tenant.post<{ id: string }>('/cron', {
+    tenant_id: tenant.name,
+    namespace: NAMESPACE,
+    sequence_id,
+    cron_expr: '0 0 0 1 1 * *',
+    enabled: false,
+  });
+  return expectStatus(reply, 201).id;
+}
+
+export async function makeRateLimit(tenant: Tenant): Promise<string> {
+  const key = `limit-${randomUUID()}`;
+  const body = { max_count: 1, window_seconds: 1 };
+  expectStatus(await tenant.put(`/rate-limits/${key}`, body), 200);
+  return key;
+}
+
+/** Ids of the right form that nothing has. */
+export function noThings(tenant: string): Things {
+  return {
+    tenant,
+    sequence: randomUUID(),
+    sequenceName: `nothing-${randomUUID()}`,
+    instance: randomUUID(),
+    task: randomUUID(),
+    epoch: 1,
+    handler: newHandler(),
+    schedule: randomUUID(),
+    rateLimit: `limit-${randomUUID()}`,
+    key: `ak_${randomUUID().replaceAll('-', '')}`,
+    webhook: randomUUID(),
+    delivery: randomUUID(),
+  };
+}
+
+export interface RouteRequest {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+  readonly body: Json | undefined;
+}
+
+/** The parameter after a path that begins like this names a thing of this kind. */
+const NAMED_BY_PATH: readonly (readonly [start: string, thing: keyof Things])[] = [
+  ['/sequences/{id}', 'sequence'],
+  ['/instances/{id}', 'instance'],
+  ['/workers/tasks/{id}', 'task'],
+  ['/cron/{id}', 'schedule'],
+  ['/rate-limits/{key}', 'rateLimit'],
+  ['/api-keys/{id}', 'key'],
+  ['/webhooks/outbox/{id}', 'webhook'],
+  ['/webhooks/deliveries/{delivery_id}', 'delivery'],
+];
+
+/** Parameters that are no ids of their own. */
+const OTHER_PARAMETERS: Readonly<Record<string, string>> = { block_id: 'a', file: 'index.css' };
+
+/** Routes whose body or query names something. */
+const NAMED_OTHERWISE: Readonly<Partial<Record<RouteId, keyof Things>>> = {
+  'sequences.byName': 'sequenceName',
+  'sequences.migrateInstance': 'instance',
+  'instances.create': 'sequence',
+  'instances.createBatch': 'sequence',
+  'cron.create': 'sequence',
+};
+
+/** Routes that make what they name, if it is not there. */
+const MAKES_WHAT_IT_NAMES: ReadonlySet<RouteId> = new Set(['rateLimits.put']);
+
+const QUERIES: Readonly<Partial<Record<RouteId, (things: Things) => string>>> = {
+  'sequences.byName': ({ sequenceName }) => `namespace=${NAMESPACE}&name=${sequenceName}`,
+  'sequences.versions': ({ sequenceName }) => `namespace=${NAMESPACE}&name=${sequenceName}`,
+};
+
+/** The tenant is the one that the body names, where it names one. */
+const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) => Json>>> = {
+  'sequences.create': (_, tenant) => ({
+    tenant_id: tenant,
+    namespace: NAMESPACE,
+    name: `s-${randomUUID()}`,
+    version: 1,
+    blocks: [step('a', 'noop')],
+  }),
+  'sequences.migrateInstance': ({ instance, sequence }) => ({
+    instance_id: instance,
+    target_sequence_id: sequence,
+  }),
+  'instances.create': creation,
+  'instances.createBatch': (things, tenant) => ({ instances: [creation(things, tenant)] }),
+  'instances.bulkState': (_, tenant) => ({ filter: nowhere(tenant), state: 'cancelled' }),
+  'instances.bulkReschedule': (_, tenant) => ({ filter: nowhere(tenant), offset_secs: 1 }),
+  'instances.batchAction': (_, tenant) => ({ filter: nowhere(tenant), action: 'retry' }),
+  'instances.patchState': () => ({ state: 'waiting' }),
+  'instances.patchContext': () => ({ context: { data: {} } }),
+  'instances.signal': () => ({ signal_type: 'custom:swept' }),
+  'instances.injectBlocks': () => ({ blocks: [step(`b-${randomUUID()}`, 'noop')] }),
+  'instances.resumeFrom': () => ({ signals: [] }),
+  'instances.fork': () => ({ from_block_id: 'nowhere' }),
+  'instances.saveCheckpoint': () => ({ checkpoint_data: 1 }),
+  'instances.pruneCheckpoints': () => ({ keep: 1 }),
+  'rateLimits.put': () => ({ max_count: 1, window_seconds: 1 }),
+  // A poll makes its names known under its tenant, so they are nobody's.
+  'workers.poll': () => ({ handler_name: 'swept', worker_id: 'sweeper' }),
+  'workers.pollQueue': () => ({ handler_name: 'swept', worker_id: 'sweeper', queue_name: 'q' }),
+  // Of an epoch that nobody has: the task stays claimed.
+  'workers.complete': ({ tenant }) => ({ ...staleClaim(tenant), output: {} }),
+  'workers.fail': ({ tenant }) => ({ ...staleClaim(tenant), message: 'm' }),
+  'workers.heartbeat': ({ tenant, epoch }) => ({ worker_id: `w-${tenant}`, claim_epoch: epoch }),
+  'cron.create': ({ sequence }, tenant) => ({
+    tenant_id: tenant,
+    namespace: NAMESPACE,
+    sequence_id: sequence,
+    cron_expr: '@yearly',
+    enabled: false,
+  }),
+  'cron.update': () => ({ enabled: false }),
+  'apiKeys.mint': (_, tenant) => ({ tenant_id: tenant }),
+};
+
+function creation({ sequence }: Things, tenant: string): Json {
+  const idempotency_key = `once-${sequence}`;
+  return { sequence_id: sequence, tenant_id: tenant, namespace: NAMESPACE, idempotency_key };
+}
+
+const nowhere = (tenant: string): Json => ({ tenant_id: tenant, namespace: 'nowhere' });
+const staleClaim = (tenant: string): Json => ({ worker_id: `w-${tenant}`, claim_epoch: 99 });
+
+/** The kind of what the request needs to be there; undefined when it needs nothing. */
+export function namedBy(route: Route): keyof Things | undefined {
+  if (MAKES_WHAT_IT_NAMES.has(route.id)) return undefined;
+  return namedByPath(route) ?? NAMED_OTHERWISE[route.id];
+}
+
+function namedByPath({ path }: Route): keyof Things | undefined {
+  return NAMED_BY_PATH.find(([start]) => path.startsWith(start))?.[1];
+}
+
+/** Whether the body of the route names a tenant. */
+export function namesTenant(route: Route): boolean {
+  const body = route.body === undefined ? undefined : bodyOf(route, noThings('a'), 'NAMED');
+  return JSON.stringify(body ?? '').includes('"NAMED"');
+}
+
+/**
+ * @param things what the request names by ids
+ * @param named the tenant that its body names, where it names one
+ * @param queried the same for the query
+ * @throws Error for a route that is not known here
+ */
+export function requestTo(
+  route: Route,
+  things: Things,
+  named: string,
+  queried: string,
+): RouteRequest {
+  const kind = namedByPath(route);
+  const path = route.path.replace(/\{(\w+)\}/g, (text, name: string) => {
+    const other = OTHER_PARAMETERS[name];
+    if (other === undefined && kind === undefined) throw new Error(`${route.id}: what is ${text}?`);
+    return encodeURIComponent(other ?? String(things[kind as keyof Things]));
+  });
+  const query = [
+    QUERIES[route.id]?.(things),
+    route.query?.properties?.tenant_id === undefined ? undefined : `tenant_id=${queried}`,
+  ].filter((part) => part !== undefined);
+  return {
+    method: route.method,
+    path: query.length === 0 ? path : `${path}?${query.join('&')}`,
+    body: route.body === undefined ? undefined : bodyOf(route, things, named),
+  };
+}
+
+function bodyOf(route: Route, things: Things, named: string): Json {
+  const body = BODIES[route.id];
+  if (body === undefined) throw new Error(`no body is known for ${route.id}`);
+  return body(things, named);
+}

@@ -1,0 +1,318 @@
+/**
+ * Every route of the table × every sort of key × own, foreign and missing tenant × own, foreign and
+ * unknown ids. What has to come out is stated here by itself, from spec/01 §2 and spec/06 row 10, and
+ * not taken from the product; a route that the helper cannot make a request to fails the sweep.
+ *
+ * First all that has to be refused, with the tables compared before and after; then the rest.
+ */
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import pg from 'pg';
+import type { KeyMinted } from '../../../schema/api-key.js';
+import { ROUTES, type Route } from '../../../schema/routes.js';
+import { type Api, startApi, step, type Tenant } from '../../helpers/api.js';
+import { type Client, expectStatus, type Reply } from '../../helpers/client.js';
+import {
+  makeRateLimit,
+  makeSchedule,
+  makeThings,
+  namedBy,
+  namesTenant,
+  noThings,
+  requestTo,
+  type Things,
+} from '../../helpers/route-requests.js';
+
+// ---------------------------------------------------------------- the rules
+
+/** Neither key nor tenant (spec/01 §2). */
+const PUBLIC = /^\/(health\/(live|ready)|info|api-docs\/openapi\.json|swagger-ui(\/\{file\})?)$/;
+
+/** A key and no tenant (spec/06 row 34; what only the root key may do is about the whole server). */
+const TENANTLESS = /^\/(metrics|api-keys|webhooks\/(outbox|deliveries))(\/|$)/;
+
+/** A batch names its tenant in each item (spec/06 row 48), the change feed in its query (03 §7.2). */
+const NAMES_ITS_TENANT = /^\/(instances\/batch|changes(\/stream)?)$/;
+
+/** No key of a tenant (spec/01 §2.1). */
+const ROOT_ONLY = /^\/(api-keys|webhooks\/(outbox|deliveries))(\/|$)/;
+
+/** The table of spec/01 §2.1. */
+const ALLOWS: Readonly<Record<string, (method: string, path: string) => boolean>> = {
+  operator: () => true,
+  worker: (_, path) => path.startsWith('/workers') || path === '/handlers',
+  device: (_, path) => path.startsWith('/mobile'),
+  publisher: (_, path) => /^\/(releases|plugins|sequences)/.test(path),
+  approver: (_, path) => path.startsWith('/approvals') || /^\/instances\/.*\/signals$/.test(path),
+  auditor: (method) => method === 'GET',
+};
+
+type Whose = 'own' | 'foreign' | 'unknown';
+
+interface Caller {
+  readonly name: string;
+  readonly key: string | null;
+  /** Of a key of the tenant; undefined: the root key, or a key that is none. */
+  readonly capabilities: readonly string[] | undefined;
+  readonly isValid: boolean;
+}
+
+/** One request of the sweep. */
+interface Case {
+  readonly route: Route;
+  readonly method: string;
+  readonly caller: Caller;
+  readonly header: 'own' | 'foreign' | 'missing';
+  readonly ids: Whose;
+  /** The tenant that the body names, where it names one. */
+  readonly named: 'own' | 'foreign';
+}
+
+/** What has to come out; `served` is everything that is not about who asks. */
+type Verdict = 401 | 403 | 404 | 'no tenant' | 'open' | 'served';
+
+function verdictOn({ route, caller, header, ids, named }: Case): Verdict {
+  const { method, path } = route;
+  if (PUBLIC.test(path)) return 'open';
+  if (!caller.isValid) return 401;
+  const { capabilities } = caller;
+  if (capabilities !== undefined) {
+    const isAllowed = capabilities.some((word) => ALLOWS[word]?.(method, path));
+    if (ROOT_ONLY.test(path) || !isAllowed) return 403;
+  }
+  if (TENANTLESS.test(path)) return isThere(route, ids) ? 'served' : 404;
+  if (header === 'missing' && !NAMES_ITS_TENANT.test(path)) return 'no tenant';
+  if (header === 'foreign' && capabilities !== undefined) return 403;
+  const tenant = header === 'missing' ? (capabilities === undefined ? named : 'own') : header;
+  if (namesTenant(route) && named !== tenant) return 403;
+  return namedBy(route) !== undefined && ids !== tenant ? 404 : 'served';
+}
+
+/** Whose a thing is does not matter to the server; of webhooks there are none in this test. */
+function isThere(route: Route, ids: Whose): boolean {
+  const kind = namedBy(route);
+  if (kind === 'webhook' || kind === 'delivery') return false;
+  return kind === undefined || ids !== 'unknown';
+}
+
+// ---------------------------------------------------------------- the world
+
+const IN_FLIGHT = 24;
+
+let api: Api;
+let sql: pg.Client;
+let own: Tenant;
+let foreign: Tenant;
+let things: Record<Whose, Things>;
+let callers: Caller[];
+
+before(async () => {
+  // Claims outlive the sweep, whatever it takes.
+  const env = { ENGINE_SHARDS: '2', ENGINE_WORKER_REAPER_STALE_SECS: '3600' };
+  api = await startApi({ env });
+  sql = new pg.Client({ connectionString: api.database.connectionString });
+  await sql.connect();
+  own = api.tenant();
+  foreign = api.tenant();
+  things = {
+    own: await makeThings(api, own),
+    foreign: await makeThings(api, foreign),
+    unknown: noThings(own.name),
+  };
+  callers = await makeCallers();
+});
+after(async () => {
+  await sql.end();
+  await api.stop();
+});
+
+async function makeCallers(): Promise<Caller[]> {
+  const mint = async (more: object) => {
+    const body = { tenant_id: own.name, ...more };
+    return expectStatus(await api.root.post<KeyMinted>('/api-keys', body), 201);
+  };
+  const revoked = await mint({});
+  expectStatus(await api.root.delete(`/api-keys/${revoked.id}`), 204);
+  const expired = await mint({ expires_at: '2001-01-01T00:00:00Z' });
+  const refused = { capabilities: undefined, isValid: false };
+  const made: Caller[] = [
+    { name: 'nobody', key: null, ...refused },
+    { name: 'a wrong key', key: `sk_${'0'.repeat(64)}`, ...refused },
+    { name: 'a revoked key', key: revoked.secret, ...refused },
+    { name: 'an expired key', key: expired.secret, ...refused },
+    { name: 'root', key: api.engine.apiKey, capabilities: undefined, isValid: true },
+  ];
+  const sets = [...Object.keys(ALLOWS).map((word) => [word]), ['worker', 'approver']];
+  for (const capabilities of sets) {
+    const key = (await mint({ capabilities })).secret;
+    made.push({ name: capabilities.join(' and '), key, capabilities, isValid: true });
+  }
+  return made;
+}
+
+function* allCases(): Generator<Case> {
+  for (const route of Object.values(ROUTES)) {
+    const ids: Whose[] = namedBy(route) === undefined ? ['own'] : ['own', 'foreign', 'unknown'];
+    const names: Case['named'][] = namesTenant(route) ? ['own', 'foreign'] : ['own'];
+    for (const caller of callers) {
+      for (const header of ['own', 'foreign', 'missing'] as const) {
+        for (const whose of ids) {
+          for (const named of names) {
+            const it = { route, method: route.method, caller, header, ids: whose, named };
+            yield it;
+            // HEAD is a GET without the body: once for each caller is enough.
+            const isPlain = header === 'own' && whose === 'own';
+            if (route.method === 'GET' && isPlain) yield { ...it, method: 'HEAD' };
+          }
+        }
+      }
+    }
+  }
+}
+
+const textOf = ({ route, method, caller, header, ids, named }: Case): string =>
+  `${method} ${route.path} by ${caller.name}, ${header} tenant, ${ids} ids, body of ${named}`;
+
+/** The query names the tenant that the request must not reach. */
+function ask(it: Case, what: Things): Promise<Reply<{ error?: string }>> {
+  const { route, method, caller, header, named } = it;
+  const name = { own: own.name, foreign: foreign.name };
+  // A list of keys belongs to the tenant that its query names.
+  const queried = header === 'foreign' || TENANTLESS.test(route.path) ? 'own' : 'foreign';
+  const { path, body } = requestTo(route, what, name[named], name[queried]);
+  const client: Client = api.root.with({
+    apiKey: caller.key,
+    tenant: header === 'missing' ? null : name[header],
+  });
+  return client.request(method, path, body === undefined ? {} : { body });
+}
+
+/** A few at a time. */
+async function forAll(cases: readonly Case[], check: (it: Case) => Promise<void>): Promise<void> {
+  const left = cases[Symbol.iterator]();
+  const work = async () => {
+    for (const it of left) {
+      try {
+        await check(it);
+      } catch (error) {
+        const { message } = error as Error;
+        throw new Error(`${textOf(it)}: ${message}`, { cause: error });
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: IN_FLIGHT }, work));
+}
+
+/** A hash of all rows of each table, but for what runs by itself. */
+async function snapshot(): Promise<Record<string, string>> {
+  const { rows: tables } = await sql.query<{ name: string }>(
+    `select relname as name from pg_stat_user_tables
+     where schemaname = 'public' and relname not in ('lanes', 'engine_lease')`,
+  );
+  const hashes: Record<string, string> = {};
+  for (const { name } of tables) {
+    const { rows } = await sql.query<{ hash: string }>(
+      `select count(*) || ' ' || coalesce(md5(string_agg(t::text, ',' order by t::text)), '') as hash
+       from (select ${name === 'api_keys' ? 'id, revoked, secret_hash' : '*'} from ${name}) t`,
+    );
+    hashes[name] = rows[0]?.hash ?? '';
+  }
+  return hashes;
+}
+
+/** The text of a refusal without the ids that it was asked about. */
+function plain(text: string, { sequence, sequenceName, ...rest }: Things): string {
+  return [sequenceName, sequence, ...Object.values(rest)].reduce<string>(
+    (left, id) => (typeof id === 'string' ? left.replaceAll(id, 'ID') : left),
+    text,
+  );
+}
+
+// ---------------------------------------------------------------- the sweep
+
+test('every request that has to be refused is refused, with one text, and changes nothing', async () => {
+  const cases = [...allCases()].filter(
+    (it) => typeof verdictOn(it) === 'number' || verdictOn(it) === 'no tenant',
+  );
+  const start = await snapshot();
+  const unknownTexts = new Map<string, string>();
+  const foreignTexts = new Map<string, string>();
+  await forAll(cases, async (it) => {
+    const verdict = verdictOn(it);
+    const reply = await ask(it, things[it.ids]);
+    assert.equal(reply.status, verdict === 'no tenant' ? 400 : verdict, reply.text);
+    if (it.method === 'HEAD') return;
+    const { error = '' } = reply.body;
+    if (verdict === 401) assert.equal(error, 'unauthorized: a valid x-api-key is required');
+    if (verdict === 'no tenant') assert.match(error, /x-tenant-id is required/);
+    if (verdict === 403) assert.match(error, /^forbidden: /);
+    if (verdict === 404) {
+      const texts = it.ids === 'unknown' ? unknownTexts : foreignTexts;
+      texts.set(textOf({ ...it, ids: 'unknown' }), plain(error, things[it.ids]));
+    }
+  });
+  for (const [what, text] of foreignTexts) {
+    assert.equal(text, unknownTexts.get(what), `${what}: another text than for an unknown id`);
+  }
+  assert.ok(foreignTexts.size > 100, 'few things of other tenants were asked for');
+  assert.deepEqual(await snapshot(), start);
+});
+
+/** What one request uses up is made anew for each. */
+async function thingsFor({ route, ids }: Case): Promise<Things> {
+  const what = things[ids];
+  const owner = ids === 'own' ? own : foreign;
+  switch (route.id) {
+    case 'sequences.delete':
+      return { ...what, sequence: await owner.sequence([step('a', 'noop')]) };
+    case 'rateLimits.delete':
+      return { ...what, rateLimit: await makeRateLimit(owner) };
+    case 'cron.delete':
+      return { ...what, schedule: await makeSchedule(owner, what.sequence) };
+    default:
+      return what;
+  }
+}
+
+test('every request that is allowed is served, and shows nothing of another tenant', async () => {
+  const cases = [...allCases()].filter(
+    (it) => verdictOn(it) === 'served' || verdictOn(it) === 'open',
+  );
+  await forAll(cases, async (it) => {
+    // A stream does not end: its head says all.
+    if (it.method === 'GET' && it.route.contentType === 'text/event-stream') return;
+    const reply = await ask(it, await thingsFor(it));
+    assert.ok(reply.status < 500, `${reply.status} ${reply.text}`);
+    if (verdictOn(it) === 'open') return;
+    assert.ok(![401, 403, 404].includes(reply.status), `${reply.status} ${reply.text}`);
+    assert.doesNotMatch(reply.text, /x-tenant-id/);
+    if (ROOT_ONLY.test(it.route.path)) return;
+    const isOwn = it.header === 'own' || it.caller.capabilities !== undefined;
+    const others =
+      it.header === 'missing' && it.caller.capabilities === undefined
+        ? []
+        : isOwn
+          ? [things.foreign]
+          : [things.own];
+    for (const { tenant, sequence, instance, task, handler, schedule, key } of others) {
+      for (const secret of [tenant, sequence, instance, task, handler, schedule, key]) {
+        assert.ok(!reply.text.includes(secret), `shows ${secret} of another tenant`);
+      }
+    }
+  });
+});
+
+test('the sweep reaches every route with every verdict that the route has', () => {
+  const cases = [...allCases()];
+  assert.ok(cases.length > 4_000, `${cases.length} cases`);
+  const verdicts = new Set(cases.map(verdictOn));
+  assert.deepEqual([...verdicts].map(String).sort(), [
+    '401',
+    '403',
+    '404',
+    'no tenant',
+    'open',
+    'served',
+  ]);
+});

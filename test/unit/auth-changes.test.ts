@@ -1,0 +1,207 @@
+/**
+ * How keys change when the way to the table is not smooth: shards that do not answer, outcomes that
+ * nobody knows. The shard and the clock are made up; registry and operations are the real ones.
+ */
+
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import { pino } from 'pino';
+import type { KeyRow, KeyUse } from '../../actors/api-keys.js';
+import type { KeyMinted } from '../../schema/api-key.js';
+import { createValidators } from '../../schema/validators.js';
+import type { Clock } from '../../src/core/clock.js';
+import type { KeyState } from '../../src/db/reads/key-reads.js';
+import { type EngineError, UNKNOWN_OUTCOME } from '../../src/errors.js';
+import { KeyRegistry } from '../../src/http/key-registry.js';
+import { KeyOperations } from '../../src/http/operations/keys.js';
+import type { Call, FrontDeps } from '../../src/http/operations/operation.js';
+
+const NOW = Date.UTC(2030, 0, 1);
+const MINUTE_MS = 60_000;
+const validators = createValidators();
+
+interface Asked {
+  readonly operation: string;
+  readonly body: unknown;
+}
+
+async function newWorld(keysMax = 10) {
+  let now = NOW;
+  let timers: { at: number; fn: () => void }[] = [];
+  const clock = {
+    setTimeout: (fn: () => void, ms: number) => {
+      const timer = { at: now + ms, fn };
+      timers.push(timer);
+      return timer;
+    },
+    clearTimeout: (timer: unknown) => {
+      timers = timers.filter((other) => other !== timer);
+    },
+  } as Pick<Clock, 'setTimeout' | 'clearTimeout'> as Clock;
+  const asked: Asked[] = [];
+  /** How the shard answers the next questions: an error, or a success when there is none left. */
+  const failures: (EngineError | undefined)[] = [];
+  const states = new Map<string, KeyState>();
+  const registry = new KeyRegistry({ now: () => now, keysMax, refusal: () => undefined });
+  await registry.load({ live: async () => [] });
+  const keys = new KeyOperations({
+    registry,
+    clock,
+    log: pino({ level: 'silent' }),
+    client: {
+      ask: async (_shard, operation, _tenant, _target, body) => {
+        asked.push({ operation, body: JSON.parse(body) });
+        const failure = failures.shift();
+        if (failure !== undefined) throw failure;
+        return { status: 204, body: '' };
+      },
+    },
+  });
+  const reads = { keys: { state: async (id: string) => states.get(id) } };
+  const front = { validators, now: () => now, reads } as unknown as FrontDeps;
+  const callOf = (more: Partial<Call>): Call => ({
+    tenant: '',
+    query: '',
+    path: '/api-keys',
+    params: {},
+    bodyText: '',
+    ...more,
+  });
+  return {
+    registry,
+    asked,
+    failures,
+    states,
+    keys,
+    get waiting() {
+      return timers.length;
+    },
+    mint: async (body: object = { tenant_id: 'a' }): Promise<KeyMinted> => {
+      const call = callOf({ bodyText: JSON.stringify(body) });
+      const reply = await keys.operations['apiKeys.mint']?.(front, call);
+      return JSON.parse(String(reply?.body)) as KeyMinted;
+    },
+    revoke: async (id: string) =>
+      (await keys.operations['apiKeys.revoke']?.(front, callOf({ params: { id } })))?.status,
+    use: ({ secret }: KeyMinted) =>
+      registry.use(createHash('sha256').update(secret).digest('hex'))?.id,
+    /** Runs the timers that are due by then, and what follows from them. */
+    pass: async (ms: number) => {
+      now += ms;
+      const due = timers.filter(({ at }) => at <= now);
+      timers = timers.filter(({ at }) => at > now);
+      for (const { fn } of due) fn();
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+  };
+}
+
+test('a key is valid when its row is stored, and not when that is not known', async () => {
+  const world = await newWorld();
+  const key = await world.mint();
+  assert.equal(world.use(key), key.id);
+  world.failures.push(UNKNOWN_OUTCOME);
+  await assert.rejects(world.mint(), { code: 'ENG_DATABASE_DOWN' });
+  assert.equal(world.registry.size, 1);
+});
+
+test('neither the secret nor a part of it reaches the shard', async () => {
+  const world = await newWorld();
+  const { secret } = await world.mint({ tenant_id: 'a', name: 'n' });
+  const text = JSON.stringify(world.asked);
+  assert.ok(!text.includes(secret.slice(3, 12)));
+  const row = world.asked[0]?.body as KeyRow;
+  assert.equal(row.secret_hash, createHash('sha256').update(secret).digest('hex'));
+});
+
+test('mintings under way count against the limit, and one that failed does not', async () => {
+  const world = await newWorld(2);
+  world.failures.push(UNKNOWN_OUTCOME);
+  const results = await Promise.allSettled([world.mint(), world.mint(), world.mint()]);
+  assert.deepEqual(
+    results.map((result) => (result.status === 'fulfilled' ? 'made' : result.reason.code)),
+    ['ENG_DATABASE_DOWN', 'made', 'ENG_CONFLICT'],
+  );
+  await world.mint();
+  await assert.rejects(world.mint(), { code: 'ENG_CONFLICT' });
+});
+
+test('a key is refused from the moment its revocation is taken up', async () => {
+  const world = await newWorld();
+  const key = await world.mint();
+  const revoked = world.revoke(key.id);
+  assert.equal(world.use(key), undefined);
+  assert.equal(await revoked, 204);
+});
+
+test('a revocation whose outcome is unknown is told so, stays in force and is carried through', async () => {
+  const world = await newWorld();
+  const key = await world.mint();
+  world.failures.push(UNKNOWN_OUTCOME, UNKNOWN_OUTCOME);
+  await assert.rejects(world.revoke(key.id), { code: 'ENG_DATABASE_DOWN' });
+  assert.equal(world.use(key), undefined);
+  const tries = () => world.asked.filter(({ operation }) => operation === 'apiKeys.revoke').length;
+  assert.equal(tries(), 1);
+  await world.pass(1_000);
+  assert.equal(tries(), 2);
+  await world.pass(1_000);
+  assert.equal(tries(), 3);
+  await world.pass(10_000);
+  assert.equal(tries(), 3, 'it went through, and is not asked for again');
+  assert.equal(world.use(key), undefined);
+});
+
+test('revoking again what was revoked, or never known, does as the table says', async () => {
+  const world = await newWorld();
+  world.states.set('ak_revoked', { revoked: true, last_used_at: null });
+  world.states.set('ak_expired', { revoked: false, last_used_at: '2029-01-01T00:00:00.000Z' });
+  assert.equal(await world.revoke('ak_revoked'), 204);
+  assert.deepEqual(world.asked, []);
+  assert.equal(await world.revoke('ak_expired'), 204);
+  const body: KeyUse = { id: 'ak_expired', last_used_at: '2029-01-01T00:00:00.000Z' };
+  assert.deepEqual(world.asked, [{ operation: 'apiKeys.revoke', body }]);
+  await assert.rejects(world.revoke('ak_unknown'), { code: 'ENG_NOT_FOUND' });
+});
+
+test('uses are stored once a minute, all together, and again when that failed', async () => {
+  const world = await newWorld();
+  const [a, b] = [await world.mint(), await world.mint()];
+  const stored = () =>
+    world.asked.filter(({ operation }) => operation === 'apiKeys.used').map(({ body }) => body);
+  for (let count = 0; count < 5; count++) world.use(a);
+  world.use(b);
+  assert.deepEqual(stored(), []);
+  world.failures.push(UNKNOWN_OUTCOME);
+  const last_used_at = new Date(NOW).toISOString();
+  const both = [a, b].map(({ id }) => ({ id, last_used_at }));
+  await world.pass(MINUTE_MS);
+  assert.deepEqual(stored(), [both]);
+  await world.pass(MINUTE_MS);
+  assert.deepEqual(stored(), [both, both]);
+  await world.pass(MINUTE_MS);
+  assert.equal(stored().length, 2, 'nothing was used since');
+});
+
+test('a use that was noted before a revocation does not undo it', async () => {
+  const world = await newWorld();
+  const key = await world.mint();
+  world.use(key);
+  await world.revoke(key.id);
+  await world.pass(MINUTE_MS);
+  const operations = world.asked.map(({ operation }) => operation);
+  assert.deepEqual(operations, ['apiKeys.mint', 'apiKeys.revoke']);
+  const use = { id: key.id, last_used_at: new Date(NOW).toISOString() };
+  assert.deepEqual(world.asked[1]?.body, use);
+});
+
+test('a stop leaves no timer behind', async () => {
+  const world = await newWorld();
+  const key = await world.mint();
+  world.failures.push(UNKNOWN_OUTCOME);
+  await assert.rejects(world.revoke(key.id));
+  assert.equal(world.waiting, 2);
+  world.keys.stop();
+  world.keys.stop();
+  assert.equal(world.waiting, 0);
+});
