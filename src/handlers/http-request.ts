@@ -9,7 +9,8 @@ import type { Dispatcher } from 'undici';
 import { permanentFailure, retryableFailure, type StepOutcome } from '../core/builtin.js';
 import { BlockedAddressError, checkUrl, UnresolvableHostError } from './address-guard.js';
 import { Deadline } from './deadline.js';
-import { type HttpMethod, type HttpParams, parseHttpParams } from './http-params.js';
+import { follow, type Hop, REDIRECTS_MAX, transportCode } from './http-hops.js';
+import { type HttpParams, parseHttpParams } from './http-params.js';
 import type { HttpRequestDeps } from './http-transport.js';
 import type { SlotRefusal } from './origin-slots.js';
 import type { EffectHandler, HandlerContext } from './registry.js';
@@ -18,10 +19,6 @@ import type { EffectHandler, HandlerContext } from './registry.js';
 const RESPONSE_BYTES_MAX = 10 * 1024 * 1024;
 /** A larger answer needs a place of its own in memory. So much of all others together is 32 MB. */
 const SMALL_BYTES_MAX = 256 * 1024;
-/** 02 §12. */
-const REDIRECTS_MAX = 10;
-/** The body of a redirect is read this far, so that its connection can be used again. */
-const REDIRECT_BODY_BYTES_MAX = 16 * 1024;
 /**
  * The handler. Output `{status, body}` for 2xx and 3xx that were not followed; 4xx fail permanently,
  * 5xx and transport errors retryably, with `{status, body}` or `{code}` as details.
@@ -89,14 +86,6 @@ class Place {
   }
 }
 
-/** One request of the chain. */
-interface Hop {
-  readonly url: URL;
-  readonly method: HttpMethod;
-  readonly headers: ReadonlyMap<string, string>;
-  readonly body: string | undefined;
-}
-
 /** Headers that a workflow sets itself win over the engine's. */
 function firstHop(params: HttpParams, url: URL, context: HandlerContext): Hop {
   const headers = new Map([['idempotency-key', context.idempotencyToken]]);
@@ -112,13 +101,19 @@ async function exchange(
   context: HandlerContext,
   place: Place,
 ): Promise<StepOutcome> {
+  const { dispatcher, isAllowed } = deps;
   const startedMs = context.now();
-  let hop = first;
-  for (let redirects = 0; ; redirects += 1) {
-    const response = await send(deps.dispatcher, hop, signal);
-    const status = response.statusCode;
-    const location = redirectLocation(response);
-    if (location === undefined) {
+  const arrival = await follow(first, { dispatcher, isAllowed, signal });
+  switch (arrival.kind) {
+    case 'blocked':
+      return blocked(`redirect: ${arrival.message}`);
+    case 'too-many-redirects':
+      return permanentFailure(`http_request: more than ${REDIRECTS_MAX} redirects`, {
+        code: 'TOO_MANY_REDIRECTS',
+      });
+    case 'answered': {
+      const { response, hop, redirects } = arrival;
+      const status = response.statusCode;
       const text = await readText(response, () => place.take(hop.url.origin));
       context.log.debug(
         { status, redirects, elapsed_ms: context.now() - startedMs },
@@ -126,70 +121,7 @@ async function exchange(
       );
       return answered(status, text);
     }
-    await response.body.dump({ limit: REDIRECT_BODY_BYTES_MAX, signal });
-    if (redirects === REDIRECTS_MAX) {
-      return permanentFailure(`http_request: more than ${REDIRECTS_MAX} redirects`, {
-        code: 'TOO_MANY_REDIRECTS',
-      });
-    }
-    const target = checkUrl(location, deps.isAllowed, hop.url);
-    if (!target.ok) return blocked(`redirect: ${target.message}`);
-    hop = nextHop(hop, status, target.url);
   }
-}
-
-function send(
-  dispatcher: Dispatcher,
-  hop: Hop,
-  signal: AbortSignal,
-): Promise<Dispatcher.ResponseData> {
-  return dispatcher.request({
-    origin: hop.url.origin,
-    path: hop.url.pathname + hop.url.search,
-    method: hop.method,
-    headers: hop.headers,
-    body: hop.body ?? null,
-    signal,
-  });
-}
-
-const REDIRECT_STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-
-function redirectLocation(response: Dispatcher.ResponseData): string | undefined {
-  if (!REDIRECT_STATUSES.has(response.statusCode)) return undefined;
-  const location = response.headers.location;
-  return Array.isArray(location) ? location[0] : location;
-}
-
-/** What another origin may see of a request: what describes the content, and the engine's own. */
-const HEADERS_ACROSS_ORIGINS: ReadonlySet<string> = new Set([
-  'accept',
-  'accept-language',
-  'content-language',
-  'content-type',
-  'idempotency-key',
-  'traceparent',
-  'user-agent',
-]);
-
-/**
- * The request that a redirect asks for, by the Fetch standard: 303 turns everything but HEAD into GET,
- * 301 and 302 turn POST into GET, 307 and 308 repeat the request. Towards another origin every header
- * that may hold a secret is left out, and stays out if a later hop leads back.
- */
-function nextHop(hop: Hop, status: number, url: URL): Hop {
-  const becomesGet =
-    (status === 303 && hop.method !== 'HEAD') ||
-    ((status === 301 || status === 302) && hop.method === 'POST');
-  const isSameOrigin = url.origin === hop.url.origin;
-  const headers = new Map<string, string>();
-  for (const [name, value] of hop.headers) {
-    if (becomesGet && name.startsWith('content-')) continue;
-    if (isSameOrigin || HEADERS_ACROSS_ORIGINS.has(name)) headers.set(name, value);
-  }
-  return becomesGet
-    ? { url, method: 'GET', headers, body: undefined }
-    : { url, method: hop.method, headers, body: hop.body };
 }
 
 /**
@@ -271,14 +203,7 @@ function transportFailure(error: unknown, deadline: Deadline, outer: AbortSignal
       code: 'TIMEOUT',
     });
   }
-  const code = errorCode(error);
+  const code = transportCode(error);
   const outcome = UNSENDABLE_CODES.has(code) ? permanentFailure : retryableFailure;
   return outcome(`http_request: transport error ${code}`, { code });
-}
-
-/** The code alone: messages of the network stack name the addresses behind a host. */
-function errorCode(error: unknown): string {
-  if (error instanceof Error && 'code' in error && typeof error.code === 'string')
-    return error.code;
-  return error instanceof Error ? error.name : 'UNKNOWN';
 }

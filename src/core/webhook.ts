@@ -1,0 +1,71 @@
+/**
+ * Outbound webhooks (03 §4): what is sent, how it is signed, and what follows from an attempt. Pure.
+ */
+
+import { createHmac } from 'node:crypto';
+import type { DELIVERY_ERROR_CLASSES, WEBHOOK_EVENTS } from '../../schema/webhook.js';
+import type { JsonObject } from './json.js';
+import { isoTime, type UnixMs } from './time.js';
+
+export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
+export type DeliveryErrorClass = (typeof DELIVERY_ERROR_CLASSES)[number];
+
+/** What one attempt came to. The excerpt is text that the database can store. */
+export type AttemptOutcome =
+  | { readonly delivered: true; readonly status: number }
+  | {
+      readonly delivered: false;
+      readonly errorClass: DeliveryErrorClass;
+      /** Of the receiver's last answer; undefined when there was none. */
+      readonly status: number | undefined;
+      readonly excerpt: string;
+    };
+
+/** The first one, and three retries. */
+export const ATTEMPTS_MAX = 4;
+const FIRST_WAIT_MS = 500;
+
+/** Nothing in the request or at the receiver would be different a second later. */
+const FINAL_CLASSES: ReadonlySet<DeliveryErrorClass> = new Set([
+  'internal_policy',
+  'redirect_rejected',
+  'serialization',
+  'signature_configuration',
+]);
+/** The 4xx that speak of the moment, and not of the request. */
+const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 429]);
+
+/** The body, byte for byte what is stored, signed and sent. */
+export function webhookBody(
+  event: WebhookEvent,
+  instance: string,
+  at: UnixMs,
+  data: JsonObject,
+): string {
+  return JSON.stringify({
+    event_type: event,
+    instance_id: instance,
+    timestamp: isoTime(at),
+    data,
+  });
+}
+
+/** The value of `X-Engine-Signature`. @param timestamp Unix seconds, as `X-Engine-Timestamp` has them */
+export function webhookSignature(secret: string, timestamp: number, body: string): string {
+  const digest = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex');
+  return `sha256=${digest}`;
+}
+
+/** How long to wait before the next attempt; null: there is none. @param attempts made so far */
+export function nextWaitMs(
+  attempts: number,
+  outcome: Extract<AttemptOutcome, { delivered: false }>,
+): number | null {
+  if (attempts >= ATTEMPTS_MAX || isFinal(outcome)) return null;
+  return FIRST_WAIT_MS * 2 ** (attempts - 1);
+}
+
+function isFinal({ errorClass, status }: Extract<AttemptOutcome, { delivered: false }>): boolean {
+  if (errorClass !== 'http_status') return FINAL_CLASSES.has(errorClass);
+  return status !== undefined && status < 500 && !PASSING_STATUSES.has(status);
+}

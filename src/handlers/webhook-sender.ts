@@ -1,0 +1,186 @@
+/**
+ * One attempt to deliver one webhook (03 §4): a signed POST within ten seconds, redirects included,
+ * under the same guard against internal addresses as `http_request`. Keeps nothing between attempts.
+ */
+
+import type { Dispatcher } from 'undici';
+import { ERROR_EXCERPT_MAX } from '../../schema/webhook.js';
+import { type AttemptOutcome, type DeliveryErrorClass, webhookSignature } from '../core/webhook.js';
+import { BlockedAddressError, checkUrl, UnresolvableHostError } from './address-guard.js';
+import { Deadline } from './deadline.js';
+import { follow, HEADERS_ACROSS_ORIGINS, REDIRECTS_MAX, transportCode } from './http-hops.js';
+import type { HttpRequestDeps } from './http-transport.js';
+
+/** 03 §4. */
+const ATTEMPT_TIMEOUT_MS = 10_000;
+/** So much of an answer is read for the excerpt; UTF-8 takes up to four bytes a character. */
+const EXCERPT_BYTES_MAX = 4 * ERROR_EXCERPT_MAX;
+/** A short answer to a success is read to its end, so that the connection can be used again. */
+const DUMP_BYTES_MAX = 16 * 1024;
+
+export interface WebhookRequest {
+  readonly url: string;
+  readonly body: string;
+}
+
+export interface WebhookSender {
+  readonly isSigned: boolean;
+  /** Never rejects. Once the signal aborts it settles without delay, as `aborted`. */
+  send(request: WebhookRequest, signal: AbortSignal): Promise<AttemptOutcome>;
+}
+
+export interface WebhookSenderDeps {
+  readonly http: Pick<HttpRequestDeps, 'dispatcher' | 'isAllowed' | 'setTimer'>;
+  /** undefined: nothing is signed. */
+  readonly secret: string | undefined;
+  /** Engine time in milliseconds. */
+  readonly now: () => number;
+}
+
+export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
+  const send: WebhookSender['send'] = async (request, signal) => {
+    const target = checkUrl(request.url, deps.http.isAllowed);
+    if (!target.ok) return failed('internal_policy', target.message);
+    const deadline = new Deadline(deps.http.setTimer, signal, ATTEMPT_TIMEOUT_MS);
+    const chain: Chain = { redirects: 0, rest: Promise.resolve() };
+    try {
+      return await attempt(deps, target.url, request.body, deadline.signal, chain);
+    } catch (error) {
+      return transportFailure(error, deadline, signal, chain.redirects);
+    } finally {
+      void chain.rest.then(() => deadline.clear());
+    }
+  };
+  return { isSigned: deps.secret !== undefined, send };
+}
+
+interface Chain {
+  redirects: number;
+  /** Settles when nothing of the exchange is under way any more. Never rejects. */
+  rest: Promise<void>;
+}
+
+async function attempt(
+  deps: WebhookSenderDeps,
+  url: URL,
+  body: string,
+  signal: AbortSignal,
+  chain: Chain,
+): Promise<AttemptOutcome> {
+  const { dispatcher, isAllowed } = deps.http;
+  const headers = headersOf(deps, body);
+  const arrival = await follow(
+    { url, method: 'POST', headers, body },
+    {
+      dispatcher,
+      isAllowed,
+      signal,
+      keepsPost: true,
+      headersAcrossOrigins: ACROSS_ORIGINS,
+      onRedirect: () => {
+        chain.redirects += 1;
+      },
+    },
+  );
+  switch (arrival.kind) {
+    case 'too-many-redirects':
+      return failed('redirect_rejected', `more than ${REDIRECTS_MAX} redirects`);
+    case 'blocked':
+      return failed('redirect_rejected', arrival.message);
+    case 'answered':
+      return answered(arrival.response, signal, chain);
+  }
+}
+
+/** A signature is no secret: it is for whoever gets the body, wherever a redirect leads. */
+const ACROSS_ORIGINS: ReadonlySet<string> = new Set([
+  ...HEADERS_ACROSS_ORIGINS,
+  'x-engine-timestamp',
+  'x-engine-signature',
+]);
+
+/** Signed afresh for each attempt, so that a receiver can refuse what is old. */
+function headersOf({ secret, now }: WebhookSenderDeps, body: string): ReadonlyMap<string, string> {
+  const headers = new Map([['content-type', 'application/json']]);
+  if (secret === undefined) return headers;
+  const timestamp = Math.floor(now() / 1_000);
+  headers.set('x-engine-timestamp', String(timestamp));
+  headers.set('x-engine-signature', webhookSignature(secret, timestamp, body));
+  return headers;
+}
+
+/** The status decides; what else the receiver says can change nothing. */
+async function answered(
+  { statusCode, body }: Dispatcher.ResponseData,
+  signal: AbortSignal,
+  chain: Chain,
+): Promise<AttemptOutcome> {
+  if (statusCode < 400) {
+    // The rest may be slow to come, which is no reason to be slow to believe it.
+    chain.rest = body.dump({ limit: DUMP_BYTES_MAX, signal }).catch(() => undefined);
+    return { delivered: true, status: statusCode };
+  }
+  const text = await beginningOf(body).catch(() => '');
+  const excerpt = text === '' ? `status ${statusCode}` : `status ${statusCode}: ${text}`;
+  return failed('http_status', excerpt, statusCode);
+}
+
+async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    bytes += chunk.byteLength;
+    // Leaving the loop destroys the body, and with it the connection.
+    if (bytes >= EXCERPT_BYTES_MAX) break;
+  }
+  return Buffer.concat(chunks).subarray(0, EXCERPT_BYTES_MAX).toString('utf8').trim();
+}
+
+function failed(
+  errorClass: DeliveryErrorClass,
+  message: string,
+  status?: number,
+): Extract<AttemptOutcome, { delivered: false }> {
+  return { delivered: false, errorClass, status, excerpt: excerptOf(message) };
+}
+
+/** Without what Postgres cannot store: NUL, and half of a pair that the cut leaves. */
+function excerptOf(text: string): string {
+  const cut = text.replaceAll('\0', '\ufffd').slice(0, ERROR_EXCERPT_MAX);
+  return cut.replace(/[\ud800-\udbff]$/, '');
+}
+
+function transportFailure(
+  error: unknown,
+  deadline: Deadline,
+  outer: AbortSignal,
+  redirects: number,
+): AttemptOutcome {
+  if (outer.aborted) return failed('aborted', 'the attempt was given up');
+  if (deadline.isOver) return failed('timeout', `no answer within ${deadline.timeoutMs} ms`);
+  if (error instanceof BlockedAddressError) {
+    return failed(redirects === 0 ? 'internal_policy' : 'redirect_rejected', error.message);
+  }
+  if (error instanceof UnresolvableHostError) return failed('dns', error.message);
+  const code = transportCode(error);
+  return failed(classOf(code), `transport error ${code}`);
+}
+
+/** By the codes of node:dns, node:tls with OpenSSL, node:net and undici, in this order. */
+const CLASSES: readonly (readonly [pattern: RegExp, errorClass: DeliveryErrorClass])[] = [
+  [/^(ENOTFOUND|ENODATA|ENONAME|EAI_[A-Z]+|ESERVFAIL|EREFUSED|ETIMEOUT)$/, 'dns'],
+  [
+    /^(ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|EPROTO)/,
+    'tls',
+  ],
+  [/^UND_ERR_HEADERS_OVERFLOW$/, 'response_too_large'],
+  [
+    /^(ECONN[A-Z]+|E(HOST|NET)[A-Z]+|EPIPE|ETIMEDOUT|EADDRNOTAVAIL|EACCES|UND_ERR_(CONNECT_TIMEOUT|SOCKET|CLOSED))$/,
+    'connect',
+  ],
+];
+
+function classOf(code: string): DeliveryErrorClass {
+  return CLASSES.find(([pattern]) => pattern.test(code))?.[1] ?? 'other';
+}

@@ -1,0 +1,274 @@
+/**
+ * The sender of one shard by itself: over an outbox in memory, which is written as a writer would, a
+ * unit at a time and acknowledged afterwards, receivers that answer when the test says so, and a
+ * clock that the test moves.
+ */
+
+import assert from 'node:assert/strict';
+import { setImmediate } from 'node:timers/promises';
+import { CommitLog } from '../../actors/commit-log.js';
+import type { Rows } from '../../actors/loader.js';
+import type { Ack, UnitEnvelope } from '../../actors/protocol.js';
+import type { WebhookRow } from '../../actors/webhook-notes.js';
+import { Webhooks } from '../../actors/webhooks.js';
+import { createIdGenerator } from '../../src/core/ids.js';
+import { isoTime } from '../../src/core/time.js';
+import { MUTATION_KINDS } from '../../src/core/unit.js';
+import type { AttemptOutcome } from '../../src/core/webhook.js';
+import { createLogger } from '../../src/log.js';
+
+const START_MS = Date.UTC(2031, 0, 1);
+
+/** A request at a receiver, to be answered. */
+export interface Sent {
+  readonly url: string;
+  readonly body: string;
+  readonly signal: AbortSignal;
+  answer(outcome: AttemptOutcome): void;
+}
+
+export const TAKEN: AttemptOutcome = { delivered: true, status: 200 };
+export const busy = (status = 503): AttemptOutcome => ({
+  delivered: false,
+  errorClass: 'http_status',
+  status,
+  excerpt: `status ${status}`,
+});
+
+export interface WorldOptions {
+  readonly urls?: readonly string[];
+  readonly shard?: number;
+  readonly shards?: number;
+}
+
+export class WebhookWorld {
+  readonly outbox = new Map<string, WebhookRow>();
+  /** Lines of the delivery log: number, success. */
+  readonly log: { readonly webhook: string; readonly number: number; readonly success: boolean }[] =
+    [];
+  /** Requests that have no answer yet. */
+  sent: Sent[] = [];
+  /** Status or error code by request. */
+  readonly replies = new Map<number, number | string>();
+  readonly counts: Record<string, number> = {};
+  /** Rows that were read, over all queries. */
+  rowsRead = 0;
+  /** What becomes of the next units. */
+  fate: 'commit' | 'refuse' | 'hold' = 'commit';
+  /** Reads have seen the rows and are not answered yet. */
+  areReadsHeld = false;
+  nowMs = START_MS;
+  sender: Webhooks;
+  readonly #options: WorldOptions;
+  #commits = new CommitLog();
+  #work: (() => void)[] = [];
+  #held: UnitEnvelope[] = [];
+  #timers: { at: number; fn: () => void }[] = [];
+  #whenKnown: (() => void)[] = [];
+  #heldReads: (() => void)[] = [];
+  #isWriterAway = false;
+  #ids = 0;
+
+  constructor(options: WorldOptions = {}) {
+    this.#options = options;
+    this.sender = this.#born();
+  }
+
+  /** Only the outbox is left, and a new process takes it up. */
+  async restart(): Promise<void> {
+    this.sender.stop();
+    this.#commits = new CommitLog();
+    this.#work = [];
+    this.#timers = [];
+    this.#held = [];
+    this.sent = [];
+    this.sender = this.#born();
+    this.sender.start();
+    await this.quiet();
+  }
+
+  /** A row as the end of an instance leaves it; nobody is told of it. */
+  store(url: string, changes: Partial<WebhookRow> = {}): WebhookRow {
+    this.#ids += 1;
+    const id = changes.id ?? `00000000-0000-7000-8000-${String(this.#ids).padStart(12, '0')}`;
+    const row: WebhookRow = {
+      id,
+      url,
+      event_type: 'instance.completed',
+      instance_id: id,
+      tenant_id: 'tenant',
+      body: `"${id}"`,
+      attempts: 0,
+      last_error: null,
+      delivery_id: null,
+      status: 'pending',
+      next_attempt_at: isoTime(this.nowMs),
+      claimed_at: null,
+      created_at: isoTime(this.nowMs),
+      ...changes,
+    };
+    this.outbox.set(id, row);
+    return row;
+  }
+
+  /** The same, and the sender is told. */
+  async end(url: string, changes: Partial<WebhookRow> = {}): Promise<WebhookRow> {
+    const row = this.store(url, changes);
+    this.sender.added(row);
+    await this.quiet();
+    return row;
+  }
+
+  /** Answers all requests there are, or those to one address. */
+  async answer(outcome: AttemptOutcome, url?: string): Promise<void> {
+    const answered = this.sent.filter((sent) => url === undefined || sent.url === url);
+    this.sent = this.sent.filter((sent) => !answered.includes(sent));
+    for (const sent of answered) sent.answer(outcome);
+    await this.quiet();
+  }
+
+  async pass(ms: number): Promise<void> {
+    this.nowMs += ms;
+    const due = this.#timers.filter(({ at }) => at <= this.nowMs);
+    this.#timers = this.#timers.filter(({ at }) => at > this.nowMs);
+    for (const { fn } of due) fn();
+    await this.quiet();
+  }
+
+  /** The writer dies with the units under way; `isCommitted`: they had been committed before. */
+  async loseWriter(isCommitted: boolean): Promise<void> {
+    const held = this.#held.splice(0);
+    if (isCommitted) for (const unit of held) this.#commit(unit);
+    this.#isWriterAway = true;
+    this.fate = 'commit';
+    this.#commits.lose();
+    await this.quiet();
+  }
+
+  async findWriter(): Promise<void> {
+    this.#isWriterAway = false;
+    for (const then of this.#whenKnown.splice(0)) then();
+    this.sender.rescan();
+    await this.quiet();
+  }
+
+  /** Answers the reads that were held. */
+  async answerReads(): Promise<void> {
+    this.areReadsHeld = false;
+    for (const answer of this.#heldReads.splice(0)) answer();
+    await this.quiet();
+  }
+
+  /** Acknowledges the units that were held. */
+  async settle(): Promise<void> {
+    this.fate = 'commit';
+    this.#commits.settle(this.#held.splice(0).map((unit) => this.#commit(unit)));
+    await this.quiet();
+  }
+
+  /** Resolves when all that follows has happened. */
+  async quiet(): Promise<void> {
+    for (;;) {
+      // Every read and every answer has arrived by then.
+      await setImmediate();
+      const work = this.#work.splice(0);
+      for (const each of work) each();
+      this.sender.endTurn();
+      const units = this.#isWriterAway ? [] : this.#commits.take();
+      if (this.fate === 'hold') this.#held.push(...units);
+      else this.#commits.settle(units.map((unit) => this.#commit(unit)));
+      if (work.length === 0 && units.length === 0) return;
+    }
+  }
+
+  #born(): Webhooks {
+    const { urls = [], shard = 0, shards = 1 } = this.#options;
+    let random = 0;
+    const rows: Pick<Rows, 'webhook' | 'webhookUrls' | 'dueWebhooks' | 'oldestDelivery'> = {
+      webhook: (id) => this.#read(this.outbox.get(id)),
+      webhookUrls: async () => [...new Set(this.#open().map(({ url }) => url))],
+      dueWebhooks: async (url, after, limit) => {
+        const place = after.at === '-infinity' ? '' : after.at + after.id;
+        const found = this.#open()
+          .filter((row) => row.url === url && placeOf(row) > place)
+          .sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1))
+          .slice(0, limit);
+        this.rowsRead += found.length;
+        return this.#read(found);
+      },
+      oldestDelivery: async () => undefined,
+    };
+    return new Webhooks({
+      settings: { shard, shards, webhookUrls: urls },
+      sender: {
+        isSigned: false,
+        send: (request, signal) =>
+          new Promise((answer) => {
+            assert.ok(this.#isInOutbox(request.body), 'sent what is not in the outbox');
+            this.sent.push({ ...request, signal, answer });
+          }),
+      },
+      ids: createIdGenerator(
+        () => this.nowMs,
+        () => random++,
+      ),
+      commits: this.#commits,
+      loader: rows as Rows,
+      log: createLogger('silent', 'test'),
+      clock: {
+        now: () => this.nowMs,
+        monotonic: () => this.nowMs,
+        setTimeout: (fn, ms) => {
+          const timer = { at: this.nowMs + ms, fn };
+          this.#timers.push(timer);
+          return timer;
+        },
+        clearTimeout: (handle) => {
+          this.#timers = this.#timers.filter((timer) => timer !== handle);
+        },
+      },
+      now: () => this.nowMs,
+      schedule: (work) => this.#work.push(work),
+      whenWriterKnown: (then) => {
+        if (this.#isWriterAway) this.#whenKnown.push(then);
+        else then();
+      },
+      release: (effects) => {
+        for (const effect of effects) {
+          if (effect.kind === 'reply') this.replies.set(effect.request, effect.status);
+          if (effect.kind === 'error') this.replies.set(effect.request, effect.error.code);
+        }
+      },
+    });
+  }
+
+  #read<T>(answer: T): Promise<T> {
+    if (!this.areReadsHeld) return Promise.resolve(answer);
+    return new Promise((resolve) => this.#heldReads.push(() => resolve(answer)));
+  }
+
+  #open(): WebhookRow[] {
+    return [...this.outbox.values()].filter((row) => row.next_attempt_at !== null);
+  }
+
+  #isInOutbox(body: string): boolean {
+    return this.outbox.has(JSON.parse(body) as string);
+  }
+
+  #commit([seq, , , , mutations]: UnitEnvelope): Ack {
+    if (this.fate === 'refuse') return [seq, 'refused', '22023', 'no'];
+    for (let i = 0; i < mutations.length; i += 3) {
+      const kind = MUTATION_KINDS[mutations[i] as number];
+      const row = JSON.parse(mutations[i + 2] as string);
+      if (kind === 'webhook.set') this.outbox.set(row.id, row);
+      else if (kind === 'webhook.clear') this.outbox.delete(row.id);
+      else if (kind === 'delivery.insert') {
+        const { instance_id: webhook, attempt_number: number, success } = row;
+        this.log.push({ webhook, number, success });
+      }
+    }
+    return [seq, 'committed'];
+  }
+}
+
+const placeOf = (row: WebhookRow) => `${row.next_attempt_at}${row.id}`;
