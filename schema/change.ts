@@ -7,18 +7,19 @@ import { AuditEntry } from './instance.js';
 export const CHANGES_LIMIT_MAX = 500;
 
 /** Opaque to clients: base64url of the place of the last entry that was read. */
-const Cursor = Type.String({ maxLength: 512, description: 'From an earlier answer; exclusive.' });
+const Cursor = (absent: string) =>
+  Type.String({ maxLength: 512, description: `From an earlier answer; exclusive. ${absent}` });
 
 export const ChangesQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
-  cursor: Type.Optional(Cursor),
+  cursor: Type.Optional(Cursor('Without one the list begins with the oldest.')),
   limit: Limit(100, CHANGES_LIMIT_MAX),
 });
 export type ChangesQuery = Static<typeof ChangesQuery>;
 
 export const ChangesStreamQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
-  cursor: Type.Optional(Cursor),
+  cursor: Type.Optional(Cursor('Without one the stream begins with the present.')),
 });
 export type ChangesStreamQuery = Static<typeof ChangesStreamQuery>;
 

@@ -13,83 +13,46 @@ import { type InstanceState, isEnded } from '../../core/states.js';
 import type { OutputWireRow } from '../../db/reads/wire.js';
 import { EngineError, unavailable } from '../../errors.js';
 import type { Logger } from '../../log.js';
-import type { HttpBodyStream, HttpExchange, HttpStreamHead } from '../server.js';
+import { type EventStream, OpenStreams } from './event-stream.js';
 import { type Call, type FrontDeps, queryOf, type StreamOperation } from './operation.js';
 
 /** Open streams of one engine (spec/03 §7.1): each may hold a batch of outputs. */
 const STREAMS_MAX = 256;
 const PACE_MS_MIN = 100;
 const PACE_MS_MAX = 5_000;
-/** Proxies close what is silent for a minute. */
-const KEEP_ALIVE_MS = 15_000;
-/** Small events are written together, up to this size. */
-const CHUNK_CHARACTERS = 16 * 1024;
-
-const HEAD: HttpStreamHead = {
-  status: 200,
-  contentType: 'text/event-stream',
-  headers: [
-    ['cache-control', 'no-store'],
-    ['x-accel-buffering', 'no'],
-  ],
-};
 
 export interface InstanceStreamsDeps {
   readonly client: Pick<ShardClient, 'ask' | 'shardOf'>;
   readonly log: Logger;
 }
 
-/** The streams that are open, so that they are bounded and end with the engine. */
 export class InstanceStreams {
   readonly #deps: InstanceStreamsDeps;
-  readonly #open = new Set<AbortController>();
+  readonly #streams: OpenStreams;
 
   constructor(deps: InstanceStreamsDeps) {
     this.#deps = deps;
+    this.#streams = new OpenStreams({
+      max: STREAMS_MAX,
+      tooMany: () => unavailable('ENG_OVERLOADED', `${STREAMS_MAX} streams are open`),
+      log: deps.log,
+    });
   }
 
   /** Rejects with an EngineError: 400, 404, or 503 when too many are open. */
   readonly open: StreamOperation = async (front, call) => {
     const query = queryOf(front, call, 'instances.stream');
-    if (this.#open.size >= STREAMS_MAX) {
-      throw unavailable('ENG_OVERLOADED', `${STREAMS_MAX} streams are open`);
-    }
-    const ending = new AbortController();
-    this.#open.add(ending);
-    try {
-      const paceMs = Math.min(Math.max(query.poll_ms, PACE_MS_MIN), PACE_MS_MAX);
-      const follower = new Follower(this.#deps.client, front, call, paceMs, ending.signal);
+    const paceMs = Math.min(Math.max(query.poll_ms, PACE_MS_MIN), PACE_MS_MAX);
+    return this.#streams.open(async (signal) => {
+      const follower = new Follower(this.#deps.client, front, call, paceMs, signal);
       const first = await follower.look();
-      return (exchange) => void this.#feed(exchange, follower, first, ending);
-    } catch (error) {
-      this.#open.delete(ending);
-      throw error;
-    }
+      return (events) => follower.follow(first, events);
+    });
   };
 
   /** Ends all of them, as they are. */
   close(): void {
-    for (const ending of this.#open) {
-      ending.abort(unavailable('ENG_STOPPING', 'the engine is stopping'));
-    }
-  }
-
-  async #feed(
-    exchange: HttpExchange,
-    follower: Follower,
-    first: Seen,
-    ending: AbortController,
-  ): Promise<void> {
-    exchange.onAbort(() => ending.abort());
-    const events = new EventStream(exchange.stream(HEAD), ending.signal);
-    try {
-      await follower.follow(first, events);
-    } catch (error) {
-      if (!ending.signal.aborted) this.#deps.log.error({ err: error }, 'defect');
-    } finally {
-      events.end();
-      this.#open.delete(ending);
-    }
+    this.#streams.close();
   }
 }
 
@@ -180,65 +143,5 @@ class Follower {
     if (!isEnded(state)) return false;
     await events.send('done', [JSON.stringify({ state })]);
     return true;
-  }
-}
-
-/** Writes events, and waits where the client does not read. */
-class EventStream {
-  readonly #stream: HttpBodyStream;
-  readonly #signal: AbortSignal;
-  #isFull = false;
-  #resume: () => void = () => undefined;
-  #keepAlive: NodeJS.Timeout;
-
-  constructor(stream: HttpBodyStream, signal: AbortSignal) {
-    this.#stream = stream;
-    this.#signal = signal;
-    stream.onDrain(() => {
-      this.#isFull = false;
-      this.#resume();
-    });
-    // A client that does not read would only be sent more to hold.
-    this.#keepAlive = setInterval(() => {
-      if (!this.#isFull) this.#write(':\n\n');
-    }, KEEP_ALIVE_MS);
-  }
-
-  /** One event for each text, which is JSON without line breaks. */
-  async send(name: string, texts: readonly string[]): Promise<void> {
-    let chunk = '';
-    for (const text of texts) {
-      chunk += `event: ${name}\ndata: ${text}\n\n`;
-      if (chunk.length < CHUNK_CHARACTERS) continue;
-      await this.#writeWhenDrained(chunk);
-      chunk = '';
-    }
-    if (chunk !== '') await this.#writeWhenDrained(chunk);
-  }
-
-  end(): void {
-    clearInterval(this.#keepAlive);
-    this.#stream.end();
-  }
-
-  async #writeWhenDrained(chunk: string): Promise<void> {
-    this.#signal.throwIfAborted();
-    if (this.#isFull) await this.#drained();
-    this.#write(chunk);
-  }
-
-  #write(chunk: string): void {
-    if (!this.#stream.write(chunk)) this.#isFull = true;
-  }
-
-  #drained(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const leave = () => reject(this.#signal.reason);
-      this.#resume = () => {
-        this.#signal.removeEventListener('abort', leave);
-        resolve();
-      };
-      this.#signal.addEventListener('abort', leave, { once: true });
-    });
   }
 }

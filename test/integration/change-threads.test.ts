@@ -1,0 +1,232 @@
+/**
+ * Readers of the change feed while threads die: the front's own part with real threads and a real
+ * database, a reader in tiny pages, and a stream whose exchange the test holds.
+ */
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { after, before, test } from 'node:test';
+import type { Worker } from 'node:worker_threads';
+import pg from 'pg';
+import { ShardClient } from '../../actors/client.js';
+import type { ShardOperation } from '../../actors/protocol.js';
+import { Supervisor } from '../../actors/supervisor.js';
+import type { AuditEntry } from '../../schema/instance.js';
+import { createValidators } from '../../schema/validators.js';
+import { realClock } from '../../src/clock.js';
+import { readConfig } from '../../src/config.js';
+import { acquireLease, type Lease } from '../../src/db/lease.js';
+import { createPool } from '../../src/db/pool.js';
+import { createReads, READ_POOL_OPTIONS } from '../../src/db/reads.js';
+import { EngineError } from '../../src/errors.js';
+import { Changes } from '../../src/http/operations/changes.js';
+import type { Call, FrontDeps } from '../../src/http/operations/operation.js';
+import type { HttpBodyStream, HttpExchange } from '../../src/http/server.js';
+import { createLogger } from '../../src/log.js';
+import { eventually, type Json } from '../helpers/api.js';
+import { assertSame } from '../helpers/changes.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+
+const TENANT = 'changes';
+const SHARDS = 3;
+
+let database: TestDatabase;
+let lease: Lease;
+let client: ShardClient;
+let supervisor: Supervisor;
+let sql: pg.Client;
+let pool: pg.Pool;
+let front: FrontDeps;
+let changes: Changes;
+let sequence: string;
+
+before(async () => {
+  database = await createTestDatabase();
+  const { connectionString } = database;
+  sql = new pg.Client({ connectionString });
+  await sql.connect();
+  const log = createLogger('silent', 'test');
+  lease = await acquireLease({
+    connectionString,
+    owner: 'changes-test',
+    applicationName: 'changes-test writer',
+    laneCount: 4,
+    clock: realClock,
+    log,
+    onStandby: () => undefined,
+    signal: new AbortController().signal,
+    unreachableMs: Number.POSITIVE_INFINITY,
+  });
+  client = new ShardClient({
+    shards: SHARDS,
+    clock: realClock,
+    setImmediate: (fn) => setImmediate(fn),
+  });
+  changes = new Changes({ client, shards: SHARDS, clock: realClock, now: Date.now, log });
+  supervisor = new Supervisor({
+    config: readConfig({ ENGINE_SHARDS: String(SHARDS) }, ['--insecure-auth']),
+    client,
+    connectionString,
+    owner: 'changes-test',
+    log,
+    stampsFrom: () => changes.watermark.highest,
+    onDatabase: () => undefined,
+    onFenced: () => assert.fail('nobody else owns the database'),
+    onComplete: () => undefined,
+    onHopeless: (reason) => assert.fail(reason),
+  });
+  await supervisor.start({ epoch: lease.epoch, lanes: 3, clockOffsetMs: 0 });
+  pool = createPool({
+    connectionString,
+    applicationName: 'changes-test reads',
+    ...READ_POOL_OPTIONS,
+    onError: () => undefined,
+  });
+  front = {
+    reads: createReads(pool),
+    validators: createValidators(),
+    now: Date.now,
+    changeMany: () => assert.fail('nothing is changed'),
+  };
+  const names = { tenant_id: TENANT, namespace: 'n' };
+  const blocks = [{ type: 'step', id: 'a', handler: 'changes.nobody' }];
+  const reply = await ask('sequences.create', '', { ...names, name: 's', version: 1, blocks });
+  sequence = String(reply.id);
+});
+
+after(async () => {
+  changes?.close();
+  await pool?.end();
+  await supervisor?.stop();
+  client?.stop();
+  await lease?.release();
+  await sql?.end();
+  await database?.drop();
+});
+
+async function ask(operation: ShardOperation, target: string, body: Json): Promise<Json> {
+  const anyShard = operation.startsWith('sequences') ? 0 : client.anyShard();
+  const shard = target === '' ? anyShard : client.shardOf(target);
+  const reply = await client.ask(shard, operation, TENANT, target, JSON.stringify(body));
+  return JSON.parse(reply.body) as Json;
+}
+
+/** What a thread that dies leaves unanswered is no failure. */
+async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    assert.ok(error instanceof EngineError && error.status === 503, String(error));
+    // Whoever gets a 503 waits before asking again.
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    return undefined;
+  }
+}
+
+const call = (query: string): Call => ({
+  tenant: TENANT,
+  query,
+  params: {},
+  path: '/changes',
+  bodyText: '',
+});
+
+/** Reads on where it was, in pages of five. */
+class Pages {
+  readonly seen: AuditEntry[] = [];
+  #cursor = '';
+
+  /** @returns whether it came to the end */
+  async next(): Promise<boolean> {
+    const { body } = await changes.list(front, call(`limit=5&cursor=${this.#cursor}`));
+    const page = JSON.parse(String(body));
+    this.seen.push(...page.changes);
+    this.#cursor = page.next_cursor ?? this.#cursor;
+    return !page.has_more;
+  }
+}
+
+/** A client of the stream that reads everything at once. */
+function held(): HttpExchange & { events(): AuditEntry[]; isOpen(): boolean } {
+  let text = '';
+  const stream: HttpBodyStream = {
+    write: (chunk) => {
+      text += String(chunk);
+      return true;
+    },
+    onDrain: () => undefined,
+    end: () => undefined,
+  };
+  return {
+    aborted: false,
+    onAbort: () => undefined,
+    reply: () => assert.fail('the stream had begun'),
+    stream: () => stream,
+    isOpen: () => text.startsWith(':'),
+    events: () =>
+      [...text.matchAll(/^event: change\ndata: (.*)$/gm)].map(
+        ([, data]) => JSON.parse(String(data)) as AuditEntry,
+      ),
+  };
+}
+
+/** As the rows have it, without the product's own reads. */
+async function auditOfAll(): Promise<string[]> {
+  const { rows } = await sql.query(
+    `select created_at, entry ->> 'id' as id from (
+       select created_at, json_array_elements(entries) as entry from audit_log
+       union all select created_at, json_array_elements(birth_audit) from instances) entries
+     order by created_at, (entry ->> 'id')::uuid`,
+  );
+  return rows.map(({ id }) => String(id));
+}
+
+const idsOf = (entries: readonly AuditEntry[]) => entries.map(({ id }) => id);
+
+test('nothing is skipped or given twice while shards and the writer are killed', async () => {
+  const pages = new Pages();
+  const stream = held();
+  (await changes.open(front, call('')))(stream);
+  await eventually(() => assert.ok(stream.isOpen()));
+  let isOver = false;
+  const callers = Array.from({ length: 8 }, async () => {
+    const body = { tenant_id: TENANT, namespace: 'n', sequence_id: sequence };
+    while (!isOver) {
+      await attempt(async () => {
+        const { id } = await ask('instances.create', '', body);
+        for (const signal_type of ['pause', 'resume', 'cancel']) {
+          await ask('instances.signal', String(id), { signal_type });
+        }
+      });
+    }
+  });
+  const reader = (async () => {
+    while (!isOver) await attempt(() => pages.next());
+  })();
+  const kill = async (pick: 'writer' | number) => {
+    const seen = pages.seen.length;
+    await eventually(() => assert.ok(pages.seen.length > seen + 60), 30_000);
+    const thread = await eventually(async () => {
+      const { writer, shards } = await supervisor.threads();
+      return pick === 'writer' ? writer : (shards[pick] as Worker);
+    }, 30_000);
+    const ended = once(thread, 'exit');
+    await thread.terminate();
+    await ended;
+  };
+  for (const pick of [1, 0, 'writer', 2] as const) await kill(pick);
+  const seen = pages.seen.length;
+  await eventually(() => assert.ok(pages.seen.length > seen + 60), 30_000);
+  isOver = true;
+  await Promise.all([...callers, reader]);
+  let expected: string[] = [];
+  // Instances whose callers got no answer go on by themselves for a moment.
+  await eventually(async () => {
+    expected = await auditOfAll();
+    while ((await attempt(() => pages.next())) !== true);
+    assert.equal(pages.seen.length, expected.length);
+    assert.equal(stream.events().length, expected.length);
+  }, 30_000);
+  assert.deepEqual(idsOf(pages.seen), expected);
+  assertSame(stream.events(), pages.seen);
+});
