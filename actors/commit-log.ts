@@ -57,10 +57,12 @@ export class CommitLog {
     for (let i = 2; i < turn.mutations.length; i += 3) {
       bytes += (turn.mutations[i] as string).length;
     }
+    const counts = turn.takeCounts();
     const unit = { owner, effects: turn.effects, origin: turn.origin, bytes };
     this.#pending.set(this.#seq, unit);
     this.#bytes += bytes;
-    this.#outgoing.push([this.#seq, owner.key, owner.incarnation, turn.gate, turn.mutations]);
+    const { gate, mutations } = turn;
+    this.#outgoing.push([this.#seq, owner.key, owner.incarnation, gate, mutations, counts]);
     return unit;
   }
 

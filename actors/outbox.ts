@@ -1,10 +1,9 @@
 /**
- * What a turn of a shard tells others: hints to peers, units to the writer, replies and counts to the
- * front. Each destination gets one post at the end of the turn.
+ * What a turn of a shard tells others: hints to peers, units to the writer, replies to the front. Each
+ * destination gets one post at the end of the turn.
  */
 
-import type { Clock, TimerHandle } from '../src/core/clock.js';
-import { MetricBuffer } from '../src/metrics.js';
+import { unavailable } from '../src/errors.js';
 import type { CommitLog } from './commit-log.js';
 import type { PeerMessage, PeerPost, Reply, ReplyPost, UnitPost } from './protocol.js';
 
@@ -20,25 +19,21 @@ export interface ShardPorts {
 
 export interface OutboxDeps {
   readonly shard: number;
-  readonly clock: Clock;
   readonly ports: ShardPorts;
   readonly commits: CommitLog;
   /** Asks for a turn, at whose end `flush` is called. */
   readonly wakeShard: () => void;
 }
 
-/** How often counts are sent to the front, where they are added up. */
-const METRICS_EVERY_MS = 250;
+const RESTARTING = unavailable('ENG_SHARD_RESTARTING', 'a part of the engine is restarting');
 
 export class Outbox {
-  readonly metrics = new MetricBuffer();
   /** Units stay here while there is no writer to take them. */
   isWriterAway = false;
   readonly #deps: OutboxDeps;
   #replies: Reply[] = [];
   readonly #hints = new Map<number, PeerMessage[]>();
-  #metricsAt = 0;
-  #metricsHandle: TimerHandle | undefined;
+  readonly #awayPeers = new Set<number>();
 
   constructor(deps: OutboxDeps) {
     this.#deps = deps;
@@ -49,16 +44,26 @@ export class Outbox {
     this.#deps.wakeShard();
   }
 
+  /** A peer died: until it is replaced, what is handed on to it would be answered by nobody. */
+  peerDied(shard: number): void {
+    this.#awayPeers.add(shard);
+  }
+
+  peerRestarted(shard: number): void {
+    this.#awayPeers.delete(shard);
+  }
+
   /** To another shard. */
   hint(shard: number, message: PeerMessage): void {
+    const isRequest = message[0] === 'create' || message[0] === 'poll';
+    if (isRequest && this.#awayPeers.has(shard)) {
+      this.reply([message[1], 0, RESTARTING.toData()]);
+      return;
+    }
     const messages = this.#hints.get(shard);
     if (messages === undefined) this.#hints.set(shard, [message]);
     else messages.push(message);
     this.#deps.wakeShard();
-  }
-
-  stop(): void {
-    this.#deps.clock.clearTimeout(this.#metricsHandle);
   }
 
   /** Hints leave before replies: whoever is told of a change can rely on its hint being posted. */
@@ -72,26 +77,9 @@ export class Outbox {
       const units = commits.take();
       if (units.length > 0) ports.toWriter({ kind: 'units', units });
     }
-    const metrics = this.#areMetricsDue() ? this.metrics.take() : undefined;
-    if (this.#replies.length > 0 || metrics !== undefined) {
-      ports.toFront({ kind: 'replies', replies: this.#replies, metrics });
+    if (this.#replies.length > 0) {
+      ports.toFront({ kind: 'replies', replies: this.#replies });
       this.#replies = [];
     }
-  }
-
-  /** Counts are sent a few times a second, so that a reply does not wait for their addition. */
-  #areMetricsDue(): boolean {
-    if (!this.metrics.isDirty) return false;
-    const { clock, wakeShard } = this.#deps;
-    const now = clock.monotonic();
-    if (now - this.#metricsAt >= METRICS_EVERY_MS) {
-      this.#metricsAt = now;
-      return true;
-    }
-    this.#metricsHandle ??= clock.setTimeout(() => {
-      this.#metricsHandle = undefined;
-      wakeShard();
-    }, METRICS_EVERY_MS);
-    return false;
   }
 }

@@ -16,10 +16,18 @@ import {
 } from '../src/db/batch.js';
 import { BEGIN, COMMIT, FENCE, FENCE_FAILED } from '../src/db/statements.js';
 import type { Answer, Command, WriterSession } from '../src/db/writer-session.js';
+import type { UnitCounts } from '../src/metrics/ledger.js';
+import type { Meter } from '../src/metrics/meter.js';
 import { ignoreClosed, LaneLink, type LinkHost, textOf } from './writer-link.js';
 
+export interface LaneUnit extends BatchUnit {
+  /** What is counted once the unit is committed. */
+  readonly counts: UnitCounts;
+}
+
 /** What a lane is given, and whom it tells. */
-export interface LaneHost<Unit extends BatchUnit> extends LinkHost {
+export interface LaneHost<Unit extends LaneUnit> extends LinkHost {
+  readonly meter: Meter;
   readonly limits: BatchLimits;
   /** Whether the unit must not be sent; if so, the host has accounted for it. */
   drops(unit: Unit): boolean;
@@ -71,7 +79,7 @@ const CLASSES_UNKNOWN: ReadonlySet<string> = new Set([
 /** Serialization failures and deadlocks. */
 const CLASS_AGAIN = '40';
 
-export class Lane<Unit extends BatchUnit> {
+export class Lane<Unit extends LaneUnit> {
   readonly #index: number;
   readonly #host: LaneHost<Unit>;
   readonly #link: LaneLink;
@@ -204,7 +212,7 @@ export class Lane<Unit extends BatchUnit> {
             });
       switch (result.kind) {
         case 'committed':
-          link.committed = number;
+          link.adopt(number);
           link.proven();
           this.#count(units, clock.monotonic() - startedAt);
           this.#host.committed(units, result.born);
@@ -241,6 +249,7 @@ export class Lane<Unit extends BatchUnit> {
     let born: BornIds | undefined;
     let answer: Answer;
     if (gates.length === 0) {
+      this.#stage(number, units, born);
       const body = bodyCommands(units).map(toCommand);
       answer = await link.send(session, [...opening, ...body, closing]);
     } else {
@@ -249,12 +258,24 @@ export class Lane<Unit extends BatchUnit> {
         // The first row is the fence's.
         born = new Set(answer.rows.slice(1).map(([id]) => id!));
         keepBorn(born);
+        this.#stage(number, units, born);
         answer = await link.send(session, [...bodyCommands(units, born).map(toCommand), closing]);
       }
     }
     if (answer.kind !== 'done') return this.#judge(session, answer);
     if (answer.tag === 'COMMIT') return { kind: 'committed', born };
     return { kind: 'unknown', message: `commit was answered ${answer.tag}` };
+  }
+
+  /** Before `commit` is sent: whoever finds out that it happened finds the counts there. */
+  #stage(number: number, units: readonly Unit[], born: BornIds | undefined): void {
+    const counts: UnitCounts[] = [];
+    for (const unit of units) {
+      if (unit.counts.length === 0) continue;
+      const isVoid = unit.gate === 'exists' && born?.has(unit.gateKeys[0]!) !== true;
+      if (!isVoid) counts.push(unit.counts);
+    }
+    this.#host.ledger.stage(this.#index, number, counts);
   }
 
   /** What a failure means for the units. Leaves the failed transaction. */
@@ -292,6 +313,8 @@ export class Lane<Unit extends BatchUnit> {
     stats.batches += 1;
     stats.units += units.length;
     stats.flushMs += flushMs;
+    this.#host.meter.observe('engine_writer_flush_seconds', flushMs / 1_000);
+    this.#host.meter.observe('engine_writer_flush_units', units.length);
     for (const unit of units) stats.rows += unit.rows;
   }
 }

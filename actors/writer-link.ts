@@ -15,6 +15,7 @@ import {
   isBackendWorking,
   WriterSession,
 } from '../src/db/writer-session.js';
+import type { CommitLedger } from '../src/metrics/ledger.js';
 
 /** What a link is given, and whom it tells. */
 export interface LinkHost {
@@ -23,6 +24,8 @@ export interface LinkHost {
   readonly epoch: number;
   readonly clock: Clock;
   readonly log: DbLog;
+  /** Is told of each flush that is known to be committed. */
+  readonly ledger: CommitLedger;
   /** The lane cannot write, or can again. Calls that change nothing are possible. */
   reachable(lane: number, isUp: boolean, reason: string): void;
   /** Another owner has the database: nothing may be sent any more. */
@@ -75,6 +78,12 @@ export class LaneLink {
   /** The session there is, or a promise of one, however long it takes. @throws LinkClosed */
   session(): WriterSession | Promise<WriterSession> {
     return this.#session ?? this.#connected();
+  }
+
+  /** That flush is the last one committed. */
+  adopt(flush: number): void {
+    this.committed = flush;
+    this.#host.ledger.settle(this.#lane, flush);
   }
 
   /** A flush was rolled back as a whole. */
@@ -171,7 +180,7 @@ export class LaneLink {
       this.#predecessor = session.backend;
       const row = await within(clock, STEP_MS_MAX, client, session.readLane(this.#lane));
       if (this.#isClosed) throw new LinkClosed();
-      this.#adopt(row);
+      this.#adoptRow(row);
       this.#session = session;
       return session;
     } catch (error) {
@@ -182,7 +191,7 @@ export class LaneLink {
     }
   }
 
-  #adopt(row: { readonly epoch: number; readonly batch: number } | undefined): void {
+  #adoptRow(row: { readonly epoch: number; readonly batch: number } | undefined): void {
     const { epoch } = this.#host;
     const isOurs =
       row?.epoch === epoch &&
@@ -193,7 +202,7 @@ export class LaneLink {
       this.#host.fenced();
       throw new LinkClosed();
     }
-    this.committed = row.batch;
+    this.adopt(row.batch);
     this.sent ??= row.batch;
   }
 

@@ -8,6 +8,8 @@ import { type MessagePort, receiveMessageOnPort, threadId } from 'node:worker_th
 import { realClock } from '../src/clock.js';
 import { createClient } from '../src/db/pool.js';
 import { createLogger } from '../src/log.js';
+import { CommitLedger } from '../src/metrics/ledger.js';
+import { Meter } from '../src/metrics/meter.js';
 import { serveControl } from './control.js';
 import type { AckPost, UnitPost } from './protocol.js';
 import { createWriter, type Writer, type WriterStats } from './writer.js';
@@ -19,6 +21,9 @@ export interface WriterTask {
   readonly logLevel: string;
   readonly control: MessagePort;
   readonly events: MessagePort;
+  /** Of the writer before, which this one counts on. */
+  readonly meter: SharedArrayBuffer;
+  readonly ledger: { readonly lanes: number; readonly memory: SharedArrayBuffer };
 }
 
 /** What the supervisor can ask of the writer. */
@@ -75,6 +80,8 @@ export default function runWriter(task: WriterTask): Promise<void> {
       lanes,
       clock: realClock,
       log: createLogger(task.logLevel, 'writer'),
+      ledger: new CommitLedger(task.ledger.lanes, task.ledger.memory),
+      meter: new Meter(task.meter),
       onAcks(shard, incarnation, acks) {
         const joined = ports.get(shard);
         const post: AckPost = { kind: 'acks', acks };

@@ -6,16 +6,12 @@
  */
 
 import type pg from 'pg';
-import {
-  type BatchLimits,
-  type BatchUnit,
-  type BornIds,
-  committedAck,
-  readUnit,
-} from '../src/db/batch.js';
+import { type BatchLimits, type BornIds, committedAck, readUnit } from '../src/db/batch.js';
 import { WriterSession } from '../src/db/writer-session.js';
+import { CommitLedger, type UnitCounts } from '../src/metrics/ledger.js';
+import { Meter } from '../src/metrics/meter.js';
 import type { Ack, UnitEnvelope } from './protocol.js';
-import { Lane, type LaneHost, type LaneStats } from './writer-lane.js';
+import { Lane, type LaneHost, type LaneStats, type LaneUnit } from './writer-lane.js';
 import { type LinkHost, STEP_MS_MAX, textOf, within } from './writer-link.js';
 
 /** A batch of more than 1,000 rows is slower by the row; a larger text keeps the thread busy. */
@@ -27,6 +23,10 @@ export interface WriterOptions extends Pick<LinkHost, 'connect' | 'epoch' | 'clo
   /** Connections, each with one transaction in flight; rows 0 … lanes - 1 of `lanes` are there. */
   readonly lanes: number;
   readonly limits?: BatchLimits;
+  /** The counts of committed units, for as many lanes; absent: nobody reads them. */
+  readonly ledger?: CommitLedger;
+  /** Absent: nobody reads it. */
+  readonly meter?: Meter;
   /** Outcomes of one flush for one shard, each after all earlier ones of the same actor. */
   readonly onAcks: (shard: number, incarnation: number, acks: readonly Ack[]) => void;
   /** Called once: another owner has the database. What is not acknowledged never will be. */
@@ -84,6 +84,8 @@ const START_RETRY_MS = 250;
  */
 const REFUSED_ACTORS_MAX = 10_000;
 
+const NO_COUNTS: UnitCounts = [];
+
 /** One incarnation of a shard. */
 interface Source {
   readonly shard: number;
@@ -94,7 +96,7 @@ interface Source {
   acks: Ack[];
 }
 
-interface WriterUnit extends BatchUnit {
+interface WriterUnit extends LaneUnit {
   readonly source: Source;
   readonly actor: string;
   readonly actorIncarnation: number;
@@ -111,6 +113,8 @@ class WriterActor implements Writer, LaneHost<WriterUnit> {
   readonly clock;
   readonly log;
   readonly limits: BatchLimits;
+  readonly ledger: CommitLedger;
+  readonly meter: Meter;
   readonly #options: WriterOptions;
   readonly #lanes: readonly Lane<WriterUnit>[];
   readonly #sources = new Map<number, Source>();
@@ -133,6 +137,8 @@ class WriterActor implements Writer, LaneHost<WriterUnit> {
     this.clock = options.clock;
     this.log = options.log;
     this.limits = options.limits ?? WRITER_LIMITS;
+    this.ledger = options.ledger ?? new CommitLedger(options.lanes);
+    this.meter = options.meter ?? new Meter();
     this.#lanes = Array.from({ length: options.lanes }, (_, index) => new Lane(index, this));
   }
 
@@ -149,7 +155,7 @@ class WriterActor implements Writer, LaneHost<WriterUnit> {
     const source = this.#sourceOf(shard, incarnation);
     if (source === undefined || this.#state !== 'running') return;
     for (const envelope of units) {
-      const [, actor, actorIncarnation] = envelope;
+      const [, actor, actorIncarnation, , , counts = NO_COUNTS] = envelope;
       // A literal rather than a spread of `readUnit`: this runs for every unit.
       const { seq, gate, mutations, rows, bytes, isBarrier, gateKeys } = readUnit(envelope);
       this.#backlogUnits += 1;
@@ -162,6 +168,7 @@ class WriterActor implements Writer, LaneHost<WriterUnit> {
         bytes,
         isBarrier,
         gateKeys,
+        counts,
         source,
         actor,
         actorIncarnation,
@@ -255,7 +262,7 @@ class WriterActor implements Writer, LaneHost<WriterUnit> {
     this.#refusedCount += 1;
     const { actor, actorIncarnation, seq } = unit;
     const { refusedActors, shard } = unit.source;
-    const facts = { shard, actor, seq, sqlState, reason: message };
+    const facts = { shard, actor, seq, sqlState };
     // Class 42: the statement itself is wrong, which no data may cause.
     if (sqlState.startsWith('42')) this.log.error(facts, 'a unit was refused: defect');
     else this.log.warn(facts, 'a unit was refused for its data');
@@ -365,6 +372,8 @@ class WriterActor implements Writer, LaneHost<WriterUnit> {
   }
 
   #post(): void {
+    this.meter.set('engine_writer_backlog_units', this.#backlogUnits);
+    this.meter.set('engine_writer_backlog_bytes', this.#backlogBytes);
     for (const source of this.#outbox) {
       this.#outbox.delete(source);
       const { shard, incarnation, acks } = source;

@@ -1,0 +1,16 @@
+/** What Prometheus scrapes (03 §8). It answers in every state of the engine. */
+
+import type { Sampler } from '../../metrics/sampler.js';
+import type { Metrics } from '../../metrics.js';
+import type { Operation } from './operation.js';
+
+const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+export function metricsOperations(metrics: Metrics, sampler: Sampler): { metrics: Operation } {
+  return {
+    metrics: async () => {
+      await sampler.refresh();
+      return { status: 200, contentType: CONTENT_TYPE, body: await metrics.text() };
+    },
+  };
+}
