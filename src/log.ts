@@ -1,10 +1,108 @@
-/** Structured logs on standard output: one JSON line per event that matters, never payloads or keys. */
+/**
+ * Structured logs on standard output: one JSON line per event that matters (docs/logs.md), never
+ * payloads or keys. Errors are shown without what they quote of other people's data.
+ */
 
-import { type Logger as PinoLogger, pino } from 'pino';
+import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
 
 export type Logger = PinoLogger;
 
-/** @param thread names the thread in every line: front, writer, shard-0 … */
-export function createLogger(level: string, thread: string): Logger {
-  return pino({ level, base: { thread }, timestamp: pino.stdTimeFunctions.isoTime });
+/** What must not be seen, should anybody ever hand a whole request or its headers to the log. */
+const REDACTED = ['authorization', 'x-api-key', 'cookie'].flatMap((name) => {
+  const places = ['', 'headers.', 'req.headers.', 'request.headers.'];
+  return places.map((place) => `${place.slice(0, -1)}["${name}"]`);
+});
+
+/**
+ * @param thread names the thread in every line: front, writer, shard-0 …
+ * @param destination of the lines; default standard output
+ */
+export function createLogger(
+  level: string,
+  thread: string,
+  destination?: DestinationStream,
+): Logger {
+  return pino(
+    {
+      level,
+      base: { thread },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      redact: [...REDACTED, 'apiKey', 'secret', '*.apiKey', '*.secret'],
+      serializers: { err: describeError },
+    },
+    destination,
+  );
+}
+
+/** Of a message, which may be about anything; and of the frames of a stack. */
+const MESSAGE_LENGTH_MAX = 300;
+const FRAMES_MAX = 12;
+
+/** SQLSTATE classes whose messages quote values: data exceptions, constraints, raised errors. */
+const QUOTING_CLASS = /^(21|22|23|44|P0)/;
+const SQLSTATE = /^[0-9A-Z]{5}$/;
+
+export interface DescribedError {
+  readonly type: string;
+  readonly code?: string | undefined;
+  /** Absent where it may quote what a caller sent. */
+  readonly message?: string | undefined;
+  /** The frames alone. */
+  readonly stack?: string | undefined;
+}
+
+/**
+ * Of an error no more than these: what libraries hang on theirs are rows, parameters, addresses and
+ * texts that did not parse.
+ */
+export function describeError(error: unknown): DescribedError {
+  if (!(error instanceof Error)) return { type: typeof error };
+  const { name, message, stack } = error;
+  const { code } = error as { code?: unknown };
+  const frames = stack?.split('\n').filter((line) => /^\s+at /.test(line));
+  return {
+    type: name,
+    code: typeof code === 'string' ? code : undefined,
+    message: isQuoting(error, code) ? undefined : message.slice(0, MESSAGE_LENGTH_MAX),
+    stack: frames?.slice(0, FRAMES_MAX).join('\n'),
+  };
+}
+
+/** JSON.parse quotes its text, an answer to a caller the request; so does the database. */
+function isQuoting({ name }: Error, code: unknown): boolean {
+  if (name === 'SyntaxError' || name === 'EngineError') return true;
+  return typeof code === 'string' && SQLSTATE.test(code) && QUOTING_CLASS.test(code);
+}
+
+const WINDOW_MS = 1_000;
+
+/**
+ * So many lines of one kind in a second, for events that come as often as callers like. The first
+ * line after a pause says how many were left out.
+ */
+export class LineLimit {
+  readonly #max: number;
+  #windowFrom = Number.NEGATIVE_INFINITY;
+  #admitted = 0;
+  #omitted = 0;
+
+  constructor(linesPerSecond: number) {
+    this.#max = linesPerSecond;
+  }
+
+  /** @returns what the line says beside its own facts; undefined: it is left out */
+  admit(nowMs: number): { readonly omitted?: number } | undefined {
+    if (nowMs - this.#windowFrom >= WINDOW_MS) {
+      this.#windowFrom = nowMs;
+      this.#admitted = 0;
+    }
+    if (this.#admitted >= this.#max) {
+      this.#omitted += 1;
+      return undefined;
+    }
+    this.#admitted += 1;
+    const omitted = this.#omitted;
+    this.#omitted = 0;
+    return omitted === 0 ? {} : { omitted };
+  }
 }

@@ -1,0 +1,95 @@
+/** What a creation asks for: checked against its sequence, and as the instance that is to be born. */
+
+import { toUnixMs } from '../schema/common.js';
+import type { BodyOf } from '../schema/routes.js';
+import { type IdGenerator, keyedInstanceId, routeForShard } from '../src/core/ids.js';
+import type { JsonObject } from '../src/core/json.js';
+import { type Priority, priorityRank } from '../src/core/states.js';
+import { EngineError, notFound, tooLarge, unavailable } from '../src/errors.js';
+import type { NewInstance } from './instance-record.js';
+import type { Plans, StoredSequence } from './plans.js';
+
+type Creation = BodyOf<'instances.create'>;
+
+export interface CreationDeps {
+  readonly shard: number;
+  readonly shards: number;
+  readonly ids: IdGenerator;
+  readonly random32: () => number;
+  readonly plans: Pick<Plans, 'isBlocked'>;
+  /** 0: no limit. */
+  readonly maxContextBytes: number;
+}
+
+/** @throws EngineError 404, 413, 422 or 503; `place` names the item of a batch */
+export function checkCreation(
+  { plans, maxContextBytes }: CreationDeps,
+  body: Creation,
+  sequence: StoredSequence | undefined,
+  place: string,
+): StoredSequence {
+  if (sequence === undefined || sequence.tenantId !== body.tenant_id) {
+    throw notFound(`${place}sequence ${body.sequence_id}`);
+  }
+  if (plans.isBlocked(sequence.id)) {
+    throw unavailable('ENG_OVERLOADED', `${place}sequence ${sequence.id} is being deleted`);
+  }
+  const problem = sequence.checkInput?.(body.context?.data ?? {});
+  if (problem !== undefined) {
+    throw new EngineError(
+      'ENG_INPUT_SCHEMA',
+      `unprocessable entity: ${place}context.data ${problem}`,
+    );
+  }
+  checkContextSize(body, maxContextBytes, place);
+  return sequence;
+}
+
+function checkContextSize({ context }: Creation, max: number, place: string): void {
+  if (max === 0 || context == null) return;
+  const { data, config } = context;
+  const bytes = Buffer.byteLength(JSON.stringify({ data: data ?? {}, config: config ?? {} }));
+  if (bytes > max) throw tooLarge(`${place}context is ${bytes} bytes, the limit is ${max}`);
+}
+
+/** @throws EngineError 403 when the body names another tenant than the header (spec/01 §2) */
+export function checkTenant(header: string, body: string, place: string): void {
+  if (header !== '' && body !== header) {
+    throw new EngineError(
+      'ENG_FORBIDDEN',
+      `forbidden: ${place}tenant_id is not the tenant of x-tenant-id`,
+    );
+  }
+}
+
+/** Without a key the id is made to fall on this shard: no one else needs to be asked. */
+export function newInstance(
+  { shard, shards, ids, random32 }: CreationDeps,
+  body: Creation,
+  traceparent: string | undefined,
+): NewInstance {
+  const dryRun = body.dry_run ?? false;
+  const key = body.idempotency_key || null;
+  // Dry runs have keys of their own, lest a real run be taken for done (spec/01 §5.2).
+  const idempotencyKey = dryRun && key !== null ? `dryrun:${key}` : key;
+  return {
+    id:
+      idempotencyKey === null
+        ? ids.next(routeForShard(shard, shards, random32))
+        : keyedInstanceId(body.tenant_id, idempotencyKey),
+    sequenceId: body.sequence_id,
+    tenantId: body.tenant_id,
+    namespace: body.namespace,
+    priority: priorityRank((body.priority ?? 'normal') as Priority),
+    timezone: body.timezone ?? 'UTC',
+    metadata: (body.metadata ?? {}) as JsonObject,
+    data: (body.context?.data ?? {}) as JsonObject,
+    config: (body.context?.config ?? {}) as JsonObject,
+    nextFireAt: body.next_fire_at == null ? null : (toUnixMs(body.next_fire_at) ?? null),
+    concurrencyKey: body.concurrency_key ?? null,
+    maxConcurrency: body.max_concurrency ?? null,
+    idempotencyKey,
+    dryRun,
+    traceparent,
+  };
+}

@@ -1,0 +1,110 @@
+/**
+ * Signals of an instance, and the trace that it follows: what a caller asks for takes effect in the
+ * unit that stores it, so it is handled once and in order.
+ */
+
+import { isJsonObject, type JsonObject, type JsonValue } from '../src/core/json.js';
+import type { Progress } from '../src/core/progress.js';
+import { isTerminal } from '../src/core/states.js';
+import { isoTime } from '../src/core/time.js';
+import { invalid } from '../src/errors.js';
+import type { InstanceActor } from './instance.js';
+import type { InstanceRequest } from './instance-messages.js';
+import type { Turn } from './turn.js';
+
+export interface Signal {
+  readonly signalType: string;
+  readonly payload: JsonValue;
+  /** Of the request that brings it; undefined: it is in no trace. */
+  readonly traceparent?: string | undefined;
+}
+
+/** @throws EngineError 400 when the instance has ended, 413 when its context would be too large */
+export function signal(
+  actor: InstanceActor,
+  turn: Turn,
+  message: Extract<InstanceRequest, { kind: 'signal' }>,
+): Progress | 'touched' {
+  const { id, snapshot } = actor.record;
+  if (isTerminal(snapshot.state)) throw invalid(`instance ${id} is ${snapshot.state}`);
+  const progress = deliverSignal(actor, turn, message);
+  const signalId = storeSignal(actor, turn, message);
+  turn.reply(message.request, 201, `{"signal_id":"${signalId}"}`);
+  return progress;
+}
+
+/** @returns the id of its row */
+export function storeSignal(actor: InstanceActor, turn: Turn, given: Signal): string {
+  const { record } = actor;
+  const id = actor.nextId();
+  record.signalCount += 1;
+  turn.put('signal.insert', id, {
+    id,
+    instance_id: record.id,
+    seq: record.signalCount,
+    signal_type: given.signalType,
+    payload: given.payload,
+    traceparent: given.traceparent,
+    created_at: isoTime(actor.env.now()),
+  });
+  turn.count('engine_signals_delivered_total');
+  return id;
+}
+
+/** @throws EngineError 413, before anything is changed */
+export function deliverSignal(
+  actor: InstanceActor,
+  turn: Turn,
+  { signalType, payload, traceparent }: Signal,
+): Progress | 'touched' {
+  const { snapshot } = actor.record;
+  const data = signalType === 'update_context' ? mergedData(actor, payload) : undefined;
+  followTrace(actor, turn, traceparent);
+  switch (signalType) {
+    case 'pause':
+      return actor.advance(turn, { kind: 'pause' });
+    case 'resume': {
+      if (snapshot.state !== 'paused') return 'touched';
+      const progress = actor.advance(turn, { kind: 'resume' });
+      actor.continueAfter(turn);
+      return progress;
+    }
+    case 'cancel':
+      return actor.advance(turn, { kind: 'cancel' });
+    case 'update_context': {
+      if (data === undefined) return 'touched';
+      snapshot.data = data;
+      actor.touchContext(turn);
+      return unpark(actor, turn);
+    }
+    default:
+      return unpark(actor, turn);
+  }
+}
+
+/** What the instance does from here on belongs to the trace of whoever asked for it. */
+export function followTrace(
+  { record }: InstanceActor,
+  turn: Turn,
+  traceparent: string | undefined,
+): void {
+  if (traceparent === undefined || traceparent === record.traceparent) return;
+  record.traceparent = traceparent;
+  turn.put('instance.trace', record.id, { id: record.id, traceparent });
+}
+
+function mergedData(actor: InstanceActor, payload: JsonValue): JsonObject | undefined {
+  if (!isJsonObject(payload)) return undefined;
+  const { snapshot, contextAudit } = actor.record;
+  const data = { ...snapshot.data, ...payload };
+  actor.checkContextSize(data, snapshot.config, contextAudit);
+  return data;
+}
+
+/** An instance that was parked by request goes on with the next signal (spec/06 row 44). */
+function unpark(actor: InstanceActor, turn: Turn): Progress | 'touched' {
+  if (actor.record.snapshot.execution.p === undefined) return 'touched';
+  const progress = actor.advance(turn, { kind: 'reschedule', at: null });
+  actor.continueAfter(turn);
+  return progress;
+}
