@@ -1,0 +1,41 @@
+/** The walk over ended instances. Reads only. */
+
+import { isoTime, type UnixMs } from '../../core/time.js';
+import type { EndedPage } from '../../retention.js';
+import type { Reader } from './reader.js';
+
+/** $1 the id to go on behind, $2 how many rows to look at, $3 the time before which they ended. */
+export const ENDED_PAGE =
+  'with page as (select id, state, updated_at from instances where id > $1::uuid ' +
+  'order by id limit $2::int) ' +
+  "select id, state in ('completed', 'cancelled') and updated_at < $3::timestamptz as is_ended, " +
+  '(select count(*) from page) = $2::int as is_full from page order by id';
+
+interface Row {
+  readonly id: string;
+  readonly is_ended: boolean;
+  readonly is_full: boolean;
+}
+
+export class RetentionReads {
+  readonly #reader: Reader;
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+  }
+
+  /** Looks at so many instances behind the id. */
+  async page(after: string, before: UnixMs, rows: number): Promise<EndedPage> {
+    const found = await this.#reader.rows<Row>({
+      name: 'retention_page',
+      text: ENDED_PAGE,
+      values: [after, rows, isoTime(before)],
+      cheaper: 'try again later',
+    });
+    const last = found.at(-1);
+    return {
+      ids: found.filter(({ is_ended }) => is_ended).map(({ id }) => id),
+      last: last?.is_full === true ? last.id : undefined,
+    };
+  }
+}

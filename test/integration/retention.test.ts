@@ -1,0 +1,205 @@
+/** Ended instances are removed with everything that belongs to them, and no others are. */
+
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import pg from 'pg';
+import type { PurgeReply } from '../../actors/purge.js';
+import { type Api, eventually, type Json, startApi } from '../helpers/api.js';
+import { type LocalShard, startShard } from '../helpers/shard.js';
+
+const DAY_MS = 86_400_000;
+const NOOP = { type: 'step', id: 'a', handler: 'noop' };
+const EXTERNAL = { type: 'step', id: 'a', handler: 'ship' };
+
+/** Rows that name an instance and stay: they are about deliveries, and have a life of their own. */
+const KEPT_TABLES = ['webhook_outbox', 'webhook_deliveries'];
+
+describe('a shard that is asked to remove instances', () => {
+  let shard: LocalShard;
+  before(async () => {
+    shard = await startShard(new Map());
+  });
+  after(() => shard.stop());
+
+  async function purge(ids: readonly string[], beforeMs = Date.now() + DAY_MS): Promise<number> {
+    return (
+      (await shard.ask('instances.purge', '', { ids, before: beforeMs })) as unknown as PurgeReply
+    ).removed;
+  }
+
+  /** Tables that still have rows of the instance. */
+  async function tablesWith(id: string): Promise<string[]> {
+    const { rows } = await shard.sql.query<{ table_name: string }>(
+      `select table_name from information_schema.columns
+       where table_schema = 'public' and column_name = 'instance_id' order by table_name`,
+    );
+    const found: string[] = [];
+    for (const { table_name: table } of rows) {
+      if (KEPT_TABLES.includes(table)) continue;
+      const { rowCount } = await shard.sql.query(
+        `select 1 from ${table} where instance_id = $1 limit 1`,
+        [id],
+      );
+      if (rowCount !== 0) found.push(table);
+    }
+    return found;
+  }
+
+  async function stored(id: string): Promise<boolean> {
+    const { rowCount } = await shard.sql.query('select 1 from instances where id = $1', [id]);
+    return rowCount === 1;
+  }
+
+  async function completed(more: Json = {}): Promise<string> {
+    const id = await shard.create(await shard.sequence([NOOP]), more);
+    await shard.until(id, 'completed');
+    return id;
+  }
+
+  test('removes completed and cancelled ones, and leaves the others', async () => {
+    const ended = await completed();
+    const sequence = await shard.sequence([EXTERNAL]);
+    const [waiting, cancelled, failed] = [
+      await shard.create(sequence),
+      await shard.create(sequence),
+      await shard.create(sequence),
+    ];
+    for (const id of [waiting, cancelled, failed]) await shard.until(id, 'waiting');
+    await shard.ask('instances.patchState', cancelled, { state: 'cancelled' });
+    await shard.ask('instances.patchState', failed, { state: 'failed' });
+    assert.equal(await purge([ended, waiting, cancelled, failed]), 2);
+    assert.deepEqual(await Promise.all([ended, waiting, cancelled, failed].map(stored)), [
+      false,
+      true,
+      false,
+      true,
+    ]);
+    await shard.until(waiting, 'waiting');
+  });
+
+  test('leaves no row in any table that names the instance', async () => {
+    const sequence = await shard.sequence([
+      { ...NOOP, id: 'first' },
+      { type: 'step', id: 'line', handler: 'log', params: { message: 'here' } },
+      {
+        type: 'for_each',
+        id: 'each',
+        collection: 'items',
+        body: [{ type: 'step', id: 'work', handler: 'ship' }],
+      },
+    ]);
+    const id = await shard.create(sequence, {
+      context: { data: { items: [1] } },
+      concurrency_key: 'k',
+      max_concurrency: 1,
+    });
+    await shard.until(id, 'waiting');
+    await shard.ask('instances.injectBlocks', id, { blocks: [{ ...NOOP, id: 'extra' }] });
+    await shard.ask('instances.saveCheckpoint', id, { checkpoint_data: { n: 1 } });
+    await shard.ask('instances.signal', id, { signal_type: 'custom:x', payload: 1 });
+    const before = await tablesWith(id);
+    for (const table of [
+      'audit_log',
+      'block_outputs',
+      'checkpoints',
+      'injected_blocks',
+      'iteration_snapshots',
+      'open_tasks',
+      'signals',
+      'step_logs',
+      'worker_tasks',
+    ]) {
+      assert.ok(before.includes(table), `${table} has no row to be removed`);
+    }
+    await shard.ask('instances.patchState', id, { state: 'cancelled' });
+    await eventually(async () => assert.ok(!(await tablesWith(id)).includes('permits')));
+    assert.equal(await purge([id]), 1);
+    assert.deepEqual(await tablesWith(id), []);
+  });
+
+  test('leaves those alone that ended or were changed since', async () => {
+    const id = await completed();
+    assert.equal(await purge([id], Date.now() - DAY_MS), 0);
+    assert.equal(await stored(id), true);
+    const { state } = await shard.ask('instances.get', id);
+    assert.equal(state, 'completed');
+  });
+
+  test('frees their idempotency keys: the next creation makes another instance', async () => {
+    const id = await completed({ idempotency_key: 'order-1' });
+    assert.equal(await purge([id]), 1);
+    const sequence = await shard.sequence([NOOP]);
+    const place = { sequence_id: sequence, tenant_id: 'tenant', namespace: 'test' };
+    const again = await shard.ask('instances.create', '', { ...place, idempotency_key: 'order-1' });
+    assert.deepEqual(again, { id, deduplicated: false });
+    await shard.until(id, 'completed');
+  });
+
+  test('answers what is asked meanwhile when it is done: there is no such instance', async () => {
+    const ids = await Promise.all(Array.from({ length: 20 }, () => completed()));
+    const asked = ids.map((id) =>
+      shard.ask('instances.get', id).then(
+        () => 'found',
+        () => 'gone',
+      ),
+    );
+    const removed = purge(ids);
+    const late = ids.map((id) =>
+      shard.ask('instances.get', id).then(
+        () => 'found',
+        () => 'gone',
+      ),
+    );
+    assert.equal(await removed, 20);
+    assert.deepEqual([...new Set(await Promise.all(asked))], ['found']);
+    assert.deepEqual([...new Set(await Promise.all(late))], ['gone']);
+  });
+
+  test('counts nothing for ids that nobody has', async () => {
+    assert.equal(await purge(['00000000-0000-7000-8000-000000000001']), 0);
+  });
+});
+
+describe('ENGINE_RETENTION_DAYS', () => {
+  let api: Api;
+  before(async () => {
+    api = await startApi({ env: { ENGINE_RETENTION_DAYS: '1' } });
+  });
+  after(() => api.stop());
+
+  test('removes what ended longer ago, of every tenant, soon after the start', async () => {
+    const tenants = [api.tenant(), api.tenant()];
+    const ids: string[] = [];
+    for (const tenant of tenants) {
+      const sequence = await tenant.sequence([NOOP]);
+      for (let i = 0; i < 60; i++) ids.push(await tenant.create(sequence));
+      await tenant.until(ids.at(-1) as string, 'completed');
+    }
+    const [tenant] = tenants as [(typeof tenants)[0], ...typeof tenants];
+    const failed = await tenant.runUntil('failed', [{ type: 'step', id: 'f', handler: 'fail' }]);
+    const sql = new pg.Client({ connectionString: api.database.connectionString });
+    await sql.connect();
+    try {
+      const old = `now() - interval '2 days'`;
+      await sql.query(
+        `update instances set updated_at = ${old}, created_at = ${old} where state = any($1)`,
+        [['completed', 'failed']],
+      );
+      // Ids that carry their time are looked at only if that time is long enough ago.
+      await sql.query(
+        "update instances set id = overlay(id::text placing '01800000' from 1)::uuid " +
+          "where state = 'completed'",
+      );
+    } finally {
+      await sql.end();
+    }
+    const young = await tenant.run([NOOP]);
+    await tenant.until(young, 'completed');
+    await api.restart('SIGTERM');
+    await eventually(async () => {
+      const { body } = await tenant.get<Json[]>('/instances?limit=1000');
+      assert.deepEqual(body.map(({ id }) => id).sort(), [failed, young].sort());
+    }, 30_000);
+    await eventually(() => assert.match(api.engine.output(), /"removed":120/));
+  });
+});
