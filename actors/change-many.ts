@@ -13,7 +13,12 @@ export type Change =
   /** Shifts the start of a scheduled instance. */
   | { readonly kind: 'reschedule'; readonly offsetMs: number }
   | { readonly kind: 'retry' }
-  | { readonly kind: 'signal'; readonly signalType: string; readonly payload: JsonValue };
+  | {
+      readonly kind: 'signal';
+      readonly signalType: string;
+      readonly payload: JsonValue;
+      readonly traceparent?: string | undefined;
+    };
 
 /**
  * What became of one instance: changed; left as it is, since the change does not concern it; or the

@@ -9,7 +9,6 @@ import { LIMITS } from '../src/config.js';
 import type { Clock, TimerHandle } from '../src/core/clock.js';
 import { routeOf, shardOf } from '../src/core/ids.js';
 import { type EngineError, fromErrorData, unavailable } from '../src/errors.js';
-import type { MetricDeltas } from '../src/metrics.js';
 import type {
   ClaimList,
   Reply,
@@ -29,7 +28,6 @@ export interface ShardClientDeps {
   readonly shards: number;
   readonly clock: Clock;
   readonly setImmediate: (fn: () => void) => void;
-  readonly onMetrics: (shard: number, deltas: MetricDeltas) => void;
 }
 
 interface Pending {
@@ -78,7 +76,7 @@ export class ShardClient {
     // What another shard handed on to the predecessor after its death has reached nobody.
     this.#refuse(({ operation }) => MAY_MOVE.has(operation));
     this.#ports[shard] = port;
-    port.on('message', (post: ReplyPost) => this.#receive(shard, post));
+    port.on('message', (post: ReplyPost) => this.#receive(post));
   }
 
   /** The shard's thread is gone: what it was asked is answered 503, its outcome unknown. */
@@ -106,6 +104,7 @@ export class ShardClient {
 
   /**
    * @param onReply called once, also after `abort`
+   * @param traceparent see `Request`
    * @returns the request's number, for `abort`
    * @throws EngineError 503 when too much is in flight or the shard is away
    */
@@ -116,6 +115,7 @@ export class ShardClient {
     target: string,
     body: string,
     onReply: OnReply,
+    traceparent?: string,
   ): number {
     if (
       this.#pending.size >= LIMITS.requestsInFlightMax ||
@@ -139,7 +139,11 @@ export class ShardClient {
       aborted: false,
     });
     this.#bytes += body.length;
-    this.#outboxOf(shard).requests.push([id, operation, tenant, target, body]);
+    const request: Request =
+      traceparent === undefined
+        ? [id, operation, tenant, target, body]
+        : [id, operation, tenant, target, body, traceparent];
+    this.#outboxOf(shard).requests.push(request);
     this.#flushSoon();
     return id;
   }
@@ -176,7 +180,8 @@ export class ShardClient {
     const pending = this.#pending.get(id);
     if (pending === undefined || pending.aborted) return;
     pending.aborted = true;
-    if (pending.operation === 'instances.watch') this.#unwatch(id, pending);
+    if (pending.operation === 'instances.watch') this.#unwatch('instances.unwatch', id, pending);
+    if (pending.operation === 'changes.watch') this.#unwatch('changes.unwatch', id, pending);
     if (pending.operation !== 'workers.poll' && pending.operation !== 'workers.pollQueue') return;
     // The queue may live on another shard than the one that was asked.
     for (const box of this.#outbox) box.aborted.push(id);
@@ -184,8 +189,12 @@ export class ShardClient {
   }
 
   /** Requests of one tenant stay in order, so that this one comes after the watch that it ends. */
-  #unwatch(id: number, { shard, tenant }: Pending): void {
-    this.#outboxOf(shard).requests.push([0, 'instances.unwatch', tenant, '', String(id)]);
+  #unwatch(
+    operation: 'instances.unwatch' | 'changes.unwatch',
+    id: number,
+    { shard, tenant }: Pending,
+  ): void {
+    this.#outboxOf(shard).requests.push([0, operation, tenant, '', String(id)]);
     this.#flushSoon();
   }
 
@@ -214,9 +223,8 @@ export class ShardClient {
     });
   }
 
-  #receive(shard: number, post: ReplyPost): void {
+  #receive(post: ReplyPost): void {
     for (const reply of post.replies) this.#reply(reply);
-    if (post.metrics !== undefined) this.#deps.onMetrics(shard, post.metrics);
   }
 
   /**

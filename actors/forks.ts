@@ -63,7 +63,7 @@ function isFinished({ d }: Execution, index: number): boolean {
 /** On the shard of its source: their ids have the same route. */
 function childOf(
   source: InstanceActor,
-  { blockId, dryRun }: Fork,
+  { blockId, dryRun, traceparent }: Fork,
   data: JsonObject,
   copied: readonly PlanNode[],
 ): InstanceActor {
@@ -85,6 +85,7 @@ function childOf(
       maxConcurrency: null,
       idempotencyKey: null,
       dryRun,
+      traceparent,
     },
     env.now(),
   );
@@ -125,7 +126,7 @@ function beginning(
   outputs: readonly StoredOutput[],
 ): Turn {
   const { record, plan } = child;
-  const { blockId, dryRun, request, signals } = message;
+  const { blockId, dryRun, request } = message;
   const turn = child.bear((turn) => {
     putAudit(child, turn, [
       { eventType: 'forked', blockId, details: { forked_from: source.record.id } },
@@ -135,7 +136,7 @@ function beginning(
     }
     for (const output of outputs) copyOutput(child, turn, output);
     const scheduled = child.advance(turn, { kind: 'reschedule', at: null });
-    return takeSignals(child, turn, signals) ?? scheduled;
+    return takeSignals(child, turn, message) ?? scheduled;
   });
   const done = new Set(copied.map(({ index }) => index));
   const body = {

@@ -14,6 +14,7 @@ import { retryableFailure, type StepOutcome } from '../src/core/builtin.js';
 import type { Clock, TimerHandle } from '../src/core/clock.js';
 import { OriginSlots } from '../src/handlers/origin-slots.js';
 import type { EffectHandler, HandlerContext } from '../src/handlers/registry.js';
+import { type Tracer, traceStep, type WorkSpan } from '../src/tracing.js';
 import { describeThrown, readOutcome, thrownOutcome } from './handler-outcome.js';
 import { stepKey } from './instance.js';
 import type { InProcessStep, StepRef } from './turn.js';
@@ -27,12 +28,14 @@ interface Run {
   releases: (() => void)[] | undefined;
   deadline: TimerHandle;
   outcome: StepOutcome | undefined;
+  span: WorkSpan<StepOutcome['kind'] | undefined> | undefined;
 }
 
 export interface HandlerPoolDeps {
   readonly handlers: ReadonlyMap<string, EffectHandler>;
   readonly clock: Clock;
   readonly log: HandlerContext['log'];
+  readonly tracer?: Tracer | undefined;
   /** Asks for a turn, in which the shard calls `handOver`. */
   readonly wakeShard: () => void;
   /** Whether the instance would take an outcome at once. A change of that comes with a turn. */
@@ -71,6 +74,7 @@ export class HandlerPool {
       releases: undefined,
       deadline: undefined,
       outcome: undefined,
+      span: undefined,
     };
     this.#runs.set(runKey(instance, step), run);
     void this.#perform(run);
@@ -126,10 +130,12 @@ export class HandlerPool {
   async #call(run: Run): Promise<StepOutcome> {
     const { handlers, clock, log } = this.#deps;
     const { handler: name, params, token } = run.step;
+    const traceparent = this.#trace(run);
     const context: HandlerContext = {
       signal: run.controller.signal,
       idempotencyToken: token,
-      log,
+      ...(traceparent === undefined ? {} : { traceparent }),
+      log: aboutInstance(log, run.instance),
       now: () => clock.now(),
       whenTaken: (then) => {
         if (run.releases === undefined) then();
@@ -147,6 +153,15 @@ export class HandlerPool {
     }
   }
 
+  /** @returns the header for what the handler asks of others */
+  #trace(run: Run): string | undefined {
+    const { handler, attempt, traceparent } = run.step;
+    const { tracer } = this.#deps;
+    if (tracer === undefined) return traceparent;
+    run.span = traceStep(tracer, { handler, instance: run.instance, attempt, traceparent });
+    return run.span.traceparent;
+  }
+
   /** Like a time-out of the step, which a retry policy may try again (spec/06 row 18). */
   #cutOff(run: Run): void {
     const { handler } = run.step;
@@ -159,6 +174,7 @@ export class HandlerPool {
     if (run.releases === undefined || run.outcome !== undefined) return;
     this.#deps.clock.clearTimeout(run.deadline);
     run.outcome = outcome;
+    run.span?.end(outcome.kind);
     this.#ended.add(run);
     this.#deps.wakeShard();
   }
@@ -167,12 +183,22 @@ export class HandlerPool {
     this.#runs.delete(runKey(run.instance, run.step));
     this.#ended.delete(run);
     this.#deps.clock.clearTimeout(run.deadline);
+    run.span?.end(undefined);
     const { releases } = run;
     if (releases === undefined) return;
     run.releases = undefined;
     this.#active -= 1;
     for (const release of releases) release();
   }
+}
+
+/** Its lines name the instance that the handler works for. */
+function aboutInstance(log: HandlerContext['log'], instanceId: string): HandlerContext['log'] {
+  return {
+    debug: (fields, message) => log.debug({ ...fields, instanceId }, message),
+    info: (fields, message) => log.info({ ...fields, instanceId }, message),
+    warn: (fields, message) => log.warn({ ...fields, instanceId }, message),
+  };
 }
 
 function runKey(instance: string, step: { node: number; iteration: string }): string {

@@ -10,6 +10,7 @@ import type { PeerMessage, Request } from './protocol.js';
 import type { Queues } from './queues.js';
 import type { Rates } from './rates.js';
 import type { Requests } from './requests.js';
+import type { Schedules } from './schedules.js';
 import type { TaskIndex } from './task-index.js';
 import type { Watchers } from './watchers.js';
 
@@ -20,6 +21,7 @@ export interface Hearers {
   readonly queues: Queues;
   readonly keys: Keys;
   readonly rates: Rates;
+  readonly schedules: Schedules;
   readonly tasks: TaskIndex;
   readonly plans: Plans;
   readonly watchers: Watchers;
@@ -92,6 +94,7 @@ export function hear(parts: Hearers, message: PeerMessage): void {
     case 'sequence.evict':
       parts.plans.evict(message[1]);
       parts.instances.evictSequence(message[1]);
+      parts.schedules.evictSequence(message[1]);
       parts.watchers.answerAll();
       return;
   }

@@ -32,7 +32,7 @@ export class Cell implements UnitOwner {
   readonly key: string;
   incarnation: number;
   actor: InstanceActor | undefined;
-  phase: 'loading' | 'creating' | 'ready' | 'reading' = 'loading';
+  phase: 'loading' | 'creating' | 'ready' | 'reading' | 'purging' = 'loading';
   stash: Message[] = [];
   unacked = 0;
   /** Of the units under way. */

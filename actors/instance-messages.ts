@@ -42,6 +42,7 @@ export type InstanceRequest =
       readonly kind: 'signal';
       readonly signalType: string;
       readonly payload: JsonValue;
+      readonly traceparent: string | undefined;
     } & FromOutside)
   | ({ readonly kind: 'checkpoint.save'; readonly data: JsonValue } & FromOutside)
   | ({ readonly kind: 'checkpoint.prune'; readonly keep: number } & FromOutside)
@@ -55,6 +56,7 @@ export interface Amendments {
   /** Merged into context.data. */
   readonly context: JsonObject | undefined;
   readonly signals: readonly { readonly type: string; readonly payload: JsonValue }[];
+  readonly traceparent: string | undefined;
 }
 
 /** These need rows first, see `preparation.ts`. */

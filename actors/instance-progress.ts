@@ -47,11 +47,9 @@ export function recordProgress(actor: InstanceActor, turn: Turn, progress: Progr
   putAudit(actor, turn, progress.audit);
   for (const line of progress.logs) {
     noteLine(actor, turn, line);
-    turn.effects.push({ kind: 'log', instance: actor.record.id, ...line });
+    const { blockId, level } = line;
+    turn.effects.push({ kind: 'log', instance: actor.record.id, blockId, level });
   }
-  turn.count('engine_steps_executed_total', progress.counts.stepsExecuted);
-  turn.count('engine_steps_failed_total', progress.counts.stepsFailed);
-  turn.count('engine_steps_retried_total', progress.counts.stepsRetried);
 }
 
 function putOutput(actor: InstanceActor, turn: Turn, output: OutputRow): void {
@@ -120,6 +118,7 @@ function perform(actor: InstanceActor, turn: Turn, dispatch: Dispatch): void {
       handler: dispatch.handler,
       params: dispatch.params,
       token: `${actor.record.id}:${dispatch.blockId}:${iteration}:${attempt}`,
+      traceparent: actor.record.traceparent ?? undefined,
     },
   });
 }
@@ -202,6 +201,7 @@ export function putAudit(actor: InstanceActor, turn: Turn, events: readonly Audi
     block_id: event.blockId,
     details: event.details ?? {},
   }));
+  turn.effects.push({ kind: 'audited', tenant: record.tenantId });
   if (actor.birthAudit !== undefined) {
     actor.birthAudit.push(...entries);
     return;
@@ -212,6 +212,6 @@ export function putAudit(actor: InstanceActor, turn: Turn, events: readonly Audi
     seq: record.auditCount,
     tenant_id: record.tenantId,
     entries,
-    created_at: isoTime(actor.env.now()),
+    created_at: isoTime(actor.env.stamp()),
   });
 }

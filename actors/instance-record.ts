@@ -23,7 +23,10 @@ export interface InstanceRecord {
   readonly maxConcurrency: number | null;
   readonly idempotencyKey: string | null;
   readonly parentInstanceId: string | null;
-  readonly createdAt: UnixMs;
+  /** The trace of whoever asked for it last; its work continues that one. */
+  traceparent: string | null;
+  /** Also the time of the audit entries of its birth. */
+  createdAt: UnixMs;
   readonly snapshot: Snapshot;
   /** Blocks of this instance alone, which run after those of its sequence. */
   injected: readonly Block[];
@@ -53,6 +56,7 @@ export interface InstanceRow {
   readonly max_concurrency: number | null;
   readonly idempotency_key: string | null;
   readonly parent_instance_id: string | null;
+  readonly traceparent: string | null;
   readonly signal_count: number;
   readonly audit_count: number;
   readonly created_at: string;
@@ -78,6 +82,8 @@ export interface NewInstance {
   readonly idempotencyKey: string | null;
   /** Steps that act outside are not performed. */
   readonly dryRun: boolean;
+  /** Of the request that creates it; absent: it is in no trace. */
+  readonly traceparent?: string | undefined;
 }
 
 export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
@@ -92,6 +98,7 @@ export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
     maxConcurrency: instance.maxConcurrency,
     idempotencyKey: instance.idempotencyKey,
     parentInstanceId: null,
+    traceparent: instance.traceparent ?? null,
     createdAt: now,
     updatedAt: now,
     signalCount: 0,
@@ -125,6 +132,7 @@ export function recordOfRow(row: InstanceRow): InstanceRecord {
     maxConcurrency: row.max_concurrency,
     idempotencyKey: row.idempotency_key,
     parentInstanceId: row.parent_instance_id,
+    traceparent: row.traceparent,
     createdAt: Date.parse(row.created_at),
     updatedAt: Date.parse(row.updated_at),
     signalCount: row.signal_count,
@@ -202,6 +210,7 @@ function fixedPairs(record: InstanceRecord): string {
     `"max_concurrency":${record.maxConcurrency},` +
     `"idempotency_key":${JSON.stringify(record.idempotencyKey)},` +
     `"parent_instance_id":${JSON.stringify(record.parentInstanceId)},` +
+    (record.traceparent === null ? '' : `"traceparent":"${record.traceparent}",`) +
     `"created_at":"${isoTime(record.createdAt)}"`
   );
 }

@@ -18,6 +18,7 @@ import { conflict, EngineError, invalid, notFound, tooLarge } from '../src/error
 import type { InstanceActor } from './instance.js';
 import type { Amendments, InstanceRequest } from './instance-messages.js';
 import { putAudit } from './instance-progress.js';
+import { deliverSignal, followTrace, storeSignal } from './instance-signals.js';
 import type { Operation, Sources } from './preparation.js';
 import type { Turn } from './turn.js';
 import { changingTaskColumns } from './worker-task.js';
@@ -110,6 +111,7 @@ export async function resumeFrom(
   const { rows: count } = await rows.outputTotals(record.id, blocks);
   return (turn) => {
     plans.checkUsable(record.sequenceId);
+    followTrace(actor, turn, message.traceparent);
     if (count > 0) {
       turn.put('output.dropBlocks', record.id, { instance_id: record.id, block_ids: blocks });
     }
@@ -119,7 +121,7 @@ export async function resumeFrom(
     }
     const rewound = actor.advance(turn, { kind: 'rewind', node: root.index });
     forgetCheckpoints(actor, turn, new Set(blocks));
-    const progress = takeSignals(actor, turn, message.signals) ?? rewound;
+    const progress = takeSignals(actor, turn, message) ?? rewound;
     const body = {
       id: record.id,
       state: 'scheduled',
@@ -168,12 +170,13 @@ export function amendedData(data: JsonObject, { context, signals }: Amendments):
 export function takeSignals(
   actor: InstanceActor,
   turn: Turn,
-  signals: Amendments['signals'],
+  { signals, traceparent }: Amendments,
 ): Progress | undefined {
   let last: Progress | undefined;
   for (const { type, payload } of signals) {
-    actor.storeSignal(turn, type, payload);
-    const outcome = type === 'update_context' ? 'touched' : actor.deliver(turn, type, payload);
+    const signal = { signalType: type, payload, traceparent };
+    storeSignal(actor, turn, signal);
+    const outcome = type === 'update_context' ? 'touched' : deliverSignal(actor, turn, signal);
     if (outcome !== 'touched') last = outcome;
   }
   return last;

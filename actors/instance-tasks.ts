@@ -123,6 +123,7 @@ export function complete(
   task.output = message.output;
   task.completedAt = now;
   note(task, 'completed', { id: actor.nextId(), now });
+  measure(actor, task);
   closeTask(actor, turn, task);
   const step = { node: task.node, iteration: task.iteration, attempt: task.attempt };
   turn.origin = step;
@@ -135,6 +136,12 @@ export function complete(
   });
   turn.reply(message.request, 200, wireText(actor, task));
   return progress;
+}
+
+/** What a worker took, from its claim on. */
+function measure(actor: InstanceActor, { claimedAt, completedAt }: WorkerTaskRecord): void {
+  if (claimedAt === null || completedAt === null) return;
+  actor.env.measures?.stepEnded(Math.max(0, completedAt - claimedAt) / 1_000);
 }
 
 /**
@@ -150,6 +157,7 @@ export function fail(actor: InstanceActor, turn: Turn, message: Fail): Progress 
   task.errorRetryable = message.retryable;
   task.completedAt = now;
   note(task, 'failed', { id: actor.nextId(), now, reason: message.message });
+  measure(actor, task);
   noteWorkerLines(turn, task.blockId, message.lines);
   const progress = actor.advance(turn, {
     kind: 'step.outcome',
@@ -238,5 +246,6 @@ function reject(
 }
 
 function wireText(actor: InstanceActor, task: WorkerTaskRecord): string {
-  return JSON.stringify(wireTask(task, actor.record.snapshot));
+  const { snapshot, traceparent } = actor.record;
+  return JSON.stringify(wireTask(task, snapshot, traceparent));
 }

@@ -10,14 +10,16 @@ import type { TurnEnv } from '../src/core/evaluation.js';
 import { advance, treeOf } from '../src/core/evaluator.js';
 import type { IdGenerator } from '../src/core/ids.js';
 import { routeOf } from '../src/core/ids.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../src/core/json.js';
+import type { JsonObject, JsonValue } from '../src/core/json.js';
 import type { Plan } from '../src/core/plan.js';
 import type { EngineEvent, Progress } from '../src/core/progress.js';
 import { canPatch, type InstanceState, isEnded, isTerminal, rankOf } from '../src/core/states.js';
 import { isoTime, type UnixMs } from '../src/core/time.js';
-import { EngineError, invalid, notFound, tooLarge } from '../src/errors.js';
+import { EngineError, notFound, tooLarge } from '../src/errors.js';
 import { type Change, concerns } from './change-many.js';
+import { beforeOf, countProgress } from './instance-counts.js';
 import * as limits from './instance-limits.js';
+import { failedEffect } from './instance-lines.js';
 import { boundMemory, KeptValues } from './instance-memory.js';
 import type { InstanceMessage, InstanceRequest } from './instance-messages.js';
 import * as notes from './instance-notes.js';
@@ -30,15 +32,20 @@ import {
   wholeRow,
   wireInstance,
 } from './instance-record.js';
+import * as signals from './instance-signals.js';
 import * as tasks from './instance-tasks.js';
+import type { Measures } from './measures.js';
 import type { Operation } from './preparation.js';
 import { TaskShelf } from './task-shelf.js';
 import type { StepRef } from './turn.js';
 import { Turn } from './turn.js';
+import { noteEnd } from './webhook-notes.js';
 
 /** What an instance's actor is handed: settings, time, randomness, ids. */
 export interface InstanceEnv {
   readonly now: () => UnixMs;
+  /** The time of audit entries: never earlier than what a reader of the change feed has seen. */
+  readonly stamp: () => UnixMs;
   readonly random: () => number;
   readonly ids: IdGenerator;
   readonly shards: number;
@@ -46,10 +53,14 @@ export interface InstanceEnv {
   readonly requireClaimEpoch: boolean;
   readonly workerStaleMs: number;
   readonly maxContextBytes: number;
+  /** Whom to tell of its end. */
+  readonly webhookUrls: readonly string[];
   /** Heartbeat silence counts from here at the earliest: while the engine was away none could come. */
   readonly readySince: () => UnixMs;
   /** Milliseconds from an arbitrary origin. */
   readonly monotonic: () => number;
+  /** Absent: nobody measures. */
+  readonly measures?: Measures;
 }
 
 /** What a message may change about an instance that has rows elsewhere. */
@@ -122,6 +133,8 @@ export class InstanceActor {
   bear(begin: (birth: Turn) => Progress): Turn {
     const turn = new Turn();
     this.birthAudit = [];
+    this.record.createdAt = this.env.stamp();
+    this.#touch();
     const before = this.#standing();
     const progress = begin(turn);
     this.#settle(turn, progress, before);
@@ -176,7 +189,7 @@ export class InstanceActor {
       case 'patchContext':
         return this.#patchContext(turn, message);
       case 'signal':
-        return this.#signal(turn, message.request, message.signalType, message.payload);
+        return signals.signal(this, turn, message);
       case 'retry':
         return this.#retry(turn, message.request);
       case 'change':
@@ -246,8 +259,12 @@ export class InstanceActor {
       event.kind === 'admitted' ||
       limits.permitStatus(this.record) === 'held';
     const { snapshot } = this.record;
+    const before = beforeOf(snapshot);
     const progress = advance(this.plan, snapshot, event, { ...env, holdsPermit });
     recordProgress(this, turn, progress);
+    countProgress(turn, event, before, snapshot, progress);
+    const seconds = (monotonic() - began) / 1_000;
+    this.env.measures?.advanced(seconds, progress.counts.stepsInPlace);
     return boundMemory(this, turn, progress);
   }
 
@@ -258,7 +275,7 @@ export class InstanceActor {
     );
   }
 
-  // -------------------------------------------------------------- state, context, signals
+  // -------------------------------------------------------------- state and context
 
   #patchState(turn: Turn, request: number, to: InstanceState, at: UnixMs | null): Progress {
     const from = this.record.snapshot.state;
@@ -269,7 +286,7 @@ export class InstanceActor {
       );
     }
     const progress = this.#moveTo(turn, to, at);
-    this.record.updatedAt = this.env.now();
+    this.#touch();
     turn.reply(request, 200, JSON.stringify(wireInstance(this.record)));
     return progress;
   }
@@ -291,10 +308,9 @@ export class InstanceActor {
         recordBatchAction(this, turn, { action: 'retry' });
         return this.#moveTo(turn, 'scheduled', null);
       case 'signal': {
-        const { signalType, payload } = change;
-        recordBatchAction(this, turn, actionOf(signalType));
-        const progress = this.deliver(turn, signalType, payload);
-        this.storeSignal(turn, signalType, payload);
+        recordBatchAction(this, turn, actionOf(change.signalType));
+        const progress = signals.deliverSignal(this, turn, change);
+        signals.storeSignal(this, turn, change);
         return progress;
       }
     }
@@ -312,7 +328,7 @@ export class InstanceActor {
           retry ? { kind: 'retry' } : { kind: 'reschedule', at: fireAt },
         );
         if (retry && fireAt > now) return this.advance(turn, { kind: 'reschedule', at: fireAt });
-        if (fireAt <= now) this.#continueAfter(turn);
+        if (fireAt <= now) this.continueAfter(turn);
         return progress;
       }
       case 'running':
@@ -344,10 +360,11 @@ export class InstanceActor {
     const { snapshot } = this.record;
     if (!asScheduled) {
       recordTransition(this, turn, snapshot.state, 'running');
+      turn.count('engine_instances_claimed_total');
       snapshot.state = 'running';
       snapshot.nextFireAt = null;
     }
-    this.#continueAfter(turn);
+    this.continueAfter(turn);
     return progress;
   }
 
@@ -380,67 +397,6 @@ export class InstanceActor {
     turn.put('instance.context', this.record.id, contextRow(this.record));
   }
 
-  #signal(turn: Turn, request: number, type: string, payload: JsonValue): Progress | 'touched' {
-    if (isTerminal(this.record.snapshot.state)) {
-      throw invalid(`instance ${this.record.id} is ${this.record.snapshot.state}`);
-    }
-    const progress = this.deliver(turn, type, payload);
-    const id = this.storeSignal(turn, type, payload);
-    turn.reply(request, 201, `{"signal_id":"${id}"}`);
-    return progress;
-  }
-
-  /** @returns the id of its row */
-  storeSignal(turn: Turn, type: string, payload: JsonValue): string {
-    const id = this.nextId();
-    this.record.signalCount += 1;
-    turn.put('signal.insert', id, {
-      id,
-      instance_id: this.record.id,
-      seq: this.record.signalCount,
-      signal_type: type,
-      payload,
-      created_at: isoTime(this.env.now()),
-    });
-    turn.count('engine_signals_delivered_total');
-    return id;
-  }
-
-  /** A signal takes effect in the unit that stores it, so it is handled once and in order. */
-  deliver(turn: Turn, type: string, payload: JsonValue): Progress | 'touched' {
-    const { snapshot } = this.record;
-    switch (type) {
-      case 'pause':
-        return this.advance(turn, { kind: 'pause' });
-      case 'resume': {
-        if (snapshot.state !== 'paused') return 'touched';
-        const progress = this.advance(turn, { kind: 'resume' });
-        this.#continueAfter(turn);
-        return progress;
-      }
-      case 'cancel':
-        return this.advance(turn, { kind: 'cancel' });
-      case 'update_context': {
-        if (!isJsonObject(payload)) return 'touched';
-        const data = { ...snapshot.data, ...payload };
-        this.checkContextSize(data, snapshot.config, this.record.contextAudit);
-        snapshot.data = data;
-        this.touchContext(turn);
-        return this.#unpark(turn);
-      }
-      default:
-        return this.#unpark(turn);
-    }
-  }
-
-  /** An instance that was parked by request goes on with the next signal (spec/06 row 44). */
-  #unpark(turn: Turn): Progress | 'touched' {
-    if (this.record.snapshot.execution.p === undefined) return 'touched';
-    const progress = this.advance(turn, { kind: 'reschedule', at: null });
-    this.#continueAfter(turn);
-    return progress;
-  }
-
   #retry(turn: Turn, request: number): Progress {
     if (this.record.snapshot.state !== 'failed') {
       throw new EngineError(
@@ -466,7 +422,6 @@ export class InstanceActor {
       // Before its start only the time-out of an open task is due.
       if ((this.wakeAt ?? Number.POSITIVE_INFINITY) > this.env.now()) return undefined;
     }
-    turn.count('engine_instances_claimed_total');
     return this.advance(turn, recovered ? { kind: 'wake', recovered: true } : { kind: 'wake' });
   }
 
@@ -495,7 +450,7 @@ export class InstanceActor {
   }
 
   /** Runs on after the present unit is committed; its timer row makes up for a lost message. */
-  #continueAfter(turn: Turn): void {
+  continueAfter(turn: Turn): void {
     const { id, priority } = this.record;
     turn.effects.push({ kind: 'continue', instance: id, rank: rankOf(priority) });
   }
@@ -506,8 +461,12 @@ export class InstanceActor {
     return { state: this.record.snapshot.state, permit: limits.permitStatus(this.record) };
   }
 
+  #touch(): void {
+    this.record.updatedAt = Math.max(this.env.now(), this.record.createdAt);
+  }
+
   #write(turn: Turn, progress: Progress | 'touched', before: Standing): void {
-    this.record.updatedAt = this.env.now();
+    this.#touch();
     if (progress !== 'touched') {
       if (progress.dataChanged) this.touchContext(turn);
       this.#settle(turn, progress, before);
@@ -520,7 +479,7 @@ export class InstanceActor {
     limits.recordPermit(this, turn, before.permit);
     this.#writeTimer(turn, progress);
     this.#writeDeadLetter(turn, progress, before.state);
-    if (progress.more) this.#continueAfter(turn);
+    if (progress.more) this.continueAfter(turn);
   }
 
   /**
@@ -553,9 +512,11 @@ export class InstanceActor {
   #writeDeadLetter(turn: Turn, progress: Progress, before: InstanceState): void {
     const { id, tenantId, createdAt, snapshot } = this.record;
     if (snapshot.state === before) return;
+    if (this.env.webhookUrls.length > 0) noteEnd(this, turn, progress);
     if (snapshot.state === 'completed') turn.count('engine_instances_completed_total');
     if (snapshot.state === 'failed') {
       turn.count('engine_instances_failed_total');
+      turn.effects.push(failedEffect(this.record, progress.audit));
       turn.put('deadLetter.set', id, {
         instance_id: id,
         tenant_id: tenantId,

@@ -24,6 +24,7 @@ import {
 import type { Logger } from '../src/log.js';
 import type { ChangeResult } from './change-many.js';
 import type { CommitLog, PendingUnit, Settlement } from './commit-log.js';
+import { EndedTasks } from './ended-tasks.js';
 import { InstanceActor, type InstanceEnv } from './instance.js';
 import { Cell, type Creation, type Held, type Message } from './instance-cell.js';
 import { type InstanceMessage, type InstanceRequest, taskOf } from './instance-messages.js';
@@ -32,9 +33,8 @@ import { heartbeatWatches, readyHints } from './instance-tasks.js';
 import type { LoadedInstance, Rows } from './loader.js';
 import type { Plans, StoredSequence } from './plans.js';
 import { preparationOf } from './preparation.js';
-import { placedTask, restoreActor, textOf } from './restore.js';
+import { restoreActor, textOf } from './restore.js';
 import type { Effect, StepRef, Turn } from './turn.js';
-import type { WorkerTaskRow } from './worker-task.js';
 
 export interface InstancesDeps {
   readonly env: InstanceEnv;
@@ -65,10 +65,16 @@ export class Instances {
   #toLoad: Cell[] = [];
   /** Instances that the engine itself leaves alone, see `#quarantine`. */
   readonly #quarantined = new Set<string>();
+  readonly #endedTasks: EndedTasks;
   #bytes = 0;
 
   constructor(deps: InstancesDeps) {
     this.#deps = deps;
+    this.#endedTasks = new EndedTasks({
+      ...deps,
+      fail: (request, error) => this.#fail(request, error),
+      tell: (instance, message) => this.tell(instance, message),
+    });
   }
 
   /** A creation whose id is new for certain. */
@@ -110,6 +116,33 @@ export class Instances {
     for (const cell of this.#cells.values()) {
       if (cell.actor?.record.sequenceId === sequenceId) this.#drop(cell);
     }
+  }
+
+  /**
+   * Holds an instance whose rows may be about to be deleted: its messages wait until `letGo`.
+   *
+   * @returns false when something is about to happen to it
+   */
+  hold(id: string): boolean {
+    const resident = this.#cells.get(id);
+    if (resident !== undefined && !this.#isIdle(resident)) return false;
+    const cell = resident ?? this.#newCell(id);
+    this.#weigh(cell, ACTOR_BYTES);
+    cell.actor = undefined;
+    cell.phase = 'purging';
+    return true;
+  }
+
+  /** @param isGone its rows were deleted; otherwise it is loaded when somebody asked for it */
+  letGo(id: string, isGone: boolean): void {
+    const cell = this.#cells.get(id);
+    if (cell?.phase !== 'purging') return;
+    cell.phase = 'loading';
+    if (isGone) {
+      this.#missing(cell);
+      this.#deps.changed(id);
+    } else if (cell.stash.length > 0) this.#toLoad.push(cell);
+    else this.#drop(cell);
   }
 
   /** Reads the rows of actors that were asked for in this turn, and lets idle ones go. */
@@ -173,7 +206,7 @@ export class Instances {
     }
     const task = taskOf(message);
     if (task !== undefined && 'request' in message && !actor.tasks.has(task)) {
-      this.#withTask(cell, task, message);
+      this.#endedTasks.read(cell, task, message);
       return;
     }
     if (this.#isDoomed(actor, message)) {
@@ -503,45 +536,11 @@ export class Instances {
     ]);
   }
 
-  /** A call about a task that ended long ago: its row is read, for the refusal and its history. */
-  #withTask(
-    cell: Cell,
-    task: string,
-    message: InstanceMessage & { request: number },
-    reads = 1,
-  ): void {
-    const { loader, schedule } = this.#deps;
-    loader.task(task).then(
-      (row) => schedule(() => this.#taskRead(cell, task, row, message, reads)),
-      () => schedule(() => this.#fail(message.request, DATABASE_AWAY)),
-    );
-  }
-
-  #taskRead(
-    cell: Cell,
-    task: string,
-    row: WorkerTaskRow | undefined,
-    message: InstanceMessage & { request: number },
-    reads: number,
-  ): void {
-    if (row === undefined || row.instance_id !== cell.key || reads > TASK_READS_MAX) {
-      this.#fail(message.request, notFound(`worker task ${task}`));
-      return;
-    }
-    if (cell.actor === undefined || cell.actor.tasks.has(task)) {
-      this.tell(cell.key, message);
-      return;
-    }
-    // An actor knows all of its open tasks: a row that says otherwise is older than a unit under way.
-    if (row.state === 'pending' || row.state === 'claimed') {
-      this.#withTask(cell, task, message, reads + 1);
-      return;
-    }
-    cell.actor.tasks.set(task, placedTask(row, cell.actor.plan));
-    this.tell(cell.key, message);
-  }
-
   // ---------------------------------------------------------------- passivation
+
+  #isIdle({ phase, unacked, stash, actor }: Cell): boolean {
+    return phase === 'ready' && unacked === 0 && stash.length === 0 && actor?.isPassive === true;
+  }
 
   #passivate(): void {
     if (this.#cells.size <= LIMITS.residentActorsMax && this.#bytes <= LIMITS.residentBytesMax) {
@@ -550,8 +549,7 @@ export class Instances {
     let tries = PASSIVATION_TRIES;
     for (const cell of this.#cells.values()) {
       if (tries-- === 0) return;
-      const idle = cell.phase === 'ready' && cell.unacked === 0 && cell.stash.length === 0;
-      if (idle && cell.actor?.isPassive === true) this.#drop(cell);
+      if (this.#isIdle(cell)) this.#drop(cell);
       else {
         // Busy ones move behind the idle ones, or they would be looked at in every turn.
         this.#cells.delete(cell.key);
@@ -567,9 +565,6 @@ const LOAD_BATCH = 500;
 const RELOAD_MS = 1_000;
 /** As that of normal priority: the one of an actor that is not there is not known. */
 const RELOAD_RANK = 2;
-
-/** Each read takes longer than a flush does at most, except in an outage. */
-const TASK_READS_MAX = 20;
 
 const WAKE_RECOVERED = { kind: 'wake', recovered: true } as const;
 

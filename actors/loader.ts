@@ -5,6 +5,7 @@
  */
 
 import type pg from 'pg';
+import type { CronSchedule } from '../schema/cron.js';
 import { LIMITS } from '../src/config.js';
 import type { JsonValue } from '../src/core/json.js';
 import type { Plan } from '../src/core/plan.js';
@@ -14,6 +15,7 @@ import { withCursor } from '../src/db/pool.js';
 import type { StoredTimer } from './instance.js';
 import type { InstanceRow } from './instance-record.js';
 import type { Place } from './queue.js';
+import type { WebhookRow } from './webhook-notes.js';
 import type { WorkerTaskRow } from './worker-task.js';
 
 export interface LoadedInstance {
@@ -73,6 +75,15 @@ export interface RateGrantRow {
   readonly count: number;
 }
 
+/** A row of `cron_schedules`; JSON as text. */
+export type ScheduleRow = Omit<CronSchedule, 'metadata'> & { readonly metadata: string };
+
+/** When an enabled schedule fires. */
+export interface DueSchedule {
+  readonly id: string;
+  readonly next_fire_at: string;
+}
+
 export interface OpenTaskRow {
   readonly task_id: string;
   readonly instance_id: string;
@@ -88,12 +99,16 @@ const TASK_COLUMNS =
   'heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, ' +
   'resume_checkpoint, history, created_at';
 
+const WEBHOOK_COLUMNS =
+  'id, url, event_type, instance_id, tenant_id, body, attempts, last_error, delivery_id, ' +
+  'status, next_attempt_at, claimed_at, created_at';
+
 export const LOAD_SQL = {
   instances:
     'select i.id, i.sequence_id, i.tenant_id, i.namespace, i.state, i.next_fire_at, i.priority, ' +
     'i.timezone, i.metadata, i.data, i.config, i.context_audit, i.runtime, i.execution, ' +
     'i.concurrency_key, i.max_concurrency, i.idempotency_key, i.parent_instance_id, ' +
-    'i.signal_count, i.audit_count, i.created_at, i.updated_at, ' +
+    'i.traceparent, i.signal_count, i.audit_count, i.created_at, i.updated_at, ' +
     't.instance_id is not null as has_timer, t.fire_at, t.recover, b.blocks as injected ' +
     'from instances i left join timers t on t.instance_id = i.id ' +
     'left join injected_blocks b on b.instance_id = i.id where i.id = any($1::uuid[])',
@@ -116,6 +131,9 @@ export const LOAD_SQL = {
     'select block_id, iteration, attempt, try, output, output_ref, output_size ' +
     'from block_outputs where instance_id = $1::uuid and block_id = any($2::text[]) ' +
     'order by created_at, id',
+  endedInstances:
+    "select id from instances where id = any($1::uuid[]) and state in ('completed', 'cancelled') " +
+    'and updated_at < $2::timestamptz',
   task: `select ${TASK_COLUMNS} from worker_tasks where id = $1::uuid`,
   taskOwners: 'select id, instance_id from worker_tasks where id = any($1::uuid[])',
   sequence:
@@ -155,7 +173,34 @@ export const LOAD_SQL = {
   rateGrants:
     'select granted_at, count from rate_grants where limit_id = $1::uuid ' +
     'and granted_at >= $2::timestamptz order by granted_at, id',
+  schedules:
+    'select id, tenant_id, namespace, sequence_id, cron_expr, timezone, enabled, metadata, ' +
+    'overlap_policy, skipped_fires, last_skipped_at, last_triggered_at, next_fire_at, last_error, ' +
+    'created_at, updated_at from cron_schedules where id = any($1::uuid[])',
+  dueSchedules:
+    'select id, next_fire_at from cron_schedules where enabled ' +
+    'and (next_fire_at, id) > ($1::timestamptz, $2::uuid) and next_fire_at <= $3::timestamptz ' +
+    'order by next_fire_at, id limit $4',
+  // Of the newest runs only: a schedule may have millions that ended.
+  activeRuns:
+    'select s.id as schedule_id, r.id from unnest($1::uuid[]) as s(id) cross join lateral (' +
+    'select id, state from instances where cron_schedule_id = s.id ' +
+    'order by created_at desc, id desc limit 1000) r ' +
+    "where r.state in ('scheduled', 'running', 'waiting', 'paused')",
   checkpoints: 'select count(*) as stored from checkpoints where instance_id = $1::uuid',
+  // One address after the other by the index, however many webhooks each has.
+  webhookUrls:
+    'with recursive urls(url) as (' +
+    '(select url from webhook_outbox where next_attempt_at is not null order by url limit 1) ' +
+    'union all select (select w.url from webhook_outbox w where w.next_attempt_at is not null ' +
+    'and w.url > u.url order by w.url limit 1) from urls u where u.url is not null) ' +
+    'select url from urls where url is not null limit $1',
+  dueWebhooks:
+    `select ${WEBHOOK_COLUMNS} from webhook_outbox where url = $1 ` +
+    'and next_attempt_at is not null and (next_attempt_at, id) > ($2::timestamptz, $3::uuid) ' +
+    'order by next_attempt_at, id limit $4',
+  webhook: `select ${WEBHOOK_COLUMNS} from webhook_outbox where id = $1::uuid`,
+  oldestDelivery: 'select attempted_at from webhook_deliveries order by attempted_at, id limit 1',
   // `offset 0` keeps the join a look-up by key for each open task: as a plain join, Postgres may
   // read the whole history of tasks instead. The same in `readyTasks`.
   claimedTasks:
@@ -223,6 +268,12 @@ export class Loader {
         },
       ]),
     );
+  }
+
+  /** Those of the instances that ended, and were not changed since that time. */
+  async endedInstances(ids: readonly string[], before: UnixMs): Promise<string[]> {
+    const { rows } = await this.#query<{ id: string }>('endedInstances', [ids, isoTime(before)]);
+    return rows.map((row) => row.id);
   }
 
   /** The latest outputs that the plan's expressions can read. */
@@ -342,6 +393,51 @@ export class Loader {
 
   async rateGrants(id: string, since: UnixMs): Promise<RateGrantRow[]> {
     return (await this.#query<RateGrantRow>('rateGrants', [id, isoTime(since)])).rows;
+  }
+
+  /** The addresses that something is still to be sent to. */
+  async webhookUrls(limit: number): Promise<string[]> {
+    const { rows } = await this.#query<{ url: string }>('webhookUrls', [limit]);
+    return rows.map((row) => row.url);
+  }
+
+  /** What is to be sent to the address, by time, after the one given; parked ones are left out. */
+  async dueWebhooks(
+    url: string,
+    after: { readonly at: string; readonly id: string },
+    limit: number,
+  ): Promise<WebhookRow[]> {
+    return (await this.#query<WebhookRow>('dueWebhooks', [url, after.at, after.id, limit])).rows;
+  }
+
+  async webhook(id: string): Promise<WebhookRow | undefined> {
+    return (await this.#query<WebhookRow>('webhook', [id])).rows[0];
+  }
+
+  /** When the first attempt of those in the log was made. */
+  async oldestDelivery(): Promise<UnixMs | undefined> {
+    const { rows } = await this.#query<{ attempted_at: string }>('oldestDelivery', []);
+    return rows[0] === undefined ? undefined : Date.parse(rows[0].attempted_at);
+  }
+
+  async schedules(ids: readonly string[]): Promise<Map<string, ScheduleRow>> {
+    const { rows } = await this.#query<ScheduleRow>('schedules', [ids]);
+    return new Map(rows.map((row) => [row.id, row]));
+  }
+
+  /** The next enabled schedules in the order of their times, after the one given. */
+  async dueSchedules(after: DueSchedule, to: UnixMs, limit: number): Promise<DueSchedule[]> {
+    const values = [after.next_fire_at, after.id, isoTime(to), limit];
+    return (await this.#query<DueSchedule>('dueSchedules', values)).rows;
+  }
+
+  /** By schedule: those of its thousand newest runs that have not ended, if there are any. */
+  async activeRuns(schedules: readonly string[]): Promise<Map<string, string[]>> {
+    const { rows } = await this.#query<{ schedule_id: string; id: string }>('activeRuns', [
+      schedules,
+    ]);
+    const runs = groupBy(rows, (row) => row.schedule_id);
+    return new Map([...runs].map(([schedule, own]) => [schedule, own.map(({ id }) => id)]));
   }
 
   async claimedTasks(

@@ -6,7 +6,7 @@
 
 import type { UnitGate } from '../src/core/unit.js';
 import type { ErrorData } from '../src/errors.js';
-import type { MetricDeltas } from '../src/metrics.js';
+import type { UnitCounts } from '../src/metrics/ledger.js';
 
 // ---------------------------------------------------------------- shard → writer
 
@@ -14,6 +14,7 @@ import type { MetricDeltas } from '../src/metrics.js';
  * One commit unit. `seq` counts the units of one shard incarnation upwards. `actor` and
  * `incarnation` name who made it: when a unit is refused, all later units of the same incarnation
  * of that actor are refused with it. `mutations` is flat: index into MUTATION_KINDS, key, row, …
+ * `counts`: what is counted if it is committed, unless its gate finds that nothing of it happens.
  */
 export type UnitEnvelope = readonly [
   seq: number,
@@ -21,6 +22,7 @@ export type UnitEnvelope = readonly [
   incarnation: number,
   gate: UnitGate,
   mutations: readonly (string | number)[],
+  counts?: UnitCounts,
 ];
 
 export interface UnitPost {
@@ -83,6 +85,7 @@ export type ShardOperation =
   | 'apiKeys.used'
   | 'webhooks.redeliver'
   | 'webhooks.discard'
+  | 'changes.watermark'
   | 'changes.watch'
   | 'changes.unwatch'
   | 'instances.purge';
@@ -93,6 +96,7 @@ export type ShardOperation =
  * @property target the id in the path, lower case; '' when the path has none
  * @property body JSON text as received; '' when the request has none; of a watch, the version that
  *   its caller has seen
+ * @property traceparent of what begins or moves an instance, when its caller is traced; well formed
  */
 export type Request = readonly [
   id: number,
@@ -100,6 +104,7 @@ export type Request = readonly [
   tenant: string,
   target: string,
   body: string,
+  traceparent?: string,
 ];
 
 export interface RequestPost {
@@ -122,7 +127,6 @@ export type Reply =
 export interface ReplyPost {
   readonly kind: 'replies';
   readonly replies: readonly Reply[];
-  readonly metrics: MetricDeltas | undefined;
 }
 
 // ---------------------------------------------------------------- shard → shard

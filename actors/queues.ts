@@ -117,7 +117,7 @@ export class Queues implements UnitOwner {
   settled(_unit: PendingUnit, ack: Settlement): void {
     if (ack[1] !== 'refused') return;
     this.incarnation = this.#deps.commits.nextIncarnation();
-    this.#deps.log.warn({ reason: ack[3] }, 'worker row refused');
+    this.#deps.log.warn({ sqlState: ack[2] }, 'worker row refused');
   }
 
   #queue(handler: string): QueueActor {

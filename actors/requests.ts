@@ -10,40 +10,33 @@ import type { ResumeFrom } from '../schema/surgery.js';
 import { createValidators, type Validators } from '../schema/validators.js';
 import type { LogLines } from '../schema/worker.js';
 import { parseBody } from '../src/body.js';
-import {
-  type IdGenerator,
-  keyedInstanceId,
-  rateLimitId,
-  routeForShard,
-  routeOf,
-  shardOf,
-} from '../src/core/ids.js';
+import { type IdGenerator, rateLimitId, routeOf, shardOf } from '../src/core/ids.js';
 import type { JsonObject, JsonValue } from '../src/core/json.js';
-import { type Priority, priorityRank } from '../src/core/states.js';
 import { isoTime, type UnixMs } from '../src/core/time.js';
-import {
-  DATABASE_AWAY,
-  EngineError,
-  invalid,
-  notFound,
-  tooLarge,
-  unavailable,
-} from '../src/errors.js';
+import { DATABASE_AWAY, EngineError, invalid, notFound } from '../src/errors.js';
+import type { Logger } from '../src/log.js';
+import { ApiKeys } from './api-keys.js';
 import { BatchOfBirths } from './births.js';
 import type { Catalog } from './catalog.js';
 import type { ChangeGroups, ChangeMany } from './change-many.js';
+import type { ChangeFeed } from './changes.js';
 import type { CommitLog } from './commit-log.js';
+import { checkCreation, checkTenant, newInstance } from './creation.js';
 import type { Amendments, InstanceRequest, WorkerRequest } from './instance-messages.js';
 import type { WorkerLine } from './instance-notes.js';
 import type { NewInstance } from './instance-record.js';
 import type { Instances } from './instances.js';
+import type { Rows } from './loader.js';
 import type { Plans, StoredSequence } from './plans.js';
 import type { PeerMessage, Request } from './protocol.js';
+import { Purge, type PurgeRequest } from './purge.js';
 import { type Queues, queueShard } from './queues.js';
 import type { Rates } from './rates.js';
+import type { Schedules } from './schedules.js';
 import type { TaskIndex } from './task-index.js';
 import type { Effect } from './turn.js';
 import type { Watchers } from './watchers.js';
+import type { Webhooks } from './webhooks.js';
 
 export interface RequestsDeps {
   readonly shard: number;
@@ -53,15 +46,20 @@ export interface RequestsDeps {
   readonly random32: () => number;
   readonly ids: IdGenerator;
   readonly commits: CommitLog;
+  readonly loader: Rows;
+  readonly log: Logger;
   readonly plans: Plans;
   readonly instances: Instances;
   readonly queues: Queues;
   readonly rates: Rates;
+  readonly schedules: Schedules;
+  readonly webhooks: Webhooks;
   /** On the first shard only. */
   readonly catalog: Catalog | undefined;
   readonly tasks: TaskIndex;
   readonly changes: ChangeGroups;
   readonly watchers: Watchers;
+  readonly feed: ChangeFeed;
   readonly release: (effects: readonly Effect[]) => void;
   readonly schedule: (work: () => void) => void;
 }
@@ -72,9 +70,11 @@ const VALIDATORS = createValidators();
 export class Requests {
   readonly #deps: RequestsDeps;
   readonly #validators: Validators = VALIDATORS;
+  readonly #apiKeys: ApiKeys;
 
   constructor(deps: RequestsDeps) {
     this.#deps = deps;
+    this.#apiKeys = new ApiKeys(deps);
   }
 
   /** Every error of the caller becomes the answer; anything else that is thrown is a defect. */
@@ -87,7 +87,7 @@ export class Requests {
     }
   }
 
-  #dispatch([request, operation, tenant, target, body]: Request): void {
+  #dispatch([request, operation, tenant, target, body, traceparent]: Request): void {
     const { instances, catalog } = this.#deps;
     switch (operation) {
       case 'instances.get':
@@ -102,13 +102,13 @@ export class Requests {
       case 'instances.patchState':
       case 'instances.patchContext':
       case 'instances.signal':
-        instances.tell(target, this.#change(operation, request, tenant, body));
+        instances.tell(target, this.#change(operation, request, tenant, body, traceparent));
         return;
       case 'instances.create':
-        this.#create(request, tenant, this.#parse(operation, body));
+        this.#create(request, tenant, this.#parse(operation, body), traceparent);
         return;
       case 'instances.createBatch':
-        this.#createBatch(request, tenant, this.#parse(operation, body).instances);
+        this.#createBatch(request, tenant, this.#parse(operation, body).instances, traceparent);
         return;
       case 'instances.saveCheckpoint': {
         const data = this.#parse(operation, body).checkpoint_data as JsonValue;
@@ -123,16 +123,28 @@ export class Requests {
       case 'instances.changeMany':
         this.#changeMany(request, JSON.parse(body) as ChangeMany);
         return;
+      case 'instances.purge':
+        this.#purge(request, JSON.parse(body) as PurgeRequest);
+        return;
       case 'instances.watch':
         this.#deps.watchers.watch(target, { request, tenant }, body);
         return;
       case 'instances.unwatch':
         this.#deps.watchers.abort(Number(body));
         return;
+      case 'changes.watermark':
+        this.#deps.feed.watermark(request, Number(body));
+        return;
+      case 'changes.watch':
+        this.#deps.feed.watch(request, tenant, body);
+        return;
+      case 'changes.unwatch':
+        this.#deps.feed.unwatch(Number(body));
+        return;
       case 'instances.injectBlocks':
       case 'instances.resumeFrom':
       case 'instances.fork':
-        this.#operate(operation, request, tenant, target, body);
+        this.#operate(operation, request, tenant, target, body, traceparent);
         return;
       case 'sequences.migrateInstance':
         this.#migrate(request, tenant, body);
@@ -155,6 +167,27 @@ export class Requests {
       case 'rateLimits.delete':
         this.#deps.rates.delete(rateLimitId(limitTenant(tenant), target), request);
         return;
+      case 'apiKeys.mint':
+      case 'apiKeys.revoke':
+      case 'apiKeys.used':
+        this.#apiKeys.handle(request, operation, body);
+        return;
+      case 'webhooks.redeliver':
+      case 'webhooks.discard':
+        this.#deps.webhooks.handle(operation, target, request);
+        return;
+      case 'cron.create': {
+        const schedule = this.#parse(operation, body);
+        checkTenant(tenant, schedule.tenant_id, '');
+        this.#deps.schedules.create(request, schedule);
+        return;
+      }
+      case 'cron.update':
+        this.#deps.schedules.update(request, tenant, target, this.#parse(operation, body));
+        return;
+      case 'cron.delete':
+        this.#deps.schedules.delete(request, tenant, target);
+        return;
       case 'sequences.create':
         catalog?.create(request, tenant, this.#parse(operation, body));
         return;
@@ -167,6 +200,13 @@ export class Requests {
     }
   }
 
+  #purge(request: number, purge: PurgeRequest): void {
+    const { instances } = this.#deps;
+    const hold = (id: string) => instances.hold(id);
+    const letGo = (id: string, isGone: boolean) => instances.letGo(id, isGone);
+    new Purge({ ...this.#deps, hold, letGo }, request).start(purge);
+  }
+
   #parse<Id extends BodyRouteId>(operation: Id, body: string): BodyOf<Id> {
     const text = body === '' && ROUTES[operation].isBodyOptional === true ? '{}' : body;
     return parseBody(this.#validators, operation, text);
@@ -177,6 +217,7 @@ export class Requests {
     request: number,
     tenant: string,
     text: string,
+    traceparent: string | undefined,
   ): InstanceRequest {
     switch (operation) {
       case 'instances.patchState': {
@@ -198,7 +239,8 @@ export class Requests {
       case 'instances.signal': {
         const body = this.#parse(operation, text);
         const payload = (body.payload ?? null) as JsonValue;
-        return { kind: 'signal', request, tenant, signalType: body.signal_type, payload };
+        const signal = { signalType: body.signal_type, payload, traceparent };
+        return { kind: 'signal', request, tenant, ...signal };
       }
     }
   }
@@ -210,6 +252,7 @@ export class Requests {
     tenant: string,
     target: string,
     text: string,
+    traceparent: string | undefined,
   ): void {
     const id = target.slice(0, UUID_LENGTH);
     const { instances } = this.#deps;
@@ -222,14 +265,14 @@ export class Requests {
       }
       case 'instances.resumeFrom': {
         const blockId = target.slice(UUID_LENGTH + 1);
-        const amendments = amendmentsOf(this.#parse(operation, text));
+        const amendments = amendmentsOf(this.#parse(operation, text), traceparent);
         instances.tell(id, { kind: 'resumeFrom', request, tenant, blockId, ...amendments });
         return;
       }
       case 'instances.fork': {
         const body = this.#parse(operation, text);
         const { from_block_id: blockId, dry_run } = body;
-        const fork = { blockId, dryRun: dry_run ?? true, ...amendmentsOf(body) };
+        const fork = { blockId, dryRun: dry_run ?? true, ...amendmentsOf(body, traceparent) };
         instances.tell(id, { kind: 'fork', request, tenant, ...fork });
       }
     }
@@ -249,15 +292,20 @@ export class Requests {
 
   // ---------------------------------------------------------------- creation
 
-  #create(request: number, tenant: string, body: BodyOf<'instances.create'>): void {
+  #create(
+    request: number,
+    tenant: string,
+    body: BodyOf<'instances.create'>,
+    traceparent: string | undefined,
+  ): void {
     checkTenant(tenant, body.tenant_id, '');
     const sequence = this.#deps.plans.get(body.sequence_id);
     if (sequence !== undefined) {
-      this.#createOf(request, body, sequence);
+      this.#createOf(request, body, sequence, traceparent);
       return;
     }
     this.#withPlans(request, [body.sequence_id], (plans) =>
-      this.#createOf(request, body, plans.get(body.sequence_id)),
+      this.#createOf(request, body, plans.get(body.sequence_id), traceparent),
     );
   }
 
@@ -265,10 +313,11 @@ export class Requests {
     request: number,
     body: BodyOf<'instances.create'>,
     sequence: StoredSequence | undefined,
+    traceparent: string | undefined,
   ): void {
     const { shard, shards, instances } = this.#deps;
-    const usable = this.#checkCreation(body, sequence, '');
-    const instance = this.#newInstance(body);
+    const usable = checkCreation(this.#deps, body, sequence, '');
+    const instance = newInstance(this.#deps, body, traceparent);
     if (instance.idempotencyKey === null) {
       instances.create(request, instance, usable);
       return;
@@ -291,7 +340,12 @@ export class Requests {
     });
   }
 
-  #createBatch(request: number, tenant: string, items: BodyOf<'instances.create'>[]): void {
+  #createBatch(
+    request: number,
+    tenant: string,
+    items: BodyOf<'instances.create'>[],
+    traceparent: string | undefined,
+  ): void {
     if (items.length === 0) {
       this.#deps.release([
         { kind: 'reply', request, status: 201, body: '{"count":0,"created":0}' },
@@ -304,71 +358,11 @@ export class Requests {
     const sequences = [...new Set(items.map((item) => item.sequence_id))];
     this.#withPlans(request, sequences, (plans) => {
       const instances = items.map((item, index) => {
-        this.#checkCreation(item, plans.get(item.sequence_id), `instances[${index}]: `);
-        return this.#newInstance(item);
+        checkCreation(this.#deps, item, plans.get(item.sequence_id), `instances[${index}]: `);
+        return newInstance(this.#deps, item, traceparent);
       });
       new BatchOfBirths(this.#deps, request, instances).commit();
     });
-  }
-
-  /** @throws EngineError 404, 413, 422 or 503; `place` names the item of a batch */
-  #checkCreation(
-    body: BodyOf<'instances.create'>,
-    sequence: StoredSequence | undefined,
-    place: string,
-  ): StoredSequence {
-    if (sequence === undefined || sequence.tenantId !== body.tenant_id) {
-      throw notFound(`${place}sequence ${body.sequence_id}`);
-    }
-    if (this.#deps.plans.isBlocked(sequence.id)) {
-      throw unavailable('ENG_OVERLOADED', `${place}sequence ${sequence.id} is being deleted`);
-    }
-    const data = body.context?.data ?? {};
-    const problem = sequence.checkInput?.(data);
-    if (problem !== undefined) {
-      throw new EngineError(
-        'ENG_INPUT_SCHEMA',
-        `unprocessable entity: ${place}context.data ${problem}`,
-      );
-    }
-    this.#checkContextSize(body, place);
-    return sequence;
-  }
-
-  #checkContextSize(body: BodyOf<'instances.create'>, place: string): void {
-    const max = this.#deps.maxContextBytes;
-    if (max === 0 || body.context == null) return;
-    const { data, config } = body.context;
-    const bytes = Buffer.byteLength(JSON.stringify({ data: data ?? {}, config: config ?? {} }));
-    if (bytes > max) throw tooLarge(`${place}context is ${bytes} bytes, the limit is ${max}`);
-  }
-
-  /** Without a key the id is made to fall on this shard: no one else needs to be asked. */
-  #newInstance(body: BodyOf<'instances.create'>): NewInstance {
-    const { shard, shards, ids, random32 } = this.#deps;
-    const dryRun = body.dry_run ?? false;
-    const key = body.idempotency_key || null;
-    // Dry runs have keys of their own, lest a real run be taken for done (spec/01 §5.2).
-    const idempotencyKey = dryRun && key !== null ? `dryrun:${key}` : key;
-    return {
-      id:
-        idempotencyKey === null
-          ? ids.next(routeForShard(shard, shards, random32))
-          : keyedInstanceId(body.tenant_id, idempotencyKey),
-      sequenceId: body.sequence_id,
-      tenantId: body.tenant_id,
-      namespace: body.namespace,
-      priority: priorityRank((body.priority ?? 'normal') as Priority),
-      timezone: body.timezone ?? 'UTC',
-      metadata: (body.metadata ?? {}) as JsonObject,
-      data: (body.context?.data ?? {}) as JsonObject,
-      config: (body.context?.config ?? {}) as JsonObject,
-      nextFireAt: body.next_fire_at == null ? null : (toUnixMs(body.next_fire_at) ?? null),
-      concurrencyKey: body.concurrency_key ?? null,
-      maxConcurrency: body.max_concurrency ?? null,
-      idempotencyKey,
-      dryRun,
-    };
   }
 
   #withPlans(
@@ -528,8 +522,12 @@ const NO_LINES: readonly WorkerLine[] = [];
 
 const UUID_LENGTH = 36;
 
-function amendmentsOf({ context, signals }: ResumeFrom): Amendments {
+function amendmentsOf(
+  { context, signals }: ResumeFrom,
+  traceparent: string | undefined,
+): Amendments {
   return {
+    traceparent,
     context: (context as JsonObject | null) ?? undefined,
     signals: (signals ?? []).map(({ signal_type, payload }) => ({
       type: signal_type,
@@ -542,14 +540,4 @@ function amendmentsOf({ context, signals }: ResumeFrom): Amendments {
 function limitTenant(tenant: string): string {
   if (tenant === '') throw invalid('x-tenant-id is required');
   return tenant;
-}
-
-/** @throws EngineError 403 when the body names another tenant than the header (spec/01 §2) */
-function checkTenant(header: string, body: string, place: string): void {
-  if (header !== '' && body !== header) {
-    throw new EngineError(
-      'ENG_FORBIDDEN',
-      `forbidden: ${place}tenant_id is not the tenant of x-tenant-id`,
-    );
-  }
 }

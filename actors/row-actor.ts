@@ -106,7 +106,7 @@ export abstract class RowActor<State> implements UnitOwner {
     }
     if (ack[1] === 'refused') {
       this.incarnation = this.deps.commits.nextIncarnation();
-      this.deps.log.warn({ actor: this.key, reason: ack[3] }, 'unit refused by the database');
+      this.deps.log.warn({ actor: this.key, sqlState: ack[2] }, 'unit refused by the database');
     }
     const error = ack[1] === 'refused' ? refusedData(ack[3]) : UNKNOWN_OUTCOME;
     this.#refuse(unit.effects, error);

@@ -10,29 +10,38 @@ import { createPool } from '../src/db/pool.js';
 import { addressPolicy } from '../src/handlers/address-guard.js';
 import { openHttp } from '../src/handlers/http-transport.js';
 import { createRegistry } from '../src/handlers/registry.js';
+import { createWebhookSender } from '../src/handlers/webhook-sender.js';
 import { createLogger } from '../src/log.js';
+import { Meter } from '../src/metrics/meter.js';
+import { findTracer } from '../src/tracing.js';
 import { serveControl } from './control.js';
 import { Loader } from './loader.js';
 import type { AckPost, PeerPost, RequestPost } from './protocol.js';
-import { Shard, type ShardSettings } from './shard.js';
+import { Shard } from './shard.js';
+import type { ShardSettings } from './shard-parts.js';
 
 export interface ShardTask {
   readonly settings: ShardSettings;
   readonly connectionString: string;
   readonly applicationName: string;
   readonly allowInternalUrls: boolean;
+  readonly webhookSecret: string | undefined;
   readonly logLevel: string;
   readonly control: MessagePort;
   readonly front: MessagePort;
+  /** Of the thread before, which this one counts on. */
+  readonly meter: SharedArrayBuffer;
 }
 
 /** What the supervisor can ask of a shard. */
 export interface ShardControl {
   threadId(): number;
-  attachWriter(port: MessagePort): void;
+  /** @param stampsFrom audit entries get no earlier time */
+  attachWriter(port: MessagePort, stampsFrom: number): void;
   attachPeer(shard: number, port: MessagePort): void;
   /** @param clockOffsetMs database time minus this machine's */
   start(clockOffsetMs: number): Promise<void>;
+  peerDied(shard: number): void;
   peerRestarted(shard: number): void;
   writerLost(): void;
   writerReady(): void;
@@ -64,6 +73,13 @@ export default function runShard(task: ShardTask): Promise<void> {
     log,
     loader: new Loader(pool),
     handlers: createRegistry({ http }),
+    webhookSender: createWebhookSender({
+      http,
+      secret: task.webhookSecret,
+      now: () => clock.now(),
+    }),
+    meter: new Meter(task.meter),
+    tracer: findTracer(),
     setImmediate: (fn) => setImmediate(fn),
     ports: {
       toFront: (post) => front.postMessage(post),
@@ -72,12 +88,12 @@ export default function runShard(task: ShardTask): Promise<void> {
       drainPeers: () => [...peers.values()].flatMap(receiveAll),
     },
   });
-  front.on('message', (post: RequestPost) => shard.receiveRequests(post));
 
   return new Promise((resolve) => {
     const surface: ShardControl = {
       threadId: () => threadId,
-      attachWriter(port) {
+      attachWriter(port, stampsFrom) {
+        shard.stampFrom(stampsFrom);
         writer?.close();
         writer = port;
         port.on('message', (post: AckPost) => shard.receiveAcks(post.acks));
@@ -89,8 +105,11 @@ export default function runShard(task: ShardTask): Promise<void> {
       },
       start(clockOffsetMs) {
         clock.setOffset(clockOffsetMs);
+        // Not before: what is decided without a writer and without the time would be lost, or wrong.
+        front.on('message', (post: RequestPost) => shard.receiveRequests(post));
         return shard.start();
       },
+      peerDied: (peer) => shard.peerDied(peer),
       peerRestarted: (peer) => shard.peerRestarted(peer),
       writerLost: () => shard.writerLost(),
       writerReady: () => shard.writerReady(),

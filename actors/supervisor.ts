@@ -14,10 +14,13 @@ import { MessageChannel, type Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import type { Config } from '../src/config.js';
 import type { Logger } from '../src/log.js';
+import type { Meter } from '../src/metrics/meter.js';
+import { MetricMemory } from '../src/metrics.js';
 import type { ShardClient } from './client.js';
-import { type ControlLink, linkControl } from './control.js';
+import { type ControlLink, linkControl, type Remote } from './control.js';
 import type { ShardControl, ShardTask } from './shard.thread.js';
 import type { WriterControl, WriterEvent, WriterTask } from './writer.thread.js';
+import { LANES_MAX } from './writer-lanes.js';
 
 export interface SupervisorDeps {
   readonly config: Config;
@@ -26,10 +29,11 @@ export interface SupervisorDeps {
   /** The owner's name in the lease; sessions carry it so that a take-over finds them. */
   readonly owner: string;
   readonly log: Logger;
+  /** Readers of the change feed may have been shown everything below; absent: there are none. */
+  readonly stampsFrom?: () => number;
   readonly onDatabase: (isUp: boolean, reason: string) => void;
   /** Another engine owns the database: nothing can be committed any more. */
   readonly onFenced: () => void;
-  readonly onShardLost: (shard: number) => void;
   /** False while a thread is being replaced. */
   readonly onComplete: (isComplete: boolean) => void;
   /** A thread dies again and again: the process is better started anew. */
@@ -64,6 +68,8 @@ const DEATHS_WITHIN_MS = 60_000;
 const DEATHS_MAX = 10;
 
 export class Supervisor {
+  /** Where the threads count; it outlives them. */
+  readonly metrics: MetricMemory;
   readonly #deps: SupervisorDeps;
   readonly #pool: Piscina;
   readonly #shards: (Running<ShardControl> | undefined)[];
@@ -77,8 +83,10 @@ export class Supervisor {
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
-    const threads = deps.config.shards + 1;
-    this.#shards = Array.from({ length: deps.config.shards }, () => undefined);
+    const { shards, writerLanes } = deps.config;
+    this.metrics = new MetricMemory(shards, Math.max(writerLanes, LANES_MAX));
+    const threads = shards + 1;
+    this.#shards = Array.from({ length: shards }, () => undefined);
     this.#pool = new Piscina({
       filename: new URL('./shard.thread.js', import.meta.url).href,
       minThreads: threads,
@@ -152,6 +160,8 @@ export class Supervisor {
       logLevel: config.logLevel,
       control: control.port2,
       events: events.port2,
+      meter: this.metrics.writer.memory,
+      ledger: { lanes: this.metrics.ledger.lanes, memory: this.metrics.ledger.memory },
     };
     events.port1.on('message', (event: WriterEvent) => this.#onWriterEvent(event));
     const link = linkControl<WriterControl>(control.port1, CONTROL_DEADLINE_MS);
@@ -163,6 +173,7 @@ export class Supervisor {
         link.close('the writer died');
         events.port1.close();
         if (this.#stopping) return;
+        this.metrics.writer.clearGauges();
         log.error({ err: error }, 'the writer died; starting another one');
         this.#restart('the writer', () => this.#replaceWriter());
       },
@@ -183,18 +194,22 @@ export class Supervisor {
         shard,
         shards: config.shards,
         tickIntervalMs: config.tickIntervalMs,
+        cronTickMs: config.cronTickMs,
         workerStaleMs: config.workerStaleMs,
         workerReaperTickMs: config.workerReaperTickMs,
         requireClaimEpoch: config.requireClaimEpoch,
         unpoliciedRetry: config.unpoliciedRetry,
         maxContextBytes: config.maxContextBytes,
+        webhookUrls: config.webhookUrls,
       },
       connectionString,
       applicationName: `${owner} shard ${shard}`,
       allowInternalUrls: config.allowInternalUrls,
+      webhookSecret: config.webhookSecret,
       logLevel: config.logLevel,
       control: control.port2,
       front: front.port2,
+      meter: (this.metrics.shards[shard] as Meter).memory,
     };
     const link = linkControl<ShardControl>(control.port1, CONTROL_DEADLINE_MS);
     this.#shards[shard] = { link, incarnation };
@@ -205,7 +220,7 @@ export class Supervisor {
         link.close(`shard ${shard} died`);
         client.detach(shard);
         if (this.#stopping) return;
-        this.#deps.onShardLost(shard);
+        this.metrics.shards[shard]?.clearGauges();
         log.error({ shard, err: error }, 'a shard died; starting another one');
         this.#restart(`shard ${shard}`, () => this.#replaceShard(shard, incarnation));
       },
@@ -219,7 +234,7 @@ export class Supervisor {
     await Promise.all(
       this.#shards.map((running, shard) => this.#joinShardToWriter(shard, running)),
     );
-    await writer.link.remote.start(epoch, lanes);
+    await tell(writer, (own) => own.start(epoch, lanes));
   }
 
   async #joinShardToWriter(
@@ -228,8 +243,10 @@ export class Supervisor {
   ): Promise<void> {
     if (running === undefined) return;
     const channel = new MessageChannel();
-    await this.#writer?.link.remote.attachShard(shard, running.incarnation, channel.port1);
-    await running.link.remote.attachWriter(channel.port2);
+    const { incarnation } = running;
+    await tell(this.#writer, (writer) => writer.attachShard(shard, incarnation, channel.port1));
+    const stampsFrom = this.#deps.stampsFrom?.() ?? 0;
+    await tell(running, (own) => own.attachWriter(channel.port2, stampsFrom));
   }
 
   /** @param below only peers with a smaller number, so that each pair is joined once at the start */
@@ -237,8 +254,8 @@ export class Supervisor {
     for (let peer = 0; peer < this.#shards.length; peer++) {
       if (peer === shard || peer >= below) continue;
       const channel = new MessageChannel();
-      await this.#shards[shard]?.link.remote.attachPeer(peer, channel.port1);
-      await this.#shards[peer]?.link.remote.attachPeer(shard, channel.port2);
+      await tell(this.#shards[shard], (own) => own.attachPeer(peer, channel.port1));
+      await tell(this.#shards[peer], (other) => other.attachPeer(shard, channel.port2));
     }
   }
 
@@ -270,17 +287,14 @@ export class Supervisor {
     const ownership = this.#ownership;
     if (this.#stopping || this.#shards[shard]?.incarnation !== died) return;
     if (ownership === undefined) throw new Error('it died before the database was owned');
-    await this.#writer?.link.remote.discard(shard, died);
+    await tell(this.#writer, (writer) => writer.discard(shard, died));
+    await this.#tellPeers(shard, (peer) => peer.peerDied(shard));
     this.#startShard(shard, died + 1);
     const running = this.#shards[shard] as Running<ShardControl>;
     await this.#joinShardToWriter(shard, running);
     await this.#joinPeers(shard, this.#shards.length);
-    await running.link.remote.start(ownership.clockOffsetMs);
-    await Promise.all(
-      this.#shards.map((other, peer) =>
-        peer === shard ? undefined : other?.link.remote.peerRestarted(shard),
-      ),
-    );
+    await tell(running, (own) => own.start(ownership.clockOffsetMs));
+    await this.#tellPeers(shard, (peer) => peer.peerRestarted(shard));
     this.#deps.log.info({ shard }, 'the shard serves again');
   }
 
@@ -288,11 +302,36 @@ export class Supervisor {
     const ownership = this.#ownership;
     if (this.#stopping) return;
     if (ownership === undefined) throw new Error('it died before the database was owned');
-    await Promise.all(this.#shards.map((running) => running?.link.remote.writerLost()));
+    await Promise.all(this.#shards.map((running) => tell(running, (shard) => shard.writerLost())));
     this.#startWriter();
     await this.#joinWriter(ownership);
-    await Promise.all(this.#shards.map((running) => running?.link.remote.writerReady()));
+    await Promise.all(this.#shards.map((running) => tell(running, (shard) => shard.writerReady())));
     this.#deps.log.info('the writer serves again');
+  }
+
+  async #tellPeers(
+    shard: number,
+    call: (peer: Remote<ShardControl>) => Promise<unknown>,
+  ): Promise<void> {
+    await Promise.all(
+      this.#shards.map((other, peer) => (peer === shard ? undefined : tell(other, call))),
+    );
+  }
+}
+
+/**
+ * Calls a thread, unless it is dead: threads may die while others are being replaced, and what a dead
+ * one was to hear is part of its own replacement, which is next in line.
+ */
+async function tell<Surface>(
+  running: Running<Surface> | undefined,
+  call: (remote: Remote<Surface>) => Promise<unknown>,
+): Promise<void> {
+  if (running?.link.isOpen !== true) return;
+  try {
+    await call(running.link.remote);
+  } catch (error) {
+    if (running.link.isOpen) throw error;
   }
 }
 

@@ -7,9 +7,11 @@ import type { JsonValue } from '../src/core/json.js';
 import type { UnixMs } from '../src/core/time.js';
 import { MUTATION_KINDS, type MutationKind, type UnitGate } from '../src/core/unit.js';
 import type { EngineError } from '../src/errors.js';
-import type { CounterName } from '../src/metrics.js';
+import { COUNTER_INDEX, type CounterName } from '../src/metrics/catalog.js';
+import type { UnitCounts } from '../src/metrics/ledger.js';
 import type { ChangeResult } from './change-many.js';
 import type { ClaimList, PeerMessage } from './protocol.js';
+import type { WebhookRow } from './webhook-notes.js';
 
 /** A step inside the process whose outcome comes back as a message. */
 export interface InProcessStep {
@@ -20,6 +22,8 @@ export interface InProcessStep {
   readonly params: JsonValue;
   /** The same for every repetition of this attempt. */
   readonly token: string;
+  /** Of its instance. */
+  readonly traceparent?: string | undefined;
 }
 
 /** Names a step of an instance for outcomes, withdrawals and refusals. */
@@ -51,13 +55,25 @@ export type Effect =
   | { readonly kind: 'continue'; readonly instance: string; readonly rank: number }
   /** One of a change of many is settled. */
   | { readonly kind: 'changed'; readonly group: number; readonly result: ChangeResult }
+  /** The unit has audit entries of the tenant. */
+  | { readonly kind: 'audited'; readonly tenant: string }
   | { readonly kind: 'task.opened'; readonly instance: string; readonly task: string }
+  /** A webhook is to be delivered. */
+  | { readonly kind: 'webhook'; readonly row: WebhookRow }
   | {
       readonly kind: 'log';
       readonly instance: string;
       readonly blockId: string;
       readonly level: 'debug' | 'info' | 'warn';
-      readonly message: JsonValue;
+    }
+  /** An instance has come to the dead letters. */
+  | {
+      readonly kind: 'failed';
+      readonly instance: string;
+      readonly tenant: string;
+      readonly sequence: string;
+      readonly blockId: string | undefined;
+      readonly cause: string;
     }
   | { readonly kind: 'count'; readonly counter: CounterName; readonly by: number };
 
@@ -73,6 +89,8 @@ export interface LoggedLine {
 const KIND_INDEX: Readonly<Record<MutationKind, number>> = Object.fromEntries(
   MUTATION_KINDS.map((kind, index) => [kind, index]),
 ) as Record<MutationKind, number>;
+
+const NO_COUNTS: UnitCounts = [];
 
 export class Turn {
   /** Flat, as the writer takes it: index of the kind, key, row, … */
@@ -103,7 +121,25 @@ export class Turn {
     this.effects.push({ kind: 'error', request, error });
   }
 
+  /** Counted if and when the turn is committed; without a unit, when its effects are released. */
   count(counter: CounterName, by = 1): void {
     if (by > 0) this.effects.push({ kind: 'count', counter, by });
+  }
+
+  /** Takes the counts out of the effects: those of a unit travel with it (docs/decisions/0054). */
+  takeCounts(): UnitCounts {
+    let counts: number[] | undefined;
+    let kept = 0;
+    for (const effect of this.effects) {
+      if (effect.kind === 'count') {
+        counts ??= [];
+        counts.push(COUNTER_INDEX[effect.counter], effect.by);
+      } else {
+        this.effects[kept] = effect;
+        kept += 1;
+      }
+    }
+    this.effects.length = kept;
+    return counts ?? NO_COUNTS;
   }
 }

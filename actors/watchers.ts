@@ -89,6 +89,11 @@ export class Watchers {
     for (const request of watched.requests) this.#answer(request);
   }
 
+  /** Anything may have been committed. */
+  changedAll(): void {
+    for (const instance of this.#watched.keys()) this.changed(instance);
+  }
+
   /** The caller went away. Its answer only ends the account of the request. */
   abort(request: number): void {
     if (this.#unpark(request) === undefined) return;

@@ -226,10 +226,12 @@ export function openTaskColumns(task: WorkerTaskRecord): object {
  * The wire record (schema `WorkerTask`).
  *
  * @param context the instance's context.data and context.config as the step sees them now
+ * @param traceparent of the instance as it is now
  */
 export function wireTask(
   task: WorkerTaskRecord,
   context: { readonly data: JsonObject; readonly config: JsonObject },
+  traceparent: string | null = null,
 ): object {
   return {
     id: task.id,
@@ -255,6 +257,7 @@ export function wireTask(
     error_retryable: task.errorRetryable,
     checkpoint_seq: task.checkpointSeq,
     resume_checkpoint: task.resumeCheckpoint ?? undefined,
+    traceparent: traceparent ?? undefined,
     created_at: isoTime(task.createdAt),
   };
 }

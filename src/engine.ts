@@ -5,39 +5,29 @@
 
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import type { Change, ChangeCounts, ChangeMany } from '../actors/change-many.js';
 import { ShardClient } from '../actors/client.js';
 import { Supervisor, writerName } from '../actors/supervisor.js';
 import { LANES_MAX, measuredLanes } from '../actors/writer-lanes.js';
-import { createValidators } from '../schema/validators.js';
 import { realClock } from './clock.js';
 import { type Config, ConfigError, LIMITS } from './config.js';
 import type { TimerHandle } from './core/clock.js';
+import type { UnixMs } from './core/time.js';
+import { readChangeMark } from './db/change-mark.js';
 import { startEmbedded } from './db/embedded.js';
 import { acquireLease } from './db/lease.js';
-import {
-  bootstrapOwnership,
-  expectSchema,
-  MIGRATIONS_DIR,
-  migrate,
-  readMigrations,
-} from './db/migrate.js';
+import { bootstrapOwnership, expectSchema, migrate } from './db/migrate.js';
 import { createClient, createPool } from './db/pool.js';
-import { createReads, READ_POOL_OPTIONS } from './db/reads.js';
-import { createAuth } from './http/auth.js';
+import { createReads, READ_POOL_OPTIONS, type Reads } from './db/reads.js';
+import { createFront } from './front.js';
 import { Gate } from './http/gate.js';
-import { bulkOperations } from './http/operations/bulk.js';
-import { instanceOperations } from './http/operations/instances.js';
-import { rateLimitOperations } from './http/operations/rate-limits.js';
-import { sequenceOperations } from './http/operations/sequences.js';
+import { KeyRegistry } from './http/key-registry.js';
+import { Changes } from './http/operations/changes.js';
 import { InstanceStreams } from './http/operations/stream.js';
-import { createProbes } from './http/operations/system.js';
-import { workerOperations } from './http/operations/workers.js';
-import { createRouter } from './http/router.js';
 import { type HttpServer, startHttpServer } from './http/server.js';
 import { encryptionKeyIn, rootKeyIn } from './keys.js';
 import type { Logger } from './log.js';
-import { Metrics } from './metrics.js';
+import { ManyInstances } from './many-instances.js';
+import { Retention } from './retention.js';
 
 export interface EngineOptions {
   readonly config: Config;
@@ -52,6 +42,8 @@ const POSTGRES_VERSION_MIN = 15;
 
 /** How often a database that was not there at the start is tried again. */
 const DATABASE_RETRY_MS = 500;
+
+const DAY_MS = 86_400_000;
 
 /** How often a shutdown looks whether everything is answered. */
 const DRAIN_POLL_MS = 20;
@@ -77,11 +69,17 @@ class Engine {
   readonly #log: Logger;
   readonly #options: EngineOptions;
   readonly #gate = new Gate(realClock);
-  readonly #metrics = new Metrics();
   /** Names this process in the lease and in its sessions, so that a take-over can end them. */
   readonly #owner = `engine-${randomUUID().slice(0, 13)}`;
   readonly #client: ShardClient;
+  readonly #many: ManyInstances;
   readonly #streams: InstanceStreams;
+  readonly #changes: Changes;
+  readonly #keys = new KeyRegistry({
+    now: () => this.#now(),
+    keysMax: LIMITS.apiKeysMax,
+    refusal: () => this.#gate.refusal(),
+  });
   /** Resolves with the exit code when the engine is to stop. */
   readonly stopped: Promise<number>;
   #end: (code: number) => void = () => undefined;
@@ -91,6 +89,7 @@ class Engine {
   readonly #parts: { readonly name: string; readonly stop: () => Promise<void> }[] = [];
   #server: HttpServer | undefined;
   #supervisor: Supervisor | undefined;
+  #reads: Reads | undefined;
   #isStarted = false;
 
   constructor(options: EngineOptions) {
@@ -105,12 +104,22 @@ class Engine {
       shards: options.config.shards,
       clock: realClock,
       setImmediate: (fn) => setImmediate(fn),
-      onMetrics: (shard, deltas) => this.#metrics.add(shard, deltas),
     });
+    this.#many = new ManyInstances(this.#client);
     this.#streams = new InstanceStreams({ client: this.#client, log: this.#log });
+    this.#changes = new Changes({
+      client: this.#client,
+      shards: options.config.shards,
+      clock: realClock,
+      now: () => this.#now(),
+      log: this.#log,
+    });
   }
 
   async start(): Promise<void> {
+    const { shards, logLevel } = this.#config;
+    const { version } = this.#options;
+    this.#log.info({ version, node: process.version, shards, logLevel }, 'starting');
     const { databaseUrl, insecureAuth, dataDir } = this.#config;
     const embedded = databaseUrl === undefined;
     const rootKey = embedded && !insecureAuth && this.#config.apiKey === undefined;
@@ -118,7 +127,7 @@ class Engine {
     if (embedded && this.#config.encryptionKey === undefined) encryptionKeyIn(dataDir);
     const connectionString = databaseUrl ?? (await this.#startEmbedded());
     const supervisor = this.#launchThreads(connectionString);
-    await this.#listen(connectionString, key?.value ?? this.#config.apiKey);
+    await this.#listen(connectionString, key?.value ?? this.#config.apiKey, supervisor);
     await this.#whenReachable(async () => {
       await checkPostgresVersion(connectionString);
       await bootstrapOwnership(connectionString);
@@ -127,8 +136,11 @@ class Engine {
     if (this.#config.runMigrations) await migrate(connectionString);
     else await expectSchema(connectionString);
     this.#clockOffsetMs = await clockOffset(connectionString);
+    this.#changes.watermark.raise(await readChangeMark(connectionString));
     const lanes = this.#config.writerLanes || (await measuredLanes(connectionString, this.#log));
     await supervisor.start({ epoch, lanes, clockOffsetMs: this.#clockOffsetMs });
+    if (this.#reads !== undefined) await this.#keys.load(this.#reads.keys);
+    this.#startRetention();
     this.#isStarted = true;
     this.#gate.set('serving');
     this.#log.info({ epoch, shards: this.#config.shards }, 'ready');
@@ -144,7 +156,11 @@ class Engine {
     return embedded.connectionString;
   }
 
-  async #listen(connectionString: string, apiKey: string | undefined): Promise<void> {
+  async #listen(
+    connectionString: string,
+    apiKey: string | undefined,
+    supervisor: Supervisor,
+  ): Promise<void> {
     const config = this.#config;
     const pool = createPool({
       connectionString,
@@ -153,33 +169,23 @@ class Engine {
       onError: (error) => this.#log.debug({ err: error }, 'idle connection lost'),
     });
     this.#parts.push({ name: 'reads', stop: () => pool.end() });
-    const validators = createValidators();
-    const router = createRouter({
-      gate: this.#gate,
-      authorise: createAuth({ apiKey, requireTenantHeader: config.requireTenantHeader }),
-      validators,
-      client: this.#client,
-      operations: {
-        ...instanceOperations,
-        ...bulkOperations,
-        ...sequenceOperations,
-        ...workerOperations,
-        ...rateLimitOperations,
-      },
-      streams: { 'instances.stream': this.#streams.open },
-      probes: createProbes({
-        gate: this.#gate,
-        version: this.#options.version,
-        storageVersion: readMigrations(MIGRATIONS_DIR).length - 1,
-      }),
-      front: {
-        reads: createReads(pool),
-        validators,
-        now: () => performance.timeOrigin + performance.now() + this.#clockOffsetMs,
-        changeMany: (ids, change) => this.#changeMany(ids, change),
-      },
+    this.#reads = createReads(pool);
+    const front = createFront({
+      config,
+      apiKey,
+      version: this.#options.version,
       log: this.#log,
+      now: () => this.#now(),
+      gate: this.#gate,
+      client: this.#client,
+      reads: this.#reads,
+      keys: this.#keys,
+      streams: this.#streams,
+      changes: this.#changes,
+      many: this.#many,
+      metrics: supervisor.metrics,
     });
+    this.#parts.push({ name: 'front', stop: async () => front.stop() });
     const server = await startHttpServer(
       config.httpBackend,
       {
@@ -192,7 +198,7 @@ class Engine {
         bodyIdleTimeoutMs: LIMITS.bodyIdleTimeoutMs,
         log: this.#log,
       },
-      router,
+      front.handler,
     );
     this.#server = server;
     this.#parts.push({ name: 'HTTP', stop: () => server.close() });
@@ -217,6 +223,7 @@ class Engine {
 
   /** Waits until no other engine owns the database. */
   async #own(connectionString: string): Promise<number> {
+    let isStandby = false;
     const lease = await acquireLease({
       connectionString,
       owner: this.#owner,
@@ -224,11 +231,16 @@ class Engine {
       laneCount: Math.max(this.#config.writerLanes, LANES_MAX),
       clock: realClock,
       log: this.#log,
-      onStandby: () => this.#gate.set('standby'),
+      onStandby: ({ owner, epoch }) => {
+        isStandby = true;
+        this.#gate.set('standby');
+        this.#log.info({ owner, epoch }, 'another engine owns the database: standing by');
+      },
       signal: this.#options.signal,
       // While the database serves nobody, nobody can have taken it over; see the fence.
       unreachableMs: Number.POSITIVE_INFINITY,
     });
+    if (isStandby) this.#log.info({ epoch: lease.epoch }, 'took the database over');
     lease.onLost((reason) => this.#lost(reason));
     this.#parts.push({ name: 'lease', stop: () => lease.release() });
     this.#gate.set('starting');
@@ -242,9 +254,9 @@ class Engine {
       connectionString,
       owner: this.#owner,
       log: this.#log,
+      stampsFrom: () => this.#changes.watermark.highest,
       onDatabase: (isUp, reason) => this.#onDatabase(isUp, reason),
       onFenced: () => this.#lost('another engine took the database over'),
-      onShardLost: (shard) => this.#metrics.forget(shard),
       onComplete: (isComplete) => {
         this.#gate.isComplete = isComplete;
       },
@@ -267,28 +279,25 @@ class Engine {
     this.#end(1);
   }
 
-  /** Groups the instances by their shards and adds up what became of them. */
-  async #changeMany(ids: readonly string[], change: Change): Promise<ChangeCounts> {
-    const byShard = new Map<number, string[]>();
-    for (const id of ids) {
-      const shard = this.#client.shardOf(id);
-      byShard.set(shard, [...(byShard.get(shard) ?? []), id]);
-    }
-    const counts = await Promise.all(
-      [...byShard].map(async ([shard, shardIds]) => {
-        const body = JSON.stringify({ ids: shardIds, change } satisfies ChangeMany);
-        const reply = await this.#client.ask(shard, 'instances.changeMany', '', '', body);
-        return JSON.parse(reply.body) as ChangeCounts;
-      }),
-    );
-    return counts.reduce(
-      (sum, { applied, skipped, failed }) => ({
-        applied: sum.applied + applied,
-        skipped: sum.skipped + skipped,
-        failed: sum.failed + failed,
-      }),
-      { applied: 0, skipped: 0, failed: 0 },
-    );
+  #startRetention(): void {
+    const { retentionDays } = this.#config;
+    const reads = this.#reads?.retention;
+    if (retentionDays === 0 || reads === undefined) return;
+    const retention = new Retention({
+      clock: realClock,
+      now: () => this.#now(),
+      keepMs: retentionDays * DAY_MS,
+      log: this.#log,
+      page: (after, before, rows) => reads.page(after, before, rows),
+      remove: (ids, before) => this.#many.purge(ids, before),
+    });
+    this.#parts.push({ name: 'retention', stop: async () => retention.stop() });
+    retention.start();
+  }
+
+  /** Engine time. */
+  #now(): UnixMs {
+    return performance.timeOrigin + performance.now() + this.#clockOffsetMs;
   }
 
   /** The lines a newcomer needs: where it listens, where the key is, and a call that works. */
@@ -310,9 +319,11 @@ class Engine {
   /** Streams end, polls and accepted requests are answered as far as time allows. Idempotent. */
   async stop(): Promise<void> {
     const deadline = realClock.monotonic() + LIMITS.shutdownMs;
+    this.#log.info('stopping');
     this.#server?.stopListening();
     this.#gate.set('stopping');
     this.#streams.close();
+    this.#changes.close();
     await within(deadline, this.#drain(deadline));
     // The threads first: until they have stopped, what they decided is still being committed.
     const parts = this.#parts.splice(0).reverse();

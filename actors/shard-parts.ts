@@ -1,0 +1,218 @@
+/**
+ * What a shard is made of: every actor, queue and index of it, each handed what it needs of the
+ * others and of the turn. Nothing happens here; see `shard.ts` for what does.
+ */
+
+import { LIMITS } from '../src/config.js';
+import type { Clock } from '../src/core/clock.js';
+import { createIdGenerator, routeForShard } from '../src/core/ids.js';
+import type { UnixMs } from '../src/core/time.js';
+import type { EffectHandler } from '../src/handlers/registry.js';
+import type { WebhookSender } from '../src/handlers/webhook-sender.js';
+import type { Logger } from '../src/log.js';
+import { Meter } from '../src/metrics/meter.js';
+import type { Tracer } from '../src/tracing.js';
+import { Catalog } from './catalog.js';
+import { ChangeGroups } from './change-many.js';
+import { ChangeFeed } from './changes.js';
+import { CommitLog } from './commit-log.js';
+import { HandlerPool } from './handler-pool.js';
+import type { InstanceEnv } from './instance.js';
+import { InstanceLines } from './instance-lines.js';
+import { Instances } from './instances.js';
+import { Keys } from './keys.js';
+import type { Rows } from './loader.js';
+import { Measures } from './measures.js';
+import { Outbox, type ShardPorts } from './outbox.js';
+import { Plans } from './plans.js';
+import { Queues } from './queues.js';
+import { Rates } from './rates.js';
+import { Requests } from './requests.js';
+import { Schedules } from './schedules.js';
+import { ShardTimers } from './shard-timers.js';
+import { TaskIndex } from './task-index.js';
+import type { Effect } from './turn.js';
+import { Watchers } from './watchers.js';
+import { Webhooks } from './webhooks.js';
+
+/** The settings of a shard; plain data, so that they can cross to its thread. */
+export interface ShardSettings {
+  readonly shard: number;
+  readonly shards: number;
+  readonly tickIntervalMs: number;
+  readonly cronTickMs: number;
+  readonly workerStaleMs: number;
+  readonly workerReaperTickMs: number;
+  readonly requireClaimEpoch: boolean;
+  readonly unpoliciedRetry: 'redispatch' | 'fail';
+  readonly maxContextBytes: number;
+  /** Whom to tell of ended instances. */
+  readonly webhookUrls: readonly string[];
+}
+
+export interface ShardDeps {
+  readonly settings: ShardSettings;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly loader: Rows;
+  readonly handlers: ReadonlyMap<string, EffectHandler>;
+  readonly webhookSender: WebhookSender;
+  /** Where it counts and measures; absent: nobody looks. */
+  readonly meter?: Meter;
+  readonly ports: ShardPorts;
+  readonly tracer?: Tracer | undefined;
+  /** Runs the function when the events at hand have been seen. */
+  readonly setImmediate: (fn: () => void) => void;
+}
+
+/** What the parts ask of the turn. */
+export interface TurnHooks {
+  /** Performs effects whose unit, if any, is committed. */
+  readonly release: (effects: readonly Effect[]) => void;
+  /** Runs the work in a turn, before requests. */
+  readonly schedule: (work: () => void) => void;
+  /** Asks for a turn. */
+  readonly wakeShard: () => void;
+  /** The instance has something to do now. */
+  readonly runSoon: (instance: string, rank: number) => void;
+  readonly owns: (instance: string) => boolean;
+  /** Engine time at which the shard took up its rows. */
+  readonly readySince: () => UnixMs;
+  /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
+  readonly whenWriterKnown: (then: () => void) => void;
+}
+
+export interface ShardParts {
+  readonly commits: CommitLog;
+  readonly out: Outbox;
+  readonly meter: Meter;
+  readonly measures: Measures;
+  readonly timers: ShardTimers;
+  readonly plans: Plans;
+  readonly instances: Instances;
+  readonly queues: Queues;
+  readonly keys: Keys;
+  readonly rates: Rates;
+  readonly schedules: Schedules;
+  readonly webhooks: Webhooks;
+  /** On the first shard only. */
+  readonly catalog: Catalog | undefined;
+  readonly tasks: TaskIndex;
+  readonly pool: HandlerPool;
+  readonly lines: InstanceLines;
+  readonly watchers: Watchers;
+  readonly changes: ChangeGroups;
+  readonly feed: ChangeFeed;
+  readonly requests: Requests;
+}
+
+export function createParts(deps: ShardDeps, hooks: TurnHooks): ShardParts {
+  const { settings, loader, log, clock, random } = deps;
+  const { shard, shards } = settings;
+  const { release, schedule, wakeShard, whenWriterKnown } = hooks;
+  const now = () => clock.now();
+  const random32 = () => Math.floor(random() * 0x1_0000_0000);
+  const ids = createIdGenerator(now, random32);
+  const newId = () => ids.next(routeForShard(shard, shards, random32));
+  const commits = new CommitLog();
+  const meter = deps.meter ?? new Meter();
+  const measures = new Measures(meter, clock);
+  const plans = new Plans(loader);
+  const tasks = new TaskIndex(loader, schedule);
+  const changes = new ChangeGroups(release);
+  const shared = { commits, loader, log, now, shards, release, schedule };
+  const timed = { ...shared, clock, random };
+  const rowActors = { ...shared, clock, whenWriterKnown };
+
+  const timers = new ShardTimers({
+    clock,
+    loader,
+    log,
+    tickIntervalMs: settings.tickIntervalMs,
+    owns: hooks.owns,
+    wakeShard,
+    onOverdue: (instance, rank) => schedule(() => hooks.runSoon(instance, rank)),
+  });
+  const feed = new ChangeFeed({ ...timed, shard, whenWriterKnown });
+  const watchers = new Watchers({
+    ...timed,
+    look: (instance, watch, version) =>
+      instances.tell(instance, { kind: 'look', ...watch, version }),
+  });
+  const env: InstanceEnv = {
+    ...settings,
+    now,
+    stamp: () => feed.stamp(),
+    random,
+    ids,
+    readySince: hooks.readySince,
+    monotonic: () => clock.monotonic(),
+    measures,
+  };
+  const instances: Instances = new Instances({
+    ...shared,
+    env,
+    plans,
+    changed: (instance) => {
+      watchers.changed(instance);
+      schedules.changed(instance);
+    },
+  });
+  const schedules: Schedules = new Schedules({
+    ...rowActors,
+    shard,
+    plans,
+    newId,
+    cronTickMs: settings.cronTickMs,
+    tellRun: (run, message) => instances.tell(run, message),
+  });
+  const queues = new Queues({
+    ...shared,
+    shard,
+    expireAt: (handler, at) => timers.push(at, { kind: 'expire', handler }),
+  });
+  const pool = new HandlerPool({
+    handlers: measures.timed(deps.handlers),
+    clock,
+    log,
+    tracer: deps.tracer,
+    wakeShard,
+    canTake: (instance) =>
+      commits.unackedBytes < LIMITS.unitBytesForOutcomesMax && instances.canTake(instance),
+    onOutcome: (instance, step, outcome) =>
+      instances.tell(instance, { kind: 'step.outcome', step, outcome }),
+  });
+  const owners = {
+    plans,
+    instances,
+    queues,
+    rates: new Rates({ ...rowActors, newId, random }),
+    schedules,
+    webhooks: new Webhooks({ ...rowActors, ids, settings, sender: deps.webhookSender }),
+    catalog: shard === 0 ? new Catalog({ ...shared, newId }) : undefined,
+    tasks,
+    changes,
+    watchers,
+    feed,
+  };
+  return {
+    ...owners,
+    commits,
+    out: new Outbox({ shard, ports: deps.ports, commits, wakeShard }),
+    meter,
+    measures,
+    timers,
+    keys: new Keys({ ...rowActors, shard }),
+    pool,
+    lines: new InstanceLines(log, () => clock.monotonic()),
+    requests: new Requests({
+      ...shared,
+      ...owners,
+      shard,
+      maxContextBytes: settings.maxContextBytes,
+      random32,
+      ids,
+    }),
+  };
+}

@@ -1,0 +1,124 @@
+/**
+ * Puts the front together: every operation that its thread answers by itself, and the router over
+ * all of them.
+ */
+
+import type { ShardClient } from '../actors/client.js';
+import type { Supervisor } from '../actors/supervisor.js';
+import { createValidators } from '../schema/validators.js';
+import { realClock } from './clock.js';
+import type { Config } from './config.js';
+import type { UnixMs } from './core/time.js';
+import { MIGRATIONS_DIR, readMigrations } from './db/migrate.js';
+import type { Reads } from './db/reads.js';
+import { createAuth } from './http/auth.js';
+import type { Gate } from './http/gate.js';
+import type { KeyRegistry } from './http/key-registry.js';
+import { bulkOperations } from './http/operations/bulk.js';
+import type { Changes } from './http/operations/changes.js';
+import { cronOperations } from './http/operations/cron.js';
+import { createDocs } from './http/operations/docs.js';
+import { instanceOperations } from './http/operations/instances.js';
+import { KeyOperations } from './http/operations/keys.js';
+import { metricsOperations } from './http/operations/metrics.js';
+import { rateLimitOperations } from './http/operations/rate-limits.js';
+import { sequenceOperations } from './http/operations/sequences.js';
+import type { InstanceStreams } from './http/operations/stream.js';
+import { createProbes } from './http/operations/system.js';
+import { webhookOperations } from './http/operations/webhooks.js';
+import { workerOperations } from './http/operations/workers.js';
+import { RequestWatch } from './http/request-watch.js';
+import { createRouter } from './http/router.js';
+import type { HttpHandler } from './http/server.js';
+import type { Logger } from './log.js';
+import type { ManyInstances } from './many-instances.js';
+import { Sampler } from './metrics/sampler.js';
+import { Metrics } from './metrics.js';
+import { findTracer } from './tracing.js';
+
+export interface FrontOptions {
+  readonly config: Config;
+  /** The root key; undefined: every caller counts as root. */
+  readonly apiKey: string | undefined;
+  readonly version: string;
+  readonly log: Logger;
+  /** Engine time. */
+  readonly now: () => UnixMs;
+  readonly gate: Gate;
+  readonly client: ShardClient;
+  readonly reads: Reads;
+  readonly keys: KeyRegistry;
+  readonly streams: InstanceStreams;
+  readonly changes: Changes;
+  readonly many: ManyInstances;
+  /** What the threads count in. */
+  readonly metrics: Supervisor['metrics'];
+}
+
+export interface Front {
+  readonly handler: HttpHandler;
+  /** Ends what runs beside the requests. */
+  stop(): void;
+}
+
+export function createFront(options: FrontOptions): Front {
+  const { config, version, log, now, gate, client, reads, keys, streams, changes, many } = options;
+  const validators = createValidators();
+  const docs = createDocs({ version, isProtected: config.protectDocs });
+  const keyOperations = new KeyOperations({ registry: keys, client, clock: realClock, log });
+  const handler = createRouter({
+    gate,
+    authorise: createAuth({
+      apiKey: options.apiKey,
+      requireTenantHeader: config.requireTenantHeader,
+      protectDocs: config.protectDocs,
+      keys,
+    }),
+    keys,
+    validators,
+    client,
+    operations: {
+      ...instanceOperations,
+      ...bulkOperations,
+      ...sequenceOperations,
+      ...workerOperations,
+      ...rateLimitOperations,
+      ...cronOperations,
+      ...webhookOperations(config.webhookSecret !== undefined),
+      'changes.list': changes.list,
+      ...keyOperations.operations,
+      ...docs.operations,
+      ...createMetrics(options),
+    },
+    streams: { 'instances.stream': streams.open, 'changes.stream': changes.open },
+    probes: {
+      ...createProbes({
+        gate,
+        version,
+        storageVersion: readMigrations(MIGRATIONS_DIR).length - 1,
+      }),
+      ...docs.probes,
+    },
+    front: {
+      reads,
+      validators,
+      now,
+      changeMany: (ids, change) => many.change(ids, change),
+    },
+    watch: new RequestWatch({ log, monotonic: realClock.monotonic, tracer: findTracer() }),
+    log,
+  });
+  return { handler, stop: () => keyOperations.stop() };
+}
+
+function createMetrics({ gate, client, reads, now, metrics: memory }: FrontOptions) {
+  const isServing = () => gate.state === 'serving';
+  const look = () => reads.metrics.sample(now());
+  const sampler = new Sampler({ clock: realClock, isServing, look });
+  const front = {
+    engine_ready: () => (gate.unreadiness() === undefined ? 1 : 0),
+    engine_database_up: () => (isServing() ? 1 : 0),
+    engine_requests_in_flight: () => client.inFlight,
+  };
+  return metricsOperations(new Metrics({ memory, front, rows: sampler.gauges }), sampler);
+}
