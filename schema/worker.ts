@@ -138,6 +138,8 @@ export const WorkerTask = Type.Object(
     error_retryable: orNull(Type.Boolean()),
     checkpoint_seq: Type.Integer(),
     resume_checkpoint: Type.Optional(AnyJson),
+    /** W3C trace context: what the worker does for the task is a child of it. */
+    traceparent: Type.Optional(Type.String()),
     created_at: Timestamp,
   },
   { $id: 'WorkerTask' },

@@ -11,7 +11,7 @@ import { pathToFileURL } from 'node:url';
 import { bootstrap, root } from './lib/bootstrap.mjs';
 import { FILE_TIMEOUT_MS } from './lib/test-watchdog.mjs';
 
-const FOLDERS = ['unit', 'contract', 'integration', 'sim', 'chaos'];
+const FOLDERS = ['unit', 'contract', 'integration', 'sim', 'fuzz', 'chaos'];
 
 /** Files share one Postgres and mostly wait for it; more at once only makes timings unsteady. */
 const FILES_AT_ONCE = 2;

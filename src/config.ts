@@ -54,6 +54,8 @@ export const LIMITS = {
   requestTimeoutMs: 30_000,
   /** How long requests wait for an engine that is starting (spec/06 row 33). */
   startWaitMs: 10_000,
+  /** Keys of tenants that are not revoked: the front thread has all of them in memory, 20 MB. */
+  apiKeysMax: 100_000,
   /** Request lines and headers together. */
   headerBytesMax: 16 * 1024,
   /** A body that does not arrive is given up, so that slow clients hold no memory. */
@@ -113,6 +115,8 @@ export const LIMITS = {
   planCacheBytes: 64 * 1024 * 1024,
   /** How often a poll of the same worker writes its registry row. */
   workerSeenEveryMs: 15_000,
+  /** Addresses that are told of ended instances: each is one row more with the end of an instance. */
+  webhookUrlsMax: 32,
   /** From the signal to the exit; what is not finished by then runs again after the restart. */
   shutdownMs: 2_500,
 } as const;
@@ -217,7 +221,7 @@ export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Con
     corsOrigins,
     cronTickMs: read.integer('ENGINE_CRON_TICK_SECS', 10, 1, 3_600) * 1_000,
     protectDocs: read.switch('ENGINE_PROTECT_DOCS', false),
-    webhookUrls: read.list('ENGINE_WEBHOOK_URLS'),
+    webhookUrls: read.urls('ENGINE_WEBHOOK_URLS'),
     webhookSecret: read.text('ENGINE_WEBHOOK_SECRET'),
     retentionDays: read.integer('ENGINE_RETENTION_DAYS', 0, 0, 36_500),
     logLevel: read.choice(
@@ -272,6 +276,24 @@ function reader(env: NodeJS.ProcessEnv) {
         .split(',')
         .map((item) => item.trim())
         .filter((item) => item !== '');
+    },
+    /** Absolute http or https addresses, without repetitions. The message keeps what may be secret. */
+    urls(name: Name): readonly string[] {
+      const urls = this.list(name).map((item, index) => {
+        const url = URL.canParse(item) ? new URL(item) : undefined;
+        if (url === undefined || !/^https?:$/.test(url.protocol)) {
+          throw new ConfigError(`${name}: address ${index + 1} is not an http or https URL`);
+        }
+        if (url.username !== '' || url.password !== '') {
+          throw new ConfigError(`${name}: address ${index + 1} must not contain credentials`);
+        }
+        return item;
+      });
+      const distinct = [...new Set(urls)];
+      if (distinct.length > LIMITS.webhookUrlsMax) {
+        throw new ConfigError(`${name} must name at most ${LIMITS.webhookUrlsMax} addresses`);
+      }
+      return distinct;
     },
     address(name: Name, fallback: string): [string, number] {
       const value = text(name) ?? fallback;

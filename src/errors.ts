@@ -20,8 +20,10 @@ export const ERROR_STATUS = {
   ENG_STALE_EPOCH: 409,
   ENG_TOO_LARGE: 413,
   ENG_INPUT_SCHEMA: 422,
+  ENG_TOO_MANY_STREAMS: 429,
   ENG_HEADERS_TOO_LARGE: 431,
   ENG_INTERNAL: 500,
+  ENG_DELIVERY_FAILED: 502,
   ENG_DATABASE_DOWN: 503,
   ENG_OVERLOADED: 503,
   ENG_SLOW_READ: 503,
@@ -33,7 +35,7 @@ export const ERROR_STATUS = {
 
 export type ErrorCode = keyof typeof ERROR_STATUS;
 
-/** The form in which an error crosses a thread. `retryAfterMs` is present on 503 only. */
+/** The form in which an error crosses a thread. `retryAfterMs` is present on 429 and 503 only. */
 export interface ErrorData {
   readonly code: ErrorCode;
   readonly message: string;

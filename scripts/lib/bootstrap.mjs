@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto';
 import {
   copyFileSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -22,7 +23,8 @@ import { withLock } from './lock.mjs';
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 
 const dist = path.join(root, 'dist');
-const installStamp = path.join(root, 'node_modules/.install-stamp');
+const packages = path.join(root, 'node_modules');
+const installStamp = path.join(packages, '.install-stamp');
 const buildStamp = path.join(dist, '.build-stamp');
 const SOURCE_FOLDERS = ['src', 'actors', 'schema', 'bench', 'test', 'examples'];
 
@@ -78,6 +80,10 @@ function lockHash() {
 
 /** The compiler is a development dependency, so NODE_ENV=production must not leave it out. */
 function install() {
+  // npm would follow the link and empty the folder of another checkout.
+  if (lstatSync(packages, { throwIfNoEntry: false })?.isSymbolicLink()) {
+    throw new SetupError('node_modules is a link, and its packages are not those of the lock file');
+  }
   say('installing packages');
   const flags = ['ci', '--no-audit', '--no-fund', '--include=dev', '--include=optional'];
   // Under npm its own script is used, so that the same npm does the work.

@@ -62,7 +62,7 @@ export class Evaluation {
   readonly rateRequests: RateRequest[] = [];
   readonly logs: LogLine[] = [];
   readonly audit: AuditEvent[] = [];
-  readonly counts = { stepsExecuted: 0, stepsFailed: 0, stepsRetried: 0 };
+  readonly counts = { stepsExecuted: 0, stepsInPlace: 0, stepsFailed: 0, stepsRetried: 0 };
   newSnapshots: Map<string, JsonValue[]> | undefined;
   readonly droppedSnapshots: string[] = [];
   dataChanged = false;

@@ -70,6 +70,14 @@ export function rateLimitId(tenantId: string, key: string): string {
   return hashedId('rate:', tenantId, key);
 }
 
+/**
+ * Names the instance that a schedule creates for a fire time. It lives on the schedule's shard: its
+ * routing bits are the schedule's.
+ */
+export function firedInstanceId(scheduleId: string, at: UnixMs): string {
+  return hashedId('cron:', scheduleId, String(at)).slice(0, -4) + scheduleId.slice(-4);
+}
+
 function hashedId(space: string, tenantId: string, key: string): string {
   const digest = createHash('sha256')
     .update(`${space}${Buffer.byteLength(tenantId)}:${tenantId}${key}`)
@@ -78,6 +86,12 @@ function hashedId(space: string, tenantId: string, key: string): string {
   digest[8] = (digest[8]! & 0x3f) | 0x80;
   const text = digest.toString('hex', 0, 16);
   return `${text.slice(0, 8)}-${text.slice(8, 12)}-${text.slice(12, 16)}-${text.slice(16, 20)}-${text.slice(20)}`;
+}
+
+/** The lowest id that an id generator can make at that time. */
+export function firstIdAt(now: UnixMs): string {
+  const ms = Math.floor(now);
+  return `${hex32(Math.floor(ms / 0x1_0000))}-${hex16(ms & 0xffff)}-7000-8000-000000000000`;
 }
 
 /** The 16 routing bits of an instance's, task's or row's id. */

@@ -176,7 +176,11 @@ export interface Progress {
   /** When to send `wake` at the latest; null: no time of its own. */
   readonly wakeAt: UnixMs | null;
   readonly counts: {
+    /** Tries that were begun; one that is begun again, because its process is gone, counts again. */
     readonly stepsExecuted: number;
+    /** Those of them that the evaluation itself has run. */
+    readonly stepsInPlace: number;
+    /** Tries that failed, whether or not another one follows. */
     readonly stepsFailed: number;
     readonly stepsRetried: number;
   };

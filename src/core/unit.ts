@@ -58,6 +58,7 @@ export const MUTATION_KINDS = [
   'webhook.set',
   'delivery.insert',
   'delivery.prune',
+  'changeMark.set',
 ] as const;
 
 export type MutationKind = (typeof MUTATION_KINDS)[number];
@@ -115,6 +116,7 @@ export const MUTATION_RULES: Readonly<Record<MutationKind, MutationRule>> = {
   'webhook.set': { merge: 'latest', group: 'webhook' },
   'delivery.insert': { merge: 'insert', group: 'delivery.insert' },
   'delivery.prune': { merge: 'latest', group: 'delivery.prune' },
+  'changeMark.set': { merge: 'latest', group: 'changeMark' },
 };
 
 export interface Mutation {

@@ -7,11 +7,17 @@
 
 import type pg from 'pg';
 import { LIMITS } from '../config.js';
+import { ChangeReads } from './reads/change-reads.js';
+import { CronReads } from './reads/cron-reads.js';
 import { InstanceReads } from './reads/instance-reads.js';
+import { KeyReads } from './reads/key-reads.js';
+import { MetricReads } from './reads/metric-reads.js';
 import { NoteReads } from './reads/note-reads.js';
 import { RateLimitReads } from './reads/rate-limit-reads.js';
 import { Reader } from './reads/reader.js';
+import { RetentionReads } from './reads/retention-reads.js';
 import { SequenceReads } from './reads/sequence-reads.js';
+import { WebhookReads } from './reads/webhook-reads.js';
 import { WorkerReads } from './reads/worker-reads.js';
 
 /**
@@ -29,10 +35,16 @@ export const READ_POOL_OPTIONS = {
  * `ENG_SLOW_READ` after `LIMITS.slowReadMs`, 503 `ENG_DATABASE_DOWN`, 503 `ENG_OVERLOADED`, or 500.
  */
 export interface Reads {
+  readonly cron: CronReads;
+  readonly changes: ChangeReads;
   readonly instances: InstanceReads;
+  readonly keys: KeyReads;
+  readonly metrics: MetricReads;
   readonly notes: NoteReads;
   readonly rateLimits: RateLimitReads;
+  readonly retention: RetentionReads;
   readonly sequences: SequenceReads;
+  readonly webhooks: WebhookReads;
   readonly workers: WorkerReads;
 }
 
@@ -40,10 +52,16 @@ export interface Reads {
 export function createReads(pool: pg.Pool, slowReadMs: number = LIMITS.slowReadMs): Reads {
   const reader = new Reader(pool, slowReadMs);
   return {
+    changes: new ChangeReads(reader),
+    cron: new CronReads(reader),
     instances: new InstanceReads(reader),
+    keys: new KeyReads(reader),
+    metrics: new MetricReads(reader),
     notes: new NoteReads(reader),
     rateLimits: new RateLimitReads(reader),
+    retention: new RetentionReads(reader),
     sequences: new SequenceReads(reader),
+    webhooks: new WebhookReads(reader),
     workers: new WorkerReads(reader),
   };
 }

@@ -405,13 +405,13 @@ where w.id = r.id`,
 
   'webhook.set': `
 insert into webhook_outbox (
-  id, url, event_type, instance_id, tenant_id, payload, attempts, last_error, delivery_id, status,
+  id, url, event_type, instance_id, tenant_id, body, attempts, last_error, delivery_id, status,
   next_attempt_at, claimed_at, created_at)
 select
-  id, url, event_type, instance_id, tenant_id, payload, attempts, last_error, delivery_id, status,
+  id, url, event_type, instance_id, tenant_id, body, attempts, last_error, delivery_id, status,
   next_attempt_at, claimed_at, created_at
 from json_to_recordset($1::json) as r(
-  id uuid, url text, event_type text, instance_id uuid, tenant_id text, payload text,
+  id uuid, url text, event_type text, instance_id uuid, tenant_id text, body text,
   attempts integer, last_error text, delivery_id uuid, status text,
   next_attempt_at timestamptz, claimed_at timestamptz, created_at timestamptz)
 on conflict (id) do update set
@@ -433,8 +433,16 @@ from json_to_recordset($1::json) as r(
 
   'delivery.prune': `
 delete from webhook_deliveries d
-using json_to_recordset($1::json) as r(before timestamptz)
-where d.attempted_at < r.before`,
+using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
+  select id from webhook_deliveries where attempted_at < r.before
+  order by attempted_at, id limit 1000 offset 0) as old
+where d.id = old.id`,
+
+  'changeMark.set': `
+insert into change_mark (id, stamps_from)
+select id, stamps_from
+from json_to_recordset($1::json) as r(id smallint, stamps_from timestamptz)
+on conflict (id) do update set stamps_from = excluded.stamps_from`,
 };
 
 /** $1 of each is the JSON text of an array of rows, whose fields are the columns named here. */

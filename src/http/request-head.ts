@@ -21,6 +21,7 @@ export const CAPTURED_HEADERS = [
   'content-type',
   'x-request-id',
   'traceparent',
+  'tracestate',
   'last-event-id',
   'origin',
   'accept',
@@ -38,6 +39,7 @@ const CONTENT_LENGTH = slotOf('content-length');
 const TRANSFER_ENCODING = slotOf('transfer-encoding');
 const REQUEST_ID = slotOf('x-request-id');
 const ORIGIN = slotOf('origin');
+const TRACEPARENT = slotOf('traceparent');
 const PREFLIGHT_METHOD = slotOf('access-control-request-method');
 
 /**
@@ -92,6 +94,9 @@ export class RequestHead implements HttpRequest {
       this.#values[slot] = value;
     } else if ((SINGLE_MASK & bit) !== 0) {
       this.#fault = `header ${name} is repeated`;
+    } else if (slot === TRACEPARENT) {
+      // Of two nobody knows which one counts: malformed, which is ignored.
+      this.#values[slot] = '';
     }
   }
 

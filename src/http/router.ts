@@ -14,14 +14,19 @@ import { rateLimitId } from '../core/ids.js';
 import { decodeUtf8 } from '../core/json-guard.js';
 import { EngineError, invalid } from '../errors.js';
 import type { Logger } from '../log.js';
-import type { Authorise } from './auth.js';
+import { type Authorise, UNAUTHENTICATED } from './auth.js';
 import type { Gate } from './gate.js';
+import { endWithKey } from './key-bound.js';
+import type { KeyRegistry } from './key-registry.js';
+import type { Probe } from './operations/docs.js';
 import type { FrontDeps, Operation, StreamOperation } from './operations/operation.js';
+import type { RequestWatch } from './request-watch.js';
 import type { HttpExchange, HttpHandler, HttpReply, HttpRequest } from './server.js';
 
 export interface RouterDeps {
   readonly gate: Gate;
   readonly authorise: Authorise;
+  readonly keys: Pick<KeyRegistry, 'whenGone'>;
   readonly validators: Validators;
   readonly client: ShardClient;
   /** What this thread answers by itself. */
@@ -29,26 +34,42 @@ export interface RouterDeps {
   /** What it answers by a stream. */
   readonly streams: Readonly<Partial<Record<RouteId, StreamOperation>>>;
   /** Answers that need neither key, tenant nor database. */
-  readonly probes: Readonly<Partial<Record<RouteId, () => HttpReply>>>;
+  readonly probes: Readonly<Partial<Record<RouteId, Probe>>>;
   readonly front: FrontDeps;
+  readonly watch: RequestWatch;
   readonly log: Logger;
 }
 
 /** Operations of shards that find their actor without the database: they work while it is away. */
 const RESIDENT_READS: ReadonlySet<RouteId> = new Set(['instances.get', 'instances.tree']);
 
+/** Operations whose instance goes on in the trace of the caller. */
+const BEGINS_WORK: ReadonlySet<RouteId> = new Set([
+  'instances.create',
+  'instances.createBatch',
+  'instances.signal',
+  'instances.resumeFrom',
+  'instances.fork',
+]);
+
+/** Operations that need no database: they answer in every state, to whoever has a key. */
+const NEEDS_NOTHING: ReadonlySet<RouteId> = new Set(['metrics']);
+
 const NO_PARAMS: Readonly<Record<string, string>> = {};
 
 export function createRouter(deps: RouterDeps): HttpHandler {
   return (request, plain) => {
-    let exchange = plain;
+    const watched = deps.watch.watch(request, plain);
+    let exchange: HttpExchange = watched;
     try {
       const matched = match(request);
-      if (matched.isBareAlias) exchange = deprecated(request, plain);
+      if (matched.isBareAlias) exchange = deprecated(request, watched);
+      const traceparent = watched.begin(matched.route, matched.params);
       const probe = deps.probes[matched.route.id];
-      if (probe !== undefined) exchange.reply(probe());
-      else if (deps.gate.state !== 'starting') serve(deps, request, exchange, matched);
-      else deps.gate.whenStarted(() => guarded(deps, request, exchange, matched));
+      if (probe !== undefined) exchange.reply(probe(matched.params));
+      else if (deps.gate.state !== 'starting' || NEEDS_NOTHING.has(matched.route.id)) {
+        serve(deps, request, exchange, matched, traceparent);
+      } else deps.gate.whenStarted(() => guarded(deps, request, exchange, matched, traceparent));
     } catch (error) {
       exchange.reply(errorReply(deps.log, request, error));
     }
@@ -107,9 +128,10 @@ function guarded(
   request: HttpRequest,
   exchange: HttpExchange,
   matched: Matched,
+  traceparent: string | undefined,
 ): void {
   try {
-    serve(deps, request, exchange, matched);
+    serve(deps, request, exchange, matched, traceparent);
   } catch (error) {
     exchange.reply(errorReply(deps.log, request, error));
   }
@@ -119,19 +141,33 @@ function guarded(
 function serve(
   deps: RouterDeps,
   request: HttpRequest,
-  exchange: HttpExchange,
+  given: HttpExchange,
   { route, params: raw }: Matched,
+  traceparent: string | undefined,
 ): void {
-  const tenant = deps.authorise(request, route);
-  const refusal = deps.gate.refusal();
+  const { tenant, key } = deps.authorise(request, route);
+  const refusal = NEEDS_NOTHING.has(route.id) ? undefined : deps.gate.refusal();
   const mayRead = deps.gate.state === 'database-away' && RESIDENT_READS.has(route.id);
-  if (refusal !== undefined && !mayRead) throw refusal;
+  if (refusal !== undefined && !mayRead && !route.isDocument) throw refusal;
   const params = paramsOf(deps.validators, route, raw);
   const operation = deps.operations[route.id];
   const stream = deps.streams[route.id];
+  const isLasting = stream !== undefined || route.owner === 'queue';
+  const exchange =
+    key === undefined || !isLasting
+      ? given
+      : endWithKey(given, deps.keys, key, errorReply(deps.log, request, UNAUTHENTICATED));
   if (operation !== undefined || stream !== undefined) {
     const { query, path } = request;
-    const call = { tenant, params, query, path, bodyText: textOf(request.body) };
+    const call = {
+      tenant,
+      params,
+      query,
+      path,
+      bodyText: textOf(request.body),
+      traceparent,
+      lastEventId: request.header('last-event-id'),
+    };
     const refuse = (error: unknown) => exchange.reply(errorReply(deps.log, request, error));
     operation?.(deps.front, call).then((reply) => exchange.reply(reply), refuse);
     stream?.(deps.front, call).then((feed) => feed(exchange), refuse);
@@ -140,8 +176,14 @@ function serve(
   const target = Object.values(params).join('/');
   const body = route.body === undefined ? '' : textOf(request.body);
   const shard = shardFor(deps.client, route, tenant, params);
-  const id = deps.client.send(shard, route.id as ShardOperation, tenant, target, body, (reply) =>
-    exchange.reply(httpReply(deps.log, request, reply)),
+  const id = deps.client.send(
+    shard,
+    route.id as ShardOperation,
+    tenant,
+    target,
+    body,
+    (reply) => exchange.reply(httpReply(deps.log, request, reply)),
+    BEGINS_WORK.has(route.id) ? traceparent : undefined,
   );
   if (route.owner === 'queue') exchange.onAbort(() => deps.client.abort(id));
 }
@@ -152,6 +194,10 @@ function paramsOf(
   raw: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
   if (raw === NO_PARAMS) return raw;
+  // No text of the database can hold it, so nothing has such a name.
+  if (Object.values(raw).some((text) => text.includes('\u0000'))) {
+    throw invalid('the path holds U+0000');
+  }
   const checked = validators.parseParams(route.id, raw);
   if (!checked.ok) throw invalid(checked.message);
   return checked.value as Record<string, string>;
@@ -188,7 +234,7 @@ function httpReply(log: Logger, request: HttpRequest, reply: ShardReply): HttpRe
 /** The body is the message alone; the code goes into a header, defects into the log. */
 function errorReply(log: Logger, request: HttpRequest, error: unknown): HttpReply {
   if (!(error instanceof EngineError) || error.code === 'ENG_INTERNAL') {
-    log.error({ requestId: request.requestId, path: request.path, err: error }, 'defect');
+    log.error({ requestId: request.requestId, err: error }, 'defect');
     return {
       status: 500,
       body: '{"error":"internal error"}',

@@ -1,10 +1,12 @@
 /**
  * A small HTTP client for tests: keep-alive, the tenant and key headers, typed replies. It never
  * tries anything again by itself, so that a test sees what the server answered; and when there is
- * no answer it tells whether the server can have seen the request.
+ * no answer it tells whether the server can have seen the request. Every answer is held against the
+ * OpenAPI document.
  */
 
 import { type Dispatcher, errors, Pool } from 'undici';
+import { describeAnswer } from './contract.js';
 
 export interface ClientOptions {
   /** The server's address without the prefix, such as `http://127.0.0.1:8080`. */
@@ -18,6 +20,8 @@ export interface ClientOptions {
   readonly connections?: number;
   /** How long an answer may take. Default 15 s; a long poll needs more than its `wait_ms`. */
   readonly timeoutMs?: number;
+  /** Default true: an answer that the OpenAPI document does not describe is an error. */
+  readonly isChecked?: boolean;
 }
 
 export interface RequestOptions {
@@ -78,6 +82,15 @@ export class UnexpectedStatusError extends Error {
   }
 }
 
+/** The server answered what its OpenAPI document does not describe. */
+export class UndescribedAnswerError extends Error {
+  override readonly name = 'UndescribedAnswerError';
+
+  constructor(method: string, path: string, { status, text }: Reply<unknown>, problem: string) {
+    super(`${method} ${path} answered ${status} ${text.slice(0, TEXT_QUOTED_MAX)}: ${problem}`);
+  }
+}
+
 /** Failures of the connection attempt itself. Every other failure leaves the outcome open. */
 const NEVER_SENT: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'UND_ERR_CONNECT_TIMEOUT']);
 
@@ -108,12 +121,12 @@ export function expectStatus<T>(reply: Reply<T>, status: number): T {
 }
 
 function clientOf(pool: Pool, options: ClientOptions): Client {
-  const { prefix = '/api/v1', apiKey, tenant } = options;
+  const { prefix = '/api/v1', apiKey, tenant, isChecked = true } = options;
   const common = {
     ...(apiKey == null ? {} : { 'x-api-key': apiKey }),
     ...(tenant == null ? {} : { 'x-tenant-id': tenant }),
   };
-  const request = async <T>(
+  const send = async <T>(
     method: string,
     path: string,
     { body, raw, headers, signal }: RequestOptions = {},
@@ -137,6 +150,16 @@ function clientOf(pool: Pool, options: ClientOptions): Client {
       if (error instanceof errors.InvalidArgumentError) throw error;
       throw new NoReplyError(`${method} ${path}`, error);
     }
+  };
+  const request = async <T>(
+    method: string,
+    path: string,
+    given?: RequestOptions,
+  ): Promise<Reply<T>> => {
+    const reply = await send<T>(method, path, given);
+    const problem = isChecked ? describeAnswer(method, path, reply) : undefined;
+    if (problem !== undefined) throw new UndescribedAnswerError(method, path, reply, problem);
+    return reply;
   };
   return {
     request,

@@ -4,11 +4,14 @@
  */
 
 import http from 'node:http';
+import { describeAnswer } from './contract.js';
 
 export interface ServerEvent {
   readonly event: string;
   /** The parsed data. */
   readonly data: Record<string, unknown>;
+  /** Absent when the event has none. */
+  readonly id?: string;
 }
 
 export interface EventReader {
@@ -20,6 +23,8 @@ export interface EventReader {
   readonly text: string;
   /** Comment lines so far. */
   readonly comments: number;
+  /** What a client that is cut off resumes with; '' before there was an id. */
+  readonly lastEventId: string;
   /** Resolves when the condition holds; rejects when the stream ends before. */
   until(condition: (reader: EventReader) => boolean): Promise<void>;
   /** Resolves with the number of events at the proper end; rejects when the stream is cut off. */
@@ -42,9 +47,23 @@ export function openEvents({ url, headers, method = 'GET' }: StreamRequest): Pro
   return new Promise((resolve, reject) => {
     const request = http.request(url, { method, headers, agent: false });
     request.once('error', reject);
-    request.once('response', (response) => resolve(new Reader(request, response)));
+    request.once('response', (response) => {
+      const problem = describeHead(new URL(url).pathname, method, response);
+      if (problem === undefined) resolve(new Reader(request, response));
+      else reject(new Error(`${method} ${url} answered ${response.statusCode}: ${problem}`));
+    });
     request.end();
   });
+}
+
+/** What the document does not say of the head of a stream; its body is checked by who reads it. */
+function describeHead(
+  path: string,
+  method: string,
+  { statusCode: status = 0, headers }: http.IncomingMessage,
+): string | undefined {
+  if (status !== 200) return undefined;
+  return describeAnswer(method, path, { status, headers, text: '' });
 }
 
 class Reader implements EventReader {
@@ -54,11 +73,13 @@ class Reader implements EventReader {
   readonly ended: Promise<number>;
   text = '';
   comments = 0;
+  lastEventId = '';
   readonly #request: http.ClientRequest;
   readonly #response: http.IncomingMessage;
   readonly #isEventStream: boolean;
   #line = '';
   #event = '';
+  #id: { readonly id?: string } = {};
   #waiting: (() => void)[] = [];
 
   constructor(request: http.ClientRequest, response: http.IncomingMessage) {
@@ -115,9 +136,13 @@ class Reader implements EventReader {
   #takeLine(line: string): void {
     if (line.startsWith(':')) this.comments += 1;
     else if (line.startsWith('event: ')) this.#event = line.slice('event: '.length);
-    else if (line.startsWith('data: ')) {
-      this.events.push({ event: this.#event, data: JSON.parse(line.slice('data: '.length)) });
-    }
+    else if (line.startsWith('id: ')) {
+      this.lastEventId = line.slice('id: '.length);
+      this.#id = { id: this.lastEventId };
+    } else if (line.startsWith('data: ')) {
+      const data = JSON.parse(line.slice('data: '.length));
+      this.events.push({ event: this.#event, data, ...this.#id });
+    } else if (line === '') this.#id = {};
   }
 
   #tell(): void {

@@ -16,6 +16,7 @@ import { realClock } from '../../src/clock.js';
 import type { Clock } from '../../src/core/clock.js';
 import { createClient, createPool } from '../../src/db/pool.js';
 import type { EffectHandler } from '../../src/handlers/registry.js';
+import { Meter } from '../../src/metrics/meter.js';
 import { eventually, type Json } from './api.js';
 import { createTestDatabase } from './database.js';
 import { prepareLanes } from './writer.js';
@@ -62,7 +63,7 @@ export async function startShard(
   const { clock, letHoursPass } = stretchedClock();
   const replies = new Map<number, (reply: Reply) => void>();
   let requests = 0;
-  let active = 0;
+  const meter = new Meter();
 
   const writer = createWriter({
     connect: () =>
@@ -81,21 +82,24 @@ export async function startShard(
       shard: 0,
       shards: 1,
       tickIntervalMs: 100,
+      cronTickMs: 10_000,
       workerStaleMs: 60_000,
       workerReaperTickMs: 5_000,
       requireClaimEpoch: false,
       unpoliciedRetry: 'redispatch',
       maxContextBytes: 262_144,
+      webhookUrls: [],
     },
     clock,
     random: Math.random,
     log,
     loader: new Loader(pool),
     handlers,
+    webhookSender: { isSigned: false, send: () => assert.fail('there is no webhook') },
+    meter,
     setImmediate: (fn) => void setImmediate(fn),
     ports: {
       toFront(post) {
-        active = post.metrics?.gauges.engine_active_tasks ?? active;
         for (const reply of post.replies) replies.get(reply[0])?.(reply);
       },
       toWriter: (post) => writer.submit(0, 0, post.units),
@@ -109,7 +113,7 @@ export async function startShard(
   const self: LocalShard = {
     sql,
     lines,
-    active: () => active,
+    active: () => meter.gauge('engine_active_tasks'),
     async ask(operation, target, body) {
       requests += 1;
       const text = body === undefined ? '' : JSON.stringify(body);

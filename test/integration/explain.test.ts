@@ -8,6 +8,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
 import { LOAD_SQL } from '../../actors/loader.js';
+import { FEED_START } from '../../src/core/change-cursor.js';
+import { changesQuery, windowQuery } from '../../src/db/reads/change-reads.js';
+import { CRON_SQL, scheduleListQuery } from '../../src/db/reads/cron-reads.js';
 import {
   auditQuery,
   candidatesQuery,
@@ -19,6 +22,8 @@ import {
   outputsQuery,
   transitionsQuery,
 } from '../../src/db/reads/instance-queries.js';
+import { KEY_SQL, keyListQuery } from '../../src/db/reads/key-reads.js';
+import { SAMPLE_SQL } from '../../src/db/reads/metric-reads.js';
 import { checkpointsQuery, linesQuery } from '../../src/db/reads/note-reads.js';
 import type { Query } from '../../src/db/reads/query.js';
 import { rateLimitsQuery } from '../../src/db/reads/rate-limit-reads.js';
@@ -27,6 +32,7 @@ import {
   sequenceListQuery,
   versionsQuery,
 } from '../../src/db/reads/sequence-reads.js';
+import { deliveriesQuery, outboxQuery, WEBHOOK_SQL } from '../../src/db/reads/webhook-reads.js';
 import { TASK_SQL, taskListQuery } from '../../src/db/reads/worker-reads.js';
 import { GATED_STATEMENTS, STATEMENTS, WRITER_SETTINGS } from '../../src/db/statements.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
@@ -63,6 +69,7 @@ const SOME_IDS = [5, 700, 20_000, 50_001, 99_999].map(uuid);
 const BUSY = uuid(1);
 const A_SEQUENCE = uuid(7);
 const A_TIME = '2025-01-01T12:00:00.000Z';
+const END_OF_ROWS = Date.parse('2026-01-01T00:00:00Z');
 
 /** One statement per table; `g` counts the rows, a second apart. */
 const AT = "timestamptz '2025-01-01' + g * interval '1 second'";
@@ -143,10 +150,11 @@ const FILL = [
    select 'ak_' || g, 'tenant-' || g % ${TENANTS}, '', '["operator"]', 'hash-' || g, ${AT}, false
    from generate_series(1, 10000) g`,
   `insert into webhook_outbox (
-     id, url, event_type, instance_id, tenant_id, payload, attempts, status, created_at)
-   select ${UUID_OF('g')}, 'http://sink.example', 'instance.failed', ${UUID_OF('g')},
-     'tenant-' || g % ${TENANTS}, '{}', 0, case when g % 10 = 0 then 'parked' else 'pending' end,
-     ${AT}
+     id, url, event_type, instance_id, tenant_id, body, attempts, status, next_attempt_at,
+     created_at)
+   select ${UUID_OF('g')}, 'http://sink-' || g % 10 || '.example', 'instance.failed',
+     ${UUID_OF('g')}, 'tenant-' || g % ${TENANTS}, '{}', 0,
+     case when g % 7 = 0 then 'parked' else 'pending' end, case when g % 7 > 0 then ${AT} end, ${AT}
    from generate_series(1, ${ROWS}) g`,
   `insert into webhook_deliveries (
      id, delivery_id, url, event_type, instance_id, attempt_number, attempted_at, duration_ms,
@@ -257,6 +265,7 @@ describe('what actors load', () => {
     instances: [SOME_IDS],
     tasks: [SOME_IDS],
     snapshots: [SOME_IDS],
+    endedInstances: [SOME_IDS, A_TIME],
     outputs: [BUSY, ['a', 'b']],
     outputTotals: [BUSY, ['a', 'b']],
     outputRows: [BUSY, ['a', 'b']],
@@ -274,7 +283,14 @@ describe('what actors load', () => {
     permitWaiters: [uuid(7), A_TIME, uuid(43_200), 1_000],
     rateLimit: [uuid(7)],
     rateGrants: [uuid(7), A_TIME],
+    schedules: [SOME_IDS],
+    dueSchedules: [A_TIME, uuid(500), '2025-01-01T12:01:00.000Z', 1_000],
+    activeRuns: [SOME_IDS],
     checkpoints: [BUSY],
+    webhookUrls: [100],
+    dueWebhooks: ['http://sink-3.example', A_TIME, uuid(43_200), 500],
+    webhook: [uuid(77)],
+    oldestDelivery: [],
   };
   const EXPECTED: Partial<Record<keyof typeof LOAD_SQL, Expectation>> = {
     tasks: { mayNotAvoidSorting: 'the tasks of the instances that are loaded, by their ids' },
@@ -323,6 +339,7 @@ describe('what the front thread reads', () => {
   const after = { id: uuid(40_003), at: '2025-01-01 11:06:43+00' };
   const ofOneInstance = 'the rows of one instance: an index in their order would slow every step';
   const oneByOne = 'the entries that one audit row packs';
+  const sameTime = 'the entries of one millisecond';
 
   const LISTS: readonly (readonly [what: string, query: Query, expected?: Expectation])[] = [
     ['instances of a tenant', instanceListQuery({ tenant }, first)],
@@ -382,12 +399,31 @@ describe('what the front thread reads', () => {
       transitionsQuery(BUSY, 1_000),
       { mayNotAvoidSorting: oneByOne },
     ],
+    [
+      'changes of a tenant from the start',
+      changesQuery('tenant-1', FEED_START, END_OF_ROWS, 501),
+      { mayNotAvoidSorting: sameTime },
+    ],
+    [
+      'changes of a tenant behind a place',
+      changesQuery('tenant-1', { at: Date.parse(A_TIME), id: uuid(7) }, END_OF_ROWS, 101),
+      { mayNotAvoidSorting: sameTime },
+    ],
+    ['instances that a page of changes walks past', windowQuery(tenant, 0, END_OF_ROWS)],
+    ['the outbox', outboxQuery(100)],
+    ['deliveries', deliveriesQuery({ limit: 100 })],
+    [
+      'deliveries that failed at an address',
+      deliveriesQuery({ limit: 100, url: 'http://sink.example', delivered: false }),
+    ],
     ['tasks of a tenant', taskListQuery({ tenant }, { offset: 0, limit: 50 })],
     [
       'open tasks of a tenant',
       taskListQuery({ tenant, states: ['pending', 'claimed'] }, { offset: 0, limit: 50 }),
     ],
     ['tasks of a tenant, deep', taskListQuery({ tenant }, deep)],
+    ['keys of a tenant', keyListQuery(tenant, first)],
+    ['schedules of a tenant', scheduleListQuery(tenant, first)],
     ['sequences of a tenant', sequenceListQuery(tenant, undefined, first)],
     ['sequences of all tenants', sequenceListQuery(undefined, undefined, first)],
     [
@@ -403,8 +439,14 @@ describe('what the front thread reads', () => {
   const named = [tenant, 'default', 'name-7'];
   const LOOKUPS: readonly (readonly [what: string, query: Query])[] = [
     ['the tenant of an instance', { text: INSTANCE_SQL.tenant, values: [BUSY] }],
+    ['a webhook', { text: WEBHOOK_SQL.webhook, values: [uuid(9)] }],
+    ['the attempts of a delivery', { text: WEBHOOK_SQL.attempts, values: [uuid(9)] }],
     ['an instance', { text: INSTANCE_SQL.instance, values: [BUSY] }],
     ['the history of a task', { text: TASK_SQL.history, values: [uuid(9)] }],
+    ['what gauges show', { text: SAMPLE_SQL, values: [A_TIME] }],
+    ['live keys', { text: KEY_SQL.live, values: ['ak_5', 5_000] }],
+    ['a key', { text: KEY_SQL.state, values: ['ak_5'] }],
+    ['a schedule', { text: CRON_SQL.get, values: [uuid(9)] }],
     ['a sequence', { text: SEQUENCE_SQL.get, values: [A_SEQUENCE] }],
     ['the newest version of a name', { text: SEQUENCE_SQL.newest, values: named }],
     ['one version of a name', { text: SEQUENCE_SQL.version, values: [...named, 3] }],

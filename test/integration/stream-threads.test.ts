@@ -57,7 +57,6 @@ before(async () => {
     shards: 2,
     clock: realClock,
     setImmediate: (fn) => setImmediate(fn),
-    onMetrics: () => undefined,
   });
   supervisor = new Supervisor({
     config: readConfig({ ENGINE_SHARDS: '2' }, ['--insecure-auth']),
@@ -67,7 +66,6 @@ before(async () => {
     log,
     onDatabase: () => undefined,
     onFenced: () => assert.fail('nobody else owns the database'),
-    onShardLost: () => undefined,
     onComplete: () => undefined,
     onHopeless: (reason) => assert.fail(reason),
   });

@@ -50,7 +50,6 @@ before(async () => {
     shards: SHARDS,
     clock: realClock,
     setImmediate: (fn) => setImmediate(fn),
-    onMetrics: () => undefined,
   });
   supervisor = new Supervisor({
     config: readConfig({ ENGINE_SHARDS: String(SHARDS) }, ['--insecure-auth']),
@@ -60,7 +59,6 @@ before(async () => {
     log,
     onDatabase: () => undefined,
     onFenced: () => assert.fail('nobody else owns the database'),
-    onShardLost: () => undefined,
     onComplete: () => undefined,
     onHopeless: (reason) => assert.fail(reason),
   });
@@ -138,12 +136,11 @@ async function createWhileEnding(thread: Worker, count: number): Promise<string[
     const { id } = await ask<{ id: string }>('instances.create', '', creation(sequence));
     acknowledged.push(id);
   };
-  const creations = Array.from({ length: count }, (_, index) => create(index));
+  const many = () => Promise.allSettled(Array.from({ length: count }, (_, i) => create(i)));
+  const before = many();
   const ended = once(thread, 'exit');
   await thread.terminate();
-  creations.push(...Array.from({ length: count }, (_, index) => create(index)));
-  await Promise.allSettled(creations);
-  await ended;
+  await Promise.all([before, many(), ended]);
   return acknowledged;
 }
 
@@ -173,6 +170,25 @@ test('when the writer dies nothing acknowledged is lost, and the engine writes o
   const ids = await storedIds();
   assert.deepEqual(
     [...acknowledged, id].filter((each) => !ids.has(each)),
+    [],
+  );
+});
+
+test('when all threads die in one instant they are replaced, and nothing acknowledged is lost', async () => {
+  const { id: before } = await persist(() =>
+    ask<{ id: string }>('instances.create', '', creation(noop, 'before all died')),
+  );
+  const { writer, shards } = await supervisor.threads();
+  const acknowledged = createWhileEnding(writer, 100);
+  await Promise.all(shards.map((thread) => thread.terminate()));
+  const ids = [...(await acknowledged), before];
+  const { id: afterwards } = await persist(() =>
+    ask<{ id: string }>('instances.create', '', creation(noop, 'after all died')),
+  );
+  await until(afterwards, 'completed');
+  const stored = await storedIds();
+  assert.deepEqual(
+    ids.filter((each) => !stored.has(each)),
     [],
   );
 });

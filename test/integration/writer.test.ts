@@ -9,6 +9,8 @@ import type { AckPost, UnitPost } from '../../actors/protocol.js';
 import runWriter, { type WriterControl, type WriterEvent } from '../../actors/writer.thread.js';
 import { chooseLanes, LANES_MAX, measuredLanes } from '../../actors/writer-lanes.js';
 import { STATEMENTS } from '../../src/db/statements.js';
+import { CommitLedger } from '../../src/metrics/ledger.js';
+import { Meter } from '../../src/metrics/meter.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import {
   auditPut,
@@ -513,6 +515,8 @@ test('the thread serves shards over ports, and writes what was posted before it 
     logLevel: 'silent',
     control: control.port2,
     events: events.port2,
+    meter: new Meter().memory,
+    ledger: new CommitLedger(1),
   });
   const link = linkControl<WriterControl>(control.port1, 10_000);
   await link.remote.attachShard(0, 1, shard.port2);

@@ -8,9 +8,12 @@ import type { MessagePort } from 'node:worker_threads';
 import { ShardClient } from '../../actors/client.js';
 import { Loader } from '../../actors/loader.js';
 import type { Ack, PeerPost, ReplyPost, RequestPost, UnitPost } from '../../actors/protocol.js';
-import { Shard, type ShardSettings } from '../../actors/shard.js';
+import { Shard } from '../../actors/shard.js';
+import type { ShardSettings } from '../../actors/shard-parts.js';
 import { createWriter, type Writer } from '../../actors/writer.js';
 import type { EffectHandler } from '../../src/handlers/registry.js';
+import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
+import { Watermark } from '../../src/http/operations/change-readers.js';
 import type { Logger } from '../../src/log.js';
 import type { Faults } from './faults.js';
 import { memoryClient } from './memory-connection.js';
@@ -27,6 +30,7 @@ export interface EngineDeps {
   readonly settings: Omit<ShardSettings, 'shard'>;
   readonly lanes: number;
   readonly handlersOf: (thread: Thread) => ReadonlyMap<string, EffectHandler>;
+  readonly webhookSenderOf: (thread: Thread) => WebhookSender;
   /** A line that says that the code is wrong. */
   readonly onDefect: (text: string) => void;
 }
@@ -36,6 +40,8 @@ interface ShardThread {
   readonly incarnation: number;
   readonly shard: Shard;
   toWriter: Pipe<UnitPost> | undefined;
+  /** Requests are heard from then on. */
+  readonly start: () => Promise<void>;
   readonly toPeers: Map<number, PeerPipe>;
   readonly fromPeers: Map<number, PeerPipe>;
 }
@@ -59,6 +65,7 @@ export class SimEngine {
   readonly name: string;
   readonly front: Thread;
   readonly client: ShardClient;
+  readonly watermark: Watermark;
   readonly writerName: string;
   isServing = false;
   epoch = 0;
@@ -79,7 +86,11 @@ export class SimEngine {
       shards: settings.shards,
       clock: world.clockOf(this.front),
       setImmediate: (fn) => world.soon(fn, this.front),
-      onMetrics: () => undefined,
+    });
+    this.watermark = new Watermark({
+      client: this.client,
+      shards: settings.shards,
+      clock: world.clockOf(this.front),
     });
   }
 
@@ -96,12 +107,14 @@ export class SimEngine {
   async start(predecessors: readonly SimEngine[]): Promise<void> {
     try {
       this.epoch = await this.#takeOver(predecessors);
+      const mark = this.#deps.server.tables.row('change_mark', '1');
+      if (mark !== undefined) this.watermark.raise(Date.parse(String(mark.stamps_from)));
       this.#startWriter();
       for (let shard = 0; shard < this.#shards.length; shard++) this.#startShard(shard, 0);
       await this.#joinWriter();
       for (let shard = 0; shard < this.#shards.length; shard++) this.#joinPeers(shard, shard);
       await Promise.all(
-        this.#shards.map((running) => this.#control(running!.thread, () => running!.shard.start())),
+        this.#shards.map((running) => this.#control(running!.thread, running!.start)),
       );
       this.isServing = true;
       this.#deps.world.note(`${this.name} serves at epoch ${this.epoch}`);
@@ -182,7 +195,7 @@ export class SimEngine {
   }
 
   #startShard(shard: number, incarnation: number): void {
-    const { world, server, settings, handlersOf } = this.#deps;
+    const { world, server, settings, handlersOf, webhookSenderOf } = this.#deps;
     const thread = this.#newThread(`shard ${shard}`);
     const toFront = new Pipe<ReplyPost>(world, thread, this.front);
     const fromFront = new Pipe<RequestPost>(world, this.front, thread);
@@ -191,6 +204,13 @@ export class SimEngine {
       thread,
       incarnation,
       toWriter: undefined,
+      start: () => {
+        fromFront.listen((post) => {
+          world.note(`${thread.name} hears ${requestText(post)}`);
+          running.shard.receiveRequests(post);
+        });
+        return running.shard.start();
+      },
       toPeers: new Map(),
       fromPeers: new Map(),
       shard: new Shard({
@@ -200,6 +220,7 @@ export class SimEngine {
         log: this.#logOf(thread),
         loader: new Loader(memoryPool(server, thread)),
         handlers: handlersOf(thread),
+        webhookSender: webhookSenderOf(thread),
         setImmediate: (fn) => world.soon(fn, thread),
         ports: {
           toFront: (post) => toFront.post(post),
@@ -210,10 +231,6 @@ export class SimEngine {
       }),
     };
     this.#shards[shard] = running;
-    fromFront.listen((post) => {
-      world.note(`${thread.name} hears ${requestText(post)}`);
-      running.shard.receiveRequests(post);
-    });
     this.client.attach(shard, portOf(fromFront, toFront));
   }
 
@@ -273,6 +290,7 @@ export class SimEngine {
       }
     });
     await this.#control(running.thread, () => {
+      running.shard.stampFrom(this.watermark.highest);
       running.toWriter = units;
       acks.listen((post) => running.shard.receiveAcks(post));
     });
@@ -315,11 +333,18 @@ export class SimEngine {
     if (this.#shards[shard]?.incarnation !== died) return;
     const writer = this.#writer!;
     await this.#control(writer.thread, () => this.#started(writer).discard(shard, died));
+    await Promise.all(
+      this.#shards.map((other, peer) =>
+        peer === shard
+          ? undefined
+          : this.#control(other!.thread, () => other!.shard.peerDied(shard)),
+      ),
+    );
     this.#startShard(shard, died + 1);
     const running = this.#shards[shard]!;
     await this.#joinShardToWriter(shard);
     this.#joinPeers(shard, this.#shards.length);
-    await this.#control(running.thread, () => running.shard.start());
+    await this.#control(running.thread, running.start);
     await Promise.all(
       this.#shards.map((other, peer) =>
         peer === shard

@@ -189,6 +189,12 @@ const READS: Readonly<Record<Name, Read>> = {
         injected: injected === null ? null : JSON.stringify(injected),
       };
     }),
+  endedInstances: (db, [ids, before]) =>
+    byKeys(db, 'instances', ids).filter(
+      (row) =>
+        (row.state === 'completed' || row.state === 'cancelled') &&
+        row.updated_at! < (before as string),
+    ),
   tasks: (db, [ids]) => {
     const wanted = new Set(ids as string[]);
     const isLoaded = (row: Row) =>
@@ -291,6 +297,47 @@ const READS: Readonly<Record<Name, Read>> = {
       'granted_at',
       'id',
     ),
+  webhookUrls: (db, [limit]) => {
+    const open = all(db, 'webhook_outbox', (row) => row.next_attempt_at !== null);
+    const urls = [...new Set(open.map((row) => row.url!))].sort();
+    return urls.slice(0, limit as number).map((url) => ({ url }));
+  },
+  dueWebhooks: (db, [url, at, id, limit]) => {
+    const place = [at === '-infinity' ? '' : at, id];
+    const isDue = (row: Row) =>
+      row.url === url &&
+      row.next_attempt_at !== null &&
+      isBehind(row, ['next_attempt_at', 'id'], place);
+    return sorted(all(db, 'webhook_outbox', isDue), 'next_attempt_at', 'id').slice(
+      0,
+      limit as number,
+    );
+  },
+  webhook: (db, [id]) => byKey(db, 'webhook_outbox', id),
+  oldestDelivery: (db) =>
+    sorted(
+      all(db, 'webhook_deliveries', () => true),
+      'attempted_at',
+      'id',
+    ).slice(0, 1),
+  schedules: (db, [ids]) => byKeys(db, 'cron_schedules', ids),
+  dueSchedules: (db, [at, id, to, limit]) => {
+    const isDue = (row: Row) =>
+      row.enabled === true &&
+      row.next_fire_at !== null &&
+      (at === '-infinity' || isBehind(row, ['next_fire_at', 'id'], [at, id])) &&
+      row.next_fire_at! <= (to as string);
+    const due = sorted(all(db, 'cron_schedules', isDue), 'next_fire_at', 'id');
+    return due.slice(0, limit as number);
+  },
+  activeRuns: (db, [schedules]) =>
+    (schedules as string[]).flatMap((schedule_id) => {
+      const runs = all(db, 'instances', (row) => row.cron_schedule_id === schedule_id);
+      return sorted(runs, '-created_at', '-id')
+        .slice(0, 1_000)
+        .filter((row) => LIVE.has(row.state!))
+        .map((row) => ({ ...row, schedule_id }));
+    }),
   checkpoints: (db, [instance]) => [
     { stored: all(db, 'checkpoints', (row) => row.instance_id === instance).length },
   ],

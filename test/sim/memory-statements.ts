@@ -238,6 +238,8 @@ function specialRun(kind: MutationKind): Run | undefined {
       return dropBlocks;
     case 'checkpoint.prune':
       return pruneCheckpoints;
+    case 'delivery.prune':
+      return pruneDeliveries;
     default:
       return undefined;
   }
@@ -300,6 +302,15 @@ function pruneCheckpoints(
       .forEach(([key]) => {
         db.put(tx, db.table('checkpoints'), key, undefined);
       });
+  }
+  return [];
+}
+
+/** So few that the statement's limit is never reached. */
+function pruneDeliveries(db: MemoryTables, tx: Transaction, rows: readonly JsonObject[]): string[] {
+  for (const row of rows) {
+    const before = stored('timestamptz', row.before);
+    if (before !== null) remove(db, tx, 'webhook_deliveries', (it) => it.attempted_at! < before);
   }
   return [];
 }

@@ -29,6 +29,8 @@ export class Observer {
   readonly marks = new Set<string>();
   /** Signal → the birth of its instance, as `birthsOf` counted it then. */
   readonly signals = new Map<string, number>();
+  /** Instances whose removal was asked for, if they have ended. */
+  readonly doomed = new Set<string>();
   /** `metadata.token` of every creation. */
   readonly tokens = new Set<string>();
   /** Task and epoch → the worker that claimed it. */
@@ -183,13 +185,14 @@ export class Observer {
     }
   }
 
-  /** Nothing deletes an instance but the end of its sequence, which no live instance may see. */
+  /** An instance goes with its sequence, which no live one may see, or because somebody asked. */
   #deleted(id: string, { state, sequence_id }: Row): void {
-    if (!isEnded(state as InstanceState))
+    if (!isEnded(state as InstanceState)) {
       throw new Violation(`a ${state} instance was deleted`, id);
-    if (this.#deps.tables.row('sequences', String(sequence_id)) !== undefined) {
-      throw new Violation('an instance was deleted without its sequence', id);
     }
+    if (this.#deps.tables.row('sequences', String(sequence_id)) === undefined) return;
+    const mayGo = this.doomed.has(id) && isTerminal(state as InstanceState);
+    if (!mayGo) throw new Violation(`a ${state} instance was deleted without its sequence`, id);
   }
 
   /** Something must find an instance that is not at rest: rows are the truth, messages are hints. */

@@ -154,7 +154,11 @@ export function randomValues(random: Random, name: keyof typeof LOAD_SQL): reado
     case 'tasks':
     case 'snapshots':
     case 'taskOwners':
+    case 'schedules':
+    case 'activeRuns':
       return [[...new Set(ids())].sort()];
+    case 'endedInstances':
+      return [[...new Set(ids())].sort(), time()];
     case 'outputs':
       return [id(), random.pick([null, ['a', 'b']])];
     case 'outputTotals':
@@ -167,6 +171,8 @@ export function randomValues(random: Random, name: keyof typeof LOAD_SQL): reado
     case 'rateLimit':
     case 'checkpoints':
       return [id()];
+    case 'dueSchedules':
+      return [random.pick(['-infinity', time()]), id(), time(), 3];
     case 'dueTimers':
       return [random.pick(['-infinity', time()]), time()];
     case 'overdueTimers':
@@ -180,6 +186,14 @@ export function randomValues(random: Random, name: keyof typeof LOAD_SQL): reado
       return [id(), new Date(START_MS).toISOString(), id(), 2];
     case 'rateGrants':
       return [id(), time()];
+    case 'webhookUrls':
+      return [2];
+    case 'dueWebhooks':
+      return ['north', random.pick(['-infinity', time()]), id(), 3];
+    case 'webhook':
+      return [id()];
+    case 'oldestDelivery':
+      return [];
     case 'readyTasks':
       return ['alpha', random.integer(-1, 1), time(), id(), 3];
   }

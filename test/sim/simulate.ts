@@ -12,12 +12,15 @@ import { RATE_KEY, RATE_LIMITS, SimClient, type SimSequence } from './clients.js
 import { Cluster } from './cluster.js';
 import type { EngineDeps } from './engine.js';
 import { Counts, Faults } from './faults.js';
+import { FeedReader } from './feed-reader.js';
 import { checkEnd } from './final-checks.js';
 import { simulatedHandlers } from './handlers.js';
 import { MemoryServer } from './memory-server.js';
 import { MemoryTables, type Row } from './memory-tables.js';
 import { Observer } from './observer.js';
 import { Promises } from './promises.js';
+import { purge } from './purger.js';
+import { Receivers } from './receivers.js';
 import { randomBlocks } from './shapes.js';
 import { readTables } from './tables.js';
 import { Violation } from './violation.js';
@@ -45,6 +48,12 @@ const TENANTS = ['north', 'south'] as const;
 /** Everything must be at rest so long after the last fault, in virtual time. */
 const REST_MS_MAX = 15 * 60_000;
 
+/** Of so many seeds, in one instances are removed meanwhile. */
+const PURGED_EVERY = 5;
+
+/** Of so many seeds, in one the change feed is read meanwhile. */
+const FEED_READ_EVERY = 4;
+
 const tables = readTables();
 
 export async function simulate(seed: number, options: SimulationOptions = {}): Promise<Outcome> {
@@ -60,6 +69,7 @@ class Simulation {
   readonly #server: MemoryServer;
   readonly #observer: Observer;
   readonly #promises: Promises;
+  readonly #receivers: Receivers;
   readonly #shards: number;
   readonly #cluster: Cluster;
   readonly #api: Api;
@@ -93,6 +103,9 @@ class Simulation {
         this.#cluster.committed(applicationName);
       },
     });
+    this.#receivers = new Receivers(world, faults, this.#db, (text, instance) =>
+      this.#fail(new Violation(text, instance)),
+    );
     const deps = this.#engineDeps();
     this.#shards = deps.settings.shards;
     this.#cluster = new Cluster(deps);
@@ -130,6 +143,7 @@ class Simulation {
       process.off('unhandledRejection', onRejection);
     }
     if (!isFound()) this.#check(() => checkEnd(this.#db, this.#observer, this.#promises));
+    if (!isFound()) this.#check(() => this.#receivers.checkEnd());
     return {
       seed: world.seed,
       violation: this.#violation,
@@ -150,16 +164,19 @@ class Simulation {
       settings: {
         shards: random.integer(1, 3),
         tickIntervalMs: random.pick([400, 2_000]),
+        cronTickMs: 10_000,
         workerStaleMs: random.pick([2_000, 8_000]),
         workerReaperTickMs: 1_000,
         requireClaimEpoch: false,
         unpoliciedRetry: random.pick(['redispatch', 'fail']),
         maxContextBytes: 262_144,
+        webhookUrls: this.#receivers.urls,
       },
       lanes: random.integer(1, 3),
       handlersOf: simulatedHandlers(this.#world, this.#faults, this.#db, (text, instance) =>
         this.#fail(new Violation(text, instance)),
       ),
+      webhookSenderOf: (thread) => this.#receivers.senderOf(thread),
       onDefect: (text) => this.#fail(new Violation(text)),
     };
   }
@@ -199,6 +216,11 @@ class Simulation {
       isKeyed: random.chance(0.4),
       instances: [] as { id: string; tenant: string }[],
     };
+    if (world.seed % PURGED_EVERY === 1) {
+      const own = { random: world.newRandom(), tables: this.#db, shards: this.#shards };
+      void purge({ ...deps, ...own, onAsked: (id) => this.#observer.doomed.add(id) });
+    }
+    const readers = this.#feedReaders();
     const pauseMs = random.pick([200, 1_000, 3_000]);
     const clients = Array.from({ length: random.integer(1, 3) }, (_, i) => {
       const client = new SimClient(`client${i}`, { ...deps, ...shared, random: world.newRandom() });
@@ -210,6 +232,18 @@ class Simulation {
     world.note('the faults are over');
     await this.#mend();
     await this.#rest();
+    for (const reader of readers) await reader.finish();
+  }
+
+  #feedReaders(): FeedReader[] {
+    const world = this.#world;
+    if (world.seed % FEED_READ_EVERY !== 2) return [];
+    const deps = { world, cluster: this.#cluster, tables: this.#db };
+    return TENANTS.map((tenant) => {
+      const reader = new FeedReader({ ...deps, tenant, random: world.newRandom() });
+      reader.follow().catch((error: unknown) => this.#fail(new Violation(stackOf(error))));
+      return reader;
+    });
   }
 
   /** Asks until it is answered with one of these. */
@@ -292,6 +326,7 @@ class Simulation {
         return new Violation(`the ${state} instance does not come to rest`, id);
       }
     }
+    if (this.#receivers.isBusy) return new Violation('a webhook stays in the outbox');
     for (const id of this.#db.rows('permits').keys()) {
       const state = this.#db.row('instances', id)?.state;
       if (state !== 'waiting') return new Violation(`the ${state} instance keeps its slot`, id);

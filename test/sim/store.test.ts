@@ -25,7 +25,7 @@ import { readTables } from './tables.js';
 import { Thread, World } from './world.js';
 
 const SEEDS = [1, 2, 3];
-const UNITS = 200;
+const UNITS = 320;
 
 /** Kinds of mutations that were written, over all seeds. */
 const written = new Set<string>();

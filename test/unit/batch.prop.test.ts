@@ -79,6 +79,7 @@ const TABLE_OF: Readonly<Record<MutationKind, string>> = {
   'webhook.set': 'outbox',
   'delivery.insert': 'deliveries',
   'delivery.prune': 'pruned deliveries',
+  'changeMark.set': 'change mark',
 };
 
 const INSERTS: ReadonlySet<MutationKind> = new Set([
@@ -106,6 +107,7 @@ const UPSERTS: ReadonlySet<MutationKind> = new Set([
   'worker.seen',
   'cron.set',
   'webhook.set',
+  'changeMark.set',
 ]);
 const UPDATES: ReadonlySet<MutationKind> = new Set([
   'sequence.update',

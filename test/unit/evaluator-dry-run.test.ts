@@ -25,7 +25,8 @@ test('a dry run ends without a single dispatch', () => {
   assert.equal(player.state, 'completed');
   assert.deepEqual(player.done, ['a', 'b', 'c']);
   assert.deepEqual(player.dispatched, []);
-  assert.deepEqual(player.last!.counts, { stepsExecuted: 3, stepsFailed: 0, stepsRetried: 0 });
+  const counts = { stepsExecuted: 3, stepsInPlace: 1, stepsFailed: 0, stepsRetried: 0 };
+  assert.deepEqual(player.last!.counts, counts);
 });
 
 test('an external step gives what its worker would have got, rendered', () => {

@@ -41,7 +41,8 @@ describe('pure steps', () => {
     assert.deepEqual(player.done, ['a', 'b']);
     assert.deepEqual(player.transitions, ['scheduled>running', 'running>completed']);
     assert.equal(player.snapshot.nextFireAt, null);
-    assert.deepEqual(player.last!.counts, { stepsExecuted: 2, stepsFailed: 0, stepsRetried: 0 });
+    const counts = { stepsExecuted: 2, stepsInPlace: 2, stepsFailed: 0, stepsRetried: 0 };
+    assert.deepEqual(player.last!.counts, counts);
   });
 
   test('see the outputs of earlier steps, which are not merged into the data', () => {

@@ -20,6 +20,7 @@ const MIB = 1024 * 1024;
 
 const ENV: InstanceEnv = {
   now: () => NOW,
+  stamp: () => NOW,
   random: () => 0.5,
   ids: createIdGenerator(
     () => NOW,
@@ -30,6 +31,7 @@ const ENV: InstanceEnv = {
   requireClaimEpoch: false,
   workerStaleMs: 60_000,
   maxContextBytes: 0,
+  webhookUrls: [],
   readySince: () => 0,
   monotonic: () => 0,
 };

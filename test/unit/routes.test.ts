@@ -98,11 +98,11 @@ test('capabilities follow the table of 01 §2.1', () => {
 
 const TENANTLESS = /^(health\.|info$|metrics$|docs\.|apiKeys\.|webhooks\.)/;
 
-test('only what is no resource of a tenant goes without one, and a batch names it in its items', () => {
+test('only what is no resource of a tenant goes without one; a batch and the change feed name it themselves', () => {
   for (const { id, tenant } of Object.values(ROUTES)) {
     const expected = TENANTLESS.test(id)
       ? 'none'
-      : id === 'instances.createBatch'
+      : id === 'instances.createBatch' || id.startsWith('changes.')
         ? 'optional'
         : 'required';
     assert.equal(tenant, expected, id);

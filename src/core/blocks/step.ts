@@ -108,6 +108,7 @@ function attempt(run: Evaluation, node: StepNode, record: StepRecord | undefined
     run.rateRequests.push({ ...run.tryOf(node, number), blockId: node.id, key });
     return;
   }
+  run.counts.stepsExecuted += 1;
   const params =
     node.params === undefined ? NO_PARAMS : renderTemplate(node.params, run.scopeOf(node));
   if (!params.ok) {
@@ -117,6 +118,7 @@ function attempt(run: Evaluation, node: StepNode, record: StepRecord | undefined
   run.markCurrent(node, number);
   switch (node.mode) {
     case 'pure':
+      run.counts.stepsInPlace += 1;
       settleTry(run, node, number, node.pure!(params.value, new StepContext(run, node)));
       return;
     case 'sleep':
@@ -150,7 +152,6 @@ function rehearse(run: Evaluation, node: StepNode, number: number, params: JsonV
       if (value !== undefined) would[name] = value;
     }
   }
-  run.counts.stepsExecuted += 1;
   run.storeOutput(node, number, { dry_run: true, handler: node.handler, would }, null);
   run.finish(node, COMPLETED);
 }
@@ -310,7 +311,6 @@ function settleTry(
   outcome: StepOutcome,
   timedOut = false,
 ): void {
-  run.counts.stepsExecuted += 1;
   if (outcome.kind === 'failure') {
     if (outcome.retryable && retry(run, node, number, outcome, timedOut)) return;
     giveUp(run, node, number, outcome);
@@ -349,6 +349,7 @@ function retry(
     if (number + 1 >= policy.maxAttempts || !allowsRetry(run, node, policy, failure)) return false;
     waitMs = backoffMs(policy, number);
   }
+  run.counts.stepsFailed += 1;
   run.counts.stepsRetried += 1;
   run.noteRetry(node, number, failure.message);
   const record = run.execution.o[node.index] as StepRecord | undefined;

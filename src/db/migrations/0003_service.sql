@@ -32,6 +32,8 @@ create table cron_schedules (
 
 create index cron_schedules_by_tenant on cron_schedules (tenant_id, created_at, id);
 create index cron_schedules_by_sequence on cron_schedules (sequence_id);
+-- A row is written once for each fire, which costs far more by itself than this index does.
+create index cron_schedules_due on cron_schedules (next_fire_at, id) where enabled;
 
 -- The secret itself is nowhere: only its SHA-256 is kept, in hexadecimal digits.
 create table api_keys (
@@ -57,7 +59,7 @@ create table webhook_outbox (
   event_type       text not null,
   instance_id      uuid not null,
   tenant_id        text not null,
-  payload          text not null,
+  body             text not null,
   attempts         integer not null,
   last_error       text,
   delivery_id      uuid,
@@ -68,6 +70,11 @@ create table webhook_outbox (
 ) with (fillfactor = 80);
 
 create index webhook_outbox_order on webhook_outbox (created_at, id);
+
+-- What is still to be sent, by address: one that does not answer must not stand in the way of others.
+-- A parked webhook has no time.
+create index webhook_outbox_open on webhook_outbox (url, next_attempt_at, id)
+  where next_attempt_at is not null;
 
 -- Attempts, kept for a while after their webhooks are gone.
 create table webhook_deliveries (
@@ -89,5 +96,12 @@ create table webhook_deliveries (
 create index webhook_deliveries_by_time on webhook_deliveries (attempted_at desc, id desc);
 create index webhook_deliveries_by_delivery on webhook_deliveries (delivery_id, attempt_number);
 
--- Serves the change feed of a tenant, and of all tenants, beside instances_by_tenant for birth_audit.
-create index audit_log_by_tenant on audit_log (tenant_id, created_at, instance_id, seq);
+-- One row once the change feed was read: readers may have been shown everything below this time, so
+-- the next owner of the database stamps nothing below it.
+create table change_mark (
+  id           smallint primary key,
+  stamps_from  timestamptz not null
+) with (fillfactor = 10);
+
+-- Serves the change feed of a tenant, beside instances_by_tenant for birth_audit.
+create index audit_log_by_tenant on audit_log (tenant_id, created_at);

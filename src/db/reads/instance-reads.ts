@@ -38,7 +38,7 @@ interface TransitionRow {
   readonly created_at: string;
 }
 
-interface AuditRow extends TransitionRow {
+export interface AuditRow extends TransitionRow {
   readonly tenant_id: string;
 }
 
@@ -186,7 +186,7 @@ export class InstanceReads {
 }
 
 /** `AuditEntry`. */
-function auditText(instanceId: string, row: AuditRow): string {
+export function auditText(instanceId: string, row: AuditRow): string {
   const entry = JSON.parse(row.entry) as StoredAuditEntry;
   return JSON.stringify({
     id: entry.id,

@@ -8,14 +8,17 @@
 import { type InstanceRow, priorityLabel } from '../../../actors/instance-record.js';
 import type { WorkerTaskRow } from '../../../actors/worker-task.js';
 
-export type InstanceWireRow = Omit<InstanceRow, 'execution' | 'signal_count' | 'audit_count'>;
+export type InstanceWireRow = Omit<
+  InstanceRow,
+  'execution' | 'traceparent' | 'signal_count' | 'audit_count'
+>;
 
-/** With the context of the task's instance as it is now. */
+/** With the context and the trace of the task's instance as they are now. */
 export type TaskWireRow = Omit<
   WorkerTaskRow,
   'tenant_id' | 'node' | 'iteration' | 'priority' | 'withdrawn' | 'history'
 > &
-  Pick<InstanceRow, 'data' | 'config'>;
+  Pick<InstanceRow, 'data' | 'config' | 'traceparent'>;
 
 export interface SequenceWireRow {
   readonly id: string;
@@ -79,6 +82,7 @@ export function taskText(row: TaskWireRow): string {
     `,"error_message":${quote(row.error_message)},"error_retryable":${row.error_retryable}` +
     `,"checkpoint_seq":${row.checkpoint_seq}` +
     (row.resume_checkpoint === null ? '' : `,"resume_checkpoint":${row.resume_checkpoint}`) +
+    unlessNull('traceparent', row.traceparent) +
     `,"created_at":"${row.created_at}"}`
   );
 }

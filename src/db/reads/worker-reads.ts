@@ -41,7 +41,7 @@ const TASK_COLUMNS =
   't.id, t.instance_id, t.block_id, t.handler_name, t.queue_name, t.params, t.overlay, ' +
   't.attempt, t.timeout_ms, t.state, t.worker_id, t.claim_epoch, t.claimed_at, t.heartbeat_at, ' +
   't.completed_at, t.output, t.error_message, t.error_retryable, t.checkpoint_seq, ' +
-  't.resume_checkpoint, t.created_at, i.data, i.config';
+  't.resume_checkpoint, t.created_at, i.data, i.config, i.traceparent';
 
 export const TASK_SQL = {
   history: 'select tenant_id, history from worker_tasks where id = $1::uuid',

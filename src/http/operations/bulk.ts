@@ -32,7 +32,7 @@ const bulkReschedule: Operation = async (deps, call) => {
 /** A dry run counts by the states in the rows; otherwise each instance decides for itself. */
 const batchAction: Operation = async (deps, call) => {
   const body = bodyOf(deps, call, 'instances.batchAction');
-  const change = changeOf(body);
+  const change = changeOf(body, call.traceparent);
   const isDryRun = body.dry_run ?? false;
   const limit = body.limit ?? BATCH_ACTION_LIMIT_DEFAULT;
   const result = { matched: 0, applied: 0, skipped: 0, failed: 0, dry_run: isDryRun };
@@ -53,17 +53,17 @@ export const bulkOperations = {
   'instances.batchAction': batchAction,
 } satisfies Partial<Record<RouteId, Operation>>;
 
-function changeOf(body: BatchAction): Change {
+function changeOf(body: BatchAction, traceparent: string | undefined): Change {
   const payload = (body.payload ?? null) as JsonValue;
   switch (body.action) {
     case 'retry':
       return { kind: 'retry' };
     case 'signal':
-      return { kind: 'signal', signalType: `custom:${body.signal_type}`, payload };
+      return { kind: 'signal', signalType: `custom:${body.signal_type}`, payload, traceparent };
     case 'pause':
     case 'resume':
     case 'cancel':
-      return { kind: 'signal', signalType: body.action, payload };
+      return { kind: 'signal', signalType: body.action, payload, traceparent };
   }
 }
 

@@ -25,6 +25,10 @@ export interface Call {
   /** As requested, for links to further pages. */
   readonly path: string;
   readonly bodyText: string;
+  /** What the caller's work belongs to; undefined when it is not traced. */
+  readonly traceparent?: string | undefined;
+  /** Of a stream that is resumed. */
+  readonly lastEventId?: string | undefined;
 }
 
 export interface FrontDeps {

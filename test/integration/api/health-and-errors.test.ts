@@ -55,6 +55,11 @@ describe('routes', () => {
     assert.equal((await tenant.get('/instances/%ff')).status, 400);
   });
 
+  test('a path with U+0000, which no text of the database can hold, is 400', async () => {
+    assert.equal((await tenant.delete('/api-keys/%00')).status, 400);
+    assert.equal((await tenant.put('/rate-limits/a%00', {})).status, 400);
+  });
+
   test('an id that is no UUID is 400 and says so, in every route with an id', async () => {
     const routes: [string, string, unknown?][] = [
       ['GET', '/sequences/x'],
