@@ -88,11 +88,14 @@ const hourOfDay = (byDefault: number) =>
 const DayOfWeek = Type.Integer({ minimum: 0, maximum: 6, description: '0 is Monday.' });
 
 /** `end_hour` is excluded; a window whose end is before its start goes over midnight (02 §4.2). */
-export const SendWindow = Type.Object({
-  start_hour: optional(hourOfDay(SEND_WINDOW_DEFAULTS.start_hour)),
-  end_hour: optional(hourOfDay(SEND_WINDOW_DEFAULTS.end_hour)),
-  days: optional(Type.Array(DayOfWeek, { maxItems: 7, description: 'Empty: every day.' })),
-});
+export const SendWindow = Type.Object(
+  {
+    start_hour: optional(hourOfDay(SEND_WINDOW_DEFAULTS.start_hour)),
+    end_hour: optional(hourOfDay(SEND_WINDOW_DEFAULTS.end_hour)),
+    days: optional(Type.Array(DayOfWeek, { maxItems: 7, description: 'Empty: every day.' })),
+  },
+  { description: 'The two hours must differ; a window may go over midnight.' },
+);
 export type SendWindow = Static<typeof SendWindow>;
 
 function blockObject<K extends string, P extends TProperties>(kind: K, properties: P) {

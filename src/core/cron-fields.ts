@@ -35,13 +35,14 @@ export const YEAR_MIN = 1970;
 /** Nobody plans beyond it, and the search for a day that never comes ends there. */
 export const YEAR_MAX = 2999;
 
-const SHORTHANDS: Readonly<Record<string, string>> = {
-  '@hourly': '0 0 * * * ? *',
-  '@daily': '0 0 0 * * ? *',
-  '@weekly': '0 0 0 ? * SUN *',
-  '@monthly': '0 0 0 1 * ? *',
-  '@yearly': '0 0 0 1 1 ? *',
-};
+/** A Map, since an object would find `constructor`, too. */
+const SHORTHANDS: ReadonlyMap<string, string> = new Map([
+  ['@hourly', '0 0 * * * ? *'],
+  ['@daily', '0 0 0 * * ? *'],
+  ['@weekly', '0 0 0 ? * SUN *'],
+  ['@monthly', '0 0 0 1 * ? *'],
+  ['@yearly', '0 0 0 1 1 ? *'],
+]);
 
 /** The fields that cron-parser reads, in its order, with our words for them. */
 const PARTS = [
@@ -75,7 +76,7 @@ export function parseCron(expression: string): ParsedCron {
 
 function fieldsOf(expression: string): CronFields {
   const text = expression.trim();
-  const whole = SHORTHANDS[text.toLowerCase()] ?? text;
+  const whole = SHORTHANDS.get(text.toLowerCase()) ?? text;
   const atoms = whole.toUpperCase().split(/\s+/);
   const count = atoms.length;
   if (count < 5 || count > 7) {

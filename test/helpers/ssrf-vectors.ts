@@ -1,6 +1,7 @@
 /**
- * Addresses that a request from a workflow must never reach, and the ways to spell them in a URL.
- * Shared by the tests of the address guard and of the handler that uses it.
+ * Addresses that a request from a workflow must never reach, the ways to spell them in a URL, and
+ * the tricks that lead to them: names, redirects, parsers that disagree. Shared by the tests of the
+ * address guard, of the handler that uses it and of the running server.
  */
 
 export const FORBIDDEN_IPV4 = [
@@ -87,6 +88,265 @@ export function spellings(address: string): string[] {
     `[2002:${high}:${low}::1]`,
     `[2001:0:4136:e378:8000:63bf:${hexPair(inverse[0], inverse[1])}:${hexPair(inverse[2], inverse[3])}]`,
   ];
+}
+
+/** Both families in one order, for names that answer each of them. */
+export const FORBIDDEN: readonly string[] = [...FORBIDDEN_IPV4, ...FORBIDDEN_IPV6];
+
+/** An address of the public internet that the guard lets pass. */
+export const PUBLIC_ADDRESS = '93.184.216.34';
+
+/** A URL that must not lead to a connection, whatever is at its end. */
+export interface UrlVector {
+  /** What is tried, such as `private address` or `scheme`. */
+  readonly kind: string;
+  readonly url: string;
+}
+
+/** URLs that say by themselves where they lead. @param port of what must not be reached */
+export function urlVectors(port: number): UrlVector[] {
+  const at = (host: string, path = '/') => `http://${host}:${port}${path}`;
+  const list = (kind: string, urls: readonly string[]) => urls.map((url) => ({ kind, url }));
+  return [
+    ...list(
+      'spelling',
+      FORBIDDEN_IPV4.flatMap(spellings).map((host) => at(host)),
+    ),
+    ...list(
+      'IPv6',
+      FORBIDDEN_IPV6.map((address) => at(`[${address}]`)),
+    ),
+    ...list(
+      'https',
+      FORBIDDEN.map((address) => `https://${bracketed(address)}:${port}/`),
+    ),
+    ...list(
+      'name of this machine',
+      LOCAL_NAMES.map((host) => at(host)),
+    ),
+    ...list(
+      'look-alike digits',
+      LOOK_ALIKES.map((host) => at(host)),
+    ),
+    ...list('scheme', [...SCHEMES.map((scheme) => `${scheme}://127.0.0.1:${port}/`), ...OPAQUE]),
+    ...list('credentials', [
+      ...CREDENTIALS.map((user) => at(`${user}@127.0.0.1`)),
+      ...CREDENTIALS.map((user) => at(`${user}@${PUBLIC_ADDRESS}`)),
+    ]),
+    ...list('parser', [
+      `http:/127.0.0.1:${port}/`,
+      `http:127.0.0.1:${port}`,
+      `http:///127.0.0.1:${port}/`,
+      `http:\\\\127.0.0.1:${port}\\`,
+      `http://127.0.0.1:${port}\\@example.com/`,
+      `http://127.0.0.1:${port}#@example.com/`,
+      `http://127.0.0.1:${port}?@example.com/`,
+      `\thttp://127.0.0.1:${port}/`,
+      `ht\ntp://127.0.0.1:${port}/`,
+      `http://127.0.\t0.1:${port}/`,
+      `http://127.0.0.1:${port}\r\n/`,
+      `HtTp://127.0.0.1:${port}/`,
+      `http://127.0.0.1:000${port}/`,
+      `http://[fe80::1%25lo]:${port}/`,
+      `http://[fe80::1%lo]:${port}/`,
+      `http://[::1%25lo]:${port}/`,
+      `http://127.0.0.1%00.example.com:${port}/`,
+      `http://127.0.0.1%2f.example.com:${port}/`,
+      `http://127.0.0.1%40example.com:${port}/`,
+      `http://4294967296:${port}/`,
+      `http://127.0.0.256:${port}/`,
+      `http://0x7f.0.0.1.:${port}/`,
+      `http://127.0.0.1.:${port}/`,
+      `//127.0.0.1:${port}/`,
+      '/etc/passwd',
+      '127.0.0.1',
+      'http://',
+      'http://[::1',
+      'http://127.0.0.1:99999/',
+    ]),
+    ...list(
+      'port',
+      PORTS.map((number) => `http://127.0.0.1:${number}/`),
+    ),
+  ];
+}
+
+/** A name, and the addresses that it answers at each look-up; the last answer stays. */
+export interface NameVector {
+  readonly kind: string;
+  readonly name: string;
+  readonly answers: readonly (readonly string[])[];
+}
+
+/** Names that lead where they must not, at the first look-up already. */
+export function nameVectors(): NameVector[] {
+  return [
+    ...FORBIDDEN.flatMap((address, index): NameVector[] => [
+      { kind: 'alone', name: `alone-${index}.test`, answers: [[address]] },
+      { kind: 'first of two', name: `first-${index}.test`, answers: [[address, PUBLIC_ADDRESS]] },
+      { kind: 'last of two', name: `last-${index}.test`, answers: [[PUBLIC_ADDRESS, address]] },
+    ]),
+    ...WRAPPED.map((address, index) => ({
+      kind: 'IPv4 within IPv6',
+      name: `wrapped-${index}.test`,
+      answers: [[address]],
+    })),
+    {
+      kind: 'public A, private AAAA',
+      name: 'a-aaaa.test',
+      answers: [[PUBLIC_ADDRESS, 'fd00::1']],
+    },
+    {
+      kind: 'private A, public AAAA',
+      name: 'aaaa-a.test',
+      answers: [['2606:4700::1', '10.0.0.1']],
+    },
+    { kind: 'trailing dot', name: 'dotted.test.', answers: [['127.0.0.1']] },
+    { kind: 'international name', name: 'xn--intrn-cua.test', answers: [['127.0.0.1']] },
+    ...METADATA_NAMES.map((name) => ({
+      kind: 'metadata service',
+      name,
+      answers: [['169.254.169.254']],
+    })),
+    ...LOOPBACK_NAMES.map((name) => ({ kind: 'public name', name, answers: [['127.0.0.1']] })),
+  ];
+}
+
+/** Names that are public when they are asked first, and lead inside from the second time on. */
+export function rebindingVectors(): NameVector[] {
+  return ['127.0.0.1', '169.254.169.254', '10.0.0.1', '::1', 'fd00::1', '::ffff:127.0.0.1'].map(
+    (address, index) => ({
+      kind: 'rebinding',
+      name: `rebind-${index}.test`,
+      answers: [[PUBLIC_ADDRESS], [address]],
+    }),
+  );
+}
+
+/** Where a public server may try to send a request on. @param port of what must not be reached */
+export function redirectVectors(port: number): UrlVector[] {
+  return [
+    ...FORBIDDEN.map((address) => ({
+      kind: 'redirect to an address',
+      url: `http://${bracketed(address)}:${port}/`,
+    })),
+    ...spellings('127.0.0.1').map((host) => ({
+      kind: 'redirect to a spelling',
+      url: `http://${host}:${port}/`,
+    })),
+    ...[`//127.0.0.1:${port}/`, `\\\\127.0.0.1:${port}/`, `http:\\\\[::1]:${port}/`].map((url) => ({
+      kind: 'redirect by another parser',
+      url,
+    })),
+    ...SCHEMES.map((scheme) => ({
+      kind: 'redirect to a scheme',
+      url: `${scheme}://127.0.0.1:${port}/`,
+    })),
+    { kind: 'redirect to a name', url: `http://alone-7.test:${port}/` },
+    { kind: 'redirect to a name', url: `http://localhost:${port}/` },
+    { kind: 'redirect with credentials', url: `http://user:pass@${PUBLIC_ADDRESS}:${port}/` },
+  ];
+}
+
+const LOCAL_NAMES = [
+  'localhost',
+  'LOCALHOST',
+  'localhost.',
+  'a.localhost',
+  'a.b.localhost.',
+  'loc%61lhost',
+  'local\u00adhost',
+  '\uff4c\uff4f\uff43\uff41\uff4c\uff48\uff4f\uff53\uff54',
+  '\u24db\u24de\u24d2\u24d0\u24db\u24d7\u24de\u24e2\u24e3',
+];
+
+/** Circled and mathematical digits, and the other full stops that host names are folded from. */
+const LOOK_ALIKES = [
+  '\u2460\u2461\u2466.\u24ea.\u24ea.\u2460',
+  '\u{1d7cf}\u{1d7d0}\u{1d7d5}.\u{1d7ce}.\u{1d7ce}.\u{1d7cf}',
+  '127\uff0e0\uff0e0\uff0e1',
+  '127\uff610\uff610\uff611',
+  '127\u30020\u30020\u30021',
+  '127.0.0.1\u00ad',
+  '127.0\u200b.0.1',
+  '\u2488127.0.0.1',
+];
+
+const SCHEMES = [
+  'file',
+  'ftp',
+  'gopher',
+  'dict',
+  'ldap',
+  'ldaps',
+  'tftp',
+  'sftp',
+  'ssh',
+  'telnet',
+  'smb',
+  'redis',
+  'ws',
+  'wss',
+  'http+unix',
+  'netdoc',
+];
+
+const OPAQUE = [
+  'file:///etc/passwd',
+  'data:text/plain,x',
+  'javascript:0',
+  'about:blank',
+  'blob:http://127.0.0.1/x',
+  'jar:http://127.0.0.1!/x',
+  'view-source:http://127.0.0.1/',
+  'unix:/var/run/docker.sock',
+];
+
+const CREDENTIALS = ['user', 'user:secret', ':secret', 'example.com', 'example.com:80', '%40', '@'];
+
+const PORTS = [1, 22, 25, 80, 443, 2375, 3306, 5432, 6379, 8080, 9200, 11211, 65535];
+
+/** Addresses of IPv6 that lead to IPv4 ones, as a name server may answer them. */
+const WRAPPED = [
+  '::ffff:127.0.0.1',
+  '::ffff:10.0.0.1',
+  '::ffff:7f00:1',
+  '::127.0.0.1',
+  '64:ff9b::127.0.0.1',
+  '64:ff9b::a9fe:a9fe',
+  '64:ff9b:1::a00:1',
+  '2002:7f00:1::1',
+  '2002:a9fe:a9fe::1',
+  '2001:0:4136:e378:8000:63bf:80ff:fffe',
+  '::ffff:0:7f00:1',
+];
+
+const METADATA_NAMES = [
+  'metadata',
+  'metadata.google.internal',
+  'metadata.google.internal.',
+  'instance-data',
+  'instance-data.ec2.internal',
+  'metadata.azure.internal',
+  'metadata.packet.net',
+  'rancher-metadata',
+];
+
+/** Names that anybody may register, or that a network gives to its own. */
+const LOOPBACK_NAMES = [
+  'localtest.me',
+  'lvh.me',
+  '127.0.0.1.nip.io',
+  '7f000001.nip.io',
+  'host.docker.internal',
+  'kubernetes.default.svc',
+  'ip6-localhost',
+  'localhost.localdomain',
+  'localhost4',
+];
+
+function bracketed(address: string): string {
+  return address.includes(':') ? `[${address}]` : address;
 }
 
 function hexPair(high: number, low: number): string {

@@ -1,0 +1,90 @@
+/**
+ * What must hold of every answer, whatever was asked, and what each sort of request may be answered.
+ */
+
+import { type Answer, describeAnswer, type Operation } from '../helpers/contract.js';
+
+/** What a request is meant to show. */
+export type Purpose =
+  | 'valid'
+  | 'hostile'
+  | 'negative'
+  | 'malformed'
+  | 'method'
+  | 'unauthenticated'
+  | 'no-tenant'
+  | 'foreign'
+  | 'gone';
+
+/** Stack traces, SQL, and paths of the server's machine. */
+const INTERNALS =
+  /\bat .*:\d+:\d+|SQLSTATE|node_modules|\/home\/|\/work\/|file:\/\/|\b(?:select|insert|update|delete)\b .*\b(?:from|into|set)\b|duplicate key|violates|relation "|Cannot read propert|is not a function/i;
+
+/** What was planted to show up where it must not. */
+export const POLLUTION = 'polluted_by_fuzz';
+
+/** What asks to be asked again, though nothing is wrong: a deletion is under way. */
+const BUSY = /sequence [\w-]+ is being deleted/;
+
+/** Refusals that the document announces in words, by operation or for all. */
+const RULES_IN_WORDS: readonly RegExp[] = [
+  /is not a top-level block of the instance/,
+  /comes behind signals\[\d+\], which cancels the instance/,
+  /has another namespace or name than that of the instance/,
+  /is not unique/,
+  /send_window must not start and end at the same hour/,
+  /^\{"error":"invalid argument: instance [\w-]+ is \w+"\}$/,
+];
+
+export interface Exchange {
+  readonly purpose: Purpose;
+  readonly operation: Operation | undefined;
+  readonly method: string;
+  readonly path: string;
+  readonly answer: Answer;
+}
+
+/** What is wrong with an answer, as a sentence; undefined when nothing is. */
+export function problemOf(exchange: Exchange): string | undefined {
+  const { method, path, answer } = exchange;
+  const { status, text } = answer;
+  // 502 tells of another server, which is why the document has it for one operation only.
+  const isTold = status === 502 || (status === 503 && BUSY.test(text));
+  if (isTold) return describeAnswer(method, path, answer);
+  if (status >= 500) return `a server error: ${text.slice(0, 300)}`;
+  const problem = describeAnswer(method, path, answer);
+  if (problem !== undefined) return problem;
+  if (status >= 400 && INTERNALS.test(text.replaceAll(path, ''))) return `internals: ${text}`;
+  return misfit(exchange);
+}
+
+function misfit({ purpose, operation, answer }: Exchange): string | undefined {
+  const { status, text } = answer;
+  const isRefused = status >= 400 && status < 500;
+  const must = (expected: number) => (status === expected ? undefined : `must be ${expected}`);
+  switch (purpose) {
+    case 'valid':
+      return status === 401 || status === 403 ? 'was let in before' : shapeRefusal(answer);
+    case 'negative':
+      return isRefused ? undefined : 'invalid input was accepted';
+    case 'malformed':
+      return operation?.body === undefined || isRefused ? undefined : 'malformed text was accepted';
+    case 'method':
+      return must(405) ?? (answer.headers.allow === undefined ? 'names no methods' : undefined);
+    case 'unauthenticated':
+      return must(401);
+    case 'no-tenant':
+      return must(400);
+    case 'foreign':
+    case 'gone':
+      return must(404);
+    case 'hostile':
+      return text.includes(POLLUTION) && status >= 500 ? 'polluted' : undefined;
+  }
+}
+
+/** A 400 for input that the document allows, unless it says so in words. */
+function shapeRefusal({ status, headers, text }: Answer): string | undefined {
+  if (status !== 400 || headers['x-error-code'] === 'ENG_INVALID_TRANSITION') return undefined;
+  return RULES_IN_WORDS.some((rule) => rule.test(text)) ? undefined : 'valid input was refused';
+}

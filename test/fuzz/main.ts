@@ -1,0 +1,53 @@
+/**
+ * `npm run fuzz -- [--requests 200000] [--seed n]`: that many requests made of the OpenAPI document,
+ * and every sort of problem that they found. The exit code is 0 when there was none.
+ */
+
+import { randomInt } from 'node:crypto';
+import { parseArgs } from 'node:util';
+import { stopSharedServer } from '../helpers/database.js';
+import { type FuzzReport, fuzz } from './fuzzer.js';
+import { startFuzzedServer } from './server.js';
+
+const { values } = parseArgs({
+  options: {
+    requests: { type: 'string', default: '200000' },
+    seed: { type: 'string' },
+    except: { type: 'string', default: '' },
+  },
+});
+const requests = whole('--requests', values.requests);
+const seed = whole('--seed', values.seed ?? String(randomInt(0x7fff_ffff)));
+say(`seed ${seed}: ${requests} requests`);
+const api = await startFuzzedServer();
+const startedMs = performance.now();
+try {
+  const except = values.except.split(',');
+  const report = await fuzz(api, { requests, seed, except, onProgress: say });
+  print(report);
+  process.exitCode = report.failures.length === 0 ? 0 : 1;
+} finally {
+  await api.stop();
+  await stopSharedServer();
+}
+
+function print({ sent, failures, byPurpose, byOperation }: FuzzReport): void {
+  for (const [id, statuses] of [...byOperation].sort()) {
+    const counts = [...statuses].sort(([a], [b]) => a - b);
+    say(`${id.padEnd(28)} ${counts.map(([status, count]) => `${status}: ${count}`).join('  ')}`);
+  }
+  say([...byPurpose].map(([purpose, count]) => `${purpose} ${count}`).join(', '));
+  for (const { problem, exchange } of failures) say(`\nPROBLEM ${problem}\n${exchange}`);
+  const seconds = (performance.now() - startedMs) / 1_000;
+  say(`${sent} requests in ${seconds.toFixed(1)} s, ${failures.length} sorts of problems`);
+}
+
+function whole(name: string, value: string): number {
+  if (/^\d{1,10}$/.test(value)) return Number(value);
+  process.stderr.write(`${name} must be a whole number, not "${value}"\n`);
+  process.exit(2);
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

@@ -1,0 +1,12 @@
+/** The server that is fuzzed: a real one, whose threads watch their prototypes. */
+
+import { type Api, startApi } from '../helpers/api.js';
+
+/** To be loaded before anything else. */
+export const WATCH = new URL('prototype.child.js', import.meta.url).href;
+
+export const FUZZED_ENV = { ENGINE_SHARDS: '2', NODE_OPTIONS: `--import=${WATCH}` };
+
+export function startFuzzedServer(): Promise<Api> {
+  return startApi({ env: FUZZED_ENV });
+}
