@@ -6,7 +6,6 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { Api } from '../helpers/api.js';
@@ -19,6 +18,8 @@ import { KnownIds } from './known.js';
 import { startFuzzedServer, WATCH } from './server.js';
 
 const REQUESTS = 20_000;
+/** One that does not change: other ones are for `npm run fuzz`, which takes a new one each time. */
+const SEED = 1;
 /** By chance some operation may only ever be asked for what does not exist. */
 const REACHED_MIN = 0.85;
 
@@ -27,7 +28,7 @@ describe('the API under fire', () => {
   let report: FuzzReport;
 
   before(async () => {
-    const seed = Number(process.env.FUZZ_SEED ?? randomInt(0x7fff_ffff));
+    const seed = Number(process.env.FUZZ_SEED ?? SEED);
     process.stdout.write(`FUZZ_SEED=${seed}\n`);
     api = await startFuzzedServer();
     report = await fuzz(api, { requests: REQUESTS, seed });

@@ -160,7 +160,7 @@ describe('a shard that is asked to remove instances', () => {
   });
 });
 
-describe('ENGINE_RETENTION_DAYS', () => {
+describe('spec/06 row 49: "Off by default. ENGINE_RETENTION_DAYS removes instances terminal for longer"', () => {
   let api: Api;
   before(async () => {
     api = await startApi({ env: { ENGINE_RETENTION_DAYS: '1' } });

@@ -112,7 +112,8 @@ export type PeerKind = PeerMessage[0];
 
 /** Kinds that are seldom sent are hit more often, or no run would show what becomes of them. */
 export function weightOf(kind: PeerKind): number {
-  if (kind === 'rate.changed' || kind === 'sequence.evict') return 20;
+  if (kind === 'rate.changed') return 60;
+  if (kind === 'sequence.evict') return 20;
   return /^(rate|permit|sequence|unclaim|wake)/.test(kind) ? 4 : 1;
 }
 
