@@ -7,15 +7,11 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
-import pg from 'pg';
-import { ShardClient } from '../../actors/client.js';
+import type pg from 'pg';
 import type { ShardOperation } from '../../actors/protocol.js';
-import { Supervisor } from '../../actors/supervisor.js';
 import type { AuditEntry } from '../../schema/instance.js';
 import { createValidators } from '../../schema/validators.js';
 import { realClock } from '../../src/clock.js';
-import { readConfig } from '../../src/config.js';
-import { acquireLease, type Lease } from '../../src/db/lease.js';
 import { createPool } from '../../src/db/pool.js';
 import { createReads, READ_POOL_OPTIONS } from '../../src/db/reads.js';
 import { EngineError } from '../../src/errors.js';
@@ -25,59 +21,32 @@ import type { HttpBodyStream, HttpExchange } from '../../src/http/server.js';
 import { createLogger } from '../../src/log.js';
 import { eventually, type Json } from '../helpers/api.js';
 import { assertSame } from '../helpers/changes.js';
-import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { startThreadEngine, type ThreadEngine } from '../helpers/thread-engine.js';
 
 const TENANT = 'changes';
 const SHARDS = 3;
 
-let database: TestDatabase;
-let lease: Lease;
-let client: ShardClient;
-let supervisor: Supervisor;
-let sql: pg.Client;
+let engine: ThreadEngine;
+let client: ThreadEngine['client'];
+let supervisor: ThreadEngine['supervisor'];
+let sql: ThreadEngine['sql'];
 let pool: pg.Pool;
 let front: FrontDeps;
 let changes: Changes;
 let sequence: string;
 
 before(async () => {
-  database = await createTestDatabase();
-  const { connectionString } = database;
-  sql = new pg.Client({ connectionString });
-  await sql.connect();
-  const log = createLogger('silent', 'test');
-  lease = await acquireLease({
-    connectionString,
-    owner: 'changes-test',
-    applicationName: 'changes-test writer',
-    laneCount: 4,
-    clock: realClock,
-    log,
-    onStandby: () => undefined,
-    signal: new AbortController().signal,
-    unreachableMs: Number.POSITIVE_INFINITY,
-  });
-  client = new ShardClient({
+  engine = await startThreadEngine({
     shards: SHARDS,
-    clock: realClock,
-    setImmediate: (fn) => setImmediate(fn),
+    lanes: 3,
+    tenant: TENANT,
+    hooks: { stampsFrom: () => changes?.watermark.highest ?? 0 },
   });
+  ({ client, supervisor, sql } = engine);
+  const log = createLogger('silent', 'test');
   changes = new Changes({ client, shards: SHARDS, clock: realClock, now: Date.now, log });
-  supervisor = new Supervisor({
-    config: readConfig({ ENGINE_SHARDS: String(SHARDS) }, ['--insecure-auth']),
-    client,
-    connectionString,
-    owner: 'changes-test',
-    log,
-    stampsFrom: () => changes.watermark.highest,
-    onDatabase: () => undefined,
-    onFenced: () => assert.fail('nobody else owns the database'),
-    onComplete: () => undefined,
-    onHopeless: (reason) => assert.fail(reason),
-  });
-  await supervisor.start({ epoch: lease.epoch, lanes: 3, clockOffsetMs: 0 });
   pool = createPool({
-    connectionString,
+    connectionString: engine.connectionString,
     applicationName: 'changes-test reads',
     ...READ_POOL_OPTIONS,
     onError: () => undefined,
@@ -97,19 +66,11 @@ before(async () => {
 after(async () => {
   changes?.close();
   await pool?.end();
-  await supervisor?.stop();
-  client?.stop();
-  await lease?.release();
-  await sql?.end();
-  await database?.drop();
+  await engine?.stop();
 });
 
-async function ask(operation: ShardOperation, target: string, body: Json): Promise<Json> {
-  const anyShard = operation.startsWith('sequences') ? 0 : client.anyShard();
-  const shard = target === '' ? anyShard : client.shardOf(target);
-  const reply = await client.ask(shard, operation, TENANT, target, JSON.stringify(body));
-  return JSON.parse(reply.body) as Json;
-}
+const ask = (operation: ShardOperation, target: string, body: Json): Promise<Json> =>
+  engine.ask(operation, target, body);
 
 /** What a thread that dies leaves unanswered is no failure. */
 async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {

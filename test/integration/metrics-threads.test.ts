@@ -6,18 +6,10 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import pg from 'pg';
-import { ShardClient } from '../../actors/client.js';
-import type { ShardOperation } from '../../actors/protocol.js';
-import { Supervisor } from '../../actors/supervisor.js';
-import { realClock } from '../../src/clock.js';
-import { readConfig } from '../../src/config.js';
-import { acquireLease, type Lease } from '../../src/db/lease.js';
 import { EngineError } from '../../src/errors.js';
-import { createLogger } from '../../src/log.js';
 import { COUNTER_NAMES, type CounterName } from '../../src/metrics/catalog.js';
 import { eventually } from '../helpers/api.js';
-import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { startThreadEngine, type ThreadEngine } from '../helpers/thread-engine.js';
 
 const SHARDS = 2;
 const TENANT = 'counters';
@@ -25,11 +17,9 @@ const HANDLER = 'counters.work';
 /** Enough for several flushes to be under way when a thread is ended. */
 const CREATIONS = 100;
 
-let database: TestDatabase;
-let lease: Lease;
-let client: ShardClient;
-let supervisor: Supervisor;
-let sql: pg.Client;
+let engine: ThreadEngine;
+let supervisor: ThreadEngine['supervisor'];
+let sql: ThreadEngine['sql'];
 let noop: string;
 let external: string;
 let watcher: NodeJS.Timeout;
@@ -38,42 +28,18 @@ let replacements = 0;
 const decreases: string[] = [];
 
 before(async () => {
-  database = await createTestDatabase();
-  const { connectionString } = database;
-  sql = new pg.Client({ connectionString });
-  await sql.connect();
-  const log = createLogger('silent', 'test');
-  lease = await acquireLease({
-    connectionString,
-    owner: 'counters-test',
-    applicationName: 'counters-test writer',
-    laneCount: 4,
-    clock: realClock,
-    log,
-    onStandby: () => undefined,
-    signal: new AbortController().signal,
-    unreachableMs: Number.POSITIVE_INFINITY,
-  });
-  client = new ShardClient({
+  engine = await startThreadEngine({
     shards: SHARDS,
-    clock: realClock,
-    setImmediate: (fn) => setImmediate(fn),
-  });
-  supervisor = new Supervisor({
-    config: readConfig({ ENGINE_SHARDS: String(SHARDS) }, ['--insecure-auth']),
-    client,
-    connectionString,
-    owner: 'counters-test',
-    log,
-    onDatabase: () => undefined,
-    onFenced: () => assert.fail('nobody else owns the database'),
-    onComplete: (isComplete) => {
-      isWhole = isComplete;
-      if (isComplete) replacements += 1;
+    lanes: 2,
+    tenant: TENANT,
+    hooks: {
+      onComplete: (isComplete) => {
+        isWhole = isComplete;
+        if (isComplete) replacements += 1;
+      },
     },
-    onHopeless: (reason) => assert.fail(reason),
   });
-  await supervisor.start({ epoch: lease.epoch, lanes: 2, clockOffsetMs: 0 });
+  ({ supervisor, sql } = engine);
   watcher = setInterval(lookForDecreases, 5);
   noop = await store('noop', [{ type: 'step', id: 'inside', handler: 'noop' }]);
   const retry = { max_attempts: 2, initial_backoff: 20, max_backoff: 20 };
@@ -82,11 +48,7 @@ before(async () => {
 
 after(async () => {
   clearInterval(watcher);
-  await supervisor?.stop();
-  client?.stop();
-  await lease?.release();
-  await sql?.end();
-  await database?.drop();
+  await engine?.stop();
 });
 
 // ---------------------------------------------------------------- counters and rows
@@ -142,12 +104,7 @@ const agree = () =>
 
 // ---------------------------------------------------------------- work
 
-async function ask<T>(operation: ShardOperation, target: string, body: unknown): Promise<T> {
-  const anyShard = operation.startsWith('sequences') ? 0 : client.anyShard();
-  const shard = target === '' ? anyShard : client.shardOf(target);
-  const reply = await client.ask(shard, operation, TENANT, target, JSON.stringify(body));
-  return (reply.body === '' ? undefined : JSON.parse(reply.body)) as T;
-}
+const ask: ThreadEngine['ask'] = (...question) => engine.ask(...question);
 
 async function store(name: string, blocks: unknown[]): Promise<string> {
   const body = { tenant_id: TENANT, namespace: 'n', name, version: 1, blocks };

@@ -7,14 +7,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
-import pg from 'pg';
-import { ShardClient } from '../../actors/client.js';
+import type pg from 'pg';
 import type { ShardOperation } from '../../actors/protocol.js';
-import { Supervisor } from '../../actors/supervisor.js';
 import { createValidators } from '../../schema/validators.js';
-import { realClock } from '../../src/clock.js';
-import { readConfig } from '../../src/config.js';
-import { acquireLease, type Lease } from '../../src/db/lease.js';
 import { createPool } from '../../src/db/pool.js';
 import { createReads, READ_POOL_OPTIONS } from '../../src/db/reads.js';
 import { EngineError } from '../../src/errors.js';
@@ -23,55 +18,23 @@ import { InstanceStreams } from '../../src/http/operations/stream.js';
 import type { HttpBodyStream, HttpExchange } from '../../src/http/server.js';
 import { createLogger } from '../../src/log.js';
 import { eventually, type Json } from '../helpers/api.js';
-import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { startThreadEngine, type ThreadEngine } from '../helpers/thread-engine.js';
 
 const TENANT = 'streams';
 
-let database: TestDatabase;
-let lease: Lease;
-let client: ShardClient;
-let supervisor: Supervisor;
-let sql: pg.Client;
+let engine: ThreadEngine;
+let client: ThreadEngine['client'];
+let supervisor: ThreadEngine['supervisor'];
+let sql: ThreadEngine['sql'];
 let reads: pg.Pool;
 let front: FrontDeps;
 let streams: InstanceStreams;
 
 before(async () => {
-  database = await createTestDatabase();
-  const { connectionString } = database;
-  sql = new pg.Client({ connectionString });
-  await sql.connect();
-  const log = createLogger('silent', 'test');
-  lease = await acquireLease({
-    connectionString,
-    owner: 'streams-test',
-    applicationName: 'streams-test writer',
-    laneCount: 4,
-    clock: realClock,
-    log,
-    onStandby: () => undefined,
-    signal: new AbortController().signal,
-    unreachableMs: Number.POSITIVE_INFINITY,
-  });
-  client = new ShardClient({
-    shards: 2,
-    clock: realClock,
-    setImmediate: (fn) => setImmediate(fn),
-  });
-  supervisor = new Supervisor({
-    config: readConfig({ ENGINE_SHARDS: '2' }, ['--insecure-auth']),
-    client,
-    connectionString,
-    owner: 'streams-test',
-    log,
-    onDatabase: () => undefined,
-    onFenced: () => assert.fail('nobody else owns the database'),
-    onComplete: () => undefined,
-    onHopeless: (reason) => assert.fail(reason),
-  });
-  await supervisor.start({ epoch: lease.epoch, lanes: 1, clockOffsetMs: 0 });
+  engine = await startThreadEngine({ shards: 2, lanes: 1, tenant: TENANT });
+  ({ client, supervisor, sql } = engine);
   reads = createPool({
-    connectionString,
+    connectionString: engine.connectionString,
     applicationName: 'streams-test reads',
     ...READ_POOL_OPTIONS,
     onError: () => undefined,
@@ -82,27 +45,19 @@ before(async () => {
     now: () => Date.now(),
     changeMany: () => assert.fail('nothing is changed'),
   };
-  streams = new InstanceStreams({ client, log });
+  streams = new InstanceStreams({ client, log: createLogger('silent', 'test') });
 });
 
 after(async () => {
   streams?.close();
   await reads?.end();
-  await supervisor?.stop();
-  client?.stop();
-  await lease?.release();
-  await sql?.end();
-  await database?.drop();
+  await engine?.stop();
 });
 
 // ---------------------------------------------------------------- the engine
 
-async function ask<T = Json>(operation: ShardOperation, target: string, body?: Json): Promise<T> {
-  const anyShard = operation.startsWith('sequences') ? 0 : client.anyShard();
-  const shard = target === '' ? anyShard : client.shardOf(target);
-  const text = body === undefined ? '' : JSON.stringify(body);
-  return JSON.parse((await client.ask(shard, operation, TENANT, target, text)).body) as T;
-}
+const ask = <T = Json>(operation: ShardOperation, target: string, body?: Json): Promise<T> =>
+  engine.ask(operation, target, body);
 
 /** Asks until the engine is whole again; what is repeated changes nothing twice. */
 const persist = <T>(work: () => Promise<T>): Promise<T> =>

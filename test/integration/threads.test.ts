@@ -7,62 +7,22 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
-import pg from 'pg';
-import { ShardClient } from '../../actors/client.js';
-import type { ShardOperation } from '../../actors/protocol.js';
-import { Supervisor } from '../../actors/supervisor.js';
-import { realClock } from '../../src/clock.js';
-import { readConfig } from '../../src/config.js';
-import { acquireLease, type Lease } from '../../src/db/lease.js';
 import { EngineError } from '../../src/errors.js';
-import { createLogger } from '../../src/log.js';
-import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { startThreadEngine, type ThreadEngine } from '../helpers/thread-engine.js';
 
 const SHARDS = 2;
 const TENANT = 'threads';
 
-let database: TestDatabase;
-let lease: Lease;
-let client: ShardClient;
-let supervisor: Supervisor;
-let sql: pg.Client;
+let engine: ThreadEngine;
+let client: ThreadEngine['client'];
+let supervisor: ThreadEngine['supervisor'];
+let sql: ThreadEngine['sql'];
 let noop: string;
 let external: string;
 
 before(async () => {
-  database = await createTestDatabase();
-  const { connectionString } = database;
-  sql = new pg.Client({ connectionString });
-  await sql.connect();
-  const log = createLogger('silent', 'test');
-  lease = await acquireLease({
-    connectionString,
-    owner: 'threads-test',
-    applicationName: 'threads-test writer',
-    laneCount: 4,
-    clock: realClock,
-    log,
-    onStandby: () => undefined,
-    signal: new AbortController().signal,
-    unreachableMs: Number.POSITIVE_INFINITY,
-  });
-  client = new ShardClient({
-    shards: SHARDS,
-    clock: realClock,
-    setImmediate: (fn) => setImmediate(fn),
-  });
-  supervisor = new Supervisor({
-    config: readConfig({ ENGINE_SHARDS: String(SHARDS) }, ['--insecure-auth']),
-    client,
-    connectionString,
-    owner: 'threads-test',
-    log,
-    onDatabase: () => undefined,
-    onFenced: () => assert.fail('nobody else owns the database'),
-    onComplete: () => undefined,
-    onHopeless: (reason) => assert.fail(reason),
-  });
-  await supervisor.start({ epoch: lease.epoch, lanes: 1, clockOffsetMs: 0 });
+  engine = await startThreadEngine({ shards: SHARDS, lanes: 1, tenant: TENANT });
+  ({ client, supervisor, sql } = engine);
   noop = await store('noop', [{ type: 'step', id: 'a', handler: 'noop' }]);
   external = await store('external', [
     { type: 'step', id: 'work', handler: 'threads.work' },
@@ -71,24 +31,10 @@ before(async () => {
 });
 
 after(async () => {
-  await supervisor?.stop();
-  client?.stop();
-  await lease?.release();
-  await sql?.end();
-  await database?.drop();
+  await engine?.stop();
 });
 
-async function ask<T>(operation: ShardOperation, target: string, body: unknown): Promise<T> {
-  const shard =
-    target === ''
-      ? operation.startsWith('sequences')
-        ? 0
-        : client.anyShard()
-      : client.shardOf(target);
-  const text = body === undefined ? '' : JSON.stringify(body);
-  const reply = await client.ask(shard, operation, TENANT, target, text);
-  return (reply.body === '' ? undefined : JSON.parse(reply.body)) as T;
-}
+const ask: ThreadEngine['ask'] = (...question) => engine.ask(...question);
 
 /** Asks until the engine is whole again; the requests that are repeated change nothing twice. */
 async function persist<T>(work: () => Promise<T>): Promise<T> {

@@ -1,0 +1,93 @@
+/**
+ * The real supervisor with real threads on a real database, in the process of the test, so that its
+ * threads can be ended from outside, as an out-of-memory error would end them. There is no HTTP: shards
+ * are asked as the front asks them.
+ */
+
+import assert from 'node:assert/strict';
+import pg from 'pg';
+import { ShardClient } from '../../actors/client.js';
+import type { ShardOperation } from '../../actors/protocol.js';
+import { Supervisor, type SupervisorDeps, writerName } from '../../actors/supervisor.js';
+import { realClock } from '../../src/clock.js';
+import { readConfig } from '../../src/config.js';
+import { acquireLease } from '../../src/db/lease.js';
+import { createLogger } from '../../src/log.js';
+import { createTestDatabase } from './database.js';
+
+export interface ThreadEngine {
+  readonly connectionString: string;
+  readonly sql: pg.Client;
+  readonly client: ShardClient;
+  readonly supervisor: Supervisor;
+  /** As the tenant of the options; `target` is the id in the path. Rejects with the EngineError. */
+  ask<T>(operation: ShardOperation, target: string, body?: unknown): Promise<T>;
+  stop(): Promise<void>;
+}
+
+export interface ThreadEngineOptions {
+  readonly shards: number;
+  readonly lanes: number;
+  /** Whom `ask` asks for; names the engine, too. */
+  readonly tenant: string;
+  readonly hooks?: Partial<Pick<SupervisorDeps, 'onComplete' | 'stampsFrom'>>;
+}
+
+export async function startThreadEngine(options: ThreadEngineOptions): Promise<ThreadEngine> {
+  const { shards, lanes, tenant, hooks = {} } = options;
+  const owner = `${tenant}-test`;
+  const log = createLogger('silent', 'test');
+  const database = await createTestDatabase();
+  const { connectionString } = database;
+  const sql = new pg.Client({ connectionString });
+  await sql.connect();
+  const lease = await acquireLease({
+    connectionString,
+    owner,
+    applicationName: writerName(owner),
+    laneCount: 4,
+    clock: realClock,
+    log,
+    onStandby: () => undefined,
+    signal: new AbortController().signal,
+    unreachableMs: Number.POSITIVE_INFINITY,
+  });
+  const client = new ShardClient({
+    shards,
+    clock: realClock,
+    setImmediate: (fn) => setImmediate(fn),
+  });
+  const supervisor = new Supervisor({
+    config: readConfig({ ENGINE_SHARDS: String(shards) }, ['--insecure-auth']),
+    client,
+    connectionString,
+    owner,
+    log,
+    onDatabase: () => undefined,
+    onFenced: () => assert.fail('nobody else owns the database'),
+    onComplete: () => undefined,
+    onHopeless: (reason) => assert.fail(reason),
+    ...hooks,
+  });
+  await supervisor.start({ epoch: lease.epoch, lanes, clockOffsetMs: 0 });
+  return {
+    connectionString,
+    sql,
+    client,
+    supervisor,
+    async ask<T>(operation: ShardOperation, target: string, body?: unknown) {
+      const anyShard = operation.startsWith('sequences') ? 0 : client.anyShard();
+      const shard = target === '' ? anyShard : client.shardOf(target);
+      const text = body === undefined ? '' : JSON.stringify(body);
+      const reply = await client.ask(shard, operation, tenant, target, text);
+      return (reply.body === '' ? undefined : JSON.parse(reply.body)) as T;
+    },
+    async stop() {
+      await supervisor.stop();
+      client.stop();
+      await lease.release();
+      await sql.end();
+      await database.drop();
+    },
+  };
+}
