@@ -44,6 +44,7 @@ export class Queues implements UnitOwner {
   readonly #queues = new Map<string, QueueActor>();
   /** Which queue a poll that is parked or claiming is in. */
   readonly #handlerOf = new Map<number, string>();
+  #isDraining = false;
   /** When the registry row of a worker was last written. */
   readonly #seen = new Map<string, UnixMs>();
 
@@ -54,7 +55,8 @@ export class Queues implements UnitOwner {
 
   poll(handler: string, poll: Poll): void {
     this.#handlerOf.set(poll.request, handler);
-    this.#queue(handler).poll(poll, this.#deps.now());
+    const until = this.#isDraining ? 0 : poll.until;
+    this.#queue(handler).poll({ ...poll, until }, this.#deps.now());
   }
 
   abort(request: number): void {
@@ -68,7 +70,9 @@ export class Queues implements UnitOwner {
     this.#queues.get(handler)?.expire(this.#deps.now());
   }
 
-  answerParked(): void {
+  /** Parked polls are answered, and those that were on their way are not parked any more. */
+  drain(): void {
+    this.#isDraining = true;
     for (const queue of this.#queues.values()) queue.answerParked();
   }
 

@@ -107,7 +107,7 @@ export class Shard {
   drain(): void {
     this.#enqueue(() => {
       this.#draining = true;
-      this.#parts.queues.answerParked();
+      this.#parts.queues.drain();
       this.#parts.watchers.drain();
       this.#parts.webhooks.drain();
       this.#parts.feed.drain();

@@ -35,6 +35,8 @@ export interface LocalShard {
   until(id: string, state: string): Promise<void>;
   /** Why the instance is in the dead letter queue; undefined when it is not. */
   reason(id: string): Promise<string | undefined>;
+  /** As when the engine stops. */
+  drain(): void;
   /** Lets all timers of an hour or more run out. */
   letHoursPass(): void;
   stop(): Promise<void>;
@@ -143,6 +145,7 @@ export async function startShard(
       ]);
       return rows[0]?.reason as string | undefined;
     },
+    drain: () => shard.drain(),
     letHoursPass,
     async stop() {
       shard.stop();
