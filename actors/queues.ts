@@ -55,8 +55,8 @@ export class Queues implements UnitOwner {
 
   poll(handler: string, poll: Poll): void {
     this.#handlerOf.set(poll.request, handler);
-    const until = this.#isDraining ? 0 : poll.until;
-    this.#queue(handler).poll({ ...poll, until }, this.#deps.now());
+    const asked = this.#isDraining ? { ...poll, until: 0 } : poll;
+    this.#queue(handler).poll(asked, this.#deps.now());
   }
 
   abort(request: number): void {
