@@ -88,7 +88,15 @@ export type ShardOperation =
   | 'changes.watermark'
   | 'changes.watch'
   | 'changes.unwatch'
-  | 'instances.purge';
+  | 'instances.purge'
+  | 'releases.create'
+  | 'releases.beginValidation'
+  | 'releases.endValidation'
+  | 'releases.canary'
+  | 'releases.evaluate'
+  | 'releases.promote'
+  | 'releases.pause'
+  | 'releases.rollback';
 
 /**
  * @property id numbers the request at the front; its reply carries the same number
@@ -235,6 +243,11 @@ export type PeerMessage =
   /** Part of the barrier before a sequence is deleted; answered by `sequence.settled`. */
   | readonly [kind: 'sequence.block', sequence: string, blocked: boolean]
   | readonly [kind: 'sequence.settled', sequence: string, shard: number]
+  /** The releases that route have changed: read them, and answer when what was routed before is durable. */
+  | readonly [kind: 'routes.read', version: number]
+  | readonly [kind: 'routes.settled', version: number, shard: number]
+  /** Hint: an instance that the release routed has ended (row: release_outcomes). */
+  | readonly [kind: 'release.ended', release: string]
   /** The sequence's rows are gone: forget its plan and its instances. */
   | readonly [kind: 'sequence.evict', sequence: string];
 

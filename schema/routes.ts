@@ -10,6 +10,7 @@ import { CHANGE_ROWS } from './routes-changes.js';
 import { CRON_ROWS } from './routes-cron.js';
 import { INSTANCE_ROWS } from './routes-instances.js';
 import { KEY_ROWS } from './routes-keys.js';
+import { RELEASE_ROWS } from './routes-releases.js';
 import { SEQUENCE_ROWS } from './routes-sequences.js';
 import { SURGERY_ROWS } from './routes-surgery.js';
 import { SYSTEM_ROWS } from './routes-system.js';
@@ -25,6 +26,7 @@ const ROWS = {
   ...SURGERY_ROWS,
   ...WORKER_ROWS,
   ...CRON_ROWS,
+  ...RELEASE_ROWS,
   ...KEY_ROWS,
   ...WEBHOOK_ROWS,
   ...CHANGE_ROWS,

@@ -59,6 +59,10 @@ export const MUTATION_KINDS = [
   'delivery.insert',
   'delivery.prune',
   'changeMark.set',
+  'release.set',
+  'releaseDecision.insert',
+  'releaseOutcome.clear',
+  'releaseOutcome.set',
 ] as const;
 
 export type MutationKind = (typeof MUTATION_KINDS)[number];
@@ -117,6 +121,10 @@ export const MUTATION_RULES: Readonly<Record<MutationKind, MutationRule>> = {
   'delivery.insert': { merge: 'insert', group: 'delivery.insert' },
   'delivery.prune': { merge: 'latest', group: 'delivery.prune' },
   'changeMark.set': { merge: 'latest', group: 'changeMark' },
+  'release.set': { merge: 'latest', group: 'release' },
+  'releaseDecision.insert': { merge: 'insert', group: 'releaseDecision' },
+  'releaseOutcome.clear': { merge: 'latest', group: 'releaseOutcome' },
+  'releaseOutcome.set': { merge: 'latest', group: 'releaseOutcome' },
 };
 
 export interface Mutation {

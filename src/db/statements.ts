@@ -56,19 +56,20 @@ const INSERT_INSTANCES = `
 insert into instances (
   id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data,
   config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key,
-  parent_instance_id, cron_schedule_id, traceparent, birth_audit, signal_count, audit_count,
-  created_at, updated_at)
+  parent_instance_id, cron_schedule_id, release_id, release_variant, traceparent, birth_audit,
+  signal_count, audit_count, created_at, updated_at)
 select
   id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data,
   config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key,
-  parent_instance_id, cron_schedule_id, traceparent, birth_audit, signal_count, audit_count,
-  created_at, updated_at
+  parent_instance_id, cron_schedule_id, release_id, release_variant, traceparent, birth_audit,
+  signal_count, audit_count, created_at, updated_at
 from json_to_recordset($1::json) as r(
   id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz,
   priority smallint, timezone text, metadata json, data json, config json, context_audit json,
   runtime json, execution json, concurrency_key text, max_concurrency integer,
-  idempotency_key text, parent_instance_id uuid, cron_schedule_id uuid, traceparent text,
-  birth_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz)`;
+  idempotency_key text, parent_instance_id uuid, cron_schedule_id uuid, release_id uuid,
+  release_variant text, traceparent text, birth_audit json, signal_count integer,
+  audit_count integer, created_at timestamptz, updated_at timestamptz)`;
 
 /**
  * Part of a statement that deletes the instances whose ids are in `doomed`, with all that belongs to
@@ -99,6 +100,8 @@ const INSTANCES_GONE = `open_gone as (
   delete from timers t using doomed d where t.instance_id = d.id
 ), dead_letters_gone as (
   delete from dead_letters l using doomed d where l.instance_id = d.id
+), release_outcomes_gone as (
+  delete from release_outcomes o using doomed d where o.instance_id = d.id
 ), instances_gone as (
   delete from instances i using doomed d where i.id = d.id
 )`;
@@ -134,8 +137,11 @@ from json_to_recordset($1::json) as r(
   signal_count integer, audit_count integer, updated_at timestamptz)
 where i.id = r.id`,
 
+  // What was there at creation is kept for replays the first time that it changes.
   'instance.context': `
-update instances i set data = r.data, config = r.config, context_audit = r.context_audit
+update instances i set
+  birth_data = coalesce(i.birth_data, i.data),
+  data = r.data, config = r.config, context_audit = r.context_audit
 from json_to_recordset($1::json) as r(id uuid, data json, config json, context_audit json)
 where i.id = r.id`,
 
@@ -443,6 +449,45 @@ insert into change_mark (id, stamps_from)
 select id, stamps_from
 from json_to_recordset($1::json) as r(id smallint, stamps_from timestamptz)
 on conflict (id) do update set stamps_from = excluded.stamps_from`,
+
+  'release.set': `
+insert into releases (
+  id, tenant_id, namespace, sequence_name, baseline_sequence_id, baseline_version,
+  candidate_sequence_id, candidate_version, state, canary_percent, gates, in_flight_policy,
+  validation_summary, canary_started_at, created_at, updated_at)
+select
+  id, tenant_id, namespace, sequence_name, baseline_sequence_id, baseline_version,
+  candidate_sequence_id, candidate_version, state, canary_percent, gates, in_flight_policy,
+  validation_summary, canary_started_at, created_at, updated_at
+from json_to_recordset($1::json) as r(
+  id uuid, tenant_id text, namespace text, sequence_name text, baseline_sequence_id uuid,
+  baseline_version integer, candidate_sequence_id uuid, candidate_version integer, state text,
+  canary_percent smallint, gates json, in_flight_policy text, validation_summary json,
+  canary_started_at timestamptz, created_at timestamptz, updated_at timestamptz)
+on conflict (id) do update set
+  state = excluded.state, canary_percent = excluded.canary_percent,
+  validation_summary = excluded.validation_summary,
+  canary_started_at = excluded.canary_started_at, updated_at = excluded.updated_at`,
+
+  'releaseDecision.insert': `
+insert into release_decisions (id, release_id, from_state, to_state, actor, reason, decided_at)
+select id, release_id, from_state, to_state, actor, reason, decided_at
+from json_to_recordset($1::json) as r(
+  id uuid, release_id uuid, from_state text, to_state text, actor text, reason text,
+  decided_at timestamptz)`,
+
+  'releaseOutcome.clear': `
+delete from release_outcomes o
+using json_to_recordset($1::json) as r(instance_id uuid)
+where o.instance_id = r.instance_id`,
+
+  'releaseOutcome.set': `
+insert into release_outcomes (instance_id, release_id, sequence_id, state, created_at)
+select instance_id, release_id, sequence_id, state, created_at
+from json_to_recordset($1::json) as r(
+  instance_id uuid, release_id uuid, sequence_id uuid, state text, created_at timestamptz)
+on conflict (instance_id) do update set
+  sequence_id = excluded.sequence_id, state = excluded.state`,
 };
 
 /** $1 of each is the JSON text of an array of rows, whose fields are the columns named here. */

@@ -106,6 +106,9 @@ export const LOSSES: Readonly<Record<PeerMessage[0], Loss>> = {
   'sequence.block': 'with a thread',
   'sequence.settled': 'with a thread',
   'sequence.evict': 'with a thread',
+  'routes.read': 'alone',
+  'routes.settled': 'alone',
+  'release.ended': 'alone',
 };
 
 export type PeerKind = PeerMessage[0];

@@ -80,6 +80,10 @@ const TABLE_OF: Readonly<Record<MutationKind, string>> = {
   'delivery.insert': 'deliveries',
   'delivery.prune': 'pruned deliveries',
   'changeMark.set': 'change mark',
+  'release.set': 'releases',
+  'releaseDecision.insert': 'decisions',
+  'releaseOutcome.clear': 'outcomes',
+  'releaseOutcome.set': 'outcomes',
 };
 
 const INSERTS: ReadonlySet<MutationKind> = new Set([
@@ -94,6 +98,7 @@ const INSERTS: ReadonlySet<MutationKind> = new Set([
   'rateGrant.insert',
   'apiKey.insert',
   'delivery.insert',
+  'releaseDecision.insert',
 ]);
 const UPSERTS: ReadonlySet<MutationKind> = new Set([
   'snapshot.set',
@@ -108,6 +113,8 @@ const UPSERTS: ReadonlySet<MutationKind> = new Set([
   'cron.set',
   'webhook.set',
   'changeMark.set',
+  'release.set',
+  'releaseOutcome.set',
 ]);
 const UPDATES: ReadonlySet<MutationKind> = new Set([
   'sequence.update',

@@ -1,0 +1,233 @@
+/** Wire shapes of releases (00-mission 'Release'; 04; 06 row 67). */
+
+import { type Static, Type } from '@sinclair/typebox';
+import { DIFF_CATEGORIES, SEVERITIES } from '../src/core/releases/diff-entry.js';
+import {
+  GATE_METRICS,
+  GATE_VERDICTS,
+  IN_FLIGHT_POLICIES,
+  RELEASE_STATES,
+} from '../src/core/releases/release.js';
+import { INT32_MAX, InstanceStateWord, oneOfWords, optional, Timestamp, Uuid } from './common.js';
+
+/** Nobody needs more: there are two metrics. */
+export const GATES_MAX = 16;
+export const RELEASE_LIST_DEFAULT = 100;
+export const RELEASE_LIST_MAX = 1_000;
+
+export const ReleaseState = oneOfWords(RELEASE_STATES);
+export type ReleaseState = Static<typeof ReleaseState>;
+
+export const Gate = Type.Object(
+  {
+    metric: oneOfWords(
+      GATE_METRICS,
+      'error_rate: failed among all that ended; cancel_rate: cancelled among them.',
+    ),
+    max_regression: Type.Number({
+      minimum: 0,
+      description: 'By how much the rate of the candidate may exceed that of the baseline, 0 to 1.',
+    }),
+    min_sample: Type.Integer({
+      minimum: 0,
+      maximum: INT32_MAX,
+      description: 'How many ended instances each version needs for a verdict.',
+    }),
+  },
+  { $id: 'Gate' },
+);
+export type Gate = Static<typeof Gate>;
+
+const InFlightPolicy = oneOfWords(
+  IN_FLIGHT_POLICIES,
+  'Neither moves a running instance: with operator_decision an operator migrates them explicitly.',
+);
+
+export const CreateRelease = Type.Object(
+  {
+    tenant_id: optional(Type.String()),
+    baseline_sequence_id: Uuid,
+    candidate_sequence_id: Uuid,
+    gates: optional(Type.Array(Gate, { maxItems: GATES_MAX })),
+    in_flight_policy: optional(InFlightPolicy),
+  },
+  { $id: 'CreateRelease' },
+);
+export type CreateRelease = Static<typeof CreateRelease>;
+
+/** A limit beyond the bounds is taken for the nearest one (04 §3). */
+export const ReleaseListQuery = Type.Object({
+  tenant_id: Type.Optional(Type.String()),
+  limit: Type.Integer({
+    default: RELEASE_LIST_DEFAULT,
+    description: `At least 1 and at most ${RELEASE_LIST_MAX}.`,
+  }),
+});
+export type ReleaseListQuery = Static<typeof ReleaseListQuery>;
+
+/** A sample beyond the bounds is taken for the nearest one (04 §7). */
+export const ValidateRelease = Type.Object(
+  {
+    sample: optional(
+      Type.Integer({
+        minimum: 0,
+        description: 'How many of the newest ended runs are replayed: 10 by default, at most 50.',
+      }),
+    ),
+    skip: optional(Type.Boolean({ description: 'Makes the release ready without a replay.' })),
+  },
+  { $id: 'ValidateRelease' },
+);
+export type ValidateRelease = Static<typeof ValidateRelease>;
+
+export const StartCanary = Type.Object(
+  {
+    percent: Type.Integer({
+      minimum: 1,
+      maximum: 100,
+      description: 'Of new instances of the baseline, those that the candidate gets.',
+    }),
+  },
+  { $id: 'StartCanary' },
+);
+export type StartCanary = Static<typeof StartCanary>;
+
+export const PromoteRelease = Type.Object(
+  {
+    force: optional(
+      Type.Boolean({
+        description: 'Noted in the decision; evidence that does not pass is refused all the same.',
+      }),
+    ),
+  },
+  { $id: 'PromoteRelease' },
+);
+export type PromoteRelease = Static<typeof PromoteRelease>;
+
+export const CompareSequences = Type.Object(
+  { baseline_sequence_id: Uuid, candidate_sequence_id: Uuid },
+  { $id: 'CompareSequences' },
+);
+export type CompareSequences = Static<typeof CompareSequences>;
+
+export const Divergence = Type.Object(
+  {
+    instance_id: Uuid,
+    recorded_state: InstanceStateWord,
+    replayed_state: InstanceStateWord,
+    blocks_added: Type.Array(Type.String()),
+    blocks_removed: Type.Array(Type.String()),
+  },
+  { $id: 'Divergence' },
+);
+export type Divergence = Static<typeof Divergence>;
+
+/** `divergences` lists the first 20; `diverged` counts all. `replayed` counts inconclusive runs too. */
+const Evidence = {
+  replayed: Type.Integer(),
+  matches: Type.Integer(),
+  diverged: Type.Integer(),
+  inconclusive: Type.Integer(),
+  divergences: Type.Array(Divergence),
+};
+
+export const ValidationReport = Type.Object(
+  { ...Evidence, release_state: ReleaseState },
+  { $id: 'ValidationReport' },
+);
+export type ValidationReport = Static<typeof ValidationReport>;
+
+export const ValidationSummary = Type.Object(
+  { ...Evidence, validated_at: Timestamp },
+  { $id: 'ValidationSummary' },
+);
+export type ValidationSummary = Static<typeof ValidationSummary>;
+
+export const Release = Type.Object(
+  {
+    id: Uuid,
+    tenant_id: Type.String(),
+    namespace: Type.String(),
+    sequence_name: Type.String(),
+    baseline_sequence_id: Uuid,
+    baseline_version: Type.Integer(),
+    candidate_sequence_id: Uuid,
+    candidate_version: Type.Integer(),
+    state: ReleaseState,
+    canary_percent: Type.Integer(),
+    gates: Type.Optional(Type.Array(Gate)),
+    in_flight_policy: InFlightPolicy,
+    validation_summary: Type.Optional(ValidationSummary),
+    canary_started_at: Type.Optional(Timestamp),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  },
+  { $id: 'Release' },
+);
+export type Release = Static<typeof Release>;
+
+export const ReleaseDecision = Type.Object(
+  {
+    id: Uuid,
+    release_id: Uuid,
+    from_state: ReleaseState,
+    to_state: ReleaseState,
+    actor: Type.String({ description: 'operator, validation, or gate:<metric>.' }),
+    reason: Type.String(),
+    decided_at: Timestamp,
+  },
+  { $id: 'ReleaseDecision' },
+);
+export type ReleaseDecision = Static<typeof ReleaseDecision>;
+
+const Severity = oneOfWords(SEVERITIES);
+
+export const DiffEntry = Type.Object(
+  {
+    category: oneOfWords(DIFF_CATEGORIES),
+    severity: Severity,
+    block_id: Type.Optional(Type.String()),
+    summary: Type.String(),
+  },
+  { $id: 'DiffEntry' },
+);
+export type DiffEntry = Static<typeof DiffEntry>;
+
+export const SemanticDiff = Type.Object(
+  {
+    entries: Type.Array(DiffEntry),
+    max_severity: Type.Optional(Severity),
+    candidate_lint: Type.Optional(Type.Array(Type.String())),
+  },
+  { $id: 'SemanticDiff' },
+);
+export type SemanticDiff = Static<typeof SemanticDiff>;
+
+const EndedCounts = Type.Object(
+  {
+    total: Type.Integer(),
+    completed: Type.Integer(),
+    failed: Type.Integer(),
+    cancelled: Type.Integer(),
+  },
+  { $id: 'EndedCounts' },
+);
+
+export const EvaluationReport = Type.Object(
+  {
+    baseline: EndedCounts,
+    candidate: EndedCounts,
+    gates: Type.Array(
+      Type.Object({
+        gate: Gate,
+        baseline_rate: Type.Optional(Type.Number()),
+        candidate_rate: Type.Optional(Type.Number()),
+        verdict: oneOfWords(GATE_VERDICTS),
+      }),
+    ),
+    auto_rolled_back: Type.Boolean(),
+    release_state: ReleaseState,
+  },
+  { $id: 'EvaluationReport' },
+);
+export type EvaluationReport = Static<typeof EvaluationReport>;

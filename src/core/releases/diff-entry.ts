@@ -1,0 +1,44 @@
+/** The vocabulary of semantic diffs (04 §6): categories, severities, and the order of both. */
+
+/** In ascending order. */
+export const SEVERITIES = [
+  'informational',
+  'behavioral',
+  'side_effect_risk',
+  'incompatible',
+] as const;
+export type Severity = (typeof SEVERITIES)[number];
+
+export const DIFF_CATEGORIES = [
+  'block_added',
+  'block_removed',
+  'block_type_changed',
+  'blocks_reordered',
+  'structure_changed',
+  'handler_changed',
+  'params_changed',
+  'retry_changed',
+  'timeout_changed',
+  'delay_changed',
+  'rate_limit_changed',
+  'router_changed',
+  'loop_changed',
+  'race_changed',
+  'missing_output_reference',
+  'queue_changed',
+  'send_window_changed',
+  'output_schema_changed',
+  'when_guard_changed',
+  'cancellable_changed',
+  'input_schema_narrowed',
+  'input_schema_changed',
+] as const;
+export type DiffCategory = (typeof DIFF_CATEGORIES)[number];
+
+export interface Entry {
+  readonly category: DiffCategory;
+  readonly severity: Severity;
+  /** Absent for what concerns the sequence as a whole. */
+  readonly block_id?: string;
+  readonly summary: string;
+}

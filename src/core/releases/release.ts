@@ -1,0 +1,55 @@
+/**
+ * The life of a release: its states and what may lead from one to another (00-mission 'Release
+ * states'; 04 §4). Pure.
+ */
+
+export const RELEASE_STATES = [
+  'draft',
+  'validating',
+  'ready',
+  'canary',
+  'promoted',
+  'paused',
+  'rolled_back',
+  'failed',
+] as const;
+export type ReleaseState = (typeof RELEASE_STATES)[number];
+
+/** Whether new instances of the baseline are routed. */
+export const ROUTING_STATES: readonly ReleaseState[] = ['canary', 'promoted'];
+
+/** What the rates of the two versions are compared by (04 §9). */
+export const GATE_METRICS = ['error_rate', 'cancel_rate'] as const;
+export type GateMetric = (typeof GATE_METRICS)[number];
+
+export const GATE_VERDICTS = ['pass', 'fail', 'inconclusive'] as const;
+export type GateVerdict = (typeof GATE_VERDICTS)[number];
+
+/** What happens to running instances at a promotion: nothing, with either (04 §11). */
+export const IN_FLIGHT_POLICIES = ['pin', 'operator_decision'] as const;
+export type InFlightPolicy = (typeof IN_FLIGHT_POLICIES)[number];
+
+export const VARIANTS = ['baseline', 'candidate'] as const;
+export type Variant = (typeof VARIANTS)[number];
+
+/** Which release an instance was routed by, and to which side. */
+export interface Attribution {
+  readonly releaseId: string;
+  readonly variant: Variant;
+}
+
+/** From each state, the states that it may go over to. */
+const MOVES: Readonly<Record<ReleaseState, readonly ReleaseState[]>> = {
+  draft: ['validating', 'ready', 'failed'],
+  validating: ['ready', 'draft', 'failed'],
+  ready: ['canary', 'failed'],
+  canary: ['paused', 'promoted', 'rolled_back'],
+  paused: ['canary', 'rolled_back'],
+  promoted: [],
+  rolled_back: [],
+  failed: [],
+};
+
+export function mayMove(from: ReleaseState, to: ReleaseState): boolean {
+  return MOVES[from].includes(to);
+}
