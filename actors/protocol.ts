@@ -96,7 +96,25 @@ export type ShardOperation =
   | 'releases.evaluate'
   | 'releases.promote'
   | 'releases.pause'
-  | 'releases.rollback';
+  | 'releases.rollback'
+  | 'continuity.create'
+  | 'continuity.claim'
+  | 'continuity.appendProvenance'
+  | 'continuity.place'
+  | 'continuity.preview'
+  | 'continuity.resolveEffect'
+  | 'migrations.plan'
+  | 'migrations.apply'
+  | 'migrations.rollback'
+  | 'runtimes.register'
+  | 'handoffs.create'
+  | 'handoffs.export'
+  | 'handoffs.attach'
+  | 'handoffs.accept'
+  | 'handoffs.resume'
+  | 'handoffs.reject'
+  | 'handoffs.revoke'
+  | 'capsules.import';
 
 /**
  * @property id numbers the request at the front; its reply carries the same number
@@ -139,6 +157,17 @@ export interface ReplyPost {
 
 // ---------------------------------------------------------------- shard → shard
 
+/** Operations whose bodies name their owner. */
+export type HandedOnOperation =
+  | 'workers.poll'
+  | 'workers.pollQueue'
+  | 'sequences.migrateInstance'
+  | 'continuity.create'
+  | 'continuity.claim'
+  | 'migrations.plan'
+  | 'handoffs.create'
+  | 'capsules.import';
+
 export type PeerMessage =
   /** A parsed and validated creation that belongs to the actor of its idempotency key. */
   | readonly [kind: 'create', request: number, instance: string]
@@ -148,7 +177,7 @@ export type PeerMessage =
       request: number,
       tenant: string,
       body: string,
-      operation: 'workers.poll' | 'workers.pollQueue' | 'sequences.migrateInstance',
+      operation: HandedOnOperation,
     ]
   /** Hint: look at this instance at that time (row: its timer). */
   | readonly [kind: 'wake', instance: string, at: number, rank: number]
@@ -248,6 +277,11 @@ export type PeerMessage =
   | readonly [kind: 'routes.settled', version: number, shard: number]
   /** Hint: an instance that the release routed has ended (row: release_outcomes). */
   | readonly [kind: 'release.ended', release: string]
+  /** Of a desk to an instance (JSON: `Order`); answered by `continuity.answer`. */
+  | readonly [kind: 'continuity.order', instance: string, order: string]
+  | readonly [kind: 'continuity.answer', ticket: number, answer: string]
+  /** A fenced instance asks its desk whether the fence still stands (rows: execution, handoffs). */
+  | readonly [kind: 'continuity.ask', execution: string, instance: string, tenant: string]
   /** The sequence's rows are gone: forget its plan and its instances. */
   | readonly [kind: 'sequence.evict', sequence: string];
 

@@ -7,6 +7,7 @@
 import type { Static, TSchema } from '@sinclair/typebox';
 import type { Capability, Method, RouteRow } from './route-row.js';
 import { CHANGE_ROWS } from './routes-changes.js';
+import { CONTINUITY_ROWS, HANDOFF_ROWS } from './routes-continuity.js';
 import { CRON_ROWS } from './routes-cron.js';
 import { INSTANCE_ROWS } from './routes-instances.js';
 import { KEY_ROWS } from './routes-keys.js';
@@ -27,6 +28,8 @@ const ROWS = {
   ...WORKER_ROWS,
   ...CRON_ROWS,
   ...RELEASE_ROWS,
+  ...CONTINUITY_ROWS,
+  ...HANDOFF_ROWS,
   ...KEY_ROWS,
   ...WEBHOOK_ROWS,
   ...CHANGE_ROWS,

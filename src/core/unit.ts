@@ -63,6 +63,19 @@ export const MUTATION_KINDS = [
   'releaseDecision.insert',
   'releaseOutcome.clear',
   'releaseOutcome.set',
+  'instance.ownership',
+  'effect.insert',
+  'effectResolution.set',
+  'execution.insert',
+  'execution.update',
+  'location.insert',
+  'provenance.insert',
+  'runtime.set',
+  'placement.insert',
+  'handoff.set',
+  'artifact.insert',
+  'capsuleImport.insert',
+  'migration.set',
 ] as const;
 
 export type MutationKind = (typeof MUTATION_KINDS)[number];
@@ -125,6 +138,19 @@ export const MUTATION_RULES: Readonly<Record<MutationKind, MutationRule>> = {
   'releaseDecision.insert': { merge: 'insert', group: 'releaseDecision' },
   'releaseOutcome.clear': { merge: 'latest', group: 'releaseOutcome' },
   'releaseOutcome.set': { merge: 'latest', group: 'releaseOutcome' },
+  'instance.ownership': { merge: 'latest', group: 'instance.ownership' },
+  'effect.insert': { merge: 'insert', group: 'effect.insert' },
+  'effectResolution.set': { merge: 'latest', group: 'effectResolution.set' },
+  'execution.insert': { merge: 'insert', group: 'execution.insert' },
+  'execution.update': { merge: 'barrier', group: 'execution.update' },
+  'location.insert': { merge: 'insert', group: 'location.insert' },
+  'provenance.insert': { merge: 'insert', group: 'provenance.insert' },
+  'runtime.set': { merge: 'insert', group: 'runtime.set' },
+  'placement.insert': { merge: 'insert', group: 'placement.insert' },
+  'handoff.set': { merge: 'latest', group: 'handoff.set' },
+  'artifact.insert': { merge: 'insert', group: 'artifact.insert' },
+  'capsuleImport.insert': { merge: 'insert', group: 'capsuleImport.insert' },
+  'migration.set': { merge: 'latest', group: 'migration.set' },
 };
 
 export interface Mutation {

@@ -109,6 +109,9 @@ export const LOSSES: Readonly<Record<PeerMessage[0], Loss>> = {
   'routes.read': 'alone',
   'routes.settled': 'alone',
   'release.ended': 'alone',
+  'continuity.order': 'with a thread',
+  'continuity.answer': 'with a thread',
+  'continuity.ask': 'alone',
 };
 
 export type PeerKind = PeerMessage[0];

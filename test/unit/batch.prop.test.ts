@@ -84,6 +84,19 @@ const TABLE_OF: Readonly<Record<MutationKind, string>> = {
   'releaseDecision.insert': 'decisions',
   'releaseOutcome.clear': 'outcomes',
   'releaseOutcome.set': 'outcomes',
+  'instance.ownership': 'instances',
+  'effect.insert': 'receipts',
+  'effectResolution.set': 'resolutions',
+  'execution.insert': 'executions',
+  'execution.update': 'executions',
+  'location.insert': 'locations',
+  'provenance.insert': 'provenance',
+  'runtime.set': 'runtimes',
+  'placement.insert': 'placements',
+  'handoff.set': 'handoffs',
+  'artifact.insert': 'artifacts',
+  'capsuleImport.insert': 'imports',
+  'migration.set': 'migrations',
 };
 
 const INSERTS: ReadonlySet<MutationKind> = new Set([

@@ -1,0 +1,206 @@
+/**
+ * The desk of one shard: it owns what hangs on the executions whose ids lead here (who owns them, at
+ * which epoch, their handoffs, migrations and provenance). Requests about one execution are handled
+ * one after the other, each in three steps: read the rows, decide, commit one unit. Nothing is kept
+ * between requests. Where an instance has to change too, the unit is the instance's (`orders.ts`).
+ *
+ * Each unit raises the execution's version, and one that was decided on an older version commits
+ * nothing: so a unit that is still under way when a desk is replaced can do no harm.
+ */
+
+import { routeOf, shardOf } from '../../src/core/ids.js';
+import type { UnixMs } from '../../src/core/time.js';
+import {
+  conflict,
+  DATABASE_AWAY,
+  EngineError,
+  fromErrorData,
+  refusedData,
+  UNKNOWN_OUTCOME,
+} from '../../src/errors.js';
+import type { Logger } from '../../src/log.js';
+import type { CommitLog, PendingUnit, Settlement, UnitOwner } from '../commit-log.js';
+import type { PeerMessage } from '../protocol.js';
+import { type Effect, Turn } from '../turn.js';
+import type { Order, OrderAnswer, OrderView } from './orders.js';
+import type { ContinuityRows } from './rows.js';
+
+export interface DeskDeps {
+  readonly shard: number;
+  readonly shards: number;
+  readonly commits: CommitLog;
+  readonly rows: ContinuityRows;
+  readonly log: Logger;
+  readonly now: () => UnixMs;
+  /** Of an id with the routing bits of another one. */
+  readonly newIdLike: (id: string) => string;
+  readonly release: (effects: readonly Effect[]) => void;
+  readonly schedule: (work: () => void) => void;
+  /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
+  readonly whenWriterKnown: (then: () => void) => void;
+}
+
+/** The answer to a request. */
+export interface DeskReply {
+  readonly status: number;
+  readonly body: object;
+}
+
+interface Asked {
+  /** The shard of the instance. */
+  readonly shard: number;
+  readonly resolve: (view: OrderView) => void;
+  readonly reject: (error: EngineError) => void;
+}
+
+export class Desk {
+  readonly deps: DeskDeps;
+  /** Per execution, what ends last of all that was asked so far. */
+  readonly #lines = new Map<string, Promise<void>>();
+  readonly #asked = new Map<number, Asked>();
+  #tickets = 0;
+
+  constructor(deps: DeskDeps) {
+    this.deps = deps;
+  }
+
+  get now(): UnixMs {
+    return this.deps.now();
+  }
+
+  /**
+   * Handles one request in its turn and answers it.
+   *
+   * @param line the id of the execution that the request is about
+   * @param work rejects with the EngineError that is the answer; anything else is a defect, or the
+   *   database is away
+   */
+  serve(request: number, line: string, work: () => Promise<DeskReply>): void {
+    this.inLine(line, work).then(
+      ({ status, body }) =>
+        this.#reply({ kind: 'reply', request, status, body: JSON.stringify(body) }),
+      (error: unknown) => this.#reply({ kind: 'error', request, error: this.#errorOf(error) }),
+    );
+  }
+
+  /** Begins the work when everything that was asked before about the same execution has ended. */
+  inLine<Result>(line: string, work: () => Promise<Result>): Promise<Result> {
+    const before = this.#lines.get(line) ?? Promise.resolve();
+    const result = before.then(() => this.#whenWriterKnown()).then(work);
+    const end = result.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#lines.set(line, end);
+    void end.then(() => {
+      if (this.#lines.get(line) === end) this.#lines.delete(line);
+    });
+    return result;
+  }
+
+  /** Rejects with 409 when the execution has changed since it was read, 503 when nobody can tell. */
+  commit(turn: Turn): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const owner = new DeskUnit(this.deps.commits.nextIncarnation(), (ack, unit) => {
+        const error = refusalOf(ack);
+        if (error !== undefined) {
+          reject(error);
+          return;
+        }
+        this.deps.release(unit.effects);
+        resolve();
+      });
+      this.deps.schedule(() => this.deps.commits.append(owner, turn));
+    });
+  }
+
+  /**
+   * Has an instance check and change itself, together with the desk's mutations in `turn`.
+   *
+   * @param expect what the instance must still be, else 409
+   */
+  order(
+    instance: string,
+    tenant: string,
+    { expect, changes }: Pick<Order, 'expect' | 'changes'>,
+    turn: Turn = new Turn(),
+  ): Promise<OrderView> {
+    this.#tickets += 1;
+    const ticket = this.#tickets;
+    const shard = shardOf(routeOf(instance), this.deps.shards);
+    const { shard: desk } = this.deps;
+    const order: Order = { ticket, desk, tenant, expect, changes, mutations: turn.mutations };
+    const message: PeerMessage = ['continuity.order', instance, JSON.stringify(order)];
+    return new Promise((resolve, reject) => {
+      this.#asked.set(ticket, { shard, resolve, reject });
+      this.deps.schedule(() => this.deps.release([{ kind: 'peer', shard, message }]));
+    });
+  }
+
+  answered(ticket: number, answer: OrderAnswer): void {
+    const asked = this.#asked.get(ticket);
+    if (asked === undefined) return;
+    this.#asked.delete(ticket);
+    if (answer.ok) asked.resolve(answer.view);
+    else asked.reject(fromErrorData(answer.error));
+  }
+
+  /** The shard was replaced: its units are settled, and what became of its orders is in the rows. */
+  shardBack(shard: number): void {
+    for (const [ticket, asked] of this.#asked) {
+      if (asked.shard !== shard) continue;
+      this.#asked.delete(ticket);
+      asked.reject(UNKNOWN_OUTCOME);
+    }
+  }
+
+  #whenWriterKnown(): Promise<void> {
+    return new Promise((resolve) => {
+      this.deps.schedule(() => this.deps.whenWriterKnown(resolve));
+    });
+  }
+
+  #reply(effect: Effect): void {
+    this.deps.schedule(() => this.deps.release([effect]));
+  }
+
+  #errorOf(error: unknown): EngineError {
+    if (error instanceof EngineError) return error;
+    if (error instanceof Error && 'code' in error) {
+      this.deps.log.warn({ err: error }, 'rows of an execution could not be read');
+      return DATABASE_AWAY;
+    }
+    this.deps.log.error({ err: error }, 'defect');
+    return new EngineError('ENG_INTERNAL', 'internal error');
+  }
+}
+
+/** One unit of a desk: it stands for itself, since what was read for it is not used again. */
+class DeskUnit implements UnitOwner {
+  readonly key: string;
+  readonly incarnation: number;
+  readonly #settled: (ack: Settlement, unit: PendingUnit) => void;
+
+  constructor(incarnation: number, settled: (ack: Settlement, unit: PendingUnit) => void) {
+    this.key = `continuity:${incarnation}`;
+    this.incarnation = incarnation;
+    this.#settled = settled;
+  }
+
+  settled(unit: PendingUnit, ack: Settlement): void {
+    this.#settled(ack, unit);
+  }
+}
+
+/** What `execution.update` fails with when the version is another one; see `db/statements.ts`. */
+const STALE = '22P02';
+const UNIQUE_VIOLATION = '23505';
+
+/** Undefined for a unit that was committed. */
+export function refusalOf(ack: Settlement): EngineError | undefined {
+  if (ack[1] === 'committed' || ack[1] === 'born') return undefined;
+  if (ack[1] === 'exists') return conflict('there is one with this id already');
+  if (ack[1] !== 'refused') return UNKNOWN_OUTCOME;
+  const isStale = ack[2] === STALE || ack[2] === UNIQUE_VIOLATION;
+  return isStale ? conflict('the execution was changed meanwhile') : refusedData(ack[3]);
+}

@@ -1,0 +1,87 @@
+/**
+ * What a desk asks of an instance. The instance checks that it is still what the desk decided on,
+ * changes itself, and commits that together with the desk's own mutations as one unit: either both
+ * happen or neither does, wherever the two live. The answer leaves when the unit is durable.
+ */
+
+import type { JsonObject } from '../../src/core/json.js';
+import type { InstanceState } from '../../src/core/states.js';
+import type { ErrorData } from '../../src/errors.js';
+
+/** Why an instance must not be run here. */
+export interface Fence {
+  /**
+   * `transferring`: it is being handed over; `moved`: it has been; `imported`: it was brought here
+   * and is not owned yet.
+   */
+  readonly reason: 'transferring' | 'moved' | 'imported';
+  /** RFC 3339: when the instance asks its desk whether the fence still stands; null: it stands. */
+  readonly until: string | null;
+}
+
+/** What the instance must still be; what is absent is not looked at. */
+export interface Expectations {
+  readonly states?: readonly InstanceState[];
+  readonly sequenceId?: string;
+  readonly epoch?: number;
+  readonly fence?: Fence['reason'] | 'none';
+  /** SHA-256 of the canonical context.data. */
+  readonly dataSha256?: string;
+  /** Of the newest checkpoint. */
+  readonly checkpointId?: string;
+}
+
+export type OrderedChange =
+  /** It belongs to an execution from now on. */
+  | { readonly kind: 'enrol'; readonly continuityId: string; readonly epoch: number }
+  /** It is not to be run until the fence is lifted. */
+  | { readonly kind: 'fence'; readonly fence: Fence }
+  /** The fence is over: it goes on as the instance of that epoch. */
+  | { readonly kind: 'own'; readonly epoch: number }
+  /** Saves a checkpoint of the live state; the answer names it. */
+  | { readonly kind: 'capture'; readonly checkpointId: string }
+  /** From paused to scheduled now. */
+  | { readonly kind: 'resume' }
+  /** Goes over to another version with these contents, and stays paused there. */
+  | {
+      readonly kind: 'migrate';
+      readonly sequenceId: string;
+      readonly data: JsonObject;
+      readonly epoch: number;
+    }
+  /** Goes back to what it was before a migration. */
+  | {
+      readonly kind: 'restore';
+      readonly sequenceId: string;
+      readonly context: JsonObject;
+      readonly execution: JsonObject;
+      readonly state: 'waiting' | 'paused';
+      readonly nextFireAt: string | null;
+      readonly epoch: number;
+    };
+
+export interface Order {
+  /** Numbers the order at its desk. */
+  readonly ticket: number;
+  /** The shard of the desk. */
+  readonly desk: number;
+  readonly tenant: string;
+  readonly expect: Expectations;
+  /** In this order; none: it is only asked what it is. */
+  readonly changes: readonly OrderedChange[];
+  /** Of the desk, as a unit takes them: index of the kind, key, row, … */
+  readonly mutations: readonly (string | number)[];
+}
+
+/** What the instance is after the order. */
+export interface OrderView {
+  readonly state: InstanceState;
+  readonly sequenceId: string;
+  /** The id of the step it is at, if it is at one. */
+  readonly currentStep: string | null;
+  readonly nextFireAt: string | null;
+}
+
+export type OrderAnswer =
+  | { readonly ok: true; readonly view: OrderView }
+  | { readonly ok: false; readonly error: ErrorData };

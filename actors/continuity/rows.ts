@@ -1,0 +1,196 @@
+/**
+ * What desks read: the rows that hang on one execution, by key. Reads only; every statement is named
+ * and finds its rows by an index.
+ */
+
+import type pg from 'pg';
+import type { Execution } from '../../schema/continuity.js';
+import type { RuntimeCapabilities } from '../../schema/handoff.js';
+import { isoTime, type UnixMs } from '../../src/core/time.js';
+
+export type ExecutionRow = Execution & { readonly version: number };
+
+export interface HandoffRow {
+  readonly id: string;
+  readonly continuity_id: string;
+  readonly tenant_id: string;
+  readonly source_runtime_id: string;
+  readonly destination_runtime_id: string;
+  readonly expected_epoch: number;
+  readonly state: string;
+  readonly capsule_id: string | null;
+  readonly capsule_expires_at: string | null;
+  readonly placement_decision_id: string;
+  readonly preview_sha256: string;
+  readonly version: number;
+  readonly failure_code: string | null;
+  /** JSON text: requirements, policy, classification. */
+  readonly terms: string;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export interface ProvenanceRow {
+  readonly continuity_id: string;
+  readonly seq: number;
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly epoch: number;
+  readonly kind: string;
+  readonly redacted_summary: string | null;
+  readonly payload_sha256: string;
+  readonly previous_sha256: string | null;
+  readonly entry_sha256: string;
+  readonly signing_key_id: string | null;
+  readonly signature: string | null;
+  readonly created_at: string;
+}
+
+export interface MigrationRow {
+  readonly id: string;
+  readonly continuity_id: string;
+  readonly tenant_id: string;
+  readonly state: string;
+  /** JSON texts. */
+  readonly record: string;
+  readonly secrets: string;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+export interface ImportRow {
+  readonly tenant_id: string;
+  readonly capsule_id: string;
+  readonly destination_runtime_id: string;
+  readonly instance_id: string;
+  readonly continuity_id: string;
+  readonly source_epoch: number;
+}
+
+/** Candidates of one placement (05 §6). */
+const CANDIDATES_MAX = 1_000;
+/** What `observed_at` of a live runtime is not older than (05 §4). */
+const LIVE_MS = 5 * 60_000;
+/** As the drivers of the other reads: longer than any of these takes. */
+const QUERY_TIMEOUT_MS = 30_000;
+
+const HANDOFF_COLUMNS =
+  'id, continuity_id, tenant_id, source_runtime_id, destination_runtime_id, ' +
+  'expected_epoch::float8 as expected_epoch, state, capsule_id, capsule_expires_at, ' +
+  'placement_decision_id, preview_sha256, version, failure_code, terms, created_at, updated_at';
+
+const EXECUTION_COLUMNS =
+  'continuity_id, tenant_id, current_instance_id, owner_runtime_id, epoch::float8 as epoch, state, ' +
+  'version::float8 as version, updated_at';
+
+const IMPORT_COLUMNS =
+  'tenant_id, capsule_id, destination_runtime_id, instance_id, continuity_id, ' +
+  'source_epoch::float8 as source_epoch';
+
+export const CONTINUITY_SQL = {
+  execution: `select ${EXECUTION_COLUMNS} from continuity_executions where continuity_id = $1::uuid`,
+  executionOf:
+    `select ${EXECUTION_COLUMNS} from continuity_executions ` +
+    'where tenant_id = $1::text and current_instance_id = $2::uuid',
+  handoff: `select ${HANDOFF_COLUMNS} from handoffs where id = $1::uuid`,
+  handoffs:
+    `select ${HANDOFF_COLUMNS} from handoffs where continuity_id = $1::uuid ` +
+    'order by created_at, id',
+  decision: 'select tenant_id, record from placement_decisions where id = $1::uuid',
+  runtimes:
+    'select capabilities from runtimes where tenant_id = $1::text ' +
+    'and observed_at > $2::timestamptz and expires_at > $3::timestamptz ' +
+    `order by observed_at desc, runtime_id limit ${CANDIDATES_MAX}`,
+  provenanceHead:
+    'select continuity_id, seq, id, tenant_id, epoch::float8 as epoch, kind, redacted_summary, ' +
+    'payload_sha256, previous_sha256, entry_sha256, signing_key_id, signature, created_at ' +
+    'from provenance_entries where continuity_id = $1::uuid order by seq desc limit 1',
+  migration:
+    'select id, continuity_id, tenant_id, state, record, secrets, created_at, updated_at ' +
+    'from migrations where id = $1::uuid',
+  capsuleImport:
+    `select ${IMPORT_COLUMNS} from capsule_imports where tenant_id = $1::text ` +
+    'and capsule_id = $2::uuid and destination_runtime_id = $3::uuid',
+  importOf: `select ${IMPORT_COLUMNS} from capsule_imports where instance_id = $1::uuid`,
+  artifact:
+    "select encode(content, 'base64') as content, sha256 from artifacts where key = $1::text",
+} as const;
+
+export class ContinuityRows {
+  readonly #pool: Pick<pg.Pool, 'query'>;
+
+  constructor(pool: Pick<pg.Pool, 'query'>) {
+    this.#pool = pool;
+  }
+
+  execution(id: string): Promise<ExecutionRow | undefined> {
+    return this.one<ExecutionRow>('execution', [id]);
+  }
+
+  /** The execution whose present instance this is. */
+  executionOf(tenant: string, instance: string): Promise<ExecutionRow | undefined> {
+    return this.one<ExecutionRow>('executionOf', [tenant, instance]);
+  }
+
+  handoff(id: string): Promise<HandoffRow | undefined> {
+    return this.one<HandoffRow>('handoff', [id]);
+  }
+
+  /** Of one execution, oldest first. */
+  handoffs(execution: string): Promise<HandoffRow[]> {
+    return this.all<HandoffRow>('handoffs', [execution]);
+  }
+
+  decision(id: string): Promise<{ tenant_id: string; record: string } | undefined> {
+    return this.one('decision', [id]);
+  }
+
+  /** The live ones, those seen last first. */
+  async runtimes(tenant: string, now: UnixMs): Promise<RuntimeCapabilities[]> {
+    const values = [tenant, isoTime(now - LIVE_MS), isoTime(now)];
+    const rows = await this.all<{ capabilities: string }>('runtimes', values);
+    return rows.map(({ capabilities }) => JSON.parse(capabilities) as RuntimeCapabilities);
+  }
+
+  provenanceHead(execution: string): Promise<ProvenanceRow | undefined> {
+    return this.one<ProvenanceRow>('provenanceHead', [execution]);
+  }
+
+  migration(id: string): Promise<MigrationRow | undefined> {
+    return this.one<MigrationRow>('migration', [id]);
+  }
+
+  capsuleImport(tenant: string, capsule: string, runtime: string): Promise<ImportRow | undefined> {
+    return this.one<ImportRow>('capsuleImport', [tenant, capsule, runtime]);
+  }
+
+  /** By which the instance came here. */
+  importOf(instance: string): Promise<ImportRow | undefined> {
+    return this.one<ImportRow>('importOf', [instance]);
+  }
+
+  async artifact(key: string): Promise<{ content: Buffer; sha256: string } | undefined> {
+    const row = await this.one<{ content: string; sha256: string }>('artifact', [key]);
+    return row && { content: Buffer.from(row.content, 'base64'), sha256: row.sha256 };
+  }
+
+  protected async one<Row extends object>(
+    name: keyof typeof CONTINUITY_SQL,
+    values: readonly unknown[],
+  ): Promise<Row | undefined> {
+    return (await this.all<Row>(name, values))[0];
+  }
+
+  protected async all<Row extends object>(
+    name: keyof typeof CONTINUITY_SQL,
+    values: readonly unknown[],
+  ): Promise<Row[]> {
+    const query = {
+      name: `continuity_${name}`,
+      text: CONTINUITY_SQL[name],
+      values: [...values],
+      query_timeout: QUERY_TIMEOUT_MS,
+    };
+    return (await this.#pool.query<Row>(query as pg.QueryConfig)).rows;
+  }
+}

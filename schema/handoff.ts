@@ -1,0 +1,388 @@
+/**
+ * Wire shapes of runtimes, placement, handoffs and capsules (00-mission 'Handoff creation payload';
+ * 05 §§4–13; 06 row 30). Rules beyond the shape are in `core/continuity`.
+ */
+
+import { type Static, Type } from '@sinclair/typebox';
+import { INTEGER_MAX, oneOfWords, optional, orNull, Timestamp, Uuid } from './common.js';
+import {
+  EffectReceipt,
+  Epoch,
+  Execution,
+  PayloadArtifact,
+  Sha256,
+  Sha256Input,
+  TenantField,
+} from './continuity.js';
+
+// ---------------------------------------------------------------- runtimes
+
+export const RUNTIME_KINDS = ['server', 'edge', 'mobile', 'desktop', 'browser'] as const;
+/** From low to high. */
+export const TRUST_LEVELS = ['unverified', 'registered', 'signed', 'attested'] as const;
+export const CONNECTIVITIES = ['offline', 'metered', 'wifi', 'ethernet'] as const;
+export const CLASSIFICATIONS = ['public', 'internal', 'confidential', 'restricted'] as const;
+
+const Texts = Type.Array(Type.String());
+const Kind = oneOfWords(RUNTIME_KINDS);
+const Trust = oneOfWords(TRUST_LEVELS);
+const Connectivity = oneOfWords(CONNECTIVITIES);
+const Classification = oneOfWords(CLASSIFICATIONS);
+const Natural = Type.Integer({ minimum: 0, maximum: INTEGER_MAX });
+const Percent = Type.Integer({ minimum: 0, maximum: 100 });
+
+const CAPABILITY_FIELDS = {
+  runtime_id: Uuid,
+  kind: Kind,
+  trust: Trust,
+  handlers: optional(Texts),
+  plugins: optional(Texts),
+  credentials: optional(Texts),
+  regions: optional(Texts),
+  hardware: optional(Texts),
+  offline_capable: optional(Type.Boolean()),
+  draining: optional(Type.Boolean()),
+  connectivity: optional(Connectivity),
+  battery_percent: optional(Percent),
+  estimated_cost_microunits: optional(Natural),
+  estimated_latency_ms: optional(Natural),
+  capsule_signing_public_key: optional(Type.String({ maxLength: 64 })),
+  observed_at: Timestamp,
+  expires_at: Timestamp,
+};
+
+export const RegisterRuntime = Type.Object(
+  { tenant_id: TenantField, capabilities: Type.Object(CAPABILITY_FIELDS) },
+  { $id: 'RegisterRuntime' },
+);
+export type RegisterRuntime = Static<typeof RegisterRuntime>;
+
+/** As stored and shown: empty lists and what was not given are left out. */
+export const RuntimeCapabilities = Type.Object(
+  {
+    runtime_id: Uuid,
+    kind: Kind,
+    trust: Trust,
+    handlers: Type.Optional(Texts),
+    plugins: Type.Optional(Texts),
+    credentials: Type.Optional(Texts),
+    regions: Type.Optional(Texts),
+    hardware: Type.Optional(Texts),
+    offline_capable: Type.Boolean(),
+    draining: Type.Boolean(),
+    connectivity: Type.Optional(Connectivity),
+    battery_percent: Type.Optional(Percent),
+    estimated_cost_microunits: Type.Optional(Natural),
+    estimated_latency_ms: Type.Optional(Natural),
+    capsule_signing_public_key: Type.Optional(Type.String()),
+    observed_at: Timestamp,
+    expires_at: Timestamp,
+  },
+  { $id: 'RuntimeCapabilities' },
+);
+export type RuntimeCapabilities = Static<typeof RuntimeCapabilities>;
+
+// ---------------------------------------------------------------- placement
+
+/** Of shape only: lengths and conflicts are judged by `core/continuity/requirements`. */
+export const Requirements = Type.Object(
+  {
+    handlers: optional(Texts),
+    plugins: optional(Texts),
+    credentials: optional(Texts),
+    regions: optional(Texts),
+    hardware: optional(Texts),
+    requires_network: optional(Type.Boolean()),
+    requires_human_ui: optional(Type.Boolean()),
+    minimum_trust: optional(Trust),
+  },
+  { $id: 'Requirements' },
+);
+export type Requirements = Static<typeof Requirements>;
+
+export const LocalityPolicy = Type.Object(
+  {
+    version: Type.Integer({ minimum: 0, maximum: INTEGER_MAX }),
+    rules: Type.Array(
+      Type.Object({
+        classification: Classification,
+        allowed_runtime_ids: optional(Type.Array(Uuid)),
+        allowed_runtime_kinds: optional(Type.Array(Kind)),
+        allowed_regions: optional(Texts),
+        minimum_trust: optional(Trust),
+        require_offline: optional(Type.Boolean()),
+        require_hardware: optional(Type.String()),
+        allowed_connectivity: optional(Type.Array(Connectivity)),
+        minimum_battery_percent: optional(Type.Integer({ minimum: 0 })),
+        maximum_cost_microunits: optional(Natural),
+        maximum_latency_ms: optional(Natural),
+      }),
+    ),
+  },
+  { $id: 'LocalityPolicy' },
+);
+export type LocalityPolicy = Static<typeof LocalityPolicy>;
+
+/** Both spellings (06 row 30). */
+const PLACEMENT_FIELDS = {
+  tenant_id: TenantField,
+  requirements: optional(Requirements),
+  policy: optional(LocalityPolicy),
+  locality_policy: optional(LocalityPolicy),
+  classification: optional(Classification),
+  data_classification: optional(Classification),
+};
+
+export const PlaceExecution = Type.Object(PLACEMENT_FIELDS, { $id: 'PlaceExecution' });
+export type PlaceExecution = Static<typeof PlaceExecution>;
+
+export const PreviewHandoff = Type.Object(
+  { ...PLACEMENT_FIELDS, destination_runtime_id: Uuid },
+  { $id: 'PreviewHandoff' },
+);
+export type PreviewHandoff = Static<typeof PreviewHandoff>;
+
+export const PlacementDecision = Type.Object(
+  {
+    id: Uuid,
+    tenant_id: Type.String(),
+    continuity_id: Uuid,
+    epoch: Epoch,
+    selected_runtime_id: orNull(Uuid),
+    requirements: Requirements,
+    policy: Type.Optional(LocalityPolicy),
+    classification: Classification,
+    policy_version: orNull(Type.Integer()),
+    candidates: Type.Array(
+      Type.Object({
+        runtime_id: Uuid,
+        outcome: oneOfWords(['allow', 'deny', 'unknown'] as const),
+        score: Type.Integer(),
+        score_factors: Type.Object({
+          trust: Type.Integer(),
+          current_runtime: Type.Integer(),
+          offline_capable: Type.Integer(),
+          battery_rank: Type.Integer(),
+          cost_rank: Type.Integer(),
+          latency_rank: Type.Integer(),
+        }),
+        finding_codes: Texts,
+      }),
+    ),
+    created_at: Timestamp,
+  },
+  { $id: 'PlacementDecision' },
+);
+export type PlacementDecision = Static<typeof PlacementDecision>;
+
+export const HandoffPreview = Type.Object(
+  {
+    continuity_id: Uuid,
+    source_runtime_id: Uuid,
+    destination_runtime_id: Uuid,
+    compatible: Type.Boolean(),
+    findings: Type.Array(
+      Type.Object({
+        code: Type.String(),
+        status: oneOfWords(['pass', 'fail', 'unknown'] as const),
+        summary: Type.String(),
+      }),
+    ),
+    unresolved_effects: Type.Array(EffectReceipt),
+    placement_decision: PlacementDecision,
+    placement_decision_id: Uuid,
+    preview_sha256: Sha256,
+  },
+  { $id: 'HandoffPreview' },
+);
+export type HandoffPreview = Static<typeof HandoffPreview>;
+
+// ---------------------------------------------------------------- handoffs
+
+export const HANDOFF_STATES = [
+  'requested',
+  'quiescing',
+  'exported',
+  'accepted',
+  'resumed',
+  'completed',
+  'rejected',
+  'failed',
+  'expired',
+  'revoked',
+] as const;
+
+export const CreateHandoff = Type.Object(
+  {
+    ...PLACEMENT_FIELDS,
+    continuity_id: optional(Uuid),
+    placement_decision_id: Uuid,
+    preview_sha256: Sha256Input,
+    destination_runtime_id: Uuid,
+  },
+  { $id: 'CreateHandoff' },
+);
+export type CreateHandoff = Static<typeof CreateHandoff>;
+
+export const Handoff = Type.Object(
+  {
+    id: Uuid,
+    continuity_id: Uuid,
+    tenant_id: Type.String(),
+    source_runtime_id: Uuid,
+    destination_runtime_id: Uuid,
+    expected_epoch: Epoch,
+    state: oneOfWords(HANDOFF_STATES),
+    capsule_id: orNull(Uuid),
+    placement_decision_id: Uuid,
+    preview_sha256: Sha256,
+    version: Type.Integer(),
+    failure_code: orNull(Type.String()),
+    data_classification: Classification,
+    locality_policy: Type.Optional(LocalityPolicy),
+    requirements: Requirements,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  },
+  { $id: 'Handoff' },
+);
+export type Handoff = Static<typeof Handoff>;
+
+const Base64 = Type.String();
+
+export const ExportHandoff = Type.Object(
+  {
+    tenant_id: TenantField,
+    requirements: optional(Requirements),
+    expires_in_seconds: optional(Type.Integer({ minimum: 1, maximum: 3_600 })),
+    payload_key_base64: optional(Base64),
+    capture_checkpoint: optional(
+      Type.Boolean({ description: 'First save a checkpoint of the live state.' }),
+    ),
+  },
+  { $id: 'ExportHandoff' },
+);
+export type ExportHandoff = Static<typeof ExportHandoff>;
+
+export const CapsuleManifest = Type.Object(
+  {
+    schema: Type.Object({ major: Type.Integer(), minor: Type.Integer() }),
+    capsule_id: Uuid,
+    continuity_id: Uuid,
+    source_instance_id: Uuid,
+    epoch: Epoch,
+    tenant_id: Type.String(),
+    source_runtime_id: Uuid,
+    allowed_destination_runtime_id: orNull(Uuid),
+    sequence: Type.Object({ id: Uuid, version: Type.Integer(), content_sha256: Sha256 }),
+    checkpoint: Type.Object({ block_id: Type.String(), sha256: Sha256 }),
+    requirements_sha256: Sha256,
+    payload_artifact: PayloadArtifact,
+    provenance_head: orNull(Sha256),
+    issued_at: Timestamp,
+    expires_at: Timestamp,
+    signing_key_id: Type.String(),
+    encryption_key_id: Type.String(),
+  },
+  { $id: 'CapsuleManifest' },
+);
+export type CapsuleManifest = Static<typeof CapsuleManifest>;
+
+export const Capsule = Type.Object(
+  {
+    manifest: CapsuleManifest,
+    manifest_sha256: Type.String(),
+    signature: Type.String(),
+    public_key: Type.String(),
+  },
+  { $id: 'Capsule' },
+);
+export type Capsule = Static<typeof Capsule>;
+
+export const HandoffExported = Type.Object(
+  { handoff: Handoff, capsule: Capsule, payload_base64: Base64 },
+  { $id: 'HandoffExported' },
+);
+export type HandoffExported = Static<typeof HandoffExported>;
+
+export const ImportCapsule = Type.Object(
+  {
+    tenant_id: TenantField,
+    destination_runtime_id: Uuid,
+    expected_epoch: Epoch,
+    destination_instance_id: optional(Uuid),
+    capsule: Capsule,
+    payload_base64: optional(Base64),
+    payload_key_base64: optional(Base64),
+  },
+  { $id: 'ImportCapsule' },
+);
+export type ImportCapsule = Static<typeof ImportCapsule>;
+
+/** Signed statements by which two servers with databases of their own tell each other what is so. */
+const Statement = Type.Object({
+  statement: Type.String({ description: 'Canonical JSON of what is stated.' }),
+  public_key: Type.String(),
+  signature: Type.String(),
+});
+
+/** The destination's word that it holds the capsule's instance, and no other one. */
+export const ImportReceipt = Type.Object({ ...Statement.properties }, { $id: 'ImportReceipt' });
+export type ImportReceipt = Static<typeof ImportReceipt>;
+
+/** The source's word that the destination owns the execution from an epoch on. */
+export const OwnershipGrant = Type.Object({ ...Statement.properties }, { $id: 'OwnershipGrant' });
+export type OwnershipGrant = Static<typeof OwnershipGrant>;
+
+export const CapsuleImported = Type.Object(
+  {
+    instance_id: Uuid,
+    state: Type.Unsafe<'paused'>({ type: 'string', enum: ['paused'] }),
+    import_receipt: ImportReceipt,
+  },
+  { $id: 'CapsuleImported' },
+);
+export type CapsuleImported = Static<typeof CapsuleImported>;
+
+export const AcceptHandoff = Type.Object(
+  {
+    tenant_id: TenantField,
+    destination_instance_id: Uuid,
+    import_receipt: Type.Optional(
+      Type.Unsafe<ImportReceipt | null>({ anyOf: [ImportReceipt, { type: 'null' }] }),
+    ),
+  },
+  { $id: 'AcceptHandoff' },
+);
+export type AcceptHandoff = Static<typeof AcceptHandoff>;
+
+export const HandoffAccepted = Type.Object(
+  { handoff: Handoff, execution: Execution, ownership_grant: Type.Optional(OwnershipGrant) },
+  { $id: 'HandoffAccepted' },
+);
+export type HandoffAccepted = Static<typeof HandoffAccepted>;
+
+/** On the destination: the execution that was imported is its own from now on. */
+export const ClaimExecution = Type.Object(
+  { tenant_id: TenantField, ownership_grant: OwnershipGrant },
+  { $id: 'ClaimExecution' },
+);
+export type ClaimExecution = Static<typeof ClaimExecution>;
+
+export const AttachCapsule = Type.Object(
+  {
+    tenant_id: TenantField,
+    destination_instance_id: Uuid,
+    capsule: Capsule,
+    payload_base64: Base64,
+    payload_key_base64: Base64,
+  },
+  { $id: 'AttachCapsule' },
+);
+export type AttachCapsule = Static<typeof AttachCapsule>;
+
+export const CapsuleAttached = Type.Object(
+  { handoff: Handoff, destination_instance_id: Uuid },
+  { $id: 'CapsuleAttached' },
+);
+export type CapsuleAttached = Static<typeof CapsuleAttached>;

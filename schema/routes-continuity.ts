@@ -1,0 +1,236 @@
+/** Rows of the operations on executions, their effects and provenance, and live migration. */
+
+import { IdParams } from './common.js';
+import * as continuity from './continuity.js';
+import * as handoff from './handoff.js';
+import { byId, listOf, type RouteRow, readById, refusals } from './route-row.js';
+
+const act = { method: 'POST', ...byId } as const;
+const read = { method: 'GET', ...readById } as const;
+
+export const CONTINUITY_ROWS = {
+  'continuity.create': {
+    method: 'POST',
+    path: '/continuity/executions',
+    summary: 'Give an instance a portable identity with an owner and an epoch.',
+    owner: 'any-shard',
+    body: continuity.CreateExecution,
+    replies: { 201: continuity.Execution, ...refusals(400, 404, 409, 413) },
+  },
+  'continuity.claim': {
+    method: 'POST',
+    path: '/continuity/executions/claim',
+    summary: 'Take over an imported execution that its source has granted to this server.',
+    owner: 'any-shard',
+    body: handoff.ClaimExecution,
+    replies: { 200: continuity.Execution, ...refusals(400, 404, 409, 413) },
+  },
+  'continuity.get': {
+    ...read,
+    path: '/continuity/executions/{id}',
+    summary: 'Get an execution.',
+    query: continuity.TenantQuery,
+    replies: { 200: continuity.Execution, ...refusals(400, 404) },
+  },
+  'continuity.locations': {
+    ...read,
+    path: '/continuity/executions/{id}/locations',
+    summary: 'List where an execution has been, by epoch.',
+    query: continuity.TenantQuery,
+    replies: { 200: listOf(continuity.Location), ...refusals(400, 404) },
+  },
+  'continuity.effects': {
+    ...read,
+    path: '/continuity/executions/{id}/effects',
+    summary: 'List the receipts of what an execution did outside; none of an unknown one.',
+    query: continuity.TenantQuery,
+    replies: { 200: listOf(continuity.EffectReceipt), ...refusals(400) },
+  },
+  'continuity.checkpoints': {
+    ...read,
+    path: '/continuity/executions/{id}/checkpoints',
+    summary: 'List the boundaries at which checkpoints of an execution were saved.',
+    query: continuity.BoundaryListQuery,
+    replies: { 200: listOf(continuity.Boundary), ...refusals(400, 404) },
+  },
+  'continuity.checkpoint': {
+    method: 'GET',
+    path: '/continuity/executions/{id}/checkpoints/{checkpoint_id}',
+    summary: 'Get one of them, with what changed since the one before.',
+    params: continuity.BoundaryParams,
+    owner: 'front',
+    query: continuity.TenantQuery,
+    replies: { 200: continuity.BoundaryDetail, ...refusals(400, 404) },
+  },
+  'continuity.provenance': {
+    ...read,
+    path: '/continuity/executions/{id}/provenance',
+    summary: 'List the chain of what was decided about an execution; empty of an unknown one.',
+    query: continuity.TenantQuery,
+    replies: { 200: listOf(continuity.ProvenanceEntry), ...refusals(400) },
+  },
+  'continuity.appendProvenance': {
+    ...act,
+    path: '/continuity/executions/{id}/provenance',
+    summary: 'Append an entry of your own to the chain.',
+    body: continuity.AppendProvenance,
+    replies: { 201: continuity.ProvenanceEntry, ...refusals(400, 404, 413) },
+  },
+  'continuity.verifyProvenance': {
+    ...read,
+    path: '/continuity/executions/{id}/provenance/verify',
+    summary: 'Check every link, hash and signature of the chain.',
+    query: continuity.VerifyProvenanceQuery,
+    replies: { 200: continuity.ProvenanceVerdict, ...refusals(400) },
+  },
+  'continuity.place': {
+    ...act,
+    path: '/continuity/executions/{id}/placement',
+    summary: 'Judge every live runtime as a place for an execution.',
+    body: handoff.PlaceExecution,
+    replies: { 200: handoff.PlacementDecision, ...refusals(400, 404, 413) },
+  },
+  'continuity.preview': {
+    ...act,
+    path: '/continuity/executions/{id}/handoff-preview',
+    summary: 'Judge one runtime as the destination of a handoff.',
+    body: handoff.PreviewHandoff,
+    replies: { 200: handoff.HandoffPreview, ...refusals(400, 404, 413) },
+  },
+  'instances.effects': {
+    ...read,
+    path: '/instances/{id}/effects',
+    summary: 'List the receipts of what an instance did outside.',
+    query: continuity.TenantQuery,
+    replies: { 200: listOf(continuity.EffectReceipt), ...refusals(400, 404) },
+  },
+  'continuity.resolveEffect': {
+    ...act,
+    path: '/continuity/effects/{id}/resolve',
+    summary: 'Say what became of an effect.',
+    body: continuity.ResolveEffect,
+    replies: { 200: continuity.EffectReceipt, ...refusals(400, 404, 409, 413) },
+  },
+  'migrations.plan': {
+    method: 'POST',
+    path: '/continuity/migrations/plan',
+    summary: 'Judge whether a live execution can go over to another version.',
+    owner: 'any-shard',
+    body: continuity.PlanMigration,
+    replies: { 200: continuity.MigrationPlan, ...refusals(400, 404, 409, 413) },
+  },
+  'migrations.get': {
+    ...read,
+    path: '/continuity/migrations/{id}',
+    summary: 'Get a migration.',
+    query: continuity.TenantQuery,
+    replies: { 200: continuity.MigrationRecord, ...refusals(400, 404) },
+  },
+  'migrations.apply': {
+    ...act,
+    path: '/continuity/migrations/{id}/apply',
+    summary: 'Go over to the other version, and stay paused there.',
+    body: continuity.ApplyMigration,
+    isBodyOptional: true,
+    replies: { 200: continuity.MigrationRecord, ...refusals(400, 404, 409, 413) },
+  },
+  'migrations.rollback': {
+    ...act,
+    path: '/continuity/migrations/{id}/rollback',
+    summary: 'Go back to what the sealed capsule of the migration holds.',
+    body: continuity.TenantBody,
+    isBodyOptional: true,
+    replies: { 200: continuity.MigrationRecord, ...refusals(400, 404, 409, 413) },
+  },
+} as const satisfies Record<string, RouteRow>;
+
+const HandoffParams = { params: IdParams };
+
+export const HANDOFF_ROWS = {
+  'runtimes.register': {
+    method: 'POST',
+    path: '/runtimes/register',
+    summary: 'Tell what a runtime offers, for some minutes.',
+    owner: 'catalog',
+    body: handoff.RegisterRuntime,
+    replies: { 201: handoff.RuntimeCapabilities, ...refusals(400, 413) },
+  },
+  'runtimes.list': {
+    method: 'GET',
+    path: '/runtimes',
+    summary: 'List the runtimes that are live, those seen last first.',
+    owner: 'front',
+    query: continuity.TenantQuery,
+    replies: { 200: listOf(handoff.RuntimeCapabilities), ...refusals(400) },
+  },
+  'handoffs.create': {
+    method: 'POST',
+    path: '/continuity/handoffs',
+    summary: 'Begin to hand an execution to the runtime of a fresh preview.',
+    owner: 'any-shard',
+    body: handoff.CreateHandoff,
+    replies: { 201: handoff.Handoff, ...refusals(400, 404, 409, 413) },
+  },
+  'handoffs.get': {
+    ...read,
+    ...HandoffParams,
+    path: '/continuity/handoffs/{id}',
+    summary: 'Get a handoff.',
+    query: continuity.TenantQuery,
+    replies: { 200: handoff.Handoff, ...refusals(400, 404) },
+  },
+  'handoffs.export': {
+    ...act,
+    path: '/continuity/handoffs/{id}/export',
+    summary: 'Seal the execution into a capsule for its destination.',
+    body: handoff.ExportHandoff,
+    isBodyOptional: true,
+    replies: { 200: handoff.HandoffExported, ...refusals(400, 404, 409, 413) },
+  },
+  'handoffs.attach': {
+    ...act,
+    path: '/continuity/handoffs/{id}/attach-device-capsule',
+    summary: 'Import a capsule that an isolated device sealed, as the export of its handoff.',
+    body: handoff.AttachCapsule,
+    replies: { 200: handoff.CapsuleAttached, ...refusals(400, 404, 409, 413) },
+  },
+  'handoffs.accept': {
+    ...act,
+    path: '/continuity/handoffs/{id}/accept',
+    summary: 'Make the destination the owner.',
+    body: handoff.AcceptHandoff,
+    replies: { 200: handoff.HandoffAccepted, ...refusals(400, 404, 409, 413) },
+  },
+  'handoffs.resume': {
+    ...act,
+    path: '/continuity/handoffs/{id}/resume',
+    summary: 'Let the destination run.',
+    body: continuity.TenantBody,
+    isBodyOptional: true,
+    replies: { 200: handoff.Handoff, ...refusals(400, 404, 409, 413) },
+  },
+  'handoffs.reject': {
+    ...act,
+    path: '/continuity/handoffs/{id}/reject',
+    summary: 'Refuse a handoff before its export.',
+    body: continuity.TenantBody,
+    isBodyOptional: true,
+    replies: { 200: handoff.Handoff, ...refusals(400, 404, 409, 413) },
+  },
+  'handoffs.revoke': {
+    ...act,
+    path: '/continuity/handoffs/{id}/revoke',
+    summary: 'Take an exported capsule back before it is accepted.',
+    body: continuity.TenantBody,
+    isBodyOptional: true,
+    replies: { 200: handoff.Handoff, ...refusals(400, 404, 409, 413) },
+  },
+  'capsules.import': {
+    method: 'POST',
+    path: '/continuity/capsules/import',
+    summary: 'Create the paused instance that a capsule holds.',
+    owner: 'any-shard',
+    body: handoff.ImportCapsule,
+    replies: { 201: handoff.CapsuleImported, ...refusals(400, 409, 413) },
+  },
+} as const satisfies Record<string, RouteRow>;
