@@ -2,9 +2,11 @@
 
 import type { UnixMs } from '../src/core/time.js';
 import type { Catalog } from './catalog.js';
+import type { Order, OrderAnswer, OrderView } from './continuity/orders.js';
 import type { NewInstance } from './instance-record.js';
 import type { Instances } from './instances.js';
 import type { Keys } from './keys.js';
+import type { OwnRequests } from './own-requests.js';
 import type { Plans } from './plans.js';
 import type { PeerMessage, Request } from './protocol.js';
 import type { Queues } from './queues.js';
@@ -12,6 +14,7 @@ import type { Rates } from './rates.js';
 import type { Requests } from './requests.js';
 import type { Schedules } from './schedules.js';
 import type { TaskIndex } from './task-index.js';
+import type { Effect } from './turn.js';
 import type { Watchers } from './watchers.js';
 
 /** The parts of a shard that messages are for. */
@@ -22,6 +25,7 @@ export interface Hearers {
   readonly keys: Keys;
   readonly rates: Rates;
   readonly schedules: Schedules;
+  readonly ownRequests: OwnRequests;
   readonly tasks: TaskIndex;
   readonly plans: Plans;
   readonly watchers: Watchers;
@@ -31,6 +35,7 @@ export interface Hearers {
   readonly request: (request: Request) => void;
   readonly wakeAt: (instance: string, at: UnixMs, rank: number) => void;
   readonly block: (sequence: string, blocked: boolean) => void;
+  readonly release: (effects: readonly Effect[]) => void;
 }
 
 type RateMessage = Extract<PeerMessage, readonly [`rate.${string}`, ...unknown[]]>;
@@ -85,6 +90,9 @@ export function hear(parts: Hearers, message: PeerMessage): void {
     case 'rate.changed':
       hearRate(parts, message);
       return;
+    case 'continuity.order':
+      hearOrder(parts, message[1], JSON.parse(message[2]) as Order);
+      return;
     case 'sequence.block':
       parts.block(message[1], message[2]);
       return;
@@ -98,6 +106,24 @@ export function hear(parts: Hearers, message: PeerMessage): void {
       parts.watchers.answerAll();
       return;
   }
+}
+
+/** The order becomes a request of the engine's own; its answer goes back to the desk. */
+function hearOrder(
+  { instances, ownRequests, release }: Hearers,
+  instance: string,
+  order: Order,
+): void {
+  const { ticket, desk, tenant } = order;
+  const request = ownRequests.open((answer) => {
+    const told: OrderAnswer =
+      'error' in answer
+        ? { ok: false, error: answer.error.toData() }
+        : { ok: true, view: JSON.parse(answer.body) as OrderView };
+    const message = ['continuity.answer', ticket, JSON.stringify(told)] as const;
+    release([{ kind: 'peer', shard: desk, message }]);
+  });
+  instances.tell(instance, { kind: 'order', request, tenant, order });
 }
 
 function hearRate(parts: Hearers, message: RateMessage): void {

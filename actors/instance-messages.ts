@@ -9,6 +9,7 @@ import type { JsonObject, JsonValue } from '../src/core/json.js';
 import type { InstanceState } from '../src/core/states.js';
 import type { UnixMs } from '../src/core/time.js';
 import type { Change } from './change-many.js';
+import type { Order } from './continuity/orders.js';
 import type { WorkerLine } from './instance-notes.js';
 import type { StepRef } from './turn.js';
 
@@ -49,6 +50,8 @@ export type InstanceRequest =
   /** For a stream: the state, with the version that it belongs to. */
   | ({ readonly kind: 'look'; readonly version: number } & FromOutside)
   | SurgeryRequest
+  /** Of the desk of its execution, see `instance-ownership.ts`. */
+  | ({ readonly kind: 'order'; readonly order: Order } & FromOutside)
   | WorkerRequest;
 
 /** What a caller gives along when an instance goes on from a block. */

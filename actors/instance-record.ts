@@ -8,6 +8,7 @@ import type { JsonObject, JsonValue } from '../src/core/json.js';
 import type { Snapshot } from '../src/core/progress.js';
 import { type InstanceState, PRIORITIES } from '../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../src/core/time.js';
+import type { Fence } from './continuity/orders.js';
 
 /** What the evaluator sees and changes is in `snapshot`; the rest belongs to the actor alone. */
 export interface InstanceRecord {
@@ -25,6 +26,12 @@ export interface InstanceRecord {
   readonly parentInstanceId: string | null;
   /** The trace of whoever asked for it last; its work continues that one. */
   traceparent: string | null;
+  /** The execution that it was enrolled in or imported with; null: it has a scope of its own. */
+  continuityId: string | null;
+  /** Its epoch there. */
+  ownershipEpoch: number;
+  /** Why it must not be run here; null: it may. */
+  fence: Fence | null;
   /** Also the time of the audit entries of its birth. */
   createdAt: UnixMs;
   readonly snapshot: Snapshot;
@@ -57,6 +64,10 @@ export interface InstanceRow {
   readonly idempotency_key: string | null;
   readonly parent_instance_id: string | null;
   readonly traceparent: string | null;
+  readonly continuity_id: string | null;
+  /** Null is 0. */
+  readonly ownership_epoch: number | null;
+  readonly fence: string | null;
   readonly signal_count: number;
   readonly audit_count: number;
   readonly created_at: string;
@@ -99,6 +110,9 @@ export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
     idempotencyKey: instance.idempotencyKey,
     parentInstanceId: null,
     traceparent: instance.traceparent ?? null,
+    continuityId: null,
+    ownershipEpoch: 0,
+    fence: null,
     createdAt: now,
     updatedAt: now,
     signalCount: 0,
@@ -133,6 +147,9 @@ export function recordOfRow(row: InstanceRow): InstanceRecord {
     idempotencyKey: row.idempotency_key,
     parentInstanceId: row.parent_instance_id,
     traceparent: row.traceparent,
+    continuityId: row.continuity_id,
+    ownershipEpoch: row.ownership_epoch ?? 0,
+    fence: row.fence === null ? null : (JSON.parse(row.fence) as Fence),
     createdAt: Date.parse(row.created_at),
     updatedAt: Date.parse(row.updated_at),
     signalCount: row.signal_count,

@@ -23,6 +23,7 @@ import { failedEffect } from './instance-lines.js';
 import { boundMemory, KeptValues } from './instance-memory.js';
 import type { InstanceMessage, InstanceRequest } from './instance-messages.js';
 import * as notes from './instance-notes.js';
+import { askDesk } from './instance-ownership.js';
 import { recordBatchAction, recordProgress, recordTransition } from './instance-progress.js';
 import {
   changingRow,
@@ -236,6 +237,7 @@ export class InstanceActor {
       case 'resumeFrom':
       case 'fork':
       case 'migrate':
+      case 'order':
       case 'checkpoint.prune':
         throw new Error(`${message.kind} has to be prepared`);
     }
@@ -413,6 +415,10 @@ export class InstanceActor {
 
   #wake(turn: Turn, recovered: boolean): Progress | undefined {
     const { snapshot } = this.record;
+    if (this.record.fence !== null) {
+      askDesk(this, turn);
+      return undefined;
+    }
     // A hint that came late: what has ended stays as it is, to its last column.
     if (isEnded(snapshot.state) && !recovered) return undefined;
     if (recovered) {

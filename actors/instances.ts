@@ -17,7 +17,7 @@ import {
   DATABASE_AWAY,
   EngineError,
   notFound,
-  refusedData,
+  refusedUnit,
   UNKNOWN_OUTCOME,
   unavailable,
 } from '../src/errors.js';
@@ -28,6 +28,7 @@ import { EndedTasks } from './ended-tasks.js';
 import { InstanceActor, type InstanceEnv } from './instance.js';
 import { Cell, type Creation, type Held, type Message } from './instance-cell.js';
 import { type InstanceMessage, type InstanceRequest, taskOf } from './instance-messages.js';
+import { fenced } from './instance-ownership.js';
 import { type NewInstance, newRecord } from './instance-record.js';
 import { heartbeatWatches, readyHints } from './instance-tasks.js';
 import type { LoadedInstance, Rows } from './loader.js';
@@ -204,6 +205,11 @@ export class Instances {
       this.#deduplicate(cell, actor, message);
       return;
     }
+    const fence = fenced(actor, message);
+    if (fence !== undefined && message.kind !== 'wake') {
+      this.#keepOut(message, fence);
+      return;
+    }
     const task = taskOf(message);
     if (task !== undefined && 'request' in message && !actor.tasks.has(task)) {
       this.#endedTasks.read(cell, task, message);
@@ -221,6 +227,13 @@ export class Instances {
       return;
     }
     this.#run(cell, message, () => actor.handle(message));
+  }
+
+  /** The instance is not this engine's to run: requests are told so, hints are moot. */
+  #keepOut(message: InstanceMessage, error: EngineError): void {
+    if (message.kind === 'change') this.#countChange(message.group, 'skipped');
+    else if (message.kind === 'claim') this.#answerClaim(message, 0);
+    else if ('request' in message) this.#fail(message.request, error);
   }
 
   /** A failed instance must not come to life while its sequence is deleted: nobody counts it again. */
@@ -394,10 +407,7 @@ export class Instances {
   #refused(cell: Cell, unit: PendingUnit, sqlState: string, reason: string): void {
     this.#deps.log.warn({ instanceId: cell.key, sqlState }, 'unit refused by the database');
     const asked = unit.effects.some(({ kind }) => kind === 'reply' || kind === 'changed');
-    this.#answerAll(
-      unit.effects,
-      sqlState === '23505' ? conflict('a row with this key exists already') : refusedData(reason),
-    );
+    this.#answerAll(unit.effects, refusedUnit(sqlState, reason));
     const step: StepRef | undefined = unit.origin;
     const message = `the database refused the data: ${reason}`;
     this.#rebuild(cell, asked ? undefined : { kind: 'unit.refused', step, reason: message });

@@ -108,7 +108,8 @@ export const LOAD_SQL = {
     'select i.id, i.sequence_id, i.tenant_id, i.namespace, i.state, i.next_fire_at, i.priority, ' +
     'i.timezone, i.metadata, i.data, i.config, i.context_audit, i.runtime, i.execution, ' +
     'i.concurrency_key, i.max_concurrency, i.idempotency_key, i.parent_instance_id, ' +
-    'i.traceparent, i.signal_count, i.audit_count, i.created_at, i.updated_at, ' +
+    'i.traceparent, i.continuity_id, i.ownership_epoch::float8 as ownership_epoch, i.fence, ' +
+    'i.signal_count, i.audit_count, i.created_at, i.updated_at, ' +
     't.instance_id is not null as has_timer, t.fire_at, t.recover, b.blocks as injected ' +
     'from instances i left join timers t on t.instance_id = i.id ' +
     'left join injected_blocks b on b.instance_id = i.id where i.id = any($1::uuid[])',
@@ -134,6 +135,11 @@ export const LOAD_SQL = {
   endedInstances:
     "select id from instances where id = any($1::uuid[]) and state in ('completed', 'cancelled') " +
     'and updated_at < $2::timestamptz',
+  newestCheckpoint:
+    'select id from checkpoints where instance_id = $1::uuid order by created_at desc, id desc limit 1',
+  endedBlocks:
+    'select distinct block_id from block_outputs where instance_id = $1::uuid ' +
+    "and output_ref is distinct from '__error__'",
   task: `select ${TASK_COLUMNS} from worker_tasks where id = $1::uuid`,
   taskOwners: 'select id, instance_id from worker_tasks where id = any($1::uuid[])',
   sequence:
@@ -324,6 +330,17 @@ export class Loader {
   async checkpoints(instanceId: string): Promise<number> {
     const { rows } = await this.#query<{ stored: number }>('checkpoints', [instanceId]);
     return rows[0]?.stored ?? 0;
+  }
+
+  /** The id of the checkpoint that an instance saved last. */
+  async newestCheckpoint(instanceId: string): Promise<string | undefined> {
+    return (await this.#query<{ id: string }>('newestCheckpoint', [instanceId])).rows[0]?.id;
+  }
+
+  /** The blocks of an instance that have an output. */
+  async endedBlocks(instanceId: string): Promise<Set<string>> {
+    const { rows } = await this.#query<{ block_id: string }>('endedBlocks', [instanceId]);
+    return new Set(rows.map((row) => row.block_id));
   }
 
   async sequence(id: string): Promise<SequenceRow | undefined> {

@@ -9,6 +9,7 @@ import { fork } from './forks.js';
 import type { InstanceActor } from './instance.js';
 import type { InstanceMessage } from './instance-messages.js';
 import { pruneCheckpoints } from './instance-notes.js';
+import { obey } from './instance-ownership.js';
 import { injectBlocks, migrate, resumeFrom } from './instance-surgery.js';
 import type { Rows } from './loader.js';
 import type { Plans } from './plans.js';
@@ -38,6 +39,8 @@ export function preparationOf(message: InstanceMessage): Prepare | undefined {
       return (actor, sources) => fork(actor, sources, message);
     case 'migrate':
       return (actor, sources) => migrate(actor, sources, message);
+    case 'order':
+      return (actor, sources) => obey(actor, sources, message);
     case 'checkpoint.prune':
       return (actor, sources) => pruneCheckpoints(actor, sources, message);
     default:

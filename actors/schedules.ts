@@ -14,6 +14,7 @@ import { BatchedReads } from './batched-reads.js';
 import { CronActor, type Found, nextFireOf, readExpression } from './cron.js';
 import type { InstanceMessage } from './instance-messages.js';
 import type { DueSchedule, ScheduleRow } from './loader.js';
+import type { OwnRequests } from './own-requests.js';
 import type { Plans } from './plans.js';
 import type { RowActorDeps } from './row-actor.js';
 import { TimerHeap } from './timer-heap.js';
@@ -22,9 +23,10 @@ export interface SchedulesDeps extends RowActorDeps {
   readonly shard: number;
   readonly plans: Plans;
   readonly newId: () => string;
+  readonly ownRequests: OwnRequests;
   /** Upper bound between two scans. */
   readonly cronTickMs: number;
-  /** Hands a message to an instance of this shard; a request is answered through `answered`. */
+  /** Hands a message to an instance of this shard. */
   readonly tellRun: (run: string, message: InstanceMessage) => void;
 }
 
@@ -44,11 +46,6 @@ const BEHIND_MS = 100;
 
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-interface Asked {
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-}
-
 export class Schedules {
   readonly #deps: SchedulesDeps;
   /** In order of last use. */
@@ -64,9 +61,6 @@ export class Schedules {
   readonly #activeRuns: BatchedReads<string[]>;
   /** Runs that are waited for, with the schedules that wait. */
   readonly #awaited = new Map<string, string>();
-  /** Signals that were sent, by the numbers of their requests, which are below 0. */
-  readonly #asked = new Map<number, Asked>();
-  #requests = 0;
   #wakeHandle: TimerHandle | undefined;
   /** What the shard sleeps for. */
   #sleepsUntil: UnixMs | undefined;
@@ -162,15 +156,6 @@ export class Schedules {
     if (id === undefined) return;
     this.#awaited.delete(instance);
     this.#heap.push(this.#deps.now() + CHANGED_MS, id);
-  }
-
-  /** The answer to a request below 0. */
-  answered(request: number, error?: EngineError): void {
-    const asked = this.#asked.get(request);
-    this.#asked.delete(request);
-    // One that has ended, or is gone, needs no signal.
-    if (error === undefined || error.status < 500) asked?.resolve();
-    else asked?.reject(error);
   }
 
   /** The end of each turn of the shard. */
@@ -296,12 +281,14 @@ export class Schedules {
 
   /** Resolves when the run has taken the signal, or has ended; rejects when that is not known. */
   #cancel(run: string, tenant: string): Promise<void> {
-    this.#requests -= 1;
-    const request = this.#requests;
-    const { schedule, tellRun } = this.#deps;
+    const { schedule, tellRun, ownRequests } = this.#deps;
     const cancel = { signalType: 'cancel', payload: null, traceparent: undefined };
     return new Promise((resolve, reject) => {
-      this.#asked.set(request, { resolve, reject });
+      const request = ownRequests.open((answer) => {
+        // One that has ended, or is gone, needs no signal.
+        if (!('error' in answer) || answer.error.status < 500) resolve();
+        else reject(answer.error);
+      });
       schedule(() => tellRun(run, { kind: 'signal', request, tenant, ...cancel }));
     });
   }

@@ -24,6 +24,7 @@ import { Keys } from './keys.js';
 import type { Rows } from './loader.js';
 import { Measures } from './measures.js';
 import { Outbox, type ShardPorts } from './outbox.js';
+import { OwnRequests } from './own-requests.js';
 import { Plans } from './plans.js';
 import { Queues } from './queues.js';
 import { Rates } from './rates.js';
@@ -95,6 +96,7 @@ export interface ShardParts {
   readonly keys: Keys;
   readonly rates: Rates;
   readonly schedules: Schedules;
+  readonly ownRequests: OwnRequests;
   readonly webhooks: Webhooks;
   /** On the first shard only. */
   readonly catalog: Catalog | undefined;
@@ -159,8 +161,10 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks): ShardParts {
       schedules.changed(instance);
     },
   });
+  const ownRequests = new OwnRequests();
   const schedules: Schedules = new Schedules({
     ...rowActors,
+    ownRequests,
     shard,
     plans,
     newId,
@@ -198,6 +202,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks): ShardParts {
   };
   return {
     ...owners,
+    ownRequests,
     commits,
     out: new Outbox({ shard, ports: deps.ports, commits, wakeShard }),
     meter,

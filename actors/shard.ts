@@ -57,6 +57,7 @@ export class Shard {
       },
       wakeAt: (instance, at, rank) => this.#wakeAt(instance, at, rank),
       block: (sequence, blocked) => this.#block(sequence, blocked),
+      release: (effects) => this.#release(effects),
     };
   }
 
@@ -345,13 +346,15 @@ export class Shard {
   #perform(effect: Effect): void {
     switch (effect.kind) {
       case 'reply':
-        if (effect.request < 0) this.#parts.schedules.answered(effect.request);
+        if (effect.request < 0)
+          this.#parts.ownRequests.answered(effect.request, { body: effect.body });
         else if (effect.claims === undefined)
           this.#parts.out.reply([effect.request, effect.status, effect.body]);
         else this.#parts.out.reply([effect.request, effect.status, effect.body, effect.claims]);
         return;
       case 'error':
-        if (effect.request < 0) this.#parts.schedules.answered(effect.request, effect.error);
+        if (effect.request < 0)
+          this.#parts.ownRequests.answered(effect.request, { error: effect.error });
         else this.#parts.out.reply([effect.request, 0, effect.error.toData()]);
         return;
       case 'peer':

@@ -98,6 +98,16 @@ export const unavailable = (
 export const refusedData = (reason: string) =>
   new EngineError('ENG_REFUSED_DATA', `invalid argument: the database refused the data: ${reason}`);
 
+/** What `execution.update` fails with when it was decided on another version of its row. */
+const STALE = '22P02';
+const UNIQUE_VIOLATION = '23505';
+
+/** Why the database refused a unit. */
+export function refusedUnit(sqlState: string, reason: string): EngineError {
+  if (sqlState === UNIQUE_VIOLATION) return conflict('a row with this key exists already');
+  return sqlState === STALE ? conflict('it was changed meanwhile') : refusedData(reason);
+}
+
 /** Nothing was asked of the database, because it cannot be reached. */
 export const DATABASE_AWAY = unavailable('ENG_DATABASE_DOWN', 'the database is away');
 

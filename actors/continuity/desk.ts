@@ -15,7 +15,7 @@ import {
   DATABASE_AWAY,
   EngineError,
   fromErrorData,
-  refusedData,
+  refusedUnit,
   UNKNOWN_OUTCOME,
 } from '../../src/errors.js';
 import type { Logger } from '../../src/log.js';
@@ -192,15 +192,9 @@ class DeskUnit implements UnitOwner {
   }
 }
 
-/** What `execution.update` fails with when the version is another one; see `db/statements.ts`. */
-const STALE = '22P02';
-const UNIQUE_VIOLATION = '23505';
-
 /** Undefined for a unit that was committed. */
 export function refusalOf(ack: Settlement): EngineError | undefined {
   if (ack[1] === 'committed' || ack[1] === 'born') return undefined;
   if (ack[1] === 'exists') return conflict('there is one with this id already');
-  if (ack[1] !== 'refused') return UNKNOWN_OUTCOME;
-  const isStale = ack[2] === STALE || ack[2] === UNIQUE_VIOLATION;
-  return isStale ? conflict('the execution was changed meanwhile') : refusedData(ack[3]);
+  return ack[1] === 'refused' ? refusedUnit(ack[2], ack[3]) : UNKNOWN_OUTCOME;
 }

@@ -4,6 +4,7 @@
  * happen or neither does, wherever the two live. The answer leaves when the unit is durable.
  */
 
+import type { Execution } from '../../src/core/execution.js';
 import type { JsonObject } from '../../src/core/json.js';
 import type { InstanceState } from '../../src/core/states.js';
 import type { ErrorData } from '../../src/errors.js';
@@ -25,6 +26,8 @@ export interface Expectations {
   readonly sequenceId?: string;
   readonly epoch?: number;
   readonly fence?: Fence['reason'] | 'none';
+  /** No step of it is inside a handler of this process. */
+  readonly isAtRest?: true;
   /** SHA-256 of the canonical context.data. */
   readonly dataSha256?: string;
   /** Of the newest checkpoint. */
@@ -42,23 +45,28 @@ export type OrderedChange =
   | { readonly kind: 'capture'; readonly checkpointId: string }
   /** From paused to scheduled now. */
   | { readonly kind: 'resume' }
-  /** Goes over to another version with these contents, and stays paused there. */
-  | {
-      readonly kind: 'migrate';
-      readonly sequenceId: string;
-      readonly data: JsonObject;
-      readonly epoch: number;
-    }
-  /** Goes back to what it was before a migration. */
-  | {
-      readonly kind: 'restore';
-      readonly sequenceId: string;
-      readonly context: JsonObject;
-      readonly execution: JsonObject;
-      readonly state: 'waiting' | 'paused';
-      readonly nextFireAt: string | null;
-      readonly epoch: number;
-    };
+  | OrderedMigration
+  | OrderedRestore;
+
+/** Goes over to another version with this context.data, and stays paused there. */
+export interface OrderedMigration {
+  readonly kind: 'migrate';
+  readonly sequenceId: string;
+  readonly data: JsonObject;
+  readonly epoch: number;
+}
+
+/** Goes back to what it was before a migration. */
+export interface OrderedRestore {
+  readonly kind: 'restore';
+  readonly sequenceId: string;
+  /** All of its sections. */
+  readonly context: JsonObject;
+  readonly execution: Execution;
+  readonly state: 'waiting' | 'paused';
+  readonly nextFireAt: string | null;
+  readonly epoch: number;
+}
 
 export interface Order {
   /** Numbers the order at its desk. */

@@ -291,6 +291,8 @@ describe('what actors load', () => {
     dueSchedules: [A_TIME, uuid(500), '2025-01-01T12:01:00.000Z', 1_000],
     activeRuns: [SOME_IDS],
     checkpoints: [BUSY],
+    newestCheckpoint: [BUSY],
+    endedBlocks: [BUSY],
     webhookUrls: [100],
     dueWebhooks: ['http://sink-3.example', A_TIME, uuid(43_200), 500],
     webhook: [uuid(77)],

@@ -341,6 +341,14 @@ const READS: Readonly<Record<Name, Read>> = {
   checkpoints: (db, [instance]) => [
     { stored: all(db, 'checkpoints', (row) => row.instance_id === instance).length },
   ],
+  newestCheckpoint: (db, [instance]) =>
+    sorted(all(db, 'checkpoints', (row) => row.instance_id === instance), 'created_at', 'id').slice(-1),
+  endedBlocks: (db, [instance]) =>
+    all(
+      db,
+      'block_outputs',
+      (row) => row.instance_id === instance && row.output_ref !== '__error__',
+    ).filter((row, at, rows) => rows.findIndex(({ block_id }) => block_id === row.block_id) === at),
   claimedTasks: (db) =>
     [...db.rows('open_tasks').values()].flatMap((row) => {
       const task = db.row('worker_tasks', String(row.task_id));

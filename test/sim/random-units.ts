@@ -170,6 +170,8 @@ export function randomValues(random: Random, name: keyof typeof LOAD_SQL): reado
     case 'permitHolders':
     case 'rateLimit':
     case 'checkpoints':
+    case 'newestCheckpoint':
+    case 'endedBlocks':
       return [id()];
     case 'dueSchedules':
       return [random.pick(['-infinity', time()]), id(), time(), 3];
