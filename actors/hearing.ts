@@ -2,6 +2,7 @@
 
 import type { UnixMs } from '../src/core/time.js';
 import type { Catalog } from './catalog.js';
+import type { Continuity } from './continuity/operations.js';
 import type { Order, OrderAnswer, OrderView } from './continuity/orders.js';
 import type { NewInstance } from './instance-record.js';
 import type { Instances } from './instances.js';
@@ -20,6 +21,7 @@ import type { Watchers } from './watchers.js';
 /** The parts of a shard that messages are for. */
 export interface Hearers {
   readonly requests: Requests;
+  readonly continuity: Continuity;
   readonly instances: Instances;
   readonly queues: Queues;
   readonly keys: Keys;
@@ -92,6 +94,12 @@ export function hear(parts: Hearers, message: PeerMessage): void {
       return;
     case 'continuity.order':
       hearOrder(parts, message[1], JSON.parse(message[2]) as Order);
+      return;
+    case 'continuity.answer':
+      parts.continuity.desk.answered(message[1], JSON.parse(message[2]) as OrderAnswer);
+      return;
+    case 'continuity.ask':
+      parts.continuity.asked(message[1], message[2], message[3]);
       return;
     case 'sequence.block':
       parts.block(message[1], message[2]);

@@ -21,6 +21,7 @@ import type { Catalog } from './catalog.js';
 import type { ChangeGroups, ChangeMany } from './change-many.js';
 import type { ChangeFeed } from './changes.js';
 import type { CommitLog } from './commit-log.js';
+import type { Continuity, ContinuityCall } from './continuity/operations.js';
 import { checkCreation, checkTenant, newInstance } from './creation.js';
 import type { Amendments, InstanceRequest, WorkerRequest } from './instance-messages.js';
 import type { WorkerLine } from './instance-notes.js';
@@ -49,6 +50,7 @@ export interface RequestsDeps {
   readonly loader: Rows;
   readonly log: Logger;
   readonly plans: Plans;
+  readonly continuity: Continuity;
   readonly instances: Instances;
   readonly queues: Queues;
   readonly rates: Rates;
@@ -188,6 +190,28 @@ export class Requests {
       case 'cron.delete':
         this.#deps.schedules.delete(request, tenant, target);
         return;
+      case 'continuity.create':
+      case 'continuity.claim':
+      case 'continuity.appendProvenance':
+      case 'continuity.place':
+      case 'continuity.preview':
+      case 'continuity.resolveEffect':
+      case 'migrations.plan':
+      case 'migrations.apply':
+      case 'migrations.rollback':
+      case 'runtimes.register':
+      case 'handoffs.create':
+      case 'handoffs.export':
+      case 'handoffs.attach':
+      case 'handoffs.accept':
+      case 'handoffs.resume':
+      case 'handoffs.reject':
+      case 'handoffs.revoke':
+      case 'capsules.import': {
+        const parse: ContinuityCall['parse'] = (id, text) => this.#parse(id, text);
+        this.#deps.continuity.handle({ request, operation, tenant, target, text: body, parse });
+        return;
+      }
       case 'sequences.create':
         catalog?.create(request, tenant, this.#parse(operation, body));
         return;

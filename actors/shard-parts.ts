@@ -5,7 +5,8 @@
 
 import { LIMITS } from '../src/config.js';
 import type { Clock } from '../src/core/clock.js';
-import { createIdGenerator, routeForShard } from '../src/core/ids.js';
+import type { Keyring } from '../src/core/continuity/keys.js';
+import { createIdGenerator, routeForShard, routeOf } from '../src/core/ids.js';
 import type { UnixMs } from '../src/core/time.js';
 import type { EffectHandler } from '../src/handlers/registry.js';
 import type { WebhookSender } from '../src/handlers/webhook-sender.js';
@@ -16,6 +17,8 @@ import { Catalog } from './catalog.js';
 import { ChangeGroups } from './change-many.js';
 import { ChangeFeed } from './changes.js';
 import { CommitLog } from './commit-log.js';
+import { Continuity } from './continuity/operations.js';
+import type { ContinuityRows } from './continuity/rows.js';
 import { HandlerPool } from './handler-pool.js';
 import type { InstanceEnv } from './instance.js';
 import { InstanceLines } from './instance-lines.js';
@@ -57,6 +60,9 @@ export interface ShardDeps {
   readonly random: () => number;
   readonly log: Logger;
   readonly loader: Rows;
+  readonly continuityRows: ContinuityRows;
+  /** Undefined without an encryption key. */
+  readonly keyring?: Keyring | undefined;
   readonly handlers: ReadonlyMap<string, EffectHandler>;
   readonly webhookSender: WebhookSender;
   /** Where it counts and measures; absent: nobody looks. */
@@ -90,6 +96,7 @@ export interface ShardParts {
   readonly meter: Meter;
   readonly measures: Measures;
   readonly timers: ShardTimers;
+  readonly continuity: Continuity;
   readonly plans: Plans;
   readonly instances: Instances;
   readonly queues: Queues;
@@ -187,7 +194,17 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks): ShardParts {
     onOutcome: (instance, step, outcome) =>
       instances.tell(instance, { kind: 'step.outcome', step, outcome }),
   });
+  const continuity = new Continuity({
+    ...shared,
+    shard,
+    plans,
+    rows: deps.continuityRows,
+    keyring: deps.keyring,
+    newIdLike: (id) => ids.next(routeOf(id)),
+    whenWriterKnown,
+  });
   const owners = {
+    continuity,
     plans,
     instances,
     queues,

@@ -6,6 +6,7 @@
 import { randomFillSync } from 'node:crypto';
 import { type MessagePort, receiveMessageOnPort, threadId } from 'node:worker_threads';
 import { createEngineClock } from '../src/clock.js';
+import { type ContinuityKeys, keyringOf } from '../src/continuity-keys.js';
 import { createPool } from '../src/db/pool.js';
 import { addressPolicy } from '../src/handlers/address-guard.js';
 import { openHttp } from '../src/handlers/http-transport.js';
@@ -14,6 +15,7 @@ import { createWebhookSender } from '../src/handlers/webhook-sender.js';
 import { createLogger } from '../src/log.js';
 import { Meter } from '../src/metrics/meter.js';
 import { findTracer } from '../src/tracing.js';
+import { ContinuityRows } from './continuity/rows.js';
 import { serveControl } from './control.js';
 import { Loader } from './loader.js';
 import type { AckPost, PeerPost, RequestPost } from './protocol.js';
@@ -26,6 +28,7 @@ export interface ShardTask {
   readonly applicationName: string;
   readonly allowInternalUrls: boolean;
   readonly webhookSecret: string | undefined;
+  readonly continuityKeys: ContinuityKeys;
   readonly logLevel: string;
   readonly control: MessagePort;
   readonly front: MessagePort;
@@ -72,6 +75,8 @@ export default function runShard(task: ShardTask): Promise<void> {
     random: randomFraction,
     log,
     loader: new Loader(pool),
+    continuityRows: new ContinuityRows(pool),
+    keyring: keyringOf(task.continuityKeys),
     handlers: createRegistry({ http }),
     webhookSender: createWebhookSender({
       http,

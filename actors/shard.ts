@@ -168,6 +168,7 @@ export class Shard {
       this.#parts.queues.shardDied(shard);
       this.#parts.keys.shardDied();
       this.#parts.catalog?.shardBack(shard);
+      this.#parts.continuity.desk.shardBack(shard);
     });
   }
 

@@ -13,6 +13,7 @@
 import { MessageChannel, type Worker } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import type { Config } from '../src/config.js';
+import type { ContinuityKeys } from '../src/continuity-keys.js';
 import type { Logger } from '../src/log.js';
 import type { Meter } from '../src/metrics/meter.js';
 import { MetricMemory } from '../src/metrics.js';
@@ -26,6 +27,7 @@ export interface SupervisorDeps {
   readonly config: Config;
   readonly client: ShardClient;
   readonly connectionString: string;
+  readonly continuityKeys: ContinuityKeys;
   /** The owner's name in the lease; sessions carry it so that a take-over finds them. */
   readonly owner: string;
   readonly log: Logger;
@@ -206,6 +208,7 @@ export class Supervisor {
       applicationName: `${owner} shard ${shard}`,
       allowInternalUrls: config.allowInternalUrls,
       webhookSecret: config.webhookSecret,
+      continuityKeys: this.#deps.continuityKeys,
       logLevel: config.logLevel,
       control: control.port2,
       front: front.port2,

@@ -6,6 +6,7 @@
 
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
+import { parseTrustedKeys } from './core/continuity/keys.js';
 
 export interface Config {
   readonly host: string;
@@ -20,6 +21,10 @@ export interface Config {
   readonly insecureAuth: boolean;
   readonly requireTenantHeader: boolean;
   readonly encryptionKey: string | undefined;
+  /** The one before it, during a rotation. */
+  readonly oldEncryptionKey: string | undefined;
+  /** JSON: public keys of other servers and earlier ones of this, in base64 by key id. */
+  readonly trustedSigningKeys: string;
   readonly shards: number;
   /** 0: measured at start. */
   readonly writerLanes: number;
@@ -141,6 +146,8 @@ const NAMES = [
   'ENGINE_REQUIRE_TENANT_HEADER',
   'ENGINE_ALLOW_NO_TENANT_ISOLATION',
   'ENGINE_ENCRYPTION_KEY',
+  'ENGINE_OLD_ENCRYPTION_KEY',
+  'ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON',
   'ENGINE_SHARDS',
   'ENGINE_WRITER_LANES',
   'ENGINE_TICK_INTERVAL_MS',
@@ -208,6 +215,8 @@ export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Con
     insecureAuth,
     requireTenantHeader,
     encryptionKey: read.hexKey('ENGINE_ENCRYPTION_KEY'),
+    oldEncryptionKey: read.hexKey('ENGINE_OLD_ENCRYPTION_KEY'),
+    trustedSigningKeys: read.trustedKeys('ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON'),
     shards: read.integer('ENGINE_SHARDS', Math.max(1, availableParallelism() - 1), 1, 64),
     writerLanes: read.integer('ENGINE_WRITER_LANES', 0, 0, 16),
     tickIntervalMs: read.integer('ENGINE_TICK_INTERVAL_MS', 100, 10, 60_000),
@@ -309,6 +318,12 @@ function reader(env: NodeJS.ProcessEnv) {
       if (value !== undefined && !/^[0-9a-fA-F]{64}$/.test(value)) {
         throw new ConfigError(`${name} must be 64 hexadecimal digits`);
       }
+      return value;
+    },
+    trustedKeys(name: Name): string {
+      const value = text(name) ?? '';
+      const parsed = parseTrustedKeys(value);
+      if (!parsed.ok) throw new ConfigError(`${name}: ${parsed.message}`);
       return value;
     },
   };

@@ -10,6 +10,7 @@ import { Supervisor, writerName } from '../actors/supervisor.js';
 import { LANES_MAX, measuredLanes } from '../actors/writer-lanes.js';
 import { realClock } from './clock.js';
 import { type Config, ConfigError, LIMITS } from './config.js';
+import { type ContinuityKeys, keyringOf } from './continuity-keys.js';
 import type { TimerHandle } from './core/clock.js';
 import type { UnixMs } from './core/time.js';
 import { readChangeMark } from './db/change-mark.js';
@@ -124,10 +125,11 @@ class Engine {
     const embedded = databaseUrl === undefined;
     const rootKey = embedded && !insecureAuth && this.#config.apiKey === undefined;
     const key = rootKey ? rootKeyIn(dataDir) : undefined;
-    if (embedded && this.#config.encryptionKey === undefined) encryptionKeyIn(dataDir);
+    const continuityKeys = this.#continuityKeys();
     const connectionString = databaseUrl ?? (await this.#startEmbedded());
-    const supervisor = this.#launchThreads(connectionString);
-    await this.#listen(connectionString, key?.value ?? this.#config.apiKey, supervisor);
+    const supervisor = this.#launchThreads(connectionString, continuityKeys);
+    const apiKey = key?.value ?? this.#config.apiKey;
+    await this.#listen({ connectionString, apiKey, supervisor, continuityKeys });
     await this.#whenReachable(async () => {
       await checkPostgresVersion(connectionString);
       await bootstrapOwnership(connectionString);
@@ -149,6 +151,18 @@ class Engine {
 
   // ---------------------------------------------------------------- starting
 
+  /** With the embedded database a key is generated where none is set (spec/06 row 32). */
+  #continuityKeys(): ContinuityKeys {
+    const { databaseUrl, dataDir, encryptionKey, oldEncryptionKey } = this.#config;
+    const generated = () =>
+      databaseUrl === undefined ? encryptionKeyIn(dataDir).value : undefined;
+    return {
+      master: encryptionKey ?? generated(),
+      former: oldEncryptionKey,
+      trusted: this.#config.trustedSigningKeys,
+    };
+  }
+
   async #startEmbedded(): Promise<string> {
     const embedded = await startEmbedded({ dataDir: this.#config.dataDir, log: this.#log });
     this.#parts.push({ name: 'embedded database', stop: () => embedded.stop() });
@@ -156,11 +170,17 @@ class Engine {
     return embedded.connectionString;
   }
 
-  async #listen(
-    connectionString: string,
-    apiKey: string | undefined,
-    supervisor: Supervisor,
-  ): Promise<void> {
+  async #listen({
+    connectionString,
+    apiKey,
+    supervisor,
+    continuityKeys,
+  }: {
+    readonly connectionString: string;
+    readonly apiKey: string | undefined;
+    readonly supervisor: Supervisor;
+    readonly continuityKeys: ContinuityKeys;
+  }): Promise<void> {
     const config = this.#config;
     const pool = createPool({
       connectionString,
@@ -184,6 +204,7 @@ class Engine {
       changes: this.#changes,
       many: this.#many,
       metrics: supervisor.metrics,
+      keyring: keyringOf(continuityKeys),
     });
     this.#parts.push({ name: 'front', stop: async () => front.stop() });
     const server = await startHttpServer(
@@ -247,11 +268,12 @@ class Engine {
     return lease.epoch;
   }
 
-  #launchThreads(connectionString: string): Supervisor {
+  #launchThreads(connectionString: string, continuityKeys: ContinuityKeys): Supervisor {
     const supervisor = new Supervisor({
       config: this.#config,
       client: this.#client,
       connectionString,
+      continuityKeys,
       owner: this.#owner,
       log: this.#log,
       stampsFrom: () => this.#changes.watermark.highest,

@@ -8,6 +8,7 @@ import type { Supervisor } from '../actors/supervisor.js';
 import { createValidators } from '../schema/validators.js';
 import { realClock } from './clock.js';
 import type { Config } from './config.js';
+import type { Keyring } from './core/continuity/keys.js';
 import type { UnixMs } from './core/time.js';
 import { MIGRATIONS_DIR, readMigrations } from './db/migrate.js';
 import type { Reads } from './db/reads.js';
@@ -51,6 +52,8 @@ export interface FrontOptions {
   readonly streams: InstanceStreams;
   readonly changes: Changes;
   readonly many: ManyInstances;
+  /** Undefined without an encryption key. */
+  readonly keyring: Keyring | undefined;
   /** What the threads count in. */
   readonly metrics: Supervisor['metrics'];
 }
@@ -103,6 +106,7 @@ export function createFront(options: FrontOptions): Front {
       reads,
       validators,
       now,
+      keyring: options.keyring,
       changeMany: (ids, change) => many.change(ids, change),
     },
     watch: new RequestWatch({ log, monotonic: realClock.monotonic, tracer: findTracer() }),

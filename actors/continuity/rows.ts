@@ -92,6 +92,7 @@ export const CONTINUITY_SQL = {
   executionOf:
     `select ${EXECUTION_COLUMNS} from continuity_executions ` +
     'where tenant_id = $1::text and current_instance_id = $2::uuid',
+  tenantOf: 'select tenant_id from instances where id = $1::uuid',
   handoff: `select ${HANDOFF_COLUMNS} from handoffs where id = $1::uuid`,
   handoffs:
     `select ${HANDOFF_COLUMNS} from handoffs where continuity_id = $1::uuid ` +
@@ -130,6 +131,11 @@ export class ContinuityRows {
   /** The execution whose present instance this is. */
   executionOf(tenant: string, instance: string): Promise<ExecutionRow | undefined> {
     return this.one<ExecutionRow>('executionOf', [tenant, instance]);
+  }
+
+  /** Of an instance; undefined when there is none. */
+  async tenantOf(instance: string): Promise<string | undefined> {
+    return (await this.one<{ tenant_id: string }>('tenantOf', [instance]))?.tenant_id;
   }
 
   handoff(id: string): Promise<HandoffRow | undefined> {

@@ -8,6 +8,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { pino } from 'pino';
+import { ContinuityRows } from '../../actors/continuity/rows.js';
 import { Loader } from '../../actors/loader.js';
 import type { Reply, ShardOperation } from '../../actors/protocol.js';
 import { Shard } from '../../actors/shard.js';
@@ -97,6 +98,7 @@ export async function startShard(
     log,
     loader: new Loader(pool),
     handlers,
+    continuityRows: new ContinuityRows(pool),
     webhookSender: { isSigned: false, send: () => assert.fail('there is no webhook') },
     meter,
     setImmediate: (fn) => void setImmediate(fn),

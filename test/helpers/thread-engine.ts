@@ -61,6 +61,7 @@ export async function startThreadEngine(options: ThreadEngineOptions): Promise<T
     config: readConfig({ ENGINE_SHARDS: String(shards) }, ['--insecure-auth']),
     client,
     connectionString,
+    continuityKeys: { master: undefined, former: undefined, trusted: '' },
     owner,
     log,
     onDatabase: () => undefined,

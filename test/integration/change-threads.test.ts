@@ -55,6 +55,7 @@ before(async () => {
     reads: createReads(pool),
     validators: createValidators(),
     now: Date.now,
+    keyring: undefined,
     changeMany: () => assert.fail('nothing is changed'),
   };
   const names = { tenant_id: TENANT, namespace: 'n' };

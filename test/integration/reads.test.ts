@@ -75,6 +75,7 @@ before(async () => {
     reads: createReads(pool),
     validators,
     now: () => T0 + 3_600_000,
+    keyring: undefined,
     changeMany: async (ids, change) => {
       assert.ok(change.kind === 'state');
       moves.push(ids);

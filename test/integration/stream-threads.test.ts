@@ -43,6 +43,7 @@ before(async () => {
     reads: createReads(reads),
     validators: createValidators(),
     now: () => Date.now(),
+    keyring: undefined,
     changeMany: () => assert.fail('nothing is changed'),
   };
   streams = new InstanceStreams({ client, log: createLogger('silent', 'test') });

@@ -6,6 +6,7 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import { ShardClient } from '../../actors/client.js';
+import { ContinuityRows } from '../../actors/continuity/rows.js';
 import { Loader } from '../../actors/loader.js';
 import type { Ack, PeerPost, ReplyPost, RequestPost, UnitPost } from '../../actors/protocol.js';
 import { Shard } from '../../actors/shard.js';
@@ -220,6 +221,7 @@ export class SimEngine {
         log: this.#logOf(thread),
         loader: new Loader(memoryPool(server, thread)),
         handlers: handlersOf(thread),
+        continuityRows: new ContinuityRows(memoryPool(server, thread)),
         webhookSender: webhookSenderOf(thread),
         setImmediate: (fn) => world.soon(fn, thread),
         ports: {

@@ -342,7 +342,11 @@ const READS: Readonly<Record<Name, Read>> = {
     { stored: all(db, 'checkpoints', (row) => row.instance_id === instance).length },
   ],
   newestCheckpoint: (db, [instance]) =>
-    sorted(all(db, 'checkpoints', (row) => row.instance_id === instance), 'created_at', 'id').slice(-1),
+    sorted(
+      all(db, 'checkpoints', (row) => row.instance_id === instance),
+      'created_at',
+      'id',
+    ).slice(-1),
   endedBlocks: (db, [instance]) =>
     all(
       db,

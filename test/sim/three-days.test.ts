@@ -5,6 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ContinuityRows } from '../../actors/continuity/rows.js';
 import { Loader } from '../../actors/loader.js';
 import type { Reply, ShardOperation } from '../../actors/protocol.js';
 import { Shard } from '../../actors/shard.js';
@@ -183,6 +184,7 @@ class Days {
       log: SILENT as unknown as Logger,
       loader: new Loader(memoryPool(this.#server, this.#thread)),
       handlers: new Map([['http_request', this.#call]]),
+      continuityRows: new ContinuityRows(memoryPool(this.#server, this.#thread)),
       webhookSender: { isSigned: false, send: () => assert.fail('there is no webhook') },
       setImmediate: (fn) => world.soon(fn, this.#thread),
       ports: {

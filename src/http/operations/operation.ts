@@ -7,6 +7,7 @@ import type { Change, ChangeCounts } from '../../../actors/change-many.js';
 import type { BodyOf, BodyRouteId, QueryOf, RouteId } from '../../../schema/routes.js';
 import type { Validators } from '../../../schema/validators.js';
 import { parseBody } from '../../body.js';
+import type { Keyring } from '../../core/continuity/keys.js';
 import type { UnixMs } from '../../core/time.js';
 import type { PageBounds } from '../../db/reads/query.js';
 import type { Page } from '../../db/reads/reader.js';
@@ -36,6 +37,8 @@ export interface FrontDeps {
   readonly validators: Validators;
   /** Engine time. */
   readonly now: () => UnixMs;
+  /** Undefined without an encryption key. */
+  readonly keyring: Keyring | undefined;
   /** Asks the owners; resolves with what became of the instances, once that is durable. */
   readonly changeMany: (ids: readonly string[], change: Change) => Promise<ChangeCounts>;
 }
