@@ -11,7 +11,9 @@ export function decodeBase64(text: string): Buffer | undefined {
 
 /** The same, for what has a fixed number of bytes. A longer text is not even decoded. */
 export function decodeBase64Exactly(text: string, length: number): Buffer | undefined {
-  return text.length === base64Length(length) ? decodeBase64(text) : undefined;
+  if (text.length !== base64Length(length)) return undefined;
+  const bytes = decodeBase64(text);
+  return bytes?.length === length ? bytes : undefined;
 }
 
 /** How many characters that many bytes take. */

@@ -69,7 +69,7 @@ export function applyTransforms(
         result = withValue(result, to, to_path.split('.'), moved);
       }
     }
-    if (sizeWithin(result, Number.POSITIVE_INFINITY, TRANSFORMED_DEPTH_MAX) === undefined) {
+    if (sizeWithin(result, Number.MAX_SAFE_INTEGER, TRANSFORMED_DEPTH_MAX) === undefined) {
       refuse('transforms', `make the data nest deeper than ${TRANSFORMED_DEPTH_MAX} levels`);
     }
     return result;
