@@ -99,7 +99,7 @@ export function hear(parts: Hearers, message: PeerMessage): void {
       parts.continuity.desk.answered(message[1], JSON.parse(message[2]) as OrderAnswer);
       return;
     case 'continuity.ask':
-      parts.continuity.asked(message[1], message[2], message[3]);
+      parts.continuity.asked(message[1], message[2]);
       return;
     case 'sequence.block':
       parts.block(message[1], message[2]);

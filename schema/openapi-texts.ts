@@ -152,6 +152,7 @@ export const REFUSALS: Readonly<Record<number, Refusal>> = {
       'ENG_DATABASE_DOWN',
       'ENG_OVERLOADED',
       'ENG_SLOW_READ',
+      'ENG_NO_KEYS',
       'ENG_STANDBY',
       'ENG_STARTING',
       'ENG_STOPPING',

@@ -27,6 +27,7 @@ export const ERROR_STATUS = {
   ENG_DATABASE_DOWN: 503,
   ENG_OVERLOADED: 503,
   ENG_SLOW_READ: 503,
+  ENG_NO_KEYS: 503,
   ENG_STANDBY: 503,
   ENG_STARTING: 503,
   ENG_STOPPING: 503,
@@ -86,6 +87,7 @@ export const unavailable = (
     | 'ENG_DATABASE_DOWN'
     | 'ENG_OVERLOADED'
     | 'ENG_SLOW_READ'
+    | 'ENG_NO_KEYS'
     | 'ENG_STANDBY'
     | 'ENG_STARTING'
     | 'ENG_STOPPING'

@@ -46,6 +46,9 @@ export interface DeskReply {
   readonly body: object;
 }
 
+/** Far more orders than a desk gives. */
+const TICKETS_PER_MS = 1_000;
+
 interface Asked {
   /** The shard of the instance. */
   readonly shard: number;
@@ -58,10 +61,12 @@ export class Desk {
   /** Per execution, what ends last of all that was asked so far. */
   readonly #lines = new Map<string, Promise<void>>();
   readonly #asked = new Map<number, Asked>();
-  #tickets = 0;
+  /** Never one of a desk that was here before: its answers may still come in. */
+  #tickets: number;
 
   constructor(deps: DeskDeps) {
     this.deps = deps;
+    this.#tickets = Math.floor(deps.now()) * TICKETS_PER_MS;
   }
 
   get now(): UnixMs {
@@ -71,16 +76,26 @@ export class Desk {
   /**
    * Handles one request in its turn and answers it.
    *
-   * @param line the id of the execution that the request is about
+   * @param lineOf finds the id of the execution that the request is about, once rows can be trusted;
+   *   rejects like `work`
    * @param work rejects with the EngineError that is the answer; anything else is a defect, or the
    *   database is away
    */
-  serve(request: number, line: string, work: () => Promise<DeskReply>): void {
-    this.inLine(line, work).then(
+  serve(request: number, lineOf: () => Promise<string>, work: () => Promise<DeskReply>): void {
+    const line = this.#whenWriterKnown().then(lineOf);
+    const served = line.then((execution) => this.inLine(execution, work));
+    served.then(
       ({ status, body }) =>
         this.#reply({ kind: 'reply', request, status, body: JSON.stringify(body) }),
       (error: unknown) => this.#reply({ kind: 'error', request, error: this.#errorOf(error) }),
     );
+  }
+
+  /** Does in its turn what nobody waits for; it is asked for again should it fail. */
+  care(line: string, work: () => Promise<void>): void {
+    this.inLine(line, work).catch((error: unknown) => {
+      this.deps.log.info({ err: error, execution: line }, 'an execution could not be put in order');
+    });
   }
 
   /** Begins the work when everything that was asked before about the same execution has ended. */

@@ -1,19 +1,26 @@
 /** Executions: how an instance gets one, and the rows that every change of one writes (05 §1). */
 
-import type { CreateExecution, Execution } from '../../schema/continuity.js';
+import type { Execution } from '../../schema/continuity.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict, notFound } from '../../src/errors.js';
 import { Turn } from '../turn.js';
 import type { Desk, DeskReply } from './desk.js';
-import type { Office } from './operations.js';
-import { putEntry } from './provenance.js';
+import type { Asked, Office, Services } from './office.js';
+import { putEntry, tell } from './provenance.js';
 import type { ExecutionRow } from './rows.js';
 
+export const EXECUTION_SERVICES = {
+  'continuity.create': {
+    ledBy: (body) => body.instance_id,
+    serve: createExecution,
+  },
+  'continuity.appendProvenance': { serve: appendProvenance },
+} satisfies Services;
+
 /** Adopts the scope that the instance has by itself: its id is that of the execution. */
-export async function createExecution(
+async function createExecution(
   { desk, keyring }: Office,
-  tenant: string,
-  { instance_id, runtime_id }: CreateExecution,
+  { tenant, body: { instance_id, runtime_id } }: Asked<'continuity.create'>,
 ): Promise<DeskReply> {
   const { rows } = desk.deps;
   // What exists is answered before the instance is asked, which may be gone or fenced.
@@ -50,6 +57,21 @@ export async function createExecution(
   return { status: 201, body: execution };
 }
 
+/** An entry of the caller's own. */
+async function appendProvenance(
+  { desk, keyring }: Office,
+  { tenant, id, body }: Asked<'continuity.appendProvenance'>,
+): Promise<DeskReply> {
+  const execution = await executionOf(desk, tenant, id);
+  const turn = new Turn();
+  const { epoch } = execution;
+  const evidence = { sha256: body.payload_sha256.toLowerCase() };
+  const entry = await tell(desk, keyring, turn, execution, { kind: body.kind, epoch, evidence });
+  touchExecution(turn, execution);
+  await desk.commit(turn);
+  return { status: 201, body: entry };
+}
+
 /** Changes an execution in a unit, which commits nothing if it has changed since it was read. */
 export function putExecution(
   desk: Desk,
@@ -61,6 +83,11 @@ export function putExecution(
   const after: Execution = { ...execution, ...changes, updated_at: isoTime(desk.now) };
   turn.put('execution.update', before.continuity_id, { ...after, version });
   return after;
+}
+
+/** For a unit that changes what hangs on the execution, and nothing of itself; guarded the same. */
+export function touchExecution(turn: Turn, execution: ExecutionRow): void {
+  turn.put('execution.update', execution.continuity_id, execution);
 }
 
 /** Where the execution is at its epoch. */

@@ -6,20 +6,24 @@
 import type { BodyOf, BodyRouteId } from '../../schema/routes.js';
 import type { Keyring } from '../../src/core/continuity/keys.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
-import { forbidden, notFound } from '../../src/errors.js';
+import { notFound } from '../../src/errors.js';
 import type { Plans } from '../plans.js';
-import type { HandedOnOperation, ShardOperation } from '../protocol.js';
-import { Desk, type DeskDeps, type DeskReply } from './desk.js';
-import { createExecution } from './executions.js';
+import type { HandedOnOperation } from '../protocol.js';
+import { Desk, type DeskDeps } from './desk.js';
+import { EXECUTION_SERVICES } from './executions.js';
+import { HANDOFF_SERVICES } from './handoffs.js';
+import { answerFence } from './healing.js';
+import type { Asked, ContinuityOperation, Office, Service, Services } from './office.js';
+import { tenantOf } from './office.js';
+import { PLACEMENT_SERVICES } from './placements.js';
+import { RUNTIME_SERVICES } from './runtimes.js';
 
-export type ContinuityOperation = Extract<
-  ShardOperation,
-  | `continuity.${string}`
-  | `migrations.${string}`
-  | `handoffs.${string}`
-  | `capsules.${string}`
-  | 'runtimes.register'
->;
+const SERVICES: Services = {
+  ...EXECUTION_SERVICES,
+  ...RUNTIME_SERVICES,
+  ...PLACEMENT_SERVICES,
+  ...HANDOFF_SERVICES,
+};
 
 export interface ContinuityDeps extends DeskDeps {
   readonly plans: Plans;
@@ -28,23 +32,16 @@ export interface ContinuityDeps extends DeskDeps {
 }
 
 /** A request on its way to its desk. */
-export interface ContinuityCall {
+export interface ContinuityCall<Id extends ContinuityOperation = ContinuityOperation> {
   readonly request: number;
-  readonly operation: ContinuityOperation;
+  readonly operation: Id;
   /** Of the header; '' when there is none. */
   readonly tenant: string;
   /** The id in the path, if there is one. */
   readonly target: string;
   readonly text: string;
   /** Checks the body. @throws EngineError 400 */
-  readonly parse: <Id extends BodyRouteId>(operation: Id, text: string) => BodyOf<Id>;
-}
-
-/** What the work of an operation is given beside its body. */
-export interface Office {
-  readonly desk: Desk;
-  readonly plans: Plans;
-  readonly keyring: Keyring | undefined;
+  readonly parse: <Any extends BodyRouteId>(operation: Any, text: string) => BodyOf<Any>;
 }
 
 export class Continuity {
@@ -59,45 +56,38 @@ export class Continuity {
   }
 
   /** @throws EngineError when the body is wrong */
-  handle(call: ContinuityCall): void {
-    switch (call.operation) {
-      case 'continuity.create': {
-        const body = call.parse(call.operation, call.text);
-        const tenant = tenantOf(call.tenant, body.tenant_id);
-        this.#serveAt(body.instance_id, call, () => createExecution(this.#office, tenant, body));
-        return;
-      }
-      default:
-        throw notFound(call.operation);
-    }
+  handle<Id extends ContinuityOperation>(call: ContinuityCall<Id>): void {
+    const service: Service<Id> | undefined = SERVICES[call.operation];
+    if (service === undefined) throw notFound(call.operation);
+    const body = call.parse(call.operation, call.text);
+    const tenant = tenantOf(call.tenant, (body as { tenant_id?: string | null }).tenant_id);
+    const id = service.ledBy?.(body) ?? call.target;
+    const { shard, shards } = this.#deps;
+    const owner = shardOf(routeOf(id), shards);
+    if (owner === shard || service.isServedAnywhere) {
+      this.#serve(call.request, service, { tenant, id, body });
+    } else this.#handOn(owner, call);
   }
 
   /** A fenced instance asks whether its fence still stands. */
-  asked(_execution: string, _instance: string, _tenant: string): void {}
-
-  /** Here, or on the shard that the id leads to, which then parses the body again. */
-  #serveAt(id: string, call: ContinuityCall, work: () => Promise<DeskReply>): void {
-    const { shard, shards, release } = this.#deps;
-    const owner = shardOf(routeOf(id), shards);
-    if (owner === shard) {
-      this.desk.serve(call.request, id, work);
-      return;
-    }
-    const { request, tenant, text } = call;
-    const operation = call.operation as HandedOnOperation;
-    release([{ kind: 'peer', shard: owner, message: ['poll', request, tenant, text, operation] }]);
+  asked(execution: string, instance: string): void {
+    this.desk.care(execution, () => answerFence(this.#office, execution, instance));
   }
-}
 
-/**
- * Whose the object is that a body speaks of (05 §0).
- *
- * @throws EngineError 403 when the body names another tenant than the header
- */
-export function tenantOf(header: string, body: string | null | undefined): string {
-  if (body == null || body === '') return header;
-  if (header !== '' && body !== header) {
-    throw forbidden('tenant_id is not the tenant of x-tenant-id');
+  #serve<Id extends ContinuityOperation>(
+    request: number,
+    service: Service<Id>,
+    asked: Asked<Id>,
+  ): void {
+    const office = this.#office;
+    const line = () => service.lineOf?.(office, asked) ?? Promise.resolve(asked.id);
+    this.desk.serve(request, line, () => service.serve(office, asked));
   }
-  return body;
+
+  /** The other shard parses the body again. */
+  #handOn(owner: number, { request, tenant, text, operation }: ContinuityCall): void {
+    const handedOn = operation as HandedOnOperation;
+    const message = ['poll', request, tenant, text, handedOn] as const;
+    this.#deps.release([{ kind: 'peer', shard: owner, message }]);
+  }
 }

@@ -5,7 +5,10 @@
 
 import type pg from 'pg';
 import type { Execution } from '../../schema/continuity.js';
-import type { RuntimeCapabilities } from '../../schema/handoff.js';
+import type { RuntimeCapabilities } from '../../src/core/continuity/capabilities.js';
+import type { EffectReceipt } from '../../src/core/continuity/effects.js';
+import type { HandoffState } from '../../src/core/continuity/states.js';
+import type { InstanceState } from '../../src/core/states.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 
 export type ExecutionRow = Execution & { readonly version: number };
@@ -17,7 +20,7 @@ export interface HandoffRow {
   readonly source_runtime_id: string;
   readonly destination_runtime_id: string;
   readonly expected_epoch: number;
-  readonly state: string;
+  readonly state: HandoffState;
   readonly capsule_id: string | null;
   readonly capsule_expires_at: string | null;
   readonly placement_decision_id: string;
@@ -102,6 +105,11 @@ export const CONTINUITY_SQL = {
     'select capabilities from runtimes where tenant_id = $1::text ' +
     'and observed_at > $2::timestamptz and expires_at > $3::timestamptz ' +
     `order by observed_at desc, runtime_id limit ${CANDIDATES_MAX}`,
+  runtime: 'select capabilities from runtimes where tenant_id = $1::text and runtime_id = $2::uuid',
+  stateOf: 'select state from instances where id = $1::uuid',
+  stateAt:
+    'select i.state from continuity_locations l join instances i on i.id = l.instance_id ' +
+    'where l.continuity_id = $1::uuid and l.epoch = $2::bigint',
   provenanceHead:
     'select continuity_id, seq, id, tenant_id, epoch::float8 as epoch, kind, redacted_summary, ' +
     'payload_sha256, previous_sha256, entry_sha256, signing_key_id, signature, created_at ' +
@@ -156,6 +164,28 @@ export class ContinuityRows {
     const values = [tenant, isoTime(now - LIVE_MS), isoTime(now)];
     const rows = await this.all<{ capabilities: string }>('runtimes', values);
     return rows.map(({ capabilities }) => JSON.parse(capabilities) as RuntimeCapabilities);
+  }
+
+  /** As it was registered last; whether it is live is another question. */
+  async runtime(tenant: string, id: string): Promise<RuntimeCapabilities | undefined> {
+    const row = await this.one<{ capabilities: string }>('runtime', [tenant, id]);
+    return row && (JSON.parse(row.capabilities) as RuntimeCapabilities);
+  }
+
+  /** Of an instance; undefined when there is none here. */
+  async stateOf(instance: string): Promise<InstanceState | undefined> {
+    return (await this.one<{ state: InstanceState }>('stateOf', [instance]))?.state;
+  }
+
+  /** Of the instance that the execution was at an epoch; undefined when that is not here. */
+  async stateAt(execution: string, epoch: number): Promise<InstanceState | undefined> {
+    const row = await this.one<{ state: InstanceState }>('stateAt', [execution, epoch]);
+    return row?.state;
+  }
+
+  /** Effects of the execution in doubt, of all its instances, in a fixed order. */
+  unresolvedEffects(_execution: ExecutionRow): Promise<EffectReceipt[]> {
+    return Promise.resolve([]);
   }
 
   provenanceHead(execution: string): Promise<ProvenanceRow | undefined> {

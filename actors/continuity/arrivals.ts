@@ -1,0 +1,207 @@
+/**
+ * The end of a handoff: its destination becomes the owner, and runs (05 §9). A destination with a
+ * database of its own brings the word that it holds the capsule's instance, and is given the word
+ * that it owns the execution.
+ */
+
+import type { Execution } from '../../schema/continuity.js';
+import type { AcceptHandoff, HandoffAccepted, ImportReceipt } from '../../schema/handoff.js';
+import {
+  type GrantFacts,
+  openStatement,
+  type SignedStatement,
+  signStatement,
+} from '../../src/continuity-statements.js';
+import { conflict, EngineError, notFound } from '../../src/errors.js';
+import { handoffView } from '../../src/handoff-view.js';
+import { Turn } from '../turn.js';
+import type { DeskReply } from './desk.js';
+import { putExecution, putLocation, touchExecution } from './executions.js';
+import { moveHandoff, requireState } from './handoff-rows.js';
+import { handoffAndExecution, leaveBehind } from './healing.js';
+import { type Asked, keysOf, type Office } from './office.js';
+import { tell } from './provenance.js';
+import type { ExecutionRow, HandoffRow } from './rows.js';
+
+/** A handoff, its execution, and the instance that the caller names as its destination. */
+interface Arrival {
+  readonly handoff: HandoffRow;
+  readonly execution: ExecutionRow;
+  readonly instance: string;
+}
+
+export async function acceptHandoff(
+  office: Office,
+  { tenant, id, body }: Asked<'handoffs.accept'>,
+): Promise<DeskReply> {
+  const { desk } = office;
+  const instance = body.destination_instance_id;
+  const arrival = { ...(await handoffAndExecution(office, tenant, id)), instance };
+  const owner = await desk.deps.rows.tenantOf(instance);
+  if (owner === undefined) return acceptElsewhere(office, arrival, body);
+  const { handoff } = arrival;
+  if (owner !== handoff.tenant_id) throw conflict(`instance ${instance} was not imported for it`);
+  requireTransfer(office, arrival);
+  const imported = await desk.deps.rows.importOf(instance);
+  const isImport =
+    imported?.tenant_id === handoff.tenant_id &&
+    imported.capsule_id === handoff.capsule_id &&
+    imported.destination_runtime_id === handoff.destination_runtime_id;
+  if (!isImport) throw conflict(`instance ${instance} was not imported from its capsule`);
+  const { turn, reply } = await accepted(office, arrival);
+  const epoch = arrival.execution.epoch + 1;
+  const expect = { states: ['paused'], fence: 'imported' } as const;
+  await desk.order(instance, owner, { expect, changes: [{ kind: 'own', epoch }] }, turn);
+  await leaveSource(office, arrival.execution);
+  return { status: 200, body: reply };
+}
+
+export async function resumeHandoff(
+  office: Office,
+  { tenant, id }: Asked<'handoffs.resume'>,
+): Promise<DeskReply> {
+  const { desk, keyring } = office;
+  const { handoff, execution } = await handoffAndExecution(office, tenant, id);
+  requireState(desk, handoff, 'accepted');
+  if (execution.owner_runtime_id !== handoff.destination_runtime_id) {
+    throw conflict(`execution ${execution.continuity_id} has another owner by now`);
+  }
+  const { current_instance_id: instance, epoch, tenant_id } = execution;
+  const turn = new Turn();
+  const moved = moveHandoff(desk, turn, handoff, 'resumed');
+  touchExecution(turn, execution);
+  const evidence = { handoff_id: handoff.id, instance_id: instance, epoch };
+  const told = {
+    kind: 'execution_resumed',
+    epoch,
+    summary: 'execution resumed',
+    evidence,
+  } as const;
+  await tell(desk, keyring, turn, execution, told);
+  if (await isElsewhere(office, instance)) await desk.commit(turn);
+  else {
+    const expect = { states: ['paused'], fence: 'none' } as const;
+    await desk.order(instance, tenant_id, { expect, changes: [{ kind: 'resume' }] }, turn);
+  }
+  return { status: 200, body: handoffView(moved, desk.now) };
+}
+
+/**
+ * The instance is on a server with a database of its own. Asked again, it answers the same: without
+ * the grant nobody could run the execution any more.
+ */
+async function acceptElsewhere(
+  office: Office,
+  arrival: Arrival,
+  { import_receipt: receipt }: AcceptHandoff,
+): Promise<DeskReply> {
+  const { handoff, execution, instance } = arrival;
+  if (receipt == null) throw notFound(`instance ${instance}`);
+  const { signing } = keysOf(office);
+  await checkReceipt(office, arrival, receipt);
+  const isRepeated =
+    execution.current_instance_id === instance && execution.epoch === handoff.expected_epoch + 1;
+  if (isRepeated && (handoff.state === 'accepted' || handoff.state === 'resumed')) {
+    const { version: _, ...shown } = execution;
+    const reply = { handoff: handoffView(handoff, office.desk.now), execution: shown };
+    return { status: 200, body: { ...reply, ownership_grant: grantOf(reply, signing) } };
+  }
+  requireTransfer(office, arrival);
+  const { turn, reply } = await accepted(office, arrival);
+  const { desk } = office;
+  const { current_instance_id: source, epoch, tenant_id } = execution;
+  if (await isElsewhere(office, source)) await desk.commit(turn);
+  else {
+    const expect = { fence: 'transferring', epoch } as const;
+    const fence = { reason: 'moved', until: null } as const;
+    await desk.order(source, tenant_id, { expect, changes: [{ kind: 'fence', fence }] }, turn);
+  }
+  return { status: 200, body: { ...reply, ownership_grant: grantOf(reply, signing) } };
+}
+
+/** @throws EngineError 409 unless the execution is still on its way from the source */
+function requireTransfer({ desk }: Office, { handoff, execution }: Arrival): void {
+  requireState(desk, handoff, 'exported');
+  const isOnItsWay =
+    execution.state === 'transferring' &&
+    execution.epoch === handoff.expected_epoch &&
+    execution.owner_runtime_id === handoff.source_runtime_id;
+  if (!isOnItsWay) throw conflict(`execution ${execution.continuity_id} was changed meanwhile`);
+}
+
+/** What every acceptance writes; the unit is put together, not committed. */
+async function accepted(
+  { desk, keyring }: Office,
+  { handoff, execution, instance }: Arrival,
+): Promise<{ turn: Turn; reply: HandoffAccepted }> {
+  const turn = new Turn();
+  const epoch = execution.epoch + 1;
+  const owner_runtime_id = handoff.destination_runtime_id;
+  const changes = {
+    state: 'owned',
+    epoch,
+    owner_runtime_id,
+    current_instance_id: instance,
+  } as const;
+  const after = putExecution(desk, turn, execution, changes);
+  putLocation(turn, after, handoff.id);
+  const moved = handoffView(moveHandoff(desk, turn, handoff, 'accepted'), desk.now);
+  const evidence = { handoff: moved, execution: after };
+  const told = { kind: 'runtime_claimed', epoch, summary: 'runtime claimed', evidence } as const;
+  await tell(desk, keyring, turn, execution, told);
+  return { turn, reply: evidence };
+}
+
+/** The source was fenced at the export; it asks by itself should the word be lost. */
+async function leaveSource({ desk }: Office, execution: ExecutionRow): Promise<void> {
+  try {
+    await leaveBehind(desk, execution, execution.current_instance_id);
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    desk.deps.log.info({ err: error }, 'the source of a handoff is told later');
+  }
+}
+
+/** It was never here, or is not any more. */
+async function isElsewhere({ desk }: Office, instance: string): Promise<boolean> {
+  return (await desk.deps.rows.tenantOf(instance)) === undefined;
+}
+
+/** @throws EngineError 409 unless the destination itself, or a trusted key, states this import */
+async function checkReceipt(
+  office: Office,
+  { handoff, instance }: Arrival,
+  receipt: ImportReceipt,
+): Promise<void> {
+  const { tenant_id, capsule_id, continuity_id, expected_epoch, destination_runtime_id } = handoff;
+  const runtime = await office.desk.deps.rows.runtime(tenant_id, destination_runtime_id);
+  const own = runtime?.capsule_signing_public_key;
+  const trusted = [...keysOf(office).trusted.values(), ...(own === undefined ? [] : [own])];
+  const stated = openStatement(receipt, trusted);
+  const isSo =
+    stated?.kind === 'capsule_imported' &&
+    stated.tenant_id === tenant_id &&
+    stated.capsule_id === capsule_id &&
+    stated.continuity_id === continuity_id &&
+    stated.epoch === expected_epoch &&
+    stated.destination_runtime_id === destination_runtime_id &&
+    stated.instance_id === instance;
+  if (!isSo) throw conflict('the import receipt does not prove that the capsule was imported');
+}
+
+function grantOf(
+  { handoff, execution }: { handoff: HandoffAccepted['handoff']; execution: Execution },
+  key: Parameters<typeof signStatement>[0],
+): SignedStatement {
+  const facts: GrantFacts = {
+    kind: 'ownership_granted',
+    tenant_id: execution.tenant_id,
+    capsule_id: handoff.capsule_id ?? '',
+    continuity_id: execution.continuity_id,
+    epoch: execution.epoch,
+    owner_runtime_id: execution.owner_runtime_id,
+    instance_id: execution.current_instance_id,
+    handoff_id: handoff.id,
+  };
+  return signStatement(key, facts);
+}
