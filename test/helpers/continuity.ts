@@ -11,10 +11,12 @@ import type {
   PlacementDecision,
   RuntimeCapabilities,
 } from '../../schema/handoff.js';
-import type { Json, Tenant } from './api.js';
+import { type Json, step, type Tenant } from './api.js';
 import { expectStatus, type Reply } from './client.js';
 
 export interface Continuity {
+  /** An instance that is paused before its first step; resolves with its id. */
+  paused(blocks?: readonly Json[]): Promise<string>;
   /** Registers a live server that offers nothing; resolves with what is stored. */
   runtime(more?: Json): Promise<RuntimeCapabilities>;
   /** Enrols the instance, of a new runtime's unless one is named. */
@@ -50,6 +52,11 @@ export function continuityOf(tenant: Tenant): Continuity {
   const read = async <T>(path: string) => expectStatus(await tenant.get<T>(path), 200);
   const execution = '/continuity/executions';
   const self: Continuity = {
+    paused: async (blocks = [step('a', 'noop'), step('b', 'noop')]) => {
+      const id = await tenant.run(blocks, { next_fire_at: '2099-01-01T00:00:00Z' });
+      await tenant.move(id, 'paused');
+      return id;
+    },
     runtime: async (more) => {
       const body = { capabilities: capabilities(more) };
       return expectStatus(await tenant.post<RuntimeCapabilities>('/runtimes/register', body), 201);

@@ -42,12 +42,10 @@ interface World extends Continuity {
 }
 
 /** A tenant whose execution is paused between two steps, and a live destination. */
-async function world(blocks = [step('a', 'noop'), step('b', 'noop')]): Promise<World> {
+async function world(blocks?: readonly Json[]): Promise<World> {
   const tenant = api.tenant();
   const continuity = continuityOf(tenant);
-  const sequence = await tenant.sequence(blocks);
-  const id = await tenant.create(sequence, { next_fire_at: '2099-01-01T00:00:00Z' });
-  await tenant.move(id, 'paused');
+  const id = await continuity.paused(blocks);
   const { owner_runtime_id: source } = await continuity.enrol(id);
   const { runtime_id: destination } = await continuity.runtime();
   return { tenant, ...continuity, id, source, destination };

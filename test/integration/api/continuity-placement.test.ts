@@ -27,12 +27,12 @@ before(async () => {
 });
 after(() => api.stop());
 
-/** A tenant with an execution that waits at a gate, and no runtime. */
+/** A tenant with an execution that is paused, and no runtime. */
 async function world() {
   const tenant = api.tenant();
   const continuity = continuityOf(tenant);
-  const instance = await tenant.runUntil('waiting', [step('a', 'human_review')]);
-  const { continuity_id: id, owner_runtime_id: owner } = await continuity.enrol(instance);
+  const enrolled = await continuity.enrol(await continuity.paused());
+  const { continuity_id: id, owner_runtime_id: owner } = enrolled;
   return { tenant, ...continuity, id, owner };
 }
 
