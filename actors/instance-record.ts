@@ -6,8 +6,11 @@ import type { Block } from '../schema/blocks.js';
 import { type Execution, emptyExecution } from '../src/core/execution.js';
 import type { JsonObject, JsonValue } from '../src/core/json.js';
 import type { Snapshot } from '../src/core/progress.js';
+import type { Attribution, Variant } from '../src/core/releases/release.js';
+import type { Route } from '../src/core/releases/routes.js';
 import { type InstanceState, PRIORITIES } from '../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../src/core/time.js';
+import { attributionOf, stamped, targetOf } from './attribution.js';
 
 /** What the evaluator sees and changes is in `snapshot`; the rest belongs to the actor alone. */
 export interface InstanceRecord {
@@ -23,6 +26,8 @@ export interface InstanceRecord {
   readonly maxConcurrency: number | null;
   readonly idempotencyKey: string | null;
   readonly parentInstanceId: string | null;
+  /** The release that routed it, if one did. */
+  readonly release?: Attribution | undefined;
   /** The trace of whoever asked for it last; its work continues that one. */
   traceparent: string | null;
   /** Also the time of the audit entries of its birth. */
@@ -56,6 +61,8 @@ export interface InstanceRow {
   readonly max_concurrency: number | null;
   readonly idempotency_key: string | null;
   readonly parent_instance_id: string | null;
+  readonly release_id: string | null;
+  readonly release_variant: Variant | null;
   readonly traceparent: string | null;
   readonly signal_count: number;
   readonly audit_count: number;
@@ -67,7 +74,10 @@ export interface InstanceRow {
 /** What a creation says; see `schema/instance.ts` for the wire form. */
 export interface NewInstance {
   readonly id: string;
+  /** As its creator named it. */
   readonly sequenceId: string;
+  /** Where a release has it go instead, decided in the turn that makes its unit. */
+  readonly route?: Route | undefined;
   readonly tenantId: string;
   readonly namespace: string;
   readonly priority: number;
@@ -89,15 +99,16 @@ export interface NewInstance {
 export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
   return {
     id: instance.id,
-    sequenceId: instance.sequenceId,
+    sequenceId: targetOf(instance),
     tenantId: instance.tenantId,
     namespace: instance.namespace,
     priority: instance.priority,
-    metadata: instance.metadata,
+    metadata: stamped(instance.metadata, instance.route),
     concurrencyKey: instance.concurrencyKey,
     maxConcurrency: instance.maxConcurrency,
     idempotencyKey: instance.idempotencyKey,
     parentInstanceId: null,
+    release: instance.route && attributionOf(instance.route),
     traceparent: instance.traceparent ?? null,
     createdAt: now,
     updatedAt: now,
@@ -132,6 +143,7 @@ export function recordOfRow(row: InstanceRow): InstanceRecord {
     maxConcurrency: row.max_concurrency,
     idempotencyKey: row.idempotency_key,
     parentInstanceId: row.parent_instance_id,
+    release: releaseOfRow(row),
     traceparent: row.traceparent,
     createdAt: Date.parse(row.created_at),
     updatedAt: Date.parse(row.updated_at),
@@ -152,6 +164,10 @@ export function recordOfRow(row: InstanceRow): InstanceRecord {
       snapshots: new Map(),
     },
   };
+}
+
+function releaseOfRow({ release_id: releaseId, release_variant: variant }: InstanceRow) {
+  return releaseId === null || variant === null ? undefined : { releaseId, variant };
 }
 
 /**
@@ -211,8 +227,14 @@ function fixedPairs(record: InstanceRecord): string {
     `"idempotency_key":${JSON.stringify(record.idempotencyKey)},` +
     `"parent_instance_id":${JSON.stringify(record.parentInstanceId)},` +
     (record.traceparent === null ? '' : `"traceparent":"${record.traceparent}",`) +
+    releasePairs(record.release) +
     `"created_at":"${isoTime(record.createdAt)}"`
   );
+}
+
+function releasePairs(release: Attribution | undefined): string {
+  if (release === undefined) return '';
+  return `"release_id":"${release.releaseId}","release_variant":"${release.variant}",`;
 }
 
 function timeText(ms: UnixMs | null): string {

@@ -1,0 +1,54 @@
+/**
+ * One text for all JSON values that are equal, and its hash (05 §11): keys in the order of code
+ * points at every level, no spaces, arrays in order, non-ASCII characters as they are. Whoever else
+ * can write JSON in this form computes the same hashes.
+ */
+
+import { createHash } from 'node:crypto';
+import { compareText } from '../expression/bounds.js';
+
+/** Twice what the entry check admits, so that a shape around stored data is still written. */
+const DEPTH_MAX = 512;
+
+/**
+ * Members that are undefined are left out, as `JSON.stringify` does.
+ *
+ * @throws RangeError when the value nests too deeply, TypeError when it holds something that JSON
+ *   has no text for: what came through the entry check does neither
+ */
+export function canonicalJson(value: unknown): string {
+  return write(value, DEPTH_MAX);
+}
+
+/** Lower-case hexadecimal digits. A text is hashed as UTF-8. */
+export function sha256Hex(data: string | Uint8Array): string {
+  return createHash('sha256').update(data).digest('hex');
+}
+
+/** The hash of the canonical text. */
+export function canonicalSha256(value: unknown): string {
+  return sha256Hex(canonicalJson(value));
+}
+
+function write(value: unknown, depthLeft: number): string {
+  if (typeof value === 'object' && value !== null) {
+    if (depthLeft <= 0) throw new RangeError(`JSON nested deeper than ${DEPTH_MAX} levels`);
+    return Array.isArray(value) ? writeArray(value, depthLeft) : writeObject(value, depthLeft);
+  }
+  const isText = typeof value === 'string' || typeof value === 'boolean' || value === null;
+  if (!isText && !Number.isFinite(value)) throw new TypeError(`JSON has no ${typeof value} value`);
+  return JSON.stringify(value);
+}
+
+function writeArray(items: readonly unknown[], depthLeft: number): string {
+  return `[${items.map((item) => write(item, depthLeft - 1)).join(',')}]`;
+}
+
+function writeObject(object: object, depthLeft: number): string {
+  const members = Object.entries(object).filter(([, value]) => value !== undefined);
+  members.sort(([a], [b]) => compareText(a, b));
+  const texts = members.map(
+    ([key, value]) => `${JSON.stringify(key)}:${write(value, depthLeft - 1)}`,
+  );
+  return `{${texts.join(',')}}`;
+}

@@ -1,0 +1,67 @@
+/**
+ * The seal of a capsule's payload: AES-256-GCM, bound to whom the capsule is for (05 §11). The nonce
+ * is handed in and must never be used twice with one key.
+ */
+
+import { createCipheriv, createDecipheriv } from 'node:crypto';
+
+const CIPHER = 'aes-256-gcm';
+export const NONCE_BYTES = 12;
+export const TAG_BYTES = 16;
+/** By how much the sealed bytes are more than the plain ones. */
+export const SEAL_BYTES = NONCE_BYTES + TAG_BYTES;
+
+/** What opens a payload only for those for whom it was sealed. */
+export interface SealContext {
+  readonly tenant_id: string;
+  readonly continuity_id: string;
+  readonly epoch: number;
+  /** Null for the capsules that undo a migration: any runtime. */
+  readonly destination_runtime_id: string | null;
+}
+
+/** @returns nonce, ciphertext and tag, one after the other */
+export function seal(
+  plain: Uint8Array,
+  key: Uint8Array,
+  nonce: Uint8Array,
+  context: SealContext,
+): Buffer {
+  if (nonce.length !== NONCE_BYTES) throw new RangeError(`a nonce has ${NONCE_BYTES} bytes`);
+  const cipher = createCipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
+  cipher.setAAD(additionalData(context));
+  const body = cipher.update(plain);
+  const end = cipher.final();
+  return Buffer.concat([nonce, body, end, cipher.getAuthTag()]);
+}
+
+/** Undefined when a single bit of the bytes, the key or the context is not what it was. */
+export function unseal(
+  sealed: Uint8Array,
+  key: Uint8Array,
+  context: SealContext,
+): Buffer | undefined {
+  if (sealed.length < SEAL_BYTES) return undefined;
+  const nonce = sealed.subarray(0, NONCE_BYTES);
+  const tag = sealed.subarray(sealed.length - TAG_BYTES);
+  const decipher = createDecipheriv(CIPHER, key, nonce, { authTagLength: TAG_BYTES });
+  decipher.setAAD(additionalData(context));
+  decipher.setAuthTag(tag);
+  const body = decipher.update(sealed.subarray(NONCE_BYTES, sealed.length - TAG_BYTES));
+  try {
+    return Buffer.concat([body, decipher.final()]);
+  } catch {
+    // The one error of the last step is that the tag does not fit.
+    return undefined;
+  }
+}
+
+const LABEL = 'engine-capsule-v1';
+
+/** NUL cannot occur inside a part: Postgres stores no text with it. */
+function additionalData(context: SealContext): Buffer {
+  const { tenant_id, continuity_id, epoch, destination_runtime_id } = context;
+  const parts = [LABEL, tenant_id, continuity_id, `${epoch}`, destination_runtime_id ?? 'any'];
+  if (parts.some((part) => part.includes('\0'))) throw new RangeError('a part holds U+0000');
+  return Buffer.from(parts.join('\0'));
+}
