@@ -27,19 +27,31 @@ export class BatchOfBirths implements UnitOwner {
   readonly #instances = new Map<string, NewInstance>();
   readonly #accepted: number;
 
-  /** @param instances checked; those with the same idempotency key have the same id */
-  constructor(deps: BirthsDeps, request: number, instances: readonly NewInstance[]) {
+  /**
+   * @param instances checked; those with the same idempotency key have the same id
+   * @param accepted how many were asked for: some may be there already
+   */
+  constructor(
+    deps: BirthsDeps,
+    request: number,
+    instances: readonly NewInstance[],
+    accepted: number,
+  ) {
     this.#deps = deps;
     this.incarnation = deps.commits.nextIncarnation();
     this.#request = request;
     this.key = `births:${instances[0]?.id ?? ''}`;
-    this.#accepted = instances.length;
+    this.#accepted = accepted;
     for (const instance of instances) {
       if (!this.#instances.has(instance.id)) this.#instances.set(instance.id, instance);
     }
   }
 
   commit(): void {
+    if (this.#instances.size === 0) {
+      this.#born([]);
+      return;
+    }
     const turn = new Turn();
     const now = this.#deps.now();
     for (const instance of this.#instances.values()) {

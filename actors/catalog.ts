@@ -4,7 +4,8 @@
  *
  * 1. every shard blocks the sequence, so that no new instance of it is created,
  * 2. and answers when the units it made before are durable;
- * 3. then the live instances are counted: any one lifts the block and refuses the deletion;
+ * 3. then live instances are counted, and releases that name it: any one lifts the block and refuses
+ *    the deletion;
  * 4. otherwise the rows are deleted in one unit, and every shard forgets what it holds of them.
  */
 
@@ -24,6 +25,7 @@ import type { CommitLog, PendingUnit, Settlement, UnitOwner } from './commit-log
 import type { Rows, SequenceRow } from './loader.js';
 import { whenUsed } from './plans.js';
 import type { PeerMessage } from './protocol.js';
+import type { ReleaseStateRow } from './release-reads.js';
 import { type Effect, Turn } from './turn.js';
 
 export interface CatalogDeps {
@@ -32,6 +34,8 @@ export interface CatalogDeps {
   readonly now: () => UnixMs;
   readonly newId: () => string;
   readonly shards: number;
+  /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
+  readonly whenWriterKnown: (then: () => void) => void;
   readonly release: (effects: readonly Effect[]) => void;
   readonly schedule: (work: () => void) => void;
 }
@@ -141,9 +145,15 @@ export class Catalog implements UnitOwner {
       return;
     }
     if (unsettled.size > 0) return;
-    this.#deps.loader.hasLiveInstance(id).then(
-      (live) => this.#deps.schedule(() => this.#decide(id, deletion, live)),
-      () => this.#deps.schedule(() => this.#decide(id, deletion, undefined)),
+    this.#deps.whenWriterKnown(() => this.#look(id, deletion));
+  }
+
+  #look(id: string, deletion: Deletion): void {
+    const { loader, schedule } = this.#deps;
+    Promise.all([loader.hasLiveInstance(id), loader.releaseNaming(id)]).then(
+      ([isLive, release]) =>
+        schedule(() => this.#decide(id, deletion, needOf(id, isLive, release))),
+      () => schedule(() => this.#decide(id, deletion, DATABASE_AWAY)),
     );
   }
 
@@ -161,14 +171,13 @@ export class Catalog implements UnitOwner {
     for (const id of this.#deletions.keys()) this.#tell(shard, ['sequence.block', id, true]);
   }
 
-  /** @param live undefined when the rows could not be read */
-  #decide(id: string, deletion: Deletion, live: boolean | undefined): void {
+  /** @param refusal undefined when nothing needs the sequence */
+  #decide(id: string, deletion: Deletion, refusal: EngineError | undefined): void {
     const { request } = deletion;
     // A shard died since then: its answer leads here again.
     if (this.#deletions.get(id) !== deletion) return;
-    if (live !== false) {
-      const isLive = conflict(`sequence ${id} has live instances`);
-      this.#giveUp(id, request, live === undefined ? DATABASE_AWAY : isLive);
+    if (refusal !== undefined) {
+      this.#giveUp(id, request, refusal);
       return;
     }
     const turn = new Turn();
@@ -233,6 +242,17 @@ export class Catalog implements UnitOwner {
   #fail(request: number, error: EngineError): void {
     this.#deps.release([{ kind: 'error', request, error }]);
   }
+}
+
+/** What keeps the sequence from being deleted. */
+function needOf(
+  id: string,
+  isLive: boolean,
+  release: ReleaseStateRow | undefined,
+): EngineError | undefined {
+  if (isLive) return conflict(`sequence ${id} has live instances`);
+  if (release === undefined) return undefined;
+  return conflict(`sequence ${id} is part of release ${release.id}, which is ${release.state}`);
 }
 
 function refusalOf(ack: Settlement): EngineError {

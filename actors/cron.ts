@@ -13,17 +13,21 @@ import type { CronSchedule, UpdateSchedule } from '../schema/cron.js';
 import { nextFire } from '../src/core/cron.js';
 import { type CronFields, parseCron } from '../src/core/cron-fields.js';
 import { firedInstanceId } from '../src/core/ids.js';
+import type { Route } from '../src/core/releases/routes.js';
 import { priorityRank, rankOf } from '../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../src/core/time.js';
 import { EngineError, invalid, notFound } from '../src/errors.js';
+import { cohortKeyIn } from './attribution.js';
 import type { PendingUnit, Settlement } from './commit-log.js';
 import { newRecord, wholeRow } from './instance-record.js';
 import type { ScheduleRow } from './loader.js';
 import type { Plans, StoredSequence } from './plans.js';
+import type { Routing } from './routing.js';
 import { RowActor, type RowActorDeps } from './row-actor.js';
 
 export interface CronActorDeps extends RowActorDeps {
   readonly plans: Plans;
+  readonly routing: Routing;
   /** Reads rows of many schedules at once, at the end of the turn. */
   readonly readRow: (id: string) => Promise<ScheduleRow | undefined>;
   /** Has the actor told `due` at that time. */
@@ -31,7 +35,7 @@ export interface CronActorDeps extends RowActorDeps {
   /** Has the actor told `due` soon after one of the runs changes. */
   readonly awaitRuns: (id: string, runs: readonly string[]) => void;
   /** Asks whether the schedule may fire; a policy that cancels earlier runs has done so by then. */
-  readonly look: (row: CronSchedule) => Promise<Found>;
+  readonly look: (row: CronSchedule, target: string) => Promise<Found>;
   /** Runs the work in a turn, at whose end the actor is flushed. */
   readonly resume: (id: string, work: (actor: CronActor) => void) => void;
 }
@@ -44,6 +48,8 @@ interface Loaded {
 
 /** What the look before a fire found. */
 export interface Found {
+  /** Where a fire went by the routes of that time. */
+  readonly target: string;
   /** Undefined when there is none (any more). */
   readonly sequence: StoredSequence | undefined;
   /** Earlier runs that have not ended; not looked for where they do not matter. */
@@ -225,21 +231,32 @@ export class CronActor extends RowActor<Loaded> {
     if (row.next_fire_at === null || Date.parse(row.next_fire_at) > this.deps.now()) return;
     if (!this.#isFresh()) return;
     const { plans } = this.#deps;
-    if (plans.isBlocked(row.sequence_id)) {
+    const target = this.#targetOf(row);
+    if (plans.isBlocked(row.sequence_id) || plans.isBlocked(target)) {
       this.#later(LATER_MS);
       return;
     }
-    const sequence = plans.get(row.sequence_id);
+    const sequence = plans.get(target);
     if (sequence !== undefined && row.overlap_policy === 'allow') {
-      this.#decideFire(row, { sequence, runs: NO_RUNS });
-    } else this.#lookUp(row);
+      this.#decideFire(row, { target, sequence, runs: NO_RUNS });
+    } else this.#lookUp(row, target);
   }
 
-  #lookUp(row: CronSchedule): void {
+  /** A release may route the fire (04 §8): each by itself, unless the schedule has a cohort key. */
+  #routeOf({ id, sequence_id, tenant_id, metadata }: CronSchedule, at: UnixMs): Route | undefined {
+    const keyOf = () => cohortKeyIn(metadata) ?? firedInstanceId(id, at);
+    return this.#deps.routing.route(sequence_id, tenant_id, keyOf);
+  }
+
+  #targetOf(row: CronSchedule): string {
+    return this.#routeOf(row, fireTimeOf(row))?.sequenceId ?? row.sequence_id;
+  }
+
+  #lookUp(row: CronSchedule, target: string): void {
     this.#isLooking = true;
     this.#looks += 1;
     const look = this.#looks;
-    this.#deps.look(row).then(
+    this.#deps.look(row, target).then(
       (found) => this.#resume(look, () => this.#decideFire(row, found)),
       (error: unknown) => {
         this.deps.log.debug({ actor: this.key, err: error }, 'a fire is put off');
@@ -257,16 +274,17 @@ export class CronActor extends RowActor<Loaded> {
     });
   }
 
-  #decideFire(row: CronSchedule, { sequence, runs }: Found): void {
+  #decideFire(row: CronSchedule, { target, sequence, runs }: Found): void {
     const { plans } = this.#deps;
-    const isStale = this.#deletions !== plans.deletions || plans.isBlocked(row.sequence_id);
-    if (this.#row !== row || this.#unsettled > 0 || isStale) {
+    const isBlocked = plans.isBlocked(row.sequence_id) || plans.isBlocked(target);
+    const isStale = this.#deletions !== plans.deletions || target !== this.#targetOf(row);
+    if (this.#row !== row || this.#unsettled > 0 || isBlocked || isStale) {
       this.#later(0);
       return;
     }
-    if (sequence === undefined && this.#missing !== row.sequence_id) {
+    if (sequence === undefined && this.#missing !== target) {
       // The row may have gone with it: that is looked at first.
-      this.#missing = row.sequence_id;
+      this.#missing = target;
       this.rescan();
       return;
     }
@@ -282,7 +300,7 @@ export class CronActor extends RowActor<Loaded> {
   }
 
   #fire(row: CronSchedule, sequence: StoredSequence | undefined): void {
-    const at = Date.parse(row.next_fire_at ?? '');
+    const at = fireTimeOf(row);
     const spent = this.#spent?.at === at ? this.#spent : undefined;
     this.#spent = undefined;
     const problem = sequence === undefined ? 'is not found' : sequence.checkInput?.({});
@@ -307,6 +325,7 @@ export class CronActor extends RowActor<Loaded> {
       {
         id,
         sequenceId: row.sequence_id,
+        route: this.#routeOf(row, at),
         tenantId: row.tenant_id,
         namespace: row.namespace,
         priority: NORMAL,
@@ -341,6 +360,11 @@ export class CronActor extends RowActor<Loaded> {
   #later(ms: number): void {
     this.#deps.wakeAt(this.#id, this.deps.now() + ms);
   }
+}
+
+/** The fire that is next or under way. */
+function fireTimeOf({ next_fire_at }: CronSchedule): UnixMs {
+  return Date.parse(next_fire_at ?? '');
 }
 
 /**

@@ -4,6 +4,7 @@ import type { UnixMs } from '../src/core/time.js';
 import type { Catalog } from './catalog.js';
 import type { Continuity } from './continuity/operations.js';
 import type { Order, OrderAnswer, OrderView } from './continuity/orders.js';
+import type { Creations } from './creations.js';
 import type { NewInstance } from './instance-record.js';
 import type { Instances } from './instances.js';
 import type { Keys } from './keys.js';
@@ -12,7 +13,9 @@ import type { Plans } from './plans.js';
 import type { PeerMessage, Request } from './protocol.js';
 import type { Queues } from './queues.js';
 import type { Rates } from './rates.js';
+import type { Releases } from './releases.js';
 import type { Requests } from './requests.js';
+import type { Routing } from './routing.js';
 import type { Schedules } from './schedules.js';
 import type { TaskIndex } from './task-index.js';
 import type { Effect } from './turn.js';
@@ -23,6 +26,8 @@ export interface Hearers {
   readonly requests: Requests;
   readonly continuity: Continuity;
   readonly instances: Instances;
+  readonly creations: Creations;
+  readonly routing: Routing;
   readonly queues: Queues;
   readonly keys: Keys;
   readonly rates: Rates;
@@ -33,6 +38,7 @@ export interface Hearers {
   readonly watchers: Watchers;
   /** On the first shard only. */
   readonly catalog: Catalog | undefined;
+  readonly releases: Releases | undefined;
   /** Takes the request up in its turn. */
   readonly request: (request: Request) => void;
   readonly wakeAt: (instance: string, at: UnixMs, rank: number) => void;
@@ -45,7 +51,7 @@ type RateMessage = Extract<PeerMessage, readonly [`rate.${string}`, ...unknown[]
 export function hear(parts: Hearers, message: PeerMessage): void {
   switch (message[0]) {
     case 'create':
-      parts.requests.createHandedOn(message[1], JSON.parse(message[2]) as NewInstance);
+      parts.creations.again(message[1], JSON.parse(message[2]) as NewInstance);
       return;
     case 'poll':
       // Behind the hints that are at hand, as if it had come from the front.
@@ -106,6 +112,15 @@ export function hear(parts: Hearers, message: PeerMessage): void {
       return;
     case 'sequence.settled':
       parts.catalog?.blocked(message[1], message[2]);
+      return;
+    case 'routes.read':
+      parts.routing.read(message[1]);
+      return;
+    case 'routes.settled':
+      parts.releases?.routesSettled(message[1], message[2]);
+      return;
+    case 'release.ended':
+      parts.releases?.ended(message[1]);
       return;
     case 'sequence.evict':
       parts.plans.evict(message[1]);

@@ -3,6 +3,7 @@
  * It outlives the actor when that is rebuilt. A record; the rules are in `instances.ts`.
  */
 
+import type { EngineError } from '../src/errors.js';
 import type { PendingUnit, Settlement, UnitOwner } from './commit-log.js';
 import type { InstanceActor } from './instance.js';
 import type { InstanceMessage, InstanceRequest } from './instance-messages.js';
@@ -18,7 +19,15 @@ export interface Creation {
   readonly sequence: StoredSequence;
 }
 
-export type Message = InstanceMessage | Creation;
+/** A creation that is refused, unless its instance is there already. */
+export interface Repeat {
+  readonly kind: 'repeat';
+  readonly request: number;
+  readonly instance: NewInstance;
+  readonly otherwise: EngineError;
+}
+
+export type Message = InstanceMessage | Creation | Repeat;
 
 /** A message that waits for the units before it, and then for rows. */
 export interface Held {

@@ -6,8 +6,11 @@ import type { Block } from '../schema/blocks.js';
 import { type Execution, emptyExecution } from '../src/core/execution.js';
 import type { JsonObject, JsonValue } from '../src/core/json.js';
 import type { Snapshot } from '../src/core/progress.js';
+import type { Attribution, Variant } from '../src/core/releases/release.js';
+import type { Route } from '../src/core/releases/routes.js';
 import { type InstanceState, PRIORITIES } from '../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../src/core/time.js';
+import { attributionOf, stamped, targetOf } from './attribution.js';
 import type { Fence } from './continuity/orders.js';
 
 /** What the evaluator sees and changes is in `snapshot`; the rest belongs to the actor alone. */
@@ -24,6 +27,8 @@ export interface InstanceRecord {
   readonly maxConcurrency: number | null;
   readonly idempotencyKey: string | null;
   readonly parentInstanceId: string | null;
+  /** The release that routed it, if one did. */
+  readonly release?: Attribution | undefined;
   /** The trace of whoever asked for it last; its work continues that one. */
   traceparent: string | null;
   /** The execution that it was enrolled in or imported with; null: it has a scope of its own. */
@@ -63,6 +68,8 @@ export interface InstanceRow {
   readonly max_concurrency: number | null;
   readonly idempotency_key: string | null;
   readonly parent_instance_id: string | null;
+  readonly release_id: string | null;
+  readonly release_variant: Variant | null;
   readonly traceparent: string | null;
   readonly continuity_id: string | null;
   /** Null is 0. */
@@ -78,7 +85,10 @@ export interface InstanceRow {
 /** What a creation says; see `schema/instance.ts` for the wire form. */
 export interface NewInstance {
   readonly id: string;
+  /** As its creator named it. */
   readonly sequenceId: string;
+  /** Where a release has it go instead, decided in the turn that makes its unit. */
+  readonly route?: Route | undefined;
   readonly tenantId: string;
   readonly namespace: string;
   readonly priority: number;
@@ -100,15 +110,16 @@ export interface NewInstance {
 export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
   return {
     id: instance.id,
-    sequenceId: instance.sequenceId,
+    sequenceId: targetOf(instance),
     tenantId: instance.tenantId,
     namespace: instance.namespace,
     priority: instance.priority,
-    metadata: instance.metadata,
+    metadata: stamped(instance.metadata, instance.route),
     concurrencyKey: instance.concurrencyKey,
     maxConcurrency: instance.maxConcurrency,
     idempotencyKey: instance.idempotencyKey,
     parentInstanceId: null,
+    release: instance.route && attributionOf(instance.route),
     traceparent: instance.traceparent ?? null,
     continuityId: null,
     ownershipEpoch: 0,
@@ -146,6 +157,7 @@ export function recordOfRow(row: InstanceRow): InstanceRecord {
     maxConcurrency: row.max_concurrency,
     idempotencyKey: row.idempotency_key,
     parentInstanceId: row.parent_instance_id,
+    release: releaseOfRow(row),
     traceparent: row.traceparent,
     continuityId: row.continuity_id,
     ownershipEpoch: row.ownership_epoch ?? 0,
@@ -169,6 +181,10 @@ export function recordOfRow(row: InstanceRow): InstanceRecord {
       snapshots: new Map(),
     },
   };
+}
+
+function releaseOfRow({ release_id: releaseId, release_variant: variant }: InstanceRow) {
+  return releaseId === null || variant === null ? undefined : { releaseId, variant };
 }
 
 /**
@@ -228,8 +244,14 @@ function fixedPairs(record: InstanceRecord): string {
     `"idempotency_key":${JSON.stringify(record.idempotencyKey)},` +
     `"parent_instance_id":${JSON.stringify(record.parentInstanceId)},` +
     (record.traceparent === null ? '' : `"traceparent":"${record.traceparent}",`) +
+    releasePairs(record.release) +
     `"created_at":"${isoTime(record.createdAt)}"`
   );
+}
+
+function releasePairs(release: Attribution | undefined): string {
+  if (release === undefined) return '';
+  return `"release_id":"${release.releaseId}","release_variant":"${release.variant}",`;
 }
 
 function timeText(ms: UnixMs | null): string {

@@ -16,6 +16,7 @@ import type { EngineEvent, Progress } from '../src/core/progress.js';
 import { canPatch, type InstanceState, isEnded, isTerminal, rankOf } from '../src/core/states.js';
 import { isoTime, type UnixMs } from '../src/core/time.js';
 import { EngineError, notFound, tooLarge } from '../src/errors.js';
+import { noteOutcome } from './attribution.js';
 import { type Change, concerns } from './change-many.js';
 import { beforeOf, countProgress } from './instance-counts.js';
 import * as limits from './instance-limits.js';
@@ -519,6 +520,7 @@ export class InstanceActor {
     const { id, tenantId, createdAt, snapshot } = this.record;
     if (snapshot.state === before) return;
     if (this.env.webhookUrls.length > 0) noteEnd(this, turn, progress);
+    noteOutcome(this.record, turn, before);
     if (snapshot.state === 'completed') turn.count('engine_instances_completed_total');
     if (snapshot.state === 'failed') {
       turn.count('engine_instances_failed_total');

@@ -26,13 +26,13 @@ import type { ChangeResult } from './change-many.js';
 import type { CommitLog, PendingUnit, Settlement } from './commit-log.js';
 import { EndedTasks } from './ended-tasks.js';
 import { InstanceActor, type InstanceEnv } from './instance.js';
-import { Cell, type Creation, type Held, type Message } from './instance-cell.js';
+import { Cell, type Creation, type Held, type Message, type Repeat } from './instance-cell.js';
 import { type InstanceMessage, type InstanceRequest, taskOf } from './instance-messages.js';
 import { fenced } from './instance-ownership.js';
-import { type NewInstance, newRecord } from './instance-record.js';
+import { newRecord } from './instance-record.js';
 import { heartbeatWatches, readyHints } from './instance-tasks.js';
 import type { LoadedInstance, Rows } from './loader.js';
-import type { Plans, StoredSequence } from './plans.js';
+import type { Plans } from './plans.js';
 import { preparationOf } from './preparation.js';
 import { restoreActor, textOf } from './restore.js';
 import type { Effect, StepRef, Turn } from './turn.js';
@@ -49,6 +49,8 @@ export interface InstancesDeps {
   readonly release: (effects: readonly Effect[]) => void;
   /** Runs `work` in a turn of the shard: what it commits and sends is posted at the turn's end. */
   readonly schedule: (work: () => void) => void;
+  /** A creation whose instance is not there any more: where it goes is decided anew. */
+  readonly createAgain: (creation: Creation) => void;
 }
 
 /** What an actor costs beside its JSON text. */
@@ -79,9 +81,8 @@ export class Instances {
   }
 
   /** A creation whose id is new for certain. */
-  create(request: number, instance: NewInstance, sequence: StoredSequence): void {
-    const cell = this.#newCell(instance.id);
-    this.#birth(cell, { kind: 'create', request, instance, sequence }, false);
+  create(creation: Creation): void {
+    this.#birth(this.#newCell(creation.instance.id), creation, false);
   }
 
   /** A creation whose id follows from its key: the first commit decides whether it is new. */
@@ -92,7 +93,7 @@ export class Instances {
     else this.#birth(this.#newCell(id), creation, true);
   }
 
-  tell(id: string, message: InstanceMessage): void {
+  tell(id: string, message: InstanceMessage | Repeat): void {
     if (message.kind === 'wake' && this.#quarantined.has(id)) return;
     let cell = this.#cells.get(id);
     if (cell === undefined) {
@@ -201,7 +202,7 @@ export class Instances {
 
   #handle(cell: Cell, message: Message): void {
     const actor = cell.actor as InstanceActor;
-    if (message.kind === 'create') {
+    if (message.kind === 'create' || message.kind === 'repeat') {
       this.#deduplicate(cell, actor, message);
       return;
     }
@@ -283,7 +284,7 @@ export class Instances {
     }
     // The instance was deleted with its sequence: whoever asks is told so by a new actor.
     for (const left of [message, ...cell.stash]) {
-      if (left.kind === 'create') this.createKeyed(left);
+      if (left.kind === 'create') this.#deps.createAgain(left);
       else this.tell(cell.key, left);
     }
   }
@@ -388,7 +389,7 @@ export class Instances {
     this.#rebuild(cell, undefined);
   }
 
-  #deduplicate(cell: Cell, actor: InstanceActor, creation: Creation): void {
+  #deduplicate(cell: Cell, actor: InstanceActor, creation: Creation | Repeat): void {
     const { record } = actor;
     const { instance, request } = creation;
     const same =
@@ -501,7 +502,8 @@ export class Instances {
     const messages = cell.stash;
     this.#drop(cell);
     for (const message of messages) {
-      if (message.kind === 'create') this.createKeyed(message);
+      if (message.kind === 'create') this.#deps.createAgain(message);
+      else if (message.kind === 'repeat') this.#fail(message.request, message.otherwise);
       else if (message.kind === 'change') this.#countChange(message.group, 'skipped');
       else if (message.kind === 'claim') this.#answerClaim(message, 0);
       else if ('request' in message) {

@@ -9,12 +9,16 @@ import type { CronSchedule } from '../schema/cron.js';
 import { LIMITS } from '../src/config.js';
 import type { JsonValue } from '../src/core/json.js';
 import type { Plan } from '../src/core/plan.js';
+import type { Outcomes } from '../src/core/releases/gates.js';
+import { type ReleaseRow, releaseRowOf, type StoredRelease } from '../src/core/releases/record.js';
+import type { RoutingRow } from '../src/core/releases/routes.js';
 import type { UnixMs } from '../src/core/time.js';
 import { isoTime } from '../src/core/time.js';
 import { withCursor } from '../src/db/pool.js';
 import type { StoredTimer } from './instance.js';
 import type { InstanceRow } from './instance-record.js';
 import type { Place } from './queue.js';
+import { RELEASE_SQL, type ReleaseStateRow } from './release-reads.js';
 import type { WebhookRow } from './webhook-notes.js';
 import type { WorkerTaskRow } from './worker-task.js';
 
@@ -108,8 +112,9 @@ export const LOAD_SQL = {
     'select i.id, i.sequence_id, i.tenant_id, i.namespace, i.state, i.next_fire_at, i.priority, ' +
     'i.timezone, i.metadata, i.data, i.config, i.context_audit, i.runtime, i.execution, ' +
     'i.concurrency_key, i.max_concurrency, i.idempotency_key, i.parent_instance_id, ' +
-    'i.traceparent, i.continuity_id, i.ownership_epoch::float8 as ownership_epoch, i.fence, ' +
-    'i.signal_count, i.audit_count, i.created_at, i.updated_at, ' +
+    'i.release_id, i.release_variant, i.traceparent, i.continuity_id, ' +
+    'i.ownership_epoch::float8 as ownership_epoch, i.fence, i.signal_count, i.audit_count, ' +
+    'i.created_at, i.updated_at, ' +
     't.instance_id is not null as has_timer, t.fire_at, t.recover, b.blocks as injected ' +
     'from instances i left join timers t on t.instance_id = i.id ' +
     'left join injected_blocks b on b.instance_id = i.id where i.id = any($1::uuid[])',
@@ -193,6 +198,10 @@ export const LOAD_SQL = {
     'select id, state from instances where cron_schedule_id = s.id ' +
     'order by created_at desc, id desc limit 1000) r ' +
     "where r.state in ('scheduled', 'running', 'waiting', 'paused')",
+  // All in one statement, so that a table is one state of the releases.
+  routingReleases:
+    'select id, tenant_id, baseline_sequence_id, candidate_sequence_id, state, canary_percent, ' +
+    "created_at, updated_at from releases where state in ('canary', 'promoted')",
   checkpoints: 'select count(*) as stored from checkpoints where instance_id = $1::uuid',
   // One address after the other by the index, however many webhooks each has.
   webhookUrls:
@@ -220,6 +229,7 @@ export const LOAD_SQL = {
     'where o.handler_name = $1 and ' +
     '(o.rank, o.created_at, o.task_id) > ($2::smallint, $3::timestamptz, $4::uuid) ' +
     'order by o.rank, o.created_at, o.task_id limit $5',
+  ...RELEASE_SQL,
 } as const;
 
 /** What actors are given of the loader: another store may stand in for the tables. */
@@ -351,6 +361,31 @@ export class Loader {
     return (await this.#query('liveInstance', [sequenceId])).rows.length > 0;
   }
 
+  async release(id: string): Promise<ReleaseRow | undefined> {
+    const [stored] = (await this.#query<StoredRelease>('release', [id])).rows;
+    return stored === undefined ? undefined : releaseRowOf(stored);
+  }
+
+  /** The release that routes new instances of the sequence, if there is one. */
+  async routingRelease(baselineId: string): Promise<ReleaseStateRow | undefined> {
+    return (await this.#query<ReleaseStateRow>('routingRelease', [baselineId])).rows[0];
+  }
+
+  /** A release that needs the sequence, on either side. */
+  async releaseNaming(sequenceId: string): Promise<ReleaseStateRow | undefined> {
+    return (await this.#query<ReleaseStateRow>('releaseNaming', [sequenceId])).rows[0];
+  }
+
+  /** Releases that are being validated, and canaries with gates. */
+  async openReleases(): Promise<ReleaseStateRow[]> {
+    return (await this.#query<ReleaseStateRow>('openReleases', [])).rows;
+  }
+
+  /** How the instances ended that the release routed, of those created since then. */
+  async releaseOutcomes(releaseId: string, since: string): Promise<Outcomes[]> {
+    return (await this.#query<Outcomes>('releaseOutcomes', [releaseId, since])).rows;
+  }
+
   /** Streams timers that are due after `from` and until `to`, in pages. */
   async dueTimers(
     from: UnixMs,
@@ -455,6 +490,11 @@ export class Loader {
     ]);
     const runs = groupBy(rows, (row) => row.schedule_id);
     return new Map([...runs].map(([schedule, own]) => [schedule, own.map(({ id }) => id)]));
+  }
+
+  /** The releases that route creations now. */
+  async routingReleases(): Promise<RoutingRow[]> {
+    return (await this.#query<RoutingRow>('routingReleases', [])).rows;
   }
 
   async claimedTasks(

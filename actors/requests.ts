@@ -16,23 +16,24 @@ import { isoTime, type UnixMs } from '../src/core/time.js';
 import { DATABASE_AWAY, EngineError, invalid, notFound } from '../src/errors.js';
 import type { Logger } from '../src/log.js';
 import { ApiKeys } from './api-keys.js';
-import { BatchOfBirths } from './births.js';
 import type { Catalog } from './catalog.js';
 import type { ChangeGroups, ChangeMany } from './change-many.js';
 import type { ChangeFeed } from './changes.js';
 import type { CommitLog } from './commit-log.js';
 import type { Continuity, ContinuityCall } from './continuity/operations.js';
-import { checkCreation, checkTenant, newInstance } from './creation.js';
+import { checkTenant } from './creation.js';
+import type { Creations } from './creations.js';
 import type { Amendments, InstanceRequest, WorkerRequest } from './instance-messages.js';
 import type { WorkerLine } from './instance-notes.js';
-import type { NewInstance } from './instance-record.js';
 import type { Instances } from './instances.js';
 import type { Rows } from './loader.js';
-import type { Plans, StoredSequence } from './plans.js';
+import type { Plans } from './plans.js';
 import type { PeerMessage, Request } from './protocol.js';
 import { Purge, type PurgeRequest } from './purge.js';
 import { type Queues, queueShard } from './queues.js';
 import type { Rates } from './rates.js';
+import { askReleases } from './release-requests.js';
+import type { Releases } from './releases.js';
 import type { Schedules } from './schedules.js';
 import type { TaskIndex } from './task-index.js';
 import type { Effect } from './turn.js';
@@ -42,9 +43,7 @@ import type { Webhooks } from './webhooks.js';
 export interface RequestsDeps {
   readonly shard: number;
   readonly shards: number;
-  readonly maxContextBytes: number;
   readonly now: () => UnixMs;
-  readonly random32: () => number;
   readonly ids: IdGenerator;
   readonly commits: CommitLog;
   readonly loader: Rows;
@@ -52,12 +51,14 @@ export interface RequestsDeps {
   readonly plans: Plans;
   readonly continuity: Continuity;
   readonly instances: Instances;
+  readonly creations: Creations;
   readonly queues: Queues;
   readonly rates: Rates;
   readonly schedules: Schedules;
   readonly webhooks: Webhooks;
   /** On the first shard only. */
   readonly catalog: Catalog | undefined;
+  readonly releases: Releases | undefined;
   readonly tasks: TaskIndex;
   readonly changes: ChangeGroups;
   readonly watchers: Watchers;
@@ -90,7 +91,7 @@ export class Requests {
   }
 
   #dispatch([request, operation, tenant, target, body, traceparent]: Request): void {
-    const { instances, catalog } = this.#deps;
+    const { instances, creations, catalog, releases } = this.#deps;
     switch (operation) {
       case 'instances.get':
         instances.tell(target, { kind: 'get', request, tenant });
@@ -107,10 +108,10 @@ export class Requests {
         instances.tell(target, this.#change(operation, request, tenant, body, traceparent));
         return;
       case 'instances.create':
-        this.#create(request, tenant, this.#parse(operation, body), traceparent);
+        creations.create(request, tenant, this.#parse(operation, body), traceparent);
         return;
       case 'instances.createBatch':
-        this.#createBatch(request, tenant, this.#parse(operation, body).instances, traceparent);
+        creations.createBatch(request, tenant, this.#parse(operation, body).instances, traceparent);
         return;
       case 'instances.saveCheckpoint': {
         const data = this.#parse(operation, body).checkpoint_data as JsonValue;
@@ -221,6 +222,17 @@ export class Requests {
       case 'sequences.delete':
         catalog?.delete(request, tenant, target);
         return;
+      case 'releases.create':
+      case 'releases.beginValidation':
+      case 'releases.endValidation':
+      case 'releases.canary':
+      case 'releases.evaluate':
+      case 'releases.promote':
+      case 'releases.pause':
+      case 'releases.rollback':
+        if (releases === undefined) return;
+        askReleases(releases, this.#validators, { request, operation, tenant, target, body });
+        return;
     }
   }
 
@@ -312,106 +324,6 @@ export class Requests {
     if (owner === this.#deps.shard) {
       this.#deps.instances.tell(id, { kind: 'migrate', request, tenant, sequenceId });
     } else this.#peer(owner, ['poll', request, tenant, text, 'sequences.migrateInstance']);
-  }
-
-  // ---------------------------------------------------------------- creation
-
-  #create(
-    request: number,
-    tenant: string,
-    body: BodyOf<'instances.create'>,
-    traceparent: string | undefined,
-  ): void {
-    checkTenant(tenant, body.tenant_id, '');
-    const sequence = this.#deps.plans.get(body.sequence_id);
-    if (sequence !== undefined) {
-      this.#createOf(request, body, sequence, traceparent);
-      return;
-    }
-    this.#withPlans(request, [body.sequence_id], (plans) =>
-      this.#createOf(request, body, plans.get(body.sequence_id), traceparent),
-    );
-  }
-
-  #createOf(
-    request: number,
-    body: BodyOf<'instances.create'>,
-    sequence: StoredSequence | undefined,
-    traceparent: string | undefined,
-  ): void {
-    const { shard, shards, instances } = this.#deps;
-    const usable = checkCreation(this.#deps, body, sequence, '');
-    const instance = newInstance(this.#deps, body, traceparent);
-    if (instance.idempotencyKey === null) {
-      instances.create(request, instance, usable);
-      return;
-    }
-    const owner = shardOf(routeOf(instance.id), shards);
-    if (owner === shard) {
-      instances.createKeyed({ kind: 'create', request, instance, sequence: usable });
-      return;
-    }
-    this.#peer(owner, ['create', request, JSON.stringify(instance)]);
-  }
-
-  /** A keyed creation that another shard parsed and checked. */
-  createHandedOn(request: number, instance: NewInstance): void {
-    this.#withPlans(request, [instance.sequenceId], (plans) => {
-      const sequence = plans.get(instance.sequenceId);
-      if (sequence === undefined) throw notFound(`sequence ${instance.sequenceId}`);
-      this.#deps.plans.checkUsable(sequence.id);
-      this.#deps.instances.createKeyed({ kind: 'create', request, instance, sequence });
-    });
-  }
-
-  #createBatch(
-    request: number,
-    tenant: string,
-    items: BodyOf<'instances.create'>[],
-    traceparent: string | undefined,
-  ): void {
-    if (items.length === 0) {
-      this.#deps.release([
-        { kind: 'reply', request, status: 201, body: '{"count":0,"created":0}' },
-      ]);
-      return;
-    }
-    items.forEach((item, index) => {
-      checkTenant(tenant, item.tenant_id, `instances[${index}].`);
-    });
-    const sequences = [...new Set(items.map((item) => item.sequence_id))];
-    this.#withPlans(request, sequences, (plans) => {
-      const instances = items.map((item, index) => {
-        checkCreation(this.#deps, item, plans.get(item.sequence_id), `instances[${index}]: `);
-        return newInstance(this.#deps, item, traceparent);
-      });
-      new BatchOfBirths(this.#deps, request, instances).commit();
-    });
-  }
-
-  #withPlans(
-    request: number,
-    sequences: readonly string[],
-    then: (plans: ReadonlyMap<string, StoredSequence | undefined>) => void,
-  ): void {
-    const { plans, schedule } = this.#deps;
-    const { deletions } = plans;
-    Promise.all(sequences.map((id) => plans.load(id))).then(
-      (loaded) =>
-        schedule(() => {
-          if (deletions !== plans.deletions) {
-            this.#withPlans(request, sequences, then);
-            return;
-          }
-          try {
-            then(new Map(sequences.map((id, index) => [id, loaded[index]])));
-          } catch (error) {
-            if (!(error instanceof EngineError)) throw error;
-            this.#fail(request, error);
-          }
-        }),
-      () => schedule(() => this.#fail(request, DATABASE_AWAY)),
-    );
   }
 
   #putRateLimit(request: number, tenant: string, key: string, body: PutRateLimit): void {

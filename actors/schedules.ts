@@ -16,12 +16,14 @@ import type { InstanceMessage } from './instance-messages.js';
 import type { DueSchedule, ScheduleRow } from './loader.js';
 import type { OwnRequests } from './own-requests.js';
 import type { Plans } from './plans.js';
+import type { Routing } from './routing.js';
 import type { RowActorDeps } from './row-actor.js';
 import { TimerHeap } from './timer-heap.js';
 
 export interface SchedulesDeps extends RowActorDeps {
   readonly shard: number;
   readonly plans: Plans;
+  readonly routing: Routing;
   readonly newId: () => string;
   readonly ownRequests: OwnRequests;
   /** Upper bound between two scans. */
@@ -182,7 +184,7 @@ export class Schedules {
       ...this.#deps,
       readRow: (schedule) => this.#rows.read(schedule),
       wakeAt: (schedule, at) => this.#wakeAt(schedule, at),
-      look: (row) => this.#look(row),
+      look: (row, target) => this.#look(row, target),
       awaitRuns: (schedule, runs) => {
         for (const run of runs) this.#awaited.set(run, schedule);
       },
@@ -267,16 +269,16 @@ export class Schedules {
 
   // ---------------------------------------------------------------- before a fire
 
-  async #look(row: CronSchedule): Promise<Found> {
+  async #look(row: CronSchedule, target: string): Promise<Found> {
     const needsRuns = row.overlap_policy !== 'allow';
     const [sequence, runs = []] = await Promise.all([
-      this.#deps.plans.load(row.sequence_id),
+      this.#deps.plans.load(target),
       needsRuns ? this.#activeRuns.read(row.id) : [],
     ]);
     if (row.overlap_policy === 'cancel_previous' && sequence !== undefined) {
       await Promise.all(runs.map((run) => this.#cancel(run, row.tenant_id)));
     }
-    return { sequence, runs };
+    return { target, sequence, runs };
   }
 
   /** Resolves when the run has taken the signal, or has ended; rejects when that is not known. */

@@ -19,6 +19,7 @@ import { ChangeFeed } from './changes.js';
 import { CommitLog } from './commit-log.js';
 import { Continuity } from './continuity/operations.js';
 import type { ContinuityRows } from './continuity/rows.js';
+import { Creations } from './creations.js';
 import { HandlerPool } from './handler-pool.js';
 import type { InstanceEnv } from './instance.js';
 import { InstanceLines } from './instance-lines.js';
@@ -31,7 +32,9 @@ import { OwnRequests } from './own-requests.js';
 import { Plans } from './plans.js';
 import { Queues } from './queues.js';
 import { Rates } from './rates.js';
+import { Releases } from './releases.js';
 import { Requests } from './requests.js';
+import { Routing } from './routing.js';
 import { Schedules } from './schedules.js';
 import { ShardTimers } from './shard-timers.js';
 import { TaskIndex } from './task-index.js';
@@ -98,7 +101,9 @@ export interface ShardParts {
   readonly timers: ShardTimers;
   readonly continuity: Continuity;
   readonly plans: Plans;
+  readonly routing: Routing;
   readonly instances: Instances;
+  readonly creations: Creations;
   readonly queues: Queues;
   readonly keys: Keys;
   readonly rates: Rates;
@@ -107,6 +112,7 @@ export interface ShardParts {
   readonly webhooks: Webhooks;
   /** On the first shard only. */
   readonly catalog: Catalog | undefined;
+  readonly releases: Releases | undefined;
   readonly tasks: TaskIndex;
   readonly pool: HandlerPool;
   readonly lines: InstanceLines;
@@ -133,6 +139,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks): ShardParts {
   const shared = { commits, loader, log, now, shards, release, schedule };
   const timed = { ...shared, clock, random };
   const rowActors = { ...shared, clock, whenWriterKnown };
+  const routing = new Routing({ ...timed, shard });
 
   const timers = new ShardTimers({
     clock,
@@ -163,17 +170,29 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks): ShardParts {
     ...shared,
     env,
     plans,
+    createAgain: ({ request, instance }) => creations.again(request, instance),
     changed: (instance) => {
       watchers.changed(instance);
       schedules.changed(instance);
     },
   });
   const ownRequests = new OwnRequests();
+  const creations = new Creations({
+    ...shared,
+    shard,
+    maxContextBytes: settings.maxContextBytes,
+    random32,
+    ids,
+    plans,
+    routing,
+    instances,
+  });
   const schedules: Schedules = new Schedules({
     ...rowActors,
     ownRequests,
     shard,
     plans,
+    routing,
     newId,
     cronTickMs: settings.cronTickMs,
     tellRun: (run, message) => instances.tell(run, message),
@@ -206,12 +225,15 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks): ShardParts {
   const owners = {
     continuity,
     plans,
+    routing,
     instances,
+    creations,
     queues,
     rates: new Rates({ ...rowActors, newId, random }),
     schedules,
     webhooks: new Webhooks({ ...rowActors, ids, settings, sender: deps.webhookSender }),
-    catalog: shard === 0 ? new Catalog({ ...shared, newId }) : undefined,
+    catalog: shard === 0 ? new Catalog({ ...rowActors, newId }) : undefined,
+    releases: shard === 0 ? new Releases({ ...rowActors, newId, plans }) : undefined,
     tasks,
     changes,
     watchers,
@@ -232,8 +254,6 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks): ShardParts {
       ...shared,
       ...owners,
       shard,
-      maxContextBytes: settings.maxContextBytes,
-      random32,
       ids,
     }),
   };

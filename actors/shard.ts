@@ -70,6 +70,8 @@ export class Shard {
   async start(): Promise<void> {
     const { loader, clock } = this.#deps;
     this.#readySince = clock.now();
+    // First: nothing may be born by routes that are not known.
+    await this.#parts.routing.start();
     await this.#parts.timers.start();
     let recovered = 0;
     await loader.recoverable((instance, rank) => {
@@ -81,6 +83,7 @@ export class Shard {
     this.#parts.keys.start();
     this.#parts.schedules.start();
     this.#parts.webhooks.start();
+    this.#parts.releases?.start();
     this.#parts.measures.recovered(recovered);
     if (recovered > 0) this.#deps.log.info({ recovered }, 'instances recovered');
     this.#watchClaims();
@@ -129,7 +132,9 @@ export class Shard {
     this.#parts.feed.stop();
     this.#parts.keys.stop();
     this.#parts.schedules.stop();
+    this.#parts.routing.stop();
     this.#parts.webhooks.stop();
+    this.#parts.releases?.stop();
     this.#parts.pool.abortAll();
   }
 
@@ -169,6 +174,7 @@ export class Shard {
       this.#parts.keys.shardDied();
       this.#parts.catalog?.shardBack(shard);
       this.#parts.continuity.desk.shardBack(shard);
+      this.#parts.releases?.shardBack(shard);
     });
   }
 
@@ -186,6 +192,7 @@ export class Shard {
       this.#parts.out.isWriterAway = false;
       this.#parts.instances.loadsPaused = false;
       for (const then of this.#onWriterKnown.splice(0)) then();
+      this.#parts.routing.reread();
       this.#parts.webhooks.rescan();
       this.#parts.feed.writerReady();
     });
@@ -388,6 +395,9 @@ export class Shard {
         return;
       case 'audited':
         this.#parts.feed.committed(effect.tenant);
+        return;
+      case 'release.ended':
+        this.#parts.routing.ended(effect.release);
         return;
       case 'webhook':
         this.#parts.webhooks.added(effect.row);

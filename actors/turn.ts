@@ -66,6 +66,8 @@ export type Effect =
       readonly blockId: string;
       readonly level: 'debug' | 'info' | 'warn';
     }
+  /** An instance has ended that the release routed. */
+  | { readonly kind: 'release.ended'; readonly release: string }
   /** An instance has come to the dead letters. */
   | {
       readonly kind: 'failed';

@@ -47,7 +47,7 @@ async function run(options: BenchOptions): Promise<void> {
     parts.micro = part;
     say(`\nmicro benches\n\n${table}`);
   }
-  if (options.load.length > 0 || options.neighbours || options.cron) {
+  if (options.load.length > 0 || options.neighbours || options.cron || options.release) {
     Object.assign(parts, await runLoad(options, say));
   }
   if (options.results === undefined) return;

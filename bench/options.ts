@@ -19,6 +19,8 @@ export interface BenchOptions {
   readonly neighbours: boolean;
   /** How late schedules fire: only when it is named. */
   readonly cron: boolean;
+  /** What an active canary costs creations: only when it is named. */
+  readonly release: boolean;
   /** Of each measured run under load. */
   readonly seconds: number;
   /** How often each measurement is repeated, taking turns with what it is compared with. */
@@ -41,10 +43,12 @@ export interface BenchOptions {
 
 const NEIGHBOURS = 'neighbours';
 const CRON = 'cron';
+const RELEASE = 'release';
+const NAMED_ONLY: readonly string[] = [NEIGHBOURS, CRON, RELEASE];
 
 export class UsageError extends Error {}
 
-export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbours] [cron] [flags]
+export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbours] [cron] [release] [flags]
 
   Without a word micro and load run; "load a,b" selects load runs:
     a, d  durable creations at 64 and 256 connections, beside what a bare script reaches
@@ -53,6 +57,7 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
 
   "neighbours" measures what the largest instances cost the others.
   "cron" measures how late schedules of every second fire.
+  "release" measures what an active canary costs creations.
 
   --seconds N    of each measured run under load (5)
   --rounds N     repetitions of each measurement (3)
@@ -74,7 +79,7 @@ const WAL_SEGMENTS = 128;
 export function readOptions(args: readonly string[], resultsFolder: string): BenchOptions {
   const { values, positionals } = parse(args);
   const quick = values.quick === true;
-  const usual = positionals.filter((word) => word !== NEIGHBOURS && word !== CRON);
+  const usual = positionals.filter((word) => !NAMED_ONLY.includes(word));
   const [micro, load] = readParts(usual);
   const isAlone = positionals.length > 0 && usual.length === 0;
   return {
@@ -82,6 +87,7 @@ export function readOptions(args: readonly string[], resultsFolder: string): Ben
     load: isAlone ? [] : load,
     neighbours: positionals.includes(NEIGHBOURS),
     cron: positionals.includes(CRON),
+    release: positionals.includes(RELEASE),
     seconds: number(values.seconds, 'seconds', quick ? 0.3 : 5, 0.1),
     rounds: number(values.rounds, 'rounds', quick ? 1 : 3, 1),
     microMs: number(values['micro-ms'], 'micro-ms', quick ? 1 : 500, 1),

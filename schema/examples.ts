@@ -4,26 +4,8 @@
  */
 
 import type { JsonValue } from '../src/core/json.js';
-
-export const EXAMPLE_TENANT = 'acme';
-
-/** Of whatever the story is about, by what it is. */
-export const EXAMPLE_IDS = {
-  sequence: '0192f0c1-6b1a-7c3e-9d41-2f6a8b0c1d2e',
-  nextSequence: '0192f0c1-7e44-7b20-8a15-93d0e5f61a7b',
-  instance: '0192f0c2-1d3f-7a68-b0c4-5e7f90a1b2c3',
-  fork: '0192f0c5-88aa-7d12-9e3b-40c1d2e3f4a5',
-  node: '0192f0c2-1d40-7f31-8b6d-6a7b8c9d0e1f',
-  output: '0192f0c2-4a5b-7c8d-9e0f-1a2b3c4d5e6f',
-  task: '0192f0c2-2b7c-7e90-8f12-3a4b5c6d7e8f',
-  attempt: '0192f0c2-3c8d-7fa1-9023-4b5c6d7e8f90',
-  signal: '0192f0c3-5d6e-7f80-9a1b-2c3d4e5f6071',
-  audit: '0192f0c2-1d41-7082-93a4-b5c6d7e8f901',
-  checkpoint: '0192f0c4-6e7f-7091-8a2b-3c4d5e6f7182',
-  schedule: '0192f0c6-7f80-71a2-9b3c-4d5e6f708192',
-  outbox: '0192f0c7-8091-72b3-8c4d-5e6f708192a3',
-  delivery: '0192f0c7-91a2-73c4-9d5e-6f708192a3b4',
-} as const;
+import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, LATER } from './example-ids.js';
+import { RELEASE_EXAMPLES } from './examples-releases.js';
 
 /** Of parameters, by name; ids by the first segment of the path. */
 export const PARAMETER_EXAMPLES: Readonly<Record<string, JsonValue>> = {
@@ -41,12 +23,10 @@ export const ID_EXAMPLES: Readonly<Record<string, string>> = {
   instances: EXAMPLE_IDS.instance,
   workers: EXAMPLE_IDS.task,
   cron: EXAMPLE_IDS.schedule,
+  releases: EXAMPLE_IDS.release,
   webhooks: EXAMPLE_IDS.outbox,
   'api-keys': 'ak_6f1d2c3b4a5968778695a4b3c2d1e0ff',
 };
-
-const AT = '2026-11-02T08:00:00.000Z';
-const LATER = '2026-11-02T08:00:01.250Z';
 
 const charge = {
   type: 'step',
@@ -195,7 +175,7 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   Health: { status: 'ok' },
   Info: {
     version: '0.8.0',
-    storage_schema_version: 3,
+    storage_schema_version: 4,
     contract_schema_version: 1,
     env_label: null,
     env_color: null,
@@ -392,6 +372,8 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
     updated_at: AT,
   },
   NextFires: { timezone: 'Europe/Berlin', fires: ['2026-11-03T07:30:00.000Z'] },
+
+  ...RELEASE_EXAMPLES,
 
   MintKey: { tenant_id: EXAMPLE_TENANT, name: 'billing workers', capabilities: ['worker'] },
   KeyMinted: {

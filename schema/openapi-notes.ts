@@ -13,6 +13,7 @@ import {
   RETRY_DEFAULTS,
   SEND_WINDOW_DEFAULTS,
 } from './blocks.js';
+import { SAMPLE_DEFAULT } from './release.js';
 import { BATCH_ACTION_LIMIT_DEFAULT } from './surgery.js';
 import { POLL_LIMIT_DEFAULT } from './worker.js';
 
@@ -43,6 +44,11 @@ export const FIELD_DEFAULTS: Readonly<Record<string, JsonValue>> = {
   'PollQueue.limit': POLL_LIMIT_DEFAULT,
   'PollQueue.wait_ms': 0,
   'FailTask.retryable': false,
+  'CreateRelease.gates': [],
+  'CreateRelease.in_flight_policy': 'pin',
+  'ValidateRelease.sample': SAMPLE_DEFAULT,
+  'ValidateRelease.skip': false,
+  'PromoteRelease.force': false,
   'MintKey.name': '',
   'MintKey.capabilities': ['operator'],
 };
@@ -76,6 +82,17 @@ export const SCHEMA_NOTES: Readonly<Record<string, string>> = {
   HeartbeatTask: 'A checkpoint needs the checkpoint_seq that the last answer gave.',
   CreateSchedule: 'A schedule that creates an instance of the sequence at each of its instants.',
   UpdateSchedule: 'Absent and null fields stay as they are.',
+  CreateRelease: 'Baseline and candidate are versions of one name in one namespace.',
+  Gate:
+    'Judged once both versions have min_sample ended instances: it fails when the rate of the ' +
+    'candidate is above that of the baseline by more than max_regression.',
+  Release: 'Leads new instances from the baseline to the candidate.',
+  ReleaseDecision: 'A change of state; never altered.',
+  ValidationReport: 'What replays of ended runs of the baseline showed.',
+  ValidationSummary: 'The evidence of the last validation.',
+  Divergence: 'A run that went another way with the candidate.',
+  SemanticDiff: 'What changes from one definition to another, the gravest first.',
+  EvaluationReport: 'Ended instances since the canary began, and what the gates say of them.',
   MintKey: 'No capabilities, or an empty list, stand for operator.',
   ErrorBody: 'The body of every answer that is not a success.',
 };
@@ -125,6 +142,15 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   'InjectBlocks.blocks': 'At most 1 MiB as JSON over all injections of an instance.',
   'SaveCheckpoint.checkpoint_data': 'At most 256 KiB as JSON.',
   'CreateSchedule.metadata': 'Copied to the instances that it creates.',
+  'CreateRelease.tenant_id': 'The same as in the header x-tenant-id when that is sent.',
+  'Release.canary_percent': 'What was asked for last; 0 before the first canary.',
+  'Release.gates': 'Left out when there are none.',
+  'Release.validation_summary': 'Left out until a validation has run.',
+  'Release.canary_started_at': 'Of the last start of the canary; left out until the first.',
+  'ValidationReport.replayed': 'The inconclusive ones among them.',
+  'ValidationReport.diverged': 'All, of which divergences lists the first 20.',
+  'ValidationSummary.replayed': 'The inconclusive ones among them.',
+  'ValidationSummary.diverged': 'All, of which divergences lists the first 20.',
 };
 
 /** Of query parameters, by name. */
@@ -162,6 +188,16 @@ export const OPERATION_NOTES: Readonly<Record<string, string>> = {
     'has steps.',
   'workers.heartbeat':
     'Recommended every 15 to 30 seconds. A task without one for 60 seconds goes back to its queue.',
+  'releases.create': 'Refused with 409 while another release of the baseline routes instances.',
+  'releases.validate':
+    'Only a draft. It becomes ready whatever the replays find, and failed when the candidate cannot ' +
+    'run at all.',
+  'releases.canary': 'Only what is ready or paused. Answered once all of the server routes so.',
+  'releases.evaluate': 'The gates are also evaluated without being asked, while instances end.',
+  'releases.promote':
+    'Only a canary. Refused with 409 unless every gate passes; one that fails rolls it back.',
+  'releases.pause': 'Only a canary; canary, with any percentage, goes on from there.',
+  'releases.rollback': 'A canary or what is paused; again is no error.',
   'health.live': 'Liveness.',
   'health.ready': 'Readiness.',
   metrics: 'Text format version 0.0.4.',

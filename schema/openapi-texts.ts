@@ -8,7 +8,8 @@ const spoken = (count: number) => count.toLocaleString('en');
 export const TITLE = 'Durable workflow engine';
 
 export const DESCRIPTION = `Stores workflow definitions (sequences), runs instances of them durably,
-hands steps to external workers, and starts instances on schedules.
+hands steps to external workers, starts instances on schedules, and leads from one version of a
+sequence to the next by guarded releases.
 
 **Addresses.** Everything is served under \`/api/v1\`. Health, \`/info\`, \`/metrics\`, this document and
 the page that shows it are at home at the root as well. Every other bare path is a deprecated alias of
@@ -45,8 +46,13 @@ export const TAGS: readonly {
 }[] = [
   {
     name: 'Sequences',
-    path: /^\/sequences/,
+    path: /^\/sequences(?!\/releases)/,
     description: 'Workflow definitions, immutable and versioned.',
+  },
+  {
+    name: 'Releases',
+    path: /^\/(?:sequences\/)?releases/,
+    description: 'From one version of a sequence to another, step by step and with a way back.',
   },
   { name: 'Instances', path: /^\/instances/, description: 'Runs of sequences.' },
   {
@@ -111,7 +117,9 @@ export const REFUSALS: Readonly<Record<number, Refusal>> = {
   408: { name: 'RequestTimeout', description: 'The body came too slowly.', codes: [] },
   409: {
     name: 'Conflict',
-    description: 'True when asked, not now: it exists already, is in use, or is claimed otherwise.',
+    description:
+      'True when asked, not now: it exists already, is in use, is claimed otherwise, or a release ' +
+      'is in another state.',
     codes: ['ENG_CONFLICT', 'ENG_STALE_EPOCH'],
   },
   413: {

@@ -1,7 +1,7 @@
 /** Wire shapes of releases (00-mission 'Release'; 04; 06 row 67). */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { DIFF_CATEGORIES, SEVERITIES } from '../src/core/releases/diff-entry.js';
+import { DIFF_CATEGORIES, DIFF_ENTRIES_MAX, SEVERITIES } from '../src/core/releases/diff-entry.js';
 import {
   GATE_METRICS,
   GATE_VERDICTS,
@@ -14,6 +14,9 @@ import { INT32_MAX, InstanceStateWord, oneOfWords, optional, Timestamp, Uuid } f
 export const GATES_MAX = 16;
 export const RELEASE_LIST_DEFAULT = 100;
 export const RELEASE_LIST_MAX = 1_000;
+/** How many ended runs are replayed (04 §7). */
+export const SAMPLE_DEFAULT = 10;
+export const SAMPLE_MAX = 50;
 
 export const ReleaseState = oneOfWords(RELEASE_STATES);
 export type ReleaseState = Static<typeof ReleaseState>;
@@ -71,7 +74,7 @@ export const ValidateRelease = Type.Object(
     sample: optional(
       Type.Integer({
         minimum: 0,
-        description: 'How many of the newest ended runs are replayed: 10 by default, at most 50.',
+        description: `How many of the newest ended runs are replayed: at least 1, at most ${SAMPLE_MAX}.`,
       }),
     ),
     skip: optional(Type.Boolean({ description: 'Makes the release ready without a replay.' })),
@@ -105,7 +108,11 @@ export const PromoteRelease = Type.Object(
 export type PromoteRelease = Static<typeof PromoteRelease>;
 
 export const CompareSequences = Type.Object(
-  { baseline_sequence_id: Uuid, candidate_sequence_id: Uuid },
+  {
+    tenant_id: optional(Type.String()),
+    baseline_sequence_id: Uuid,
+    candidate_sequence_id: Uuid,
+  },
   { $id: 'CompareSequences' },
 );
 export type CompareSequences = Static<typeof CompareSequences>;
@@ -197,21 +204,24 @@ export const SemanticDiff = Type.Object(
   {
     entries: Type.Array(DiffEntry),
     max_severity: Type.Optional(Severity),
+    entries_omitted: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: `Present when there are more than ${DIFF_ENTRIES_MAX}: the least severe are left out.`,
+      }),
+    ),
     candidate_lint: Type.Optional(Type.Array(Type.String())),
   },
   { $id: 'SemanticDiff' },
 );
 export type SemanticDiff = Static<typeof SemanticDiff>;
 
-const EndedCounts = Type.Object(
-  {
-    total: Type.Integer(),
-    completed: Type.Integer(),
-    failed: Type.Integer(),
-    cancelled: Type.Integer(),
-  },
-  { $id: 'EndedCounts' },
-);
+const EndedCounts = Type.Object({
+  total: Type.Integer(),
+  completed: Type.Integer(),
+  failed: Type.Integer(),
+  cancelled: Type.Integer(),
+});
 
 export const EvaluationReport = Type.Object(
   {

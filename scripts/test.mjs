@@ -1,20 +1,19 @@
 /**
  * `npm test [-- filter ...]`: install and build when needed, then every test file whose path holds
- * one of the filters, under coverage. Node 20 takes no globs, so the files are listed here. The
- * exit code is that of the tests.
+ * one of the filters, under coverage. The exit code is that of the tests.
  */
 
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { bootstrap, root } from './lib/bootstrap.mjs';
-import { FILE_TIMEOUT_MS } from './lib/test-watchdog.mjs';
+import { planTests } from './lib/test-plan.mjs';
 
 const FOLDERS = ['unit', 'contract', 'integration', 'sim', 'fuzz', 'chaos'];
 
-/** Files share one Postgres and mostly wait for it; more at once only makes timings unsteady. */
-const FILES_AT_ONCE = 2;
+const COVERAGE = path.join(root, 'coverage');
+const RAW_COVERAGE = path.join(COVERAGE, 'tmp');
 
 await bootstrap();
 const filters = process.argv.slice(2);
@@ -26,11 +25,30 @@ if (files.length === 0) {
   process.exit(1);
 }
 
-try {
-  process.exitCode = await runTests(files);
-} finally {
-  await stopTestServer();
+// Whoever interrupts the tests gets their end, not ours: the servers have to be stopped.
+let child;
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.on(signal, () => (child === undefined ? process.exit(1) : child.kill(signal)));
 }
+
+rmSync(RAW_COVERAGE, { recursive: true, force: true });
+process.env.NODE_V8_COVERAGE = RAW_COVERAGE;
+try {
+  process.exitCode = await runTests();
+} finally {
+  await (await helper('database')).stopSharedServer();
+}
+delete process.env.NODE_V8_COVERAGE;
+const reported = await node(
+  path.join(root, 'node_modules/c8/bin/c8.js'),
+  'report',
+  '--reporter=text-summary',
+  '--reporter=lcovonly',
+  `--temp-directory=${RAW_COVERAGE}`,
+  `--reports-dir=${COVERAGE}`,
+  '--include=dist/{src,actors,schema}/**',
+);
+process.exitCode ||= reported;
 
 function testFiles(folder) {
   const relative = path.join('dist/test', folder);
@@ -41,38 +59,46 @@ function testFiles(folder) {
     .sort();
 }
 
-/** Resolves to the exit code; an interrupt is passed on, and the tests' answer to it awaited. */
-function runTests(files) {
-  const coverage = [
-    path.join(root, 'node_modules/c8/bin/c8.js'),
-    '--reporter=text-summary',
-    '--reporter=lcovonly',
-    '--reports-dir=coverage',
-    '--include=dist/{src,actors,schema}/**',
-  ];
-  const runner = [
-    '--enable-source-maps',
-    `--import=${new URL('./lib/test-watchdog.mjs', import.meta.url)}`,
-    '--test',
-    '--test-reporter=spec',
-    `--test-concurrency=${FILES_AT_ONCE}`,
-    `--test-timeout=${FILE_TIMEOUT_MS}`,
-  ];
-  const child = spawn(process.execPath, [...coverage, process.execPath, ...runner, ...files], {
-    cwd: root,
-    stdio: ['ignore', 'inherit', 'inherit'],
-  });
-  const passOn = (signal) => child.kill(signal);
-  process.on('SIGINT', passOn).on('SIGTERM', passOn);
+/** Resolves to the exit code. @throws AssertionError when the shared server does not stop cleanly */
+async function runTests() {
+  const isShared = files.filter(usesSharedServer).length > 1;
+  const server = isShared ? await startSharedServer() : undefined;
+  const groups = mkdtempSync(path.join(root, 'dist/test-groups-'));
+  try {
+    return await node(
+      '--enable-source-maps',
+      `--import=${new URL('./lib/test-watchdog.mjs', import.meta.url)}`,
+      path.join(root, 'scripts/lib/test-runner.mjs'),
+      ...planTests(files, groups),
+    );
+  } finally {
+    rmSync(groups, { recursive: true });
+    await server?.stop();
+  }
+}
+
+function usesSharedServer(file) {
+  return readFileSync(path.join(root, file), 'utf8').includes('await sharedApi()');
+}
+
+/** One server for all files that stay within their own tenants: starting one takes two seconds. */
+async function startSharedServer() {
+  const { SHARED_SERVER, startApi } = await helper('api');
+  const server = await startApi(SHARED_SERVER);
+  process.env.TEST_API_URL = server.engine.url;
+  process.env.TEST_API_DATABASE = server.database.connectionString;
+  return server;
+}
+
+function helper(name) {
+  return import(pathToFileURL(path.join(root, `dist/test/helpers/${name}.js`)).href);
+}
+
+/** Runs Node with these arguments; resolves to the exit code. */
+function node(...args) {
+  child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', (code) => resolve(code ?? 1));
   });
-}
-
-/** The files share one Postgres server that outlives each of them; the last one out ends it. */
-async function stopTestServer() {
-  const helper = path.join(root, 'dist/test/helpers/database.js');
-  const { stopSharedServer } = await import(pathToFileURL(helper).href);
-  await stopSharedServer();
 }

@@ -19,7 +19,7 @@ import { acquireLease } from './db/lease.js';
 import { bootstrapOwnership, expectSchema, migrate } from './db/migrate.js';
 import { createClient, createPool } from './db/pool.js';
 import { createReads, READ_POOL_OPTIONS, type Reads } from './db/reads.js';
-import { createFront } from './front.js';
+import { createFront, type Front } from './front.js';
 import { Gate } from './http/gate.js';
 import { KeyRegistry } from './http/key-registry.js';
 import { Changes } from './http/operations/changes.js';
@@ -89,6 +89,7 @@ class Engine {
   /** What was started, in order; stopped in the opposite one. */
   readonly #parts: { readonly name: string; readonly stop: () => Promise<void> }[] = [];
   #server: HttpServer | undefined;
+  #front: Front | undefined;
   #supervisor: Supervisor | undefined;
   #reads: Reads | undefined;
   #isStarted = false;
@@ -206,7 +207,8 @@ class Engine {
       metrics: supervisor.metrics,
       keyring: keyringOf(continuityKeys),
     });
-    this.#parts.push({ name: 'front', stop: async () => front.stop() });
+    this.#front = front;
+    this.#parts.push({ name: 'front', stop: () => front.stop() });
     const server = await startHttpServer(
       config.httpBackend,
       {
@@ -365,7 +367,7 @@ class Engine {
   async #drain(deadline: number): Promise<void> {
     const supervisor = this.#supervisor;
     if (supervisor === undefined) return;
-    await supervisor.drain();
+    await Promise.all([supervisor.drain(), this.#front?.drain()]);
     while (realClock.monotonic() < deadline) {
       if (this.#client.inFlight === 0 && (await supervisor.isIdle())) return;
       await pause(DRAIN_POLL_MS);

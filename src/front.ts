@@ -7,6 +7,7 @@ import type { ShardClient } from '../actors/client.js';
 import type { Supervisor } from '../actors/supervisor.js';
 import { createValidators } from '../schema/validators.js';
 import { realClock } from './clock.js';
+import { Comparisons } from './comparisons.js';
 import type { Config } from './config.js';
 import type { Keyring } from './core/continuity/keys.js';
 import type { UnixMs } from './core/time.js';
@@ -23,6 +24,9 @@ import { instanceOperations } from './http/operations/instances.js';
 import { KeyOperations } from './http/operations/keys.js';
 import { metricsOperations } from './http/operations/metrics.js';
 import { rateLimitOperations } from './http/operations/rate-limits.js';
+import { releaseDiffOperations } from './http/operations/release-diffs.js';
+import { Validations } from './http/operations/release-validation.js';
+import { releaseOperations } from './http/operations/releases.js';
 import { sequenceOperations } from './http/operations/sequences.js';
 import type { InstanceStreams } from './http/operations/stream.js';
 import { createProbes } from './http/operations/system.js';
@@ -35,6 +39,7 @@ import type { Logger } from './log.js';
 import type { ManyInstances } from './many-instances.js';
 import { Sampler } from './metrics/sampler.js';
 import { Metrics } from './metrics.js';
+import { Replays } from './replays.js';
 import { findTracer } from './tracing.js';
 
 export interface FrontOptions {
@@ -60,8 +65,10 @@ export interface FrontOptions {
 
 export interface Front {
   readonly handler: HttpHandler;
+  /** Gives up what takes long and is to be told to the shards, while these still listen. */
+  drain(): Promise<void>;
   /** Ends what runs beside the requests. */
-  stop(): void;
+  stop(): Promise<void>;
 }
 
 export function createFront(options: FrontOptions): Front {
@@ -69,6 +76,9 @@ export function createFront(options: FrontOptions): Front {
   const validators = createValidators();
   const docs = createDocs({ version, isProtected: config.protectDocs });
   const keyOperations = new KeyOperations({ registry: keys, client, clock: realClock, log });
+  const comparisons = new Comparisons();
+  const replays = new Replays({ unpoliciedRetry: config.unpoliciedRetry, log });
+  const validations = new Validations({ client, replays, clock: realClock, log });
   const handler = createRouter({
     gate,
     authorise: createAuth({
@@ -87,6 +97,9 @@ export function createFront(options: FrontOptions): Front {
       ...workerOperations,
       ...rateLimitOperations,
       ...cronOperations,
+      ...releaseOperations,
+      ...releaseDiffOperations(comparisons),
+      ...validations.operations,
       ...webhookOperations(config.webhookSecret !== undefined),
       'changes.list': changes.list,
       ...keyOperations.operations,
@@ -112,7 +125,11 @@ export function createFront(options: FrontOptions): Front {
     watch: new RequestWatch({ log, monotonic: realClock.monotonic, tracer: findTracer() }),
     log,
   });
-  return { handler, stop: () => keyOperations.stop() };
+  const stop = async () => {
+    keyOperations.stop();
+    await Promise.all([comparisons.stop(), validations.stop()]);
+  };
+  return { handler, drain: () => validations.stop(), stop };
 }
 
 function createMetrics({ gate, client, reads, now, metrics: memory }: FrontOptions) {

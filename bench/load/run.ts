@@ -8,6 +8,7 @@ import { Generator } from './generator.js';
 import { runIdleLatency } from './idle-latency.js';
 import { runNeighbours } from './neighbours.js';
 import { type BenchPostgres, startPostgres } from './postgres.js';
+import { runRelease } from './release.js';
 import { runWorkerRounds } from './worker-rounds.js';
 
 /** What all parts share. */
@@ -34,6 +35,7 @@ const PARTS: Readonly<Record<LoadPart, Part>> = {
 
 const NEIGHBOURS: Part = { title: 'neighbours', run: runNeighbours };
 const CRON: Part = { title: 'cron', run: runCron };
+const RELEASE: Part = { title: 'release', run: runRelease };
 
 /** @returns the parts by their titles; each is printed as soon as it is there */
 export async function runLoad(
@@ -55,6 +57,7 @@ export async function runLoad(
     ]);
     if (options.neighbours) chosen.push(['neighbours', NEIGHBOURS]);
     if (options.cron) chosen.push(['cron', CRON]);
+    if (options.release) chosen.push(['release', RELEASE]);
     for (const [name, { title, run }] of chosen) {
       const { part, table } = await run({ postgres, generator }, options);
       results[title] = {

@@ -24,6 +24,8 @@ export type LogLevel = 'debug' | 'info' | 'warn';
 export interface PureContext {
   /** What conditions see: context sections and outputs. */
   readonly scope: Scope;
+  /** The path of loop counters, '' outside of loops. */
+  readonly iteration: string;
   /** Collects a line, which is written only after the commit of the step that asked for it. */
   log(level: LogLevel, message: JsonValue): void;
 }

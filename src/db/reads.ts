@@ -15,6 +15,8 @@ import { MetricReads } from './reads/metric-reads.js';
 import { NoteReads } from './reads/note-reads.js';
 import { RateLimitReads } from './reads/rate-limit-reads.js';
 import { Reader } from './reads/reader.js';
+import { ReleaseReads } from './reads/release-reads.js';
+import { ReplayReads } from './reads/replay-reads.js';
 import { RetentionReads } from './reads/retention-reads.js';
 import { SequenceReads } from './reads/sequence-reads.js';
 import { WebhookReads } from './reads/webhook-reads.js';
@@ -42,6 +44,8 @@ export interface Reads {
   readonly metrics: MetricReads;
   readonly notes: NoteReads;
   readonly rateLimits: RateLimitReads;
+  readonly releases: ReleaseReads;
+  readonly replays: ReplayReads;
   readonly retention: RetentionReads;
   readonly sequences: SequenceReads;
   readonly webhooks: WebhookReads;
@@ -59,6 +63,8 @@ export function createReads(pool: pg.Pool, slowReadMs: number = LIMITS.slowReadM
     metrics: new MetricReads(reader),
     notes: new NoteReads(reader),
     rateLimits: new RateLimitReads(reader),
+    releases: new ReleaseReads(reader),
+    replays: new ReplayReads(reader),
     retention: new RetentionReads(reader),
     sequences: new SequenceReads(reader),
     webhooks: new WebhookReads(reader),

@@ -18,6 +18,8 @@ export const COUNTERS = {
   engine_webhooks_failed_total: 'Webhooks that could not be delivered.',
   engine_cron_triggered_total: 'Instances that schedules created.',
   engine_retention_removed_total: 'Ended instances that were removed.',
+  engine_release_decisions_total: 'Decisions about releases.',
+  engine_release_rollbacks_total: 'Releases that were rolled back.',
 } as const;
 
 export type CounterName = keyof typeof COUNTERS;

@@ -109,8 +109,6 @@ async function startFor(
     // Claims whose reply was lost in a kill come back within the time that rest may take.
     ENGINE_WORKER_REAPER_STALE_SECS: '1',
     ENGINE_WORKER_REAPER_TICK_SECS: '1',
-    // A process that is killed writes down no coverage, and need not be slowed down by it.
-    NODE_V8_COVERAGE: '',
   };
   try {
     return await startEngine({ databaseUrl: postgres.url, env });

@@ -6,7 +6,8 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { EXAMPLE_IDS, EXAMPLE_TENANT, EXAMPLES, ID_EXAMPLES } from '../../schema/examples.js';
+import { EXAMPLE_IDS, EXAMPLE_TENANT } from '../../schema/example-ids.js';
+import { EXAMPLES, ID_EXAMPLES } from '../../schema/examples.js';
 import type { InstanceCreated } from '../../schema/instance.js';
 import { type BodyRouteId, ROUTES, type RouteId } from '../../schema/routes.js';
 import type { WorkerTask } from '../../schema/worker.js';
@@ -60,8 +61,14 @@ async function send<T = Json>(id: BodyRouteId, changes: Json = {}): Promise<T> {
   return reply.body;
 }
 
+/** Back to the baseline; this takes no body. */
+async function rollBack(): Promise<void> {
+  const reply = await tenant.post(pathOf('releases.rollback'));
+  assert.equal(reply.status, 200, reply.text);
+}
+
 test('every example of a request is taken by the server', async () => {
-  const { sequence, nextSequence, instance, task, schedule } = EXAMPLE_IDS;
+  const { sequence, nextSequence, instance, task, schedule, release } = EXAMPLE_IDS;
   assert.equal((await send('sequences.create')).id, sequence);
   await send('sequences.create', { id: nextSequence, version: 2 });
   await send('rateLimits.put');
@@ -110,6 +117,17 @@ test('every example of a request is taken by the server', async () => {
   realIds.set(schedule, created.id);
   await send('cron.update');
   await send('apiKeys.mint');
+
+  await send('sequences.compare');
+  realIds.set(release, (await send<{ id: string }>('releases.create')).id);
+  await send('releases.validate');
+  await send('releases.canary');
+  await rollBack();
+  // Without gates, since nothing shows yet that they pass.
+  realIds.set(release, (await send<{ id: string }>('releases.create', { gates: [] })).id);
+  await send('releases.validate', { skip: true });
+  await send('releases.canary', { percent: 100 });
+  await send('releases.promote');
 
   const withBody = Object.values(ROUTES).filter(({ body }) => body !== undefined);
   assert.deepEqual(

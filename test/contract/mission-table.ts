@@ -359,22 +359,45 @@ export const MISSION_ROUTES: readonly MissionRoute[] = [
   },
   { method: 'GET', path: '/workers/tasks/{id}/attempts', status: 200, isList: true },
 
+  {
+    method: 'POST',
+    path: '/releases',
+    status: 201,
+    // The text does not say which fields may be left out; without these there is no release.
+    body: {
+      tenant_id: 'string',
+      baseline_sequence_id: 'uuid !',
+      candidate_sequence_id: 'uuid !',
+      gates: 'array',
+      in_flight_policy: 'string = pin',
+    },
+    reply: {
+      tenant_id: 'string',
+      baseline_sequence_id: 'uuid',
+      candidate_sequence_id: 'uuid',
+      gates: 'array',
+      in_flight_policy: 'string',
+    },
+  },
+  // "HTTP method and payloads: not shown"
+  { method: 'POST', path: '/releases/{id}/validate', status: 200 },
+  { method: 'POST', path: '/releases/{id}/canary', status: 200 },
+  { method: 'POST', path: '/releases/{id}/evaluate', status: 200 },
+  { method: 'POST', path: '/releases/{id}/promote', status: 200 },
+  { method: 'POST', path: '/releases/{id}/pause', status: 200 },
+  { method: 'POST', path: '/releases/{id}/rollback', status: 200 },
+  { method: 'GET', path: '/releases/{id}/diff', status: 200 },
+  { method: 'GET', path: '/releases/{id}/decisions', status: 200, isList: true },
+
   { method: 'GET', path: '/metrics', status: 200, access: 'key' },
   { method: 'GET', path: '/api-docs/openapi.json', status: 200, access: 'open' },
   { method: 'GET', path: '/swagger-ui', status: 200, access: 'open' },
 ];
 
-/** Paths of the text that the server does not serve: once they are, they belong into the table. */
-export const MISSION_PATHS_NOT_SERVED: readonly string[] = [
-  '/releases',
-  '/releases/{id}/validate',
-  '/releases/{id}/canary',
-  '/releases/{id}/evaluate',
-  '/releases/{id}/promote',
-  '/releases/{id}/pause',
-  '/releases/{id}/rollback',
-  '/releases/{id}/diff',
-  '/releases/{id}/decisions',
+/** 'Release states'. */
+export const MISSION_RELEASE_STATES = [
+  ...['draft', 'validating', 'ready', 'canary'],
+  ...['promoted', 'paused', 'rolled_back', 'failed'],
 ];
 
 /** Where the document takes or shows more than the type that the text gives, and why. */

@@ -32,6 +32,7 @@ const RULES_IN_WORDS: readonly RegExp[] = [
   /comes behind signals\[\d+\], which cancels the instance/,
   /has another namespace or name than that of the instance/,
   /is not unique/,
+  /baseline and candidate (?:are the same sequence|differ in their name)/,
   /send_window must not start and end at the same hour/,
   /^\{"error":"invalid argument: instance [\w-]+ is \w+"\}$/,
 ];

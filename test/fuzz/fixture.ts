@@ -7,6 +7,8 @@ import { EXTERNAL_HANDLERS, NAMESPACE } from './arbitrary.js';
 import type { KnownIds } from './known.js';
 
 const FAR = '2199-01-01T00:00:00Z';
+/** Some end early, whatever the requests do with them. */
+const RELEASES = 6;
 
 /** Returns when all instances are at rest. */
 export async function furnish(tenant: Tenant, known: KnownIds): Promise<void> {
@@ -33,6 +35,7 @@ export async function furnish(tenant: Tenant, known: KnownIds): Promise<void> {
     }
     await schedule(tenant, known, sequenceId);
   }
+  await releases(tenant, known);
   for (const task of await tenant.tasks(handler)) known.add('tasks', task.id);
   expectStatus(await tenant.put('/rate-limits/a', { max_count: 5, window_seconds: 1 }), 200);
 }
@@ -48,4 +51,21 @@ async function schedule(tenant: Tenant, known: KnownIds, sequence_id: string): P
   });
   assert.equal(reply.status, 201, reply.text);
   known.add('cron', reply.body.id);
+}
+
+/** Drafts, each between two versions that nothing else is named like. */
+async function releases(tenant: Tenant, known: KnownIds): Promise<void> {
+  for (let count = 0; count < RELEASES; count += 1) {
+    const [baseline_sequence_id = '', candidate_sequence_id = ''] = await Promise.all(
+      [1, 2].map((version) => {
+        const more = { namespace: NAMESPACE, name: `released-${count}`, version };
+        return tenant.sequence([step('b0', 'noop')], more);
+      }),
+    );
+    const body = { baseline_sequence_id, candidate_sequence_id };
+    const reply = await tenant.post<{ id: string }>('/releases', body);
+    known.add('sequences', baseline_sequence_id);
+    known.add('sequences', candidate_sequence_id);
+    known.add('releases', expectStatus(reply, 201).id);
+  }
 }

@@ -16,6 +16,7 @@ const KIND_OF_ANSWER: Readonly<Record<string, string>> = {
   instances: 'instances',
   workers: 'tasks',
   cron: 'cron',
+  releases: 'releases',
   'api-keys': 'apikeys',
   webhooks: 'outbox',
 };
@@ -96,6 +97,8 @@ export class KnownIds {
  */
 function isOf(kind: string, item: Json): boolean {
   if (kind === 'tasks') return item.state === 'pending' || item.state === 'claimed';
+  // Below the path of a release there are its decisions.
+  if (kind === 'releases') return 'state' in item;
   if (kind === 'instances') return !('instance_id' in item) && !('block_id' in item);
   return true;
 }

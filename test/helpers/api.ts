@@ -17,7 +17,7 @@ import {
   type RequestOptions,
 } from './client.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
-import { type Engine, type EngineOptions, startEngine } from './engine.js';
+import { DEFAULT_API_KEY, type Engine, type EngineOptions, startEngine } from './engine.js';
 
 export type Json = Record<string, unknown>;
 
@@ -90,6 +90,34 @@ export interface ApiOptions extends EngineOptions {
   readonly database?: TestDatabase;
 }
 
+/** What the server that files share is started with: tenants of each file on every one of its shards. */
+export const SHARED_SERVER: ApiOptions = {
+  env: { ENGINE_SHARDS: '4', ENGINE_ALLOW_INTERNAL_URLS: 'true' },
+  isCovered: true,
+};
+
+/** What a test may touch of a server that others use at the same time: of its rows, only its own. */
+export interface SharedApi extends Pick<Api, 'root' | 'tenant' | 'stop'> {
+  readonly database: Pick<TestDatabase, 'connectionString'>;
+}
+
+/**
+ * A server like any other, for tests that stay within tenants of their own, and look neither at its
+ * process nor at numbers that other tests change. `npm test` starts one for all files, and names it
+ * and its database in TEST_API_URL and TEST_API_DATABASE; a file that is run by itself starts its own.
+ */
+export async function sharedApi(): Promise<SharedApi> {
+  const { TEST_API_URL: url, TEST_API_DATABASE: connectionString } = process.env;
+  if (url === undefined || connectionString === undefined) return startApi(SHARED_SERVER);
+  const root = checked(createClient({ url, apiKey: DEFAULT_API_KEY, connections: 64 }));
+  return {
+    root,
+    database: { connectionString },
+    tenant: (name = newName()) => tenantOf(() => root, name, DEFAULT_API_KEY),
+    stop: () => root.close(),
+  };
+}
+
 /** @throws Error when the server does not get ready; the message ends with its output */
 export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const { database: given, ...engineOptions } = options;
@@ -106,7 +134,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     get root() {
       return root;
     },
-    tenant: (name = `t-${randomUUID()}`) => tenantOf(() => root, name, apiKey),
+    tenant: (name = newName()) => tenantOf(() => root, name, apiKey),
     restart: async (signal = 'SIGKILL', changes = {}) => {
       await engine.kill(signal);
       engine = await engine.restart(changes);
@@ -125,7 +153,10 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
 // ---------------------------------------------------------------- waiting
 
 const EVENTUALLY_MS = 10_000;
-const POLL_MS = 5;
+
+/** How long after the try before: short waits end promptly, long ones leave the processor to others. */
+const POLL_MS = { min: 5, max: 25 } as const;
+const POLL_SHARE = 0.1;
 
 /**
  * Tries until `attempt` resolves without throwing.
@@ -135,14 +166,15 @@ export async function eventually<T>(
   attempt: () => Promise<T> | T,
   timeoutMs = EVENTUALLY_MS,
 ): Promise<T> {
-  const deadline = performance.now() + timeoutMs;
+  const startedAt = performance.now();
   for (;;) {
     try {
       return await attempt();
     } catch (error) {
-      if (performance.now() > deadline) throw error;
+      if (performance.now() > startedAt + timeoutMs) throw error;
     }
-    await pause(POLL_MS);
+    const waitedMs = performance.now() - startedAt;
+    await pause(Math.min(POLL_MS.max, Math.max(POLL_MS.min, waitedMs * POLL_SHARE)));
   }
 }
 
@@ -194,6 +226,9 @@ function checkError({ text, headers }: Reply<unknown>, what: string): void {
 
 export const NAMESPACE = 'test';
 export const WORKER = 'w1';
+
+/** Of a tenant that no other test works for. */
+const newName = () => `t-${randomUUID()}`;
 
 /** @param root asked for at each call, since a restart replaces it */
 function tenantOf(root: () => Client, name: string, apiKey: string | null): Tenant {

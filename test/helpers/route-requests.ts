@@ -13,6 +13,10 @@ export interface Things {
   readonly tenant: string;
   readonly sequence: string;
   readonly sequenceName: string;
+  /** The next version of the sequence. */
+  readonly candidate: string;
+  /** From the sequence to its next version. */
+  readonly release: string;
   /** Waits for a worker, and has a checkpoint. */
   readonly instance: string;
   /** Claimed by the worker `w-<tenant>`. */
@@ -33,6 +37,8 @@ export async function makeThings(api: Api, tenant: Tenant): Promise<Things> {
   const sequenceName = `s-${tenant.name}`;
   const worker = `w-${tenant.name}`;
   const sequence = await tenant.sequence([step('a', handler)], { name: sequenceName });
+  const next = { name: sequenceName, version: 2 };
+  const candidate = await tenant.sequence([step('a', handler)], next);
   const instance = await tenant.create(sequence);
   const { id: task, claim_epoch: epoch } = await tenant.task(handler, { worker_id: worker });
   const checkpoint = { checkpoint_data: 1 };
@@ -42,6 +48,8 @@ export async function makeThings(api: Api, tenant: Tenant): Promise<Things> {
     ...noThings(tenant.name),
     sequence,
     sequenceName,
+    candidate,
+    release: await makeRelease(tenant, sequence, candidate),
     instance,
     task,
     epoch,
@@ -64,6 +72,16 @@ export async function makeSchedule(tenant: Tenant, sequence_id: string): Promise
   return expectStatus(reply, 201).id;
 }
 
+/** A draft. */
+export async function makeRelease(
+  tenant: Tenant,
+  baseline_sequence_id: string,
+  candidate_sequence_id: string,
+): Promise<string> {
+  const body = { baseline_sequence_id, candidate_sequence_id };
+  return expectStatus(await tenant.post<{ id: string }>('/releases', body), 201).id;
+}
+
 export async function makeRateLimit(tenant: Tenant): Promise<string> {
   const key = `limit-${randomUUID()}`;
   const body = { max_count: 1, window_seconds: 1 };
@@ -77,6 +95,8 @@ export function noThings(tenant: string): Things {
     tenant,
     sequence: randomUUID(),
     sequenceName: `nothing-${randomUUID()}`,
+    candidate: randomUUID(),
+    release: randomUUID(),
     instance: randomUUID(),
     task: randomUUID(),
     epoch: 1,
@@ -102,6 +122,7 @@ const NAMED_BY_PATH: readonly (readonly [start: string, thing: keyof Things])[] 
   ['/instances/{id}', 'instance'],
   ['/workers/tasks/{id}', 'task'],
   ['/cron/{id}', 'schedule'],
+  ['/releases/{id}', 'release'],
   ['/rate-limits/{key}', 'rateLimit'],
   ['/api-keys/{id}', 'key'],
   ['/webhooks/outbox/{id}', 'webhook'],
@@ -118,6 +139,8 @@ const NAMED_OTHERWISE: Readonly<Partial<Record<RouteId, keyof Things>>> = {
   'instances.create': 'sequence',
   'instances.createBatch': 'sequence',
   'cron.create': 'sequence',
+  'releases.create': 'sequence',
+  'sequences.compare': 'sequence',
 };
 
 /** Routes that make what they name, if it is not there. */
@@ -170,12 +193,21 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
     enabled: false,
   }),
   'cron.update': () => ({ enabled: false }),
+  'releases.create': (things, tenant) => ({ tenant_id: tenant, ...sides(things) }),
+  'releases.validate': () => ({ skip: true }),
+  'releases.canary': () => ({ percent: 50 }),
+  'releases.promote': () => ({ force: true }),
+  'sequences.compare': (things, tenant) => ({ tenant_id: tenant, ...sides(things) }),
   'apiKeys.mint': (_, tenant) => ({ tenant_id: tenant }),
 };
 
 function creation({ sequence }: Things, tenant: string): Json {
   const idempotency_key = `once-${sequence}`;
   return { sequence_id: sequence, tenant_id: tenant, namespace: NAMESPACE, idempotency_key };
+}
+
+function sides({ sequence, candidate }: Things): Json {
+  return { baseline_sequence_id: sequence, candidate_sequence_id: candidate };
 }
 
 const nowhere = (tenant: string): Json => ({ tenant_id: tenant, namespace: 'nowhere' });

@@ -7,7 +7,7 @@ import type {
   InstanceMigrated,
   ResumedFrom,
 } from '../../schema/surgery.js';
-import type { Api, Json, Tenant } from './api.js';
+import type { Json, SharedApi, Tenant } from './api.js';
 import { expectStatus } from './client.js';
 
 /** These require the success status. */
@@ -65,7 +65,7 @@ export async function auditOf(tenant: Tenant, id: string): Promise<string[]> {
 }
 
 /** The types of the signals that are stored of an instance, in their order. */
-export async function signalsOf({ database }: Api, id: string): Promise<string[]> {
+export async function signalsOf({ database }: SharedApi, id: string): Promise<string[]> {
   const client = new pg.Client(database.connectionString);
   await client.connect();
   try {

@@ -27,6 +27,8 @@ import { SAMPLE_SQL } from '../../src/db/reads/metric-reads.js';
 import { checkpointsQuery, linesQuery } from '../../src/db/reads/note-reads.js';
 import type { Query } from '../../src/db/reads/query.js';
 import { rateLimitsQuery } from '../../src/db/reads/rate-limit-reads.js';
+import { decisionsQuery, RELEASE_SQL, releaseListQuery } from '../../src/db/reads/release-reads.js';
+import { REPLAY_SQL } from '../../src/db/reads/replay-reads.js';
 import {
   SEQUENCE_SQL,
   sequenceListQuery,
@@ -161,6 +163,24 @@ const FILL = [
      success, signed)
    select ${UUID_OF('g')}, ${UUID_OF('g / 3')}, 'http://sink.example', 'instance.failed',
      ${UUID_OF('g')}, g % 3, ${AT}, 5, g % 3 = 2, false
+   from generate_series(1, ${ROWS}) g`,
+  `insert into releases (
+     id, tenant_id, namespace, sequence_name, baseline_sequence_id, baseline_version,
+     candidate_sequence_id, candidate_version, state, canary_percent, gates, in_flight_policy,
+     created_at, updated_at)
+   select ${UUID_OF('g')}, 'tenant-' || g % ${TENANTS}, 'default', 'name-' || g / 50,
+     ${UUID_OF('g')}, 1, ${UUID_OF('g + 1')}, 2,
+     case g % 500 when 0 then 'canary' when 1 then 'promoted' when 2 then 'validating'
+       else (array['draft', 'ready', 'rolled_back', 'failed'])[1 + g % 4] end,
+     0, '[]', 'pin', ${AT}, ${AT}
+   from generate_series(1, 10000) g`,
+  `insert into release_decisions (
+     id, release_id, from_state, to_state, actor, reason, decided_at)
+   select ${UUID_OF('g')}, ${UUID_OF('1 + g / 10')}, 'draft', 'ready', 'operator', 'asked for', ${AT}
+   from generate_series(1, ${ROWS}) g`,
+  `insert into release_outcomes (instance_id, release_id, sequence_id, state, created_at)
+   select ${UUID_OF('g')}, ${UUID_OF('1 + g % 100')}, ${UUID_OF('1 + g % 2')},
+     (array['completed', 'failed', 'cancelled'])[1 + g % 3], ${AT}
    from generate_series(1, ${ROWS}) g`,
 ];
 
@@ -297,6 +317,12 @@ describe('what actors load', () => {
     dueWebhooks: ['http://sink-3.example', A_TIME, uuid(43_200), 500],
     webhook: [uuid(77)],
     oldestDelivery: [],
+    routingReleases: [],
+    release: [uuid(77)],
+    routingRelease: [uuid(77)],
+    releaseNaming: [uuid(77)],
+    openReleases: [],
+    releaseOutcomes: [uuid(7), A_TIME],
   };
   const EXPECTED: Partial<Record<keyof typeof LOAD_SQL, Expectation>> = {
     tasks: { mayNotAvoidSorting: 'the tasks of the instances that are loaded, by their ids' },
@@ -430,6 +456,14 @@ describe('what the front thread reads', () => {
     ['tasks of a tenant, deep', taskListQuery({ tenant }, deep)],
     ['keys of a tenant', keyListQuery(tenant, first)],
     ['schedules of a tenant', scheduleListQuery(tenant, first)],
+    ['releases of a tenant', releaseListQuery(tenant, 100)],
+    ['releases of all tenants', releaseListQuery(undefined, 1_000)],
+    ['decisions about a release', decisionsQuery(uuid(7))],
+    [
+      'what a run left behind',
+      { text: REPLAY_SQL.run, values: [BUSY] },
+      { mayNotAvoidSorting: 'the rows of one instance' },
+    ],
     ['sequences of a tenant', sequenceListQuery(tenant, undefined, first)],
     ['sequences of all tenants', sequenceListQuery(undefined, undefined, first)],
     [
@@ -453,6 +487,8 @@ describe('what the front thread reads', () => {
     ['live keys', { text: KEY_SQL.live, values: ['ak_5', 5_000] }],
     ['a key', { text: KEY_SQL.state, values: ['ak_5'] }],
     ['a schedule', { text: CRON_SQL.get, values: [uuid(9)] }],
+    ['a release', { text: RELEASE_SQL.get, values: [uuid(9)] }],
+    ['ended runs of a sequence', { text: REPLAY_SQL.sample, values: [A_SEQUENCE, tenant, 50] }],
     ['a sequence', { text: SEQUENCE_SQL.get, values: [A_SEQUENCE] }],
     ['the newest version of a name', { text: SEQUENCE_SQL.newest, values: named }],
     ['one version of a name', { text: SEQUENCE_SQL.version, values: [...named, 3] }],

@@ -130,7 +130,7 @@ export class Api {
   /** As `src/http/router.ts` chooses it. */
   #shard({ client }: SimEngine, { operation, tenant, target, body, shard }: Call): number {
     if (shard !== undefined) return shard;
-    if (operation.startsWith('sequences.')) return 0;
+    if (/^(sequences|releases)\./.test(operation)) return 0;
     if (operation.startsWith('rateLimits.')) return client.shardOf(rateLimitId(tenant, target));
     if (operation === 'instances.changeMany')
       return client.shardOf((body as { ids: string[] }).ids[0]!);

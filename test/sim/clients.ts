@@ -45,6 +45,8 @@ export interface ClientDeps {
   readonly sequences: readonly SimSequence[];
   /** Many instances come with a concurrency key. */
   readonly isKeyed: boolean;
+  /** There are releases: most of what clients do is to make instances. */
+  readonly isReleased: boolean;
   /** Shared by all clients: they meet at the same instances. */
   readonly instances: { readonly id: string; readonly tenant: string }[];
 }
@@ -64,6 +66,13 @@ const OPERATIONS = {
   'rate limit': 2,
   'change sequence': 2,
 } as const;
+
+const RELEASED_OPERATIONS: Readonly<Record<keyof typeof OPERATIONS, number>> = {
+  ...OPERATIONS,
+  create: 14,
+  'create keyed': 8,
+  'create batch': 4,
+};
 
 export const SIGNALS = {
   pause: 2,
@@ -98,7 +107,8 @@ export class SimClient {
 
   #operation(): Promise<unknown> {
     const { random, instances, api } = this.#deps;
-    const operation = instances.length === 0 ? 'create' : random.weighted(OPERATIONS);
+    const weights = this.#deps.isReleased ? RELEASED_OPERATIONS : OPERATIONS;
+    const operation = instances.length === 0 ? 'create' : random.weighted(weights);
     if (operation === 'create') return this.#create();
     if (operation === 'create keyed') return this.#createKeyed();
     if (operation === 'create batch') return this.#createBatch();
@@ -142,7 +152,7 @@ export class SimClient {
 
   async #createKeyed(): Promise<void> {
     const { api, random, world } = this.#deps;
-    const key = `key ${random.integer(1, 6)}`;
+    const key = `key ${random.integer(1, this.#deps.isReleased ? 20 : 6)}`;
     const body = { ...this.#newInstance(), idempotency_key: key };
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const reply = await api.call('instances.create', body.tenant_id, '', body);
@@ -169,8 +179,9 @@ export class SimClient {
   }
 
   #newInstance() {
-    const { random, sequences, faults } = this.#deps;
-    const { id, tenant } = random.pick(sequences);
+    const { random, sequences, faults, isReleased } = this.#deps;
+    const { id, tenant } =
+      isReleased && random.chance(0.7) ? sequences[0]! : random.pick(sequences);
     const key = this.#deps.isKeyed && random.chance(0.5) ? random.pick(CONCURRENCY) : {};
     const config = faults.hits('poison') ? { ...CONFIG, poison: POISON } : CONFIG;
     return {
@@ -178,10 +189,21 @@ export class SimClient {
       tenant_id: tenant,
       namespace: 'simulated',
       priority: random.pick(['low', 'normal', 'high', 'critical']),
-      metadata: { token: this.#newToken() },
+      metadata: { token: this.#newToken(), ...this.#releaseMetadata(id) },
       context: { data: DATA, config },
       ...key,
       ...(random.chance(0.15) ? { next_fire_at: this.#soon() } : {}),
+    };
+  }
+
+  /** What was asked for, and by what a release may divide; the stamp is not the client's to give. */
+  #releaseMetadata(asked: string): object {
+    const { random, isReleased } = this.#deps;
+    if (!isReleased) return {};
+    return {
+      asked,
+      ...(random.chance(0.3) ? { cohort_key: `cohort ${random.integer(1, 9)}` } : {}),
+      ...(random.chance(0.1) ? { release: { release_id: 'forged', variant: 'candidate' } } : {}),
     };
   }
 

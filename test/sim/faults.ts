@@ -120,6 +120,8 @@ export type PeerKind = PeerMessage[0];
 export function weightOf(kind: PeerKind): number {
   if (kind === 'rate.changed') return 60;
   if (kind === 'sequence.evict') return 20;
+  if (kind === 'release.ended') return 20;
+  if (kind.startsWith('routes')) return 10;
   return /^(rate|permit|sequence|unclaim|wake)/.test(kind) ? 4 : 1;
 }
 

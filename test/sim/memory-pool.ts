@@ -175,6 +175,16 @@ function outputsOf(db: MemoryTables, instance: unknown, blocks: unknown): Row[] 
 const LIVE: ReadonlySet<JsonValue> = new Set(['scheduled', 'running', 'waiting', 'paused']);
 const OPEN: ReadonlySet<JsonValue> = new Set(['pending', 'claimed']);
 
+const NEEDS_CANDIDATE: ReadonlySet<JsonValue> = new Set([
+  'validating',
+  'ready',
+  'canary',
+  'paused',
+  'promoted',
+]);
+
+const isRouting = ({ state }: Row) => state === 'canary' || state === 'promoted';
+
 const READS: Readonly<Record<Name, Read>> = {
   instances: (db, [ids]) =>
     byKeys(db, 'instances', ids).map((row) => {
@@ -338,6 +348,44 @@ const READS: Readonly<Record<Name, Read>> = {
         .filter((row) => LIVE.has(row.state!))
         .map((row) => ({ ...row, schedule_id }));
     }),
+  routingReleases: (db) => sorted(all(db, 'releases', isRouting), 'id'),
+  release: (db, [id]) => byKey(db, 'releases', id),
+  routingRelease: (db, [baseline]) =>
+    all(db, 'releases', (row) => row.baseline_sequence_id === baseline && isRouting(row)).slice(
+      0,
+      1,
+    ),
+  releaseNaming: (db, [id]) =>
+    all(
+      db,
+      'releases',
+      (row) =>
+        (row.baseline_sequence_id === id || row.candidate_sequence_id === id) &&
+        (NEEDS_CANDIDATE.has(row.state!) ||
+          (row.state === 'draft' && row.baseline_sequence_id === id)),
+    ).slice(0, 1),
+  openReleases: (db) =>
+    sorted(
+      all(
+        db,
+        'releases',
+        ({ state, gates }) =>
+          state === 'validating' || (state === 'canary' && (gates as JsonValue[]).length > 0),
+      ),
+      'id',
+    ),
+  releaseOutcomes: (db, [release, since]) => {
+    const counts = new Map<string, Row & { instances: number }>();
+    for (const { release_id, sequence_id, state, created_at } of db
+      .rows('release_outcomes')
+      .values()) {
+      if (release_id !== release || created_at! < (since as string)) continue;
+      const name = `${sequence_id} ${state}`;
+      const instances = (counts.get(name)?.instances ?? 0) + 1;
+      counts.set(name, { sequence_id: sequence_id!, state: state!, instances });
+    }
+    return [...counts.values()];
+  },
   checkpoints: (db, [instance]) => [
     { stored: all(db, 'checkpoints', (row) => row.instance_id === instance).length },
   ],

@@ -84,7 +84,7 @@ function compileInsert(sql: string): Run | undefined {
         row[column] = defaultValue ?? null;
       }
       columns.forEach((column, i) => {
-        row[column] = values[i]!(given);
+        row[column] = values[i]!(given, row);
       });
       expectWhole(db, name!, row);
       const violated = db.violated(tx, table, row);
@@ -121,7 +121,7 @@ function compileUpdate(sql: string): Run | undefined {
     for (const given of typed(types, rows)) {
       for (const [key, row] of condition(db, tx, name!, given)) {
         const next: Record<string, JsonValue> = { ...row };
-        for (const [column, valueIn] of sets) next[column] = valueIn(given);
+        for (const [column, valueIn] of sets) next[column] = valueIn(given, row);
         expectWhole(db, name!, next);
         db.put(tx, table, key, next);
       }
@@ -163,7 +163,7 @@ function compileCondition(where: string, types: Types): Condition {
   });
   return (db, tx, table, given) => {
     const { key } = db.table(table);
-    const wanted = terms.map(({ valueIn }) => valueIn(given));
+    const wanted = terms.map(({ valueIn }) => valueIn(given, {}));
     const matches = (row: Row) =>
       terms.every(({ column, operator }, i) => {
         const value = row[column] ?? null;
@@ -178,21 +178,29 @@ function compileCondition(where: string, types: Types): Condition {
   };
 }
 
-function compileValue(text: string, types: Types): (given: JsonObject) => JsonValue {
-  const coalesced = /^coalesce\((\w+), (.+)\)$/.exec(text);
+/** `row` is the stored one, whose columns stand behind any other alias than `r`. */
+type Value = (given: JsonObject, row: Row) => JsonValue;
+
+function compileValue(text: string, types: Types): Value {
+  const coalesced = /^coalesce\(([\w.]+), (.+)\)$/.exec(text);
   if (coalesced !== null) {
     const valueIn = compileValue(coalesced[1]!, types);
-    const otherwise = constantOf(coalesced[2]!);
-    return (given) => valueIn(given) ?? otherwise;
+    const otherwise = compileValue(coalesced[2]!, types);
+    return (given, row) => valueIn(given, row) ?? otherwise(given, row);
   }
+  const ofRow = /^[a-qs-z]\.(\w+)$/.exec(text)?.[1];
+  if (ofRow !== undefined) return (_given, row) => row[ofRow] ?? null;
   const field = text.replace(/^r\./, '');
-  if (!types.has(field)) throw new Error(`a value of unknown form: ${text}`);
-  return (given) => given[field]!;
+  if (types.has(field)) return (given) => given[field]!;
+  const constant = constantOf(text);
+  return () => constant;
 }
 
 function constantOf(text: string): JsonValue {
-  if (text.startsWith("'")) return text.slice(1, -1);
-  return text === 'true' || text === 'false' ? text === 'true' : Number(text);
+  if (/^'.*'$/.test(text)) return text.slice(1, -1);
+  if (text === 'true' || text === 'false') return text === 'true';
+  if (!/^\d+$/.test(text)) throw new Error(`a value of unknown form: ${text}`);
+  return Number(text);
 }
 
 function typesOf(recordList: string): Types {

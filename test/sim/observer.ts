@@ -6,13 +6,16 @@
 import type { Execution } from '../../src/core/execution.js';
 import { type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
 import type { Cluster } from './cluster.js';
+import type { Counts } from './faults.js';
 import { LimitsObserver } from './limits-observer.js';
 import type { Change, MemoryTables, Row } from './memory-tables.js';
+import { ReleasesObserver } from './releases-observer.js';
 import { Violation } from './violation.js';
 
 export interface ObserverDeps {
   readonly tables: MemoryTables;
   readonly cluster: () => Cluster;
+  readonly counts: Counts;
   readonly now: () => number;
 }
 
@@ -46,10 +49,12 @@ export class Observer {
   readonly #births = new Map<string, number>();
 
   readonly #limits: LimitsObserver;
+  readonly releases: ReleasesObserver;
 
   constructor(deps: ObserverDeps) {
     this.#deps = deps;
     this.#limits = new LimitsObserver(deps.tables, deps.now);
+    this.releases = new ReleasesObserver(deps.tables, deps.counts, deps.now);
   }
 
   /**
@@ -65,6 +70,7 @@ export class Observer {
     const touched = new Set<string>();
     for (const change of changes) {
       this.#look(change, touched);
+      this.releases.look(change);
     }
     if (changes.length > 0) this.#checkEpoch(applicationName);
     for (const id of touched) this.#checkInstance(id);
@@ -72,6 +78,7 @@ export class Observer {
       if (table === 'worker_tasks' && after !== undefined) this.#checkAlone(after);
     }
     this.#limits.check();
+    this.releases.check();
   }
 
   #look(change: Change, touched: Set<string>): void {

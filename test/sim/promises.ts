@@ -10,6 +10,7 @@ import type { SimEngine } from './engine.js';
 import type { Counts } from './faults.js';
 import type { MemoryTables, Row } from './memory-tables.js';
 import type { Observer } from './observer.js';
+import { type ReleaseMark, ReleasePromises } from './release-promises.js';
 import { Violation } from './violation.js';
 
 /** Taken down when a request comes in, to be held against its answer. */
@@ -19,6 +20,8 @@ export interface Mark {
   /** How often it was created by then. */
   readonly births: number;
   readonly at: string;
+  /** Of the release that it is about. */
+  readonly release: ReleaseMark;
 }
 
 /** A key in the context of an instance, of that one of its births. */
@@ -41,6 +44,7 @@ export class Promises {
   readonly #observer: Observer;
   readonly #counts: Counts;
   readonly #newest: () => SimEngine;
+  readonly #releases: ReleasePromises;
   /** Tenant and idempotency key → its instance, and how often that was said to be new. */
   readonly #keys = new Map<string, { id: string; fresh: number }>();
   readonly #delivered = new Set<string>();
@@ -52,12 +56,15 @@ export class Promises {
     this.#counts = counts;
     this.#observer = observer;
     this.#newest = newest;
+    this.#releases = new ReleasePromises(tables, observer.releases);
   }
 
   /** What is true when a request comes in: an answer shows nothing older. */
   before({ target }: Call, now: number): Mark {
     const row = this.#tables.row('instances', target);
-    return { row, births: this.#observer.birthsOf(target), at: isoTime(Math.floor(now)) };
+    const births = this.#observer.birthsOf(target);
+    const release = this.#releases.before(target);
+    return { row, births, at: isoTime(Math.floor(now)), release };
   }
 
   /** @throws Violation */
@@ -67,6 +74,11 @@ export class Promises {
     const wasThere = mark.row !== undefined && mark.births === this.#observer.birthsOf(target);
     if (status === 404 && wasThere && this.#tables.row('instances', target)) {
       throw new Violation(`${call.operation} did not find it`, target);
+    }
+    // An engine that was replaced and has not heard of it may say what was true before.
+    if (call.operation.startsWith('releases.') && engine === this.#newest()) {
+      if (status >= 300) this.#releases.refused(call, status, mark.release);
+      else this.#releases.answered(call, body, mark.release);
     }
     if (status >= 300) return;
     this.#count(call, mark.row);

@@ -20,6 +20,7 @@ const FIELDS = new Map(MUTATION_KINDS.map((kind) => [kind, fieldsOf(STATEMENTS[k
 const WORDS: Readonly<Record<string, readonly string[]>> = {
   state: ['scheduled', 'waiting', 'paused', 'completed', 'failed'],
   task_state: ['pending', 'claimed', 'failed'],
+  release_state: ['draft', 'validating', 'ready', 'canary', 'paused', 'promoted'],
   output_ref: ['__error__', 'elsewhere'],
   handler_name: ['alpha', 'beta'],
   block_id: ['a', 'b', 'c'],
@@ -32,13 +33,17 @@ const INTEGER_MAX = 3;
 /** What takes rows away comes less often, all rows of an instance least, so that some are left. */
 const OFTEN = MUTATION_KINDS.flatMap((kind) => {
   if (kind === 'instance.delete' || kind === 'sequence.delete') return [kind];
-  return new Array<MutationKind>(/delete|clear|drop|prune/.test(kind) ? 3 : 9).fill(kind);
+  if (/delete|clear|drop|prune/.test(kind)) return new Array<MutationKind>(3).fill(kind);
+  // Statements ask for several of these rows at once, or for one without another.
+  return new Array<MutationKind>(/^(task|openTask|permitRequest)/.test(kind) ? 18 : 9).fill(kind);
 });
 
 export class RandomUnits {
   readonly #random: Random;
   readonly #required: ReadonlySet<string>;
   #seq = 0;
+  /** The unit has a value that is refused: of two, either database may complain about another one. */
+  #isSpoilt = false;
 
   constructor(random: Random, tables: ReadonlyMap<string, Table>) {
     this.#random = random;
@@ -52,6 +57,7 @@ export class RandomUnits {
   next(): UnitEnvelope {
     const random = this.#random;
     this.#seq += 1;
+    this.#isSpoilt = false;
     const gate = random.weighted<UnitGate>({ none: 8, exists: 1, births: 1 });
     const kinds = this.#kinds(gate);
     const mutations = kinds.flatMap((kind) => {
@@ -83,8 +89,7 @@ export class RandomUnits {
   #row(kind: MutationKind): Record<string, JsonValue> {
     const row: Record<string, JsonValue> = {};
     for (const [name, type] of FIELDS.get(kind)!) {
-      const isTaskState = name === 'state' && kind.startsWith('task');
-      row[name] = this.#value(isTaskState ? 'task_state' : name, type);
+      row[name] = this.#value(name === 'state' ? stateOf(kind) : name, type);
     }
     // These are ordered by their ids, which no constraint makes unique.
     if (kind === 'output.insert') row.id = this.#uniqueId();
@@ -97,9 +102,12 @@ export class RandomUnits {
 
   #value(name: string, type: ColumnType): JsonValue {
     const random = this.#random;
-    if (random.chance(0.002)) return this.#refused(type);
-    const isMissing = random.chance(this.#required.has(name) ? 0.001 : 0.2);
-    if (isMissing) return null;
+    const isRequired = this.#required.has(name);
+    if (!this.#isSpoilt) {
+      this.#isSpoilt = random.chance(0.002) || (isRequired && random.chance(0.001));
+      if (this.#isSpoilt) return isRequired && random.chance(0.3) ? null : this.#refused(type);
+    }
+    if (!isRequired && random.chance(0.2)) return null;
     const words = WORDS[name];
     if (words !== undefined) return random.pick(words);
     switch (type) {
@@ -112,6 +120,7 @@ export class RandomUnits {
       case 'timestamptz':
         return randomTime(random);
       case 'json':
+        if (name === 'gates') return random.pick([[], [{}]]);
         return name === 'block_ids' ? [random.pick(WORDS.block_id!)] : this.#json(0);
       default:
         return random.integer(0, INTEGER_MAX);
@@ -144,6 +153,12 @@ export class RandomUnits {
   }
 }
 
+/** Among which words the rows of the mutation have their states. */
+function stateOf(kind: MutationKind): string {
+  if (kind.startsWith('task')) return 'task_state';
+  return kind === 'release.set' ? 'release_state' : 'state';
+}
+
 /** Values for the parameters of a statement of the loader. */
 export function randomValues(random: Random, name: keyof typeof LOAD_SQL): readonly unknown[] {
   const id = () => randomId(random);
@@ -172,6 +187,9 @@ export function randomValues(random: Random, name: keyof typeof LOAD_SQL): reado
     case 'checkpoints':
     case 'newestCheckpoint':
     case 'endedBlocks':
+    case 'release':
+    case 'routingRelease':
+    case 'releaseNaming':
       return [id()];
     case 'dueSchedules':
       return [random.pick(['-infinity', time()]), id(), time(), 3];
@@ -181,12 +199,15 @@ export function randomValues(random: Random, name: keyof typeof LOAD_SQL): reado
       return [time()];
     case 'recover':
     case 'claimedTasks':
+    case 'routingReleases':
+    case 'openReleases':
       return [];
     case 'permitKeys':
       return [id(), 2];
     case 'permitWaiters':
       return [id(), new Date(START_MS).toISOString(), id(), 2];
     case 'rateGrants':
+    case 'releaseOutcomes':
       return [id(), time()];
     case 'webhookUrls':
       return [2];

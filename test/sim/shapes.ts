@@ -41,6 +41,17 @@ export function randomBlocks(random: Random, rateKey: string | undefined): objec
   return new Generator(random, rateKey).list(1, 4, 0);
 }
 
+/** Of one version of a sequence: it ends soon, and not as the others do. */
+export function versionBlocks(random: Random, version: number): object[] {
+  const kinds = { noop: 4, fail: version === 1 ? 0 : 4, sleep: 1, external: 2 };
+  return Array.from({ length: random.integer(1, 2) }, (_, i) => {
+    const kind = random.weighted(kinds);
+    const handler = kind === 'external' ? random.pick(HANDLERS) : kind;
+    const params = kind === 'sleep' ? { params: { duration_ms: 700 } } : {};
+    return { type: 'step', id: `step${i}`, handler, ...params };
+  });
+}
+
 class Generator {
   readonly #random: Random;
   readonly #rateKey: string | undefined;

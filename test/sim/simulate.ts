@@ -5,10 +5,11 @@
  */
 
 import type { Execution } from '../../src/core/execution.js';
+import { concurrencyKeyId } from '../../src/core/ids.js';
 import { type InstanceState, isEnded } from '../../src/core/states.js';
 import { createRandom, type Random } from '../chaos/random.js';
 import { Api } from './api.js';
-import { RATE_KEY, RATE_LIMITS, SimClient, type SimSequence } from './clients.js';
+import { CONCURRENCY, RATE_KEY, RATE_LIMITS, SimClient, type SimSequence } from './clients.js';
 import { Cluster } from './cluster.js';
 import type { EngineDeps } from './engine.js';
 import { Counts, Faults } from './faults.js';
@@ -18,10 +19,11 @@ import { simulatedHandlers } from './handlers.js';
 import { MemoryServer } from './memory-server.js';
 import { MemoryTables, type Row } from './memory-tables.js';
 import { Observer } from './observer.js';
+import { Operator } from './operators.js';
 import { Promises } from './promises.js';
 import { purge } from './purger.js';
 import { Receivers } from './receivers.js';
-import { randomBlocks } from './shapes.js';
+import { randomBlocks, versionBlocks } from './shapes.js';
 import { readTables } from './tables.js';
 import { Violation } from './violation.js';
 import { SimWorker } from './workers.js';
@@ -48,11 +50,20 @@ const TENANTS = ['north', 'south'] as const;
 /** Everything must be at rest so long after the last fault, in virtual time. */
 const REST_MS_MAX = 15 * 60_000;
 
+/** How soon it is asked once more for a slot that is not free yet. */
+const ASK_AGAIN_MS = 10_000;
+
 /** Of so many seeds, in one instances are removed meanwhile. */
 const PURGED_EVERY = 5;
 
 /** Of so many seeds, in one the change feed is read meanwhile. */
 const FEED_READ_EVERY = 4;
+
+/** Of so many seeds, in one there are releases. */
+const RELEASED_EVERY = 3;
+
+/** For what was not answered: its thread died, and its successor sees to it. */
+const ROUTES_MS_MAX = 10_000;
 
 const tables = readTables();
 
@@ -75,6 +86,7 @@ class Simulation {
   readonly #api: Api;
   readonly #sequences: SimSequence[];
   #violation: Violation | undefined;
+  #calmSince = Number.POSITIVE_INFINITY;
 
   constructor(seed: number, { isTraced = false }: SimulationOptions) {
     this.#random = createRandom(seed);
@@ -85,6 +97,7 @@ class Simulation {
     this.#observer = new Observer({
       tables: this.#db,
       cluster: () => this.#cluster,
+      counts: this.#counts,
       now: () => world.now,
     });
     this.#promises = new Promises(
@@ -116,8 +129,7 @@ class Simulation {
       onRequest: (call) => this.#promises.before(call, world.now),
       onAnswer: (...answer) => this.#check(() => this.#promises.answered(...answer)),
     });
-    const count = this.#random.integer(1, 4);
-    this.#sequences = Array.from({ length: count }, (_, i) => this.#sequence(i, i === count - 1));
+    this.#sequences = this.#isReleased ? this.#versions() : this.#anySequences();
   }
 
   async run(): Promise<Outcome> {
@@ -181,11 +193,34 @@ class Simulation {
     };
   }
 
+  get #isReleased(): boolean {
+    return this.#world.seed % RELEASED_EVERY === 0;
+  }
+
+  #anySequences(): SimSequence[] {
+    const count = this.#random.integer(1, 4);
+    return Array.from({ length: count }, (_, i) => this.#sequence(i, i === count - 1));
+  }
+
+  /** Versions of one sequence, of which clients may try to delete the last one. */
+  #versions(): SimSequence[] {
+    const random = this.#random;
+    const tenant = random.pick(TENANTS);
+    const count = random.integer(2, 3);
+    return Array.from({ length: count }, (_, i) => {
+      const id = sequenceId(i);
+      const own = { id, version: i + 1, blocks: versionBlocks(random, i + 1) };
+      const isSpare = i === count - 1 && random.chance(0.5);
+      const body = { ...own, tenant_id: tenant, namespace: 'simulated', name: 'released' };
+      return { id, tenant, isSpare, body };
+    });
+  }
+
   /** The last of several may be one that clients try to delete. */
   #sequence(number: number, isLast: boolean): SimSequence {
     const random = this.#random;
     const tenant = random.pick(TENANTS);
-    const id = `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
+    const id = sequenceId(number);
     const blocks = randomBlocks(random, random.chance(0.4) ? RATE_KEY : undefined);
     const isSpare = isLast && number > 0 && random.chance(0.5);
     const body = { id, tenant_id: tenant, namespace: 'simulated', version: 1, blocks };
@@ -214,6 +249,7 @@ class Simulation {
     const shared = {
       sequences: this.#sequences,
       isKeyed: random.chance(0.4),
+      isReleased: this.#isReleased,
       instances: [] as { id: string; tenant: string }[],
     };
     if (world.seed % PURGED_EVERY === 1) {
@@ -224,15 +260,64 @@ class Simulation {
     const pauseMs = random.pick([200, 1_000, 3_000]);
     const clients = Array.from({ length: random.integer(1, 3) }, (_, i) => {
       const client = new SimClient(`client${i}`, { ...deps, ...shared, random: world.newRandom() });
-      return client.run(random.integer(3, 10), pauseMs);
+      const operations = this.#isReleased ? random.integer(8, 24) : random.integer(3, 10);
+      return client.run(operations, pauseMs);
     });
-    await Promise.all(clients);
+    await Promise.all([...clients, ...(await this.#operators(pauseMs))]);
     await world.sleep(random.integer(0, 5_000));
     this.#faults.isOver = true;
+    this.#calmSince = world.now;
     world.note('the faults are over');
     await this.#mend();
     await this.#rest();
+    if (this.#isReleased) await this.#followReleases();
     for (const reader of readers) await reader.finish();
+  }
+
+  /** Those who move releases, and a schedule whose instances are routed like any other. */
+  async #operators(pauseMs: number): Promise<Promise<void>[]> {
+    if (!this.#isReleased) return [];
+    const random = this.#random;
+    const [first] = this.#sequences;
+    if (random.chance(0.3)) {
+      const { id, tenant } = first!;
+      await this.#insist([201], 'cron.create', tenant, '', {
+        sequence_id: id,
+        tenant_id: tenant,
+        namespace: 'simulated',
+        cron_expr: '*/3 * * * * * *',
+        metadata: { asked: id, ...(random.chance(0.5) ? { cohort_key: 'schedule' } : {}) },
+      });
+    }
+    return Array.from({ length: random.integer(1, 2) }, () =>
+      this.#operator().run(random.integer(4, 14), pauseMs),
+    );
+  }
+
+  #operator(): Operator {
+    const [world, versions] = [this.#world, this.#sequences];
+    const deps = { world, api: this.#api, tables: this.#db, versions };
+    return new Operator({ ...deps, random: world.newRandom() });
+  }
+
+  /**
+   * Where nothing goes wrong, every shard goes by the newest routes, transitions are answered, and who
+   * takes the releases over ends the validations that nobody leads.
+   */
+  async #followReleases(): Promise<void> {
+    const isValidating = ({ state }: Row) => state === 'validating';
+    const releases = () => [...this.#db.rows('releases').values()];
+    if (releases().some(isValidating)) this.#cluster.newest.killShard(0);
+    await this.#world.sleep(ROUTES_MS_MAX);
+    const left = releases().find(isValidating);
+    if (left !== undefined) throw new Violation(`release ${left.id} stays in validating`);
+    this.#observer.releases.settle();
+    await this.#mend();
+    for (const { id, tenant_id } of releases().filter(({ state }) => state === 'canary')) {
+      const move = this.#random.pick(['pause', 'rollback', 'evaluate'] as const);
+      await this.#insist([200, 409], `releases.${move}`, String(tenant_id), String(id));
+    }
+    await this.#rest();
   }
 
   #feedReaders(): FeedReader[] {
@@ -268,6 +353,9 @@ class Simulation {
     for (const { id, tenant } of this.#sequences) {
       for (let shard = 0; shard < this.#shards; shard++) await this.#tryOut(id, tenant, shard);
     }
+    for (const [id, row] of [...this.#db.rows('cron_schedules')]) {
+      await this.#insist([204, 404], 'cron.delete', String(row.tenant_id), id);
+    }
     const isResumed = this.#random.chance(0.5);
     for (const [id, row] of [...this.#db.rows('instances')]) {
       const isStopped = isParked(row) || (isResumed && row.state === 'paused');
@@ -279,7 +367,8 @@ class Simulation {
 
   /** Every shard takes instances of a sequence that is there, and of no other. */
   async #tryOut(id: string, tenant: string, shard: number): Promise<void> {
-    const body = { sequence_id: id, tenant_id: tenant, namespace: 'simulated' };
+    const named = { sequence_id: id, tenant_id: tenant, namespace: 'simulated' };
+    const body = { ...named, metadata: { asked: id } };
     const wanted = this.#db.row('sequences', id) === undefined ? [404] : [201, 404];
     await this.#insist(wanted, 'instances.create', tenant, '', body, shard);
   }
@@ -287,7 +376,7 @@ class Simulation {
   async #rest(): Promise<void> {
     const world = this.#world;
     const until = world.now + REST_MS_MAX;
-    const asked = new Set<string>();
+    const asked = new Map<string, number>();
     for (;;) {
       const restless = this.#restless();
       if (restless === undefined) return;
@@ -298,21 +387,30 @@ class Simulation {
   }
 
   /** A slot that its instance could not give back is free as soon as another one asks for it. */
-  async #askForSlots(asked: Set<string>): Promise<void> {
+  async #askForSlots(asked: Map<string, number>): Promise<void> {
     for (const [id, { key_id }] of this.#db.rows('permits')) {
       const row = this.#db.row('instances', id);
-      if (row === undefined || row.state === 'waiting' || row.state === 'running') continue;
-      if (asked.has(String(key_id))) continue;
-      asked.add(String(key_id));
-      const { sequence_id, tenant_id, concurrency_key, max_concurrency } = row;
-      await this.#insist([201], 'instances.create', String(tenant_id), '', {
-        sequence_id,
-        tenant_id,
-        namespace: 'simulated',
-        concurrency_key,
-        max_concurrency,
-      });
+      if (row?.state === 'waiting' || row?.state === 'running') continue;
+      const key = String(key_id);
+      // Once more when nothing came of it: the engine of the first time may be gone.
+      if ((asked.get(key) ?? 0) > this.#world.now) continue;
+      asked.set(key, this.#world.now + ASK_AGAIN_MS);
+      const wish = this.#wishOf(key);
+      if (wish !== undefined)
+        await this.#insist([201], 'instances.create', wish.tenant_id, '', wish);
     }
+  }
+
+  /** An instance that asks for a slot of the key; who has it now may be gone. */
+  #wishOf(key: string) {
+    for (const { id, tenant } of this.#sequences) {
+      const limit = CONCURRENCY.find(
+        (one) => concurrencyKeyId(tenant, one.concurrency_key) === key,
+      );
+      if (limit === undefined || this.#db.row('sequences', id) === undefined) continue;
+      return { sequence_id: id, tenant_id: tenant, namespace: 'simulated', ...limit };
+    }
+    return undefined;
   }
 
   /** An instance that is not over, and that nobody stopped; a timer or a slot that nobody needs. */
@@ -326,6 +424,8 @@ class Simulation {
         return new Violation(`the ${state} instance does not come to rest`, id);
       }
     }
+    const failing = this.#observer.releases.failing(this.#calmSince);
+    if (failing !== undefined) return failing;
     if (this.#receivers.isBusy) return new Violation('a webhook stays in the outbox');
     for (const id of this.#db.rows('permits').keys()) {
       const state = this.#db.row('instances', id)?.state;
@@ -349,6 +449,10 @@ class Simulation {
     this.#violation = violation;
     this.#world.note(`VIOLATION ${violation.message} ${violation.instance ?? ''}`);
   }
+}
+
+function sequenceId(number: number): string {
+  return `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
 }
 
 /** By request: it waits for a signal, or for somebody to schedule it. */

@@ -25,7 +25,7 @@ import { readTables } from './tables.js';
 import { Thread, World } from './world.js';
 
 const SEEDS = [1, 2, 3];
-const UNITS = 320;
+const UNITS = 360;
 
 /** Kinds of mutations that were written, over all seeds. */
 const written = new Set<string>();
@@ -115,8 +115,12 @@ async function compareReads(memory: MemoryStore, random: ReturnType<typeof creat
       const { rows } = await pool.query({ text, values: [...values] });
       const read = await memory.read(name, values);
       const isOrdered = text.includes('order by');
+      // Any one of the rows will do.
+      const isAny = / limit 1$/.test(text) && !isOrdered;
       const compared = isOrdered ? [read, rows] : [inAnyOrder(read), inAnyOrder(rows)];
-      assert.deepEqual(compared[0], compared[1], `${name} ${JSON.stringify(values)}`);
+      const question = `${name} ${JSON.stringify(values)}`;
+      if (isAny) assert.equal(read.length, rows.length, question);
+      else assert.deepEqual(compared[0], compared[1], question);
       found.set(name, (found.get(name) ?? 0) + rows.length);
     }
   }

@@ -32,7 +32,11 @@ function run(
   params: JsonValue,
 ): { outcome: StepOutcome; lines: [LogLevel, JsonValue][] } {
   const lines: [LogLevel, JsonValue][] = [];
-  const context: PureContext = { scope: SCOPE, log: (level, line) => lines.push([level, line]) };
+  const context: PureContext = {
+    scope: SCOPE,
+    iteration: '',
+    log: (level, line) => lines.push([level, line]),
+  };
   const handler = PURE_HANDLERS.get(name);
   assert.ok(handler, name);
   return { outcome: handler(params, context), lines };

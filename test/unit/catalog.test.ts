@@ -5,6 +5,7 @@ import { beforeEach, test } from 'node:test';
 import { Catalog } from '../../actors/catalog.js';
 import { CommitLog } from '../../actors/commit-log.js';
 import type { Rows, SequenceRow } from '../../actors/loader.js';
+import type { ReleaseStateRow } from '../../actors/release-reads.js';
 import type { Effect } from '../../actors/turn.js';
 import { EngineError } from '../../src/errors.js';
 
@@ -25,6 +26,8 @@ let commits: CommitLog;
 let catalog: Catalog;
 /** What the catalog told, as `shard 0: block` and `204`. */
 let told: string[];
+/** A release that names the sequence. */
+let naming: ReleaseStateRow | undefined;
 /** Counts of live instances that are not answered yet, in the order in which they were asked for. */
 let counts: { readonly resolve: (isLive: boolean) => void; readonly reject: () => void }[];
 
@@ -32,8 +35,10 @@ beforeEach(async () => {
   commits = new CommitLog();
   told = [];
   counts = [];
-  const rows: Pick<Rows, 'sequence' | 'hasLiveInstance'> = {
+  naming = undefined;
+  const rows: Pick<Rows, 'sequence' | 'hasLiveInstance' | 'releaseNaming'> = {
     sequence: async () => ROW,
+    releaseNaming: async () => naming,
     hasLiveInstance: () =>
       new Promise((resolve, reject) => {
         counts.push({ resolve, reject: () => reject(new Error('the database is away')) });
@@ -47,6 +52,7 @@ beforeEach(async () => {
     shards: 2,
     release: (effects) => told.push(...effects.map(describeEffect)),
     schedule: (work) => work(),
+    whenWriterKnown: (then) => then(),
   });
   catalog.delete(REQUEST, 't', ID);
   await settle();
@@ -106,6 +112,14 @@ test('the rows are deleted when every shard has answered and nothing lives', asy
 test('a live instance refuses it, and lifts the block', async () => {
   bothAnswer();
   await answerCount(0, true);
+  assert.equal(commitAll(), 0);
+  assert.deepEqual(take(), ['409', 'shard 0: unblock', 'shard 1: unblock']);
+});
+
+test('a release that names it refuses it, and lifts the block', async () => {
+  naming = { id: '01950000-0000-7000-8000-000000000009', state: 'ready' };
+  bothAnswer();
+  await answerCount(0, false);
   assert.equal(commitAll(), 0);
   assert.deepEqual(take(), ['409', 'shard 0: unblock', 'shard 1: unblock']);
 });

@@ -92,6 +92,9 @@ test('capabilities follow the table of 01 §2.1', () => {
     ['workers.poll', ['operator', 'worker']],
     ['workers.list', ['operator', 'worker', 'auditor']],
     ['handlers', ['operator', 'worker', 'auditor']],
+    ['releases.list', ['operator', 'publisher', 'auditor']],
+    ['releases.canary', ['operator', 'publisher']],
+    ['sequences.compare', ['operator', 'publisher']],
   ];
   for (const [id, capability] of expected) assert.deepEqual(ROUTES[id].capability, capability, id);
 });

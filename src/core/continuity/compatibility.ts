@@ -42,11 +42,12 @@ const NEEDED = [
 function offerFindings(offered: RuntimeCapabilities, required: Requirements): Finding[] {
   const findings: Finding[] = [];
   for (const [facts, code] of NEEDED) {
-    const missing = required[facts].filter((fact) => !(offered[facts] ?? []).includes(fact));
+    const given = new Set(offered[facts]);
+    const missing = required[facts].filter((fact) => !given.has(fact));
     if (missing.length > 0) findings.push(fail(code, `missing ${facts}: ${missing.join(', ')}`));
   }
-  const regions = offered.regions ?? [];
-  if (required.regions.length > 0 && !required.regions.some((one) => regions.includes(one))) {
+  const regions = new Set(offered.regions);
+  if (required.regions.length > 0 && !required.regions.some((one) => regions.has(one))) {
     const allowed = required.regions.join(', ');
     findings.push(fail('REGION_NOT_ALLOWED', `the runtime is in none of the regions ${allowed}`));
   }

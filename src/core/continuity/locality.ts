@@ -41,7 +41,9 @@ export function localityFindings(
 ): readonly Finding[] {
   const rules = policy?.rules.filter((rule) => rule.classification === classification) ?? [];
   if (rules.length === 0) return [findingOf(WITHOUT_RULE[classification])];
-  const codes = new Set(rules.flatMap((rule) => ruleCodes(offered, rule)));
+  // A policy may have hundreds of rules and a runtime hundreds of facts: they are looked up.
+  const facts = { regions: new Set(offered.regions), hardware: new Set(offered.hardware) };
+  const codes = new Set(rules.flatMap((rule) => ruleCodes(offered, facts, rule)));
   return codes.size === 0 ? [findingOf('POLICY_ALLOW')] : [...codes].map(findingOf);
 }
 
@@ -50,11 +52,20 @@ function findingOf(code: LocalityCode): Finding {
   return { code, status, summary };
 }
 
-function ruleCodes(offered: RuntimeCapabilities, rule: LocalityRule): LocalityCode[] {
+interface OfferedFacts {
+  readonly regions: ReadonlySet<string>;
+  readonly hardware: ReadonlySet<string>;
+}
+
+function ruleCodes(
+  offered: RuntimeCapabilities,
+  { regions, hardware }: OfferedFacts,
+  rule: LocalityRule,
+): LocalityCode[] {
   const codes: LocalityCode[] = [];
   if (excludes(rule.allowed_runtime_ids, offered.runtime_id)) codes.push('RUNTIME_ID_DENIED');
   if (excludes(rule.allowed_runtime_kinds, offered.kind)) codes.push('RUNTIME_KIND_DENIED');
-  codes.push(...regionCodes(offered, rule), ...connectivityCodes(offered, rule));
+  codes.push(...regionCodes(regions, rule), ...connectivityCodes(offered, rule));
   if (
     rule.minimum_trust !== undefined &&
     trustRank(offered.trust) < trustRank(rule.minimum_trust)
@@ -62,7 +73,7 @@ function ruleCodes(offered: RuntimeCapabilities, rule: LocalityRule): LocalityCo
     codes.push('TRUST_DENIED');
   }
   const { require_hardware } = rule;
-  if (require_hardware !== undefined && !(offered.hardware ?? []).includes(require_hardware)) {
+  if (require_hardware !== undefined && !hardware.has(require_hardware)) {
     codes.push('HARDWARE_DENIED');
   }
   codes.push(
@@ -82,16 +93,16 @@ function excludes(allowed: readonly string[], value: string): boolean {
   return allowed.length > 0 && !allowed.includes(value);
 }
 
-function regionCodes(offered: RuntimeCapabilities, { allowed_regions }: LocalityRule) {
-  const regions = offered.regions ?? [];
+function regionCodes(
+  regions: ReadonlySet<string>,
+  { allowed_regions }: LocalityRule,
+): LocalityCode[] {
   if (allowed_regions.length === 0) return [];
-  if (regions.length === 0) return ['RUNTIME_REGION_UNKNOWN'] as const;
-  return regions.some((region) => allowed_regions.includes(region))
-    ? []
-    : (['REGION_DENIED'] as const);
+  if (regions.size === 0) return ['RUNTIME_REGION_UNKNOWN'];
+  return allowed_regions.some((region) => regions.has(region)) ? [] : ['REGION_DENIED'];
 }
 
-function connectivityCodes(offered: RuntimeCapabilities, rule: LocalityRule) {
+function connectivityCodes(offered: RuntimeCapabilities, rule: LocalityRule): LocalityCode[] {
   const codes: LocalityCode[] = [];
   const { require_offline, allowed_connectivity } = rule;
   if (require_offline !== undefined && offered.offline_capable !== require_offline) {

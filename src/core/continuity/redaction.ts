@@ -21,11 +21,14 @@ export interface StateChange {
   readonly after: JsonValue;
 }
 
-/** At most {@link DIFF_CHANGES_MAX} changes, in the order of their keys; arrays change as a whole. */
+/**
+ * At most {@link DIFF_CHANGES_MAX} changes, sorted by path. Arrays change as a whole. What is the
+ * same on both sides is not looked into further: it is the same without its secrets too.
+ */
 export function redactedStateDiff(before: JsonValue, after: JsonValue): StateChange[] {
   const changes: StateChange[] = [];
-  compare(redacted(before), redacted(after), '', 0, changes);
-  return changes;
+  compare(before, after, '', 0, changes);
+  return changes.sort((a, b) => compareText(a.path, b.path));
 }
 
 /** A copy in which no secret is left. */
@@ -40,45 +43,57 @@ function compare(
   depth: number,
   changes: StateChange[],
 ): void {
-  if (changes.length >= DIFF_CHANGES_MAX) return;
+  if (before === after || changes.length >= DIFF_CHANGES_MAX) return;
   if (depth < DIFF_DEPTH_MAX && isJsonObject(before) && isJsonObject(after)) {
     for (const key of keysOf(before, after)) {
       const inner = path === '' ? key : `${path}.${key}`;
-      compare(ownValue(before, key), ownValue(after, key), inner, depth + 1, changes);
+      const [old, now] = [memberOf(before, key), memberOf(after, key)];
+      compare(old, now, inner, depth + 1, changes);
     }
     return;
   }
-  const isSame =
-    before === undefined || after === undefined ? before === after : isDeepEqual(before, after);
-  if (!isSame) changes.push({ path, before: before ?? null, after: after ?? null });
+  const [shown, shownAfter] = [redactedOrAbsent(before), redactedOrAbsent(after)];
+  if (!areSame(shown, shownAfter)) {
+    changes.push({ path, before: shown ?? null, after: shownAfter ?? null });
+  }
 }
 
-function keysOf(before: JsonObject, after: JsonObject): string[] {
-  return [...new Set([...Object.keys(before), ...Object.keys(after)])].sort(compareText);
+/** Those of the one, and those that only the other has. */
+function* keysOf(before: JsonObject, after: JsonObject): Iterable<string> {
+  yield* Object.keys(before);
+  for (const key of Object.keys(after)) {
+    if (!Object.hasOwn(before, key)) yield key;
+  }
 }
 
-/** In key names without their case and separators. */
-const SENSITIVE_NAMES: readonly string[] = [
-  'password',
-  'passwd',
-  'passphrase',
-  'secret',
-  'token',
-  'apikey',
-  'authorization',
-  'bearer',
-  'cookie',
-  'credential',
-  'privatekey',
-  'accesskey',
-  'signingkey',
-  'encryptionkey',
-];
-
-function isSensitiveName(key: string): boolean {
-  const name = key.toLowerCase().replace(/[^a-z0-9]/g, '');
-  return SENSITIVE_NAMES.some((word) => name.includes(word));
+function memberOf(object: JsonObject, key: string): JsonValue | undefined {
+  const value = ownValue(object, key);
+  return value === undefined ? undefined : hiddenByName(key, value);
 }
+
+function redactedOrAbsent(value: JsonValue | undefined): JsonValue | undefined {
+  return value === undefined ? undefined : redacted(value);
+}
+
+function areSame(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
+  return a === undefined || b === undefined ? a === b : isDeepEqual(a, b);
+}
+
+/** Words that a key name may hold in any case, with or without a separator between their parts. */
+const SENSITIVE_NAME = new RegExp(
+  [
+    'passw(?:or)?d',
+    'pass[^a-z0-9]?phrase',
+    'secret',
+    'token',
+    'authorization',
+    'bearer',
+    'cookie',
+    'credential',
+    '(?:api|private|access|signing|encryption)[^a-z0-9]?key',
+  ].join('|'),
+  'i',
+);
 
 /**
  * Each pattern begins at a boundary that cannot occur inside of what it goes on to match, so that
@@ -88,7 +103,7 @@ const SECRET_SHAPES: readonly RegExp[] = [
   // Private keys in PEM form.
   /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----/,
   // What an Authorization header holds.
-  /^\s*(?:bearer|basic)\s+\S{6}/i,
+  /^\s*(?:bearer|basic)\s+[\w.~+/=-]{6,}\s*$/i,
   // JSON Web Tokens.
   /(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]/,
   // Keys of well-known issuers, this server among them.
@@ -109,11 +124,14 @@ function redact(value: JsonValue, depthLeft: number): JsonValue {
   if (Array.isArray(value)) return value.map((item) => redact(item, depthLeft - 1));
   // fromEntries makes own members of all keys, `__proto__` too.
   return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [key, redactMember(key, inner, depthLeft)]),
+    Object.entries(value).map(([key, inner]) => [
+      key,
+      redact(hiddenByName(key, inner), depthLeft - 1),
+    ]),
   );
 }
 
 /** Null tells nothing, so that a secret that appears or goes is seen. */
-function redactMember(key: string, value: JsonValue, depthLeft: number): JsonValue {
-  return value !== null && isSensitiveName(key) ? REDACTED : redact(value, depthLeft - 1);
+function hiddenByName(key: string, value: JsonValue): JsonValue {
+  return value !== null && SENSITIVE_NAME.test(key) ? REDACTED : value;
 }

@@ -161,19 +161,24 @@ const ALLOWED_SETS = [
 ] as const;
 
 function refuseConflicts(rules: readonly LocalityRule[], name: string): void {
-  for (const [j, later] of rules.entries()) {
-    for (const [i, earlier] of rules.slice(0, j).entries()) {
-      if (earlier.classification !== later.classification) continue;
-      const set = ALLOWED_SETS.find((field) => areDisjoint(earlier[field], later[field]));
-      if (set !== undefined) {
-        refuse(`${name}[${j}].${set}`, `has no entry in common with ${name}[${i}].${set}`);
-      }
+  for (const field of ALLOWED_SETS) {
+    const sets = rules.map((rule) => new Set<string>(rule[field]));
+    for (const [j, later] of rules.entries()) {
+      const conflict = rules.findIndex(
+        (earlier, i) =>
+          i < j &&
+          earlier.classification === later.classification &&
+          areDisjoint(sets[i], later[field]),
+      );
+      if (conflict < 0) continue;
+      refuse(`${name}[${j}].${field}`, `has no entry in common with ${name}[${conflict}].${field}`);
     }
   }
 }
 
-function areDisjoint(a: readonly string[], b: readonly string[]): boolean {
-  return a.length > 0 && b.length > 0 && !a.some((entry) => b.includes(entry));
+/** A list without entries is no constraint. */
+function areDisjoint(a: ReadonlySet<string> | undefined, b: readonly string[]): boolean {
+  return a !== undefined && a.size > 0 && b.length > 0 && !b.some((entry) => a.has(entry));
 }
 
 function readClassification(value: JsonValue | undefined, name: string): Classification {

@@ -43,31 +43,27 @@ export function parseTransforms(value: JsonValue | undefined): Parsed<readonly T
 }
 
 /**
- * Applies the transforms in order, each to the result of the one before it. Missing parents of a
- * destination are created, and what stands at a destination is replaced. The data is not changed;
- * the result shares with it what the transforms did not touch, so neither may be written to.
+ * Applies the transforms in order, each to the result of the one before it, on a copy of the data.
+ * Missing parents of a destination are created, and what stands at a destination is replaced.
  */
 export function applyTransforms(
   data: JsonValue,
   transforms: readonly Transform[],
 ): Parsed<JsonValue> {
   return parsing(() => {
-    const size = sizeWithin(data, TRANSFORMED_SIZE_MAX);
-    let budget = TRANSFORMED_SIZE_MAX - (size ?? refuseSize(0));
-    let result = data;
+    let left = TRANSFORMED_SIZE_MAX - sizeOf(data, TRANSFORMED_SIZE_MAX, 'the checkpoint');
+    const result = cloned(data);
     for (const [i, { transform, from_path, to_path }] of transforms.entries()) {
-      const from: Place = { field: `transforms[${i}].from_path`, path: from_path };
-      const moved = valueAt(result, from);
+      const from = placeOf(`transforms[${i}].from_path`, from_path);
+      const to = placeOf(`transforms[${i}].to_path`, to_path);
+      let value = valueAt(result, from);
       if (transform === 'copy') {
-        const copied = sizeWithin(moved, budget) ?? refuseSize(i);
-        budget -= copied + to_path.length;
+        left -= sizeOf(value, left, `transforms[${i}]`);
+        value = cloned(value);
       } else {
-        result = without(result, from_path.split('.'));
+        removeAt(result, from);
       }
-      if (transform !== 'drop') {
-        const to: Place = { field: `transforms[${i}].to_path`, path: to_path };
-        result = withValue(result, to, to_path.split('.'), moved);
-      }
+      if (transform !== 'drop') setAt(result, to, value);
     }
     if (sizeWithin(result, Number.MAX_SAFE_INTEGER, TRANSFORMED_DEPTH_MAX) === undefined) {
       refuse('transforms', `make the data nest deeper than ${TRANSFORMED_DEPTH_MAX} levels`);
@@ -119,43 +115,59 @@ function refuseRepeatedTargets(transforms: readonly Transform[]): void {
 interface Place {
   readonly field: string;
   readonly path: string;
+  /** The keys on the way to the last one. */
+  readonly parents: readonly string[];
+  readonly key: string;
 }
 
-function valueAt(data: JsonValue, { field, path }: Place): JsonValue {
-  let value: JsonValue | undefined = data;
-  for (const segment of path.split('.')) {
-    if (!isJsonObject(value)) refuse(field, `leads through something that is no object: ${path}`);
-    value = ownValue(value, segment);
-    if (value === undefined) refuse(field, `does not exist in the checkpoint: ${path}`);
+function placeOf(field: string, path: string): Place {
+  const parents = path.split('.');
+  const key = parents.pop() ?? '';
+  return { field, path, parents, key };
+}
+
+function valueAt(data: JsonValue, place: Place): JsonValue {
+  const parent = parentAt(data, place, () => refuseMissing(place));
+  const value = ownValue(parent, place.key);
+  return value === undefined ? refuseMissing(place) : value;
+}
+
+/** The value is there. */
+function removeAt(data: JsonValue, place: Place): void {
+  delete parentAt(data, place, () => refuseMissing(place))[place.key];
+}
+
+function setAt(data: JsonValue, place: Place, value: JsonValue): void {
+  const parent = parentAt(data, place, (object, key) => {
+    const created: JsonObject = {};
+    setOwn(object, key, created);
+    return created;
+  });
+  setOwn(parent, place.key, value);
+}
+
+/** The object that holds the last key. @param make called for a parent that is not there */
+function parentAt(
+  data: JsonValue,
+  place: Place,
+  make: (object: JsonObject, key: string) => JsonObject,
+): JsonObject {
+  let object = objectAt(data, place);
+  for (const key of place.parents) {
+    const inner = ownValue(object, key);
+    object = objectAt(inner === undefined ? make(object, key) : inner, place);
   }
+  return object;
+}
+
+function objectAt(value: JsonValue, { field, path }: Place): JsonObject {
+  if (!isJsonObject(value)) refuse(field, `leads through something that is no object: ${path}`);
   return value;
 }
 
-/** The path exists. */
-function without(value: JsonValue, segments: readonly string[]): JsonValue {
-  const [segment, ...rest] = segments;
-  if (!isJsonObject(value) || segment === undefined) return value;
-  const copy = { ...value };
-  if (rest.length === 0) delete copy[segment];
-  else setOwn(copy, segment, without(ownValue(value, segment) ?? null, rest));
-  return copy;
-}
-
-function withValue(
-  parent: JsonValue | undefined,
-  place: Place,
-  segments: readonly string[],
-  value: JsonValue,
-): JsonValue {
-  const [segment, ...rest] = segments;
-  if (segment === undefined) return value;
-  const object = parent ?? {};
-  if (parent === null || !isJsonObject(object)) {
-    refuse(place.field, `leads through something that is no object: ${place.path}`);
-  }
-  const copy = { ...object };
-  setOwn(copy, segment, withValue(ownValue(object, segment), place, rest, value));
-  return copy;
+/** By way of its text, which is faster than a structured clone when an object has many keys. */
+function cloned(value: JsonValue): JsonValue {
+  return JSON.parse(JSON.stringify(value)) as JsonValue;
 }
 
 /** Assigning to `__proto__` would set the prototype; this makes it a key. */
@@ -168,6 +180,14 @@ function setOwn(object: JsonObject, key: string, value: JsonValue): void {
   });
 }
 
-function refuseSize(i: number): never {
-  refuse(`transforms[${i}]`, `make the data larger than ${TRANSFORMED_SIZE_MAX} characters`);
+function sizeOf(value: JsonValue, most: number, what: string): number {
+  const size = sizeWithin(value, most);
+  if (size === undefined) {
+    refuse(what, `would make more than ${TRANSFORMED_SIZE_MAX} characters`);
+  }
+  return size;
+}
+
+function refuseMissing({ field, path }: Place): never {
+  refuse(field, `does not exist in the checkpoint: ${path}`);
 }

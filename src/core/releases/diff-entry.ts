@@ -30,10 +30,17 @@ export const DIFF_CATEGORIES = [
   'output_schema_changed',
   'when_guard_changed',
   'cancellable_changed',
+  'credential_requirement_added',
   'input_schema_narrowed',
   'input_schema_changed',
 ] as const;
 export type DiffCategory = (typeof DIFF_CATEGORIES)[number];
+
+/**
+ * Two versions of 5,000 blocks can differ in more than 50,000 ways; whoever reads this many learns
+ * nothing from the rest, and the answer stays within the size of other answers.
+ */
+export const DIFF_ENTRIES_MAX = 10_000;
 
 export interface Entry {
   readonly category: DiffCategory;

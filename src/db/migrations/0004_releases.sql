@@ -28,12 +28,14 @@ create table releases (
 ) with (fillfactor = 70);
 
 create index releases_by_tenant on releases (tenant_id, created_at desc, id desc);
+-- Serves the list of all tenants.
+create index releases_by_time on releases (created_at desc, id desc);
 -- Serve the check before a sequence is deleted.
 create index releases_by_baseline on releases (baseline_sequence_id);
 create index releases_by_candidate on releases (candidate_sequence_id);
 -- Serves the table of routes. A release is written a few times in its life, which costs far more by
 -- itself than this index does.
-create index releases_active on releases (id) where state in ('canary', 'promoted', 'validating');
+create index releases_active on releases (state, id) where state in ('canary', 'promoted', 'validating');
 
 -- Never updated, and deleted by no route.
 create table release_decisions (

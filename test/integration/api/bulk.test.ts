@@ -3,18 +3,18 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import {
-  type Api,
   eventually,
   newHandler,
-  startApi,
+  type SharedApi,
+  sharedApi,
   step,
   type Tenant,
 } from '../../helpers/api.js';
 
-let api: Api;
+let api: SharedApi;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
 });
 after(() => api.stop());
 

@@ -3,14 +3,14 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { InstanceContext } from '../../../schema/instance.js';
-import { type Api, newHandler, startApi, step, type Tenant } from '../../helpers/api.js';
+import { newHandler, type SharedApi, sharedApi, step, type Tenant } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 
-let api: Api;
+let api: SharedApi;
 let tenant: Tenant;
 
 before(async () => {
-  api = await startApi();
+  api = await sharedApi();
   tenant = api.tenant();
 });
 after(() => api.stop());

@@ -3,17 +3,24 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { type Api, eventually, type Json, startApi, step, type Tenant } from '../../helpers/api.js';
+import {
+  eventually,
+  type Json,
+  type SharedApi,
+  sharedApi,
+  step,
+  type Tenant,
+} from '../../helpers/api.js';
 
 interface Count {
   readonly count: number;
   readonly created: number;
 }
 
-let api: Api;
+let api: SharedApi;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
 });
 after(() => api.stop());
 

@@ -4,19 +4,26 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import type { TaskInstance } from '../../../schema/instance.js';
-import { type Api, type Json, newHandler, startApi, step, type Tenant } from '../../helpers/api.js';
+import {
+  type Json,
+  newHandler,
+  type SharedApi,
+  sharedApi,
+  step,
+  type Tenant,
+} from '../../helpers/api.js';
 
 interface Created {
   readonly id: string;
   readonly deduplicated: boolean;
 }
 
-let api: Api;
+let api: SharedApi;
 let tenant: Tenant;
 let sequence: string;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
   tenant = api.tenant();
   sequence = await tenant.sequence([step('a', newHandler())]);
 });

@@ -3,17 +3,17 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { TaskInstance } from '../../../schema/instance.js';
-import { type Api, newHandler, startApi, step, type Tenant } from '../../helpers/api.js';
+import { newHandler, type SharedApi, sharedApi, step, type Tenant } from '../../helpers/api.js';
 import type { Reply } from '../../helpers/client.js';
 
-let api: Api;
+let api: SharedApi;
 let tenant: Tenant;
 /** One instance per state that can be had at will, by its state. */
 const ids: Record<string, string> = {};
 let failing: string;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
   tenant = api.tenant();
   const external = await tenant.sequence([step('a', newHandler())]);
   failing = await tenant.sequence([step('a', 'fail')]);

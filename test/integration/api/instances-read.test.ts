@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { AuditEntry, Timeline, TreeNode } from '../../../schema/instance.js';
-import { type Api, newHandler, startApi, step, type Tenant } from '../../helpers/api.js';
+import { newHandler, type SharedApi, sharedApi, step, type Tenant } from '../../helpers/api.js';
 
-let api: Api;
+let api: SharedApi;
 let tenant: Tenant;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
   tenant = api.tenant();
 });
 after(() => api.stop());

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { TaskInstance } from '../../../schema/instance.js';
 import {
-  type Api,
   eventually,
   newHandler,
-  startApi,
+  type SharedApi,
+  sharedApi,
   step,
   type Tenant,
 } from '../../helpers/api.js';
@@ -37,7 +37,7 @@ const ALLOWED: Readonly<Record<State, readonly State[]>> = {
 
 const FAR = '2100-01-01T00:00:00.000Z';
 
-let api: Api;
+let api: SharedApi;
 let tenant: Tenant;
 let external: string;
 let handler: string;
@@ -45,7 +45,7 @@ let sleeping: string;
 let failing: string;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
   tenant = api.tenant();
   handler = newHandler();
   external = await tenant.sequence([step('a', handler), step('b', 'noop')]);

@@ -153,6 +153,36 @@ function asks(): Record<string, Ask> {
       body: { enabled: false },
       status: 404,
     },
+    'releases.create': {
+      method: 'POST',
+      path: '/releases',
+      body: { baseline_sequence_id: randomUUID(), candidate_sequence_id: randomUUID() },
+      status: 404,
+    },
+    'releases.validate': {
+      method: 'POST',
+      path: `/releases/${randomUUID()}/validate`,
+      body: { skip: true },
+      status: 404,
+    },
+    'releases.canary': {
+      method: 'POST',
+      path: `/releases/${randomUUID()}/canary`,
+      body: { percent: 1 },
+      status: 404,
+    },
+    'releases.promote': {
+      method: 'POST',
+      path: `/releases/${randomUUID()}/promote`,
+      body: { force: false },
+      status: 404,
+    },
+    'sequences.compare': {
+      method: 'POST',
+      path: '/sequences/releases/diff',
+      body: { baseline_sequence_id: randomUUID(), candidate_sequence_id: randomUUID() },
+      status: 404,
+    },
     'instances.patchState': {
       method: 'PATCH',
       path: `/instances/${instance}/state`,

@@ -4,15 +4,22 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import type { SequenceDefinition } from '../../../schema/sequence.js';
-import { type Api, type Json, newHandler, startApi, step, type Tenant } from '../../helpers/api.js';
+import {
+  type Json,
+  newHandler,
+  type SharedApi,
+  sharedApi,
+  step,
+  type Tenant,
+} from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 
 const FAR = '2100-01-01T00:00:00.000Z';
 
-let api: Api;
+let api: SharedApi;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
 });
 after(() => api.stop());
 

@@ -5,10 +5,10 @@ import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import type { AuditEntry, TaskInstance } from '../../../schema/instance.js';
 import {
-  type Api,
   newHandler,
+  type SharedApi,
+  sharedApi,
   sleep,
-  startApi,
   step,
   type Tenant,
   transform,
@@ -17,10 +17,10 @@ import { expectStatus } from '../../helpers/client.js';
 
 const FAR = '2100-01-01T00:00:00.000Z';
 
-let api: Api;
+let api: SharedApi;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
 });
 after(() => api.stop());
 

@@ -4,23 +4,23 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { TreeNode } from '../../../schema/instance.js';
 import {
-  type Api,
   type Json,
   newHandler,
   parallel,
   race,
   router,
+  type SharedApi,
+  sharedApi,
   sleep,
-  startApi,
   step,
   transform,
   tryCatch,
 } from '../../helpers/api.js';
 
-let api: Api;
+let api: SharedApi;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
 });
 after(() => api.stop());
 

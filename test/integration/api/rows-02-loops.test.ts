@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import {
-  type Api,
   forEach,
   type Json,
   loop,
@@ -11,17 +10,18 @@ import {
   parallel,
   race,
   router,
+  type SharedApi,
+  sharedApi,
   sleep,
-  startApi,
   step,
   transform,
   tryCatch,
 } from '../../helpers/api.js';
 
-let api: Api;
+let api: SharedApi;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
 });
 after(() => api.stop());
 

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import {
-  type Api,
   type Json,
   newHandler,
+  type SharedApi,
+  sharedApi,
   sleep,
-  startApi,
   step,
   transform,
 } from '../../helpers/api.js';
@@ -15,10 +15,10 @@ import { expectStatus } from '../../helpers/client.js';
 
 const DAY_MS = 86_400_000;
 
-let api: Api;
+let api: SharedApi;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
 });
 after(() => api.stop());
 

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { TaskStats, WorkerTask } from '../../../schema/worker.js';
 import {
-  type Api,
   newHandler,
   router,
-  startApi,
+  type SharedApi,
+  sharedApi,
   step,
   type TaskCall,
   tryCatch,
@@ -17,10 +17,10 @@ import { expectStatus } from '../../helpers/client.js';
 const CALLS: readonly TaskCall[] = ['complete', 'fail', 'heartbeat'];
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 
-let api: Api;
+let api: SharedApi;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
 });
 after(() => api.stop());
 

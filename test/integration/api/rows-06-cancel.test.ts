@@ -6,11 +6,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import {
-  type Api,
   type Json,
   newHandler,
+  type SharedApi,
+  sharedApi,
   sleep,
-  startApi,
   step,
   type Tenant,
   tryCatch,
@@ -20,10 +20,10 @@ import { expectStatus } from '../../helpers/client.js';
 /** Never over within a test. */
 const LONG_MS = 600_000;
 
-let api: Api;
+let api: SharedApi;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
 });
 after(() => api.stop());
 

@@ -5,13 +5,13 @@ import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
 import type { WorkerTask } from '../../../schema/worker.js';
 import {
-  type Api,
   eventually,
   type Json,
   newHandler,
   parallel,
+  type SharedApi,
+  sharedApi,
   sleep,
-  startApi,
   step,
   type Tenant,
 } from '../../helpers/api.js';
@@ -21,11 +21,11 @@ import { expectStatus } from '../../helpers/client.js';
 const LONG_MS = 600_000;
 const FAR = '2100-01-01T00:00:00.000Z';
 
-let api: Api;
+let api: SharedApi;
 let database: pg.Client;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
   database = new pg.Client({ connectionString: api.database.connectionString });
   await database.connect();
 });

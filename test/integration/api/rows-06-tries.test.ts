@@ -5,7 +5,6 @@ import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
 import type { WorkerAttempt, WorkerTask } from '../../../schema/worker.js';
 import {
-  type Api,
   eventually,
   forEach,
   type Json,
@@ -13,8 +12,9 @@ import {
   newHandler,
   parallel,
   race,
+  type SharedApi,
+  sharedApi,
   sleep,
-  startApi,
   step,
   type Tenant,
   tryCatch,
@@ -25,10 +25,10 @@ const QUICK = { max_attempts: 3, initial_backoff: 1, max_backoff: 1 };
 /** Never over within a test. */
 const LONG_MS = 600_000;
 
-let api: Api;
+let api: SharedApi;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
 });
 after(() => api.stop());
 

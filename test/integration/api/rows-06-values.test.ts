@@ -4,13 +4,13 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { AuditEntry } from '../../../schema/instance.js';
 import {
-  type Api,
   type Json,
   loop,
   newHandler,
   router,
+  type SharedApi,
+  sharedApi,
   sleep,
-  startApi,
   step,
   transform,
 } from '../../helpers/api.js';
@@ -19,10 +19,10 @@ import { expectStatus } from '../../helpers/client.js';
 /** Never over within a test. */
 const LONG_MS = 600_000;
 
-let api: Api;
+let api: SharedApi;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
 });
 after(() => api.stop());
 

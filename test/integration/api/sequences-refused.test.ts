@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { type Api, type Json, startApi, step, type Tenant } from '../../helpers/api.js';
+import { type Json, type SharedApi, sharedApi, step, type Tenant } from '../../helpers/api.js';
 
-let api: Api;
+let api: SharedApi;
 let tenant: Tenant;
 
 before(async () => {
-  api = await startApi();
+  api = await sharedApi();
   tenant = api.tenant();
 });
 after(() => api.stop());

@@ -4,13 +4,20 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import type { SequenceDefinition } from '../../../schema/sequence.js';
-import { type Api, type Json, newHandler, startApi, step, type Tenant } from '../../helpers/api.js';
+import {
+  type Json,
+  newHandler,
+  type SharedApi,
+  sharedApi,
+  step,
+  type Tenant,
+} from '../../helpers/api.js';
 
-let api: Api;
+let api: SharedApi;
 let tenant: Tenant;
 
 before(async () => {
-  api = await startApi();
+  api = await sharedApi();
 });
 after(() => api.stop());
 

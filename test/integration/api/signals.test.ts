@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { TaskInstance } from '../../../schema/instance.js';
 import {
-  type Api,
   eventually,
   type Json,
   newHandler,
-  startApi,
+  type SharedApi,
+  sharedApi,
   step,
   type Tenant,
 } from '../../helpers/api.js';
@@ -16,11 +16,11 @@ import { expectStatus } from '../../helpers/client.js';
 
 const FAR = '2100-01-01T00:00:00.000Z';
 
-let api: Api;
+let api: SharedApi;
 let tenant: Tenant;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
   tenant = api.tenant();
 });
 after(() => api.stop());

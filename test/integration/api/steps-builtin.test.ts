@@ -2,13 +2,20 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { type Api, type Json, newHandler, startApi, step, type Tenant } from '../../helpers/api.js';
+import {
+  type Json,
+  newHandler,
+  type SharedApi,
+  sharedApi,
+  step,
+  type Tenant,
+} from '../../helpers/api.js';
 
-let api: Api;
+let api: SharedApi;
 let tenant: Tenant;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
   tenant = api.tenant();
 });
 after(() => api.stop());

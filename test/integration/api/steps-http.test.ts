@@ -4,7 +4,15 @@ import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { type Api, type Json, startApi, step, type Tenant } from '../../helpers/api.js';
+import {
+  type Api,
+  type Json,
+  type SharedApi,
+  sharedApi,
+  startApi,
+  step,
+  type Tenant,
+} from '../../helpers/api.js';
 
 interface Seen {
   readonly method: string;
@@ -13,7 +21,7 @@ interface Seen {
   readonly body: string;
 }
 
-let api: Api;
+let api: SharedApi;
 let tenant: Tenant;
 let server: Server;
 let base: string;
@@ -39,7 +47,7 @@ before(async () => {
     server.listen(0, '127.0.0.1', resolve);
   });
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  api = await startApi({ env: { ENGINE_SHARDS: '2', ENGINE_ALLOW_INTERNAL_URLS: 'true' } });
+  api = await sharedApi();
   tenant = api.tenant();
 });
 after(async () => {

@@ -6,15 +6,15 @@ import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { WorkerAttempt, WorkerTask } from '../../../schema/worker.js';
 import {
-  type Api,
   eventually,
   newHandler,
-  startApi,
+  type SharedApi,
+  sharedApi,
   step,
   type Tenant,
 } from '../../helpers/api.js';
 
-let api: Api;
+let api: SharedApi;
 let tenant: Tenant;
 /** Never answers, so that an http_request to it lasts until it is aborted. */
 let silent: Server;
@@ -26,7 +26,7 @@ before(async () => {
     silent.listen(0, '127.0.0.1', resolve);
   });
   silentUrl = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/`;
-  api = await startApi({ env: { ENGINE_SHARDS: '2', ENGINE_ALLOW_INTERNAL_URLS: 'true' } });
+  api = await sharedApi();
   tenant = api.tenant();
 });
 after(async () => {

@@ -4,13 +4,13 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { InstanceForked } from '../../../schema/surgery.js';
 import {
-  type Api,
   forEach,
   type Json,
   newHandler,
   parallel,
+  type SharedApi,
+  sharedApi,
   sleep,
-  startApi,
   step,
   type Tenant,
   transform,
@@ -20,11 +20,11 @@ import { auditOf, fork, inject, resumeFrom, signalsOf } from '../../helpers/surg
 
 const UNKNOWN = '0195ffff-0000-7000-8000-000000000000';
 
-let api: Api;
+let api: SharedApi;
 let tenant: Tenant;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
   tenant = api.tenant();
 });
 after(() => api.stop());

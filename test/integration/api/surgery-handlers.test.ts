@@ -6,10 +6,17 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, test } from 'node:test';
-import { type Api, eventually, type Json, startApi, step, type Tenant } from '../../helpers/api.js';
+import {
+  eventually,
+  type Json,
+  type SharedApi,
+  sharedApi,
+  step,
+  type Tenant,
+} from '../../helpers/api.js';
 import { fork, inject, MIGRATE, migrate, resumeFrom } from '../../helpers/surgery.js';
 
-let api: Api;
+let api: SharedApi;
 let tenant: Tenant;
 
 /** Requests that have arrived, by path, in order; a test answers them. */
@@ -22,7 +29,7 @@ const server = createServer((request, response) => {
 before(async () => {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  api = await startApi({ env: { ENGINE_SHARDS: '2', ENGINE_ALLOW_INTERNAL_URLS: 'true' } });
+  api = await sharedApi();
   tenant = api.tenant();
 });
 after(async () => {

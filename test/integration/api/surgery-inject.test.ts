@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import {
-  type Api,
   type Json,
   loop,
   newHandler,
   parallel,
-  startApi,
+  type SharedApi,
+  sharedApi,
   step,
   type Tenant,
   transform,
@@ -20,11 +20,11 @@ import { auditOf, inject, resumeFrom } from '../../helpers/surgery.js';
 const UNKNOWN = '0195ffff-0000-7000-8000-000000000000';
 const MIB = 1024 * 1024;
 
-let api: Api;
+let api: SharedApi;
 let tenant: Tenant;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
   tenant = api.tenant();
 });
 after(() => api.stop());

@@ -4,14 +4,14 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import {
-  type Api,
   forEach,
   type Json,
   loop,
   newHandler,
   parallel,
+  type SharedApi,
+  sharedApi,
   sleep,
-  startApi,
   step,
   type Tenant,
   transform,
@@ -21,11 +21,11 @@ import { auditOf, inject, MIGRATE, migrate, resumeFrom } from '../../helpers/sur
 
 const UNKNOWN = '0195ffff-0000-7000-8000-000000000000';
 
-let api: Api;
+let api: SharedApi;
 let tenant: Tenant;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
   tenant = api.tenant();
 });
 after(() => api.stop());

@@ -295,8 +295,9 @@ test('every request that is allowed is served, and shows nothing of another tena
         : isOwn
           ? [things.foreign]
           : [things.own];
-    for (const { tenant, sequence, instance, task, handler, schedule, key } of others) {
-      for (const secret of [tenant, sequence, instance, task, handler, schedule, key]) {
+    for (const other of others) {
+      const { tenant, sequence, instance, task, handler, schedule, release, key } = other;
+      for (const secret of [tenant, sequence, instance, task, handler, schedule, release, key]) {
         assert.ok(!reply.text.includes(secret), `shows ${secret} of another tenant`);
       }
     }

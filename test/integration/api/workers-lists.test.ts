@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { HandlerNames, TaskStats, WorkerInfo, WorkerTask } from '../../../schema/worker.js';
-import { type Api, eventually, newHandler, startApi, step } from '../../helpers/api.js';
+import { eventually, newHandler, type SharedApi, sharedApi, step } from '../../helpers/api.js';
 
-let api: Api;
+let api: SharedApi;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await sharedApi();
 });
 after(() => api.stop());
 

@@ -3,20 +3,20 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import {
-  type Api,
   eventually,
   newHandler,
-  startApi,
+  type SharedApi,
+  sharedApi,
   step,
   type Tenant,
 } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 
-let api: Api;
+let api: SharedApi;
 let tenant: Tenant;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '4' } });
+  api = await sharedApi();
   tenant = api.tenant();
 });
 after(() => api.stop());

@@ -1,0 +1,26 @@
+/** What the examples have in common: whose story they tell, the ids in it, and its two instants. */
+
+export const EXAMPLE_TENANT = 'acme';
+
+/** Of whatever the story is about, by what it is. */
+export const EXAMPLE_IDS = {
+  sequence: '0192f0c1-6b1a-7c3e-9d41-2f6a8b0c1d2e',
+  nextSequence: '0192f0c1-7e44-7b20-8a15-93d0e5f61a7b',
+  instance: '0192f0c2-1d3f-7a68-b0c4-5e7f90a1b2c3',
+  fork: '0192f0c5-88aa-7d12-9e3b-40c1d2e3f4a5',
+  node: '0192f0c2-1d40-7f31-8b6d-6a7b8c9d0e1f',
+  output: '0192f0c2-4a5b-7c8d-9e0f-1a2b3c4d5e6f',
+  task: '0192f0c2-2b7c-7e90-8f12-3a4b5c6d7e8f',
+  attempt: '0192f0c2-3c8d-7fa1-9023-4b5c6d7e8f90',
+  signal: '0192f0c3-5d6e-7f80-9a1b-2c3d4e5f6071',
+  audit: '0192f0c2-1d41-7082-93a4-b5c6d7e8f901',
+  checkpoint: '0192f0c4-6e7f-7091-8a2b-3c4d5e6f7182',
+  schedule: '0192f0c6-7f80-71a2-9b3c-4d5e6f708192',
+  outbox: '0192f0c7-8091-72b3-8c4d-5e6f708192a3',
+  delivery: '0192f0c7-91a2-73c4-9d5e-6f708192a3b4',
+  release: '0192f0c8-a2b3-74d5-8e6f-708192a3b4c5',
+  decision: '0192f0c8-b3c4-75e6-9f70-8192a3b4c5d6',
+} as const;
+
+export const AT = '2026-11-02T08:00:00.000Z';
+export const LATER = '2026-11-02T08:00:01.250Z';

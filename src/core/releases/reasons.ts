@@ -1,0 +1,50 @@
+/** What the decisions about a release say (04 §5): texts for people, whose numbers tests look for. Pure. */
+
+import type { ValidationSummary } from '../../../schema/release.js';
+import type { EndedCounts, Evidence, Judgement } from './gates.js';
+import { countedBy } from './gates.js';
+
+/** Who decided, unless it was a gate. */
+export const OPERATOR = 'operator';
+export const VALIDATION = 'validation';
+
+export function gateActor({ gate }: Judgement): string {
+  return `gate:${gate.metric}`;
+}
+
+export const REASONS = {
+  created: 'release created',
+  validationBegun: 'validation by a replay of ended runs began',
+  validationSkipped: 'validation skipped',
+  validationLost: 'the validation was cut off by a restart: it can be started again',
+  paused: 'canary paused: new instances run the baseline',
+  rolledBack: 'rolled back: new instances run the baseline',
+} as const;
+
+export function canaryReason(percent: number): string {
+  return `canary at ${percent}% of new instances`;
+}
+
+export function promotionReason(force: boolean, evidence: Evidence): string {
+  const { gates } = evidence;
+  const basis = gates.length === 0 ? 'there are no gates' : 'every gate passed';
+  return `${force ? 'promotion forced' : 'promoted'}: ${basis}`;
+}
+
+export function validationReason(evidence: Omit<ValidationSummary, 'validated_at'>): string {
+  const { replayed, matches, diverged, inconclusive } = evidence;
+  return `${replayed} replayed: ${matches} matched, ${diverged} diverged, ${inconclusive} inconclusive`;
+}
+
+/** Both rates, and the budget that the second one has on top of the first. */
+export function gateReason({ gate }: Judgement, { baseline, candidate }: Evidence): string {
+  const { metric, max_regression: budget } = gate;
+  const of = (counts: EndedCounts) => {
+    const counted = countedBy(metric, counts);
+    return `${counted / counts.total} (${counted} of ${counts.total})`;
+  };
+  return (
+    `${metric} of the candidate is ${of(candidate)}, of the baseline ${of(baseline)}; ` +
+    `it may be higher by ${budget}`
+  );
+}

@@ -1,0 +1,47 @@
+/**
+ * A release as it is stored, and the record that callers see of it (04 §2). The row's fields are
+ * those of `release.set`. Pure.
+ */
+
+import type { Gate, Release, ValidationSummary } from '../../../schema/release.js';
+
+type Absent = 'gates' | 'validation_summary' | 'canary_started_at';
+
+export interface ReleaseRow extends Omit<Release, Absent> {
+  readonly gates: readonly Gate[];
+  readonly validation_summary: ValidationSummary | null;
+  readonly canary_started_at: string | null;
+}
+
+/** What a SELECT of `RELEASE_COLUMNS` gives: JSON as text. */
+export interface StoredRelease extends Omit<ReleaseRow, 'gates' | 'validation_summary'> {
+  readonly gates: string;
+  readonly validation_summary: string | null;
+}
+
+export const RELEASE_COLUMNS =
+  'id, tenant_id, namespace, sequence_name, baseline_sequence_id, baseline_version, ' +
+  'candidate_sequence_id, candidate_version, state, canary_percent, gates, in_flight_policy, ' +
+  'validation_summary, canary_started_at, created_at, updated_at';
+
+export function releaseRowOf(stored: StoredRelease): ReleaseRow {
+  const { gates, validation_summary: summary } = stored;
+  return {
+    ...stored,
+    gates: JSON.parse(gates) as Gate[],
+    validation_summary: summary === null ? null : (JSON.parse(summary) as ValidationSummary),
+  };
+}
+
+/** What there is none of is left out. */
+export function releaseOf(row: ReleaseRow): Release {
+  const { gates, validation_summary, canary_started_at, created_at, updated_at, ...rest } = row;
+  return {
+    ...rest,
+    ...(gates.length === 0 ? {} : { gates: [...gates] }),
+    ...(validation_summary === null ? {} : { validation_summary }),
+    ...(canary_started_at === null ? {} : { canary_started_at }),
+    created_at,
+    updated_at,
+  };
+}

@@ -1,0 +1,226 @@
+/**
+ * What an ended run left behind, as the script of its replay (04 §7): for each step, visit by visit,
+ * what its tries came to, and when. A visit is one passing of the evaluator through a step: one,
+ * unless the step is inside a loop.
+ *
+ * Only the last life of a run counts: a failure that a retry of the instance has made good is no
+ * longer part of the record, as its row is no longer part of the outputs. Pure.
+ */
+
+import type { StepOutcome } from '../builtin.js';
+import { CANCELLED, type DoneCode, type Execution, FAILED } from '../execution.js';
+import type { JsonObject, JsonValue } from '../json.js';
+import type { Plan } from '../plan.js';
+import type { UnixMs } from '../time.js';
+
+/** Rows of `block_outputs` that are no notes on tries; in the order in which they came about. */
+export interface RecordedOutput {
+  readonly id: string;
+  readonly block_id: string;
+  readonly iteration: string;
+  readonly try: number;
+  readonly output: JsonValue;
+  readonly output_ref: '__error__' | null;
+  readonly created_at: string;
+}
+
+/** Rows of `worker_tasks` that ended, in the order of their dispatch. */
+export interface RecordedTask {
+  readonly id: string;
+  readonly block_id: string;
+  readonly iteration: string;
+  readonly attempt: number;
+  readonly state: 'completed' | 'failed';
+  readonly withdrawn: boolean;
+  /** Null where a row of `block_outputs` has it. */
+  readonly output: JsonValue;
+  readonly error_message: string | null;
+  readonly error_retryable: boolean | null;
+  readonly timed_out: boolean;
+  readonly created_at: string;
+  readonly completed_at: string | null;
+}
+
+export interface RecordedSignal {
+  readonly signal_type: string;
+  readonly payload: JsonValue;
+  readonly created_at: string;
+}
+
+export interface RecordedRun {
+  readonly id: string;
+  readonly state: 'completed' | 'failed';
+  readonly timezone: string;
+  /** As they were at creation. */
+  readonly data: JsonObject;
+  readonly config: JsonObject;
+  readonly execution: Execution;
+  readonly created_at: string;
+  readonly outputs: readonly RecordedOutput[];
+  readonly tasks: readonly RecordedTask[];
+  readonly signals: readonly RecordedSignal[];
+}
+
+export interface RecordedTry {
+  readonly outcome: StepOutcome;
+  /** When it ended; `id` orders those of one moment. */
+  readonly at: UnixMs;
+  readonly id: string;
+  /** Without a policy nobody tries again after that (06 row 18). */
+  readonly timedOut?: boolean;
+  /** False: that it failed is known from the number of the next try, and nothing more. */
+  readonly isKnown: boolean;
+}
+
+export interface Visit {
+  readonly tries: readonly RecordedTry[];
+  /** False: it was cut off, such as by a race that another branch won, and the tries are all there was. */
+  readonly isEnded: boolean;
+}
+
+export interface Recording {
+  /** By block and by iteration, in the order of the passes. */
+  readonly visits: ReadonlyMap<string, ReadonlyMap<string, Visit>>;
+  /** The steps that gave an output. */
+  readonly succeeded: ReadonlySet<string>;
+  /** Those that came to nothing but a failure. */
+  readonly failed: ReadonlySet<string>;
+  /** Those that were cut off in the last pass of what is around them. */
+  readonly cutOff: ReadonlySet<string>;
+}
+
+/** Leaves the evaluation of a run that cannot be replayed; caught where the replay began. */
+export class NotReplayable extends Error {}
+
+/** Tries of one visit; more could not be replayed within the ceiling of turns. */
+const TRIES_MAX = 5_000;
+
+/** @throws NotReplayable */
+export function recordingOf(run: RecordedRun, baseline: Plan): Recording {
+  const visits = new Map<string, Map<string, Visit>>();
+  for (const [block, rows] of rowsByStep(run, baseline)) {
+    const ordered = [...rows].sort(([a], [b]) => comparePaths(a, b));
+    visits.set(block, new Map(ordered.map(([path, own]) => [path, triesOf(own)])));
+  }
+  // Some failures stand in the execution alone, such as that of parameters that do not render.
+  for (const block of stepsAtEnd(run, baseline, FAILED)) endInFailure(visits, block, run);
+  const succeeded = new Set<string>();
+  const failed = new Set<string>();
+  for (const [block, own] of visits) {
+    const ended = [...own.values()].filter(({ isEnded }) => isEnded);
+    if (ended.some(({ tries }) => tries.at(-1)?.outcome.kind === 'success')) succeeded.add(block);
+    else if (ended.length > 0) failed.add(block);
+  }
+  return { visits, succeeded, failed, cutOff: stepsAtEnd(run, baseline, CANCELLED) };
+}
+
+/** What the rows of one visit are. */
+interface VisitRows {
+  end: RecordedOutput | undefined;
+  /** The latest of each try. */
+  readonly tasks: Map<number, RecordedTask>;
+  lastTask: RecordedTask | undefined;
+}
+
+/** By step and iteration. Rows of other blocks than steps are what loops note of themselves. */
+function rowsByStep(run: RecordedRun, baseline: Plan): Map<string, Map<string, VisitRows>> {
+  const byStep = new Map<string, Map<string, VisitRows>>();
+  const rowsOf = ({ block_id, iteration }: RecordedOutput | RecordedTask): VisitRows => {
+    const visits = byStep.get(block_id) ?? new Map<string, VisitRows>();
+    const rows = visits.get(iteration) ?? { end: undefined, tasks: new Map(), lastTask: undefined };
+    byStep.set(block_id, visits.set(iteration, rows));
+    return rows;
+  };
+  for (const output of run.outputs) {
+    if (!isComposite(baseline, output.block_id)) rowsOf(output).end = output;
+  }
+  for (const task of run.tasks) {
+    const rows = rowsOf(task);
+    rows.tasks.set(task.attempt, task);
+    rows.lastTask = task;
+  }
+  return byStep;
+}
+
+function isComposite(plan: Plan, block: string): boolean {
+  const index = plan.indexOf.get(block);
+  return index !== undefined && plan.nodes[index]?.type !== 'step';
+}
+
+function triesOf({ end, tasks, lastTask }: VisitRows): Visit {
+  const failures = (count: number): RecordedTry[] => {
+    if (count > TRIES_MAX) throw new NotReplayable(`a step was tried ${count} times`);
+    return Array.from({ length: count }, (_, number) => failureOf(tasks.get(number)));
+  };
+  if (end !== undefined) return { tries: [...failures(end.try), tryOfOutput(end)], isEnded: true };
+  const before = failures(lastTask?.attempt ?? 0);
+  if (lastTask === undefined || wasCutOff(lastTask)) return { tries: before, isEnded: false };
+  // One that is withdrawn was to be followed by another try, and was cut off before.
+  return { tries: [...before, tryOfTask(lastTask)], isEnded: !lastTask.withdrawn };
+}
+
+/** A try that another one followed, which only a retryable failure leads to. */
+function failureOf(task: RecordedTask | undefined): RecordedTry {
+  if (task?.state === 'failed' && !wasCutOff(task)) return tryOfTask(task);
+  const outcome = { kind: 'failure', retryable: true, message: 'the try failed' } as const;
+  return { outcome, at: 0, id: '', isKnown: false };
+}
+
+function tryOfOutput(row: RecordedOutput): RecordedTry {
+  const base = { at: Date.parse(row.created_at), id: row.id, isKnown: true };
+  if (row.output_ref === null) return { ...base, outcome: { kind: 'success', output: row.output } };
+  const { retryable, message, details } = row.output as JsonObject;
+  const failure = {
+    kind: 'failure',
+    retryable: retryable === true,
+    message: String(message),
+  } as const;
+  const outcome = details === undefined ? failure : { ...failure, details: details as JsonObject };
+  return { ...base, outcome };
+}
+
+function tryOfTask(task: RecordedTask): RecordedTry {
+  const at = Date.parse(task.completed_at ?? task.created_at);
+  const outcome: StepOutcome =
+    task.state === 'completed'
+      ? { kind: 'success', output: task.output }
+      : {
+          kind: 'failure',
+          retryable: task.error_retryable === true,
+          message: task.error_message ?? '',
+        };
+  return { outcome, at, id: task.id, isKnown: true, timedOut: task.timed_out };
+}
+
+/** Its worker has not said anything: a race was lost, or the instance was stopped. */
+function wasCutOff(task: RecordedTask): boolean {
+  return task.withdrawn && task.error_retryable !== true;
+}
+
+/** The steps that ended so, as the execution has them. */
+function stepsAtEnd({ execution }: RecordedRun, baseline: Plan, code: DoneCode): Set<string> {
+  const nodes = baseline.nodes.filter(
+    ({ type, index }) => type === 'step' && execution.d[index]?.[0] === code,
+  );
+  return new Set(nodes.map(({ id }) => id));
+}
+
+function endInFailure(visits: Map<string, Map<string, Visit>>, block: string, run: RecordedRun) {
+  const own = visits.get(block) ?? new Map<string, Visit>();
+  const [path, last] = [...own].at(-1) ?? ['', { tries: [], isEnded: false }];
+  if (last.isEnded) return;
+  const message = run.execution.m ?? 'the step failed';
+  const outcome = { kind: 'failure', retryable: false, message } as const;
+  const end: RecordedTry = { outcome, at: 0, id: '', isKnown: true };
+  visits.set(block, own.set(path, { tries: [...last.tries, end], isEnded: true }));
+}
+
+/** Paths of loop counters, such as '2.0', in the order of the passes. */
+function comparePaths(a: string, b: string): number {
+  const [left, right] = [a.split('.'), b.split('.')];
+  for (let i = 0; i < Math.min(left.length, right.length); i += 1) {
+    const difference = Number(left[i]) - Number(right[i]);
+    if (difference !== 0) return difference;
+  }
+  return left.length - right.length;
+}

@@ -1,0 +1,107 @@
+/**
+ * The ended runs that a release is validated by, and what each of them left behind. The sample walks
+ * `instances_by_sequence` from its newest end; everything of one run is found by its id. Each run is
+ * one statement, so that it is seen in one state.
+ */
+
+import type { Reader } from './reader.js';
+
+/** A run by its id, and about how many bytes of JSON its replay would be given. */
+export interface SampledRun {
+  readonly id: string;
+  readonly bytes: number;
+}
+
+/** A run as it is stored: JSON as text. `RecordedRun` is the same, parsed. */
+export interface StoredRun {
+  readonly id: string;
+  readonly state: string;
+  readonly timezone: string;
+  readonly data: string;
+  readonly config: string;
+  readonly execution: string;
+  readonly created_at: string;
+  /** It ran blocks of its own, beside those of its sequence. */
+  readonly has_injected: boolean;
+  readonly outputs: string;
+  readonly tasks: string;
+  readonly signals: string;
+}
+
+/** Rows of `block_outputs` that say how a step ended; the others are notes on tries. */
+const ENDS = "(o.output_ref is null or o.output_ref = '__error__')";
+/** What a worker gave is mostly there once more, as the output of its step. */
+const HAS_OUTPUT =
+  'exists (select 1 from block_outputs b where b.instance_id = t.instance_id ' +
+  'and b.block_id = t.block_id and b.iteration = t.iteration)';
+
+export const REPLAY_SQL = {
+  // The sizes are those of the few rows that are taken, not of all that the index is asked about.
+  sample:
+    'select i.id, (octet_length(coalesce(i.birth_data, i.data)::text) ' +
+    '+ octet_length(i.config::text) + octet_length(i.execution::text) ' +
+    '+ (select coalesce(sum(o.output_size + 200), 0) from block_outputs o ' +
+    `where o.instance_id = i.id and ${ENDS}) ` +
+    '+ (select coalesce(sum(300 + coalesce(octet_length(t.error_message), 0) + case when ' +
+    `${HAS_OUTPUT} then 0 else coalesce(octet_length(t.output::text), 0) end), 0) ` +
+    'from worker_tasks t where t.instance_id = i.id) ' +
+    '+ (select coalesce(sum(100 + coalesce(octet_length(s.payload::text), 0)), 0) ' +
+    'from signals s where s.instance_id = i.id))::bigint as bytes ' +
+    'from (select id, birth_data, data, config, execution from instances ' +
+    'where sequence_id = $1::uuid and tenant_id = $2::text ' +
+    "and state in ('completed', 'failed') and (runtime ->> 'dry_run') is distinct from 'true' " +
+    'order by created_at desc, id desc limit $3::bigint) i',
+  run:
+    'select i.id, i.state, i.timezone, coalesce(i.birth_data, i.data) as data, i.config, ' +
+    'i.execution, i.created_at, ' +
+    'exists (select 1 from injected_blocks b where b.instance_id = i.id) as has_injected, ' +
+    "(select coalesce(json_agg(json_build_object('id', o.id, 'block_id', o.block_id, " +
+    "'iteration', o.iteration, 'try', o.try, 'output', o.output, 'output_ref', o.output_ref, " +
+    "'created_at', o.created_at) order by o.created_at, o.id), '[]') " +
+    `from block_outputs o where o.instance_id = i.id and ${ENDS}) as outputs, ` +
+    "(select coalesce(json_agg(json_build_object('id', t.id, 'block_id', t.block_id, " +
+    "'iteration', t.iteration, 'attempt', t.attempt, 'state', t.state, " +
+    `'withdrawn', t.withdrawn, 'output', case when ${HAS_OUTPUT} then null else t.output end, ` +
+    "'error_message', t.error_message, 'error_retryable', t.error_retryable, " +
+    "'timed_out', exists (select 1 from json_array_elements(t.history) h " +
+    "where h ->> 'event' = 'timed_out'), " +
+    "'created_at', t.created_at, 'completed_at', t.completed_at) " +
+    "order by t.created_at, t.id), '[]') " +
+    'from worker_tasks t where t.instance_id = i.id ' +
+    "and t.state in ('completed', 'failed')) as tasks, " +
+    "(select coalesce(json_agg(json_build_object('signal_type', s.signal_type, " +
+    "'payload', s.payload, 'created_at', s.created_at) order by s.seq), '[]') " +
+    'from signals s where s.instance_id = i.id) as signals ' +
+    'from instances i where i.id = $1::uuid',
+} as const;
+
+const CHEAPER = 'ask for a smaller sample, or try again later';
+
+export class ReplayReads {
+  readonly #reader: Reader;
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+  }
+
+  /** Runs of the sequence that completed or failed, newest first; dry runs are no evidence. */
+  sample(sequenceId: string, tenant: string, limit: number): Promise<SampledRun[]> {
+    return this.#reader.rows<SampledRun>({
+      name: 'reads_replay_sample',
+      text: REPLAY_SQL.sample,
+      values: [sequenceId, tenant, limit],
+      cheaper: CHEAPER,
+    });
+  }
+
+  /** @returns undefined when it has been removed meanwhile */
+  async run(id: string): Promise<StoredRun | undefined> {
+    const [run] = await this.#reader.rows<StoredRun>({
+      name: 'reads_replay_run',
+      text: REPLAY_SQL.run,
+      values: [id],
+      cheaper: CHEAPER,
+    });
+    return run;
+  }
+}

@@ -1,0 +1,54 @@
+/** What changes from one stored definition to another (04 §6): of a release, or of any two. */
+
+import type { RouteId } from '../../../schema/routes.js';
+import type { Comparisons } from '../../comparisons.js';
+import { forbidden, notFound } from '../../errors.js';
+import { bodyOf, type FrontDeps, jsonReply, type Operation } from './operation.js';
+import { releaseNamed } from './releases.js';
+
+/** The comparisons span two sequences, and so have no owner. */
+export function releaseDiffOperations(comparisons: Pick<Comparisons, 'compare'>) {
+  const ofRelease: Operation = async (deps, call) => {
+    const release = await releaseNamed(deps, call);
+    const definitions = await definitionsOf(deps, release.tenant_id, release);
+    return jsonReply(await comparisons.compare(definitions));
+  };
+
+  const ofTwo: Operation = async (deps, call) => {
+    const body = bodyOf(deps, call, 'sequences.compare');
+    const named = body.tenant_id ?? '';
+    if (call.tenant !== '' && named !== '' && named !== call.tenant) {
+      throw forbidden('tenant_id is not the tenant of x-tenant-id');
+    }
+    const definitions = await definitionsOf(deps, call.tenant || named, body);
+    return jsonReply(await comparisons.compare(definitions));
+  };
+
+  return {
+    'releases.diff': ofRelease,
+    'sequences.compare': ofTwo,
+  } satisfies Partial<Record<RouteId, Operation>>;
+}
+
+interface Pair {
+  readonly baseline_sequence_id: string;
+  readonly candidate_sequence_id: string;
+}
+
+/**
+ * @param tenant whose sequences they must be; '' is any
+ * @throws EngineError 404
+ */
+async function definitionsOf(deps: FrontDeps, tenant: string, pair: Pair) {
+  const [baseline, candidate] = await Promise.all([
+    definitionOf(deps, tenant, pair.baseline_sequence_id),
+    definitionOf(deps, tenant, pair.candidate_sequence_id),
+  ]);
+  return { baseline, candidate };
+}
+
+async function definitionOf(deps: FrontDeps, tenant: string, id: string): Promise<string> {
+  const text = await deps.reads.sequences.get(id, tenant);
+  if (text === undefined) throw notFound(`sequence ${id}`);
+  return text;
+}

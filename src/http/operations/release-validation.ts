@@ -1,0 +1,209 @@
+/**
+ * The validation of a release by a replay of ended runs (04 §7). The owner of the releases makes it
+ * `validating` and, in the end, `ready`, `failed` or a `draft` again; in between it is led from here:
+ * history is read run by run, and replayed in a thread of its own. A caller who goes away changes
+ * nothing. Validations follow one another.
+ */
+
+import type { ShardClient } from '../../../actors/client.js';
+import type { ValidationEnd } from '../../../actors/releases.js';
+import {
+  type Divergence,
+  type Release,
+  SAMPLE_DEFAULT,
+  SAMPLE_MAX,
+  type ValidationReport,
+} from '../../../schema/release.js';
+import type { RouteId } from '../../../schema/routes.js';
+import type { Clock, TimerHandle } from '../../core/clock.js';
+import type { Verdict } from '../../core/releases/replay.js';
+import type { SampledRun } from '../../db/reads/replay-reads.js';
+import { EngineError, notFound, unavailable } from '../../errors.js';
+import type { Logger } from '../../log.js';
+import type { Definitions } from '../../replay.thread.js';
+import type { Replays } from '../../replays.js';
+import { bodyOf, type FrontDeps, jsonReply, type Operation } from './operation.js';
+
+export interface ValidationsDeps {
+  readonly client: Pick<ShardClient, 'ask'>;
+  readonly replays: Replays;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+type Evidence = Omit<ValidationReport, 'release_state'>;
+
+/** The shard of the releases. */
+const SHARD = 0;
+/** Validations under way and waiting: a caller behind these waits for minutes at worst. */
+export const VALIDATIONS_MAX = 8;
+/** Of the replays of one validation: runs that are not reached in that time are inconclusive. */
+export const REPLAYS_MS = 30_000;
+/** JSON of one run; a larger one is inconclusive. */
+export const RUN_BYTES_MAX = 32 * 1024 * 1024;
+/** 04 §7. */
+export const DIVERGENCES_MAX = 20;
+/** How soon the end of a validation is told again that the owner could not take. */
+const END_AGAIN_MS = 1_000;
+
+export class Validations {
+  readonly operations: Readonly<Partial<Record<RouteId, Operation>>>;
+  readonly #deps: ValidationsDeps;
+  readonly #timers = new Set<TimerHandle>();
+  #open = 0;
+  /** The end of the last validation in the queue; never rejects. */
+  #last: Promise<unknown> = Promise.resolve();
+  #isStopped = false;
+
+  constructor(deps: ValidationsDeps) {
+    this.#deps = deps;
+    this.operations = { 'releases.validate': this.#validate };
+  }
+
+  /** Gives up what is under way: its releases become drafts. Idempotent. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    for (const timer of this.#timers) this.#deps.clock.clearTimeout(timer);
+    this.#timers.clear();
+    await Promise.allSettled([this.#deps.replays.stop(), this.#last]);
+  }
+
+  readonly #validate: Operation = async (front, call) => {
+    const { skip, sample } = bodyOf(
+      front,
+      { ...call, bodyText: call.bodyText || '{}' },
+      'releases.validate',
+    );
+    const begin = () => {
+      const { id = '' } = call.params;
+      const { client } = this.#deps;
+      return client.ask(SHARD, 'releases.beginValidation', call.tenant, id, call.bodyText);
+    };
+    if (skip === true) return begin();
+    if (this.#isStopped) throw unavailable('ENG_STOPPING', 'the engine is stopping');
+    if (this.#open >= VALIDATIONS_MAX) {
+      throw unavailable('ENG_OVERLOADED', 'too many releases are being validated');
+    }
+    this.#open += 1;
+    try {
+      const { release } = JSON.parse((await begin()).body) as { release: Release };
+      const size = Math.min(Math.max(1, sample ?? SAMPLE_DEFAULT), SAMPLE_MAX);
+      const led = this.#last.then(() => this.#lead(front, release, size));
+      this.#last = led.catch(() => undefined);
+      return jsonReply(JSON.stringify(await led));
+    } finally {
+      this.#open -= 1;
+    }
+  };
+
+  async #lead(front: FrontDeps, release: Release, size: number): Promise<ValidationReport> {
+    let end: ValidationEnd;
+    try {
+      end = await this.#judge(front, release, size);
+    } catch (error) {
+      const reason = error instanceof EngineError ? error.message : 'the replay could not run';
+      const draft = { outcome: 'draft', reason } as const;
+      // The caller is told why; that the release is not a draft yet has been logged.
+      await this.#end(release, draft).catch(() => undefined);
+      throw error;
+    }
+    const { state } = await this.#end(release, end);
+    const evidence = end.outcome === 'ready' ? end.evidence : NO_EVIDENCE;
+    return { ...evidence, release_state: state };
+  }
+
+  /** @throws EngineError 404 when a side is no longer stored, 503 when history cannot be read */
+  async #judge(front: FrontDeps, release: Release, size: number): Promise<ValidationEnd> {
+    const { replays, clock } = this.#deps;
+    const definitions = {
+      baseline: await definitionOf(front, release, release.baseline_sequence_id),
+      candidate: await definitionOf(front, release, release.candidate_sequence_id),
+    };
+    const problem = await replays.prepare(definitions);
+    if (problem !== undefined) {
+      return { outcome: 'failed', reason: `the candidate cannot run: ${problem}` };
+    }
+    const { baseline_sequence_id: baseline, tenant_id: tenant } = release;
+    const runs = await front.reads.replays.sample(baseline, tenant, size);
+    const until = clock.monotonic() + REPLAYS_MS;
+    const verdicts: Verdict[] = [];
+    for (const run of runs) {
+      const verdict =
+        clock.monotonic() < until
+          ? await this.#replay(front, definitions, run)
+          : inconclusive('the validation takes too long');
+      verdicts.push(verdict);
+      if (verdict.kind !== 'inconclusive') continue;
+      const fields = { releaseId: release.id, instanceId: run.id, reason: verdict.reason };
+      this.#deps.log.debug(fields, 'replay inconclusive');
+    }
+    return { outcome: 'ready', evidence: evidenceOf(verdicts) };
+  }
+
+  async #replay(front: FrontDeps, definitions: Definitions, run: SampledRun): Promise<Verdict> {
+    if (run.bytes > RUN_BYTES_MAX) return inconclusive('it is too large');
+    const stored = await front.reads.replays.run(run.id);
+    if (stored === undefined) return inconclusive('it has been removed');
+    return this.#deps.replays.replay(definitions, stored);
+  }
+
+  /** When the owner cannot take the end, the release becomes a draft as soon as it can. */
+  async #end(release: Release, end: ValidationEnd): Promise<Release> {
+    const { client, log } = this.#deps;
+    const { id, tenant_id: tenant } = release;
+    const body = JSON.stringify(end);
+    try {
+      const reply = await client.ask(SHARD, 'releases.endValidation', tenant, id, body);
+      return JSON.parse(reply.body) as Release;
+    } catch (error) {
+      if (error instanceof EngineError && error.status < 500) throw error;
+      log.warn({ releaseId: id, err: error }, 'validation not ended yet; trying again');
+      const reason = end.outcome === 'draft' ? end.reason : 'its end could not be stored';
+      // Whoever asked has been answered; a failure has been logged and is tried again.
+      this.#later(() => this.#end(release, { outcome: 'draft', reason }).catch(() => undefined));
+      throw error;
+    }
+  }
+
+  #later(work: () => void): void {
+    if (this.#isStopped) return;
+    const timer = this.#deps.clock.setTimeout(() => {
+      this.#timers.delete(timer);
+      work();
+    }, END_AGAIN_MS);
+    this.#timers.add(timer);
+  }
+}
+
+const NO_EVIDENCE: Evidence = {
+  replayed: 0,
+  matches: 0,
+  diverged: 0,
+  inconclusive: 0,
+  divergences: [],
+};
+
+async function definitionOf(front: FrontDeps, release: Release, id: string): Promise<string> {
+  const text = await front.reads.sequences.get(id, release.tenant_id);
+  if (text === undefined) throw notFound(`sequence ${id}`);
+  return text;
+}
+
+function inconclusive(reason: string): Verdict {
+  return { kind: 'inconclusive', reason };
+}
+
+function evidenceOf(verdicts: readonly Verdict[]): Evidence {
+  const count = (kind: Verdict['kind']) =>
+    verdicts.filter((verdict) => verdict.kind === kind).length;
+  const divergences: Divergence[] = verdicts.flatMap((verdict) =>
+    verdict.kind === 'divergence' ? [verdict.divergence] : [],
+  );
+  return {
+    replayed: verdicts.length,
+    matches: count('match'),
+    diverged: divergences.length,
+    inconclusive: count('inconclusive'),
+    divergences: divergences.slice(0, DIVERGENCES_MAX),
+  };
+}

@@ -1,0 +1,244 @@
+/**
+ * Lives an instance in the real evaluator, in virtual time, and keeps the rows that actors would have
+ * stored of it: what a replay is given.
+ */
+
+import assert from 'node:assert/strict';
+import type { Block } from '../../schema/blocks.js';
+import type { StepOutcome } from '../../src/core/builtin.js';
+import {
+  advance,
+  type Dispatch,
+  type EngineEvent,
+  type Progress,
+  type StepTry,
+} from '../../src/core/evaluator.js';
+import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { Plan } from '../../src/core/plan.js';
+import type {
+  RecordedOutput,
+  RecordedRun,
+  RecordedSignal,
+  RecordedTask,
+} from '../../src/core/releases/recording.js';
+import { isEnded } from '../../src/core/states.js';
+import { isoTime } from '../../src/core/time.js';
+import type { Answer } from './block-trees.js';
+import { freshSnapshot, planOf, START } from './player.js';
+
+export interface RecorderOptions {
+  readonly data?: JsonObject;
+  /** What a try is answered; default: success with `{}` after 1 ms. */
+  readonly answer?: (dispatch: Dispatch, life: number) => Partial<Answer>;
+  readonly unpoliciedRetry?: 'redispatch' | 'fail';
+  /** What callers merge, in ms after the start, ascending. */
+  readonly merges?: readonly { readonly after: number; readonly values: JsonObject }[];
+  /** How often an instance that fails is retried. */
+  readonly retries?: number;
+}
+
+/** More turns than this are a life without end. */
+const TURNS_MAX = 20_000;
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+interface OpenTry {
+  readonly dispatch: Dispatch;
+  readonly at: number;
+  readonly event: EngineEvent;
+}
+
+/** @throws AssertionError when the instance does not come to an end */
+export function record(blocks: Block[], options: RecorderOptions = {}): RecordedRun {
+  return new Recorder(planOf(blocks), options).run();
+}
+
+class Recorder {
+  readonly #plan: Plan;
+  readonly #options: RecorderOptions;
+  readonly #snapshot;
+  readonly #data: JsonObject;
+  readonly #open = new Map<string, OpenTry>();
+  readonly #tasks: Writable<RecordedTask>[] = [];
+  readonly #signals: RecordedSignal[] = [];
+  #outputs: RecordedOutput[] = [];
+  #merges;
+  #now = START;
+  #ids = 0;
+  #life = 0;
+  #last: Progress;
+
+  constructor(plan: Plan, options: RecorderOptions) {
+    this.#plan = plan;
+    this.#options = options;
+    this.#data = options.data ?? {};
+    this.#snapshot = freshSnapshot(this.#data);
+    this.#merges = [...(options.merges ?? [])];
+    this.#last = this.#advance({ kind: 'wake' });
+  }
+
+  run(): RecordedRun {
+    const snapshot = this.#snapshot;
+    for (let turns = 0; ; turns += 1) {
+      assert.ok(turns < TURNS_MAX, 'a life without end');
+      if (!isEnded(snapshot.state)) this.#next();
+      else if (snapshot.state === 'failed' && this.#life < (this.#options.retries ?? 0)) {
+        this.#life += 1;
+        this.#now += 1;
+        this.#advance({ kind: 'retry' });
+        this.#advance({ kind: 'wake' });
+      } else break;
+    }
+    const { state } = snapshot;
+    assert.ok(state === 'completed' || state === 'failed', `it ended as ${state}`);
+    const run: RecordedRun = {
+      id: snapshot.id,
+      state,
+      timezone: snapshot.timezone,
+      data: this.#data,
+      config: {},
+      execution: snapshot.execution,
+      created_at: isoTime(START),
+      outputs: this.#outputs,
+      tasks: this.#tasks.filter((task) => task.completed_at !== null),
+      signals: this.#signals,
+    };
+    return JSON.parse(JSON.stringify(run)) as RecordedRun;
+  }
+
+  #next(): void {
+    if (this.#last.more) {
+      this.#advance({ kind: 'wake' });
+      return;
+    }
+    let first: OpenTry | undefined;
+    for (const open of this.#open.values())
+      if (first === undefined || open.at < first.at) first = open;
+    const [merge] = this.#merges;
+    const mergeAt = merge === undefined ? Number.POSITIVE_INFINITY : START + merge.after;
+    const wakeAt = this.#last.wakeAt ?? Number.POSITIVE_INFINITY;
+    const at = Math.min(first?.at ?? Number.POSITIVE_INFINITY, wakeAt, mergeAt);
+    this.#now = Number.isFinite(at) ? Math.max(this.#now, at) : this.#now + 1;
+    if (merge !== undefined && mergeAt === at && Number.isFinite(at)) this.#merge(merge.values);
+    else if (wakeAt === at && Number.isFinite(at)) this.#advance({ kind: 'wake' });
+    else {
+      assert.ok(first !== undefined, 'nothing is left to happen');
+      this.#end(first);
+    }
+  }
+
+  #merge(values: JsonObject): void {
+    this.#merges.shift();
+    const signal = { signal_type: 'update_context', payload: values as JsonValue };
+    this.#signals.push({ ...signal, created_at: isoTime(this.#now) });
+    this.#snapshot.data = { ...this.#snapshot.data, ...values };
+  }
+
+  #end({ dispatch, event }: OpenTry): void {
+    this.#open.delete(keyOf(dispatch));
+    const task = this.#taskOf(dispatch);
+    if (task !== undefined && event.kind === 'step.outcome') {
+      const { outcome } = event;
+      task.completed_at = isoTime(this.#now);
+      task.state = outcome.kind === 'success' ? 'completed' : 'failed';
+      if (outcome.kind === 'success') task.output = outcome.output;
+      else {
+        task.error_message = outcome.message;
+        task.error_retryable = outcome.retryable;
+      }
+    }
+    const progress = this.#advance(event);
+    if (task?.state === 'failed') task.withdrawn = isRetried(progress, dispatch.blockId);
+  }
+
+  #advance(event: EngineEvent): Progress {
+    const progress = advance(this.#plan, this.#snapshot, event, {
+      now: this.#now,
+      random: () => 0.5,
+      unpoliciedRetry: this.#options.unpoliciedRetry ?? 'redispatch',
+      stepBudget: 250,
+      outputBytesBudget: 1024 * 1024,
+    });
+    this.#last = progress;
+    if (progress.dropErrorRows) {
+      this.#outputs = this.#outputs.filter(({ output_ref }) => output_ref === null);
+    }
+    for (const row of progress.outputs) {
+      this.#outputs.push({
+        id: this.#id(),
+        block_id: row.blockId,
+        iteration: row.iteration,
+        try: row.tryNumber,
+        output: row.output,
+        output_ref: row.outputRef,
+        created_at: isoTime(this.#now),
+      });
+    }
+    for (const withdrawal of progress.withdrawals) {
+      this.#open.delete(keyOf(withdrawal));
+      const task = this.#taskOf(withdrawal);
+      if (task === undefined || task.completed_at !== null) continue;
+      const timedOut = withdrawal.reason === 'timed_out';
+      task.completed_at = isoTime(this.#now);
+      task.state = 'failed';
+      task.withdrawn = !timedOut || isRetried(progress, withdrawal.blockId);
+      task.error_message = timedOut ? 'timed out' : 'cancelled';
+      task.error_retryable = timedOut;
+      task.timed_out = timedOut;
+    }
+    for (const dispatch of progress.dispatches) this.#dispatch(dispatch);
+    return progress;
+  }
+
+  #dispatch(dispatch: Dispatch): void {
+    const { node, iteration, attempt, external } = dispatch;
+    if (external) {
+      this.#tasks.push({
+        id: this.#id(),
+        block_id: dispatch.blockId,
+        iteration,
+        attempt,
+        state: 'failed',
+        withdrawn: false,
+        output: null,
+        error_message: null,
+        error_retryable: null,
+        timed_out: false,
+        created_at: isoTime(this.#now),
+        completed_at: null,
+      });
+    }
+    const answer = this.#options.answer?.(dispatch, this.#life) ?? {};
+    const { kind = 'success', after = 1, output = {} } = answer;
+    const at = kind === 'never' ? Number.POSITIVE_INFINITY : this.#now + after;
+    const outcome: StepOutcome =
+      kind === 'success' || kind === 'never'
+        ? { kind: 'success', output }
+        : { kind: 'failure', retryable: kind === 'retryable', message: `${kind} ${attempt}` };
+    const event: EngineEvent =
+      kind === 'refused'
+        ? { kind: 'step.refused', node, iteration, attempt, message: 'no such data' }
+        : { kind: 'step.outcome', node, iteration, attempt, external, outcome };
+    this.#open.set(keyOf(dispatch), { dispatch, at, event });
+  }
+
+  #taskOf({ node, iteration }: StepTry): Writable<RecordedTask> | undefined {
+    const block = this.#plan.nodes[node]?.id;
+    return this.#tasks.findLast((task) => task.block_id === block && task.iteration === iteration);
+  }
+
+  #id(): string {
+    this.#ids += 1;
+    return this.#ids.toString(16).padStart(12, '0');
+  }
+}
+
+function keyOf({ node, iteration, attempt }: StepTry): string {
+  return `${node}/${iteration}/${attempt}`;
+}
+
+function isRetried(progress: Progress, block: string): boolean {
+  return progress.audit.some(
+    ({ eventType, blockId }) => eventType === 'step_retried' && blockId === block,
+  );
+}

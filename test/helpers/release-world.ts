@@ -1,0 +1,370 @@
+/**
+ * The owner of the releases by itself, in virtual time: tables in memory, a writer that may die before
+ * or after it commits, shards that answer or not, and a database that may be away.
+ */
+
+import assert from 'node:assert/strict';
+import { setImmediate } from 'node:timers/promises';
+import { CommitLog } from '../../actors/commit-log.js';
+import type { Rows, SequenceRow } from '../../actors/loader.js';
+import { Plans } from '../../actors/plans.js';
+import type { Ack, UnitEnvelope } from '../../actors/protocol.js';
+import type { ReleaseOperation } from '../../actors/release-requests.js';
+import { askReleases } from '../../actors/release-requests.js';
+import { Releases } from '../../actors/releases.js';
+import type { Effect } from '../../actors/turn.js';
+import type { Release, ReleaseDecision } from '../../schema/release.js';
+import { createValidators } from '../../schema/validators.js';
+import type { Clock } from '../../src/core/clock.js';
+import type { Outcomes } from '../../src/core/releases/gates.js';
+import type { ReleaseRow } from '../../src/core/releases/record.js';
+import { MUTATION_KINDS } from '../../src/core/unit.js';
+import { EngineError } from '../../src/errors.js';
+import { createLogger } from '../../src/log.js';
+import type { Json } from './api.js';
+
+export const TENANT = 'tenant';
+const START = Date.parse('2026-03-01T12:00:00Z');
+const VALIDATORS = createValidators();
+
+/** What becomes of the next units. */
+export type WriterMood = 'commits' | 'refuses' | 'dies before' | 'dies after' | 'is slow';
+
+export interface Answer {
+  readonly status: number;
+  readonly body: Json;
+}
+
+/** A clock whose timers run when the test says so, in their order. */
+class VirtualClock implements Clock {
+  ms = START;
+  readonly #timers = new Map<object, { readonly at: number; readonly fn: () => void }>();
+
+  now(): number {
+    return this.ms;
+  }
+
+  monotonic(): number {
+    return this.ms;
+  }
+
+  setTimeout(fn: () => void, ms: number): object {
+    const handle = {};
+    this.#timers.set(handle, { at: this.ms + ms, fn });
+    return handle;
+  }
+
+  clearTimeout(handle: unknown): void {
+    this.#timers.delete(handle as object);
+  }
+
+  get waiting(): number {
+    return this.#timers.size;
+  }
+
+  /** Runs the next timer that is due by then; false when there is none. */
+  step(until: number): boolean {
+    const [next] = [...this.#timers].sort(([, a], [, b]) => a.at - b.at);
+    if (next === undefined || next[1].at > until) return false;
+    this.#timers.delete(next[0]);
+    this.ms = Math.max(this.ms, next[1].at);
+    next[1].fn();
+    return true;
+  }
+}
+
+export class ReleaseWorld {
+  readonly clock = new VirtualClock();
+  readonly sequences = new Map<string, SequenceRow>();
+  readonly releases = new Map<string, ReleaseRow>();
+  readonly decisions: ReleaseDecision[] = [];
+  /** By release. */
+  readonly outcomes = new Map<string, (Outcomes & { readonly at: number })[]>();
+  /** By request. */
+  readonly answers = new Map<number, Answer>();
+  /** What shards were told, as `shard@version`, since the last call of `take`. */
+  readonly #told: string[] = [];
+  /** How often gates were looked at. */
+  looks = 0;
+  /** How long a look takes. */
+  lookMs = 0;
+  mood: WriterMood = 'commits';
+  isDatabaseAway = false;
+  /** Called when the row of a sequence is read. */
+  onSequenceRead: () => void = () => undefined;
+  /** Shards that answer what they are told. */
+  readonly answering: Set<number>;
+  readonly shards: number;
+  readonly plans: Plans;
+  #commits = new CommitLog();
+  #actor: Releases;
+  #slow: UnitEnvelope[] = [];
+  #isWriterAway = false;
+  #whenKnown: (() => void)[] = [];
+  #work: (() => void)[] = [];
+  #requests = 0;
+  #ids = 0;
+
+  constructor(shards = 3) {
+    this.shards = shards;
+    this.answering = new Set(Array.from({ length: shards }, (_, shard) => shard));
+    this.plans = new Plans(this.#rows());
+    this.#actor = this.#born();
+  }
+
+  get actor(): Releases {
+    return this.#actor;
+  }
+
+  // ---------------------------------------------------------------- what the test does
+
+  /** Two versions of a name of its own. */
+  pair(): { baseline_sequence_id: string; candidate_sequence_id: string } {
+    const name = `s-${this.sequences.size}`;
+    const version = (number: number) => {
+      const id = this.newId();
+      const row = { id, tenant_id: TENANT, namespace: 'n', name, version: number };
+      this.sequences.set(id, { ...row, deprecated: false, definition: '{"blocks":[]}' });
+      return id;
+    };
+    return { baseline_sequence_id: version(1), candidate_sequence_id: version(2) };
+  }
+
+  /** Only asks; resolves with the number under which the answer will be. */
+  send(operation: ReleaseOperation, target: string, body: Json = {}, tenant = TENANT): number {
+    this.#requests += 1;
+    const request = this.#requests;
+    const text = JSON.stringify(body);
+    askReleases(this.#actor, VALIDATORS, { request, operation, tenant, target, body: text });
+    return request;
+  }
+
+  /** @throws AssertionError when there is no answer when everything is quiet */
+  async ask(operation: ReleaseOperation, target: string, body?: Json): Promise<Answer> {
+    const request = this.send(operation, target, body);
+    await this.quiet();
+    const answer = this.answers.get(request);
+    assert.ok(answer !== undefined, `${operation} was not answered`);
+    return answer;
+  }
+
+  async do(operation: ReleaseOperation, target: string, body?: Json): Promise<Json> {
+    const { status, body: answer } = await this.ask(operation, target, body);
+    assert.ok(status < 300, `${operation}: ${status} ${JSON.stringify(answer)}`);
+    return answer;
+  }
+
+  async draft(more: Json = {}): Promise<Release> {
+    const body = { ...this.pair(), ...more };
+    return (await this.do('releases.create', '', body)) as unknown as Release;
+  }
+
+  async ready(more: Json = {}): Promise<Release> {
+    const release = await this.draft(more);
+    await this.do('releases.beginValidation', release.id, { skip: true });
+    return release;
+  }
+
+  async canary(more: Json = {}): Promise<Release> {
+    const release = await this.ready(more);
+    await this.do('releases.canary', release.id, { percent: 50 });
+    this.take();
+    return release;
+  }
+
+  /** Instances that the release routed have ended. */
+  ended(release: Release, side: 'baseline' | 'candidate', state: string, instances = 1): void {
+    const list = this.outcomes.get(release.id) ?? [];
+    const sequence_id = release[`${side}_sequence_id`];
+    list.push({ sequence_id, state, instances, at: this.clock.ms });
+    this.outcomes.set(release.id, list);
+  }
+
+  stateOf({ id }: Pick<Release, 'id'>): string | undefined {
+    return this.releases.get(id)?.state;
+  }
+
+  /** As `from→to actor`, oldest first. */
+  chainOf({ id }: Pick<Release, 'id'>): string[] {
+    return this.decisions
+      .filter(({ release_id }) => release_id === id)
+      .map(({ from_state, to_state, actor }) => `${from_state}→${to_state} ${actor}`);
+  }
+
+  /** What the shards were told since the last call, as `shard@version`. */
+  take(): string[] {
+    return this.#told.splice(0);
+  }
+
+  /** The shards that were told something since the last call. */
+  takeShards(): number[] {
+    return [...new Set(this.take().map((text) => Number(text.split('@')[0])))].sort();
+  }
+
+  /** A new writer has settled what the old one left. */
+  async writerReady(): Promise<void> {
+    this.#isWriterAway = false;
+    this.mood = 'commits';
+    for (const then of this.#whenKnown.splice(0)) then();
+    await this.quiet();
+  }
+
+  /** What a slow writer has is committed. */
+  async flush(): Promise<void> {
+    this.mood = 'commits';
+    this.#commits.settle(this.#slow.splice(0).map((unit) => this.#commit(unit)));
+    await this.quiet();
+  }
+
+  /** The thread is replaced: only the tables are left. */
+  async restart(): Promise<void> {
+    this.#actor.stop();
+    this.#commits = new CommitLog();
+    this.#work = [];
+    this.#slow = [];
+    this.#actor = this.#born();
+    this.#actor.start();
+    await this.quiet();
+  }
+
+  /** Time passes, and everything happens that is due by then. */
+  async pass(ms: number): Promise<void> {
+    const until = this.clock.ms + ms;
+    await this.quiet();
+    while (this.clock.step(until)) await this.quiet();
+    this.clock.ms = until;
+  }
+
+  /** Resolves when nothing happens any more without time passing. */
+  async quiet(): Promise<void> {
+    for (;;) {
+      // Every read has its answer by then.
+      await setImmediate();
+      const work = this.#work.splice(0);
+      for (const each of work) each();
+      const units = this.#isWriterAway ? [] : this.#commits.take();
+      if (units.length > 0) this.#write(units);
+      if (work.length === 0 && units.length === 0) return;
+    }
+  }
+
+  newId(): string {
+    this.#ids += 1;
+    return `01950000-0000-7000-8000-${String(this.#ids).padStart(12, '0')}`;
+  }
+
+  // ---------------------------------------------------------------- what the actor is given
+
+  #born(): Releases {
+    return new Releases({
+      commits: this.#commits,
+      loader: this.#rows(),
+      log: createLogger('silent', 'test'),
+      clock: this.clock,
+      now: () => this.clock.now(),
+      newId: () => this.newId(),
+      shards: this.shards,
+      plans: this.plans,
+      schedule: (work) => this.#work.push(work),
+      whenWriterKnown: (then) => {
+        if (this.#isWriterAway) this.#whenKnown.push(then);
+        else then();
+      },
+      release: (effects) => {
+        for (const effect of effects) this.#perform(effect);
+      },
+    });
+  }
+
+  #perform(effect: Effect): void {
+    if (effect.kind === 'reply') {
+      const body = JSON.parse(effect.body) as Json;
+      this.#answer(effect.request, { status: effect.status, body });
+    } else if (effect.kind === 'error') {
+      assert.ok(effect.error instanceof EngineError);
+      const { status, message } = effect.error;
+      this.#answer(effect.request, { status, body: { error: message } });
+    } else if (effect.kind === 'peer' && effect.message[0] === 'routes.read') {
+      const { shard } = effect;
+      const [, version] = effect.message;
+      this.#told.push(`${shard}@${version}`);
+      if (!this.answering.has(shard)) return;
+      this.#work.push(() => this.#actor.routesSettled(version, shard));
+    }
+  }
+
+  #answer(request: number, answer: Answer): void {
+    assert.equal(this.answers.get(request), undefined, `request ${request} was answered twice`);
+    this.answers.set(request, answer);
+  }
+
+  #rows(): Rows {
+    const read = async <T>(give: () => T): Promise<T> => {
+      if (this.isDatabaseAway) throw new Error('the database is away');
+      return give();
+    };
+    const all = () => [...this.releases.values()];
+    const rows: Partial<Rows> = {
+      sequence: (id) =>
+        read(() => {
+          this.onSequenceRead();
+          return this.sequences.get(id);
+        }),
+      release: (id) => read(() => this.releases.get(id)),
+      routingRelease: (baseline) =>
+        read(() =>
+          all().find(
+            ({ baseline_sequence_id, state }) =>
+              baseline_sequence_id === baseline && (state === 'canary' || state === 'promoted'),
+          ),
+        ),
+      openReleases: () =>
+        read(() =>
+          all().filter(
+            ({ state, gates }) =>
+              state === 'validating' || (state === 'canary' && gates.length > 0),
+          ),
+        ),
+      releaseOutcomes: (id, since) =>
+        read(() => {
+          this.looks += 1;
+          this.clock.ms += this.lookMs;
+          const from = Date.parse(since);
+          return (this.outcomes.get(id) ?? []).filter(({ at }) => at >= from);
+        }),
+    };
+    return rows as Rows;
+  }
+
+  // ---------------------------------------------------------------- the writer
+
+  #write(units: readonly UnitEnvelope[]): void {
+    switch (this.mood) {
+      case 'is slow':
+        this.#slow.push(...units);
+        return;
+      case 'dies before':
+      case 'dies after':
+        if (this.mood === 'dies after') for (const unit of units) this.#commit(unit);
+        this.#isWriterAway = true;
+        this.#commits.lose();
+        return;
+      case 'refuses':
+        this.#commits.settle(units.map(([seq]): Ack => [seq, 'refused', '23514', 'no']));
+        return;
+      case 'commits':
+        this.#commits.settle(units.map((unit) => this.#commit(unit)));
+    }
+  }
+
+  #commit([seq, , , , mutations]: UnitEnvelope): Ack {
+    for (let i = 0; i < mutations.length; i += 3) {
+      const kind = MUTATION_KINDS[mutations[i] as number];
+      const row = JSON.parse(mutations[i + 2] as string);
+      if (kind === 'release.set') this.releases.set(row.id, row as ReleaseRow);
+      else if (kind === 'releaseDecision.insert') this.decisions.push(row as ReleaseDecision);
+      else assert.fail(`a mutation ${kind}`);
+    }
+    return [seq, 'committed'];
+  }
+}

@@ -1,0 +1,259 @@
+/**
+ * What is read of releases: records, lists and decisions. The rows are written here, so that their
+ * order and every form of a record are known. The server asks for no tenant header.
+ */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import pg from 'pg';
+import type { Release, ReleaseDecision } from '../../../schema/release.js';
+import { type Api, type Json, startApi, step, type Tenant } from '../../helpers/api.js';
+import { type Client, expectStatus } from '../../helpers/client.js';
+
+let api: Api;
+let sql: pg.Client;
+/** With the root key, and without a tenant. */
+let nobody: Client;
+
+before(async () => {
+  api = await startApi({
+    env: { ENGINE_REQUIRE_TENANT_HEADER: 'false', ENGINE_ALLOW_NO_TENANT_ISOLATION: 'true' },
+  });
+  nobody = api.root.with({ tenant: null });
+  sql = new pg.Client(api.database.connectionString);
+  await sql.connect();
+});
+after(async () => {
+  await sql.end();
+  await api.stop();
+});
+
+async function insert(table: string, row: Json): Promise<void> {
+  await sql.query(
+    `insert into ${table} select * from json_populate_record(null::${table}, $1::json)`,
+    [JSON.stringify(row)],
+  );
+}
+
+/** Stores the row of a release; resolves with it. */
+async function stored(tenant: Tenant, changes: Json = {}): Promise<Json & { id: string }> {
+  const row = {
+    id: randomUUID(),
+    tenant_id: tenant.name,
+    namespace: 'test',
+    sequence_name: 'order',
+    baseline_sequence_id: randomUUID(),
+    baseline_version: 1,
+    candidate_sequence_id: randomUUID(),
+    candidate_version: 2,
+    state: 'draft',
+    canary_percent: 0,
+    gates: [],
+    in_flight_policy: 'pin',
+    validation_summary: null,
+    canary_started_at: null,
+    created_at: '2026-01-01T00:00:00.000Z',
+    updated_at: '2026-01-01T00:00:00.000Z',
+    ...changes,
+  };
+  await insert('releases', row);
+  return row;
+}
+
+const get = async (client: Client, id: string) =>
+  expectStatus(await client.get<Release>(`/releases/${id}`), 200);
+
+describe('a record', () => {
+  test('leaves out what there is none of', async () => {
+    const tenant = api.tenant();
+    const row = await stored(tenant);
+    const { gates, validation_summary, canary_started_at, ...shown } = row;
+    assert.deepEqual(await get(tenant, row.id), shown);
+  });
+
+  test('shows everything that there is, with its times in UTC', async () => {
+    const tenant = api.tenant();
+    const summary = {
+      replayed: 3,
+      matches: 1,
+      diverged: 1,
+      inconclusive: 1,
+      divergences: [
+        {
+          instance_id: randomUUID(),
+          recorded_state: 'failed',
+          replayed_state: 'completed',
+          blocks_added: ['é'],
+          blocks_removed: [],
+        },
+      ],
+      validated_at: '2026-01-01T00:00:01.000Z',
+    };
+    const gates = [
+      { metric: 'cancel_rate', max_regression: 0, min_sample: 0 },
+      { metric: 'error_rate', max_regression: 0.125, min_sample: 7 },
+    ];
+    const changes = {
+      state: 'paused',
+      canary_percent: 40,
+      gates,
+      in_flight_policy: 'operator_decision',
+      validation_summary: summary,
+      canary_started_at: '2026-01-01T02:00:02.005+02:00',
+    };
+    const row = await stored(tenant, changes);
+    const shown = { ...row, canary_started_at: '2026-01-01T00:00:02.005Z' };
+    assert.deepEqual(await get(tenant, row.id), shown);
+  });
+
+  test('is found by its id in any case, and by no tenant but its own', async () => {
+    const tenant = api.tenant();
+    const { id } = await stored(tenant);
+    assert.equal((await get(tenant, id.toUpperCase())).id, id);
+    assert.equal((await get(nobody, id)).id, id);
+    const foreign = await api.tenant().get<{ error: string }>(`/releases/${id}`);
+    const unknown = await tenant.get<{ error: string }>(`/releases/${randomUUID()}`);
+    assert.deepEqual([foreign.status, unknown.status], [404, 404]);
+    assert.equal(foreign.body.error, `not found: release ${id}`);
+    assert.match(unknown.body.error, /^not found: release /);
+  });
+});
+
+describe('spec/04 row 27: "list scoped by header tenant; newest first; limit honoured; query tenant_id filters when no header"', () => {
+  /** The ids that are listed. */
+  const list = async (client: Client, query = '') =>
+    expectStatus(await client.get<Release[]>(`/releases${query}`), 200).map(({ id }) => id);
+  let mine: Tenant;
+  let other: Tenant;
+  let newestFirst: string[];
+  let theirs: string;
+
+  before(async () => {
+    mine = api.tenant();
+    other = api.tenant();
+    theirs = (await stored(other)).id;
+    const made = [];
+    for (const second of [3, 1, 5, 4, 2]) {
+      const created_at = `2026-02-01T00:00:0${second}.000Z`;
+      made.push({ ...(await stored(mine, { created_at })), created_at });
+    }
+    made.sort((a, b) => (a.created_at < b.created_at ? 1 : -1));
+    newestFirst = made.map(({ id }) => id);
+  });
+
+  test('scoped by the header, whatever the query says', async () => {
+    assert.deepEqual(await list(mine), newestFirst);
+    assert.deepEqual(await list(mine, `?tenant_id=${other.name}`), newestFirst);
+    assert.deepEqual(await list(other), [theirs]);
+    assert.deepEqual(await list(api.tenant()), []);
+  });
+
+  test('the limit is honoured, and taken for the nearest one within its bounds', async () => {
+    assert.deepEqual(await list(mine, '?limit=2'), newestFirst.slice(0, 2));
+    assert.deepEqual(await list(mine, '?limit=0'), newestFirst.slice(0, 1));
+    assert.deepEqual(await list(mine, '?limit=-7'), newestFirst.slice(0, 1));
+    assert.deepEqual(await list(mine, '?limit=9007199254740991'), newestFirst);
+    for (const limit of ['x', '1.5', '', '1e400']) {
+      assert.equal((await mine.get(`/releases?limit=${limit}`)).status, 400, limit);
+    }
+  });
+
+  test('by default 100 are listed, and at most 1,000', async () => {
+    const crowded = api.tenant();
+    const { id } = await stored(crowded);
+    await sql.query(
+      `insert into releases select (json_populate_record(r, json_build_object(
+         'id', gen_random_uuid(), 'created_at', created_at + g * interval '1 second'))).*
+       from releases r cross join generate_series(1, 1000) g where id = $1`,
+      [id],
+    );
+    assert.equal((await list(crowded)).length, 100);
+    const most = await list(crowded, '?limit=5000');
+    assert.equal(most.length, 1_000);
+    assert.ok(!most.includes(id), 'the oldest is left out');
+  });
+
+  test('without a header the query names the tenant, or nobody does and all are listed', async () => {
+    assert.deepEqual(await list(nobody, `?tenant_id=${mine.name}`), newestFirst);
+    assert.deepEqual(await list(nobody, `?tenant_id=${mine.name}&limit=1`), [newestFirst[0]]);
+    const first = await stored(api.tenant(), { created_at: '2199-01-01T00:00:00.000Z' });
+    const second = await stored(api.tenant(), { created_at: '2198-01-01T00:00:00.000Z' });
+    assert.deepEqual(await list(nobody, '?limit=2'), [first.id, second.id]);
+    assert.deepEqual(await list(nobody, `?tenant_id=${second.tenant_id}`), [second.id]);
+  });
+
+  test('a list is a bare array without pages', async () => {
+    const reply = await mine.get<Release[]>('/releases?limit=2&offset=1');
+    assert.deepEqual(
+      reply.body.map(({ id }) => id),
+      newestFirst.slice(0, 2),
+    );
+    assert.equal(reply.headers.link, undefined);
+  });
+});
+
+describe('decisions', () => {
+  test('are listed oldest first, those of one instant by their ids', async () => {
+    const tenant = api.tenant();
+    const { id: release_id } = await stored(tenant);
+    const decisions: ReleaseDecision[] = [];
+    for (const [second, digit] of [
+      [2, 'c'],
+      [1, 'b'],
+      [1, 'a'],
+      [0, 'd'],
+    ] as const) {
+      const decision = {
+        id: `01950000-0000-7000-8000-00000000000${digit}`,
+        release_id,
+        from_state: 'ready',
+        to_state: 'canary',
+        actor: 'operator',
+        reason: `asked for at second ${second}`,
+        decided_at: `2026-01-01T00:00:0${second}.000Z`,
+      } as const;
+      await insert('release_decisions', decision);
+      decisions.push(decision);
+    }
+    const { body } = await tenant.get<ReleaseDecision[]>(`/releases/${release_id}/decisions`);
+    assert.deepEqual(body, decisions.reverse());
+  });
+
+  test('of a release without any there are none; of no release nothing is found', async () => {
+    const tenant = api.tenant();
+    const { id } = await stored(tenant);
+    assert.deepEqual((await tenant.get(`/releases/${id}/decisions`)).body, []);
+    assert.equal((await tenant.get(`/releases/${randomUUID()}/decisions`)).status, 404);
+    assert.equal((await api.tenant().get(`/releases/${id}/decisions`)).status, 404);
+  });
+});
+
+describe('without a tenant header', () => {
+  const ofVersions = async (tenant: Tenant) => {
+    const name = `s-${randomUUID()}`;
+    const blocks = [step('a', 'noop')];
+    return {
+      baseline_sequence_id: await tenant.sequence(blocks, { name, version: 1 }),
+      candidate_sequence_id: await tenant.sequence(blocks, { name, version: 2 }),
+    };
+  };
+
+  test('a release is of the tenant that the body names', async () => {
+    const tenant = api.tenant();
+    const body = { tenant_id: tenant.name, ...(await ofVersions(tenant)) };
+    const made = expectStatus(await nobody.post<Release>('/releases', body), 201);
+    assert.equal(made.tenant_id, tenant.name);
+    assert.deepEqual(await get(tenant, made.id), made);
+  });
+
+  test('nobody named is the tenant default', async () => {
+    const pair = await ofVersions(api.tenant('default'));
+    for (const body of [pair, { ...pair, tenant_id: '' }, { ...pair, tenant_id: null }]) {
+      const made = expectStatus(await nobody.post<Release>('/releases', body), 201);
+      assert.equal(made.tenant_id, 'default');
+    }
+    const foreign = await ofVersions(api.tenant());
+    assert.equal((await nobody.post('/releases', foreign)).status, 404);
+  });
+});

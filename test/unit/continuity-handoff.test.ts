@@ -1,0 +1,186 @@
+/** What stands against making, moving and exporting a handoff (05 §8, §9, §10). */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { RuntimeCapabilities } from '../../src/core/continuity/capabilities.js';
+import {
+  creationConflict,
+  type ExportFacts,
+  exportConflict,
+  type HandoffRequest,
+  isPreviewHash,
+  movedHandoff,
+  requestedHandoff,
+} from '../../src/core/continuity/handoff.js';
+import { type PreviewFacts, previewHandoff } from '../../src/core/continuity/preview.js';
+import { parsePlacementTerms } from '../../src/core/continuity/requirements.js';
+import { HANDOFF_STATES, mayMoveHandoff } from '../../src/core/continuity/states.js';
+import type { JsonObject } from '../../src/core/json.js';
+
+const id = (n: number) => `0198c0de-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
+const NOW = Date.UTC(2026, 0, 1, 12);
+const at = (ms: number) => new Date(NOW + ms).toISOString();
+
+const runtime = (n: number, more: Partial<RuntimeCapabilities> = {}): RuntimeCapabilities => ({
+  runtime_id: id(n),
+  kind: 'server',
+  trust: 'registered',
+  offline_capable: false,
+  draining: false,
+  observed_at: at(0),
+  expires_at: at(60_000),
+  ...more,
+});
+
+function terms(body: JsonObject = {}) {
+  const result = parsePlacementTerms(body);
+  assert.ok(result.ok, result.ok ? '' : result.message);
+  return result.value;
+}
+
+const FACTS: PreviewFacts = {
+  execution: { continuity_id: id(20), tenant_id: 't', owner_runtime_id: id(1), epoch: 2 },
+  runtimes: [runtime(1), runtime(2)],
+  destination_runtime_id: id(2),
+  terms: terms(),
+  effects: [],
+  now: NOW,
+  decision: { id: id(30), created_at: at(0) },
+};
+
+function preview(more: Partial<PreviewFacts> = {}) {
+  const made = previewHandoff({ ...FACTS, ...more });
+  assert.ok(made !== undefined);
+  return made;
+}
+
+const STORED = preview();
+const REQUEST: HandoffRequest = {
+  preview_sha256: STORED.preview_sha256,
+  destination_runtime_id: id(2),
+  terms: terms(),
+};
+
+/** @param more what is different when the facts are looked at again */
+function conflict(request: Partial<HandoffRequest>, more: Partial<PreviewFacts> = {}) {
+  const again = previewHandoff({ ...FACTS, decision: { id: id(31), created_at: at(1) }, ...more });
+  return creationConflict({ ...REQUEST, ...request }, STORED.placement_decision, again);
+}
+
+test('nothing stands against a handoff whose facts are those of the preview', () => {
+  assert.equal(conflict({}), undefined);
+  assert.equal(conflict({ preview_sha256: STORED.preview_sha256.toUpperCase() }), undefined);
+  assert.equal(conflict({ continuity_id: id(20) }), undefined);
+});
+
+test('changed facts and other terms are conflicts', () => {
+  assert.match(conflict({ continuity_id: id(21) }) ?? '', /another execution/);
+  assert.match(conflict({}, { now: NOW + 60_000 }) ?? '', /no longer live/);
+  const draining = [runtime(1), runtime(2, { draining: true })];
+  assert.match(conflict({}, { runtimes: draining }) ?? '', /not compatible/);
+  assert.match(conflict({ preview_sha256: 'a'.repeat(64) }) ?? '', /stale/);
+  const again = [runtime(1), runtime(2, { observed_at: at(1) })];
+  assert.match(conflict({}, { runtimes: again }) ?? '', /stale/);
+  assert.match(conflict({}, { runtimes: [...FACTS.runtimes, runtime(3)] }) ?? '', /stale/);
+  const later = { execution: { ...FACTS.execution, epoch: 3 } };
+  assert.match(conflict({}, later) ?? '', /stale/);
+});
+
+test('a hash of other terms does not make a decision fit them', () => {
+  for (const other of [
+    terms({ requirements: { minimum_trust: 'registered' } }),
+    terms({ classification: 'public' }),
+    terms({ policy: { version: 1, rules: [] } }),
+  ]) {
+    const fresh = preview({ terms: other });
+    const request = { ...REQUEST, terms: other, preview_sha256: fresh.preview_sha256 };
+    assert.match(
+      creationConflict(request, STORED.placement_decision, fresh) ?? '',
+      /something else/,
+    );
+  }
+});
+
+test('a decision is for one destination', () => {
+  const fresh = preview({ destination_runtime_id: id(1) });
+  const request = {
+    ...REQUEST,
+    destination_runtime_id: id(1),
+    preview_sha256: fresh.preview_sha256,
+  };
+  assert.match(creationConflict(request, STORED.placement_decision, fresh) ?? '', /something else/);
+});
+
+test('a preview hash is 64 hexadecimal digits in any case', () => {
+  assert.ok(isPreviewHash('aB'.repeat(32)));
+  for (const text of ['', 'a'.repeat(63), 'a'.repeat(65), 'g'.repeat(64), `${'a'.repeat(64)}\n`]) {
+    assert.ok(!isPreviewHash(text));
+  }
+});
+
+const HANDOFF = requestedHandoff(id(40), REQUEST, STORED, STORED.placement_decision, NOW);
+
+test('a handoff begins as requested, at version 0, with what it was asked with', () => {
+  assert.deepEqual(HANDOFF, {
+    id: id(40),
+    continuity_id: id(20),
+    tenant_id: 't',
+    source_runtime_id: id(1),
+    destination_runtime_id: id(2),
+    expected_epoch: 2,
+    state: 'requested',
+    capsule_id: null,
+    placement_decision_id: id(30),
+    preview_sha256: STORED.preview_sha256,
+    version: 0,
+    failure_code: null,
+    data_classification: 'internal',
+    locality_policy: null,
+    requirements: terms().requirements,
+    created_at: at(0),
+    updated_at: at(0),
+  });
+});
+
+test('every move counts, and none goes where the state does not lead', () => {
+  for (const from of HANDOFF_STATES) {
+    for (const to of HANDOFF_STATES) {
+      const moved = movedHandoff({ ...HANDOFF, state: from, version: 4 }, to, NOW + 5);
+      assert.equal(moved.ok, mayMoveHandoff(from, to));
+      if (!moved.ok) assert.match(moved.message, new RegExp(`${from} cannot become ${to}$`));
+      else assert.deepEqual(moved.value, { ...HANDOFF, state: to, version: 5, updated_at: at(5) });
+    }
+  }
+  const failed = movedHandoff(HANDOFF, 'failed', NOW, { failure_code: 'X' });
+  assert.ok(failed.ok && failed.value.failure_code === 'X');
+});
+
+const EXPORT: ExportFacts = {
+  handoff: HANDOFF,
+  decision: STORED.placement_decision,
+  requirements: terms().requirements,
+  destination: runtime(2),
+  instanceState: 'paused',
+  hasCheckpoint: true,
+};
+
+test('an export needs the same requirements, a destination that is allowed, and a resting instance', () => {
+  const exported = (more: Partial<ExportFacts>, now = NOW) =>
+    exportConflict({ ...EXPORT, ...more }, now) ?? '';
+  assert.equal(exported({}), '');
+  assert.equal(exported({ instanceState: 'waiting' }), '');
+  const { requirements } = terms({ requirements: { handlers: ['more'] } });
+  assert.match(exported({ requirements }), /does not fit/);
+  for (const decision of [
+    { continuity_id: id(21) },
+    { epoch: 3 },
+    { selected_runtime_id: id(1) },
+  ]) {
+    assert.match(exported({ decision: { ...EXPORT.decision, ...decision } }), /does not fit/);
+  }
+  assert.match(exported({ destination: undefined }), /no longer live/);
+  assert.match(exported({ destination: runtime(2, { draining: true }) }), /no longer allowed/);
+  assert.match(exported({}, NOW + 60_000), /no longer allowed/);
+  assert.match(exported({ instanceState: 'running' }), /this one is running/);
+  assert.match(exported({ hasCheckpoint: false }), /no checkpoint/);
+});

@@ -1,0 +1,219 @@
+/** How validations are led: one after the other, and to an end whatever fails (04 §7). */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { test } from 'node:test';
+import type { ValidationEnd } from '../../actors/releases.js';
+import type { ValidationReport } from '../../schema/release.js';
+import { createValidators } from '../../schema/validators.js';
+import type { Clock } from '../../src/core/clock.js';
+import type { Verdict } from '../../src/core/releases/replay.js';
+import type { SampledRun } from '../../src/db/reads/replay-reads.js';
+import { conflict, type EngineError, unavailable } from '../../src/errors.js';
+import type { Call, FrontDeps } from '../../src/http/operations/operation.js';
+import {
+  REPLAYS_MS,
+  RUN_BYTES_MAX,
+  VALIDATIONS_MAX,
+  Validations,
+} from '../../src/http/operations/release-validation.js';
+import type { HttpReply } from '../../src/http/server.js';
+import { createLogger } from '../../src/log.js';
+
+const AWAY = unavailable('ENG_DATABASE_DOWN', 'the database is away');
+const validators = createValidators();
+
+/** The parts around the validations, which do what the test says. */
+class World {
+  now = 0;
+  readonly timers: (() => void)[] = [];
+  readonly asked: string[] = [];
+  readonly ends: ValidationEnd[] = [];
+  runs: readonly SampledRun[] = [];
+  verdict: (id: string) => Promise<Verdict> = async () => ({ kind: 'match' });
+  read: () => Promise<string | undefined> = async () => '{}';
+  problem: string | undefined;
+  /** Thrown by the owner instead of taking an end; the first first. */
+  readonly refusals: EngineError[] = [];
+  readonly validations: Validations;
+  readonly #front: FrontDeps;
+
+  constructor() {
+    const clock: Clock = {
+      now: () => this.now,
+      monotonic: () => this.now,
+      setTimeout: (work) => this.timers.push(work),
+      clearTimeout: () => undefined,
+    };
+    const client = {
+      ask: async (_: number, operation: string, __: string, id: string, body: string) => {
+        this.asked.push(operation);
+        if (operation === 'releases.beginValidation') {
+          const release = { id, tenant_id: 't', baseline_sequence_id: 'b' };
+          return { status: 200, body: JSON.stringify({ release }) };
+        }
+        const refusal = this.refusals.shift();
+        if (refusal !== undefined) throw refusal;
+        const end = JSON.parse(body) as ValidationEnd;
+        this.ends.push(end);
+        return { status: 200, body: JSON.stringify({ state: end.outcome }) };
+      },
+    };
+    const replays = {
+      prepare: async () => this.problem,
+      replay: (_: unknown, { id }: { id: string }) => this.verdict(id),
+      stop: async () => undefined,
+    };
+    const reads = {
+      sequences: { get: () => this.read() },
+      replays: {
+        sample: async () => this.runs,
+        run: async (id: string) => (id === 'gone' ? undefined : { id }),
+      },
+    };
+    this.#front = { reads, validators } as unknown as FrontDeps;
+    this.validations = new Validations({
+      client,
+      replays: replays as never,
+      clock,
+      log: createLogger('silent', 'test'),
+    });
+  }
+
+  validate(body = '{}'): Promise<HttpReply> {
+    const operation = this.validations.operations['releases.validate'];
+    assert.ok(operation !== undefined);
+    const call: Call = {
+      tenant: 't',
+      query: '',
+      path: '',
+      params: { id: randomUUID() },
+      bodyText: body,
+    };
+    return operation(this.#front, call);
+  }
+
+  async report(): Promise<ValidationReport> {
+    return JSON.parse(String((await this.validate()).body)) as ValidationReport;
+  }
+}
+
+const runs = (...ids: string[]) => ids.map((id) => ({ id, bytes: 10 }));
+
+test('every run is judged, and the owner is told of all', async () => {
+  const world = new World();
+  world.runs = [...runs('a', 'gone', 'b'), { id: 'large', bytes: RUN_BYTES_MAX + 1 }];
+  const report = await world.report();
+  assert.deepEqual(report, {
+    replayed: 4,
+    matches: 2,
+    diverged: 0,
+    inconclusive: 2,
+    divergences: [],
+    release_state: 'ready',
+  });
+  const { release_state, ...evidence } = report;
+  assert.equal(release_state, 'ready');
+  assert.deepEqual(world.ends, [{ outcome: 'ready', evidence }]);
+});
+
+test('runs that are not reached in time are inconclusive', async () => {
+  const world = new World();
+  world.runs = runs('a', 'b', 'c');
+  world.verdict = async () => {
+    world.now += REPLAYS_MS / 2;
+    return { kind: 'match' };
+  };
+  const { replayed, matches, inconclusive } = await world.report();
+  assert.deepEqual([replayed, matches, inconclusive], [3, 2, 1]);
+});
+
+test('validations follow one another, and more than may wait are refused before they begin', async () => {
+  const world = new World();
+  world.runs = runs('a');
+  let underWay = 0;
+  const goOn: (() => void)[] = [];
+  world.verdict = async () => {
+    underWay += 1;
+    assert.equal(underWay, 1);
+    await new Promise<void>((resolve) => goOn.push(resolve));
+    underWay -= 1;
+    return { kind: 'match' };
+  };
+  const reports = Array.from({ length: VALIDATIONS_MAX }, () => world.report());
+  await assert.rejects(world.report(), { code: 'ENG_OVERLOADED' });
+  assert.equal((await world.validate('{"skip":true}')).status, 200);
+  assert.equal(world.asked.length, VALIDATIONS_MAX + 1);
+  for (let ended = 0; ended < VALIDATIONS_MAX; ended += 1) {
+    while (goOn.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    goOn.shift()?.();
+  }
+  for (const report of await Promise.all(reports)) assert.equal(report.matches, 1);
+});
+
+test('a candidate that is gone makes the release a draft again', async () => {
+  const world = new World();
+  world.read = async () => undefined;
+  await assert.rejects(world.report(), { code: 'ENG_NOT_FOUND' });
+  assert.deepEqual(
+    world.ends.map(({ outcome }) => outcome),
+    ['draft'],
+  );
+});
+
+test('so does history that cannot be read, and a defect', async () => {
+  for (const [error, refused] of [
+    [AWAY, { code: 'ENG_DATABASE_DOWN' }],
+    [new TypeError('no such thing'), TypeError],
+  ] as const) {
+    const world = new World();
+    world.read = async () => {
+      throw error;
+    };
+    await assert.rejects(world.report(), refused);
+    const [end] = world.ends;
+    assert.ok(end?.outcome === 'draft');
+    assert.doesNotMatch(end.reason, /no such thing/);
+  }
+});
+
+test('a candidate that does not compile fails its release', async () => {
+  const world = new World();
+  world.problem = 'block a is not unique';
+  world.runs = runs('a');
+  const { replayed, release_state } = await world.report();
+  assert.deepEqual([replayed, release_state], [0, 'failed']);
+});
+
+test('an end that the owner could not take is told again until it does', async () => {
+  const world = new World();
+  world.refusals.push(AWAY, AWAY, AWAY);
+  await assert.rejects(world.report(), { code: 'ENG_DATABASE_DOWN' });
+  while (world.timers.length > 0) {
+    world.timers.shift()?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  // Whether the first one was stored after all is not known; that it is ready is not claimed again.
+  assert.deepEqual(
+    world.ends.map(({ outcome }) => outcome),
+    ['draft'],
+  );
+  assert.equal(world.refusals.length, 0);
+});
+
+test('an end that has been overtaken is not told again', async () => {
+  const world = new World();
+  world.refusals.push(conflict('release is not being validated'));
+  await assert.rejects(world.report(), { code: 'ENG_CONFLICT' });
+  assert.deepEqual(world.timers, []);
+});
+
+test('nothing begins after the stop, and nothing is told again', async () => {
+  const world = new World();
+  world.refusals.push(AWAY);
+  const failed = assert.rejects(world.report(), { code: 'ENG_DATABASE_DOWN' });
+  await world.validations.stop();
+  await failed;
+  await assert.rejects(world.report(), { code: 'ENG_STOPPING' });
+  assert.deepEqual(world.timers, []);
+});
