@@ -17,6 +17,7 @@ import { type InstanceState, rankOf } from '../src/core/states.js';
 import { isoTime } from '../src/core/time.js';
 import type { InstanceActor } from './instance.js';
 import { stepKey } from './instance.js';
+import { noteEffect, type OutputEffect, settleEffects } from './instance-effects.js';
 import { askRate } from './instance-limits.js';
 import { charactersOf } from './instance-memory.js';
 import { noteLine } from './instance-notes.js';
@@ -34,7 +35,8 @@ export function recordProgress(actor: InstanceActor, turn: Turn, progress: Progr
   if (progress.dropErrorRows) {
     turn.put('output.dropErrors', actor.record.id, { instance_id: actor.record.id });
   }
-  for (const output of progress.outputs) putOutput(actor, turn, output);
+  const effects = settleEffects(actor, turn, progress);
+  for (const output of progress.outputs) putOutput(actor, turn, output, effects?.get(output));
   for (const withdrawal of progress.withdrawals) {
     withdraw(actor, turn, withdrawal, isRetried(progress, withdrawal.blockId));
   }
@@ -52,8 +54,14 @@ export function recordProgress(actor: InstanceActor, turn: Turn, progress: Progr
   }
 }
 
-function putOutput(actor: InstanceActor, turn: Turn, output: OutputRow): void {
-  const id = actor.nextId();
+/** @param effect of the try that gave it, if it acted outside: the row is its receipt, too */
+function putOutput(
+  actor: InstanceActor,
+  turn: Turn,
+  output: OutputRow,
+  effect: OutputEffect | undefined,
+): void {
+  const id = effect?.id ?? actor.nextId();
   const text = JSON.stringify(output.output);
   if (actor.record.snapshot.outputs.has(output.blockId)) {
     actor.kept.output(output.blockId, text.length);
@@ -65,7 +73,9 @@ function putOutput(actor: InstanceActor, turn: Turn, output: OutputRow): void {
       `"block_id":${JSON.stringify(output.blockId)},"iteration":"${output.iteration}",` +
       `"attempt":${output.attempt},"try":${output.tryNumber},"output":${text},` +
       `"output_ref":${JSON.stringify(output.outputRef)},` +
-      `"output_size":${Buffer.byteLength(text)},"created_at":"${isoTime(actor.env.now())}"}`,
+      `"output_size":${Buffer.byteLength(text)},` +
+      (effect === undefined ? '' : `"effect":${effect.text},`) +
+      `"created_at":"${isoTime(actor.env.now())}"}`,
   );
 }
 
@@ -74,7 +84,7 @@ function openTask(actor: InstanceActor, turn: Turn, dispatch: Dispatch): void {
   const previous = actor.tasks.lastOf(dispatch);
   const task = newTask(actor.nextId(), actor.record, dispatch, previous, actor.env.now());
   actor.tasks.set(task.id, task);
-  turn.put('task.insert', task.id, allTaskColumns(task));
+  turn.put('task.insert', task.id, allTaskColumns(task, actor.record.ownershipEpoch));
   turn.put('openTask.insert', task.id, openTaskColumns(task));
   turn.effects.push({ kind: 'task.opened', instance: actor.record.id, task: task.id });
   hintReady(actor, turn, task);
@@ -108,6 +118,7 @@ export function hintGone(actor: InstanceActor, turn: Turn, task: WorkerTaskRecor
 function perform(actor: InstanceActor, turn: Turn, dispatch: Dispatch): void {
   const { node, iteration, attempt } = dispatch;
   actor.running.set(stepKey(dispatch), { node, iteration, attempt });
+  noteEffect(actor, dispatch);
   turn.effects.push({
     kind: 'perform',
     instance: actor.record.id,

@@ -202,6 +202,9 @@ export async function migrate(
 ): Promise<Operation> {
   const { record, plan } = actor;
   const { snapshot, injected } = record;
+  if (record.continuityId !== null) {
+    throw conflict(`instance ${record.id} belongs to an execution: plan a migration of that`);
+  }
   checkAtRest(actor);
   const { deletions } = plans;
   const [present, target] = await Promise.all([
@@ -221,6 +224,9 @@ export async function migrate(
   if (compiled === undefined) throw notFound(`sequence ${sequenceId}`);
   const clash = compiled.ok ? clashOf(snapshot.execution, plan, compiled.plan) : compiled.message;
   if (!compiled.ok || clash !== undefined) throw conflict(`${clash}`);
+  if (await rows.hasDoubtfulEffect(record.id)) {
+    throw conflict(`it is not resolved what became of an effect of instance ${record.id}`);
+  }
   const outputs = await rows.outputs(record.id, compiled.plan.outputRefs);
   return (turn) => {
     plans.checkUsable(target.id, deletions);

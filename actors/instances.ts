@@ -207,8 +207,8 @@ export class Instances {
       return;
     }
     const fence = fenced(actor, message);
-    if (fence !== undefined && message.kind !== 'wake') {
-      this.#keepOut(message, fence);
+    if (fence !== undefined) {
+      this.#turnAway(message, fence, 'skipped');
       return;
     }
     const task = taskOf(message);
@@ -230,10 +230,10 @@ export class Instances {
     this.#run(cell, message, () => actor.handle(message));
   }
 
-  /** The instance is not this engine's to run: requests are told so, hints are moot. */
-  #keepOut(message: InstanceMessage, error: EngineError): void {
-    if (message.kind === 'change') this.#countChange(message.group, 'skipped');
-    else if (message.kind === 'claim') this.#answerClaim(message, 0);
+  /** Whoever asked is told that nothing of it happened; hints are moot. */
+  #turnAway(message: Message, error: EngineError, change: ChangeResult, claim: 0 | -1 = 0): void {
+    if (message.kind === 'change') this.#countChange(message.group, change);
+    else if (message.kind === 'claim') this.#answerClaim(message, claim);
     else if ('request' in message) this.#fail(message.request, error);
   }
 
@@ -303,11 +303,7 @@ export class Instances {
       turn = run();
     } catch (error) {
       this.#deps.log.error({ instanceId: cell.key, message: message.kind, err: error }, 'defect');
-      if ('request' in message) {
-        this.#fail(message.request, new EngineError('ENG_INTERNAL', 'internal error'));
-      }
-      if (message.kind === 'claim') this.#answerClaim(message, 0);
-      if (message.kind === 'change') this.#countChange(message.group, 'failed');
+      this.#turnAway(message, new EngineError('ENG_INTERNAL', 'internal error'), 'failed');
       cell.defects += 1;
       if (cell.defects > DEFECTS_MAX && !('request' in message)) this.#quarantine(cell);
       else this.#rebuild(cell, undefined);
@@ -504,12 +500,10 @@ export class Instances {
     for (const message of messages) {
       if (message.kind === 'create') this.#deps.createAgain(message);
       else if (message.kind === 'repeat') this.#fail(message.request, message.otherwise);
-      else if (message.kind === 'change') this.#countChange(message.group, 'skipped');
-      else if (message.kind === 'claim') this.#answerClaim(message, 0);
-      else if ('request' in message) {
+      else {
         const task = taskOf(message);
         const what = task === undefined ? `instance ${cell.key}` : `worker task ${task}`;
-        this.#fail(message.request, notFound(what));
+        this.#turnAway(message, notFound(what), 'skipped');
       }
     }
   }
@@ -529,12 +523,10 @@ export class Instances {
 
   /** Requests are refused. Hints are dropped where a row finds them again, and kept where none does. */
   #undelivered(cell: Cell, message: Message): void {
-    if (message.kind === 'change') this.#countChange(message.group, 'failed');
-    else if (message.kind === 'claim') this.#answerClaim(message, -1);
-    else if (message.kind === 'reap') {
+    if (message.kind === 'reap') {
       const at = this.#deps.env.now() + RELOAD_MS;
       this.#deps.release([{ kind: 'reap', instance: cell.key, task: message.task, at }]);
-    } else if ('request' in message) this.#fail(message.request, DATABASE_AWAY);
+    } else this.#turnAway(message, DATABASE_AWAY, 'failed', -1);
   }
 
   #countChange(group: number, result: ChangeResult): void {

@@ -141,7 +141,15 @@ export const LOAD_SQL = {
     "select id from instances where id = any($1::uuid[]) and state in ('completed', 'cancelled') " +
     'and updated_at < $2::timestamptz',
   newestCheckpoint:
-    'select id from checkpoints where instance_id = $1::uuid order by created_at desc, id desc limit 1',
+    'select id from checkpoints where instance_id = $1::uuid order by id desc limit 1',
+  // What a worker that once had the task did, or a try without an output, nobody knows.
+  doubtfulEffect:
+    "select t.id from worker_tasks t where t.instance_id = $1::uuid and t.state = 'failed' " +
+    'and t.claim_epoch > 0 and coalesce((select r.state from effect_resolutions r ' +
+    "where r.id = t.id), 'unknown') = 'unknown' " +
+    'union all select e.id from effect_receipts e where e.instance_id = $1::uuid ' +
+    "and e.state = 'unknown' and coalesce((select r.state from effect_resolutions r " +
+    "where r.id = e.id), 'unknown') = 'unknown' limit 1",
   endedBlocks:
     'select distinct block_id from block_outputs where instance_id = $1::uuid ' +
     "and output_ref is distinct from '__error__'",
@@ -345,6 +353,11 @@ export class Loader {
   /** The id of the checkpoint that an instance saved last. */
   async newestCheckpoint(instanceId: string): Promise<string | undefined> {
     return (await this.#query<{ id: string }>('newestCheckpoint', [instanceId])).rows[0]?.id;
+  }
+
+  /** Whether it is unknown, and nobody has found out, what became of something it did outside. */
+  async hasDoubtfulEffect(instanceId: string): Promise<boolean> {
+    return (await this.#query('doubtfulEffect', [instanceId])).rows.length > 0;
   }
 
   /** The blocks of an instance that have an output. */

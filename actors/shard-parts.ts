@@ -3,6 +3,7 @@
  * others and of the turn. Nothing happens here; see `shard.ts` for what does.
  */
 
+import type { CapsuleMill } from '../src/capsule-mill.js';
 import { LIMITS } from '../src/config.js';
 import type { Clock } from '../src/core/clock.js';
 import type { Keyring } from '../src/core/continuity/keys.js';
@@ -12,6 +13,7 @@ import type { EffectHandler } from '../src/handlers/registry.js';
 import type { WebhookSender } from '../src/handlers/webhook-sender.js';
 import type { Logger } from '../src/log.js';
 import { Meter } from '../src/metrics/meter.js';
+import { IN_PLACE, type MigrationJudge } from '../src/migration-judge.js';
 import type { Tracer } from '../src/tracing.js';
 import { Catalog } from './catalog.js';
 import { ChangeGroups } from './change-many.js';
@@ -66,6 +68,10 @@ export interface ShardDeps {
   readonly continuityRows: ContinuityRows;
   /** Undefined without an encryption key. */
   readonly keyring?: Keyring | undefined;
+  /** Absent: capsules are sealed and opened in place. */
+  readonly mill?: CapsuleMill;
+  /** Absent: migrations are judged in place. */
+  readonly judge?: MigrationJudge;
   readonly handlers: ReadonlyMap<string, EffectHandler>;
   readonly webhookSender: WebhookSender;
   /** Where it counts and measures; absent: nobody looks. */
@@ -219,6 +225,9 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks): ShardParts {
     plans,
     rows: deps.continuityRows,
     keyring: deps.keyring,
+    mill: deps.mill,
+    judge: deps.judge ?? IN_PLACE,
+    unpoliciedRetry: settings.unpoliciedRetry,
     newIdLike: (id) => ids.next(routeOf(id)),
     whenWriterKnown,
   });

@@ -5,6 +5,7 @@
 
 import { randomFillSync } from 'node:crypto';
 import { type MessagePort, receiveMessageOnPort, threadId } from 'node:worker_threads';
+import { ThreadedMill } from '../src/capsule-mill.js';
 import { createEngineClock } from '../src/clock.js';
 import { type ContinuityKeys, keyringOf } from '../src/continuity-keys.js';
 import { createPool } from '../src/db/pool.js';
@@ -14,6 +15,7 @@ import { createRegistry } from '../src/handlers/registry.js';
 import { createWebhookSender } from '../src/handlers/webhook-sender.js';
 import { createLogger } from '../src/log.js';
 import { Meter } from '../src/metrics/meter.js';
+import { ThreadedJudge } from '../src/migration-judge.js';
 import { findTracer } from '../src/tracing.js';
 import { ContinuityRows } from './continuity/rows.js';
 import { serveControl } from './control.js';
@@ -69,6 +71,8 @@ export default function runShard(task: ShardTask): Promise<void> {
   const peers = new Map<number, MessagePort>();
   let writer: MessagePort | undefined;
   const clock = createEngineClock();
+  const judge = new ThreadedJudge(log);
+  const mill = new ThreadedMill();
   const shard = new Shard({
     settings,
     clock,
@@ -77,6 +81,8 @@ export default function runShard(task: ShardTask): Promise<void> {
     loader: new Loader(pool),
     continuityRows: new ContinuityRows(pool),
     keyring: keyringOf(task.continuityKeys),
+    judge,
+    mill,
     handlers: createRegistry({ http }),
     webhookSender: createWebhookSender({
       http,
@@ -125,7 +131,7 @@ export default function runShard(task: ShardTask): Promise<void> {
         front.close();
         writer?.close();
         for (const port of peers.values()) port.close();
-        await Promise.allSettled([http.close(), pool.end()]);
+        await Promise.allSettled([http.close(), pool.end(), judge.stop(), mill.stop()]);
         // The answer to this call leaves first.
         setImmediate(() => {
           control.close();

@@ -189,10 +189,15 @@ export function changingTaskColumns(task: WorkerTaskRecord): object {
   };
 }
 
-/** The row of `task.insert`. */
-export function allTaskColumns(task: WorkerTaskRecord): object {
+/**
+ * The row of `task.insert`, which is the receipt of what the worker does, too (spec/05 §3).
+ *
+ * @param ownershipEpoch in which it is dispatched; 0 is stored as null
+ */
+export function allTaskColumns(task: WorkerTaskRecord, ownershipEpoch = 0): object {
   return {
     ...changingTaskColumns(task),
+    ...(ownershipEpoch === 0 ? undefined : { ownership_epoch: ownershipEpoch }),
     instance_id: task.instanceId,
     tenant_id: task.tenantId,
     block_id: task.blockId,

@@ -29,9 +29,11 @@ export const TenantBody = Type.Object({ tenant_id: TenantField }, { $id: 'Tenant
 export type TenantBody = Static<typeof TenantBody>;
 
 /** SHA-256 in hexadecimal digits. */
-export const Sha256 = Type.String({ pattern: '^[0-9a-f]{64}$' });
+export const SHA256_PATTERN = '^[0-9a-f]{64}$';
+export const Sha256 = Type.String({ pattern: SHA256_PATTERN });
 /** As callers may write it. */
-export const Sha256Input = Type.String({ pattern: '^[0-9a-fA-F]{64}$' });
+export const SHA256_INPUT_PATTERN = '^[0-9a-fA-F]{64}$';
+export const Sha256Input = Type.String({ pattern: SHA256_INPUT_PATTERN });
 export const Epoch = Type.Integer({ minimum: 0, maximum: INTEGER_MAX });
 
 // ---------------------------------------------------------------- executions

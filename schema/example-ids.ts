@@ -20,7 +20,17 @@ export const EXAMPLE_IDS = {
   delivery: '0192f0c7-91a2-73c4-9d5e-6f708192a3b4',
   release: '0192f0c8-a2b3-74d5-8e6f-708192a3b4c5',
   decision: '0192f0c8-b3c4-75e6-9f70-8192a3b4c5d6',
+  runtime: '0192f0b0-c4d5-76f7-8081-92a3b4c5d6e7',
+  laptop: '0192f0b0-d5e6-7708-9192-a3b4c5d6e7f8',
+  entry: '0192f0c9-e6f7-7819-82a3-b4c5d6e7b2c3',
+  migration: '0192f0c9-f708-792a-93b4-c5d6e7f8b2c3',
+  placement: '0192f0ca-0819-7a3b-84c5-d6e7f809b2c3',
+  handoff: '0192f0ca-192a-7b4c-95d6-e7f8091ab2c3',
+  capsule: '0192f0ca-2a3b-7c5d-86e7-f8091a2bb2c3',
+  arrived: '0192f0ca-3b4c-7d6e-97f8-091a2b3c4d5e',
 } as const;
 
 export const AT = '2026-11-02T08:00:00.000Z';
 export const LATER = '2026-11-02T08:00:01.250Z';
+/** Some minutes on. */
+export const UNTIL = '2026-11-02T08:04:00.000Z';

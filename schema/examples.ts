@@ -5,9 +5,10 @@
 
 import type { JsonValue } from '../src/core/json.js';
 import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, LATER } from './example-ids.js';
+import { CONTINUITY_EXAMPLES } from './examples-continuity.js';
 import { RELEASE_EXAMPLES } from './examples-releases.js';
 
-/** Of parameters, by name; ids by the first segment of the path. */
+/** Of parameters, by name; those named `id` by the path. */
 export const PARAMETER_EXAMPLES: Readonly<Record<string, JsonValue>> = {
   tenant_id: EXAMPLE_TENANT,
   namespace: 'billing',
@@ -15,10 +16,11 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, JsonValue>> = {
   block_id: 'charge',
   key: 'payments',
   delivery_id: EXAMPLE_IDS.delivery,
+  checkpoint_id: EXAMPLE_IDS.checkpoint,
   file: 'swagger-ui.css',
 };
 
-export const ID_EXAMPLES: Readonly<Record<string, string>> = {
+const ID_EXAMPLES: Readonly<Record<string, string>> = {
   sequences: EXAMPLE_IDS.sequence,
   instances: EXAMPLE_IDS.instance,
   workers: EXAMPLE_IDS.task,
@@ -26,7 +28,18 @@ export const ID_EXAMPLES: Readonly<Record<string, string>> = {
   releases: EXAMPLE_IDS.release,
   webhooks: EXAMPLE_IDS.outbox,
   'api-keys': 'ak_6f1d2c3b4a5968778695a4b3c2d1e0ff',
+  // Below /continuity.
+  executions: EXAMPLE_IDS.instance,
+  effects: EXAMPLE_IDS.task,
+  migrations: EXAMPLE_IDS.migration,
+  handoffs: EXAMPLE_IDS.handoff,
 };
+
+/** Of the parameter `id` in a path; '' where there is none. */
+export function exampleIdIn(path: string): string {
+  const [first = '', second = ''] = path.split('/').slice(1);
+  return ID_EXAMPLES[first === 'continuity' ? second : first] ?? '';
+}
 
 const charge = {
   type: 'step',
@@ -374,6 +387,8 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   NextFires: { timezone: 'Europe/Berlin', fires: ['2026-11-03T07:30:00.000Z'] },
 
   ...RELEASE_EXAMPLES,
+
+  ...CONTINUITY_EXAMPLES,
 
   MintKey: { tenant_id: EXAMPLE_TENANT, name: 'billing workers', capabilities: ['worker'] },
   KeyMinted: {

@@ -113,7 +113,7 @@ export const LocalityPolicy = Type.Object(
         require_offline: optional(Type.Boolean()),
         require_hardware: optional(Type.String()),
         allowed_connectivity: optional(Type.Array(Connectivity)),
-        minimum_battery_percent: optional(Type.Integer({ minimum: 0 })),
+        minimum_battery_percent: optional(Percent),
         maximum_cost_microunits: optional(Natural),
         maximum_latency_ms: optional(Natural),
       }),

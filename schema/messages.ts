@@ -2,12 +2,19 @@
 
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import { UNSUPPORTED_VALUES } from './common.js';
+import { SHA256_INPUT_PATTERN, SHA256_PATTERN } from './continuity.js';
 
 const FORMAT_TEXTS: Readonly<Record<string, string>> = {
   uuid: 'must be a UUID',
   'date-time': 'must be an RFC 3339 timestamp with an offset, in the years 1970 to 9999',
   'calendar-day': 'must be a calendar day as YYYY-MM-DD',
   'time-zone': 'must be a known IANA time zone',
+};
+
+/** Every other pattern asks for a character that is not white space. */
+const PATTERN_TEXTS: Readonly<Record<string, string>> = {
+  [SHA256_PATTERN]: 'must be 64 hexadecimal digits in lower case',
+  [SHA256_INPUT_PATTERN]: 'must be 64 hexadecimal digits',
 };
 
 const TYPE_TEXTS: Readonly<Record<string, string>> = {
@@ -47,8 +54,7 @@ function ruleText(error: ErrorObject): string {
     case 'format':
       return FORMAT_TEXTS[params.format] ?? 'is not valid';
     case 'pattern':
-      // The contract's one pattern asks for a character that is not white space.
-      return 'must not be blank';
+      return PATTERN_TEXTS[params.pattern] ?? 'must not be blank';
     case 'const':
       return `must be ${String(params.allowedValue)}`;
     case 'minLength':

@@ -49,6 +49,16 @@ export const FIELD_DEFAULTS: Readonly<Record<string, JsonValue>> = {
   'ValidateRelease.sample': SAMPLE_DEFAULT,
   'ValidateRelease.skip': false,
   'PromoteRelease.force': false,
+  'PlanMigration.transforms': [],
+  'PlanMigration.rollback_retention_seconds': 86_400,
+  'PlanMigration.capture_checkpoint': false,
+  'Transform.version': 1,
+  'ApplyMigration.approved': false,
+  'PlaceExecution.data_classification': 'internal',
+  'PreviewHandoff.data_classification': 'internal',
+  'CreateHandoff.data_classification': 'internal',
+  'ExportHandoff.expires_in_seconds': 300,
+  'ExportHandoff.capture_checkpoint': false,
   'MintKey.name': '',
   'MintKey.capabilities': ['operator'],
 };
@@ -93,6 +103,35 @@ export const SCHEMA_NOTES: Readonly<Record<string, string>> = {
   Divergence: 'A run that went another way with the candidate.',
   SemanticDiff: 'What changes from one definition to another, the gravest first.',
   EvaluationReport: 'Ended instances since the canary began, and what the gates say of them.',
+  ContinuityExecution:
+    'The portable identity of an instance. Its epoch grows with each change of owner or version.',
+  EffectReceipt:
+    'What a try of a step did outside: dispatched until its outcome is known, then committed or ' +
+    'unknown.',
+  CheckpointBoundary: 'A checkpoint at one of the epochs of its instance.',
+  CheckpointBoundaryDetail:
+    'Whatever looks like a secret is [REDACTED] in the difference, and as it is in the data.',
+  ProvenanceEntry: 'One decision; holds the hash of the entry before it.',
+  ProvenanceVerdict: 'code says what is wrong with the first entry that is not right.',
+  PlanMigration: 'What a checkpoint of the source has is moved to where the target looks for it.',
+  MigrationPlan:
+    'verdict, also named disposition: automatic may be applied, approval_required with approved ' +
+    'true, pin and incompatible never.',
+  MigrationRecord: 'A plan, and what became of it.',
+  Transform:
+    'Paths are dotted and lead into checkpoint_data; what stands under context_snapshot becomes ' +
+    'context.data.',
+  RuntimeCapabilities: 'What a runtime says of itself; live until expires_at.',
+  Requirements: 'What a runtime must offer: all of each list, but any one of the regions.',
+  LocalityPolicy: 'Where data of a classification may go; all rules of it hold together.',
+  PlacementDecision: 'What was found of every live runtime of the tenant.',
+  HandoffPreview:
+    'Holds as long as nothing of what it was computed from changes: the execution, its effects, ' +
+    'and every live runtime of the tenant.',
+  CreateHandoff: 'Everything as it was previewed. policy and classification are other spellings.',
+  Capsule: 'Says what was sealed, for whom and until when; signed by who sealed it.',
+  ImportReceipt: 'A signed statement: this server holds the instance of the capsule.',
+  OwnershipGrant: 'A signed statement: from this epoch on the destination owns the execution.',
   MintKey: 'No capabilities, or an empty list, stand for operator.',
   ErrorBody: 'The body of every answer that is not a success.',
 };
@@ -147,6 +186,21 @@ export const FIELD_NOTES: Readonly<Record<string, string>> = {
   'Release.gates': 'Left out when there are none.',
   'Release.validation_summary': 'Left out until a validation has run.',
   'Release.canary_started_at': 'Of the last start of the canary; left out until the first.',
+  'PlanMigration.capture_checkpoint':
+    'First save a checkpoint of the live state. Without one, and with none saved, 409.',
+  'PlanMigration.to_version': 'That of to_sequence_id, else 404.',
+  'Transform.to_path': 'Of copy and move; none of drop.',
+  'RegisterRuntime.capabilities':
+    'observed_at at most 30 s ahead, expires_at at most 5 min after it. trust is unverified or ' +
+    'registered. Of each list at most 256 entries of at most 256 bytes.',
+  'ExportHandoff.requirements': 'Those of the placement decision.',
+  'ExportHandoff.payload_key_base64':
+    '32 bytes that the destination made for this once; without it only a server with the same ' +
+    'encryption key opens the capsule.',
+  'ImportCapsule.destination_instance_id': 'Made by the server when absent.',
+  'ImportCapsule.payload_base64': 'When absent, what this server sealed itself is taken.',
+  'AcceptHandoff.import_receipt': 'Of an instance on another server: what its import answered.',
+  'HandoffAccepted.ownership_grant': 'For the claim on the other server.',
   'ValidationReport.replayed': 'The inconclusive ones among them.',
   'ValidationReport.diverged': 'All, of which divergences lists the first 20.',
   'ValidationSummary.replayed': 'The inconclusive ones among them.',
@@ -198,6 +252,35 @@ export const OPERATION_NOTES: Readonly<Record<string, string>> = {
     'Only a canary. Refused with 409 unless every gate passes; one that fails rolls it back.',
   'releases.pause': 'Only a canary; canary, with any percentage, goes on from there.',
   'releases.rollback': 'A canary or what is paused; again is no error.',
+  'continuity.create': 'In any state of the instance. The id is that of the instance.',
+  'continuity.claim': 'The instance stays paused; PATCH its state, or a signal resume, runs it.',
+  'continuity.effects': 'Those of all its instances that are here.',
+  'continuity.resolveEffect':
+    'unknown becomes verified, committed, compensated or abandoned; committed and verified become ' +
+    'compensated. Anything else is 409.',
+  'continuity.appendProvenance':
+    'The server writes the other kinds itself. Refused with 409 once the chain has 10,000 entries.',
+  'continuity.verifyProvenance':
+    'An empty chain is valid. Keys that are trusted are set by the deployment.',
+  'continuity.place': 'Stored, and shown to nobody else. Nothing is moved by it.',
+  'continuity.preview': 'Answered with compatible false too. 404 when the runtime is not live.',
+  'migrations.plan': 'Only of an instance that is waiting or paused. Nothing of it is changed.',
+  'migrations.apply':
+    'Refused with 409 unless everything is as it was planned. Needs an encryption key, else 503. ' +
+    'The instance is left paused, one epoch on.',
+  'migrations.rollback':
+    'Refused with 409 once the target has run: when an effect of its epoch was dispatched, ' +
+    'committed or verified, or is unknown.',
+  'runtimes.register': 'Again and again while it lives. What was observed earlier changes nothing.',
+  'handoffs.create': 'Refused with 409 when anything is not as it was previewed.',
+  'handoffs.export':
+    'The instance is not run here from then on. Needs an encryption key, else 503. Given once: ' +
+    'after an answer that was lost, revoke the handoff and make another one.',
+  'handoffs.accept': 'The epoch grows by 1. From then on the source never runs it again.',
+  'handoffs.reject': 'Owner and epoch stay.',
+  'handoffs.revoke':
+    'Owner and epoch stay; the next handoff or migration takes the execution back.',
+  'capsules.import': 'A repetition gives the same instance. Needs an encryption key, else 503.',
   'health.live': 'Liveness.',
   'health.ready': 'Readiness.',
   metrics: 'Text format version 0.0.4.',

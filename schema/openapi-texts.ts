@@ -8,8 +8,8 @@ const spoken = (count: number) => count.toLocaleString('en');
 export const TITLE = 'Durable workflow engine';
 
 export const DESCRIPTION = `Stores workflow definitions (sequences), runs instances of them durably,
-hands steps to external workers, starts instances on schedules, and leads from one version of a
-sequence to the next by guarded releases.
+hands steps to external workers, starts instances on schedules, leads from one version of a sequence
+to the next by guarded releases, and moves live executions between versions and between servers.
 
 **Addresses.** Everything is served under \`/api/v1\`. Health, \`/info\`, \`/metrics\`, this document and
 the page that shows it are at home at the root as well. Every other bare path is a deprecated alias of
@@ -59,6 +59,21 @@ export const TAGS: readonly {
     name: 'Workers',
     path: /^\/(?:workers|handlers)/,
     description: 'External work: polls, claims, outcomes.',
+  },
+  {
+    name: 'Migration',
+    path: /^\/continuity\/migrations/,
+    description: 'A live execution goes over to another version of its sequence, and back.',
+  },
+  {
+    name: 'Handoff',
+    path: /^\/(?:continuity\/(?:handoffs|capsules|executions\/(?:claim|\{id\}\/(?:placement|handoff)))|runtimes)/,
+    description: 'A live execution goes over to another runtime, which may be another server.',
+  },
+  {
+    name: 'Continuity',
+    path: /^\/continuity/,
+    description: 'Executions: who owns an instance, where it was, and what it did outside.',
   },
   {
     name: 'Rate limits',
@@ -118,8 +133,8 @@ export const REFUSALS: Readonly<Record<number, Refusal>> = {
   409: {
     name: 'Conflict',
     description:
-      'True when asked, not now: it exists already, is in use, is claimed otherwise, or a release ' +
-      'is in another state.',
+      'True when asked, not now: it exists already, is in use, is claimed otherwise, is in another ' +
+      'state than the move starts from, has changed since it was looked at, or belongs elsewhere.',
     codes: ['ENG_CONFLICT', 'ENG_STALE_EPOCH'],
   },
   413: {

@@ -6,7 +6,7 @@
 import type { TObject, TSchema } from '@sinclair/typebox';
 import type { JsonObject, JsonValue } from '../src/core/json.js';
 import { ErrorBody } from './common.js';
-import { ID_EXAMPLES, PARAMETER_EXAMPLES } from './examples.js';
+import { exampleIdIn, PARAMETER_EXAMPLES } from './examples.js';
 import { HEADER_NOTES, OPERATION_NOTES, QUERY_NOTES } from './openapi-notes.js';
 import { SchemaBook } from './openapi-schemas.js';
 import { DESCRIPTION, REFUSALS, type Refusal, TAGS, TITLE } from './openapi-texts.js';
@@ -186,7 +186,7 @@ function metadataFilter(name: string): JsonObject {
 
 function exampleOf(route: Route, name: string, isRequired: boolean): JsonValue | undefined {
   if (!isRequired) return undefined;
-  return name === 'id' ? ID_EXAMPLES[route.path.split('/')[1] ?? ''] : PARAMETER_EXAMPLES[name];
+  return name === 'id' ? exampleIdIn(route.path) : PARAMETER_EXAMPLES[name];
 }
 
 function requestBodyOf(book: SchemaBook, route: Route, body: TSchema): JsonObject {

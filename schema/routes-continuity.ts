@@ -74,7 +74,7 @@ export const CONTINUITY_ROWS = {
     path: '/continuity/executions/{id}/provenance',
     summary: 'Append an entry of your own to the chain.',
     body: continuity.AppendProvenance,
-    replies: { 201: continuity.ProvenanceEntry, ...refusals(400, 404, 413) },
+    replies: { 201: continuity.ProvenanceEntry, ...refusals(400, 404, 409, 413) },
   },
   'continuity.verifyProvenance': {
     ...read,

@@ -58,7 +58,7 @@ export const INSTANCE_ROWS = {
     summary: 'Move an instance to another state.',
     ...byId,
     body: instance.PatchState,
-    replies: { 200: instance.TaskInstance, ...refusals(400, 404) },
+    replies: { 200: instance.TaskInstance, ...refusals(400, 404, 409) },
   },
   'instances.patchContext': {
     method: 'PATCH',
@@ -66,7 +66,7 @@ export const INSTANCE_ROWS = {
     summary: 'Replace sections of the context.',
     ...byId,
     body: instance.PatchContext,
-    replies: { 200: instance.ContextPatched, ...refusals(400, 404, 413) },
+    replies: { 200: instance.ContextPatched, ...refusals(400, 404, 409, 413) },
   },
   'instances.signal': {
     method: 'POST',
@@ -74,14 +74,14 @@ export const INSTANCE_ROWS = {
     summary: 'Send a signal.',
     ...byId,
     body: instance.SendSignal,
-    replies: { 201: instance.SignalAccepted, ...refusals(400, 404, 413) },
+    replies: { 201: instance.SignalAccepted, ...refusals(400, 404, 409, 413) },
   },
   'instances.retry': {
     method: 'POST',
     path: '/instances/{id}/retry',
     summary: 'Run a failed instance again from where it failed.',
     ...byId,
-    replies: { 200: instance.InstanceRetried, ...refusals(400, 404) },
+    replies: { 200: instance.InstanceRetried, ...refusals(400, 404, 409) },
   },
   'instances.tree': {
     method: 'GET',

@@ -52,7 +52,7 @@ export const SURGERY_ROWS = {
     summary: 'Let this instance run further blocks after those of its sequence.',
     ...byId,
     body: surgery.InjectBlocks,
-    replies: { 200: surgery.BlocksInjected, ...refusals(400, 404, 413) },
+    replies: { 200: surgery.BlocksInjected, ...refusals(400, 404, 409, 413) },
   },
   'instances.resumeFrom': {
     method: 'POST',
@@ -62,7 +62,7 @@ export const SURGERY_ROWS = {
     owner: { shardOf: 'id' },
     body: surgery.ResumeFrom,
     isBodyOptional: true,
-    replies: { 200: surgery.ResumedFrom, ...refusals(400, 404, 413) },
+    replies: { 200: surgery.ResumedFrom, ...refusals(400, 404, 409, 413) },
   },
   'instances.fork': {
     method: 'POST',
@@ -70,7 +70,7 @@ export const SURGERY_ROWS = {
     summary: 'Create a copy of an instance that runs on from one of its top-level blocks.',
     ...byId,
     body: surgery.ForkInstance,
-    replies: { 201: surgery.InstanceForked, ...refusals(400, 404, 413) },
+    replies: { 201: surgery.InstanceForked, ...refusals(400, 404, 409, 413) },
   },
   'instances.saveCheckpoint': {
     method: 'POST',
@@ -78,7 +78,7 @@ export const SURGERY_ROWS = {
     summary: 'Keep a value with the instance.',
     ...byId,
     body: surgery.SaveCheckpoint,
-    replies: { 201: surgery.CheckpointSaved, ...refusals(400, 404, 413) },
+    replies: { 201: surgery.CheckpointSaved, ...refusals(400, 404, 409, 413) },
   },
   'instances.checkpoints': {
     method: 'GET',
@@ -100,6 +100,6 @@ export const SURGERY_ROWS = {
     summary: 'Delete all but the newest checkpoints.',
     ...byId,
     body: surgery.PruneCheckpoints,
-    replies: { 200: surgery.CheckpointsPruned, ...refusals(400, 404) },
+    replies: { 200: surgery.CheckpointsPruned, ...refusals(400, 404, 409) },
   },
 } as const satisfies Record<string, RouteRow>;

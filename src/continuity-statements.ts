@@ -39,6 +39,8 @@ export interface GrantFacts {
   readonly owner_runtime_id: string;
   readonly instance_id: string;
   readonly handoff_id: string;
+  /** Of the server whose import was accepted: no other one may claim, whatever it has imported. */
+  readonly importer_public_key: string;
 }
 
 /** The same facts always give the same text and the same signature. */

@@ -191,6 +191,7 @@ class Engine {
     });
     this.#parts.push({ name: 'reads', stop: () => pool.end() });
     this.#reads = createReads(pool);
+    const keyring = keyringOf(continuityKeys);
     const front = createFront({
       config,
       apiKey,
@@ -205,7 +206,7 @@ class Engine {
       changes: this.#changes,
       many: this.#many,
       metrics: supervisor.metrics,
-      keyring: keyringOf(continuityKeys),
+      keyring,
     });
     this.#front = front;
     this.#parts.push({ name: 'front', stop: () => front.stop() });
@@ -226,6 +227,10 @@ class Engine {
     this.#server = server;
     this.#parts.push({ name: 'HTTP', stop: () => server.close() });
     this.#log.info({ host: config.host, port: server.port }, 'listening');
+    if (keyring !== undefined) {
+      const { id: keyId, publicKey } = keyring.signing;
+      this.#log.info({ keyId, publicKey }, 'capsules and provenance are signed with this key');
+    }
   }
 
   /** A database that is not there yet is waited for; a wrong name or password is not. */

@@ -6,6 +6,7 @@
 import type { ShardClient } from '../actors/client.js';
 import type { Supervisor } from '../actors/supervisor.js';
 import { createValidators } from '../schema/validators.js';
+import { Chains } from './chains.js';
 import { realClock } from './clock.js';
 import { Comparisons } from './comparisons.js';
 import type { Config } from './config.js';
@@ -18,8 +19,10 @@ import type { Gate } from './http/gate.js';
 import type { KeyRegistry } from './http/key-registry.js';
 import { bulkOperations } from './http/operations/bulk.js';
 import type { Changes } from './http/operations/changes.js';
+import { continuityOperations } from './http/operations/continuity.js';
 import { cronOperations } from './http/operations/cron.js';
 import { createDocs } from './http/operations/docs.js';
+import { effectOperations } from './http/operations/effects.js';
 import { instanceOperations } from './http/operations/instances.js';
 import { KeyOperations } from './http/operations/keys.js';
 import { metricsOperations } from './http/operations/metrics.js';
@@ -77,6 +80,7 @@ export function createFront(options: FrontOptions): Front {
   const docs = createDocs({ version, isProtected: config.protectDocs });
   const keyOperations = new KeyOperations({ registry: keys, client, clock: realClock, log });
   const comparisons = new Comparisons();
+  const chains = new Chains();
   const replays = new Replays({ unpoliciedRetry: config.unpoliciedRetry, log });
   const validations = new Validations({ client, replays, clock: realClock, log });
   const handler = createRouter({
@@ -92,11 +96,13 @@ export function createFront(options: FrontOptions): Front {
     client,
     operations: {
       ...instanceOperations,
+      ...effectOperations,
       ...bulkOperations,
       ...sequenceOperations,
       ...workerOperations,
       ...rateLimitOperations,
       ...cronOperations,
+      ...continuityOperations(chains),
       ...releaseOperations,
       ...releaseDiffOperations(comparisons),
       ...validations.operations,
@@ -127,7 +133,7 @@ export function createFront(options: FrontOptions): Front {
   });
   const stop = async () => {
     keyOperations.stop();
-    await Promise.all([comparisons.stop(), validations.stop()]);
+    await Promise.all([comparisons.stop(), chains.stop(), validations.stop()]);
   };
   return { handler, drain: () => validations.stop(), stop };
 }

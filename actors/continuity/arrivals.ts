@@ -104,7 +104,8 @@ async function acceptElsewhere(
   if (isRepeated && (handoff.state === 'accepted' || handoff.state === 'resumed')) {
     const { version: _, ...shown } = execution;
     const reply = { handoff: handoffView(handoff, office.desk.now), execution: shown };
-    return { status: 200, body: { ...reply, ownership_grant: grantOf(reply, signing) } };
+    const ownership_grant = grantOf(reply, signing, receipt);
+    return { status: 200, body: { ...reply, ownership_grant } };
   }
   requireTransfer(office, arrival);
   const { turn, reply } = await accepted(office, arrival);
@@ -116,7 +117,7 @@ async function acceptElsewhere(
     const fence = { reason: 'moved', until: null } as const;
     await desk.order(source, tenant_id, { expect, changes: [{ kind: 'fence', fence }] }, turn);
   }
-  return { status: 200, body: { ...reply, ownership_grant: grantOf(reply, signing) } };
+  return { status: 200, body: { ...reply, ownership_grant: grantOf(reply, signing, receipt) } };
 }
 
 /** @throws EngineError 409 unless the execution is still on its way from the source */
@@ -167,7 +168,11 @@ async function isElsewhere({ desk }: Office, instance: string): Promise<boolean>
   return (await desk.deps.rows.tenantOf(instance)) === undefined;
 }
 
-/** @throws EngineError 409 unless the destination itself, or a trusted key, states this import */
+/**
+ * Whose word counts is the destination's own key; a trusted one only where it registered none.
+ *
+ * @throws EngineError 409 unless this import is stated
+ */
 async function checkReceipt(
   office: Office,
   { handoff, instance }: Arrival,
@@ -176,7 +181,7 @@ async function checkReceipt(
   const { tenant_id, capsule_id, continuity_id, expected_epoch, destination_runtime_id } = handoff;
   const runtime = await office.desk.deps.rows.runtime(tenant_id, destination_runtime_id);
   const own = runtime?.capsule_signing_public_key;
-  const trusted = [...keysOf(office).trusted.values(), ...(own === undefined ? [] : [own])];
+  const trusted = own === undefined ? keysOf(office).trusted.values() : [own];
   const stated = openStatement(receipt, trusted);
   const isSo =
     stated?.kind === 'capsule_imported' &&
@@ -192,6 +197,7 @@ async function checkReceipt(
 function grantOf(
   { handoff, execution }: { handoff: HandoffAccepted['handoff']; execution: Execution },
   key: Parameters<typeof signStatement>[0],
+  { public_key }: ImportReceipt,
 ): SignedStatement {
   const facts: GrantFacts = {
     kind: 'ownership_granted',
@@ -202,6 +208,7 @@ function grantOf(
     owner_runtime_id: execution.owner_runtime_id,
     instance_id: execution.current_instance_id,
     handoff_id: handoff.id,
+    importer_public_key: public_key,
   };
   return signStatement(key, facts);
 }

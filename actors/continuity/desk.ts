@@ -8,6 +8,7 @@
  * nothing: so a unit that is still under way when a desk is replaced can do no harm.
  */
 
+import type { CapsuleMill } from '../../src/capsule-mill.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
 import type { UnixMs } from '../../src/core/time.js';
 import {
@@ -31,6 +32,8 @@ export interface DeskDeps {
   readonly commits: CommitLog;
   readonly rows: ContinuityRows;
   readonly log: Logger;
+  /** Absent: capsules are sealed and opened in place. */
+  readonly mill?: CapsuleMill | undefined;
   readonly now: () => UnixMs;
   /** Of an id with the routing bits of another one. */
   readonly newIdLike: (id: string) => string;
@@ -94,7 +97,8 @@ export class Desk {
   /** Does in its turn what nobody waits for; it is asked for again should it fail. */
   care(line: string, work: () => Promise<void>): void {
     this.inLine(line, work).catch((error: unknown) => {
-      this.deps.log.info({ err: error, execution: line }, 'an execution could not be put in order');
+      const { code, message } = this.#errorOf(error);
+      this.deps.log.info({ execution: line, code, message }, 'an execution is put in order later');
     });
   }
 
@@ -113,8 +117,12 @@ export class Desk {
     return result;
   }
 
-  /** Rejects with 409 when the execution has changed since it was read, 503 when nobody can tell. */
-  commit(turn: Turn): Promise<void> {
+  /**
+   * Rejects with 409 when the execution has changed since it was read, 503 when nobody can tell.
+   *
+   * @param check what is looked at in the very turn in which the unit is made; throws the refusal
+   */
+  commit(turn: Turn, check?: () => void): Promise<void> {
     return new Promise((resolve, reject) => {
       const owner = new DeskUnit(this.deps.commits.nextIncarnation(), (ack, unit) => {
         const error = refusalOf(ack);
@@ -125,7 +133,15 @@ export class Desk {
         this.deps.release(unit.effects);
         resolve();
       });
-      this.deps.schedule(() => this.deps.commits.append(owner, turn));
+      this.deps.schedule(() => {
+        try {
+          check?.();
+        } catch (error) {
+          reject(error);
+          return;
+        }
+        this.deps.commits.append(owner, turn);
+      });
     });
   }
 

@@ -57,12 +57,19 @@ async function createExecution(
   return { status: 201, body: execution };
 }
 
+/** Up to which callers may add to a chain, so that it can be verified as a whole. */
+const CHAIN_LENGTH_MAX = 10_000;
+
 /** An entry of the caller's own. */
 async function appendProvenance(
   { desk, keyring }: Office,
   { tenant, id, body }: Asked<'continuity.appendProvenance'>,
 ): Promise<DeskReply> {
   const execution = await executionOf(desk, tenant, id);
+  const head = await desk.deps.rows.provenanceHead(id);
+  if (head !== undefined && head.seq + 1 >= CHAIN_LENGTH_MAX) {
+    throw conflict(`the chain has ${CHAIN_LENGTH_MAX} entries`);
+  }
   const turn = new Turn();
   const { epoch } = execution;
   const evidence = { sha256: body.payload_sha256.toLowerCase() };

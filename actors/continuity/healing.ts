@@ -4,6 +4,7 @@
  * that is over (05 §9). All of it happens in the execution's line.
  */
 
+import { EXPORT_FAILED } from '../../src/core/continuity/handoff.js';
 import { holdsExecution } from '../../src/core/continuity/states.js';
 import { handoffStateAt } from '../../src/handoff-view.js';
 import { Turn } from '../turn.js';
@@ -77,7 +78,9 @@ export async function answerFence(
     const fence = { reason: 'transferring', until: open.capsule_expires_at } as const;
     await desk.order(instance, tenant_id, { expect, changes: [{ kind: 'fence', fence }] });
   } else if (found.version === execution.version) {
-    await desk.order(instance, tenant_id, { expect, changes: [{ kind: 'own', epoch }] });
+    const turn = new Turn();
+    touchExecution(turn, execution);
+    await desk.order(instance, tenant_id, { expect, changes: [{ kind: 'own', epoch }] }, turn);
   }
 }
 
@@ -105,9 +108,6 @@ async function settleOpen(
   } else return execution;
   return takeBack(desk, execution, turn);
 }
-
-/** The code of a handoff whose capsule could not be made. */
-export const EXPORT_FAILED = 'CAPSULE_EXPORT_FAILED';
 
 /** Writes down that the instance which the handoff led to has ended. */
 async function settleResumed(

@@ -5,7 +5,9 @@
 
 import type { BodyOf } from '../../schema/routes.js';
 import type { Keyring } from '../../src/core/continuity/keys.js';
+import type { Env } from '../../src/core/progress.js';
 import { forbidden, unavailable } from '../../src/errors.js';
+import type { MigrationJudge } from '../../src/migration-judge.js';
 import type { Plans } from '../plans.js';
 import type { ShardOperation } from '../protocol.js';
 import type { Desk, DeskReply } from './desk.js';
@@ -25,6 +27,9 @@ export interface Office {
   readonly plans: Plans;
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
+  readonly judge: MigrationJudge;
+  /** As instances have it here. */
+  readonly unpoliciedRetry: Env['unpoliciedRetry'];
 }
 
 export interface Asked<Id extends ContinuityOperation> {

@@ -4,15 +4,19 @@
  */
 
 import type { BodyOf, BodyRouteId } from '../../schema/routes.js';
-import type { Keyring } from '../../src/core/continuity/keys.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
 import { notFound } from '../../src/errors.js';
-import type { Plans } from '../plans.js';
 import type { HandedOnOperation } from '../protocol.js';
+import { ATTACHMENT_SERVICES } from './attachments.js';
+import { CLAIM_SERVICES } from './claims.js';
 import { Desk, type DeskDeps } from './desk.js';
+import { EFFECT_SERVICES } from './effects.js';
 import { EXECUTION_SERVICES } from './executions.js';
+import { EXPORT_SERVICES } from './exports.js';
 import { HANDOFF_SERVICES } from './handoffs.js';
 import { answerFence } from './healing.js';
+import { IMPORT_SERVICES } from './imports.js';
+import { MIGRATION_SERVICES } from './migrations.js';
 import type { Asked, ContinuityOperation, Office, Service, Services } from './office.js';
 import { tenantOf } from './office.js';
 import { PLACEMENT_SERVICES } from './placements.js';
@@ -20,16 +24,18 @@ import { RUNTIME_SERVICES } from './runtimes.js';
 
 const SERVICES: Services = {
   ...EXECUTION_SERVICES,
+  ...EFFECT_SERVICES,
   ...RUNTIME_SERVICES,
   ...PLACEMENT_SERVICES,
   ...HANDOFF_SERVICES,
+  ...MIGRATION_SERVICES,
+  ...EXPORT_SERVICES,
+  ...IMPORT_SERVICES,
+  ...CLAIM_SERVICES,
+  ...ATTACHMENT_SERVICES,
 };
 
-export interface ContinuityDeps extends DeskDeps {
-  readonly plans: Plans;
-  /** Undefined without an encryption key. */
-  readonly keyring: Keyring | undefined;
-}
+export interface ContinuityDeps extends DeskDeps, Omit<Office, 'desk'> {}
 
 /** A request on its way to its desk. */
 export interface ContinuityCall<Id extends ContinuityOperation = ContinuityOperation> {
@@ -52,7 +58,8 @@ export class Continuity {
   constructor(deps: ContinuityDeps) {
     this.#deps = deps;
     this.desk = new Desk(deps);
-    this.#office = { desk: this.desk, plans: deps.plans, keyring: deps.keyring };
+    const { plans, keyring, judge, unpoliciedRetry } = deps;
+    this.#office = { desk: this.desk, plans, keyring, judge, unpoliciedRetry };
   }
 
   /** @throws EngineError when the body is wrong */

@@ -5,7 +5,7 @@
  */
 
 import type { Execution } from '../../src/core/execution.js';
-import type { JsonObject } from '../../src/core/json.js';
+import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { InstanceState } from '../../src/core/states.js';
 import type { ErrorData } from '../../src/errors.js';
 
@@ -28,8 +28,8 @@ export interface Expectations {
   readonly fence?: Fence['reason'] | 'none';
   /** No step of it is inside a handler of this process. */
   readonly isAtRest?: true;
-  /** SHA-256 of the canonical context.data. */
-  readonly dataSha256?: string;
+  /** Of its context and its progress: nothing has happened to it. */
+  readonly placeSha256?: string;
   /** Of the newest checkpoint. */
   readonly checkpointId?: string;
 }
@@ -63,6 +63,12 @@ export interface OrderedRestore {
   /** All of its sections. */
   readonly context: JsonObject;
   readonly execution: Execution;
+  /** Blocks whose outputs are no longer what they were. */
+  readonly dropped: readonly string[];
+  /** The latest output of those of them that had one. */
+  readonly outputs: readonly (readonly [block: string, output: JsonValue])[];
+  /** The items of for_each blocks, by their keys. */
+  readonly items: readonly (readonly [key: string, items: readonly JsonValue[]])[];
   readonly state: 'waiting' | 'paused';
   readonly nextFireAt: string | null;
   readonly epoch: number;

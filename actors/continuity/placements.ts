@@ -3,9 +3,8 @@
  * that they answer with; a handoff is then bound to it.
  */
 
-import { isLive, type RuntimeCapabilities } from '../../src/core/continuity/capabilities.js';
+import type { RuntimeCapabilities } from '../../src/core/continuity/capabilities.js';
 import {
-  judge,
   liveCandidates,
   type PlacementDecision,
   placeExecution,
@@ -83,23 +82,6 @@ export async function previewOf(
     now: desk.now,
     decision: newDecision(desk, execution),
   });
-}
-
-/** Whether the destination is live and allowed under the terms now; if not, why not. */
-export async function objectionTo(
-  desk: Desk,
-  tenant: string,
-  terms: PlacementTerms,
-  destination: string,
-): Promise<string | undefined> {
-  const runtime = await desk.deps.rows.runtime(tenant, destination);
-  if (runtime === undefined || !isLive(runtime, desk.now)) {
-    return `the destination ${destination} is not live`;
-  }
-  const { outcome, findings } = judge(runtime, terms, desk.now);
-  if (outcome === 'allow') return undefined;
-  const codes = findings.flatMap(({ code, status }) => (status === 'pass' ? [] : [code]));
-  return `the destination ${destination} is not allowed: ${codes.join(', ')}`;
 }
 
 /** The candidates, and the destination among them however long ago it was seen. */

@@ -5,11 +5,35 @@
 
 import type pg from 'pg';
 import type { Execution } from '../../schema/continuity.js';
+import type { OutputText } from '../../src/capsule-work.js';
 import type { RuntimeCapabilities } from '../../src/core/continuity/capabilities.js';
 import type { EffectReceipt } from '../../src/core/continuity/effects.js';
-import type { HandoffState } from '../../src/core/continuity/states.js';
+import { type HandoffState, isResolvedEffect } from '../../src/core/continuity/states.js';
 import type { InstanceState } from '../../src/core/states.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
+import {
+  doubtfulEffects,
+  type EffectRow,
+  effectById,
+  effectOfRow,
+  effectsOfExecution,
+} from '../../src/db/reads/effect-reads.js';
+import type { Query } from '../../src/db/reads/query.js';
+import type { StoredRun } from '../../src/db/reads/replay-reads.js';
+import {
+  CAPSULE_SQL,
+  type CheckpointRow,
+  type FrozenInstanceRow,
+  type ItemsRow,
+  type OutputTotalsRow,
+  type SequenceFactsRow,
+} from './capsule-sql.js';
+import {
+  MIGRATION_SQL,
+  type OutputKeyRow,
+  type PlaceRow,
+  type VersionRow,
+} from './migration-sql.js';
 
 export type ExecutionRow = Execution & { readonly version: number };
 
@@ -73,7 +97,7 @@ export interface ImportRow {
 /** Candidates of one placement (05 §6). */
 const CANDIDATES_MAX = 1_000;
 /** What `observed_at` of a live runtime is not older than (05 §4). */
-const LIVE_MS = 5 * 60_000;
+export const LIVE_MS = 5 * 60_000;
 /** As the drivers of the other reads: longer than any of these takes. */
 const QUERY_TIMEOUT_MS = 30_000;
 
@@ -123,6 +147,8 @@ export const CONTINUITY_SQL = {
   importOf: `select ${IMPORT_COLUMNS} from capsule_imports where instance_id = $1::uuid`,
   artifact:
     "select encode(content, 'base64') as content, sha256 from artifacts where key = $1::text",
+  ...CAPSULE_SQL,
+  ...MIGRATION_SQL,
 } as const;
 
 export class ContinuityRows {
@@ -184,8 +210,24 @@ export class ContinuityRows {
   }
 
   /** Effects of the execution in doubt, of all its instances, in a fixed order. */
-  unresolvedEffects(_execution: ExecutionRow): Promise<EffectReceipt[]> {
-    return Promise.resolve([]);
+  async unresolvedEffects({ continuity_id }: ExecutionRow): Promise<EffectReceipt[]> {
+    const doubtful = await this.#effects(doubtfulEffects(continuity_id));
+    return doubtful.filter(({ state }) => !isResolvedEffect(state));
+  }
+
+  /** Every effect of the execution, of all its instances that are here, oldest first. */
+  effects(execution: string): Promise<EffectReceipt[]> {
+    return this.#effects(effectsOfExecution(execution));
+  }
+
+  async effect(id: string): Promise<EffectReceipt | undefined> {
+    return (await this.#effects(effectById(id)))[0];
+  }
+
+  async #effects(query: Query): Promise<EffectReceipt[]> {
+    const timed = { ...query, values: [...query.values], query_timeout: QUERY_TIMEOUT_MS };
+    const { rows } = await this.#pool.query<EffectRow>(timed as pg.QueryConfig);
+    return rows.map(effectOfRow);
   }
 
   provenanceHead(execution: string): Promise<ProvenanceRow | undefined> {
@@ -208,6 +250,68 @@ export class ContinuityRows {
   async artifact(key: string): Promise<{ content: Buffer; sha256: string } | undefined> {
     const row = await this.one<{ content: string; sha256: string }>('artifact', [key]);
     return row && { content: Buffer.from(row.content, 'base64'), sha256: row.sha256 };
+  }
+
+  // ---------------------------------------------------------------- what a capsule carries
+
+  /** With its own blocks and its sequence; undefined when it is not here. */
+  frozenInstance(id: string): Promise<FrozenInstanceRow | undefined> {
+    return this.one<FrozenInstanceRow>('frozenInstance', [id]);
+  }
+
+  /** The one that an instance saved last. */
+  lastCheckpoint(instance: string): Promise<CheckpointRow | undefined> {
+    return this.one<CheckpointRow>('lastCheckpoint', [instance]);
+  }
+
+  /** How many outputs an instance has, and their bytes. */
+  async outputTotals(instance: string): Promise<OutputTotalsRow> {
+    return (await this.one<OutputTotalsRow>('frozenTotals', [instance])) ?? { rows: 0, bytes: 0 };
+  }
+
+  /** Oldest first; as many as a capsule can carry, and one more. */
+  frozenOutputs(instance: string): Promise<OutputText[]> {
+    return this.all<OutputText>('frozenOutputs', [instance]);
+  }
+
+  frozenItems(instance: string): Promise<ItemsRow[]> {
+    return this.all<ItemsRow>('frozenItems', [instance]);
+  }
+
+  /** Of all receipts of an instance; as many as a capsule can carry, and one more. */
+  async effectIds(instance: string): Promise<string[]> {
+    return (await this.all<{ id: string }>('effectIds', [instance])).map(({ id }) => id);
+  }
+
+  sequenceFacts(id: string): Promise<SequenceFactsRow | undefined> {
+    return this.one<SequenceFactsRow>('sequenceFacts', [id]);
+  }
+
+  // ---------------------------------------------------------------- what a migration looks at
+
+  /** Where an instance stands; undefined when it is not here. */
+  place(instance: string): Promise<PlaceRow | undefined> {
+    return this.one<PlaceRow>('place', [instance]);
+  }
+
+  version(sequence: string): Promise<VersionRow | undefined> {
+    return this.one<VersionRow>('version', [sequence]);
+  }
+
+  /** What an instance has left behind so far. */
+  life(instance: string): Promise<StoredRun | undefined> {
+    return this.one<StoredRun>('life', [instance]);
+  }
+
+  /** Of every output of an instance. */
+  outputKeys(instance: string): Promise<OutputKeyRow[]> {
+    return this.all<OutputKeyRow>('outputKeys', [instance]);
+  }
+
+  /** The blocks of an instance that gave an output. */
+  async outputBlocks(instance: string): Promise<string[]> {
+    const rows = await this.all<{ block_id: string }>('outputBlocks', [instance]);
+    return rows.map(({ block_id }) => block_id);
   }
 
   protected async one<Row extends object>(

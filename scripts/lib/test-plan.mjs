@@ -29,6 +29,7 @@ const SLOW = [
   'integration/metrics-api',
   'integration/tracing',
   'integration/logs',
+  'integration/docs-migration',
   'api/surgery-restart',
   'integration/change-threads',
   'unit/evaluator-model',

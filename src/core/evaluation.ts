@@ -25,6 +25,7 @@ import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
 import type {
   AuditEvent,
   Dispatch,
+  EndedEffect,
   Env,
   LogLine,
   OutputRow,
@@ -60,6 +61,7 @@ export class Evaluation {
   readonly dispatches: Dispatch[] = [];
   readonly withdrawals: Withdrawal[] = [];
   readonly rateRequests: RateRequest[] = [];
+  effects: EndedEffect[] | undefined;
   readonly logs: LogLine[] = [];
   readonly audit: AuditEvent[] = [];
   readonly counts = { stepsExecuted: 0, stepsInPlace: 0, stepsFailed: 0, stepsRetried: 0 };
@@ -195,6 +197,13 @@ export class Evaluation {
     const record = this.execution.o[node.parent]!;
     if (record.x === 1) parent.kind.childCut(this, parent, record);
     else parent.kind.childDone(this, parent, record, node, code);
+  }
+
+  /** To be called while the loops around are where they were when the try began. */
+  endEffect(node: NodePlace, { a, u }: StepRecord, isDone: boolean): void {
+    if (u === undefined) return;
+    this.effects ??= [];
+    this.effects.push({ ...this.tryOf(node, a), effect: u, isDone });
   }
 
   /** Without telling the parent. */

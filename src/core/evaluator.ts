@@ -93,6 +93,7 @@ function progressOf(run: Evaluation, from: InstanceState, isStale: boolean): Pro
   if (run.snapshot.state === 'failed' && from !== 'failed' && reason !== undefined) {
     progress.failure = reason;
   }
+  if (run.effects !== undefined) progress.effects = run.effects;
   if (isStale) progress.stale = true;
   return progress;
 }

@@ -39,6 +39,23 @@ export interface OpenBase {
   x?: 1;
 }
 
+/**
+ * What is kept of the request of a try that acts outside from within the process: with how it ended
+ * that is its receipt (05 §3). Never changed inside.
+ */
+export interface OpenEffect {
+  /** Of the receipt, and of the output's row. */
+  readonly id: string;
+  readonly block_id: string;
+  readonly handler_name: string;
+  /** The ownership epoch of its dispatch. */
+  readonly epoch: number;
+  readonly request_sha256: string;
+  readonly destination_fingerprint: string;
+  readonly idempotency_key: string | null;
+  readonly created_at: string;
+}
+
 export interface StepRecord extends OpenBase {
   p: StepPhase;
   /** The try, counted from 0 in each iteration. */
@@ -51,6 +68,8 @@ export interface StepRecord extends OpenBase {
   m?: number;
   /** The rate limit of this try has been granted. */
   g?: 1;
+  /** The caller notes it at the dispatch; it stays for as long as the try does, over restarts too. */
+  u?: OpenEffect;
 }
 
 export interface BranchesRecord extends OpenBase {

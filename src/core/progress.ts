@@ -4,7 +4,7 @@
  */
 
 import type { LogLevel, StepOutcome } from './builtin.js';
-import type { Execution } from './execution.js';
+import type { Execution, OpenEffect } from './execution.js';
 import type { JsonObject, JsonValue } from './json.js';
 import type { InstanceState } from './states.js';
 import type { UnixMs } from './time.js';
@@ -129,6 +129,12 @@ export interface Withdrawal extends StepTry {
   readonly reason: 'cancelled' | 'timed_out';
 }
 
+/** A try that acted outside is over: by its outcome, or it was cut off and nobody knows. */
+export interface EndedEffect extends StepTry {
+  readonly effect: OpenEffect;
+  readonly isDone: boolean;
+}
+
 export interface RateRequest extends StepTry {
   readonly blockId: string;
   readonly key: string;
@@ -163,6 +169,8 @@ export interface Progress {
   readonly dispatches: readonly Dispatch[];
   readonly withdrawals: readonly Withdrawal[];
   readonly rateRequests: readonly RateRequest[];
+  /** Absent: none. */
+  readonly effects?: readonly EndedEffect[];
   readonly snapshots: readonly { readonly key: string; readonly items: JsonValue[] }[];
   /** To be deleted before `snapshots` are stored. */
   readonly droppedSnapshots: readonly string[];

@@ -8,7 +8,9 @@
 import type pg from 'pg';
 import { LIMITS } from '../config.js';
 import { ChangeReads } from './reads/change-reads.js';
+import { ContinuityReads } from './reads/continuity-reads.js';
 import { CronReads } from './reads/cron-reads.js';
+import { EffectReads } from './reads/effect-reads.js';
 import { InstanceReads } from './reads/instance-reads.js';
 import { KeyReads } from './reads/key-reads.js';
 import { MetricReads } from './reads/metric-reads.js';
@@ -37,8 +39,10 @@ export const READ_POOL_OPTIONS = {
  * `ENG_SLOW_READ` after `LIMITS.slowReadMs`, 503 `ENG_DATABASE_DOWN`, 503 `ENG_OVERLOADED`, or 500.
  */
 export interface Reads {
+  readonly continuity: ContinuityReads;
   readonly cron: CronReads;
   readonly changes: ChangeReads;
+  readonly effects: EffectReads;
   readonly instances: InstanceReads;
   readonly keys: KeyReads;
   readonly metrics: MetricReads;
@@ -57,7 +61,9 @@ export function createReads(pool: pg.Pool, slowReadMs: number = LIMITS.slowReadM
   const reader = new Reader(pool, slowReadMs);
   return {
     changes: new ChangeReads(reader),
+    continuity: new ContinuityReads(reader, slowReadMs),
     cron: new CronReads(reader),
+    effects: new EffectReads(reader),
     instances: new InstanceReads(reader),
     keys: new KeyReads(reader),
     metrics: new MetricReads(reader),

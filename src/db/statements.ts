@@ -5,6 +5,7 @@
  */
 
 import type { MutationKind } from '../core/unit.js';
+import { CONTINUITY_TEXTS } from './continuity-statements.js';
 
 export interface Statement {
   /** The name under which it is prepared, at most 63 bytes. */
@@ -106,6 +107,8 @@ const INSTANCES_GONE = `open_gone as (
   delete from effect_resolutions e using doomed d where e.instance_id = d.id
 ), artifacts_gone as (
   delete from artifacts a using doomed d where a.instance_id = d.id
+), migrations_gone as (
+  delete from migrations m using doomed d where m.continuity_id = d.id
 ), release_outcomes_gone as (
   delete from release_outcomes o using doomed d where o.instance_id = d.id
 ), instances_gone as (
@@ -178,11 +181,26 @@ delete from block_outputs o
 using json_to_recordset($1::json) as r(instance_id uuid)
 where o.instance_id = r.instance_id and o.output_ref = '__error__'`,
 
+  // A receipt outlives the output that it was stored with.
   'output.dropBlocks': `
-delete from block_outputs o
-using json_to_recordset($1::json) as r(instance_id uuid, block_ids json)
-where o.instance_id = r.instance_id
-  and o.block_id in (select json_array_elements_text(r.block_ids))`,
+with dropped as (
+  delete from block_outputs o
+  using json_to_recordset($1::json) as r(instance_id uuid, block_ids json)
+  where o.instance_id = r.instance_id
+    and o.block_id in (select json_array_elements_text(r.block_ids))
+  returning o.effect
+)
+insert into effect_receipts (
+  id, instance_id, continuity_id, tenant_id, epoch, block_id, attempt, kind, state,
+  destination_fingerprint, idempotency_key, request_sha256, provider_receipt_id, created_at,
+  updated_at)
+select r.*
+from dropped d cross join lateral json_to_record(d.effect) as r(
+  id uuid, instance_id uuid, continuity_id uuid, tenant_id text, epoch bigint, block_id text,
+  attempt integer, kind text, state text, destination_fingerprint text, idempotency_key text,
+  request_sha256 text, provider_receipt_id text, created_at timestamptz, updated_at timestamptz)
+where d.effect is not null
+on conflict (id) do nothing`,
 
   'output.insert': `
 insert into block_outputs (
@@ -244,19 +262,20 @@ insert into worker_tasks (
   id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay,
   attempt, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, claimed_at,
   heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq,
-  resume_checkpoint, history, created_at)
+  resume_checkpoint, history, ownership_epoch, created_at)
 select
   id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay,
   attempt, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, claimed_at,
   heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq,
-  resume_checkpoint, history, created_at
+  resume_checkpoint, history, ownership_epoch, created_at
 from json_to_recordset($1::json) as r(
   id uuid, instance_id uuid, tenant_id text, block_id text, node integer, iteration text,
   handler_name text, queue_name text, params json, overlay json, attempt integer,
   timeout_ms bigint, priority smallint, state text, withdrawn boolean, worker_id text,
   claim_epoch integer, claimed_at timestamptz, heartbeat_at timestamptz,
   completed_at timestamptz, output json, error_message text, error_retryable boolean,
-  checkpoint_seq integer, resume_checkpoint json, history json, created_at timestamptz)`,
+  checkpoint_seq integer, resume_checkpoint json, history json, ownership_epoch bigint,
+  created_at timestamptz)`,
 
   'task.update': `
 update worker_tasks t set
@@ -497,149 +516,7 @@ from json_to_recordset($1::json) as r(
 on conflict (instance_id) do update set
   sequence_id = excluded.sequence_id, state = excluded.state`,
 
-  'instance.ownership': `
-update instances i set
-  continuity_id = r.continuity_id, ownership_epoch = r.ownership_epoch, fence = r.fence
-from json_to_recordset($1::json) as r(
-  id uuid, continuity_id uuid, ownership_epoch bigint, fence json)
-where i.id = r.id`,
-
-  'effect.insert': `
-insert into effect_receipts (
-  id, instance_id, continuity_id, tenant_id, epoch, block_id, attempt, kind, state,
-  destination_fingerprint, idempotency_key, request_sha256, provider_receipt_id, created_at,
-  updated_at)
-select
-  id, instance_id, continuity_id, tenant_id, epoch, block_id, attempt, kind, state,
-  destination_fingerprint, idempotency_key, request_sha256, provider_receipt_id, created_at,
-  updated_at
-from json_to_recordset($1::json) as r(
-  id uuid, instance_id uuid, continuity_id uuid, tenant_id text, epoch bigint, block_id text,
-  attempt integer, kind text, state text, destination_fingerprint text, idempotency_key text,
-  request_sha256 text, provider_receipt_id text, created_at timestamptz, updated_at timestamptz)
-on conflict (id) do nothing`,
-
-  'effectResolution.set': `
-insert into effect_resolutions (id, instance_id, state, provider_receipt_id, updated_at)
-select id, instance_id, state, provider_receipt_id, updated_at
-from json_to_recordset($1::json) as r(
-  id uuid, instance_id uuid, state text, provider_receipt_id text, updated_at timestamptz)
-on conflict (id) do update set
-  state = excluded.state, provider_receipt_id = excluded.provider_receipt_id,
-  updated_at = excluded.updated_at`,
-
-  'execution.insert': `
-insert into continuity_executions (
-  continuity_id, tenant_id, current_instance_id, owner_runtime_id, epoch, state, version, updated_at)
-select
-  continuity_id, tenant_id, current_instance_id, owner_runtime_id, epoch, state, 0, updated_at
-from json_to_recordset($1::json) as r(
-  continuity_id uuid, tenant_id text, current_instance_id uuid, owner_runtime_id uuid,
-  epoch bigint, state text, updated_at timestamptz)`,
-
-  // Fails with 22P02 when the row has another version than the one that was decided on, and with it
-  // the whole unit.
-  'execution.update': `
-with changed as (
-  update continuity_executions e set
-    current_instance_id = r.current_instance_id, owner_runtime_id = r.owner_runtime_id,
-    epoch = r.epoch, state = r.state, version = e.version + 1, updated_at = r.updated_at
-  from json_to_recordset($1::json) as r(
-    continuity_id uuid, current_instance_id uuid, owner_runtime_id uuid, epoch bigint,
-    state text, version bigint, updated_at timestamptz)
-  where e.continuity_id = r.continuity_id and e.version = r.version
-  returning 1
-)
-select (case when count(*) = json_array_length($1::json) then '1' else 'stale' end)::integer
-from changed`,
-
-  'location.insert': `
-insert into continuity_locations (
-  continuity_id, epoch, tenant_id, runtime_id, instance_id, handoff_id, entered_at)
-select continuity_id, epoch, tenant_id, runtime_id, instance_id, handoff_id, entered_at
-from json_to_recordset($1::json) as r(
-  continuity_id uuid, epoch bigint, tenant_id text, runtime_id uuid, instance_id uuid,
-  handoff_id uuid, entered_at timestamptz)`,
-
-  'provenance.insert': `
-insert into provenance_entries (
-  continuity_id, seq, id, tenant_id, epoch, kind, redacted_summary, payload_sha256,
-  previous_sha256, entry_sha256, signing_key_id, signature, created_at)
-select
-  continuity_id, seq, id, tenant_id, epoch, kind, redacted_summary, payload_sha256,
-  previous_sha256, entry_sha256, signing_key_id, signature, created_at
-from json_to_recordset($1::json) as r(
-  continuity_id uuid, seq integer, id uuid, tenant_id text, epoch bigint, kind text,
-  redacted_summary text, payload_sha256 text, previous_sha256 text, entry_sha256 text,
-  signing_key_id text, signature text, created_at timestamptz)`,
-
-  // What was observed earlier does not replace what was observed later.
-  'runtime.set': `
-insert into runtimes (tenant_id, runtime_id, capabilities, observed_at, expires_at)
-select distinct on (tenant_id, runtime_id)
-  tenant_id, runtime_id, capabilities, observed_at, expires_at
-from rows from (json_to_recordset($1::json) as (
-  tenant_id text, runtime_id uuid, capabilities json, observed_at timestamptz,
-  expires_at timestamptz)) with ordinality as r(
-  tenant_id, runtime_id, capabilities, observed_at, expires_at, n)
-order by tenant_id, runtime_id, observed_at desc, n desc
-on conflict (tenant_id, runtime_id) do update set
-  capabilities = excluded.capabilities, observed_at = excluded.observed_at,
-  expires_at = excluded.expires_at
-where excluded.observed_at >= runtimes.observed_at`,
-
-  'placement.insert': `
-insert into placement_decisions (id, continuity_id, tenant_id, record, created_at)
-select id, continuity_id, tenant_id, record, created_at
-from json_to_recordset($1::json) as r(
-  id uuid, continuity_id uuid, tenant_id text, record json, created_at timestamptz)`,
-
-  'handoff.set': `
-insert into handoffs (
-  id, continuity_id, tenant_id, source_runtime_id, destination_runtime_id, expected_epoch, state,
-  capsule_id, capsule_expires_at, placement_decision_id, preview_sha256, version, failure_code,
-  terms, created_at, updated_at)
-select
-  id, continuity_id, tenant_id, source_runtime_id, destination_runtime_id, expected_epoch, state,
-  capsule_id, capsule_expires_at, placement_decision_id, preview_sha256, version, failure_code,
-  terms, created_at, updated_at
-from json_to_recordset($1::json) as r(
-  id uuid, continuity_id uuid, tenant_id text, source_runtime_id uuid,
-  destination_runtime_id uuid, expected_epoch bigint, state text, capsule_id uuid,
-  capsule_expires_at timestamptz, placement_decision_id uuid, preview_sha256 text,
-  version integer, failure_code text, terms json, created_at timestamptz, updated_at timestamptz)
-on conflict (id) do update set
-  state = excluded.state, capsule_id = excluded.capsule_id,
-  capsule_expires_at = excluded.capsule_expires_at, version = excluded.version,
-  failure_code = excluded.failure_code, updated_at = excluded.updated_at`,
-
-  'artifact.insert': `
-insert into artifacts (key, instance_id, tenant_id, content_type, content, sha256, created_at)
-select key, instance_id, tenant_id, content_type, decode(content, 'base64'), sha256, created_at
-from json_to_recordset($1::json) as r(
-  key text, instance_id uuid, tenant_id text, content_type text, content text, sha256 text,
-  created_at timestamptz)`,
-
-  'capsuleImport.insert': `
-insert into capsule_imports (
-  tenant_id, capsule_id, destination_runtime_id, instance_id, continuity_id, source_epoch,
-  created_at)
-select
-  tenant_id, capsule_id, destination_runtime_id, instance_id, continuity_id, source_epoch,
-  created_at
-from json_to_recordset($1::json) as r(
-  tenant_id text, capsule_id uuid, destination_runtime_id uuid, instance_id uuid,
-  continuity_id uuid, source_epoch bigint, created_at timestamptz)`,
-
-  'migration.set': `
-insert into migrations (
-  id, continuity_id, tenant_id, state, record, secrets, created_at, updated_at)
-select id, continuity_id, tenant_id, state, record, secrets, created_at, updated_at
-from json_to_recordset($1::json) as r(
-  id uuid, continuity_id uuid, tenant_id text, state text, record json, secrets json,
-  created_at timestamptz, updated_at timestamptz)
-on conflict (id) do update set
-  state = excluded.state, record = excluded.record, updated_at = excluded.updated_at`,
+  ...CONTINUITY_TEXTS,
 };
 
 /** $1 of each is the JSON text of an array of rows, whose fields are the columns named here. */

@@ -5,6 +5,7 @@
  */
 
 import fc from 'fast-check';
+import { EXAMPLES } from '../../schema/examples.js';
 import type { Json } from '../helpers/api.js';
 import { deref, type Operation, type Parameter, type Schema } from '../helpers/contract.js';
 
@@ -66,6 +67,7 @@ function bodyOf({ body }: Operation): fc.Arbitrary<unknown> {
 
 function pathText({ path }: Operation, { name, schema }: Parameter): fc.Arbitrary<string> {
   if (name === 'id' || name === 'delivery_id') return mark(kindOfPath(path));
+  if (name === 'checkpoint_id') return mark('checkpoints');
   if (name === 'block_id') return blockName();
   if (name === 'file') return fc.constantFrom('index.css', 'swagger-ui.css', 'nothing.js');
   return valueFrom(schema, name, 0).map(String);
@@ -198,8 +200,11 @@ function stringOf(schema: Schema): fc.Arbitrary<string> {
   const any = fc.oneof({ weight: 9, arbitrary: text }, { weight: 1, arbitrary: atBound });
   if (schema.pattern === undefined) return any;
   const pattern = new RegExp(String(schema.pattern), 'u');
+  if (schema.pattern !== NOT_BLANK) return fc.stringMatching(pattern);
   return any.map((found) => (pattern.test(found) ? found : `x${found}`.slice(0, maxLength)));
 }
+
+const NOT_BLANK = '\\S';
 
 const soon = () => new Date(Date.now() + 1_000).toISOString();
 
@@ -225,8 +230,17 @@ function byName(name: string, schema: Schema): fc.Arbitrary<unknown> | undefined
 /** An id that the caller chooses is a new one. */
 function uuidField(name: string): fc.Arbitrary<unknown> {
   if (name.endsWith('sequence_id')) return mark('sequences');
-  return name === 'instance_id' ? mark('instances') : fc.uuid();
+  const kind = Object.hasOwn(ID_KINDS, name) ? ID_KINDS[name] : undefined;
+  return kind === undefined ? fc.uuid() : mark(kind);
 }
+
+const ID_KINDS: Readonly<Record<string, string>> = {
+  instance_id: 'instances',
+  continuity_id: 'executions',
+  placement_decision_id: 'placements',
+  runtime_id: 'runtimes',
+  destination_runtime_id: 'runtimes',
+};
 
 const blockName = () => fc.constantFrom('b0', 'b0', 'b1', 'b2', '__proto__', 'no such block');
 
@@ -261,6 +275,18 @@ const signalType = ({ anyOf }: Schema) =>
         fc.constantFrom<unknown>('cancel', 'custom:__proto__'),
       );
 
+/** Only the version of a definition may be any number, and that of a worker is a text. */
+function versionOf(schema: Schema): fc.Arbitrary<unknown> {
+  const types = [schema.type ?? []].flat();
+  if (!types.includes('integer')) return fc.constant('1.0');
+  if (types.includes('null')) return fc.constant(1);
+  return fc.integer({ min: (schema.minimum as number | undefined) ?? -5, max: 1_000 });
+}
+
+/** A draft may wait for some minutes before it is sent. */
+const RUNTIME_LIFE_MS = 290_000;
+const fromNow = (ms: number) => new Date(Date.now() + ms).toISOString();
+
 const BY_NAME: Readonly<Record<string, (schema: Schema) => fc.Arbitrary<unknown>>> = {
   tenant_id: () => fc.constant(TENANT_MARK),
   name: () =>
@@ -268,8 +294,18 @@ const BY_NAME: Readonly<Record<string, (schema: Schema) => fc.Arbitrary<unknown>
       fc.constantFrom('n1', 'n2', 'n3'),
       fc.string({ maxLength: 8 }).map((text) => `n${text}`),
     ),
-  version: ({ type }) =>
-    type === 'integer' ? fc.integer({ min: -5, max: 1_000 }) : fc.constant('1.0'),
+  version: versionOf,
+  to_version: () => fc.constantFrom(1, 2),
+  trust: () => fc.constantFrom('unverified', 'registered'),
+  observed_at: () => fc.constant(fromNow(0)),
+  expires_at: () => fc.constant(fromNow(RUNTIME_LIFE_MS)),
+  capsule_signing_public_key: () => fc.constant(null),
+  payload_key_base64: () => fc.constant('A'.repeat(43).concat('=')),
+  // One that has the right form; nobody signed it.
+  capsule: () => fc.constant(0).map(() => structuredClone(EXAMPLES.Capsule)),
+  statement: () => fc.uuid().map((id) => `{"continuity_id":"${id}"}`),
+  from_path: () => fc.constantFrom('count', 'context_snapshot.a'),
+  to_path: () => fc.constantFrom('b', 'context_snapshot.__proto__'),
   namespace: () => fc.constant(NAMESPACE),
   handler: () => fc.constantFrom(...HANDLERS),
   handler_name: () => fc.constantFrom(...EXTERNAL_HANDLERS),

@@ -34,6 +34,14 @@ const RULES_IN_WORDS: readonly RegExp[] = [
   /is not unique/,
   /baseline and candidate (?:are the same sequence|differ in their name)/,
   /send_window must not start and end at the same hour/,
+  /transforms\[\d+\]\.\w+ (?:must have|does not exist|leads through|is also|is required|must be)/,
+  /(?:classification|policy) and \w+ must not differ when both are sent/,
+  /policy\.version must be/,
+  /policy\.rules\[\d+\]\.\w+(?:\[\d+\])? (?:must not be blank|must be at most|has no entry)/,
+  /(?:requirements|capabilities)\.\w+\[\d+\] must not be blank/,
+  /capabilities\.(?:expires|observed)_at must be/,
+  /payload_(?:key_)?base64 must be/,
+  /the target is the version that the instance has/,
   /^\{"error":"invalid argument: instance [\w-]+ is \w+"\}$/,
 ];
 
@@ -78,7 +86,8 @@ function misfit({ purpose, operation, answer }: Exchange): string | undefined {
       return must(400);
     case 'foreign':
     case 'gone':
-      return must(404);
+      // What a body asks for may be refused before it is looked for.
+      return status === 400 ? shapeRefusal(answer) : must(404);
     case 'hostile':
       return text.includes(POLLUTION) && status >= 500 ? 'polluted' : undefined;
   }

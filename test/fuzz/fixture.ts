@@ -3,12 +3,14 @@
 import assert from 'node:assert/strict';
 import { sleep, step, type Tenant } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
+import { continuityOf } from '../helpers/continuity.js';
 import { EXTERNAL_HANDLERS, NAMESPACE } from './arbitrary.js';
 import type { KnownIds } from './known.js';
 
 const FAR = '2199-01-01T00:00:00Z';
 /** Some end early, whatever the requests do with them. */
 const RELEASES = 6;
+const EXECUTIONS = 6;
 
 /** Returns when all instances are at rest. */
 export async function furnish(tenant: Tenant, known: KnownIds): Promise<void> {
@@ -36,7 +38,11 @@ export async function furnish(tenant: Tenant, known: KnownIds): Promise<void> {
     await schedule(tenant, known, sequenceId);
   }
   await releases(tenant, known);
-  for (const task of await tenant.tasks(handler)) known.add('tasks', task.id);
+  await executions(tenant, known);
+  for (const task of await tenant.tasks(handler)) {
+    known.add('tasks', task.id);
+    known.add('effects', task.id);
+  }
   expectStatus(await tenant.put('/rate-limits/a', { max_count: 5, window_seconds: 1 }), 200);
 }
 
@@ -67,5 +73,36 @@ async function releases(tenant: Tenant, known: KnownIds): Promise<void> {
     known.add('sequences', baseline_sequence_id);
     known.add('sequences', candidate_sequence_id);
     known.add('releases', expectStatus(reply, 201).id);
+  }
+}
+
+/** Paused ones, each with what can be asked about one: a checkpoint, a runtime, a handoff, a plan. */
+async function executions(tenant: Tenant, known: KnownIds): Promise<void> {
+  const continuity = continuityOf(tenant);
+  const [from = '', to = ''] = await Promise.all(
+    [1, 2].map((version) => {
+      const more = { namespace: NAMESPACE, name: 'migrated', version };
+      return tenant.sequence([step('b0', 'noop'), step('b1', 'noop')], more);
+    }),
+  );
+  for (let count = 0; count < EXECUTIONS; count += 1) {
+    const id = await tenant.create(from, { namespace: NAMESPACE, next_fire_at: FAR });
+    await tenant.move(id, 'paused');
+    await continuity.enrol(id);
+    const data = { checkpoint_data: { count } };
+    const saved = await tenant.post<{ id: string }>(`/instances/${id}/checkpoints`, data);
+    const plan = await tenant.post<{ id: string }>('/continuity/migrations/plan', {
+      continuity_id: id,
+      to_sequence_id: to,
+      to_version: 2,
+    });
+    const { runtime_id } = await continuity.runtime();
+    const handoff = await continuity.handoff(id, runtime_id);
+    known.add('executions', id);
+    known.add('checkpoints', expectStatus(saved, 201).id);
+    known.add('migrations', expectStatus(plan, 200).id);
+    known.add('runtimes', runtime_id);
+    known.add('handoffs', handoff.id);
+    known.add('placements', handoff.placement_decision_id);
   }
 }

@@ -55,6 +55,13 @@ const WRONG_KEYS: readonly Readonly<Record<string, string>>[] = [
   { authorization: 'Basic cm9vdDpyb290' },
 ];
 
+/** Operations that have nothing to tell of what is another tenant's, and say so with success. */
+const EMPTY_OF_OTHERS = new Set([
+  'continuityEffects',
+  'continuityProvenance',
+  'continuityVerifyProvenance',
+]);
+
 export class Requests {
   readonly #seed: number;
   readonly #random: Random;
@@ -232,6 +239,7 @@ export class Requests {
       return undefined;
     }
     if (!operation.security.some((way) => way.includes('tenant'))) return undefined;
+    if (EMPTY_OF_OTHERS.has(operation.id)) return undefined;
     const kind = kindOfPath(operation.path);
     const id = this.#known[isForeign ? 'existing' : 'gone'](kind, this.#random.integer(0, 999));
     if (id === undefined) return undefined;
@@ -239,10 +247,14 @@ export class Requests {
     const { tenant, apiKey, stranger, strangerKey } = this.#parties;
     const key = this.#random.pick([apiKey, strangerKey]);
     const path = pathOf(operation, params) + queryOf(draft.query);
-    const headers = isForeign
-      ? this.#headers(operation, stranger, key)
-      : this.#headers(operation, tenant);
-    return this.#request(purpose, draft, { path, params, headers });
+    if (!isForeign) {
+      return this.#request(purpose, draft, { path, params, headers: this.#headers(operation) });
+    }
+    const { body: own } = this.#request(purpose, draft);
+    // A body that named the other tenant would be refused for that.
+    const body = typeof own === 'string' ? own.replaceAll(tenant, stranger) : own;
+    const headers = this.#headers(operation, stranger, key);
+    return this.#request(purpose, draft, { path, params, headers, body });
   }
 
   // -------------------------------------------------------------- hostile

@@ -5,7 +5,11 @@ import { type Api, startApi } from '../helpers/api.js';
 /** To be loaded before anything else. */
 export const WATCH = new URL('prototype.child.js', import.meta.url).href;
 
-export const FUZZED_ENV = { ENGINE_SHARDS: '2', NODE_OPTIONS: `--import=${WATCH}` };
+export const FUZZED_ENV = {
+  ENGINE_SHARDS: '2',
+  ENGINE_ENCRYPTION_KEY: 'a7'.repeat(32),
+  NODE_OPTIONS: `--import=${WATCH}`,
+};
 
 export function startFuzzedServer(): Promise<Api> {
   return startApi({ env: FUZZED_ENV });

@@ -16,6 +16,7 @@ import {
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { Plan } from '../../src/core/plan.js';
 import type {
+  RecordedLife,
   RecordedOutput,
   RecordedRun,
   RecordedSignal,
@@ -35,6 +36,11 @@ export interface RecorderOptions {
   readonly merges?: readonly { readonly after: number; readonly values: JsonObject }[];
   /** How often an instance that fails is retried. */
   readonly retries?: number;
+  /**
+   * After so many turns it is left as it is, or when it waits for what never comes; default: at its
+   * end, and what never comes comes last.
+   */
+  readonly turns?: number;
 }
 
 /** More turns than this are a life without end. */
@@ -53,6 +59,11 @@ export function record(blocks: Block[], options: RecorderOptions = {}): Recorded
   return new Recorder(planOf(blocks), options).run();
 }
 
+/** What is recorded so far of one that is left in the middle; undefined when it has ended by then. */
+export function recordLife(blocks: Block[], options: RecorderOptions): RecordedLife | undefined {
+  return new Recorder(planOf(blocks), options).lifeSoFar();
+}
+
 class Recorder {
   readonly #plan: Plan;
   readonly #options: RecorderOptions;
@@ -65,7 +76,7 @@ class Recorder {
   #merges;
   #now = START;
   #ids = 0;
-  #life = 0;
+  #lives = 0;
   #last: Progress;
 
   constructor(plan: Plan, options: RecorderOptions) {
@@ -78,32 +89,54 @@ class Recorder {
   }
 
   run(): RecordedRun {
-    const snapshot = this.#snapshot;
-    for (let turns = 0; ; turns += 1) {
+    this.#live();
+    const { state } = this.#snapshot;
+    assert.ok(state === 'completed' || state === 'failed', `it ended as ${state}`);
+    return { ...this.#life(), state };
+  }
+
+  lifeSoFar(): RecordedLife | undefined {
+    this.#live();
+    return isEnded(this.#snapshot.state) ? undefined : this.#life();
+  }
+
+  #live(): void {
+    const { turns: most = Number.POSITIVE_INFINITY, retries = 0 } = this.#options;
+    for (let turns = 0; turns < most; turns += 1) {
       assert.ok(turns < TURNS_MAX, 'a life without end');
-      if (!isEnded(snapshot.state)) this.#next();
-      else if (snapshot.state === 'failed' && this.#life < (this.#options.retries ?? 0)) {
-        this.#life += 1;
+      if (Number.isFinite(most) && this.#isStuck) return;
+      const { state } = this.#snapshot;
+      if (!isEnded(state)) this.#next();
+      else if (state === 'failed' && this.#lives < retries) {
+        this.#lives += 1;
         this.#now += 1;
         this.#advance({ kind: 'retry' });
         this.#advance({ kind: 'wake' });
-      } else break;
+      } else return;
     }
-    const { state } = snapshot;
-    assert.ok(state === 'completed' || state === 'failed', `it ended as ${state}`);
-    const run: RecordedRun = {
-      id: snapshot.id,
-      state,
-      timezone: snapshot.timezone,
+  }
+
+  #life(): RecordedLife {
+    const { id, timezone, execution } = this.#snapshot;
+    const life: RecordedLife = {
+      id,
+      timezone,
       data: this.#data,
       config: {},
-      execution: snapshot.execution,
+      execution,
       created_at: isoTime(START),
       outputs: this.#outputs,
       tasks: this.#tasks.filter((task) => task.completed_at !== null),
       signals: this.#signals,
     };
-    return JSON.parse(JSON.stringify(run)) as RecordedRun;
+    return JSON.parse(JSON.stringify(life)) as RecordedLife;
+  }
+
+  get #isStuck(): boolean {
+    const times = [...this.#open.values()].map(({ at }) => at);
+    const wakeAt = this.#last.wakeAt ?? Number.POSITIVE_INFINITY;
+    const isLater = this.#merges.length > 0 || [...times, wakeAt].some(Number.isFinite);
+    return !this.#last.more && !isLater && !isEnded(this.#snapshot.state);
   }
 
   #next(): void {
@@ -208,7 +241,7 @@ class Recorder {
         completed_at: null,
       });
     }
-    const answer = this.#options.answer?.(dispatch, this.#life) ?? {};
+    const answer = this.#options.answer?.(dispatch, this.#lives) ?? {};
     const { kind = 'success', after = 1, output = {} } = answer;
     const at = kind === 'never' ? Number.POSITIVE_INFINITY : this.#now + after;
     const outcome: StepOutcome =

@@ -4,9 +4,11 @@
  */
 
 import { randomUUID } from 'node:crypto';
+import { EXAMPLES } from '../../schema/examples.js';
 import type { Route, RouteId } from '../../schema/routes.js';
 import { type Api, type Json, NAMESPACE, newHandler, step, type Tenant } from './api.js';
 import { expectStatus } from './client.js';
+import { capabilities, continuityOf } from './continuity.js';
 
 /** One thing of each kind that has an id, all of one tenant, or of nobody. */
 export interface Things {
@@ -29,6 +31,21 @@ export interface Things {
   readonly key: string;
   readonly webhook: string;
   readonly delivery: string;
+  /** Of an instance that is paused; not started yet. */
+  readonly execution: string;
+  /** Of the execution. */
+  readonly checkpoint: string;
+  /** The receipt of the task. */
+  readonly effect: string;
+  /** Live for some minutes. */
+  readonly runtime: string;
+  /** Chooses the runtime for the execution. */
+  readonly placement: string;
+  readonly preview: string;
+  /** To the runtime, as it was asked for. */
+  readonly handoff: string;
+  /** From the sequence to its next version, planned. */
+  readonly migration: string;
 }
 
 /** A tenant that has one of everything. Webhooks belong to the server, and are those of nobody. */
@@ -57,6 +74,48 @@ export async function makeThings(api: Api, tenant: Tenant): Promise<Things> {
     schedule: await makeSchedule(tenant, sequence),
     rateLimit: await makeRateLimit(tenant),
     key: expectStatus(key, 201).id,
+    effect: task,
+    ...(await makeContinuity(tenant, sequence, candidate)),
+  };
+}
+
+type OfContinuity =
+  | 'execution'
+  | 'checkpoint'
+  | 'runtime'
+  | 'placement'
+  | 'preview'
+  | 'handoff'
+  | 'migration';
+
+async function makeContinuity(
+  tenant: Tenant,
+  sequence: string,
+  candidate: string,
+): Promise<Pick<Things, OfContinuity>> {
+  const continuity = continuityOf(tenant);
+  const execution = await tenant.create(sequence, { next_fire_at: '2099-01-01T00:00:00Z' });
+  await tenant.move(execution, 'paused');
+  await continuity.enrol(execution);
+  const saved = await tenant.post<{ id: string }>(`/instances/${execution}/checkpoints`, {
+    checkpoint_data: { safe_boundary: 'a' },
+  });
+  const migration = await tenant.post<{ id: string }>('/continuity/migrations/plan', {
+    continuity_id: execution,
+    to_sequence_id: candidate,
+    to_version: 2,
+  });
+  const { runtime_id: runtime } = await continuity.runtime();
+  const preview = await continuity.preview(execution, runtime);
+  const handoff = await continuity.handoff(execution, runtime);
+  return {
+    execution,
+    checkpoint: expectStatus(saved, 201).id,
+    runtime,
+    placement: preview.placement_decision_id,
+    preview: preview.preview_sha256,
+    handoff: handoff.id,
+    migration: expectStatus(migration, 200).id,
   };
 }
 
@@ -106,8 +165,19 @@ export function noThings(tenant: string): Things {
     key: `ak_${randomUUID().replaceAll('-', '')}`,
     webhook: randomUUID(),
     delivery: randomUUID(),
+    execution: randomUUID(),
+    checkpoint: randomUUID(),
+    effect: randomUUID(),
+    runtime: randomUUID(),
+    placement: randomUUID(),
+    preview: DIGEST,
+    handoff: randomUUID(),
+    migration: randomUUID(),
   };
 }
+
+/** Of the right form, and of nothing. */
+const DIGEST = '0'.repeat(64);
 
 export interface RouteRequest {
   readonly method: string;
@@ -127,7 +197,14 @@ const NAMED_BY_PATH: readonly (readonly [start: string, thing: keyof Things])[] 
   ['/api-keys/{id}', 'key'],
   ['/webhooks/outbox/{id}', 'webhook'],
   ['/webhooks/deliveries/{delivery_id}', 'delivery'],
+  ['/continuity/executions/{id}', 'execution'],
+  ['/continuity/effects/{id}', 'effect'],
+  ['/continuity/migrations/{id}', 'migration'],
+  ['/continuity/handoffs/{id}', 'handoff'],
 ];
+
+/** Parameters that name a thing of this kind, wherever they are. */
+const NAMED_BY_PARAMETER: Readonly<Record<string, keyof Things>> = { checkpoint_id: 'checkpoint' };
 
 /** Parameters that are no ids of their own. */
 const OTHER_PARAMETERS: Readonly<Record<string, string>> = { block_id: 'a', file: 'index.css' };
@@ -141,10 +218,18 @@ const NAMED_OTHERWISE: Readonly<Partial<Record<RouteId, keyof Things>>> = {
   'cron.create': 'sequence',
   'releases.create': 'sequence',
   'sequences.compare': 'sequence',
+  'continuity.create': 'instance',
+  'migrations.plan': 'execution',
+  'handoffs.create': 'placement',
 };
 
-/** Routes that make what they name, if it is not there. */
-const MAKES_WHAT_IT_NAMES: ReadonlySet<RouteId> = new Set(['rateLimits.put']);
+/** Routes that make what they name if it is not there, or have nothing to tell of it. */
+const NEEDS_NOTHING: ReadonlySet<RouteId> = new Set([
+  'rateLimits.put',
+  'continuity.effects',
+  'continuity.provenance',
+  'continuity.verifyProvenance',
+]);
 
 const QUERIES: Readonly<Partial<Record<RouteId, (things: Things) => string>>> = {
   'sequences.byName': ({ sequenceName }) => `namespace=${NAMESPACE}&name=${sequenceName}`,
@@ -199,6 +284,83 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
   'releases.promote': () => ({ force: true }),
   'sequences.compare': (things, tenant) => ({ tenant_id: tenant, ...sides(things) }),
   'apiKeys.mint': (_, tenant) => ({ tenant_id: tenant }),
+  'continuity.create': ({ instance, runtime }, tenant_id) => ({
+    tenant_id,
+    instance_id: instance,
+    runtime_id: runtime,
+  }),
+  'continuity.claim': ({ execution }, tenant_id) => ({
+    tenant_id,
+    ownership_grant: {
+      statement: JSON.stringify({ continuity_id: execution }),
+      public_key: KEY_BASE64,
+      signature: SIGNATURE_BASE64,
+    },
+  }),
+  'continuity.appendProvenance': (_, tenant_id) => ({
+    tenant_id,
+    kind: 'model_selected',
+    payload_sha256: DIGEST,
+  }),
+  'continuity.place': ofTenant,
+  'continuity.preview': ({ runtime }, tenant_id) => ({
+    tenant_id,
+    destination_runtime_id: runtime,
+  }),
+  // Nothing is said of an effect that is under way.
+  'continuity.resolveEffect': (_, tenant_id) => ({ tenant_id, state: 'verified' }),
+  'migrations.plan': ({ execution, candidate }, tenant_id) => ({
+    tenant_id,
+    continuity_id: execution,
+    to_sequence_id: candidate,
+    to_version: 2,
+  }),
+  'migrations.apply': ofTenant,
+  'migrations.rollback': ofTenant,
+  'runtimes.register': (_, tenant_id) => ({ tenant_id, capabilities: capabilities() }),
+  'handoffs.create': ({ placement, preview, runtime }, tenant_id) => ({
+    tenant_id,
+    placement_decision_id: placement,
+    preview_sha256: preview,
+    destination_runtime_id: runtime,
+  }),
+  'handoffs.export': ofTenant,
+  'handoffs.attach': ({ instance }, tenant_id) => ({
+    tenant_id,
+    destination_instance_id: instance,
+    ...SEALED_BY_NOBODY,
+    payload_key_base64: KEY_BASE64,
+  }),
+  'handoffs.accept': ({ instance }, tenant_id) => ({
+    tenant_id,
+    destination_instance_id: instance,
+  }),
+  'handoffs.resume': ofTenant,
+  'handoffs.reject': ofTenant,
+  'handoffs.revoke': ofTenant,
+  'capsules.import': ({ runtime }, tenant_id) => ({
+    tenant_id,
+    destination_runtime_id: runtime,
+    expected_epoch: 0,
+    ...SEALED_BY_NOBODY,
+  }),
+};
+
+function ofTenant(_: Things, tenant_id: string): Json {
+  return { tenant_id };
+}
+
+const KEY_BASE64 = Buffer.alloc(32).toString('base64');
+const SIGNATURE_BASE64 = Buffer.alloc(64).toString('base64');
+/** A capsule whose parts have the right form and fit nothing. */
+const SEALED_BY_NOBODY: Json = {
+  capsule: {
+    manifest: EXAMPLES.CapsuleManifest,
+    manifest_sha256: DIGEST,
+    public_key: KEY_BASE64,
+    signature: SIGNATURE_BASE64,
+  },
+  payload_base64: Buffer.alloc(64).toString('base64'),
 };
 
 function creation({ sequence }: Things, tenant: string): Json {
@@ -215,7 +377,7 @@ const staleClaim = (tenant: string): Json => ({ worker_id: `w-${tenant}`, claim_
 
 /** The kind of what the request needs to be there; undefined when it needs nothing. */
 export function namedBy(route: Route): keyof Things | undefined {
-  if (MAKES_WHAT_IT_NAMES.has(route.id)) return undefined;
+  if (NEEDS_NOTHING.has(route.id)) return undefined;
   return namedByPath(route) ?? NAMED_OTHERWISE[route.id];
 }
 
@@ -244,8 +406,11 @@ export function requestTo(
   const kind = namedByPath(route);
   const path = route.path.replace(/\{(\w+)\}/g, (text, name: string) => {
     const other = OTHER_PARAMETERS[name];
-    if (other === undefined && kind === undefined) throw new Error(`${route.id}: what is ${text}?`);
-    return encodeURIComponent(other ?? String(things[kind as keyof Things]));
+    const named = NAMED_BY_PARAMETER[name] ?? kind;
+    if (other === undefined && named === undefined) {
+      throw new Error(`${route.id}: what is ${text}?`);
+    }
+    return encodeURIComponent(other ?? String(things[named as keyof Things]));
   });
   const query = [
     QUERIES[route.id]?.(things),

@@ -37,6 +37,7 @@ import {
 import { deliveriesQuery, outboxQuery, WEBHOOK_SQL } from '../../src/db/reads/webhook-reads.js';
 import { TASK_SQL, taskListQuery } from '../../src/db/reads/worker-reads.js';
 import { GATED_STATEMENTS, STATEMENTS, WRITER_SETTINGS } from '../../src/db/statements.js';
+import { continuityFill, continuityQueries } from '../helpers/continuity-rows.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 
 const ROWS = 100_000;
@@ -187,7 +188,8 @@ const FILL = [
 async function fill(): Promise<void> {
   // Nothing of this has to survive.
   await client.query('set synchronous_commit = off');
-  for (const statement of FILL) await client.query(statement);
+  const all = [...FILL, ...continuityFill(10_000, UUID_OF, AT)];
+  for (const statement of all) await client.query(statement);
   await client.query('vacuum analyze');
   // While it looks at a table, versions that are over stay: then an update finds no room in its page.
   for (const table of ['instances', 'worker_tasks']) {
@@ -313,6 +315,7 @@ describe('what actors load', () => {
     checkpoints: [BUSY],
     newestCheckpoint: [BUSY],
     endedBlocks: [BUSY],
+    doubtfulEffect: [BUSY],
     webhookUrls: [100],
     dueWebhooks: ['http://sink-3.example', A_TIME, uuid(43_200), 500],
     webhook: [uuid(77)],
@@ -357,9 +360,14 @@ describe('what the writer runs', () => {
   const gated = Object.entries(GATED_STATEMENTS).map(
     ([kind, it]) => [`gated ${kind}`, it] as const,
   );
+  const EXPECTED: Partial<Record<string, Expectation>> = {
+    'runtime.set': {
+      mayNotAvoidSorting: 'the rows that are handed in, to take what was seen last',
+    },
+  };
   for (const [kind, { text }] of [...Object.entries(STATEMENTS), ...gated]) {
     test(`${kind} finds its rows by an index`, async () => {
-      await assertPlan({ text, values: ['[]'] }, {}, ['custom', 'generic']);
+      await assertPlan({ text, values: ['[]'] }, EXPECTED[kind] ?? {}, ['custom', 'generic']);
     });
   }
 });
@@ -374,6 +382,7 @@ describe('what the front thread reads', () => {
   const sameTime = 'the entries of one millisecond';
 
   const LISTS: readonly (readonly [what: string, query: Query, expected?: Expectation])[] = [
+    ...continuityQueries(uuid(9), A_TIME),
     ['instances of a tenant', instanceListQuery({ tenant }, first)],
     ['instances of a tenant, deep', instanceListQuery({ tenant }, deep)],
     ['instances of a tenant in a state', instanceListQuery({ tenant, states: ['failed'] }, first)],

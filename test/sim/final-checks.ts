@@ -11,6 +11,7 @@ export function checkEnd(tables: MemoryTables, observer: Observer, promises: Pro
   checkNumbers(tables, 'audit_log', 'audit_count');
   checkTasks(tables);
   checkDeadLetters(tables);
+  observer.receipts.checkEnd(tables);
   for (const { instance, birth, key } of promises.noted) {
     const row = tables.row('instances', instance);
     const isSame = birth === observer.birthsOf(instance);

@@ -103,7 +103,7 @@ function columnsOf(sql: string): string[] {
   let flat = sql;
   // What stands in parentheses has no say in the names.
   while (flat.includes('(')) flat = flat.replaceAll(/\([^()]*\)/g, '');
-  const list = /select (?:distinct on )?(.*?) from/.exec(flat)?.[1];
+  const list = /select (?:distinct (?:on )?)?(.*?) from/.exec(flat)?.[1];
   if (list === undefined) throw new Error(`no columns in ${sql}`);
   return list.split(',').map((column) => {
     const name = column.replace(/^.* as /, '').replace(/^ *\w\./, '');
@@ -392,9 +392,24 @@ const READS: Readonly<Record<Name, Read>> = {
   newestCheckpoint: (db, [instance]) =>
     sorted(
       all(db, 'checkpoints', (row) => row.instance_id === instance),
-      'created_at',
       'id',
     ).slice(-1),
+  doubtfulEffect: (db, [instance]) => {
+    const isOpen = ({ id }: Row) =>
+      (db.row('effect_resolutions', String(id))?.state ?? 'unknown') === 'unknown';
+    const tried = all(
+      db,
+      'worker_tasks',
+      (row) =>
+        row.instance_id === instance && row.state === 'failed' && Number(row.claim_epoch) > 0,
+    );
+    const untold = all(
+      db,
+      'effect_receipts',
+      (row) => row.instance_id === instance && row.state === 'unknown',
+    );
+    return [...tried, ...untold].filter(isOpen).slice(0, 1);
+  },
   endedBlocks: (db, [instance]) =>
     all(
       db,

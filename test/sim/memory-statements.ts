@@ -70,7 +70,7 @@ function compileInsert(sql: string): Run | undefined {
   const columns = listOf(columnList!);
   const types = typesOf(recordList!);
   const values = splitValues(valueList!).map((value) => compileValue(value, types));
-  const isIgnored = /^do nothing/.test(conflict);
+  const isIgnored = /^(\([^)]*\) )?do nothing/.test(conflict);
   const isReturning = /returning id$/.test(conflict);
   const updates = /^\(([^)]*)\) do update set\s+([\s\S]*)$/.exec(conflict)?.[2];
   const changed = updates === undefined ? undefined : splitValues(updates).map(excludedColumn);
@@ -182,6 +182,10 @@ function compileCondition(where: string, types: Types): Condition {
 type Value = (given: JsonObject, row: Row) => JsonValue;
 
 function compileValue(text: string, types: Types): Value {
+  if (/^\d+$/.test(text)) return () => Number(text);
+  // Bytes are kept as the text that they come in.
+  const encoded = /^decode\((\w+), 'base64'\)$/.exec(text)?.[1];
+  if (encoded !== undefined) return compileValue(encoded, types);
   const coalesced = /^coalesce\(([\w.]+), (.+)\)$/.exec(text);
   if (coalesced !== null) {
     const valueIn = compileValue(coalesced[1]!, types);
@@ -229,6 +233,12 @@ function expectWhole(db: MemoryTables, name: string, row: Row): void {
 // ---------------------------------------------------------------- the others
 
 /** The tables that lose the rows of an instance with it. */
+/** Of the tables whose rows name their instance by another column. */
+const OWNER_COLUMNS: ReadonlyMap<string, string> = new Map([
+  ['instances', 'id'],
+  ['migrations', 'continuity_id'],
+]);
+
 const BELONGINGS = [...STATEMENTS['instance.delete'].text.matchAll(/delete from (\w+)/g)].map(
   ([, table]) => table!,
 );
@@ -244,6 +254,10 @@ function specialRun(kind: MutationKind): Run | undefined {
       };
     case 'output.dropBlocks':
       return dropBlocks;
+    case 'execution.update':
+      return updateExecutions;
+    case 'runtime.set':
+      return setRuntimes;
     case 'checkpoint.prune':
       return pruneCheckpoints;
     case 'delivery.prune':
@@ -267,7 +281,7 @@ function deleteInstances(db: MemoryTables, tx: Transaction, doomed: ReadonlySet<
   for (const table of BELONGINGS) {
     const isGone = (row: Row) => {
       if (table === 'open_tasks') return tasks.has(row.task_id!);
-      return doomed.has(row[table === 'instances' ? 'id' : 'instance_id']!);
+      return doomed.has(row[OWNER_COLUMNS.get(table) ?? 'instance_id']!);
     };
     remove(db, tx, table, isGone);
   }
@@ -286,14 +300,69 @@ function dropBlocks(db: MemoryTables, tx: Transaction, rows: readonly JsonObject
   for (const row of rows) {
     const instance = stored('uuid', row.instance_id);
     const blocks = new Set((row.block_ids ?? []) as JsonValue[]);
-    remove(
-      db,
-      tx,
-      'block_outputs',
-      ({ instance_id, block_id }) => instance_id === instance && blocks.has(block_id!),
-    );
+    const isDropped = ({ instance_id, block_id }: Row) =>
+      instance_id === instance && blocks.has(block_id!);
+    for (const [, { effect }] of db.matching(tx, 'block_outputs', isDropped)) {
+      if (effect != null) insertOnce(db, tx, 'effect_receipts', effect as Row);
+    }
+    remove(db, tx, 'block_outputs', isDropped);
   }
   return [];
+}
+
+function insertOnce(db: MemoryTables, tx: Transaction, name: string, row: Row): void {
+  const table = db.table(name);
+  if (db.violated(tx, table, row) === undefined) db.put(tx, table, db.keyOf(table, row), row);
+}
+
+/** All of them, or none when one was decided on another version. */
+function updateExecutions(
+  db: MemoryTables,
+  tx: Transaction,
+  rows: readonly JsonObject[],
+): string[] {
+  const types = typesOf(recordListOf('execution.update'));
+  const given = typed(types, rows);
+  const table = db.table('continuity_executions');
+  for (const { version, ...changes } of given) {
+    const key = String(changes.continuity_id);
+    const row = db.seen(tx, table.name, key);
+    if (row === undefined || version === null || row.version !== version) {
+      throw new SqlError('22P02', 'invalid input syntax for type integer: "stale"');
+    }
+    const next = { ...row, ...changes, version: Number(version) + 1 };
+    expectWhole(db, table.name, next);
+    const twin = [...db.matching(tx, table.name, (other) => isTwin(other, next))];
+    if (twin.length > 0) throw new SqlError('23505', 'duplicate key value');
+    db.put(tx, table, key, next);
+  }
+  return [];
+}
+
+function isTwin(a: Row, b: Row): boolean {
+  return (
+    a.continuity_id !== b.continuity_id &&
+    a.tenant_id === b.tenant_id &&
+    a.current_instance_id === b.current_instance_id
+  );
+}
+
+/** What was observed last stays. */
+function setRuntimes(db: MemoryTables, tx: Transaction, rows: readonly JsonObject[]): string[] {
+  const table = db.table('runtimes');
+  for (const row of typed(typesOf(recordListOf('runtime.set')), rows)) {
+    expectWhole(db, table.name, row);
+    const key = db.keyOf(table, row);
+    db.lock(tx, `${table.name}:${key}`);
+    const before = db.seen(tx, table.name, key);
+    if (before === undefined || row.observed_at! >= before.observed_at!)
+      db.put(tx, table, key, row);
+  }
+  return [];
+}
+
+function recordListOf(kind: MutationKind): string {
+  return new RegExp(RECORDSET).exec(STATEMENTS[kind].text)?.[1] ?? '';
 }
 
 function pruneCheckpoints(

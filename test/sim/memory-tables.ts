@@ -145,6 +145,9 @@ export class MemoryTables {
       this.lock(tx, value);
       const owner = this.#unique.get(value);
       if (owner !== undefined && this.seen(tx, table.name, owner) !== undefined) return index;
+      const isTaken = (other: Row | undefined) =>
+        other !== undefined && columns.every((column) => other[column] === row[column]);
+      if ([...(tx.writes.get(table.name)?.values() ?? [])].some(isTaken)) return index;
     }
     return undefined;
   }
@@ -194,6 +197,7 @@ export function stored(type: Column['type'], value: JsonValue | undefined): Json
   switch (type) {
     case 'json':
       return value;
+    case 'bytea':
     case 'text':
       return typeof value === 'string' ? value : JSON.stringify(value);
     case 'boolean':

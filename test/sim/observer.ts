@@ -9,6 +9,7 @@ import type { Cluster } from './cluster.js';
 import type { Counts } from './faults.js';
 import { LimitsObserver } from './limits-observer.js';
 import type { Change, MemoryTables, Row } from './memory-tables.js';
+import { ReceiptsObserver } from './receipts-observer.js';
 import { ReleasesObserver } from './releases-observer.js';
 import { Violation } from './violation.js';
 
@@ -49,6 +50,7 @@ export class Observer {
   readonly #births = new Map<string, number>();
 
   readonly #limits: LimitsObserver;
+  readonly receipts = new ReceiptsObserver();
   readonly releases: ReleasesObserver;
 
   constructor(deps: ObserverDeps) {
@@ -70,6 +72,7 @@ export class Observer {
     const touched = new Set<string>();
     for (const change of changes) {
       this.#look(change, touched);
+      this.receipts.look(change);
       this.releases.look(change);
     }
     if (changes.length > 0) this.#checkEpoch(applicationName);

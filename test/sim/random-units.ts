@@ -23,6 +23,8 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
   release_state: ['draft', 'validating', 'ready', 'canary', 'paused', 'promoted'],
   output_ref: ['__error__', 'elsewhere'],
   handler_name: ['alpha', 'beta'],
+  content: ['', 'AAEC', '/+8='],
+  effect_state: ['unknown', 'committed', 'verified'],
   block_id: ['a', 'b', 'c'],
   iteration: ['', '0', '1.2'],
 };
@@ -121,10 +123,32 @@ export class RandomUnits {
         return randomTime(random);
       case 'json':
         if (name === 'gates') return random.pick([[], [{}]]);
+        if (name === 'effect') return this.#receipt();
         return name === 'block_ids' ? [random.pick(WORDS.block_id!)] : this.#json(0);
       default:
         return random.integer(0, INTEGER_MAX);
     }
+  }
+
+  /** A receipt as it is stored with an output, all of it. */
+  #receipt(): JsonValue {
+    const place = { instance_id: randomId(this.#random), continuity_id: randomId(this.#random) };
+    const times = { created_at: randomTime(this.#random), updated_at: randomTime(this.#random) };
+    return {
+      id: this.#uniqueId(),
+      ...place,
+      tenant_id: 'north',
+      epoch: this.#random.integer(0, INTEGER_MAX),
+      block_id: 'a',
+      attempt: 0,
+      kind: 'http',
+      state: 'committed',
+      destination_fingerprint: 'f',
+      idempotency_key: null,
+      request_sha256: 'r',
+      provider_receipt_id: null,
+      ...times,
+    };
   }
 
   #json(depth: number): JsonValue {
@@ -156,6 +180,7 @@ export class RandomUnits {
 /** Among which words the rows of the mutation have their states. */
 function stateOf(kind: MutationKind): string {
   if (kind.startsWith('task')) return 'task_state';
+  if (kind.startsWith('effect')) return 'effect_state';
   return kind === 'release.set' ? 'release_state' : 'state';
 }
 
@@ -187,6 +212,7 @@ export function randomValues(random: Random, name: keyof typeof LOAD_SQL): reado
     case 'checkpoints':
     case 'newestCheckpoint':
     case 'endedBlocks':
+    case 'doubtfulEffect':
     case 'release':
     case 'routingRelease':
     case 'releaseNaming':

@@ -25,7 +25,7 @@ import { readTables } from './tables.js';
 import { Thread, World } from './world.js';
 
 const SEEDS = [1, 2, 3];
-const UNITS = 360;
+const UNITS = 480;
 
 /** Kinds of mutations that were written, over all seeds. */
 const written = new Set<string>();
@@ -100,7 +100,16 @@ function shown(ack: Ack): readonly unknown[] {
 async function realRows(name: string): Promise<object[]> {
   const { key } = tables.get(name)!;
   const { rows } = await pool.query(`select * from ${name}`);
-  return inOrder(rows as Record<string, unknown>[], key);
+  return inOrder((rows as Record<string, unknown>[]).map(encoded), key);
+}
+
+/** Bytes as the text that they came in. */
+function encoded(row: Record<string, unknown>): Record<string, unknown> {
+  const entries = Object.entries(row).map(([name, value]) => [
+    name,
+    Buffer.isBuffer(value) ? value.toString('base64') : value,
+  ]);
+  return Object.fromEntries(entries) as Record<string, unknown>;
 }
 
 function inOrder<Row extends Record<string, unknown>>(rows: Row[], key: readonly string[]): Row[] {

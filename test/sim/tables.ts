@@ -13,7 +13,8 @@ export type ColumnType =
   | 'bigint'
   | 'boolean'
   | 'json'
-  | 'timestamptz';
+  | 'timestamptz'
+  | 'bytea';
 
 export interface Column {
   readonly name: string;
@@ -47,6 +48,7 @@ const TYPES: ReadonlySet<string> = new Set<ColumnType>([
   'boolean',
   'json',
   'timestamptz',
+  'bytea',
 ]);
 
 /** @throws Error on a definition of a form that is not known here */

@@ -112,6 +112,12 @@ const INSERTS: ReadonlySet<MutationKind> = new Set([
   'apiKey.insert',
   'delivery.insert',
   'releaseDecision.insert',
+  'execution.insert',
+  'location.insert',
+  'provenance.insert',
+  'placement.insert',
+  'artifact.insert',
+  'capsuleImport.insert',
 ]);
 const UPSERTS: ReadonlySet<MutationKind> = new Set([
   'snapshot.set',
@@ -128,15 +134,24 @@ const UPSERTS: ReadonlySet<MutationKind> = new Set([
   'changeMark.set',
   'release.set',
   'releaseOutcome.set',
+  'effectResolution.set',
+  'handoff.set',
+  'migration.set',
 ]);
+/** Of several rows of one key they take the last. */
+const LAST_WINS: ReadonlySet<MutationKind> = new Set(['runtime.set']);
+/** A row that is there already stays. */
+const FIRST_WINS: ReadonlySet<MutationKind> = new Set(['effect.insert']);
 const UPDATES: ReadonlySet<MutationKind> = new Set([
   'sequence.update',
   'instance.update',
   'instance.context',
   'instance.rebind',
   'instance.trace',
+  'instance.ownership',
   'task.update',
   'apiKey.update',
+  'execution.update',
 ]);
 
 /** One statement of the kind over the rows. @throws Conflict as a unique index would */
@@ -151,6 +166,10 @@ function run(tables: Tables, kind: MutationKind, rows: readonly Row[]): void {
       // Postgres refuses to touch a row twice in one such statement.
       if (touched.has(at)) throw new Conflict(at);
       tables.set(at, `set ${value}`);
+    } else if (LAST_WINS.has(kind)) {
+      tables.set(at, `set ${value}`);
+    } else if (FIRST_WINS.has(kind)) {
+      if (!tables.has(at)) tables.set(at, `inserted ${value}`);
     } else if (UPDATES.has(kind)) {
       // Of several matching rows an update would take any: the batch may never send two.
       if (touched.has(at)) throw new Conflict(at);

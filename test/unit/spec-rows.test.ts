@@ -19,6 +19,7 @@ const DEMANDED: Readonly<Record<string, readonly (number | string | [number, num
   '02': [[1, 14], [18, 22], [24, 26], 32, 35, 36],
   '03': [[1, 17], '17a', 19, 20, 23, 24],
   '04': [[1, 31]],
+  '05': [[1, 30]],
   '06': [
     [3, 5],
     10,

@@ -201,6 +201,7 @@ const isPure = ({ name }: Source) =>
   name.startsWith('src/core/') ||
   name === 'src/db/batch.ts' ||
   name === 'src/db/statements.ts' ||
+  name === 'src/db/continuity-statements.ts' ||
   name === 'actors/protocol.ts' ||
   (name.startsWith('schema/') && !COMPILES_SCHEMAS.has(name));
 
@@ -458,7 +459,7 @@ test('the product writes to the log, never to the console', () => {
 
 /** The writer, the statements it runs, ownership and migrations. */
 const WRITES_ROWS =
-  /^(?:actors\/writer[\w.-]*|src\/db\/(?:statements|writer-session|migrate|lease(?:-\w+)?))\.ts$/;
+  /^(?:actors\/writer[\w.-]*|src\/db\/(?:(?:continuity-)?statements|writer-session|migrate|lease(?:-\w+)?))\.ts$/;
 
 test('only the writer, ownership and the migrations change rows', () => {
   const change =

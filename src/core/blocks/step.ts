@@ -215,6 +215,7 @@ function dispatch(
     p: external ? 'task' : 'run',
     a: attempt,
   };
+  if (record?.u !== undefined) open.u = record.u;
   setTimeLimit(run, node, open);
   run.putLeaf(node, open);
   run.charge(params);
@@ -246,6 +247,7 @@ function moveTo(
 ): void {
   const next: StepRecord = { b: record?.b ?? run.offset, p: phase, a: number };
   if (until !== undefined) next.w = until;
+  if (record?.u !== undefined && record.a === number) next.u = record.u;
   run.putLeaf(node, next);
 }
 
@@ -258,6 +260,7 @@ function isAwaited(record: StepRecord, event: TryEvent): boolean {
 function takeIn(run: Evaluation, node: StepNode, record: StepRecord, event: TryEvent): void {
   switch (event.kind) {
     case 'step.outcome':
+      run.endEffect(node, record, event.outcome.kind === 'success');
       settleTry(run, node, record.a, event.outcome);
       break;
     case 'step.refused':
@@ -285,6 +288,7 @@ function makeReady(run: Evaluation, node: StepNode, record: StepRecord): void {
 /** The rate limit let this try pass. */
 function grant(run: Evaluation, node: StepNode, record: StepRecord): void {
   const granted: StepRecord = { b: record.b, p: 'ready', a: record.a, g: 1 };
+  if (record.u !== undefined) granted.u = record.u;
   run.putLeaf(node, granted);
   // At once and not by way of the queue: a grant is for this moment.
   attempt(run, node, granted);

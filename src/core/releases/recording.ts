@@ -61,6 +61,9 @@ export interface RecordedRun {
   readonly signals: readonly RecordedSignal[];
 }
 
+/** The same of an instance that has not ended: what it has come to so far. */
+export type RecordedLife = Omit<RecordedRun, 'state'>;
+
 export interface RecordedTry {
   readonly outcome: StepOutcome;
   /** When it ended; `id` orders those of one moment. */
@@ -96,7 +99,7 @@ export class NotReplayable extends Error {}
 const TRIES_MAX = 5_000;
 
 /** @throws NotReplayable */
-export function recordingOf(run: RecordedRun, baseline: Plan): Recording {
+export function recordingOf(run: RecordedLife, baseline: Plan): Recording {
   const visits = new Map<string, Map<string, Visit>>();
   for (const [block, rows] of rowsByStep(run, baseline)) {
     const ordered = [...rows].sort(([a], [b]) => comparePaths(a, b));
@@ -123,7 +126,7 @@ interface VisitRows {
 }
 
 /** By step and iteration. Rows of other blocks than steps are what loops note of themselves. */
-function rowsByStep(run: RecordedRun, baseline: Plan): Map<string, Map<string, VisitRows>> {
+function rowsByStep(run: RecordedLife, baseline: Plan): Map<string, Map<string, VisitRows>> {
   const byStep = new Map<string, Map<string, VisitRows>>();
   const rowsOf = ({ block_id, iteration }: RecordedOutput | RecordedTask): VisitRows => {
     const visits = byStep.get(block_id) ?? new Map<string, VisitRows>();
@@ -198,14 +201,14 @@ function wasCutOff(task: RecordedTask): boolean {
 }
 
 /** The steps that ended so, as the execution has them. */
-function stepsAtEnd({ execution }: RecordedRun, baseline: Plan, code: DoneCode): Set<string> {
+function stepsAtEnd({ execution }: RecordedLife, baseline: Plan, code: DoneCode): Set<string> {
   const nodes = baseline.nodes.filter(
     ({ type, index }) => type === 'step' && execution.d[index]?.[0] === code,
   );
   return new Set(nodes.map(({ id }) => id));
 }
 
-function endInFailure(visits: Map<string, Map<string, Visit>>, block: string, run: RecordedRun) {
+function endInFailure(visits: Map<string, Map<string, Visit>>, block: string, run: RecordedLife) {
   const own = visits.get(block) ?? new Map<string, Visit>();
   const [path, last] = [...own].at(-1) ?? ['', { tries: [], isEnded: false }];
   if (last.isEnded) return;

@@ -13,6 +13,8 @@ alter table worker_tasks add column ownership_epoch bigint;
 -- The receipt of a step that acted outside from within the process: facts of its request.
 alter table block_outputs add column effect json;
 
+create index block_outputs_by_effect on block_outputs (id) where effect is not null;
+
 -- Receipts whose facts lie nowhere else any more: tries that failed, outputs that were dropped.
 create table effect_receipts (
   id                       uuid primary key,
@@ -58,8 +60,8 @@ create table continuity_executions (
   updated_at           timestamptz not null
 ) with (fillfactor = 70);
 
-create unique index continuity_executions_by_instance
-  on continuity_executions (tenant_id, current_instance_id);
+create unique index continuity_executions_by_instance on continuity_executions (
+  tenant_id, current_instance_id);
 
 create table continuity_locations (
   continuity_id  uuid not null,

@@ -1,7 +1,7 @@
 /** Handoffs of executions: how one begins, every move of it, and what stands in its way. */
 
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import type {
   CapsuleImported,
@@ -9,6 +9,12 @@ import type {
   HandoffAccepted,
   HandoffExported,
 } from '../../../schema/handoff.js';
+import {
+  type ImportFacts,
+  openStatement,
+  signStatement,
+} from '../../../src/continuity-statements.js';
+import { createKeyring } from '../../../src/core/continuity/keys.js';
 import {
   type Api,
   eventually,
@@ -23,11 +29,12 @@ import { type Continuity, continuityOf } from '../../helpers/continuity.js';
 
 const UNKNOWN = '0195ffff-0000-7000-8000-000000000000';
 const HANDOFFS = '/continuity/handoffs';
+const MASTER = 'cd'.repeat(32);
 
 let api: Api;
 
 before(async () => {
-  const env = { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: 'cd'.repeat(32) };
+  const env = { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: MASTER };
   api = await startApi({ env });
 });
 after(() => api.stop());
@@ -161,15 +168,14 @@ describe('a handoff', () => {
 
   test('is refused when its destination has not been heard of for too long', async () => {
     const from = await world();
-    const expires_at = new Date(Date.now() + 400).toISOString();
-    await from.runtime({ runtime_id: from.destination, expires_at });
-    const seen = await from.tenant.post(`/continuity/executions/${from.id}/handoff-preview`, {
-      destination_runtime_id: from.destination,
+    // It is live long enough for a look, if not at the first try.
+    const seen = await eventually(() => {
+      const expires_at = new Date(Date.now() + 500).toISOString();
+      return from
+        .runtime({ runtime_id: from.destination, expires_at })
+        .then(() => from.preview(from.id, from.destination));
     });
-    if (seen.status === 200) {
-      const body = from.creation(seen.body as Parameters<Continuity['creation']>[0]);
-      await eventually(async () => refused(await create(from, body), 409, /not live/));
-    }
+    await eventually(async () => refused(await create(from, from.creation(seen)), 409, /not live/));
   });
 
   test('spec/05 row 10: "two independent requested handoffs may coexist"', async () => {
@@ -283,7 +289,7 @@ describe('a handoff', () => {
     expectStatus(await from.act(handoff.id, 'revoke'), 409);
   });
 
-  test('spec/05 row 18: "accept → epoch 1, owner destination, locations [0, 1] with handoff id; resume → resumed; device return path via attach → epoch 2, then normal completion"', async () => {
+  test('that is accepted and resumed goes on as the instance of its destination', async () => {
     const handler = newHandler();
     const from = await world([step('a', 'noop'), step('b', handler)]);
     const { handoff, instance } = await imported(from);
@@ -317,5 +323,99 @@ describe('a handoff', () => {
       await from.tenant.patch(`/instances/${from.id}/state`, { state: 'scheduled' }),
       409,
     );
+  });
+});
+
+describe('a destination with a database of its own', () => {
+  const { signing } = createKeyring(randomBytes(32));
+  const { signing: stranger } = createKeyring(randomBytes(32));
+
+  /** A handoff that is exported to such a runtime, and what that states of its import. */
+  async function abroad() {
+    const from = await world();
+    const { destination: runtime_id } = from;
+    await from.runtime({ runtime_id, capsule_signing_public_key: signing.publicKey });
+    const { handoff, capsule } = await exported(from);
+    const facts: ImportFacts = {
+      kind: 'capsule_imported',
+      tenant_id: from.tenant.name,
+      capsule_id: capsule.manifest.capsule_id,
+      continuity_id: from.id,
+      epoch: 0,
+      destination_runtime_id: runtime_id,
+      instance_id: randomUUID(),
+    };
+    const accept = (import_receipt: object | null, instance = facts.instance_id) =>
+      from.act<HandoffAccepted & { error: string }>(handoff.id, 'accept', {
+        destination_instance_id: instance,
+        import_receipt,
+      });
+    return { ...from, made: handoff, facts, accept };
+  }
+
+  test('becomes the owner by its word, and is given the word of the source', async () => {
+    const { made, facts, accept, ...from } = await abroad();
+    const receipt = signStatement(signing, facts);
+    const first = expectStatus(await accept(receipt), 200);
+    assert.deepEqual(
+      [first.handoff.state, first.execution.epoch, first.execution.current_instance_id],
+      ['accepted', 1, facts.instance_id],
+    );
+    const own = createKeyring(Buffer.from(MASTER, 'hex')).signing.publicKey;
+    assert.ok(first.ownership_grant);
+    assert.deepEqual(openStatement(first.ownership_grant, [own]), {
+      kind: 'ownership_granted',
+      tenant_id: facts.tenant_id,
+      capsule_id: facts.capsule_id,
+      continuity_id: from.id,
+      epoch: 1,
+      owner_runtime_id: from.destination,
+      instance_id: facts.instance_id,
+      handoff_id: made.id,
+      importer_public_key: signing.publicKey,
+    });
+    assert.deepEqual(expectStatus(await accept(receipt), 200), first, 'the answer may be lost');
+    expectStatus(await accept(null), 404);
+    const resumed = expectStatus(await from.act(made.id, 'resume'), 200);
+    assert.equal(resumed.state, 'resumed');
+    assert.equal((await from.execution(from.id)).epoch, 1);
+    refused(
+      await from.tenant.patch(`/instances/${from.id}/state`, { state: 'scheduled' }),
+      409,
+      /was handed over/,
+    );
+  });
+
+  test('has to state exactly this import, with its own key', async () => {
+    const { made, facts, accept, ...from } = await abroad();
+    const signed = signStatement(signing, facts);
+    const wrong: [string, object][] = [
+      ['by a stranger', signStatement(stranger, facts)],
+      ['in the name of another key', { ...signed, public_key: stranger.publicKey }],
+      ['changed', { ...signed, statement: signed.statement.replace('"epoch":0', '"epoch":1') }],
+      ['no JSON', { ...signed, statement: '{' }],
+    ];
+    const others: Partial<Record<keyof ImportFacts, unknown>> = {
+      tenant_id: 'another',
+      capsule_id: UNKNOWN,
+      continuity_id: UNKNOWN,
+      epoch: 1,
+      destination_runtime_id: UNKNOWN,
+      instance_id: UNKNOWN,
+    };
+    for (const [field, value] of Object.entries(others)) {
+      const changed = { ...facts, [field]: value } as ImportFacts;
+      wrong.push([field, signStatement(signing, changed)]);
+    }
+    const grant = { ...facts, kind: 'ownership_granted' } as unknown as ImportFacts;
+    wrong.push(['kind', signStatement(signing, grant)]);
+    for (const [what, receipt] of wrong) {
+      assert.equal((await accept(receipt)).status, 409, what);
+    }
+    expectStatus(await accept(signed, randomUUID()), 409);
+    assert.equal((await from.getHandoff(made.id)).state, 'exported');
+    expectStatus(await from.act(made.id, 'revoke'), 200);
+    expectStatus(await accept(signed), 409);
+    assert.equal((await from.execution(from.id)).epoch, 0);
   });
 });

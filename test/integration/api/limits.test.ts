@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { ROUTES } from '../../../schema/routes.js';
+import { ROUTES, type RouteId } from '../../../schema/routes.js';
 import type { WorkerTask } from '../../../schema/worker.js';
 import {
   type Api,
@@ -18,6 +18,7 @@ import {
   type Tenant,
 } from '../../helpers/api.js';
 import type { Reply } from '../../helpers/client.js';
+import { noThings, requestTo } from '../../helpers/route-requests.js';
 
 const BODY_BYTES_MAX = 10 * 1024 * 1024;
 const CONTEXT_BYTES_MAX = 256 * 1024;
@@ -30,7 +31,9 @@ let instance: string;
 let task: WorkerTask;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+  api = await startApi({
+    env: { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: 'f6'.repeat(32) },
+  });
   tenant = api.tenant();
   handler = newHandler();
   sequence = await tenant.sequence([step('a', handler)]);
@@ -45,6 +48,41 @@ interface Ask {
   readonly body: Json;
   /** Of the body as it is; those that would end the task are refused for another reason. */
   readonly status: number;
+}
+
+/** About things that are not there; what has to be signed is signed by nobody. */
+const OF_CONTINUITY = {
+  'continuity.create': 404,
+  'continuity.claim': 409,
+  'continuity.appendProvenance': 404,
+  'continuity.place': 404,
+  'continuity.preview': 404,
+  'continuity.resolveEffect': 404,
+  'migrations.plan': 404,
+  'migrations.apply': 404,
+  'migrations.rollback': 404,
+  'runtimes.register': 201,
+  'handoffs.create': 404,
+  'handoffs.export': 404,
+  'handoffs.attach': 404,
+  'handoffs.accept': 404,
+  'handoffs.resume': 404,
+  'handoffs.reject': 404,
+  'handoffs.revoke': 404,
+  'capsules.import': 409,
+} as const satisfies Partial<Record<RouteId, number>>;
+
+function asksOfContinuity(): Record<string, Ask> {
+  const things = noThings(tenant.name);
+  const entries = Object.entries(OF_CONTINUITY).map(([id, status]): [string, Ask] => {
+    const {
+      method,
+      path,
+      body = {},
+    } = requestTo(ROUTES[id as RouteId], things, tenant.name, tenant.name);
+    return [id, { method, path, body, status }];
+  });
+  return Object.fromEntries(entries);
 }
 
 /** A request to each route that takes a body, that changes nothing which another one needs. */
@@ -231,6 +269,7 @@ function asks(): Record<string, Ask> {
       body: claim,
       status: 200,
     },
+    ...asksOfContinuity(),
   };
 }
 

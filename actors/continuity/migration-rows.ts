@@ -1,0 +1,138 @@
+/** Migrations as rows: how a desk finds one, opens what is sealed of it, and writes it (05 §16). */
+
+import { randomBytes } from 'node:crypto';
+import type { MigrationRecord } from '../../schema/continuity.js';
+import { type LivePlace, placeSha256 } from '../../src/core/continuity/live-place.js';
+import {
+  type MigrationSecrets,
+  openSecrets,
+  recordOf,
+  type StoredMigration,
+  type StoredSecrets,
+  sealSecrets,
+  storedOf,
+} from '../../src/core/continuity/migration-record.js';
+import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
+import { type MigrationState, mayMoveMigration } from '../../src/core/continuity/states.js';
+import type { Execution } from '../../src/core/execution.js';
+import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { isoTime } from '../../src/core/time.js';
+import { conflict, notFound, unavailable } from '../../src/errors.js';
+import type { Turn } from '../turn.js';
+import type { Desk } from './desk.js';
+import type { PlaceRow, VersionRow } from './migration-sql.js';
+import type { Asked, ContinuityOperation, Office } from './office.js';
+import type { ExecutionRow, MigrationRow } from './rows.js';
+
+/** A migration with what is sealed of it. */
+export interface OpenMigration {
+  readonly row: MigrationRow;
+  readonly stored: StoredMigration;
+  readonly secrets: MigrationSecrets;
+}
+
+/** An instance as it is stored. */
+export interface Place extends LivePlace {
+  readonly row: PlaceRow;
+  readonly runtime: JsonObject;
+  readonly sha256: string;
+}
+
+/** For every operation on a migration. Rejects with 404. */
+export async function lineOfMigration<Id extends ContinuityOperation>(
+  { desk }: Office,
+  { tenant, id }: Asked<Id>,
+): Promise<string> {
+  return (await migrationOf(desk, tenant, id)).continuity_id;
+}
+
+/** Rejects with 404 when the tenant ('' is any) has none of that id, 409 when it is in another state. */
+export async function openMigration(
+  { desk, keyring }: Office,
+  { tenant, id }: Pick<Asked<'migrations.apply'>, 'tenant' | 'id'>,
+  state: MigrationState,
+): Promise<OpenMigration> {
+  const row = await migrationOf(desk, tenant, id);
+  if (row.state !== state) throw conflict(`migration ${id} is ${row.state}, not ${state}`);
+  const secrets = openSecrets(row, keyring?.opening ?? []);
+  if (secrets === undefined) {
+    throw unavailable('ENG_NO_KEYS', 'no key of the server opens what is sealed of the migration');
+  }
+  return { row, stored: storedOf(row), secrets };
+}
+
+async function migrationOf(desk: Desk, tenant: string, id: string): Promise<MigrationRow> {
+  const row = await desk.deps.rows.migration(id);
+  if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) {
+    throw notFound(`migration ${id}`);
+  }
+  return row;
+}
+
+/** Puts a new plan into the unit. */
+export function insertMigration(
+  { keyring }: Office,
+  turn: Turn,
+  stored: StoredMigration,
+  secrets: MigrationSecrets,
+): void {
+  const { id, tenant_id, continuity_id, created_at } = stored.plan;
+  turn.put('migration.set', id, {
+    id,
+    continuity_id,
+    tenant_id,
+    state: 'planned' satisfies MigrationState,
+    record: stored,
+    secrets: sealSecrets(stored.plan, secrets, keyring?.payload, randomBytes(NONCE_BYTES)),
+    created_at,
+    updated_at: created_at,
+  });
+}
+
+/** Moves a migration, in the unit that does what it says. @returns the wire record as it is then */
+export function moveMigration(
+  desk: Desk,
+  turn: Turn,
+  { row, stored, secrets }: OpenMigration,
+  state: MigrationState,
+  changes: Partial<StoredMigration>,
+): MigrationRecord {
+  if (!mayMoveMigration(row.state as MigrationState, state)) {
+    throw new Error(`a migration cannot go from ${row.state} to ${state}`);
+  }
+  const record: StoredMigration = { ...stored, ...changes };
+  // What is sealed stays in the row as it was written first.
+  const sealed = JSON.parse(row.secrets) as StoredSecrets;
+  const updated_at = isoTime(desk.now);
+  turn.put('migration.set', row.id, { ...row, state, record, secrets: sealed, updated_at });
+  return recordOf(record, state, secrets);
+}
+
+/** The present instance of an execution. Rejects with 404 when it is not here. */
+export async function placeOf(
+  desk: Desk,
+  { current_instance_id: instance }: ExecutionRow,
+): Promise<Place> {
+  const row = await desk.deps.rows.place(instance);
+  if (row === undefined) throw notFound(`instance ${instance}`);
+  const place = {
+    data: JSON.parse(row.data) as JsonObject,
+    config: JSON.parse(row.config) as JsonObject,
+    audit: JSON.parse(row.context_audit) as JsonValue[],
+    execution: JSON.parse(row.execution) as Execution,
+  };
+  const runtime = JSON.parse(row.runtime) as JsonObject;
+  return { ...place, row, runtime, sha256: placeSha256(place) };
+}
+
+/** Rejects with 404 when the tenant has no such sequence. */
+export async function versionOf(desk: Desk, tenant: string, id: string): Promise<VersionRow> {
+  const row = await desk.deps.rows.version(id);
+  if (row?.tenant_id !== tenant) throw notFound(`sequence ${id}`);
+  return row;
+}
+
+/** The whole context, as callers see it. */
+export function contextOf({ data, config, audit, runtime }: Place): JsonObject {
+  return { data, config, audit: [...audit], runtime };
+}

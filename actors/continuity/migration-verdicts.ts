@@ -1,0 +1,77 @@
+/** The verdict on a migration of one instance, computed from its rows (05 §16). */
+
+import type { SemanticDiff } from '../../schema/release.js';
+import type { FrontierVerdict } from '../../src/core/continuity/frontier.js';
+import {
+  findingCodes,
+  type MigrationVerdict,
+  verdictOn,
+} from '../../src/core/continuity/migration-plan.js';
+import type { JsonObject } from '../../src/core/json.js';
+import { notFound } from '../../src/errors.js';
+import type { VersionRow } from './migration-sql.js';
+import type { Office } from './office.js';
+import type { ExecutionRow } from './rows.js';
+
+export interface JudgedMigration {
+  readonly execution: ExecutionRow;
+  readonly source: VersionRow;
+  readonly target: VersionRow;
+  /** context.data before and after the transforms. */
+  readonly sourceData: JsonObject;
+  readonly targetData: JsonObject;
+  readonly hasTransforms: boolean;
+}
+
+export interface Verdict {
+  readonly disposition: MigrationVerdict;
+  readonly codes: readonly string[];
+}
+
+/** Of the outputs; what a replay takes as evidence is held in memory as a whole. */
+const HISTORY_BYTES_MAX = 32 * 1024 * 1024;
+
+export async function judgeMigration(office: Office, asked: JudgedMigration): Promise<Verdict> {
+  const { judge, desk, plans } = office;
+  const { source, target, execution, hasTransforms } = asked;
+  const [diffText, outputBlocks, stored] = await Promise.all([
+    judge.compare({ baseline: source.definition, candidate: target.definition }),
+    desk.deps.rows.outputBlocks(execution.current_instance_id),
+    plans.load(target.id),
+  ]);
+  if (stored === undefined) throw notFound(`sequence ${target.id}`);
+  const diff = JSON.parse(diffText) as SemanticDiff;
+  const removed = outputBlocks.filter((block) => !stored.plan.indexOf.has(block));
+  const replayed = await replay(office, asked, diff.entries.length === 0);
+  if (!replayed.passed) {
+    const { continuity_id } = execution;
+    desk.deps.log.info({ execution: continuity_id, reason: replayed.reason }, 'a replay failed');
+  }
+  const codes = findingCodes(diff, removed, replayed.passed);
+  return { disposition: verdictOn(codes, hasTransforms), codes };
+}
+
+async function replay(
+  { judge, desk, unpoliciedRetry }: Office,
+  { execution, source, target, sourceData, targetData, hasTransforms }: JudgedMigration,
+  isSame: boolean,
+): Promise<FrontierVerdict> {
+  const { rows } = desk.deps;
+  const { current_instance_id: instance, continuity_id } = execution;
+  const totals = await rows.outputTotals(instance);
+  if (totals.bytes > HISTORY_BYTES_MAX)
+    return { passed: false, reason: 'its history is too large' };
+  const [life, receipts] = await Promise.all([rows.life(instance), rows.effects(continuity_id)]);
+  if (life === undefined) throw notFound(`instance ${instance}`);
+  return judge.replay({
+    source: source.definition,
+    target: target.definition,
+    isSame,
+    life,
+    sourceData: JSON.stringify(sourceData),
+    targetData: JSON.stringify(targetData),
+    hasTransforms,
+    receipts,
+    unpoliciedRetry,
+  });
+}

@@ -1,0 +1,346 @@
+/**
+ * Live migration of an execution to another version of its sequence (05 §16): the plan and its
+ * application. A plan says what was found and stores what it was made on; to apply it, everything is
+ * looked at again, and the instance, its execution and the record change in one unit.
+ */
+
+import type { MigrationPlan, PlanMigration } from '../../schema/continuity.js';
+import { rollbackCapsuleOf } from '../../src/core/continuity/capsule.js';
+import type { CheckpointRecord } from '../../src/core/continuity/capsule-payload.js';
+import { liveCheckpoint } from '../../src/core/continuity/live-place.js';
+import { mayApply, retentionSeconds } from '../../src/core/continuity/migration-plan.js';
+import type { StoredMigration } from '../../src/core/continuity/migration-record.js';
+import type { Parsed } from '../../src/core/continuity/parsed.js';
+import {
+  applyTransforms,
+  parseTransforms,
+  type Transform,
+} from '../../src/core/continuity/transforms.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../src/core/json.js';
+import { isoTime } from '../../src/core/time.js';
+import { conflict, invalid, notFound } from '../../src/errors.js';
+import { Turn } from '../turn.js';
+import { contentsOf } from './capsule-contents.js';
+import { putArtifact, sealContents } from './capsule-sealing.js';
+import type { Desk, DeskReply } from './desk.js';
+import { executionOf, putExecution, putLocation, touchExecution } from './executions.js';
+import { reclaim } from './healing.js';
+import { rollBack } from './migration-rollback.js';
+import {
+  contextOf,
+  insertMigration,
+  lineOfMigration,
+  moveMigration,
+  type OpenMigration,
+  openMigration,
+  type Place,
+  placeOf,
+  versionOf,
+} from './migration-rows.js';
+import type { VersionRow } from './migration-sql.js';
+import { judgeMigration, type Verdict } from './migration-verdicts.js';
+import { type Asked, keysOf, type Office, type Services } from './office.js';
+import { tell } from './provenance.js';
+import type { ExecutionRow } from './rows.js';
+
+export const MIGRATION_SERVICES = {
+  'migrations.plan': { ledBy: (body) => body.continuity_id, serve: planMigration },
+  'migrations.apply': { lineOf: lineOfMigration, serve: applyMigration },
+  'migrations.rollback': { lineOf: lineOfMigration, serve: rollBack },
+} satisfies Services;
+
+// ---------------------------------------------------------------- plan
+
+/** An execution with its instance, both versions, and the checkpoint that is migrated. */
+interface Subject {
+  readonly execution: ExecutionRow;
+  readonly place: Place;
+  readonly source: VersionRow;
+  readonly target: VersionRow;
+  readonly checkpoint: CheckpointRecord;
+  readonly transforms: readonly Transform[];
+}
+
+async function planMigration(
+  office: Office,
+  { tenant, body }: Asked<'migrations.plan'>,
+): Promise<DeskReply> {
+  const { desk } = office;
+  const execution = await ownedExecution(office, tenant, body.continuity_id);
+  const place = await placeOf(desk, execution);
+  const { state } = place.row;
+  if (state !== 'waiting' && state !== 'paused') {
+    throw conflict(`instance ${execution.current_instance_id} is ${state}, not waiting or paused`);
+  }
+  const saved = body.capture_checkpoint === true ? undefined : await checkpointOf(desk, execution);
+  const { source, target } = await versionsOf(desk, execution, place, body);
+  const checkpoint = saved ?? (await captured(office, execution, place));
+  const transforms = accepted(parseTransforms(body.transforms as JsonValue | undefined));
+  const subject = { execution, place, source, target, checkpoint, transforms };
+  const verdict = await judgeSubject(office, subject);
+  const { stored, secrets } = storedPlan(desk, subject, verdict, body);
+  const turn = new Turn();
+  touchExecution(turn, execution);
+  insertMigration(office, turn, stored, secrets);
+  if (saved !== undefined) await desk.commit(turn);
+  else {
+    // The checkpoint is of what was read: nothing may have happened to the instance since.
+    turn.put('checkpoint.insert', checkpoint.id, checkpoint);
+    const expect = { states: [state], epoch: execution.epoch, placeSha256: place.sha256 } as const;
+    const { current_instance_id, tenant_id } = execution;
+    await desk.order(
+      current_instance_id,
+      tenant_id,
+      { expect: { ...expect, fence: 'none', isAtRest: true }, changes: [] },
+      turn,
+    );
+  }
+  return { status: 200, body: stored.plan };
+}
+
+/** Rejects with 404, or 409 while the execution is being handed over. */
+async function ownedExecution(office: Office, tenant: string, id: string): Promise<ExecutionRow> {
+  const execution = await reclaim(office, await executionOf(office.desk, tenant, id));
+  if (execution.state !== 'owned') throw conflict(`execution ${id} is ${execution.state}`);
+  return execution;
+}
+
+/** Rejects with 409 when there is none. */
+async function checkpointOf(
+  { deps: { rows } }: Desk,
+  { current_instance_id: instance }: ExecutionRow,
+): Promise<CheckpointRecord> {
+  const row = await rows.lastCheckpoint(instance);
+  if (row === undefined) throw conflict(`instance ${instance} has no checkpoint`);
+  return { ...row, checkpoint_data: JSON.parse(row.checkpoint_data) as JsonValue };
+}
+
+/** The one that the live state gives. */
+async function captured(
+  { desk, plans }: Office,
+  { current_instance_id: instance_id }: ExecutionRow,
+  place: Place,
+): Promise<CheckpointRecord> {
+  const { sequence_id } = place.row;
+  const stored = await plans.load(sequence_id);
+  if (stored === undefined) throw notFound(`sequence ${sequence_id}`);
+  return {
+    id: desk.deps.newIdLike(instance_id),
+    instance_id,
+    checkpoint_data: liveCheckpoint(stored.plan, place, place.runtime),
+    created_at: isoTime(desk.now),
+  };
+}
+
+/** Rejects with 404 when one is not there, 400 when they are not versions of one sequence. */
+async function versionsOf(
+  desk: Desk,
+  { tenant_id }: ExecutionRow,
+  { row: { sequence_id } }: Place,
+  { to_sequence_id, to_version }: PlanMigration,
+): Promise<{ source: VersionRow; target: VersionRow }> {
+  const source = await versionOf(desk, tenant_id, sequence_id);
+  const target = await versionOf(desk, tenant_id, to_sequence_id);
+  if (target.version !== to_version) {
+    throw notFound(`version ${to_version} of sequence ${to_sequence_id}`);
+  }
+  if (target.id === source.id) throw invalid('the target is the version that the instance has');
+  if (target.namespace !== source.namespace || target.name !== source.name) {
+    throw invalid(`sequence ${target.id} has another namespace or name than that of the instance`);
+  }
+  return { source, target };
+}
+
+/** Rejects with 400 when the transforms do not apply to the checkpoint. */
+function judgeSubject(office: Office, subject: Subject): Promise<Verdict> {
+  const { execution, source, target, checkpoint, transforms, place } = subject;
+  return judgeMigration(office, {
+    execution,
+    source,
+    target,
+    sourceData: dataIn(checkpoint.checkpoint_data, place),
+    targetData: dataIn(transformed(checkpoint, transforms), place),
+    hasTransforms: transforms.length > 0,
+  });
+}
+
+function transformed(
+  { checkpoint_data }: CheckpointRecord,
+  transforms: readonly Transform[],
+): JsonValue {
+  return accepted(applyTransforms(checkpoint_data, transforms));
+}
+
+/** What stands for context.data: the snapshot of the checkpoint, if it has one. */
+function dataIn(checkpointData: JsonValue, { data }: Place): JsonObject {
+  const snapshot = isJsonObject(checkpointData)
+    ? ownValue(checkpointData, 'context_snapshot')
+    : undefined;
+  return isJsonObject(snapshot) ? snapshot : data;
+}
+
+/** @throws EngineError 400 */
+function accepted<T>(parsed: Parsed<T>): T {
+  if (!parsed.ok) throw invalid(parsed.message);
+  return parsed.value;
+}
+
+function storedPlan(
+  desk: Desk,
+  { execution, place, source, target, checkpoint, transforms }: Subject,
+  { disposition, codes }: Verdict,
+  { rollback_retention_seconds }: PlanMigration,
+) {
+  const { continuity_id, tenant_id, epoch } = execution;
+  const { now } = desk;
+  const plan: MigrationPlan = {
+    id: desk.deps.newIdLike(continuity_id),
+    tenant_id,
+    continuity_id,
+    from_sequence_id: source.id,
+    from_version: source.version,
+    to_sequence_id: target.id,
+    to_version: target.version,
+    disposition,
+    verdict: disposition,
+    transforms: [...transforms],
+    finding_codes: [...codes],
+    rollback_capsule_required: true,
+    created_at: isoTime(now),
+  };
+  const { checkpoint_data, ...source_checkpoint } = checkpoint;
+  const stored: StoredMigration = {
+    plan,
+    expected_epoch: epoch,
+    source_checkpoint,
+    source_state: place.row.state,
+    rollback_capsule: null,
+    manifest: null,
+    applied_epoch: null,
+    rollback_expires_at: isoTime(now + retentionSeconds(rollback_retention_seconds) * 1_000),
+    applied_at: null,
+    rolled_back_at: null,
+  };
+  const secrets = {
+    checkpoint_data,
+    source_context: contextOf(place),
+    execution: place.execution,
+    next_fire_at: place.row.next_fire_at,
+    place_sha256: place.sha256,
+  };
+  return { stored, secrets };
+}
+
+// ---------------------------------------------------------------- apply
+
+async function applyMigration(
+  office: Office,
+  { tenant, id, body }: Asked<'migrations.apply'>,
+): Promise<DeskReply> {
+  const { desk } = office;
+  const migration = await openMigration(office, { tenant, id }, 'planned');
+  const { plan, rollback_expires_at } = migration.stored;
+  const isApproved = body.approved === true;
+  checkVerdict(plan.disposition, isApproved);
+  const execution = await ownedExecution(office, plan.tenant_id, plan.continuity_id);
+  const subject = await subjectOf(desk, migration, execution);
+  const keyring = keysOf(office);
+  if (desk.now >= Date.parse(rollback_expires_at)) {
+    throw conflict(`migration ${id} could not be rolled back any more: plan it anew`);
+  }
+  // What was found may have changed with the effects, and the code that finds it too.
+  checkVerdict((await judgeSubject(office, subject)).disposition, isApproved);
+  const contents = await contentsOf(desk, office.plans, execution.current_instance_id);
+  const capsuleId = desk.deps.newIdLike(execution.continuity_id);
+  const sealed = await sealContents(desk, keyring, contents, {
+    capsuleId,
+    execution,
+    destination: null,
+    requirements: {},
+    expiresAt: rollback_expires_at,
+  });
+  const turn = new Turn();
+  putArtifact(desk, turn, sealed);
+  const { manifest } = sealed.capsule;
+  const rollback_capsule = rollbackCapsuleOf(sealed.capsule);
+  const record = moveMigration(desk, turn, migration, 'applied', {
+    rollback_capsule,
+    manifest,
+    applied_epoch: execution.epoch + 1,
+    applied_at: isoTime(desk.now),
+  });
+  await goOver(office, turn, subject, { id, capsule_sha256: rollback_capsule.manifest_sha256 });
+  return { status: 200, body: record };
+}
+
+/** @throws EngineError 409 */
+function checkVerdict(disposition: Verdict['disposition'], isApproved: boolean): void {
+  if (mayApply(disposition, isApproved)) return;
+  const isOpen = disposition === 'approval_required';
+  throw conflict(isOpen ? 'the migration has to be approved' : `the verdict is ${disposition}`);
+}
+
+/** What the plan was made on. Rejects with 404 or 409 when that is not what there is. */
+async function subjectOf(
+  desk: Desk,
+  { stored, secrets }: OpenMigration,
+  execution: ExecutionRow,
+): Promise<Subject> {
+  const { plan, expected_epoch, source_state, source_checkpoint } = stored;
+  const place = await placeOf(desk, execution);
+  const stale = (what: string) => conflict(`the migration is stale: ${what}`);
+  if (execution.epoch !== expected_epoch) throw stale('the execution is at another epoch');
+  if (place.row.sequence_id !== plan.from_sequence_id) throw stale('the version has changed');
+  if (place.row.state !== source_state) throw stale(`the instance is ${place.row.state}`);
+  const source = await versionOf(desk, plan.tenant_id, plan.from_sequence_id);
+  const target = await versionOf(desk, plan.tenant_id, plan.to_sequence_id);
+  if (target.version !== plan.to_version) throw stale('the target is another version');
+  const newest = await checkpointOf(desk, execution);
+  if (newest.id !== source_checkpoint.id) throw stale('there is a newer checkpoint');
+  if (place.sha256 !== secrets.place_sha256) throw stale('the context or the progress has changed');
+  const transforms = accepted(parseTransforms(plan.transforms as unknown as JsonValue));
+  const checkpoint = { ...source_checkpoint, checkpoint_data: secrets.checkpoint_data };
+  return { execution, place, source, target, checkpoint, transforms };
+}
+
+/** One unit: the instance, its execution, and what is in the turn already. */
+async function goOver(
+  { desk, keyring }: Office,
+  turn: Turn,
+  { execution, place, source, target, checkpoint, transforms }: Subject,
+  evidence: { readonly id: string; readonly capsule_sha256: string },
+): Promise<void> {
+  const { current_instance_id: instance, tenant_id } = execution;
+  const epoch = execution.epoch + 1;
+  const data = transformed(checkpoint, transforms);
+  const checkpointId = desk.deps.newIdLike(instance);
+  turn.put('checkpoint.insert', checkpointId, {
+    id: checkpointId,
+    instance_id: instance,
+    checkpoint_data: data,
+    created_at: isoTime(desk.now),
+  });
+  putLocation(turn, putExecution(desk, turn, execution, { epoch }), null);
+  await tell(desk, keyring, turn, execution, {
+    kind: 'migration_applied',
+    epoch,
+    summary: `migrated from version ${source.version} to version ${target.version}`,
+    evidence: { ...evidence, from_sequence_id: source.id, to_sequence_id: target.id },
+  });
+  const migrate = {
+    kind: 'migrate',
+    sequenceId: target.id,
+    data: dataIn(data, place),
+    epoch,
+  } as const;
+  const expect = {
+    states: [place.row.state],
+    sequenceId: source.id,
+    epoch: execution.epoch,
+    fence: 'none',
+    isAtRest: true,
+    placeSha256: place.sha256,
+    checkpointId: checkpoint.id,
+  } as const;
+  await desk.order(instance, tenant_id, { expect, changes: [migrate] }, turn);
+}

@@ -1,0 +1,104 @@
+/**
+ * A migration as it is stored and as it is shown (05 §16). What comes from the instance is sealed
+ * with the server's payload key; a server without keys has nothing to seal it with.
+ */
+
+import type { MigrationRecord } from '../../../schema/continuity.js';
+import type { Execution } from '../execution.js';
+import type { JsonObject, JsonValue } from '../json.js';
+import { decodeBase64 } from './base64.js';
+import { canonicalJson } from './canonical-json.js';
+import type { CapsuleManifest } from './capsule.js';
+import { openWith } from './capsule-import.js';
+import type { PayloadKey } from './keys.js';
+import { type SealContext, seal } from './sealing.js';
+import type { MigrationState } from './states.js';
+
+/** What is stored in the clear. */
+export interface StoredMigration
+  extends Omit<MigrationRecord, 'source_context' | 'source_checkpoint' | 'state'> {
+  readonly source_checkpoint: Omit<MigrationRecord['source_checkpoint'], 'checkpoint_data'>;
+  /** Of the rollback capsule, which is opened by it. */
+  readonly manifest: CapsuleManifest | null;
+}
+
+/** What is not: the instance as the migration was planned for it. */
+export interface MigrationSecrets {
+  readonly checkpoint_data: JsonValue;
+  /** All sections. */
+  readonly source_context: JsonObject;
+  readonly execution: Execution;
+  readonly next_fire_at: string | null;
+  /** See `placeSha256`. */
+  readonly place_sha256: string;
+}
+
+/** A row of `migrations`: JSON as text. */
+export interface MigrationFacts {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly state: string;
+  readonly record: string;
+  readonly secrets: string;
+}
+
+/** The two forms of the column: base64, or what it is without keys. */
+export type StoredSecrets = { readonly sealed: string } | { readonly plain: MigrationSecrets };
+
+/**
+ * @param key undefined: there is none
+ * @param nonce 12 random bytes that were never used before
+ */
+export function sealSecrets(
+  { id, tenant_id }: Pick<MigrationFacts, 'id' | 'tenant_id'>,
+  secrets: MigrationSecrets,
+  key: PayloadKey | undefined,
+  nonce: Uint8Array,
+): StoredSecrets {
+  if (key === undefined) return { plain: secrets };
+  const plain = Buffer.from(canonicalJson(secrets));
+  return { sealed: seal(plain, key.key, nonce, sealContext(id, tenant_id)).toString('base64') };
+}
+
+/** Undefined when none of the keys opens them. */
+export function openSecrets(
+  { id, tenant_id, secrets }: MigrationFacts,
+  keys: readonly PayloadKey[],
+): MigrationSecrets | undefined {
+  const stored = JSON.parse(secrets) as StoredSecrets;
+  if ('plain' in stored) return stored.plain;
+  const sealed = decodeBase64(stored.sealed);
+  const plain = sealed && openWith(keys, sealed, sealContext(id, tenant_id));
+  return plain && (JSON.parse(plain.toString('utf8')) as MigrationSecrets);
+}
+
+/** The wire record. @returns undefined when none of the keys opens what is sealed of it */
+export function migrationView(
+  row: MigrationFacts,
+  keys: readonly PayloadKey[],
+): MigrationRecord | undefined {
+  const secrets = openSecrets(row, keys);
+  return secrets && recordOf(storedOf(row), row.state as MigrationState, secrets);
+}
+
+export function storedOf({ record }: Pick<MigrationFacts, 'record'>): StoredMigration {
+  return JSON.parse(record) as StoredMigration;
+}
+
+export function recordOf(
+  { manifest: _manifest, ...stored }: StoredMigration,
+  state: MigrationState,
+  { checkpoint_data, source_context }: MigrationSecrets,
+): MigrationRecord {
+  return {
+    ...stored,
+    state,
+    source_checkpoint: { ...stored.source_checkpoint, checkpoint_data },
+    source_context,
+  };
+}
+
+/** Bound to the migration, so that no text of one row passes for that of another. */
+function sealContext(id: string, tenant_id: string): SealContext {
+  return { tenant_id, continuity_id: id, epoch: 0, destination_runtime_id: null };
+}

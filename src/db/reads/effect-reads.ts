@@ -1,0 +1,273 @@
+/**
+ * Receipts of what instances did outside (spec/05 §3). They are put together from the rows that the
+ * work itself left: worker tasks, outputs with an effect, steps that are open, and tries that left no
+ * output; what somebody found out later lies over them. Reads only.
+ */
+
+import {
+  type EffectReceipt,
+  inProcessReceipt,
+  type TaskFacts,
+  taskReceipt,
+} from '../../core/continuity/effects.js';
+import type { EffectState } from '../../core/continuity/states.js';
+import type { OpenEffect } from '../../core/execution.js';
+import type { JsonValue } from '../../core/json.js';
+import { Conditions, type Query } from './query.js';
+import type { Page, Reader } from './reader.js';
+
+/** A receipt's facts as they are selected: JSON as text, and null where a source has no such fact. */
+export interface EffectRow {
+  readonly source: 'task' | 'open' | 'output' | 'try';
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly continuity_id: string;
+  readonly epoch: number;
+  readonly instance_id: string;
+  readonly block_id: string;
+  readonly attempt: number;
+  readonly handler_name: string | null;
+  readonly params: string | null;
+  readonly state: string;
+  readonly claim_epoch: number;
+  readonly output: string | null;
+  /** What is known of the request of a step that ran in the process. */
+  readonly facts: string | null;
+  readonly created_at: string;
+  readonly updated_at: string | null;
+  readonly resolved_state: EffectState | null;
+  readonly resolved_provider: string | null;
+  readonly resolved_at: string | null;
+}
+
+/** More than any instance has; a capsule holds no more (05 §11). */
+const RECEIPTS_MAX = 10_000;
+
+const CHEAPER = 'try again later';
+
+export class EffectReads {
+  readonly #reader: Reader;
+
+  constructor(reader: Reader) {
+    this.#reader = reader;
+  }
+
+  /** The `EffectReceipt` records of an instance, oldest first; fewer when they fill an answer. */
+  ofInstance(instanceId: string): Promise<Page> {
+    return this.#page(effectsOfInstance(instanceId));
+  }
+
+  /** The same of all instances that the execution has been, or of a scope that nobody enrolled. */
+  ofExecution(executionId: string, tenant: string | undefined): Promise<Page> {
+    return this.#page(effectsOfExecution(executionId, tenant));
+  }
+
+  #page(query: Query): Promise<Page> {
+    const toText = (row: EffectRow) => JSON.stringify(effectOfRow(row));
+    return this.#reader.page<EffectRow>({ query, toText, cheaper: CHEAPER, rowsMax: RECEIPTS_MAX });
+  }
+}
+
+export function effectsOfInstance(instanceId: string): Query {
+  const conditions = new Conditions();
+  return select(conditions, oneInstance(conditions.param(instanceId)));
+}
+
+/** @param tenant undefined is any */
+export function effectsOfExecution(executionId: string, tenant?: string | undefined): Query {
+  const conditions = new Conditions();
+  const own = instancesOf(conditions.param(executionId));
+  if (tenant !== undefined) conditions.add(`i.tenant_id = ${conditions.param(tenant)}`);
+  return select(conditions, own);
+}
+
+/** Those of an execution that may be in doubt, and few others: see `isResolvedEffect`. */
+export function doubtfulEffects(executionId: string): Query {
+  const conditions = new Conditions();
+  const own = instancesOf(conditions.param(executionId));
+  return select(conditions, own, {
+    task: "t.state <> 'completed'",
+    open: 'true',
+    output: undefined,
+    try: "e.state = 'unknown'",
+  });
+}
+
+/**
+ * One by its id. A step that is open has no index by it: those that are inside of the process, or
+ * were when it crashed, are looked through.
+ */
+export function effectById(id: string): Query {
+  const conditions = new Conditions();
+  const wanted = `${conditions.param(id)}::uuid`;
+  const sources = [
+    taskSource('', `t.id = ${wanted}`),
+    openSource('(select instance_id from timers where recover) h', '', `f.id = ${wanted}`),
+    outputSource('', `o.effect is not null and o.id = ${wanted}`),
+    trySource('', `e.id = ${wanted}`),
+  ];
+  return conditions.query(resolved(sources, ''));
+}
+
+/** @throws Error never: the rows are the engine's own */
+export function effectOfRow(row: EffectRow): EffectReceipt {
+  const place = {
+    id: row.id,
+    tenant_id: row.tenant_id,
+    continuity_id: row.continuity_id,
+    epoch: row.epoch,
+    instance_id: row.instance_id,
+    block_id: row.block_id,
+    attempt: row.attempt,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+  };
+  const resolution = row.resolved_state === null ? null : resolutionOf(row, row.resolved_state);
+  const output = parsed(row.output);
+  if (row.source === 'task') {
+    return taskReceipt(
+      { ...place, ...fateOf(row), handler_name: row.handler_name ?? '', output },
+      resolution,
+    );
+  }
+  const facts = parsed(row.facts) as unknown as OpenEffect;
+  const outcome = row.state === 'committed' ? 'success' : 'error';
+  return inProcessReceipt(
+    {
+      ...facts,
+      ...place,
+      handler_name: facts.handler_name ?? HTTP_HANDLER,
+      outcome: row.source === 'open' ? 'in_flight' : outcome,
+      output,
+    },
+    resolution,
+  );
+}
+
+/** The built-in handler that acts outside. */
+const HTTP_HANDLER = 'http_request';
+
+/** A task that ended before any worker had it was as good as withdrawn: nothing was done. */
+function fateOf(row: EffectRow): Pick<TaskFacts, 'params' | 'state' | 'withdrawn' | 'claim_epoch'> {
+  const { claim_epoch } = row;
+  const isUntouched = row.state === 'failed' && claim_epoch === 0;
+  const state = isUntouched ? 'pending' : (row.state as TaskFacts['state']);
+  return { params: parsed(row.params), state, withdrawn: isUntouched, claim_epoch };
+}
+
+function resolutionOf(row: EffectRow, state: EffectState) {
+  const { resolved_provider: provider_receipt_id, resolved_at } = row;
+  return { state, provider_receipt_id, updated_at: resolved_at ?? row.created_at };
+}
+
+function parsed(text: string | null): JsonValue {
+  return text === null ? null : (JSON.parse(text) as JsonValue);
+}
+
+// ---------------------------------------------------------------- statements
+
+/** Further conditions of each source; undefined: it is left out. */
+type Narrowed = Readonly<Record<EffectRow['source'], string | undefined>>;
+
+const ALL: Narrowed = { task: 'true', open: 'true', output: 'true', try: 'true' };
+
+/** The instances whose receipts are wanted. */
+interface Wanted {
+  /** A comparison that the id of an instance must pass. */
+  readonly own: string;
+  /** The same as rows of `instance_id`. */
+  readonly holders: string;
+}
+
+function oneInstance(id: string): Wanted {
+  return { own: `= ${id}::uuid`, holders: `(select ${id}::uuid as instance_id)` };
+}
+
+/** An instance belongs to one execution at most: where it never was enrolled, to its own. */
+function instancesOf(execution: string): Wanted {
+  const ids =
+    'select l.instance_id from continuity_locations l ' +
+    `where l.continuity_id = ${execution}::uuid union select s.id from instances s ` +
+    `where s.id = ${execution}::uuid and coalesce(s.continuity_id, s.id) = ${execution}::uuid`;
+  return { own: `= any(array(${ids}))`, holders: `(${ids})` };
+}
+
+function select(conditions: Conditions, wanted: Wanted, narrowed: Narrowed = ALL): Query {
+  const { where } = conditions;
+  const filter = where === '' ? '' : ` and ${where.slice('where '.length)}`;
+  const { task, open, output, try: tries } = narrowed;
+  const { own, holders } = wanted;
+  const sources = [
+    task && taskSource(filter, `t.instance_id ${own} and ${task}`),
+    open && openSource(`${holders} h`, filter, open),
+    output && outputSource(filter, `o.instance_id ${own} and o.effect is not null and ${output}`),
+    tries && trySource(filter, `e.instance_id ${own} and ${tries}`),
+  ];
+  const present = sources.filter((source) => source !== undefined);
+  return conditions.query(resolved(present, ' order by s.created_at, s.id'));
+}
+
+function resolved(sources: readonly string[], order: string): string {
+  return (
+    `select s.*, r.state as resolved_state, r.provider_receipt_id as resolved_provider, ` +
+    `r.updated_at as resolved_at from (${sources.join(' union all ')}) s ` +
+    'left join lateral (select state, provider_receipt_id, updated_at from effect_resolutions ' +
+    `where id = s.id offset 0) r on true${order}`
+  );
+}
+
+const SCOPE = 'i.tenant_id, coalesce(i.continuity_id, i.id) as continuity_id';
+/** By its key for each row: as a plain join, Postgres may read the whole table instead. */
+const OF_INSTANCE = 'cross join lateral (select id, tenant_id, continuity_id from instances';
+
+function taskSource(filter: string, condition: string): string {
+  return (
+    `select 'task' as source, t.id, ${SCOPE}, ` +
+    'coalesce(t.ownership_epoch, 0)::float8 as epoch, t.instance_id, t.block_id, t.attempt, ' +
+    't.handler_name, t.params, t.state, t.claim_epoch, t.output, null::json as facts, ' +
+    't.created_at, t.completed_at as updated_at from worker_tasks t ' +
+    `${OF_INSTANCE} where id = t.instance_id offset 0) i where ${condition}${filter}`
+  );
+}
+
+/** @param holders rows of `h`, each of which names an instance that may have open steps */
+function openSource(holders: string, filter: string, condition: string): string {
+  return (
+    `select 'open' as source, f.id, ${SCOPE}, f.epoch, i.id as instance_id, f.block_id, ` +
+    'f.attempt, f.handler_name, null::json as params, null as state, 0 as claim_epoch, ' +
+    'null::json as output, f.facts, f.created_at, null::timestamptz as updated_at ' +
+    `from ${holders} cross join lateral (select id, tenant_id, continuity_id, execution ` +
+    'from instances where id = h.instance_id ' +
+    "and state in ('scheduled', 'running', 'waiting', 'paused') offset 0) i cross join lateral (" +
+    "select (n.value -> 'u' ->> 'id')::uuid as id, (n.value -> 'u' ->> 'epoch')::float8 as epoch, " +
+    "n.value -> 'u' ->> 'block_id' as block_id, (n.value ->> 'a')::integer as attempt, " +
+    "n.value -> 'u' ->> 'handler_name' as handler_name, n.value -> 'u' as facts, " +
+    "(n.value -> 'u' ->> 'created_at')::timestamptz as created_at " +
+    "from json_each(i.execution -> 'o') n where n.value -> 'u' is not null) f " +
+    `where ${condition}${filter}`
+  );
+}
+
+function outputSource(filter: string, condition: string): string {
+  return (
+    `select 'output' as source, o.id, ${SCOPE}, (o.effect ->> 'epoch')::float8 as epoch, ` +
+    'o.instance_id, o.block_id, o.try as attempt, null as handler_name, null::json as params, ' +
+    "o.effect ->> 'state' as state, 0 as claim_epoch, " +
+    "json_build_object('provider_receipt_id', o.effect ->> 'provider_receipt_id') as output, " +
+    "o.effect as facts, (o.effect ->> 'created_at')::timestamptz as created_at, " +
+    'o.created_at as updated_at from block_outputs o ' +
+    `${OF_INSTANCE} where id = o.instance_id offset 0) i where ${condition}${filter}`
+  );
+}
+
+function trySource(filter: string, condition: string): string {
+  return (
+    `select 'try' as source, e.id, ${SCOPE}, e.epoch::float8 as epoch, e.instance_id, ` +
+    'e.block_id, e.attempt, null as handler_name, null::json as params, e.state, ' +
+    "0 as claim_epoch, json_build_object('provider_receipt_id', e.provider_receipt_id) as output, " +
+    "json_build_object('request_sha256', e.request_sha256, 'destination_fingerprint', " +
+    "e.destination_fingerprint, 'idempotency_key', e.idempotency_key) as facts, " +
+    'e.created_at, e.updated_at from effect_receipts e ' +
+    `${OF_INSTANCE} where id = e.instance_id offset 0) i where ${condition}${filter}`
+  );
+}

@@ -1,0 +1,327 @@
+/**
+ * Two real shards with the real writer on a real database, all in this thread, on a clock that the
+ * test can put forward. A shard can be made to die at any message that it sends, and is replaced as
+ * the supervisor does it.
+ */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { pino } from 'pino';
+import { ContinuityRows } from '../../actors/continuity/rows.js';
+import { Loader } from '../../actors/loader.js';
+import type { PeerPost, Reply, ShardOperation, UnitEnvelope } from '../../actors/protocol.js';
+import { Shard } from '../../actors/shard.js';
+import { createWriter, type Writer } from '../../actors/writer.js';
+import { realClock } from '../../src/clock.js';
+import type { Clock } from '../../src/core/clock.js';
+import { createKeyring } from '../../src/core/continuity/keys.js';
+import { routeOf, shardOf } from '../../src/core/ids.js';
+import { createClient, createPool } from '../../src/db/pool.js';
+import { ERROR_STATUS } from '../../src/errors.js';
+import { eventually, type Json } from './api.js';
+import { createTestDatabase } from './database.js';
+import { prepareLanes } from './writer.js';
+
+export interface Answer {
+  readonly status: number;
+  readonly body: Json;
+}
+
+export interface LocalShards {
+  readonly sql: pg.Client;
+  readonly tenant: string;
+  now(): number;
+  /** Status 503 when the shard died before it answered. */
+  ask(operation: ShardOperation, target: string, body?: Json, tenant?: string): Promise<Answer>;
+  /** @throws AssertionError unless the status is that of a success */
+  get(operation: ShardOperation, target: string, body?: Json): Promise<Json>;
+  /** An instance whose id leads to that shard. */
+  create(sequenceId: string, shard: number, more?: Json): Promise<string>;
+  sequence(blocks: readonly Json[]): Promise<string>;
+  until(id: string, state: string): Promise<void>;
+  /** Puts the clock forward; timers that come due run. */
+  advance(ms: number): void;
+  /**
+   * Kills the shard when it is about to send units, or right after they were sent, and replaces it.
+   * Resolves when it serves again.
+   *
+   * @param skip how many posts of units pass before
+   */
+  killAtUnits(shard: number, when: 'before' | 'after', skip?: number): Promise<void>;
+  /** The same of the writer, whichever shard sends. */
+  killWriterAtUnits(when: 'before' | 'after', skip?: number): Promise<void>;
+  /** Lets the victim live after all; false when it was killed already. */
+  spare(victim: number | 'writer'): boolean;
+  /** Kills and replaces it now. */
+  replace(shard: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const SHARDS = 2;
+const APPLICATION = `test shards ${process.pid}`;
+const DIED: Answer = { status: 503, body: { error: 'the shard died' } };
+
+interface Running {
+  readonly shard: Shard;
+  readonly incarnation: number;
+  isDead: boolean;
+}
+
+/** @param rowsOf what desks read with, for tests that have something happen between two reads */
+export async function startShards(
+  rowsOf: (pool: pg.Pool) => ContinuityRows = (pool) => new ContinuityRows(pool),
+): Promise<LocalShards> {
+  const database = await createTestDatabase();
+  const { connectionString } = database;
+  const sql = new pg.Client({ connectionString });
+  await sql.connect();
+  await prepareLanes(sql);
+  const pool = createPool({
+    connectionString,
+    applicationName: `${APPLICATION} reads`,
+    connectionsMax: 3,
+    onError: () => undefined,
+  });
+  const log = pino({ level: 'silent' });
+  const { clock, advance, stop: stopClock } = movableClock();
+  const tenant = `t-${randomUUID()}`;
+  const keyring = createKeyring(Buffer.alloc(32, 7));
+  const running: Running[] = [];
+  const asked = new Map<number, (answer: Answer) => void>();
+  const atUnits = new Map<number | 'writer', (send: () => void) => void>();
+  let requests = 0;
+
+  const newWriter = () => {
+    const one = createWriter({
+      connect: () =>
+        createClient({ connectionString, applicationName: APPLICATION, statementTimeoutMs: 0 }),
+      applicationName: APPLICATION,
+      epoch: 1,
+      lanes: 2,
+      clock: realClock,
+      log,
+      onAcks: (shard, incarnation, acks) => {
+        const to = running[shard];
+        const isHeard = one === writer && to?.incarnation === incarnation && !to.isDead;
+        if (isHeard) to.shard.receiveAcks(acks);
+      },
+      onFenced: () => assert.fail('fenced'),
+      onDatabase: () => undefined,
+    });
+    return one;
+  };
+  /** Undefined while there is none. */
+  let writer: Writer | undefined = newWriter();
+
+  function start(shard: number, incarnation: number): Running {
+    const self: Running = {
+      incarnation,
+      isDead: false,
+      shard: new Shard({
+        settings: {
+          shard,
+          shards: SHARDS,
+          tickIntervalMs: 100,
+          cronTickMs: 10_000,
+          workerStaleMs: 60_000,
+          workerReaperTickMs: 5_000,
+          requireClaimEpoch: false,
+          unpoliciedRetry: 'redispatch',
+          maxContextBytes: 262_144,
+          webhookUrls: [],
+        },
+        clock,
+        random: Math.random,
+        log,
+        loader: new Loader(pool),
+        handlers: new Map(),
+        continuityRows: rowsOf(pool),
+        keyring,
+        webhookSender: { isSigned: false, send: () => assert.fail('there is no webhook') },
+        setImmediate: (fn) => void setImmediate(fn),
+        ports: {
+          toFront(post) {
+            if (!self.isDead) for (const reply of post.replies) answered(reply);
+          },
+          toWriter: ({ units }) => toWriter(shard, self, units),
+          toPeer: (peer, post) => toPeer(self, peer, post),
+          drainPeers: () => [],
+        },
+      }),
+    };
+    running[shard] = self;
+    return self;
+  }
+
+  function toWriter(shard: number, self: Running, units: readonly UnitEnvelope[]): void {
+    if (self.isDead) return;
+    const send = () => writer?.submit(shard, self.incarnation, units);
+    const trap = atUnits.get(shard) ?? atUnits.get('writer');
+    if (trap === undefined) send();
+    else trap(send);
+  }
+
+  function toPeer(self: Running, peer: number, post: PeerPost): void {
+    const to = running[peer];
+    if (!self.isDead && to !== undefined && !to.isDead) to.shard.receivePeer(post);
+  }
+
+  function answered([id, status, body]: Reply): void {
+    const answer = asked.get(id);
+    asked.delete(id);
+    if (typeof body === 'string') answer?.({ status, body: JSON.parse(body) as Json });
+    else answer?.({ status: ERROR_STATUS[body.code], body: { error: body.message } });
+  }
+
+  function die(shard: number): number {
+    const dead = running[shard];
+    assert.ok(dead);
+    dead.isDead = true;
+    dead.shard.stop();
+    // Also what was asked of another one: it may have been handed on.
+    for (const [id, answer] of asked) {
+      asked.delete(id);
+      answer(DIED);
+    }
+    return dead.incarnation;
+  }
+
+  async function takePlace(shard: number, died: number): Promise<void> {
+    await writer?.discard(shard, died);
+    const peers = running.filter((_, other) => other !== shard);
+    for (const peer of peers) peer.shard.peerDied(shard);
+    await start(shard, died + 1).shard.start();
+    for (const peer of peers) peer.shard.peerRestarted(shard);
+  }
+
+  async function replaceWriter(): Promise<void> {
+    const old = writer;
+    writer = undefined;
+    for (const { shard } of running) shard.writerLost();
+    // What it had begun may still be committed; nobody hears of it.
+    await old?.stop();
+    const next = newWriter();
+    await next.start();
+    writer = next;
+    for (const { shard } of running) shard.writerReady();
+  }
+
+  /** Springs once, at the units that come after those that are let pass. */
+  function trap(victim: number | 'writer', skip: number, spring: (send: () => void) => void): void {
+    let left = skip;
+    atUnits.set(victim, (send) => {
+      left -= 1;
+      if (left >= 0) {
+        send();
+        return;
+      }
+      atUnits.delete(victim);
+      spring(send);
+    });
+  }
+
+  await writer.start();
+  for (let shard = 0; shard < SHARDS; shard++) start(shard, 0);
+  await Promise.all(running.map(({ shard }) => shard.start()));
+
+  const self: LocalShards = {
+    sql,
+    tenant,
+    now: () => clock.now(),
+    ask: (operation, target, body = {}, as = tenant) => {
+      requests += 1;
+      const shard = target === '' ? 0 : shardOf(routeOf(target), SHARDS);
+      const request = [requests, operation, as, target, JSON.stringify(body)] as const;
+      const to = running[shard];
+      if (to === undefined || to.isDead) return Promise.resolve(DIED);
+      return new Promise((answer) => {
+        asked.set(request[0], answer);
+        to.shard.receiveRequests({ kind: 'requests', requests: [request], aborted: [] });
+      });
+    },
+    get: async (operation, target, body) => {
+      const answer = await self.ask(operation, target, body);
+      assert.ok(answer.status < 300, `${operation}: ${JSON.stringify(answer)}`);
+      return answer.body;
+    },
+    sequence: async (blocks) => {
+      const place = { tenant_id: tenant, namespace: 'test', name: randomUUID(), version: 1 };
+      return String((await self.get('sequences.create', '', { ...place, blocks })).id);
+    },
+    create: async (sequence_id, shard, more = {}) => {
+      const body = { sequence_id, tenant_id: tenant, namespace: 'test', ...more };
+      const operation = 'instances.create';
+      // Where there is no target, the shard that is asked gives an id that leads to it.
+      const target = `00000000-0000-7000-8000-00000000000${shard}`;
+      return String((await self.get(operation, target, body)).id);
+    },
+    until: (id, state) =>
+      eventually(async () => assert.equal((await self.get('instances.get', id)).state, state)),
+    advance,
+    killAtUnits: (shard, when, skip = 0) =>
+      new Promise((resolve, reject) => {
+        trap(shard, skip, (send) => {
+          if (when === 'after') send();
+          takePlace(shard, die(shard)).then(resolve, reject);
+        });
+      }),
+    killWriterAtUnits: (when, skip = 0) =>
+      new Promise((resolve, reject) => {
+        trap('writer', skip, (send) => {
+          if (when === 'after') send();
+          replaceWriter().then(resolve, reject);
+        });
+      }),
+    spare: (victim) => atUnits.delete(victim),
+    replace: (shard) => takePlace(shard, die(shard)),
+    async stop() {
+      for (const { shard } of running) shard.stop();
+      stopClock();
+      await writer?.stop();
+      await pool.end();
+      await sql.end();
+      await database.drop();
+    },
+  };
+  return self;
+}
+
+interface MovableClock {
+  readonly clock: Clock;
+  readonly advance: (ms: number) => void;
+  /** Whatever is still waited for never comes. */
+  readonly stop: () => void;
+}
+
+/** Real time, from when it was last put forward. */
+function movableClock(): MovableClock {
+  let ahead = 0;
+  const waiting = new Map<object, { readonly due: number; readonly end: (run: boolean) => void }>();
+  const now = () => realClock.now() + ahead;
+  const clock: Clock = {
+    now,
+    monotonic: () => realClock.monotonic() + ahead,
+    setTimeout(fn, ms) {
+      const handle = {};
+      const end = (run: boolean) => {
+        realClock.clearTimeout(real);
+        if (waiting.delete(handle) && run) fn();
+      };
+      const real = realClock.setTimeout(() => end(true), ms);
+      waiting.set(handle, { due: now() + ms, end });
+      return handle;
+    },
+    clearTimeout: (handle) => waiting.get(handle as object)?.end(false),
+  };
+  return {
+    clock,
+    advance: (ms) => {
+      ahead += ms;
+      for (const { due, end } of [...waiting.values()]) if (due <= now()) end(true);
+    },
+    stop: () => {
+      for (const { end } of [...waiting.values()]) end(false);
+    },
+  };
+}

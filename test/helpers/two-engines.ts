@@ -1,0 +1,224 @@
+/**
+ * Two servers with a database each, which trust one another’s keys, and a sequence that acts outside
+ * on its way: in the process of the server and through a worker. What was done outside is counted.
+ */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Execution } from '../../schema/continuity.js';
+import type { Handoff, HandoffAccepted, OwnershipGrant } from '../../schema/handoff.js';
+import { createKeyring, type Keyring } from '../../src/core/continuity/keys.js';
+import { type Api, type Json, newHandler, startApi, step, type Tenant } from './api.js';
+import { accepted, type Bundle, exported, imported } from './capsules.js';
+import { expectStatus, type Reply } from './client.js';
+import { type Continuity, continuityOf } from './continuity.js';
+
+export interface Side {
+  readonly api: Api;
+  readonly keyring: Keyring;
+  /** What the server was started with. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export interface Pair {
+  readonly a: Side;
+  readonly b: Side;
+  /** Where steps post to; the paths in the order in which they came. */
+  readonly sink: { readonly url: string; readonly seen: string[] };
+  stop(): Promise<void>;
+}
+
+const MASTERS = { a: 'a1'.repeat(32), b: 'b2'.repeat(32) } as const;
+
+export async function startPair(): Promise<Pair> {
+  const keyrings = {
+    a: createKeyring(Buffer.from(MASTERS.a, 'hex')),
+    b: createKeyring(Buffer.from(MASTERS.b, 'hex')),
+  };
+  const start = async (own: 'a' | 'b', other: 'a' | 'b'): Promise<Side> => {
+    const { id, publicKey } = keyrings[other].signing;
+    const env = {
+      ENGINE_SHARDS: '2',
+      ENGINE_ALLOW_INTERNAL_URLS: 'true',
+      ENGINE_ENCRYPTION_KEY: MASTERS[own],
+      ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON: JSON.stringify({ [id]: publicKey }),
+    };
+    return { api: await startApi({ env }), keyring: keyrings[own], env };
+  };
+  const seen: string[] = [];
+  const server = createServer((request, response) => {
+    seen.push(request.url ?? '');
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const a = await start('a', 'b');
+  const b = await start('b', 'a');
+  return {
+    a,
+    b,
+    sink: { url: `http://127.0.0.1:${port}`, seen },
+    stop: async () => {
+      server.close();
+      server.closeAllConnections();
+      await a.api.stop();
+      await b.api.stop();
+    },
+  };
+}
+
+/** One of the two servers as the tenant sees it. */
+export interface Place {
+  readonly tenant: Tenant;
+  readonly continuity: Continuity;
+  /** Its own runtime, which both servers know with its key. */
+  readonly runtime: string;
+}
+
+/** A tenant on both servers, and an execution that is half done on the first. */
+export interface Journey {
+  readonly a: Place;
+  readonly b: Place;
+  /** The instance on the first server, and the execution. */
+  readonly id: string;
+  readonly handler: string;
+  /** What the steps of this journey posted, in order. */
+  posted(): string[];
+}
+
+/** The blocks of every journey, in order: each must have one output at its end. */
+export const JOURNEY_BLOCKS = ['before', 'there', 'here', 'after', 'end'];
+
+/** `before` and `there` are done on the first server; `here`, `after` and `end` are still to come. */
+export async function startJourney({ a, b, sink }: Pair): Promise<Journey> {
+  const name = `t-${randomUUID()}`;
+  const handler = newHandler();
+  const places = { a: a.api.tenant(name), b: b.api.tenant(name) };
+  const post = (id: string) => {
+    const params = { url: `${sink.url}/${name}/${id}`, method: 'POST', body: {} };
+    return step(id, 'http_request', { params });
+  };
+  const id = randomUUID();
+  const definition = places.a.definition(
+    [
+      post('before'),
+      step('there', handler, { params: { n: 1 } }),
+      step('here', handler, { params: { from: '{{outputs.there.said}}' } }),
+      post('after'),
+      step('end', 'noop'),
+    ],
+    { id },
+  );
+  for (const tenant of [places.a, places.b]) {
+    expectStatus(await tenant.post('/sequences', definition), 201);
+  }
+  const instance = await places.a.create(id);
+  const task = await places.a.task(handler);
+  await places.a.signal(instance, 'pause');
+  await places.a.complete(task, { said: 'on the first' });
+  await places.a.until(instance, 'paused');
+  const runtimes = { a: randomUUID(), b: randomUUID() };
+  const journey: Journey = {
+    a: { tenant: places.a, continuity: continuityOf(places.a), runtime: runtimes.a },
+    b: { tenant: places.b, continuity: continuityOf(places.b), runtime: runtimes.b },
+    id: instance,
+    handler,
+    posted: () => sink.seen.filter((path) => path.startsWith(`/${name}/`)),
+  };
+  await announce(journey, { a, b });
+  await journey.a.continuity.enrol(instance, runtimes.a);
+  return journey;
+}
+
+/** Registers both runtimes on both servers; they are live for some minutes. */
+export async function announce(
+  { a, b }: Journey,
+  sides: { readonly a: Side; readonly b: Side },
+): Promise<void> {
+  for (const { continuity } of [a, b]) {
+    const keyOf = ({ keyring }: Side) => keyring.signing.publicKey;
+    await continuity.runtime({
+      runtime_id: a.runtime,
+      capsule_signing_public_key: keyOf(sides.a),
+    });
+    await continuity.runtime({
+      runtime_id: b.runtime,
+      capsule_signing_public_key: keyOf(sides.b),
+    });
+  }
+}
+
+/** From a preview on the server that owns the execution to its capsule. */
+export async function send(id: string, from: Place, to: Place, body?: Json): Promise<Bundle> {
+  return exported(from.continuity, await from.continuity.handoff(id, to.runtime), body);
+}
+
+export interface Landed {
+  readonly handoff: Handoff;
+  readonly instance: string;
+  readonly execution: Execution;
+}
+
+/** Imports the capsule there, accepts here, claims there. */
+export async function land(bundle: Bundle, from: Place, to: Place): Promise<Landed> {
+  const { instance_id: instance, import_receipt } = await imported(to.tenant, bundle);
+  const { handoff, ownership_grant } = await accepted(
+    from.continuity,
+    bundle.handoff.id,
+    instance,
+    { import_receipt },
+  );
+  const execution = expectStatus(await claiming(to, ownership_grant), 200);
+  return { handoff, instance, execution };
+}
+
+export const claiming = (
+  { tenant }: Place,
+  ownership_grant: OwnershipGrant | undefined,
+): Promise<Reply<Execution & { error: string }>> =>
+  tenant.post('/continuity/executions/claim', { ownership_grant });
+
+export const accepting = (
+  { continuity }: Place,
+  handoff: string,
+  destination_instance_id: string,
+  import_receipt?: unknown,
+): Promise<Reply<HandoffAccepted & { error: string }>> =>
+  continuity.act(handoff, 'accept', { destination_instance_id, import_receipt });
+
+/** Runs the instance on, as the last owner, and checks that every step was done exactly once. */
+export async function finish(journey: Journey, place: Place, instance: string): Promise<void> {
+  const { tenant } = place;
+  await tenant.move(instance, 'scheduled');
+  const task = await tenant.task(journey.handler);
+  assert.deepEqual(task.params, { from: 'on the first' });
+  await tenant.complete(task, { said: 'on the last' });
+  await tenant.until(instance, 'completed');
+  assert.deepEqual(await tenant.rowsOf(instance), JOURNEY_BLOCKS);
+  const { there, here } = await tenant.outputsOf(instance);
+  assert.deepEqual([there?.said, here?.said], ['on the first', 'on the last']);
+  assert.deepEqual(
+    journey.posted().map((path) => path.split('/').at(-1)),
+    ['before', 'after'],
+  );
+}
+
+/** Everything that would change or advance an instance is refused. */
+export async function assertFenced({ tenant }: Place, id: string): Promise<void> {
+  const state = (to: string) => tenant.patch(`/instances/${id}/state`, { state: to });
+  expectStatus(await state('scheduled'), 409);
+  expectStatus(await state('cancelled'), 409);
+  expectStatus(await tenant.patch(`/instances/${id}/context`, { context: { data: {} } }), 409);
+  for (const signal_type of ['resume', 'cancel', 'custom:go']) {
+    expectStatus(await tenant.post(`/instances/${id}/signals`, { signal_type }), 409);
+  }
+  expectStatus(await tenant.post(`/instances/${id}/retry`, {}), 409);
+  expectStatus(await tenant.post(`/instances/${id}/resume-from/before`, {}), 409);
+  const blocks = [step('more', 'noop')];
+  expectStatus(await tenant.post(`/instances/${id}/inject-blocks`, { blocks }), 409);
+  assert.equal((await tenant.instance(id)).state, 'paused');
+}

@@ -1,0 +1,285 @@
+/**
+ * An execution that goes from one server to another: two processes with a database each, which know
+ * one another’s public keys and nothing else.
+ */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import type { CapsuleImported, Handoff, OwnershipGrant } from '../../schema/handoff.js';
+import {
+  type GrantFacts,
+  type ImportFacts,
+  signStatement,
+} from '../../src/continuity-statements.js';
+import { eventually, newHandler, step } from '../helpers/api.js';
+import { accepted, imported, importing, newDevice } from '../helpers/capsules.js';
+import { expectStatus, type Reply } from '../helpers/client.js';
+import {
+  accepting,
+  assertFenced,
+  claiming,
+  finish,
+  type Journey,
+  land,
+  type Pair,
+  type Place,
+  send,
+  startJourney,
+  startPair,
+} from '../helpers/two-engines.js';
+
+let pair: Pair;
+
+before(async () => {
+  pair = await startPair();
+});
+after(() => pair.stop());
+
+function refused(reply: Reply<{ error: string }>, status: number, text = /./): void {
+  assert.match(expectStatus(reply, status).error, text);
+}
+
+const fencesOf = ({ tenant }: Place, id: string) =>
+  tenant.patch<{ error: string }>(`/instances/${id}/state`, { state: 'scheduled' });
+
+test('an instance starts on one server, is handed over, and ends on the other; the first never runs it again', async () => {
+  const journey = await startJourney(pair);
+  const { a, b, id } = journey;
+  const bundle = await send(id, a, b);
+  const { instance, handoff, execution } = await land(bundle, a, b);
+  assert.deepEqual(
+    [execution.epoch, execution.owner_runtime_id, execution.current_instance_id],
+    [1, b.runtime, instance],
+  );
+  assert.deepEqual(await a.continuity.execution(id), {
+    ...execution,
+    updated_at: (await a.continuity.execution(id)).updated_at,
+  });
+  assert.equal(expectStatus(await a.continuity.act(handoff.id, 'resume'), 200).state, 'resumed');
+  assert.equal((await b.tenant.instance(instance)).state, 'paused');
+  await assertFenced(a, id);
+  await pair.a.api.restart();
+  await assertFenced(a, id);
+  await finish(journey, b, instance);
+  await assertFenced(a, id);
+  assert.equal((await a.tenant.poll(journey.handler)).length, 0);
+  assert.deepEqual(
+    (await a.continuity.provenance(id)).map(({ kind }) => kind),
+    ['execution_created', 'capsule_exported', 'runtime_claimed', 'execution_resumed'],
+  );
+  assert.deepEqual(
+    (await b.continuity.provenance(id)).map(({ kind }) => kind),
+    ['runtime_claimed'],
+  );
+});
+
+test('an execution that was handed over can come back, and end where it began', async () => {
+  const journey = await startJourney(pair);
+  const { a, b, id } = journey;
+  const there = await land(await send(id, a, b), a, b);
+  const back = await land(await send(id, b, a), b, a);
+  assert.deepEqual([back.execution.epoch, back.execution.owner_runtime_id], [2, a.runtime]);
+  await assertFenced(a, id);
+  await assertFenced(b, there.instance);
+  await finish(journey, a, back.instance);
+  assert.deepEqual(
+    (await a.continuity.locations(id)).map(({ epoch, instance_id }) => [epoch, instance_id]),
+    [
+      [0, id],
+      [1, there.instance],
+      [2, back.instance],
+    ],
+  );
+});
+
+test('a capsule of the other server is no device capsule: that server would go on when it expires', async () => {
+  const journey = await startJourney(pair);
+  const { a, b, id } = journey;
+  const { instance } = await land(await send(id, a, b), a, b);
+  const bundle = await send(id, b, a);
+  const handoff = await a.continuity.handoff(id, a.runtime);
+  const body = {
+    destination_instance_id: randomUUID(),
+    capsule: bundle.capsule,
+    payload_base64: bundle.payload_base64,
+    payload_key_base64: bundle.key,
+  };
+  const attached = await a.continuity.act<{ error: string }>(
+    handoff.id,
+    'attach-device-capsule',
+    body,
+  );
+  refused(attached, 409, /another server/);
+  expectStatus(await b.continuity.act(bundle.handoff.id, 'revoke'), 200);
+  const again = await b.continuity.preview(id, a.runtime);
+  const next = await b.tenant.post<Handoff>('/continuity/handoffs', b.continuity.creation(again));
+  expectStatus(await b.continuity.act(expectStatus(next, 201).id, 'reject'), 200);
+  await finish(journey, b, instance);
+});
+
+test('an instance that a worker still holds a task of cannot be taken away from under it', async () => {
+  const { a, b } = await startJourney(pair);
+  const handler = newHandler();
+  const sequence = randomUUID();
+  const definition = a.tenant.definition([step('x', handler)], { id: sequence });
+  for (const { tenant } of [a, b]) {
+    expectStatus(await tenant.post('/sequences', definition), 201);
+  }
+  const id = await a.tenant.create(sequence);
+  const task = await a.tenant.task(handler);
+  await a.continuity.enrol(id, a.runtime);
+  const preview = await a.continuity.preview(id, b.runtime);
+  assert.deepEqual(
+    [preview.compatible, preview.unresolved_effects.map(({ id: effect }) => effect)],
+    [false, [task.id]],
+  );
+  for (const state of ['unknown', 'abandoned']) {
+    const path = `/continuity/effects/${task.id}/resolve`;
+    expectStatus(await a.tenant.post(path, { state }), 200);
+  }
+  const bundle = await send(id, a, b);
+  expectStatus(await a.tenant.post(`/workers/tasks/${task.id}/complete`, done(task)), 409);
+  const { instance } = await land(bundle, a, b);
+  expectStatus(await a.tenant.post(`/workers/tasks/${task.id}/complete`, done(task)), 409);
+  assert.equal((await a.tenant.poll(handler)).length, 0);
+  await b.tenant.move(instance, 'scheduled');
+  await b.tenant.complete(await b.tenant.task(handler));
+  await b.tenant.until(instance, 'completed');
+});
+
+const done = (task: { worker_id: string | null; claim_epoch: number }) => ({
+  worker_id: task.worker_id,
+  claim_epoch: task.claim_epoch,
+  output: {},
+});
+
+test('a handoff that is revoked gives the execution back, and its capsule is worth nothing any more', async () => {
+  const journey = await startJourney(pair);
+  const { a, b, id } = journey;
+  const bundle = await send(id, a, b);
+  const { instance_id, import_receipt } = await imported(b.tenant, bundle);
+  refused(await fencesOf(a, id), 409);
+  expectStatus(await a.continuity.act(bundle.handoff.id, 'revoke'), 200);
+  refused(await accepting(a, bundle.handoff.id, instance_id, import_receipt), 409);
+  refused(await fencesOf(b, instance_id), 409);
+  const again = await land(await send(id, a, b), a, b);
+  refused(await fencesOf(b, instance_id), 409);
+  await finish(journey, b, again.instance);
+});
+
+test('a capsule that runs out gives the execution back to the first server, which ends it', async () => {
+  const journey = await startJourney(pair);
+  const { a, b, id } = journey;
+  const bundle = await send(id, a, b, { expires_in_seconds: 1 });
+  const first = await importing(b.tenant, bundle);
+  await eventually(async () => {
+    assert.equal((await a.continuity.execution(id)).state, 'owned');
+  });
+  refused(await importing(b.tenant, bundle), 409, /expired/);
+  if (first.status === 201) {
+    const { instance_id, import_receipt } = first.body;
+    refused(await accepting(a, bundle.handoff.id, instance_id, import_receipt), 409);
+    refused(await fencesOf(b, instance_id), 409);
+  }
+  await finish(journey, a, id);
+});
+
+// ---------------------------------------------------------------- statements
+
+const RECEIPT_CHANGES: Partial<ImportFacts>[] = [
+  { tenant_id: 'another' },
+  { capsule_id: randomUUID() },
+  { continuity_id: randomUUID() },
+  { epoch: 1 },
+  { destination_runtime_id: randomUUID() },
+  { instance_id: randomUUID() },
+];
+
+test('an acceptance believes only what the destination itself says of this very import', async () => {
+  const journey = await startJourney(pair);
+  const { a, b, id } = journey;
+  const bundle = await send(id, a, b);
+  const { instance_id, import_receipt } = await imported(b.tenant, bundle);
+  const accept = (receipt: unknown) => accepting(a, bundle.handoff.id, instance_id, receipt);
+  const facts = JSON.parse(import_receipt.statement) as ImportFacts;
+  const { signing } = pair.b.keyring;
+  for (const change of RECEIPT_CHANGES) {
+    refused(await accept(signStatement(signing, { ...facts, ...change })), 409, /receipt/);
+  }
+  refused(await accept(signStatement(newDevice().signing, facts)), 409, /receipt/);
+  // Trusted, and not the destination: it registered a key of its own.
+  refused(await accept(signStatement(pair.a.keyring.signing, facts)), 409, /receipt/);
+  const tampered = import_receipt.statement.replace('"epoch":0', '"epoch":0 ');
+  refused(await accept({ ...import_receipt, statement: tampered }), 409, /receipt/);
+  refused(await accept(await receiptOfAnother(journey)), 409, /receipt/);
+  expectStatus(await accept(undefined), 404);
+  assert.equal((await a.continuity.getHandoff(bundle.handoff.id)).state, 'exported');
+  const first = expectStatus(await accept(import_receipt), 200);
+  // The answer may have been lost: nobody could run the execution without the grant.
+  assert.deepEqual(expectStatus(await accept(import_receipt), 200), first);
+});
+
+/** A receipt that is good, for something else. */
+async function receiptOfAnother({ b }: Journey): Promise<CapsuleImported['import_receipt']> {
+  const other = await startJourney(pair);
+  const bundle = await send(other.id, other.a, other.b);
+  assert.notEqual(other.b.runtime, b.runtime);
+  return (await imported(other.b.tenant, bundle)).import_receipt;
+}
+
+const GRANT_CHANGES: Partial<GrantFacts>[] = [
+  { tenant_id: 'another' },
+  { capsule_id: randomUUID() },
+  { epoch: 2 },
+  { owner_runtime_id: randomUUID() },
+  { instance_id: randomUUID() },
+  { handoff_id: 'none' },
+  { importer_public_key: newDevice().signing.publicKey },
+];
+
+test('a claim believes only what the source itself grants, once', async () => {
+  const journey = await startJourney(pair);
+  const { a, b, id } = journey;
+  const bundle = await send(id, a, b);
+  const { instance_id, import_receipt } = await imported(b.tenant, bundle);
+  const { ownership_grant } = await accepted(a.continuity, bundle.handoff.id, instance_id, {
+    import_receipt,
+  });
+  assert.ok(ownership_grant);
+  const facts = JSON.parse(ownership_grant.statement) as GrantFacts;
+  const { signing } = pair.a.keyring;
+  for (const change of GRANT_CHANGES) {
+    refused(await claiming(b, signStatement(signing, { ...facts, ...change })), 409, /grant/);
+  }
+  refused(await claiming(b, signStatement(newDevice().signing, facts)), 409, /grant/);
+  refused(await claiming(b, import_receipt as OwnershipGrant), 409, /grant/);
+  refused(await claiming(b, { ...ownership_grant, statement: '{}' }), 400);
+  refused(await claiming(a, ownership_grant), 409, /grant/);
+  refused(await claiming({ ...b, tenant: pair.b.api.tenant() }, ownership_grant), 409, /grant/);
+  refused(await fencesOf(b, instance_id), 409);
+
+  const execution = expectStatus(await claiming(b, ownership_grant), 200);
+  assert.deepEqual(expectStatus(await claiming(b, ownership_grant), 200), execution);
+  const back = await land(await send(id, b, a), b, a);
+  refused(await claiming(b, ownership_grant), 409, /epoch 2/);
+  await assertFenced(b, instance_id);
+  await finish(journey, a, back.instance);
+});
+
+test('a server takes no capsule of a stranger, nor one that is for somebody else', async () => {
+  const { a, b, id } = await startJourney(pair);
+  const bundle = await send(id, a, b);
+  refused(
+    await importing(b.tenant, bundle, { destination_runtime_id: a.runtime }),
+    409,
+    /another destination/,
+  );
+  refused(await importing(b.tenant, bundle, { payload_base64: undefined }), 409, /not stored here/);
+  const { env, api } = pair.b;
+  const nobody = { ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON: '{}' };
+  await api.restart('SIGTERM', { env: { ...env, ...nobody } });
+  refused(await importing(b.tenant, bundle), 409, /not trusted/);
+  await api.restart('SIGTERM', { env });
+  expectStatus(await importing(b.tenant, bundle), 201);
+});

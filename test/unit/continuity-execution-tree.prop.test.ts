@@ -1,0 +1,158 @@
+/**
+ * Laws of what a capsule carries, over random trees and random points of their execution: an instance
+ * that goes on from it comes to the same as one that stayed, and does nothing that is done again.
+ */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { Block } from '../../schema/blocks.js';
+import { canonicalJson } from '../../src/core/continuity/canonical-json.js';
+import { readTree, writeTree } from '../../src/core/continuity/execution-tree.js';
+import type { Dispatch } from '../../src/core/evaluator.js';
+import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { isEnded } from '../../src/core/states.js';
+import { contexts, trees } from '../helpers/block-trees.js';
+import { clone, noop, Player } from '../helpers/player.js';
+import { check, isWholeRun } from '../helpers/properties.js';
+
+const RUNS = 300;
+
+const lives = fc.record({
+  tree: trees({}),
+  data: contexts,
+  /** Which open try ends next, and whether well. */
+  ends: fc.array(fc.tuple(fc.nat(20), fc.integer({ min: 0, max: 4 })), { maxLength: 15 }),
+  stepBudget: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.constant(500)),
+});
+
+interface Life {
+  readonly tree: { readonly blocks: Block[] };
+  readonly data: JsonObject;
+  readonly ends: readonly (readonly [number, number])[];
+  readonly stepBudget: number;
+}
+
+/** Somewhere on its way, and paused there unless it has ended. */
+function livedOf({ tree, data, ends, stepBudget }: Life): Player {
+  const player = new Player(tree.blocks, { data: structuredClone(data), env: { stepBudget } });
+  player.sendOnce({ kind: 'wake' });
+  for (const [pick, luck] of ends) {
+    const { atWork } = player;
+    const blockId = atWork[pick % Math.max(1, atWork.length)];
+    const { wakeAt = null, more } = player.last ?? {};
+    if (blockId !== undefined) {
+      if (luck > 0) player.complete(blockId, { go: true });
+      else player.fail(blockId);
+    } else if (more === true) player.sendOnce({ kind: 'wake' });
+    else if (wakeAt !== null) player.tick();
+  }
+  if (!isEnded(player.snapshot.state)) player.sendOnce({ kind: 'pause' });
+  return player;
+}
+
+/** The same instance where the capsule was brought, as its owner. */
+function carry(player: Player, blocks: Block[]): Player {
+  const next = new Player(blocks, { env: player.env });
+  const { execution, snapshots } = player.snapshot;
+  const written = writeTree({ execution, items: snapshots, blocks: [] }, player.plan);
+  const read = readTree(JSON.parse(canonicalJson(written)) as JsonObject[], next.plan);
+  assert.ok(read.ok, read.ok ? '' : read.message);
+  const items = [...read.value.items] as [string, JsonValue[]][];
+  next.snapshot = {
+    ...clone(player.snapshot),
+    state: 'paused',
+    nextFireAt: null,
+    execution: read.value.execution,
+    snapshots: new Map(items),
+  };
+  next.now = player.now;
+  next.rows = [...player.rows];
+  next.send({ kind: 'wake', recovered: true });
+  return next;
+}
+
+/** Lets everything that is open end well. */
+function finish(player: Player): void {
+  for (let i = 0; i < 10_000 && !isEnded(player.snapshot.state); i += 1) {
+    const [blockId] = player.atWork;
+    if (player.state === 'paused') {
+      player.send({ kind: 'resume' });
+      player.send({ kind: 'wake' });
+    } else if (blockId !== undefined) player.complete(blockId);
+    else if (player.last?.more === true) player.send({ kind: 'wake' });
+    else player.tick();
+  }
+}
+
+test('an instance at rest is carried whole, and comes to the same as if it had stayed', (t) => {
+  let compared = 0;
+  check(t, RUNS, lives, (life) => {
+    const stayed = livedOf(life);
+    while (stayed.state === 'paused' && stayed.atWork.length > 0) {
+      stayed.complete(stayed.atWork[0] as string, { go: true });
+    }
+    if (stayed.state !== 'paused') return;
+    const carried = carry(stayed, life.tree.blocks);
+    stayed.send({ kind: 'wake', recovered: true });
+    assert.deepEqual(carried.snapshot, stayed.snapshot);
+    finish(stayed);
+    finish(carried);
+    assert.deepEqual(carried.rows, stayed.rows);
+    assert.deepEqual(carried.tree, stayed.tree);
+    assert.equal(carried.state, stayed.state);
+    compared += 1;
+  });
+  assert.ok(!isWholeRun || compared > RUNS / 5, `only ${compared} instances were on their way`);
+});
+
+test('what was at work is begun again with the same try, and what is done stays', (t) => {
+  let begun = 0;
+  check(t, RUNS, lives, (life) => {
+    const stayed = livedOf(life);
+    if (stayed.state !== 'paused') return;
+    const atWork = [...stayed.open.values()].map(tryOf);
+    const rows = [...stayed.rows];
+    const carried = carry(stayed, life.tree.blocks);
+    carried.send({ kind: 'resume' });
+    carried.send({ kind: 'wake' });
+    const again = carried.dispatched.map(tryOf);
+    for (const one of atWork)
+      assert.ok(again.includes(one) || isEnded(carried.snapshot.state), one);
+    begun += atWork.length;
+    finish(carried);
+    assert.ok(isEnded(carried.snapshot.state));
+    assert.deepEqual(carried.rows.slice(0, rows.length), rows);
+  });
+  assert.ok(!isWholeRun || begun > RUNS / 5, `only ${begun} steps were at work`);
+});
+
+function tryOf({ blockId, iteration, attempt }: Dispatch): string {
+  return `${blockId} ${iteration} ${attempt}`;
+}
+
+test('a tree that does not go with the plan, or is malformed, is refused with its place', () => {
+  const player = new Player([noop('a'), noop('b')]).start();
+  const { plan, snapshot } = player;
+  const good = writeTree({ execution: snapshot.execution, items: new Map(), blocks: [] }, plan);
+  assert.ok(readTree(good, plan).ok);
+  const cases: [JsonObject, RegExp][] = [
+    [{ block_id: 'c', done: [0, 0, 0] }, /^execution_tree\[0\]\.block_id must be a block/],
+    [{ block_id: 'a', done: [9, 0, 0] }, /done/],
+    [{ block_id: 'a', done: [0, 'x', 0] }, /done/],
+    [{ block_id: 'a', open: { b: 0, p: 'task', a: 0 } }, /open must be the record of an open step/],
+    [{ block_id: 'a', open: { b: 0, p: 'ready', a: {} } }, /open/],
+    [{ block_id: 'a', open: { p: 'ready' } }, /open/],
+    [{ block_id: 'a', kept: { b: [] } }, /kept/],
+    [{ block_id: 'a', rows: -1 }, /rows/],
+    [{ execution: { t: 0, e: 4 } }, /execution\.e/],
+    [{ execution: { t: 0 }, queue: ['c'] }, /queue\[0\]/],
+    [{ execution: { t: 0 }, resumed_from: 7 }, /resumed_from/],
+    [{ items_key: ':a', items: 'none' }, /items/],
+  ];
+  for (const [entry, text] of cases) {
+    const read = readTree([entry], plan);
+    assert.ok(!read.ok, JSON.stringify(entry));
+    assert.match(read.message, text);
+  }
+});

@@ -1,0 +1,421 @@
+/** Verdicts on migrations: the table, what is found, the frontier, and what has to hold (05 §16). */
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Block } from '../../schema/blocks.js';
+import type { EffectReceipt } from '../../src/core/continuity/effects.js';
+import {
+  type FrontierCase,
+  type FrontierOptions,
+  type FrontierVerdict,
+  replayToFrontier,
+} from '../../src/core/continuity/frontier.js';
+import { ALWAYS_ON, type JudgedReceipt } from '../../src/core/continuity/invariants.js';
+import { createKeyring } from '../../src/core/continuity/keys.js';
+import {
+  findingCodes,
+  mayApply,
+  REPLAY_FAIL,
+  REPLAY_PASS,
+  retentionSeconds,
+  verdictOn,
+} from '../../src/core/continuity/migration-plan.js';
+import {
+  migrationView,
+  openSecrets,
+  sealSecrets,
+} from '../../src/core/continuity/migration-record.js';
+import type { EffectState } from '../../src/core/continuity/states.js';
+import { emptyExecution } from '../../src/core/execution.js';
+import type { JsonObject } from '../../src/core/json.js';
+import type { Entry } from '../../src/core/releases/diff-entry.js';
+import { http, loop, noop, parallel, planOf, sleep, tryCatch, work } from '../helpers/player.js';
+import { recordLife } from '../helpers/recorder.js';
+
+const entry = (category: Entry['category'], severity: Entry['severity']): Entry => ({
+  category,
+  severity,
+  summary: '',
+});
+
+describe('the verdict', () => {
+  const cases: readonly [string, readonly string[], boolean, string][] = [
+    ['nothing found', [REPLAY_PASS], false, 'automatic'],
+    ['only differences that behave', ['BLOCK_REMOVED', REPLAY_PASS], false, 'automatic'],
+    ['transforms', [REPLAY_PASS], true, 'approval_required'],
+    ['a risk', ['SIDE_EFFECT_RISK:BLOCK_ADDED', REPLAY_PASS], false, 'approval_required'],
+    ['an output lost', ['CHECKPOINT_OUTPUT_REMOVED:a', REPLAY_PASS], false, 'approval_required'],
+    ['a failed replay', [REPLAY_FAIL], false, 'pin'],
+    ['a failed replay and transforms', [REPLAY_FAIL], true, 'pin'],
+    ['a failed replay and a risk', ['SIDE_EFFECT_RISK:BLOCK_ADDED', REPLAY_FAIL], false, 'pin'],
+    ['incompatible', ['INCOMPATIBLE:INPUT_SCHEMA_NARROWED', REPLAY_PASS], false, 'incompatible'],
+    ['incompatible before all', ['INCOMPATIBLE:X', REPLAY_FAIL], true, 'incompatible'],
+  ];
+  for (const [name, codes, hasTransforms, expected] of cases) {
+    test(`${name}: ${expected}`, () => assert.equal(verdictOn(codes, hasTransforms), expected));
+  }
+
+  test('what is pinned or incompatible is never applied, not even approved', () => {
+    const table = ['automatic', 'approval_required', 'pin', 'incompatible'] as const;
+    assert.deepEqual(
+      table.map((verdict) => [mayApply(verdict, false), mayApply(verdict, true)]),
+      [
+        [true, true],
+        [false, true],
+        [false, false],
+        [false, false],
+      ],
+    );
+  });
+
+  test('findings are sorted and distinct, and say how grave they are', () => {
+    const entries = [
+      entry('block_added', 'behavioral'),
+      entry('block_added', 'behavioral'),
+      entry('block_added', 'side_effect_risk'),
+      entry('input_schema_narrowed', 'incompatible'),
+      entry('blocks_reordered', 'informational'),
+    ];
+    assert.deepEqual(findingCodes({ entries }, ['z', 'a', 'z'], true), [
+      'BLOCKS_REORDERED',
+      'BLOCK_ADDED',
+      'CHECKPOINT_OUTPUT_REMOVED:a',
+      'CHECKPOINT_OUTPUT_REMOVED:z',
+      REPLAY_PASS,
+      'INCOMPATIBLE:INPUT_SCHEMA_NARROWED',
+      'SIDE_EFFECT_RISK:BLOCK_ADDED',
+    ]);
+  });
+
+  test('a migration can be undone for between a minute and thirty days', () => {
+    const asked = [undefined, null, -1, 59, 60, 3_600, 2_592_001];
+    const seconds = [86_400, 86_400, 60, 60, 60, 3_600, 2_592_000];
+    assert.deepEqual(asked.map(retentionSeconds), seconds);
+  });
+});
+
+// ---------------------------------------------------------------- the frontier
+
+const NEVER = { kind: 'never' } as const;
+
+/** The life of the source, left where nothing happens without the blocks that never answer. */
+function judge(
+  source: Block[],
+  target: Block[],
+  more: Partial<FrontierCase> &
+    Partial<FrontierOptions> & { stuck?: readonly string[]; data?: JsonObject } = {},
+): FrontierVerdict {
+  const {
+    stuck = ['gate'],
+    data = {},
+    unpoliciedRetry = 'redispatch',
+    invariants,
+    ticksMax,
+    ...rest
+  } = more;
+  const options = { unpoliciedRetry } as const;
+  const life = recordLife(source, {
+    ...options,
+    data,
+    turns: 40,
+    answer: ({ blockId }) => (stuck.includes(blockId) ? NEVER : {}),
+  });
+  assert.ok(life !== undefined, 'it has ended');
+  return replayToFrontier(
+    {
+      source: planOf(source),
+      target: planOf(target),
+      isSame: false,
+      life,
+      sourceData: life.data,
+      targetData: life.data,
+      hasTransforms: false,
+      receipts: [],
+      ...rest,
+    },
+    { ...options, ...(invariants && { invariants }), ...(ticksMax && { ticksMax }) },
+  );
+}
+
+const PASSED = { passed: true } as const;
+const gate = work('gate');
+
+function reasonOf(verdict: FrontierVerdict): string {
+  assert.ok(!verdict.passed);
+  return verdict.reason;
+}
+
+const receipt = (state: EffectState, block_id = 'gate'): EffectReceipt => ({
+  id: `receipt of ${block_id}`,
+  tenant_id: 't',
+  continuity_id: 'c',
+  epoch: 0,
+  instance_id: 'i',
+  block_id,
+  attempt: 0,
+  kind: 'worker',
+  state,
+  request_sha256: '',
+  destination_fingerprint: 'd',
+  idempotency_key: null,
+  provider_receipt_id: null,
+  created_at: '2026-01-01T00:00:00.000Z',
+  updated_at: '2026-01-01T00:00:00.000Z',
+});
+
+describe('the frontier', () => {
+  const source = [noop('a'), gate];
+
+  test('is the same for the same shape', () => assert.deepEqual(judge(source, source), PASSED));
+
+  test('does not come to what is behind it', () => {
+    assert.deepEqual(judge(source, [...source, work('new'), noop('c')]), PASSED);
+  });
+
+  test('is another one when a step that nobody recorded stands before it', () => {
+    for (const target of [
+      [noop('new'), ...source],
+      [noop('a'), noop('new'), gate],
+      [noop('a'), parallel('p', [gate], [noop('new')])],
+    ]) {
+      assert.match(reasonOf(judge(source, target)), /other steps/);
+    }
+  });
+
+  test('is another one with another handler', () => {
+    const target = [noop('a'), { ...gate, handler: 'other' } as Block];
+    assert.equal(reasonOf(judge(source, target)), 'other steps come next');
+  });
+
+  test('is reached by other steps when one is gone', () => {
+    assert.equal(reasonOf(judge(source, [gate])), 'other steps are executed');
+  });
+
+  test('has no step that went out, whatever became of it', () => {
+    for (const state of [
+      'dispatched',
+      'unknown',
+      'committed',
+      'compensated',
+      'abandoned',
+    ] as const) {
+      const verdict = judge(source, source, { receipts: [receipt(state)] });
+      assert.equal(reasonOf(verdict), 'step gate was sent already');
+    }
+    for (const state of ['planned', 'prepared'] as const) {
+      assert.deepEqual(judge(source, source, { receipts: [receipt(state)] }), PASSED);
+    }
+    assert.deepEqual(judge(source, source, { receipts: [receipt('committed', 'a')] }), PASSED);
+  });
+
+  test('is within loops, branches and what catches a failure', () => {
+    for (const blocks of [
+      [loop('l', 'true', 3, [noop('a'), gate])],
+      [parallel('p', [noop('a'), gate], [noop('b'), work('c')])],
+      [tryCatch('t', [{ type: 'step', id: 'f', handler: 'fail' } as Block], [gate])],
+    ]) {
+      assert.deepEqual(judge(blocks, blocks), PASSED);
+      assert.match(reasonOf(judge(blocks, [noop('new'), ...blocks])), /other steps/);
+    }
+  });
+
+  test('fails with a version that fails on the way', () => {
+    const target = [{ ...noop('a'), output_schema: { type: 'string' } } as Block, gate];
+    const source = [noop('a'), gate];
+    const verdict = replayWithSchemas(source, target);
+    assert.match(reasonOf(verdict), /one is open, the other failed/);
+  });
+
+  test('is judged by the rules of both sides', () => {
+    const rule = { rule: 'terminal_state_in', judge: () => 'unknown' as const };
+    const verdict = judge(source, source, { invariants: [rule] });
+    assert.equal(reasonOf(verdict), 'terminal_state_in: unknown');
+  });
+
+  test('is given up after too many turns', () => {
+    const blocks = [loop('l', 'true', 100, [noop('x')]), gate];
+    assert.match(reasonOf(judge(blocks, blocks, { ticksMax: 20 })), /more than 20 turns/);
+  });
+
+  test('comes of the data of the checkpoint, transformed for the target', () => {
+    const route = (condition: string): Block => ({
+      type: 'router',
+      id: 'r',
+      routes: [{ condition, blocks: [gate] }],
+      default: [work('other')],
+    });
+    const data = { sourceData: { old: 1 }, targetData: { new: 1 }, hasTransforms: true };
+    const stuck = ['gate', 'other'];
+    // Recorded without data, it stands in the other branch.
+    const there = [route('data.old == 2')];
+    assert.deepEqual(judge(there, [route('data.new == 2')], { ...data, stuck }), PASSED);
+    const verdict = judge(there, [route('data.new == 1')], { ...data, stuck });
+    assert.equal(reasonOf(verdict), 'other steps come next');
+  });
+
+  test('is not believed where it is not that of the instance', () => {
+    const blocks = [
+      {
+        type: 'router',
+        id: 'r',
+        routes: [{ condition: 'data.go == 1', blocks: [gate] }],
+        default: [work('other')],
+      } as Block,
+    ];
+    const verdict = judge(blocks, [...blocks, noop('b')], {
+      stuck: ['gate', 'other'],
+      sourceData: { go: 1 },
+      targetData: { go: 1 },
+      hasTransforms: true,
+    });
+    assert.equal(reasonOf(verdict), 'it does not lead to where the instance stands');
+  });
+
+  test('is of no use where the instance could not go over', () => {
+    const target = [noop('a'), tryCatch('t', [gate], [noop('r')])];
+    // The task is with a worker.
+    const verdict = judge(source, target);
+    assert.match(reasonOf(verdict), /block gate is open and is at another place/);
+    const waiting = (blocks: Block[]) =>
+      judge(blocks, [noop('a'), tryCatch('t', blocks.slice(1), [])]);
+    const inside = http('gate');
+    assert.deepEqual(waiting([noop('a'), inside]), PASSED);
+    const looped = loop('l', 'true', 3, [inside]);
+    assert.match(reasonOf(waiting([noop('a'), looped])), /block l is open/);
+  });
+
+  test('is not reached by earlier data where the instance begins anew', () => {
+    const data = { go: 1 };
+    const inner = (block: Block): Block[] => [
+      {
+        type: 'router',
+        id: 'r',
+        routes: [{ condition: 'data.go == 1', blocks: [work('a'), block] }],
+        default: [noop('other')],
+      } as Block,
+    ];
+    const inside = http('gate');
+    const before = inner(inside);
+    const more = { data, sourceData: { go: 2 }, targetData: { go: 2 } };
+    // The data have changed since: only with those of its birth it is replayed to where it is.
+    assert.deepEqual(judge(before, [...before, noop('z')], more), PASSED);
+    const wrapped = inner(tryCatch('t', [inside], []));
+    assert.equal(
+      reasonOf(judge(before, wrapped, more)),
+      'it does not lead to where the instance stands',
+    );
+  });
+
+  test('waits for no time of its own beyond a day', () => {
+    const blocks = [sleep('s', 5), { ...noop('b'), delay: { duration: 90_000_000 } } as Block];
+    const life = recordLife(blocks, { turns: 1 });
+    assert.ok(life !== undefined);
+    const plan = planOf(blocks);
+    const asked = { source: plan, target: plan, isSame: false, life, hasTransforms: false };
+    const data = { sourceData: {}, targetData: {}, receipts: [] };
+    const options = { unpoliciedRetry: 'fail' } as const;
+    assert.deepEqual(replayToFrontier({ ...asked, ...data }, options), PASSED);
+  });
+});
+
+/** With schemas that are looked at. */
+function replayWithSchemas(source: Block[], target: Block[]): FrontierVerdict {
+  const life = recordLife(source, {
+    turns: 40,
+    answer: ({ blockId }) => (blockId === 'gate' ? NEVER : {}),
+  });
+  assert.ok(life !== undefined);
+  return replayToFrontier(
+    {
+      source: planOf(source),
+      target: planOf(target, () => () => 'it is no string'),
+      isSame: false,
+      life,
+      sourceData: {},
+      targetData: {},
+      hasTransforms: false,
+      receipts: [],
+    },
+    { unpoliciedRetry: 'fail' },
+  );
+}
+
+// ---------------------------------------------------------------- invariants
+
+describe('what has to hold of effects', () => {
+  const judged = (state: EffectState, more: Partial<JudgedReceipt> = {}): JudgedReceipt => ({
+    id: '',
+    block_id: 'a',
+    state,
+    destination_fingerprint: 'd',
+    idempotency_key: null,
+    iteration: '',
+    ...more,
+  });
+  const told = (...receipts: JudgedReceipt[]) =>
+    ALWAYS_ON.map(({ judge }) => judge({ state: 'waiting', receipts })).join(' ');
+
+  test('each happens at most once, and none is in doubt', () => {
+    assert.equal(told(), 'pass pass');
+    assert.equal(told(judged('committed')), 'pass pass');
+    assert.equal(told(judged('committed'), judged('verified')), 'fail pass');
+    assert.equal(told(judged('compensated'), judged('committed')), 'pass pass');
+    assert.equal(told(judged('abandoned'), judged('committed')), 'pass pass');
+    assert.equal(told(judged('unknown'), judged('committed')), 'pass fail');
+    assert.equal(told(judged('dispatched')), 'pass unknown');
+    assert.equal(told(judged('prepared')), 'pass pass');
+  });
+
+  test('passes of a loop are effects of their own, unless they share a key', () => {
+    const passes = ['0', '1'].map((iteration) => ({ iteration }));
+    assert.equal(told(...passes.map((pass) => judged('committed', pass))), 'pass pass');
+    const keyed = passes.map((pass) => judged('committed', { ...pass, idempotency_key: 'k' }));
+    assert.equal(told(...keyed), 'fail pass');
+    const elsewhere = judged('committed', { ...keyed[1], destination_fingerprint: 'e' });
+    assert.equal(told(keyed[0] as JudgedReceipt, elsewhere), 'pass pass');
+    const unknown = judged('committed', { iteration: null });
+    assert.equal(told(unknown, unknown), 'pass pass');
+  });
+});
+
+// ---------------------------------------------------------------- what is sealed
+
+describe('what is stored of a migration', () => {
+  const [mine, other] = [createKeyring(Buffer.alloc(32, 1)), createKeyring(Buffer.alloc(32, 2))];
+  const rotated = createKeyring(Buffer.alloc(32, 2), Buffer.alloc(32, 1));
+  const secrets = {
+    checkpoint_data: { context_snapshot: { secret: 'word' } },
+    source_context: { data: { secret: 'word' } },
+    execution: emptyExecution(),
+    next_fire_at: null,
+    place_sha256: 'p',
+  };
+  const facts = { id: 'm', tenant_id: 't', state: 'planned' };
+  const source_checkpoint = { id: 'c', instance_id: 'i', created_at: 'now' };
+  const record = JSON.stringify({ source_checkpoint, manifest: null, expected_epoch: 3 });
+  const rowOf = (key?: typeof mine.payload) => {
+    const stored = JSON.stringify(sealSecrets(facts, secrets, key, Buffer.alloc(12)));
+    return { ...facts, record, secrets: stored };
+  };
+
+  test('is sealed where there is a key, and opened with that or the next one', () => {
+    const row = rowOf(mine.payload);
+    assert.doesNotMatch(row.secrets, /word/);
+    assert.deepEqual(openSecrets(row, mine.opening), secrets);
+    assert.deepEqual(openSecrets(row, rotated.opening), secrets);
+    assert.equal(openSecrets(row, other.opening), undefined);
+    assert.equal(openSecrets(row, []), undefined);
+    assert.equal(openSecrets({ ...row, id: 'n' }, mine.opening), undefined);
+    assert.deepEqual(openSecrets(rowOf(), []), secrets);
+  });
+
+  test('is shown as one record', () => {
+    assert.deepEqual(migrationView(rowOf(mine.payload), mine.opening), {
+      state: 'planned',
+      expected_epoch: 3,
+      source_checkpoint: { ...source_checkpoint, checkpoint_data: secrets.checkpoint_data },
+      source_context: secrets.source_context,
+    });
+    assert.equal(migrationView(rowOf(mine.payload), []), undefined);
+  });
+});
