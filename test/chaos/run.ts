@@ -15,6 +15,7 @@ import { Ledger } from './ledger.js';
 import { type CrashablePostgres, startCrashablePostgres } from './postgres.js';
 import { createRandom, type Random } from './random.js';
 import { readBack } from './read-back.js';
+import { findMisrouted, startCanary } from './releases.js';
 import { readOverbooked, readRows, readUnsettled } from './rows.js';
 import { RATE_LIMIT, SHAPE_NAMES, type ShapeName, shapes, WORK_HANDLER } from './shapes.js';
 import { type Sink, startSink } from './sink.js';
@@ -187,12 +188,11 @@ async function storeSequences(
 ): Promise<Record<ShapeName, string>> {
   const ids: [ShapeName, string][] = [];
   for (const name of SHAPE_NAMES) {
-    const body = { tenant_id: tenant, namespace: 'chaos', name, version: 1 };
-    const reply = await client.post<{ id: string }>('/sequences', {
-      ...body,
-      blocks: all[name].blocks,
-    });
-    ids.push([name, expectStatus(reply, 201).id]);
+    const body = { tenant_id: tenant, namespace: 'chaos', name, blocks: all[name].blocks };
+    const reply = await client.post<{ id: string }>('/sequences', { ...body, version: 1 });
+    const { id } = expectStatus(reply, 201);
+    await startCanary(client, id, { ...body, version: 2 });
+    ids.push([name, id]);
   }
   const { key, ...limit } = RATE_LIMIT;
   expectStatus(await client.put(`/rate-limits/${key}`, limit), 200);
@@ -285,5 +285,8 @@ async function judge({ pool, sink }: Target, world: World): Promise<readonly str
   const { ledger, tenant, shapes: all } = world;
   // The sink has also heard from the rounds before.
   const sinkTokens = new Set([...sink.tokens].filter((token) => ledger.creations.has(token)));
-  return findViolations({ ledger, rows: await readRows(pool, tenant), shapes: all, sinkTokens });
+  return [
+    ...findViolations({ ledger, rows: await readRows(pool, tenant), shapes: all, sinkTokens }),
+    ...(await findMisrouted(pool, tenant)),
+  ];
 }

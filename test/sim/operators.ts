@@ -45,7 +45,7 @@ export class Operator {
 
   constructor(deps: OperatorDeps) {
     this.#deps = deps;
-    this.#isHasty = deps.random.chance(0.2);
+    this.#isHasty = deps.random.chance(0.12);
   }
 
   async run(operations: number, pauseMs: number): Promise<void> {

@@ -18,7 +18,7 @@ import {
 
 const FAR = '2100-01-01T00:00:00.000Z';
 /** Longer than the downtime from the last heartbeat would allow without counting from readiness. */
-const STALE_MS = 3_000;
+const STALE_MS = 5_000;
 
 let api: Api;
 /** Requests to the outside, by path; they wait for their answer. */
