@@ -232,7 +232,6 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks): ShardParts {
       ...shared,
       ...owners,
       shard,
-      ids,
     }),
   };
 }

@@ -154,10 +154,6 @@ export class SimClient {
     const { api, random, world } = this.#deps;
     const key = `key ${random.integer(1, this.#deps.isReleased ? 20 : 6)}`;
     const body = { ...this.#newInstance(), idempotency_key: key };
-    if (this.#deps.isReleased && random.chance(0.3)) {
-      // The creation then waits for the rows of an instance that is not there.
-      void api.call('instances.get', body.tenant_id, keyedInstanceId(body.tenant_id, key));
-    }
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const reply = await api.call('instances.create', body.tenant_id, '', body);
       this.#remember(reply, body.tenant_id);
