@@ -59,6 +59,10 @@ const WORKERS = 8;
 const INSTANCES_PER_ROUND_MAX = 25_000;
 /** How long the server serves between two faults: about 0.6 s a cycle with the restart. */
 const UP_MS = { min: 40, max: 260 } as const;
+/** At least so much is promised between two faults, however long a busy machine takes for it. */
+const PROMISES_MIN = 20;
+/** A server that promises less in this time serves nobody. */
+const PROMISES_MS_MAX = 60_000;
 const PG_DOWN_MS = { min: 20, max: 200 } as const;
 /** The promise: everything rests this long after the faults stop. */
 const SETTLE_MS_MAX = 30_000;
@@ -209,7 +213,9 @@ async function injectFaults(
   const serveAgainMs: number[] = [];
   const faults = shuffled(random, plan.cycles, plan.pgCycles);
   for (const [done, fault] of faults.entries()) {
+    const { acknowledged } = world.ledger.counts;
     await wait(random.integer(UP_MS.min, UP_MS.max));
+    await promised(target, world, acknowledged + PROMISES_MIN);
     await checkSlots(target, world);
     if (!target.engine.isRunning()) {
       throw new Error(`the server ended by itself\n${target.engine.output()}`);
@@ -219,6 +225,17 @@ async function injectFaults(
     plan.onFault?.(done + 1, faults.length);
   }
   return { restartMs, serveAgainMs };
+}
+
+/** Returns when the clients have been promised so much, or the server has ended by itself. */
+async function promised({ engine }: Target, { ledger }: World, count: number): Promise<void> {
+  const startedAt = performance.now();
+  while (ledger.counts.acknowledged < count && engine.isRunning()) {
+    if (performance.now() - startedAt > PROMISES_MS_MAX) {
+      throw new Error(`promises nothing any more\n${engine.output()}`);
+    }
+    await wait(POLL_MS);
+  }
 }
 
 function shuffled(random: Random, kills: number, crashes: number): ('kill' | 'crash')[] {

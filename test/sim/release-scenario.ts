@@ -86,15 +86,15 @@ export class ReleaseScenario {
     }
   }
 
-  /** Before anything else ends, which would have them look again. */
-  async letGatesDecide(calmSince: number): Promise<void> {
-    const { observer, world } = this.#deps;
-    while (observer.failing(calmSince) !== undefined) await world.sleep(500);
-  }
-
-  /** Validations that nobody leads are ended by who takes the releases over; the routes are known. */
-  async settle(): Promise<void> {
+  /**
+   * Gates decide before anything else ends, which would have them look again; validations that nobody
+   * leads are ended by who takes the releases over; all shards know the routes.
+   *
+   * @param calmSince since when nothing goes wrong any more
+   */
+  async settle(calmSince: number): Promise<void> {
     const { world, cluster, observer } = this.#deps;
+    while (observer.failing(calmSince) !== undefined) await world.sleep(500);
     const isValidating = ({ state }: Row) => state === 'validating';
     if (this.#releases().some(isValidating)) cluster.newest.killShard(0);
     await world.sleep(ROUTES_MS_MAX);

@@ -117,8 +117,12 @@ class Simulation {
         this.#cluster.committed(applicationName, isMove ? MOVE_WEIGHT : 1);
       },
     });
-    this.#receivers = new Receivers(world, faults, this.#db, (text, instance) =>
-      this.#fail(new Violation(text, instance)),
+    this.#receivers = new Receivers(
+      world,
+      faults,
+      this.#db,
+      (thread) => !this.#cluster.newest.threads.includes(thread),
+      (text, instance) => this.#fail(new Violation(text, instance)),
     );
     const deps = this.#engineDeps();
     this.#shards = deps.settings.shards;
@@ -210,7 +214,7 @@ class Simulation {
     const random = this.#random;
     const tenant = random.pick(TENANTS);
     const id = sequenceId(number);
-    const blocks = randomBlocks(random, random.chance(0.4) ? RATE_KEY : undefined);
+    const blocks = randomBlocks(random, random.chance(0.6) ? RATE_KEY : undefined);
     const isSpare = isLast && number > 0 && random.chance(0.5);
     const body = { id, tenant_id: tenant, namespace: 'simulated', version: 1, blocks };
     return { id, tenant, isSpare, body: { ...body, name: `sequence ${number}` } };
@@ -250,7 +254,7 @@ class Simulation {
     const pauseMs = random.pick([200, 1_000, 3_000]);
     const clients = Array.from({ length: random.integer(1, 3) }, (_, i) => {
       const client = new SimClient(`client${i}`, { ...deps, ...shared, random: world.newRandom() });
-      const operations = this.#isReleased ? random.integer(8, 24) : random.integer(3, 10);
+      const operations = this.#isReleased ? random.integer(6, 20) : random.integer(3, 10);
       return client.run(operations, pauseMs);
     });
     const operators = (await releases?.begin(pauseMs)) ?? [];
@@ -259,15 +263,10 @@ class Simulation {
     this.#faults.isOver = true;
     this.#calmSince = world.now;
     world.note('the faults are over');
-    await releases?.letGatesDecide(this.#calmSince);
+    await releases?.settle(this.#calmSince);
     await this.#mend();
+    await releases?.moveOn();
     await this.#rest();
-    if (releases !== undefined) {
-      await releases.settle();
-      await this.#mend();
-      await releases.moveOn();
-      await this.#rest();
-    }
     for (const reader of readers) await reader.finish();
   }
 
