@@ -28,6 +28,7 @@ import { encryptionKeyIn, rootKeyIn } from './keys.js';
 import type { Logger } from './log.js';
 import { ManyInstances } from './many-instances.js';
 import { Retention } from './retention.js';
+import { findTracer } from './tracing.js';
 
 export interface EngineOptions {
   readonly config: Config;
@@ -185,6 +186,7 @@ class Engine {
       changes: this.#changes,
       many: this.#many,
       metrics: supervisor.metrics,
+      tracer: await findTracer(),
     });
     this.#front = front;
     this.#parts.push({ name: 'front', stop: () => front.stop() });

@@ -39,7 +39,7 @@ import type { ManyInstances } from './many-instances.js';
 import { Sampler } from './metrics/sampler.js';
 import { Metrics } from './metrics.js';
 import { Replays } from './replays.js';
-import { findTracer } from './tracing.js';
+import type { Tracer } from './tracing.js';
 
 export interface FrontOptions {
   readonly config: Config;
@@ -58,6 +58,7 @@ export interface FrontOptions {
   readonly many: ManyInstances;
   /** What the threads count in. */
   readonly metrics: Supervisor['metrics'];
+  readonly tracer: Tracer | undefined;
 }
 
 export interface Front {
@@ -118,7 +119,7 @@ export function createFront(options: FrontOptions): Front {
       now,
       changeMany: (ids, change) => many.change(ids, change),
     },
-    watch: new RequestWatch({ log, monotonic: realClock.monotonic, tracer: findTracer() }),
+    watch: new RequestWatch({ log, monotonic: realClock.monotonic, tracer: options.tracer }),
     log,
   });
   const stop = async () => {
