@@ -14,7 +14,7 @@ import { retryableFailure, type StepOutcome } from '../src/core/builtin.js';
 import type { Clock, TimerHandle } from '../src/core/clock.js';
 import { OriginSlots } from '../src/handlers/origin-slots.js';
 import type { EffectHandler, HandlerContext } from '../src/handlers/registry.js';
-import { type Tracer, traceStep, type WorkSpan } from '../src/tracing.js';
+import type { Tracer, WorkSpan } from '../src/tracing.js';
 import { describeThrown, readOutcome, thrownOutcome } from './handler-outcome.js';
 import { stepKey } from './instance.js';
 import type { InProcessStep, StepRef } from './turn.js';
@@ -158,7 +158,7 @@ export class HandlerPool {
     const { handler, attempt, traceparent } = run.step;
     const { tracer } = this.#deps;
     if (tracer === undefined) return traceparent;
-    run.span = traceStep(tracer, { handler, instance: run.instance, attempt, traceparent });
+    run.span = tracer.step({ handler, instance: run.instance, attempt, traceparent });
     return run.span.traceparent;
   }
 

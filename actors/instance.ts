@@ -135,10 +135,14 @@ export class InstanceActor {
   bear(begin: (birth: Turn) => Progress): Turn {
     const turn = new Turn();
     this.birthAudit = [];
-    this.record.createdAt = this.env.stamp();
+    const { record } = this;
+    const { createdAt: begunAt, snapshot } = record;
+    record.createdAt = this.env.stamp();
     this.#touch();
     const before = this.#standing();
     const progress = begin(turn);
+    // The stamp may be later than the clock: nothing is due before it was created.
+    if (snapshot.nextFireAt === begunAt) snapshot.nextFireAt = record.createdAt;
     this.#settle(turn, progress, before);
     notes.putLines(this, turn);
     turn.put('instance.insert', this.record.id, wholeRow(this.record, this.birthAudit));

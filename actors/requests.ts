@@ -10,7 +10,7 @@ import type { ResumeFrom } from '../schema/surgery.js';
 import { createValidators, type Validators } from '../schema/validators.js';
 import type { LogLines } from '../schema/worker.js';
 import { parseBody } from '../src/body.js';
-import { type IdGenerator, rateLimitId, routeOf, shardOf } from '../src/core/ids.js';
+import { rateLimitId, routeOf, shardOf } from '../src/core/ids.js';
 import type { JsonObject, JsonValue } from '../src/core/json.js';
 import { isoTime, type UnixMs } from '../src/core/time.js';
 import { DATABASE_AWAY, EngineError, invalid, notFound } from '../src/errors.js';
@@ -27,7 +27,6 @@ import type { Amendments, InstanceRequest, WorkerRequest } from './instance-mess
 import type { WorkerLine } from './instance-notes.js';
 import type { Instances } from './instances.js';
 import type { Rows } from './loader.js';
-import type { Plans } from './plans.js';
 import type { PeerMessage, Request } from './protocol.js';
 import { Purge, type PurgeRequest } from './purge.js';
 import { type Queues, queueShard } from './queues.js';
@@ -44,11 +43,9 @@ export interface RequestsDeps {
   readonly shard: number;
   readonly shards: number;
   readonly now: () => UnixMs;
-  readonly ids: IdGenerator;
   readonly commits: CommitLog;
   readonly loader: Rows;
   readonly log: Logger;
-  readonly plans: Plans;
   readonly continuity: Continuity;
   readonly instances: Instances;
   readonly creations: Creations;

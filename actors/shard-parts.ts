@@ -263,7 +263,6 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks): ShardParts {
       ...shared,
       ...owners,
       shard,
-      ids,
     }),
   };
 }

@@ -58,8 +58,9 @@ export interface ShardControl {
 /** Connections for loading actors; queries are batched, so few are enough. */
 const CONNECTIONS = 3;
 
-export default function runShard(task: ShardTask): Promise<void> {
+export default async function runShard(task: ShardTask): Promise<void> {
   const { settings, control, front } = task;
+  const tracer = await findTracer();
   const log = createLogger(task.logLevel, `shard-${settings.shard}`);
   const pool = createPool({
     connectionString: task.connectionString,
@@ -90,7 +91,7 @@ export default function runShard(task: ShardTask): Promise<void> {
       now: () => clock.now(),
     }),
     meter: new Meter(task.meter),
-    tracer: findTracer(),
+    tracer,
     setImmediate: (fn) => setImmediate(fn),
     ports: {
       toFront: (post) => front.postMessage(post),

@@ -69,6 +69,9 @@ const CONTROL_DEADLINE_MS = 120_000;
 const DEATHS_WITHIN_MS = 60_000;
 const DEATHS_MAX = 10;
 
+const WRITER_THREAD = new URL('./writer.thread.js', import.meta.url).href;
+const SHARD_THREAD = new URL('./shard.thread.js', import.meta.url).href;
+
 export class Supervisor {
   /** Where the threads count; it outlives them. */
   readonly metrics: MetricMemory;
@@ -89,8 +92,8 @@ export class Supervisor {
     this.metrics = new MetricMemory(shards, Math.max(writerLanes, LANES_MAX));
     const threads = shards + 1;
     this.#shards = Array.from({ length: shards }, () => undefined);
+    // Without a file of its own: every thread would load it, and what the writer needs is a fifth.
     this.#pool = new Piscina({
-      filename: new URL('./shard.thread.js', import.meta.url).href,
       minThreads: threads,
       maxThreads: threads,
       concurrentTasksPerWorker: 1,
@@ -168,8 +171,8 @@ export class Supervisor {
     events.port1.on('message', (event: WriterEvent) => this.#onWriterEvent(event));
     const link = linkControl<WriterControl>(control.port1, CONTROL_DEADLINE_MS);
     this.#writer = { link, incarnation };
-    const filename = new URL('./writer.thread.js', import.meta.url).href;
-    this.#pool.run(task, { filename, transferList: [control.port2, events.port2] }).then(
+    const transferList = [control.port2, events.port2];
+    this.#pool.run(task, { filename: WRITER_THREAD, transferList }).then(
       () => undefined,
       (error: unknown) => {
         link.close('the writer died');
@@ -217,7 +220,8 @@ export class Supervisor {
     const link = linkControl<ShardControl>(control.port1, CONTROL_DEADLINE_MS);
     this.#shards[shard] = { link, incarnation };
     client.attach(shard, front.port1);
-    this.#pool.run(task, { transferList: [control.port2, front.port2] }).then(
+    const transferList = [control.port2, front.port2];
+    this.#pool.run(task, { filename: SHARD_THREAD, transferList }).then(
       () => undefined,
       (error: unknown) => {
         link.close(`shard ${shard} died`);

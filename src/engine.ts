@@ -29,6 +29,7 @@ import { encryptionKeyIn, rootKeyIn } from './keys.js';
 import type { Logger } from './log.js';
 import { ManyInstances } from './many-instances.js';
 import { Retention } from './retention.js';
+import { findTracer } from './tracing.js';
 
 export interface EngineOptions {
   readonly config: Config;
@@ -207,6 +208,7 @@ class Engine {
       many: this.#many,
       metrics: supervisor.metrics,
       keyring,
+      tracer: await findTracer(),
     });
     this.#front = front;
     this.#parts.push({ name: 'front', stop: () => front.stop() });

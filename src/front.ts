@@ -43,7 +43,7 @@ import type { ManyInstances } from './many-instances.js';
 import { Sampler } from './metrics/sampler.js';
 import { Metrics } from './metrics.js';
 import { Replays } from './replays.js';
-import { findTracer } from './tracing.js';
+import type { Tracer } from './tracing.js';
 
 export interface FrontOptions {
   readonly config: Config;
@@ -64,6 +64,7 @@ export interface FrontOptions {
   readonly keyring: Keyring | undefined;
   /** What the threads count in. */
   readonly metrics: Supervisor['metrics'];
+  readonly tracer: Tracer | undefined;
 }
 
 export interface Front {
@@ -128,7 +129,7 @@ export function createFront(options: FrontOptions): Front {
       keyring: options.keyring,
       changeMany: (ids, change) => many.change(ids, change),
     },
-    watch: new RequestWatch({ log, monotonic: realClock.monotonic, tracer: findTracer() }),
+    watch: new RequestWatch({ log, monotonic: realClock.monotonic, tracer: options.tracer }),
     log,
   });
   const stop = async () => {

@@ -16,9 +16,9 @@ import { type BenchServer, startServer, type Variant } from './server.js';
 
 const PERCENT = 20;
 const CONNECTIONS = 64;
-const PAIRS_PER_ROUND = 12;
+const PAIRS_PER_ROUND = 24;
 /** A block is this part of a measured run. */
-const BLOCKS_PER_RUN = 5;
+const BLOCKS_PER_RUN = 10;
 /** The target: a creation with a canary takes this much of one without, at most. */
 const TARGET = 1.05;
 /** 97.5 % of a normal distribution lie below it; with 30 pairs and more it is close enough. */

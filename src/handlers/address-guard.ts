@@ -10,7 +10,6 @@
 import { lookup } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { buildConnector } from 'undici';
 
 /** Whether a literal IPv4 or IPv6 address, without brackets, may be connected to. */
 export type AddressPolicy = (address: string) => boolean;
@@ -96,28 +95,6 @@ export function checkUrl(text: string, isAllowed: AddressPolicy, base?: URL): Ur
     : { ok: false, message: new BlockedAddressError(hostname).message };
 }
 
-export interface ConnectorOptions {
-  readonly resolve: Resolver;
-  readonly isAllowed: AddressPolicy;
-  readonly connectTimeoutMs: number;
-}
-
-/** A connector for undici that opens no socket to an address that the policy refuses. */
-export function guardedConnector(options: ConnectorOptions): buildConnector.connector {
-  const connect = buildConnector({
-    timeout: options.connectTimeoutMs,
-    lookup: guardedLookup(options.resolve, options.isAllowed),
-  });
-  return (target, callback) => {
-    // A literal address is connected to without a lookup, so it has to be judged here.
-    if (!isAllowedHost(target.hostname, options.isAllowed)) {
-      queueMicrotask(() => callback(new BlockedAddressError(target.hostname), null));
-      return;
-    }
-    connect(target, callback);
-  };
-}
-
 /**
  * The lookup that a socket calls. One refused address refuses the host: a name that mixes public and
  * private answers is an attack or a mistake, and trying the rest would make the outcome a lottery.
@@ -176,7 +153,8 @@ function hasCode(error: unknown, codes: ReadonlySet<string>): boolean {
   return error instanceof Error && 'code' in error && codes.has(String(error.code));
 }
 
-function isAllowedHost(hostname: string, isAllowed: AddressPolicy): boolean {
+/** Whether a literal address, or a name as far as it is known without a lookup, may be connected to. */
+export function isAllowedHost(hostname: string, isAllowed: AddressPolicy): boolean {
   if (isIP(hostname) !== 0) return isAllowed(hostname);
   // RFC 6761: these names are loopback by definition, whatever a name server says of them.
   return isWithin(hostname, 'localhost') ? isAllowed('127.0.0.1') && isAllowed('::1') : true;

@@ -9,7 +9,7 @@ import type { Dispatcher } from 'undici';
 import { permanentFailure, retryableFailure, type StepOutcome } from '../core/builtin.js';
 import { BlockedAddressError, checkUrl, UnresolvableHostError } from './address-guard.js';
 import { Deadline } from './deadline.js';
-import { follow, type Hop, REDIRECTS_MAX, transportCode } from './http-hops.js';
+import { type Course, follow, type Hop, REDIRECTS_MAX, transportCode } from './http-hops.js';
 import { type HttpParams, parseHttpParams } from './http-params.js';
 import type { HttpRequestDeps } from './http-transport.js';
 import type { SlotRefusal } from './origin-slots.js';
@@ -29,19 +29,17 @@ export function createHttpRequest(deps: HttpRequestDeps): EffectHandler {
     if (!parsed.ok) return permanentFailure(`http_request: ${parsed.message}`);
     const target = checkUrl(parsed.value.url, deps.isAllowed);
     if (!target.ok) return blocked(target.message);
+    const dispatcher = await deps.dispatcher();
+    if (dispatcher === undefined) return refusedSlot('closed');
     const slot = await deps.slots.acquire(target.url.origin, context.signal);
     if (!slot.ok) return refusedSlot(slot.reason);
     // The clock starts with the slot: time spent waiting for it is the engine's, not the server's.
     const deadline = new Deadline(deps.setTimer, context.signal, parsed.value.timeoutMs);
     const place = new Place(deps, deadline, context.signal);
     try {
-      return await exchange(
-        deps,
-        firstHop(parsed.value, target.url, context),
-        deadline.signal,
-        context,
-        place,
-      );
+      const hop = firstHop(parsed.value, target.url, context);
+      const course = { dispatcher, isAllowed: deps.isAllowed, signal: deadline.signal };
+      return await exchange(hop, course, context, place);
     } catch (error) {
       return transportFailure(error, deadline, context.signal);
     } finally {
@@ -95,15 +93,13 @@ function firstHop(params: HttpParams, url: URL, context: HandlerContext): Hop {
 }
 
 async function exchange(
-  deps: HttpRequestDeps,
   first: Hop,
-  signal: AbortSignal,
+  course: Course,
   context: HandlerContext,
   place: Place,
 ): Promise<StepOutcome> {
-  const { dispatcher, isAllowed } = deps;
   const startedMs = context.now();
-  const arrival = await follow(first, { dispatcher, isAllowed, signal });
+  const arrival = await follow(first, course);
   switch (arrival.kind) {
     case 'blocked':
       return blocked(`redirect: ${arrival.message}`);

@@ -8,7 +8,14 @@ import { ERROR_EXCERPT_MAX } from '../../schema/webhook.js';
 import { type AttemptOutcome, type DeliveryErrorClass, webhookSignature } from '../core/webhook.js';
 import { BlockedAddressError, checkUrl, UnresolvableHostError } from './address-guard.js';
 import { Deadline } from './deadline.js';
-import { follow, HEADERS_ACROSS_ORIGINS, REDIRECTS_MAX, transportCode } from './http-hops.js';
+import {
+  type Course,
+  follow,
+  HEADERS_ACROSS_ORIGINS,
+  type Hop,
+  REDIRECTS_MAX,
+  transportCode,
+} from './http-hops.js';
 import type { HttpRequestDeps } from './http-transport.js';
 
 /** 03 §4. */
@@ -41,10 +48,15 @@ export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
   const send: WebhookSender['send'] = async (request, signal) => {
     const target = checkUrl(request.url, deps.http.isAllowed);
     if (!target.ok) return failed('internal_policy', target.message);
+    const dispatcher = await deps.http.dispatcher();
+    if (dispatcher === undefined) return failed('aborted', 'the engine is stopping');
     const deadline = new Deadline(deps.http.setTimer, signal, ATTEMPT_TIMEOUT_MS);
     const chain: Chain = { redirects: 0, rest: Promise.resolve() };
     try {
-      return await attempt(deps, target.url, request.body, deadline.signal, chain);
+      const headers = headersOf(deps, request.body);
+      const first: Hop = { url: target.url, method: 'POST', headers, body: request.body };
+      const { isAllowed } = deps.http;
+      return await attempt(first, { dispatcher, isAllowed, signal: deadline.signal }, chain);
     } catch (error) {
       return transportFailure(error, deadline, signal, chain.redirects);
     } finally {
@@ -60,35 +72,22 @@ interface Chain {
   rest: Promise<void>;
 }
 
-async function attempt(
-  deps: WebhookSenderDeps,
-  url: URL,
-  body: string,
-  signal: AbortSignal,
-  chain: Chain,
-): Promise<AttemptOutcome> {
-  const { dispatcher, isAllowed } = deps.http;
-  const headers = headersOf(deps, body);
-  const arrival = await follow(
-    { url, method: 'POST', headers, body },
-    {
-      dispatcher,
-      isAllowed,
-      signal,
-      keepsPost: true,
-      headersAcrossOrigins: ACROSS_ORIGINS,
-      onRedirect: () => {
-        chain.redirects += 1;
-      },
+async function attempt(first: Hop, course: Course, chain: Chain): Promise<AttemptOutcome> {
+  const arrival = await follow(first, {
+    ...course,
+    keepsPost: true,
+    headersAcrossOrigins: ACROSS_ORIGINS,
+    onRedirect: () => {
+      chain.redirects += 1;
     },
-  );
+  });
   switch (arrival.kind) {
     case 'too-many-redirects':
       return failed('redirect_rejected', `more than ${REDIRECTS_MAX} redirects`);
     case 'blocked':
       return failed('redirect_rejected', arrival.message);
     case 'answered':
-      return answered(arrival.response, signal, chain);
+      return answered(arrival.response, course.signal, chain);
   }
 }
 

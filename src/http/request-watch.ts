@@ -6,7 +6,7 @@
 import type { Route } from '../../schema/routes.js';
 import { keptTraceparent } from '../core/traceparent.js';
 import { LineLimit, type Logger } from '../log.js';
-import { type Tracer, traceRequest, type WorkSpan } from '../tracing.js';
+import type { Tracer, WorkSpan } from '../tracing.js';
 import type {
   HttpBodyStream,
   HttpExchange,
@@ -49,7 +49,7 @@ export class RequestWatch {
   startSpan(request: HttpRequest, route: Route): WorkSpan<number | undefined> | undefined {
     const { tracer } = this.#deps;
     if (tracer === undefined || UNTRACED.test(route.id)) return undefined;
-    return traceRequest(tracer, {
+    return tracer.request({
       name: route.id,
       method: request.method,
       route: route.path,

@@ -15,6 +15,7 @@ import { Ledger } from './ledger.js';
 import { type CrashablePostgres, startCrashablePostgres } from './postgres.js';
 import { createRandom, type Random } from './random.js';
 import { readBack } from './read-back.js';
+import { findMisrouted, startCanary } from './releases.js';
 import { readOverbooked, readRows, readUnsettled } from './rows.js';
 import { RATE_LIMIT, SHAPE_NAMES, type ShapeName, shapes, WORK_HANDLER } from './shapes.js';
 import { type Sink, startSink } from './sink.js';
@@ -58,6 +59,10 @@ const WORKERS = 8;
 const INSTANCES_PER_ROUND_MAX = 25_000;
 /** How long the server serves between two faults: about 0.6 s a cycle with the restart. */
 const UP_MS = { min: 40, max: 260 } as const;
+/** At least so much is promised between two faults, however long a busy machine takes for it. */
+const PROMISES_MIN = 20;
+/** A server that promises less in this time serves nobody. */
+const PROMISES_MS_MAX = 60_000;
 const PG_DOWN_MS = { min: 20, max: 200 } as const;
 /** The promise: everything rests this long after the faults stop. */
 const SETTLE_MS_MAX = 30_000;
@@ -187,12 +192,11 @@ async function storeSequences(
 ): Promise<Record<ShapeName, string>> {
   const ids: [ShapeName, string][] = [];
   for (const name of SHAPE_NAMES) {
-    const body = { tenant_id: tenant, namespace: 'chaos', name, version: 1 };
-    const reply = await client.post<{ id: string }>('/sequences', {
-      ...body,
-      blocks: all[name].blocks,
-    });
-    ids.push([name, expectStatus(reply, 201).id]);
+    const body = { tenant_id: tenant, namespace: 'chaos', name, blocks: all[name].blocks };
+    const reply = await client.post<{ id: string }>('/sequences', { ...body, version: 1 });
+    const { id } = expectStatus(reply, 201);
+    await startCanary(client, id, { ...body, version: 2 });
+    ids.push([name, id]);
   }
   const { key, ...limit } = RATE_LIMIT;
   expectStatus(await client.put(`/rate-limits/${key}`, limit), 200);
@@ -209,7 +213,9 @@ async function injectFaults(
   const serveAgainMs: number[] = [];
   const faults = shuffled(random, plan.cycles, plan.pgCycles);
   for (const [done, fault] of faults.entries()) {
+    const { acknowledged } = world.ledger.counts;
     await wait(random.integer(UP_MS.min, UP_MS.max));
+    await promised(target, world, acknowledged + PROMISES_MIN);
     await checkSlots(target, world);
     if (!target.engine.isRunning()) {
       throw new Error(`the server ended by itself\n${target.engine.output()}`);
@@ -219,6 +225,17 @@ async function injectFaults(
     plan.onFault?.(done + 1, faults.length);
   }
   return { restartMs, serveAgainMs };
+}
+
+/** Returns when the clients have been promised so much, or the server has ended by itself. */
+async function promised({ engine }: Target, { ledger }: World, count: number): Promise<void> {
+  const startedAt = performance.now();
+  while (ledger.counts.acknowledged < count && engine.isRunning()) {
+    if (performance.now() - startedAt > PROMISES_MS_MAX) {
+      throw new Error(`promises nothing any more\n${engine.output()}`);
+    }
+    await wait(POLL_MS);
+  }
 }
 
 function shuffled(random: Random, kills: number, crashes: number): ('kill' | 'crash')[] {
@@ -285,5 +302,8 @@ async function judge({ pool, sink }: Target, world: World): Promise<readonly str
   const { ledger, tenant, shapes: all } = world;
   // The sink has also heard from the rounds before.
   const sinkTokens = new Set([...sink.tokens].filter((token) => ledger.creations.has(token)));
-  return findViolations({ ledger, rows: await readRows(pool, tenant), shapes: all, sinkTokens });
+  return [
+    ...findViolations({ ledger, rows: await readRows(pool, tenant), shapes: all, sinkTokens }),
+    ...(await findMisrouted(pool, tenant)),
+  ];
 }

@@ -355,6 +355,17 @@ test('closing ends what is in flight and refuses what comes later, retryably', a
   assert.deepEqual(late.details, { code: 'STOPPING' });
 });
 
+test('a pool that was closed before its first request is never opened', async (t) => {
+  const { origin, connects } = await listen(t, (_request, response) => response.end());
+  const handler = openHandler(t);
+  await handler.deps.close();
+  const late = failureOf(await handler.run({ url: origin }));
+  assert.equal(late.retryable, true);
+  assert.deepEqual(late.details, { code: 'STOPPING' });
+  assert.equal(await handler.deps.dispatcher(), undefined);
+  assert.equal(connects(), 0);
+});
+
 test('a defect of the handler fails its step, and is logged', async (t) => {
   const { deps } = openHandler(t);
   const broken = handlerOver({ ...deps, isAllowed: () => assert.fail('a defect') });

@@ -1,12 +1,14 @@
-/** What an answered rollback promises while real threads die under it. */
+/** What is promised about releases while real threads die, and callers go away. */
 
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import type { ShardOperation } from '../../actors/protocol.js';
 import type { Release } from '../../schema/release.js';
 import { EngineError } from '../../src/errors.js';
+import { eventually } from '../helpers/api.js';
 import { startThreadEngine, type ThreadEngine } from '../helpers/thread-engine.js';
 
 const SHARDS = 3;
@@ -44,7 +46,9 @@ async function persist<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-async function canary(name: string): Promise<Release> {
+/** Under a name of its own, so that it can be asked for again. */
+async function canary(): Promise<Release> {
+  const name = randomUUID();
   const blocks = [{ type: 'step', id: 'a', handler: 'noop' }];
   const version = async (number: number) => {
     const body = { tenant_id: TENANT, namespace: 'n', name, version: number, blocks };
@@ -72,7 +76,7 @@ const VICTIMS: readonly (readonly [what: string, find: () => Promise<Worker | un
 
 for (const [what, find] of VICTIMS) {
   test(`a rollback that is answered while ${what} dies holds on every shard, and is decided once`, async () => {
-    const release = await persist(() => canary(what));
+    const release = await persist(canary);
     const { id, baseline_sequence_id: baseline, candidate_sequence_id: candidate } = release;
     for (let i = 0; i < SHARDS; i++) assert.equal(await sequenceOfNew(baseline), candidate);
     const victim = await find();
@@ -102,3 +106,40 @@ for (const [what, find] of VICTIMS) {
     assert.deepEqual(states, ['draft', 'ready', 'canary', 'rolled_back']);
   });
 }
+
+for (const [operation, expected] of [
+  ['releases.pause', 'paused'],
+  ['releases.rollback', 'rolled_back'],
+  ['releases.promote', 'promoted'],
+] as const) {
+  test(`${operation} is done although its caller has gone`, async () => {
+    const { id } = await persist(canary);
+    const caller = new AbortController();
+    const asked = engine.client.ask(0, operation, TENANT, id, '{}', caller.signal);
+    caller.abort();
+    await assert.rejects(asked);
+    await eventually(async () => {
+      const { rows } = await engine.sql.query<{ state: string }>(
+        'select state from releases where id = $1',
+        [id],
+      );
+      assert.equal(rows[0]?.state, expected);
+    });
+  });
+}
+
+test('the counters say what the rows say, whatever died', async () => {
+  const { metrics } = engine.supervisor;
+  // A commit can be read before its writer has heard of it.
+  await eventually(async () => {
+    const { rows } = await engine.sql.query<{ decisions: number; rollbacks: number }>(
+      `select count(*)::int as decisions,
+         count(*) filter (where to_state = 'rolled_back')::int as rollbacks
+       from release_decisions`,
+    );
+    assert.deepEqual(rows[0], {
+      decisions: metrics.counter('engine_release_decisions_total'),
+      rollbacks: metrics.counter('engine_release_rollbacks_total'),
+    });
+  });
+});

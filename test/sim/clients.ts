@@ -26,7 +26,7 @@ export const RATE_KEY = 'outbound';
 
 /** What clients put there: any of these may be in force. */
 export const RATE_LIMITS = [
-  { max_count: 1, window_seconds: 1 },
+  { max_count: 1, window_seconds: 4 },
   { max_count: 2, window_seconds: 1 },
   { max_count: 3, window_seconds: 2 },
 ] as const;
@@ -63,7 +63,7 @@ const OPERATIONS = {
   tree: 1,
   retry: 1,
   change: 1,
-  'rate limit': 2,
+  'rate limit': 5,
   'change sequence': 2,
 } as const;
 
@@ -72,12 +72,13 @@ const RELEASED_OPERATIONS: Readonly<Record<keyof typeof OPERATIONS, number>> = {
   create: 14,
   'create keyed': 8,
   'create batch': 4,
+  'rate limit': 1,
 };
 
 export const SIGNALS = {
   pause: 2,
   resume: 3,
-  cancel: 1,
+  cancel: 2,
   update_context: 4,
   'custom:hint': 2,
 } as const;
@@ -247,10 +248,16 @@ export class SimClient {
     return api.call('instances.changeMany', '', '', { ids: some, change });
   }
 
-  #limitRate(tenant: string): Promise<unknown> {
-    const { random, api } = this.#deps;
-    if (random.chance(0.2)) return api.call('rateLimits.delete', tenant, RATE_KEY);
-    return api.call('rateLimits.put', tenant, RATE_KEY, random.pick(RATE_LIMITS));
+  /** The second time while tries are put off by the first, if there are any. */
+  async #limitRate(tenant: string): Promise<void> {
+    const { random, api, world } = this.#deps;
+    if (random.chance(0.2)) {
+      await api.call('rateLimits.delete', tenant, RATE_KEY);
+      return;
+    }
+    await api.call('rateLimits.put', tenant, RATE_KEY, RATE_LIMITS[0]);
+    await world.sleep(world.latency(100, 1_500));
+    await api.call('rateLimits.put', tenant, RATE_KEY, random.pick(RATE_LIMITS));
   }
 
   #changeSequence(): Promise<unknown> {

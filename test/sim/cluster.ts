@@ -43,13 +43,17 @@ export class Cluster {
     return this.engines.find(({ writerName }) => writerName === applicationName);
   }
 
-  /** What was committed may stay unknown to those who wait for it. */
-  committed(applicationName: string): void {
+  /**
+   * What was committed may stay unknown to those who wait for it.
+   * @param weight how much more often than usual
+   */
+  committed(applicationName: string, weight = 1): void {
     const { faults, world, settings } = this.#deps;
     const engine = this.byWriter(applicationName);
     if (engine === undefined) return;
-    if (faults.hits('writer.died at commit')) world.at(world.now, () => engine.killWriter());
-    if (faults.hits('shard.died at commit')) {
+    if (faults.hits('writer.died at commit', weight))
+      world.at(world.now, () => engine.killWriter());
+    if (faults.hits('shard.died at commit', weight)) {
       const shard = faults.random.integer(0, settings.shards - 1);
       world.at(world.now, () => engine.killShard(shard));
     }

@@ -118,7 +118,7 @@ export type PeerKind = PeerMessage[0];
 
 /** Kinds that are seldom sent are hit more often, or no run would show what becomes of them. */
 export function weightOf(kind: PeerKind): number {
-  if (kind === 'rate.changed') return 60;
+  if (kind === 'rate.changed') return 100;
   if (kind === 'sequence.evict') return 20;
   if (kind === 'release.ended') return 20;
   if (kind.startsWith('routes')) return 10;

@@ -68,7 +68,7 @@ class MemoryPool {
   /** @param read what the server does when the question arrives */
   #ask<T>(name: Name, read: () => T): Promise<T> {
     const world = this.#world;
-    const isSlow = this.#faults.hits('read.slow');
+    const isSlow = this.#faults.hits('read.slow', name === 'routingReleases' ? 4 : 1);
     const isFailing = this.#faults.hits('read.failed', OF_ACTORS.has(name) ? 2 : 1);
     const there = world.latency(0.02, isSlow ? 1_500 : 1);
     const back = world.latency(0.02, isSlow ? 1_500 : 1);

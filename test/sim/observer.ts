@@ -35,8 +35,8 @@ export class Observer {
   readonly signals = new Map<string, number>();
   /** Instances whose removal was asked for, if they have ended. */
   readonly doomed = new Set<string>();
-  /** `metadata.token` of every creation. */
-  readonly tokens = new Set<string>();
+  /** `metadata.token` of every creation → its instance. */
+  readonly tokens = new Map<string, string>();
   /** Task and epoch → the worker that claimed it. */
   readonly claims = new Map<string, string>();
   /** Blocks with their iteration that have a real output. */
@@ -179,8 +179,10 @@ export class Observer {
       }
       const { token } = after.metadata as { token?: string };
       if (token === undefined) return;
-      if (this.tokens.has(token)) throw new Violation(`creation ${token} made two instances`, key);
-      this.tokens.add(token);
+      // What was removed is made anew when its creation is heard once more.
+      const known = this.tokens.get(token) ?? key;
+      if (known !== key) throw new Violation(`creation ${token} made two instances`, key);
+      this.tokens.set(token, key);
       return;
     }
     this.transitions.add(`${before.state} → ${after.state}`);

@@ -34,6 +34,9 @@ const MOVES: Readonly<Record<ReleaseState, Readonly<Partial<Record<Move, number>
   failed: { skip: 1, canary: 1 },
 };
 
+/** Who has no answer by then goes on. */
+const PATIENCE_MS = 2_000;
+
 const ENDS: ReadonlySet<unknown> = new Set(['promoted', 'rolled_back', 'failed']);
 
 const PERCENTS = [1, 40, 50, 50, 60, 100] as const;
@@ -45,7 +48,7 @@ export class Operator {
 
   constructor(deps: OperatorDeps) {
     this.#deps = deps;
-    this.#isHasty = deps.random.chance(0.2);
+    this.#isHasty = deps.random.chance(0.12);
   }
 
   async run(operations: number, pauseMs: number): Promise<void> {
@@ -54,7 +57,7 @@ export class Operator {
       const isCanary = this.#open().some(({ state }) => state === 'canary');
       await world.sleep(world.latency(1, isCanary ? pauseMs : 150));
       const done = this.#operation();
-      if (random.chance(0.7)) await done;
+      if (random.chance(0.7)) await Promise.race([done, world.sleep(PATIENCE_MS)]);
     }
   }
 

@@ -22,7 +22,10 @@ export interface Rates {
 /** `unsure`: so near the limit that rounding decides. */
 export type Verdict = 'pass' | 'fail' | 'inconclusive' | 'unsure';
 
-/** From and to, and who may decide it (04 §4). Whoever begins with `gate:` is a `gate`. */
+/**
+ * From and to, and who may decide it (04 §4). Whoever begins with `gate:` is a `gate`. Only a
+ * validation can find that a release cannot work.
+ */
 export const MOVES: Readonly<Record<string, readonly string[]>> = {
   'draft validating': ['operator'],
   'draft ready': ['operator'],
@@ -34,9 +37,7 @@ export const MOVES: Readonly<Record<string, readonly string[]>> = {
   'canary rolled_back': ['operator', 'gate'],
   'paused canary': ['operator'],
   'paused rolled_back': ['operator'],
-  'draft failed': ['validation'],
   'validating failed': ['validation'],
-  'ready failed': ['validation'],
 };
 
 export function isRouting({ state }: Row): boolean {

@@ -46,6 +46,8 @@ export class ReleasesObserver {
   /** Release and start of its canary, if all of its gates passed at some time of it. */
   readonly #passed = new Set<string>();
   #lastEvidenceAt = 0;
+  /** Told when a gate of a canary comes to fail. */
+  onFailing: (release: Row) => void = () => undefined;
   #births: Row[] = [];
   readonly #touched = new Set<string>();
   readonly #judged = new Set<string>();
@@ -207,6 +209,7 @@ export class ReleasesObserver {
     const failed = this.#failed.get(canary) ?? new Set();
     this.#failed.set(canary, failed);
     for (const { metric, verdict } of verdicts) {
+      if (verdict === 'fail' && !failed.has(metric)) this.onFailing(row);
       if (verdict === 'fail' || verdict === 'unsure') failed.add(metric);
     }
     const isPassed = verdicts.every(({ verdict }) => verdict === 'pass' || verdict === 'unsure');

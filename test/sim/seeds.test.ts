@@ -10,6 +10,7 @@ import { SIGNALS } from './clients.js';
 import { FAULTS, PEER_KINDS } from './faults.js';
 import { KEPT_SEEDS } from './kept-seeds.js';
 import { runSeeds, seedsFrom } from './many-seeds.js';
+import { MOVES } from './release-oracle.js';
 import { simulate } from './simulate.js';
 
 const SEEDS = 2_000;
@@ -72,6 +73,16 @@ test('every signal was accepted in every state, and every move of PATCH state wa
   );
   expectEach(signals, 5);
   expectEach(moves, 5);
+});
+
+test('releases made every move that is theirs to make, and sent creations to either side', () => {
+  expectEach(
+    Object.entries(MOVES).flatMap(([move, actors]) =>
+      actors.map((actor) => `release ${move.replace(' ', ' to ')} by ${actor}`),
+    ),
+    5,
+  );
+  expectEach(['creation routed to baseline', 'creation routed to candidate'], 100);
 });
 
 /** That many times over all seeds, at the least. */

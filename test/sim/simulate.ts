@@ -19,11 +19,11 @@ import { simulatedHandlers } from './handlers.js';
 import { MemoryServer } from './memory-server.js';
 import { MemoryTables, type Row } from './memory-tables.js';
 import { Observer } from './observer.js';
-import { Operator } from './operators.js';
 import { Promises } from './promises.js';
 import { purge } from './purger.js';
 import { Receivers } from './receivers.js';
-import { randomBlocks, versionBlocks } from './shapes.js';
+import { ReleaseScenario, versionsOf } from './release-scenario.js';
+import { randomBlocks } from './shapes.js';
 import { readTables } from './tables.js';
 import { Violation } from './violation.js';
 import { SimWorker } from './workers.js';
@@ -62,8 +62,8 @@ const FEED_READ_EVERY = 4;
 /** Of so many seeds, in one there are releases. */
 const RELEASED_EVERY = 3;
 
-/** For what was not answered: its thread died, and its successor sees to it. */
-const ROUTES_MS_MAX = 10_000;
+/** Threads die so much more often when a release has just been moved. */
+const MOVE_WEIGHT = 8;
 
 const tables = readTables();
 
@@ -113,11 +113,16 @@ class Simulation {
       onBroken: (text) => this.#fail(new Violation(text)),
       onCommit: (changes, applicationName) => {
         this.#check(() => this.#observer.committed(changes, applicationName));
-        this.#cluster.committed(applicationName);
+        const isMove = changes.some(({ table }) => table === 'releases');
+        this.#cluster.committed(applicationName, isMove ? MOVE_WEIGHT : 1);
       },
     });
-    this.#receivers = new Receivers(world, faults, this.#db, (text, instance) =>
-      this.#fail(new Violation(text, instance)),
+    this.#receivers = new Receivers(
+      world,
+      faults,
+      this.#db,
+      (thread) => !this.#cluster.newest.threads.includes(thread),
+      (text, instance) => this.#fail(new Violation(text, instance)),
     );
     const deps = this.#engineDeps();
     this.#shards = deps.settings.shards;
@@ -129,7 +134,9 @@ class Simulation {
       onRequest: (call) => this.#promises.before(call, world.now),
       onAnswer: (...answer) => this.#check(() => this.#promises.answered(...answer)),
     });
-    this.#sequences = this.#isReleased ? this.#versions() : this.#anySequences();
+    this.#sequences = this.#isReleased
+      ? versionsOf(this.#random, this.#random.pick(TENANTS), sequenceId)
+      : this.#anySequences();
   }
 
   async run(): Promise<Outcome> {
@@ -202,26 +209,12 @@ class Simulation {
     return Array.from({ length: count }, (_, i) => this.#sequence(i, i === count - 1));
   }
 
-  /** Versions of one sequence, of which clients may try to delete the last one. */
-  #versions(): SimSequence[] {
-    const random = this.#random;
-    const tenant = random.pick(TENANTS);
-    const count = random.integer(2, 3);
-    return Array.from({ length: count }, (_, i) => {
-      const id = sequenceId(i);
-      const own = { id, version: i + 1, blocks: versionBlocks(random, i + 1) };
-      const isSpare = i === count - 1 && random.chance(0.5);
-      const body = { ...own, tenant_id: tenant, namespace: 'simulated', name: 'released' };
-      return { id, tenant, isSpare, body };
-    });
-  }
-
   /** The last of several may be one that clients try to delete. */
   #sequence(number: number, isLast: boolean): SimSequence {
     const random = this.#random;
     const tenant = random.pick(TENANTS);
     const id = sequenceId(number);
-    const blocks = randomBlocks(random, random.chance(0.4) ? RATE_KEY : undefined);
+    const blocks = randomBlocks(random, random.chance(0.6) ? RATE_KEY : undefined);
     const isSpare = isLast && number > 0 && random.chance(0.5);
     const body = { id, tenant_id: tenant, namespace: 'simulated', version: 1, blocks };
     return { id, tenant, isSpare, body: { ...body, name: `sequence ${number}` } };
@@ -257,67 +250,36 @@ class Simulation {
       void purge({ ...deps, ...own, onAsked: (id) => this.#observer.doomed.add(id) });
     }
     const readers = this.#feedReaders();
+    const releases = this.#isReleased ? this.#releaseScenario() : undefined;
     const pauseMs = random.pick([200, 1_000, 3_000]);
     const clients = Array.from({ length: random.integer(1, 3) }, (_, i) => {
       const client = new SimClient(`client${i}`, { ...deps, ...shared, random: world.newRandom() });
-      const operations = this.#isReleased ? random.integer(8, 24) : random.integer(3, 10);
+      const operations = this.#isReleased ? random.integer(6, 20) : random.integer(3, 10);
       return client.run(operations, pauseMs);
     });
-    await Promise.all([...clients, ...(await this.#operators(pauseMs))]);
+    const operators = (await releases?.begin(pauseMs)) ?? [];
+    await Promise.all([...clients, ...operators]);
     await world.sleep(random.integer(0, 5_000));
     this.#faults.isOver = true;
     this.#calmSince = world.now;
     world.note('the faults are over');
+    await releases?.settle(this.#calmSince);
     await this.#mend();
+    await releases?.moveOn();
     await this.#rest();
-    if (this.#isReleased) await this.#followReleases();
     for (const reader of readers) await reader.finish();
   }
 
-  /** Those who move releases, and a schedule whose instances are routed like any other. */
-  async #operators(pauseMs: number): Promise<Promise<void>[]> {
-    if (!this.#isReleased) return [];
-    const random = this.#random;
-    const [first] = this.#sequences;
-    if (random.chance(0.3)) {
-      const { id, tenant } = first!;
-      await this.#insist([201], 'cron.create', tenant, '', {
-        sequence_id: id,
-        tenant_id: tenant,
-        namespace: 'simulated',
-        cron_expr: '*/3 * * * * * *',
-        metadata: { asked: id, ...(random.chance(0.5) ? { cohort_key: 'schedule' } : {}) },
-      });
-    }
-    return Array.from({ length: random.integer(1, 2) }, () =>
-      this.#operator().run(random.integer(4, 14), pauseMs),
-    );
-  }
-
-  #operator(): Operator {
-    const [world, versions] = [this.#world, this.#sequences];
-    const deps = { world, api: this.#api, tables: this.#db, versions };
-    return new Operator({ ...deps, random: world.newRandom() });
-  }
-
-  /**
-   * Where nothing goes wrong, every shard goes by the newest routes, transitions are answered, and who
-   * takes the releases over ends the validations that nobody leads.
-   */
-  async #followReleases(): Promise<void> {
-    const isValidating = ({ state }: Row) => state === 'validating';
-    const releases = () => [...this.#db.rows('releases').values()];
-    if (releases().some(isValidating)) this.#cluster.newest.killShard(0);
-    await this.#world.sleep(ROUTES_MS_MAX);
-    const left = releases().find(isValidating);
-    if (left !== undefined) throw new Violation(`release ${left.id} stays in validating`);
-    this.#observer.releases.settle();
-    await this.#mend();
-    for (const { id, tenant_id } of releases().filter(({ state }) => state === 'canary')) {
-      const move = this.#random.pick(['pause', 'rollback', 'evaluate'] as const);
-      await this.#insist([200, 409], `releases.${move}`, String(tenant_id), String(id));
-    }
-    await this.#rest();
+  #releaseScenario(): ReleaseScenario {
+    return new ReleaseScenario({
+      world: this.#world,
+      api: this.#api,
+      tables: this.#db,
+      observer: this.#observer.releases,
+      cluster: this.#cluster,
+      versions: this.#sequences,
+      insist: (...call) => this.#insist(...call),
+    });
   }
 
   #feedReaders(): FeedReader[] {

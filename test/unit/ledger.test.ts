@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AuditEntry } from '../../schema/instance.js';
 import type { WorkerAttempt } from '../../schema/worker.js';
+import { LIMITS } from '../../src/config.js';
 import { findViolations } from '../chaos/invariants.js';
 import { allowedNumbers, type InstanceRecord, Ledger } from '../chaos/ledger.js';
 import { createRandom } from '../chaos/random.js';
@@ -346,6 +347,24 @@ test('a claim history that does not grow or lacks a promised end is found', () =
   assertFinds(attemptViolations(task, [attempt('claimed', 1), ...good]), /do not grow/);
   assertFinds(attemptViolations(task, [attempt('claimed', 1)]), /lacks its complete at 1/);
   assertFinds(attemptViolations(task, [...good, attempt('failed', 1)]), /ended 2 times/);
+});
+
+test('a claim that is not in the history is found, unless the history is full and begins later', () => {
+  const claim = (claim_epoch: number): WorkerAttempt => ({
+    id: 'a',
+    task_id: 't',
+    claim_epoch,
+    event: 'claimed',
+    created_at: '2025-01-01T00:00:00Z',
+  });
+  const { ledger } = completedTask();
+  const task = { ...ledger.tasks.get('t')!, epochs: new Set([2, 5]), ends: [] };
+  const full = Array.from({ length: LIMITS.taskHistoryMax }, (_, at) => claim(3 + at));
+  assert.deepEqual(attemptViolations(task, full), []);
+  assertFinds(attemptViolations(task, full.slice(1)), /epoch 2 is not in its history/);
+  const holed = [...full.filter(({ claim_epoch }) => claim_epoch !== 5), claim(1_000)];
+  assert.equal(attemptViolations(task, holed).length, 1);
+  assertFinds(attemptViolations(task, holed), /epoch 5 is not in its history/);
 });
 
 test('an audit that is no chain of states is found', () => {

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import {
   type Attributes,
   type Context,
-  INVALID_SPAN_CONTEXT,
+  type Tracer as OtelTracer,
   type Span,
   trace,
 } from '@opentelemetry/api';
@@ -18,6 +18,7 @@ import type { StepOutcome } from '../../src/core/builtin.js';
 import { RequestWatch } from '../../src/http/request-watch.js';
 import type { HttpExchange, HttpRequest } from '../../src/http/server.js';
 import { createLogger } from '../../src/log.js';
+import { tracerOver } from '../../src/spans.js';
 import { findTracer, type Tracer } from '../../src/tracing.js';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -33,7 +34,7 @@ interface Made {
 
 function memoryTracer() {
   const made: Made[] = [];
-  const tracer = {
+  const otel = {
     startSpan(name: string, { attributes = {} } = {}, context?: Context) {
       const parent = context && trace.getSpanContext(context);
       const span: Made = { name, attributes: { ...attributes }, parentId: parent?.spanId, ends: 0 };
@@ -50,8 +51,8 @@ function memoryTracer() {
         },
       } as unknown as Span;
     },
-  } as unknown as Tracer;
-  return { tracer, made };
+  } as unknown as OtelTracer;
+  return { otel, tracer: tracerOver(otel), made };
 }
 
 const step = (more: Partial<InProcessStep> = {}): InProcessStep => ({
@@ -161,16 +162,22 @@ describe('requests', () => {
     assert.ok(!('http.response.status_code' in (made[0]?.attributes ?? {})));
   });
 
-  test('no SDK has registered here, so there is no tracer, until one does', () => {
-    assert.equal(findTracer(), undefined);
-    const { tracer } = memoryTracer();
-    trace.setGlobalTracerProvider({ getTracer: () => tracer });
+  test('no SDK has registered here, so there is no tracer, until one does', async () => {
+    assert.equal(await findTracer(), undefined);
+    const { otel } = memoryTracer();
+    trace.setGlobalTracerProvider({ getTracer: () => otel });
     try {
-      const span = findTracer()?.startSpan('a');
-      assert.notDeepEqual(span?.spanContext(), INVALID_SPAN_CONTEXT);
+      const tracer = await findTracer();
+      const span = tracer?.step({
+        handler: 'h',
+        instance: 'i',
+        attempt: 1,
+        traceparent: undefined,
+      });
+      assert.equal(span?.traceparent, `00-${TRACE}-0000000000000001-01`);
     } finally {
       trace.disable();
     }
-    assert.equal(findTracer(), undefined);
+    assert.equal(await findTracer(), undefined);
   });
 });

@@ -57,6 +57,15 @@ function failureOf(outcome: AttemptOutcome): [errorClass: string, status: number
   return [outcome.errorClass, outcome.status];
 }
 
+test('an attempt that comes after the pool was closed, and was never used, is given up', async () => {
+  const http = openHttp({ isAllowed });
+  await http.close();
+  const sender = createWebhookSender({ http, secret: undefined, now: () => NOW_MS });
+  const request = { url: `http://${PUBLIC_HOST}:1/`, body: BODY };
+  const outcome = await sender.send(request, new AbortController().signal);
+  assert.deepEqual(failureOf(outcome), ['aborted', undefined]);
+});
+
 test('a POST of the very body arrives, signed over its time, and any status below 400 is success', async (t) => {
   const receiver = await listenReceiver(t, (request, response) => {
     response.writeHead(Number(request.url?.slice(1))).end();

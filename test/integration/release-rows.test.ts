@@ -1,0 +1,164 @@
+/** What the owner of the releases writes and reads, by the real statements on a real database. */
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import type pg from 'pg';
+import { Loader } from '../../actors/loader.js';
+import type { ReleaseRow } from '../../src/core/releases/record.js';
+import { RELEASE_STATES, type ReleaseState } from '../../src/core/releases/release.js';
+import { createPool } from '../../src/db/pool.js';
+import { STATEMENTS } from '../../src/db/statements.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+
+const AT = '2026-03-01T12:00:00.000Z';
+const GATE = { metric: 'error_rate', max_regression: 0.1, min_sample: 1 } as const;
+
+let database: TestDatabase;
+let pool: pg.Pool;
+let loader: Loader;
+
+before(async () => {
+  database = await createTestDatabase();
+  const { connectionString } = database;
+  const options = { applicationName: 'release rows', connectionsMax: 2, onError: () => undefined };
+  pool = createPool({ connectionString, ...options });
+  loader = new Loader(pool);
+});
+
+after(async () => {
+  await pool.end();
+  await database.drop();
+});
+
+async function put(changes: Partial<ReleaseRow> = {}): Promise<ReleaseRow> {
+  const row: ReleaseRow = {
+    id: randomUUID(),
+    tenant_id: 't',
+    namespace: 'n',
+    sequence_name: 's',
+    baseline_sequence_id: randomUUID(),
+    baseline_version: 1,
+    candidate_sequence_id: randomUUID(),
+    candidate_version: 2,
+    state: 'draft',
+    canary_percent: 0,
+    gates: [],
+    in_flight_policy: 'pin',
+    validation_summary: null,
+    canary_started_at: null,
+    created_at: AT,
+    updated_at: AT,
+    ...changes,
+  };
+  await pool.query(STATEMENTS['release.set'], [JSON.stringify([row])]);
+  return row;
+}
+
+test('a release is read as it was written, and as it was changed', async () => {
+  const row = await put();
+  assert.deepEqual(await loader.release(row.id), row);
+  const counts = { replayed: 1, matches: 1, diverged: 0, inconclusive: 0, divergences: [] };
+  const changed: ReleaseRow = {
+    ...row,
+    state: 'canary',
+    canary_percent: 100,
+    validation_summary: { ...counts, validated_at: AT },
+    canary_started_at: '2026-03-01T12:00:01.234Z',
+    updated_at: '2026-03-01T12:00:01.234Z',
+  };
+  await put(changed);
+  assert.deepEqual(await loader.release(row.id), changed);
+  assert.equal(await loader.release(randomUUID()), undefined);
+});
+
+describe('a sequence that a release names', () => {
+  const OF_BASELINE: readonly ReleaseState[] = [
+    'draft',
+    'validating',
+    'ready',
+    'canary',
+    'paused',
+    'promoted',
+  ];
+  for (const state of RELEASE_STATES) {
+    const isBaselineNeeded = OF_BASELINE.includes(state);
+    const isCandidateNeeded = isBaselineNeeded && state !== 'draft';
+    test(`is needed by one in ${state}: ${isBaselineNeeded} as baseline, ${isCandidateNeeded} as candidate`, async () => {
+      const { id, baseline_sequence_id, candidate_sequence_id } = await put({ state });
+      const naming = { id, state };
+      assert.deepEqual(
+        await loader.releaseNaming(baseline_sequence_id),
+        isBaselineNeeded ? naming : undefined,
+      );
+      assert.deepEqual(
+        await loader.releaseNaming(candidate_sequence_id),
+        isCandidateNeeded ? naming : undefined,
+      );
+      const isRouted = state === 'canary' || state === 'promoted';
+      assert.deepEqual(
+        await loader.routingRelease(baseline_sequence_id),
+        isRouted ? naming : undefined,
+      );
+      assert.equal(await loader.routingRelease(candidate_sequence_id), undefined);
+    });
+  }
+
+  test('is found behind releases that are over', async () => {
+    const over = await put({ state: 'rolled_back' });
+    const { baseline_sequence_id } = over;
+    await put({ state: 'failed', baseline_sequence_id });
+    const { id } = await put({ state: 'paused', candidate_sequence_id: baseline_sequence_id });
+    assert.deepEqual(await loader.releaseNaming(baseline_sequence_id), { id, state: 'paused' });
+  });
+});
+
+test('open are validations, and canaries with gates', async () => {
+  const open: string[] = [];
+  for (const state of RELEASE_STATES) {
+    const plain = await put({ state });
+    const gated = await put({ state, gates: [GATE] });
+    if (state === 'validating') open.push(plain.id, gated.id);
+    if (state === 'canary') open.push(gated.id);
+  }
+  const found = new Set((await loader.openReleases()).map(({ id }) => id));
+  assert.deepEqual(
+    open.filter((id) => !found.has(id)),
+    [],
+  );
+  const states = new Set((await loader.openReleases()).map(({ state }) => state));
+  assert.deepEqual([...states].sort(), ['canary', 'validating']);
+  for (const id of found) {
+    const release = await loader.release(id);
+    assert.ok(release?.state === 'validating' || release?.gates.length === 1);
+  }
+});
+
+test('outcomes are summed by version and state, from the given time on', async () => {
+  const { id, baseline_sequence_id: baseline, candidate_sequence_id: candidate } = await put();
+  const outcome = (sequence_id: string, state: string, created_at: string, release_id = id) => ({
+    instance_id: randomUUID(),
+    release_id,
+    sequence_id,
+    state,
+    created_at,
+  });
+  const rows = [
+    outcome(baseline, 'completed', AT),
+    outcome(baseline, 'completed', '2026-03-01T12:00:00.001Z'),
+    outcome(baseline, 'failed', AT),
+    outcome(candidate, 'cancelled', '2026-03-02T12:00:00.000Z'),
+    outcome(candidate, 'failed', '2026-03-01T11:59:59.999Z'),
+    outcome(candidate, 'failed', AT, randomUUID()),
+  ];
+  await pool.query(STATEMENTS['releaseOutcome.set'], [JSON.stringify(rows)]);
+  const sums = await loader.releaseOutcomes(id, AT);
+  const texts = sums.map(({ sequence_id, state, instances }) => {
+    return `${sequence_id === baseline ? 'baseline' : 'candidate'} ${state} ${instances}`;
+  });
+  assert.deepEqual(texts.sort(), [
+    'baseline completed 2',
+    'baseline failed 1',
+    'candidate cancelled 1',
+  ]);
+});

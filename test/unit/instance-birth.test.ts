@@ -1,0 +1,99 @@
+/** The times an instance is born with, when the stamp of its creation is ahead of the clock. */
+
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { InstanceActor, type InstanceEnv } from '../../actors/instance.js';
+import { type NewInstance, newRecord } from '../../actors/instance-record.js';
+import type { Turn } from '../../actors/turn.js';
+import { createIdGenerator } from '../../src/core/ids.js';
+import { isoTime, type UnixMs } from '../../src/core/time.js';
+import { MUTATION_KINDS } from '../../src/core/unit.js';
+import { planOf, work } from '../helpers/player.js';
+
+const NOW = 1_700_000_000_000;
+/** What a reader of the change feed may have been shown everything below. */
+const STAMP = NOW + 5;
+
+let now: UnixMs;
+let actor: InstanceActor;
+
+const ENV: InstanceEnv = {
+  now: () => now,
+  stamp: () => STAMP,
+  random: () => 0.5,
+  ids: createIdGenerator(
+    () => NOW,
+    () => 1,
+  ),
+  shards: 1,
+  unpoliciedRetry: 'redispatch',
+  requireClaimEpoch: false,
+  workerStaleMs: 60_000,
+  maxContextBytes: 0,
+  webhookUrls: [],
+  readySince: () => 0,
+  monotonic: () => 0,
+};
+
+/** @returns the row that it is inserted with */
+function create(more: Partial<NewInstance>): { created_at: string; next_fire_at: string | null } {
+  const instance: NewInstance = {
+    id: ENV.ids.next(1),
+    sequenceId: 'sequence',
+    tenantId: 't',
+    namespace: 'n',
+    priority: 1,
+    timezone: 'UTC',
+    metadata: {},
+    data: {},
+    config: {},
+    nextFireAt: null,
+    concurrencyKey: null,
+    maxConcurrency: null,
+    idempotencyKey: null,
+    dryRun: false,
+    ...more,
+  };
+  actor = new InstanceActor(newRecord(instance, NOW), planOf([work('a')]), ENV);
+  const { mutations } = actor.create(1, false);
+  const at = mutations.indexOf(MUTATION_KINDS.indexOf('instance.insert'));
+  return JSON.parse(String(mutations[at + 2])) as ReturnType<typeof create>;
+}
+
+const KEYED = { concurrencyKey: 'k', maxConcurrency: 1 };
+
+function grant(): Turn {
+  const number = actor.record.snapshot.execution.n ?? 0;
+  return actor.handle({ kind: 'permit.granted', number });
+}
+
+const timersOf = ({ effects }: Turn) =>
+  effects.flatMap((effect) => (effect.kind === 'timer' ? [effect.at] : []));
+
+beforeEach(() => {
+  now = NOW;
+});
+
+test('one that waits for a slot is due since it was created, not before', () => {
+  const row = create(KEYED);
+  assert.equal(actor.record.snapshot.state, 'scheduled');
+  assert.equal(row.created_at, isoTime(STAMP));
+  assert.equal(row.next_fire_at, row.created_at);
+});
+
+test('a slot that comes before that is given back, and asked for again when it is due', () => {
+  create(KEYED);
+  assert.deepEqual(timersOf(grant()), [STAMP]);
+  assert.equal(actor.record.snapshot.state, 'scheduled');
+  now = STAMP;
+  actor.handle({ kind: 'wake', recovered: false });
+  grant();
+  assert.equal(actor.record.snapshot.state, 'waiting');
+});
+
+test('one that was given its time keeps it, and one that starts at once is due no more', () => {
+  const at = NOW + 60_000;
+  assert.equal(create({ nextFireAt: at }).next_fire_at, isoTime(at));
+  assert.equal(create({}).next_fire_at, null);
+  assert.equal(actor.record.snapshot.state, 'waiting');
+});
