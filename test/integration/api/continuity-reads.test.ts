@@ -13,6 +13,7 @@ import type {
 import type { RuntimeCapabilities } from '../../../schema/handoff.js';
 import { canonicalSha256 } from '../../../src/core/continuity/canonical-json.js';
 import { type Api, type Json, startApi, step, type Tenant } from '../../helpers/api.js';
+import { accepted, exported, imported } from '../../helpers/capsules.js';
 import { expectStatus } from '../../helpers/client.js';
 import { type Continuity, continuityOf } from '../../helpers/continuity.js';
 
@@ -191,6 +192,38 @@ describe('runtimes', () => {
     assert.deepEqual(listed, [mine]);
     assert.ok(!('handlers' in mine) && !('connectivity' in mine));
     assert.deepEqual(expectStatus(await api.tenant().get('/runtimes'), 200), []);
+  });
+});
+
+describe('a handoff shows at once what time alone has changed', () => {
+  const storedState = async (id: string) =>
+    (await sql.query(`select state, version from handoffs where id = '${id}'`)).rows[0];
+
+  test('it is expired when its capsule is past its end', async () => {
+    const it = await world();
+    const { runtime_id } = await it.runtime();
+    const { handoff } = await exported(it, await it.handoff(it.id, runtime_id));
+    assert.equal((await it.getHandoff(handoff.id)).state, 'exported');
+    await sql.query(
+      `update handoffs set capsule_expires_at = now() - interval '1 second' where id = '${handoff.id}'`,
+    );
+    const { state, version } = await it.getHandoff(handoff.id);
+    assert.deepEqual([state, version], ['expired', handoff.version]);
+    assert.deepEqual(await storedState(handoff.id), { state: 'exported', version });
+  });
+
+  test('it is completed when the instance that it led to has ended', async () => {
+    const it = await world();
+    const { runtime_id } = await it.runtime();
+    const { handoff, ...bundle } = await exported(it, await it.handoff(it.id, runtime_id));
+    const { instance_id } = await imported(it.tenant, { handoff, ...bundle });
+    await accepted(it, handoff.id, instance_id);
+    assert.equal((await it.getHandoff(handoff.id)).state, 'accepted');
+    const resumed = expectStatus(await it.act(handoff.id, 'resume'), 200);
+    await it.tenant.until(instance_id, 'completed');
+    const { state, version } = await it.getHandoff(handoff.id);
+    assert.deepEqual([state, version], ['completed', resumed.version]);
+    assert.deepEqual(await storedState(handoff.id), { state: 'resumed', version });
   });
 });
 
