@@ -5,6 +5,15 @@
  */
 
 import { type Static, Type } from '@sinclair/typebox';
+import { EFFECT_KINDS } from '../src/core/continuity/effects.js';
+import { MIGRATION_VERDICTS } from '../src/core/continuity/migration-plan.js';
+import { CALLER_PROVENANCE_KINDS } from '../src/core/continuity/provenance.js';
+import {
+  EFFECT_STATES,
+  EXECUTION_STATES,
+  MIGRATION_STATES,
+} from '../src/core/continuity/states.js';
+import { TRANSFORM_OPERATIONS } from '../src/core/continuity/transforms.js';
 import {
   AnyJson,
   INT32_MAX,
@@ -37,8 +46,6 @@ export const Sha256Input = Type.String({ pattern: SHA256_INPUT_PATTERN });
 export const Epoch = Type.Integer({ minimum: 0, maximum: INTEGER_MAX });
 
 // ---------------------------------------------------------------- executions
-
-export const EXECUTION_STATES = ['owned', 'transferring', 'completed'] as const;
 
 export const CreateExecution = Type.Object(
   { tenant_id: TenantField, instance_id: Uuid, runtime_id: Uuid },
@@ -116,27 +123,6 @@ export type BoundaryDetail = Static<typeof BoundaryDetail>;
 
 // ---------------------------------------------------------------- effects
 
-export const EFFECT_KINDS = [
-  'http',
-  'worker',
-  'webhook',
-  'message',
-  'storage',
-  'model',
-  'human_decision',
-  'custom',
-] as const;
-export const EFFECT_STATES = [
-  'planned',
-  'prepared',
-  'dispatched',
-  'committed',
-  'unknown',
-  'verified',
-  'compensated',
-  'abandoned',
-] as const;
-
 export const EffectReceipt = Type.Object(
   {
     id: Uuid,
@@ -172,12 +158,6 @@ export type ResolveEffect = Static<typeof ResolveEffect>;
 // ---------------------------------------------------------------- provenance
 
 /** What callers may add to a chain; the server adds the rest itself (05 §15). */
-export const CALLER_PROVENANCE_KINDS = [
-  'package_identity',
-  'model_selected',
-  'terminal_outcome',
-] as const;
-
 export const AppendProvenance = Type.Object(
   {
     tenant_id: TenantField,
@@ -227,20 +207,11 @@ export type ProvenanceVerdict = Static<typeof ProvenanceVerdict>;
 
 // ---------------------------------------------------------------- live migration
 
-export const MIGRATION_VERDICTS = [
-  'automatic',
-  'approval_required',
-  'pin',
-  'incompatible',
-] as const;
-export const MIGRATION_STATES = ['planned', 'applied', 'rolled_back'] as const;
-export const TRANSFORM_NAMES = ['copy', 'move', 'drop'] as const;
-
 /** Limits beyond the shape (lengths in bytes, segments) are those of `core/continuity/transforms`. */
 export const Transform = Type.Object(
   {
     version: optional(Type.Integer()),
-    transform: oneOfWords(TRANSFORM_NAMES),
+    transform: oneOfWords(TRANSFORM_OPERATIONS),
     from_path: Type.String(),
     to_path: optional(Type.String()),
   },

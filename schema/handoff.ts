@@ -4,6 +4,13 @@
  */
 
 import { type Static, Type } from '@sinclair/typebox';
+import {
+  CONNECTIVITIES,
+  RUNTIME_KINDS,
+  TRUST_LEVELS,
+} from '../src/core/continuity/capabilities.js';
+import { CLASSIFICATIONS } from '../src/core/continuity/requirements.js';
+import { HANDOFF_STATES } from '../src/core/continuity/states.js';
 import { INTEGER_MAX, oneOfWords, optional, orNull, Timestamp, Uuid } from './common.js';
 import {
   EffectReceipt,
@@ -16,12 +23,6 @@ import {
 } from './continuity.js';
 
 // ---------------------------------------------------------------- runtimes
-
-export const RUNTIME_KINDS = ['server', 'edge', 'mobile', 'desktop', 'browser'] as const;
-/** From low to high. */
-export const TRUST_LEVELS = ['unverified', 'registered', 'signed', 'attested'] as const;
-export const CONNECTIVITIES = ['offline', 'metered', 'wifi', 'ethernet'] as const;
-export const CLASSIFICATIONS = ['public', 'internal', 'confidential', 'restricted'] as const;
 
 const Texts = Type.Array(Type.String());
 const Kind = oneOfWords(RUNTIME_KINDS);
@@ -198,19 +199,6 @@ export const HandoffPreview = Type.Object(
 export type HandoffPreview = Static<typeof HandoffPreview>;
 
 // ---------------------------------------------------------------- handoffs
-
-export const HANDOFF_STATES = [
-  'requested',
-  'quiescing',
-  'exported',
-  'accepted',
-  'resumed',
-  'completed',
-  'rejected',
-  'failed',
-  'expired',
-  'revoked',
-] as const;
 
 export const CreateHandoff = Type.Object(
   {

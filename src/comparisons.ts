@@ -1,13 +1,12 @@
 /**
  * Compares stored definitions. Those of usual sizes are compared in place, within a few milliseconds;
- * larger ones in a thread of their own, which is started for the first and ends when it has nothing
- * to do: two definitions of 10 MiB take most of a second, for which nobody else should wait.
+ * larger ones in a thread of their own: two definitions of 10 MiB take most of a second, for which
+ * nobody else should wait.
  */
 
-import { Piscina } from 'piscina';
 import type { Definitions } from './comparison.thread.js';
 import { semanticDiffText } from './core/releases/diff.js';
-import { unavailable } from './errors.js';
+import { SideThread } from './side-thread.js';
 
 /** Characters of both definitions: some 500 steps each, which take 2 to 10 ms. */
 export const IN_PLACE_MAX = 128 * 1024;
@@ -15,27 +14,12 @@ export const IN_PLACE_MAX = 128 * 1024;
 /** Comparisons that wait for the thread or are in it, each with two definitions in memory. */
 export const COMPARISONS_MAX = 8;
 
-/** The thread takes a while to start, and a few megabytes while it is there. */
-const IDLE_MS = 30_000;
-
 export class Comparisons {
-  readonly #pool: Piscina;
-  #open = 0;
-  #isStopped = false;
-
-  constructor() {
-    this.#pool = new Piscina({
-      filename: new URL('./comparison.thread.js', import.meta.url).href,
-      minThreads: 0,
-      maxThreads: 1,
-      concurrentTasksPerWorker: 1,
-      idleTimeout: IDLE_MS,
-      recordTiming: false,
-      atomics: 'disabled',
-    });
-    // Failed tasks are told through their promises; the pool repeats them as events.
-    this.#pool.on('error', () => undefined);
-  }
+  readonly #thread = new SideThread<Definitions, string>({
+    entry: new URL('./comparison.thread.js', import.meta.url),
+    tasksMax: COMPARISONS_MAX,
+    busy: 'too many large sequences are being compared',
+  });
 
   /**
    * The `SemanticDiff` of two `SequenceDefinition`s, all as JSON.
@@ -44,29 +28,13 @@ export class Comparisons {
    */
   async compare(definitions: Definitions): Promise<string> {
     const { baseline, candidate } = definitions;
-    if (baseline.length + candidate.length <= IN_PLACE_MAX) {
-      return semanticDiffText(baseline, candidate);
-    }
-    // A pool that was ended would start another thread.
-    if (this.#isStopped) throw stopping();
-    if (this.#open >= COMPARISONS_MAX) {
-      throw unavailable('ENG_OVERLOADED', 'too many large sequences are being compared');
-    }
-    this.#open += 1;
-    try {
-      return (await this.#pool.run(definitions)) as string;
-    } catch (error) {
-      throw this.#isStopped ? stopping() : error;
-    } finally {
-      this.#open -= 1;
-    }
+    return baseline.length + candidate.length <= IN_PLACE_MAX
+      ? semanticDiffText(baseline, candidate)
+      : this.#thread.run(definitions);
   }
 
   /** Gives up what is being compared. */
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    await this.#pool.destroy();
+  stop(): Promise<void> {
+    return this.#thread.stop();
   }
 }
-
-const stopping = () => unavailable('ENG_STOPPING', 'the engine is stopping');

@@ -1,15 +1,14 @@
 /**
- * Replays ended runs in a thread of its own, which is started for the first and ends when it has
- * nothing to do. A definition is a stranger's: one that takes too long or too much memory costs the
- * thread, and nobody else waits for it. One run at a time is in memory.
+ * Replays ended runs in a thread of its own: a definition is a stranger's, and one that takes too long
+ * or too much memory costs that thread only. One run at a time is in memory.
  */
 
-import { Piscina } from 'piscina';
 import type { Verdict } from './core/releases/replay.js';
 import type { StoredRun } from './db/reads/replay-reads.js';
-import { unavailable } from './errors.js';
+import { EngineError, unavailable } from './errors.js';
 import type { Logger } from './log.js';
 import type { Definitions, ReplayAnswer, ReplayTask } from './replay.thread.js';
+import { SideThread, TooCostly } from './side-thread.js';
 
 export interface ReplaysOptions {
   readonly unpoliciedRetry: ReplayTask['unpoliciedRetry'];
@@ -26,30 +25,23 @@ export const RUN_MS = 5_000;
 const START_MS = 20_000;
 /** Far more than the largest run that is taken needs (`RUN_BYTES_MAX`), parsed. */
 const HEAP_MIB = 512;
-/** The thread takes a while to start, and a few megabytes while it is there. */
-const IDLE_MS = 30_000;
+/** Validations follow one another, so that tasks do. */
+const TASKS_MAX = 8;
 
 export class Replays {
   readonly #options: ReplaysOptions;
-  readonly #pool: Piscina;
-  readonly #stopped = new AbortController();
+  readonly #thread: SideThread<ReplayTask, ReplayAnswer>;
   /** A thread is there that has compiled what it is asked about. */
   #isReady = false;
 
   constructor(options: ReplaysOptions) {
     this.#options = options;
-    this.#pool = new Piscina({
-      filename: new URL('./replay.thread.js', import.meta.url).href,
-      minThreads: 0,
-      maxThreads: 1,
-      concurrentTasksPerWorker: 1,
-      idleTimeout: IDLE_MS,
-      recordTiming: false,
-      atomics: 'disabled',
-      resourceLimits: { maxOldGenerationSizeMb: options.heapMib ?? HEAP_MIB },
+    this.#thread = new SideThread({
+      entry: new URL('./replay.thread.js', import.meta.url),
+      tasksMax: TASKS_MAX,
+      busy: 'too many runs are being replayed',
+      heapMib: options.heapMib ?? HEAP_MIB,
     });
-    // Failed tasks are told through their promises; the pool repeats them as events.
-    this.#pool.on('error', () => undefined);
   }
 
   /**
@@ -64,8 +56,7 @@ export class Replays {
       this.#isReady = true;
       return answer.kind === 'broken' ? answer.message : undefined;
     } catch (error) {
-      if (this.#stopped.signal.aborted) throw stopping();
-      if (!isCostly(error)) throw error;
+      if (!(error instanceof TooCostly)) throw error;
       throw unavailable('ENG_OVERLOADED', 'the definitions take too long to be compiled');
     }
   }
@@ -83,33 +74,22 @@ export class Replays {
       if (answer.kind !== 'broken' && answer.kind !== 'ready') return answer;
       return { kind: 'inconclusive', reason: 'the candidate does not compile' };
     } catch (error) {
-      if (this.#stopped.signal.aborted) throw stopping();
+      if (error instanceof EngineError) throw error;
       this.#isReady = false;
-      if (isCostly(error)) return { kind: 'inconclusive', reason: 'it takes too long or too much' };
+      if (error instanceof TooCostly)
+        return { kind: 'inconclusive', reason: 'it takes too long or too much' };
       this.#options.log.error({ instanceId: run.id, err: error }, 'defect in a replay');
       return { kind: 'inconclusive', reason: 'the replay threw' };
     }
   }
 
   /** Gives up what is being replayed. Idempotent. */
-  async stop(): Promise<void> {
-    this.#stopped.abort();
-    await this.#pool.destroy();
+  stop(): Promise<void> {
+    return this.#thread.stop();
   }
 
-  /** A task that is given up ends its thread. */
-  async #ask(task: Omit<ReplayTask, 'unpoliciedRetry'>, ms: number): Promise<ReplayAnswer> {
+  #ask(task: Omit<ReplayTask, 'unpoliciedRetry'>, ms: number): Promise<ReplayAnswer> {
     const { unpoliciedRetry } = this.#options;
-    const signal = AbortSignal.any([this.#stopped.signal, AbortSignal.timeout(ms)]);
-    signal.throwIfAborted();
-    return (await this.#pool.run({ ...task, unpoliciedRetry }, { signal })) as ReplayAnswer;
+    return this.#thread.run({ ...task, unpoliciedRetry }, ms);
   }
 }
-
-/** It took too long, or more memory than the thread may have. */
-function isCostly(error: unknown): boolean {
-  const { name, code } = error as { name?: unknown; code?: unknown };
-  return name === 'AbortError' || name === 'TimeoutError' || code === 'ERR_WORKER_OUT_OF_MEMORY';
-}
-
-const stopping = () => unavailable('ENG_STOPPING', 'the engine is stopping');
