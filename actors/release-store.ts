@@ -40,8 +40,7 @@ export interface Decision {
 export interface Move extends Decision {
   readonly to: ReleaseState;
   /** What changes besides. */
-  readonly set?: Partial<Pick<ReleaseRow, 'canary_percent' | 'canary_started_at'>> &
-    Partial<Pick<ReleaseRow, 'validation_summary'>>;
+  readonly set?: Partial<Pick<ReleaseRow, 'canary_percent' | 'validation_summary'>>;
 }
 
 /** Throws when the change may not be made; asked in the very turn that makes its unit. */
@@ -82,8 +81,10 @@ export class ReleaseStore {
   ): Promise<ReleaseRow> {
     expectMove(row, to);
     // Decisions are told in the order of their times, also after the clock was set back.
-    const at = Math.max(this.#deps.now(), Date.parse(row.updated_at));
-    const moved: ReleaseRow = { ...row, ...set, state: to, updated_at: isoTime(at) };
+    const at = isoTime(Math.max(this.#deps.now(), Date.parse(row.updated_at)));
+    // Each start of a canary counts anew (04 §2).
+    const started = to === 'canary' ? { canary_started_at: at } : {};
+    const moved: ReleaseRow = { ...row, ...set, ...started, state: to, updated_at: at };
     await this.#commit(moved, row.state, decision, check);
     return moved;
   }

@@ -221,7 +221,7 @@ export class Releases {
       // A release that was made ready without a validation may have lost it before.
       await this.#sequence(row.tenant_id, row.candidate_sequence_id);
       // By the clock that instances are created by, though decisions may bear a later time.
-      const set = { canary_percent: percent, canary_started_at: isoTime(this.#deps.now()) };
+      const set = { canary_percent: percent };
       return this.#move(row, { to: 'canary', actor: OPERATOR, reason: canaryReason(percent), set });
     });
   }
