@@ -45,7 +45,7 @@ const ENV = { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: MASTER };
 let api: Api;
 
 before(async () => {
-  api = await startApi({ env: ENV });
+  api = await startApi({ env: ENV, isCovered: true });
 });
 after(() => api.stop());
 

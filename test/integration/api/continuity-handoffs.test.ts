@@ -35,7 +35,7 @@ let api: Api;
 
 before(async () => {
   const env = { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: MASTER };
-  api = await startApi({ env });
+  api = await startApi({ env, isCovered: true });
 });
 after(() => api.stop());
 

@@ -49,7 +49,7 @@ let continuity: Continuity;
 
 before(async () => {
   const env = { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: 'ab'.repeat(32) };
-  api = await startApi({ env });
+  api = await startApi({ env, isCovered: true });
   tenant = api.tenant();
   continuity = continuityOf(tenant);
 });

@@ -25,7 +25,8 @@ let api: Api;
 let sql: pg.Client;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: FIRST_KEY } });
+  const env = { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: FIRST_KEY };
+  api = await startApi({ env, isCovered: true });
   sql = new pg.Client({ connectionString: api.database.connectionString });
   await sql.connect();
 });

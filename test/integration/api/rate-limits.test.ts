@@ -27,7 +27,7 @@ const HOURLY = (max_count: number) => ({ max_count, window_seconds: HOUR_MS / 1_
 let api: Api;
 
 before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '3' } });
+  api = await startApi({ env: { ENGINE_SHARDS: '3' }, isCovered: true });
 });
 after(() => api.stop());
 
