@@ -7,16 +7,11 @@
 import type { ReleaseRow } from '../src/core/releases/record.js';
 import { mayMove, type ReleaseState } from '../src/core/releases/release.js';
 import { isoTime, type UnixMs } from '../src/core/time.js';
-import {
-  conflict,
-  DATABASE_AWAY,
-  type EngineError,
-  refusedData,
-  UNKNOWN_OUTCOME,
-} from '../src/errors.js';
+import { conflict, DATABASE_AWAY } from '../src/errors.js';
 import type { Logger } from '../src/log.js';
-import type { CommitLog, PendingUnit, Settlement, UnitOwner } from './commit-log.js';
+import type { CommitLog } from './commit-log.js';
 import type { Rows } from './loader.js';
+import { commitAlone } from './lone-unit.js';
 import { type Effect, Turn } from './turn.js';
 
 export interface ReleaseStoreDeps {
@@ -95,7 +90,7 @@ export class ReleaseStore {
     { actor, reason }: Decision,
     check: Check,
   ): Promise<void> {
-    const { commits, schedule, newId, log } = this.#deps;
+    const { newId, log } = this.#deps;
     const id = newId();
     const { id: release_id, state: to_state, updated_at: decided_at } = row;
     const turn = new Turn();
@@ -111,17 +106,7 @@ export class ReleaseStore {
     });
     turn.count('engine_release_decisions_total');
     if (to_state === 'rolled_back') turn.count('engine_release_rollbacks_total');
-    await new Promise<void>((resolve, reject) => {
-      schedule(() => {
-        try {
-          check();
-        } catch (error) {
-          reject(error);
-          return;
-        }
-        commits.append(new ReleaseUnit(this.#deps, release_id, resolve, reject), turn);
-      });
-    });
+    await commitAlone(this.#deps, `release:${release_id}`, turn, check);
     const told = { releaseId: release_id, tenantId: row.tenant_id, from, to: to_state, actor };
     if (actor.startsWith('gate:')) log.warn(told, 'a gate rolled a release back');
     else log.info(told, 'release moved');
@@ -131,33 +116,4 @@ export class ReleaseStore {
 /** @throws EngineError 409 when the release may not go over to that state */
 export function expectMove({ id, state }: ReleaseRow, to: ReleaseState): void {
   if (!mayMove(state, to)) throw conflict(`release ${id} is ${state} and cannot become ${to}`);
-}
-
-/** An owner of its own for each unit: one that is refused says nothing about another. */
-class ReleaseUnit implements UnitOwner {
-  readonly key: string;
-  readonly incarnation: number;
-  readonly #release: (effects: readonly Effect[]) => void;
-  readonly #resolve: () => void;
-  readonly #reject: (error: EngineError) => void;
-
-  constructor(
-    { commits, release }: ReleaseStoreDeps,
-    id: string,
-    resolve: () => void,
-    reject: (error: EngineError) => void,
-  ) {
-    this.key = `release:${id}`;
-    this.incarnation = commits.nextIncarnation();
-    this.#release = release;
-    this.#resolve = resolve;
-    this.#reject = reject;
-  }
-
-  settled({ effects }: PendingUnit, ack: Settlement): void {
-    if (ack[1] === 'committed') {
-      this.#release(effects);
-      this.#resolve();
-    } else this.#reject(ack[1] === 'refused' ? refusedData(ack[3]) : UNKNOWN_OUTCOME);
-  }
 }

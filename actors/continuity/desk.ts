@@ -11,17 +11,12 @@
 import type { CapsuleMill } from '../../src/capsule-mill.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
 import type { UnixMs } from '../../src/core/time.js';
-import {
-  conflict,
-  DATABASE_AWAY,
-  EngineError,
-  fromErrorData,
-  refusedUnit,
-  UNKNOWN_OUTCOME,
-} from '../../src/errors.js';
+import { DATABASE_AWAY, EngineError, fromErrorData, UNKNOWN_OUTCOME } from '../../src/errors.js';
 import type { Logger } from '../../src/log.js';
-import type { CommitLog, PendingUnit, Settlement, UnitOwner } from '../commit-log.js';
+import type { CommitLog } from '../commit-log.js';
+import { commitAlone } from '../lone-unit.js';
 import type { PeerMessage } from '../protocol.js';
+import { Serial } from '../serial.js';
 import { type Effect, Turn } from '../turn.js';
 import type { Order, OrderAnswer, OrderView } from './orders.js';
 import type { ContinuityRows } from './rows.js';
@@ -61,8 +56,8 @@ interface Asked {
 
 export class Desk {
   readonly deps: DeskDeps;
-  /** Per execution, what ends last of all that was asked so far. */
-  readonly #lines = new Map<string, Promise<void>>();
+  /** Per execution. */
+  readonly #lines = new Serial();
   readonly #asked = new Map<number, Asked>();
   /** Never one of a desk that was here before: its answers may still come in. */
   #tickets: number;
@@ -102,19 +97,12 @@ export class Desk {
     });
   }
 
-  /** Begins the work when everything that was asked before about the same execution has ended. */
+  /**
+   * Begins the work when everything that was asked before about the same execution has ended.
+   * Rejects with 503 when too much waits for that.
+   */
   inLine<Result>(line: string, work: () => Promise<Result>): Promise<Result> {
-    const before = this.#lines.get(line) ?? Promise.resolve();
-    const result = before.then(() => this.#whenWriterKnown()).then(work);
-    const end = result.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#lines.set(line, end);
-    void end.then(() => {
-      if (this.#lines.get(line) === end) this.#lines.delete(line);
-    });
-    return result;
+    return this.#lines.run(line, () => this.#whenWriterKnown().then(work));
   }
 
   /**
@@ -123,26 +111,7 @@ export class Desk {
    * @param check what is looked at in the very turn in which the unit is made; throws the refusal
    */
   commit(turn: Turn, check?: () => void): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const owner = new DeskUnit(this.deps.commits.nextIncarnation(), (ack, unit) => {
-        const error = refusalOf(ack);
-        if (error !== undefined) {
-          reject(error);
-          return;
-        }
-        this.deps.release(unit.effects);
-        resolve();
-      });
-      this.deps.schedule(() => {
-        try {
-          check?.();
-        } catch (error) {
-          reject(error);
-          return;
-        }
-        this.deps.commits.append(owner, turn);
-      });
-    });
+    return commitAlone(this.deps, 'continuity', turn, check);
   }
 
   /**
@@ -204,28 +173,4 @@ export class Desk {
     this.deps.log.error({ err: error }, 'defect');
     return new EngineError('ENG_INTERNAL', 'internal error');
   }
-}
-
-/** One unit of a desk: it stands for itself, since what was read for it is not used again. */
-class DeskUnit implements UnitOwner {
-  readonly key: string;
-  readonly incarnation: number;
-  readonly #settled: (ack: Settlement, unit: PendingUnit) => void;
-
-  constructor(incarnation: number, settled: (ack: Settlement, unit: PendingUnit) => void) {
-    this.key = `continuity:${incarnation}`;
-    this.incarnation = incarnation;
-    this.#settled = settled;
-  }
-
-  settled(unit: PendingUnit, ack: Settlement): void {
-    this.#settled(ack, unit);
-  }
-}
-
-/** Undefined for a unit that was committed. */
-export function refusalOf(ack: Settlement): EngineError | undefined {
-  if (ack[1] === 'committed' || ack[1] === 'born') return undefined;
-  if (ack[1] === 'exists') return conflict('there is one with this id already');
-  return ack[1] === 'refused' ? refusedUnit(ack[2], ack[3]) : UNKNOWN_OUTCOME;
 }

@@ -8,7 +8,7 @@ import type { Execution } from '../../schema/continuity.js';
 import type { OutputText } from '../../src/capsule-work.js';
 import type { RuntimeCapabilities } from '../../src/core/continuity/capabilities.js';
 import type { EffectReceipt } from '../../src/core/continuity/effects.js';
-import { type HandoffState, isResolvedEffect } from '../../src/core/continuity/states.js';
+import { isResolvedEffect } from '../../src/core/continuity/states.js';
 import type { InstanceState } from '../../src/core/states.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import {
@@ -20,6 +20,7 @@ import {
 } from '../../src/db/reads/effect-reads.js';
 import type { Query } from '../../src/db/reads/query.js';
 import type { StoredRun } from '../../src/db/reads/replay-reads.js';
+import type { HandoffFacts } from '../../src/handoff-view.js';
 import {
   CAPSULE_SQL,
   type CheckpointRow,
@@ -37,25 +38,7 @@ import {
 
 export type ExecutionRow = Execution & { readonly version: number };
 
-export interface HandoffRow {
-  readonly id: string;
-  readonly continuity_id: string;
-  readonly tenant_id: string;
-  readonly source_runtime_id: string;
-  readonly destination_runtime_id: string;
-  readonly expected_epoch: number;
-  readonly state: HandoffState;
-  readonly capsule_id: string | null;
-  readonly capsule_expires_at: string | null;
-  readonly placement_decision_id: string;
-  readonly preview_sha256: string;
-  readonly version: number;
-  readonly failure_code: string | null;
-  /** JSON text: requirements, policy, classification. */
-  readonly terms: string;
-  readonly created_at: string;
-  readonly updated_at: string;
-}
+export type HandoffRow = HandoffFacts;
 
 export interface ProvenanceRow {
   readonly continuity_id: string;

@@ -12,6 +12,7 @@ import { ContinuityRows } from '../../actors/continuity/rows.js';
 import { Loader } from '../../actors/loader.js';
 import type { Reply, ShardOperation } from '../../actors/protocol.js';
 import { Shard } from '../../actors/shard.js';
+import type { ShardSettings } from '../../actors/shard-parts.js';
 import { createWriter } from '../../actors/writer.js';
 import { realClock } from '../../src/clock.js';
 import type { Clock } from '../../src/core/clock.js';
@@ -47,6 +48,20 @@ const TENANT = 'tenant';
 const HOUR_MS = 3_600_000;
 const APPLICATION = `test shard ${process.pid}`;
 
+/** Of a shard that is alone; nothing in them makes a test wait. */
+export const SHARD_SETTINGS: ShardSettings = {
+  shard: 0,
+  shards: 1,
+  tickIntervalMs: 100,
+  cronTickMs: 10_000,
+  workerStaleMs: 60_000,
+  workerReaperTickMs: 5_000,
+  requireClaimEpoch: false,
+  unpoliciedRetry: 'redispatch',
+  maxContextBytes: 262_144,
+  webhookUrls: [],
+};
+
 export async function startShard(
   handlers: ReadonlyMap<string, EffectHandler>,
 ): Promise<LocalShard> {
@@ -81,18 +96,7 @@ export async function startShard(
     onDatabase: () => undefined,
   });
   const shard = new Shard({
-    settings: {
-      shard: 0,
-      shards: 1,
-      tickIntervalMs: 100,
-      cronTickMs: 10_000,
-      workerStaleMs: 60_000,
-      workerReaperTickMs: 5_000,
-      requireClaimEpoch: false,
-      unpoliciedRetry: 'redispatch',
-      maxContextBytes: 262_144,
-      webhookUrls: [],
-    },
+    settings: SHARD_SETTINGS,
     clock,
     random: Math.random,
     log,

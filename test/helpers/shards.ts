@@ -21,6 +21,7 @@ import { createClient, createPool } from '../../src/db/pool.js';
 import { ERROR_STATUS } from '../../src/errors.js';
 import { eventually, type Json } from './api.js';
 import { createTestDatabase } from './database.js';
+import { SHARD_SETTINGS } from './shard.js';
 import { prepareLanes } from './writer.js';
 
 export interface Answer {
@@ -119,18 +120,7 @@ export async function startShards(
       incarnation,
       isDead: false,
       shard: new Shard({
-        settings: {
-          shard,
-          shards: SHARDS,
-          tickIntervalMs: 100,
-          cronTickMs: 10_000,
-          workerStaleMs: 60_000,
-          workerReaperTickMs: 5_000,
-          requireClaimEpoch: false,
-          unpoliciedRetry: 'redispatch',
-          maxContextBytes: 262_144,
-          webhookUrls: [],
-        },
+        settings: { ...SHARD_SETTINGS, shard, shards: SHARDS },
         clock,
         random: Math.random,
         log,

@@ -82,6 +82,8 @@ test('the state follows from what became of the task', () => {
   assert.equal(state({ state: 'claimed', claim_epoch: 1 }), 'dispatched');
   assert.equal(state({ state: 'completed', claim_epoch: 1 }), 'committed');
   assert.equal(state({ state: 'failed', claim_epoch: 1 }), 'unknown');
+  assert.equal(state({ state: 'failed' }), 'abandoned');
+  assert.equal(state({ state: 'failed', withdrawn: true }), 'abandoned');
   assert.equal(state({ state: 'pending', withdrawn: true }), 'abandoned');
   // Given back after silence, and then withdrawn: somebody had it.
   assert.equal(state({ state: 'pending', withdrawn: true, claim_epoch: 1 }), 'unknown');
@@ -148,7 +150,7 @@ test('a step of the engine is dispatched, committed or unknown', () => {
 });
 
 test('an effect is resolved only to where its state leads', () => {
-  const receipt = taskReceipt(task({ state: 'failed' }));
+  const receipt = taskReceipt(task({ state: 'failed', claim_epoch: 1 }));
   for (const from of EFFECT_STATES) {
     for (const to of EFFECT_STATES) {
       const result = resolveEffect({ ...receipt, state: from }, to, undefined, NOW);
@@ -160,7 +162,7 @@ test('an effect is resolved only to where its state leads', () => {
 });
 
 test('what was stored of a resolution gives the same receipt again', () => {
-  const facts = task({ state: 'failed', updated_at: at(10) });
+  const facts = task({ state: 'failed', claim_epoch: 1, updated_at: at(10) });
   const result = resolveEffect(taskReceipt(facts), 'verified', 'p-1', NOW + 20);
   assert.ok(result.ok);
   assert.deepEqual(taskReceipt(facts, result.resolution), result.receipt);
@@ -181,7 +183,7 @@ test('the receipt id that is known stays when none is given', () => {
 });
 
 test('every resolution moves updated_at on, even within one instant', () => {
-  const receipt = taskReceipt(task({ state: 'failed', updated_at: at(10) }));
+  const receipt = taskReceipt(task({ state: 'failed', claim_epoch: 1, updated_at: at(10) }));
   const first = resolveEffect(receipt, 'committed', undefined, NOW + 10);
   assert.ok(first.ok);
   assert.equal(first.receipt.updated_at, at(11));

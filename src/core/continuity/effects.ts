@@ -195,11 +195,13 @@ const IN_PROCESS_STATE: Readonly<Record<InProcessFacts['outcome'], EffectState>>
   error: 'unknown',
 };
 
-/** What a worker that once had the task did with it, nobody knows until it says so. */
+/**
+ * What a worker that once had the task did with it, nobody knows until it says so. One that ended
+ * before any worker had it, withdrawn or timed out, did nothing.
+ */
 function taskEffectState({ state, withdrawn, claim_epoch }: TaskFacts): EffectState {
   if (state === 'completed') return 'committed';
-  if (state === 'failed') return 'unknown';
-  if (!withdrawn) return 'dispatched';
+  if (state !== 'failed' && !withdrawn) return 'dispatched';
   return claim_epoch > 0 ? 'unknown' : 'abandoned';
 }
 

@@ -147,12 +147,10 @@ export function effectOfRow(row: EffectRow): EffectReceipt {
 /** The built-in handler that acts outside. */
 const HTTP_HANDLER = 'http_request';
 
-/** A task that ended before any worker had it was as good as withdrawn: nothing was done. */
-function fateOf(row: EffectRow): Pick<TaskFacts, 'params' | 'state' | 'withdrawn' | 'claim_epoch'> {
-  const { claim_epoch } = row;
-  const isUntouched = row.state === 'failed' && claim_epoch === 0;
-  const state = isUntouched ? 'pending' : (row.state as TaskFacts['state']);
-  return { params: parsed(row.params), state, withdrawn: isUntouched, claim_epoch };
+/** Withdrawn tasks have failed by their rows. */
+function fateOf({ params, state, claim_epoch }: EffectRow) {
+  const fate = { params: parsed(params), state: state as TaskFacts['state'], claim_epoch };
+  return { ...fate, withdrawn: false };
 }
 
 function resolutionOf(row: EffectRow, state: EffectState) {
