@@ -1,10 +1,11 @@
 /** What the writer's thread does per commit unit beside waiting for Postgres. */
 
-import { wholeRow } from '../actors/instance-record.js';
-import type { UnitEnvelope } from '../actors/protocol.js';
-import { WRITER_LIMITS } from '../actors/writer.js';
-import { MUTATION_KINDS, type UnitGate } from '../src/core/unit.js';
+import { wholeRow } from '../actors/instance/record.js';
+import type { UnitEnvelope } from '../actors/runtime/protocol.js';
+import { WRITER_LIMITS } from '../actors/writer/writer.js';
+import type { UnitGate } from '../src/core/unit.js';
 import { Batch, type BatchUnit, bodyCommands, gateCommands, readUnit } from '../src/db/batch.js';
+import { MUTATION_KINDS } from '../src/db/mutations.js';
 import { benchIds, orderRecord } from './fixtures.js';
 import type { MicroCase } from './micro.js';
 
@@ -21,7 +22,8 @@ function envelopes(gate: UnitGate): UnitEnvelope[] {
     const row = wholeRow(orderRecord(id));
     const outputId = ids.next(index);
     const outputRow = JSON.stringify({ id: outputId, instance_id: id, block_id: 'only' });
-    return [index, id, 0, gate, [output, outputId, outputRow, instance, id, row]];
+    const mutations = [output, outputId, outputRow, instance, id, row];
+    return { seq: index, actor: id, incarnation: 0, gate, mutations };
   });
 }
 

@@ -3,7 +3,7 @@
  * order of three items with its metadata, and the sequences that it is created for.
  */
 
-import { type InstanceRecord, newRecord } from '../actors/instance-record.js';
+import { type InstanceRecord, newRecord } from '../actors/instance/record.js';
 import type { Block } from '../schema/blocks.js';
 import { createIdGenerator, type IdGenerator } from '../src/core/ids.js';
 import type { JsonObject } from '../src/core/json.js';

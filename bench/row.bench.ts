@@ -1,6 +1,6 @@
 /** Ids, and an instance's row and wire record as text: once per commit unit and per read. */
 
-import { wholeRow, wireInstance } from '../actors/instance-record.js';
+import { wholeRow, wireInstance } from '../actors/instance/record.js';
 import { keyedInstanceId } from '../src/core/ids.js';
 import { benchIds, orderRecord } from './fixtures.js';
 import type { MicroCase } from './micro.js';

@@ -1,4 +1,4 @@
-/** Wire shapes of keys of tenants (01 §2.1, §2.2). */
+/** Wire shapes of keys of tenants (docs/authorization.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import {

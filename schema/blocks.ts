@@ -1,13 +1,14 @@
 /**
- * The block kinds of a sequence and their sub-objects (00-mission, 'Block definitions'; 02 §2–§4).
- * Shapes only: unique ids, depth and the number of blocks are rules on the whole tree and belong to
- * `core/plan.ts`. A further kind is one more row: a schema, its type, and a line in the table at the
- * end; `docs/blocks.md` shows the rest.
+ * The block kinds of a sequence and their sub-objects. Shapes only: unique ids, depth and the
+ * number of blocks are rules on the whole tree and belong to `core/plan.ts`. A further kind is one
+ * more row: a schema, its type, and a line in the table at the end; `docs/blocks.md` shows the
+ * rest.
  *
- * Fields that change what runs and that nothing implements are refused, not ignored (06 row 39).
+ * Fields that change what runs and that nothing implements are refused, not ignored
+ * (docs/decisions/0018-fields-that-are-not-supported.md).
  */
 
-import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox';
+import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox';
 import {
   DurationMs,
   EXPRESSION_LENGTH_MAX,
@@ -24,18 +25,18 @@ import {
   unsupported,
 } from './common.js';
 
-/** 06 row 64: caps of ours on what the specification leaves unlimited. */
+/** Caps of ours, against stacks and turns without end (docs/reference/blocks.md). */
 export const BRANCHES_MAX = 256;
 export const ITERATIONS_MAX = 100_000;
 
-/** 06 row 4. A wait is min(initial_backoff × multiplier^attempt, max_backoff). */
+/** A wait is min(initial_backoff × multiplier^attempt, max_backoff); see docs/reference/steps.md. */
 export const RETRY_DEFAULTS = {
   initial_backoff: 1_000,
   max_backoff: 60_000,
   backoff_multiplier: 2,
 } as const;
 
-/** 02 §2.1. Hours of the day in the zone of the instance. */
+/** Hours of the day in the zone of the instance. */
 export const SEND_WINDOW_DEFAULTS = { start_hour: 9, end_hour: 17 } as const;
 
 export const MAX_ITERATIONS_DEFAULT = 1_000;
@@ -87,7 +88,10 @@ const hourOfDay = (byDefault: number) =>
   Type.Integer({ minimum: 0, maximum: 23, description: `Default ${byDefault}.` });
 const DayOfWeek = Type.Integer({ minimum: 0, maximum: 6, description: '0 is Monday.' });
 
-/** `end_hour` is excluded; a window whose end is before its start goes over midnight (02 §4.2). */
+/**
+ * `end_hour` is excluded; a window whose end is before its start goes over midnight
+ * (docs/reference/steps.md).
+ */
 export const SendWindow = Type.Object(
   {
     start_hour: optional(hourOfDay(SEND_WINDOW_DEFAULTS.start_hour)),
@@ -192,7 +196,12 @@ const BLOCKS = {
   try_catch: TryCatch,
   loop: Loop,
   for_each: ForEach,
-} as const satisfies { readonly [T in Block['type']]: TSchema };
+} as const satisfies { readonly [T in Block['type']]: TObject };
+
+/** The members that mean something in blocks of the kind; others are stored and have no effect. */
+export function membersOf(kind: Block['type']): TProperties {
+  return BLOCKS[kind].properties;
+}
 
 /** The tag decides which kind is checked, so that a mistake is reported once and in its place. */
 export const Block = Type.Unsafe<Block>({

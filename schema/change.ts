@@ -1,4 +1,4 @@
-/** Wire shapes of the change feed: the audit entries of a tenant in order (03 §7.2). */
+/** Wire shapes of the change feed: the audit entries of a tenant in order (docs/changes.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { Limit } from './common.js';

@@ -1,8 +1,9 @@
 /**
  * The scalars and small shapes that every part of the wire contract shares, and the caps that the
- * engine sets where the specification sets none (06 row 64). A field that is optional may be null,
- * which means absent. Three annotations are read by the validators: `x-lower-case` (taken in lower
- * case), `x-cap` (a larger number is lowered to it) and `x-check` (a named rule beyond JSON Schema).
+ * engine sets where the specification sets none (docs/reference/blocks.md). A field that is
+ * optional may be null, which means absent. Three annotations are read by the validators:
+ * `x-lower-case` (taken in lower case), `x-cap` (a larger number is lowered to it) and `x-check` (a
+ * named rule beyond JSON Schema).
  */
 
 import { type Static, type TOptional, type TSchema, type TUnsafe, Type } from '@sinclair/typebox';
@@ -17,6 +18,8 @@ import type { UnixMs } from '../src/core/time.js';
 export const NAME_LENGTH_MAX = 255;
 /** Keys that callers make up from their own data: idempotency, concurrency and rate limit keys. */
 export const KEY_LENGTH_MAX = 512;
+/** Of the name of a handler, plugin, credential, region or piece of hardware of a runtime. */
+export const FACT_BYTES_MAX = 256;
 /** A condition is parsed once per definition; nobody writes one of 16 KiB by hand. */
 export const EXPRESSION_LENGTH_MAX = 16_384;
 /** A century in ms: every wake time stays within what Postgres and JavaScript can hold. */
@@ -43,8 +46,9 @@ type Unsupported<K extends string> = Record<K, TOptional<TUnsafe<null | false>>>
 export const UNSUPPORTED_VALUES = [null, false] as const;
 
 /**
- * Fields that change what runs and that nothing implements yet (06 row 39): refused with 400 unless
- * null or false, because ignoring them would do something other than what was asked.
+ * Fields that change what runs and that nothing implements yet
+ * (docs/decisions/0018-fields-that-are-not-supported.md): refused with 400 unless null or false,
+ * because ignoring them would do something other than what was asked.
  */
 export function unsupported<K extends string>(...names: readonly K[]): Unsupported<K> {
   const fields = names.map((name) => [
@@ -92,7 +96,10 @@ export type Key = Static<typeof Key>;
 export const Expression = Type.String({ pattern: '\\S', maxLength: EXPRESSION_LENGTH_MAX });
 export type Expression = Static<typeof Expression>;
 
-/** Whole milliseconds (06 row 63). */
+/** A whole number from zero on. */
+export const Natural = Type.Integer({ minimum: 0, maximum: INTEGER_MAX });
+
+/** Whole milliseconds. */
 export const DurationMs = Type.Integer({
   minimum: 0,
   maximum: DURATION_MS_MAX,

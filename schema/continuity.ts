@@ -1,7 +1,6 @@
 /**
  * Wire shapes of continuity: executions with an owner and an epoch, receipts of effects, provenance,
- * and live migration (00-mission 'Migration and handoff'; 05 §§1–3, 15, 16). Those of runtimes and
- * handoffs are in `handoff.ts`.
+ * and live migration. Those of runtimes and handoffs are in `handoff.ts`.
  */
 
 import { type Static, Type } from '@sinclair/typebox';
@@ -13,7 +12,7 @@ import {
   EXECUTION_STATES,
   MIGRATION_STATES,
 } from '../src/core/continuity/states.js';
-import { TRANSFORM_OPERATIONS } from '../src/core/continuity/transforms.js';
+import { TRANSFORM_OPERATIONS, TRANSFORMS_MAX } from '../src/core/continuity/transforms.js';
 import {
   AnyJson,
   INT32_MAX,
@@ -21,6 +20,7 @@ import {
   InstanceStateWord,
   JsonObjectSchema,
   Limit,
+  Natural,
   oneOfWords,
   optional,
   orNull,
@@ -28,7 +28,7 @@ import {
   Uuid,
 } from './common.js';
 
-/** Of whom a body speaks; absent: the header's tenant (05 §0). */
+/** Of whom a body speaks; absent: the header's tenant. */
 export const TenantField = optional(Type.String());
 export const TenantQuery = Type.Object({ tenant_id: Type.Optional(Type.String()) });
 export type TenantQuery = Static<typeof TenantQuery>;
@@ -157,7 +157,7 @@ export type ResolveEffect = Static<typeof ResolveEffect>;
 
 // ---------------------------------------------------------------- provenance
 
-/** What callers may add to a chain; the server adds the rest itself (05 §15). */
+/** What callers may add to a chain; the server adds the rest itself. */
 export const AppendProvenance = Type.Object(
   {
     tenant_id: TenantField,
@@ -207,10 +207,10 @@ export type ProvenanceVerdict = Static<typeof ProvenanceVerdict>;
 
 // ---------------------------------------------------------------- live migration
 
-/** Limits beyond the shape (lengths in bytes, segments) are those of `core/continuity/transforms`. */
+/** The rules of paths are those of `core/continuity/transforms`. */
 export const Transform = Type.Object(
   {
-    version: optional(Type.Integer()),
+    version: optional(Type.Unsafe<1>({ type: 'integer', enum: [1] })),
     transform: oneOfWords(TRANSFORM_OPERATIONS),
     from_path: Type.String(),
     to_path: optional(Type.String()),
@@ -229,7 +229,7 @@ export const PlanMigration = Type.Object(
     continuity_id: Uuid,
     to_sequence_id: Uuid,
     to_version: Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX }),
-    transforms: optional(Type.Array(Transform)),
+    transforms: optional(Type.Array(Transform, { maxItems: TRANSFORMS_MAX })),
     rollback_retention_seconds: optional(
       Type.Integer({ description: 'At least 60 and at most 2,592,000; 86,400 by default.' }),
     ),
@@ -266,9 +266,10 @@ export const MigrationPlan = Type.Object(
 export type MigrationPlan = Static<typeof MigrationPlan>;
 
 export const PayloadArtifact = Type.Object(
-  { key: Type.String(), sha256: Sha256, bytes: Type.Integer() },
+  { key: Type.String(), sha256: Sha256, bytes: Natural },
   { $id: 'PayloadArtifact' },
 );
+export type PayloadArtifact = Static<typeof PayloadArtifact>;
 
 export const RollbackCapsule = Type.Object(
   {

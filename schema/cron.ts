@@ -1,4 +1,4 @@
-/** Wire shapes of cron schedules (00-mission 'Cron schedules'; 01 §7; 06 rows 24, 25, 66, 74). */
+/** Wire shapes of cron schedules (docs/cron.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import {
@@ -16,7 +16,7 @@ import {
 export const CRON_EXPRESSION_LENGTH_MAX = 1_024;
 export const NEXT_FIRES_MAX = 50;
 
-/** What a fire does while an earlier run of the schedule has not ended (01 §7.4). */
+/** What a fire does while an earlier run of the schedule has not ended (docs/cron.md). */
 export const OVERLAP_POLICIES = ['allow', 'skip', 'buffer_one', 'cancel_previous'] as const;
 
 const CronExpression = Type.String({
@@ -60,7 +60,7 @@ export const UpdateSchedule = Type.Object(
 );
 export type UpdateSchedule = Static<typeof UpdateSchedule>;
 
-/** No default limit (06 row 36): a reply that was cut says so by its link. */
+/** No default limit (docs/decisions/0013-lists.md): a reply that was cut says so by its link. */
 export const ScheduleListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   offset: Type.Integer({ minimum: 0, default: 0 }),
@@ -68,7 +68,7 @@ export const ScheduleListQuery = Type.Object({
 });
 export type ScheduleListQuery = Static<typeof ScheduleListQuery>;
 
-/** Numbers beyond the bounds are taken for the nearest one (01 §7.1). */
+/** Numbers beyond the bounds are taken for the nearest one. */
 export const NextFiresQuery = Type.Object({
   n: Type.Integer({ default: 5, description: `At least 1 and at most ${NEXT_FIRES_MAX}.` }),
 });

@@ -186,6 +186,10 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   ...BLOCK_EXAMPLES,
   ErrorBody: { error: `not found: instance ${EXAMPLE_IDS.instance}` },
   Health: { status: 'ok' },
+  NotReady: {
+    error: 'unavailable: the database takes no writes: its disk is full (53100)',
+    reason: { kind: 'disk-full', sql_state: '53100' },
+  },
   Info: {
     version: '0.8.0',
     storage_schema_version: 4,

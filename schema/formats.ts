@@ -4,7 +4,7 @@ import { toUnixMs } from './common.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** Any version and variant (06 row 75), only in the form with hyphens. */
+/** Any version and variant, only in the form with hyphens. */
 export function isUuid(text: string): boolean {
   return UUID.test(text);
 }
@@ -21,7 +21,7 @@ const zonesSeen = new Set(['UTC']);
 /** There are some 600 zones and aliases; spellings in other cases must not fill the memory. */
 const ZONES_SEEN_MAX = 1_000;
 
-/** Offsets such as `+02:00`, which newer runtimes accept here, are no zones (06 row 38). */
+/** Offsets such as `+02:00`, which newer runtimes accept here, are no zones. */
 export function isTimeZone(text: string): boolean {
   if (zonesSeen.has(text)) return true;
   if (text.length > 64 || !/^[a-z]/i.test(text)) return false;

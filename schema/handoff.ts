@@ -1,17 +1,23 @@
 /**
- * Wire shapes of runtimes, placement, handoffs and capsules (00-mission 'Handoff creation payload';
- * 05 §§4–13; 06 row 30). Rules beyond the shape are in `core/continuity`.
+ * Wire shapes of runtimes, placement, handoffs and capsules. Rules between fields are judged on the
+ * typed values by `core/continuity`.
  */
 
 import { type Static, Type } from '@sinclair/typebox';
 import {
+  CAPABILITY_FACTS_MAX,
+  CLAIMABLE_TRUST,
   CONNECTIVITIES,
   RUNTIME_KINDS,
   TRUST_LEVELS,
 } from '../src/core/continuity/capabilities.js';
-import { CLASSIFICATIONS } from '../src/core/continuity/requirements.js';
+import {
+  CLASSIFICATIONS,
+  POLICY_RULES_MAX,
+  REQUIREMENT_FACTS_MAX,
+} from '../src/core/continuity/requirements.js';
 import { HANDOFF_STATES } from '../src/core/continuity/states.js';
-import { INTEGER_MAX, oneOfWords, optional, orNull, Timestamp, Uuid } from './common.js';
+import { INTEGER_MAX, Natural, oneOfWords, optional, orNull, Timestamp, Uuid } from './common.js';
 import {
   EffectReceipt,
   Epoch,
@@ -25,22 +31,26 @@ import {
 // ---------------------------------------------------------------- runtimes
 
 const Texts = Type.Array(Type.String());
+/** The name of something that a runtime has; its bytes are counted. */
+const Fact = Type.String({ pattern: '\\S', 'x-check': 'fact' });
+const facts = (most: number) => Type.Array(Fact, { maxItems: most });
+const OfferedFacts = facts(CAPABILITY_FACTS_MAX);
+const WantedFacts = facts(REQUIREMENT_FACTS_MAX);
 const Kind = oneOfWords(RUNTIME_KINDS);
 const Trust = oneOfWords(TRUST_LEVELS);
 const Connectivity = oneOfWords(CONNECTIVITIES);
 const Classification = oneOfWords(CLASSIFICATIONS);
-const Natural = Type.Integer({ minimum: 0, maximum: INTEGER_MAX });
 const Percent = Type.Integer({ minimum: 0, maximum: 100 });
 
 const CAPABILITY_FIELDS = {
   runtime_id: Uuid,
   kind: Kind,
-  trust: Trust,
-  handlers: optional(Texts),
-  plugins: optional(Texts),
-  credentials: optional(Texts),
-  regions: optional(Texts),
-  hardware: optional(Texts),
+  trust: oneOfWords(CLAIMABLE_TRUST),
+  handlers: optional(OfferedFacts),
+  plugins: optional(OfferedFacts),
+  credentials: optional(OfferedFacts),
+  regions: optional(OfferedFacts),
+  hardware: optional(OfferedFacts),
   offline_capable: optional(Type.Boolean()),
   draining: optional(Type.Boolean()),
   connectivity: optional(Connectivity),
@@ -85,14 +95,13 @@ export type RuntimeCapabilities = Static<typeof RuntimeCapabilities>;
 
 // ---------------------------------------------------------------- placement
 
-/** Of shape only: lengths and conflicts are judged by `core/continuity/requirements`. */
 export const Requirements = Type.Object(
   {
-    handlers: optional(Texts),
-    plugins: optional(Texts),
-    credentials: optional(Texts),
-    regions: optional(Texts),
-    hardware: optional(Texts),
+    handlers: optional(WantedFacts),
+    plugins: optional(WantedFacts),
+    credentials: optional(WantedFacts),
+    regions: optional(WantedFacts),
+    hardware: optional(WantedFacts),
     requires_network: optional(Type.Boolean()),
     requires_human_ui: optional(Type.Boolean()),
     minimum_trust: optional(Trust),
@@ -103,28 +112,31 @@ export type Requirements = Static<typeof Requirements>;
 
 export const LocalityPolicy = Type.Object(
   {
-    version: Type.Integer({ minimum: 0, maximum: INTEGER_MAX }),
+    version: Type.Integer({ minimum: 1, maximum: INTEGER_MAX }),
     rules: Type.Array(
       Type.Object({
         classification: Classification,
-        allowed_runtime_ids: optional(Type.Array(Uuid)),
-        allowed_runtime_kinds: optional(Type.Array(Kind)),
-        allowed_regions: optional(Texts),
+        allowed_runtime_ids: optional(Type.Array(Uuid, { maxItems: REQUIREMENT_FACTS_MAX })),
+        allowed_runtime_kinds: optional(Type.Array(Kind, { maxItems: REQUIREMENT_FACTS_MAX })),
+        allowed_regions: optional(WantedFacts),
         minimum_trust: optional(Trust),
         require_offline: optional(Type.Boolean()),
-        require_hardware: optional(Type.String()),
-        allowed_connectivity: optional(Type.Array(Connectivity)),
+        require_hardware: optional(Fact),
+        allowed_connectivity: optional(
+          Type.Array(Connectivity, { maxItems: REQUIREMENT_FACTS_MAX }),
+        ),
         minimum_battery_percent: optional(Percent),
         maximum_cost_microunits: optional(Natural),
         maximum_latency_ms: optional(Natural),
       }),
+      { maxItems: POLICY_RULES_MAX },
     ),
   },
   { $id: 'LocalityPolicy' },
 );
 export type LocalityPolicy = Static<typeof LocalityPolicy>;
 
-/** Both spellings (06 row 30). */
+/** Both spellings of a policy and a classification. */
 const PLACEMENT_FIELDS = {
   tenant_id: TenantField,
   requirements: optional(Requirements),
@@ -254,7 +266,7 @@ export type ExportHandoff = Static<typeof ExportHandoff>;
 
 export const CapsuleManifest = Type.Object(
   {
-    schema: Type.Object({ major: Type.Integer(), minor: Type.Integer() }),
+    schema: Type.Object({ major: Natural, minor: Natural }),
     capsule_id: Uuid,
     continuity_id: Uuid,
     source_instance_id: Uuid,
@@ -262,7 +274,7 @@ export const CapsuleManifest = Type.Object(
     tenant_id: Type.String(),
     source_runtime_id: Uuid,
     allowed_destination_runtime_id: orNull(Uuid),
-    sequence: Type.Object({ id: Uuid, version: Type.Integer(), content_sha256: Sha256 }),
+    sequence: Type.Object({ id: Uuid, version: Natural, content_sha256: Sha256 }),
     checkpoint: Type.Object({ block_id: Type.String(), sha256: Sha256 }),
     requirements_sha256: Sha256,
     payload_artifact: PayloadArtifact,
@@ -279,7 +291,7 @@ export type CapsuleManifest = Static<typeof CapsuleManifest>;
 export const Capsule = Type.Object(
   {
     manifest: CapsuleManifest,
-    manifest_sha256: Type.String(),
+    manifest_sha256: Sha256,
     signature: Type.String(),
     public_key: Type.String(),
   },

@@ -1,7 +1,7 @@
 /**
- * Wire shapes of instances, their signals and what can be read about them (00-mission 'Instance',
- * 'Signal', 'Block output'; 01 §5, §6; 06). In replies unset optional fields are left out; those
- * typed with null are always present.
+ * Wire shapes of instances, their signals and what can be read about them
+ * (docs/reference/instances.md). In replies unset optional fields are left out; those typed with
+ * null are always present.
  */
 
 import { type Static, Type } from '@sinclair/typebox';
@@ -58,7 +58,7 @@ export const CreateInstance = Type.Object(
 );
 export type CreateInstance = Static<typeof CreateInstance>;
 
-/** All or nothing; items whose idempotency key matches are deduplicated each (06 row 37). */
+/** All or nothing; items whose idempotency key matches are deduplicated each. */
 export const CreateBatch = Type.Object(
   { instances: Type.Array(CreateInstance, { maxItems: BATCH_INSTANCES_MAX }) },
   { $id: 'CreateBatch' },
@@ -71,7 +71,7 @@ export const PatchState = Type.Object(
 );
 export type PatchState = Static<typeof PatchState>;
 
-/** Sections that are sent replace the stored ones; the others are kept (06 row 27). */
+/** Sections that are sent replace the stored ones; the others are kept. */
 export const PatchContext = Type.Object(
   {
     context: Type.Object({
@@ -86,7 +86,7 @@ export type PatchContext = Static<typeof PatchContext>;
 
 /**
  * `pause`, `resume`, `cancel`, `update_context` or `custom:<name>`. The form `{"custom": name}` is
- * taken too and handed on as the string (06 row 40).
+ * taken too and handed on as the string.
  */
 const SignalType = Type.Unsafe<string>({
   'x-check': 'signal-type',
@@ -115,7 +115,7 @@ export const InstanceFilter = Type.Object({
 });
 export type InstanceFilter = Static<typeof InstanceFilter>;
 
-/** Terminal instances are skipped (06 row 45). */
+/** Terminal instances are skipped (docs/decisions/0040-changes-of-many-instances.md). */
 export const BulkState = Type.Object(
   { filter: InstanceFilter, state: InstanceStateWord },
   { $id: 'BulkState' },
@@ -134,7 +134,9 @@ export const InstanceListQuery = Type.Object({
 });
 export type InstanceListQuery = Static<typeof InstanceListQuery>;
 
-/** Everything of one instance; a reply cut at its size goes on at the next offset (06 row 51). */
+/**
+ * Everything of one instance; a reply cut at its size goes on at the next offset (docs/limits.md).
+ */
 export const PageQuery = Type.Object({
   offset: Offset,
   limit: Type.Optional(Type.Integer({ minimum: 0 })),
@@ -209,14 +211,14 @@ export const InstanceCreated = Type.Object(
 );
 export type InstanceCreated = Static<typeof InstanceCreated>;
 
-/** `count` of accepted items, `created` of new ones (06 row 37). */
+/** `count` of accepted items, `created` of new ones. */
 export const BatchCreated = Type.Object(
   { count: Type.Integer(), created: Type.Integer() },
   { $id: 'BatchCreated' },
 );
 export type BatchCreated = Static<typeof BatchCreated>;
 
-/** `updated` repeats `count` for older clients (06 row 29). */
+/** `updated` repeats `count` for older clients. */
 export const BulkUpdated = Type.Object(
   { count: Type.Integer(), updated: Type.Integer() },
   { $id: 'BulkUpdated' },
@@ -235,7 +237,9 @@ export const InstanceRetried = Type.Object(
 );
 export type InstanceRetried = Static<typeof InstanceRetried>;
 
-/** `attempt` is 0-based; `output_size` is in bytes of compact JSON (06 rows 46, 54). */
+/**
+ * `attempt` is 0-based; `output_size` is in bytes of compact JSON (docs/reference/instances.md).
+ */
 export const BlockOutput = Type.Object(
   {
     id: Uuid,

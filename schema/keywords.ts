@@ -6,6 +6,7 @@
 import type { SchemaValidateFunction } from 'ajv/dist/ajv.js';
 import { isJsonObject } from '../src/core/json.js';
 import { RETRY_DEFAULTS } from './blocks.js';
+import { FACT_BYTES_MAX } from './common.js';
 import { checkUserSchema } from './user-schema.js';
 
 type Place = Parameters<SchemaValidateFunction>[3];
@@ -45,6 +46,10 @@ const CHECKS: Readonly<Record<string, (value: unknown, place: Place) => string |
   'plain-name': (value) =>
     value === '__proto__' || value === 'constructor' || value === 'prototype'
       ? `must not be ${value}`
+      : undefined,
+  fact: (value) =>
+    typeof value === 'string' && Buffer.byteLength(value) > FACT_BYTES_MAX
+      ? `must be at most ${FACT_BYTES_MAX} bytes`
       : undefined,
   'json-schema': (value) => (isJsonObject(value) ? checkUserSchema(value) : undefined),
   retry: checkRetry,

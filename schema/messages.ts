@@ -88,7 +88,8 @@ function typeText(type: unknown): string {
 function describeWords(field: string, allowed: readonly unknown[]): string {
   const isUnsupported = UNSUPPORTED_VALUES.every((value, index) => allowed[index] === value);
   if (isUnsupported) return `${field} is not supported`;
-  return `${field} must be one of ${allowed.filter((word) => word !== null).join(', ')}`;
+  const words = allowed.filter((word) => word !== null);
+  return `${field} must be ${words.length === 1 ? '' : 'one of '}${words.join(', ')}`;
 }
 
 const SHOWN_LENGTH_MAX = 100;

@@ -1,6 +1,7 @@
 /**
  * What the document says about schemas and fields beyond their shape: the defaults that the engine
- * applies itself, and the limits on what the specification leaves unlimited (06 row 64).
+ * applies itself, and the limits on what the specification leaves unlimited
+ * (docs/reference/blocks.md).
  */
 
 import type { JsonValue } from '../src/core/json.js';
@@ -13,8 +14,8 @@ import {
   RETRY_DEFAULTS,
   SEND_WINDOW_DEFAULTS,
 } from './blocks.js';
+import { BATCH_ACTION_LIMIT_DEFAULT } from './edits.js';
 import { SAMPLE_DEFAULT } from './release.js';
-import { BATCH_ACTION_LIMIT_DEFAULT } from './surgery.js';
 import { POLL_LIMIT_DEFAULT } from './worker.js';
 
 /** By schema and field; queries and paths carry theirs in their schemas. */
@@ -134,6 +135,7 @@ export const SCHEMA_NOTES: Readonly<Record<string, string>> = {
   OwnershipGrant: 'A signed statement: from this epoch on the destination owns the execution.',
   MintKey: 'No capabilities, or an empty list, stand for operator.',
   ErrorBody: 'The body of every answer that is not a success.',
+  NotReady: '`reason` is there when the database is why, with its SQLSTATE if it answered.',
 };
 
 export const FIELD_NOTES: Readonly<Record<string, string>> = {

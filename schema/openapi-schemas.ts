@@ -6,6 +6,7 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { JsonObject, JsonValue } from '../src/core/json.js';
 import { Block } from './blocks.js';
+import { FACT_BYTES_MAX } from './common.js';
 import { EXAMPLES } from './examples.js';
 import { FIELD_DEFAULTS, FIELD_NOTES, SCHEMA_NOTES } from './openapi-notes.js';
 import { USER_SCHEMA_BYTES_MAX, USER_SCHEMA_NODES_MAX } from './sequence.js';
@@ -21,9 +22,10 @@ export const CHECK_TEXTS: Readonly<Record<string, string>> = {
   router: 'At least one route or a default.',
   heartbeat: 'A checkpoint needs checkpoint_seq.',
   'batch-action': 'The action signal needs signal_type.',
+  fact: `At most ${FACT_BYTES_MAX} bytes.`,
 };
 
-/** The two forms of a signal's type (06 row 40). */
+/** The two forms of a signal's type. */
 const SIGNAL_TYPE: JsonObject = {
   description:
     'pause, resume, cancel, update_context or custom:<name>, whose name is free. ' +

@@ -18,7 +18,7 @@ export const SERVER_URL = '/api/v1';
 /**
  * The whole document, deeply frozen; the same version gives the same text.
  *
- * @param version of the server (06 row 35)
+ * @param version of the server
  */
 export function openApiDocument(version: string): JsonObject {
   const book = new SchemaBook();

@@ -1,4 +1,4 @@
-/** Wire shapes of rate limits (06 row 23): per tenant and key; a key without a limit is unlimited. */
+/** Wire shapes of rate limits: per tenant and key; a key without a limit is unlimited. */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { KEY_LENGTH_MAX, Timestamp } from './common.js';

@@ -1,4 +1,4 @@
-/** Wire shapes of releases (00-mission 'Release'; 04; 06 row 67). */
+/** Wire shapes of releases (docs/releases.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { DIFF_CATEGORIES, DIFF_ENTRIES_MAX, SEVERITIES } from '../src/core/releases/diff-entry.js';
@@ -14,7 +14,7 @@ import { INT32_MAX, InstanceStateWord, oneOfWords, optional, Timestamp, Uuid } f
 export const GATES_MAX = 16;
 export const RELEASE_LIST_DEFAULT = 100;
 export const RELEASE_LIST_MAX = 1_000;
-/** How many ended runs are replayed (04 §7). */
+/** How many ended runs are replayed (docs/releases.md). */
 export const SAMPLE_DEFAULT = 10;
 export const SAMPLE_MAX = 50;
 
@@ -58,7 +58,7 @@ export const CreateRelease = Type.Object(
 );
 export type CreateRelease = Static<typeof CreateRelease>;
 
-/** A limit beyond the bounds is taken for the nearest one (04 §3). */
+/** A limit beyond the bounds is taken for the nearest one. */
 export const ReleaseListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   limit: Type.Integer({
@@ -68,7 +68,7 @@ export const ReleaseListQuery = Type.Object({
 });
 export type ReleaseListQuery = Static<typeof ReleaseListQuery>;
 
-/** A sample beyond the bounds is taken for the nearest one (04 §7). */
+/** A sample beyond the bounds is taken for the nearest one. */
 export const ValidateRelease = Type.Object(
   {
     sample: optional(

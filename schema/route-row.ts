@@ -8,7 +8,7 @@ import { ErrorBody, IdParams } from './common.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** What a tenant's key may be allowed (01 §2.1). */
+/** What a tenant's key may be allowed. */
 export const CAPABILITIES = [
   'operator',
   'worker',
@@ -20,17 +20,16 @@ export const CAPABILITIES = [
 export type Capability = (typeof CAPABILITIES)[number];
 
 /**
- * Who answers: the front thread itself (lists and reports, by SQL), any shard (which parses the body
- * and finds the owner), the shard that the id in the path names, a queue, a rate limit, or the
- * catalog.
+ * Who answers:
+ * - `probe`: the front thread, at once and in every state of the engine
+ * - `front`: the front thread, by what it reads from Postgres or asks of shards
+ * - `stream`: the front thread, by events for as long as the client listens
+ * - `by-id`, `by-limit`: the shard that the id in the path leads to, or the tenant and its limit's key
+ * - `by-body`: any shard checks the body; what it names leads to the shard that answers
+ * - `first-shard`, `any-shard`
  */
-export type Owner =
-  | 'front'
-  | 'any-shard'
-  | 'queue'
-  | 'rate'
-  | 'catalog'
-  | { readonly shardOf: 'id' };
+export type Owner = FrontOwner | 'by-id' | 'by-limit' | 'by-body' | 'first-shard' | 'any-shard';
+export type FrontOwner = 'probe' | 'front' | 'stream';
 
 export interface RouteRow {
   readonly method: Method;
@@ -45,12 +44,16 @@ export interface RouteRow {
   readonly replies: Readonly<Record<number, TSchema | null>>;
   /** No key and no tenant is asked for. */
   readonly isPublic?: true;
-  /** Each item, or the query, names its tenant: the header may be left out (06 row 48). */
+  /** Each item, or the query, names its tenant: the header may be left out. */
   readonly isTenantInBody?: true;
-  /** No resource of a tenant: a key is asked for, a tenant never (06 row 34). */
+  /** No resource of a tenant: a key is asked for, a tenant never. */
   readonly isTenantless?: true;
-  /** The API's description: open unless the deployment protects it (06 row 71). */
+  /** The API's description: open unless the deployment protects it. */
   readonly isDocument?: true;
+  /** Answered in every state of the engine: it needs neither shards nor database. */
+  readonly isAlwaysServed?: true;
+  /** A poll: the answer may wait for as long as the caller does. */
+  readonly isParked?: true;
   /** Of a success that is not `application/json`. */
   readonly contentType?: string;
   /** A request without a body stands for an empty object. */
@@ -67,5 +70,5 @@ export function refusals<S extends number>(...statuses: readonly S[]): Refusals<
 }
 
 export const listOf = <T extends TSchema>(item: T): TArray<T> => Type.Array(item);
-export const byId = { params: IdParams, owner: { shardOf: 'id' } } as const;
+export const byId = { params: IdParams, owner: 'by-id' } as const;
 export const readById = { params: IdParams, owner: 'front' } as const;

@@ -17,7 +17,7 @@ export const CHANGE_ROWS = {
     method: 'GET',
     path: '/changes/stream',
     summary: 'Follow what happens to the instances of the tenant as server-sent events.',
-    owner: 'front',
+    owner: 'stream',
     isTenantInBody: true,
     query: change.ChangesStreamQuery,
     contentType: 'text/event-stream',

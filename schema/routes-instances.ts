@@ -8,7 +8,7 @@ export const INSTANCE_ROWS = {
     method: 'POST',
     path: '/instances',
     summary: 'Create an instance of a sequence.',
-    owner: 'any-shard',
+    owner: 'by-body',
     body: instance.CreateInstance,
     replies: { 201: instance.InstanceCreated, ...refusals(400, 404, 409, 413, 422) },
   },

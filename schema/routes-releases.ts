@@ -8,7 +8,7 @@ import { listOf, type RouteRow, readById, refusals } from './route-row.js';
 const move = {
   method: 'POST',
   params: IdParams,
-  owner: 'catalog',
+  owner: 'first-shard',
 } as const;
 
 export const RELEASE_ROWS = {
@@ -16,7 +16,7 @@ export const RELEASE_ROWS = {
     method: 'POST',
     path: '/releases',
     summary: 'Draft a release that leads from one version of a sequence to another.',
-    owner: 'catalog',
+    owner: 'first-shard',
     body: release.CreateRelease,
     replies: { 201: release.Release, ...refusals(400, 404, 409, 413) },
   },

@@ -2,14 +2,14 @@
 
 import { Type } from '@sinclair/typebox';
 import { type RouteRow, refusals } from './route-row.js';
-import { AssetParams, Health, Info, OpenApiDocument } from './system.js';
+import { AssetParams, Health, Info, NotReady, OpenApiDocument } from './system.js';
 
 export const SYSTEM_ROWS = {
   'health.live': {
     method: 'GET',
     path: '/health/live',
     summary: 'Answers while the process runs.',
-    owner: 'front',
+    owner: 'probe',
     replies: { 200: Health },
     isPublic: true,
     isAtRoot: true,
@@ -18,8 +18,8 @@ export const SYSTEM_ROWS = {
     method: 'GET',
     path: '/health/ready',
     summary: 'Answers 200 while this engine owns the database and can reach it.',
-    owner: 'front',
-    replies: { 200: Health, ...refusals(503) },
+    owner: 'probe',
+    replies: { 200: Health, 503: NotReady },
     isPublic: true,
     isAtRoot: true,
   },
@@ -28,7 +28,7 @@ export const SYSTEM_ROWS = {
     method: 'GET',
     path: '/info',
     summary: 'Versions of the server and of its schemas.',
-    owner: 'front',
+    owner: 'probe',
     replies: { 200: Info },
     isPublic: true,
     isAtRoot: true,
@@ -41,13 +41,14 @@ export const SYSTEM_ROWS = {
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
     replies: { 200: Type.String() },
     isTenantless: true,
+    isAlwaysServed: true,
     isAtRoot: true,
   },
   'docs.openapi': {
     method: 'GET',
     path: '/api-docs/openapi.json',
     summary: 'This document.',
-    owner: 'front',
+    owner: 'probe',
     replies: { 200: OpenApiDocument },
     isPublic: true,
     isDocument: true,
@@ -57,7 +58,7 @@ export const SYSTEM_ROWS = {
     method: 'GET',
     path: '/swagger-ui',
     summary: 'A page to read this document and to try the operations.',
-    owner: 'front',
+    owner: 'probe',
     contentType: 'text/html; charset=utf-8',
     replies: { 200: Type.String() },
     isPublic: true,
@@ -67,7 +68,7 @@ export const SYSTEM_ROWS = {
     method: 'GET',
     path: '/swagger-ui/{file}',
     summary: 'Scripts and styles of that page.',
-    owner: 'front',
+    owner: 'probe',
     params: AssetParams,
     contentType: '*/*',
     replies: { 200: null, ...refusals(404) },

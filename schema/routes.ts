@@ -5,15 +5,15 @@
  */
 
 import type { Static, TSchema } from '@sinclair/typebox';
-import type { Capability, Method, RouteRow } from './route-row.js';
+import type { Capability, FrontOwner, Method, Owner, RouteRow } from './route-row.js';
 import { CHANGE_ROWS } from './routes-changes.js';
 import { CONTINUITY_ROWS, HANDOFF_ROWS } from './routes-continuity.js';
 import { CRON_ROWS } from './routes-cron.js';
+import { EDIT_ROWS } from './routes-edits.js';
 import { INSTANCE_ROWS } from './routes-instances.js';
 import { KEY_ROWS } from './routes-keys.js';
 import { RELEASE_ROWS } from './routes-releases.js';
 import { SEQUENCE_ROWS } from './routes-sequences.js';
-import { SURGERY_ROWS } from './routes-surgery.js';
 import { SYSTEM_ROWS } from './routes-system.js';
 import { WEBHOOK_ROWS } from './routes-webhooks.js';
 import { WORKER_ROWS } from './routes-workers.js';
@@ -24,7 +24,7 @@ const ROWS = {
   ...SYSTEM_ROWS,
   ...SEQUENCE_ROWS,
   ...INSTANCE_ROWS,
-  ...SURGERY_ROWS,
+  ...EDIT_ROWS,
   ...WORKER_ROWS,
   ...CRON_ROWS,
   ...RELEASE_ROWS,
@@ -37,6 +37,14 @@ const ROWS = {
 
 type Rows = typeof ROWS;
 export type RouteId = keyof Rows;
+
+/** Operations that one of these answers. */
+export type RoutesOf<By extends Owner> = {
+  [Id in RouteId]: Rows[Id]['owner'] extends By ? Id : never;
+}[RouteId];
+/** Operations that the front thread answers by itself, and those that shards answer. */
+export type FrontRouteId = RoutesOf<FrontOwner>;
+export type ShardRouteId = Exclude<RouteId, FrontRouteId>;
 
 /** What the body, query and path parameters of an operation are once they were checked. */
 export type BodyOf<Id extends RouteId> = Rows[Id] extends { body: infer S extends TSchema }
@@ -62,14 +70,14 @@ export type BodyRouteId = {
 /** A row with what follows from it. The root key may use every route. */
 export interface Route extends RouteRow {
   readonly id: RouteId;
-  /** The capabilities any one of which opens the route to a tenant's key (01 §2.1); none: root only. */
+  /** The capabilities any one of which opens the route to a tenant's key; none: root only. */
   readonly capability: 'public' | readonly Capability[];
   readonly tenant: 'required' | 'optional' | 'none';
   /** Names of the path's parameters in order. */
   readonly paramNames: readonly string[];
 }
 
-/** Beginnings of the paths that no key of a tenant opens (01 §2.1). */
+/** Beginnings of the paths that no key of a tenant opens. */
 const ROOT_ONLY = [
   '/api-keys',
   '/cluster/nodes',
@@ -99,7 +107,7 @@ function tenantFor(row: RouteRow): Route['tenant'] {
   return row.isTenantInBody ? 'optional' : 'required';
 }
 
-/** 01 §2.1, by path without the prefix; HEAD is a GET here. */
+/** By path without the prefix; HEAD is a GET here. The table is in docs/authorization.md. */
 export function capabilitiesFor(method: Method, path: string): readonly Capability[] {
   const isUnder = (...starts: readonly string[]) => starts.some((start) => path.startsWith(start));
   if (isUnder(...ROOT_ONLY)) return [];

@@ -1,6 +1,6 @@
 /**
- * Wire shapes of stored definitions (00-mission 'Sequence definition'; 01 §4), and the rule on what a
- * JSON Schema given by a user may contain. Definitions are immutable once stored.
+ * Wire shapes of stored definitions, and the rule on what a JSON Schema given by a user may
+ * contain. Definitions are immutable once stored.
  */
 
 import { type Static, Type } from '@sinclair/typebox';
@@ -23,7 +23,10 @@ import {
 export const SEQUENCE_STATUSES = ['draft', 'staging', 'production', 'unpublished'] as const;
 const SequenceStatus = oneOfWords(SEQUENCE_STATUSES);
 
-/** `tenant_id` must be there but may be blank: then the tenant header decides (01 §2). */
+/**
+ * `tenant_id` must be there but may be blank: then the tenant header decides
+ * (docs/authorization.md).
+ */
 export const CreateSequence = Type.Object(
   {
     id: optional(Uuid),
@@ -69,7 +72,7 @@ export type SequenceDefinition = Static<typeof SequenceDefinition>;
 export const SequenceList = Type.Array(SequenceDefinition);
 export type SequenceList = Static<typeof SequenceList>;
 
-/** The tenant header overrides `tenant_id` silently (01 §2), here and in every list. */
+/** The tenant header overrides `tenant_id` silently, here and in every list. */
 export const SequenceByNameQuery = Type.Object({
   tenant_id: Type.String({ minLength: 1 }),
   namespace: Type.String({ minLength: 1 }),
@@ -92,6 +95,14 @@ export const SequenceListQuery = Type.Object({
   limit: Limit(200, 1_000),
 });
 export type SequenceListQuery = Static<typeof SequenceListQuery>;
+
+export const SequenceDeleteQuery = Type.Object({
+  cascade: Type.Boolean({
+    default: false,
+    description: 'Failed instances go with the sequence; otherwise they refuse its deletion.',
+  }),
+});
+export type SequenceDeleteQuery = Static<typeof SequenceDeleteQuery>;
 
 /** Values in a user's schema, references followed. It bounds the work of every later validation. */
 export const USER_SCHEMA_NODES_MAX = 5_000;

@@ -2,11 +2,39 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 
-/** 06 row 33: the same body for liveness and readiness. */
+/** The same body for liveness and readiness. */
 export const Health = Type.Object({ status: Type.Literal('ok') }, { $id: 'Health' });
 export type Health = Static<typeof Health>;
 
-/** `version` is the server's own semantic version (06 row 35); labels are null when not set. */
+/** Why readiness is refused; `reason` when the database is why, with its SQLSTATE if it gave one. */
+export const NotReady = Type.Object(
+  {
+    error: Type.String(),
+    reason: Type.Optional(
+      Type.Object({
+        kind: Type.Union(
+          [
+            'unreachable',
+            'disk-full',
+            'resources',
+            'descriptors',
+            'connections',
+            'rights',
+            'schema',
+            'read-only',
+            'lease',
+            'other',
+          ].map((kind) => Type.Literal(kind)),
+        ),
+        sql_state: Type.Optional(Type.String()),
+      }),
+    ),
+  },
+  { $id: 'NotReady' },
+);
+export type NotReady = Static<typeof NotReady>;
+
+/** `version` is the server's own semantic version; labels are null when not set. */
 export const Info = Type.Object(
   {
     version: Type.String(),

@@ -1,4 +1,4 @@
-/** Wire shapes of outbound webhooks, their outbox and their delivery log (03 §4). */
+/** Wire shapes of outbound webhooks, their outbox and their delivery log (docs/webhooks.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { AnyJson, Limit, oneOfWords, optional, orNull, Timestamp, Uuid } from './common.js';

@@ -1,6 +1,6 @@
 /**
- * Wire shapes of external work (00-mission 'Worker task', 'External workers'; 03 §1, §2; 06). A
- * claim is judged by `worker_id` and, when it is sent, by `claim_epoch` (06 row 2).
+ * Wire shapes of external work. A claim is judged by `worker_id` and, when it is sent, by
+ * `claim_epoch` (docs/decisions/0033-claims.md).
  */
 
 import { type Static, Type } from '@sinclair/typebox';

@@ -1,22 +1,33 @@
 /**
  * `npm test [-- filter ...]`: install and build when needed, then every test file whose path holds
- * one of the filters, under coverage. The exit code is that of the tests.
+ * one of the filters, under coverage. `--deep` takes the long forms of what tries many cases. The
+ * exit code is that of the tests.
  */
 
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { bootstrap, root } from './lib/bootstrap.mjs';
+import { ownCpu } from './lib/process-cpu.mjs';
 import { planTests } from './lib/test-plan.mjs';
+import { runUnits } from './lib/test-pool.mjs';
+import { Progress } from './lib/test-progress.mjs';
 
 const FOLDERS = ['unit', 'contract', 'integration', 'sim', 'fuzz', 'chaos'];
 
 const COVERAGE = path.join(root, 'coverage');
 const RAW_COVERAGE = path.join(COVERAGE, 'tmp');
 
+/** Files wait for one Postgres and at times for the clock: one more than there are processors. */
+const AT_ONCE_MAX = 8;
+const atOnce = Math.min(AT_ONCE_MAX, availableParallelism() + 1);
+
 await bootstrap();
-const filters = process.argv.slice(2);
+const filters = process.argv.slice(2).filter((argument) => argument !== '--deep');
+if (process.argv.includes('--deep')) process.env.TEST_DEPTH = 'deep';
 const files = FOLDERS.flatMap(testFiles).filter(
   (file) => filters.length === 0 || filters.some((filter) => file.includes(filter)),
 );
@@ -26,29 +37,21 @@ if (files.length === 0) {
 }
 
 // Whoever interrupts the tests gets their end, not ours: the servers have to be stopped.
-let child;
-for (const signal of ['SIGINT', 'SIGTERM']) {
-  process.on(signal, () => (child === undefined ? process.exit(1) : child.kill(signal)));
-}
+const interrupted = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => interrupted.abort());
 
 rmSync(RAW_COVERAGE, { recursive: true, force: true });
+const progress = new Progress(files.length);
 process.env.NODE_V8_COVERAGE = RAW_COVERAGE;
 try {
-  process.exitCode = await runTests();
+  await runTests();
 } finally {
   await (await helper('database')).stopSharedServer();
+  delete process.env.NODE_V8_COVERAGE;
 }
-delete process.env.NODE_V8_COVERAGE;
-const reported = await node(
-  path.join(root, 'node_modules/c8/bin/c8.js'),
-  'report',
-  '--reporter=text-summary',
-  '--reporter=lcovonly',
-  `--temp-directory=${RAW_COVERAGE}`,
-  `--reports-dir=${COVERAGE}`,
-  '--include=dist/{src,actors,schema}/**',
-);
-process.exitCode ||= reported;
+const isReported = interrupted.signal.aborted || (await reportCoverage());
+progress.summary(ownCpu());
+process.exitCode = progress.hasFailed || interrupted.signal.aborted || !isReported ? 1 : 0;
 
 function testFiles(folder) {
   const relative = path.join('dist/test', folder);
@@ -59,26 +62,24 @@ function testFiles(folder) {
     .sort();
 }
 
-/** Resolves to the exit code. @throws AssertionError when the shared server does not stop cleanly */
+/** @throws AssertionError when the shared server does not stop cleanly */
 async function runTests() {
   const isShared = files.filter(usesSharedServer).length > 1;
   const server = isShared ? await startSharedServer() : undefined;
-  const groups = mkdtempSync(path.join(root, 'dist/test-groups-'));
+  const folder = mkdtempSync(path.join(root, 'dist/test-groups-'));
+  const { signal } = interrupted;
   try {
-    return await node(
-      '--enable-source-maps',
-      `--import=${new URL('./lib/test-watchdog.mjs', import.meta.url)}`,
-      path.join(root, 'scripts/lib/test-runner.mjs'),
-      ...planTests(files, groups),
-    );
+    await runUnits(planTests(files, folder), { atOnce, folder, root, signal, on: progress });
   } finally {
-    rmSync(groups, { recursive: true });
+    rmSync(folder, { recursive: true });
     await server?.stop();
   }
 }
 
 function usesSharedServer(file) {
-  return readFileSync(path.join(root, file), 'utf8').includes('await sharedApi()');
+  return /\b(?:sharedApi|useSharedApi|useTenant)\(\)/.test(
+    readFileSync(path.join(root, file), 'utf8'),
+  );
 }
 
 /** One server for all files that stay within their own tenants: starting one takes two seconds. */
@@ -94,11 +95,21 @@ function helper(name) {
   return import(pathToFileURL(path.join(root, `dist/test/helpers/${name}.js`)).href);
 }
 
-/** Runs Node with these arguments; resolves to the exit code. */
-function node(...args) {
-  child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
-  return new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('exit', (code) => resolve(code ?? 1));
-  });
+/** Resolves to whether that worked. */
+async function reportCoverage() {
+  const reporter = spawn(
+    process.execPath,
+    [
+      path.join(root, 'node_modules/c8/bin/c8.js'),
+      'report',
+      '--reporter=text-summary',
+      '--reporter=lcovonly',
+      `--temp-directory=${RAW_COVERAGE}`,
+      `--reports-dir=${COVERAGE}`,
+      '--include=dist/{src,actors,schema}/**',
+    ],
+    { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] },
+  );
+  const [code] = await once(reporter, 'exit');
+  return code === 0;
 }

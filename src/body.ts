@@ -1,6 +1,6 @@
 /** From the text of a request's body to its checked value: done once, by the thread that owns it. */
 
-import type { BodyOf, BodyRouteId } from '../schema/routes.js';
+import { type BodyOf, type BodyRouteId, ROUTES } from '../schema/routes.js';
 import type { Validators } from '../schema/validators.js';
 import { parseJson } from './core/json-guard.js';
 import { EngineError, invalid } from './errors.js';
@@ -11,7 +11,8 @@ export function parseBody<Id extends BodyRouteId>(
   operation: Id,
   text: string,
 ): BodyOf<Id> {
-  const parsed = parseJson(text);
+  const isLeftOut = text === '' && ROUTES[operation].isBodyOptional === true;
+  const parsed = parseJson(isLeftOut ? '{}' : text);
   if (!parsed.ok) {
     const code = parsed.problem.kind === 'syntax' ? 'ENG_INVALID_JSON' : 'ENG_VALIDATION';
     throw new EngineError(code, `invalid argument: ${parsed.problem.message}`);

@@ -1,33 +1,90 @@
-/** The machine's own clock and timers, as the `Clock` that the engine is handed. */
+/**
+ * The machine's own clock and timers, and engine time, which follows the database's clock. All
+ * threads of the process share one monotonic clock, so that one offset serves them all.
+ */
 
 import { performance } from 'node:perf_hooks';
-import type { Clock } from './core/clock.js';
+import type { Clock, TimerHandle } from './core/clock.js';
+import type { UnixMs } from './core/time.js';
+
+const [seconds, nanoseconds] = process.hrtime();
+
+/** Threads count `performance.now()` from their own start, and `hrtime` from a common one. */
+const MONOTONIC_ORIGIN = seconds * 1_000 + nanoseconds / 1_000_000 - performance.now();
 
 export const realClock: Clock = {
   now: () => Date.now(),
-  monotonic: () => performance.now(),
+  monotonic: () => MONOTONIC_ORIGIN + performance.now(),
   setTimeout: (fn, ms) => setTimeout(fn, ms),
   clearTimeout: (handle) => clearTimeout(handle as NodeJS.Timeout),
 };
 
-export interface EngineClock extends Clock {
-  /** @param offsetMs database time minus `performance.timeOrigin + performance.now()` */
-  setOffset(offsetMs: number): void;
+/** A clock that is set back by no more than this stands still until its time has come again. */
+const HELD_MS_MAX = 1_000;
+
+/**
+ * Engine time: the monotonic clock and an offset, so that a change of the machine's clock moves no
+ * deadline. A new offset ahead is followed at once, a little one back by standing still, and only a
+ * larger one by going back. Until an offset is known it is the machine's time.
+ */
+export class EngineClock implements Clock {
+  readonly #base: Clock;
+  #offsetMs: number;
+  #latest: UnixMs = Number.NEGATIVE_INFINITY;
+
+  constructor(base: Clock = realClock) {
+    this.#base = base;
+    this.#offsetMs = base.now() - base.monotonic();
+  }
+
+  /** Whole milliseconds. */
+  now(): UnixMs {
+    const time = Math.floor(this.#base.monotonic() + this.#offsetMs);
+    if (time > this.#latest) this.#latest = time;
+    return this.#latest;
+  }
+
+  monotonic(): number {
+    return this.#base.monotonic();
+  }
+
+  setTimeout(fn: () => void, ms: number): TimerHandle {
+    return this.#base.setTimeout(fn, ms);
+  }
+
+  clearTimeout(handle: TimerHandle): void {
+    this.#base.clearTimeout(handle);
+  }
+
+  /**
+   * @param offsetMs of the clock to follow, from the monotonic one
+   * @returns how far time jumps, ahead or back; 0 for what nobody needs to care about
+   */
+  setOffset(offsetMs: number): number {
+    const jumpMs = this.#base.monotonic() + offsetMs - this.now();
+    this.#offsetMs = offsetMs;
+    if (Math.abs(jumpMs) <= HELD_MS_MAX) return 0;
+    this.#latest = Number.NEGATIVE_INFINITY;
+    return jumpMs;
+  }
 }
 
 /**
- * Engine time: the database's clock as it was read once, carried on by this machine's monotonic
- * clock, so that a change of the machine's clock moves no deadline. Until the offset is known it is
- * the machine's time.
+ * Resolves with the work or at the deadline. Rejects as the work does.
+ * @param deadline on the monotonic clock
  */
-export function createEngineClock(): EngineClock {
-  // Worker threads have a monotonic clock of their own; timeOrigin makes them agree.
-  let origin = performance.timeOrigin;
-  return {
-    ...realClock,
-    now: () => Math.floor(origin + performance.now()),
-    setOffset: (offsetMs) => {
-      origin = performance.timeOrigin + offsetMs;
-    },
-  };
+export async function within(
+  deadline: number,
+  work: Promise<void>,
+  clock: Clock = realClock,
+): Promise<void> {
+  let timer: TimerHandle;
+  const timeout = new Promise<void>((resolve) => {
+    timer = clock.setTimeout(resolve, Math.max(0, deadline - clock.monotonic()));
+  });
+  try {
+    await Promise.race([work, timeout]);
+  } finally {
+    clock.clearTimeout(timer);
+  }
 }

@@ -19,6 +19,8 @@ export interface Config {
   /** The root key; undefined under --insecure-auth, or until the embedded set-up makes one. */
   readonly apiKey: string | undefined;
   readonly insecureAuth: boolean;
+  /** A database that may lose what it acknowledged, when its machine dies, is accepted. */
+  readonly unsafeDatabase: boolean;
   readonly requireTenantHeader: boolean;
   readonly encryptionKey: string | undefined;
   /** The one before it, during a rotation. */
@@ -57,17 +59,25 @@ export const LIMITS = {
   requestBytesInFlightMax: 256 * 1024 * 1024,
   /** A request that has no reply by then gets a 503; what it asked for may still happen. */
   requestTimeoutMs: 30_000,
-  /** How long requests wait for an engine that is starting (spec/06 row 33). */
+  /**
+   * How long requests wait for an engine that is starting
+   * (docs/decisions/0016-health-standby-and-downtime.md).
+   */
   startWaitMs: 10_000,
+  /**
+   * A database that has answered nothing for this long counts as away for readiness. The lease is
+   * renewed every second, and a renewal may take two.
+   */
+  databaseSilenceMs: 3_000,
   /** Keys of tenants that are not revoked: the front thread has all of them in memory, 20 MB. */
   apiKeysMax: 100_000,
   /** Request lines and headers together. */
   headerBytesMax: 16 * 1024,
   /** A body that does not arrive is given up, so that slow clients hold no memory. */
   bodyIdleTimeoutMs: 30_000,
-  /** Lists and polls stop here and say so (spec/06 row 51). */
+  /** Lists and polls stop here and say so (docs/limits.md). */
   responseBytesMax: 8 * 1024 * 1024,
-  /** A list that takes longer is answered 503 (spec/06 row 52). */
+  /** A list that takes longer is answered 503. */
   slowReadMs: 10_000,
   /** Actors kept by a shard; beyond it idle ones are passivated: old objects cost collections. */
   residentActorsMax: 10_000,
@@ -102,14 +112,23 @@ export const LIMITS = {
   unitBytesForOutcomesMax: 32 * 1024 * 1024,
   /** Timers are read ahead this far; later ones stay in their table. */
   timerHorizonMs: 60_000,
-  /** Timers and open tasks read by one query. */
+  /** Rows taken at a time from what is read when a shard starts. */
   recoveryPageRows: 5_000,
-  /** Ready tasks of one handler kept in memory; the rest is read when these run low. */
-  readyTasksMax: 20_000,
+  /**
+   * Waiting tasks that a shard keeps in memory, 300 bytes each, and those of them that polls of one
+   * kind (a handler, with a tenant and a queue name or without) may get. The rest is read when these
+   * run low: few at first, because most polls find all there is, then four times as many each time.
+   */
+  readyTasksMax: 100_000,
+  windowTasksMax: 20_000,
+  readyPageRowsMin: 200,
+  readyPageRowsMax: 5_000,
+  /** Kinds of polls that a shard remembers; of others it reads the tasks when they come again. */
+  pollWindowsMax: 10_000,
   /** Parked long polls of one handler. Beyond it a poll is answered at once. */
   parkedPollsMax: 10_000,
   pollWaitMsMax: 60_000,
-  /** Entries of a task's history (spec/06 row 47). */
+  /** Entries of a task's history. */
   taskHistoryMax: 100,
   checkpointBytesMax: 262_144,
   /** JSON of the blocks that one instance runs beside its sequence's: it is loaded with its row. */
@@ -129,11 +148,12 @@ export const LIMITS = {
 export class ConfigError extends Error {}
 
 /** What `--help` prints. */
-export const USAGE = `Usage: npm start -- [--insecure-auth] [--help] [--version]
+export const USAGE = `Usage: npm start -- [--insecure-auth] [--unsafe-database] [--help] [--version]
 
-  --insecure-auth   accept every request without a key (for development)
-  --help            print this text
-  --version         print the version
+  --insecure-auth     accept every request without a key (for development)
+  --unsafe-database   accept a Postgres with fsync or full_page_writes off (for tests)
+  --help              print this text
+  --version           print the version
 
 The environment variables are listed in README.md.`;
 
@@ -177,11 +197,12 @@ export function unknownNames(env: NodeJS.ProcessEnv): string[] {
 
 /**
  * @param env the process's environment
- * @param args the command line after the script: `--insecure-auth` only
+ * @param args the command line after the script: `FLAGS` only
  * @throws ConfigError naming the variable or flag that is wrong
  */
 export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Config {
-  const insecureAuth = readFlags(args);
+  const flags = readFlags(args);
+  const insecureAuth = flags.has('--insecure-auth');
   const read = reader(env);
   const [host, port] = read.address('ENGINE_HTTP_ADDR', '127.0.0.1:8080');
   const databaseUrl = env.DATABASE_URL?.trim() || undefined;
@@ -213,6 +234,7 @@ export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Con
     runMigrations: read.switch('ENGINE_RUN_MIGRATIONS', true),
     apiKey,
     insecureAuth,
+    unsafeDatabase: flags.has('--unsafe-database'),
     requireTenantHeader,
     encryptionKey: read.hexKey('ENGINE_ENCRYPTION_KEY'),
     oldEncryptionKey: read.hexKey('ENGINE_OLD_ENCRYPTION_KEY'),
@@ -241,13 +263,12 @@ export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Con
   });
 }
 
-function readFlags(args: readonly string[]): boolean {
-  let insecureAuth = false;
-  for (const arg of args) {
-    if (arg !== '--insecure-auth') throw new ConfigError(`unknown flag ${arg}\n\n${USAGE}`);
-    insecureAuth = true;
-  }
-  return insecureAuth;
+const FLAGS: ReadonlySet<string> = new Set(['--insecure-auth', '--unsafe-database']);
+
+function readFlags(args: readonly string[]): ReadonlySet<string> {
+  const unknown = args.find((arg) => !FLAGS.has(arg));
+  if (unknown !== undefined) throw new ConfigError(`unknown flag ${unknown}\n\n${USAGE}`);
+  return new Set(args);
 }
 
 function reader(env: NodeJS.ProcessEnv) {
@@ -263,7 +284,7 @@ function reader(env: NodeJS.ProcessEnv) {
       }
       return number;
     },
-    /** `lenient`: any word that is not true or 1 is false (spec/06, environment). */
+    /** `lenient`: any word that is not true or 1 is false. */
     switch(name: Name, fallback: boolean, mode: 'strict' | 'lenient' = 'strict'): boolean {
       const value = text(name)?.toLowerCase();
       if (value === undefined) return fallback;

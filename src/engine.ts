@@ -4,31 +4,34 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { performance } from 'node:perf_hooks';
-import { ShardClient } from '../actors/client.js';
-import { Supervisor, writerName } from '../actors/supervisor.js';
-import { LANES_MAX, measuredLanes } from '../actors/writer-lanes.js';
-import { realClock } from './clock.js';
-import { type Config, ConfigError, LIMITS } from './config.js';
-import { type ContinuityKeys, keyringOf } from './continuity-keys.js';
-import type { TimerHandle } from './core/clock.js';
-import type { UnixMs } from './core/time.js';
+import { setTimeout as pause } from 'node:timers/promises';
+import { ShardClient } from '../actors/shard/client.js';
+import { Supervisor, writerName } from '../actors/shard/supervisor.js';
+import { LANES_MAX, measuredLanes } from '../actors/writer/lane-count.js';
+import { EngineClock, realClock, within } from './clock.js';
+import { type Config, LIMITS } from './config.js';
+import { type ContinuityKeys, keyringOf } from './core/continuity/keys.js';
 import { readChangeMark } from './db/change-mark.js';
 import { startEmbedded } from './db/embedded.js';
-import { acquireLease } from './db/lease.js';
-import { bootstrapOwnership, expectSchema, migrate } from './db/migrate.js';
-import { createClient, createPool } from './db/pool.js';
+import { firstContact } from './db/first-contact.js';
+import { acquireLease, type Lease } from './db/lease.js';
+import { expectSchema, migrate } from './db/migrate.js';
+import { createPool } from './db/pool.js';
 import { createReads, READ_POOL_OPTIONS, type Reads } from './db/reads.js';
+import { type DatabaseTrouble, troubleOf } from './errors.js';
 import { createFront, type Front } from './front.js';
+import { greeting } from './greeting.js';
 import { Gate } from './http/gate.js';
 import { KeyRegistry } from './http/key-registry.js';
 import { Changes } from './http/operations/changes.js';
 import { InstanceStreams } from './http/operations/stream.js';
 import { type HttpServer, startHttpServer } from './http/server.js';
-import { encryptionKeyIn, rootKeyIn } from './keys.js';
+import { continuityKeysOf, generatedRootKey } from './keys.js';
 import type { Logger } from './log.js';
 import { ManyInstances } from './many-instances.js';
 import { Retention } from './retention.js';
+import { SequenceRemoval } from './sequence-removal.js';
+import { type Part, stopParts } from './shutdown.js';
 import { findTracer } from './tracing.js';
 
 export interface EngineOptions {
@@ -38,12 +41,6 @@ export interface EngineOptions {
   /** Aborted when the engine is to stop. */
   readonly signal: AbortSignal;
 }
-
-/** The oldest Postgres that the tests run against. */
-const POSTGRES_VERSION_MIN = 15;
-
-/** How often a database that was not there at the start is tried again. */
-const DATABASE_RETRY_MS = 500;
 
 const DAY_MS = 86_400_000;
 
@@ -78,21 +75,20 @@ class Engine {
   readonly #streams: InstanceStreams;
   readonly #changes: Changes;
   readonly #keys = new KeyRegistry({
-    now: () => this.#now(),
+    now: () => this.#clock.now(),
     keysMax: LIMITS.apiKeysMax,
     refusal: () => this.#gate.refusal(),
   });
   /** Resolves with the exit code when the engine is to stop. */
   readonly stopped: Promise<number>;
   #end: (code: number) => void = () => undefined;
-  /** Database time minus this machine's, in ms; known once the database is owned. */
-  #clockOffsetMs = 0;
+  /** The time of the database, once that is owned. */
+  readonly #clock = new EngineClock();
   /** What was started, in order; stopped in the opposite one. */
-  readonly #parts: { readonly name: string; readonly stop: () => Promise<void> }[] = [];
+  readonly #parts: Part[] = [];
   #server: HttpServer | undefined;
   #front: Front | undefined;
   #supervisor: Supervisor | undefined;
-  #reads: Reads | undefined;
   #isStarted = false;
 
   constructor(options: EngineOptions) {
@@ -114,7 +110,7 @@ class Engine {
       client: this.#client,
       shards: options.config.shards,
       clock: realClock,
-      now: () => this.#now(),
+      now: () => this.#clock.now(),
       log: this.#log,
     });
   }
@@ -123,47 +119,34 @@ class Engine {
     const { shards, logLevel } = this.#config;
     const { version } = this.#options;
     this.#log.info({ version, node: process.version, shards, logLevel }, 'starting');
-    const { databaseUrl, insecureAuth, dataDir } = this.#config;
-    const embedded = databaseUrl === undefined;
-    const rootKey = embedded && !insecureAuth && this.#config.apiKey === undefined;
-    const key = rootKey ? rootKeyIn(dataDir) : undefined;
-    const continuityKeys = this.#continuityKeys();
-    const connectionString = databaseUrl ?? (await this.#startEmbedded());
+    const key = generatedRootKey(this.#config);
+    const continuityKeys = continuityKeysOf(this.#config);
+    const connectionString = this.#config.databaseUrl ?? (await this.#startEmbedded());
     const supervisor = this.#launchThreads(connectionString, continuityKeys);
+    const reads = this.#openReads(connectionString);
+    const removal = this.#sequenceRemoval(reads.retention);
     const apiKey = key?.value ?? this.#config.apiKey;
-    await this.#listen({ connectionString, apiKey, supervisor, continuityKeys });
-    await this.#whenReachable(async () => {
-      await checkPostgresVersion(connectionString);
-      await bootstrapOwnership(connectionString);
-    });
-    const epoch = await this.#own(connectionString);
+    const port = await this.#listen({ reads, removal, apiKey, supervisor, continuityKeys });
+    await this.#firstContact(connectionString);
+    const lease = await this.#own(connectionString);
+    this.#follow(lease, supervisor);
     if (this.#config.runMigrations) await migrate(connectionString);
     else await expectSchema(connectionString);
-    this.#clockOffsetMs = await clockOffset(connectionString);
     this.#changes.watermark.raise(await readChangeMark(connectionString));
     const lanes = this.#config.writerLanes || (await measuredLanes(connectionString, this.#log));
-    await supervisor.start({ epoch, lanes, clockOffsetMs: this.#clockOffsetMs });
-    if (this.#reads !== undefined) await this.#keys.load(this.#reads.keys);
-    this.#startRetention();
+    const { epoch, clockOffsetMs } = lease;
+    await supervisor.start({ epoch, lanes, clockOffsetMs });
+    await this.#keys.load(reads.keys);
+    removal.start();
+    this.#startRetention(reads.retention);
     this.#isStarted = true;
     this.#gate.set('serving');
     this.#log.info({ epoch, shards: this.#config.shards }, 'ready');
-    this.#greet(key?.file);
+    const { host, insecureAuth } = this.#config;
+    process.stdout.write(greeting({ host, port, keyFile: key?.file, insecureAuth }));
   }
 
   // ---------------------------------------------------------------- starting
-
-  /** With the embedded database a key is generated where none is set (spec/06 row 32). */
-  #continuityKeys(): ContinuityKeys {
-    const { databaseUrl, dataDir, encryptionKey, oldEncryptionKey } = this.#config;
-    const generated = () =>
-      databaseUrl === undefined ? encryptionKeyIn(dataDir).value : undefined;
-    return {
-      master: encryptionKey ?? generated(),
-      former: oldEncryptionKey,
-      trusted: this.#config.trustedSigningKeys,
-    };
-  }
 
   async #startEmbedded(): Promise<string> {
     const embedded = await startEmbedded({ dataDir: this.#config.dataDir, log: this.#log });
@@ -172,18 +155,7 @@ class Engine {
     return embedded.connectionString;
   }
 
-  async #listen({
-    connectionString,
-    apiKey,
-    supervisor,
-    continuityKeys,
-  }: {
-    readonly connectionString: string;
-    readonly apiKey: string | undefined;
-    readonly supervisor: Supervisor;
-    readonly continuityKeys: ContinuityKeys;
-  }): Promise<void> {
-    const config = this.#config;
+  #openReads(connectionString: string): Reads {
     const pool = createPool({
       connectionString,
       applicationName: `${this.#owner} reads`,
@@ -191,21 +163,35 @@ class Engine {
       onError: (error) => this.#log.debug({ err: error }, 'idle connection lost'),
     });
     this.#parts.push({ name: 'reads', stop: () => pool.end() });
-    this.#reads = createReads(pool);
+    return createReads(pool);
+  }
+
+  /** Resolves with the port. */
+  async #listen(facts: {
+    readonly reads: Reads;
+    readonly removal: SequenceRemoval;
+    readonly apiKey: string | undefined;
+    readonly supervisor: Supervisor;
+    readonly continuityKeys: ContinuityKeys;
+  }): Promise<number> {
+    const config = this.#config;
+    const { reads, removal, apiKey, supervisor, continuityKeys } = facts;
     const keyring = keyringOf(continuityKeys);
     const front = createFront({
       config,
       apiKey,
       version: this.#options.version,
       log: this.#log,
-      now: () => this.#now(),
+      now: () => this.#clock.now(),
+      offload: supervisor.offload,
       gate: this.#gate,
       client: this.#client,
-      reads: this.#reads,
+      reads,
       keys: this.#keys,
       streams: this.#streams,
       changes: this.#changes,
       many: this.#many,
+      onSequenceDeleted: () => removal.wake(),
       metrics: supervisor.metrics,
       keyring,
       tracer: await findTracer(),
@@ -233,26 +219,25 @@ class Engine {
       const { id: keyId, publicKey } = keyring.signing;
       this.#log.info({ keyId, publicKey }, 'capsules and provenance are signed with this key');
     }
+    return server.port;
   }
 
-  /** A database that is not there yet is waited for; a wrong name or password is not. */
-  async #whenReachable(work: () => Promise<void>): Promise<void> {
-    for (let isTold = false; !this.#options.signal.aborted; isTold = true) {
-      try {
-        await work();
-        this.#gate.set('starting');
-        return;
-      } catch (error) {
-        if (!isAway(error)) throw error;
-        if (!isTold) this.#log.warn({ err: error }, 'the database cannot be reached; trying again');
-        this.#gate.set('database-away');
-        await pause(DATABASE_RETRY_MS);
-      }
-    }
+  async #firstContact(connectionString: string): Promise<void> {
+    await firstContact({
+      connectionString,
+      signal: this.#options.signal,
+      isUnsafeAccepted: this.#config.unsafeDatabase,
+      onAway: (error, attempts) => {
+        const isFirst = attempts === 1;
+        if (isFirst) this.#log.warn({ err: error }, 'the database cannot be reached; trying again');
+        this.#gate.set('database-away', troubleOf(error));
+      },
+    });
+    this.#gate.set('starting');
   }
 
   /** Waits until no other engine owns the database. */
-  async #own(connectionString: string): Promise<number> {
+  async #own(connectionString: string): Promise<Lease> {
     let isStandby = false;
     const lease = await acquireLease({
       connectionString,
@@ -267,14 +252,23 @@ class Engine {
         this.#log.info({ owner, epoch }, 'another engine owns the database: standing by');
       },
       signal: this.#options.signal,
-      // While the database serves nobody, nobody can have taken it over; see the fence.
-      unreachableMs: Number.POSITIVE_INFINITY,
     });
     if (isStandby) this.#log.info({ epoch: lease.epoch }, 'took the database over');
     lease.onLost((reason) => this.#lost(reason));
     this.#parts.push({ name: 'lease', stop: () => lease.release() });
+    this.#gate.times = lease;
     this.#gate.set('starting');
-    return lease.epoch;
+    return lease;
+  }
+
+  /** Engine time goes with the clock of the database from now on, on every thread. */
+  #follow(lease: Lease, supervisor: Supervisor): void {
+    this.#clock.setOffset(lease.clockOffsetMs);
+    lease.onClock((offsetMs) => {
+      const jumpMs = Math.round(this.#clock.setOffset(offsetMs));
+      supervisor.setClock(offsetMs);
+      if (jumpMs !== 0) this.#log.warn({ jumpMs }, 'the clock of the database was set');
+    });
   }
 
   #launchThreads(connectionString: string, continuityKeys: ContinuityKeys): Supervisor {
@@ -286,7 +280,7 @@ class Engine {
       owner: this.#owner,
       log: this.#log,
       stampsFrom: () => this.#changes.watermark.highest,
-      onDatabase: (isUp, reason) => this.#onDatabase(isUp, reason),
+      onDatabase: (trouble) => this.#onDatabase(trouble),
       onFenced: () => this.#lost('another engine took the database over'),
       onComplete: (isComplete) => {
         this.#gate.isComplete = isComplete;
@@ -297,10 +291,18 @@ class Engine {
     return supervisor;
   }
 
-  #onDatabase(isUp: boolean, reason: string): void {
-    if (isUp) this.#log.info('the database is back');
-    else this.#log.error({ reason }, 'the database is away');
-    this.#gate.set(!isUp ? 'database-away' : this.#isStarted ? 'serving' : 'starting');
+  #onDatabase(trouble: DatabaseTrouble | undefined): void {
+    if (trouble === undefined) {
+      this.#log.info('the database is back');
+      this.#gate.set(this.#isStarted ? 'serving' : 'starting');
+      return;
+    }
+    const { kind, sqlState, message } = trouble;
+    const isAway = kind === 'unreachable' || !this.#isStarted;
+    const facts = { kind, sqlState, reason: message };
+    if (isAway) this.#log.error(facts, 'the database is away');
+    else this.#log.error(facts, 'the database takes no writes');
+    this.#gate.set(isAway ? 'database-away' : 'writes-fail', trouble);
   }
 
   /** What can no longer commit must not look alive: the process ends, its successor serves. */
@@ -310,13 +312,24 @@ class Engine {
     this.#end(1);
   }
 
-  #startRetention(): void {
+  #sequenceRemoval(reads: Reads['retention']): SequenceRemoval {
+    const removal = new SequenceRemoval({
+      clock: realClock,
+      log: this.#log,
+      orphans: (rows) => reads.orphans(rows),
+      remove: (ids) => this.#many.purge(ids, null),
+      forget: (id) => this.#client.ask(0, 'catalog.forget', '', id, undefined),
+    });
+    this.#parts.push({ name: 'sequence removal', stop: async () => removal.stop() });
+    return removal;
+  }
+
+  #startRetention(reads: Reads['retention']): void {
     const { retentionDays } = this.#config;
-    const reads = this.#reads?.retention;
-    if (retentionDays === 0 || reads === undefined) return;
+    if (retentionDays === 0) return;
     const retention = new Retention({
       clock: realClock,
-      now: () => this.#now(),
+      now: () => this.#clock.now(),
       keepMs: retentionDays * DAY_MS,
       log: this.#log,
       page: (after, before, rows) => reads.page(after, before, rows),
@@ -324,25 +337,6 @@ class Engine {
     });
     this.#parts.push({ name: 'retention', stop: async () => retention.stop() });
     retention.start();
-  }
-
-  /** Engine time. */
-  #now(): UnixMs {
-    return performance.timeOrigin + performance.now() + this.#clockOffsetMs;
-  }
-
-  /** The lines a newcomer needs: where it listens, where the key is, and a call that works. */
-  #greet(keyFile: string | undefined): void {
-    const { host, insecureAuth } = this.#config;
-    const address = `http://${host.includes(':') ? `[${host}]` : host}:${this.#server?.port}`;
-    const key = keyFile === undefined ? '' : ` -H "x-api-key: $(cat '${keyFile}')"`;
-    const lines = [
-      `Listening on ${address}`,
-      ...(keyFile === undefined ? [] : [`Root key in ${keyFile}`]),
-      ...(insecureAuth ? ['No key is checked: --insecure-auth'] : []),
-      `Try: curl -s${key} -H 'x-tenant-id: demo' ${address}/api/v1/instances`,
-    ];
-    process.stdout.write(`${lines.join('\n')}\n`);
   }
 
   // ---------------------------------------------------------------- stopping
@@ -357,16 +351,9 @@ class Engine {
     this.#changes.close();
     await within(deadline, this.#drain(deadline));
     // The threads first: until they have stopped, what they decided is still being committed.
-    const parts = this.#parts.splice(0).reverse();
-    if (this.#supervisor !== undefined) {
-      const supervisor = this.#supervisor;
-      parts.unshift({ name: 'threads', stop: () => supervisor.stop() });
-    }
-    for (const part of parts) {
-      await within(deadline + STOP_GRACE_MS, part.stop()).catch((error: unknown) =>
-        this.#log.warn({ err: error, part: part.name }, 'did not stop cleanly'),
-      );
-    }
+    const supervisor = this.#supervisor;
+    const threads = { name: 'threads', stop: async () => supervisor?.stop() };
+    await stopParts([threads, ...this.#parts.splice(0).reverse()], deadline, this.#log);
     this.#client.stop();
     this.#log.info('stopped');
   }
@@ -379,70 +366,5 @@ class Engine {
       if (this.#client.inFlight === 0 && (await supervisor.isIdle())) return;
       await pause(DRAIN_POLL_MS);
     }
-  }
-}
-
-/** Refused, timed out or cut connections, and a server that is starting or stopping. */
-function isAway(error: unknown): boolean {
-  const code = (error as { code?: unknown }).code;
-  if (typeof code !== 'string')
-    return error instanceof Error && /connection|timeout/i.test(error.message);
-  return /^(E[A-Z]+|08...|57P0[123])$/.test(code);
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    realClock.setTimeout(resolve, ms);
-  });
-}
-
-/** Every part may take this much longer than the shutdown as a whole, so that none hangs it. */
-const STOP_GRACE_MS = 400;
-
-async function within(deadline: number, work: Promise<void>): Promise<void> {
-  let timer: TimerHandle;
-  const timeout = new Promise<void>((resolve) => {
-    timer = realClock.setTimeout(resolve, Math.max(0, deadline - realClock.monotonic()));
-  });
-  try {
-    await Promise.race([work, timeout]);
-  } finally {
-    realClock.clearTimeout(timer);
-  }
-}
-
-/** @throws ConfigError when the server is older than what the statements are written for */
-async function checkPostgresVersion(connectionString: string): Promise<void> {
-  const client = createClient({ connectionString, applicationName: 'engine start' });
-  await client.connect();
-  try {
-    const { rows } = await client.query<{ version: string }>(
-      "select current_setting('server_version_num') as version",
-    );
-    const version = Number(rows[0]?.version);
-    if (version < POSTGRES_VERSION_MIN * 10_000) {
-      throw new ConfigError(
-        `DATABASE_URL names a Postgres ${Math.floor(version / 10_000)}; ` +
-          `this program needs ${POSTGRES_VERSION_MIN} or later`,
-      );
-    }
-  } finally {
-    await client.end();
-  }
-}
-
-/** Database time minus this machine's, taken as read in the middle of the round trip. */
-async function clockOffset(connectionString: string): Promise<number> {
-  const client = createClient({ connectionString, applicationName: 'engine clock' });
-  await client.connect();
-  try {
-    const before = performance.now();
-    const { rows } = await client.query<{ now: string }>(
-      'select extract(epoch from clock_timestamp())::float8 * 1000 as now',
-    );
-    const middle = performance.timeOrigin + (before + performance.now()) / 2;
-    return Number(rows[0]?.now) - middle;
-  } finally {
-    await client.end();
   }
 }

@@ -110,8 +110,96 @@ export function refusedUnit(sqlState: string, reason: string): EngineError {
   return sqlState === STALE ? conflict('it was changed meanwhile') : refusedData(reason);
 }
 
-/** Nothing was asked of the database, because it cannot be reached. */
-export const DATABASE_AWAY = unavailable('ENG_DATABASE_DOWN', 'the database is away');
+/**
+ * Whether a refusal is the fault of the data: values (22), constraints (23), and what is too large or
+ * too deep for the server (54). Every other SQLSTATE speaks of the database or of how it is operated:
+ * what it met is tried again, and fails nobody.
+ */
+export function isFaultOfData(sqlState: string): boolean {
+  return /^(22|23|54)/.test(sqlState);
+}
+
+/** `unreachable`: it serves nobody. All others: it answers, though it does not write. */
+export type TroubleKind =
+  | 'unreachable'
+  | 'disk-full'
+  | 'resources'
+  | 'descriptors'
+  | 'connections'
+  | 'rights'
+  | 'schema'
+  | 'read-only'
+  | 'lease'
+  | 'other';
+
+/** What keeps the database from serving the writer. */
+export interface DatabaseTrouble {
+  readonly kind: TroubleKind;
+  /** Absent when no server has answered. */
+  readonly sqlState?: string;
+  readonly message: string;
+}
+
+/** By SQLSTATE or, for what is not listed, by its class. */
+const TROUBLES: Readonly<Record<string, TroubleKind>> = {
+  '08': 'unreachable',
+  '57P01': 'unreachable',
+  '57P02': 'unreachable',
+  '57P03': 'unreachable',
+  53: 'resources',
+  53000: 'descriptors',
+  53100: 'disk-full',
+  53300: 'connections',
+  28: 'rights',
+  42501: 'rights',
+  '3D': 'schema',
+  '3F': 'schema',
+  42: 'schema',
+  25006: 'read-only',
+};
+
+/** No class begins with an E, unlike the codes of sockets, such as EPIPE. */
+const SQLSTATE = /^(?!E)[0-9A-Z]{5}$/;
+
+/** @param code a SQLSTATE, or of an error of sockets, such as ECONNREFUSED */
+export function databaseTrouble(code: string | undefined, message: string): DatabaseTrouble {
+  if (code === 'EMFILE' || code === 'ENFILE') return { kind: 'descriptors', message };
+  if (code === undefined || !SQLSTATE.test(code)) return { kind: 'unreachable', message };
+  const kind = TROUBLES[code] ?? TROUBLES[code.slice(0, 2)] ?? 'other';
+  return { kind, sqlState: code, message };
+}
+
+/** The same of whatever was thrown. */
+export function troubleOf(error: unknown): DatabaseTrouble {
+  const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };
+  return databaseTrouble(typeof code === 'string' ? code : undefined, String(message));
+}
+
+const TROUBLE_TEXTS: Readonly<Record<TroubleKind, string>> = {
+  unreachable: 'it cannot be reached',
+  'disk-full': 'its disk is full',
+  resources: 'it lacks resources',
+  descriptors: 'too many files are open',
+  connections: 'it has no connection to spare',
+  rights: 'a right is missing',
+  schema: 'its schema is not the one that is needed',
+  'read-only': 'it is read-only',
+  lease: 'another engine may own it',
+  other: 'it fails',
+};
+
+/**
+ * What callers are told of it: which kind it is, and nothing of tables and hosts.
+ * @param what such as `takes no writes`
+ */
+export function databaseDown(what: string, { kind, sqlState }: DatabaseTrouble, cause?: unknown) {
+  const state = sqlState === undefined ? '' : ` (${sqlState})`;
+  const message = `unavailable: the database ${what}: ${TROUBLE_TEXTS[kind]}${state}`;
+  return new EngineError('ENG_DATABASE_DOWN', message, RETRY_AFTER_MS, cause);
+}
+
+/** Rows were not read: the database is away, or lacks what reading them needs. */
+export const DATABASE_AWAY = unavailable('ENG_DATABASE_DOWN', 'the database cannot be read');
 
 /** The connection or thread that carried the change was lost before it was acknowledged. */
 export const UNKNOWN_OUTCOME = unavailable(

@@ -3,12 +3,11 @@
  * all of them.
  */
 
-import type { ShardClient } from '../actors/client.js';
-import type { Supervisor } from '../actors/supervisor.js';
+import type { OffloadPool } from '../actors/runtime/offload.js';
+import type { ShardClient } from '../actors/shard/client.js';
+import type { Supervisor } from '../actors/shard/supervisor.js';
 import { createValidators } from '../schema/validators.js';
-import { Chains } from './chains.js';
 import { realClock } from './clock.js';
-import { Comparisons } from './comparisons.js';
 import type { Config } from './config.js';
 import type { Keyring } from './core/continuity/keys.js';
 import type { UnixMs } from './core/time.js';
@@ -30,7 +29,7 @@ import { rateLimitOperations } from './http/operations/rate-limits.js';
 import { releaseDiffOperations } from './http/operations/release-diffs.js';
 import { Validations } from './http/operations/release-validation.js';
 import { releaseOperations } from './http/operations/releases.js';
-import { sequenceOperations } from './http/operations/sequences.js';
+import { sequenceDeletion, sequenceOperations } from './http/operations/sequences.js';
 import type { InstanceStreams } from './http/operations/stream.js';
 import { createProbes } from './http/operations/system.js';
 import { webhookOperations } from './http/operations/webhooks.js';
@@ -42,7 +41,6 @@ import type { Logger } from './log.js';
 import type { ManyInstances } from './many-instances.js';
 import { Sampler } from './metrics/sampler.js';
 import { Metrics } from './metrics.js';
-import { Replays } from './replays.js';
 import type { Tracer } from './tracing.js';
 
 export interface FrontOptions {
@@ -60,8 +58,10 @@ export interface FrontOptions {
   readonly streams: InstanceStreams;
   readonly changes: Changes;
   readonly many: ManyInstances;
+  readonly onSequenceDeleted: () => void;
   /** Undefined without an encryption key. */
   readonly keyring: Keyring | undefined;
+  readonly offload: OffloadPool;
   /** What the threads count in. */
   readonly metrics: Supervisor['metrics'];
   readonly tracer: Tracer | undefined;
@@ -77,13 +77,16 @@ export interface Front {
 
 export function createFront(options: FrontOptions): Front {
   const { config, version, log, now, gate, client, reads, keys, streams, changes, many } = options;
-  const validators = createValidators();
-  const docs = createDocs({ version, isProtected: config.protectDocs });
   const keyOperations = new KeyOperations({ registry: keys, client, clock: realClock, log });
-  const comparisons = new Comparisons();
-  const chains = new Chains();
-  const replays = new Replays({ unpoliciedRetry: config.unpoliciedRetry, log });
-  const validations = new Validations({ client, replays, clock: realClock, log });
+  const offload = options.offload.through();
+  const { unpoliciedRetry } = config;
+  const validations = new Validations({
+    client,
+    pool: options.offload,
+    unpoliciedRetry,
+    clock: realClock,
+    log,
+  });
   const handler = createRouter({
     gate,
     authorise: createAuth({
@@ -93,59 +96,58 @@ export function createFront(options: FrontOptions): Front {
       keys,
     }),
     keys,
-    validators,
+    validators: createValidators(),
     client,
     operations: {
-      ...instanceOperations,
-      ...effectOperations,
-      ...bulkOperations,
-      ...sequenceOperations,
-      ...workerOperations,
-      ...rateLimitOperations,
-      ...cronOperations,
-      ...continuityOperations(chains),
-      ...releaseOperations,
-      ...releaseDiffOperations(comparisons),
-      ...validations.operations,
-      ...webhookOperations(config.webhookSecret !== undefined),
-      'changes.list': changes.list,
-      ...keyOperations.operations,
-      ...docs.operations,
-      ...createMetrics(options),
-    },
-    streams: { 'instances.stream': streams.open, 'changes.stream': changes.open },
-    probes: {
       ...createProbes({
         gate,
         version,
         storageVersion: readMigrations(MIGRATIONS_DIR).length - 1,
       }),
-      ...docs.probes,
+      ...createDocs({ version, isProtected: config.protectDocs }),
+      ...createMetrics(options),
+      ...instanceOperations,
+      ...effectOperations,
+      ...bulkOperations,
+      ...streams.operations,
+      ...sequenceOperations,
+      'sequences.delete': sequenceDeletion(client, options.onSequenceDeleted),
+      ...workerOperations,
+      ...rateLimitOperations,
+      ...cronOperations,
+      ...continuityOperations(offload),
+      ...releaseOperations,
+      ...releaseDiffOperations(offload),
+      ...validations.operations,
+      ...webhookOperations(config.webhookSecret !== undefined),
+      ...changes.operations,
+      ...keyOperations.operations,
     },
     front: {
       reads,
-      validators,
       now,
       keyring: options.keyring,
       changeMany: (ids, change) => many.change(ids, change),
     },
+    protectDocs: config.protectDocs,
     watch: new RequestWatch({ log, monotonic: realClock.monotonic, tracer: options.tracer }),
     log,
   });
   const stop = async () => {
     keyOperations.stop();
-    await Promise.all([comparisons.stop(), chains.stop(), validations.stop()]);
+    await validations.stop();
   };
   return { handler, drain: () => validations.stop(), stop };
 }
 
 function createMetrics({ gate, client, reads, now, metrics: memory }: FrontOptions) {
-  const isServing = () => gate.state === 'serving';
+  const isServing = () => gate.isDatabaseUp;
   const look = () => reads.metrics.sample(now());
   const sampler = new Sampler({ clock: realClock, isServing, look });
   const front = {
     engine_ready: () => (gate.unreadiness() === undefined ? 1 : 0),
     engine_database_up: () => (isServing() ? 1 : 0),
+    engine_clock_skew_seconds: () => (now() - realClock.now()) / 1_000,
     engine_requests_in_flight: () => client.inFlight,
   };
   return metricsOperations(new Metrics({ memory, front, rows: sampler.gauges }), sampler);

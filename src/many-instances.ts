@@ -1,9 +1,13 @@
 /** What concerns instances of many shards at once: asked of each shard, and added up. */
 
-import type { Change, ChangeCounts, ChangeMany } from '../actors/change-many.js';
-import type { ShardClient } from '../actors/client.js';
-import type { PurgeReply, PurgeRequest } from '../actors/purge.js';
+import type { Change, ChangeCounts } from '../actors/instance/change-many.js';
+import type { PurgeReply } from '../actors/instance/purge.js';
+import type { ShardClient } from '../actors/shard/client.js';
+import type { BackgroundJob } from './background-job.js';
 import type { UnixMs } from './core/time.js';
+
+/** Instances of one unit: their rows are one statement, behind which others wait. */
+const REMOVED_AT_ONCE = 50;
 
 export class ManyInstances {
   readonly #client: ShardClient;
@@ -16,7 +20,7 @@ export class ManyInstances {
   async change(ids: readonly string[], change: Change): Promise<ChangeCounts> {
     const counts = await Promise.all(
       this.#byShard(ids).map(async ([shard, shardIds]) => {
-        const body = JSON.stringify({ ids: shardIds, change } satisfies ChangeMany);
+        const body = { ids: shardIds, change };
         const reply = await this.#client.ask(shard, 'instances.changeMany', '', '', body);
         return JSON.parse(reply.body) as ChangeCounts;
       }),
@@ -31,11 +35,14 @@ export class ManyInstances {
     );
   }
 
-  /** Removes those that ended before that time; resolves with how many they were. */
-  async purge(ids: readonly string[], before: UnixMs): Promise<number> {
+  /**
+   * Removes those that ended before that time, or with null those whose sequence was deleted; resolves
+   * with how many they were.
+   */
+  async purge(ids: readonly string[], before: UnixMs | null): Promise<number> {
     const replies = await Promise.all(
       this.#byShard(ids).map(async ([shard, shardIds]) => {
-        const body = JSON.stringify({ ids: shardIds, before } satisfies PurgeRequest);
+        const body = { ids: shardIds, before };
         const reply = await this.#client.ask(shard, 'instances.purge', '', '', body);
         return JSON.parse(reply.body) as PurgeReply;
       }),
@@ -53,4 +60,17 @@ export class ManyInstances {
     }
     return [...byShard];
   }
+}
+
+/** Has the instances removed, a few in each step; resolves with how many were. */
+export async function removeInSteps(
+  job: BackgroundJob,
+  ids: readonly string[],
+  remove: (some: readonly string[]) => Promise<number>,
+): Promise<number> {
+  let removed = 0;
+  for (let i = 0; i < ids.length && !job.isStopped; i += REMOVED_AT_ONCE) {
+    removed += await job.step(() => remove(ids.slice(i, i + REMOVED_AT_ONCE)));
+  }
+  return removed;
 }

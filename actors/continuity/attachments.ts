@@ -1,38 +1,40 @@
 /**
- * The way back of a device that has been away (05 §13): it sealed a capsule itself, with the key that
+ * The way back of a device that has been away: it sealed a capsule itself, with the key that
  * its runtime is registered with. Import and export of the handoff are one request, in two steps that
- * can be asked for again: the instance is born first, fenced, and then the handoff moves.
+ * can be asked for again: the instance is inserted first, fenced, and then the handoff moves.
  */
 
-import type { CapsuleAttached } from '../../schema/handoff.js';
+import type { Capsule, CapsuleAttached } from '../../schema/handoff.js';
 import { canonicalSha256 } from '../../src/core/continuity/canonical-json.js';
 import { isLive } from '../../src/core/continuity/capabilities.js';
-import type { Capsule } from '../../src/core/continuity/capsule.js';
+import {
+  handoffStateAt,
+  handoffTerms,
+  handoffView,
+} from '../../src/core/continuity/handoff-view.js';
 import { conflict } from '../../src/errors.js';
-import { handoffStateAt, handoffTerms, handoffView } from '../../src/handoff-view.js';
-import { Turn } from '../turn.js';
-import type { DeskReply } from './desk.js';
+import { Turn } from '../runtime/turn.js';
+import type { ExecutionService, OperationReply } from './execution-service.js';
 import { putExecution } from './executions.js';
 import { lineOfHandoff, moveHandoff, requireState } from './handoff-rows.js';
-import { handoffAndExecution, reclaim } from './healing.js';
-import { bringIn, capsuleIn, type Expected, importOf, openFor } from './imports.js';
-import { type Asked, keysOf, type Office, type Services } from './office.js';
-import { tell } from './provenance.js';
+import { type Expected, importInstance, importOf, openFor } from './imports.js';
+import { type Asked, type ExecutionOperations, keysOf } from './operation.js';
+import { putNextEntry } from './provenance.js';
+import { handoffAndExecution, reclaim } from './reconciliation.js';
 import type { ExecutionRow, HandoffRow } from './rows.js';
 
-export const ATTACHMENT_SERVICES = {
+export const ATTACHMENT_OPERATIONS = {
   'handoffs.attach': { lineOf: lineOfHandoff, serve: attachCapsule },
-} satisfies Services;
+} satisfies Partial<ExecutionOperations>;
 
 async function attachCapsule(
-  office: Office,
+  service: ExecutionService,
   { tenant, id, body }: Asked<'handoffs.attach'>,
-): Promise<DeskReply> {
-  keysOf(office);
-  const { desk } = office;
-  const capsule = capsuleIn(body.capsule);
-  const { handoff, execution: found } = await handoffAndExecution(office, tenant, id);
-  const opened = await openFor(office, { ...body, capsule }, await expected(office, handoff));
+): Promise<OperationReply> {
+  keysOf(service);
+  const { capsule } = body;
+  const { handoff, execution: found } = await handoffAndExecution(service, tenant, id);
+  const opened = await openFor(service, { ...body, capsule }, await expected(service, handoff));
   const { manifest } = capsule;
   if (manifest.continuity_id !== handoff.continuity_id) {
     throw conflict('the capsule is of another execution');
@@ -41,36 +43,41 @@ async function attachCapsule(
     throw conflict('the capsule is of another source');
   }
   const destination = handoff.destination_runtime_id;
-  const known = await importOf(office, capsule, destination);
+  const known = await importOf(service, capsule, destination);
   const instance = body.destination_instance_id.toLowerCase();
   if (known !== undefined && known.instance_id !== instance) {
     throw conflict(`the capsule was imported as instance ${known.instance_id}`);
   }
   const isRepeated =
-    handoff.capsule_id === manifest.capsule_id && handoffStateAt(handoff, desk.now) === 'exported';
-  if (known !== undefined && isRepeated) return attached(office, handoff, instance);
-  requireState(desk, handoff, 'requested');
-  const execution = await reclaim(office, found);
+    handoff.capsule_id === manifest.capsule_id &&
+    handoffStateAt(handoff, service.now) === 'exported';
+  if (known !== undefined && isRepeated) return attached(service, handoff, instance);
+  requireState(service, handoff, 'requested');
+  const execution = await reclaim(service, found);
   requireOwned(execution, handoff);
-  await refuseServer(office, execution);
-  if (known === undefined) await bringIn(office, capsule, opened, destination, instance);
-  return attached(office, await markExported(office, handoff, execution, capsule), instance);
+  await refuseServer(service, execution);
+  if (known === undefined) await importInstance(service, capsule, opened, destination, instance);
+  return attached(service, await markExported(service, handoff, execution, capsule), instance);
 }
 
-function attached({ desk }: Office, handoff: HandoffRow, instance: string): DeskReply {
+function attached(
+  service: ExecutionService,
+  handoff: HandoffRow,
+  instance: string,
+): OperationReply {
   const body: CapsuleAttached = {
-    handoff: handoffView(handoff, desk.now),
+    handoff: handoffView(handoff, service.now),
     destination_instance_id: instance,
   };
   return { status: 200, body };
 }
 
 /** Rejects with 409 unless the source is live and registered with a key. */
-async function expected({ desk }: Office, handoff: HandoffRow): Promise<Expected> {
+async function expected(service: ExecutionService, handoff: HandoffRow): Promise<Expected> {
   const { tenant_id, source_runtime_id, expected_epoch, destination_runtime_id } = handoff;
-  const source = await desk.deps.rows.runtime(tenant_id, source_runtime_id);
+  const source = await service.rows.runtime(tenant_id, source_runtime_id);
   const key = source?.capsule_signing_public_key;
-  if (source === undefined || !isLive(source, desk.now) || key === undefined) {
+  if (source === undefined || !isLive(source, service.now) || key === undefined) {
     throw conflict(`the source ${source_runtime_id} is not live, or has no key to sign with`);
   }
   return {
@@ -96,9 +103,9 @@ function requireOwned(execution: ExecutionRow, handoff: HandoffRow): void {
  *
  * @throws EngineError 409 when the execution is on another server
  */
-async function refuseServer({ desk }: Office, execution: ExecutionRow): Promise<void> {
+async function refuseServer(service: ExecutionService, execution: ExecutionRow): Promise<void> {
   const { tenant_id, owner_runtime_id, current_instance_id } = execution;
-  const { rows } = desk.deps;
+  const { rows } = service;
   const source = await rows.runtime(tenant_id, owner_runtime_id);
   if (source?.kind !== 'server' || (await rows.tenantOf(current_instance_id)) !== undefined) return;
   throw conflict('the capsule of another server is imported, accepted there, and claimed');
@@ -106,7 +113,7 @@ async function refuseServer({ desk }: Office, execution: ExecutionRow): Promise<
 
 /** Both moves at once; where the device's instance is kept here too, it is fenced with them. */
 async function markExported(
-  { desk, keyring }: Office,
+  service: ExecutionService,
   handoff: HandoffRow,
   execution: ExecutionRow,
   { manifest }: Capsule,
@@ -114,17 +121,17 @@ async function markExported(
   const { capsule_id, expires_at } = manifest;
   const turn = new Turn();
   const named = { capsule_id, capsule_expires_at: expires_at };
-  const quiescing = moveHandoff(desk, turn, handoff, 'quiescing', named);
-  const exported = moveHandoff(desk, turn, quiescing, 'exported');
-  putExecution(desk, turn, execution, { state: 'transferring' });
+  const quiescing = moveHandoff(service, turn, handoff, 'quiescing', named);
+  const exported = moveHandoff(service, turn, quiescing, 'exported');
+  putExecution(service, turn, execution, { state: 'transferring' });
   const { epoch, tenant_id, current_instance_id: source } = execution;
-  const told = { kind: 'capsule_exported', epoch, summary: 'device capsule attached' } as const;
-  await tell(desk, keyring, turn, execution, { ...told, evidence: manifest });
-  if ((await desk.deps.rows.tenantOf(source)) === undefined) await desk.commit(turn);
+  const entry = { kind: 'capsule_exported', epoch, summary: 'device capsule attached' } as const;
+  await putNextEntry(service, turn, execution, { ...entry, evidence: manifest });
+  if ((await service.rows.tenantOf(source)) === undefined) await service.commit(turn);
   else {
     const fence = { reason: 'transferring', until: expires_at } as const;
     const expect = { fence: 'none', epoch } as const;
-    await desk.order(source, tenant_id, { expect, changes: [{ kind: 'fence', fence }] }, turn);
+    await service.order(source, tenant_id, { expect, changes: [{ kind: 'fence', fence }] }, turn);
   }
   return exported;
 }

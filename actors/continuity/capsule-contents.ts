@@ -1,24 +1,24 @@
 /**
- * What a capsule carries of an instance (05 §11), read while the instance is fenced. Beside what the
+ * What a capsule carries of an instance, read while the instance is fenced. Beside what the
  * importer shows, that is everything that keeps it from doing again what is done: outputs, the place
  * in the plan, the items of running loops, and the instance's own blocks.
  */
 
 import type { Block } from '../../schema/blocks.js';
-import type { OutputText, PayloadFrame } from '../../src/capsule-work.js';
 import {
   type CheckpointRecord,
   PAYLOAD_BYTES_MAX,
 } from '../../src/core/continuity/capsule-payload.js';
 import { writeTree } from '../../src/core/continuity/execution-tree.js';
+import type { OutputText, PayloadFrame } from '../../src/core/continuity/sealed-payload.js';
 import type { Execution } from '../../src/core/execution.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
 import type { Plan } from '../../src/core/plan.js';
 import { PRIORITIES } from '../../src/core/states.js';
 import { conflict } from '../../src/errors.js';
-import type { Plans } from '../plans.js';
+import type { Plans } from '../catalog/plans.js';
 import type { CheckpointRow, FrozenInstanceRow, ItemsRow } from './capsule-sql.js';
-import type { Desk } from './desk.js';
+import type { ExecutionService } from './execution-service.js';
 
 export interface CapsuleContents {
   readonly frame: PayloadFrame;
@@ -34,8 +34,7 @@ export interface CapsuleContents {
  * @param instance fenced, so that its rows stay as they are
  */
 export async function contentsOf(
-  { deps: { rows } }: Desk,
-  plans: Plans,
+  { rows, plans }: ExecutionService,
   instance: string,
 ): Promise<CapsuleContents> {
   const [row, checkpoint, totals] = await Promise.all([

@@ -5,25 +5,25 @@
 
 import type { Execution } from '../../schema/continuity.js';
 import { isUuid } from '../../schema/formats.js';
-import { openStatement } from '../../src/continuity-statements.js';
+import { openStatement } from '../../src/core/continuity/statements.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { isJsonObject, ownValue } from '../../src/core/json.js';
 import { parseJson } from '../../src/core/json-guard.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict, invalid } from '../../src/errors.js';
-import { Turn } from '../turn.js';
-import type { DeskReply } from './desk.js';
+import { Turn } from '../runtime/turn.js';
+import type { ExecutionService, OperationReply } from './execution-service.js';
 import { putExecution, putLocation } from './executions.js';
-import { type Asked, keysOf, type Office, type Services } from './office.js';
-import { tell } from './provenance.js';
+import { type Asked, type ExecutionOperations, keysOf } from './operation.js';
+import { putNextEntry } from './provenance.js';
 import type { ExecutionRow, ImportRow } from './rows.js';
 
-export const CLAIM_SERVICES = {
+export const CLAIM_OPERATIONS = {
   'continuity.claim': {
     ledBy: ({ ownership_grant }) => continuityIdIn(ownership_grant.statement),
     serve: claimExecution,
   },
-} satisfies Services;
+} satisfies Partial<ExecutionOperations>;
 
 /** Whether the statement is to be believed is another question. @throws EngineError 400 */
 function continuityIdIn(statement: string): string {
@@ -38,12 +38,11 @@ function continuityIdIn(statement: string): string {
 
 /** Asked again, it answers the same for as long as the execution is here at that epoch. */
 async function claimExecution(
-  office: Office,
+  service: ExecutionService,
   { tenant, id, body }: Asked<'continuity.claim'>,
-): Promise<DeskReply> {
-  const { desk } = office;
-  const { rows } = desk.deps;
-  const { trusted, signing } = keysOf(office);
+): Promise<OperationReply> {
+  const { rows } = service;
+  const { trusted, signing } = keysOf(service);
   const grant = openStatement(body.ownership_grant, trusted.values());
   const instance = grant && ownValue(grant, 'instance_id');
   const imported = typeof instance === 'string' ? await rows.importOf(instance) : undefined;
@@ -59,7 +58,7 @@ async function claimExecution(
   if (before !== undefined && before.epoch >= epoch) {
     return { status: 200, body: claimedBefore(before, imported, epoch) };
   }
-  return { status: 200, body: await takeOver(office, before, imported, grant) };
+  return { status: 200, body: await takeOver(service, before, imported, grant) };
 }
 
 /** Every fact that is stated is that of the import, which this very server made. */
@@ -90,7 +89,7 @@ function claimedBefore(
 }
 
 async function takeOver(
-  { desk, keyring }: Office,
+  service: ExecutionService,
   before: ExecutionRow | undefined,
   imported: ImportRow,
   grant: JsonObject,
@@ -104,13 +103,13 @@ async function takeOver(
     epoch,
     state: 'owned',
   } as const;
-  const first = { continuity_id, tenant_id, ...owned, updated_at: isoTime(desk.now) };
-  const execution = before === undefined ? first : putExecution(desk, turn, before, owned);
+  const first = { continuity_id, tenant_id, ...owned, updated_at: isoTime(service.now) };
+  const execution = before === undefined ? first : putExecution(service, turn, before, owned);
   if (before === undefined) turn.put('execution.insert', continuity_id, first);
   putLocation(turn, execution, grant.handoff_id as string);
-  const told = { kind: 'runtime_claimed', epoch, summary: 'runtime claimed' } as const;
-  await tell(desk, keyring, turn, execution, { ...told, evidence: { grant, execution } });
+  const entry = { kind: 'runtime_claimed', epoch, summary: 'runtime claimed' } as const;
+  await putNextEntry(service, turn, execution, { ...entry, evidence: { grant, execution } });
   const expect = { states: ['paused'], fence: 'imported' } as const;
-  await desk.order(instance_id, tenant_id, { expect, changes: [{ kind: 'own', epoch }] }, turn);
+  await service.order(instance_id, tenant_id, { expect, changes: [{ kind: 'own', epoch }] }, turn);
   return execution;
 }

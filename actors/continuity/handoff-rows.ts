@@ -1,18 +1,22 @@
-/** Handoffs as rows: how a desk finds one, and moves it (05 §9). */
+/** Handoffs as rows: how one is found, and moved. */
 
+import { handoffStateAt, handoffTerms } from '../../src/core/continuity/handoff-view.js';
 import type { HandoffState } from '../../src/core/continuity/states.js';
 import { mayMoveHandoff } from '../../src/core/continuity/states.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict, notFound } from '../../src/errors.js';
-import { handoffStateAt, handoffTerms } from '../../src/handoff-view.js';
-import type { Turn } from '../turn.js';
-import type { Desk } from './desk.js';
-import type { Asked, ContinuityOperation, Office } from './office.js';
+import type { Turn } from '../runtime/turn.js';
+import type { ExecutionService } from './execution-service.js';
+import type { Asked, ContinuityOperation } from './operation.js';
 import type { HandoffRow } from './rows.js';
 
 /** @throws EngineError 404 when the tenant ('' is any) has none of that id */
-export async function handoffOf(desk: Desk, tenant: string, id: string): Promise<HandoffRow> {
-  const row = await desk.deps.rows.handoff(id);
+export async function handoffOf(
+  service: ExecutionService,
+  tenant: string,
+  id: string,
+): Promise<HandoffRow> {
+  const row = await service.rows.handoff(id);
   if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) {
     throw notFound(`handoff ${id}`);
   }
@@ -21,15 +25,19 @@ export async function handoffOf(desk: Desk, tenant: string, id: string): Promise
 
 /** For every operation on a handoff. */
 export async function lineOfHandoff<Id extends ContinuityOperation>(
-  { desk }: Office,
+  service: ExecutionService,
   { tenant, id }: Asked<Id>,
 ): Promise<string> {
-  return (await handoffOf(desk, tenant, id)).continuity_id;
+  return (await handoffOf(service, tenant, id)).continuity_id;
 }
 
 /** @throws EngineError 409 unless the handoff is in that state now */
-export function requireState(desk: Desk, handoff: HandoffRow, state: HandoffState): void {
-  const is = handoffStateAt(handoff, desk.now);
+export function requireState(
+  service: ExecutionService,
+  handoff: HandoffRow,
+  state: HandoffState,
+): void {
+  const is = handoffStateAt(handoff, service.now);
   if (is !== state) throw conflict(`handoff ${handoff.id} is ${is}, not ${state}`);
 }
 
@@ -40,7 +48,7 @@ export function insertHandoff(turn: Turn, row: HandoffRow): void {
 
 /** The unit has to change or touch the execution too: its version is what guards the move. */
 export function moveHandoff(
-  desk: Desk,
+  service: ExecutionService,
   turn: Turn,
   before: HandoffRow,
   state: HandoffState,
@@ -50,7 +58,7 @@ export function moveHandoff(
     throw conflict(`handoff ${before.id} is ${before.state} and cannot become ${state}`);
   }
   const version = before.version + 1;
-  const after = { ...before, ...changes, state, version, updated_at: isoTime(desk.now) };
+  const after = { ...before, ...changes, state, version, updated_at: isoTime(service.now) };
   insertHandoff(turn, after);
   return after;
 }

@@ -1,15 +1,10 @@
 /**
- * The import of a capsule (05 §12), and what its instance still needs before it may run where its
+ * The import of a capsule, and what its instance still needs before it may run where its
  * source is a server with a database of its own: the claim, for which the source has to grant it.
  */
 
-import type { CapsuleImported } from '../../schema/handoff.js';
-import type { BodyOf } from '../../schema/routes.js';
-import { IN_PLACE } from '../../src/capsule-mill.js';
-import type { OpenedCapsule } from '../../src/capsule-work.js';
-import { signStatement } from '../../src/continuity-statements.js';
+import type { Capsule, CapsuleImported } from '../../schema/handoff.js';
 import { canonicalSha256 } from '../../src/core/continuity/canonical-json.js';
-import { type Capsule, parseCapsule } from '../../src/core/continuity/capsule.js';
 import {
   admitImport,
   checkManifest,
@@ -20,21 +15,24 @@ import {
   type SignerTrust,
   trustOf,
 } from '../../src/core/continuity/capsule-import.js';
+import { handoffStateAt, handoffTerms } from '../../src/core/continuity/handoff-view.js';
+import type { OpenedCapsule } from '../../src/core/continuity/sealed-payload.js';
+import { signStatement } from '../../src/core/continuity/statements.js';
 import type { JsonValue } from '../../src/core/json.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict, type EngineError, invalid, tooLarge, unavailable } from '../../src/errors.js';
-import { handoffStateAt, handoffTerms } from '../../src/handoff-view.js';
-import { birthOf } from './arriving-instance.js';
-import type { DeskReply } from './desk.js';
-import { type Asked, keysOf, type Office, type Services } from './office.js';
+import { workOn } from './capsule-sealing.js';
+import type { ExecutionService, OperationReply } from './execution-service.js';
+import { importUnit } from './imported-instance.js';
+import { type Asked, type ExecutionOperations, keysOf } from './operation.js';
 import type { ImportRow } from './rows.js';
 
-export const IMPORT_SERVICES = {
+export const IMPORT_OPERATIONS = {
   'capsules.import': {
     ledBy: (body) => body.capsule.manifest.continuity_id,
     serve: importCapsule,
   },
-} satisfies Services;
+} satisfies Partial<ExecutionOperations>;
 
 /** What a capsule is taken as. */
 export interface Expected {
@@ -46,14 +44,13 @@ export interface Expected {
 }
 
 async function importCapsule(
-  office: Office,
+  service: ExecutionService,
   { tenant, body }: Asked<'capsules.import'>,
-): Promise<DeskReply> {
-  const { desk } = office;
-  const keyring = keysOf(office);
-  const capsule = capsuleIn(body.capsule);
+): Promise<OperationReply> {
+  const keyring = keysOf(service);
+  const { capsule } = body;
   const { manifest } = capsule;
-  const handoff = (await desk.deps.rows.handoffs(manifest.continuity_id)).find(
+  const handoff = (await service.rows.handoffs(manifest.continuity_id)).find(
     ({ capsule_id }) => capsule_id === manifest.capsule_id,
   );
   const expected: Expected = {
@@ -63,14 +60,14 @@ async function importCapsule(
     isTrusted: trustOf(keyring),
     requirementsSha256: handoff && canonicalSha256(handoffTerms(handoff).requirements),
   };
-  const opened = await openFor(office, { ...body, capsule }, expected);
-  const known = await importOf(office, capsule, expected.destination);
-  const state = handoff && handoffStateAt(handoff, desk.now);
+  const opened = await openFor(service, body, expected);
+  const known = await importOf(service, capsule, expected.destination);
+  const state = handoff && handoffStateAt(handoff, service.now);
   if (known === undefined && state !== undefined && state !== 'exported') {
     throw conflict(`the handoff of the capsule is ${state}`);
   }
   const id = body.destination_instance_id ?? undefined;
-  const row = known ?? (await bringIn(office, capsule, opened, expected.destination, id));
+  const row = known ?? (await importInstance(service, capsule, opened, expected.destination, id));
   const reply: CapsuleImported = {
     instance_id: row.instance_id,
     state: 'paused',
@@ -87,22 +84,15 @@ async function importCapsule(
   return { status: 201, body: reply };
 }
 
-/** @throws EngineError 400 */
-export function capsuleIn(body: BodyOf<'capsules.import'>['capsule']): Capsule {
-  const parsed = parseCapsule(body as unknown as JsonValue);
-  if (!parsed.ok) throw invalid(parsed.message);
-  return parsed.value;
-}
-
-/** Every check of 05 §12 but those on what is stored. Rejects with 400, 409, 413 or 503. */
+/** Every check but those on what is stored. Rejects with 400, 409, 413 or 503. */
 export async function openFor(
-  office: Office,
+  service: ExecutionService,
   body: ImportBody,
   expected: Expected,
 ): Promise<OpenedCapsule> {
   const { capsule } = body;
   const { manifest } = capsule;
-  const admitted = taken(admitImport(body, office.keyring));
+  const admitted = taken(admitImport(body, service.keyring));
   const { tenant, destination, epoch, isTrusted, requirementsSha256 } = expected;
   const refusal = checkManifest(
     capsule,
@@ -110,7 +100,7 @@ export async function openFor(
       tenant_id: tenant,
       destination_runtime_id: destination,
       expected_epoch: epoch,
-      now: office.desk.now,
+      now: service.now,
       ...(requirementsSha256 === undefined ? {} : { requirements_sha256: requirementsSha256 }),
     },
     isTrusted,
@@ -119,11 +109,11 @@ export async function openFor(
   if (manifest.allowed_destination_runtime_id === null) {
     throw conflict('the capsule is for the rollback of a migration');
   }
-  const sealed = admitted.sealed ?? (await storedPayload(office, manifest.payload_artifact.key));
+  const sealed = admitted.sealed ?? (await storedPayload(service, manifest.payload_artifact.key));
   const { keyring, transferKey } = admitted;
-  const task = { capsule, sealed, keyring, transferKey, now: isoTime(office.desk.now) };
-  const opened = taken(await (office.desk.deps.mill ?? IN_PLACE).open(task));
-  const sequence = await office.desk.deps.rows.sequenceFacts(manifest.sequence.id);
+  const task = { capsule, sealed, keyring, transferKey, now: isoTime(service.now) };
+  const opened = taken(await workOn(service, 'openCapsule', task));
+  const sequence = await service.rows.sequenceFacts(manifest.sequence.id);
   const isOwn = sequence?.tenant_id === tenant;
   const stored = isOwn ? (JSON.parse(sequence.definition) as JsonValue) : undefined;
   const fault = checkSequence(manifest, stored);
@@ -131,40 +121,41 @@ export async function openFor(
   return opened;
 }
 
-async function storedPayload({ desk }: Office, key: string): Promise<Buffer> {
-  const artifact = await desk.deps.rows.artifact(key);
+async function storedPayload(service: ExecutionService, key: string): Promise<Buffer> {
+  const artifact = await service.rows.artifact(key);
   if (artifact === undefined) throw conflict('the payload of the capsule is not stored here');
   return artifact.content;
 }
 
 /** By which the capsule came to the destination before; the first import is the only one. */
 export function importOf(
-  { desk }: Office,
+  service: ExecutionService,
   { manifest }: Capsule,
   destination: string,
 ): Promise<ImportRow | undefined> {
-  return desk.deps.rows.capsuleImport(manifest.tenant_id, manifest.capsule_id, destination);
+  return service.rows.capsuleImport(manifest.tenant_id, manifest.capsule_id, destination);
 }
 
 /**
- * Has the instance be born, paused and fenced; durable when it resolves. Rejects with 409 when there
+ * Inserts the instance, paused and fenced; durable when it resolves. Rejects with 409 when there
  * is one with the id already.
  */
-export async function bringIn(
-  { desk, plans }: Office,
+export async function importInstance(
+  service: ExecutionService,
   capsule: Capsule,
   opened: OpenedCapsule,
   destination: string,
   chosen: string | undefined,
 ): Promise<ImportRow> {
   const { manifest } = capsule;
-  const instance = chosen?.toLowerCase() ?? desk.deps.newIdLike(manifest.continuity_id);
-  if ((await desk.deps.rows.tenantOf(instance)) !== undefined) {
+  const instance = chosen?.toLowerCase() ?? service.newIdLike(manifest.continuity_id);
+  if ((await service.rows.tenantOf(instance)) !== undefined) {
     throw conflict(`there is an instance ${instance} already, of another origin`);
   }
+  const { plans } = service;
   const { deletions } = plans;
-  const turn = await birthOf(desk, plans, { instance, capsule, opened, destination });
-  await desk.commit(turn, () => plans.checkUsable(manifest.sequence.id, deletions));
+  const turn = await importUnit(service, { instance, capsule, opened, destination });
+  await service.commit(turn, () => plans.checkUsable(manifest.sequence.id, deletions));
   return {
     tenant_id: manifest.tenant_id,
     capsule_id: manifest.capsule_id,

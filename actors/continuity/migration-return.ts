@@ -3,14 +3,13 @@
  * target did without any effect is forgotten, so that the source can do it again.
  */
 
-import type { OpenedCapsule } from '../../src/capsule-work.js';
 import { readTree } from '../../src/core/continuity/execution-tree.js';
+import type { OpenedCapsule } from '../../src/core/continuity/sealed-payload.js';
 import type { JsonValue } from '../../src/core/json.js';
 import { conflict } from '../../src/errors.js';
-import type { Plans } from '../plans.js';
-import type { Turn } from '../turn.js';
-import type { Desk } from './desk.js';
-import type { OrderedRestore } from './orders.js';
+import type { OrderedRestore } from '../instance/orders.js';
+import type { Turn } from '../runtime/turn.js';
+import type { ExecutionService } from './execution-service.js';
 
 interface StoredOutput {
   readonly block_id: string;
@@ -29,12 +28,11 @@ export interface ReturnAddress {
 
 /** Puts the rows into the unit. @returns what of them the instance has in memory */
 export async function putProgress(
-  desk: Desk,
-  plans: Plans,
+  service: ExecutionService,
   turn: Turn,
   { instance, sequenceId, opened }: ReturnAddress,
 ): Promise<Pick<OrderedRestore, 'dropped' | 'outputs' | 'items'>> {
-  const { rows } = desk.deps;
+  const { rows, plans } = service;
   const [present, presentItems, stored] = await Promise.all([
     rows.outputKeys(instance),
     rows.frozenItems(instance),
@@ -51,12 +49,12 @@ export async function putProgress(
   for (const [key, list] of items) {
     turn.put('snapshot.set', `${instance}:${key}`, { instance_id: instance, key, items: list });
   }
-  return { ...putOutputs(desk, turn, instance, present, opened.outputs), items };
+  return { ...putOutputs(service, turn, instance, present, opened.outputs), items };
 }
 
 /** All rows of the blocks that have others than in the capsule, or lack one. */
 function putOutputs(
-  desk: Desk,
+  service: ExecutionService,
   turn: Turn,
   instance: string,
   present: readonly Pick<StoredOutput, 'block_id' | 'iteration' | 'attempt'>[],
@@ -76,7 +74,7 @@ function putOutputs(
   const outputs = new Map<string, JsonValue>();
   for (const { text, row } of kept) {
     if (!blocks.has(row.block_id)) continue;
-    const id = desk.deps.newIdLike(instance);
+    const id = service.newIdLike(instance);
     turn.put('output.insert', id, `{"id":"${id}","instance_id":"${instance}",${text.slice(1)}`);
     // Oldest first: the latest one stays.
     if (row.output_ref === null || row.output_ref === '__error__') {

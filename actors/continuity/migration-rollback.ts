@@ -1,27 +1,24 @@
 /**
- * The way back from a migration (05 §16): allowed until the target has done anything outside. The
+ * The way back from a migration: allowed until the target has done anything outside. The
  * capsule of the state before is opened and verified, and the instance becomes what it says.
  */
 
-import { IN_PLACE } from '../../src/capsule-mill.js';
-import type { OpenedCapsule } from '../../src/capsule-work.js';
+import type { RollbackCapsule } from '../../schema/continuity.js';
+import type { Capsule, CapsuleManifest } from '../../schema/handoff.js';
 import { canonicalJson } from '../../src/core/continuity/canonical-json.js';
-import {
-  type Capsule,
-  type CapsuleManifest,
-  type RollbackCapsule,
-  rollbackCapsuleOf,
-} from '../../src/core/continuity/capsule.js';
+import { rollbackCapsuleOf } from '../../src/core/continuity/capsule.js';
 import {
   checkManifest,
   type ImportRefusal,
   trustOf,
 } from '../../src/core/continuity/capsule-import.js';
+import type { OpenedCapsule } from '../../src/core/continuity/sealed-payload.js';
 import { forbidsRollback } from '../../src/core/continuity/states.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict } from '../../src/errors.js';
-import { Turn } from '../turn.js';
-import type { Desk, DeskReply } from './desk.js';
+import { Turn } from '../runtime/turn.js';
+import { workOn } from './capsule-sealing.js';
+import type { ExecutionService, OperationReply } from './execution-service.js';
 import { executionOf, putExecution, putLocation } from './executions.js';
 import { putProgress } from './migration-return.js';
 import {
@@ -31,31 +28,30 @@ import {
   type Place,
   placeOf,
 } from './migration-rows.js';
-import { type Asked, keysOf, type Office } from './office.js';
-import { tell } from './provenance.js';
+import { type Asked, keysOf } from './operation.js';
+import { putNextEntry } from './provenance.js';
 import type { ExecutionRow } from './rows.js';
 
 /** Rejects with 404, or 409 when the migration cannot be undone. */
 export async function rollBack(
-  office: Office,
+  service: ExecutionService,
   { tenant, id }: Asked<'migrations.rollback'>,
-): Promise<DeskReply> {
-  const { desk } = office;
-  const migration = await openMigration(office, { tenant, id }, 'applied');
+): Promise<OperationReply> {
+  const migration = await openMigration(service, { tenant, id }, 'applied');
   const { plan, rollback_expires_at } = migration.stored;
-  if (desk.now >= Date.parse(rollback_expires_at)) {
+  if (service.now >= Date.parse(rollback_expires_at)) {
     throw conflict(`migration ${id} can be rolled back until ${rollback_expires_at} only`);
   }
-  const execution = await executionOf(desk, plan.tenant_id, plan.continuity_id);
-  const place = await placeOf(desk, execution);
+  const execution = await executionOf(service, plan.tenant_id, plan.continuity_id);
+  const place = await placeOf(service, execution);
   checkTarget(migration, execution, place);
-  const opened = await openedCapsule(office, migration, execution);
+  const opened = await openedCapsule(service, migration, execution);
   // Read after the place, which the order compares: an effect that comes later changes it.
-  await checkEffects(desk, execution);
+  await checkEffects(service, execution);
   const turn = new Turn();
-  const rolled_back_at = isoTime(desk.now);
-  const record = moveMigration(desk, turn, migration, 'rolled_back', { rolled_back_at });
-  await goBack(office, turn, { migration, execution, place, opened });
+  const rolled_back_at = isoTime(service.now);
+  const record = moveMigration(service, turn, migration, 'rolled_back', { rolled_back_at });
+  await goBack(service, turn, { migration, execution, place, opened });
   return { status: 200, body: record };
 }
 
@@ -73,7 +69,7 @@ function checkTarget(
 }
 
 async function checkEffects(
-  { deps: { rows } }: Desk,
+  { rows }: ExecutionService,
   { continuity_id, epoch }: ExecutionRow,
 ): Promise<void> {
   const effects = await rows.effects(continuity_id);
@@ -84,30 +80,33 @@ async function checkEffects(
 
 /** Rejects with 409 when the retained capsule is not, to the last bit, the one that was made. */
 async function openedCapsule(
-  office: Office,
+  service: ExecutionService,
   { stored }: OpenMigration,
   execution: ExecutionRow,
 ): Promise<OpenedCapsule> {
   const { manifest, rollback_capsule: retained, expected_epoch } = stored;
   if (manifest === null || retained === null) throw conflict('there is no rollback capsule');
-  const { desk } = office;
-  const keyring = keysOf(office);
+  const keyring = keysOf(service);
   const capsule = capsuleOf(manifest, retained);
   const expected = {
     tenant_id: execution.tenant_id,
     destination_runtime_id: execution.owner_runtime_id,
     expected_epoch,
-    now: desk.now,
+    now: service.now,
   };
-  const artifact = await desk.deps.rows.artifact(retained.payload_artifact.key);
+  const artifact = await service.rows.artifact(retained.payload_artifact.key);
   if (artifact === undefined) throw conflict('the payload of the rollback capsule is gone');
   const isWhole = canonicalJson(rollbackCapsuleOf(capsule)) === canonicalJson(retained);
   if (!isWhole) throw conflict('the manifest is not that of the rollback capsule');
   accept(checkManifest(capsule, expected, trustOf(keyring)));
-  const { mill = IN_PLACE } = desk.deps;
   const { content: sealed } = artifact;
   const keys = { keyring, transferKey: undefined };
-  const opened = await mill.open({ capsule, sealed, now: isoTime(desk.now), ...keys });
+  const opened = await workOn(service, 'openCapsule', {
+    capsule,
+    sealed,
+    now: isoTime(service.now),
+    ...keys,
+  });
   if (!opened.ok) throw conflict(opened.message);
   return opened.value;
 }
@@ -133,22 +132,22 @@ interface Return {
 
 /** One unit: the instance, its execution, and what is in the turn already. */
 async function goBack(
-  { desk, keyring, plans }: Office,
+  service: ExecutionService,
   turn: Turn,
   { migration: { stored, secrets }, execution, place, opened }: Return,
 ): Promise<void> {
   const { plan, source_state } = stored;
   const { current_instance_id: instance, tenant_id } = execution;
   const epoch = execution.epoch + 1;
-  const checkpointId = desk.deps.newIdLike(instance);
+  const checkpointId = service.newIdLike(instance);
   turn.put('checkpoint.insert', checkpointId, {
     id: checkpointId,
     instance_id: instance,
     checkpoint_data: opened.frame.checkpoint.checkpoint_data,
-    created_at: isoTime(desk.now),
+    created_at: isoTime(service.now),
   });
-  putLocation(turn, putExecution(desk, turn, execution, { epoch }), null);
-  await tell(desk, keyring, turn, execution, {
+  putLocation(turn, putExecution(service, turn, execution, { epoch }), null);
+  await putNextEntry(service, turn, execution, {
     kind: 'migration_rolled_back',
     epoch,
     summary: `rolled back from version ${plan.to_version} to version ${plan.from_version}`,
@@ -156,7 +155,7 @@ async function goBack(
   });
   const address = { instance, sequenceId: plan.from_sequence_id, opened };
   const restore = {
-    ...(await putProgress(desk, plans, turn, address)),
+    ...(await putProgress(service, turn, address)),
     kind: 'restore',
     sequenceId: plan.from_sequence_id,
     context: opened.frame.instance.context,
@@ -173,5 +172,5 @@ async function goBack(
     isAtRest: true,
     placeSha256: place.sha256,
   } as const;
-  await desk.order(instance, tenant_id, { expect, changes: [restore] }, turn);
+  await service.order(instance, tenant_id, { expect, changes: [restore] }, turn);
 }

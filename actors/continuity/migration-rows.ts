@@ -1,4 +1,4 @@
-/** Migrations as rows: how a desk finds one, opens what is sealed of it, and writes it (05 §16). */
+/** Migrations as rows: how one is found, what is sealed of it opened, and written. */
 
 import { randomBytes } from 'node:crypto';
 import type { MigrationRecord } from '../../schema/continuity.js';
@@ -18,10 +18,10 @@ import type { Execution } from '../../src/core/execution.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict, notFound, unavailable } from '../../src/errors.js';
-import type { Turn } from '../turn.js';
-import type { Desk } from './desk.js';
+import type { Turn } from '../runtime/turn.js';
+import type { ExecutionService } from './execution-service.js';
 import type { PlaceRow, VersionRow } from './migration-sql.js';
-import type { Asked, ContinuityOperation, Office } from './office.js';
+import type { Asked, ContinuityOperation } from './operation.js';
 import type { ExecutionRow, MigrationRow } from './rows.js';
 
 /** A migration with what is sealed of it. */
@@ -40,29 +40,33 @@ export interface Place extends LivePlace {
 
 /** For every operation on a migration. Rejects with 404. */
 export async function lineOfMigration<Id extends ContinuityOperation>(
-  { desk }: Office,
+  service: ExecutionService,
   { tenant, id }: Asked<Id>,
 ): Promise<string> {
-  return (await migrationOf(desk, tenant, id)).continuity_id;
+  return (await migrationOf(service, tenant, id)).continuity_id;
 }
 
 /** Rejects with 404 when the tenant ('' is any) has none of that id, 409 when it is in another state. */
 export async function openMigration(
-  { desk, keyring }: Office,
+  service: ExecutionService,
   { tenant, id }: Pick<Asked<'migrations.apply'>, 'tenant' | 'id'>,
   state: MigrationState,
 ): Promise<OpenMigration> {
-  const row = await migrationOf(desk, tenant, id);
+  const row = await migrationOf(service, tenant, id);
   if (row.state !== state) throw conflict(`migration ${id} is ${row.state}, not ${state}`);
-  const secrets = openSecrets(row, keyring?.opening ?? []);
+  const secrets = openSecrets(row, service.keyring?.opening ?? []);
   if (secrets === undefined) {
     throw unavailable('ENG_NO_KEYS', 'no key of the server opens what is sealed of the migration');
   }
   return { row, stored: storedOf(row), secrets };
 }
 
-async function migrationOf(desk: Desk, tenant: string, id: string): Promise<MigrationRow> {
-  const row = await desk.deps.rows.migration(id);
+async function migrationOf(
+  service: ExecutionService,
+  tenant: string,
+  id: string,
+): Promise<MigrationRow> {
+  const row = await service.rows.migration(id);
   if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) {
     throw notFound(`migration ${id}`);
   }
@@ -71,7 +75,7 @@ async function migrationOf(desk: Desk, tenant: string, id: string): Promise<Migr
 
 /** Puts a new plan into the unit. */
 export function insertMigration(
-  { keyring }: Office,
+  { keyring }: ExecutionService,
   turn: Turn,
   stored: StoredMigration,
   secrets: MigrationSecrets,
@@ -91,7 +95,7 @@ export function insertMigration(
 
 /** Moves a migration, in the unit that does what it says. @returns the wire record as it is then */
 export function moveMigration(
-  desk: Desk,
+  service: ExecutionService,
   turn: Turn,
   { row, stored, secrets }: OpenMigration,
   state: MigrationState,
@@ -103,17 +107,17 @@ export function moveMigration(
   const record: StoredMigration = { ...stored, ...changes };
   // What is sealed stays in the row as it was written first.
   const sealed = JSON.parse(row.secrets) as StoredSecrets;
-  const updated_at = isoTime(desk.now);
+  const updated_at = isoTime(service.now);
   turn.put('migration.set', row.id, { ...row, state, record, secrets: sealed, updated_at });
   return recordOf(record, state, secrets);
 }
 
 /** The present instance of an execution. Rejects with 404 when it is not here. */
 export async function placeOf(
-  desk: Desk,
+  service: ExecutionService,
   { current_instance_id: instance }: ExecutionRow,
 ): Promise<Place> {
-  const row = await desk.deps.rows.place(instance);
+  const row = await service.rows.place(instance);
   if (row === undefined) throw notFound(`instance ${instance}`);
   const place = {
     data: JSON.parse(row.data) as JsonObject,
@@ -126,8 +130,12 @@ export async function placeOf(
 }
 
 /** Rejects with 404 when the tenant has no such sequence. */
-export async function versionOf(desk: Desk, tenant: string, id: string): Promise<VersionRow> {
-  const row = await desk.deps.rows.version(id);
+export async function versionOf(
+  service: ExecutionService,
+  tenant: string,
+  id: string,
+): Promise<VersionRow> {
+  const row = await service.rows.version(id);
   if (row?.tenant_id !== tenant) throw notFound(`sequence ${id}`);
   return row;
 }

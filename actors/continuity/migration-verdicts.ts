@@ -1,4 +1,4 @@
-/** The verdict on a migration of one instance, computed from its rows (05 §16). */
+/** The verdict on a migration of one instance, computed from its rows. */
 
 import type { SemanticDiff } from '../../schema/release.js';
 import type { FrontierVerdict } from '../../src/core/continuity/frontier.js';
@@ -8,9 +8,10 @@ import {
   verdictOn,
 } from '../../src/core/continuity/migration-plan.js';
 import type { JsonObject } from '../../src/core/json.js';
-import { notFound } from '../../src/errors.js';
+import { EngineError, notFound } from '../../src/errors.js';
+import { TooCostly } from '../runtime/offload.js';
+import type { ExecutionService } from './execution-service.js';
 import type { VersionRow } from './migration-sql.js';
-import type { Office } from './office.js';
 import type { ExecutionRow } from './rows.js';
 
 export interface JudgedMigration {
@@ -31,47 +32,59 @@ export interface Verdict {
 /** Of the outputs; what a replay takes as evidence is held in memory as a whole. */
 const HISTORY_BYTES_MAX = 32 * 1024 * 1024;
 
-export async function judgeMigration(office: Office, asked: JudgedMigration): Promise<Verdict> {
-  const { judge, desk, plans } = office;
+export async function judgeMigration(
+  service: ExecutionService,
+  asked: JudgedMigration,
+): Promise<Verdict> {
+  const { plans } = service;
   const { source, target, execution, hasTransforms } = asked;
   const [diffText, outputBlocks, stored] = await Promise.all([
-    judge.compare({ baseline: source.definition, candidate: target.definition }),
-    desk.deps.rows.outputBlocks(execution.current_instance_id),
+    service.offload.run('compareDefinitions', {
+      baseline: source.definition,
+      candidate: target.definition,
+    }),
+    service.rows.outputBlocks(execution.current_instance_id),
     plans.load(target.id),
   ]);
   if (stored === undefined) throw notFound(`sequence ${target.id}`);
   const diff = JSON.parse(diffText) as SemanticDiff;
   const removed = outputBlocks.filter((block) => !stored.plan.indexOf.has(block));
-  const replayed = await replay(office, asked, diff.entries.length === 0);
+  const replayed = await replay(service, asked, diff.entries.length === 0);
   if (!replayed.passed) {
     const { continuity_id } = execution;
-    desk.deps.log.info({ execution: continuity_id, reason: replayed.reason }, 'a replay failed');
+    service.log.info({ execution: continuity_id, reason: replayed.reason }, 'a replay failed');
   }
   const codes = findingCodes(diff, removed, replayed.passed);
   return { disposition: verdictOn(codes, hasTransforms), codes };
 }
 
 async function replay(
-  { judge, desk, unpoliciedRetry }: Office,
+  service: ExecutionService,
   { execution, source, target, sourceData, targetData, hasTransforms }: JudgedMigration,
   isSame: boolean,
 ): Promise<FrontierVerdict> {
-  const { rows } = desk.deps;
+  const { rows, offload, log, unpoliciedRetry } = service;
   const { current_instance_id: instance, continuity_id } = execution;
   const totals = await rows.outputTotals(instance);
   if (totals.bytes > HISTORY_BYTES_MAX)
     return { passed: false, reason: 'its history is too large' };
   const [life, receipts] = await Promise.all([rows.life(instance), rows.effects(continuity_id)]);
   if (life === undefined) throw notFound(`instance ${instance}`);
-  return judge.replay({
-    source: source.definition,
-    target: target.definition,
-    isSame,
-    life,
-    sourceData: JSON.stringify(sourceData),
-    targetData: JSON.stringify(targetData),
-    hasTransforms,
-    receipts,
-    unpoliciedRetry,
-  });
+  try {
+    return await offload.run('replayMigration', {
+      source: source.definition,
+      target: target.definition,
+      isSame,
+      life,
+      sourceData: JSON.stringify(sourceData),
+      targetData: JSON.stringify(targetData),
+      hasTransforms,
+      receipts,
+      unpoliciedRetry,
+    });
+  } catch (error) {
+    if (error instanceof EngineError && !(error instanceof TooCostly)) throw error;
+    if (!(error instanceof TooCostly)) log.error({ instanceId: instance, err: error }, 'defect');
+    return { passed: false, reason: 'it takes too long or too much' };
+  }
 }

@@ -1,5 +1,5 @@
 /**
- * Live migration of an execution to another version of its sequence (05 §16): the plan and its
+ * Live migration of an execution to another version of its sequence: the plan and its
  * application. A plan says what was found and stores what it was made on; to apply it, everything is
  * looked at again, and the instance, its execution and the record change in one unit.
  */
@@ -13,18 +13,17 @@ import type { StoredMigration } from '../../src/core/continuity/migration-record
 import type { Parsed } from '../../src/core/continuity/parsed.js';
 import {
   applyTransforms,
-  parseTransforms,
   type Transform,
+  transformsOf,
 } from '../../src/core/continuity/transforms.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../src/core/json.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict, invalid, notFound } from '../../src/errors.js';
-import { Turn } from '../turn.js';
+import { Turn } from '../runtime/turn.js';
 import { contentsOf } from './capsule-contents.js';
 import { putArtifact, sealContents } from './capsule-sealing.js';
-import type { Desk, DeskReply } from './desk.js';
+import type { ExecutionService, OperationReply } from './execution-service.js';
 import { executionOf, putExecution, putLocation, touchExecution } from './executions.js';
-import { reclaim } from './healing.js';
 import { rollBack } from './migration-rollback.js';
 import {
   contextOf,
@@ -39,15 +38,16 @@ import {
 } from './migration-rows.js';
 import type { VersionRow } from './migration-sql.js';
 import { judgeMigration, type Verdict } from './migration-verdicts.js';
-import { type Asked, keysOf, type Office, type Services } from './office.js';
-import { tell } from './provenance.js';
+import { type Asked, type ExecutionOperations, keysOf } from './operation.js';
+import { putNextEntry } from './provenance.js';
+import { reclaim } from './reconciliation.js';
 import type { ExecutionRow } from './rows.js';
 
-export const MIGRATION_SERVICES = {
+export const MIGRATION_OPERATIONS = {
   'migrations.plan': { ledBy: (body) => body.continuity_id, serve: planMigration },
   'migrations.apply': { lineOf: lineOfMigration, serve: applyMigration },
   'migrations.rollback': { lineOf: lineOfMigration, serve: rollBack },
-} satisfies Services;
+} satisfies Partial<ExecutionOperations>;
 
 // ---------------------------------------------------------------- plan
 
@@ -62,33 +62,33 @@ interface Subject {
 }
 
 async function planMigration(
-  office: Office,
+  service: ExecutionService,
   { tenant, body }: Asked<'migrations.plan'>,
-): Promise<DeskReply> {
-  const { desk } = office;
-  const execution = await ownedExecution(office, tenant, body.continuity_id);
-  const place = await placeOf(desk, execution);
+): Promise<OperationReply> {
+  const execution = await ownedExecution(service, tenant, body.continuity_id);
+  const place = await placeOf(service, execution);
   const { state } = place.row;
   if (state !== 'waiting' && state !== 'paused') {
     throw conflict(`instance ${execution.current_instance_id} is ${state}, not waiting or paused`);
   }
-  const saved = body.capture_checkpoint === true ? undefined : await checkpointOf(desk, execution);
-  const { source, target } = await versionsOf(desk, execution, place, body);
-  const checkpoint = saved ?? (await captured(office, execution, place));
-  const transforms = accepted(parseTransforms(body.transforms as JsonValue | undefined));
+  const saved =
+    body.capture_checkpoint === true ? undefined : await checkpointOf(service, execution);
+  const { source, target } = await versionsOf(service, execution, place, body);
+  const checkpoint = saved ?? (await captured(service, execution, place));
+  const transforms = accepted(transformsOf(body.transforms ?? []));
   const subject = { execution, place, source, target, checkpoint, transforms };
-  const verdict = await judgeSubject(office, subject);
-  const { stored, secrets } = storedPlan(desk, subject, verdict, body);
+  const verdict = await judgeSubject(service, subject);
+  const { stored, secrets } = storedPlan(service, subject, verdict, body);
   const turn = new Turn();
   touchExecution(turn, execution);
-  insertMigration(office, turn, stored, secrets);
-  if (saved !== undefined) await desk.commit(turn);
+  insertMigration(service, turn, stored, secrets);
+  if (saved !== undefined) await service.commit(turn);
   else {
     // The checkpoint is of what was read: nothing may have happened to the instance since.
     turn.put('checkpoint.insert', checkpoint.id, checkpoint);
     const expect = { states: [state], epoch: execution.epoch, placeSha256: place.sha256 } as const;
     const { current_instance_id, tenant_id } = execution;
-    await desk.order(
+    await service.order(
       current_instance_id,
       tenant_id,
       { expect: { ...expect, fence: 'none', isAtRest: true }, changes: [] },
@@ -99,15 +99,19 @@ async function planMigration(
 }
 
 /** Rejects with 404, or 409 while the execution is being handed over. */
-async function ownedExecution(office: Office, tenant: string, id: string): Promise<ExecutionRow> {
-  const execution = await reclaim(office, await executionOf(office.desk, tenant, id));
+async function ownedExecution(
+  service: ExecutionService,
+  tenant: string,
+  id: string,
+): Promise<ExecutionRow> {
+  const execution = await reclaim(service, await executionOf(service, tenant, id));
   if (execution.state !== 'owned') throw conflict(`execution ${id} is ${execution.state}`);
   return execution;
 }
 
 /** Rejects with 409 when there is none. */
 async function checkpointOf(
-  { deps: { rows } }: Desk,
+  { rows }: ExecutionService,
   { current_instance_id: instance }: ExecutionRow,
 ): Promise<CheckpointRecord> {
   const row = await rows.lastCheckpoint(instance);
@@ -117,30 +121,30 @@ async function checkpointOf(
 
 /** The one that the live state gives. */
 async function captured(
-  { desk, plans }: Office,
+  service: ExecutionService,
   { current_instance_id: instance_id }: ExecutionRow,
   place: Place,
 ): Promise<CheckpointRecord> {
   const { sequence_id } = place.row;
-  const stored = await plans.load(sequence_id);
+  const stored = await service.plans.load(sequence_id);
   if (stored === undefined) throw notFound(`sequence ${sequence_id}`);
   return {
-    id: desk.deps.newIdLike(instance_id),
+    id: service.newIdLike(instance_id),
     instance_id,
     checkpoint_data: liveCheckpoint(stored.plan, place, place.runtime),
-    created_at: isoTime(desk.now),
+    created_at: isoTime(service.now),
   };
 }
 
 /** Rejects with 404 when one is not there, 400 when they are not versions of one sequence. */
 async function versionsOf(
-  desk: Desk,
+  service: ExecutionService,
   { tenant_id }: ExecutionRow,
   { row: { sequence_id } }: Place,
   { to_sequence_id, to_version }: PlanMigration,
 ): Promise<{ source: VersionRow; target: VersionRow }> {
-  const source = await versionOf(desk, tenant_id, sequence_id);
-  const target = await versionOf(desk, tenant_id, to_sequence_id);
+  const source = await versionOf(service, tenant_id, sequence_id);
+  const target = await versionOf(service, tenant_id, to_sequence_id);
   if (target.version !== to_version) {
     throw notFound(`version ${to_version} of sequence ${to_sequence_id}`);
   }
@@ -152,9 +156,9 @@ async function versionsOf(
 }
 
 /** Rejects with 400 when the transforms do not apply to the checkpoint. */
-function judgeSubject(office: Office, subject: Subject): Promise<Verdict> {
+function judgeSubject(service: ExecutionService, subject: Subject): Promise<Verdict> {
   const { execution, source, target, checkpoint, transforms, place } = subject;
-  return judgeMigration(office, {
+  return judgeMigration(service, {
     execution,
     source,
     target,
@@ -186,15 +190,15 @@ function accepted<T>(parsed: Parsed<T>): T {
 }
 
 function storedPlan(
-  desk: Desk,
+  service: ExecutionService,
   { execution, place, source, target, checkpoint, transforms }: Subject,
   { disposition, codes }: Verdict,
   { rollback_retention_seconds }: PlanMigration,
 ) {
   const { continuity_id, tenant_id, epoch } = execution;
-  const { now } = desk;
+  const { now } = service;
   const plan: MigrationPlan = {
-    id: desk.deps.newIdLike(continuity_id),
+    id: service.newIdLike(continuity_id),
     tenant_id,
     continuity_id,
     from_sequence_id: source.id,
@@ -234,25 +238,24 @@ function storedPlan(
 // ---------------------------------------------------------------- apply
 
 async function applyMigration(
-  office: Office,
+  service: ExecutionService,
   { tenant, id, body }: Asked<'migrations.apply'>,
-): Promise<DeskReply> {
-  const { desk } = office;
-  const migration = await openMigration(office, { tenant, id }, 'planned');
+): Promise<OperationReply> {
+  const migration = await openMigration(service, { tenant, id }, 'planned');
   const { plan, rollback_expires_at } = migration.stored;
   const isApproved = body.approved === true;
   checkVerdict(plan.disposition, isApproved);
-  const execution = await ownedExecution(office, plan.tenant_id, plan.continuity_id);
-  const subject = await subjectOf(desk, migration, execution);
-  const keyring = keysOf(office);
-  if (desk.now >= Date.parse(rollback_expires_at)) {
+  const execution = await ownedExecution(service, plan.tenant_id, plan.continuity_id);
+  const subject = await subjectOf(service, migration, execution);
+  keysOf(service);
+  if (service.now >= Date.parse(rollback_expires_at)) {
     throw conflict(`migration ${id} could not be rolled back any more: plan it anew`);
   }
   // What was found may have changed with the effects, and the code that finds it too.
-  checkVerdict((await judgeSubject(office, subject)).disposition, isApproved);
-  const contents = await contentsOf(desk, office.plans, execution.current_instance_id);
-  const capsuleId = desk.deps.newIdLike(execution.continuity_id);
-  const sealed = await sealContents(desk, keyring, contents, {
+  checkVerdict((await judgeSubject(service, subject)).disposition, isApproved);
+  const contents = await contentsOf(service, execution.current_instance_id);
+  const capsuleId = service.newIdLike(execution.continuity_id);
+  const sealed = await sealContents(service, contents, {
     capsuleId,
     execution,
     destination: null,
@@ -260,16 +263,16 @@ async function applyMigration(
     expiresAt: rollback_expires_at,
   });
   const turn = new Turn();
-  putArtifact(desk, turn, sealed);
+  putArtifact(service, turn, sealed);
   const { manifest } = sealed.capsule;
   const rollback_capsule = rollbackCapsuleOf(sealed.capsule);
-  const record = moveMigration(desk, turn, migration, 'applied', {
+  const record = moveMigration(service, turn, migration, 'applied', {
     rollback_capsule,
     manifest,
     applied_epoch: execution.epoch + 1,
-    applied_at: isoTime(desk.now),
+    applied_at: isoTime(service.now),
   });
-  await goOver(office, turn, subject, { id, capsule_sha256: rollback_capsule.manifest_sha256 });
+  await goOver(service, turn, subject, { id, capsule_sha256: rollback_capsule.manifest_sha256 });
   return { status: 200, body: record };
 }
 
@@ -282,30 +285,30 @@ function checkVerdict(disposition: Verdict['disposition'], isApproved: boolean):
 
 /** What the plan was made on. Rejects with 404 or 409 when that is not what there is. */
 async function subjectOf(
-  desk: Desk,
+  service: ExecutionService,
   { stored, secrets }: OpenMigration,
   execution: ExecutionRow,
 ): Promise<Subject> {
   const { plan, expected_epoch, source_state, source_checkpoint } = stored;
-  const place = await placeOf(desk, execution);
+  const place = await placeOf(service, execution);
   const stale = (what: string) => conflict(`the migration is stale: ${what}`);
   if (execution.epoch !== expected_epoch) throw stale('the execution is at another epoch');
   if (place.row.sequence_id !== plan.from_sequence_id) throw stale('the version has changed');
   if (place.row.state !== source_state) throw stale(`the instance is ${place.row.state}`);
-  const source = await versionOf(desk, plan.tenant_id, plan.from_sequence_id);
-  const target = await versionOf(desk, plan.tenant_id, plan.to_sequence_id);
+  const source = await versionOf(service, plan.tenant_id, plan.from_sequence_id);
+  const target = await versionOf(service, plan.tenant_id, plan.to_sequence_id);
   if (target.version !== plan.to_version) throw stale('the target is another version');
-  const newest = await checkpointOf(desk, execution);
+  const newest = await checkpointOf(service, execution);
   if (newest.id !== source_checkpoint.id) throw stale('there is a newer checkpoint');
   if (place.sha256 !== secrets.place_sha256) throw stale('the context or the progress has changed');
-  const transforms = accepted(parseTransforms(plan.transforms as unknown as JsonValue));
   const checkpoint = { ...source_checkpoint, checkpoint_data: secrets.checkpoint_data };
+  const transforms = accepted(transformsOf(plan.transforms));
   return { execution, place, source, target, checkpoint, transforms };
 }
 
 /** One unit: the instance, its execution, and what is in the turn already. */
 async function goOver(
-  { desk, keyring }: Office,
+  service: ExecutionService,
   turn: Turn,
   { execution, place, source, target, checkpoint, transforms }: Subject,
   evidence: { readonly id: string; readonly capsule_sha256: string },
@@ -313,15 +316,15 @@ async function goOver(
   const { current_instance_id: instance, tenant_id } = execution;
   const epoch = execution.epoch + 1;
   const data = transformed(checkpoint, transforms);
-  const checkpointId = desk.deps.newIdLike(instance);
+  const checkpointId = service.newIdLike(instance);
   turn.put('checkpoint.insert', checkpointId, {
     id: checkpointId,
     instance_id: instance,
     checkpoint_data: data,
-    created_at: isoTime(desk.now),
+    created_at: isoTime(service.now),
   });
-  putLocation(turn, putExecution(desk, turn, execution, { epoch }), null);
-  await tell(desk, keyring, turn, execution, {
+  putLocation(turn, putExecution(service, turn, execution, { epoch }), null);
+  await putNextEntry(service, turn, execution, {
     kind: 'migration_applied',
     epoch,
     summary: `migrated from version ${source.version} to version ${target.version}`,
@@ -342,5 +345,5 @@ async function goOver(
     placeSha256: place.sha256,
     checkpointId: checkpoint.id,
   } as const;
-  await desk.order(instance, tenant_id, { expect, changes: [migrate] }, turn);
+  await service.order(instance, tenant_id, { expect, changes: [migrate] }, turn);
 }

@@ -1,100 +1,84 @@
 /**
- * The operations on executions, as they come to one shard: each is parsed, goes to the desk that the
- * execution's id leads to (handed on once, where only the body names it), and is served in its line.
+ * The operations on executions: each goes to the service that the execution's id leads to, and
+ * is served in its line.
  */
 
-import type { BodyOf, BodyRouteId } from '../../schema/routes.js';
-import { routeOf, shardOf } from '../../src/core/ids.js';
-import { notFound } from '../../src/errors.js';
-import type { HandedOnOperation } from '../protocol.js';
-import { ATTACHMENT_SERVICES } from './attachments.js';
-import { CLAIM_SERVICES } from './claims.js';
-import { Desk, type DeskDeps } from './desk.js';
-import { EFFECT_SERVICES } from './effects.js';
-import { EXECUTION_SERVICES } from './executions.js';
-import { EXPORT_SERVICES } from './exports.js';
-import { HANDOFF_SERVICES } from './handoffs.js';
-import { answerFence } from './healing.js';
-import { IMPORT_SERVICES } from './imports.js';
-import { MIGRATION_SERVICES } from './migrations.js';
-import type { Asked, ContinuityOperation, Office, Service, Services } from './office.js';
-import { tenantOf } from './office.js';
-import { PLACEMENT_SERVICES } from './placements.js';
-import { RUNTIME_SERVICES } from './runtimes.js';
+import type { BodyOf } from '../../schema/routes.js';
+import { routeOf } from '../../src/core/ids.js';
+import type { Call, Operation, RouteOperations } from '../runtime/operation.js';
+import { ATTACHMENT_OPERATIONS } from './attachments.js';
+import { CLAIM_OPERATIONS } from './claims.js';
+import { EFFECT_OPERATIONS } from './effects.js';
+import { ExecutionService, type ExecutionServiceDeps } from './execution-service.js';
+import { EXECUTION_OPERATIONS } from './executions.js';
+import { EXPORT_OPERATIONS } from './exports.js';
+import { HANDOFF_OPERATIONS } from './handoffs.js';
+import { IMPORT_OPERATIONS } from './imports.js';
+import { MIGRATION_OPERATIONS } from './migrations.js';
+import {
+  type ContinuityOperation,
+  type ExecutionOperation,
+  type ExecutionOperations,
+  tenantOf,
+} from './operation.js';
+import { PLACEMENT_OPERATIONS } from './placements.js';
+import { answerFence } from './reconciliation.js';
+import { RUNTIME_OPERATIONS } from './runtimes.js';
 
-const SERVICES: Services = {
-  ...EXECUTION_SERVICES,
-  ...EFFECT_SERVICES,
-  ...RUNTIME_SERVICES,
-  ...PLACEMENT_SERVICES,
-  ...HANDOFF_SERVICES,
-  ...MIGRATION_SERVICES,
-  ...EXPORT_SERVICES,
-  ...IMPORT_SERVICES,
-  ...CLAIM_SERVICES,
-  ...ATTACHMENT_SERVICES,
-};
-
-export interface ContinuityDeps extends DeskDeps, Omit<Office, 'desk'> {}
-
-/** A request on its way to its desk. */
-export interface ContinuityCall<Id extends ContinuityOperation = ContinuityOperation> {
-  readonly request: number;
-  readonly operation: Id;
-  /** Of the header; '' when there is none. */
-  readonly tenant: string;
-  /** The id in the path, if there is one. */
-  readonly target: string;
-  readonly text: string;
-  /** Checks the body. @throws EngineError 400 */
-  readonly parse: <Any extends BodyRouteId>(operation: Any, text: string) => BodyOf<Any>;
-}
+const OPERATIONS = {
+  ...EXECUTION_OPERATIONS,
+  ...EFFECT_OPERATIONS,
+  ...RUNTIME_OPERATIONS,
+  ...PLACEMENT_OPERATIONS,
+  ...HANDOFF_OPERATIONS,
+  ...MIGRATION_OPERATIONS,
+  ...EXPORT_OPERATIONS,
+  ...IMPORT_OPERATIONS,
+  ...CLAIM_OPERATIONS,
+  ...ATTACHMENT_OPERATIONS,
+} satisfies ExecutionOperations;
 
 export class Continuity {
-  readonly desk: Desk;
-  readonly #office: Office;
-  readonly #deps: ContinuityDeps;
+  readonly service: ExecutionService;
 
-  constructor(deps: ContinuityDeps) {
-    this.#deps = deps;
-    this.desk = new Desk(deps);
-    const { plans, keyring, judge, unpoliciedRetry } = deps;
-    this.#office = { desk: this.desk, plans, keyring, judge, unpoliciedRetry };
+  constructor(deps: ExecutionServiceDeps) {
+    this.service = new ExecutionService(deps);
   }
 
-  /** @throws EngineError when the body is wrong */
-  handle<Id extends ContinuityOperation>(call: ContinuityCall<Id>): void {
-    const service: Service<Id> | undefined = SERVICES[call.operation];
-    if (service === undefined) throw notFound(call.operation);
-    const body = call.parse(call.operation, call.text);
-    const tenant = tenantOf(call.tenant, (body as { tenant_id?: string | null }).tenant_id);
-    const id = service.ledBy?.(body) ?? call.target;
-    const { shard, shards } = this.#deps;
-    const owner = shardOf(routeOf(id), shards);
-    if (owner === shard || service.isServedAnywhere) {
-      this.#serve(call.request, service, { tenant, id, body });
-    } else this.#handOn(owner, call);
+  /** @throws EngineError 403 when the body names another tenant than the header */
+  serve<Id extends ContinuityOperation>(
+    operation: ExecutionOperation<Id>,
+    call: Call<BodyOf<Id>>,
+  ): void {
+    const { service } = this;
+    const { request, body } = call;
+    const named = body as { readonly tenant_id?: string | null } | undefined;
+    const tenant = tenantOf(call.tenant, named?.tenant_id);
+    const id = operation.ledBy?.(body) ?? call.target;
+    const asked = { tenant, id, body };
+    const line = () => operation.lineOf?.(service, asked) ?? Promise.resolve(id);
+    service.serve(request, line, () => operation.serve(service, asked));
   }
 
   /** A fenced instance asks whether its fence still stands. */
   asked(execution: string, instance: string): void {
-    this.desk.care(execution, () => answerFence(this.#office, execution, instance));
-  }
-
-  #serve<Id extends ContinuityOperation>(
-    request: number,
-    service: Service<Id>,
-    asked: Asked<Id>,
-  ): void {
-    const office = this.#office;
-    const line = () => service.lineOf?.(office, asked) ?? Promise.resolve(asked.id);
-    this.desk.serve(request, line, () => service.serve(office, asked));
-  }
-
-  /** The other shard parses the body again. */
-  #handOn(owner: number, { request, tenant, text, operation }: ContinuityCall): void {
-    const handedOn = operation as HandedOnOperation;
-    const message = ['poll', request, tenant, text, handedOn] as const;
-    this.#deps.release([{ kind: 'peer', shard: owner, message }]);
+    const { service } = this;
+    service.runInBackground(execution, () => answerFence(service, execution, instance));
   }
 }
+
+export interface ContinuityParts {
+  readonly continuity: Continuity;
+}
+
+/** Where the body leads, its shard answers; where it does not, the one that the path leads to. */
+export const CONTINUITY_OPERATIONS = Object.fromEntries(
+  Object.entries(OPERATIONS as Record<string, ExecutionOperation<never>>).map(([id, operation]) => {
+    const { ledBy } = operation;
+    const row: Operation<never, ContinuityParts> = {
+      ...(ledBy && { leadsTo: (body: never) => routeOf(ledBy(body)) }),
+      serve: ({ continuity }, call) => continuity.serve(operation, call),
+    };
+    return [id, row];
+  }),
+) as Pick<RouteOperations<ContinuityParts>, ContinuityOperation>;

@@ -1,9 +1,9 @@
 /**
- * Placement of an execution and the preview of its handoff (05 §6 and §7). Both store the decision
+ * Placement of an execution and the preview of its handoff. Both store the decision
  * that they answer with; a handoff is then bound to it.
  */
 
-import type { RuntimeCapabilities } from '../../src/core/continuity/capabilities.js';
+import type { RuntimeCapabilities } from '../../schema/handoff.js';
 import {
   liveCandidates,
   type PlacementDecision,
@@ -13,65 +13,65 @@ import {
 import { type HandoffPreview, previewHandoff } from '../../src/core/continuity/preview.js';
 import {
   type PlacementTerms,
-  parsePlacementTerms,
+  placementTerms,
+  type SentTerms,
 } from '../../src/core/continuity/requirements.js';
-import type { JsonObject } from '../../src/core/json.js';
 import { isoTime } from '../../src/core/time.js';
 import { invalid, notFound } from '../../src/errors.js';
-import { Turn } from '../turn.js';
-import type { Desk, DeskReply } from './desk.js';
+import { Turn } from '../runtime/turn.js';
+import type { ExecutionService, OperationReply } from './execution-service.js';
 import { executionOf } from './executions.js';
-import type { Asked, Office, Services } from './office.js';
+import type { Asked, ExecutionOperations } from './operation.js';
 import type { ExecutionRow } from './rows.js';
 
-export const PLACEMENT_SERVICES = {
+export const PLACEMENT_OPERATIONS = {
   'continuity.place': { serve: place },
   'continuity.preview': { serve: preview },
-} satisfies Services;
+} satisfies Partial<ExecutionOperations>;
 
 async function place(
-  { desk }: Office,
+  service: ExecutionService,
   { tenant, id, body }: Asked<'continuity.place'>,
-): Promise<DeskReply> {
+): Promise<OperationReply> {
   const terms = termsIn(body);
-  const execution = await executionOf(desk, tenant, id);
-  const runtimes = await desk.deps.rows.runtimes(execution.tenant_id, desk.now);
-  const { now } = desk;
+  const execution = await executionOf(service, tenant, id);
+  const runtimes = await service.rows.runtimes(execution.tenant_id, service.now);
+  const { now } = service;
   const { owner_runtime_id: owner } = execution;
   const placement = placeExecution(liveCandidates(runtimes, now), terms, owner, now);
-  const decision = placementDecision(newDecision(desk, execution), execution, terms, placement);
-  await store(desk, decision);
+  const decision = placementDecision(newDecision(service, execution), execution, terms, placement);
+  await store(service, decision);
   return { status: 200, body: decision };
 }
 
 async function preview(
-  { desk }: Office,
+  service: ExecutionService,
   { tenant, id, body }: Asked<'continuity.preview'>,
-): Promise<DeskReply> {
+): Promise<OperationReply> {
   const terms = termsIn(body);
-  const execution = await executionOf(desk, tenant, id);
-  const seen = await previewOf(desk, execution, terms, body.destination_runtime_id);
+  const execution = await executionOf(service, tenant, id);
+  const seen = await previewOf(service, execution, terms, body.destination_runtime_id);
   if (seen === undefined) throw notFound(`live runtime ${body.destination_runtime_id}`);
-  await store(desk, seen.placement_decision);
+  await store(service, seen.placement_decision);
   return { status: 200, body: seen };
 }
 
 /** @throws EngineError 400 */
-export function termsIn(body: object): PlacementTerms {
-  const terms = parsePlacementTerms(body as JsonObject);
+export function termsIn(body: SentTerms): PlacementTerms {
+  const terms = placementTerms(body);
   if (!terms.ok) throw invalid(terms.message);
   return terms.value;
 }
 
 /** As of now; undefined when the destination is not registered or no longer live. */
 export async function previewOf(
-  desk: Desk,
+  service: ExecutionService,
   execution: ExecutionRow,
   terms: PlacementTerms,
   destination: string,
 ): Promise<HandoffPreview | undefined> {
-  const { rows } = desk.deps;
-  const runtimes = await runtimesWith(desk, execution.tenant_id, destination);
+  const { rows } = service;
+  const runtimes = await runtimesWith(service, execution.tenant_id, destination);
   const effects = await rows.unresolvedEffects(execution);
   return previewHandoff({
     execution,
@@ -79,14 +79,14 @@ export async function previewOf(
     destination_runtime_id: destination,
     terms,
     effects,
-    now: desk.now,
-    decision: newDecision(desk, execution),
+    now: service.now,
+    decision: newDecision(service, execution),
   });
 }
 
 /** The candidates, and the destination among them however long ago it was seen. */
 async function runtimesWith(
-  { deps: { rows }, now }: Desk,
+  { rows, now }: ExecutionService,
   tenant: string,
   destination: string,
 ): Promise<RuntimeCapabilities[]> {
@@ -96,14 +96,14 @@ async function runtimesWith(
   return wanted === undefined ? runtimes : [...runtimes, wanted];
 }
 
-function newDecision({ deps, now }: Desk, { continuity_id }: ExecutionRow) {
-  return { id: deps.newIdLike(continuity_id), created_at: isoTime(now) };
+function newDecision(service: ExecutionService, { continuity_id }: ExecutionRow) {
+  return { id: service.newIdLike(continuity_id), created_at: isoTime(service.now) };
 }
 
-function store(desk: Desk, decision: PlacementDecision): Promise<void> {
+function store(service: ExecutionService, decision: PlacementDecision): Promise<void> {
   const { id, continuity_id, tenant_id, created_at } = decision;
   const turn = new Turn();
   const row = { id, continuity_id, tenant_id, record: decision, created_at };
   turn.put('placement.insert', id, row);
-  return desk.commit(turn);
+  return service.commit(turn);
 }

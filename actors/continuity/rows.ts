@@ -1,13 +1,13 @@
 /**
- * What desks read: the rows that hang on one execution, by key. Reads only; every statement is named
- * and finds its rows by an index.
+ * What the execution service reads: the rows that hang on one execution, by key. Reads only; every
+ * statement is named and finds its rows by an index.
  */
 
 import type pg from 'pg';
-import type { Execution } from '../../schema/continuity.js';
-import type { OutputText } from '../../src/capsule-work.js';
-import type { RuntimeCapabilities } from '../../src/core/continuity/capabilities.js';
-import type { EffectReceipt } from '../../src/core/continuity/effects.js';
+import type { EffectReceipt, Execution } from '../../schema/continuity.js';
+import type { RuntimeCapabilities } from '../../schema/handoff.js';
+import type { HandoffFacts } from '../../src/core/continuity/handoff-view.js';
+import type { OutputText } from '../../src/core/continuity/sealed-payload.js';
 import { isResolvedEffect } from '../../src/core/continuity/states.js';
 import type { InstanceState } from '../../src/core/states.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
@@ -20,7 +20,7 @@ import {
 } from '../../src/db/reads/effect-reads.js';
 import type { Query } from '../../src/db/reads/query.js';
 import type { StoredRun } from '../../src/db/reads/replay-reads.js';
-import type { HandoffFacts } from '../../src/handoff-view.js';
+import type { StoredRow } from '../../src/db/tables.js';
 import {
   CAPSULE_SQL,
   type CheckpointRow,
@@ -40,33 +40,8 @@ export type ExecutionRow = Execution & { readonly version: number };
 
 export type HandoffRow = HandoffFacts;
 
-export interface ProvenanceRow {
-  readonly continuity_id: string;
-  readonly seq: number;
-  readonly id: string;
-  readonly tenant_id: string;
-  readonly epoch: number;
-  readonly kind: string;
-  readonly redacted_summary: string | null;
-  readonly payload_sha256: string;
-  readonly previous_sha256: string | null;
-  readonly entry_sha256: string;
-  readonly signing_key_id: string | null;
-  readonly signature: string | null;
-  readonly created_at: string;
-}
-
-export interface MigrationRow {
-  readonly id: string;
-  readonly continuity_id: string;
-  readonly tenant_id: string;
-  readonly state: string;
-  /** JSON texts. */
-  readonly record: string;
-  readonly secrets: string;
-  readonly created_at: string;
-  readonly updated_at: string;
-}
+export type ProvenanceRow = StoredRow<'provenance_entries'>;
+export type MigrationRow = StoredRow<'migrations'>;
 
 export interface ImportRow {
   readonly tenant_id: string;
@@ -77,9 +52,9 @@ export interface ImportRow {
   readonly source_epoch: number;
 }
 
-/** Candidates of one placement (05 §6). */
+/** Candidates of one placement. */
 const CANDIDATES_MAX = 1_000;
-/** What `observed_at` of a live runtime is not older than (05 §4). */
+/** How long ago a live runtime was observed at most. */
 export const LIVE_MS = 5 * 60_000;
 /** As the drivers of the other reads: longer than any of these takes. */
 const QUERY_TIMEOUT_MS = 30_000;

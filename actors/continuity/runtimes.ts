@@ -1,27 +1,25 @@
-/** Runtimes: what each says of itself, for some minutes at a time (05 §4). */
+/** Runtimes: what each says of itself, for some minutes at a time. */
 
-import { parseCapabilities } from '../../src/core/continuity/capabilities.js';
-import type { JsonValue } from '../../src/core/json.js';
+import { capabilitiesOf } from '../../src/core/continuity/capabilities.js';
 import { invalid } from '../../src/errors.js';
-import { Turn } from '../turn.js';
-import type { DeskReply } from './desk.js';
-import type { Asked, Office, Services } from './office.js';
+import { Turn } from '../runtime/turn.js';
+import type { ExecutionService, OperationReply } from './execution-service.js';
+import type { Asked, ExecutionOperations } from './operation.js';
 
-export const RUNTIME_SERVICES = {
+export const RUNTIME_OPERATIONS = {
   'runtimes.register': {
-    ledBy: (body) => body.capabilities.runtime_id,
-    // The statement itself keeps what was observed last, in whatever order two of them come.
-    isServedAnywhere: true,
+    // Whoever serves it: the statement keeps what was observed last, in whatever order two come.
+    lineOf: async (_, { body }) => body.capabilities.runtime_id,
     serve: registerRuntime,
   },
-} satisfies Services;
+} satisfies Partial<ExecutionOperations>;
 
 async function registerRuntime(
-  { desk }: Office,
+  service: ExecutionService,
   { tenant, body }: Asked<'runtimes.register'>,
-): Promise<DeskReply> {
+): Promise<OperationReply> {
   if (tenant === '') throw invalid('tenant_id is required');
-  const parsed = parseCapabilities(body.capabilities as unknown as JsonValue, desk.now);
+  const parsed = capabilitiesOf(body.capabilities, service.now);
   if (!parsed.ok) throw invalid(parsed.message);
   const capabilities = parsed.value;
   const { runtime_id, observed_at, expires_at } = capabilities;
@@ -33,6 +31,6 @@ async function registerRuntime(
     observed_at,
     expires_at,
   });
-  await desk.commit(turn);
+  await service.commit(turn);
   return { status: 201, body: capabilities };
 }

@@ -46,13 +46,14 @@ export async function startServer(
     db,
     async flushes() {
       const { rows } = await db.query<{ batches: number }>(
-        'select sum(batch)::int8 as batches from lanes',
+        'select sum(last)::int8 as batches ' +
+          'from (select max(batch) as last from lane_flushes group by lane) lanes',
       );
       return rows[0]!.batches;
     },
     async lanes() {
       const { rows } = await db.query<{ used: number }>(
-        'select count(*) as used from lanes where batch > 0',
+        'select count(distinct lane) as used from lane_flushes',
       );
       return rows[0]!.used;
     },

@@ -6,7 +6,7 @@
 
 import type pg from 'pg';
 import type { IdGenerator } from '../../src/core/ids.js';
-import type { MutationKind } from '../../src/core/unit.js';
+import type { MutationKind } from '../../src/db/mutations.js';
 
 /** Where the rows of a creation are, in the order in which a flush writes them. */
 const SOURCES: readonly (readonly [kind: MutationKind, table: string, column: string])[] = [

@@ -12,10 +12,13 @@ const SLOW = [
   'chaos/kill-loop',
   'sim/seeds',
   'integration/webhooks-faults',
+  'integration/two-engines-crash',
   'fuzz/fuzz',
+  'integration/continuity-migration-crash',
+  'integration/two-engines',
   'api/shards',
   'api/stream',
-  'api/rows-01-concurrency',
+  'api/concurrency-load',
   'integration/bench-smoke',
   'api/changes-load',
   'api/cron-restart',
@@ -30,7 +33,7 @@ const SLOW = [
   'integration/tracing',
   'integration/logs',
   'integration/docs-migration',
-  'api/surgery-restart',
+  'api/edits-restart',
   'integration/change-threads',
   'unit/evaluator-model',
 ];
@@ -39,8 +42,8 @@ const SLOW = [
 const FILES_PER_PROCESS = { unit: 16, api: 5 };
 
 /**
- * The files to be run, in order: those given, or others in `folder`, beside the folder of all tests,
- * that run several of them.
+ * What is run by one process each, in order: a file of those given, or one that is written into
+ * `folder`, beside the folder of all tests, and runs several of them.
  */
 export function planTests(files, folder) {
   const slow = files.filter((file) => rank(file) >= 0).sort((a, b) => rank(a) - rank(b));
@@ -48,38 +51,41 @@ export function planTests(files, folder) {
   const unit = others.filter(isSmall);
   const api = others.filter((file) => file.includes('/integration/api/'));
   const alone = others.filter((file) => !unit.includes(file) && !api.includes(file));
-  return [...slow, ...grouped('api', api, folder), ...alone, ...grouped('unit', unit, folder)];
+  return [
+    ...slow.map(single),
+    ...grouped('api', api, folder),
+    ...alone.map(single),
+    ...grouped('unit', unit, folder),
+  ];
 }
 
 function rank(file) {
   return SLOW.findIndex((name) => file.includes(name));
 }
 
-/** Properties are tried many times, some of them against the clock, and get a process of their own. */
-function isSmall(file) {
-  return /test\/(unit|contract)\//.test(file) && !file.endsWith('.prop.test.js');
-}
+const isSmall = (file) => /test\/(unit|contract)\//.test(file);
+
+const nameOf = (file) => path.relative('dist/test', file).replace(/\.test\.js$/, '');
+
+const single = (file) => ({ name: nameOf(file), file, files: [file] });
 
 function grouped(name, files, folder) {
   const count = Math.ceil(files.length / FILES_PER_PROCESS[name]);
   return Array.from({ length: count }, (_, group) => {
     const members = files.filter((_, at) => at % count === group);
+    if (members.length === 1) return single(members[0]);
     const file = path.join(folder, `${name}-${group + 1}.mjs`);
     writeFileSync(file, groupText(members));
-    return file;
+    return { name: `${name} files, part ${group + 1} of ${count}`, file, files: members };
   });
 }
 
 function groupText(members) {
-  const names = JSON.stringify(
-    members.map((file) => path.relative('dist/test', file)),
-    null,
-    2,
-  );
+  const suites = members.map((file) => [nameOf(file), path.relative('dist/test', file)]);
   return `import { describe } from 'node:test';
 
-for (const file of ${names}) {
-  await describe(file, () => import(\`../test/\${file}\`));
+for (const [name, file] of ${JSON.stringify(suites, null, 2)}) {
+  await describe(name, () => import(\`../test/\${file}\`));
 }
 `;
 }

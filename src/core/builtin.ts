@@ -3,7 +3,7 @@
  * that a chain of them costs one commit. They promise to be total: every parameter, however wrong,
  * gives an outcome. Handlers with an outside effect are in `handlers/`.
  *
- * `sleep` is only read here; the evaluator makes it a durable timer (06 row 19).
+ * `sleep` is only read here; the evaluator makes it a durable timer (docs/reference/instances.md).
  */
 
 import { evaluateCondition, isTruthy, parseCondition, type Scope } from './condition.js';
@@ -33,7 +33,7 @@ export interface PureContext {
 /** `params` are resolved: templates in them have been replaced. */
 export type PureHandler = (params: JsonValue, context: PureContext) => StepOutcome;
 
-/** The handlers that the evaluator calls in place (02 §11), by name. */
+/** The handlers that the evaluator calls in place (docs/reference/handlers.md), by name. */
 export const PURE_HANDLERS: ReadonlyMap<string, PureHandler> = new Map<string, PureHandler>([
   ['noop', noop],
   ['log', log],
@@ -42,7 +42,7 @@ export const PURE_HANDLERS: ReadonlyMap<string, PureHandler> = new Map<string, P
   ['assert', assertCondition],
 ]);
 
-/** Names that are never given to an external worker (06 row 41). Every other name is. */
+/** Names that are never given to an external worker. Every other name is. */
 export const BUILTIN_NAMES: ReadonlySet<string> = new Set([
   ...PURE_HANDLERS.keys(),
   'sleep',
@@ -58,8 +58,8 @@ export type SleepDuration =
   | { readonly ok: false; readonly message: string };
 
 /**
- * Reads `duration_ms` of a sleep step: whole milliseconds, 100 when absent or null (00-mission).
- * A refusal is a permanent failure of the step.
+ * Reads `duration_ms` of a sleep step: whole milliseconds, 100 when absent or null. A refusal is a
+ * permanent failure of the step.
  */
 export function sleepDuration(params: JsonValue): SleepDuration {
   const duration = param(params, 'duration_ms') ?? SLEEP_MS_DEFAULT;
@@ -124,7 +124,8 @@ function assertCondition(params: JsonValue, context: PureContext): StepOutcome {
 
 /**
  * A condition that is one whole template has already become its value, so only text is parsed. Text
- * that does not parse counts as false: `assert` is a lenient use of conditions (02 §10).
+ * that does not parse counts as false: `assert` is a lenient use of conditions
+ * (docs/reference/expressions.md).
  */
 function holds(condition: JsonValue, scope: Scope): boolean {
   if (typeof condition !== 'string') return isTruthy(condition);

@@ -1,6 +1,6 @@
 /**
- * Places in the change feed: after which entry a reader goes on (spec/03 §7.2). The feed is in the
- * order of (time, id), which is also how places compare. Pure.
+ * Places in the change feed: after which entry a reader goes on (docs/changes.md). The feed is in
+ * the order of (time, id), which is also how places compare. Pure.
  */
 
 import { toUnixMs } from '../../schema/common.js';

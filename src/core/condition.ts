@@ -1,8 +1,8 @@
 /**
  * Conditions of routers, loops and other blocks: a text is parsed once per definition into a closed
  * tree and evaluated many times. The specification's two forms, `path` and `path == value`, come
- * first and allow hyphens in names; any other text is the expression language (06 row 59). The
- * text reaches neither `eval` nor a regular expression.
+ * first and allow hyphens in names; any other text is the expression language
+ * (docs/reference/expressions.md). The text reaches neither `eval` nor a regular expression.
  */
 
 import { clip } from './expression/bounds.js';
@@ -47,8 +47,8 @@ export function parseCondition(text: string): Parsed<Condition> {
 }
 
 /**
- * The value of the condition in `scope`; null for anything that cannot be computed (02 §10). Never
- * throws, and its work is bounded. The result may share structure with the scope.
+ * The value of the condition in `scope`; null for anything that cannot be computed. Never throws,
+ * and its work is bounded. The result may share structure with the scope.
  */
 export function evaluateCondition(condition: Condition, scope: Scope): JsonValue {
   return evaluateExpression(condition.expression, scope);

@@ -1,7 +1,7 @@
 /**
- * Cron expressions as sets of values (01 §7.3; 06 rows 24 and 74). A list is read item by item:
- * cron-parser knows what an item of a field stands for, and the rest is ours, because it has no year,
- * counts weekdays from 0 alone, and refuses lists that name a value twice.
+ * Cron expressions as sets of values (docs/cron.md). A list is read item by item: cron-parser knows
+ * what an item of a field stands for, and the rest is ours, because it has no year, counts weekdays
+ * from 0 alone, and refuses lists that name a value twice.
  */
 
 import { CronExpressionParser } from 'cron-parser';

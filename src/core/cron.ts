@@ -1,6 +1,6 @@
 /**
- * When a cron expression fires. The search runs over what clocks show, as if that were UTC, and what
- * it finds is turned into instants by the offsets of the zone (01 §7.4):
+ * When a cron expression fires. The search runs over what clocks show, as if that were UTC, and
+ * what it finds is turned into instants by the offsets of the zone (docs/cron.md):
  *
  * - a time that clocks skip fires at the first minute after the gap, once for all times in the gap;
  * - a time that clocks show twice fires the first time only, unless the hour is free (`*`): then the

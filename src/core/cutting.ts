@@ -1,6 +1,7 @@
 /**
  * Cutting off what is open: the losers of a race, and everything when the instance is cancelled or
- * stopped. What is protected (02 §13) its kind knows; it goes on in blocks that start nothing else.
+ * stopped. What is protected (docs/reference/blocks.md) its kind knows; it goes on in blocks that
+ * start nothing else.
  */
 
 import type { Evaluation } from './evaluation.js';

@@ -337,7 +337,7 @@ export class Evaluation {
     this.#store(node, 0, attempt, output, null);
   }
 
-  /** Rows of a block inside loops count on over all iterations (06 row 46). */
+  /** Rows of a block inside loops count on over all iterations (docs/reference/instances.md). */
   #nextRow(node: NodePlace): number {
     this.execution.c ??= {};
     const number = this.execution.c[node.index] ?? 0;

@@ -153,7 +153,7 @@ function takeInTry(run: Evaluation, event: TryEvent): Taken {
   if (node === undefined || record === undefined || isEnded(run.snapshot.state)) return 'stale';
   if (run.iterationOf(node) !== event.iteration) return 'stale';
   if (!node.kind.takeIn(run, node, record, event)) return 'stale';
-  // The end of a try wakes a parked instance (06 row 44), an answer about its rate limit does not.
+  // The end of a try wakes a parked instance, an answer about its rate limit does not.
   const isEnd = event.kind === 'step.outcome' || event.kind === 'step.refused';
   if (isEnd && run.execution.p === 1) delete run.execution.p;
   return 'run';
@@ -197,7 +197,7 @@ function pause(run: Evaluation): Taken {
   const { snapshot, execution } = run;
   if (isTerminal(snapshot.state) || snapshot.state === 'paused') return 'set';
   clearHolds(run);
-  // A failed instance that goes on after a pause has to be retried (06 row 57).
+  // A failed instance that goes on after a pause has to be retried.
   if (snapshot.state === 'failed') execution.f = 1;
   moveTo(snapshot, 'paused', null);
   return 'set';
@@ -226,8 +226,8 @@ function hasten(run: Evaluation, at: UnixMs): void {
 
 /**
  * Prepares a failed execution to go on: what failed or was cut off is pending again, with tries
- * counted from the start (06 row 8); what completed or was skipped stays and is stepped over;
- * routers and loops go on from where they were.
+ * counted from the start (docs/reference/instances.md); what completed or was skipped stays and is
+ * stepped over; routers and loops go on from where they were.
  */
 function reopen(run: Evaluation): void {
   const { execution, plan, snapshot } = run;

@@ -41,7 +41,7 @@ export interface OpenBase {
 
 /**
  * What is kept of the request of a try that acts outside from within the process: with how it ended
- * that is its receipt (05 §3). Never changed inside.
+ * that is its receipt (docs/migration.md). Never changed inside.
  */
 export interface OpenEffect {
   /** Of the receipt, and of the output's row. */

@@ -1,6 +1,6 @@
 /**
- * The state of an instance: what follows from what is open (06 rows 4, 19, 20), what holds it back,
- * and when it has to be looked at again.
+ * The state of an instance: what follows from what is open (docs/reference/instances.md), what holds it
+ * back, and when it has to be looked at again.
  */
 
 import type { Evaluation } from './evaluation.js';
@@ -17,11 +17,11 @@ import type { Snapshot } from './progress.js';
 import { canPatch, type InstanceState, isEnded } from './states.js';
 import type { UnixMs } from './time.js';
 
-/** Sets the state of the instance by what is open (06 rows 4 and 19). */
+/** Sets the state of the instance by what is open. */
 export function settle(run: Evaluation): void {
   const { snapshot, execution } = run;
   if (execution.e !== undefined) {
-    // Nothing but a new failure of a step-only instance ends a paused one (06 row 20).
+    // Nothing but a new failure of a step-only instance ends a paused one.
     const isFatal = execution.e === FAILED && run.plan.isStepOnly && execution.f !== 1;
     if (snapshot.state !== 'paused' || isFatal) end(run, execution.e);
     return;
@@ -135,8 +135,9 @@ export function clearHolds(run: Evaluation): void {
 }
 
 /**
- * Whether the instance has to wait for a slot of its concurrency key (06 row 21): it may go on, that
- * would make it running or waiting, and it has none. One that is only deferred needs none.
+ * Whether the instance has to wait for a slot of its concurrency key (docs/reference/instances.md):
+ * it may go on, that would make it running or waiting, and it has none. One that is only deferred
+ * needs none.
  */
 export function awaitsPermit(run: Evaluation): boolean {
   const { execution, leaves } = run;

@@ -34,8 +34,9 @@ export type JsonResult =
 /**
  * Parses `text` like `JSON.parse` and refuses beyond that what cannot be stored unchanged: U+0000
  * and lone surrogates (raw or escaped), nesting and numbers over `limits`, integers beyond 2^53,
- * and exponents that make a number infinite or zero (06 row 50). Never throws. Of a repeated key
- * the last value counts, and `__proto__` becomes an own property like any other key.
+ * and exponents that make a number infinite or zero
+ * (docs/decisions/0020-values-that-cannot-be-kept.md). Never throws. Of a repeated key the last
+ * value counts, and `__proto__` becomes an own property like any other key.
  */
 export function parseJson(text: string, limits: JsonLimits = DEFAULT_JSON_LIMITS): JsonResult {
   if (!isWellFormed(text)) return { ok: false, problem: rawSurrogateProblem(text) };

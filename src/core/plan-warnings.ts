@@ -1,6 +1,6 @@
 /**
  * What is probably a mistake in a definition, in words that follow the name of the block. Warnings
- * are never fatal (01 §4.3): the definition is stored, and runs as the rules say.
+ * are never fatal: the definition is stored, and runs as the rules say.
  */
 
 import { BUILTIN_NAMES } from './builtin.js';

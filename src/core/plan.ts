@@ -1,8 +1,8 @@
 /**
- * Compiles a definition into a plan, with every check on the tree as a whole (01 §4.3): the shapes
- * of single blocks have been checked by their schemas, and what they mean is the matter of their
- * kinds. Expressions that do not parse are warnings, because each has a meaning when it is reached:
- * a condition is false, a step fails.
+ * Compiles a definition into a plan, with every check on the tree as a whole: the shapes of single
+ * blocks have been checked by their schemas, and what they mean is the matter of their kinds.
+ * Expressions that do not parse are warnings, because each has a meaning when it is reached: a
+ * condition is false, a step fails.
  */
 
 import type { Block } from '../../schema/blocks.js';
@@ -16,7 +16,7 @@ import { compileTemplate, type Template, templateOutputs } from './template.js';
 
 export type { Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
 
-/** 06 row 64: limits of ours, against stacks and turns without end. */
+/** Limits of ours, against stacks and turns without end (docs/reference/blocks.md). */
 export const DEPTH_MAX = 64;
 export const BLOCKS_MAX = 5_000;
 
@@ -36,7 +36,7 @@ export interface Definition {
  * Compiles a definition whose shape is valid. `ok: false` says what a caller must change (400).
  *
  * @param compileSchema makes a check of an `output_schema`; without it such steps are refused,
- *   since to ignore the schema would change what the step means (06 row 39)
+ *   since to ignore the schema would change what the step means (docs/decisions/0018-fields-that-are-not-supported.md)
  */
 export function compilePlan(
   definition: Definition,

@@ -83,7 +83,7 @@ export interface Env {
   readonly now: UnixMs;
   /** Uniform in [0, 1). */
   readonly random: () => number;
-  /** A retryable failure of an external step without a retry policy (06 row 3). */
+  /** A retryable failure of an external step without a retry policy (docs/reference/steps.md). */
   readonly unpoliciedRetry: 'redispatch' | 'fail';
   /** Blocks started and loop passes in one turn: what bounds the time it takes. */
   readonly stepBudget: number;
@@ -104,7 +104,10 @@ export interface OutputRow {
   readonly iteration: string;
   /** Within the iteration, from 0. */
   readonly tryNumber: number;
-  /** As shown to callers: the try; inside loops the number of the block's row (06 row 46). */
+  /**
+   * As shown to callers: the try; inside loops the number of the block's row
+   * (docs/reference/instances.md).
+   */
   readonly attempt: number;
   readonly output: JsonValue;
   readonly outputRef: '__error__' | null;

@@ -1,6 +1,6 @@
 /**
- * Takes an instance back to one of its top-level blocks (01 §5.7): that block and all later ones are
- * as if they had never been reached. What stands before stays as it is, finished or not, and is not
+ * Takes an instance back to one of its top-level blocks: that block and all later ones are as if
+ * they had never been reached. What stands before stays as it is, finished or not, and is not
  * started again, by a retry neither.
  */
 

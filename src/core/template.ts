@@ -2,7 +2,7 @@
  * Templates in parameters: compiled once per definition, rendered for every step. A string that is
  * one expression keeps the type of its value; inside other text a value becomes text. Parts without
  * an expression are shared, never copied. Rendering never throws: what cannot be rendered is a
- * message that fails the step for good (06 row 60).
+ * message that fails the step for good (docs/reference/expressions.md).
  */
 
 import { displayText, lengthOf, sizeWithin } from './expression/bounds.js';

@@ -41,12 +41,12 @@ export interface DelayWorld {
   readonly configHolidays: readonly string[];
 }
 
-/** Larger powers are beyond every cap anyway (02 §5). */
+/** Larger powers are beyond every cap anyway (docs/reference/steps.md). */
 const EXPONENT_MAX = 63;
 
 /**
  * Whole milliseconds to wait after the failed attempt number `failedAttempt`, counted from 0:
- * `initial_backoff * backoff_multiplier ^ failedAttempt`, at most `max_backoff`, no jitter (02 §5).
+ * `initial_backoff * backoff_multiplier ^ failedAttempt`, at most `max_backoff`, no jitter.
  */
 export function backoffMs(retry: RetryTimes, failedAttempt: number): number {
   if (retry.initial_backoff <= 0) return 0;
@@ -59,11 +59,11 @@ export function backoffMs(retry: RetryTimes, failedAttempt: number): number {
 const LATEST_MS = 253_402_300_799_999;
 
 /**
- * When a delayed step is due, in Unix milliseconds (02 §4.1): `now` plus the duration, or
- * `fire_at_local` in its zone, else in that of the instance; moved off weekends and holidays on
- * request, with the clock time kept; jitter last, which may lead anywhere. A wall-clock time that
- * does not exist is moved on by the width of the gap, one that exists twice means the first. An
- * unknown zone counts as UTC; a malformed `fire_at_local` as absent.
+ * When a delayed step is due, in Unix milliseconds: `now` plus the duration, or `fire_at_local` in
+ * its zone, else in that of the instance; moved off weekends and holidays on request, with the
+ * clock time kept; jitter last, which may lead anywhere. A wall-clock time that does not exist is
+ * moved on by the width of the gap, one that exists twice means the first. An unknown zone counts
+ * as UTC; a malformed `fire_at_local` as absent.
  */
 export function delayTarget(delay: DelayTimes, world: DelayWorld): number {
   const local = delay.fire_at_local === undefined ? undefined : parseLocal(delay.fire_at_local);
@@ -84,8 +84,8 @@ const OPENING_DAYS_MAX = 15;
 
 /**
  * When a step with this window may run, in Unix milliseconds: `now` while the window is open in the
- * zone of the instance, else the next `start_hour`:00:00 on an allowed day (02 §4.2). Changes of the
- * clock count as in `delayTarget`; a day whose hours all fall into a gap has no opening.
+ * zone of the instance, else the next `start_hour`:00:00 on an allowed day. Changes of the clock
+ * count as in `delayTarget`; a day whose hours all fall into a gap has no opening.
  */
 export function nextOpening(window: WindowTimes, now: number, timezone: string): number {
   const zone = zoneOf(timezone);
@@ -172,7 +172,7 @@ function toUnix(local: LocalMs, zone: Zone): number {
   return local - before;
 }
 
-/** How often the day is moved on before the search gives up (02 §4.1). */
+/** How often the day is moved on before the search gives up. */
 const DAY_MOVES_MAX = 30;
 
 function nextBusinessDay(target: number, zone: Zone, holidays: ReadonlySet<string>): number {

@@ -1,6 +1,6 @@
 /**
- * The tree of an instance as `GET /instances/{id}/tree` shows it (01 §5.4). The execution has
- * entries for nodes that were reached only; what the others are follows from what is around them.
+ * The tree of an instance as `GET /instances/{id}/tree` shows it. The execution has entries for
+ * nodes that were reached only; what the others are follows from what is around them.
  */
 
 import { createHash } from 'node:crypto';
@@ -30,7 +30,7 @@ const STATES: Readonly<Record<DoneCode, NodeState>> = [
   'skipped',
 ];
 
-/** All nodes in pre-order, step-only sequences included (06 row 26); ids are always the same. */
+/** All nodes in pre-order, step-only sequences included; ids are always the same. */
 export function treeOf(plan: Plan, execution: Execution, instanceId: string): TreeNode[] {
   const ids = plan.nodes.map((node) => treeNodeId(instanceId, node.id));
   const states: NodeState[] = [];
@@ -68,8 +68,9 @@ function stateOf(node: PlanNode, execution: Execution): NodeState | undefined {
 }
 
 /**
- * Behind a failure in a list: skipped, or cancelled with what was cut off (06 row 14). Elsewhere it
- * is pending while the block around it may still come to it.
+ * Behind a failure in a list: skipped, or cancelled with what was cut off
+ * (docs/reference/blocks.md). Elsewhere it is pending while the block around it may still come to
+ * it.
  */
 function unreached(
   node: PlanNode,

@@ -1,5 +1,6 @@
 /**
- * Outbound webhooks (03 §4): what is sent, how it is signed, and what follows from an attempt. Pure.
+ * Outbound webhooks (docs/webhooks.md): what is sent, how it is signed, and what follows from an
+ * attempt. Pure.
  */
 
 import { createHmac } from 'node:crypto';

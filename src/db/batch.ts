@@ -1,12 +1,13 @@
 /**
  * From commit units to the statements of one flush, and from its answers to acknowledgements. Pure:
  * it decides which units fit into one batch, joins the texts of their rows without reading them,
- * and works out what became of each unit. `db/statements.ts` has the SQL, `actors/writer.ts` the
+ * and works out what became of each unit. `db/statements.ts` has the SQL, `actors/writer/writer.ts` the
  * connections.
  */
 
-import type { Ack, UnitEnvelope } from '../../actors/protocol.js';
-import { MUTATION_KINDS, MUTATION_RULES, type MutationKind, type UnitGate } from '../core/unit.js';
+import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
+import type { UnitGate } from '../core/unit.js';
+import { MUTATION_KINDS, MUTATIONS, type MutationKind } from './mutations.js';
 import { GATED_STATEMENTS, type GatedKind, STATEMENTS, type Statement } from './statements.js';
 
 /** A statement and the text of its only parameter, a JSON array of rows. */
@@ -35,12 +36,12 @@ export interface BatchUnit {
 }
 
 /** The ids that the gated inserts of a flush really inserted. */
-export type BornIds = ReadonlySet<string>;
+export type InsertedIds = ReadonlySet<string>;
 
-/** Keys of births begin with the instance's id, whose text has this length. */
+/** Keys of a batch creation begin with the instance's id, whose text has this length. */
 const UUID_LENGTH = 36;
 
-const NOTHING_BORN: BornIds = new Set();
+const NOTHING_INSERTED: InsertedIds = new Set();
 const NO_KEYS: readonly string[] = [];
 
 interface KindInfo {
@@ -52,7 +53,8 @@ interface KindInfo {
 
 const KINDS: readonly KindInfo[] = MUTATION_KINDS.map((kind) => ({
   kind,
-  ...MUTATION_RULES[kind],
+  merge: MUTATIONS[kind].merge,
+  group: MUTATIONS[kind].group,
   gated: kind === 'sequence.insert' || kind === 'instance.insert' ? kind : undefined,
 }));
 
@@ -61,7 +63,7 @@ const KINDS: readonly KindInfo[] = MUTATION_KINDS.map((kind) => ({
  * @throws Error on an envelope that no actor may send: an unknown kind, or a gate without an insert.
  */
 export function readUnit(envelope: UnitEnvelope): BatchUnit {
-  const [seq, , , gate, mutations] = envelope;
+  const { seq, gate, mutations } = envelope;
   let bytes = 0;
   let isBarrier = false;
   for (let i = 0; i < mutations.length; i += 3) {
@@ -125,19 +127,22 @@ export function gateCommands(units: readonly BatchUnit[]): RowsCommand[] {
 
 /**
  * All other mutations, in the order of MUTATION_KINDS: of units whose gate found its row nothing,
- * of births only what belongs to the born.
+ * of a batch creation only what belongs to the inserted.
  */
-export function bodyCommands(units: readonly BatchUnit[], born = NOTHING_BORN): RowsCommand[] {
+export function bodyCommands(
+  units: readonly BatchUnit[],
+  inserted = NOTHING_INSERTED,
+): RowsCommand[] {
   const texts: (string | undefined)[] = [];
   const latest = new Map<string, Map<string, LatestRow>>();
   for (const unit of units) {
-    if (unit.gate === 'exists' && !born.has(unit.gateKeys[0]!)) continue;
+    if (unit.gate === 'exists' && !inserted.has(unit.gateKeys[0]!)) continue;
     const { mutations } = unit;
     for (let i = 0; i < mutations.length; i += 3) {
       const row = mutations[i + 2] as string;
       if (unit.gate !== 'none') {
         if (isGate(unit, i)) continue;
-        if (unit.gate === 'births' && !born.has(instanceOf(mutations, i))) continue;
+        if (unit.gate === 'batch' && !inserted.has(instanceOf(mutations, i))) continue;
       }
       const { merge, group } = kindAt(mutations, i);
       if (merge === 'latest') {
@@ -160,12 +165,13 @@ export function bodyCommands(units: readonly BatchUnit[], born = NOTHING_BORN): 
 }
 
 /** What became of a unit of a batch that was committed. */
-export function committedAck(unit: BatchUnit, born = NOTHING_BORN): Ack {
-  if (unit.gate === 'births') {
-    return [unit.seq, 'born', unit.gateKeys.filter((key) => born.has(key))];
+export function committedAck(unit: BatchUnit, inserted = NOTHING_INSERTED): Ack {
+  if (unit.gate === 'batch') {
+    const ids = unit.gateKeys.filter((key) => inserted.has(key));
+    return { seq: unit.seq, outcome: 'inserted', ids };
   }
-  if (unit.gate === 'exists' && !born.has(unit.gateKeys[0]!)) return [unit.seq, 'exists'];
-  return [unit.seq, 'committed'];
+  const isThere = unit.gate === 'exists' && !inserted.has(unit.gateKeys[0]!);
+  return { seq: unit.seq, outcome: isThere ? 'exists' : 'committed' };
 }
 
 interface LatestRow {
@@ -190,13 +196,13 @@ function instanceOf(mutations: readonly (string | number)[], i: number): string 
 
 /**
  * `exists`: the first insert of a sequence or an instance, whose key is the id of its row.
- * `births`: every insert of an instance.
+ * `batch`: every insert of an instance.
  */
 function gateKeysOf(gate: UnitGate, mutations: readonly (string | number)[]): string[] {
   const keys: string[] = [];
   for (let i = 0; i < mutations.length; i += 3) {
     const { gated } = kindAt(mutations, i);
-    if (gated === undefined || (gate === 'births' && gated !== 'instance.insert')) continue;
+    if (gated === undefined || (gate === 'batch' && gated !== 'instance.insert')) continue;
     keys.push(mutations[i + 1] as string);
     if (gate === 'exists') return keys;
   }
@@ -207,6 +213,6 @@ function gateKeysOf(gate: UnitGate, mutations: readonly (string | number)[]): st
 /** Whether the mutation at `i` of a gated unit is one of its gates. */
 function isGate(unit: BatchUnit, i: number): boolean {
   const { gated } = kindAt(unit.mutations, i);
-  if (unit.gate === 'births') return gated === 'instance.insert';
+  if (unit.gate === 'batch') return gated === 'instance.insert';
   return gated !== undefined && unit.mutations[i + 1] === unit.gateKeys[0];
 }

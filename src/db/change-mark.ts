@@ -5,7 +5,7 @@ import { createClient } from './pool.js';
 
 /**
  * To be read by the owner, before anything is stamped: its predecessor cannot raise the mark any
- * more. See `actors/changes.ts`. 0 when the feed was never read.
+ * more. See `actors/feed/changes.ts`. 0 when the feed was never read.
  */
 export async function readChangeMark(connectionString: string): Promise<UnixMs> {
   const client = createClient({ connectionString, applicationName: 'engine start' });

@@ -5,24 +5,39 @@
  */
 
 import type pg from 'pg';
+import type { ClockReading } from '../core/clock.js';
 import type { LeaseOptions, LeaseTiming } from './lease.js';
+import { SchemaError } from './migrate.js';
 import { createClient } from './pool.js';
 
 /** What a standby sees, at one instant of the database. */
 export interface LeaseRow {
   readonly epoch: number;
   readonly owner: string;
+  /** Another one after each renewal, whatever the database's clock says. */
+  readonly version: string;
+  /** How long a renewal holds; 0 when the owner has given the lease up. */
+  readonly ttlMs: number;
   /** The lock of the epoch was free, and is held by this session now. */
   readonly isFree: boolean;
-  readonly isExpired: boolean;
 }
 
 interface Judged {
   readonly epoch: number;
+  readonly version: string;
+  /** The highest of any lane; null without lanes. */
+  readonly lanesEpoch: number | null;
   /** Empty at epoch 0, which nobody owned. */
   readonly applicationName: string;
-  readonly isExpired: boolean;
 }
+
+/** What became of a renewal. */
+export type Renewal =
+  | { readonly kind: 'renewed'; readonly reading: ClockReading }
+  /** The row has another epoch or owner. */
+  | { readonly kind: 'taken' }
+  /** Another session has the epoch's lock. */
+  | { readonly kind: 'locked' };
 
 /** The first number of the advisory locks; the second one is the epoch. */
 const LOCK_SPACE = 1_701_734_765;
@@ -32,19 +47,21 @@ const SILENCE_MARGIN_MS = 500;
 
 /** One index lookup and one lock attempt: cheap enough for every standby several times a second. */
 const POLL = `
-select epoch, owner,
-  pg_try_advisory_lock($1::int, epoch::int) as "isFree",
-  expires_at <= clock_timestamp() as "isExpired"
+select epoch, owner, xmin::text as version,
+  extract(epoch from expires_at - renewed_at)::float8 * 1000 as "ttlMs",
+  pg_try_advisory_lock($1::int, epoch::int) as "isFree"
 from engine_lease where id = 1`;
 
+/** Also reads the clock, as the one that the engine follows. */
 const RENEW = `
 update engine_lease
-set renewed_at = clock_timestamp(),
-  expires_at = clock_timestamp() + $3::int * interval '1 millisecond'
-where id = 1 and epoch = $1::bigint and owner = $2::text`;
+set renewed_at = now(), expires_at = now() + $3::int * interval '1 millisecond'
+where id = 1 and epoch = $1::bigint and owner = $2::text
+returning extract(epoch from clock_timestamp())::float8 * 1000 as "unixMs"`;
 
 const JUDGE = `
-select epoch, application_name as "applicationName", expires_at <= clock_timestamp() as "isExpired"
+select epoch, xmin::text as version, application_name as "applicationName",
+  (select max(epoch) from lanes) as "lanesEpoch"
 from engine_lease where id = 1 for update`;
 
 /** A backend in the middle of its commit finishes it; the others roll back and free their locks. */
@@ -63,12 +80,12 @@ on conflict (lane) do nothing`;
 const TAKE = `
 update engine_lease
 set epoch = $1::bigint, owner = $2::text, application_name = $3::text,
-  renewed_at = clock_timestamp(),
-  expires_at = clock_timestamp() + $4::int * interval '1 millisecond'
-where id = 1`;
+  renewed_at = now(), expires_at = now() + $4::int * interval '1 millisecond'
+where id = 1
+returning extract(epoch from clock_timestamp())::float8 * 1000 as "unixMs"`;
 
-const EXPIRE = `
-update engine_lease set expires_at = clock_timestamp()
+const GIVE_UP = `
+update engine_lease set expires_at = renewed_at
 where id = 1 and epoch = $1::bigint and owner = $2::text`;
 
 export class LeaseConnection {
@@ -89,8 +106,8 @@ export class LeaseConnection {
     this.#onEnd = listener;
   }
 
-  /** Looks at the lease and tries its lock. */
-  async poll(): Promise<LeaseRow> {
+  /** Looks at the lease and tries its lock; undefined when the row is lost. */
+  async poll(): Promise<LeaseRow | undefined> {
     const client = await this.#connected();
     const { rows } = await client.query<LeaseRow>({
       name: 'lease_poll',
@@ -98,45 +115,41 @@ export class LeaseConnection {
       values: [LOCK_SPACE],
     });
     const row = rows[0];
-    if (row === undefined) throw new Error('the table engine_lease has lost its row');
-    if (row.isFree) await this.#keepOnly(client, row.epoch);
+    if (row?.isFree === true) await this.#keepOnly(client, row.epoch);
     return row;
   }
 
   /**
-   * Becomes the owner if the lease is still what was seen. Returns the new epoch, or undefined when
-   * somebody else was quicker.
+   * Becomes the owner if the lease is still what was seen. Returns what the clock of the database
+   * says, or undefined when somebody else was quicker.
+   * @throws SchemaError when the lease is older than the lanes
    */
-  async takeOver(seen: LeaseRow): Promise<number | undefined> {
+  async takeOver(seen: LeaseRow): Promise<ClockReading | undefined> {
     const client = await this.#connected();
     const epoch = seen.epoch + 1;
     await client.query('begin');
-    const isDone = await this.#takeOver(client, seen, epoch);
-    await client.query(isDone ? 'commit' : 'rollback');
+    const reading = await this.#takeOver(client, seen, epoch);
+    await client.query(reading === undefined ? 'rollback' : 'commit');
     // What is not needed must be free, or the next one to look would take us for the owner.
-    await this.#keepOnly(client, isDone ? epoch : undefined);
-    return isDone ? epoch : undefined;
+    await this.#keepOnly(client, reading === undefined ? undefined : epoch);
+    return reading;
   }
 
-  /** `taken`: the row has another epoch or owner. `locked`: another session has the epoch's lock. */
-  async renew(epoch: number): Promise<'renewed' | 'taken' | 'locked'> {
+  async renew(epoch: number): Promise<Renewal> {
     const client = await this.#connected();
     if (!this.#lockedEpochs.has(epoch) && !(await this.#relock(client, epoch))) {
-      return (await this.#isStillOurs(client, epoch)) ? 'locked' : 'taken';
+      return { kind: (await this.#isStillOurs(client, epoch)) ? 'locked' : 'taken' };
     }
-    const { rowCount } = await client.query({
-      name: 'lease_renew',
-      text: RENEW,
-      values: [epoch, this.#options.owner, this.#timing.ttlMs],
-    });
-    return rowCount === 1 ? 'renewed' : 'taken';
+    const values = [epoch, this.#options.owner, this.#timing.ttlMs];
+    const reading = await this.#read(client, { name: 'lease_renew', text: RENEW, values });
+    return reading === undefined ? { kind: 'taken' } : { kind: 'renewed', reading };
   }
 
   /** Ends the lease in the row and frees the lock. */
   async giveUp(epoch: number): Promise<void> {
     // Without a connection there is no lock, and a database that is away is not waited for.
     if (this.#client === undefined) return;
-    await this.#client.query(EXPIRE, [epoch, this.#options.owner]);
+    await this.#client.query(GIVE_UP, [epoch, this.#options.owner]);
     await this.#keepOnly(this.#client, undefined);
   }
 
@@ -146,18 +159,32 @@ export class LeaseConnection {
     this.#forget();
   }
 
-  async #takeOver(client: pg.Client, seen: LeaseRow, epoch: number): Promise<boolean> {
+  async #takeOver(
+    client: pg.Client,
+    seen: LeaseRow,
+    epoch: number,
+  ): Promise<ClockReading | undefined> {
     const { owner, applicationName, laneCount } = this.#options;
     const { rows } = await client.query<Judged>(JUDGE);
     const now = rows[0];
-    if (now?.epoch !== seen.epoch || !(seen.isFree || now.isExpired)) return false;
-    if (!(await this.#tryLock(client, epoch))) return false;
+    if (now?.epoch !== seen.epoch || !(seen.isFree || now.version === seen.version)) return;
+    if ((now.lanesEpoch ?? 0) > now.epoch) throw leaseBehind(now.epoch, now.lanesEpoch ?? 0);
+    if (!(await this.#tryLock(client, epoch))) return;
     // Sessions without a name are those of strangers.
     if (now.applicationName !== '') await client.query(END_SESSIONS, [now.applicationName]);
     await client.query(RAISE_LANES, [epoch]);
     await client.query(ADD_LANES, [epoch, laneCount]);
-    await client.query(TAKE, [epoch, owner, applicationName, this.#timing.ttlMs]);
-    return true;
+    const values = [epoch, owner, applicationName, this.#timing.ttlMs];
+    return this.#read(client, { text: TAKE, values });
+  }
+
+  /** Runs a statement that gives the time of the database in its one row, or none. */
+  async #read(client: pg.Client, query: pg.QueryConfig): Promise<ClockReading | undefined> {
+    const { clock } = this.#options;
+    const sentAt = clock.monotonic();
+    const { rows } = await client.query<{ unixMs: number }>(query);
+    const receivedAt = clock.monotonic();
+    return rows[0] === undefined ? undefined : { unixMs: rows[0].unixMs, sentAt, receivedAt };
   }
 
   /**
@@ -240,4 +267,13 @@ export class LeaseConnection {
     this.#client = undefined;
     this.#lockedEpochs.clear();
   }
+}
+
+/** Such a row is from an older copy of the database; its next owners would be fenced off. */
+function leaseBehind(epoch: number, lanesEpoch: number): SchemaError {
+  return new SchemaError(
+    `the row of engine_lease has epoch ${epoch}, but lanes were owned at epoch ${lanesEpoch}: ` +
+      'part of the database is from an older copy. Restore one whole copy; or, if only that row ' +
+      `is old, stop every engine, run "delete from engine_lease", and start again`,
+  );
 }

@@ -1,18 +1,24 @@
 /**
- * Who owns the database. One row, `engine_lease`, names the epoch and its owner and says by database
- * time until when; the owner also holds a session advisory lock named after the epoch. This module
- * waits as a standby, takes over, renews, and tells the owner when it is not the owner any more.
+ * Who owns the database. One row, `engine_lease`, names the epoch and its owner, who renews it; the
+ * owner also holds a session advisory lock named after the epoch. This module waits as a standby,
+ * takes over, renews, and tells the owner when it is not the owner any more.
+ *
+ * Time is judged by monotonic clocks alone, so that setting a clock ends nobody: a standby takes over
+ * when the lock is free, or when it has itself seen no renewal for the length of the lease.
  *
  * It decides who *should* write. What keeps a stale owner from writing is the fence: its epoch is on
  * no lane row any more. Exactly this order makes a take-over safe:
  * 1. The new epoch's lock is held before anybody can see the new epoch.
  * 2. The old owner's writers are ended, so that their locks on lane rows go away.
  * 3. The epoch of every lane is raised, which waits for a commit in progress.
- * 4. Lease and lanes change in one transaction, guarded by the epoch that was judged.
+ * 4. Lease and lanes change in one transaction, guarded by the version of the row that was judged.
  */
 
-import type { Clock, TimerHandle } from '../core/clock.js';
-import { LeaseConnection } from './lease-connection.js';
+import { setTimeout as pause } from 'node:timers/promises';
+import { within } from '../clock.js';
+import { type Clock, type ClockReading, offsetFrom, type TimerHandle } from '../core/clock.js';
+import { LeaseConnection, type LeaseRow } from './lease-connection.js';
+import { restoreLease, SchemaError } from './migrate.js';
 import type { DbLog } from './pool.js';
 
 export interface LeaseOptions {
@@ -29,12 +35,6 @@ export interface LeaseOptions {
   readonly onStandby: (current: { readonly owner: string; readonly epoch: number }) => void;
   /** Ends the waiting; the promise then rejects with the signal's reason. */
   readonly signal: AbortSignal;
-  /**
-   * How long, in ms past its end, an owner that cannot reach the database keeps the lease. 0 gives
-   * it up with its end; Infinity never, which is as safe and better in an outage: an owner that was
-   * replaced meanwhile sees it when the database is back, and the fence stops it in any case.
-   */
-  readonly unreachableMs: number;
   readonly timing?: Partial<LeaseTiming>;
 }
 
@@ -43,26 +43,45 @@ export interface LeaseTiming {
   /** How long the lease holds after a renewal: a stopped owner is replaced after this. */
   readonly ttlMs: number;
   readonly renewMs: number;
+  /** How often a standby looks, and an owner that could not renew tries again. */
   readonly standbyPollMs: number;
   /** Limit of connecting, and of each statement; a take-over that meets it is begun again. */
   readonly statementMs: number;
 }
 
-export interface Lease {
+/** What requests are judged by, on the monotonic clock. */
+export interface LeaseTimes {
+  /** When the database answered the last renewal. */
+  readonly confirmedAt: number;
+  /**
+   * Past this, this process has not looked for so long that it may have been replaced, and has to
+   * look again. A database that does not answer puts it off: it is away for everybody.
+   */
+  readonly trustedUntil: number;
+}
+
+export interface Lease extends LeaseTimes {
   readonly epoch: number;
+  /** The time of the database minus the monotonic clock. */
+  readonly clockOffsetMs: number;
   /** The listener is called once: another engine has, or may have, the database now. */
   onLost(listener: (reason: string) => void): void;
+  /** The listener is called with every new `clockOffsetMs`. */
+  onClock(listener: (offsetMs: number) => void): void;
   /** Frees the lock and ends the lease, so that a standby takes over at once. Never rejects. */
   release(): Promise<void>;
 }
 
-/** Four renewals fit into one lease; with them a stopped owner is replaced within seven seconds. */
+/** Six renewals fit into one lease; with them a stopped owner is replaced within seven seconds. */
 export const LEASE_TIMING: LeaseTiming = {
   ttlMs: 6_000,
-  renewMs: 1_500,
+  renewMs: 1_000,
   standbyPollMs: 300,
   statementMs: 2_000,
 };
+
+/** The database's clock is followed when it is proven to be off by this much. */
+const FOLLOWED_MS = 1;
 
 /** A stop must end within seconds, also when the database does not answer. */
 const RELEASE_MS = 1_000;
@@ -70,11 +89,13 @@ const RELEASE_MS = 1_000;
 /**
  * Resolves when this engine owns the database, however long that takes; the schema of
  * `0000_engine.sql` must exist. A database that cannot be reached meanwhile is tried again.
+ * @throws SchemaError when the row of the lease is older than the rest of the database
  */
 export async function acquireLease(options: LeaseOptions): Promise<Lease> {
   const timing = { ...LEASE_TIMING, ...options.timing };
   const connection = new LeaseConnection(options, timing);
-  const { clock, log, signal } = options;
+  const { clock, log, signal, connectionString } = options;
+  const silence = new Silence();
   let isToldStandby = false;
   let isInTrouble = false;
   try {
@@ -83,20 +104,30 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
       try {
         const sentAt = clock.monotonic();
         const seen = await connection.poll();
+        if (seen === undefined) {
+          log.warn({}, 'the row of the lease is lost: putting it back');
+          await restoreLease(connectionString, timing.ttlMs);
+          continue;
+        }
         isInTrouble = false;
-        if (seen.isFree || seen.isExpired) {
-          const epoch = await connection.takeOver(seen);
-          if (epoch !== undefined) return new HeldLease(epoch, connection, options, timing, sentAt);
+        if (seen.isFree || silence.isOver(seen, sentAt, clock.monotonic())) {
+          const reading = await connection.takeOver(seen);
+          if (reading !== undefined) {
+            return new HeldLease(seen.epoch + 1, connection, options, timing, reading);
+          }
         } else if (!isToldStandby) {
           isToldStandby = true;
           options.onStandby({ owner: seen.owner, epoch: seen.epoch });
         }
       } catch (error) {
+        if (error instanceof SchemaError) throw error;
         if (!isInTrouble) log.warn({ err: error }, 'cannot ask for the lease; trying again');
         isInTrouble = true;
+        silence.forget();
         connection.drop();
       }
-      await pause(clock, timing.standbyPollMs, signal);
+      // An abort is told by its reason, at the head of the loop.
+      await pause(timing.standbyPollMs, undefined, { signal }).catch(() => undefined);
     }
   } catch (error) {
     connection.drop();
@@ -105,21 +136,50 @@ export async function acquireLease(options: LeaseOptions): Promise<Lease> {
 }
 
 /**
+ * How long a standby has seen no renewal. Only what it has watched without a break counts: while the
+ * database answers nobody, nobody can renew, and what pauses a standby may pause the owner too.
+ */
+class Silence {
+  #version: string | undefined;
+  #since = 0;
+  #seenAt = 0;
+
+  forget(): void {
+    this.#version = undefined;
+  }
+
+  /** @param sentAt when the row was asked for: it had this version then or later */
+  isOver({ version, ttlMs }: LeaseRow, sentAt: number, receivedAt: number): boolean {
+    const isBroken = receivedAt - this.#seenAt > ttlMs / 2;
+    if (version !== this.#version || isBroken) this.#since = receivedAt;
+    this.#version = version;
+    this.#seenAt = receivedAt;
+    return sentAt - this.#since >= ttlMs || ttlMs === 0;
+  }
+}
+
+/**
  * The owner's side. One round is in progress or one timer is set, never both: a round renews over
  * the connection that holds the lock, or, when that was lost, over a new one that takes the lock of
  * the same epoch again.
+ *
+ * While the database serves nobody, nobody can have taken it over: the owner keeps the lease however
+ * long that lasts. One that was replaced meanwhile sees it when the database is back, and the fence
+ * stops it in any case.
  */
 class HeldLease implements Lease {
   readonly epoch: number;
+  clockOffsetMs: number;
+  confirmedAt: number;
+  trustedUntil: number;
   readonly #connection: LeaseConnection;
   readonly #options: LeaseOptions;
   readonly #timing: LeaseTiming;
   #isHeld = true;
-  /** When the lease ends, on the monotonic clock: never later than what the database says. */
-  #endsAt: number;
   #isInTrouble = false;
   #lostReason: string | undefined;
-  #listener: ((reason: string) => void) | undefined;
+  #tellLost: ((reason: string) => void) | undefined;
+  #tellClock: (offsetMs: number) => void = () => undefined;
   #timer: TimerHandle;
   #round: Promise<void> | undefined;
 
@@ -128,20 +188,26 @@ class HeldLease implements Lease {
     connection: LeaseConnection,
     options: LeaseOptions,
     timing: LeaseTiming,
-    sentAt: number,
+    reading: ClockReading,
   ) {
     this.epoch = epoch;
     this.#connection = connection;
     this.#options = options;
     this.#timing = timing;
-    this.#endsAt = sentAt + timing.ttlMs;
+    this.clockOffsetMs = offsetFrom(reading);
+    this.confirmedAt = reading.receivedAt;
+    this.trustedUntil = reading.sentAt + timing.ttlMs;
     this.#timer = this.#after(timing.renewMs);
-    connection.onEnd(() => this.#hurry());
+    connection.onEnd(() => this.#renewNow());
   }
 
   onLost(listener: (reason: string) => void): void {
-    if (this.#lostReason === undefined) this.#listener = listener;
+    if (this.#lostReason === undefined) this.#tellLost = listener;
     else listener(this.#lostReason);
+  }
+
+  onClock(listener: (offsetMs: number) => void): void {
+    this.#tellClock = listener;
   }
 
   async release(): Promise<void> {
@@ -149,12 +215,7 @@ class HeldLease implements Lease {
     this.#isHeld = false;
     const { clock } = this.#options;
     clock.clearTimeout(this.#timer);
-    let limit: TimerHandle;
-    const tooLong = new Promise<void>((resolve) => {
-      limit = clock.setTimeout(resolve, RELEASE_MS);
-    });
-    await Promise.race([this.#giveUp(), tooLong]);
-    clock.clearTimeout(limit);
+    await within(clock.monotonic() + RELEASE_MS, this.#giveUp());
     this.#connection.drop();
   }
 
@@ -175,7 +236,7 @@ class HeldLease implements Lease {
   }
 
   /** The connection ended while it was idle: the lock is free, and a standby may be looking. */
-  #hurry(): void {
+  #renewNow(): void {
     if (!this.#isHeld || this.#round !== undefined) return;
     this.#options.clock.clearTimeout(this.#timer);
     this.#timer = this.#after(0);
@@ -189,14 +250,12 @@ class HeldLease implements Lease {
 
   /** Returns when the next round is due. */
   async #renew(): Promise<number> {
-    const { clock, log, unreachableMs } = this.#options;
-    const sentAt = clock.monotonic();
+    const { clock, log } = this.#options;
     try {
-      const outcome = await this.#connection.renew(this.epoch);
-      if (outcome === 'taken') this.#lose('another engine has taken the database over');
-      if (outcome === 'renewed') {
-        this.#endsAt = sentAt + this.#timing.ttlMs;
-        this.#isInTrouble = false;
+      const renewal = await this.#connection.renew(this.epoch);
+      if (renewal.kind === 'taken') this.#lose('another engine has taken the database over');
+      if (renewal.kind === 'renewed') {
+        this.#confirm(renewal.reading);
         return this.#timing.renewMs;
       }
       // 'locked': a standby was quicker with the lock. It takes over, or ends and frees it.
@@ -204,12 +263,21 @@ class HeldLease implements Lease {
       if (!this.#isInTrouble) log.warn({ err: error }, 'cannot renew the lease; trying again');
       this.#isInTrouble = true;
       this.#connection.drop();
-    }
-    const overdueMs = clock.monotonic() - this.#endsAt;
-    if (overdueMs > unreachableMs) {
-      this.#lose(`the lease ended ${Math.round(overdueMs)} ms ago and could not be renewed`);
+      const now = clock.monotonic();
+      // After a pause of this process, a failure says nothing about the time in between.
+      if (now <= this.trustedUntil) this.trustedUntil = now + this.#timing.ttlMs;
     }
     return this.#timing.standbyPollMs;
+  }
+
+  #confirm(reading: ClockReading): void {
+    this.#isInTrouble = false;
+    this.confirmedAt = reading.receivedAt;
+    this.trustedUntil = reading.sentAt + this.#timing.ttlMs;
+    const offsetMs = offsetFrom(reading, this.clockOffsetMs);
+    if (Math.abs(offsetMs - this.clockOffsetMs) < FOLLOWED_MS) return;
+    this.clockOffsetMs = offsetMs;
+    this.#tellClock(offsetMs);
   }
 
   #lose(reason: string): void {
@@ -217,20 +285,6 @@ class HeldLease implements Lease {
     this.#isHeld = false;
     this.#connection.drop();
     this.#lostReason = reason;
-    this.#listener?.(reason);
+    this.#tellLost?.(reason);
   }
-}
-
-function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => {
-      clock.clearTimeout(timer);
-      reject(signal.reason);
-    };
-    const timer = clock.setTimeout(() => {
-      signal.removeEventListener('abort', onAbort);
-      resolve();
-    }, ms);
-    signal.addEventListener('abort', onAbort, { once: true });
-  });
 }

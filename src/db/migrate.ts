@@ -79,7 +79,26 @@ export async function bootstrapOwnership(
 }
 
 /**
- * For `ENGINE_RUN_MIGRATIONS=false` (spec 06, Environment): writes nothing.
+ * Puts the row of the lease back if it is lost: at the epoch of the lanes, for nobody, and as long as
+ * an owner that is still there may need to find out.
+ */
+export async function restoreLease(target: MigrationTarget, ttlMs: number): Promise<void> {
+  await withClient(target, (client) =>
+    withMigrationLock(client, async () => {
+      await client.query(
+        `insert into engine_lease (id, epoch, owner, application_name, renewed_at, expires_at)
+         select 1, coalesce(max(epoch), 0), '', '', now(),
+           now() + $1::int * interval '1 millisecond'
+         from lanes
+         on conflict (id) do nothing`,
+        [ttlMs],
+      );
+    }),
+  );
+}
+
+/**
+ * For `ENGINE_RUN_MIGRATIONS=false`: writes nothing.
  * @throws SchemaError unless the schema is exactly the one this program needs.
  */
 export async function expectSchema(

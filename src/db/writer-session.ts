@@ -41,6 +41,7 @@ export interface BackendId {
 
 export interface LaneRow {
   readonly epoch: number;
+  /** The number of the last committed flush; 0 when there was none. */
   readonly batch: number;
 }
 
@@ -58,17 +59,17 @@ export class WriterSession {
 
   /**
    * Connects and prepares.
-   * @param onLost told once when the connection breaks, also while nothing is asked
+   * @param onLost told when the connection breaks, also while nothing is asked
    * @throws Error when it fails; the client is closed then
    */
-  static async open(client: pg.Client, onLost: (reason: string) => void): Promise<WriterSession> {
-    client.on('error', (error) => onLost(error.message));
+  static async open(client: pg.Client, onLost: (error: Error) => void): Promise<WriterSession> {
+    client.on('error', onLost);
     try {
       await client.connect();
       await client.query(WRITER_SETTINGS);
       const session = new WriterSession(client, await ownBackend(client));
       const prepared = await session.#send((done) => new Preparation(ALL_STATEMENTS, done));
-      if (prepared.kind !== 'done') throw new Error(prepared.message);
+      if (prepared.kind !== 'done') throw errorOf(prepared);
       return session;
     } catch (error) {
       destroyClient(client);
@@ -89,7 +90,9 @@ export class WriterSession {
   /** Undefined when there is no such lane. */
   async readLane(lane: number): Promise<LaneRow | undefined> {
     const { rows } = await this.#client.query<{ epoch: string; batch: string }>(
-      'select epoch::text as epoch, batch::text as batch from lanes where lane = $1::int',
+      `select epoch::text as epoch, coalesce(
+         (select max(f.batch) from lane_flushes f where f.lane = l.lane), 0)::text as batch
+       from lanes l where lane = $1::int`,
       [lane],
     );
     const row = rows[0];
@@ -154,6 +157,12 @@ export async function isBackendWorking(client: pg.Client, backend: BackendId): P
   } finally {
     destroyClient(client);
   }
+}
+
+/** A refusal as the error that `pg` would have thrown. */
+function errorOf(answer: Exclude<Answer, { kind: 'done' }>): Error {
+  const code = answer.kind === 'failed' ? answer.sqlState : undefined;
+  return Object.assign(new Error(answer.message), { code });
 }
 
 export function destroyClient(client: pg.Client): void {

@@ -33,7 +33,10 @@ export class BlockedAddressError extends Error {
   }
 }
 
-/** The name does not exist, which counts as blocked (02 §12). A resolver out of reach is another matter. */
+/**
+ * The name does not exist, which counts as blocked (docs/reference/handlers.md). A resolver out of
+ * reach is another matter.
+ */
 export class UnresolvableHostError extends Error {
   override readonly name = 'UnresolvableHostError';
   readonly code = 'UNRESOLVABLE_HOST';

@@ -7,7 +7,7 @@ import type { Dispatcher } from 'undici';
 import { type AddressPolicy, checkUrl } from './address-guard.js';
 import type { HttpMethod } from './http-params.js';
 
-/** 02 §12 and 03 §4. */
+/** Of `http_request` and of webhooks (docs/reference/handlers.md). */
 export const REDIRECTS_MAX = 10;
 /** The body of a redirect is read this far, so that its connection can be used again. */
 const REDIRECT_BODY_BYTES_MAX = 16 * 1024;

@@ -1,7 +1,7 @@
 /**
- * Reads the parameters of `http_request` (02 §11, §12). Pure; what is wrong with them comes back as a
- * message, and is a permanent failure of the step. A parameter that is null counts as absent, since
- * that is what a template over a missing path becomes.
+ * Reads the parameters of `http_request` (docs/reference/handlers.md). Pure; what is wrong with
+ * them comes back as a message, and is a permanent failure of the step. A parameter that is null
+ * counts as absent, since that is what a template over a missing path becomes.
  */
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../core/json.js';
@@ -92,8 +92,8 @@ const HEADER_VALUE_FORBIDDEN = /[^\t\x20-\x7e\x80-\xff]/;
 
 /**
  * The headers to send, or what is wrong with them. Unfit names and values that are not text are
- * dropped (02 §12). A text that cannot be sent is refused: it is often a credential with a stray line
- * break, and a request without it would fail for a reason that is harder to see.
+ * dropped. A text that cannot be sent is refused: it is often a credential with a stray line break,
+ * and a request without it would fail for a reason that is harder to see.
  */
 function readHeaders(given: JsonObject): Map<string, string> | string {
   const headers = new Map<string, string>();
@@ -108,7 +108,7 @@ function readHeaders(given: JsonObject): Map<string, string> | string {
   return headers;
 }
 
-/** Text is sent as it is, any other value as JSON (06 row 65), nothing and the empty text not at all. */
+/** Text is sent as it is, any other value as JSON, nothing and the empty text not at all. */
 function readBody(body: JsonValue | undefined): string | undefined {
   if (body === undefined || body === '') return undefined;
   return typeof body === 'string' ? body : JSON.stringify(body);

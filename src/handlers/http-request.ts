@@ -1,6 +1,7 @@
 /**
- * The `http_request` handler (02 §12, 06 row 65): one HTTP exchange, redirects included, within one
- * deadline and bounded memory, and to public addresses only unless the deployment says otherwise.
+ * The `http_request` handler (docs/reference/handlers.md): one HTTP exchange, redirects included,
+ * within one deadline and bounded memory, and to public addresses only unless the deployment says
+ * otherwise.
  *
  * It promises an outcome for everything that can happen, and text that the database can store.
  */
@@ -15,7 +16,7 @@ import type { HttpRequestDeps } from './http-transport.js';
 import type { SlotRefusal } from './origin-slots.js';
 import type { EffectHandler, HandlerContext } from './registry.js';
 
-/** 02 §12: a larger answer is a permanent failure. */
+/** A larger answer is a permanent failure. */
 const RESPONSE_BYTES_MAX = 10 * 1024 * 1024;
 /** A larger answer needs a place of its own in memory. So much of all others together is 32 MB. */
 const SMALL_BYTES_MAX = 256 * 1024;

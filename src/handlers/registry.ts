@@ -34,7 +34,7 @@ export interface HandlerContext {
 
 /**
  * Never rejects: whatever happens is an outcome. Once its signal aborts it settles without delay.
- * Whoever calls it does not rely on either (`actors/handler-pool.ts`).
+ * Whoever calls it does not rely on either (`actors/shard/handler-pool.ts`).
  */
 export type EffectHandler = (params: JsonValue, context: HandlerContext) => Promise<StepOutcome>;
 

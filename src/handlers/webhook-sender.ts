@@ -1,6 +1,7 @@
 /**
- * One attempt to deliver one webhook (03 §4): a signed POST within ten seconds, redirects included,
- * under the same guard against internal addresses as `http_request`. Keeps nothing between attempts.
+ * One attempt to deliver one webhook (docs/webhooks.md): a signed POST within ten seconds,
+ * redirects included, under the same guard against internal addresses as `http_request`. Keeps
+ * nothing between attempts.
  */
 
 import type { Dispatcher } from 'undici';
@@ -18,7 +19,7 @@ import {
 } from './http-hops.js';
 import type { HttpRequestDeps } from './http-transport.js';
 
-/** 03 §4. */
+/** As docs/webhooks.md promises receivers. */
 const ATTEMPT_TIMEOUT_MS = 10_000;
 /** So much of an answer is read for the excerpt; UTF-8 takes up to four bytes a character. */
 const EXCERPT_BYTES_MAX = 4 * ERROR_EXCERPT_MAX;

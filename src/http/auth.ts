@@ -1,7 +1,7 @@
 /**
- * Who is asking, and for which tenant (spec/01 §2): the root key or a key of a tenant, in `x-api-key`
- * or as a bearer token; then whether the key may use the route; then the tenant header. All of it is
- * in memory: one SHA-256 and a look-up for each request.
+ * Who is asking, and for which tenant (docs/authorization.md): the root key or a key of a tenant,
+ * in `x-api-key` or as a bearer token; then whether the key may use the route; then the tenant
+ * header. All of it is in memory: one SHA-256 and a look-up for each request.
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -15,7 +15,7 @@ export interface AuthSettings {
   /** undefined: every caller counts as root (`--insecure-auth`). */
   readonly apiKey: string | undefined;
   readonly requireTenantHeader: boolean;
-  /** The API's description asks for key and tenant (spec/06 row 71). */
+  /** The API's description asks for key and tenant. */
   readonly protectDocs: boolean;
   readonly keys: Pick<KeyRegistry, 'use'>;
 }
@@ -88,7 +88,7 @@ function accessTo(route: Route, protectDocs: boolean): Access | 'open' {
   return { capabilities: capability, bits: capabilityBits(capability), tenant };
 }
 
-/** `x-api-key` wins over a bearer key (spec/06 row 31). */
+/** `x-api-key` wins over a bearer key. */
 function keyOf(
   request: Pick<HttpRequest, 'header'>,
   root: Buffer,

@@ -1,6 +1,6 @@
 /**
- * Cross-origin access for browsers (01 §1, row "CORS"). The policy is compiled once from the list of
- * origins; a request only looks its own origin up. Pure.
+ * Cross-origin access for browsers. The policy is compiled once from the list of origins; a request
+ * only looks its own origin up. Pure.
  */
 
 type Headers = readonly (readonly [string, string])[];

@@ -1,31 +1,61 @@
 /**
- * Whether the engine may serve: it starts, waits as a standby, serves, has lost its database, or
- * stops. Requests wait a while for an engine that starts; in the other states they are told at once
- * (spec/06 row 33).
+ * Whether the engine may serve: it starts, waits as a standby, serves, has a database that takes no
+ * writes or is lost, or stops. Requests wait a while for an engine that starts; in the other states
+ * they are told at once. Whoever serves also looks at the times of its lease: a process that was paused
+ * for longer than that may have been replaced, and answers nothing from its memory before it has looked.
  */
 
 import { LIMITS } from '../config.js';
 import type { Clock } from '../core/clock.js';
-import { DATABASE_AWAY, type EngineError, unavailable } from '../errors.js';
+import type { LeaseTimes } from '../db/lease.js';
+import { type DatabaseTrouble, databaseDown, type EngineError, unavailable } from '../errors.js';
 
-export type EngineState = 'starting' | 'standby' | 'serving' | 'database-away' | 'stopping';
+export type EngineState =
+  | 'starting'
+  | 'standby'
+  | 'serving'
+  /** The database answers, and what only reads is served. */
+  | 'writes-fail'
+  | 'database-away'
+  /** By the times of the lease, whatever else was said. */
+  | 'paused'
+  | 'stopping';
+
+const UNKNOWN: DatabaseTrouble = { kind: 'unreachable', message: 'it was lost' };
+const SILENT: DatabaseTrouble = { kind: 'unreachable', message: 'it does not answer' };
+const STANDBY: DatabaseTrouble = { kind: 'lease', message: 'another engine owns the database' };
 
 export class Gate {
   readonly #clock: Clock;
   #state: EngineState = 'starting';
   #waiting = new Set<() => void>();
-  /** A thread is being replaced: the others serve, and the engine is not ready (spec/06 row 33). */
+  #trouble: DatabaseTrouble | undefined;
+  /** A thread is being replaced: the others serve, and the engine is not ready. */
   isComplete = true;
+  /** Of the lease, once it is held. */
+  times: LeaseTimes = {
+    confirmedAt: Number.POSITIVE_INFINITY,
+    trustedUntil: Number.POSITIVE_INFINITY,
+  };
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   get state(): EngineState {
-    return this.#state;
+    const isPaused = this.#clock.monotonic() > this.times.trustedUntil;
+    return isPaused && this.#state !== 'stopping' ? 'paused' : this.#state;
   }
 
-  set(state: EngineState): void {
+  /** What keeps the database from being used; undefined when that is not why it is not ready. */
+  get trouble(): DatabaseTrouble | undefined {
+    if (this.#state === 'standby') return STANDBY;
+    return this.state === 'serving' && !this.isDatabaseUp ? SILENT : this.#trouble;
+  }
+
+  /** @param trouble what is wrong with the database; undefined: nothing that is known */
+  set(state: EngineState, trouble?: DatabaseTrouble): void {
+    this.#trouble = trouble;
     // Nothing comes back from stopping; a late answer of a thread changes nothing.
     if (this.#state === 'stopping' || this.#state === state) return;
     this.#state = state;
@@ -35,17 +65,25 @@ export class Gate {
     for (const wake of waiting) wake();
   }
 
+  /** The database is owned and has answered lately. */
+  get isDatabaseUp(): boolean {
+    const silentMs = this.#clock.monotonic() - this.times.confirmedAt;
+    return this.state === 'serving' && silentMs <= LIMITS.databaseSilenceMs;
+  }
+
   /** Why the engine is not ready; undefined when it is. */
   unreadiness(): EngineError | undefined {
-    if (this.#state === 'serving' && !this.isComplete) {
-      return unavailable('ENG_SHARD_RESTARTING', 'a part of the engine is restarting');
-    }
-    return this.refusal();
+    const refusal = this.refusal();
+    if (refusal !== undefined) return refusal;
+    if (!this.isDatabaseUp) return databaseDown('does not answer', SILENT);
+    return this.isComplete
+      ? undefined
+      : unavailable('ENG_SHARD_RESTARTING', 'a part of the engine is restarting');
   }
 
   /** The refusal of a request that needs the database; undefined when it may be served. */
   refusal(): EngineError | undefined {
-    switch (this.#state) {
+    switch (this.state) {
       case 'serving':
         return undefined;
       case 'starting':
@@ -55,8 +93,15 @@ export class Gate {
           'ENG_STANDBY',
           'another engine owns the database; this one is a standby',
         );
+      case 'writes-fail':
+        return databaseDown('takes no writes', this.#trouble ?? UNKNOWN);
       case 'database-away':
-        return DATABASE_AWAY;
+        return databaseDown('is away', this.#trouble ?? UNKNOWN);
+      case 'paused':
+        return unavailable(
+          'ENG_STANDBY',
+          'this engine was paused and has to see whether it still owns the database',
+        );
       case 'stopping':
         return unavailable('ENG_STOPPING', 'the engine is stopping');
     }

@@ -162,7 +162,7 @@ export class KeyRegistry {
     for (const key of keys) if (this.#byId.get(key.id) === key) this.#used.add(key);
   }
 
-  /** The very instant of the expiry is too late (spec/01 §2.2). */
+  /** The very instant of the expiry is too late (docs/authorization.md). */
   #isExpired({ expiresAt }: ResidentKey): boolean {
     return expiresAt !== undefined && expiresAt <= this.#deps.now();
   }

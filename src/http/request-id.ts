@@ -1,4 +1,4 @@
-/** The id under which a request appears in replies, logs and spans (01 §1, row "Request id"). */
+/** The id under which a request appears in replies, logs and spans. */
 
 const REQUEST_ID_CHARS_MAX = 128;
 const CLEAN = /^[A-Za-z0-9_-]{1,128}$/;

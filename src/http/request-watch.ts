@@ -75,7 +75,7 @@ export class RequestWatch {
       const more = this.#refused.admit(now);
       if (more !== undefined)
         log.warn({ ...factsOf(exchange, status, ms), ...more }, 'key refused');
-    } else if (ms >= SLOW_MS && exchange.route?.owner !== 'queue') {
+    } else if (ms >= SLOW_MS && !exchange.route?.isParked) {
       const more = this.#slow.admit(now);
       if (more !== undefined)
         log.warn({ ...factsOf(exchange, status, ms), ...more }, 'slow request');

@@ -1,25 +1,24 @@
 /**
  * From a request to whoever answers it: matches the route, waits for a starting engine, checks key
- * and tenant, and hands the body on as text. Lists are operations of this thread; everything else
- * goes to a shard, which parses the body.
+ * and tenant, and does as the route's row says: the function of this thread that the table of
+ * operations has for it, or a shard, which is handed the body as text. An answer that cannot be built
+ * or sent ends its request and nothing else.
  */
 
 import { isAscii } from 'node:buffer';
-import type { ShardClient, ShardReply } from '../../actors/client.js';
-import type { ShardOperation } from '../../actors/protocol.js';
+import type { ShardClient, ShardReply } from '../../actors/shard/client.js';
 import { matchRoute } from '../../schema/route-match.js';
-import type { Route, RouteId } from '../../schema/routes.js';
+import type { FrontRouteId, Route, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { Validators } from '../../schema/validators.js';
 import { rateLimitId } from '../core/ids.js';
 import { decodeUtf8 } from '../core/json-guard.js';
 import { EngineError, invalid } from '../errors.js';
 import type { Logger } from '../log.js';
 import { type Authorise, UNAUTHENTICATED } from './auth.js';
-import type { Gate } from './gate.js';
+import type { EngineState, Gate } from './gate.js';
 import { endWithKey } from './key-bound.js';
 import type { KeyRegistry } from './key-registry.js';
-import type { Probe } from './operations/docs.js';
-import type { FrontDeps, Operation, StreamOperation } from './operations/operation.js';
+import { checkCall, type FrontDeps, type FrontOperations } from './operations/operation.js';
 import type { RequestWatch } from './request-watch.js';
 import type { HttpExchange, HttpHandler, HttpReply, HttpRequest } from './server.js';
 
@@ -28,52 +27,51 @@ export interface RouterDeps {
   readonly authorise: Authorise;
   readonly keys: Pick<KeyRegistry, 'whenGone'>;
   readonly validators: Validators;
-  readonly client: ShardClient;
-  /** What this thread answers by itself. */
-  readonly operations: Readonly<Partial<Record<RouteId, Operation>>>;
-  /** What it answers by a stream. */
-  readonly streams: Readonly<Partial<Record<RouteId, StreamOperation>>>;
-  /** Answers that need neither key, tenant nor database. */
-  readonly probes: Readonly<Partial<Record<RouteId, Probe>>>;
+  readonly client: Pick<ShardClient, 'abort' | 'anyShard' | 'send' | 'shardOf'>;
+  readonly operations: FrontOperations;
   readonly front: FrontDeps;
+  /** The API's description takes a key and a tenant. */
+  readonly protectDocs: boolean;
   readonly watch: RequestWatch;
   readonly log: Logger;
 }
-
-/** Operations of shards that find their actor without the database: they work while it is away. */
-const RESIDENT_READS: ReadonlySet<RouteId> = new Set(['instances.get', 'instances.tree']);
-
-/** Operations whose instance goes on in the trace of the caller. */
-const BEGINS_WORK: ReadonlySet<RouteId> = new Set([
-  'instances.create',
-  'instances.createBatch',
-  'instances.signal',
-  'instances.resumeFrom',
-  'instances.fork',
-]);
-
-/** Operations that need no database: they answer in every state, to whoever has a key. */
-const NEEDS_NOTHING: ReadonlySet<RouteId> = new Set(['metrics']);
 
 const NO_PARAMS: Readonly<Record<string, string>> = {};
 
 export function createRouter(deps: RouterDeps): HttpHandler {
   return (request, plain) => {
     const watched = deps.watch.watch(request, plain);
-    let exchange: HttpExchange = watched;
-    try {
+    attempt(deps, request, watched, () => {
       const matched = match(request);
-      if (matched.isBareAlias) exchange = deprecated(request, watched);
+      const exchange = matched.isBareAlias ? deprecated(request, watched) : watched;
       const traceparent = watched.begin(matched.route, matched.params);
-      const probe = deps.probes[matched.route.id];
-      if (probe !== undefined) exchange.reply(probe(matched.params));
-      else if (deps.gate.state !== 'starting' || NEEDS_NOTHING.has(matched.route.id)) {
-        serve(deps, request, exchange, matched, traceparent);
-      } else deps.gate.whenStarted(() => guarded(deps, request, exchange, matched, traceparent));
-    } catch (error) {
-      exchange.reply(errorReply(deps.log, request, error));
-    }
+      const begin = () =>
+        attempt(deps, request, exchange, () =>
+          serve(deps, request, exchange, matched, traceparent),
+        );
+      if (deps.gate.state === 'starting' && mustStart(deps, matched.route)) {
+        deps.gate.whenStarted(begin);
+      } else begin();
+    });
   };
+}
+
+/** Any answer, and why there is none: what is thrown on the way is the answer, if it can be sent. */
+function attempt(
+  { log }: RouterDeps,
+  request: HttpRequest,
+  exchange: HttpExchange,
+  answer: () => void,
+): void {
+  try {
+    answer();
+  } catch (error) {
+    try {
+      exchange.reply(errorReply(log, request, error));
+    } catch (err) {
+      log.error({ requestId: request.requestId, err }, 'an answer could not be sent');
+    }
+  }
 }
 
 interface Matched {
@@ -94,7 +92,7 @@ function match(request: HttpRequest): Matched {
   return { route, params: route.params === undefined ? NO_PARAMS : params, isBareAlias };
 }
 
-/** Every answer on a bare path, refusals too, names the prefixed one that replaces it (spec/01 §1). */
+/** Every answer on a bare path, refusals too, names the prefixed one that replaces it. */
 function deprecated(request: HttpRequest, exchange: HttpExchange): HttpExchange {
   const query = request.query === '' ? '' : `?${request.query}`;
   // What may stand in a request line as it is, and would end the address within the header.
@@ -123,21 +121,16 @@ class MethodNotAllowed extends EngineError {
   }
 }
 
-function guarded(
-  deps: RouterDeps,
-  request: HttpRequest,
-  exchange: HttpExchange,
-  matched: Matched,
-  traceparent: string | undefined,
-): void {
-  try {
-    serve(deps, request, exchange, matched, traceparent);
-  } catch (error) {
-    exchange.reply(errorReply(deps.log, request, error));
-  }
+/** A probe needs nothing; the API's description may be protected. */
+function isOpen({ protectDocs }: RouterDeps, { owner, isDocument }: Route): boolean {
+  return owner === 'probe' && !(protectDocs && isDocument);
 }
 
-/** Key and tenant come before everything else that a request can be wrong in (spec/01 §2). */
+function mustStart(deps: RouterDeps, route: Route): boolean {
+  return !isOpen(deps, route) && !route.isAlwaysServed;
+}
+
+/** Key and tenant come before everything else that a request can be wrong in. */
 function serve(
   deps: RouterDeps,
   request: HttpRequest,
@@ -145,47 +138,99 @@ function serve(
   { route, params: raw }: Matched,
   traceparent: string | undefined,
 ): void {
-  const { tenant, key } = deps.authorise(request, route);
-  const refusal = NEEDS_NOTHING.has(route.id) ? undefined : deps.gate.refusal();
-  const mayRead = deps.gate.state === 'database-away' && RESIDENT_READS.has(route.id);
-  if (refusal !== undefined && !mayRead && !route.isDocument) throw refusal;
-  const params = paramsOf(deps.validators, route, raw);
-  const operation = deps.operations[route.id];
-  const stream = deps.streams[route.id];
-  const isLasting = stream !== undefined || route.owner === 'queue';
+  const { operations, gate, authorise, keys, validators, log } = deps;
+  if (isOpen(deps, route)) {
+    given.reply(operations[route.id as RoutesOf<'probe'>](raw));
+    return;
+  }
+  const { tenant, key } = authorise(request, route);
+  const refusal = route.isAlwaysServed || route.isDocument ? undefined : gate.refusal();
+  if (refusal !== undefined && !mayRead(gate.state, route)) throw refusal;
+  const params = paramsOf(validators, route, raw);
+  const isLasting = route.owner === 'stream' || route.isParked;
   const exchange =
     key === undefined || !isLasting
       ? given
-      : endWithKey(given, deps.keys, key, errorReply(deps.log, request, UNAUTHENTICATED));
-  if (operation !== undefined || stream !== undefined) {
-    const { query, path } = request;
-    const call = {
-      tenant,
-      params,
-      query,
-      path,
-      bodyText: textOf(request.body),
-      traceparent,
-      lastEventId: request.header('last-event-id'),
-    };
-    const refuse = (error: unknown) => exchange.reply(errorReply(deps.log, request, error));
-    operation?.(deps.front, call).then((reply) => exchange.reply(reply), refuse);
-    stream?.(deps.front, call).then((feed) => feed(exchange), refuse);
-    return;
-  }
-  const target = Object.values(params).join('/');
-  const body = route.body === undefined ? '' : textOf(request.body);
-  const shard = shardFor(deps.client, route, tenant, params);
-  const id = deps.client.send(
-    shard,
-    route.id as ShardOperation,
-    tenant,
-    target,
-    body,
-    (reply) => exchange.reply(httpReply(deps.log, request, reply)),
-    BEGINS_WORK.has(route.id) ? traceparent : undefined,
+      : endWithKey(given, keys, key, errorReply(log, request, UNAUTHENTICATED));
+  if (route.owner === 'probe') exchange.reply(operations[route.id as RoutesOf<'probe'>](params));
+  else if (route.owner === 'front' || route.owner === 'stream') {
+    serveHere(deps, request, exchange, { route, tenant, params, traceparent });
+  } else askShard(deps, request, exchange, { route, tenant, params, traceparent });
+}
+
+/** Finds its actor without the database: it works while that is away. */
+function isResidentRead({ owner, method }: Route): boolean {
+  return owner === 'by-id' && method === 'GET';
+}
+
+/** What is served although the engine refuses the rest. */
+function mayRead(state: EngineState, route: Route): boolean {
+  return (
+    (state === 'database-away' && isResidentRead(route)) ||
+    (state === 'writes-fail' && route.method === 'GET')
   );
-  if (route.owner === 'queue') exchange.onAbort(() => deps.client.abort(id));
+}
+
+interface Authorised {
+  readonly route: Route;
+  readonly tenant: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly traceparent: string | undefined;
+}
+
+/** @throws EngineError 400; what the function itself rejects with is answered later */
+function serveHere(
+  deps: RouterDeps,
+  request: HttpRequest,
+  exchange: HttpExchange,
+  { route, tenant, params, traceparent }: Authorised,
+): void {
+  const { operations, front, validators } = deps;
+  // That each function has the call of its route is checked where they are put together.
+  const call = checkCall(validators, route.id as FrontRouteId, {
+    tenant,
+    params,
+    path: request.path,
+    search: request.query,
+    bodyText: route.body === undefined ? '' : textOf(request.body),
+    traceparent,
+    lastEventId: request.header('last-event-id'),
+  }) as never;
+  const answer =
+    route.owner === 'front'
+      ? operations[route.id as RoutesOf<'front'>](front, call).then(
+          (reply) => () => exchange.reply(reply),
+        )
+      : operations[route.id as RoutesOf<'stream'>](front, call).then(
+          (feed) => () => feed(exchange),
+        );
+  answer.then(
+    (give) => attempt(deps, request, exchange, give),
+    (error: unknown) =>
+      attempt(deps, request, exchange, () => {
+        throw error;
+      }),
+  );
+}
+
+/** @throws EngineError 400, or 503 when too much is in flight or the shard is away */
+function askShard(
+  deps: RouterDeps,
+  request: HttpRequest,
+  exchange: HttpExchange,
+  { route, tenant, params, traceparent }: Authorised,
+): void {
+  const { client } = deps;
+  const id = client.send(
+    shardFor(client, route, tenant, params),
+    route.id as ShardRouteId,
+    tenant,
+    Object.values(params).join('/'),
+    route.body === undefined ? '' : textOf(request.body),
+    (reply) => attempt(deps, request, exchange, () => exchange.reply(httpReply(reply))),
+    traceparent,
+  );
+  if (route.isParked) exchange.onAbort(() => client.abort(id));
 }
 
 function paramsOf(
@@ -204,15 +249,14 @@ function paramsOf(
 }
 
 function shardFor(
-  client: ShardClient,
-  route: Route,
+  client: RouterDeps['client'],
+  { owner }: Route,
   tenant: string,
   params: Readonly<Record<string, string>>,
 ): number {
-  const { owner } = route;
-  if (typeof owner === 'object') return client.shardOf(params.id ?? '');
-  if (owner === 'rate') return client.shardOf(rateLimitId(tenant, params.key ?? ''));
-  return owner === 'catalog' ? 0 : client.anyShard();
+  if (owner === 'by-id') return client.shardOf(params.id ?? '');
+  if (owner === 'by-limit') return client.shardOf(rateLimitId(tenant, params.key ?? ''));
+  return owner === 'first-shard' ? 0 : client.anyShard();
 }
 
 /** @throws EngineError 400 when the bytes are not UTF-8 */
@@ -226,8 +270,9 @@ function textOf(body: Buffer): string {
   return text;
 }
 
-function httpReply(log: Logger, request: HttpRequest, reply: ShardReply): HttpReply {
-  if ('error' in reply) return errorReply(log, request, reply.error);
+/** @throws EngineError of the shard */
+function httpReply(reply: ShardReply): HttpReply {
+  if ('error' in reply) throw reply.error;
   return { status: reply.status, body: reply.status === 204 ? undefined : reply.body };
 }
 
@@ -240,6 +285,9 @@ function errorReply(log: Logger, request: HttpRequest, error: unknown): HttpRepl
       body: '{"error":"internal error"}',
       headers: [['x-error-code', 'ENG_INTERNAL']],
     };
+  }
+  if (error.cause !== undefined) {
+    log.error({ requestId: request.requestId, err: error.cause }, 'the database cannot answer');
   }
   const headers: [string, string][] = [['x-error-code', error.code]];
   if (error.retryAfterMs !== undefined) {

@@ -20,7 +20,7 @@ export interface HttpRequest {
    * asking for another one is a defect and throws.
    */
   header(name: string): string | undefined;
-  /** The sanitised `x-request-id` of the client, else a fresh UUID (01 §1). */
+  /** The sanitised `x-request-id` of the client, else a fresh UUID. */
   readonly requestId: string;
   /** The whole body, empty if there is none. Small ones share Node's pool: do not transfer it. */
   readonly body: Buffer;
@@ -122,7 +122,7 @@ export type HttpBackend = 'auto' | 'uws' | 'node';
  *
  * `auto` takes uWebSockets.js if its native file loads in this process, else node:http with a line in
  * the log. Rejects with an `Error` when the address cannot be bound, or when `uws` was demanded and
- * does not load. Must be called on the main thread for `uws` (06 and 01 §1: bad address = no start).
+ * does not load. Must be called on the main thread for `uws`.
  */
 export function startHttpServer(
   backend: HttpBackend,

@@ -154,7 +154,13 @@ export abstract class Exchange implements HttpExchange {
     if (!this.#mayAnswer(reply.headers)) return;
     this.#phase = 'over';
     const type = reply.body === undefined ? undefined : (reply.contentType ?? JSON_TYPE);
-    this.sendReply(reply, type, reply.headers ?? NO_HEADERS, this.mustClose);
+    try {
+      this.sendReply(reply, type, reply.headers ?? NO_HEADERS, this.mustClose);
+    } catch (error) {
+      // Nothing was sent: whoever gave the reply may give another.
+      this.#phase = 'waiting';
+      throw error;
+    }
   }
 
   stream(head: HttpStreamHead): HttpBodyStream {

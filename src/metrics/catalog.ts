@@ -1,9 +1,8 @@
 /**
- * Every metric by its name: those of the specification ('Metrics', spec/03 §8) and those that operators
- * ask for besides. None has a label of its own. `docs/metrics.md` says when each one counts.
+ * Every metric by its name. None has a label of its own. `docs/metrics.md` says when each one counts.
  */
 
-/** Of the specification up to `engine_cron_triggered_total`. */
+/** Other software relies on the names up to `engine_cron_triggered_total`. */
 export const COUNTERS = {
   engine_instances_claimed_total: 'Times that an instance was taken up from the state scheduled.',
   engine_instances_completed_total: 'Instances that completed.',
@@ -69,6 +68,7 @@ export type ThreadGaugeName = keyof typeof THREAD_GAUGES;
 export const FRONT_GAUGES = {
   engine_ready: '1 while this engine serves with all of its threads, else 0.',
   engine_database_up: '1 while this engine owns the database and reaches it, else 0.',
+  engine_clock_skew_seconds: "By how much the database's clock is ahead of this machine's.",
   engine_requests_in_flight: 'Requests that shards have not answered yet.',
 } as const;
 

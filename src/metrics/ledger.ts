@@ -1,11 +1,11 @@
 /**
  * The counts of commit units, exact whichever thread dies and whenever: memory that the writer and the
- * front share, kept in step with the flush numbers that the lanes' rows keep (docs/decisions/0054).
+ * front share, kept in step with the flush numbers that the database keeps (docs/decisions/0054).
  *
  * Each lane has two pages of totals. Before a flush is committed, the totals as they will be after it
  * go to the page of its number, even or odd; the other page holds those of the flush before. Once it
  * is known to be committed, its number is stored, and that one store makes its page the valid one. If
- * the writer dies in between, its successor reads from the lane's row which flush was the last, and
+ * the writer dies in between, its successor reads from the rows which flush was the last, and
  * stores that number: the page is there, if it was committed, and untouched, if it was not.
  *
  *   stage 7 ─► page odd = page even + counts of 7 ─► commit ─► settle 7 ─► page odd is valid

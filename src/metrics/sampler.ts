@@ -4,7 +4,8 @@
  * database is away, the last one stands.
  */
 
-import type { Clock, TimerHandle } from '../core/clock.js';
+import { within } from '../clock.js';
+import type { Clock } from '../core/clock.js';
 import { ROW_GAUGES, type RowGaugeName } from './catalog.js';
 
 export interface SamplerDeps {
@@ -46,12 +47,7 @@ export class Sampler {
     const isStale = clock.monotonic() - this.#lookedAt >= EVERY_MS;
     if (this.#looking === undefined && isStale) this.#looking = this.#look();
     if (this.#looking === undefined) return;
-    let timer: TimerHandle;
-    const patience = new Promise<void>((resolve) => {
-      timer = clock.setTimeout(resolve, PATIENCE_MS);
-    });
-    await Promise.race([this.#looking, patience]);
-    clock.clearTimeout(timer);
+    await within(clock.monotonic() + PATIENCE_MS, this.#looking, clock);
   }
 
   async #look(): Promise<void> {

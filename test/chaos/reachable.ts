@@ -53,7 +53,7 @@ export function restingStates(
     if (mode === 'ended') for (const state of rest) if (isEnd(state)) states.add(state);
     if (mode === 'cancelled') states.add('cancelled');
     if (mode === 'paused') states.add('paused');
-    // A worker's permanent failure is applied to a paused instance too (spec/06 row 20).
+    // A worker's permanent failure is applied to a paused instance too.
     if (mode === 'paused' && mayFail) states.add('failed');
   }
   return states;

@@ -5,7 +5,7 @@
  */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { MigrationPlan } from '../../schema/continuity.js';
 import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, UNTIL } from '../../schema/example-ids.js';
 import { EXAMPLES, exampleIdIn } from '../../schema/examples.js';
@@ -19,17 +19,11 @@ import type {
 import type { InstanceCreated } from '../../schema/instance.js';
 import { type BodyRouteId, ROUTES, type RouteId } from '../../schema/routes.js';
 import type { WorkerTask } from '../../schema/worker.js';
-import { type Api, eventually, type Json, startApi, type Tenant } from '../helpers/api.js';
+import { eventually, type Json, useSharedApi } from '../helpers/api.js';
 import type { Reply } from '../helpers/client.js';
 
-let api: Api;
-let tenant: Tenant;
-
-before(async () => {
-  api = await startApi({ env: { ENGINE_ENCRYPTION_KEY: 'b8'.repeat(32) } });
-  tenant = api.tenant(EXAMPLE_TENANT);
-});
-after(() => api.stop());
+const api = useSharedApi();
+const tenant = api.tenant(EXAMPLE_TENANT);
 
 /** From ids of the examples to those of the server. */
 const realIds = new Map<string, string>();

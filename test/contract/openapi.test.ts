@@ -46,7 +46,7 @@ test('the document is valid OpenAPI 3.1', async () => {
   assert.equal(DOCUMENT.openapi, '3.1.0');
 });
 
-test('docs/openapi.json is the document of this version: npm run openapi writes it', () => {
+test('docs/openapi.json is the document of this version: npm run generate writes it', () => {
   const committed: unknown = JSON.parse(readFileSync('docs/openapi.json', 'utf8'));
   // Not `equal`, which would print both of them.
   assert.ok(JSON.stringify(committed) === JSON.stringify(DOCUMENT), 'docs/openapi.json is old');
@@ -60,12 +60,12 @@ test('the same version gives the same text, and nobody can change the document',
   }, TypeError);
 });
 
-test('spec/06 row 35: "The server reports its own semantic version in the OpenAPI document"', () => {
+test('The server reports its own semantic version in the OpenAPI document', () => {
   assert.equal(objectAt(DOCUMENT, 'info').version, VERSION);
   assert.equal(objectAt(openApiDocument('9.8.7'), 'info').version, '9.8.7');
 });
 
-test('spec/06 row 64: "each cap is documented in the OpenAPI document"', () => {
+test('each cap is documented in the OpenAPI document', () => {
   const prose = String(objectAt(DOCUMENT, 'info').description).replace(/\s+/g, ' ');
   const caps = ['10 MiB', '256 KiB', '64 levels', '5,000', '256 branches', '100,000 iterations'];
   assert.deepEqual(

@@ -10,6 +10,7 @@ import { after, before, describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { Api } from '../helpers/api.js';
 import { conforms, OPERATIONS, type Operation, type Schema } from '../helpers/contract.js';
+import { byDepth } from '../helpers/depth.js';
 import { type Draft, draftOf } from './arbitrary.js';
 import { type Purpose, problemOf } from './checks.js';
 import { type FuzzReport, fuzz } from './fuzzer.js';
@@ -17,7 +18,7 @@ import { violationsOf } from './hostile.js';
 import { KnownIds } from './known.js';
 import { startFuzzedServer, WATCH } from './server.js';
 
-const REQUESTS = 20_000;
+const REQUESTS = byDepth(3_000, 20_000);
 /** One that does not change: other ones are for `npm run fuzz`, which takes a new one each time. */
 const SEED = 1;
 /** By chance some operation may only ever be asked for what does not exist. */
@@ -35,7 +36,7 @@ describe('the API under fire', () => {
   });
   after(() => api?.stop());
 
-  test('20,000 requests meet no server error, no hang and no answer beside the document', () => {
+  test(`${REQUESTS} requests meet no server error, no hang and no answer beside the document`, () => {
     const found = report.failures.map(({ problem, exchange }) => `${problem}\n${exchange}`);
     assert.equal(found.length, 0, found.join('\n\n'));
     assert.equal(report.sent, REQUESTS);

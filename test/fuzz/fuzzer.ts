@@ -49,7 +49,7 @@ export interface FuzzReport {
 
 const IN_FLIGHT = 32;
 /** A reply that takes longer counts as none, on a machine that may be busy. */
-const DEADLINE_MS = 30_000;
+const DEADLINE_MS = 120_000;
 const WEBHOOKS = { ENGINE_WEBHOOK_URLS: 'http://hooks.invalid/' };
 /** A third of all requests goes to the quiet engine, with a look at the rows after so many. */
 const QUIET_PART = 1 / 3;

@@ -6,7 +6,9 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { after, before } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
 import type { BlockOutput, TaskInstance, TreeNode } from '../../schema/instance.js';
 import type { WorkerAttempt, WorkerTask } from '../../schema/worker.js';
 import {
@@ -75,6 +77,8 @@ export interface Api {
   /** The current process; replaced by `restart`. */
   readonly engine: Engine;
   readonly database: TestDatabase;
+  /** Asks the database itself, as superuser; connects at the first query. */
+  readonly sql: pg.Pool;
   /** With the root key, without a tenant. */
   readonly root: Client;
   /** A tenant with a new name, or the one named. */
@@ -90,14 +94,22 @@ export interface ApiOptions extends EngineOptions {
   readonly database?: TestDatabase;
 }
 
+/** What capsules and provenance of the server that files share are encrypted and signed with. */
+export const SHARED_MASTER_KEY = 'a7'.repeat(32);
+
 /** What the server that files share is started with: tenants of each file on every one of its shards. */
 export const SHARED_SERVER: ApiOptions = {
-  env: { ENGINE_SHARDS: '4', ENGINE_ALLOW_INTERNAL_URLS: 'true' },
+  env: {
+    ENGINE_SHARDS: '4',
+    ENGINE_ALLOW_INTERNAL_URLS: 'true',
+    ENGINE_ENCRYPTION_KEY: SHARED_MASTER_KEY,
+    ENGINE_CORS_ORIGINS: 'https://console.example',
+  },
   isCovered: true,
 };
 
 /** What a test may touch of a server that others use at the same time: of its rows, only its own. */
-export interface SharedApi extends Pick<Api, 'root' | 'tenant' | 'stop'> {
+export interface SharedApi extends Pick<Api, 'root' | 'sql' | 'tenant' | 'stop'> {
   readonly database: Pick<TestDatabase, 'connectionString'>;
 }
 
@@ -110,11 +122,16 @@ export async function sharedApi(): Promise<SharedApi> {
   const { TEST_API_URL: url, TEST_API_DATABASE: connectionString } = process.env;
   if (url === undefined || connectionString === undefined) return startApi(SHARED_SERVER);
   const root = checked(createClient({ url, apiKey: DEFAULT_API_KEY, connections: 64 }));
+  const sql = new pg.Pool({ connectionString, max: 1 });
   return {
     root,
     database: { connectionString },
-    tenant: (name = newName()) => tenantOf(() => root, name, DEFAULT_API_KEY),
-    stop: () => root.close(),
+    sql,
+    tenant: (name = newName()) => tenantOf(() => root, name),
+    stop: async () => {
+      await sql.end();
+      await root.close();
+    },
   };
 }
 
@@ -126,15 +143,17 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   const { apiKey } = engine;
   let root = checked(createClient({ url: engine.url, apiKey, connections: 64 }));
   const clients = [root];
+  const sql = new pg.Pool({ connectionString: database.connectionString, max: 1 });
   return {
     get engine() {
       return engine;
     },
     database,
+    sql,
     get root() {
       return root;
     },
-    tenant: (name = newName()) => tenantOf(() => root, name, apiKey),
+    tenant: (name = newName()) => tenantOf(() => root, name),
     restart: async (signal = 'SIGKILL', changes = {}) => {
       await engine.kill(signal);
       engine = await engine.restart(changes);
@@ -142,7 +161,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
       clients.push(root);
     },
     stop: async () => {
-      await Promise.all(clients.map((client) => client.close()));
+      await Promise.all([...clients.map((client) => client.close()), sql.end()]);
       const { code } = await engine.stop();
       if (given === undefined) await database.drop();
       assert.equal(code, 0, `the server ended with ${code}\n${engine.output()}`);
@@ -150,9 +169,64 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   };
 }
 
+// ---------------------------------------------------------------- for a whole file
+
+/**
+ * A server for the tests of a file or a suite: it is started before the first and stopped after the
+ * last of them.
+ *
+ * @param options a function is asked when the server is started
+ */
+export function useApi(options: ApiOptions | (() => ApiOptions | Promise<ApiOptions>) = {}): Api {
+  return started(async () => startApi(typeof options === 'function' ? await options() : options));
+}
+
+/** The server that files share, in the same way. */
+export function useSharedApi(): SharedApi {
+  return started(sharedApi);
+}
+
+/** A hook that needs the server, since hooks at the top of a file run all at once. */
+export function beforeWith(api: SharedApi, prepare: () => Promise<unknown>): void {
+  before(async () => {
+    await starts.get(api)?.();
+    await prepare();
+  });
+}
+
+const starts = new WeakMap<SharedApi, () => Promise<void>>();
+
+/** A new tenant of the server that files share. */
+export const useTenant = (): Tenant => useSharedApi().tenant();
+
+/** Stands for the server that its hook starts; before that only tenants may be made of it. */
+function started<Some extends SharedApi>(start: () => Promise<Some>): Some {
+  let found: Some | undefined;
+  const server = () => {
+    assert.ok(found, 'the server is there in tests, and in hooks of `beforeWith`');
+    return found;
+  };
+  const tenant = (name = newName()) => tenantOf(() => server().root, name);
+  const api = new Proxy({} as Some, {
+    get: (_, field) => (field === 'tenant' ? tenant : Reflect.get(server(), field)),
+  });
+  let starting: Promise<void> | undefined;
+  const ready = () => {
+    starting ??= start().then((it) => {
+      found = it;
+    });
+    return starting;
+  };
+  starts.set(api, ready);
+  before(ready);
+  after(() => found?.stop());
+  return api;
+}
+
 // ---------------------------------------------------------------- waiting
 
-const EVENTUALLY_MS = 10_000;
+/** What is waited for takes milliseconds, and a machine may be slow and busy: only a hang takes this. */
+const EVENTUALLY_MS = 120_000;
 
 /** How long after the try before: short waits end promptly, long ones leave the processor to others. */
 const POLL_MS = { min: 5, max: 25 } as const;
@@ -231,8 +305,8 @@ export const WORKER = 'w1';
 const newName = () => `t-${randomUUID()}`;
 
 /** @param root asked for at each call, since a restart replaces it */
-function tenantOf(root: () => Client, name: string, apiKey: string | null): Tenant {
-  const client = () => root().with({ tenant: name, apiKey });
+function tenantOf(root: () => Client, name: string): Tenant {
+  const client = () => root().with({ tenant: name });
   const self: Tenant = {
     name,
     request: (method, path, options) => client().request(method, path, options),
@@ -241,7 +315,7 @@ function tenantOf(root: () => Client, name: string, apiKey: string | null): Tena
     put: (path, body) => client().put(path, body),
     patch: (path, body) => client().patch(path, body),
     delete: (path) => client().delete(path),
-    with: (changes) => root().with({ tenant: name, apiKey, ...changes }),
+    with: (changes) => root().with({ tenant: name, ...changes }),
     close: () => root().close(),
     definition: (blocks, more = {}) => ({
       tenant_id: name,

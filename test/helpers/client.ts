@@ -95,7 +95,7 @@ export class UndescribedAnswerError extends Error {
 const NEVER_SENT: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'UND_ERR_CONNECT_TIMEOUT']);
 
 const CONNECTIONS_DEFAULT = 16;
-const TIMEOUT_MS_DEFAULT = 15_000;
+const TIMEOUT_MS_DEFAULT = 150_000;
 /** How much of a reply an error message quotes. */
 const TEXT_QUOTED_MAX = 500;
 

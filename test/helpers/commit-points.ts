@@ -83,4 +83,4 @@ const TELL =
   'create or replace function tell_commit() returns trigger language plpgsql as ' +
   "$$ begin perform pg_notify('committed', ''); return null; end $$";
 
-const HELD_UP_MS = 30_000;
+const HELD_UP_MS = 300_000;

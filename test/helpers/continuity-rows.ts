@@ -68,7 +68,7 @@ export function continuityFill(rows: number, id: (number: string) => string, at:
   ];
 }
 
-/** Everything that desks and the front thread read of executions. */
+/** Everything that the execution service and the front thread read of executions. */
 export function continuityQueries(
   id: string,
   time: string,
@@ -87,7 +87,8 @@ export function continuityQueries(
         [`${name} of a caller`, { text, values: valuesOf(text, id, time) }] as const,
     ),
     ...Object.entries(CONTINUITY_SQL).map(
-      ([name, text]) => [`${name} of a desk`, { text, values: valuesOf(text, id, time) }] as const,
+      ([name, text]) =>
+        [`${name} of the execution service`, { text, values: valuesOf(text, id, time) }] as const,
     ),
   ];
   const few = { mayNotAvoidSorting: 'the rows of one execution or instance' };

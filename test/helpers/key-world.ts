@@ -5,13 +5,14 @@
 
 import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
-import { CommitLog } from '../../actors/commit-log.js';
-import { KeyActor } from '../../actors/key.js';
-import type { PermitHolderRow, PermitWaiterRow, Rows } from '../../actors/loader.js';
-import type { Ack, UnitEnvelope } from '../../actors/protocol.js';
+import { Keys } from '../../actors/limits/keys.js';
+import { CommitLog } from '../../actors/runtime/commit-log.js';
+import type { Rows } from '../../actors/runtime/loader.js';
+import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
+import type { PermitHolderRow, PermitWaiterRow } from '../../actors/runtime/rows.js';
 import { realClock } from '../../src/clock.js';
 import { isoTime } from '../../src/core/time.js';
-import { MUTATION_KINDS } from '../../src/core/unit.js';
+import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { createLogger } from '../../src/log.js';
 
 const KEY = '00000000-0000-8000-8000-000000000000';
@@ -41,11 +42,11 @@ export class KeyWorld {
   refuses = false;
   readonly #numbers = new Map<string, number>();
   #commits = new CommitLog();
-  #actor: KeyActor;
+  #keys: Keys;
   #work: Word[] = [];
 
   constructor() {
-    this.#actor = this.#born();
+    this.#keys = this.#born();
   }
 
   /** The instance writes down that it wants a slot. */
@@ -53,7 +54,7 @@ export class KeyWorld {
     const number = (this.#numbers.get(instance) ?? 0) + 1;
     this.#numbers.set(instance, number);
     this.wishes.set(instance, { number, max, createdAt });
-    return () => this.#actor.wanted({ instance, number, max, createdAt });
+    return () => this.#keys.wanted(KEY, { instance, number, max, createdAt });
   }
 
   /** The instance writes down that it needs none any more. */
@@ -61,53 +62,54 @@ export class KeyWorld {
     this.running.delete(instance);
     this.wishes.delete(instance);
     const number = this.#numbers.get(instance) ?? 0;
-    return () => this.#actor.left(instance, number);
+    return () => this.#keys.left(KEY, instance, number);
   }
 
   /** The actor hears these words in one turn; resolves when all that follows has happened. */
   async turn(...words: Word[]): Promise<void> {
     for (const word of words) word();
-    this.#actor.flush();
+    this.#keys.endTurn();
     await this.#quiet();
   }
 
   async rescan(): Promise<void> {
-    await this.turn(() => this.#actor.rescan());
+    await this.turn(() => this.#keys.shardDied());
   }
 
   /** Only the tables are left. */
   async restart(): Promise<void> {
     this.#commits = new CommitLog();
     this.#work = [];
-    this.#actor = this.#born();
+    this.#keys = this.#born();
     await this.rescan();
   }
 
   get isPassive(): boolean {
-    return this.#actor.isPassive;
+    return this.#keys.isPassive(KEY);
   }
 
-  #born(): KeyActor {
-    const rows: Pick<Rows, 'permitHolders' | 'permitWaiters'> = {
+  #born(): Keys {
+    const rows: Pick<Rows, 'permitHolders' | 'permitKeys' | 'permitWaiters'> = {
+      permitKeys: async () => [KEY],
       permitHolders: async () => {
         this.reads += 1;
         return [...this.slots].map(([instance, number]) => this.#holder(instance, number));
       },
       permitWaiters: async (_key, _after, limit) => this.#waiters().slice(0, limit),
     };
-    return new KeyActor(KEY, {
+    return new Keys({
       commits: this.#commits,
       loader: rows as Rows,
       log: createLogger('silent', 'test'),
-      clock: realClock,
-      now: () => 0,
+      clock: { ...realClock, setTimeout: () => undefined },
+      shard: 0,
       shards: 1,
       schedule: (work) => this.#work.push(work),
       whenWriterKnown: (then) => then(),
       release: (effects) => {
         for (const effect of effects) {
-          if (effect.kind !== 'peer' || effect.message[0] !== 'permit.granted') continue;
-          this.#hear(effect.message[1], effect.message[2]);
+          if (effect.kind !== 'peer' || effect.message.kind !== 'permit.granted') continue;
+          this.#hear(effect.message.instance, effect.message.number);
         }
       },
     });
@@ -142,14 +144,15 @@ export class KeyWorld {
       for (const each of work) each();
       const units = this.#commits.take();
       if (units.length > 0) this.#commits.settle(units.map((unit) => this.#commit(unit)));
+      this.#keys.endTurn();
       if (work.length === 0 && units.length === 0) return;
     }
   }
 
-  #commit([seq, , , , mutations]: UnitEnvelope): Ack {
+  #commit({ seq, mutations }: UnitEnvelope): Ack {
     if (this.refuses) {
       this.refuses = false;
-      return [seq, 'refused', '23514', 'no'];
+      return { seq, outcome: 'refused', sqlState: '23514', reason: 'no' };
     }
     const kinds: string[] = [];
     for (let i = 0; i < mutations.length; i += 3) {
@@ -160,6 +163,6 @@ export class KeyWorld {
       kinds.push(kind);
     }
     this.units.push(kinds);
-    return [seq, 'committed'];
+    return { seq, outcome: 'committed' };
   }
 }

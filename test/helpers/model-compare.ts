@@ -69,7 +69,7 @@ function withoutTexts(output: JsonValue): JsonValue {
   return rest;
 }
 
-/** The end of every block that was reached; what stands behind a failure is skipped (06 row 14). */
+/** The end of every block that was reached; what stands behind a failure is skipped. */
 function compareNodes(
   tree: Readonly<Record<string, string>>,
   list: readonly Block[],

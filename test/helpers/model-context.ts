@@ -38,7 +38,7 @@ export class Context {
 
   /**
    * The row of a try. What is shown as its attempt is the try, and inside of loops the number of the
-   * block's row, which counts on over all iterations (06 row 46).
+   * block's row, which counts on over all iterations.
    */
   row(block: Block, place: Iteration, number: number, output: JsonValue): void {
     this.#store(block, place, { number, attempt: number, output, isError: false });
@@ -66,7 +66,7 @@ export class Context {
     this.#outputs = { ...this.#outputs, [id]: row.output };
   }
 
-  /** Shallow: top-level keys replace those of the data (06 row 6). */
+  /** Shallow: top-level keys replace those of the data. */
   merge(values: JsonObject): void {
     this.data = { ...this.data, ...values };
   }

@@ -45,7 +45,7 @@ export function cancelOpen({ inside }: Frame): void {
   }
 }
 
-/** A retry: what failed or was cut off begins again, and so does what is inside (06 row 8). */
+/** A retry: what failed or was cut off begins again, and so does what is inside. */
 export function reopen({ inside }: Frame): void {
   for (const frame of inside.values()) {
     if (frame.end === 'completed' || frame.end === 'skipped') continue;

@@ -1,6 +1,6 @@
 /**
  * What the model needs of conditions, templates and calendar arithmetic, for the few texts that
- * random definitions hold, written straight from the specification.
+ * random definitions hold, written straight from the rules.
  */
 
 import type { Retry } from '../../schema/blocks.js';
@@ -14,7 +14,7 @@ export interface View {
   readonly outputs: JsonObject;
 }
 
-/** `path`, `path == word`, or a keyword; undefined for what does not parse (06 row 59). */
+/** `path`, `path == word`, or a keyword; undefined for what does not parse. */
 export function condition(text: string, view: View): boolean | undefined {
   if (text === 'true') return true;
   const [, path, word] = /^([\w.]+)(?: == (\w+))?$/.exec(text) ?? [];
@@ -23,13 +23,13 @@ export function condition(text: string, view: View): boolean | undefined {
   return word === undefined ? isTruthy(value ?? null) : value === word;
 }
 
-/** Everything but null, false, 0, the empty text and the empty array (02 §10). */
+/** Everything but null, false, 0, the empty text and the empty array. */
 function isTruthy(value: JsonValue): boolean {
   if (Array.isArray(value)) return value.length > 0;
   return value !== null && value !== false && value !== 0 && value !== '';
 }
 
-/** Texts of the form `{{ path }}` become what they name, null when there is nothing (02 §9). */
+/** Texts of the form `{{ path }}` become what they name, null when there is nothing. */
 export function render(value: JsonValue, view: View): JsonValue {
   if (typeof value === 'string') {
     const [, path] = /^\{\{ ([\w.]+) \}\}$/.exec(value) ?? [];
@@ -41,7 +41,7 @@ export function render(value: JsonValue, view: View): JsonValue {
   );
 }
 
-/** A path under context.data, or a template (02 §3.6). */
+/** A path under context.data, or a template. */
 export function collection(text: string, view: View): JsonValue {
   return text.includes('{{') ? render(text, view) : (follow(view.data, text) ?? null);
 }
@@ -60,7 +60,7 @@ function follow(start: JsonValue, path: string): JsonValue | undefined {
   return value;
 }
 
-/** The wait after try `number`, in ms: min(initial × multiplier^number, max) (02 §5, 06 row 4). */
+/** The wait after try `number`, in ms: min(initial × multiplier^number, max). */
 export function backoff(retry: Retry, number: number): number {
   let wait = retry.initial_backoff ?? 1_000;
   for (let i = 0; i < number; i += 1) wait *= retry.backoff_multiplier ?? 2;

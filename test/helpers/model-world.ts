@@ -1,6 +1,6 @@
 /**
  * What the programs of the model run in: the tries that are at work, and what is asked of the
- * instance as a whole (spec 'Instance states', 06 rows 4, 8, 19, 20, 43, 44, 57).
+ * instance as a whole.
  */
 
 import type { Block, StepBlock } from '../../schema/blocks.js';
@@ -212,7 +212,7 @@ export abstract class World {
     const open = among.get(key);
     if (open === undefined) return false;
     open.answer = answer;
-    // An outcome wakes a parked instance (06 row 44).
+    // An outcome wakes a parked instance.
     if (among === this.open && this.#hold === 'parked') this.#hold = 'none';
     return true;
   }
@@ -236,7 +236,7 @@ export abstract class World {
     this.#hold = 'none';
   }
 
-  /** What failed or was cut off is run again, with tries counted from the start (06 row 8). */
+  /** What failed or was cut off is run again, with tries counted from the start. */
   #retry(): void {
     this.context.dropErrors();
     reopen(this.root);
@@ -260,7 +260,7 @@ export abstract class World {
     const { end } = this.#main;
     if (this.#ended !== undefined || end === undefined) return;
     if (this.#hold === 'paused when failed') return;
-    // Of a paused instance only the failure of one without composite blocks shows (06 row 20).
+    // Of a paused instance only the failure of one without composite blocks shows.
     const isFatal = end === 'failed' && !this.isCancelled && this.isStepOnly;
     if (this.#hold === 'paused' && !isFatal) return;
     this.#drop(this.isCancelled ? 'cancelled' : end === 'failed' ? 'failed' : 'completed');

@@ -1,9 +1,9 @@
 /**
- * A second, independent reading of what an instance does: 02 §2–§5 and §13 as programs, one per kind
- * of block, that run as processes in virtual time. It is written from the specification, shares
+ * A second, independent reading of what an instance does: the rules of blocks as programs, one per kind
+ * of block, that run as processes in virtual time. It is written from the rules, shares
  * nothing with the evaluator but types, and is meant to be checked by reading it beside the tables.
  *
- * Where the specification leaves the order within one instant open, and the order matters (a race
+ * Where the rules leave the order within one instant open, and the order matters (a race
  * with two branches that move when it is decided), the model says `isDraw` and promises no more.
  */
 
@@ -26,7 +26,7 @@ import { isExternal, type Outcome, type Place, type Try, World } from './model-w
 export class Model extends World {
   // -------------------------------------------------------------- lists
 
-  /** One after the other; the first that fails or is cut off ends the list (06 row 14). */
+  /** One after the other; the first that fails or is cut off ends the list. */
   *list(blocks: readonly Block[], place: Place): Run<End> {
     for (const block of blocks) {
       const frame = frameIn(place.frame, block);
@@ -62,7 +62,7 @@ export class Model extends World {
     }
   }
 
-  // -------------------------------------------------------------- 02 §3.1, §3.2
+  // -------------------------------------------------------------- sequences of blocks, parallel, race
 
   *parallel({ branches }: ParallelBlock, place: Place): Run<End> {
     const ends = yield* this.allOf(branches.map((branch) => this.start(branch, place)));
@@ -71,7 +71,7 @@ export class Model extends World {
   }
 
   *race({ branches, semantics }: RaceBlock, place: Place): Run<End> {
-    // A branch with nothing to do, after a retry nothing left to do, finishes at once (06 row 62).
+    // A branch with nothing to do, after a retry nothing left to do, finishes at once.
     if (branches.some((branch) => branch.every((block) => isOver(place.frame, block)))) {
       return 'completed';
     }
@@ -88,9 +88,9 @@ export class Model extends World {
     return result;
   }
 
-  // -------------------------------------------------------------- 02 §3.3
+  // -------------------------------------------------------------- router
 
-  /** Decided once, also for retries of the instance (06 row 15). */
+  /** Decided once, also for retries of the instance. */
   *router(block: RouterBlock, frame: Frame, place: Place): Run<End> {
     const routes = block.routes ?? [];
     frame.route ??= routes.findIndex((route) =>
@@ -99,7 +99,7 @@ export class Model extends World {
     return yield* this.list(routes[frame.route]?.blocks ?? block.default ?? [], place);
   }
 
-  // -------------------------------------------------------------- 02 §3.4
+  // -------------------------------------------------------------- try_catch and scopes
 
   *tryCatch(block: TryCatchBlock, frame: Frame, place: Place): Run<End> {
     let end = yield* this.list(block.try_block, place);
@@ -116,12 +116,12 @@ export class Model extends World {
     const last = (block.finally_block ?? []).filter((one) => !isOver(frame, one));
     const cleanUp = yield* this.list(last, { ...place, scope: scopeIn(place.scope, true) });
     if (cleanUp === 'failed') return 'failed';
-    // Under a cancel to clean up is to complete (02 §3.4); a loser is cancelled (02 §3.2).
+    // Under a cancel to clean up is to complete; a loser is cancelled.
     const isCleanedUp = end === 'cancelled' && last.length > 0 && this.isCancelled;
     return isCleanedUp ? 'completed' : end;
   }
 
-  // -------------------------------------------------------------- 02 §3.5, §3.6
+  // -------------------------------------------------------------- loops
 
   *loop(block: LoopBlock, frame: Frame, place: Place): Run<End> {
     const max = block.max_iterations ?? 1_000;
@@ -173,7 +173,7 @@ export class Model extends World {
     }
   }
 
-  // -------------------------------------------------------------- 02 §2, §5
+  // -------------------------------------------------------------- steps and tries
 
   *step(block: StepBlock, place: Place): Run<End> {
     if (block.when != null) {
@@ -201,19 +201,19 @@ export class Model extends World {
     }
   }
 
-  /** 06 rows 3, 4 and 18. */
+  /** A failure without a policy is tried again without limit, with one as often as it says. */
   hasAnotherTry(block: StepBlock, number: number, isTimeout: boolean): boolean {
     if (block.retry != null) return number + 1 < block.retry.max_attempts;
     return isExternal(block) && !isTimeout && this.options.unpoliciedRetry === 'redispatch';
   }
 
   giveUp(block: StepBlock, place: Place, number: number, retryable: boolean): End {
-    // The error of an external step stands on its task (06 row 54).
+    // The error of an external step stands on its task.
     if (!isExternal(block)) this.context.errorRow(block, place, number, retryable);
     return 'failed';
   }
 
-  /** The gates of 02 §2.2 from the rate limit on; a try that is lost with its process runs again. */
+  /** The gates of a step from the rate limit on; a try that is lost with its process runs again. */
   *attempt(one: Try): Run<Outcome | 'timeout' | 'cut'> {
     const { block, place, cut } = one;
     for (;;) {
@@ -241,7 +241,7 @@ export class Model extends World {
     }
   }
 
-  /** Each dispatch takes a token; to be put off consumes no try (02 §4.3). */
+  /** Each dispatch takes a token; to be put off consumes no try. */
   *isCutAtLimit(one: Try): Run<boolean> {
     const { cut } = one;
     for (;;) {
@@ -253,7 +253,7 @@ export class Model extends World {
     }
   }
 
-  /** A timer that holds the state `running` (06 row 19). */
+  /** A timer that holds the state `running`. */
   *sleep(
     duration: number,
     limit: number | undefined,
@@ -266,7 +266,7 @@ export class Model extends World {
   }
 }
 
-/** Which result the branches that have ended give their race; undefined: none yet (02 §3.2). */
+/** Which result the branches that have ended give their race; undefined: none yet. */
 function verdict(
   branches: readonly Process<End>[],
   semantics: 'first_to_resolve' | 'first_to_succeed',

@@ -5,27 +5,30 @@
 
 import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
-import { CommitLog } from '../../actors/commit-log.js';
-import type { Rows, SequenceRow } from '../../actors/loader.js';
-import { Plans } from '../../actors/plans.js';
-import type { Ack, UnitEnvelope } from '../../actors/protocol.js';
-import type { ReleaseOperation } from '../../actors/release-requests.js';
-import { askReleases } from '../../actors/release-requests.js';
-import { Releases } from '../../actors/releases.js';
-import type { Effect } from '../../actors/turn.js';
+import { Plans } from '../../actors/catalog/plans.js';
+import { Releases } from '../../actors/release/releases.js';
+import { CommitLog } from '../../actors/runtime/commit-log.js';
+import type { Rows } from '../../actors/runtime/loader.js';
+import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
+import type { SequenceRow } from '../../actors/runtime/rows.js';
+import type { Effect } from '../../actors/runtime/turn.js';
+import {
+  OPERATIONS,
+  type OperationParts,
+  type ShardOperation,
+} from '../../actors/shard/operations.js';
 import type { Release, ReleaseDecision } from '../../schema/release.js';
-import { createValidators } from '../../schema/validators.js';
 import type { Clock } from '../../src/core/clock.js';
 import type { Outcomes } from '../../src/core/releases/gates.js';
 import type { ReleaseRow } from '../../src/core/releases/record.js';
-import { MUTATION_KINDS } from '../../src/core/unit.js';
+import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { EngineError } from '../../src/errors.js';
 import { createLogger } from '../../src/log.js';
 import type { Json } from './api.js';
 
 export const TENANT = 'tenant';
 const START = Date.parse('2026-03-01T12:00:00Z');
-const VALIDATORS = createValidators();
+type ReleaseOperation = Extract<ShardOperation, `releases.${string}`>;
 
 /** What becomes of the next units. */
 export type WriterMood = 'commits' | 'refuses' | 'dies before' | 'dies after' | 'is slow';
@@ -134,8 +137,11 @@ export class ReleaseWorld {
   send(operation: ReleaseOperation, target: string, body: Json = {}, tenant = TENANT): number {
     this.#requests += 1;
     const request = this.#requests;
-    const text = JSON.stringify(body);
-    askReleases(this.#actor, VALIDATORS, { request, operation, tenant, target, body: text });
+    const row = OPERATIONS.get(operation);
+    assert.ok(row !== undefined);
+    const checked = row.parse(JSON.stringify(body)) as never;
+    const call = { request, tenant, target, body: checked, traceparent: undefined };
+    row.serve({ releases: this.#actor } as unknown as OperationParts, call);
     return request;
   }
 
@@ -284,9 +290,9 @@ export class ReleaseWorld {
       assert.ok(effect.error instanceof EngineError);
       const { status, message } = effect.error;
       this.#answer(effect.request, { status, body: { error: message } });
-    } else if (effect.kind === 'peer' && effect.message[0] === 'routes.read') {
+    } else if (effect.kind === 'peer' && effect.message.kind === 'routes.read') {
       const { shard } = effect;
-      const [, version] = effect.message;
+      const { version } = effect.message;
       this.#told.push(`${shard}@${version}`);
       if (!this.answering.has(shard)) return;
       this.#work.push(() => this.#actor.routesSettled(version, shard));
@@ -350,14 +356,18 @@ export class ReleaseWorld {
         this.#commits.lose();
         return;
       case 'refuses':
-        this.#commits.settle(units.map(([seq]): Ack => [seq, 'refused', '23514', 'no']));
+        this.#commits.settle(
+          units.map(
+            ({ seq }): Ack => ({ seq, outcome: 'refused', sqlState: '23514', reason: 'no' }),
+          ),
+        );
         return;
       case 'commits':
         this.#commits.settle(units.map((unit) => this.#commit(unit)));
     }
   }
 
-  #commit([seq, , , , mutations]: UnitEnvelope): Ack {
+  #commit({ seq, mutations }: UnitEnvelope): Ack {
     for (let i = 0; i < mutations.length; i += 3) {
       const kind = MUTATION_KINDS[mutations[i] as number];
       const row = JSON.parse(mutations[i + 2] as string);
@@ -365,6 +375,6 @@ export class ReleaseWorld {
       else if (kind === 'releaseDecision.insert') this.decisions.push(row as ReleaseDecision);
       else assert.fail(`a mutation ${kind}`);
     }
-    return [seq, 'committed'];
+    return { seq, outcome: 'committed' };
   }
 }

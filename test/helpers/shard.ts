@@ -9,11 +9,12 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { pino } from 'pino';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
-import { Loader } from '../../actors/loader.js';
-import type { Reply, ShardOperation } from '../../actors/protocol.js';
-import { Shard } from '../../actors/shard.js';
-import type { ShardSettings } from '../../actors/shard-parts.js';
-import { createWriter } from '../../actors/writer.js';
+import { Loader } from '../../actors/runtime/loader.js';
+import type { Reply } from '../../actors/runtime/protocol.js';
+import type { ShardOperation } from '../../actors/shard/operations.js';
+import type { ShardSettings } from '../../actors/shard/parts.js';
+import { Shard } from '../../actors/shard/shard.js';
+import { createWriter } from '../../actors/writer/writer.js';
 import { realClock } from '../../src/clock.js';
 import type { Clock } from '../../src/core/clock.js';
 import { createClient, createPool } from '../../src/db/pool.js';
@@ -108,7 +109,7 @@ export async function startShard(
     setImmediate: (fn) => void setImmediate(fn),
     ports: {
       toFront(post) {
-        for (const reply of post.replies) replies.get(reply[0])?.(reply);
+        for (const reply of post.replies) replies.get(reply.request)?.(reply);
       },
       toWriter: (post) => writer.submit(0, 0, post.units),
       toPeer: () => assert.fail('there is no peer'),
@@ -124,16 +125,16 @@ export async function startShard(
     active: () => meter.gauge('engine_active_tasks'),
     async ask(operation, target, body) {
       requests += 1;
+      const id = requests;
       const text = body === undefined ? '' : JSON.stringify(body);
-      const request = [requests, operation, TENANT, target, text] as const;
+      const request = { id, operation, tenant: TENANT, target, body: text };
       const reply = await new Promise<Reply>((resolve) => {
-        replies.set(requests, resolve);
+        replies.set(id, resolve);
         shard.receiveRequests({ kind: 'requests', requests: [request], aborted: [] });
       });
-      replies.delete(request[0]);
-      const [, , answer] = reply;
-      if (typeof answer !== 'string') assert.fail(`${operation}: ${JSON.stringify(answer)}`);
-      return JSON.parse(answer) as Json;
+      replies.delete(id);
+      if ('error' in reply) assert.fail(`${operation}: ${JSON.stringify(reply.error)}`);
+      return (reply.body === '' ? {} : JSON.parse(reply.body)) as Json;
     },
     async sequence(blocks) {
       const place = { tenant_id: TENANT, namespace: 'test', name: randomUUID(), version: 1 };

@@ -9,10 +9,11 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { pino } from 'pino';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
-import { Loader } from '../../actors/loader.js';
-import type { PeerPost, Reply, ShardOperation, UnitEnvelope } from '../../actors/protocol.js';
-import { Shard } from '../../actors/shard.js';
-import { createWriter, type Writer } from '../../actors/writer.js';
+import { Loader } from '../../actors/runtime/loader.js';
+import type { PeerPost, Reply, UnitEnvelope } from '../../actors/runtime/protocol.js';
+import type { ShardOperation } from '../../actors/shard/operations.js';
+import { Shard } from '../../actors/shard/shard.js';
+import { createWriter, type Writer } from '../../actors/writer/writer.js';
 import { realClock } from '../../src/clock.js';
 import type { Clock } from '../../src/core/clock.js';
 import { createKeyring } from '../../src/core/continuity/keys.js';
@@ -69,7 +70,7 @@ interface Running {
   isDead: boolean;
 }
 
-/** @param rowsOf what desks read with, for tests that have something happen between two reads */
+/** @param rowsOf what executions are read with, for tests that have something happen between two reads */
 export async function startShards(
   rowsOf: (pool: pg.Pool) => ContinuityRows = (pool) => new ContinuityRows(pool),
 ): Promise<LocalShards> {
@@ -157,11 +158,13 @@ export async function startShards(
     if (!self.isDead && to !== undefined && !to.isDead) to.shard.receivePeer(post);
   }
 
-  function answered([id, status, body]: Reply): void {
-    const answer = asked.get(id);
-    asked.delete(id);
-    if (typeof body === 'string') answer?.({ status, body: JSON.parse(body) as Json });
-    else answer?.({ status: ERROR_STATUS[body.code], body: { error: body.message } });
+  function answered(reply: Reply): void {
+    const answer = asked.get(reply.request);
+    asked.delete(reply.request);
+    if ('error' in reply) {
+      const { code, message } = reply.error;
+      answer?.({ status: ERROR_STATUS[code], body: { error: message } });
+    } else answer?.({ status: reply.status, body: JSON.parse(reply.body) as Json });
   }
 
   function die(shard: number): number {
@@ -222,11 +225,12 @@ export async function startShards(
     ask: (operation, target, body = {}, as = tenant) => {
       requests += 1;
       const shard = target === '' ? 0 : shardOf(routeOf(target), SHARDS);
-      const request = [requests, operation, as, target, JSON.stringify(body)] as const;
+      const text = JSON.stringify(body);
+      const request = { id: requests, operation, tenant: as, target, body: text };
       const to = running[shard];
       if (to === undefined || to.isDead) return Promise.resolve(DIED);
       return new Promise((answer) => {
-        asked.set(request[0], answer);
+        asked.set(request.id, answer);
         to.shard.receiveRequests({ kind: 'requests', requests: [request], aborted: [] });
       });
     },

@@ -1,5 +1,5 @@
 /**
- * Instances under one concurrency key (spec/06 row 21), and who of them held a slot when: as long as
+ * Instances under one concurrency key, and who of them held a slot when: as long as
  * it was running or waiting. That is read off the audits, so that nothing between two looks is missed.
  */
 
@@ -168,9 +168,6 @@ export async function moveInBulk({ tenant }: Line, id: string, state: string): P
   assert.equal(expectStatus(reply, 200).count, 1);
 }
 
-/** Instances under a limit may have to wait for many others. */
-const PATIENCE_MS = 30_000;
-
 export async function untilAll(
   tenant: Tenant,
   ids: readonly string[],
@@ -179,6 +176,6 @@ export async function untilAll(
   for (const id of ids) {
     await eventually(async () => {
       assert.equal((await tenant.instance(id)).state, state);
-    }, PATIENCE_MS);
+    });
   }
 }

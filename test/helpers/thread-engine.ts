@@ -6,9 +6,9 @@
 
 import assert from 'node:assert/strict';
 import pg from 'pg';
-import { ShardClient } from '../../actors/client.js';
-import type { ShardOperation } from '../../actors/protocol.js';
-import { Supervisor, type SupervisorDeps, writerName } from '../../actors/supervisor.js';
+import { ShardClient } from '../../actors/shard/client.js';
+import type { ShardOperation } from '../../actors/shard/operations.js';
+import { Supervisor, type SupervisorDeps, writerName } from '../../actors/shard/supervisor.js';
 import { realClock } from '../../src/clock.js';
 import { readConfig } from '../../src/config.js';
 import { acquireLease } from '../../src/db/lease.js';
@@ -20,6 +20,7 @@ export interface ThreadEngine {
   readonly sql: pg.Client;
   readonly client: ShardClient;
   readonly supervisor: Supervisor;
+  readonly clockOffsetMs: number;
   /** As the tenant of the options; `target` is the id in the path. Rejects with the EngineError. */
   ask<T>(operation: ShardOperation, target: string, body?: unknown): Promise<T>;
   stop(): Promise<void>;
@@ -50,7 +51,6 @@ export async function startThreadEngine(options: ThreadEngineOptions): Promise<T
     log,
     onStandby: () => undefined,
     signal: new AbortController().signal,
-    unreachableMs: Number.POSITIVE_INFINITY,
   });
   const client = new ShardClient({
     shards,
@@ -70,12 +70,14 @@ export async function startThreadEngine(options: ThreadEngineOptions): Promise<T
     onHopeless: (reason) => assert.fail(reason),
     ...hooks,
   });
-  await supervisor.start({ epoch: lease.epoch, lanes, clockOffsetMs: 0 });
+  const { epoch, clockOffsetMs } = lease;
+  await supervisor.start({ epoch, lanes, clockOffsetMs });
   return {
     connectionString,
     sql,
     client,
     supervisor,
+    clockOffsetMs,
     async ask<T>(operation: ShardOperation, target: string, body?: unknown) {
       const anyShard = operation.startsWith('sequences') ? 0 : client.anyShard();
       const shard = target === '' ? anyShard : client.shardOf(target);

@@ -6,15 +6,15 @@
 
 import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
-import { CommitLog } from '../../actors/commit-log.js';
-import type { Rows } from '../../actors/loader.js';
-import type { Ack, UnitEnvelope } from '../../actors/protocol.js';
-import type { WebhookRow } from '../../actors/webhook-notes.js';
-import { Webhooks } from '../../actors/webhooks.js';
+import { CommitLog } from '../../actors/runtime/commit-log.js';
+import type { Rows } from '../../actors/runtime/loader.js';
+import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
+import type { WebhookRow } from '../../actors/runtime/rows.js';
+import { Webhooks } from '../../actors/webhook/webhooks.js';
 import { createIdGenerator } from '../../src/core/ids.js';
 import { isoTime } from '../../src/core/time.js';
-import { MUTATION_KINDS } from '../../src/core/unit.js';
 import type { AttemptOutcome } from '../../src/core/webhook.js';
+import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { createLogger } from '../../src/log.js';
 
 const START_MS = Date.UTC(2031, 0, 1);
@@ -255,8 +255,8 @@ export class WebhookWorld {
     return this.outbox.has(JSON.parse(body) as string);
   }
 
-  #commit([seq, , , , mutations]: UnitEnvelope): Ack {
-    if (this.fate === 'refuse') return [seq, 'refused', '22023', 'no'];
+  #commit({ seq, mutations }: UnitEnvelope): Ack {
+    if (this.fate === 'refuse') return { seq, outcome: 'refused', sqlState: '22023', reason: 'no' };
     for (let i = 0; i < mutations.length; i += 3) {
       const kind = MUTATION_KINDS[mutations[i] as number];
       const row = JSON.parse(mutations[i + 2] as string);
@@ -267,7 +267,7 @@ export class WebhookWorld {
         this.log.push({ webhook, number, success });
       }
     }
-    return [seq, 'committed'];
+    return { seq, outcome: 'committed' };
   }
 }
 

@@ -1,11 +1,13 @@
 /** A writer in this thread with what tests ask of it, and rows to write. */
 
 import type pg from 'pg';
-import type { Ack, UnitEnvelope } from '../../actors/protocol.js';
-import { createWriter, type Writer, type WriterOptions } from '../../actors/writer.js';
+import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
+import { createWriter, type Writer, type WriterOptions } from '../../actors/writer/writer.js';
 import { realClock } from '../../src/clock.js';
-import { MUTATION_KINDS, type MutationKind, type UnitGate } from '../../src/core/unit.js';
+import type { UnitGate } from '../../src/core/unit.js';
+import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import { createClient, type DbLog } from '../../src/db/pool.js';
+import type { DatabaseTrouble } from '../../src/errors.js';
 
 /** One mutation of a test's unit. */
 export type Put = readonly [kind: MutationKind, key: string, row: object];
@@ -15,6 +17,8 @@ export interface WriterHarness {
   /** Every acknowledgement of shard 0, in the order of arrival. */
   readonly acks: Ack[];
   readonly events: string[];
+  /** What was wrong with the database, each time that this was told. */
+  readonly troubles: DatabaseTrouble[];
   /** Submits a unit of shard 0 and resolves with what became of it. */
   put(actor: string, puts: readonly Put[], gate?: UnitGate, incarnation?: number): Promise<Ack>;
   /** Resolves when the event has happened, or has happened already. */
@@ -35,7 +39,7 @@ const running = new Set<WriterHarness>();
 /** Lanes 0 to 3 of epoch 1, which `harness` writes with unless told otherwise. */
 export async function prepareLanes(client: pg.Client): Promise<void> {
   await client.query(
-    `insert into lanes (lane, epoch, batch) select lane, 1, 0 from generate_series(0, 3) as lane
+    `insert into lanes (lane, epoch) select lane, 1 from generate_series(0, 3) as lane
      on conflict (lane) do update set epoch = 1`,
   );
 }
@@ -51,6 +55,7 @@ export async function harness(options: HarnessOptions): Promise<WriterHarness> {
 export function createHarness(options: HarnessOptions): WriterHarness {
   const acks: Ack[] = [];
   const events: string[] = [];
+  const troubles: DatabaseTrouble[] = [];
   const ackWaiters = new Map<number, (ack: Ack) => void>();
   const eventWaiters: { readonly name: string; readonly resolve: () => void }[] = [];
   const applicationName = options.applicationName ?? `test writer ${process.pid} ${names++}`;
@@ -76,16 +81,20 @@ export function createHarness(options: HarnessOptions): WriterHarness {
       if (shard !== 0) return;
       for (const ack of list) {
         acks.push(ack);
-        ackWaiters.get(ack[0])?.(ack);
+        ackWaiters.get(ack.seq)?.(ack);
       }
     },
     onFenced: () => happen('fenced'),
-    onDatabase: (isUp) => happen(isUp ? 'up' : 'down'),
+    onDatabase(trouble) {
+      if (trouble !== undefined) troubles.push(trouble);
+      happen(trouble === undefined ? 'up' : 'down');
+    },
   });
   const made: WriterHarness = {
     writer,
     acks,
     events,
+    troubles,
     put(actor, puts, gate = 'none', incarnation = 0) {
       seq += 1;
       const settled = new Promise<Ack>((resolve) => ackWaiters.set(seq, resolve));
@@ -120,8 +129,12 @@ export function envelope(
     key,
     JSON.stringify(row),
   ]);
-  return [seq, actor, incarnation, gate, mutations];
+  return { seq, actor, incarnation, gate, mutations };
 }
+
+/** With its code, when it is a refusal. */
+export const outcomeOf = (ack: Ack): string[] =>
+  ack.outcome === 'refused' ? [ack.outcome, ack.sqlState] : [ack.outcome];
 
 /** The n-th id of a test; its text is as Postgres writes it. */
 export const uuid = (n: number) => `01950000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;

@@ -5,11 +5,10 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import pg from 'pg';
 import { ITERATIONS_MAX } from '../../schema/blocks.js';
-import { type Api, eventually, newHandler, startApi, step } from '../helpers/api.js';
+import { eventually, newHandler, step, useApi } from '../helpers/api.js';
 import {
   busiest,
   COMPOSITES,
@@ -23,25 +22,13 @@ import {
 } from '../helpers/giants.js';
 import { startNeighbour } from '../helpers/neighbour.js';
 
-/** A busy machine may need so long for a hundred thousand iterations. */
-const PATIENCE_MS = 120_000;
 /** Far more than they take (some 100 MB), far less than a leak of a row's size would take. */
 const GROWTH_MIB_MAX = 768;
 
-let api: Api;
-let sql: pg.Client;
 const giants = () => api.tenant('giants');
 const neighbours = () => api.tenant('neighbours');
 
-before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '1' } });
-  sql = new pg.Client({ connectionString: api.database.connectionString });
-  await sql.connect();
-});
-after(async () => {
-  await sql?.end();
-  await api?.stop();
-});
+const api = useApi({ env: { ENGINE_SHARDS: '1' } });
 
 async function start({ blocks, data = {} }: Giant): Promise<string> {
   return giants().run(blocks, { context: { data } });
@@ -49,7 +36,7 @@ async function start({ blocks, data = {} }: Giant): Promise<string> {
 
 /** Without the whole record, whose context may be large. */
 async function stateOf(id: string): Promise<string> {
-  const { rows } = await sql.query('select state from instances where id = $1', [id]);
+  const { rows } = await api.sql.query('select state from instances where id = $1', [id]);
   return String(rows[0]?.state);
 }
 
@@ -57,10 +44,10 @@ const until = (id: string, state: string) =>
   eventually(async () => {
     await pause(20);
     assert.equal(await stateOf(id), state);
-  }, PATIENCE_MS);
+  });
 
 async function rowsOf(id: string): Promise<number> {
-  const { rows } = await sql.query(
+  const { rows } = await api.sql.query(
     `select count(*)::int as n from block_outputs where instance_id = $1 and output_ref is null`,
     [id],
   );
@@ -142,13 +129,13 @@ describe('alone', () => {
     const giant = busiest(handler);
     const id = await start(giant);
     const open = async () => {
-      const { rows } = await sql.query(
+      const { rows } = await api.sql.query(
         'select count(*)::int as n from open_tasks where instance_id = $1',
         [id],
       );
       return Number(rows[0]?.n);
     };
-    await eventually(async () => assert.equal(await open(), giant.rows), PATIENCE_MS);
+    await eventually(async () => assert.equal(await open(), giant.rows));
     await giants().signal(id, 'cancel');
     assert.equal(await stateOf(id), 'cancelled');
     assert.equal(await open(), 0);
@@ -159,7 +146,7 @@ describe('alone', () => {
 test('all of them at once complete in bounded memory, and others make progress all the time', async () => {
   const sequence = await neighbours().sequence([step('a', 'noop')]);
   const idle = startNeighbour(neighbours(), sequence);
-  await eventually(() => assert.ok(idle.latenciesMs.length >= 50), PATIENCE_MS);
+  await eventually(() => assert.ok(idle.latenciesMs.length >= 50));
   await idle.stop();
   const idleMs = idle.latenciesMs.slice(-40).reduce((sum, ms) => sum + ms) / 40;
 
@@ -179,7 +166,7 @@ test('all of them at once complete in bounded memory, and others make progress a
 describe('a loop of 100,000 iterations does not hold up what is asked of its instance', () => {
   const iterations = async (id: string) => (await rowsOf(id)) / 2;
   const underWay = (id: string, more = 0) =>
-    eventually(async () => assert.ok((await iterations(id)) > more), PATIENCE_MS);
+    eventually(async () => assert.ok((await iterations(id)) > more));
 
   /** Sends the signal; the rows that were added from its answer on are none. */
   async function stopsAt(id: string, signal: string, state: string): Promise<number> {

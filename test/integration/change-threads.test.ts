@@ -8,19 +8,19 @@ import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
 import type pg from 'pg';
-import type { ShardOperation } from '../../actors/protocol.js';
+import type { ShardOperation } from '../../actors/shard/operations.js';
 import type { AuditEntry } from '../../schema/instance.js';
-import { createValidators } from '../../schema/validators.js';
 import { realClock } from '../../src/clock.js';
 import { createPool } from '../../src/db/pool.js';
 import { createReads, READ_POOL_OPTIONS } from '../../src/db/reads.js';
 import { EngineError } from '../../src/errors.js';
 import { Changes } from '../../src/http/operations/changes.js';
-import type { Call, FrontDeps } from '../../src/http/operations/operation.js';
+import type { FrontDeps } from '../../src/http/operations/operation.js';
 import type { HttpBodyStream, HttpExchange } from '../../src/http/server.js';
 import { createLogger } from '../../src/log.js';
 import { eventually, type Json } from '../helpers/api.js';
 import { assertSame } from '../helpers/changes.js';
+import { frontCall } from '../helpers/front-call.js';
 import { startThreadEngine, type ThreadEngine } from '../helpers/thread-engine.js';
 
 const TENANT = 'changes';
@@ -53,7 +53,6 @@ before(async () => {
   });
   front = {
     reads: createReads(pool),
-    validators: createValidators(),
     now: Date.now,
     keyring: undefined,
     changeMany: () => assert.fail('nothing is changed'),
@@ -85,14 +84,6 @@ async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
   }
 }
 
-const call = (query: string): Call => ({
-  tenant: TENANT,
-  query,
-  params: {},
-  path: '/changes',
-  bodyText: '',
-});
-
 /** Reads on where it was, in pages of five. */
 class Pages {
   readonly seen: AuditEntry[] = [];
@@ -100,7 +91,10 @@ class Pages {
 
   /** @returns whether it came to the end */
   async next(): Promise<boolean> {
-    const { body } = await changes.list(front, call(`limit=5&cursor=${this.#cursor}`));
+    const { body } = await changes.operations['changes.list'](
+      front,
+      frontCall('changes.list', { tenant: TENANT, search: `limit=5&cursor=${this.#cursor}` }),
+    );
     const page = JSON.parse(String(body));
     this.seen.push(...page.changes);
     this.#cursor = page.next_cursor ?? this.#cursor;
@@ -148,7 +142,8 @@ const idsOf = (entries: readonly AuditEntry[]) => entries.map(({ id }) => id);
 test('nothing is skipped or given twice while shards and the writer are killed', async () => {
   const pages = new Pages();
   const stream = held();
-  (await changes.open(front, call('')))(stream);
+  const call = frontCall('changes.stream', { tenant: TENANT });
+  (await changes.operations['changes.stream'](front, call))(stream);
   await eventually(() => assert.ok(stream.isOpen()));
   let isOver = false;
   const callers = Array.from({ length: 8 }, async () => {
@@ -167,18 +162,18 @@ test('nothing is skipped or given twice while shards and the writer are killed',
   })();
   const kill = async (pick: 'writer' | number) => {
     const seen = pages.seen.length;
-    await eventually(() => assert.ok(pages.seen.length > seen + 60), 30_000);
+    await eventually(() => assert.ok(pages.seen.length > seen + 60));
     const thread = await eventually(async () => {
       const { writer, shards } = await supervisor.threads();
       return pick === 'writer' ? writer : (shards[pick] as Worker);
-    }, 30_000);
+    });
     const ended = once(thread, 'exit');
     await thread.terminate();
     await ended;
   };
   for (const pick of [1, 0, 'writer', 2] as const) await kill(pick);
   const seen = pages.seen.length;
-  await eventually(() => assert.ok(pages.seen.length > seen + 60), 30_000);
+  await eventually(() => assert.ok(pages.seen.length > seen + 60));
   isOver = true;
   await Promise.all([...callers, reader]);
   let expected: string[] = [];
@@ -188,7 +183,7 @@ test('nothing is skipped or given twice while shards and the writer are killed',
     while ((await attempt(() => pages.next())) !== true);
     assert.equal(pages.seen.length, expected.length);
     assert.equal(stream.events().length, expected.length);
-  }, 30_000);
+  });
   assert.deepEqual(idsOf(pages.seen), expected);
   assertSame(stream.events(), pages.seen);
 });

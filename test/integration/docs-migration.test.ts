@@ -11,7 +11,7 @@ import { type Pair, startPair } from '../helpers/two-engines.js';
 
 const DOCUMENT = 'docs/migration.md';
 /** Of all commands together; a busy machine needs some seconds. */
-const TIMEOUT_MS = 180_000;
+const TIMEOUT_MS = 900_000;
 
 let pair: Pair;
 let folder: string;

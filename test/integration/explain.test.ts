@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
-import { LOAD_SQL } from '../../actors/loader.js';
+import { LOAD_SQL } from '../../actors/runtime/loader.js';
 import { FEED_START } from '../../src/core/change-cursor.js';
 import { changesQuery, windowQuery } from '../../src/db/reads/change-reads.js';
 import { CRON_SQL, scheduleListQuery } from '../../src/db/reads/cron-reads.js';
@@ -29,6 +29,7 @@ import type { Query } from '../../src/db/reads/query.js';
 import { rateLimitsQuery } from '../../src/db/reads/rate-limit-reads.js';
 import { decisionsQuery, RELEASE_SQL, releaseListQuery } from '../../src/db/reads/release-reads.js';
 import { REPLAY_SQL } from '../../src/db/reads/replay-reads.js';
+import { ORPHANS_PAGE } from '../../src/db/reads/retention-reads.js';
 import {
   SEQUENCE_SQL,
   sequenceListQuery,
@@ -72,6 +73,7 @@ const SOME_IDS = [5, 700, 20_000, 50_001, 99_999].map(uuid);
 const BUSY = uuid(1);
 const A_SEQUENCE = uuid(7);
 const A_TIME = '2025-01-01T12:00:00.000Z';
+const WAITING = ['handler-3', 2, A_TIME, uuid(43_200), 5_000];
 const END_OF_ROWS = Date.parse('2026-01-01T00:00:00Z');
 
 /** One statement per table; `g` counts the rows, a second apart. */
@@ -81,6 +83,8 @@ const FILL = [
    select ${UUID_OF('g')}, 'tenant-' || g % ${TENANTS}, 'default', 'name-' || g / 50, g % 50,
      '{"blocks":[]}', ${AT}
    from generate_series(1, 10000) g`,
+  `insert into sequence_tombstones (id, created_at)
+   select ${UUID_OF('g')}, ${AT} from generate_series(20000, 30000) g`,
   `insert into instances (
      id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data,
      config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key,
@@ -113,8 +117,9 @@ const FILL = [
      id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params,
      overlay, attempt, timeout_ms, priority, state, worker_id, claim_epoch, checkpoint_seq, history,
      created_at)
-   select ${UUID_OF('g')}, ${UUID_OF('g')}, 'tenant-' || g % ${TENANTS}, 'a', 0, '',
-     'handler-' || g % 10, null, '{}', null, 0, null, g % 4,
+   select ${UUID_OF('g')}, ${UUID_OF('g')}, 'tenant-' || g / 10 % ${TENANTS}, 'a', 0, '',
+     'handler-' || g % 10, case when g / 50 % 2 = 0 then 'queue-' || g / 100 % 4 end, '{}', null, 0,
+     null, g % 4,
      case when g % 3 > 0 then 'completed' when g % 100 = 0 then 'claimed' else 'pending' end,
      case when g % 3 > 0 or g % 100 = 0 then 'worker-' || g % 40 end, 0, 0, '[]', ${AT}
    from generate_series(1, ${ROWS}) g`,
@@ -298,12 +303,16 @@ describe('what actors load', () => {
     task: [uuid(77)],
     taskOwners: [SOME_IDS],
     sequence: [A_SEQUENCE],
-    liveInstance: [A_SEQUENCE],
+    orphanedInstances: [SOME_IDS],
+    instanceCounts: [A_SEQUENCE],
     dueTimers: [A_TIME, '2025-01-01T12:01:00.000Z'],
-    overdueTimers: [A_TIME],
+    overdueTimers: [A_TIME, '2025-01-01T12:01:00.000Z'],
     recover: [],
     claimedTasks: [],
-    readyTasks: ['handler-3', 2, A_TIME, uuid(43_200), 5_000],
+    readyTasks: WAITING,
+    readyTasksOfTenant: [...WAITING, 'tenant-3'],
+    readyTasksOfQueue: [...WAITING, 'queue-3'],
+    readyTasksOfTenantQueue: [...WAITING, 'tenant-3', 'queue-3'],
     permitKeys: [uuid(0), 100],
     permitHolders: [uuid(7)],
     permitWaiters: [uuid(7), A_TIME, uuid(43_200), 1_000],
@@ -327,6 +336,7 @@ describe('what actors load', () => {
     openReleases: [],
     releaseOutcomes: [uuid(7), A_TIME],
   };
+  const FEW_LEFT = { mayNotAvoidSorting: 'when fewer tasks are left than a page holds' };
   const EXPECTED: Partial<Record<keyof typeof LOAD_SQL, Expectation>> = {
     tasks: { mayNotAvoidSorting: 'the tasks of the instances that are loaded, by their ids' },
     outputs: { mayNotAvoidSorting: 'the rows of one instance, to find the latest of each block' },
@@ -335,7 +345,10 @@ describe('what actors load', () => {
     permitHolders: { mayNotAvoidSorting: 'the few instances that hold slots of one key' },
     permitWaiters: { mayNotAvoidSorting: 'when fewer instances wait than a page holds' },
     rateGrants: { mayNotAvoidSorting: 'the rows of one limit, with an index that has their order' },
-    readyTasks: { mayNotAvoidSorting: 'when a handler has fewer tasks left than a page holds' },
+    readyTasks: FEW_LEFT,
+    readyTasksOfTenant: FEW_LEFT,
+    readyTasksOfQueue: FEW_LEFT,
+    readyTasksOfTenantQueue: FEW_LEFT,
   };
   /** Read once when a shard starts, by cursors, which have no names and no kept plans. */
   const STREAMED = new Set(['dueTimers', 'recover', 'claimedTasks']);
@@ -391,6 +404,7 @@ describe('what the front thread reads', () => {
       'instances of a sequence of a tenant',
       instanceListQuery({ tenant, sequenceId: A_SEQUENCE }, first),
     ],
+    ['instances of deleted sequences', { text: ORPHANS_PAGE, values: [1_000] }],
     ['dead letters of a tenant', deadLetterQuery({ tenant }, first)],
     ['dead letters of a tenant, deep', deadLetterQuery({ tenant }, deep)],
     ['children of an instance', childrenQuery(uuid(500), first)],

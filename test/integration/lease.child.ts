@@ -21,7 +21,6 @@ const lease = await acquireLease({
   log: { info: silent, warn: silent, error: silent },
   onStandby: () => say({ standby: true }),
   signal: new AbortController().signal,
-  unreachableMs: Number.POSITIVE_INFINITY,
   timing: JSON.parse(timing),
 });
 
@@ -29,7 +28,7 @@ const writer = createClient({ connectionString, applicationName, idleInTransacti
 writer.on('error', silent);
 await writer.connect();
 await writer.query('begin');
-await writer.query('update lanes set batch = batch + 1 where lane = 0 and epoch = $1', [
+await writer.query('select from lanes where lane = 0 and epoch = $1 for no key update', [
   lease.epoch,
 ]);
 say({ epoch: lease.epoch });

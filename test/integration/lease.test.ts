@@ -1,6 +1,6 @@
 /**
- * Ownership of the database, with real processes that are stopped, continued and killed. The times
- * of the lease are shortened; what is waited for is seen in the database or said by the processes.
+ * Ownership of the database, with real processes that are stopped, continued and killed, and clocks
+ * that are set. The times of the lease are shortened; what is waited for is seen in the database or said by the processes.
  */
 
 import assert from 'node:assert/strict';
@@ -11,6 +11,8 @@ import { realClock } from '../../src/clock.js';
 import { acquireLease, LEASE_TIMING, type Lease, type LeaseOptions } from '../../src/db/lease.js';
 import { startChild, type TestChild } from '../helpers/child.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { shadowClock } from '../helpers/database-clock.js';
+import { FaultProxy } from '../helpers/proxy.js';
 
 const TIMING = { ttlMs: 1_000, renewMs: 200, standbyPollMs: 50, statementMs: 400 };
 
@@ -53,7 +55,6 @@ async function acquire(owner: string, changes: Partial<LeaseOptions> = {}): Prom
     log: { info: silent, warn: silent, error: silent },
     onStandby: silent,
     signal: waiting.signal,
-    unreachableMs: Number.POSITIVE_INFINITY,
     timing: TIMING,
     ...changes,
   });
@@ -89,7 +90,7 @@ function withResolvers(): { promise: Promise<void>; resolve: () => void } {
 
 async function lanes(): Promise<string[]> {
   const { rows } = await admin.query<{ text: string }>(
-    `select lane || ': epoch ' || epoch || ', batch ' || batch as text from lanes order by lane`,
+    `select lane || ': epoch ' || epoch as text from lanes order by lane`,
   );
   return rows.map(({ text }) => text);
 }
@@ -111,6 +112,12 @@ async function leftMs(): Promise<number> {
   return rows[0]!.ms;
 }
 
+async function nextRenewal(): Promise<void> {
+  const version = async () => (await admin.query('select xmin from engine_lease')).rows[0].xmin;
+  const before = await version();
+  await until(async () => (await version()) !== before);
+}
+
 async function until(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await wait(10);
 }
@@ -118,7 +125,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
 test('the first engine owns the database at once and makes its lanes', async () => {
   const lease = await acquire('first', { onStandby: () => assert.fail('nobody else is there') });
   assert.equal(lease.epoch, 1);
-  assert.deepEqual(await lanes(), ['0: epoch 1, batch 0', '1: epoch 1, batch 0']);
+  assert.deepEqual(await lanes(), ['0: epoch 1', '1: epoch 1']);
 });
 
 test('an owner renews its lease, and stays the owner beyond the first end of it', async () => {
@@ -147,7 +154,7 @@ test('a standby takes over at once when the owner is killed in the middle of a f
   await owner.end('SIGKILL');
   const lease = await standby.lease;
   assert.equal(lease.epoch, 2);
-  assert.deepEqual(await lanes(), ['0: epoch 2, batch 0', '1: epoch 2, batch 0']);
+  assert.deepEqual(await lanes(), ['0: epoch 2', '1: epoch 2']);
 });
 
 test('a stopped owner is replaced when its lease ends, and can never commit again', async () => {
@@ -161,7 +168,7 @@ test('a stopped owner is replaced when its lease ends, and can never commit agai
   const line = await owner.line('lost');
   assert.equal(line.commit, 'refused');
   assert.match(String(line.lost), /another engine/);
-  assert.deepEqual(await lanes(), ['0: epoch 2, batch 0', '1: epoch 2, batch 0']);
+  assert.deepEqual(await lanes(), ['0: epoch 2', '1: epoch 2']);
 });
 
 test('the default times replace a stopped owner well within 15 s', () => {
@@ -220,29 +227,101 @@ test('an owner that the database kept waiting past the end of its lease goes on'
   await until(async () => (await leftMs()) > TIMING.ttlMs / 2);
 });
 
-test('an owner that was told so gives up with the end of its lease', async (t) => {
-  if (process.env.TEST_DATABASE_URL) return t.skip('the server is not on this machine');
-  const lease = await acquire('first', { unreachableMs: 0 });
-  const pid = await sessionPid('first lease');
-  process.kill(pid, 'SIGSTOP');
+test('setting the clock of the database ends nobody, and the owner tells how far it was set', async () => {
+  const setClock = await shadowClock(admin, database.name);
+  const owner = await acquire('first', { timing: LONG });
+  owner.onLost((reason) => assert.fail(reason));
+  const standby = await startStandby('second');
+  const unshifted = owner.clockOffsetMs;
+  for (const aheadMs of [2 * LONG.ttlMs, -2 * LONG.ttlMs]) {
+    const told = new Promise<number>((resolve) => owner.onClock(resolve));
+    await setClock(aheadMs);
+    assert.ok(Math.abs((await told) - unshifted - aheadMs) < LONG.ttlMs / 2);
+    for (let renewals = 0; renewals < 5; renewals++) await nextRenewal();
+  }
+  waiting.abort(new Error('enough'));
+  await assert.rejects(standby.lease, /enough/);
+});
+
+test('a stopped owner is replaced, although the clock of the database was set back', async () => {
+  const setClock = await shadowClock(admin, database.name);
+  const owner = startOwner('first');
+  await owner.line('epoch');
+  const standby = await startStandby('second');
+  owner.signal('SIGSTOP');
+  await setClock(-3_600_000);
+  assert.equal((await standby.lease).epoch, 2);
+});
+
+test('a standby that could not look for longer than the lease does not take the owner for gone', async () => {
+  const { proxy, url } = await FaultProxy.before(database.connectionString);
   try {
-    const reason = await new Promise<string>((resolve) => lease.onLost(resolve));
-    assert.match(reason, /could not be renewed/);
+    const owner = await acquire('first', { timing: { ...TIMING, renewMs: 600_000 } });
+    const told = withResolvers();
+    const troubled = withResolvers();
+    const log = { info: silent, warn: troubled.resolve, error: silent };
+    const standby = acquire('second', { connectionString: url, onStandby: told.resolve, log });
+    await told.promise;
+    proxy.refuse();
+    await troubled.promise;
+    const ended = await admin.query<{ end: string }>('select now() + $1::interval as end', ['1 s']);
+    const isPast = 'select clock_timestamp() > $1::timestamptz as past';
+    await until(async () => (await admin.query(isPast, [ended.rows[0]!.end])).rows[0].past);
+    const resumedAt = performance.now();
+    proxy.resume();
+    assert.equal((await standby).epoch, owner.epoch + 1);
+    assert.ok(performance.now() - resumedAt >= TIMING.ttlMs, 'it watched for a whole lease again');
   } finally {
-    process.kill(pid, 'SIGCONT');
+    await proxy.stop();
   }
 });
 
-test('taking over raises every lane, keeps its batch, and adds those that are missing', async () => {
+test('a standby that was paused with the owner gives it a whole lease to come back', async () => {
+  const owner = startOwner('first');
+  await owner.line('epoch');
+  const standby = startOwner('second');
+  await standby.line('standby');
+  for (const child of [owner, standby]) child.signal('SIGSTOP');
+  await until(async () => (await leftMs()) < -TIMING.ttlMs);
+  const continuedAt = performance.now();
+  standby.signal('SIGCONT');
+  assert.equal((await standby.line('epoch')).epoch, 2);
+  assert.ok(performance.now() - continuedAt >= TIMING.ttlMs);
+});
+
+test('a lease whose row is lost is put back above every epoch there was', async () => {
+  const owner = await acquire('first');
+  const lost = new Promise<string>((resolve) => owner.onLost(resolve));
+  await admin.query('delete from engine_lease');
+  assert.match(await lost, /another engine/);
+  assert.equal((await acquire('second')).epoch, 2);
+  await admin.query('update lanes set epoch = 7');
+  await admin.query('delete from engine_lease');
+  assert.equal((await acquire('third')).epoch, 8);
+});
+
+test('a lease that is older than the lanes is refused with what to do', async () => {
+  await (await acquire('first')).release();
+  await admin.query('update lanes set epoch = 7');
+  await assert.rejects(acquire('second'), (error: Error) => {
+    assert.equal(error.name, 'SchemaError');
+    assert.match(
+      error.message,
+      /epoch 1, but lanes were owned at epoch 7: .* "delete from engine_lease"/,
+    );
+    return true;
+  });
+  const { rows } = await admin.query('select epoch from engine_lease');
+  assert.deepEqual(rows, [{ epoch: '1' }]);
+  await admin.query('delete from engine_lease');
+  assert.equal((await acquire('second')).epoch, 8);
+});
+
+test('taking over raises every lane, and adds those that are missing', async () => {
   const owner = await acquire('first', { laneCount: 1 });
-  await admin.query('update lanes set batch = 7');
   await owner.release();
   await acquire('second', { laneCount: 3 });
-  assert.deepEqual(await lanes(), [
-    '0: epoch 2, batch 7',
-    '1: epoch 2, batch 0',
-    '2: epoch 2, batch 0',
-  ]);
+  assert.deepEqual(await lanes(), ['0: epoch 2', '1: epoch 2', '2: epoch 2']);
 });
 
 test('a standby waits on while the database cuts its connections', async () => {

@@ -100,7 +100,7 @@ const agree = () =>
     const rows = await rowCounts();
     const counters = Object.keys(rows).map((name) => [name, counter(name as CounterName)]);
     assert.deepEqual(Object.fromEntries(counters), rows);
-  }, 30_000);
+  });
 
 // ---------------------------------------------------------------- work
 
@@ -174,7 +174,7 @@ const untilNoTasks = () =>
       throw error;
     });
     assert.equal(done, 0);
-  }, 30_000);
+  });
 
 /** Loads the engine, and ends threads when something is committed and more is under way. */
 async function loadWhile(kill?: () => Promise<unknown>): Promise<void> {
@@ -183,7 +183,7 @@ async function loadWhile(kill?: () => Promise<unknown>): Promise<void> {
   if (kill !== undefined) {
     const before = replacements;
     await kill();
-    await eventually(() => assert.ok(isWhole && replacements > before), 30_000);
+    await eventually(() => assert.ok(isWhole && replacements > before));
   }
   await refusedAtMost([...under, ...create(CREATIONS), work(), work()]);
   await untilNoTasks();

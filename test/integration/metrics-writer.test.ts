@@ -6,8 +6,8 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import pg from 'pg';
-import type { Ack, UnitEnvelope } from '../../actors/protocol.js';
-import { createWriter, type Writer } from '../../actors/writer.js';
+import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
+import { createWriter, type Writer } from '../../actors/writer/writer.js';
 import { realClock } from '../../src/clock.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import { createClient } from '../../src/db/pool.js';
@@ -92,13 +92,12 @@ async function startWriter(connectionString: string): Promise<Writer> {
 /** A unit of an actor of its own that counts `by`. */
 function counted(by: number, puts: readonly Put[], gate: UnitGate = 'none'): UnitEnvelope {
   seq += 1;
-  const [number, actor, incarnation, , mutations] = envelope(seq, `actor ${seq}`, puts);
-  return [number, actor, incarnation, gate, mutations, [COUNTER, by]];
+  return { ...envelope(seq, `actor ${seq}`, puts, gate), counts: [COUNTER, by] };
 }
 
 const total = () => ledger.totals()[COUNTER];
 
-const settled = (units: number) => eventually(() => assert.equal(acks.length, units), 30_000);
+const settled = (units: number) => eventually(() => assert.equal(acks.length, units));
 
 async function auditRows(): Promise<number> {
   const { rows } = await client.query('select count(*)::int as n from audit_log');
@@ -173,7 +172,7 @@ test('a unit whose gate finds its row is not counted', async () => {
   ]);
   await settled(3);
   assert.deepEqual(
-    acks.map(([, outcome]) => outcome),
+    acks.map(({ outcome }) => outcome),
     ['committed', 'exists', 'committed'],
   );
   assert.equal(total(), 101);

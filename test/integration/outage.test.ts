@@ -1,21 +1,24 @@
 /**
- * Postgres that stops answering without breaking a connection, as a stalled disk or a paused
- * machine does: every process of the server is stopped by a signal, and continued later.
+ * What the engine makes of a database in trouble. Postgres that stops answering without breaking a
+ * connection, as a stalled disk or a paused machine does: every process of the server is stopped by a
+ * signal, and continued later. Postgres that answers and does not write: its disk is full, or an
+ * operator has changed what the engine needs.
  */
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
+import pg from 'pg';
+import { LIMITS } from '../../src/config.js';
 import { type Client, createClient } from '../helpers/client.js';
 import { startPostgres, type TestPostgres } from '../helpers/database.js';
 import { type Engine, startEngine } from '../helpers/engine.js';
 
 const TENANT = 'outage';
-/** Within this readiness must say that the database is away. */
-const NOTICED_MS = 3_000;
-const RECOVERY_MS = 10_000;
+const RECOVERY_MS = 100_000;
 
 let postgres: TestPostgres;
+let admin: pg.Client;
 let engine: Engine;
 let client: Client;
 /** With connections of its own: those of `client` wait for the database. */
@@ -25,6 +28,8 @@ let sequence: string;
 before(async () => {
   postgres = await startPostgres();
   const database = await postgres.createDatabase();
+  admin = new pg.Client(database.connectionString);
+  await admin.connect();
   engine = await startEngine({ databaseUrl: database.connectionString });
   const options = { url: engine.url, apiKey: engine.apiKey, tenant: TENANT, timeoutMs: 60_000 };
   client = createClient({ ...options, connections: 64 });
@@ -44,6 +49,7 @@ after(async () => {
   await client?.close();
   await probe?.close();
   await engine?.stop();
+  await admin?.end();
   await postgres?.stop();
 });
 
@@ -89,6 +95,19 @@ async function untilReady(status: number, withinMs: number): Promise<void> {
   }
 }
 
+test('an engine with nothing to do sees that Postgres is silent', async (t) => {
+  if (process.platform !== 'linux') return t.skip('the processes are found through /proc');
+  await untilReady(200, RECOVERY_MS);
+  signalPostgres('SIGSTOP');
+  try {
+    await untilReady(503, LIMITS.databaseSilenceMs + RECOVERY_MS);
+    assert.equal((await probe.get('/health/live')).status, 200);
+  } finally {
+    signalPostgres('SIGCONT');
+  }
+  await untilReady(200, RECOVERY_MS);
+});
+
 test('while Postgres is silent the engine lives and says so, and loses nothing', async (t) => {
   if (process.platform !== 'linux') return t.skip('the processes are found through /proc');
   const resident = (await create()).body.id;
@@ -103,7 +122,7 @@ test('while Postgres is silent the engine lives and says so, and loses nothing',
   let during: Promise<void>[] = [];
   try {
     during = Array.from({ length: 100 }, note);
-    await untilReady(503, NOTICED_MS + RECOVERY_MS);
+    await untilReady(503, LIMITS.databaseSilenceMs + RECOVERY_MS);
     assert.equal((await probe.get('/health/live')).status, 200);
     // Reads of an instance in memory need no database.
     assert.equal((await probe.get(`/instances/${resident}`)).status, 200);
@@ -123,4 +142,87 @@ test('while Postgres is silent the engine lives and says so, and loses nothing',
   );
   assert.equal((await create()).status, 201);
   assert.ok(engine.isRunning());
+});
+
+/** The body of the first refusal of readiness, which must come. */
+async function refusal(): Promise<unknown> {
+  await untilReady(503, RECOVERY_MS);
+  return (await probe.get<unknown>('/health/ready')).body;
+}
+
+test('when only writes fail, reads go on, writes wait, and the reason is told', async () => {
+  const instance = (await create()).body.id;
+  await admin.query(`
+    create function no_room() returns trigger language plpgsql as $$
+    begin
+      raise exception 'no space left on device' using errcode = '53100';
+    end $$;
+    create trigger no_room before insert on instances execute function no_room()`);
+  const waiting = create();
+  const error = 'unavailable: the database takes no writes: its disk is full (53100)';
+  try {
+    assert.deepEqual(await refusal(), { error, reason: { kind: 'disk-full', sql_state: '53100' } });
+    for (const path of ['/instances', `/instances/${instance}`, '/workers', '/sequences']) {
+      assert.equal((await probe.get(path)).status, 200, path);
+    }
+    const refused = await create(probe);
+    assert.deepEqual([refused.status, refused.body], [503, { error }]);
+  } finally {
+    await admin.query('drop function no_room cascade');
+  }
+  assert.equal((await waiting).status, 201);
+  await untilReady(200, RECOVERY_MS);
+  const line = engine.logs().find(({ msg }) => msg === 'the database takes no writes');
+  assert.deepEqual([line?.kind, line?.sqlState], ['disk-full', '53100']);
+});
+
+for (const [what, begin, end, reason] of [
+  [
+    'a table is renamed',
+    'alter table worker_tasks rename to worker_tasks_gone',
+    'alter table worker_tasks_gone rename to worker_tasks',
+    { kind: 'schema', sql_state: '42P01' },
+  ],
+  [
+    'a column is renamed',
+    'alter table worker_tasks rename column output to output_gone',
+    'alter table worker_tasks rename column output_gone to output',
+    { kind: 'schema', sql_state: '42703' },
+  ],
+] as const) {
+  test(`while ${what} no task, instance or request fails`, async () => {
+    const handler = `work-${reason.sql_state}`;
+    const worker = { handler_name: handler, worker_id: 'w' };
+    const sequenceOfWork = await client.post<{ id: string }>('/sequences', {
+      tenant_id: TENANT,
+      namespace: 'n',
+      name: handler,
+      version: 1,
+      blocks: [{ type: 'step', id: 'a', handler }],
+    });
+    const body = { sequence_id: sequenceOfWork.body.id, tenant_id: TENANT, namespace: 'n' };
+    const instance = (await client.post<{ id: string }>('/instances', body)).body.id;
+    const poll = () => client.post<{ id: string }[]>('/workers/tasks/poll', worker);
+    let task: string | undefined;
+    while (task === undefined) task = (await poll()).body[0]?.id;
+    const complete = () =>
+      client.post(`/workers/tasks/${task}/complete`, { worker_id: 'w', output: { ok: true } });
+    await admin.query(begin);
+    const completed = complete();
+    try {
+      assert.deepEqual(((await refusal()) as { reason: unknown }).reason, reason);
+    } finally {
+      await admin.query(end);
+    }
+    assert.equal((await completed).status, 200);
+    await untilReady(200, RECOVERY_MS);
+    const { state } = (await client.get<{ state: string }>(`/instances/${instance}`)).body;
+    assert.equal(state, 'completed');
+  });
+}
+
+test('a database that may lose what it acknowledged is refused', async () => {
+  const databaseUrl = (await postgres.createDatabase()).connectionString;
+  const refused = startEngine({ databaseUrl, args: [] });
+  await assert.rejects(refused, /fsync and full_page_writes off.*--unsafe-database/s);
 });

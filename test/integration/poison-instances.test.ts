@@ -4,41 +4,21 @@
  */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import pg from 'pg';
-import {
-  type Api,
-  eventually,
-  forEach,
-  loop,
-  newHandler,
-  startApi,
-  step,
-  transform,
-} from '../helpers/api.js';
+import { test } from 'node:test';
+import { beforeWith, forEach, loop, newHandler, step, transform, useApi } from '../helpers/api.js';
 import { startNeighbour } from '../helpers/neighbour.js';
-
-/** Some of them write tens of megabytes, which takes a busy machine long. */
-const PATIENCE_MS = 60_000;
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-let api: Api;
-let sql: pg.Client;
 let sequenceOfNeighbours: string;
 const neighbours = () => api.tenant('neighbours');
 const guilty = () => api.tenant('guilty');
 
-before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '1' } });
-  sql = new pg.Client({ connectionString: api.database.connectionString });
-  await sql.connect();
+const api = useApi({ env: { ENGINE_SHARDS: '1' } });
+
+beforeWith(api, async () => {
   sequenceOfNeighbours = await neighbours().sequence([step('a', 'noop')]);
-});
-after(async () => {
-  await sql?.end();
-  await api?.stop();
 });
 
 /** Does the work while neighbours come and go, at least so many of them. */
@@ -54,10 +34,7 @@ type Blocks = Parameters<ReturnType<typeof guilty>['run']>[0];
 
 async function runUntil(state: string, blocks: Blocks, data: object): Promise<string> {
   const id = await guilty().run(blocks, { context: { data } });
-  await eventually(
-    async () => assert.equal((await guilty().instance(id)).state, state),
-    PATIENCE_MS,
-  );
+  await guilty().until(id, state);
   return id;
 }
 
@@ -65,7 +42,7 @@ async function runUntil(state: string, blocks: Blocks, data: object): Promise<st
 async function failing(blocks: Blocks, data: object = {}) {
   return amongNeighbours(async () => {
     const id = await runUntil('failed', blocks, data);
-    const { rows } = await sql.query('select reason from dead_letters where instance_id = $1', [
+    const { rows } = await api.sql.query('select reason from dead_letters where instance_id = $1', [
       id,
     ]);
     assert.ok((await guilty().deadLetters()).includes(id));
@@ -74,7 +51,7 @@ async function failing(blocks: Blocks, data: object = {}) {
 }
 
 async function countRows(id: string): Promise<Record<string, number>> {
-  const { rows } = await sql.query<{ block_id: string; n: number }>(
+  const { rows } = await api.sql.query<{ block_id: string; n: number }>(
     `select block_id, count(*)::int as n from block_outputs
      where instance_id = $1 and output_ref is null group by block_id order by block_id`,
     [id],

@@ -12,7 +12,7 @@ import {
   newRecord,
   wholeRow,
   wireInstance,
-} from '../../actors/instance-record.js';
+} from '../../actors/instance/record.js';
 import {
   allTaskColumns,
   newTask,
@@ -20,23 +20,24 @@ import {
   openTaskColumns,
   type WorkerTaskRecord,
   wireTask,
-} from '../../actors/worker-task.js';
+} from '../../actors/instance/worker-task.js';
 import type { RouteId } from '../../schema/routes.js';
 import { createValidators } from '../../schema/validators.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { type InstanceState, isTerminal } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
-import type { MutationKind } from '../../src/core/unit.js';
+import type { MutationKind } from '../../src/db/mutations.js';
 import { createPool } from '../../src/db/pool.js';
 import { createReads, READ_POOL_OPTIONS } from '../../src/db/reads.js';
 import { STATEMENTS } from '../../src/db/statements.js';
 import { EngineError } from '../../src/errors.js';
 import { bulkOperations } from '../../src/http/operations/bulk.js';
 import { instanceOperations } from '../../src/http/operations/instances.js';
-import type { Call, FrontDeps, Operation } from '../../src/http/operations/operation.js';
+import type { FrontDeps, UncheckedCall } from '../../src/http/operations/operation.js';
 import { sequenceOperations } from '../../src/http/operations/sequences.js';
 import { workerOperations } from '../../src/http/operations/workers.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { frontCall } from '../helpers/front-call.js';
 
 const operations = {
   ...instanceOperations,
@@ -73,7 +74,6 @@ before(async () => {
   });
   deps = {
     reads: createReads(pool),
-    validators,
     now: () => T0 + 3_600_000,
     keyring: undefined,
     changeMany: async (ids, change) => {
@@ -113,19 +113,11 @@ interface Reply<T> {
 /** Runs the operation as a router would, and checks its answer against the contract. */
 async function ask<T = { id: string }[]>(
   id: OperationId,
-  call: Partial<Call> = {},
+  call: Partial<UncheckedCall> = {},
   using: FrontDeps = deps,
 ): Promise<Reply<T>> {
-  const operation: Operation = operations[id];
-  const path = `/api/v1/${id}`;
-  const reply = await operation(using, {
-    tenant: 'acme',
-    query: '',
-    params: {},
-    path,
-    bodyText: '',
-    ...call,
-  });
+  const operation = operations[id];
+  const reply = await operation(using, frontCall(id, { tenant: 'acme', ...call }) as never);
   assert.equal(reply.status, 200);
   const text = String(reply.body);
   const body: unknown = JSON.parse(text);
@@ -300,25 +292,25 @@ describe('instances', () => {
     const records = Array.from({ length: 5 }, (_, age) => instance({ createdAt: T0 - age }));
     await store(...records);
     const path = '/api/v1/instances';
-    const first = await ask('instances.list', { path, query: 'limit=2&namespace=default' });
+    const first = await ask('instances.list', { path, search: 'limit=2&namespace=default' });
     const next = `<${path}?limit=2&namespace=default&offset=2>; rel="next"`;
     assert.equal(first.link, next);
-    const second = await ask('instances.list', { path, query: 'offset=2&limit=2' });
+    const second = await ask('instances.list', { path, search: 'offset=2&limit=2' });
     assert.equal(second.link, `<${path}?limit=2&offset=4>; rel="next"`);
-    const third = await ask('instances.list', { path, query: 'limit=2&offset=4' });
+    const third = await ask('instances.list', { path, search: 'limit=2&offset=4' });
     assert.equal(third.link, undefined);
     assert.deepEqual(ids([...first.body, ...second.body, ...third.body]), ids(records));
   });
 
   test('a link cannot be broken out of', async () => {
     await stored({ namespace: 'a>b' });
-    const { link } = await ask('instances.list', { query: 'limit=1&namespace=a>b' });
+    const { link } = await ask('instances.list', { search: 'limit=1&namespace=a>b' });
     assert.match(link ?? '', /^<[^<>]*namespace=a%3Eb&offset=1>; rel="next"$/);
   });
 
   test('a limit of 0 gives an empty list without a link', async () => {
     await stored();
-    const { body, link } = await ask('instances.list', { query: 'limit=0' });
+    const { body, link } = await ask('instances.list', { search: 'limit=0' });
     assert.deepEqual([body, link], [[], undefined]);
   });
 
@@ -333,7 +325,7 @@ describe('instances', () => {
     assert.ok(first.text.length > 7 * 1024 * 1024);
     const { length } = first.body;
     assert.match(first.link ?? '', new RegExp(`offset=${length}>; rel="next"$`));
-    const second = await ask('instances.list', { query: `offset=${length}` });
+    const second = await ask('instances.list', { search: `offset=${length}` });
     assert.deepEqual(ids([...first.body, ...second.body]), ids(records));
     assert.equal(second.link, undefined);
   });
@@ -353,23 +345,24 @@ describe('instances', () => {
     const query =
       `namespace=eu&sequence_id=${other}&state=running,%20paused` +
       '&metadata.tier=gold&metadata.order%20id=7';
-    assert.deepEqual(ids((await ask('instances.list', { query })).body), [wanted.id]);
-    const none = await ask('instances.list', { query: `${query}&metadata.tier=silver` });
+    assert.deepEqual(ids((await ask('instances.list', { search: query })).body), [wanted.id]);
+    const none = await ask('instances.list', { search: `${query}&metadata.tier=silver` });
     assert.deepEqual(none.body, []);
   });
 
   test('the tenant header overrides the query; without it lists span tenants', async () => {
     const mine = await stored();
     const theirs = await stored({ tenant: 'globex', createdAt: T0 - 1 });
-    const list = async (call: Partial<Call>) => ids((await ask('instances.list', call)).body);
-    assert.deepEqual(await list({ query: 'tenant_id=globex' }), [mine.id]);
+    const list = async (call: Partial<UncheckedCall>) =>
+      ids((await ask('instances.list', call)).body);
+    assert.deepEqual(await list({ search: 'tenant_id=globex' }), [mine.id]);
     assert.deepEqual(await list({ tenant: '' }), [mine.id, theirs.id]);
-    assert.deepEqual(await list({ tenant: '', query: 'tenant_id=globex' }), [theirs.id]);
+    assert.deepEqual(await list({ tenant: '', search: 'tenant_id=globex' }), [theirs.id]);
   });
 
   test('a wrong query is refused with the name of its parameter', async () => {
     const wrong = (query: string, message: RegExp) =>
-      assertRefused(ask('instances.list', { query }), 'ENG_VALIDATION', message);
+      assertRefused(ask('instances.list', { search: query }), 'ENG_VALIDATION', message);
     await wrong('state=asleep', /state/);
     await wrong('limit=-1', /limit/);
     await wrong('offset=x', /offset/);
@@ -379,11 +372,11 @@ describe('instances', () => {
   test('the dead letter queue lists failed instances, whatever states are asked for', async () => {
     const record = instance({ state: 'failed' });
     await store(record, instance(), instance({ tenant: 'globex', state: 'failed' }));
-    const { text } = await ask('instances.deadLetters', { query: 'state=running' });
+    const { text } = await ask('instances.deadLetters', { search: 'state=running' });
     assert.equal(text, JSON.stringify([wireInstance(record)]));
     const spanning = await ask('instances.deadLetters', { tenant: '' });
     assert.equal(spanning.body.length, 2);
-    const none = await ask('instances.deadLetters', { query: 'namespace=eu' });
+    const none = await ask('instances.deadLetters', { search: 'namespace=eu' });
     assert.deepEqual(none.body, []);
   });
 
@@ -393,7 +386,7 @@ describe('instances', () => {
     const old = await stored({ parent: parent.id, createdAt: T0 + 1 });
     const params = { id: parent.id };
     assert.deepEqual(ids((await ask('instances.children', { params })).body), [old.id, young.id]);
-    const page = await ask('instances.children', { params, query: 'limit=1&offset=1' });
+    const page = await ask('instances.children', { params, search: 'limit=1&offset=1' });
     assert.deepEqual(ids(page.body), [young.id]);
   });
 
@@ -497,7 +490,7 @@ describe('instances', () => {
     const params = { id: owner.id };
     const { body } = await ask<Record<string, unknown>>('instances.timeline', {
       params,
-      query: 'limit=2',
+      search: 'limit=2',
     });
     const wire = wireInstance(owner) as Record<string, unknown>;
     const { id, sequence_id, state, created_at, updated_at, context } = wire;
@@ -531,7 +524,7 @@ describe('instances', () => {
     });
     const rest = await ask<{ entries: unknown[]; has_more: boolean; instance: object }>(
       'instances.timeline',
-      { params, query: 'offset=2&include_outputs=false' },
+      { params, search: 'offset=2&include_outputs=false' },
     );
     assert.deepEqual(rest.body.entries, [
       { block_id: 'c', attempt: 0, completed_at: isoTime(T0 + 3), is_sentinel: false },
@@ -543,7 +536,7 @@ describe('instances', () => {
 // ---------------------------------------------------------------- bulk change
 
 describe('the bulk change of states', () => {
-  const change = (filter: object, call: Partial<Call> = {}) =>
+  const change = (filter: object, call: Partial<UncheckedCall> = {}) =>
     ask<{ count: number; updated: number }>('instances.bulkState', {
       bodyText: JSON.stringify({ filter, state: 'cancelled' }),
       ...call,
@@ -649,12 +642,12 @@ describe('sequences', () => {
     await define(v3, 'pay', 3);
     await put('sequence.update', { id: v3, deprecated: true });
     const get = async (query: string) =>
-      (await ask<{ id: string }>('sequences.byName', { query })).body.id;
+      (await ask<{ id: string }>('sequences.byName', { search: query })).body.id;
     assert.equal(await get(named), v2);
     assert.equal(await get(`${named}&version=3`), v3);
-    const versions = await ask('sequences.versions', { query: named });
+    const versions = await ask('sequences.versions', { search: named });
     assert.deepEqual(ids(versions.body), [v2, v1]);
-    const unknown = await ask('sequences.versions', { query: 'namespace=default&name=other' });
+    const unknown = await ask('sequences.versions', { search: 'namespace=default&name=other' });
     assert.deepEqual(unknown.body, []);
     await assertRefused(get(`${named}&version=4`), 'ENG_NOT_FOUND', /sequence pay version 4/);
     await put('sequence.update', { id: v1, deprecated: true }, { id: v2, deprecated: true });
@@ -669,12 +662,12 @@ describe('sequences', () => {
     await define(a2, 'a', 2);
     await define(other, 'a', 1, 'globex');
     assert.deepEqual(ids((await ask('sequences.list')).body), [a2, a1, b]);
-    const all = await ask('sequences.list', { tenant: '', query: 'limit=3' });
+    const all = await ask('sequences.list', { tenant: '', search: 'limit=3' });
     assert.deepEqual(ids(all.body), [a2, a1, b]);
     assert.match(all.link ?? '', /offset=3/);
     const byHeader = await ask('sequences.byName', {
       tenant: 'globex',
-      query: named.replace('pay', 'a'),
+      search: named.replace('pay', 'a'),
     });
     assert.equal((byHeader.body as unknown as { id: string }).id, other);
   });
@@ -717,7 +710,7 @@ describe('workers', () => {
     const theirs = task({ ...owner, tenantId: 'globex' });
     await storeTasks(claimed, done, gone, theirs);
     const list = async (query: string, tenant = 'acme') =>
-      ids((await ask('workers.tasks', { tenant, query })).body);
+      ids((await ask('workers.tasks', { tenant, search: query })).body);
     assert.deepEqual(await list(''), [done.id, claimed.id]);
     assert.deepEqual(await list('state=pending,claimed'), [claimed.id]);
     assert.deepEqual(await list('state=claimed,completed&worker_id=w1'), [done.id, claimed.id]);
@@ -737,7 +730,7 @@ describe('workers', () => {
     const params = { id: made.id };
     const { text } = await ask('workers.attempts', { params });
     assert.equal(text, JSON.stringify(made.history));
-    const page = await ask('workers.attempts', { params, query: 'offset=1&limit=1' });
+    const page = await ask('workers.attempts', { params, search: 'offset=1&limit=1' });
     assert.deepEqual(page.body, [made.history[1]]);
     assert.match(page.link ?? '', /offset=2/);
     for (const call of [{ params, tenant: 'globex' }, { params: { id: newId() } }]) {
@@ -800,10 +793,10 @@ describe('workers', () => {
     const { body } = await ask<{ worker_id: string; alive: boolean }[]>('workers.list');
     assert.deepEqual([body[0]?.worker_id, body[1]], ['w2', w1]);
     assert.equal(body.length, 2);
-    const all = await ask<typeof body>('workers.list', { query: 'include_stale=true' });
+    const all = await ask<typeof body>('workers.list', { search: 'include_stale=true' });
     assert.deepEqual(all.body.at(-1), { ...all.body.at(-1), worker_id: 'w3', alive: false });
     const long = await ask<typeof body>('workers.list', {
-      query: 'alive_within_secs=9007199254740991',
+      search: 'alive_within_secs=9007199254740991',
     });
     assert.equal(long.body.length, 3);
   });
@@ -899,7 +892,11 @@ describe('failures', () => {
     await writer.query('alter table audit_log rename to audit_log_away');
     const { id } = await stored();
     const answer = ask('instances.audit', { params: { id } });
-    await assertRefused(answer, 'ENG_INTERNAL', /^internal error$/);
+    await assertRefused(
+      answer,
+      'ENG_DATABASE_DOWN',
+      /^unavailable: the database cannot answer: its schema [a-z ]+ \(42P01\)$/,
+    );
     await writer.query('alter table audit_log_away rename to audit_log');
   });
 });

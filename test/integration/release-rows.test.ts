@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import type pg from 'pg';
-import { Loader } from '../../actors/loader.js';
+import { Loader } from '../../actors/runtime/loader.js';
 import type { ReleaseRow } from '../../src/core/releases/record.js';
 import { RELEASE_STATES, type ReleaseState } from '../../src/core/releases/release.js';
 import { createPool } from '../../src/db/pool.js';

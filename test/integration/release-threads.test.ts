@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
-import type { ShardOperation } from '../../actors/protocol.js';
+import type { ShardOperation } from '../../actors/shard/operations.js';
 import type { Release } from '../../schema/release.js';
 import { EngineError } from '../../src/errors.js';
 import { eventually } from '../helpers/api.js';
@@ -13,7 +13,7 @@ import { startThreadEngine, type ThreadEngine } from '../helpers/thread-engine.j
 
 const SHARDS = 3;
 const TENANT = 'release-threads';
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 300_000;
 const PAUSE_MS = 20;
 
 let engine: ThreadEngine;

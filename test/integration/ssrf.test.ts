@@ -128,7 +128,7 @@ describe('http_request in the running server', () => {
       assert.ok(state === 'completed' || state === 'failed', state);
       const [row] = await tenant.outputs(id);
       return { ...(row?.output as Partial<Outcome> | undefined), state };
-    }, 60_000);
+    });
   }
 
   async function allRefused(vectors: readonly UrlVector[]): Promise<void> {

@@ -8,8 +8,7 @@ import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
 import type pg from 'pg';
-import type { ShardOperation } from '../../actors/protocol.js';
-import { createValidators } from '../../schema/validators.js';
+import type { ShardOperation } from '../../actors/shard/operations.js';
 import { createPool } from '../../src/db/pool.js';
 import { createReads, READ_POOL_OPTIONS } from '../../src/db/reads.js';
 import { EngineError } from '../../src/errors.js';
@@ -18,6 +17,7 @@ import { InstanceStreams } from '../../src/http/operations/stream.js';
 import type { HttpBodyStream, HttpExchange } from '../../src/http/server.js';
 import { createLogger } from '../../src/log.js';
 import { eventually, type Json } from '../helpers/api.js';
+import { frontCall } from '../helpers/front-call.js';
 import { startThreadEngine, type ThreadEngine } from '../helpers/thread-engine.js';
 
 const TENANT = 'streams';
@@ -41,7 +41,6 @@ before(async () => {
   });
   front = {
     reads: createReads(reads),
-    validators: createValidators(),
     now: () => Date.now(),
     keyring: undefined,
     changeMany: () => assert.fail('nothing is changed'),
@@ -143,20 +142,19 @@ function exchange(): Held {
   return held;
 }
 
+const streamOf = (deps: FrontDeps, id: string, search: string) =>
+  streams.operations['instances.stream'](
+    deps,
+    frontCall('instances.stream', { tenant: TENANT, params: { id }, search }),
+  );
+
 async function open(id: string, held = exchange()): Promise<Held> {
-  const feed = await streams.open(front, {
-    tenant: TENANT,
-    query: 'poll_ms=100',
-    params: { id },
-    path: '',
-    bodyText: '',
-  });
+  const feed = await streamOf(front, id, 'poll_ms=100');
   feed(held);
   return held;
 }
 
-const until = (held: Held, what: RegExp) =>
-  eventually(() => assert.match(held.text(), what), 30_000);
+const until = (held: Held, what: RegExp) => eventually(() => assert.match(held.text(), what));
 
 /** The blocks of the outputs that were told, in order. */
 const told = (held: Held) =>
@@ -205,8 +203,7 @@ test('a stream whose reads fail tells everything once they work again', async ()
   };
   const broken = { ...front, reads: { ...front.reads, instances: { outputsAfter } } };
   const held = exchange();
-  const call = { tenant: TENANT, query: '', params: { id }, path: '', bodyText: '' };
-  (await streams.open(broken as unknown as FrontDeps, call))(held);
+  (await streamOf(broken as unknown as FrontDeps, id, ''))(held);
   await complete('c2');
   isAway = false;
   await until(held, /event: done/);

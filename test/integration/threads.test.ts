@@ -8,10 +8,12 @@ import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
 import { EngineError } from '../../src/errors.js';
+import { memoryMib, threadHeapMib } from '../../src/thread-memory.js';
 import { startThreadEngine, type ThreadEngine } from '../helpers/thread-engine.js';
 
 const SHARDS = 2;
 const TENANT = 'threads';
+const HOUR_MS = 3_600_000;
 
 let engine: ThreadEngine;
 let client: ThreadEngine['client'];
@@ -38,7 +40,7 @@ const ask: ThreadEngine['ask'] = (...question) => engine.ask(...question);
 
 /** Asks until the engine is whole again; the requests that are repeated change nothing twice. */
 async function persist<T>(work: () => Promise<T>): Promise<T> {
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + 200_000;
   for (;;) {
     try {
       return await work();
@@ -66,7 +68,7 @@ const stateOf = async (id: string) =>
   (await persist(() => ask<{ state: string }>('instances.get', id, undefined))).state;
 
 async function until(id: string, state: string): Promise<void> {
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + 200_000;
   for (;;) {
     const current = await stateOf(id);
     if (current === state) return;
@@ -153,6 +155,27 @@ test('a timer that a dead shard held in memory still fires', async () => {
   await until(id, 'completed');
 });
 
+test('each thread has its part of the memory, and no more', async () => {
+  const { writer, shards } = await supervisor.threads();
+  const heapMib = threadHeapMib(memoryMib(), SHARDS + 1);
+  for (const { resourceLimits } of [writer, ...shards]) {
+    assert.equal(resourceLimits?.maxOldGenerationSizeMb, heapMib);
+  }
+});
+
+test('a clock that was set is also that of a thread that is replaced', async () => {
+  supervisor.setClock(engine.clockOffsetMs + HOUR_MS);
+  const { shards } = await supervisor.threads();
+  await Promise.all(shards.map((thread) => thread.terminate()));
+  for (const key of ['set 1', 'set 2', 'set 3', 'set 4']) {
+    const { id } = await persist(() =>
+      ask<{ id: string }>('instances.create', '', creation(noop, key)),
+    );
+    const { created_at } = await persist(() => ask<{ created_at: string }>('instances.get', id));
+    assert.ok(Math.abs(Date.parse(created_at) - Date.now() - HOUR_MS) < HOUR_MS / 2, created_at);
+  }
+});
+
 interface Task {
   readonly id: string;
   readonly instance_id: string;
@@ -162,7 +185,7 @@ interface Task {
 /** Polls until the task of this instance comes; the others stay with this worker. */
 async function drainUntil(instance: string): Promise<Task[]> {
   const poll = { handler_name: 'threads.work', worker_id: 'w', limit: 1_000, wait_ms: 1_000 };
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + 200_000;
   while (performance.now() < deadline) {
     const tasks = await persist(() => ask<Task[]>('workers.poll', '', poll));
     const found = tasks.filter((task) => task.instance_id === instance);

@@ -9,7 +9,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { SpanKind } from '@opentelemetry/api';
-import pg from 'pg';
 import {
   type Api,
   eventually,
@@ -23,7 +22,6 @@ import { expectStatus } from '../helpers/client.js';
 import type { WrittenSpan } from '../helpers/otel-preload.js';
 
 let api: Api;
-let sql: pg.Client;
 let server: Server;
 let base: string;
 /** By path, the headers `traceparent` of the requests that arrived. */
@@ -41,11 +39,8 @@ before(async () => {
   });
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   api = await startApi({ env: { ENGINE_SHARDS: '2', ENGINE_ALLOW_INTERNAL_URLS: 'true' } });
-  sql = new pg.Client({ connectionString: api.database.connectionString });
-  await sql.connect();
 });
 after(async () => {
-  await sql.end();
   await api.stop();
   server.closeAllConnections();
   server.close();
@@ -70,7 +65,7 @@ async function createTraced(
 }
 
 async function storedTrace(id: string): Promise<unknown> {
-  const { rows } = await sql.query('select traceparent from instances where id = $1', [id]);
+  const { rows } = await api.sql.query('select traceparent from instances where id = $1', [id]);
   return rows[0]?.traceparent;
 }
 
@@ -159,7 +154,7 @@ describe('signals', () => {
     await tenant.signal(id, 'custom:untraced');
     await tenant.complete(task);
     assert.equal((await tenant.task(second)).traceparent, signalled);
-    const { rows } = await sql.query(
+    const { rows } = await api.sql.query(
       'select traceparent from signals where instance_id = $1 order by seq',
       [id],
     );

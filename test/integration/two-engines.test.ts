@@ -11,7 +11,7 @@ import {
   type GrantFacts,
   type ImportFacts,
   signStatement,
-} from '../../src/continuity-statements.js';
+} from '../../src/core/continuity/statements.js';
 import { eventually, newHandler, step } from '../helpers/api.js';
 import { accepted, imported, importing, newDevice } from '../helpers/capsules.js';
 import { expectStatus, type Reply } from '../helpers/client.js';

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import pg from 'pg';
 import { COMMIT, FENCE } from '../../src/db/statements.js';
+import type { TroubleKind } from '../../src/errors.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { type Fault, FaultProxy } from '../helpers/proxy.js';
 import {
@@ -15,6 +16,7 @@ import {
   harness,
   instancePut,
   instanceUpdate,
+  outcomeOf,
   prepareLanes,
   stopHarnesses,
   timerPut,
@@ -69,8 +71,8 @@ for (const [fault, how] of FAULTS) {
     await sent;
     const more = h.put('a', [auditPut(1, 3)]);
     assert.deepEqual(await Promise.all([settled, more]), [
-      [2, 'committed'],
-      [3, 'committed'],
+      { seq: 2, outcome: 'committed' },
+      { seq: 3, outcome: 'committed' },
     ]);
     assert.equal(await count('audit_log'), 3);
     assert.equal(h.writer.stats().reconnects, 1);
@@ -84,13 +86,13 @@ for (const [fault, how] of FAULTS) {
     const settled = [
       h.put('i1', [instancePut(1), auditPut(1, 1)], 'exists'),
       h.put('i2', [instancePut(2), auditPut(2, 1)], 'exists'),
-      h.put('b', [instancePut(3), timerPut(3), instancePut(2), timerPut(2)], 'births'),
+      h.put('b', [instancePut(3), timerPut(3), instancePut(2), timerPut(2)], 'batch'),
     ];
     await sent;
     assert.deepEqual(await Promise.all(settled), [
-      [2, 'committed'],
-      [3, 'exists'],
-      [4, 'born', [uuid(3)]],
+      { seq: 2, outcome: 'committed' },
+      { seq: 3, outcome: 'exists' },
+      { seq: 4, outcome: 'inserted', ids: [uuid(3)] },
     ]);
     assert.equal(await count('instances'), 3);
     assert.equal(await count('audit_log'), 1);
@@ -103,7 +105,7 @@ test('a connection that breaks before the answer of a gate repeats the gate', as
   const sent = proxy.whenSent(FENCE.name, 'cut-after');
   const settled = h.put('i1', [instancePut(1), auditPut(1, 1)], 'exists');
   await sent;
-  assert.deepEqual(await settled, [1, 'committed']);
+  assert.deepEqual(await settled, { seq: 1, outcome: 'committed' });
   assert.equal(await count('audit_log'), 1);
 });
 
@@ -116,7 +118,7 @@ test('connections that break again and again repeat nothing', async () => {
     const settled = Array.from({ length: 20 }, (_, n) => h.put(`a${n}`, [auditPut(n, round)]));
     await sent;
     const acks = await Promise.all(settled);
-    assert.ok(acks.every((ack) => ack[1] === 'committed'));
+    assert.ok(acks.every((ack) => ack.outcome === 'committed'));
   }
   assert.equal(await count('audit_log'), rounds * 20);
 });
@@ -158,7 +160,7 @@ test('a query that the operator cancels is repeated as a whole', async () => {
     ['writer cancelled test'],
   );
   await client.query('commit');
-  assert.equal((await settled)[1], 'committed');
+  assert.equal((await settled).outcome, 'committed');
   assert.equal(await count('audit_log'), 1);
 });
 
@@ -174,15 +176,13 @@ test('a database that is away is told at once, and what waits is written when it
   assert.equal(await count('audit_log'), 100);
 });
 
-test('a database that stalls is told within three seconds, and nothing is lost', async () => {
+test('a database that stalls is told, and nothing is lost', async () => {
   const h = await harness({ connectionString: url });
   proxy.stall();
-  const startedAt = performance.now();
   const settled = h.put('a', [auditPut(1, 1)]);
   await h.event('down');
-  assert.ok(performance.now() - startedAt < 3_000);
   proxy.resume();
-  assert.equal((await settled)[1], 'committed');
+  assert.equal((await settled).outcome, 'committed');
   await h.event('up');
   assert.equal(await count('audit_log'), 1);
 });
@@ -197,7 +197,7 @@ test('a slow flush is waited for and not cut off', async () => {
   const settled = h.put('a', [instanceUpdate(1, 'waiting')]);
   await looks;
   await client.query('commit');
-  assert.equal((await settled)[1], 'committed');
+  assert.equal((await settled).outcome, 'committed');
   assert.equal(h.writer.stats().reconnects, 0);
   assert.deepEqual(h.events, []);
 });
@@ -205,24 +205,58 @@ test('a slow flush is waited for and not cut off', async () => {
 test('a deadlock or serialization failure is repeated', async () => {
   await failing('40001', 3, async () => {
     const h = await harness({ connectionString: url });
-    assert.equal((await h.put('a', [auditPut(1, 1)]))[1], 'committed');
+    assert.equal((await h.put('a', [auditPut(1, 1)])).outcome, 'committed');
     assert.equal(h.writer.stats().reconnects, 0);
   });
 });
 
-test('a full disk refuses nobody: the database counts as away until there is room', async () => {
-  await failing('53100', 3, async () => {
-    const h = await harness({ connectionString: url });
-    assert.equal((await h.put('a', [auditPut(1, 1)]))[1], 'committed');
-    assert.deepEqual(h.events, ['down', 'up']);
-  });
-});
+/** What the writer meets, and whether the units are to blame. */
+const FAILURES: readonly (readonly [sqlState: string, kind: TroubleKind | 'refused'])[] = [
+  ['53100', 'disk-full'],
+  ['53200', 'resources'],
+  ['53000', 'descriptors'],
+  ['53300', 'connections'],
+  ['42501', 'rights'],
+  ['42P01', 'schema'],
+  ['42703', 'schema'],
+  ['3F000', 'schema'],
+  ['25006', 'read-only'],
+  ['0A000', 'other'],
+  ['55000', 'other'],
+  ['P0001', 'other'],
+  ['XX001', 'other'],
+  ['22003', 'refused'],
+  ['23514', 'refused'],
+  ['54001', 'refused'],
+];
 
-test('a defect in a statement is refused like bad data', async () => {
-  await failing('42P01', 1, async () => {
-    const h = await harness({ connectionString: url });
-    assert.deepEqual((await h.put('a', [auditPut(1, 1)])).slice(1, 3), ['refused', '42P01']);
+for (const [sqlState, kind] of FAILURES) {
+  const what = kind === 'refused' ? 'is the fault of the data' : `refuses nobody: ${kind}`;
+  test(`what fails with ${sqlState} ${what}`, async () => {
+    await failing(sqlState, 2, async () => {
+      const h = await harness({ connectionString: url });
+      const ack = await h.put('a', [auditPut(1, 1)]);
+      if (kind === 'refused') return assert.deepEqual(outcomeOf(ack), ['refused', sqlState]);
+      assert.equal(ack.outcome, 'committed');
+      assert.deepEqual(h.events, ['down', 'up']);
+      assert.deepEqual(h.troubles, [{ kind, sqlState, message: 'made to fail' }]);
+    });
   });
+}
+
+test('while a table is renamed its units wait', async () => {
+  const h = await harness({ connectionString: url });
+  await h.put('a', [auditPut(1, 1)]);
+  await client.query('alter table audit_log rename to audit_gone');
+  const settled = h.put('a', [auditPut(1, 2)]);
+  await h.event('down');
+  assert.deepEqual(
+    h.troubles.map((trouble) => [trouble.kind, trouble.sqlState]),
+    [['schema', '42P01']],
+  );
+  await client.query('alter table audit_gone rename to audit_log');
+  assert.equal((await settled).outcome, 'committed');
+  assert.equal(await count('audit_log'), 2);
 });
 
 test('a writer can be stopped while the database is away', async () => {

@@ -4,11 +4,14 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import pg from 'pg';
-import { linkControl } from '../../actors/control.js';
-import type { AckPost, UnitPost } from '../../actors/protocol.js';
-import runWriter, { type WriterControl, type WriterEvent } from '../../actors/writer.thread.js';
-import { chooseLanes, LANES_MAX, measuredLanes } from '../../actors/writer-lanes.js';
-import { STATEMENTS } from '../../src/db/statements.js';
+import { linkControl } from '../../actors/runtime/control.js';
+import type { AckPost, UnitPost } from '../../actors/runtime/protocol.js';
+import { chooseLanes, LANES_MAX, measuredLanes } from '../../actors/writer/lane-count.js';
+import runWriter, {
+  type WriterControl,
+  type WriterEvent,
+} from '../../actors/writer/writer.thread.js';
+import { FLUSHES_KEPT, STATEMENTS } from '../../src/db/statements.js';
 import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
@@ -20,6 +23,7 @@ import {
   instancePut,
   instanceUpdate,
   NOW,
+  outcomeOf,
   outputPut,
   poisonPut,
   prepareLanes,
@@ -45,8 +49,8 @@ after(async () => {
 
 beforeEach(async () => {
   await client.query(
-    `truncate sequences, instances, timers, dead_letters, block_outputs, iteration_snapshots,
-       signals, audit_log, worker_tasks, open_tasks, workers`,
+    `truncate sequences, sequence_tombstones, instances, timers, dead_letters, block_outputs, iteration_snapshots,
+       signals, audit_log, worker_tasks, open_tasks, workers, lane_flushes`,
   );
   await prepareLanes(client);
 });
@@ -210,7 +214,7 @@ test('only error outputs are dropped, in their place among the units', async () 
   ]);
 });
 
-test('deleting a sequence takes its instances and all that is theirs, and nothing else', async () => {
+test('deleting an instance takes all that is its own, and nothing else', async () => {
   const h = await start();
   const tables = ['instances', 'block_outputs', 'audit_log', 'timers'];
   await h.put('c', [sequencePut(0), sequencePut(1)]);
@@ -228,11 +232,26 @@ test('deleting a sequence takes its instances and all that is theirs, and nothin
      values ($1, $2, 't', 'h', 2, now())`,
     [uuid(9), uuid(1)],
   );
-  await h.put('c', [['sequence.delete', uuid(0), { id: uuid(0) }]]);
-  for (const table of [...tables, 'sequences']) assert.equal(await count(table), 1, table);
+  await h.put('c', [['instance.delete', uuid(1), { id: uuid(1) }]]);
+  for (const table of tables) assert.equal(await count(table), 1, table);
   assert.equal(await count('worker_tasks'), 0);
   assert.equal(await count('open_tasks'), 0);
   assert.equal((await one('select id from instances')).id, uuid(2));
+});
+
+test('the id of a deleted sequence is taken for as long as there is a tombstone', async () => {
+  const h = await start();
+  const put = async () => (await h.put('c', [sequencePut(0)], 'exists')).outcome;
+  const tombstone = { id: uuid(0), created_at: '2031-01-01T00:00:00Z' };
+  assert.equal(await put(), 'committed');
+  await h.put('c', [
+    ['sequence.delete', uuid(0), { id: uuid(0) }],
+    ['tombstone.set', uuid(0), tombstone],
+  ]);
+  assert.equal(await put(), 'exists');
+  assert.equal(await count('sequences'), 0);
+  await h.put('c', [['tombstone.clear', uuid(0), { id: uuid(0) }]]);
+  assert.equal(await put(), 'committed');
 });
 
 test('what arrives during a flush is one batch, and outcomes come in order', async () => {
@@ -240,11 +259,11 @@ test('what arrives during a flush is one batch, and outcomes come in order', asy
   const before = h.writer.stats().batches;
   const settled = Array.from({ length: 400 }, (_, n) => h.put(`a${n % 7}`, [auditPut(n % 7, n)]));
   assert.deepEqual(
-    new Set((await Promise.all(settled)).map((ack) => ack[1])),
+    new Set((await Promise.all(settled)).map((ack) => ack.outcome)),
     new Set(['committed']),
   );
   assert.deepEqual(
-    h.acks.map(([seq]) => seq),
+    h.acks.map(({ seq }) => seq),
     settled.map((_, n) => n + 1),
   );
   const stats = h.writer.stats();
@@ -270,11 +289,11 @@ test('the second unit with an idempotency key finds the first and writes nothing
     h.put('i2', [instancePut(2), auditPut(2, 1)], 'exists'),
   ]);
   assert.deepEqual(outcomes, [
-    [1, 'committed'],
-    [2, 'exists'],
-    [3, 'committed'],
+    { seq: 1, outcome: 'committed' },
+    { seq: 2, outcome: 'exists' },
+    { seq: 3, outcome: 'committed' },
   ]);
-  assert.deepEqual(await h.put('i2', [instancePut(2)], 'exists'), [4, 'exists']);
+  assert.deepEqual(await h.put('i2', [instancePut(2)], 'exists'), { seq: 4, outcome: 'exists' });
   assert.deepEqual((await one(`select data from instances where id = '${uuid(1)}'`)).data, {
     first: true,
   });
@@ -289,7 +308,7 @@ test('a sequence whose version is taken exists, also when both come in one batch
     h.put('c', [sequencePut(3, 'other')], 'exists'),
   ]);
   assert.deepEqual(
-    outcomes.map((ack) => ack[1]),
+    outcomes.map((ack) => ack.outcome),
     ['committed', 'exists', 'committed'],
   );
 });
@@ -298,7 +317,11 @@ test('births write what is new and name it', async () => {
   const h = await start();
   await h.put('i2', [instancePut(2)]);
   const puts = [1, 2, 3].flatMap((n) => [instancePut(n, { data: { late: true } }), timerPut(n)]);
-  assert.deepEqual(await h.put('b', puts, 'births'), [2, 'born', [uuid(1), uuid(3)]]);
+  assert.deepEqual(await h.put('b', puts, 'batch'), {
+    seq: 2,
+    outcome: 'inserted',
+    ids: [uuid(1), uuid(3)],
+  });
   const { rows } = await client.query('select instance_id from timers order by 1');
   assert.deepEqual(
     rows.map((row) => row.instance_id),
@@ -310,7 +333,7 @@ test('an ungated insert of a row that exists is refused', async () => {
   const h = await start();
   await h.put('i1', [instancePut(1)]);
   const ack = await h.put('i1', [instancePut(1)]);
-  assert.deepEqual(ack.slice(0, 3), [2, 'refused', '23505']);
+  assert.deepEqual(outcomeOf(ack), ['refused', '23505']);
 });
 
 test('only the unit whose data is refused fails, with the later ones of its actor', async () => {
@@ -327,10 +350,10 @@ test('only the unit whose data is refused fails, with the later ones of its acto
     return n % 10 === 5 && n > 205 ? 'suffix' : 'committed';
   });
   assert.deepEqual(
-    acks.map((ack) => ack[1]),
+    acks.map((ack) => ack.outcome),
     expected,
   );
-  assert.equal(acks[123]![2], '22P05');
+  assert.equal(outcomeOf(acks[123]!)[1], '22P05');
   const { rows } = await client.query('select instance_id from audit_log order by 1');
   assert.deepEqual(
     rows.map((row) => row.instance_id),
@@ -341,11 +364,11 @@ test('only the unit whose data is refused fails, with the later ones of its acto
 
 test('a refused actor stays refused until its next incarnation', async () => {
   const h = await start();
-  assert.equal((await h.put('a', [poisonPut(1)]))[1], 'refused');
-  assert.equal((await h.put('a', [auditPut(1, 1)]))[1], 'suffix');
-  assert.equal((await h.put('a', [auditPut(1, 2)], 'none', 1))[1], 'committed');
-  assert.equal((await h.put('a', [auditPut(1, 3)], 'none', 1))[1], 'committed');
-  assert.equal((await h.put('b', [auditPut(2, 1)]))[1], 'committed');
+  assert.equal((await h.put('a', [poisonPut(1)])).outcome, 'refused');
+  assert.equal((await h.put('a', [auditPut(1, 1)])).outcome, 'suffix');
+  assert.equal((await h.put('a', [auditPut(1, 2)], 'none', 1)).outcome, 'committed');
+  assert.equal((await h.put('a', [auditPut(1, 3)], 'none', 1)).outcome, 'committed');
+  assert.equal((await h.put('b', [auditPut(2, 1)])).outcome, 'committed');
 });
 
 test('a refused gated unit leaves no trace, and its batch goes on', async () => {
@@ -353,11 +376,11 @@ test('a refused gated unit leaves no trace, and its batch goes on', async () => 
   const acks = await Promise.all([
     h.put('i1', [instancePut(1)], 'exists'),
     h.put('i2', [instancePut(2), poisonPut(2)], 'exists'),
-    h.put('b', [instancePut(3), timerPut(3)], 'births'),
+    h.put('b', [instancePut(3), timerPut(3)], 'batch'),
   ]);
   assert.deepEqual(
-    acks.map((ack) => ack[1]),
-    ['committed', 'refused', 'born'],
+    acks.map((ack) => ack.outcome),
+    ['committed', 'refused', 'inserted'],
   );
   assert.equal(await count('instances'), 2);
 });
@@ -385,11 +408,13 @@ test('births of the same instances from several lanes are all answered', async (
     return h.put(
       `births ${round}`,
       order.map((n) => instancePut(n)),
-      'births',
+      'batch',
     );
   });
   const acks = await Promise.all(settled);
-  const born = acks.flatMap((ack) => (ack[1] === 'born' ? ack[2] : assert.fail(ack[1])));
+  const born = acks.flatMap((ack) =>
+    ack.outcome === 'inserted' ? ack.ids : assert.fail(ack.outcome),
+  );
   assert.deepEqual(born.toSorted(), some.map(uuid));
   assert.equal(await count('instances'), 40);
 });
@@ -451,17 +476,64 @@ test('a new writer first ends what an earlier one of its name left running', asy
   const broken = new Promise<void>((resolve) => leftover.on('error', () => resolve()));
   await leftover.connect();
   await leftover.query('begin');
-  await leftover.query('update lanes set batch = batch + 1 where lane = 0');
+  await leftover.query('select from lanes where lane = 0 for update');
   const h = await start({ applicationName });
   await broken;
-  assert.equal((await h.put('a', [auditPut(1, 1)]))[1], 'committed');
+  assert.equal((await h.put('a', [auditPut(1, 1)])).outcome, 'committed');
+});
+
+test('flushes leave no dead version of a row behind, and forget old numbers', async () => {
+  const lane = async () => await one('select ctid::text, xmin::text from lanes where lane = 0');
+  const before = await lane();
+  const last = 2 * FLUSHES_KEPT;
+  await client.query(
+    'insert into lane_flushes select 0, batch from generate_series(1, $1::int - 2) as batch',
+    [last],
+  );
+  const h = await start();
+  for (let n = 1; n <= 4; n++)
+    assert.equal((await h.put('a', [auditPut(1, n)])).outcome, 'committed');
+  assert.deepEqual(await lane(), before);
+  const kept = await one(
+    'select min(batch)::int, max(batch)::int, count(*)::int from lane_flushes',
+  );
+  assert.deepEqual(kept, { min: FLUSHES_KEPT, max: last + 2, count: FLUSHES_KEPT + 3 });
+});
+
+test('a flush is on disk before it is told, whatever the database has set', async () => {
+  await client.query(`
+    create function note_setting() returns trigger language plpgsql as $$
+    begin
+      new.tenant_id = current_setting('synchronous_commit');
+      return new;
+    end $$;
+    create trigger note_setting before insert on audit_log
+      for each row execute function note_setting()`);
+  const settings = [
+    ['off', 'on'],
+    ['on', 'on'],
+    ['remote_apply', 'remote_apply'],
+  ] as const;
+  try {
+    for (const [set, expected] of settings) {
+      await client.query(`alter database ${database.name} set synchronous_commit = ${set}`);
+      const h = await start();
+      await h.put('a', [auditPut(1, 1)]);
+      assert.deepEqual(await one('select tenant_id from audit_log'), { tenant_id: expected });
+      await h.stop();
+      await client.query('truncate audit_log');
+    }
+  } finally {
+    await client.query(`alter database ${database.name} reset synchronous_commit`);
+    await client.query('drop function note_setting cascade');
+  }
 });
 
 test('units that come before the start are written after it', async () => {
   const h = createHarness({ connectionString: database.connectionString });
   const settled = h.put('a', [auditPut(1, 1)]);
   await h.writer.start();
-  assert.equal((await settled)[1], 'committed');
+  assert.equal((await settled).outcome, 'committed');
 });
 
 test('after a stop nothing is written', async () => {
@@ -486,6 +558,7 @@ test('the plans of the statements do not read whole tables, however small these 
     'task.update',
     'timer.clear',
     'sequence.delete',
+    'instance.delete',
   ] as const) {
     await client.query(`prepare planned(json) as ${STATEMENTS[kind].text}`);
     const { rows } = await client.query(`explain execute planned('[]')`);
@@ -530,8 +603,8 @@ test('the thread serves shards over ports, and writes what was posted before it 
   assert.deepEqual(await acked, {
     kind: 'acks',
     acks: [
-      [1, 'committed'],
-      [2, 'committed'],
+      { seq: 1, outcome: 'committed' },
+      { seq: 2, outcome: 'committed' },
     ],
   });
   assert.equal((await link.remote.stats()).units, 2);

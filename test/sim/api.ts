@@ -5,8 +5,8 @@
  * committed by then.
  */
 
-import type { ShardReply } from '../../actors/client.js';
-import type { ShardOperation } from '../../actors/protocol.js';
+import type { ShardReply } from '../../actors/shard/client.js';
+import type { ShardOperation } from '../../actors/shard/operations.js';
 import { rateLimitId } from '../../src/core/ids.js';
 import { EngineError } from '../../src/errors.js';
 import type { Cluster } from './cluster.js';
@@ -130,7 +130,7 @@ export class Api {
   /** As `src/http/router.ts` chooses it. */
   #shard({ client }: SimEngine, { operation, tenant, target, body, shard }: Call): number {
     if (shard !== undefined) return shard;
-    if (/^(sequences|releases)\./.test(operation)) return 0;
+    if (/^(catalog|sequences|releases)\./.test(operation)) return 0;
     if (operation.startsWith('rateLimits.')) return client.shardOf(rateLimitId(tenant, target));
     if (operation === 'instances.changeMany')
       return client.shardOf((body as { ids: string[] }).ids[0]!);

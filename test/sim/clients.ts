@@ -267,7 +267,8 @@ export class SimClient {
     const { id, tenant, body } = spare;
     const what = random.weighted({ create: 4, delete: 5, deprecate: 1 });
     if (what === 'create') return api.call('sequences.create', tenant, '', body);
-    return api.call(`sequences.${what}`, tenant, id);
+    if (what === 'delete') return api.call('catalog.delete', tenant, id, { cascade: true });
+    return api.call('sequences.deprecate', tenant, id, {});
   }
 
   #soon(): string {

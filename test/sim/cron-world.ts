@@ -5,8 +5,8 @@
  */
 
 import assert from 'node:assert/strict';
-import type { ShardReply } from '../../actors/client.js';
-import type { ShardOperation } from '../../actors/protocol.js';
+import type { ShardReply } from '../../actors/shard/client.js';
+import type { ShardOperation } from '../../actors/shard/operations.js';
 import { firedInstanceId } from '../../src/core/ids.js';
 import { EngineError } from '../../src/errors.js';
 import { createRandom } from '../chaos/random.js';
@@ -14,7 +14,6 @@ import { Cluster } from './cluster.js';
 import { Counts, type Fault, Faults } from './faults.js';
 import { MemoryServer } from './memory-server.js';
 import { type Change, MemoryTables, type Row } from './memory-tables.js';
-import { readTables } from './tables.js';
 import { World } from './world.js';
 
 export const TENANT = 'north';
@@ -53,7 +52,7 @@ class ArmedFaults extends Faults {
 
 export class CronWorld {
   readonly world: World;
-  readonly tables = new MemoryTables(readTables());
+  readonly tables = new MemoryTables();
   /** The instances that schedules created, as they were committed first. */
   readonly fired: Row[] = [];
   /** What to do at the next commit with a fire in it, at once. */
@@ -145,7 +144,7 @@ export class CronWorld {
     const away = new EngineError('ENG_STARTING', 'nobody serves');
     if (engine === undefined) return Promise.resolve({ error: away });
     const { client } = engine;
-    const isCatalog = operation.startsWith('sequences.');
+    const isCatalog = /^(?:catalog|sequences)\./.test(operation);
     return new Promise((resolve) => {
       engine.front.whenDead(() => resolve({ error: away }));
       try {

@@ -1,17 +1,23 @@
 /**
  * One simulated process: real shards, a real writer and a real front, on threads that can die at any
- * event. Threads are started, joined and replaced in the order in which `actors/supervisor.ts` does
+ * event. Threads are started, joined and replaced in the order in which `actors/shard/supervisor.ts` does
  * it, step by step, so that anything else can happen between two steps.
  */
 
 import type { MessagePort } from 'node:worker_threads';
-import { ShardClient } from '../../actors/client.js';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
-import { Loader } from '../../actors/loader.js';
-import type { Ack, PeerPost, ReplyPost, RequestPost, UnitPost } from '../../actors/protocol.js';
-import { Shard } from '../../actors/shard.js';
-import type { ShardSettings } from '../../actors/shard-parts.js';
-import { createWriter, type Writer } from '../../actors/writer.js';
+import { Loader } from '../../actors/runtime/loader.js';
+import type {
+  Ack,
+  PeerPost,
+  ReplyPost,
+  RequestPost,
+  UnitPost,
+} from '../../actors/runtime/protocol.js';
+import { ShardClient } from '../../actors/shard/client.js';
+import type { ShardSettings } from '../../actors/shard/parts.js';
+import { Shard } from '../../actors/shard/shard.js';
+import { createWriter, type Writer } from '../../actors/writer/writer.js';
 import type { EffectHandler } from '../../src/handlers/registry.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { Watermark } from '../../src/http/operations/change-readers.js';
@@ -55,7 +61,7 @@ interface WriterThread {
 
 type Acks = readonly Ack[];
 
-/** See `actors/supervisor.ts`. */
+/** See `actors/shard/supervisor.ts`. */
 const DEATHS_WITHIN_MS = 60_000;
 const DEATHS_MAX = 10;
 
@@ -410,7 +416,7 @@ function portOf(requests: Pipe<RequestPost>, replies: Pipe<ReplyPost>): MessageP
 
 function requestText({ requests, aborted }: RequestPost): string {
   const names = requests.map(
-    ([id, operation, , target, body]) => `${operation} #${id} ${target}${body.slice(0, 150)}`,
+    ({ id, operation, target, body }) => `${operation} #${id} ${target}${body.slice(0, 150)}`,
   );
   return [...names, ...aborted.map((id) => `abort #${id}`)].join(', ');
 }

@@ -4,7 +4,7 @@
  * and what was promised has to come true.
  */
 
-import type { PeerMessage } from '../../actors/protocol.js';
+import type { PeerMessage } from '../../actors/runtime/protocol.js';
 import type { Random } from '../chaos/random.js';
 
 export const FAULTS = [
@@ -84,13 +84,13 @@ type Loss =
   | 'alone'
   /** With the thread of its sender or its receiver, whose end is what makes the others look again. */
   | 'with a thread'
-  /** Nobody has executions here: `integration/continuity-desks.test.ts` kills what sends these. */
+  /** Nobody has executions here: `integration/continuity-lost-threads.test.ts` kills what sends these. */
   | 'not sent';
 
 /** Every kind: one that is missing here does not compile. */
-export const LOSSES: Readonly<Record<PeerMessage[0], Loss>> = {
+export const LOSSES: Readonly<Record<PeerMessage['kind'], Loss>> = {
   create: 'alone',
-  poll: 'alone',
+  request: 'alone',
   wake: 'alone',
   'task.gone': 'alone',
   unclaim: 'alone',
@@ -116,7 +116,7 @@ export const LOSSES: Readonly<Record<PeerMessage[0], Loss>> = {
   'continuity.ask': 'not sent',
 };
 
-export type PeerKind = PeerMessage[0];
+export type PeerKind = PeerMessage['kind'];
 
 /** Kinds that are seldom sent are hit more often, or no run would show what becomes of them. */
 export function weightOf(kind: PeerKind): number {

@@ -4,7 +4,7 @@
  */
 
 import type { JsonObject } from '../../src/core/json.js';
-import { BEGIN, COMMIT, FENCE, FENCE_FAILED } from '../../src/db/statements.js';
+import { BEGIN, COMMIT, FENCE, FORGET_FLUSHES } from '../../src/db/statements.js';
 import type { ExchangeFault } from './faults.js';
 import type { MemoryServer } from './memory-server.js';
 import { RUNS } from './memory-statements.js';
@@ -108,7 +108,8 @@ export class Backend {
     const at = results.length;
     const command = commands[at];
     if (this.isGone) return;
-    const failure = at === 1 ? this.#server.deps.faults.sqlStateOf(fault) : undefined;
+    const isHit = at === (commands[1]?.statement === FENCE.name ? 2 : 1);
+    const failure = isHit ? this.#server.deps.faults.sqlStateOf(fault) : undefined;
     if (command === undefined) this.#finish(exchange, undefined);
     else if (fault === 'lost before' && at === commands.length - 1) this.end();
     else if (failure !== undefined) {
@@ -172,6 +173,7 @@ export class Backend {
     if (tx === undefined) throw new Error(`${statement} outside of a transaction`);
     if (this.#isAborted) throw new SqlError('25P02', 'current transaction is aborted');
     if (statement === FENCE.name) return this.#fence(tx, values.map(Number));
+    if (statement === FORGET_FLUSHES.name) return this.#forget(tx, values.map(Number));
     const run = RUNS.get(statement);
     if (run === undefined) throw new SqlError('26000', `statement ${statement} does not exist`);
     const text = values[0]!;
@@ -188,9 +190,24 @@ export class Backend {
     tables.lock(tx, `lanes:${lane}`);
     const row = tables.seen(tx, 'lanes', lane);
     const isPassed = row !== undefined && FENCE_TERMS.every((holds) => holds(row, values));
-    if (!isPassed) throw new SqlError(FENCE_FAILED, 'division by zero');
-    tables.put(tx, tables.table('lanes'), lane, { ...row, batch: values[2]! });
+    if (!isPassed) throw new SqlError('22012', 'division by zero');
+    const batch = values[2]!;
+    const key = `${lane}/${batch}`;
+    if (tables.seen(tx, 'lane_flushes', key) !== undefined) {
+      throw new SqlError('23505', 'duplicate key value violates unique constraint');
+    }
+    tables.put(tx, 'lane_flushes', key, { lane: Number(lane), batch });
     return { rows: [['1']], tag: 'SELECT 1' };
+  }
+
+  #forget(tx: Transaction, [lane, from, to]: readonly number[]): Result {
+    const { tables } = this.#server;
+    const isPast = ({ lane: own, batch }: Row) =>
+      own === lane && Number(batch) >= from! && Number(batch) < to!;
+    for (const [key] of tables.matching(tx, 'lane_flushes', isPast)) {
+      tables.put(tx, 'lane_flushes', key, undefined);
+    }
+    return { rows: [], tag: 'DELETE' };
   }
 
   #commit(): string {
@@ -214,14 +231,13 @@ export class Backend {
 
 function fenceTerms(sql: string) {
   const form =
-    /^\s*with passed as \(\s*update lanes set batch = \$3::bigint\s*where (.*)\s*returning lane\s*\)/;
+    /^\s*with owned as \(\s*select lane from lanes where (.*) for no key update\s*\), noted as \(\s*insert into lane_flushes \(lane, batch\) select lane, \$3::bigint from owned/;
   const where = form.exec(sql)?.[1];
   if (where === undefined) throw new Error(`a fence of unknown form: ${sql}`);
   return where.split(' and ').map((term) => {
-    const match = /^(\w+) = \$(\d)::\w+( - 1)?$/.exec(term.trim());
+    const match = /^(\w+) = \$(\d)::\w+$/.exec(term.trim());
     if (match === null) throw new Error(`a fence of unknown form: ${term}`);
-    const [, column, number, less] = match;
-    return (row: Row, values: readonly number[]) =>
-      row[column!] === values[Number(number) - 1]! - (less === undefined ? 0 : 1);
+    const [, column, number] = match;
+    return (row: Row, values: readonly number[]) => row[column!] === values[Number(number) - 1]!;
   });
 }

@@ -160,9 +160,13 @@ class MemoryConnection extends EventEmitter {
     else if (text === 'rollback') {
       backend.rollback();
       answer(DONE);
-    } else if (text.includes('from lanes where lane')) {
+    } else if (text.includes('from lanes l where lane')) {
       const row = tables.row('lanes', String(values[0]));
-      const rows = row === undefined ? [] : [[String(row.epoch), String(row.batch)]];
+      const flushes = [...tables.rows('lane_flushes').values()].filter(
+        ({ lane }) => String(lane) === String(values[0]),
+      );
+      const batch = Math.max(0, ...flushes.map((flush) => Number(flush.batch)));
+      const rows = row === undefined ? [] : [[String(row.epoch), String(batch)]];
       answer({ columns: ['epoch', 'batch'], rows });
     } else if (text.includes('where pid = pg_backend_pid()')) {
       const rows = [[String(backend.pid), backend.startedAt]];

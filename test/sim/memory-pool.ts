@@ -6,7 +6,7 @@
  */
 
 import type pg from 'pg';
-import { LOAD_SQL } from '../../actors/loader.js';
+import { LOAD_SQL, OVERDUE_ROWS_MAX } from '../../actors/runtime/loader.js';
 import type { JsonValue } from '../../src/core/json.js';
 import type { Faults } from './faults.js';
 import type { MemoryServer } from './memory-server.js';
@@ -172,6 +172,23 @@ function outputsOf(db: MemoryTables, instance: unknown, blocks: unknown): Row[] 
   );
 }
 
+/** @param columns must have the values that follow the limit */
+function readyTasks(...columns: readonly string[]): Read {
+  const order = ['rank', 'created_at', 'task_id'];
+  return (db, [handler, rank, createdAt, id, limit, ...names]) => {
+    const waiting = all(
+      db,
+      'open_tasks',
+      (row) =>
+        row.handler_name === handler &&
+        columns.every((column, i) => row[column] === names[i]) &&
+        isBehind(row, order, [rank, createdAt, id]) &&
+        db.row('worker_tasks', String(row.task_id))?.state === 'pending',
+    );
+    return sorted(waiting, ...order).slice(0, limit as number);
+  };
+}
+
 const LIVE: ReadonlySet<JsonValue> = new Set(['scheduled', 'running', 'waiting', 'paused']);
 const OPEN: ReadonlySet<JsonValue> = new Set(['pending', 'claimed']);
 
@@ -244,10 +261,18 @@ const READS: Readonly<Record<Name, Read>> = {
   task: (db, [id]) => byKey(db, 'worker_tasks', id),
   taskOwners: (db, [ids]) => byKeys(db, 'worker_tasks', ids),
   sequence: (db, [id]) => byKey(db, 'sequences', id),
-  liveInstance: (db, [sequence]) =>
-    all(db, 'instances', (row) => row.sequence_id === sequence && LIVE.has(row.state!))
-      .slice(0, 1)
-      .map((row) => ({ ...row, '?column?': 1 })),
+  orphanedInstances: (db, [ids]) =>
+    byKeys(db, 'instances', ids).filter(
+      (row) => db.row('sequence_tombstones', String(row.sequence_id)) !== undefined,
+    ),
+  instanceCounts: (db, [sequence]) => {
+    const states = all(db, 'instances', (row) => row.sequence_id === sequence).map(
+      ({ state }) => state!,
+    );
+    const live = states.filter((state) => LIVE.has(state)).length;
+    const failed = states.filter((state) => state === 'failed').length;
+    return [{ live, failed, ended: states.length - live - failed }];
+  },
   dueTimers: (db, [from, to]) => {
     const isDue = ({ fire_at }: Row) =>
       fire_at !== null &&
@@ -255,19 +280,15 @@ const READS: Readonly<Record<Name, Read>> = {
       fire_at! <= (to as string);
     return sorted(all(db, 'timers', isDue), 'fire_at', 'instance_id');
   },
-  overdueTimers: (db, [before]) =>
-    sorted(
-      all(db, 'timers', ({ fire_at }) => fire_at !== null && fire_at! <= (before as string)),
-      'fire_at',
-      'instance_id',
-    ).slice(0, 1_000),
+  overdueTimers: (db, values) => READS.dueTimers(db, values).slice(0, OVERDUE_ROWS_MAX),
   recover: (db) =>
     sorted(
       all(db, 'timers', ({ recover }) => recover === true),
       'instance_id',
     ),
   permitKeys: (db, [after, limit]) => {
-    const keys = new Set([...db.rows('permit_requests').values()].map((row) => row.key_id!));
+    const rows = [...db.rows('permit_requests').values(), ...db.rows('permits').values()];
+    const keys = new Set(rows.map((row) => row.key_id!));
     return [...keys]
       .filter((key) => key! > (after as string))
       .sort()
@@ -422,18 +443,8 @@ const READS: Readonly<Record<Name, Read>> = {
       if (task?.state !== 'claimed') return [];
       return [{ ...row, heartbeat_at: task.heartbeat_at ?? null }];
     }),
-  readyTasks: (db, [handler, rank, createdAt, id, limit]) =>
-    sorted(
-      all(
-        db,
-        'open_tasks',
-        (row) =>
-          row.handler_name === handler &&
-          isBehind(row, ['rank', 'created_at', 'task_id'], [rank, createdAt, id]) &&
-          db.row('worker_tasks', String(row.task_id))?.state === 'pending',
-      ),
-      'rank',
-      'created_at',
-      'task_id',
-    ).slice(0, limit as number),
+  readyTasks: readyTasks(),
+  readyTasksOfTenant: readyTasks('tenant_id'),
+  readyTasksOfQueue: readyTasks('queue_name'),
+  readyTasksOfTenantQueue: readyTasks('tenant_id', 'queue_name'),
 };

@@ -54,9 +54,8 @@ export class MemoryServer {
     const rows = Array.from({ length: lanes }, (_, lane) => tables.row('lanes', String(lane)));
     const epoch = 1 + Math.max(0, ...rows.map((row) => Number(row?.epoch ?? 0)));
     try {
-      rows.forEach((row, lane) => {
-        const next = { lane, epoch, batch: row?.batch ?? 0 };
-        tables.put(tx, tables.table('lanes'), String(lane), next);
+      rows.forEach((_, lane) => {
+        tables.put(tx, 'lanes', String(lane), { lane, epoch });
       });
     } catch (error) {
       tables.end(tx);

@@ -1,12 +1,27 @@
 /**
- * The writer's statements, carried out on rows in memory. Most are read from their SQL text, so that
- * a column that a statement forgets is forgotten here too; the few of another form are spelled out.
- * A statement of a form that is not known stops the simulation when it is loaded.
+ * The writer's mutations, carried out on rows in memory. The regular ones follow from the table of
+ * mutations, as their SQL does; what is special in SQL is spelled out here, too.
  */
 
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
-import type { MutationKind } from '../../src/core/unit.js';
-import { GATED_STATEMENTS, STATEMENTS } from '../../src/db/statements.js';
+import {
+  type Delete,
+  fieldsOf,
+  type Insert,
+  MUTATION_KINDS,
+  MUTATIONS,
+  type Mutation,
+  type MutationKind,
+  type Update,
+} from '../../src/db/mutations.js';
+import { BELONGINGS, type SpecialKind } from '../../src/db/special-statements.js';
+import {
+  GATED_STATEMENTS,
+  GATED_UNLESS,
+  type GatedKind,
+  STATEMENTS,
+} from '../../src/db/statements.js';
+import { columnType, TABLES, type TableName } from '../../src/db/tables.js';
 import {
   type MemoryTables,
   type Row,
@@ -14,329 +29,228 @@ import {
   stored,
   type Transaction,
 } from './memory-tables.js';
-import { type ColumnType, listOf } from './tables.js';
 
 /** Carries the statement out for the given rows; returns what its `returning` lists. */
 export type Run = (db: MemoryTables, tx: Transaction, rows: readonly JsonObject[]) => string[];
 
-type Types = ReadonlyMap<string, ColumnType>;
-
-const RECORDSET = String.raw`json_to_recordset\(\$1::json\) as r\(([\s\S]*?)\)`;
-
-const INSERT = new RegExp(
-  String.raw`^insert into (\w+) \(([^)]*)\)\s*select\s+([\s\S]*?)\s*from ${RECORDSET}` +
-    String.raw`(\s*on conflict (.*))?$`,
-  's',
-);
-const UPDATE = new RegExp(
-  String.raw`^update (\w+) \w+ set\s+([\s\S]*?)\s*from ${RECORDSET}\s*where (.*)$`,
-  's',
-);
-const DELETE = new RegExp(
-  String.raw`^delete from (\w+) \w+\s*using ${RECORDSET}\s*where (.*)$`,
-  's',
-);
-
-/** Name of the prepared statement → what it does. */
-export const RUNS: ReadonlyMap<string, Run> = new Map([
-  ...Object.entries(STATEMENTS).map(
-    ([kind, { name, text }]) => [name, specialRun(kind as MutationKind) ?? compile(text)] as const,
-  ),
-  ...Object.values(GATED_STATEMENTS).map(({ name, text }) => [name, compile(text)] as const),
-]);
-
-function compile(text: string): Run {
-  const sql = text.trim();
-  const run = compileInsert(sql) ?? compileUpdate(sql) ?? compileDelete(sql);
-  if (run === undefined) throw new Error(`a statement of unknown form: ${sql}`);
-  return run;
+function runOf(kind: MutationKind): Run {
+  const mutation: Mutation = MUTATIONS[kind];
+  switch (mutation.does) {
+    case 'insert':
+      return insertRun(mutation);
+    case 'update':
+      return updateRun(mutation);
+    case 'delete':
+      return deleteRun(mutation);
+    case 'special': {
+      const types = fieldsOf(mutation);
+      const run = SPECIAL[kind as SpecialKind];
+      return (db, tx, rows) => {
+        run(db, tx, typed(types, rows));
+        return [];
+      };
+    }
+  }
 }
 
 // ---------------------------------------------------------------- the regular forms
 
 /** All values of all rows are converted before the first row is looked at, as by the server. */
-function typed(types: Types, rows: readonly JsonObject[]): JsonObject[] {
-  return rows.map((given) => {
-    const row: JsonObject = {};
-    for (const [field, type] of types) row[field] = stored(type, given[field]);
-    return row;
-  });
+function typed(types: ReturnType<typeof fieldsOf>, rows: readonly JsonObject[]): JsonObject[] {
+  return rows.map((given) =>
+    Object.fromEntries(types.map(([field, type]) => [field, stored(type, given[field])])),
+  );
 }
 
-function compileInsert(sql: string): Run | undefined {
-  const match = INSERT.exec(sql);
-  if (match === null) return undefined;
-  const [, name, columnList, valueList, recordList, , conflict = ''] = match;
-  const columns = listOf(columnList!);
-  const types = typesOf(recordList!);
-  const values = splitValues(valueList!).map((value) => compileValue(value, types));
-  const isIgnored = /^(\([^)]*\) )?do nothing/.test(conflict);
-  const isReturning = /returning id$/.test(conflict);
-  const updates = /^\(([^)]*)\) do update set\s+([\s\S]*)$/.exec(conflict)?.[2];
-  const changed = updates === undefined ? undefined : splitValues(updates).map(excludedColumn);
+/** The value that a literal of SQL stands for. */
+function literal(text: number | string): JsonValue {
+  if (typeof text === 'number') return text;
+  return text.startsWith("'") ? text.slice(1, -1) : text === 'true';
+}
+
+/** @param barring a row of this table with its id keeps one from being inserted */
+function insertRun(mutation: Insert, barring?: TableName): Run {
+  const { table, defaults, constants, onConflict } = mutation;
+  const types = fieldsOf(mutation);
+  const filled = Object.entries(defaults).map(([column, text]) => [column, literal(text)] as const);
+  const begun = Object.entries(constants).map(([column, text]) => [column, literal(text)] as const);
+  const empty = Object.fromEntries(Object.keys(TABLES[table].columns).map((name) => [name, null]));
   return (db, tx, rows) => {
-    const table = db.table(name!);
-    const returned: string[] = [];
+    const inserted: string[] = [];
     const seen = new Set<string>();
     for (const given of typed(types, rows)) {
-      const row: Record<string, JsonValue> = {};
-      for (const { name: column, defaultValue } of table.columns.values()) {
-        row[column] = defaultValue ?? null;
-      }
-      columns.forEach((column, i) => {
-        row[column] = values[i]!(given, row);
-      });
-      expectWhole(db, name!, row);
+      const row: Record<string, JsonValue> = { ...empty, ...given, ...Object.fromEntries(begun) };
+      for (const [column, value] of filled) row[column] ??= value;
+      expectWhole(table, row);
+      if (barring !== undefined && db.seen(tx, barring, String(row.id)) !== undefined) continue;
       const violated = db.violated(tx, table, row);
       const key = db.keyOf(table, row);
       if (violated === undefined) {
         db.put(tx, table, key, row);
-        if (isReturning) returned.push(key);
-      } else if (changed !== undefined && violated.endsWith('_pkey')) {
+        inserted.push(key);
+      } else if (typeof onConflict !== 'string' && violated.endsWith('_pkey')) {
         if (seen.has(key)) throw new SqlError('21000', 'a row is affected a second time');
-        const next: Record<string, JsonValue> = { ...db.seen(tx, name!, key) };
-        for (const column of changed) next[column] = row[column] ?? null;
+        const next: Record<string, JsonValue> = { ...db.seen(tx, table, key) };
+        for (const column of onConflict) next[column] = row[column] ?? null;
         db.put(tx, table, key, next);
-      } else if (!isIgnored) {
+      } else if (onConflict !== 'nothing') {
         throw new SqlError('23505', `duplicate key violates unique constraint "${violated}"`);
       }
       seen.add(key);
     }
-    return returned;
+    return inserted;
   };
 }
 
-function compileUpdate(sql: string): Run | undefined {
-  const match = UPDATE.exec(sql);
-  if (match === null) return undefined;
-  const [, name, assignments, recordList, where] = match;
-  const types = typesOf(recordList!);
-  const sets = splitValues(assignments!).map((assignment) => {
-    const [column, value] = assignment.split(/\s*=\s*/);
-    return [column!, compileValue(value!, types)] as const;
-  });
-  const condition = compileCondition(where!, types);
+function updateRun(mutation: Update): Run {
+  const { table, matching, where, keeps } = mutation;
+  const types = fieldsOf(mutation);
+  const wanted = Object.entries(where).map(([column, text]) => [column, literal(text)] as const);
   return (db, tx, rows) => {
-    const table = db.table(name!);
     for (const given of typed(types, rows)) {
-      for (const [key, row] of condition(db, tx, name!, given)) {
-        const next: Record<string, JsonValue> = { ...row };
-        for (const [column, valueIn] of sets) next[column] = valueIn(given, row);
-        expectWhole(db, name!, next);
-        db.put(tx, table, key, next);
+      const key = db.keyOf(table, given);
+      const row = db.seen(tx, table, key);
+      if (row === undefined) continue;
+      if (matching.some((column) => row[column] !== given[column])) continue;
+      if (wanted.some(([column, value]) => row[column] !== value)) continue;
+      const next: Record<string, JsonValue> = { ...row, ...given };
+      for (const [kept, of] of Object.entries(keeps)) next[kept] = row[kept] ?? row[of] ?? null;
+      expectWhole(table, next);
+      db.put(tx, table, key, next);
+    }
+    return [];
+  };
+}
+
+function deleteRun(mutation: Delete): Run {
+  const { table, columns, where } = mutation;
+  const types = fieldsOf(mutation);
+  const wanted = Object.entries(where).map(([column, text]) => [column, literal(text)] as const);
+  const { key } = TABLES[table];
+  const isByKey = wanted.length === 0 && key.every((column) => columns.includes(column));
+  return (db, tx, rows) => {
+    for (const given of typed(types, rows)) {
+      if (isByKey) {
+        const at = db.keyOf(table, given);
+        if (db.seen(tx, table, at) !== undefined) db.put(tx, table, at, undefined);
+      } else {
+        const isGone = (row: Row) =>
+          [...Object.entries(given), ...wanted].every(([column, value]) => row[column] === value);
+        remove(db, tx, table, isGone);
       }
     }
     return [];
   };
 }
 
-function compileDelete(sql: string): Run | undefined {
-  const match = DELETE.exec(sql);
-  if (match === null || match[3]!.includes('select')) return undefined;
-  const [, name, recordList, where] = match;
-  const types = typesOf(recordList!);
-  const condition = compileCondition(where!, types);
-  return (db, tx, rows) => {
-    const table = db.table(name!);
-    for (const given of typed(types, rows)) {
-      for (const [key] of condition(db, tx, name!, given)) db.put(tx, table, key, undefined);
-    }
-    return [];
-  };
-}
-
-type Condition = (
-  db: MemoryTables,
-  tx: Transaction,
-  table: string,
-  given: JsonObject,
-) => [string, Row][];
-
-/** Comparisons joined by `and`, each of a column with a field of `r` or with a constant. */
-function compileCondition(where: string, types: Types): Condition {
-  const terms = where.split(/\s+and\s+/).map((term) => {
-    const match = /^\w+\.(\w+) (=|<) (?:r\.(\w+)|'(.*)')$/.exec(term.trim());
-    if (match === null) throw new Error(`a condition of unknown form: ${term}`);
-    const [, column, operator, field, constant] = match;
-    const valueIn = field === undefined ? () => constant! : compileValue(`r.${field}`, types);
-    return { column: column!, operator: operator!, valueIn };
-  });
-  return (db, tx, table, given) => {
-    const { key } = db.table(table);
-    const wanted = terms.map(({ valueIn }) => valueIn(given, {}));
-    const matches = (row: Row) =>
-      terms.every(({ column, operator }, i) => {
-        const value = row[column] ?? null;
-        if (value === null || wanted[i] === null) return false;
-        return operator === '=' ? value === wanted[i] : value < wanted[i]!;
-      });
-    const [only] = key;
-    const at = key.length === 1 ? terms.findIndex(({ column }) => column === only) : -1;
-    if (at < 0) return db.matching(tx, table, matches);
-    const row = db.seen(tx, table, String(wanted[at]));
-    return row !== undefined && matches(row) ? [[String(wanted[at]), row]] : [];
-  };
-}
-
-/** `row` is the stored one, whose columns stand behind any other alias than `r`. */
-type Value = (given: JsonObject, row: Row) => JsonValue;
-
-function compileValue(text: string, types: Types): Value {
-  if (/^\d+$/.test(text)) return () => Number(text);
-  // Bytes are kept as the text that they come in.
-  const encoded = /^decode\((\w+), 'base64'\)$/.exec(text)?.[1];
-  if (encoded !== undefined) return compileValue(encoded, types);
-  const coalesced = /^coalesce\(([\w.]+), (.+)\)$/.exec(text);
-  if (coalesced !== null) {
-    const valueIn = compileValue(coalesced[1]!, types);
-    const otherwise = compileValue(coalesced[2]!, types);
-    return (given, row) => valueIn(given, row) ?? otherwise(given, row);
-  }
-  const ofRow = /^[a-qs-z]\.(\w+)$/.exec(text)?.[1];
-  if (ofRow !== undefined) return (_given, row) => row[ofRow] ?? null;
-  const field = text.replace(/^r\./, '');
-  if (types.has(field)) return (given) => given[field]!;
-  const constant = constantOf(text);
-  return () => constant;
-}
-
-function constantOf(text: string): JsonValue {
-  if (/^'.*'$/.test(text)) return text.slice(1, -1);
-  if (text === 'true' || text === 'false') return text === 'true';
-  if (!/^\d+$/.test(text)) throw new Error(`a value of unknown form: ${text}`);
-  return Number(text);
-}
-
-function typesOf(recordList: string): Types {
-  return new Map(listOf(recordList).map((field) => field.split(/\s+/) as [string, ColumnType]));
-}
-
-/** At the commas that are not inside of parentheses. */
-function splitValues(list: string): string[] {
-  return list.split(/,(?![^(]*\))/).map((part) => part.trim().replaceAll(/\s+/g, ' '));
-}
-
-function excludedColumn(assignment: string): string {
-  const match = /^(\w+) = excluded\.\1$/.exec(assignment);
-  if (match === null) throw new Error(`an assignment of unknown form: ${assignment}`);
-  return match[1]!;
-}
-
-function expectWhole(db: MemoryTables, name: string, row: Row): void {
-  for (const column of db.table(name).columns.values()) {
-    if (column.isRequired && row[column.name] === null) {
-      throw new SqlError('23502', `null value in column "${column.name}" of "${name}"`);
+function expectWhole(table: TableName, row: Row): void {
+  for (const column of Object.keys(TABLES[table].columns)) {
+    if (!columnType(table, column).isNullable && (row[column] ?? null) === null) {
+      throw new SqlError('23502', `null value in column "${column}" of "${table}"`);
     }
   }
 }
 
 // ---------------------------------------------------------------- the others
 
-/** The tables that lose the rows of an instance with it. */
-/** Of the tables whose rows name their instance by another column. */
-const OWNER_COLUMNS: ReadonlyMap<string, string> = new Map([
-  ['instances', 'id'],
-  ['migrations', 'continuity_id'],
-]);
+type SpecialRun = (db: MemoryTables, tx: Transaction, rows: readonly JsonObject[]) => void;
 
-const BELONGINGS = [...STATEMENTS['instance.delete'].text.matchAll(/delete from (\w+)/g)].map(
-  ([, table]) => table!,
-);
+const SPECIAL: Readonly<Record<SpecialKind, SpecialRun>> = {
+  'sequence.delete': (db, tx, rows) => {
+    const sequences = new Set(rows.map(({ id }) => id));
+    remove(db, tx, 'cron_schedules', (row) => sequences.has(row.sequence_id!));
+    remove(db, tx, 'sequences', (row) => sequences.has(row.id!));
+  },
 
-function specialRun(kind: MutationKind): Run | undefined {
-  switch (kind) {
-    case 'sequence.delete':
-      return deleteSequences;
-    case 'instance.delete':
-      return (db, tx, rows) => {
-        deleteInstances(db, tx, new Set(rows.map(({ id }) => stored('uuid', id))));
-        return [];
-      };
-    case 'output.dropBlocks':
-      return dropBlocks;
-    case 'execution.update':
-      return updateExecutions;
-    case 'runtime.set':
-      return setRuntimes;
-    case 'checkpoint.prune':
-      return pruneCheckpoints;
-    case 'delivery.prune':
-      return pruneDeliveries;
-    default:
-      return undefined;
-  }
-}
+  'instance.delete': (db, tx, rows) => {
+    deleteInstances(db, tx, new Set(rows.map(({ id }) => id!)));
+  },
 
-function deleteSequences(db: MemoryTables, tx: Transaction, rows: readonly JsonObject[]): string[] {
-  const sequences = new Set(rows.map(({ id }) => stored('uuid', id)));
-  const hasGone = (row: Row) => sequences.has(row.sequence_id!);
-  deleteInstances(db, tx, keysOf(db, tx, 'instances', hasGone));
-  remove(db, tx, 'cron_schedules', hasGone);
-  remove(db, tx, 'sequences', (row) => sequences.has(row.id!));
-  return [];
-}
+  'output.dropBlocks': (db, tx, rows) => {
+    for (const { instance_id: instance, block_ids } of rows) {
+      const blocks = new Set((block_ids ?? []) as JsonValue[]);
+      const isDropped = (row: Row) => row.instance_id === instance && blocks.has(row.block_id!);
+      for (const [, { effect }] of db.matching(tx, 'block_outputs', isDropped)) {
+        if (effect != null) insertOnce(db, tx, 'effect_receipts', effect as Row);
+      }
+      remove(db, tx, 'block_outputs', isDropped);
+    }
+  },
+
+  'checkpoint.prune': (db, tx, rows) => {
+    for (const { instance_id: instance, keep } of rows) {
+      const all = db.matching(tx, 'checkpoints', (row) => row.instance_id === instance);
+      const newestFirst = all.sort(([, a], [, b]) => (a.id! < b.id! ? 1 : -1));
+      for (const [key] of newestFirst.slice(Number(keep)))
+        db.put(tx, 'checkpoints', key, undefined);
+    }
+  },
+
+  'rateGrant.prune': (db, tx, rows) => {
+    for (const { limit_id, before } of rows) {
+      const isOld = (row: Row) => row.limit_id === limit_id && row.granted_at! < before!;
+      remove(db, tx, 'rate_grants', isOld);
+    }
+  },
+
+  // So few that the statement's limit is never reached.
+  'delivery.prune': (db, tx, rows) => {
+    for (const { before } of rows) {
+      if (before !== null) remove(db, tx, 'webhook_deliveries', (it) => it.attempted_at! < before!);
+    }
+  },
+
+  // All of them, or none when one was decided on another version.
+  'execution.update': (db, tx, rows) => {
+    const table = 'continuity_executions';
+    for (const { version, ...changes } of rows) {
+      const key = db.keyOf(table, changes);
+      const row = db.seen(tx, table, key);
+      if (row === undefined || version === null || row.version !== version) {
+        throw new SqlError('22P02', 'invalid input syntax for type integer: "stale"');
+      }
+      const next = { ...row, ...changes, version: Number(version) + 1 };
+      expectWhole(table, next);
+      if (db.matching(tx, table, (other) => isTwin(other, next)).length > 0) {
+        throw new SqlError('23505', 'duplicate key value');
+      }
+      db.put(tx, table, key, next);
+    }
+  },
+
+  // What was observed last stays.
+  'runtime.set': (db, tx, rows) => {
+    for (const row of rows) {
+      expectWhole('runtimes', row);
+      const key = db.keyOf('runtimes', row);
+      db.lock(tx, `runtimes:${key}`);
+      const before = db.seen(tx, 'runtimes', key);
+      if (before === undefined || row.observed_at! >= before.observed_at!) {
+        db.put(tx, 'runtimes', key, row);
+      }
+    }
+  },
+};
 
 function deleteInstances(db: MemoryTables, tx: Transaction, doomed: ReadonlySet<JsonValue>): void {
   const tasks = keysOf(db, tx, 'worker_tasks', (row) => doomed.has(row.instance_id!));
-  for (const table of BELONGINGS) {
-    const isGone = (row: Row) => {
-      if (table === 'open_tasks') return tasks.has(row.task_id!);
-      return doomed.has(row[OWNER_COLUMNS.get(table) ?? 'instance_id']!);
-    };
-    remove(db, tx, table, isGone);
+  remove(db, tx, 'open_tasks', (row) => tasks.has(row.task_id!));
+  for (const [table, instance] of BELONGINGS) {
+    remove(db, tx, table, (row) => doomed.has(row[instance]!));
   }
 }
 
 function keysOf(
   db: MemoryTables,
   tx: Transaction,
-  table: string,
+  table: TableName,
   isWanted: (row: Row) => boolean,
 ): ReadonlySet<JsonValue> {
   return new Set(db.matching(tx, table, isWanted).map(([key]) => key));
 }
 
-function dropBlocks(db: MemoryTables, tx: Transaction, rows: readonly JsonObject[]): string[] {
-  for (const row of rows) {
-    const instance = stored('uuid', row.instance_id);
-    const blocks = new Set((row.block_ids ?? []) as JsonValue[]);
-    const isDropped = ({ instance_id, block_id }: Row) =>
-      instance_id === instance && blocks.has(block_id!);
-    for (const [, { effect }] of db.matching(tx, 'block_outputs', isDropped)) {
-      if (effect != null) insertOnce(db, tx, 'effect_receipts', effect as Row);
-    }
-    remove(db, tx, 'block_outputs', isDropped);
-  }
-  return [];
-}
-
-function insertOnce(db: MemoryTables, tx: Transaction, name: string, row: Row): void {
-  const table = db.table(name);
+function insertOnce(db: MemoryTables, tx: Transaction, table: TableName, row: Row): void {
   if (db.violated(tx, table, row) === undefined) db.put(tx, table, db.keyOf(table, row), row);
-}
-
-/** All of them, or none when one was decided on another version. */
-function updateExecutions(
-  db: MemoryTables,
-  tx: Transaction,
-  rows: readonly JsonObject[],
-): string[] {
-  const types = typesOf(recordListOf('execution.update'));
-  const given = typed(types, rows);
-  const table = db.table('continuity_executions');
-  for (const { version, ...changes } of given) {
-    const key = String(changes.continuity_id);
-    const row = db.seen(tx, table.name, key);
-    if (row === undefined || version === null || row.version !== version) {
-      throw new SqlError('22P02', 'invalid input syntax for type integer: "stale"');
-    }
-    const next = { ...row, ...changes, version: Number(version) + 1 };
-    expectWhole(db, table.name, next);
-    const twin = [...db.matching(tx, table.name, (other) => isTwin(other, next))];
-    if (twin.length > 0) throw new SqlError('23505', 'duplicate key value');
-    db.put(tx, table, key, next);
-  }
-  return [];
 }
 
 function isTwin(a: Row, b: Row): boolean {
@@ -347,56 +261,20 @@ function isTwin(a: Row, b: Row): boolean {
   );
 }
 
-/** What was observed last stays. */
-function setRuntimes(db: MemoryTables, tx: Transaction, rows: readonly JsonObject[]): string[] {
-  const table = db.table('runtimes');
-  for (const row of typed(typesOf(recordListOf('runtime.set')), rows)) {
-    expectWhole(db, table.name, row);
-    const key = db.keyOf(table, row);
-    db.lock(tx, `${table.name}:${key}`);
-    const before = db.seen(tx, table.name, key);
-    if (before === undefined || row.observed_at! >= before.observed_at!)
-      db.put(tx, table, key, row);
-  }
-  return [];
-}
-
-function recordListOf(kind: MutationKind): string {
-  return new RegExp(RECORDSET).exec(STATEMENTS[kind].text)?.[1] ?? '';
-}
-
-function pruneCheckpoints(
-  db: MemoryTables,
-  tx: Transaction,
-  rows: readonly JsonObject[],
-): string[] {
-  for (const row of rows) {
-    const instance = stored('uuid', row.instance_id);
-    const keep = Number(stored('integer', row.keep));
-    db.matching(tx, 'checkpoints', ({ instance_id }) => instance_id === instance)
-      .sort(([, a], [, b]) => (a.id! < b.id! ? 1 : -1))
-      .slice(keep)
-      .forEach(([key]) => {
-        db.put(tx, db.table('checkpoints'), key, undefined);
-      });
-  }
-  return [];
-}
-
-/** So few that the statement's limit is never reached. */
-function pruneDeliveries(db: MemoryTables, tx: Transaction, rows: readonly JsonObject[]): string[] {
-  for (const row of rows) {
-    const before = stored('timestamptz', row.before);
-    if (before !== null) remove(db, tx, 'webhook_deliveries', (it) => it.attempted_at! < before);
-  }
-  return [];
-}
-
 function remove(
   db: MemoryTables,
   tx: Transaction,
-  table: string,
+  table: TableName,
   isGone: (row: Row) => boolean,
 ): void {
-  for (const [key] of db.matching(tx, table, isGone)) db.put(tx, db.table(table), key, undefined);
+  for (const [key] of db.matching(tx, table, isGone)) db.put(tx, table, key, undefined);
 }
+
+/** Name of the prepared statement → what it does. */
+export const RUNS: ReadonlyMap<string, Run> = new Map([
+  ...MUTATION_KINDS.map((kind) => [STATEMENTS[kind].name, runOf(kind)] as const),
+  ...(Object.keys(GATED_STATEMENTS) as GatedKind[]).map((kind) => {
+    const insert: Insert = { ...MUTATIONS[kind], onConflict: 'nothing' };
+    return [GATED_STATEMENTS[kind].name, insertRun(insert, GATED_UNLESS[kind])] as const;
+  }),
+]);

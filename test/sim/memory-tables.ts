@@ -5,7 +5,7 @@
  */
 
 import type { JsonValue } from '../../src/core/json.js';
-import type { Column, Table } from './tables.js';
+import { type BaseType, TABLES, type Table } from '../../src/db/tables.js';
 
 /** JSON columns hold the parsed value, times are RFC 3339 with milliseconds. Never changed inside. */
 export type Row = Readonly<Record<string, JsonValue>>;
@@ -49,19 +49,17 @@ export class Transaction {
 const NO_ROWS: ReadonlyMap<string, Row> = new Map();
 
 export class MemoryTables {
-  readonly tables: ReadonlyMap<string, Table>;
   readonly #rows = new Map<string, Map<string, Row>>();
   readonly #locks = new Map<string, Transaction>();
   /** Name and values of a unique index → key of the row. */
   readonly #unique = new Map<string, string>();
   readonly #jsonColumns = new Set<string>();
 
-  constructor(tables: ReadonlyMap<string, Table>) {
-    this.tables = tables;
-    for (const { name, columns } of tables.values()) {
+  constructor() {
+    for (const [name, { columns }] of Object.entries(TABLES)) {
       this.#rows.set(name, new Map());
-      for (const column of columns.values()) {
-        if (column.type === 'json') this.#jsonColumns.add(column.name);
+      for (const [column, type] of Object.entries(columns)) {
+        if (type.startsWith('json')) this.#jsonColumns.add(column);
       }
     }
   }
@@ -69,12 +67,6 @@ export class MemoryTables {
   /** No two tables have a column of one name, one of which is JSON and the other is not. */
   isJson(column: string): boolean {
     return this.#jsonColumns.has(column);
-  }
-
-  table(name: string): Table {
-    const table = this.tables.get(name);
-    if (table === undefined) throw new Error(`no table ${name}`);
-    return table;
   }
 
   /** What is committed. */
@@ -86,7 +78,8 @@ export class MemoryTables {
     return this.#rows.get(table)?.get(key);
   }
 
-  keyOf({ key }: Table, row: Row): string {
+  keyOf(table: string, row: Row): string {
+    const { key } = tableOf(table);
     return key.length === 1 ? String(row[key[0]!]) : key.map((column) => row[column]).join('/');
   }
 
@@ -125,7 +118,7 @@ export class MemoryTables {
   }
 
   /** @throws Blocked */
-  put(tx: Transaction, { name }: Table, key: string, row: Row | undefined): void {
+  put(tx: Transaction, name: string, key: string, row: Row | undefined): void {
     this.lock(tx, `${name}:${key}`);
     let writes = tx.writes.get(name);
     if (writes === undefined) {
@@ -136,18 +129,18 @@ export class MemoryTables {
   }
 
   /** The name of the constraint that a new row would violate, having waited for who may decide it. */
-  violated(tx: Transaction, table: Table, row: Row): string | undefined {
-    const key = this.keyOf(table, row);
-    this.lock(tx, `${table.name}:${key}`);
-    if (this.seen(tx, table.name, key) !== undefined) return `${table.name}_pkey`;
-    for (const [index, columns] of table.unique) {
+  violated(tx: Transaction, name: string, row: Row): string | undefined {
+    const key = this.keyOf(name, row);
+    this.lock(tx, `${name}:${key}`);
+    if (this.seen(tx, name, key) !== undefined) return `${name}_pkey`;
+    for (const [index, columns] of uniqueOf(name)) {
       const value = `${index}:${JSON.stringify(columns.map((column) => row[column]))}`;
       this.lock(tx, value);
       const owner = this.#unique.get(value);
-      if (owner !== undefined && this.seen(tx, table.name, owner) !== undefined) return index;
+      if (owner !== undefined && this.seen(tx, name, owner) !== undefined) return index;
       const isTaken = (other: Row | undefined) =>
         other !== undefined && columns.every((column) => other[column] === row[column]);
-      if ([...(tx.writes.get(table.name)?.values() ?? [])].some(isTaken)) return index;
+      if ([...(tx.writes.get(name)?.values() ?? [])].some(isTaken)) return index;
     }
     return undefined;
   }
@@ -156,13 +149,12 @@ export class MemoryTables {
     const changes: Change[] = [];
     for (const [name, writes] of tx.writes) {
       const rows = this.#rows.get(name)!;
-      const table = this.table(name);
       for (const [key, after] of writes) {
         const before = rows.get(key);
         if (before === undefined && after === undefined) continue;
         if (after === undefined) rows.delete(key);
         else rows.set(key, after);
-        this.#index(table, key, before, after);
+        this.#index(name, key, before, after);
         changes.push({ table: name, key, before, after });
       }
     }
@@ -178,8 +170,8 @@ export class MemoryTables {
     for (const wake of tx.waiters.splice(0)) wake();
   }
 
-  #index({ unique }: Table, key: string, before: Row | undefined, after: Row | undefined): void {
-    for (const [index, columns] of unique) {
+  #index(table: string, key: string, before: Row | undefined, after: Row | undefined): void {
+    for (const [index, columns] of uniqueOf(table)) {
       const indexed = (row: Row) => `${index}:${JSON.stringify(columns.map((name) => row[name]))}`;
       if (before !== undefined) this.#unique.delete(indexed(before));
       if (after !== undefined) this.#unique.set(indexed(after), key);
@@ -187,12 +179,20 @@ export class MemoryTables {
   }
 }
 
+function tableOf(name: string): Table {
+  return (TABLES as Readonly<Record<string, Table>>)[name]!;
+}
+
+function uniqueOf(name: string): [index: string, columns: readonly string[]][] {
+  return Object.entries(tableOf(name).unique ?? {});
+}
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 const INTEGER_MAX = { smallint: 32_767, integer: 2_147_483_647, bigint: Number.MAX_SAFE_INTEGER };
 
 /** The value as the column stores it. @throws SqlError of class 22 when the type does not take it */
-export function stored(type: Column['type'], value: JsonValue | undefined): JsonValue {
+export function stored(type: BaseType, value: JsonValue | undefined): JsonValue {
   if (value === undefined || value === null) return null;
   switch (type) {
     case 'json':

@@ -5,6 +5,7 @@
 
 import type { Execution } from '../../src/core/execution.js';
 import { type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
+import { FLUSHES_KEPT } from '../../src/db/statements.js';
 import type { Cluster } from './cluster.js';
 import type { Counts } from './faults.js';
 import { LimitsObserver } from './limits-observer.js';
@@ -48,6 +49,8 @@ export class Observer {
   readonly #openOfBlock = new Map<string, Set<string>>();
   readonly transitions = new Set<string>();
   readonly #births = new Map<string, number>();
+  /** Lane → the number of its last flush. */
+  readonly #flushes = new Map<number, number>();
 
   readonly #limits: LimitsObserver;
   readonly receipts = new ReceiptsObserver();
@@ -89,7 +92,12 @@ export class Observer {
     const row = (after ?? before)!;
     switch (table) {
       case 'lanes':
-        this.#lane(change);
+        if (before !== undefined && Number(after?.epoch) !== Number(before.epoch) + 1) {
+          throw new Violation(`lane ${change.key} went from ${before.epoch} to ${after?.epoch}`);
+        }
+        return;
+      case 'lane_flushes':
+        this.#flush(change);
         return;
       case 'instances':
         this.#instance(change);
@@ -112,6 +120,9 @@ export class Observer {
       case 'rate_limits':
         this.#limits.rateLimit(change);
         return;
+      case 'sequences':
+        if (after === undefined) this.#sequenceGone(change.key);
+        return;
       case 'timers':
       case 'permit_requests':
         touched.add(String(row.instance_id));
@@ -130,15 +141,14 @@ export class Observer {
 
   // ---------------------------------------------------------------- who writes
 
-  #lane({ key, before, after }: Change): void {
-    if (before === undefined || after === undefined) return;
-    const [epoch, next] = [Number(before.epoch), Number(after.epoch)];
-    const [batch, nextBatch] = [Number(before.batch), Number(after.batch)];
-    const isFlush = next === epoch && nextBatch === batch + 1;
-    const isTakeOver = next === epoch + 1 && nextBatch === batch;
-    if (!isFlush && !isTakeOver) {
-      throw new Violation(`lane ${key} went from ${epoch}/${batch} to ${next}/${nextBatch}`);
-    }
+  /** Numbers follow each other; only old ones are forgotten. */
+  #flush({ key, before, after }: Change): void {
+    const { lane, batch } = (after ?? before)!;
+    const last = this.#flushes.get(Number(lane)) ?? 0;
+    const isRight =
+      before === undefined ? Number(batch) === last + 1 : Number(batch) <= last - FLUSHES_KEPT;
+    if (!isRight) throw new Violation(`flush ${key} was noted or forgotten after ${last}`);
+    if (before === undefined) this.#flushes.set(Number(lane), Number(batch));
   }
 
   #checkEpoch(applicationName: string): void {
@@ -197,7 +207,16 @@ export class Observer {
     }
   }
 
-  /** An instance goes with its sequence, which no live one may see, or because somebody asked. */
+  /** No live instance may see it. */
+  #sequenceGone(sequence: string): void {
+    for (const [id, { sequence_id, state }] of this.#deps.tables.rows('instances')) {
+      if (sequence_id === sequence && !isEnded(state as InstanceState)) {
+        throw new Violation(`the sequence of a ${state} instance was deleted`, id);
+      }
+    }
+  }
+
+  /** An instance goes after its sequence, or because somebody asked. */
   #deleted(id: string, { state, sequence_id }: Row): void {
     if (!isEnded(state as InstanceState)) {
       throw new Violation(`a ${state} instance was deleted`, id);

@@ -3,7 +3,7 @@
  * as the state of a release allows, and several of them at once.
  */
 
-import type { ShardOperation } from '../../actors/protocol.js';
+import type { ShardOperation } from '../../actors/shard/operations.js';
 import type { ReleaseState } from '../../schema/release.js';
 import type { Random } from '../chaos/random.js';
 import type { Api } from './api.js';

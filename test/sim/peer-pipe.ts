@@ -4,7 +4,7 @@
  * only way in which a port loses them: with the thread of their sender or of their receiver.
  */
 
-import type { PeerMessage, PeerPost } from '../../actors/protocol.js';
+import type { PeerMessage, PeerPost } from '../../actors/runtime/protocol.js';
 import { type Faults, LOSSES, weightOf } from './faults.js';
 import { Pipe } from './pipe.js';
 import type { Thread, World } from './world.js';
@@ -52,7 +52,7 @@ export class PeerPipe extends Pipe<PeerPost> {
   }
 
   #getsLost(message: PeerMessage): boolean {
-    const [kind] = message;
+    const { kind } = message;
     if (!this.#faults.hits('hint.lost', weightOf(kind))) return false;
     if (LOSSES[kind] === 'alone' && this.#faults.random.chance(0.7)) {
       this.#world.note(`${this.from.name} loses ${kind}`);
@@ -67,7 +67,7 @@ export class PeerPipe extends Pipe<PeerPost> {
     return false;
   }
 
-  #isHeardTwice([kind]: PeerMessage): boolean {
+  #isHeardTwice({ kind }: PeerMessage): boolean {
     if (!this.#faults.hits('hint.twice', weightOf(kind))) return false;
     this.#faults.counts.add(`twice ${kind}`);
     return true;
@@ -78,10 +78,12 @@ export class PeerPipe extends Pipe<PeerPost> {
   }
 
   #countLost(messages: readonly PeerMessage[]): void {
-    for (const [kind] of messages) this.#faults.counts.add(`lost ${kind}`);
+    for (const { kind } of messages) this.#faults.counts.add(`lost ${kind}`);
   }
 }
 
 function textOf(messages: readonly PeerMessage[]): string {
-  return messages.map((message) => message.slice(0, 4).join(' ')).join(', ');
+  return messages
+    .map((message) => Object.values(message).slice(0, 4).map(String).join(' '))
+    .join(', ');
 }

@@ -122,7 +122,7 @@ export class Promises {
       case 'sequences.create':
         this.#expect('sequences', (body as { id: string }).id);
         return;
-      case 'sequences.delete':
+      case 'catalog.delete':
         if (this.#tables.row('sequences', target) !== undefined) {
           throw new Violation(`sequence ${target} is there after its deletion`);
         }

@@ -1,6 +1,7 @@
 /**
- * Asks for the removal of instances, as the retention of an engine does, while clients still work with
- * them: those that have ended, and for good measure some that have not.
+ * Asks for the removal of instances while clients still work with them: as the retention of an engine
+ * does, those that have ended, and for good measure some that have not; and, as it does after the
+ * deletion of a sequence, what that one has left.
  */
 
 import { routeOf, shardOf } from '../../src/core/ids.js';
@@ -8,6 +9,7 @@ import type { Random } from '../chaos/random.js';
 import type { Api } from './api.js';
 import type { Faults } from './faults.js';
 import type { MemoryTables } from './memory-tables.js';
+import { Violation } from './violation.js';
 import type { World } from './world.js';
 
 export interface PurgerDeps {
@@ -38,4 +40,35 @@ export async function purge(deps: PurgerDeps): Promise<void> {
     const before = world.now - random.integer(0, 2_000);
     await api.call('instances.purge', '', '', { ids: asked, before }, shard);
   }
+}
+
+const REMOVAL_EVERY_MS = 500;
+const CALM_ROUNDS_MAX = 200;
+
+/** Goes on until the faults are over and nothing is left. @throws Violation when that does not happen */
+export async function removeOrphans({
+  world,
+  api,
+  faults,
+  tables,
+  shards,
+}: Pick<PurgerDeps, 'world' | 'api' | 'faults' | 'tables' | 'shards'>): Promise<void> {
+  for (let rounds = 0; rounds < CALM_ROUNDS_MAX; ) {
+    await world.sleep(REMOVAL_EVERY_MS);
+    const tombstones = [...tables.rows('sequence_tombstones').keys()];
+    if (faults.isOver) {
+      if (tombstones.length === 0) return;
+      rounds += 1;
+    }
+    for (const sequence of tombstones) {
+      const left = [...tables.rows('instances')].filter(([, row]) => row.sequence_id === sequence);
+      if (left.length === 0) await api.call('catalog.forget', '', sequence, undefined, 0);
+      for (let shard = 0; shard < shards; shard++) {
+        const ids = left.map(([id]) => id).filter((id) => shardOf(routeOf(id), shards) === shard);
+        const body = { ids: ids.slice(0, ASKED_MAX), before: null };
+        if (ids.length > 0) await api.call('instances.purge', '', '', body, shard);
+      }
+    }
+  }
+  throw new Violation('instances of a deleted sequence are never removed');
 }

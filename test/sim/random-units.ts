@@ -3,18 +3,25 @@
  * is updated, deleted and inserted again, and some of it no database can store.
  */
 
-import type { LOAD_SQL } from '../../actors/loader.js';
-import type { UnitEnvelope } from '../../actors/protocol.js';
+import type { LOAD_SQL } from '../../actors/runtime/loader.js';
+import type { UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { JsonValue } from '../../src/core/json.js';
-import { MUTATION_KINDS, type MutationKind, type UnitGate } from '../../src/core/unit.js';
-import { STATEMENTS } from '../../src/db/statements.js';
+import type { UnitGate } from '../../src/core/unit.js';
+import { fieldsOf, MUTATION_KINDS, MUTATIONS, type MutationKind } from '../../src/db/mutations.js';
+import { type BaseType, TABLES } from '../../src/db/tables.js';
 import type { Random } from '../chaos/random.js';
-import type { ColumnType, Table } from './tables.js';
 
 const IDS = 5;
 const START_MS = Date.parse('2031-01-01T00:00:00.000Z');
 
-const FIELDS = new Map(MUTATION_KINDS.map((kind) => [kind, fieldsOf(STATEMENTS[kind].text)]));
+const FIELDS = new Map(MUTATION_KINDS.map((kind) => [kind, fieldsOf(MUTATIONS[kind])]));
+
+/** Names of columns that some table does not let be null. */
+const REQUIRED: ReadonlySet<string> = new Set(
+  Object.values(TABLES).flatMap(({ columns }) =>
+    Object.entries<string>(columns).flatMap(([name, type]) => (type.endsWith('?') ? [] : [name])),
+  ),
+);
 
 /** Fields that several tables have in common, so that rows find one another. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
@@ -23,6 +30,8 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
   release_state: ['draft', 'validating', 'ready', 'canary', 'paused', 'promoted'],
   output_ref: ['__error__', 'elsewhere'],
   handler_name: ['alpha', 'beta'],
+  queue_name: ['fast', 'north'],
+  tenant_id: ['north', 'south'],
   content: ['', 'AAEC', '/+8='],
   effect_state: ['unknown', 'committed', 'verified'],
   block_id: ['a', 'b', 'c'],
@@ -37,42 +46,38 @@ const OFTEN = MUTATION_KINDS.flatMap((kind) => {
   if (kind === 'instance.delete' || kind === 'sequence.delete') return [kind];
   if (/delete|clear|drop|prune/.test(kind)) return new Array<MutationKind>(3).fill(kind);
   // Statements ask for several of these rows at once, or for one without another.
-  return new Array<MutationKind>(/^(task|openTask|permitRequest)/.test(kind) ? 18 : 9).fill(kind);
+  return new Array<MutationKind>(
+    /^(task|openTask|permitRequest|tombstone)/.test(kind) ? 18 : 9,
+  ).fill(kind);
 });
 
 export class RandomUnits {
   readonly #random: Random;
-  readonly #required: ReadonlySet<string>;
   #seq = 0;
   /** The unit has a value that is refused: of two, either database may complain about another one. */
   #isSpoilt = false;
 
-  constructor(random: Random, tables: ReadonlyMap<string, Table>) {
+  constructor(random: Random) {
     this.#random = random;
-    this.#required = new Set(
-      [...tables.values()].flatMap(({ columns }) =>
-        [...columns.values()].filter(({ isRequired }) => isRequired).map(({ name }) => name),
-      ),
-    );
   }
 
   next(): UnitEnvelope {
     const random = this.#random;
     this.#seq += 1;
     this.#isSpoilt = false;
-    const gate = random.weighted<UnitGate>({ none: 8, exists: 1, births: 1 });
+    const gate = random.weighted<UnitGate>({ none: 8, exists: 1, batch: 1 });
     const kinds = this.#kinds(gate);
     const mutations = kinds.flatMap((kind) => {
       const row = this.#row(kind);
       return [MUTATION_KINDS.indexOf(kind), this.#key(kind, row), JSON.stringify(row)];
     });
     // One incarnation for each, so that a refusal does not concern the next one.
-    return [this.#seq, 'actor', this.#seq, gate, mutations];
+    return { seq: this.#seq, actor: 'actor', incarnation: this.#seq, gate, mutations };
   }
 
   #kinds(gate: UnitGate): MutationKind[] {
     const random = this.#random;
-    if (gate === 'births') return ['instance.insert', 'timer.set', 'instance.insert'];
+    if (gate === 'batch') return ['instance.insert', 'timer.set', 'instance.insert'];
     // A barrier stands alone in its batch, and may stand alone in its unit.
     const kinds = Array.from({ length: random.integer(1, 3) }, () => random.pick(OFTEN));
     if (gate === 'none') return kinds;
@@ -102,9 +107,9 @@ export class RandomUnits {
     return `00000000-0000-7000-8001-${String(this.#seq).padStart(8, '0')}${this.#random.integer(1_000, 9_999)}`;
   }
 
-  #value(name: string, type: ColumnType): JsonValue {
+  #value(name: string, type: BaseType): JsonValue {
     const random = this.#random;
-    const isRequired = this.#required.has(name);
+    const isRequired = REQUIRED.has(name);
     if (!this.#isSpoilt) {
       this.#isSpoilt = random.chance(0.002) || (isRequired && random.chance(0.001));
       if (this.#isSpoilt) return isRequired && random.chance(0.3) ? null : this.#refused(type);
@@ -160,7 +165,7 @@ export class RandomUnits {
   }
 
   /** What the type, or the whole database, does not take. */
-  #refused(type: ColumnType): JsonValue {
+  #refused(type: BaseType): JsonValue {
     switch (type) {
       case 'uuid':
         return 'no uuid';
@@ -196,6 +201,7 @@ export function randomValues(random: Random, name: keyof typeof LOAD_SQL): reado
     case 'taskOwners':
     case 'schedules':
     case 'activeRuns':
+    case 'orphanedInstances':
       return [[...new Set(ids())].sort()];
     case 'endedInstances':
       return [[...new Set(ids())].sort(), time()];
@@ -206,7 +212,7 @@ export function randomValues(random: Random, name: keyof typeof LOAD_SQL): reado
       return [id(), ['a', 'b', 'c']];
     case 'task':
     case 'sequence':
-    case 'liveInstance':
+    case 'instanceCounts':
     case 'permitHolders':
     case 'rateLimit':
     case 'checkpoints':
@@ -220,9 +226,8 @@ export function randomValues(random: Random, name: keyof typeof LOAD_SQL): reado
     case 'dueSchedules':
       return [random.pick(['-infinity', time()]), id(), time(), 3];
     case 'dueTimers':
-      return [random.pick(['-infinity', time()]), time()];
     case 'overdueTimers':
-      return [time()];
+      return [random.pick(['-infinity', time()]), time()];
     case 'recover':
     case 'claimedTasks':
     case 'routingReleases':
@@ -245,6 +250,14 @@ export function randomValues(random: Random, name: keyof typeof LOAD_SQL): reado
       return [];
     case 'readyTasks':
       return ['alpha', random.integer(-1, 1), time(), id(), 3];
+    case 'readyTasksOfTenant':
+      return ['alpha', -1, time(), id(), 3, random.pick(WORDS.tenant_id!)];
+    case 'readyTasksOfQueue':
+      return ['alpha', -1, time(), id(), 3, random.pick(WORDS.queue_name!)];
+    case 'readyTasksOfTenantQueue': {
+      const names = [random.pick(WORDS.tenant_id!), random.pick(WORDS.queue_name!)];
+      return [random.pick(WORDS.handler_name!), -1, time(), id(), 3, ...names];
+    }
   }
 }
 
@@ -254,11 +267,4 @@ function randomId(random: Random): string {
 
 function randomTime(random: Random): string {
   return new Date(START_MS + random.integer(0, 5) * 1_001).toISOString();
-}
-
-/** The fields of the rows that a statement takes, with their types. */
-function fieldsOf(sql: string): [string, ColumnType][] {
-  const list = /json_to_recordset\(\$1::json\) as r\(([\s\S]*?)\)/.exec(sql)?.[1];
-  if (list === undefined) throw new Error(`a statement without rows: ${sql}`);
-  return list.split(',').map((field) => field.trim().split(/\s+/) as [string, ColumnType]);
 }

@@ -1,6 +1,6 @@
 /**
  * What releases ought to do, worked out a second time from the rows alone and in the plainest way
- * (04 §8 and §9; 06 row 67): which version a creation goes to, and what gates say of what has ended.
+ *: which version a creation goes to, and what gates say of what has ended.
  */
 
 import type { Row } from './memory-tables.js';
@@ -23,7 +23,7 @@ export interface Rates {
 export type Verdict = 'pass' | 'fail' | 'inconclusive' | 'unsure';
 
 /**
- * From and to, and who may decide it (04 §4). Whoever begins with `gate:` is a `gate`. Only a
+ * From and to, and who may decide it. Whoever begins with `gate:` is a `gate`. Only a
  * validation can find that a release cannot work.
  */
 export const MOVES: Readonly<Record<string, readonly string[]>> = {

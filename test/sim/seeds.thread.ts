@@ -15,7 +15,10 @@ export interface SeedsTask {
 }
 
 export interface SeedsResult {
-  readonly failures: readonly string[];
+  /** By seed: what is wrong with it, to be read. */
+  readonly failures: ReadonlyMap<number, string>;
+  /** Of everything that happened in each seed, in their order. */
+  readonly hashes: readonly string[];
   readonly counts: ReadonlyMap<string, number>;
   readonly events: number;
   /** Of the processor. */
@@ -24,19 +27,22 @@ export interface SeedsResult {
 
 const { seeds, failuresMax } = workerData as SeedsTask;
 const counts = new Counts();
-const failures: string[] = [];
+const failures = new Map<number, string>();
+const hashes: string[] = [];
 let events = 0;
 const startedAt = process.cpuUsage();
 for (const seed of seeds) {
-  if (failures.length === failuresMax) break;
+  if (failures.size === failuresMax) break;
   const outcome = await simulate(seed);
   events += outcome.events;
   counts.addAll(outcome.counts);
-  if (outcome.violation !== undefined) failures.push(await readableFailure(seed));
+  hashes.push(`${outcome.hash} ${outcome.events}`);
+  if (outcome.violation !== undefined) failures.set(seed, await readableFailure(seed));
 }
 const { user, system } = process.cpuUsage(startedAt);
 const result: SeedsResult = {
   failures,
+  hashes,
   counts: counts.byName,
   events,
   ms: (user + system) / 1_000,

@@ -20,11 +20,10 @@ import { MemoryServer } from './memory-server.js';
 import { MemoryTables, type Row } from './memory-tables.js';
 import { Observer } from './observer.js';
 import { Promises } from './promises.js';
-import { purge } from './purger.js';
+import { purge, removeOrphans } from './purger.js';
 import { Receivers } from './receivers.js';
 import { ReleaseScenario, versionsOf } from './release-scenario.js';
 import { randomBlocks } from './shapes.js';
-import { readTables } from './tables.js';
 import { Violation } from './violation.js';
 import { SimWorker } from './workers.js';
 import { STREAMS, Trace, World } from './world.js';
@@ -65,8 +64,6 @@ const RELEASED_EVERY = 3;
 /** Threads die so much more often when a release has just been moved. */
 const MOVE_WEIGHT = 8;
 
-const tables = readTables();
-
 export async function simulate(seed: number, options: SimulationOptions = {}): Promise<Outcome> {
   return new Simulation(seed, options).run();
 }
@@ -76,7 +73,7 @@ class Simulation {
   readonly #world: World;
   readonly #counts = new Counts();
   readonly #faults: Faults;
-  readonly #db = new MemoryTables(tables);
+  readonly #db = new MemoryTables();
   readonly #server: MemoryServer;
   readonly #observer: Observer;
   readonly #promises: Promises;
@@ -249,6 +246,7 @@ class Simulation {
       const own = { random: world.newRandom(), tables: this.#db, shards: this.#shards };
       void purge({ ...deps, ...own, onAsked: (id) => this.#observer.doomed.add(id) });
     }
+    const removal = removeOrphans({ ...deps, tables: this.#db, shards: this.#shards });
     const readers = this.#feedReaders();
     const releases = this.#isReleased ? this.#releaseScenario() : undefined;
     const pauseMs = random.pick([200, 1_000, 3_000]);
@@ -265,6 +263,7 @@ class Simulation {
     world.note('the faults are over');
     await releases?.settle(this.#calmSince);
     await this.#mend();
+    await removal;
     await releases?.moveOn();
     await this.#rest();
     for (const reader of readers) await reader.finish();

@@ -6,12 +6,13 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
-import { LOAD_SQL } from '../../actors/loader.js';
-import type { Ack, UnitEnvelope } from '../../actors/protocol.js';
-import { createWriter, type Writer, type WriterOptions } from '../../actors/writer.js';
+import { LOAD_SQL } from '../../actors/runtime/loader.js';
+import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
+import { createWriter, type Writer, type WriterOptions } from '../../actors/writer/writer.js';
 import { realClock } from '../../src/clock.js';
-import { MUTATION_KINDS } from '../../src/core/unit.js';
+import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { createClient, createPool } from '../../src/db/pool.js';
+import { columnType, TABLES, type TableName } from '../../src/db/tables.js';
 import { createRandom } from '../chaos/random.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { prepareLanes } from '../helpers/writer.js';
@@ -21,10 +22,9 @@ import { memoryPool } from './memory-pool.js';
 import { MemoryServer } from './memory-server.js';
 import { MemoryTables, Transaction } from './memory-tables.js';
 import { RandomUnits, randomValues } from './random-units.js';
-import { readTables } from './tables.js';
 import { Thread, World } from './world.js';
 
-const SEEDS = [1, 2, 3];
+const SEEDS = [1, 2, 4];
 const UNITS = 480;
 
 /** Kinds of mutations that were written, over all seeds. */
@@ -32,8 +32,6 @@ const written = new Set<string>();
 
 /** Rows that each statement of the loader found, over all seeds. */
 const found = new Map<string, number>();
-
-const tables = readTables();
 
 let database: TestDatabase;
 let client: pg.Client;
@@ -65,11 +63,11 @@ for (const seed of SEEDS) {
     const memory = new MemoryStore(seed);
     const real = new RealStore(database.connectionString);
     await Promise.all([memory.start(), real.start()]);
-    const units = new RandomUnits(createRandom(seed), tables);
+    const units = new RandomUnits(createRandom(seed));
     const outcomes = new Map<string, number>();
     for (let i = 0; i < UNITS; i++) {
       const unit = units.next();
-      for (const at of unit[4]) if (typeof at === 'number') written.add(MUTATION_KINDS[at]!);
+      for (const at of unit.mutations) if (typeof at === 'number') written.add(MUTATION_KINDS[at]!);
       const [expected, actual] = [await real.put(unit), await memory.put(unit)];
       assert.deepEqual(shown(actual), shown(expected), JSON.stringify(unit));
       const kind = shown(expected).join(' ');
@@ -83,22 +81,21 @@ for (const seed of SEEDS) {
 }
 
 /** The tables that the writer writes. */
-function names(): string[] {
-  const others = new Set(['schema_migrations', 'engine_lease', 'lanes', 'encryption_keys']);
-  return [...tables.keys()].filter((name) => !others.has(name));
+function names(): TableName[] {
+  return (Object.keys(TABLES) as TableName[]).filter((name) => !name.startsWith('lane'));
 }
 
 /** Without texts, whose wording is Postgres's own. */
 function shown(ack: Ack): readonly unknown[] {
-  return ack[1] === 'refused'
-    ? [ack[1], ack[2]]
-    : ack[1] === 'born'
-      ? [ack[1], ...ack[2]]
-      : [ack[1]];
+  return ack.outcome === 'refused'
+    ? [ack.outcome, ack.sqlState]
+    : ack.outcome === 'inserted'
+      ? [ack.outcome, ...ack.ids]
+      : [ack.outcome];
 }
 
-async function realRows(name: string): Promise<object[]> {
-  const { key } = tables.get(name)!;
+async function realRows(name: TableName): Promise<object[]> {
+  const { key } = TABLES[name];
   const { rows } = await pool.query(`select * from ${name}`);
   return inOrder((rows as Record<string, unknown>[]).map(encoded), key);
 }
@@ -160,7 +157,7 @@ class RealStore {
 
   put(unit: UnitEnvelope): Promise<Ack> {
     return new Promise((resolve) => {
-      this.#waiting.set(unit[0], resolve);
+      this.#waiting.set(unit.seq, resolve);
       this.#writer.submit(0, 0, [unit]);
     });
   }
@@ -173,7 +170,7 @@ class RealStore {
 /** A writer of the simulated one, in virtual time. */
 class MemoryStore {
   readonly #world: World;
-  readonly #tables = new MemoryTables(tables);
+  readonly #tables = new MemoryTables();
   readonly #writer: Writer;
   readonly #waiting = new Map<number, (ack: Ack) => void>();
   readonly #pool: pg.Pool;
@@ -204,7 +201,7 @@ class MemoryStore {
   }
 
   put(unit: UnitEnvelope): Promise<Ack> {
-    const outcome = new Promise<Ack>((resolve) => this.#waiting.set(unit[0], resolve));
+    const outcome = new Promise<Ack>((resolve) => this.#waiting.set(unit.seq, resolve));
     this.#writer.submit(0, 0, [unit]);
     return this.#until(outcome);
   }
@@ -214,19 +211,20 @@ class MemoryStore {
     return (await this.#until(this.#pool.query(question))).rows;
   }
 
-  rows(name: string): object[] {
-    const table = tables.get(name)!;
+  rows(name: TableName): object[] {
+    const { key, columns } = TABLES[name];
     const rows = this.#tables
       .matching(new Transaction(), name, () => true)
       .map(([, row]) =>
         Object.fromEntries(
-          [...table.columns.values()].map(({ name: column, type }) => {
-            const value = row[column]!;
-            return [column, type === 'json' && value !== null ? JSON.stringify(value) : value];
+          Object.keys(columns).map((column) => {
+            const value = row[column] ?? null;
+            const isJson = columnType(name, column).base === 'json' && value !== null;
+            return [column, isJson ? JSON.stringify(value) : value];
           }),
         ),
       );
-    return inOrder(rows, table.key);
+    return inOrder(rows, key);
   }
 
   async #until<T>(promise: Promise<T>): Promise<T> {
@@ -250,7 +248,7 @@ function commonOptions(waiting: Map<number, (ack: Ack) => void>) {
     lanes: 1,
     log: { info: silent, warn: silent, error: silent },
     onAcks: (_shard: number, _incarnation: number, acks: readonly Ack[]) => {
-      for (const ack of acks) waiting.get(ack[0])?.(ack);
+      for (const ack of acks) waiting.get(ack.seq)?.(ack);
     },
     onFenced: silent,
     onDatabase: silent,

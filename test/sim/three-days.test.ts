@@ -6,10 +6,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
-import { Loader } from '../../actors/loader.js';
-import type { Reply, ShardOperation } from '../../actors/protocol.js';
-import { Shard } from '../../actors/shard.js';
-import { createWriter } from '../../actors/writer.js';
+import { Loader } from '../../actors/runtime/loader.js';
+import type { Reply } from '../../actors/runtime/protocol.js';
+import type { ShardOperation } from '../../actors/shard/operations.js';
+import { Shard } from '../../actors/shard/shard.js';
+import { createWriter } from '../../actors/writer/writer.js';
 import type { Clock } from '../../src/core/clock.js';
 import type { EffectHandler } from '../../src/handlers/registry.js';
 import type { Logger } from '../../src/log.js';
@@ -19,7 +20,6 @@ import { memoryClient } from './memory-connection.js';
 import { memoryPool } from './memory-pool.js';
 import { MemoryServer } from './memory-server.js';
 import { MemoryTables, type Row } from './memory-tables.js';
-import { readTables } from './tables.js';
 import { Thread, World } from './world.js';
 
 const START = '2031-03-07T09:00:00.000Z';
@@ -114,7 +114,7 @@ class Days {
     world.now = Date.parse(START);
     this.#server = new MemoryServer({
       world,
-      tables: new MemoryTables(readTables()),
+      tables: new MemoryTables(),
       faults: new Faults({ ...createRandom(1), next: () => 0 }, new Counts()),
       onBroken: (text) => assert.fail(text),
       onCommit: (changes) => {
@@ -189,7 +189,7 @@ class Days {
       setImmediate: (fn) => world.soon(fn, this.#thread),
       ports: {
         toFront: ({ replies }) => {
-          for (const reply of replies) this.#waiting.get(reply[0])?.(reply);
+          for (const reply of replies) this.#waiting.get(reply.request)?.(reply);
         },
         toWriter: ({ units }) => this.#writer.submit(0, 0, units),
         toPeer: () => undefined,
@@ -214,12 +214,12 @@ class Days {
     const id = this.#requests;
     const reply = await new Promise<Reply>((resolve) => {
       this.#waiting.set(id, resolve);
-      const request = [id, operation, TENANT, target, JSON.stringify(body)] as const;
+      const text = JSON.stringify(body);
+      const request = { id, operation, tenant: TENANT, target, body: text };
       this.#shard.receiveRequests({ kind: 'requests', requests: [request], aborted: [] });
     });
-    const [, status, text] = reply;
-    assert.ok(status >= 200 && status < 300, `${operation}: ${JSON.stringify(reply)}`);
-    return JSON.parse(text as string);
+    if ('error' in reply) assert.fail(`${operation}: ${JSON.stringify(reply)}`);
+    return JSON.parse(reply.body);
   }
 
   // -------------------------------------------------------------- the world outside

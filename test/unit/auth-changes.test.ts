@@ -7,19 +7,18 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { pino } from 'pino';
-import type { KeyRow, KeyUse } from '../../actors/api-keys.js';
+import type { KeyRow, KeyUse } from '../../actors/catalog/api-keys.js';
 import type { KeyMinted } from '../../schema/api-key.js';
-import { createValidators } from '../../schema/validators.js';
 import type { Clock } from '../../src/core/clock.js';
 import type { KeyState } from '../../src/db/reads/key-reads.js';
 import { type EngineError, UNKNOWN_OUTCOME } from '../../src/errors.js';
 import { KeyRegistry } from '../../src/http/key-registry.js';
 import { KeyOperations } from '../../src/http/operations/keys.js';
-import type { Call, FrontDeps } from '../../src/http/operations/operation.js';
+import type { FrontDeps } from '../../src/http/operations/operation.js';
+import { frontCall } from '../helpers/front-call.js';
 
 const NOW = Date.UTC(2030, 0, 1);
 const MINUTE_MS = 60_000;
-const validators = createValidators();
 
 interface Asked {
   readonly operation: string;
@@ -51,7 +50,7 @@ async function newWorld(keysMax = 10) {
     log: pino({ level: 'silent' }),
     client: {
       ask: async (_shard, operation, _tenant, _target, body) => {
-        asked.push({ operation, body: JSON.parse(body) });
+        asked.push({ operation, body });
         const failure = failures.shift();
         if (failure !== undefined) throw failure;
         return { status: 204, body: '' };
@@ -59,15 +58,7 @@ async function newWorld(keysMax = 10) {
     },
   });
   const reads = { keys: { state: async (id: string) => states.get(id) } };
-  const front = { validators, now: () => now, reads } as unknown as FrontDeps;
-  const callOf = (more: Partial<Call>): Call => ({
-    tenant: '',
-    query: '',
-    path: '/api-keys',
-    params: {},
-    bodyText: '',
-    ...more,
-  });
+  const front = { now: () => now, reads } as unknown as FrontDeps;
   return {
     registry,
     asked,
@@ -78,12 +69,17 @@ async function newWorld(keysMax = 10) {
       return timers.length;
     },
     mint: async (body: object = { tenant_id: 'a' }): Promise<KeyMinted> => {
-      const call = callOf({ bodyText: JSON.stringify(body) });
-      const reply = await keys.operations['apiKeys.mint']?.(front, call);
+      const call = frontCall('apiKeys.mint', { bodyText: JSON.stringify(body) });
+      const reply = await keys.operations['apiKeys.mint'](front, call);
       return JSON.parse(String(reply?.body)) as KeyMinted;
     },
     revoke: async (id: string) =>
-      (await keys.operations['apiKeys.revoke']?.(front, callOf({ params: { id } })))?.status,
+      (
+        await keys.operations['apiKeys.revoke'](
+          front,
+          frontCall('apiKeys.revoke', { params: { id } }),
+        )
+      )?.status,
     use: ({ secret }: KeyMinted) =>
       registry.use(createHash('sha256').update(secret).digest('hex'))?.id,
     /** Runs the timers that are due by then, and what follows from them. */
@@ -141,7 +137,7 @@ test('a revocation whose outcome is unknown is told so, stays in force and is ca
   world.failures.push(UNKNOWN_OUTCOME, UNKNOWN_OUTCOME);
   await assert.rejects(world.revoke(key.id), { code: 'ENG_DATABASE_DOWN' });
   assert.equal(world.use(key), undefined);
-  const tries = () => world.asked.filter(({ operation }) => operation === 'apiKeys.revoke').length;
+  const tries = () => world.asked.filter(({ operation }) => operation === 'keys.revoke').length;
   assert.equal(tries(), 1);
   await world.pass(1_000);
   assert.equal(tries(), 2);
@@ -160,7 +156,7 @@ test('revoking again what was revoked, or never known, does as the table says', 
   assert.deepEqual(world.asked, []);
   assert.equal(await world.revoke('ak_expired'), 204);
   const body: KeyUse = { id: 'ak_expired', last_used_at: '2029-01-01T00:00:00.000Z' };
-  assert.deepEqual(world.asked, [{ operation: 'apiKeys.revoke', body }]);
+  assert.deepEqual(world.asked, [{ operation: 'keys.revoke', body }]);
   await assert.rejects(world.revoke('ak_unknown'), { code: 'ENG_NOT_FOUND' });
 });
 
@@ -168,7 +164,7 @@ test('uses are stored once a minute, all together, and again when that failed', 
   const world = await newWorld();
   const [a, b] = [await world.mint(), await world.mint()];
   const stored = () =>
-    world.asked.filter(({ operation }) => operation === 'apiKeys.used').map(({ body }) => body);
+    world.asked.filter(({ operation }) => operation === 'keys.used').map(({ body }) => body);
   for (let count = 0; count < 5; count++) world.use(a);
   world.use(b);
   assert.deepEqual(stored(), []);
@@ -190,7 +186,7 @@ test('a use that was noted before a revocation does not undo it', async () => {
   await world.revoke(key.id);
   await world.pass(MINUTE_MS);
   const operations = world.asked.map(({ operation }) => operation);
-  assert.deepEqual(operations, ['apiKeys.mint', 'apiKeys.revoke']);
+  assert.deepEqual(operations, ['keys.insert', 'keys.revoke']);
   const use = { id: key.id, last_used_at: new Date(NOW).toISOString() };
   assert.deepEqual(world.asked[1]?.body, use);
 });

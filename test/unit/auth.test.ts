@@ -126,7 +126,7 @@ describe('the tenant of a request', () => {
     }
   });
 
-  test('spec/06 row 10: "A tenant-bound key must still send x-tenant-id while the header is required"', async () => {
+  test('A tenant-bound key must still send x-tenant-id while the header is required', async () => {
     const ask = await authOf([row('k')]);
     for (const tenant of [{}, { 'x-tenant-id': '' }, { 'x-tenant-id': '  ' }]) {
       assert.equal(ask('instances.list', { ...key, ...tenant }), 'ENG_VALIDATION');
@@ -149,7 +149,7 @@ describe('the tenant of a request', () => {
     assert.equal(ask('instances.createBatch', root), 'as ');
   });
 
-  test('spec/06 row 34: "The key when auth is on, never a tenant"', async () => {
+  test('The key when auth is on, never a tenant', async () => {
     const ask = await authOf([row('k'), row('w', { capabilities: '["worker"]' })]);
     assert.equal(ask('metrics', root), 'as ');
     assert.equal(ask('metrics', { ...root, 'x-tenant-id': 'b' }), 'as ');
@@ -199,7 +199,7 @@ describe('the capabilities of a key', () => {
   });
 });
 
-describe('spec/06 row 71: "ENGINE_PROTECT_DOCS puts the document behind key and tenant"', () => {
+describe('ENGINE_PROTECT_DOCS puts the document behind key and tenant', () => {
   test('the document asks for both only when it is protected, and the page never does', async () => {
     const rows = [row('k'), row('w', { capabilities: '["worker"]' })];
     const open = await authOf(rows);
@@ -217,7 +217,7 @@ describe('spec/06 row 71: "ENGINE_PROTECT_DOCS puts the document behind key and 
   });
 });
 
-test('spec/06 row 31: "No key check, any Authorization is ignored; tenant header still required"', async () => {
+test('No key check, any Authorization is ignored; tenant header still required', async () => {
   const ask = await authOf([row('k')], { apiKey: undefined });
   const headers = { authorization: 'Bearer nonsense', 'x-api-key': 'k-secret' };
   assert.equal(ask('instances.list', { ...headers, 'x-tenant-id': 'b' }), 'as b');

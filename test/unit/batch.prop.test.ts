@@ -6,13 +6,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Ack } from '../../actors/protocol.js';
-import {
-  MUTATION_KINDS,
-  MUTATION_RULES,
-  type MutationKind,
-  type UnitGate,
-} from '../../src/core/unit.js';
+import type { Ack } from '../../actors/runtime/protocol.js';
+import type { UnitGate } from '../../src/core/unit.js';
 import {
   Batch,
   type BatchUnit,
@@ -21,6 +16,12 @@ import {
   gateCommands,
   readUnit,
 } from '../../src/db/batch.js';
+import {
+  MUTATION_KINDS,
+  MUTATIONS,
+  type Mutation,
+  type MutationKind,
+} from '../../src/db/mutations.js';
 import { GATED_STATEMENTS, STATEMENTS } from '../../src/db/statements.js';
 
 interface Row {
@@ -33,144 +34,39 @@ type Tables = Map<string, string>;
 
 class Conflict extends Error {}
 
-const TABLE_OF: Readonly<Record<MutationKind, string>> = {
-  'sequence.insert': 'sequences',
-  'sequence.update': 'sequences',
-  'sequence.delete': 'sequences',
-  'instance.insert': 'instances',
-  'instance.update': 'instances',
-  'instance.context': 'instances',
-  'instance.rebind': 'instances',
-  'instance.trace': 'instances',
-  'instance.delete': 'instances',
-  'injection.set': 'injections',
-  'output.dropErrors': 'outputs',
-  'output.dropBlocks': 'outputs',
-  'output.insert': 'outputs',
-  'snapshot.clear': 'snapshots',
-  'snapshot.set': 'snapshots',
-  'signal.insert': 'signals',
-  'audit.insert': 'audit',
-  'stepLog.insert': 'logs',
-  'checkpoint.insert': 'checkpoints',
-  'checkpoint.prune': 'checkpoints',
-  'task.insert': 'tasks',
-  'task.update': 'tasks',
-  'openTask.insert': 'open',
-  'openTask.delete': 'open',
-  'timer.clear': 'timers',
-  'timer.set': 'timers',
-  'deadLetter.clear': 'dead',
-  'deadLetter.set': 'dead',
-  'permitRequest.clear': 'requests',
-  'permitRequest.set': 'requests',
-  'permit.clear': 'permits',
-  'permit.set': 'permits',
-  'rateLimit.clear': 'limits',
-  'rateLimit.set': 'limits',
-  'rateGrant.prune': 'pruned grants',
-  'rateGrant.insert': 'grants',
-  'worker.seen': 'workers',
-  'cron.clear': 'schedules',
-  'cron.set': 'schedules',
-  'apiKey.insert': 'keys',
-  'apiKey.update': 'keys',
-  'webhook.clear': 'outbox',
-  'webhook.set': 'outbox',
-  'delivery.insert': 'deliveries',
-  'delivery.prune': 'pruned deliveries',
-  'changeMark.set': 'change mark',
-  'release.set': 'releases',
-  'releaseDecision.insert': 'decisions',
-  'releaseOutcome.clear': 'outcomes',
-  'releaseOutcome.set': 'outcomes',
-  'instance.ownership': 'instances',
-  'effect.insert': 'receipts',
-  'effectResolution.set': 'resolutions',
-  'execution.insert': 'executions',
-  'execution.update': 'executions',
-  'location.insert': 'locations',
-  'provenance.insert': 'provenance',
-  'runtime.set': 'runtimes',
-  'placement.insert': 'placements',
-  'handoff.set': 'handoffs',
-  'artifact.insert': 'artifacts',
-  'capsuleImport.insert': 'imports',
-  'migration.set': 'migrations',
-};
+/** The group of a special mutation stands for its table: what it prunes nobody else writes. */
+function tableOf(kind: MutationKind): string {
+  const mutation: Mutation = MUTATIONS[kind];
+  return mutation.does === 'special' ? mutation.group : mutation.table;
+}
 
-const INSERTS: ReadonlySet<MutationKind> = new Set([
-  'sequence.insert',
-  'instance.insert',
-  'output.insert',
-  'signal.insert',
-  'audit.insert',
-  'stepLog.insert',
-  'checkpoint.insert',
-  'task.insert',
-  'rateGrant.insert',
-  'apiKey.insert',
-  'delivery.insert',
-  'releaseDecision.insert',
-  'execution.insert',
-  'location.insert',
-  'provenance.insert',
-  'placement.insert',
-  'artifact.insert',
-  'capsuleImport.insert',
-]);
-const UPSERTS: ReadonlySet<MutationKind> = new Set([
-  'snapshot.set',
-  'openTask.insert',
-  'timer.set',
-  'deadLetter.set',
-  'injection.set',
-  'permitRequest.set',
-  'permit.set',
-  'rateLimit.set',
-  'worker.seen',
-  'cron.set',
-  'webhook.set',
-  'changeMark.set',
-  'release.set',
-  'releaseOutcome.set',
-  'effectResolution.set',
-  'handoff.set',
-  'migration.set',
-]);
-/** Of several rows of one key they take the last. */
-const LAST_WINS: ReadonlySet<MutationKind> = new Set(['runtime.set']);
-/** A row that is there already stays. */
-const FIRST_WINS: ReadonlySet<MutationKind> = new Set(['effect.insert']);
-const UPDATES: ReadonlySet<MutationKind> = new Set([
-  'sequence.update',
-  'instance.update',
-  'instance.context',
-  'instance.rebind',
-  'instance.trace',
-  'instance.ownership',
-  'task.update',
-  'apiKey.update',
-  'execution.update',
-]);
+function isInsert(kind: MutationKind): boolean {
+  const mutation: Mutation = MUTATIONS[kind];
+  return mutation.does === 'insert' && mutation.onConflict === 'error';
+}
+
+function isUpdate(kind: MutationKind): boolean {
+  return MUTATIONS[kind].does === 'update' || kind === 'execution.update';
+}
 
 /** One statement of the kind over the rows. @throws Conflict as a unique index would */
 function run(tables: Tables, kind: MutationKind, rows: readonly Row[]): void {
   const touched = new Set<string>();
+  const mutation: Mutation = MUTATIONS[kind];
   for (const { key, value } of rows) {
-    const at = `${TABLE_OF[kind]}/${key}`;
-    if (INSERTS.has(kind)) {
+    const at = `${tableOf(kind)}/${key}`;
+    if (isInsert(kind)) {
       if (tables.has(at)) throw new Conflict(at);
       tables.set(at, `inserted ${value}`);
-    } else if (UPSERTS.has(kind)) {
+    } else if (mutation.does === 'insert' && mutation.onConflict === 'nothing') {
+      if (!tables.has(at)) tables.set(at, `inserted ${value}`);
+    } else if (mutation.does === 'insert') {
       // Postgres refuses to touch a row twice in one such statement.
       if (touched.has(at)) throw new Conflict(at);
       tables.set(at, `set ${value}`);
-    } else if (LAST_WINS.has(kind)) {
+    } else if (kind === 'runtime.set') {
       tables.set(at, `set ${value}`);
-    } else if (FIRST_WINS.has(kind)) {
-      if (!tables.has(at)) tables.set(at, `inserted ${value}`);
-    } else if (UPDATES.has(kind)) {
+    } else if (isUpdate(kind)) {
       // Of several matching rows an update would take any: the batch may never send two.
       if (touched.has(at)) throw new Conflict(at);
       const columns = (tables.get(at) ?? '').split(';').filter((part) => !part.startsWith(kind));
@@ -185,7 +81,7 @@ function run(tables: Tables, kind: MutationKind, rows: readonly Row[]): void {
 /** The gated insert: returns the keys that were new. */
 function runGated(tables: Tables, kind: MutationKind, rows: readonly Row[]): string[] {
   return rows.flatMap((row) => {
-    if (tables.has(`${TABLE_OF[kind]}/${row.key}`)) return [];
+    if (tables.has(`${tableOf(kind)}/${row.key}`)) return [];
     run(tables, kind, [row]);
     return [row.key];
   });
@@ -201,20 +97,20 @@ const GATED_KIND_OF = new Map<string, MutationKind>([
 
 /** As the writer applies a batch. */
 function flush(tables: Tables, units: readonly BatchUnit[]): Ack[] {
-  const born = new Set<string>();
+  const inserted = new Set<string>();
   for (const { statement, rows } of gateCommands(units)) {
     const kind = GATED_KIND_OF.get(statement.name)!;
-    for (const key of runGated(tables, kind, JSON.parse(rows) as Row[])) born.add(key);
+    for (const key of runGated(tables, kind, JSON.parse(rows) as Row[])) inserted.add(key);
   }
-  for (const { statement, rows } of bodyCommands(units, born)) {
+  for (const { statement, rows } of bodyCommands(units, inserted)) {
     run(tables, KIND_OF.get(statement.name)!, JSON.parse(rows) as Row[]);
   }
-  return units.map((unit) => committedAck(unit, born));
+  return units.map((unit) => committedAck(unit, inserted));
 }
 
-/** What the specification of units says, mutation by mutation. */
+/** What a unit does, mutation by mutation. */
 function applyUnit(tables: Tables, unit: BatchUnit): Ack {
-  const born: string[] = [];
+  const inserted: string[] = [];
   let isFirstInsert = true;
   for (let i = 0; i < unit.mutations.length; i += 3) {
     const kind = MUTATION_KINDS[unit.mutations[i] as number]!;
@@ -223,22 +119,25 @@ function applyUnit(tables: Tables, unit: BatchUnit): Ack {
     const isInsert = kind === 'instance.insert' || kind === 'sequence.insert';
     if (unit.gate === 'exists' && isInsert && isFirstInsert) {
       isFirstInsert = false;
-      if (runGated(tables, kind, [row]).length === 0) return [unit.seq, 'exists'];
-    } else if (unit.gate === 'births') {
-      if (kind === 'instance.insert') born.push(...runGated(tables, kind, [row]));
-      else if (born.includes(key)) run(tables, kind, [row]);
+      if (runGated(tables, kind, [row]).length === 0) return { seq: unit.seq, outcome: 'exists' };
+    } else if (unit.gate === 'batch') {
+      if (kind === 'instance.insert') inserted.push(...runGated(tables, kind, [row]));
+      else if (inserted.includes(key)) run(tables, kind, [row]);
     } else {
       run(tables, kind, [row]);
     }
   }
-  return unit.gate === 'births' ? [unit.seq, 'born', born] : [unit.seq, 'committed'];
+  const { seq } = unit;
+  return unit.gate === 'batch'
+    ? { seq, outcome: 'inserted', ids: inserted }
+    : { seq, outcome: 'committed' };
 }
 
 const KEYS = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(36));
 
 /** Kinds that a unit may have beside its gate. Deletions are barriers and tested by example. */
-const PLAIN = MUTATION_KINDS.filter((kind) => MUTATION_RULES[kind].merge !== 'barrier');
-const FREE = PLAIN.filter((kind) => !INSERTS.has(kind) && !UPDATES.has(kind));
+const PLAIN = MUTATION_KINDS.filter((kind) => MUTATIONS[kind].merge !== 'barrier');
+const FREE = PLAIN.filter((kind) => !isInsert(kind) && !isUpdate(kind));
 
 const put = (kinds: readonly MutationKind[], keys: readonly string[] = KEYS) =>
   fc.tuple(fc.constantFrom(...kinds), fc.constantFrom(...keys), fc.nat(9));
@@ -255,24 +154,24 @@ const exists = fc
 /** With rows that belong to the instances of the unit, as births are defined. */
 const births = fc.uniqueArray(fc.constantFrom(...KEYS), { minLength: 1 }).chain((keys) =>
   fc.array(put(FREE, keys), { maxLength: 6 }).map((rest) => ({
-    gate: 'births' as UnitGate,
+    gate: 'batch' as UnitGate,
     puts: [...keys.map((key) => ['instance.insert', key, 1] as const), ...rest] as Puts,
   })),
 );
 
 function toUnits(made: readonly { gate: UnitGate; puts: Puts }[]): BatchUnit[] {
   return made.map(({ gate, puts }, seq) =>
-    readUnit([
+    readUnit({
       seq,
-      'actor',
-      0,
+      actor: 'actor',
+      incarnation: 0,
       gate,
-      puts.flatMap(([kind, key, value]) => [
+      mutations: puts.flatMap(([kind, key, value]) => [
         MUTATION_KINDS.indexOf(kind),
         key,
         JSON.stringify({ key, value } satisfies Row),
       ]),
-    ]),
+    }),
   );
 }
 
@@ -299,12 +198,16 @@ function flushHalving(tables: Tables, units: readonly BatchUnit[]): Ack[] {
     tables.clear();
     for (const [at, value] of copy) tables.set(at, value);
   }
-  if (units.length === 1) return [[units[0]!.seq, 'refused', '23505', '']];
+  if (units.length === 1) return [duplicate(units[0]!)];
   const middle = units.length >> 1;
   return [
     ...flushHalving(tables, units.slice(0, middle)),
     ...flushHalving(tables, units.slice(middle)),
   ];
+}
+
+function duplicate({ seq }: BatchUnit): Ack {
+  return { seq, outcome: 'refused', sqlState: '23505', reason: '' };
 }
 
 function applyOrRefuse(tables: Tables, unit: BatchUnit): Ack {
@@ -315,7 +218,7 @@ function applyOrRefuse(tables: Tables, unit: BatchUnit): Ack {
     if (!(error instanceof Conflict)) throw error;
     tables.clear();
     for (const [at, value] of copy) tables.set(at, value);
-    return [unit.seq, 'refused', '23505', ''];
+    return duplicate(unit);
   }
 }
 
@@ -329,9 +232,9 @@ function updatesOnlyWhatIsThere(units: readonly BatchUnit[], tables: Tables): bo
     const own = new Set<string>();
     for (let i = 0; i < unit.mutations.length; i += 3) {
       const kind = MUTATION_KINDS[unit.mutations[i] as number]!;
-      const at = `${TABLE_OF[kind]}/${unit.mutations[i + 1]}`;
-      if (INSERTS.has(kind)) own.add(at);
-      else if (UPDATES.has(kind) && !copy.has(at) && !own.has(at)) return false;
+      const at = `${tableOf(kind)}/${unit.mutations[i + 1]}`;
+      if (isInsert(kind)) own.add(at);
+      else if (isUpdate(kind) && !copy.has(at) && !own.has(at)) return false;
     }
     applyOrRefuse(copy, unit);
     return true;
@@ -357,7 +260,7 @@ test('a batch leaves the rows and outcomes of its units one after the other', ()
         const actual = new Map(before);
         const expectedAcks = units.map((unit) => applyOrRefuse(expected, unit));
         const acks = batchesOf(units, rowsMax).flatMap((batch) => flushHalving(actual, batch));
-        refusals += acks.filter(([, outcome]) => outcome === 'refused').length;
+        refusals += acks.filter(({ outcome }) => outcome === 'refused').length;
         assert.deepEqual(acks, expectedAcks);
         assert.deepEqual(new Map([...actual].sort()), new Map([...expected].sort()));
       },

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { UnitEnvelope } from '../../actors/protocol.js';
-import { MUTATION_KINDS, type MutationKind, type UnitGate } from '../../src/core/unit.js';
+import type { UnitEnvelope } from '../../actors/runtime/protocol.js';
+import type { UnitGate } from '../../src/core/unit.js';
 import {
   Batch,
   type BatchUnit,
@@ -13,6 +13,7 @@ import {
   type RowsCommand,
   readUnit,
 } from '../../src/db/batch.js';
+import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import { GATED_STATEMENTS, STATEMENTS } from '../../src/db/statements.js';
 
 type Put = readonly [kind: MutationKind, key: string, row: string];
@@ -20,12 +21,13 @@ type Put = readonly [kind: MutationKind, key: string, row: string];
 const A = '01950000-0000-7000-8000-00000000000a';
 const B = '01950000-0000-7000-8000-00000000000b';
 
+const FROM = { actor: 'actor', incarnation: 0 };
 let seq = 0;
 
 function unit(puts: readonly Put[], gate: UnitGate = 'none'): BatchUnit {
   const mutations = puts.flatMap(([kind, key, row]) => [MUTATION_KINDS.indexOf(kind), key, row]);
   seq += 1;
-  return readUnit([seq, 'actor', 0, gate, mutations]);
+  return readUnit({ ...FROM, seq, gate, mutations });
 }
 
 function batchOf(units: readonly BatchUnit[], limits = { rowsMax: 10, bytesMax: 100 }) {
@@ -114,7 +116,7 @@ test('a barrier goes alone, in its place', () => {
 test('a second gated insert of the same row starts a new batch', () => {
   const gated = () => unit([['instance.insert', A, '{}']], 'exists');
   const other = unit([['instance.insert', B, '{}']], 'exists');
-  const births = unit([['instance.insert', A, '{}']], 'births');
+  const births = unit([['instance.insert', A, '{}']], 'batch');
   assert.deepEqual(batchOf([gated(), other, gated()]).added, [true, true, false]);
   assert.deepEqual(batchOf([gated(), births]).added, [true, false]);
 });
@@ -127,25 +129,25 @@ test('a unit whose gate finds its row writes nothing and says so', () => {
     ],
     'exists',
   );
-  const born = unit(
+  const inserted = unit(
     [
       ['instance.insert', B, '{"id":"b"}'],
       ['audit.insert', 'y', '{"of":"b"}'],
     ],
     'exists',
   );
-  assert.deepEqual(named(gateCommands([found, born])), [
+  assert.deepEqual(named(gateCommands([found, inserted])), [
     [GATED_STATEMENTS['instance.insert'].name, '[{"id":"a"},{"id":"b"}]'],
   ]);
   const ids = new Set([B]);
-  assert.deepEqual(named(bodyCommands([found, born], ids)), [
+  assert.deepEqual(named(bodyCommands([found, inserted], ids)), [
     [STATEMENTS['audit.insert'].name, '[{"of":"b"}]'],
   ]);
-  assert.deepEqual(committedAck(found, ids), [found.seq, 'exists']);
-  assert.deepEqual(committedAck(born, ids), [born.seq, 'committed']);
+  assert.deepEqual(committedAck(found, ids), { seq: found.seq, outcome: 'exists' });
+  assert.deepEqual(committedAck(inserted, ids), { seq: inserted.seq, outcome: 'committed' });
 });
 
-test('of births only what belongs to the born is written, and the outcome names them', () => {
+test('of births only what belongs to the inserted is written, and the outcome names them', () => {
   const births = unit(
     [
       ['instance.insert', A, '{"id":"a"}'],
@@ -154,14 +156,14 @@ test('of births only what belongs to the born is written, and the outcome names 
       ['timer.set', B, '{"of":"b"}'],
       ['audit.insert', `${B}:1`, '{"of":"b"}'],
     ],
-    'births',
+    'batch',
   );
   const ids = new Set([B]);
   assert.deepEqual(named(bodyCommands([births], ids)), [
     [STATEMENTS['audit.insert'].name, '[{"of":"b"}]'],
     [STATEMENTS['timer.set'].name, '[{"of":"b"}]'],
   ]);
-  assert.deepEqual(committedAck(births, ids), [births.seq, 'born', [B]]);
+  assert.deepEqual(committedAck(births, ids), { seq: births.seq, outcome: 'inserted', ids: [B] });
 });
 
 test('only the first insert of a gated unit is its gate', () => {
@@ -182,8 +184,13 @@ test('only the first insert of a gated unit is its gate', () => {
 
 test('an envelope that no actor may send is a defect', () => {
   const bad: readonly UnitEnvelope[] = [
-    [1, 'actor', 0, 'none', [MUTATION_KINDS.length, A, '{}']],
-    [1, 'actor', 0, 'exists', [MUTATION_KINDS.indexOf('audit.insert'), A, '{}']],
+    { ...FROM, seq: 1, gate: 'none', mutations: [MUTATION_KINDS.length, A, '{}'] },
+    {
+      ...FROM,
+      seq: 1,
+      gate: 'exists',
+      mutations: [MUTATION_KINDS.indexOf('audit.insert'), A, '{}'],
+    },
   ];
   for (const envelope of bad) assert.throws(() => readUnit(envelope));
 });

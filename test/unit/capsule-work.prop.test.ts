@@ -4,7 +4,11 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type OutputText, openSealed, sealCapsule } from '../../src/capsule-work.js';
+import {
+  type OutputText,
+  openSealed,
+  sealCapsule,
+} from '../../src/core/continuity/sealed-payload.js';
 import type { JsonValue } from '../../src/core/json.js';
 import { parseJson } from '../../src/core/json-guard.js';
 import { KEYRING, sealTask } from '../helpers/capsule-tasks.js';

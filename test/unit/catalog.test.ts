@@ -2,12 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { Catalog } from '../../actors/catalog.js';
-import { CommitLog } from '../../actors/commit-log.js';
-import type { Rows, SequenceRow } from '../../actors/loader.js';
-import type { ReleaseStateRow } from '../../actors/release-reads.js';
-import type { Effect } from '../../actors/turn.js';
+import { Catalog } from '../../actors/catalog/catalog.js';
+import { CommitLog } from '../../actors/runtime/commit-log.js';
+import type { Rows } from '../../actors/runtime/loader.js';
+import type { ReleaseStateRow } from '../../actors/runtime/release-sql.js';
+import type { InstanceCounts, SequenceRow } from '../../actors/runtime/rows.js';
+import type { Effect } from '../../actors/runtime/turn.js';
+import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { EngineError } from '../../src/errors.js';
+import { createLogger } from '../../src/log.js';
 
 const ID = '01950000-0000-7000-8000-000000000001';
 const REQUEST = 7;
@@ -26,26 +29,29 @@ let commits: CommitLog;
 let catalog: Catalog;
 /** What the catalog told, as `shard 0: block` and `204`. */
 let told: string[];
+let errors: string[];
 /** A release that names the sequence. */
 let naming: ReleaseStateRow | undefined;
-/** Counts of live instances that are not answered yet, in the order in which they were asked for. */
-let counts: { readonly resolve: (isLive: boolean) => void; readonly reject: () => void }[];
+/** Counts of instances that are not answered yet, in the order in which they were asked for. */
+let counts: { readonly resolve: (found: InstanceCounts) => void; readonly reject: () => void }[];
 
 beforeEach(async () => {
   commits = new CommitLog();
   told = [];
+  errors = [];
   counts = [];
   naming = undefined;
-  const rows: Pick<Rows, 'sequence' | 'hasLiveInstance' | 'releaseNaming'> = {
+  const rows: Pick<Rows, 'sequence' | 'instanceCounts' | 'releaseNaming'> = {
     sequence: async () => ROW,
     releaseNaming: async () => naming,
-    hasLiveInstance: () =>
+    instanceCounts: () =>
       new Promise((resolve, reject) => {
         counts.push({ resolve, reject: () => reject(new Error('the database is away')) });
       }),
   };
   catalog = new Catalog({
     commits,
+    log: createLogger('silent', 'test'),
     loader: rows as Rows,
     now: () => 0,
     newId: () => ID,
@@ -54,20 +60,26 @@ beforeEach(async () => {
     schedule: (work) => work(),
     whenWriterKnown: (then) => then(),
   });
-  catalog.delete(REQUEST, 't', ID);
+  await askForDeletion(false);
+});
+
+async function askForDeletion(isCascading: boolean): Promise<void> {
+  catalog.delete(REQUEST, 't', ID, isCascading);
   await settle();
   assert.deepEqual(take(), ['shard 0: block', 'shard 1: block']);
-});
+}
 
 function describeEffect(effect: Effect): string {
   if (effect.kind === 'reply') return String(effect.status);
   if (effect.kind === 'error') {
     assert.ok(effect.error instanceof EngineError);
+    errors.push(effect.error.message);
     return String(effect.error.status);
   }
   if (effect.kind !== 'peer') assert.fail(`an effect ${effect.kind}`);
-  const [kind, , isBlocked] = effect.message;
-  const word = kind === 'sequence.evict' ? 'evict' : isBlocked === true ? 'block' : 'unblock';
+  const { message } = effect;
+  const isBlocked = message.kind === 'sequence.block' && message.isBlocked;
+  const word = message.kind === 'sequence.evict' ? 'evict' : isBlocked ? 'block' : 'unblock';
   return `shard ${effect.shard}: ${word}`;
 }
 
@@ -85,64 +97,105 @@ function bothAnswer(): void {
   catalog.blocked(ID, 1);
 }
 
-async function answerCount(index: number, answer: boolean | 'failed'): Promise<void> {
+const NONE: InstanceCounts = { live: 0, failed: 0, ended: 0 };
+
+async function answerCount(
+  index: number,
+  answer: Partial<InstanceCounts> | 'failed',
+): Promise<void> {
   const count = counts[index];
   assert.ok(count !== undefined, `there is no count number ${index}`);
   if (answer === 'failed') count.reject();
-  else count.resolve(answer);
+  else count.resolve({ ...NONE, ...answer });
   await settle();
 }
 
-/** The units that were made since the last call, all of which are committed. */
-function commitAll(): number {
+/** The mutations that were made since the last call, all of which are committed. */
+function commitAll(): string[] {
   const units = commits.take();
-  commits.settle(units.map(([seq]) => [seq, 'committed']));
-  return units.length;
+  commits.settle(units.map(({ seq }) => ({ seq, outcome: 'committed' })));
+  return units.flatMap((unit) =>
+    unit.mutations
+      .filter((_, i) => i % 3 === 0)
+      .map((kind) => MUTATION_KINDS[kind as number] as string),
+  );
 }
 
 test('the rows are deleted when every shard has answered and nothing lives', async () => {
   catalog.blocked(ID, 0);
   assert.equal(counts.length, 0);
   catalog.blocked(ID, 1);
-  await answerCount(0, false);
-  assert.equal(commitAll(), 1);
+  await answerCount(0, {});
+  assert.deepEqual(commitAll(), ['sequence.delete']);
   assert.deepEqual(take(), ['204', 'shard 0: evict', 'shard 1: evict']);
 });
 
-test('a live instance refuses it, and lifts the block', async () => {
+test('a tombstone stays for instances that are still to be removed', async () => {
   bothAnswer();
-  await answerCount(0, true);
-  assert.equal(commitAll(), 0);
-  assert.deepEqual(take(), ['409', 'shard 0: unblock', 'shard 1: unblock']);
+  await answerCount(0, { ended: 80_000 });
+  assert.deepEqual(commitAll(), ['sequence.delete', 'tombstone.set']);
+  catalog.forget(REQUEST, ID);
+  assert.deepEqual(commitAll(), ['tombstone.clear']);
 });
+
+for (const found of [
+  { live: 2, ended: 5 },
+  { failed: 3 },
+  { live: 2, failed: 3 },
+] as Partial<InstanceCounts>[]) {
+  test(`it is refused, and the block lifted, with ${JSON.stringify(found)}`, async () => {
+    bothAnswer();
+    await answerCount(0, found);
+    assert.deepEqual(commitAll(), []);
+    assert.deepEqual(take(), ['409', 'shard 0: unblock', 'shard 1: unblock']);
+    const { live, failed } = { ...NONE, ...found };
+    assert.match(errors[0]!, new RegExp(`has ${live} live and ${failed} failed instances`));
+  });
+}
+
+for (const [found, status] of [
+  [{ failed: 3 }, '204'],
+  [{ failed: 3, live: 1 }, '409'],
+] as const) {
+  test(`cascading, it is ${status} with ${JSON.stringify(found)}`, async () => {
+    bothAnswer();
+    await answerCount(0, { live: 1 });
+    take();
+    await askForDeletion(true);
+    bothAnswer();
+    await answerCount(1, found);
+    commitAll();
+    assert.equal(take()[0], status);
+  });
+}
 
 test('a release that names it refuses it, and lifts the block', async () => {
   naming = { id: '01950000-0000-7000-8000-000000000009', state: 'ready' };
   bothAnswer();
-  await answerCount(0, false);
-  assert.equal(commitAll(), 0);
+  await answerCount(0, {});
+  assert.deepEqual(commitAll(), []);
   assert.deepEqual(take(), ['409', 'shard 0: unblock', 'shard 1: unblock']);
 });
 
 test('it is given up when the rows cannot be read', async () => {
   bothAnswer();
   await answerCount(0, 'failed');
-  assert.equal(commitAll(), 0);
+  assert.deepEqual(commitAll(), []);
   assert.deepEqual(take(), ['503', 'shard 0: unblock', 'shard 1: unblock']);
 });
 
 test('the block is lifted when the database refuses the deletion', async () => {
   bothAnswer();
-  await answerCount(0, false);
+  await answerCount(0, {});
   const [unit] = commits.take();
   assert.ok(unit !== undefined);
-  commits.settle([[unit[0], 'refused', '23503', 'no']]);
+  commits.settle([{ seq: unit.seq, outcome: 'refused', sqlState: '23503', reason: 'no' }]);
   assert.deepEqual(take(), ['400', 'shard 0: unblock', 'shard 1: unblock']);
 });
 
 test('the block is lifted when it is not known what became of the deletion', async () => {
   bothAnswer();
-  await answerCount(0, false);
+  await answerCount(0, {});
   commits.lose();
   assert.deepEqual(take(), ['503', 'shard 0: unblock', 'shard 1: unblock']);
 });
@@ -170,18 +223,18 @@ test('the successor of a shard is blocked too, before anything is counted', asyn
   assert.equal(counts.length, 1);
 });
 
-for (const stale of [false, true, 'failed'] as const) {
-  test(`a count that began before a shard died decides nothing (${stale})`, async () => {
+for (const stale of [{}, { live: 1 }, 'failed'] as const) {
+  test(`a count that began before a shard died decides nothing (${JSON.stringify(stale)})`, async () => {
     bothAnswer();
     catalog.shardDied(1);
     catalog.shardBack(1);
     take();
     catalog.blocked(ID, 1);
     await answerCount(0, stale);
-    assert.equal(commitAll(), 0);
+    assert.deepEqual(commitAll(), []);
     assert.deepEqual(take(), []);
-    await answerCount(1, false);
-    assert.equal(commitAll(), 1);
+    await answerCount(1, {});
+    assert.deepEqual(commitAll(), ['sequence.delete']);
     assert.deepEqual(take(), ['204', 'shard 0: evict', 'shard 1: evict']);
   });
 }

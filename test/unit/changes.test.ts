@@ -5,10 +5,12 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ChangeFeed } from '../../actors/changes.js';
-import { CommitLog, type PendingUnit, type Settlement } from '../../actors/commit-log.js';
-import { type Effect, Turn } from '../../actors/turn.js';
+import { ChangeFeed } from '../../actors/feed/changes.js';
+import { CommitLog, type PendingUnit, type Settlement } from '../../actors/runtime/commit-log.js';
+import type { Ack } from '../../actors/runtime/protocol.js';
+import { type Effect, Turn } from '../../actors/runtime/turn.js';
 import type { Clock } from '../../src/core/clock.js';
+import { createLogger } from '../../src/log.js';
 import { createRandom, type Random } from '../chaos/random.js';
 
 const T0 = Date.parse('2026-03-01T12:00:00Z');
@@ -40,6 +42,7 @@ class World {
       random: () => 0.5,
       now: () => this.now,
       commits: this.commits,
+      log: createLogger('silent', 'test'),
       whenWriterKnown: (then) => {
         if (this.isWriterAway) this.#onWriterKnown.push(then);
         else then();
@@ -60,7 +63,7 @@ class World {
       incarnation: 1,
       settled: (_unit: PendingUnit, ack: Settlement) => {
         settled?.(ack);
-        if (ack[1] === 'committed') this.feed.committed(TENANT);
+        if (ack.outcome === 'committed') this.feed.committed(TENANT);
       },
     };
     this.commits.append(owner, turn);
@@ -69,7 +72,7 @@ class World {
 
   /** The number of the unit that was made last. */
   taken(): number {
-    this.#seq = this.commits.take().at(-1)?.[0] ?? this.#seq;
+    this.#seq = this.commits.take().at(-1)?.seq ?? this.#seq;
     return this.#seq;
   }
 
@@ -77,15 +80,15 @@ class World {
   marks(): { readonly seq: number; readonly stampsFrom: number }[] {
     return this.commits
       .take()
-      .filter(([, actor]) => actor === 'change-mark')
-      .map(([seq, , , , mutations]) => ({
+      .filter(({ actor }) => actor === 'change-mark')
+      .map(({ seq, mutations }) => ({
         seq,
         stampsFrom: Date.parse(JSON.parse(String(mutations[2])).stamps_from),
       }));
   }
 
   commit(...seqs: number[]): void {
-    this.commits.settle(seqs.map((seq) => [seq, 'committed']));
+    this.commits.settle(seqs.map((seq) => ({ seq, outcome: 'committed' })));
   }
 
   ask(past = 0): number {
@@ -94,7 +97,7 @@ class World {
     return this.#requests;
   }
 
-  watch(known = ''): number {
+  watch(known?: number): number {
     this.#requests += 1;
     this.feed.watch(this.#requests, TENANT, known);
     return this.#requests;
@@ -228,7 +231,7 @@ describe('a watch', () => {
   test('is answered when entries of its tenant were committed, with a time that is not below', () => {
     const world = new World(1);
     const first = JSON.parse(String(world.answers.get(world.watch())));
-    const request = world.watch(String(first.version));
+    const request = world.watch(first.version);
     assert.equal(world.answers.get(request), undefined);
     const entry = world.entry();
     assert.equal(world.answers.get(request), undefined);
@@ -243,8 +246,8 @@ describe('a watch', () => {
     const { version } = JSON.parse(String(world.answers.get(world.watch())));
     const entry = world.entry();
     world.commit(entry.seq);
-    for (const known of ['', '1', String(version)]) {
-      assert.ok(world.answers.has(world.watch(known)), known);
+    for (const known of [undefined, 1, version]) {
+      assert.ok(world.answers.has(world.watch(known)), String(known));
     }
   });
 
@@ -252,7 +255,7 @@ describe('a watch', () => {
     const world = new World(1);
     const { version } = JSON.parse(String(world.answers.get(world.watch())));
     world.entry();
-    const request = world.watch(String(version));
+    const request = world.watch(version);
     world.loseWriter();
     world.regainWriter();
     assert.ok(world.answers.has(request));
@@ -348,8 +351,9 @@ class History {
     if (unit === undefined) return;
     const isCommitted = this.#random.chance(0.9);
     if (isCommitted) this.#commit(unit.entry);
-    const refused = [unit.seq, 'refused', '22000', 'no'] as const;
-    unit.world.commits.settle([isCommitted ? [unit.seq, 'committed'] : refused]);
+    const { seq } = unit;
+    const refused: Ack = { seq, outcome: 'refused', sqlState: '22000', reason: 'no' };
+    unit.world.commits.settle([isCommitted ? { seq, outcome: 'committed' } : refused]);
   }
 
   /** A thread dies: what it had under way is decided first; who waits for it is told. */

@@ -6,7 +6,7 @@ import { type RoutedRow, routingViolations } from '../chaos/releases.js';
 
 const RELEASE = '01890a5d-ac96-774b-bcce-b302099a8057';
 
-/** The key is in bucket 13 (04 §8). */
+/** The key is in bucket 13. */
 const GOOD: RoutedRow = {
   id: 'i',
   sequence_id: 'candidate',

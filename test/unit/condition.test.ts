@@ -1,5 +1,5 @@
 /**
- * Conditions: the two forms of the specification, the expression language, and its bounds on
+ * Conditions: the two short forms, the expression language, and its bounds on
  * hostile texts and data.
  */
 
@@ -13,6 +13,7 @@ import {
   type Scope,
 } from '../../src/core/condition.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { cpuMsOf } from '../helpers/cpu-time.js';
 
 function scopeOf(data: JsonObject, outputs: JsonObject = {}): Scope {
   return {
@@ -66,7 +67,7 @@ test('`path` alone is a truthiness check and `path == value` is equality', () =>
   });
 });
 
-test('names with hyphens are paths in both forms of the specification', () => {
+test('names with hyphens are paths in both short forms', () => {
   const data = { 'is-active': true, order: { 'ship-mode': 'air-mail' }, a: 5, b: 3 };
   assertAll(data, {
     'is-active': true,
@@ -122,7 +123,7 @@ test('data comes before the roots, and the roots are found after it', () => {
   );
 });
 
-test('operators follow the precedence of the specification', () => {
+test('operators follow their documented precedence', () => {
   const data = { count: 6, threshold: 10, name: 'ann', items: [1, 2], price: 12.5 };
   assertAll(data, {
     'count * 2 > threshold': true,
@@ -309,9 +310,10 @@ test('work is bounded on hostile data', () => {
     `big == [1]${' || sort(big) == 1'.repeat(1_000)}`,
   ];
   for (const text of hostile) {
-    const start = performance.now();
-    assert.equal(isTruthy(evaluate(text, data)), false, text.slice(0, 30));
-    assert.ok(performance.now() - start < 1_000, text.slice(0, 30));
+    const ms = cpuMsOf(() => {
+      assert.equal(isTruthy(evaluate(text, data)), false, text.slice(0, 30));
+    });
+    assert.ok(ms < 4_000, text.slice(0, 30));
   }
 });
 

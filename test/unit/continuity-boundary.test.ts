@@ -1,4 +1,4 @@
-/** How the checkpoints of an execution are shown, and in which order (05 §2). */
+/** How the checkpoints of an execution are shown, and in which order. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -6,7 +6,6 @@ import { canonicalSha256 } from '../../src/core/continuity/canonical-json.js';
 import {
   boundaryBlock,
   checkpointBoundary,
-  compareBoundaries,
 } from '../../src/core/continuity/checkpoint-boundary.js';
 
 const CHECKPOINT = {
@@ -59,18 +58,4 @@ test('the block is named by safe_boundary, else by block_id, else unknown', () =
     });
     assert.equal(shown.block_id, 'unknown_boundary');
   }
-});
-
-test('boundaries stand by epoch, then by time', () => {
-  const [early, late] = ['2026-01-01T00:00:00.000Z', '2026-01-01T00:00:01.000Z'];
-  const list = [
-    boundary('d', 1, early),
-    boundary('c', 0, late),
-    boundary('b', 0, early),
-    boundary('a', 0, late),
-  ];
-  assert.deepEqual(
-    list.sort(compareBoundaries).map((one) => one.checkpoint_id),
-    ['b', 'a', 'c', 'd'],
-  );
 });

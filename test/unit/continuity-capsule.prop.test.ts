@@ -1,15 +1,14 @@
-/** Capsules arrive as they were made or not at all: every changed bit of them is refused (05 §11, §12). */
+/** Capsules arrive as they were made or not at all: every changed bit of them is refused. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { Capsule } from '../../schema/handoff.js';
 import { canonicalSha256, sha256Hex } from '../../src/core/continuity/canonical-json.js';
 import {
-  type Capsule,
   type CapsuleFacts,
   createCapsule,
   isManifestSigned,
-  parseCapsule,
   rollbackCapsuleOf,
   signManifest,
 } from '../../src/core/continuity/capsule.js';
@@ -32,6 +31,7 @@ import {
 import { createKeyring, parseTransferKey } from '../../src/core/continuity/keys.js';
 import { type SealContext, seal, unseal } from '../../src/core/continuity/sealing.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { takenCapsule } from '../helpers/continuity-bodies.js';
 import { check } from '../helpers/properties.js';
 
 const id = (n: number) => `0198c0de-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
@@ -145,7 +145,7 @@ test('a capsule arrives as it was made', () => {
 
 test('a capsule survives the wire', () => {
   const { capsule, sealed } = made();
-  const parsed = parseCapsule(JSON.parse(JSON.stringify(capsule)) as JsonValue);
+  const parsed = takenCapsule(JSON.parse(JSON.stringify(capsule)) as JsonValue);
   assert.ok(parsed.ok);
   assert.ok(attempt({ capsule: parsed.value, sealed }).ok);
 });
@@ -440,11 +440,11 @@ test('a body that is no capsule is refused by name', () => {
   const json = JSON.parse(JSON.stringify(capsule)) as JsonObject;
   for (const path of leaves(capsule)) {
     const value = withLeaf(json, path, { not: 'this' }) as JsonValue;
-    const parsed = parseCapsule(value);
+    const parsed = takenCapsule(value);
     assert.ok(
       !parsed.ok && parsed.message.startsWith(`capsule.${path.join('.')} `),
       path.join('.'),
     );
   }
-  for (const value of [undefined, null, 'x', [], {}]) assert.ok(!parseCapsule(value).ok);
+  for (const value of [undefined, null, 'x', [], {}]) assert.ok(!takenCapsule(value).ok);
 });

@@ -1,4 +1,4 @@
-/** The receipts of outside effects, read off the facts and what was found out later (05 §3). */
+/** The receipts of outside effects, read off the facts and what was found out later. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -14,9 +14,10 @@ import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { isEnded } from '../../src/core/states.js';
 import { contexts, trees } from '../helpers/block-trees.js';
 import { clone, noop, Player } from '../helpers/player.js';
-import { check, isWholeRun } from '../helpers/properties.js';
+import { check } from '../helpers/properties.js';
 
-const RUNS = 300;
+/** Lives that are under way when they are looked at: others are drawn again. */
+const COMPARED = 75;
 
 const lives = fc.record({
   tree: trees({}),
@@ -86,13 +87,12 @@ function finish(player: Player): void {
 }
 
 test('an instance at rest is carried whole, and comes to the same as if it had stayed', (t) => {
-  let compared = 0;
-  check(t, RUNS, lives, (life) => {
+  check(t, COMPARED, lives, (life) => {
     const stayed = livedOf(life);
     while (stayed.state === 'paused' && stayed.atWork.length > 0) {
       stayed.complete(stayed.atWork[0] as string, { go: true });
     }
-    if (stayed.state !== 'paused') return;
+    fc.pre(stayed.state === 'paused');
     const carried = carry(stayed, life.tree.blocks);
     stayed.send({ kind: 'wake', recovered: true });
     assert.deepEqual(carried.snapshot, stayed.snapshot);
@@ -101,16 +101,13 @@ test('an instance at rest is carried whole, and comes to the same as if it had s
     assert.deepEqual(carried.rows, stayed.rows);
     assert.deepEqual(carried.tree, stayed.tree);
     assert.equal(carried.state, stayed.state);
-    compared += 1;
   });
-  assert.ok(!isWholeRun || compared > RUNS / 5, `only ${compared} instances were on their way`);
 });
 
 test('what was at work is begun again with the same try, and what is done stays', (t) => {
-  let begun = 0;
-  check(t, RUNS, lives, (life) => {
+  check(t, COMPARED, lives, (life) => {
     const stayed = livedOf(life);
-    if (stayed.state !== 'paused') return;
+    fc.pre(stayed.state === 'paused');
     const atWork = [...stayed.open.values()];
     const rows = [...stayed.rows];
     const carried = carry(stayed, life.tree.blocks);
@@ -120,12 +117,12 @@ test('what was at work is begun again with the same try, and what is done stays'
     for (const one of atWork) {
       assert.ok(again.includes(tryOf(one)) || isOver(carried, one), tryOf(one));
     }
-    begun += atWork.length;
     finish(carried);
     assert.ok(isEnded(carried.snapshot.state));
     assert.deepEqual(carried.rows.slice(0, rows.length), rows);
+    // Counts only with something at work.
+    fc.pre(atWork.length > 0);
   });
-  assert.ok(!isWholeRun || begun > RUNS / 5, `only ${begun} steps were at work`);
 });
 
 /** The instance has ended, or went on without the try: such as past a race that another branch won. */

@@ -1,4 +1,4 @@
-/** The keys that come from a master key, and the forms in which keys travel (05 §14). */
+/** The keys that come from a master key, and the forms in which keys travel. */
 
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync, hkdfSync } from 'node:crypto';

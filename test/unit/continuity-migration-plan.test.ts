@@ -1,9 +1,9 @@
-/** Verdicts on migrations: the table, what is found, the frontier, and what has to hold (05 §16). */
+/** Verdicts on migrations: the table, what is found, the frontier, and what has to hold. */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Block } from '../../schema/blocks.js';
-import type { EffectReceipt } from '../../src/core/continuity/effects.js';
+import type { EffectReceipt } from '../../schema/continuity.js';
 import {
   type FrontierCase,
   type FrontierOptions,

@@ -1,8 +1,8 @@
-/** How runtimes are judged, scored and chosen (05 §6). */
+/** How runtimes are judged, scored and chosen. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { RuntimeCapabilities } from '../../src/core/continuity/capabilities.js';
+import type { RuntimeCapabilities } from '../../schema/handoff.js';
 import { compatibilityFindings } from '../../src/core/continuity/compatibility.js';
 import { outcomeOf } from '../../src/core/continuity/findings.js';
 import { localityFindings } from '../../src/core/continuity/locality.js';
@@ -14,13 +14,9 @@ import {
   placementDecision,
   termsOf,
 } from '../../src/core/continuity/placement.js';
-import {
-  type Classification,
-  parsePlacementTerms,
-  parsePolicy,
-  parseRequirements,
-} from '../../src/core/continuity/requirements.js';
+import type { Classification } from '../../src/core/continuity/requirements.js';
 import type { JsonObject } from '../../src/core/json.js';
+import { acceptedTerms } from '../helpers/continuity-bodies.js';
 
 const id = (n: number) => `0198c0de-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
 const NOW = Date.UTC(2026, 0, 1, 12);
@@ -37,17 +33,10 @@ const runtime = (n: number, more: Partial<RuntimeCapabilities> = {}): RuntimeCap
   ...more,
 });
 
-function terms(body: JsonObject = {}) {
-  const result = parsePlacementTerms(body);
-  assert.ok(result.ok, result.ok ? '' : result.message);
-  return result.value;
-}
-
 /** `CODE:status` of each finding. */
 function compatibility(offered: Partial<RuntimeCapabilities>, required: JsonObject = {}) {
-  const requirements = parseRequirements(required);
-  assert.ok(requirements.ok);
-  return compatibilityFindings(runtime(1, offered), requirements.value, NOW).map(
+  const { requirements } = acceptedTerms({ requirements: required });
+  return compatibilityFindings(runtime(1, offered), requirements, NOW).map(
     ({ code, status, summary }) => {
       assert.notEqual(summary, '');
       return `${code}:${status}`;
@@ -100,24 +89,20 @@ test('whether there is a screen or a network may be unknown', () => {
 
 /** The outcome and the codes for a policy of these rules, all for internal data. */
 function locality(offered: Partial<RuntimeCapabilities>, ...rules: JsonObject[]): string {
-  const policy = parsePolicy({
-    version: 1,
-    rules: rules.map((rule) => ({ classification: 'internal', ...rule })),
-  });
-  assert.ok(policy.ok, policy.ok ? '' : policy.message);
-  const findings = localityFindings(runtime(1, offered), 'internal', policy.value);
+  const all = rules.map((rule) => ({ classification: 'internal', ...rule }));
+  const { policy } = acceptedTerms({ policy: { version: 1, rules: all } });
+  const findings = localityFindings(runtime(1, offered), 'internal', policy);
   return [outcomeOf(findings), ...findings.map(({ code }) => code)].join(' ');
 }
 
 test('without a rule the classification decides', () => {
-  const other = parsePolicy({ version: 1, rules: [{ classification: 'internal' }] });
-  assert.ok(other.ok);
+  const other = acceptedTerms({ policy: { version: 1, rules: [{ classification: 'internal' }] } });
   for (const [classification, expected] of [
     ['public', 'allow POLICY_DEFAULT_CURRENT_BOUNDARY'],
     ['confidential', 'unknown CONFIDENTIAL_POLICY_MISSING'],
     ['restricted', 'deny RESTRICTED_POLICY_MISSING'],
   ] as [Classification, string][]) {
-    for (const policy of [null, other.value]) {
+    for (const policy of [null, other.policy]) {
       const findings = localityFindings(runtime(1), classification, policy);
       assert.equal([outcomeOf(findings), ...findings.map(({ code }) => code)].join(' '), expected);
     }
@@ -180,7 +165,7 @@ test('all rules of a classification apply together, and a denial outweighs a dou
 });
 
 test('compatibility and locality come to one outcome', () => {
-  const outcome = (body: JsonObject) => judge(runtime(1), terms(body), NOW).outcome;
+  const outcome = (body: JsonObject) => judge(runtime(1), acceptedTerms(body), NOW).outcome;
   assert.equal(outcome({}), 'allow');
   assert.equal(outcome({ requirements: { requires_network: true } }), 'unknown');
   assert.equal(outcome({ classification: 'confidential' }), 'unknown');
@@ -202,7 +187,7 @@ test('two candidates score 43 and 15', () => {
     estimated_cost_microunits: 9,
     estimated_latency_ms: 9,
   });
-  const { candidates } = placeExecution([worst, best], terms(), id(9), NOW);
+  const { candidates } = placeExecution([worst, best], acceptedTerms(), id(9), NOW);
   const codes = ['COMPATIBLE', 'POLICY_DEFAULT_CURRENT_BOUNDARY'];
   assert.deepEqual(candidates, [
     {
@@ -238,7 +223,7 @@ test('two candidates score 43 and 15', () => {
 
 test('trust counts ten a level, and the current owner five', () => {
   const scores = (['unverified', 'registered', 'signed', 'attested'] as const).map((trust, n) => {
-    const placed = placeExecution([runtime(n, { trust })], terms(), id(3), NOW);
+    const placed = placeExecution([runtime(n, { trust })], acceptedTerms(), id(3), NOW);
     return placed.candidates[0]?.score;
   });
   assert.deepEqual(scores, [0, 10, 20, 35]);
@@ -249,7 +234,7 @@ test('ranks are over those who know the metric, and ties share the first place',
   const runtimes = costs.map((cost, n) =>
     runtime(n, cost === undefined ? {} : { estimated_cost_microunits: cost }),
   );
-  const { candidates } = placeExecution(runtimes, terms(), id(9), NOW);
+  const { candidates } = placeExecution(runtimes, acceptedTerms(), id(9), NOW);
   const ranks = new Map(candidates.map((one) => [one.runtime_id, one.score_factors.cost_rank]));
   assert.deepEqual(
     costs.map((_, n) => ranks.get(id(n))),
@@ -259,7 +244,7 @@ test('ranks are over those who know the metric, and ties share the first place',
 
 test('the best that is allowed is selected, equal scores by id, none if none is allowed', () => {
   const runtimes = [runtime(3), runtime(2), runtime(1, { offline_capable: true, draining: true })];
-  const placed = placeExecution(runtimes, terms(), id(9), NOW);
+  const placed = placeExecution(runtimes, acceptedTerms(), id(9), NOW);
   assert.deepEqual(
     placed.candidates.map((one) => [one.runtime_id, one.outcome]),
     [
@@ -269,14 +254,19 @@ test('the best that is allowed is selected, equal scores by id, none if none is 
     ],
   );
   assert.equal(placed.selected_runtime_id, id(2));
-  const restricted = placeExecution(runtimes, terms({ classification: 'restricted' }), id(9), NOW);
+  const restricted = placeExecution(
+    runtimes,
+    acceptedTerms({ classification: 'restricted' }),
+    id(9),
+    NOW,
+  );
   assert.equal(restricted.selected_runtime_id, null);
-  assert.equal(placeExecution([], terms(), id(9), NOW).selected_runtime_id, null);
+  assert.equal(placeExecution([], acceptedTerms(), id(9), NOW).selected_runtime_id, null);
 });
 
 test('codes of a candidate are sorted, and each stands once', () => {
   const offered = runtime(1, { draining: true, expires_at: at(0) });
-  const [candidate] = placeExecution([offered], terms(), id(9), NOW).candidates;
+  const [candidate] = placeExecution([offered], acceptedTerms(), id(9), NOW).candidates;
   assert.deepEqual(candidate?.finding_codes, [
     'CAPABILITIES_EXPIRED',
     'POLICY_DEFAULT_CURRENT_BOUNDARY',
@@ -303,7 +293,7 @@ test('a decision holds what it was made from', () => {
     owner_runtime_id: id(9),
     epoch: 4,
   };
-  const asked = terms({ policy: { version: 7, rules: [] }, classification: 'public' });
+  const asked = acceptedTerms({ policy: { version: 7, rules: [] }, classification: 'public' });
   const placement = placeExecution([runtime(1)], asked, id(9), NOW);
   const made = { id: id(30), created_at: at(0) };
   const decision = placementDecision(made, execution, asked, placement);
@@ -321,8 +311,8 @@ test('a decision holds what it was made from', () => {
     created_at: at(0),
   });
   assert.deepEqual(termsOf(decision), asked);
-  const free = placementDecision(made, execution, terms(), placement);
+  const free = placementDecision(made, execution, acceptedTerms(), placement);
   assert.ok(!('policy' in free));
   assert.equal(free.policy_version, null);
-  assert.deepEqual(termsOf(free), terms());
+  assert.deepEqual(termsOf(free), acceptedTerms());
 });

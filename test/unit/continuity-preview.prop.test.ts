@@ -1,9 +1,9 @@
-/** The preview of a handoff, and what its hash holds on to (05 §7). */
+/** The preview of a handoff, and what its hash holds on to. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { RuntimeCapabilities } from '../../src/core/continuity/capabilities.js';
+import type { RuntimeCapabilities } from '../../schema/handoff.js';
 import { type TaskFacts, taskReceipt } from '../../src/core/continuity/effects.js';
 import {
   type PreviewEvidence,
@@ -11,8 +11,7 @@ import {
   previewHandoff,
   previewHash,
 } from '../../src/core/continuity/preview.js';
-import { parsePlacementTerms } from '../../src/core/continuity/requirements.js';
-import type { JsonObject } from '../../src/core/json.js';
+import { acceptedTerms } from '../helpers/continuity-bodies.js';
 import { check } from '../helpers/properties.js';
 
 const id = (n: number) => `0198c0de-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
@@ -30,12 +29,6 @@ const runtime = (n: number, more: Partial<RuntimeCapabilities> = {}): RuntimeCap
   expires_at: at(60_000),
   ...more,
 });
-
-function terms(body: JsonObject = {}) {
-  const result = parsePlacementTerms(body);
-  assert.ok(result.ok, result.ok ? '' : result.message);
-  return result.value;
-}
 
 const receipt = (more: Partial<TaskFacts> = {}) =>
   taskReceipt({
@@ -61,7 +54,7 @@ const FACTS: PreviewFacts = {
   execution: { continuity_id: id(20), tenant_id: 't', owner_runtime_id: id(1), epoch: 2 },
   runtimes: [runtime(1), runtime(2)],
   destination_runtime_id: id(2),
-  terms: terms({ requirements: { handlers: ['ship'] } }),
+  terms: acceptedTerms({ requirements: { handlers: ['ship'] } }),
   effects: [receipt()],
   now: NOW,
   decision: { id: id(30), created_at: at(0) },
@@ -100,7 +93,7 @@ test('a destination that is denied is not selected, and the findings say why', (
     version: 1,
     rules: [{ classification: 'internal', allowed_runtime_ids: [id(1)] }],
   };
-  const denied = preview({ terms: terms({ policy }) });
+  const denied = preview({ terms: acceptedTerms({ policy }) });
   assert.equal(denied.compatible, false);
   assert.deepEqual(
     denied.findings.map(({ code }) => code),
@@ -109,7 +102,7 @@ test('a destination that is denied is not selected, and the findings say why', (
 });
 
 test('a doubt is not compatible', () => {
-  const made = preview({ terms: terms({ classification: 'confidential' }) });
+  const made = preview({ terms: acceptedTerms({ classification: 'confidential' }) });
   assert.equal(made.compatible, false);
   assert.equal(made.placement_decision.selected_runtime_id, null);
 });
@@ -148,9 +141,14 @@ test('every fact that matters makes the preview stale', () => {
     { runtimes: [runtime(1), runtime(2), runtime(3)] },
     { runtimes: [runtime(2)] },
     { runtimes: [runtime(1, { draining: true }), runtime(2)] },
-    { terms: terms({ requirements: {} }) },
-    { terms: terms({ requirements: { handlers: ['ship'] }, classification: 'public' }) },
-    { terms: terms({ requirements: { handlers: ['ship'] }, policy: { version: 1, rules: [] } }) },
+    { terms: acceptedTerms({ requirements: {} }) },
+    { terms: acceptedTerms({ requirements: { handlers: ['ship'] }, classification: 'public' }) },
+    {
+      terms: acceptedTerms({
+        requirements: { handlers: ['ship'] },
+        policy: { version: 1, rules: [] },
+      }),
+    },
     { destination_runtime_id: id(1) },
     { effects: [receipt({ state: 'failed' })] },
   ];
@@ -159,7 +157,7 @@ test('every fact that matters makes the preview stale', () => {
 });
 
 const EVIDENCE: PreviewEvidence = {
-  ...terms({
+  ...acceptedTerms({
     requirements: { handlers: ['a', 'b'], regions: ['eu'] },
     policy: { version: 1, rules: [{ classification: 'internal', allowed_regions: ['eu'] }] },
   }),

@@ -1,14 +1,14 @@
-/** The chain of provenance: what it hashes, and that no change of it goes unseen (05 §15). */
+/** The chain of provenance: what it hashes, and that no change of it goes unseen. */
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { ProvenanceEntry } from '../../schema/continuity.js';
 import { createKeyring } from '../../src/core/continuity/keys.js';
 import {
   nextProvenanceEntry,
   PROVENANCE_KINDS,
-  type ProvenanceEntry,
   type ProvenanceFacts,
   SUMMARY_LENGTH_MAX,
   verifyProvenance,

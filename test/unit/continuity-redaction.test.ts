@@ -1,4 +1,4 @@
-/** What changed between two checkpoints, without what nobody should see (05 §2). */
+/** What changed between two checkpoints, without what nobody should see. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,15 +1,11 @@
-/** What a runtime may say of itself, and what may be asked of one (05 §4, §5). */
+/** What a runtime may say of itself, and what may be asked of one. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isLive, parseCapabilities } from '../../src/core/continuity/capabilities.js';
-import {
-  areSameTerms,
-  parsePlacementTerms,
-  parsePolicy,
-  parseRequirements,
-} from '../../src/core/continuity/requirements.js';
+import { isLive } from '../../src/core/continuity/capabilities.js';
+import { areSameTerms } from '../../src/core/continuity/requirements.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { acceptedTerms, takenCapabilities, takenTerms } from '../helpers/continuity-bodies.js';
 
 const RUNTIME = '0198c0de-0000-7000-8000-000000000001';
 const OTHER = '0198c0de-0000-7000-8000-000000000002';
@@ -24,7 +20,7 @@ const CAPABILITIES: JsonObject = {
   expires_at: at(60_000),
 };
 
-const register = (more: JsonObject) => parseCapabilities({ ...CAPABILITIES, ...more }, NOW);
+const register = (more: JsonObject) => takenCapabilities({ ...CAPABILITIES, ...more }, NOW);
 
 /** The field that is named by the refusal, without `capabilities.`. */
 function refusedField(more: JsonObject): string | undefined {
@@ -76,7 +72,7 @@ test('what must be there is required', () => {
     assert.equal(refusedField({ [field]: null }), field);
     assert.equal(refusedField({ [field]: 'else' }), field);
   }
-  assert.ok(!parseCapabilities([], NOW).ok);
+  assert.ok(!takenCapabilities([], NOW).ok);
 });
 
 test('nobody registers as signed or attested', () => {
@@ -102,7 +98,7 @@ test('numbers have their ranges, and flags and words are what they are', () => {
   assert.equal(refusedField({ battery_percent: 101 }), 'battery_percent');
   assert.equal(refusedField({ battery_percent: 1.5 }), 'battery_percent');
   const above = register({ battery_percent: 101 });
-  const message = 'capabilities.battery_percent must be an integer, from 0 to 100';
+  const message = 'capabilities.battery_percent must be <= 100';
   assert.deepEqual(above, { ok: false, message });
   assert.equal(refusedField({ estimated_cost_microunits: -1 }), 'estimated_cost_microunits');
   assert.equal(refusedField({ estimated_latency_ms: '1' }), 'estimated_latency_ms');
@@ -137,10 +133,9 @@ test('a runtime is live exactly until it expires', () => {
 });
 
 test('requirements have defaults and limits', () => {
-  assert.deepEqual(parseRequirements(undefined), parseRequirements({ handlers: [] }));
-  const named = parseRequirements({ handlers: ['a'], minimum_trust: 'signed', unknown: 1 });
-  assert.ok(named.ok);
-  assert.deepEqual(named.value, {
+  assert.deepEqual(acceptedTerms({}), acceptedTerms({ requirements: { handlers: [] } }));
+  const named = { handlers: ['a'], minimum_trust: 'signed', unknown: 1 };
+  assert.deepEqual(acceptedTerms({ requirements: named }).requirements, {
     handlers: ['a'],
     plugins: [],
     credentials: [],
@@ -150,7 +145,7 @@ test('requirements have defaults and limits', () => {
     requires_human_ui: false,
     minimum_trust: 'signed',
   });
-  assert.ok(parseRequirements({ regions: facts(64) }).ok);
+  assert.ok(takenTerms({ requirements: { regions: facts(64) } }).ok);
   for (const [value, field] of [
     [{ regions: facts(65) }, 'requirements.regions'],
     [{ handlers: [' '] }, 'requirements.handlers[0]'],
@@ -159,28 +154,28 @@ test('requirements have defaults and limits', () => {
     [{ minimum_trust: 'high' }, 'requirements.minimum_trust'],
     ['x', 'requirements'],
   ] as [JsonValue, string][]) {
-    const result = parseRequirements(value);
+    const result = takenTerms({ requirements: value });
     assert.ok(!result.ok && result.message.startsWith(`${field} `), field);
   }
 });
 
 /** What a policy of one rule, or of several, is refused for. */
 function policyRefusal(...rules: JsonValue[]): string | undefined {
-  const result = parsePolicy({ version: 1, rules });
+  const result = takenTerms({ locality_policy: { version: 1, rules } });
   return result.ok ? undefined : result.message.replace(/^locality_policy\./, '');
 }
 
 const rule = (more: JsonObject): JsonObject => ({ classification: 'internal', ...more });
 
 test('a policy is absent, or has a version and rules', () => {
-  assert.deepEqual(parsePolicy(undefined), { ok: true, value: null });
-  assert.deepEqual(parsePolicy(null), { ok: true, value: null });
-  assert.deepEqual(parsePolicy({ version: 2, rules: [] }), {
-    ok: true,
-    value: { version: 2, rules: [] },
+  assert.equal(acceptedTerms({}).policy, null);
+  assert.equal(acceptedTerms({ policy: null }).policy, null);
+  assert.deepEqual(acceptedTerms({ policy: { version: 2, rules: [] } }).policy, {
+    version: 2,
+    rules: [],
   });
   for (const policy of [{}, { version: 0, rules: [] }, { version: 1 }, { rules: [] }, []]) {
-    assert.ok(!parsePolicy(policy).ok, JSON.stringify(policy));
+    assert.ok(!takenTerms({ policy }).ok, JSON.stringify(policy));
   }
   assert.match(policyRefusal(...Array<JsonValue>(257).fill(rule({}))) ?? '', /^rules must have/);
   assert.equal(policyRefusal(...Array<JsonValue>(256).fill(rule({}))), undefined);
@@ -201,7 +196,7 @@ test('everything that a rule may say is kept', () => {
     maximum_latency_ms: 6,
   };
   const policy = { version: 1, rules: [full] };
-  assert.deepEqual(parsePolicy(policy), { ok: true, value: policy });
+  assert.deepEqual(acceptedTerms({ policy }).policy, policy);
 });
 
 test('the facts of a rule have limits', () => {
@@ -245,26 +240,20 @@ test('rules of one classification must leave something that is allowed', () => {
   }
 });
 
-function terms(body: JsonObject) {
-  const result = parsePlacementTerms(body);
-  assert.ok(result.ok, result.ok ? '' : result.message);
-  return result.value;
-}
-
 test('terms are equal as parsed values: defaults count, the order of lists too', () => {
-  const base = terms({});
+  const base = acceptedTerms({});
   const spelled = { requirements: { handlers: [], requires_network: false }, policy: null };
-  assert.ok(areSameTerms(base, terms({ ...spelled, classification: 'internal' })));
-  const ab = terms({ requirements: { handlers: ['a', 'b'] } });
-  assert.ok(!areSameTerms(ab, terms({ requirements: { handlers: ['b', 'a'] } })));
-  assert.ok(!areSameTerms(base, terms({ classification: 'public' })));
-  assert.ok(!areSameTerms(base, terms({ policy: { version: 1, rules: [] } })));
+  assert.ok(areSameTerms(base, acceptedTerms({ ...spelled, classification: 'internal' })));
+  const ab = acceptedTerms({ requirements: { handlers: ['a', 'b'] } });
+  assert.ok(!areSameTerms(ab, acceptedTerms({ requirements: { handlers: ['b', 'a'] } })));
+  assert.ok(!areSameTerms(base, acceptedTerms({ classification: 'public' })));
+  assert.ok(!areSameTerms(base, acceptedTerms({ policy: { version: 1, rules: [] } })));
 });
 
 test('both spellings of policy and classification are read', () => {
   const policy = { version: 1, rules: [rule({ allowed_regions: ['eu'] })] };
-  const long = terms({ data_classification: 'public', locality_policy: policy });
-  const short = terms({ classification: 'public', policy });
+  const long = acceptedTerms({ data_classification: 'public', locality_policy: policy });
+  const short = acceptedTerms({ classification: 'public', policy });
   assert.ok(areSameTerms(long, short));
   assert.equal(long.classification, 'public');
   assert.equal(long.policy?.rules.length, 1);
@@ -273,20 +262,24 @@ test('both spellings of policy and classification are read', () => {
 test('both spellings at once must say the same', () => {
   const policy = { version: 1, rules: [rule({})] };
   const same = { version: 1, rules: [rule({ allowed_regions: [] })] };
-  assert.ok(areSameTerms(terms({ policy, locality_policy: same }), terms({ policy })));
-  assert.ok(areSameTerms(terms({ policy, locality_policy: null }), terms({ policy })));
+  assert.ok(
+    areSameTerms(acceptedTerms({ policy, locality_policy: same }), acceptedTerms({ policy })),
+  );
+  assert.ok(
+    areSameTerms(acceptedTerms({ policy, locality_policy: null }), acceptedTerms({ policy })),
+  );
   for (const body of [
     { policy, locality_policy: { version: 2, rules: [] } },
     { classification: 'public', data_classification: 'internal' },
   ]) {
-    const result = parsePlacementTerms(body);
+    const result = takenTerms(body);
     assert.ok(!result.ok && /must not differ/.test(result.message));
   }
 });
 
 test('a refusal names the spelling that was sent', () => {
   for (const field of ['policy', 'locality_policy', 'classification', 'data_classification']) {
-    const result = parsePlacementTerms({ [field]: 'x' });
+    const result = takenTerms({ [field]: 'x' });
     assert.ok(!result.ok && result.message.startsWith(`${field} `), field);
   }
 });

@@ -3,8 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigError, readConfig } from '../../src/config.js';
-import { keyringOf } from '../../src/continuity-keys.js';
-import { createKeyring } from '../../src/core/continuity/keys.js';
+import { createKeyring, keyringOf } from '../../src/core/continuity/keys.js';
 
 const TRUSTED = 'ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON';
 const [PRESENT, FORMER] = ['11'.repeat(32), '22'.repeat(32)];

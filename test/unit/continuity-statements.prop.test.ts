@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { createKeyring } from '../../src/core/continuity/keys.js';
 import {
   type GrantFacts,
   openStatement,
   type SignedStatement,
   signStatement,
-} from '../../src/continuity-statements.js';
-import { createKeyring } from '../../src/core/continuity/keys.js';
+} from '../../src/core/continuity/statements.js';
 
 const { signing } = createKeyring(Buffer.alloc(32, 1));
 const { signing: other } = createKeyring(Buffer.alloc(32, 2));

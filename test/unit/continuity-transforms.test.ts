@@ -1,28 +1,28 @@
-/** What transforms are accepted, and what they make of a checkpoint (05 §16). */
+/** What transforms are accepted, and what they make of a checkpoint. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   applyTransforms,
   PATH_BYTES_MAX,
-  parseTransforms,
   type Transform,
 } from '../../src/core/continuity/transforms.js';
 import type { JsonValue } from '../../src/core/json.js';
+import { takenTransforms } from '../helpers/continuity-bodies.js';
 
 const copy = (from_path: string, to_path: string) => ({ transform: 'copy', from_path, to_path });
 const move = (from_path: string, to_path: string) => ({ transform: 'move', from_path, to_path });
 const drop = (from_path: string) => ({ transform: 'drop', from_path });
 
 function parsed(...transforms: JsonValue[]): readonly Transform[] {
-  const result = parseTransforms(transforms);
+  const result = takenTransforms(transforms);
   assert.ok(result.ok, result.ok ? '' : result.message);
   return result.value;
 }
 
 /** The message of a refusal, whether at the reading or at the applying. */
 function refusal(transforms: JsonValue, data: JsonValue = {}): string {
-  const result = parseTransforms(transforms);
+  const result = takenTransforms(transforms);
   if (!result.ok) return result.message;
   const applied = applyTransforms(data, result.value);
   assert.ok(!applied.ok);
@@ -98,7 +98,7 @@ test('a source that does not exist is refused, and so is a way through something
 
 test('at most 128 transforms', () => {
   const many = Array.from({ length: 129 }, (_, i) => copy('a', `b${i}`));
-  assert.equal(refusal(many), 'transforms must have at most 128 entries');
+  assert.equal(refusal(many), 'transforms must have at most 128 items');
   assert.equal(parsed(...many.slice(1)).length, 128);
 });
 

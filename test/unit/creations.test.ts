@@ -2,14 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { CommitLog } from '../../actors/commit-log.js';
-import { Creations } from '../../actors/creations.js';
-import type { Creation, Repeat } from '../../actors/instance-cell.js';
-import type { LoadedInstance } from '../../actors/loader.js';
-import type { StoredSequence } from '../../actors/plans.js';
+import type { StoredSequence } from '../../actors/catalog/plans.js';
+import type { Creation, Repeat } from '../../actors/instance/creation-messages.js';
+import { Creations } from '../../actors/instance/creations.js';
+import { CommitLog } from '../../actors/runtime/commit-log.js';
+import type { LoadedInstance } from '../../actors/runtime/rows.js';
 import { createIdGenerator, keyedInstanceId } from '../../src/core/ids.js';
 import { RouteTable } from '../../src/core/releases/routes.js';
-import { MUTATION_KINDS } from '../../src/core/unit.js';
+import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import type { EngineError } from '../../src/errors.js';
 
 const TENANT = 'tenant';
@@ -57,6 +57,7 @@ beforeEach(() => {
     loader: {
       instances: async (ids: readonly string[]) =>
         new Map(ids.filter((id) => stored.has(id)).map((id) => [id, {} as LoadedInstance])),
+      orphanedInstances: async () => [],
     },
     plans: {
       deletions: 0,
@@ -125,14 +126,16 @@ const body = (key?: string) => ({
   ...(key === undefined ? {} : { idempotency_key: key }),
 });
 
+const CALL = { request: 1, tenant: TENANT, target: '', traceparent: undefined };
+
 function create(key?: string): void {
-  creations.create(1, TENANT, body(key), undefined);
+  creations.create({ ...CALL, body: body(key) });
 }
 
 /** The sequences of the instances of the last batch, in their order. */
 function batch(): string[] {
   const unit = commits.take().at(-1);
-  const mutations = unit?.[4] ?? [];
+  const mutations = unit?.mutations ?? [];
   const rows: string[] = [];
   for (let at = 0; at < mutations.length; at += 3) {
     if (MUTATION_KINDS[mutations[at] as number] !== 'instance.insert') continue;
@@ -177,7 +180,7 @@ test('a creation that was handed on, or whose instance is gone, is routed anew',
 });
 
 test('a batch goes by the routes of the turn that makes its unit', async () => {
-  creations.createBatch(1, TENANT, [body(), body('k')], undefined);
+  creations.createBatch({ ...CALL, body: { instances: [body(), body('k')] } });
   routeTo('v2');
   await arrive('v1');
   assert.deepEqual(batch(), []);
@@ -197,10 +200,10 @@ test('a batch with refused data is taken when all of it is there already', async
   plans.set('v1', sequence('v1', 'is wrong'));
   const settled = () => new Promise((resolve) => setTimeout(resolve));
   stored.add(keyedInstanceId(TENANT, 'k'));
-  creations.createBatch(1, TENANT, [body('k'), body('k')], undefined);
+  creations.createBatch({ ...CALL, body: { instances: [body('k'), body('k')] } });
   await settled();
   assert.deepEqual(replies, ['{"count":2,"created":0}']);
-  creations.createBatch(2, TENANT, [body('k'), body('new')], undefined);
+  creations.createBatch({ ...CALL, request: 2, body: { instances: [body('k'), body('new')] } });
   await settled();
   assert.equal(errors[0]?.status, 422);
   assert.match(String(errors[0]?.message), /instances\[1\]/);

@@ -1,4 +1,4 @@
-/** The evaluator on every kind of composite block (02 §3): one test, or one row, per rule. */
+/** The evaluator on every kind of composite block: one test, or one row, per rule. */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

@@ -1,4 +1,4 @@
-/** The evaluator on instances whose steps only say what they would do (02 §11). */
+/** The evaluator on instances whose steps only say what they would do. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

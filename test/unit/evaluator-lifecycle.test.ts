@@ -1,4 +1,4 @@
-/** The evaluator on signals, requested states, cancel and retry (06 rows 8, 20, 43, 44, 57). */
+/** The evaluator on signals, requested states, cancel and retry. */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

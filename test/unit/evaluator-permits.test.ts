@@ -1,4 +1,4 @@
-/** The evaluator's part in concurrency keys (06 row 21): who has to wait for a slot, and until when. */
+/** The evaluator's part in concurrency keys: who has to wait for a slot, and until when. */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

@@ -1,6 +1,5 @@
 /**
- * The gates of a step that look at the calendar: `send_window` and `fire_at_local` (02 §2.2, §4.1,
- * §4.2). The arithmetic itself is tested in `timing.test.ts`.
+ * The gates of a step that look at the calendar: `send_window` and `fire_at_local`. The arithmetic itself is tested in `timing.test.ts`.
  */
 
 import assert from 'node:assert/strict';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { GrantWindow } from '../../actors/grant-window.js';
+import { GrantWindow } from '../../actors/limits/grant-window.js';
 
 const WINDOW_MS = 1_000;
 

@@ -2,20 +2,25 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { InstanceActor, type InstanceEnv } from '../../actors/instance.js';
-import { type NewInstance, newRecord } from '../../actors/instance-record.js';
-import type { Turn } from '../../actors/turn.js';
+import {
+  type InstanceEnv,
+  type LiveInstance,
+  liveInstance,
+} from '../../actors/instance/live-instance.js';
+import { type NewInstance, newRecord } from '../../actors/instance/record.js';
+import type { Turn } from '../../actors/runtime/turn.js';
 import { createIdGenerator } from '../../src/core/ids.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
-import { MUTATION_KINDS } from '../../src/core/unit.js';
+import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { planOf, work } from '../helpers/player.js';
+import { born, told } from '../helpers/turns.js';
 
 const NOW = 1_700_000_000_000;
 /** What a reader of the change feed may have been shown everything below. */
 const STAMP = NOW + 5;
 
 let now: UnixMs;
-let actor: InstanceActor;
+let actor: LiveInstance;
 
 const ENV: InstanceEnv = {
   now: () => now,
@@ -54,8 +59,8 @@ function create(more: Partial<NewInstance>): { created_at: string; next_fire_at:
     dryRun: false,
     ...more,
   };
-  actor = new InstanceActor(newRecord(instance, NOW), planOf([work('a')]), ENV);
-  const { mutations } = actor.create(1, false);
+  actor = liveInstance(newRecord(instance, NOW), planOf([work('a')]), ENV);
+  const { mutations } = born(actor);
   const at = mutations.indexOf(MUTATION_KINDS.indexOf('instance.insert'));
   return JSON.parse(String(mutations[at + 2])) as ReturnType<typeof create>;
 }
@@ -64,7 +69,7 @@ const KEYED = { concurrencyKey: 'k', maxConcurrency: 1 };
 
 function grant(): Turn {
   const number = actor.record.snapshot.execution.n ?? 0;
-  return actor.handle({ kind: 'permit.granted', number });
+  return told(actor, { kind: 'permit.granted', number });
 }
 
 const timersOf = ({ effects }: Turn) =>
@@ -86,7 +91,7 @@ test('a slot that comes before that is given back, and asked for again when it i
   assert.deepEqual(timersOf(grant()), [STAMP]);
   assert.equal(actor.record.snapshot.state, 'scheduled');
   now = STAMP;
-  actor.handle({ kind: 'wake', recovered: false });
+  told(actor, { kind: 'wake', recovered: false });
   grant();
   assert.equal(actor.record.snapshot.state, 'waiting');
 });

@@ -1,19 +1,30 @@
 /**
- * What one instance may keep in memory: outputs that expressions read, items, and parameters of tasks.
- * The actor alone, without a database, since what it is about is a hundred megabytes.
+ * What one instance may keep in memory: outputs that expressions read, items, and parameters of tasks;
+ * and what a shard keeps of many. Actors alone, without a database, since what it is about is a
+ * hundred megabytes.
  */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { InstanceActor, type InstanceEnv } from '../../actors/instance.js';
-import { newRecord } from '../../actors/instance-record.js';
-import type { Turn } from '../../actors/turn.js';
+import type { Plans, StoredSequence } from '../../actors/catalog/plans.js';
+import { Instances } from '../../actors/instance/instances.js';
+import {
+  type InstanceEnv,
+  type LiveInstance,
+  liveInstance,
+} from '../../actors/instance/live-instance.js';
+import { type NewInstance, newRecord } from '../../actors/instance/record.js';
+import { CommitLog } from '../../actors/runtime/commit-log.js';
+import type { Rows } from '../../actors/runtime/loader.js';
+import type { Turn } from '../../actors/runtime/turn.js';
 import type { Block } from '../../schema/blocks.js';
 import { LIMITS } from '../../src/config.js';
 import { createIdGenerator } from '../../src/core/ids.js';
 import type { JsonObject } from '../../src/core/json.js';
-import { MUTATION_KINDS } from '../../src/core/unit.js';
+import { MUTATION_KINDS } from '../../src/db/mutations.js';
+import { createLogger } from '../../src/log.js';
 import { loop, noop, planOf, work } from '../helpers/player.js';
+import { born, told } from '../helpers/turns.js';
 
 const NOW = 1_700_000_000_000;
 const MIB = 1024 * 1024;
@@ -36,8 +47,8 @@ const ENV: InstanceEnv = {
   monotonic: () => 0,
 };
 
-function actorOf(blocks: Block[], data: JsonObject): InstanceActor {
-  const instance = {
+function newInstance(data: JsonObject): NewInstance {
+  return {
     id: ENV.ids.next(1),
     sequenceId: 'sequence',
     tenantId: 't',
@@ -53,14 +64,17 @@ function actorOf(blocks: Block[], data: JsonObject): InstanceActor {
     idempotencyKey: null,
     dryRun: false,
   };
-  return new InstanceActor(newRecord(instance, NOW), planOf(blocks), ENV);
+}
+
+function actorOf(blocks: Block[], data: JsonObject): LiveInstance {
+  return liveInstance(newRecord(newInstance(data), NOW), planOf(blocks), ENV);
 }
 
 /** Runs until it needs somebody else or has ended; the reason of its dead letter, if there is one. */
-function play(actor: InstanceActor): string | undefined {
+function play(actor: LiveInstance): string | undefined {
   const isLeft = (turn: Turn) => turn.effects.some(({ kind }) => kind === 'continue');
-  let turn = actor.create(1, false);
-  while (isLeft(turn)) turn = actor.handle({ kind: 'wake', recovered: false });
+  let turn = born(actor);
+  while (isLeft(turn)) turn = told(actor, { kind: 'wake', recovered: false });
   const at = turn.mutations.indexOf(MUTATION_KINDS.indexOf('deadLetter.set'));
   if (at < 0) return undefined;
   return (JSON.parse(String(turn.mutations[at + 2])) as { reason: string }).reason;
@@ -117,4 +131,79 @@ test('parameters of open tasks count, and are counted again when they are loaded
   assert.ok(loaded.tasks.characters > EACH);
   loaded.tasks.delete(task.id);
   assert.equal(loaded.tasks.characters, 0);
+});
+
+// ---------------------------------------------------------------- many instances
+
+/** The actors of a shard whose units are durable at once. */
+class Resident {
+  readonly commits = new CommitLog();
+  /** How many were looked for in the rows. */
+  loaded = 0;
+  readonly #ids = createIdGenerator(
+    () => NOW,
+    () => 1,
+  );
+  readonly instances = new Instances({
+    env: { ...ENV, ids: this.#ids },
+    commits: this.commits,
+    loader: {
+      instances: async (ids: readonly string[]) => {
+        this.loaded += ids.length;
+        return new Map();
+      },
+    } as unknown as Rows,
+    plans: {} as Plans,
+    log: createLogger('silent', 'test'),
+    changed: () => undefined,
+    release: () => undefined,
+    schedule: (work) => work(),
+    whenWriterKnown: (then) => then(),
+    createAgain: () => undefined,
+  });
+
+  /** In one turn of the shard. @returns the ids */
+  create(count: number, blocks: Block[]): string[] {
+    const sequence = { plan: planOf(blocks) } as StoredSequence;
+    const ids = Array.from({ length: count }, () => this.#ids.next(1));
+    for (const id of ids) {
+      const instance = { ...newInstance({ text: 'x'.repeat(300) }), id };
+      this.instances.create({ kind: 'create', request: 1, instance, sequence });
+    }
+    this.#endTurn();
+    return ids;
+  }
+
+  touch(ids: readonly string[]): void {
+    const call = { request: 1, tenant: '', body: undefined, traceparent: undefined };
+    for (const id of ids) this.instances.tell(id, { kind: 'get', target: id, ...call });
+    this.#endTurn();
+  }
+
+  #endTurn(): void {
+    this.instances.endTurn();
+    this.commits.settle(this.commits.take().map(({ seq }) => ({ seq, outcome: 'committed' })));
+    this.instances.endTurn();
+    const { actors, bytes } = this.instances.resident;
+    assert.ok(actors <= LIMITS.residentActorsMax, `${actors} actors`);
+    assert.ok(bytes <= LIMITS.residentBytesMax, `${bytes} bytes`);
+  }
+}
+
+test('however many instances wait, a shard keeps a bounded number of them after every turn', () => {
+  const shard = new Resident();
+  for (let turn = 0; turn < 30; turn += 1) shard.create(1_000, [work('a')]);
+  assert.equal(shard.instances.resident.actors, LIMITS.residentActorsMax);
+});
+
+test('instances that ended leave before those that wait, whichever were used last', () => {
+  const shard = new Resident();
+  const waiting = shard.create(LIMITS.residentActorsMax / 2, [work('a')]);
+  const ended = shard.create(LIMITS.residentActorsMax / 2, [noop('a')]);
+  shard.touch(ended);
+  const more = shard.create(1_000, [work('a')]);
+  shard.touch([...waiting, ...more]);
+  assert.equal(shard.loaded, 0);
+  shard.touch(ended);
+  assert.equal(shard.loaded, 1_000);
 });

@@ -1,27 +1,33 @@
 /**
- * An instance under orders of its execution's desk, and behind a fence: the actor alone, in virtual
+ * An instance under orders of its execution's replyTo, and behind a fence: the actor alone, in virtual
  * time, without a database.
  */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Expectations, Order, OrderedChange } from '../../actors/continuity/orders.js';
-import { InstanceActor, type InstanceEnv } from '../../actors/instance.js';
-import type { InstanceMessage } from '../../actors/instance-messages.js';
-import { fenced, obey } from '../../actors/instance-ownership.js';
-import { newRecord } from '../../actors/instance-record.js';
-import type { Rows } from '../../actors/loader.js';
-import type { Plans } from '../../actors/plans.js';
-import type { Sources } from '../../actors/preparation.js';
-import type { Turn } from '../../actors/turn.js';
+import type { Plans } from '../../actors/catalog/plans.js';
+import {
+  type InstanceEnv,
+  type LiveInstance,
+  liveInstance,
+} from '../../actors/instance/live-instance.js';
+import type { InstanceMessage } from '../../actors/instance/messages.js';
+import type { Sources } from '../../actors/instance/operation.js';
+import type { Expectations, Order, OrderedChange } from '../../actors/instance/orders.js';
+import { carryOut, fenced } from '../../actors/instance/ownership.js';
+import { newRecord } from '../../actors/instance/record.js';
+import type { Rows } from '../../actors/runtime/loader.js';
+import type { PeerMessage } from '../../actors/runtime/protocol.js';
+import type { Turn } from '../../actors/runtime/turn.js';
 import type { Block } from '../../schema/blocks.js';
 import { createIdGenerator, routeOf } from '../../src/core/ids.js';
 import type { JsonObject } from '../../src/core/json.js';
 import type { Plan } from '../../src/core/plan.js';
 import { isoTime } from '../../src/core/time.js';
-import { MUTATION_KINDS, type MutationKind } from '../../src/core/unit.js';
+import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import { EngineError } from '../../src/errors.js';
 import { http, loop, noop, planOf, work } from '../helpers/player.js';
+import { born, told } from '../helpers/turns.js';
 
 const START = 1_700_000_000_000;
 const TENANT = 't';
@@ -58,7 +64,7 @@ const KEYED: Keyed = { concurrencyKey: 'k', maxConcurrency: 1 };
 function begin(
   blocks: Block[],
   keyed: Keyed = { concurrencyKey: null, maxConcurrency: null },
-): InstanceActor {
+): LiveInstance {
   const instance = {
     ...keyed,
     id: ENV.ids.next(1),
@@ -74,12 +80,12 @@ function begin(
     idempotencyKey: null,
     dryRun: false,
   };
-  const actor = new InstanceActor(newRecord(instance, now), planOf(blocks), ENV);
-  actor.create(1, false);
+  const actor = liveInstance(newRecord(instance, now), planOf(blocks), ENV);
+  born(actor);
   return actor;
 }
 
-function stateOf(actor: InstanceActor): string {
+function stateOf(actor: LiveInstance): string {
   return actor.record.snapshot.state;
 }
 
@@ -101,7 +107,7 @@ function sourcesOf({ plans, ended = [], checkpoint }: World): Sources {
       load: async (id: string) => plans[id] && { id, tenantId: TENANT, plan: plans[id] },
       checkUsable: () => undefined,
     } as unknown as Plans,
-    bear: () => assert.fail('nothing is born'),
+    createBeside: () => assert.fail('nothing is created'),
   };
 }
 
@@ -109,15 +115,15 @@ const NO_PLANS: World = { plans: {} };
 
 /** Carries an order out as `Instances` does it; rejects when the instance refuses. */
 async function command(
-  actor: InstanceActor,
+  actor: LiveInstance,
   changes: readonly OrderedChange[],
   expect: Expectations = {},
   world: World = NO_PLANS,
 ): Promise<Turn> {
   const mutations = [MUTATION_KINDS.indexOf('handoff.set'), 'h', '{"id":"h"}'];
-  const order: Order = { ticket: 1, desk: 0, tenant: TENANT, expect, changes, mutations };
+  const order: Order = { ticket: 1, replyTo: 0, tenant: TENANT, expect, changes, mutations };
   const message = { kind: 'order', request: -1, tenant: TENANT, order } as const;
-  return actor.handle(message, await obey(actor, sourcesOf(world), message));
+  return told(actor, message, await carryOut(actor, sourcesOf(world), message));
 }
 
 function kindsOf(turn: Turn): MutationKind[] {
@@ -133,8 +139,8 @@ function rowOf(turn: Turn, kind: MutationKind): JsonObject {
   return JSON.parse(String(turn.mutations[at + 2])) as JsonObject;
 }
 
-function peersOf({ effects }: Turn): unknown[][] {
-  return effects.flatMap((effect) => (effect.kind === 'peer' ? [[...effect.message]] : []));
+function peersOf({ effects }: Turn): PeerMessage[] {
+  return effects.flatMap((effect) => (effect.kind === 'peer' ? [effect.message] : []));
 }
 
 const fence = (ms: number | null, reason: 'transferring' | 'moved' = 'transferring') =>
@@ -145,7 +151,7 @@ const fence = (ms: number | null, reason: 'transferring' | 'moved' = 'transferri
 
 const OWN = { kind: 'own', epoch: 0 } as const;
 
-async function fencedActor(blocks: Block[], until: number | null = null): Promise<InstanceActor> {
+async function fencedActor(blocks: Block[], until: number | null = null): Promise<LiveInstance> {
   const actor = begin(blocks);
   await command(actor, [fence(until)]);
   return actor;
@@ -154,27 +160,28 @@ async function fencedActor(blocks: Block[], until: number | null = null): Promis
 const refusal = (status: number) => (error: unknown) =>
   error instanceof EngineError && error.status === status;
 
+const CALL = { request: 1, tenant: TENANT, target: '', traceparent: undefined };
+
 // ---------------------------------------------------------------- fences
 
-test('a fence keeps out everything but reads, its desk, its timer and grants', async () => {
+test('a fence keeps out everything but reads, its replyTo, its timer and grants', async () => {
   const actor = await fencedActor([work('a')]);
-  const from = { request: 1, tenant: TENANT };
   const step = { node: 0, iteration: '', attempt: 0 };
   const kept = [
-    { kind: 'patchState', ...from, state: 'scheduled', nextFireAt: null },
-    { kind: 'patchContext', ...from, data: {}, config: undefined, audit: undefined },
-    { kind: 'signal', ...from, signalType: 'resume', payload: null, traceparent: undefined },
-    { kind: 'retry', ...from },
-    { kind: 'resumeFrom', ...from },
-    { kind: 'injectBlocks', ...from },
-    { kind: 'fork', ...from },
-    { kind: 'migrate', ...from, sequenceId: TARGET },
-    { kind: 'checkpoint.save', ...from, data: null },
-    { kind: 'checkpoint.prune', ...from, keep: 1 },
+    { kind: 'patchState', ...CALL },
+    { kind: 'patchContext', ...CALL },
+    { kind: 'signal', ...CALL },
+    { kind: 'retry', ...CALL },
+    { kind: 'resumeFrom', ...CALL },
+    { kind: 'injectBlocks', ...CALL },
+    { kind: 'fork', ...CALL },
+    { kind: 'migrate', ...CALL },
+    { kind: 'checkpoint.save', ...CALL },
+    { kind: 'checkpoint.prune', ...CALL },
     { kind: 'change', group: 1, change: { kind: 'state', state: 'paused' } },
-    { kind: 'task.complete', ...from, task: 'x' },
-    { kind: 'task.fail', ...from, task: 'x' },
-    { kind: 'task.heartbeat', ...from, task: 'x' },
+    { kind: 'task.complete', ...CALL, task: 'x' },
+    { kind: 'task.fail', ...CALL, task: 'x' },
+    { kind: 'task.heartbeat', ...CALL, task: 'x' },
     { kind: 'claim', task: 'x' },
     { kind: 'unclaim', task: 'x', epoch: 1 },
     { kind: 'reap', task: 'x' },
@@ -185,10 +192,10 @@ test('a fence keeps out everything but reads, its desk, its timer and grants', a
   ] as unknown as InstanceMessage[];
   for (const message of kept) assert.equal(fenced(actor, message)?.status, 409, message.kind);
   const passing = [
-    { kind: 'get', ...from },
-    { kind: 'tree', ...from },
-    { kind: 'look', ...from, version: 1 },
-    { kind: 'order', ...from },
+    { kind: 'get', ...CALL },
+    { kind: 'tree', ...CALL },
+    { kind: 'look', ...CALL, version: 1 },
+    { kind: 'order', ...CALL },
     { kind: 'wake', recovered: false },
     { kind: 'permit.granted', number: 1 },
     { kind: 'rate.granted', step, grant: 1, usableUntil: 0 },
@@ -198,33 +205,33 @@ test('a fence keeps out everything but reads, its desk, its timer and grants', a
 
 test('another tenant is not told that there is a fence', async () => {
   const actor = await fencedActor([work('a')]);
-  const message = { kind: 'retry', request: 1, tenant: 'another' } as const;
+  const message = { kind: 'retry', ...CALL, tenant: 'another', body: undefined } as const;
   assert.equal(fenced(actor, message), undefined);
-  const [effect] = actor.handle(message).effects;
+  const [effect] = told(actor, message).effects;
   assert.ok(effect?.kind === 'error' && effect.error.status === 404);
 });
 
-test('a fenced instance runs nothing that comes due, and asks its desk when the fence may be over', async () => {
+test('a fenced instance runs nothing that comes due, and asks its execution when the fence may be over', async () => {
   now = START;
   const actor = await fencedActor([work('a', { timeout: 10 })], 1_000);
-  assert.equal(actor.wakeAt, START + 1_000);
+  assert.equal(actor.timer?.fireAt ?? null, START + 1_000);
   now = START + 999;
-  const early = actor.handle({ kind: 'wake', recovered: false });
+  const early = told(actor, { kind: 'wake', recovered: false });
   assert.deepEqual([early.mutations, early.effects], [[], []]);
   now = START + 1_000;
-  const asked = actor.handle({ kind: 'wake', recovered: true });
+  const asked = told(actor, { kind: 'wake', recovered: true });
   const { id } = actor.record;
-  assert.deepEqual(peersOf(asked), [['continuity.ask', id, id, TENANT]]);
+  assert.deepEqual(peersOf(asked), [{ kind: 'continuity.ask', execution: id, instance: id }]);
   assert.equal(stateOf(actor), 'waiting');
-  assert.equal(actor.wakeAt, START + 6_000, 'it asks again');
+  assert.equal(actor.timer?.fireAt ?? null, START + 6_000, 'it asks again');
 });
 
 test('a fence without an end has no timer', async () => {
   const actor = begin([work('a', { timeout: 10 })]);
-  assert.notEqual(actor.wakeAt, null);
+  assert.notEqual(actor.timer?.fireAt ?? null, null);
   const turn = await command(actor, [fence(null)]);
   assert.ok(kindsOf(turn).includes('timer.clear'));
-  assert.equal(actor.wakeAt, null);
+  assert.equal(actor.timer?.fireAt ?? null, null);
 });
 
 test('no fence is put around a step that is inside of a handler', async () => {
@@ -235,15 +242,15 @@ test('no fence is put around a step that is inside of a handler', async () => {
 
 test('an instance that has gone for good gives its slot back', async () => {
   const actor = begin([work('a')], KEYED);
-  actor.handle({ kind: 'permit.granted', number: 1 });
+  told(actor, { kind: 'permit.granted', number: 1 });
   assert.equal(stateOf(actor), 'waiting');
   const turn = await command(actor, [fence(null, 'moved')]);
   assert.deepEqual(
-    peersOf(turn).map(([kind]) => kind),
+    peersOf(turn).map(({ kind }) => kind),
     ['permit.left'],
   );
   assert.equal(stateOf(actor), 'paused');
-  assert.equal(actor.wakeAt, null);
+  assert.equal(actor.timer?.fireAt ?? null, null);
 });
 
 test('what the fence kept back is due again once the instance is owned', async () => {
@@ -254,7 +261,7 @@ test('what the fence kept back is due again once the instance is owned', async (
   await command(actor, [fence(1_000)]);
   const turn = await command(actor, [{ kind: 'own', epoch: 3 }], { fence: 'transferring' });
   assert.deepEqual(
-    peersOf(turn).map(([kind, , id]) => [kind, id]),
+    peersOf(turn).map((message) => [message.kind, 'task' in message && message.task]),
     [['task.ready', task]],
   );
   assert.equal(actor.record.fence, null);
@@ -264,14 +271,14 @@ test('what the fence kept back is due again once the instance is owned', async (
     ownership_epoch: 3,
     fence: null,
   });
-  assert.equal(actor.wakeAt, START + 5_000);
+  assert.equal(actor.timer?.fireAt ?? null, START + 5_000);
 });
 
 test('the heartbeats of a claimed task are watched again once the instance is owned', async () => {
   const actor = begin([work('a')]);
   const [task = ''] = actor.tasks.keys();
   const poll = { handler: 'h', poll: 1, worker: 'w', queueShard: 0 };
-  actor.handle({ kind: 'claim', task, ...poll } as InstanceMessage);
+  told(actor, { kind: 'claim', task, ...poll } as InstanceMessage);
   await command(actor, [fence(1_000)]);
   const { effects } = await command(actor, [OWN]);
   assert.deepEqual(
@@ -290,7 +297,7 @@ test('a step that a crash left inside of a handler begins again once the instanc
 
 // ---------------------------------------------------------------- orders
 
-test('an order commits its changes and the mutations of the desk in one unit, and is answered by it', async () => {
+test('an order commits its changes and those of its execution in one unit, and is answered by it', async () => {
   const actor = begin([work('a')]);
   const { id } = actor.record;
   const enrol = { kind: 'enrol', continuityId: id, epoch: 2 } as const;
@@ -321,7 +328,7 @@ test('an order commits its changes and the mutations of the desk in one unit, an
   });
 });
 
-test('an order is refused when the instance is not what the desk decided on', async () => {
+test('an order is refused when the instance is not what was decided on', async () => {
   const actor = begin([work('a')]);
   const stale: Expectations[] = [
     { states: ['paused'] },
@@ -346,8 +353,7 @@ test('an order is refused when the instance is not what the desk decided on', as
 
 test('a resume by order makes a paused instance go on', async () => {
   const actor = begin([work('a')]);
-  const pause = { signalType: 'pause', payload: null, traceparent: undefined };
-  actor.handle({ kind: 'signal', request: 1, tenant: TENANT, ...pause });
+  told(actor, { kind: 'signal', ...CALL, body: { signal_type: 'pause' } });
   const turn = await command(actor, [{ kind: 'resume' }], { states: ['paused'] });
   assert.equal(stateOf(actor), 'scheduled');
   assert.ok(turn.effects.some(({ kind }) => kind === 'continue'));
@@ -358,16 +364,10 @@ test('a resume by order makes a paused instance go on', async () => {
 const migrate = (data: JsonObject = {}) =>
   ({ kind: 'migrate', sequenceId: TARGET, data, epoch: 1 }) as const satisfies OrderedChange;
 
-function parked(blocks: Block[], keyed?: Keyed): InstanceActor {
+function parked(blocks: Block[], keyed?: Keyed): LiveInstance {
   const actor = begin(blocks, keyed);
-  if (keyed !== undefined) actor.handle({ kind: 'permit.granted', number: 1 });
-  actor.handle({
-    kind: 'patchState',
-    request: 1,
-    tenant: TENANT,
-    state: 'waiting',
-    nextFireAt: null,
-  });
+  if (keyed !== undefined) told(actor, { kind: 'permit.granted', number: 1 });
+  told(actor, { kind: 'patchState', ...CALL, body: { state: 'waiting' } });
   return actor;
 }
 
@@ -396,7 +396,7 @@ test('where the open block is gone, the other version begins anew behind what is
   await command(waiting, [migrate()], {}, { plans: { [TARGET]: target }, ended: ['a'] });
   const resumed = await command(waiting, [{ kind: 'resume' }]);
   assert.ok(resumed.effects.some(({ kind }) => kind === 'continue'));
-  waiting.handle({ kind: 'wake', recovered: false });
+  told(waiting, { kind: 'wake', recovered: false });
   assert.deepEqual(
     [...waiting.tasks.values()].map(({ blockId }) => blockId),
     ['c'],
@@ -442,8 +442,8 @@ for (const keyed of [undefined, KEYED]) {
       assert.deepEqual(snapshot.execution, before);
       return;
     }
-    assert.ok(peersOf(turn).some(([kind]) => kind === 'permit.wanted'));
-    actor.handle({ kind: 'permit.granted', number: (wish ?? 0) + 1 });
+    assert.ok(peersOf(turn).some(({ kind }) => kind === 'permit.wanted'));
+    told(actor, { kind: 'permit.granted', number: (wish ?? 0) + 1 });
     assert.equal(stateOf(actor), 'waiting');
     assert.deepEqual(snapshot.execution, { ...before, n: (wish ?? 0) + 1 });
   });

@@ -1,5 +1,5 @@
 /**
- * The actor of one concurrency key (spec/06 row 21): who is next, and what it makes of words that
+ * The actor of one concurrency key: who is next, and what it makes of words that
  * come twice, late or not at all.
  */
 

@@ -2,12 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { CommitLog } from '../../actors/commit-log.js';
-import type { InstanceEnv } from '../../actors/instance.js';
-import type { Creation } from '../../actors/instance-cell.js';
-import { Instances } from '../../actors/instances.js';
-import type { LoadedInstance, Rows } from '../../actors/loader.js';
-import type { Plans } from '../../actors/plans.js';
+import type { Plans } from '../../actors/catalog/plans.js';
+import type { Creation } from '../../actors/instance/creation-messages.js';
+import { Instances } from '../../actors/instance/instances.js';
+import type { InstanceEnv } from '../../actors/instance/live-instance.js';
+import { CommitLog } from '../../actors/runtime/commit-log.js';
+import type { Rows } from '../../actors/runtime/loader.js';
+import type { LoadedInstance } from '../../actors/runtime/rows.js';
 import { conflict } from '../../src/errors.js';
 import { createLogger } from '../../src/log.js';
 
@@ -18,8 +19,22 @@ let again: number[];
 /** Requests that were answered with an error, and its status. */
 let refused: [request: number, status: number][];
 let instances: Instances;
+/** Sequences that were deleted so far. */
+let deletions: number;
+/** Happens while the sequence of a row is looked for, which is not there. */
+let whileRestored: () => void;
+
+const ORPHAN = {
+  row: {
+    ...{ id: ID, injected: null, fence: null, next_fire_at: null, release_id: null },
+    ...{ metadata: '{}', context_audit: '[]', data: '{}', config: '{}', runtime: '{}' },
+    execution: '{}',
+  },
+} as unknown as LoadedInstance;
 
 beforeEach(() => {
+  deletions = 0;
+  whileRestored = () => undefined;
   again = [];
   refused = [];
   instances = new Instances({
@@ -31,7 +46,12 @@ beforeEach(() => {
           answer = resolve;
         }),
     } as unknown as Rows,
-    plans: {} as Plans,
+    plans: {
+      get deletions() {
+        return deletions;
+      },
+      load: async () => whileRestored(),
+    } as unknown as Plans,
     log: createLogger('silent', 'test'),
     changed: () => undefined,
     release: (effects) => {
@@ -40,13 +60,15 @@ beforeEach(() => {
       }
     },
     schedule: (work) => work(),
+    whenWriterKnown: (then) => then(),
     createAgain: ({ request }) => void again.push(request),
   });
 });
 
 /** Somebody asks for the instance, so that its row is looked for. */
 function lookFor(): void {
-  instances.tell(ID, { kind: 'get', request: 1, tenant: '' });
+  const call = { request: 1, tenant: '', target: ID, body: undefined, traceparent: undefined };
+  instances.tell(ID, { kind: 'get', ...call });
   instances.endTurn();
 }
 
@@ -72,4 +94,31 @@ test('a creation that is refused unless it is a repeat is refused when there is 
   answer(new Map());
   await new Promise(setImmediate);
   assert.deepEqual([refused, again], [[[2, 409]], []]);
+});
+
+test('a creation is refused for as long as a deleted sequence has an instance under its key', async () => {
+  lookFor();
+  instances.createKeyed(creation(2));
+  answer(new Map([[ID, ORPHAN]]));
+  await new Promise(setImmediate);
+  const expected = [
+    [1, 404],
+    [2, 503],
+  ];
+  assert.deepEqual([refused, again], [expected, []]);
+});
+
+test('a row is read again when a sequence was deleted while its instance was brought to life', async () => {
+  whileRestored = () => {
+    deletions = 1;
+  };
+  lookFor();
+  instances.createKeyed(creation(2));
+  answer(new Map([[ID, ORPHAN]]));
+  await new Promise(setImmediate);
+  assert.deepEqual([refused, again], [[], []]);
+  instances.endTurn();
+  answer(new Map());
+  await new Promise(setImmediate);
+  assert.deepEqual([refused, again], [[[1, 404]], [2]]);
 });

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { beforeOf, countProgress } from '../../actors/instance-counts.js';
-import { Turn } from '../../actors/turn.js';
+import { beforeOf, countProgress } from '../../actors/instance/counts.js';
+import { Turn } from '../../actors/runtime/turn.js';
 import type { EngineEvent, Progress } from '../../src/core/evaluator.js';
 import { COUNTER_NAMES } from '../../src/metrics/catalog.js';
 import { failing, http, noop, Player, START, sleep, work } from '../helpers/player.js';

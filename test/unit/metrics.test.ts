@@ -14,7 +14,7 @@ import { Meter } from '../../src/metrics/meter.js';
 import { MetricMemory, Metrics } from '../../src/metrics.js';
 import { type Exposition, parseExposition } from '../helpers/exposition.js';
 
-/** As the specification lists them ('Metrics'). */
+/** As `docs/metrics.md` lists them. */
 const SPECIFIED = {
   counter: [
     'engine_instances_claimed_total',

@@ -1,213 +1,557 @@
-/** The queue of one handler, without a database: what it asks for is recorded, and answered by hand. */
+/** The queue of one handler on a table in memory: what it asks for is recorded, and answered by hand. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { OpenTaskRow } from '../../actors/loader.js';
-import { type Poll, QueueActor } from '../../actors/queue.js';
-import type { ReadyTask } from '../../actors/ready-tasks.js';
-import { POLL_LIMIT_MAX } from '../../schema/worker.js';
+import fc from 'fast-check';
+import { newPoll, type Poll, type PollRequest } from '../../actors/queue/poll.js';
+import { QueueActor } from '../../actors/queue/queue.js';
+import { Queues, type QueuesDeps } from '../../actors/queue/queues.js';
+import { compareTasks, type ReadyTask, type TaskCount } from '../../actors/queue/ready-tasks.js';
+import type { Read, Window, WindowBounds } from '../../actors/queue/window.js';
+import { CommitLog } from '../../actors/runtime/commit-log.js';
+import type { OpenTaskRow, PollScope, TaskPlace } from '../../actors/runtime/rows.js';
+import type { Effect } from '../../actors/runtime/turn.js';
 import { LIMITS } from '../../src/config.js';
+import { isoTime } from '../../src/core/time.js';
 
-interface Recorded {
+type Scope = Pick<PollScope, 'tenant' | 'queue'>;
+
+const isIn = ({ tenant, queue }: Scope, task: ReadyTask) =>
+  (tenant === '' || tenant === task.tenant) && (queue === '' || queue === task.queue);
+
+/** As the statement of the loader does. */
+function select(table: Iterable<ReadyTask>, scope: Scope, after: TaskPlace, limit: number) {
+  return [...table]
+    .filter((task) => isIn(scope, task) && compareTasks(task, after) > 0)
+    .sort(compareTasks)
+    .slice(0, limit);
+}
+
+class Recorder {
+  readonly claims: { poll: number; task: string; worker: string }[] = [];
+  readonly unclaims: [task: string, epoch: number][] = [];
+  readonly replies: { request: number; body: string }[] = [];
+  readonly reads: { window: Window; read: Read }[] = [];
+  readonly windows = new Set<Window>();
+  readonly count: TaskCount = { tasks: 0 };
+  /** The tasks that are pending. */
+  readonly table = new Map<string, ReadyTask>();
   readonly queue: QueueActor;
-  readonly claims: { poll: number; task: string; worker: string }[];
-  readonly unclaims: [task: string, epoch: number][];
-  readonly replies: { request: number; body: string }[];
-  readonly reads: number[];
-}
 
-/** A queue whose table is empty and read, unless rows are given. */
-function newQueue(rows: readonly OpenTaskRow[] | 'unread' = []): Recorded {
-  const claims: Recorded['claims'] = [];
-  const unclaims: Recorded['unclaims'] = [];
-  const replies: Recorded['replies'] = [];
-  const reads: number[] = [];
-  const queue = new QueueActor({
-    claim: (poll, task, worker) => claims.push({ poll, task: task.id, worker }),
-    unclaim: (task, epoch) => unclaims.push([task, epoch]),
-    reply: (request, body) => replies.push({ request, body }),
-    read: (_after, limit) => reads.push(limit),
-    expireAt: () => undefined,
-  });
-  if (rows !== 'unread') queue.loaded(rows, 0);
-  return { queue, claims, unclaims, replies, reads };
-}
+  constructor(bounds?: WindowBounds) {
+    this.queue = new QueueActor(
+      {
+        claim: (poll, task, worker) => this.claims.push({ poll, task: task.id, worker }),
+        unclaim: (task, epoch) => this.unclaims.push([task, epoch]),
+        reply: (request, body) => this.replies.push({ request, body }),
+        read: (window, read) => this.reads.push({ window, read }),
+        expireLater: () => undefined,
+        used: (window) => this.windows.add(window),
+      },
+      this.count,
+      bounds,
+    );
+  }
 
-function poll(request: number, changes: Partial<Poll> = {}): Poll {
-  const base = { tenant: 't1', worker: 'w1', queue: undefined, limit: 1, until: 0 };
-  return { request, ...base, ...changes };
-}
+  /** A task is committed, and the queue is told of it. */
+  add(id: string, changes: Partial<ReadyTask> = {}): void {
+    this.queue.ready(this.addUntold(id, changes));
+  }
 
-function task(id: string, changes: Partial<ReadyTask> = {}): ReadyTask {
-  return { id, instance: `i-${id}`, tenant: 't1', queue: '', rank: 2, createdAt: 1, ...changes };
-}
+  addUntold(id: string, changes: Partial<ReadyTask> = {}): ReadyTask {
+    const base = { instance: `i-${id}`, tenant: 't1', queue: '', rank: 2, createdAt: 1 };
+    const task = { id, ...base, ...changes };
+    this.table.set(id, task);
+    return task;
+  }
 
-function row(id: string, createdAt: string): OpenTaskRow {
-  return {
-    task_id: id,
-    instance_id: `i-${id}`,
-    tenant_id: 't1',
-    queue_name: null,
-    rank: 2,
-    created_at: createdAt,
-  };
-}
+  /** A poll, and what the table has for it. */
+  poll(request: number, changes: Partial<PollRequest> = {}): Poll {
+    const poll = this.pollUnread(request, changes);
+    this.answerReads();
+    return poll;
+  }
 
-const claimedTasks = (recorded: Recorded) => recorded.claims.map((claim) => claim.task);
+  pollUnread(request: number, changes: Partial<PollRequest> = {}): Poll {
+    const base = { tenant: 't1', worker: 'w1', queue: '', limit: 1, until: 0 };
+    const poll = newPoll({ request, ...base, ...changes });
+    this.queue.poll(poll, 10);
+    return poll;
+  }
+
+  answerReads(): void {
+    for (let next = this.reads.shift(); next !== undefined; next = this.reads.shift()) {
+      this.queue.loaded(next.window, next.read, this.rowsFor(next), 10);
+    }
+  }
+
+  rowsFor({ window, read }: { window: Window; read: Read }): ReadyTask[] {
+    return select(this.table.values(), window, read.after, read.limit);
+  }
+
+  get claimed(): string[] {
+    return this.claims.map(({ task }) => task);
+  }
+
+  /** Settles the claim of a task; it is pending no more. */
+  settle(task: string, epoch: number, record = ''): void {
+    const { poll } = this.claims.findLast((claim) => claim.task === task)!;
+    if (epoch >= 0) this.table.delete(task);
+    this.queue.claimed(poll, task, epoch, record, 11);
+  }
+}
 
 test('a poll that finds nothing and may not wait is answered with an empty array', () => {
-  const { queue, replies } = newQueue();
-  queue.poll(poll(1), 10);
-  assert.deepEqual(replies, [{ request: 1, body: '[]' }]);
+  const recorder = new Recorder();
+  recorder.poll(1);
+  assert.deepEqual(recorder.replies, [{ request: 1, body: '[]' }]);
 });
 
 test('tasks are offered by priority, then by age', () => {
-  const recorded = newQueue();
-  recorded.queue.ready(task('old', { createdAt: 1 }));
-  recorded.queue.ready(task('young', { createdAt: 5 }));
-  recorded.queue.ready(task('urgent', { createdAt: 9, rank: 0 }));
-  recorded.queue.poll(poll(1, { limit: 3 }), 10);
-  assert.deepEqual(claimedTasks(recorded), ['urgent', 'old', 'young']);
+  const recorder = new Recorder();
+  recorder.add('old', { createdAt: 1 });
+  recorder.add('young', { createdAt: 5 });
+  recorder.add('urgent', { createdAt: 9, rank: 0 });
+  recorder.poll(1, { limit: 3 });
+  assert.deepEqual(recorder.claimed, ['urgent', 'old', 'young']);
 });
 
 test('a poll of a tenant sees only the tasks of that tenant', () => {
-  const recorded = newQueue();
-  recorded.queue.ready(task('foreign', { tenant: 't2' }));
-  recorded.queue.poll(poll(1), 10);
-  assert.deepEqual(recorded.replies, [{ request: 1, body: '[]' }]);
-  recorded.queue.poll(poll(2, { tenant: '' }), 10);
-  assert.deepEqual(claimedTasks(recorded), ['foreign']);
+  const recorder = new Recorder();
+  recorder.add('foreign', { tenant: 't2' });
+  recorder.poll(1);
+  assert.deepEqual(recorder.replies, [{ request: 1, body: '[]' }]);
+  recorder.poll(2, { tenant: '' });
+  assert.deepEqual(recorder.claimed, ['foreign']);
 });
 
 test('a queue poll takes only the tasks of that queue, a plain poll those of every queue', () => {
-  const recorded = newQueue();
-  recorded.queue.ready(task('plain'));
-  recorded.queue.ready(task('named', { queue: 'gpu' }));
-  recorded.queue.poll(poll(1, { queue: 'gpu', limit: 5 }), 10);
-  assert.deepEqual(claimedTasks(recorded), ['named']);
-  recorded.queue.ready(task('named-2', { queue: 'gpu' }));
-  recorded.queue.poll(poll(2, { limit: 5 }), 10);
-  assert.deepEqual(claimedTasks(recorded), ['named', 'named-2', 'plain']);
+  const recorder = new Recorder();
+  recorder.add('plain');
+  recorder.add('named', { queue: 'gpu' });
+  recorder.poll(1, { queue: 'gpu', limit: 5 });
+  assert.deepEqual(recorder.claimed, ['named']);
+  recorder.add('named-2', { queue: 'gpu' });
+  recorder.poll(2, { limit: 5 });
+  assert.deepEqual(recorder.claimed, ['named', 'named-2', 'plain']);
+});
+
+test('a poll of all tenants takes the tasks of one queue name of theirs in one order', () => {
+  const recorder = new Recorder();
+  recorder.add('second', { queue: 'gpu', createdAt: 2 });
+  recorder.add('other', { createdAt: 1 });
+  recorder.add('first', { queue: 'gpu', tenant: 't2', createdAt: 1 });
+  recorder.poll(1, { tenant: '', queue: 'gpu', limit: 5 });
+  assert.deepEqual(recorder.claimed, ['first', 'second']);
+});
+
+test('more tasks than memory takes hide nothing from polls for other tenants and queues', () => {
+  const recorder = new Recorder();
+  recorder.poll(1, { tenant: '' });
+  recorder.poll(2, { tenant: 't2' });
+  for (let n = 0; n < LIMITS.windowTasksMax + 1_000; n++) recorder.add(`flood-${n}`, { rank: 0 });
+  recorder.add('quiet', { queue: 'quiet', createdAt: 3 });
+  recorder.add('other', { tenant: 't2', createdAt: 4 });
+  recorder.poll(3, { tenant: 't2' });
+  recorder.poll(4, { queue: 'quiet' });
+  recorder.poll(5, { tenant: '', queue: 'quiet' });
+  recorder.poll(6, { tenant: '', limit: 2 });
+  assert.deepEqual(recorder.claimed, ['other', 'quiet', 'flood-0', 'flood-1']);
+  assert.equal(recorder.replies.at(-1)?.request, 5, 'a task is offered in one window only');
 });
 
 test('a poll is answered when all of its claims are settled', () => {
-  const { queue, claims, replies } = newQueue();
-  queue.ready(task('a'));
-  queue.ready(task('b'));
-  queue.poll(poll(1, { limit: 2 }), 10);
-  const number = claims[0]?.poll ?? 0;
-  queue.claimed(number, 'a', 1, '{"id":"a"}', 11);
-  assert.deepEqual(replies, []);
-  queue.claimed(number, 'b', 1, '{"id":"b"}', 11);
-  assert.deepEqual(replies, [{ request: 1, body: '[{"id":"a"},{"id":"b"}]' }]);
+  const recorder = new Recorder();
+  recorder.add('a');
+  recorder.add('b');
+  recorder.poll(1, { limit: 2 });
+  recorder.settle('a', 1, '{"id":"a"}');
+  assert.deepEqual(recorder.replies, []);
+  recorder.settle('b', 1, '{"id":"b"}');
+  assert.deepEqual(recorder.replies, [{ request: 1, body: '[{"id":"a"},{"id":"b"}]' }]);
 });
 
 test('a task that is being claimed is not offered again by a repeated hint', () => {
-  const recorded = newQueue();
-  recorded.queue.ready(task('a'));
-  recorded.queue.poll(poll(1), 10);
-  recorded.queue.ready(task('a'));
-  recorded.queue.poll(poll(2), 10);
-  assert.deepEqual(claimedTasks(recorded), ['a']);
+  const recorder = new Recorder();
+  recorder.add('a');
+  recorder.poll(1);
+  recorder.add('a');
+  recorder.poll(2);
+  assert.deepEqual(recorder.claimed, ['a']);
 });
 
 test('a claim of unknown outcome offers the task again, a refused one does not', () => {
-  const recorded = newQueue();
-  recorded.queue.ready(task('unknown'));
-  recorded.queue.ready(task('gone', { createdAt: 2 }));
-  recorded.queue.poll(poll(1, { limit: 2 }), 10);
-  const number = recorded.claims[0]?.poll ?? 0;
-  recorded.queue.claimed(number, 'gone', 0, '', 11);
-  recorded.queue.claimed(number, 'unknown', -1, '', 11);
-  assert.deepEqual(claimedTasks(recorded), ['unknown', 'gone', 'unknown']);
+  const recorder = new Recorder();
+  recorder.add('unknown');
+  recorder.add('gone', { createdAt: 2 });
+  recorder.poll(1, { limit: 2 });
+  recorder.settle('gone', 0);
+  recorder.settle('unknown', -1);
+  assert.deepEqual(recorder.claimed, ['unknown', 'gone', 'unknown']);
 });
 
 test('a long poll waits and gets the task that comes', () => {
-  const recorded = newQueue();
-  recorded.queue.poll(poll(1, { until: 1_000 }), 10);
-  assert.deepEqual(recorded.replies, []);
-  recorded.queue.ready(task('a'));
-  assert.deepEqual(claimedTasks(recorded), ['a']);
+  const recorder = new Recorder();
+  recorder.poll(1, { until: 1_000 });
+  assert.deepEqual(recorder.replies, []);
+  recorder.add('a');
+  assert.deepEqual(recorder.claimed, ['a']);
+});
+
+test('of the long polls that may have a task, the one that came first gets it', () => {
+  const recorder = new Recorder();
+  const scopes = [
+    { tenant: '', worker: 'all' },
+    { queue: 'gpu', worker: 'queue' },
+    { worker: 'tenant' },
+    { tenant: 't2', worker: 'foreign' },
+  ];
+  scopes.forEach((scope, request) => {
+    recorder.poll(request, { ...scope, until: 1_000 });
+  });
+  for (const id of ['a', 'b', 'c']) recorder.add(id, { queue: 'gpu' });
+  assert.deepEqual(
+    recorder.claims.map(({ worker }) => worker),
+    ['all', 'queue', 'tenant'],
+  );
 });
 
 test('a long poll whose time is over is answered with an empty array', () => {
-  const { queue, replies } = newQueue();
-  queue.poll(poll(1, { until: 1_000 }), 10);
-  queue.expire(999);
-  assert.deepEqual(replies, []);
-  queue.expire(1_000);
-  assert.deepEqual(replies, [{ request: 1, body: '[]' }]);
+  const recorder = new Recorder();
+  const poll = recorder.poll(1, { until: 1_000 });
+  recorder.queue.expire(poll, 999);
+  assert.deepEqual(recorder.replies, []);
+  recorder.queue.expire(poll, 1_000);
+  assert.deepEqual(recorder.replies, [{ request: 1, body: '[]' }]);
 });
 
 test('what a poll claimed is given back when its client has gone', () => {
-  const { queue, claims, unclaims, replies } = newQueue();
-  queue.ready(task('a'));
-  queue.ready(task('b'));
-  queue.poll(poll(1, { limit: 2 }), 10);
-  const number = claims[0]?.poll ?? 0;
-  queue.claimed(number, 'a', 1, '{}', 11);
-  queue.abort(1);
-  queue.claimed(number, 'b', 3, '{}', 11);
-  assert.deepEqual(unclaims.sort(), [
+  const recorder = new Recorder();
+  recorder.add('a');
+  recorder.add('b');
+  const poll = recorder.poll(1, { limit: 2 });
+  recorder.settle('a', 1);
+  recorder.queue.abort(poll);
+  recorder.settle('b', 3);
+  assert.deepEqual(recorder.unclaims.sort(), [
     ['a', 1],
     ['b', 3],
   ]);
-  assert.deepEqual(replies, []);
+  assert.deepEqual(recorder.replies, []);
 });
 
 test('an aborted long poll takes no task', () => {
-  const recorded = newQueue();
-  recorded.queue.poll(poll(1, { until: 1_000 }), 10);
-  recorded.queue.abort(1);
-  recorded.queue.ready(task('a'));
-  assert.deepEqual(recorded.claims, []);
+  const recorder = new Recorder();
+  recorder.queue.abort(recorder.poll(1, { until: 1_000 }));
+  recorder.add('a');
+  assert.deepEqual(recorder.claims, []);
 });
 
 test('a poll that comes before the table is read waits for it', () => {
-  const recorded = newQueue('unread');
-  recorded.queue.poll(poll(1), 10);
-  assert.deepEqual(recorded.replies, []);
-  recorded.queue.loaded([row('a', '2025-01-01T00:00:00.000Z')], 10);
-  assert.deepEqual(claimedTasks(recorded), ['a']);
+  const recorder = new Recorder();
+  recorder.add('a');
+  recorder.pollUnread(1);
+  assert.deepEqual([recorder.replies, recorder.claims], [[], []]);
+  recorder.answerReads();
+  assert.deepEqual(recorder.claimed, ['a']);
 });
 
 test('a hint that comes during a read is not lost, although its place is behind the horizon', () => {
-  const recorded = newQueue('unread');
-  recorded.queue.ready(task('a', { createdAt: Date.parse('2025-01-02T00:00:00Z') }));
-  recorded.queue.loaded([row('b', '2025-01-01T00:00:00.000Z')], 10);
-  recorded.queue.poll(poll(1, { limit: 2 }), 10);
-  assert.deepEqual(claimedTasks(recorded), ['b', 'a']);
+  const recorder = new Recorder();
+  recorder.add('b');
+  recorder.pollUnread(1, { limit: 2 });
+  const { window, read } = recorder.reads.pop()!;
+  const snapshot = [...recorder.table.values()];
+  recorder.add('a', { createdAt: 2 });
+  recorder.queue.loaded(window, read, snapshot, 10);
+  assert.deepEqual(recorder.claimed, ['b', 'a']);
 });
 
 test('a full page leaves the rest in the table until memory runs low', () => {
-  const rows = Array.from({ length: LIMITS.recoveryPageRows }, (_, index) =>
-    row(`t-${String(index).padStart(6, '0')}`, '2025-01-01T00:00:00.000Z'),
-  );
-  const recorded = newQueue('unread');
-  recorded.queue.loaded(rows, 10);
-  recorded.queue.ready(task('late', { createdAt: Date.parse('2025-01-02T00:00:00Z') }));
-  recorded.queue.poll(poll(1, { limit: POLL_LIMIT_MAX }), 10);
-  assert.equal(recorded.claims.length, POLL_LIMIT_MAX);
-  assert.ok(!claimedTasks(recorded).includes('late'));
-  assert.equal(recorded.reads.length, 2, 'the next page was asked for');
+  const bounds = { windowTasksMax: 100, readyPageRowsMin: 4, readyPageRowsMax: 8 };
+  const recorder = new Recorder(bounds);
+  for (const id of 'abcdefgh') recorder.add(id);
+  recorder.poll(1);
+  recorder.add('late', { createdAt: 2 });
+  assert.equal(recorder.count.tasks, 3, 'one of four is taken, the others are in the table');
+  recorder.poll(2);
+  assert.equal(recorder.count.tasks, 7, 'a full page is read when two are left');
+  recorder.poll(3, { limit: 10 });
+  assert.equal(recorder.claimed.join(' '), 'a b c d e f g h late');
+});
+
+test('tasks that had to leave memory during a read are not passed over', () => {
+  const recorder = new Recorder({ windowTasksMax: 4, readyPageRowsMin: 2, readyPageRowsMax: 2 });
+  for (const id of ['x', 'y', 'z']) recorder.add(id);
+  recorder.pollUnread(1);
+  const first = recorder.reads.pop()!;
+  recorder.queue.loaded(first.window, first.read, recorder.rowsFor(first), 10);
+  const ids = ['a', 'b', 'c', 'd'];
+  for (const id of ids) recorder.add(id, { rank: 0 });
+  for (let request = 2; request < 10; request++) recorder.poll(request);
+  assert.deepEqual(recorder.claimed, ['x', ...ids, 'y', 'z']);
 });
 
 test('the answer to a poll stops at the size limit and gives the rest back', () => {
-  const { queue, claims, unclaims, replies } = newQueue();
-  queue.ready(task('a'));
-  queue.ready(task('b'));
-  queue.poll(poll(1, { limit: 2 }), 10);
-  const number = claims[0]?.poll ?? 0;
+  const recorder = new Recorder();
+  recorder.add('a');
+  recorder.add('b');
+  recorder.poll(1, { limit: 2 });
   const large = 'x'.repeat(LIMITS.responseBytesMax);
-  queue.claimed(number, 'a', 1, large, 11);
-  queue.claimed(number, 'b', 1, large, 11);
-  assert.deepEqual(unclaims, [['b', 1]]);
-  assert.equal(replies[0]?.body, `[${large}]`);
+  recorder.settle('a', 1, large);
+  recorder.settle('b', 1, large);
+  assert.deepEqual(recorder.unclaims, [['b', 1]]);
+  assert.equal(recorder.replies[0]?.body, `[${large}]`);
 });
 
 test('when the engine stops, parked polls are answered with an empty array', () => {
-  const { queue, replies } = newQueue();
-  queue.poll(poll(1, { until: 1_000 }), 10);
-  queue.answerParked();
-  assert.deepEqual(replies, [{ request: 1, body: '[]' }]);
+  const recorder = new Recorder();
+  recorder.poll(1, { until: 1_000 });
+  recorder.queue.answerParked();
+  assert.deepEqual(recorder.replies, [{ request: 1, body: '[]' }]);
+});
+
+test('a long poll whose read failed gets its task from the next one', () => {
+  const recorder = new Recorder();
+  recorder.add('a');
+  recorder.pollUnread(1, { until: 1_000 });
+  const { window, read } = recorder.reads.pop()!;
+  recorder.queue.loadFailed(window, read, 20);
+  recorder.answerReads();
+  assert.deepEqual(recorder.claimed, ['a']);
+});
+
+test('what a dead shard had not told of is read again', () => {
+  const recorder = new Recorder();
+  recorder.poll(1, { until: 1_000 });
+  recorder.addUntold('untold');
+  recorder.queue.dropClaims(() => true, 10);
+  recorder.answerReads();
+  assert.deepEqual(recorder.claimed, ['untold']);
+});
+
+// ---------------------------------------------------------------- laws
+
+const TENANTS = ['a', 'b'];
+const NAMES = ['', 'q', 'r'];
+const SCOPES = ['', ...TENANTS].flatMap((tenant) => NAMES.map((queue) => ({ tenant, queue })));
+
+/**
+ * What may happen, to a queue with little memory and to the table next to it. Each takes a number,
+ * by which it chooses among what is there.
+ */
+class Model extends Recorder {
+  readonly hints: { readonly isReady: boolean; readonly task: ReadyTask }[] = [];
+  /** By request. */
+  readonly polls: Poll[] = [];
+  /** Whatever became of them. */
+  readonly tasks = new Map<string, ReadyTask>();
+  /** Polls whose window could not be read: they may miss a task. */
+  readonly excused = new Set<Poll>();
+  readonly snapshots = new Map<Read, ReadyTask[]>();
+  /** Claimed tasks, and claims on their way with the number of their poll. */
+  readonly held: ReadyTask[] = [];
+  readonly open = new Map<string, number>();
+
+  constructor() {
+    super({ windowTasksMax: 3, readyPageRowsMin: 1, readyPageRowsMax: 3 });
+  }
+
+  readonly operations: Readonly<Record<string, (n: number) => void>> = {
+    create: (n) => {
+      const [tenant, queue] = [TENANTS[n % 2]!, NAMES[n % 3]!];
+      const place = { rank: (n >> 2) % 2, createdAt: (n >> 3) % 5 };
+      const task = this.addUntold(`task-${1_000 + this.tasks.size}`, { tenant, queue, ...place });
+      this.tasks.set(task.id, task);
+      this.hints.push({ isReady: true, task });
+    },
+    hint: () => {
+      const { isReady, task } = this.hints.shift() ?? {};
+      if (task === undefined) return;
+      if (isReady) this.queue.ready(task);
+      else this.queue.gone(task.id, task.tenant, task.queue);
+    },
+    cancel: (n) => {
+      const task = at(this.table.values(), n);
+      if (task === undefined) return;
+      this.table.delete(task.id);
+      this.hints.push({ isReady: false, task });
+    },
+    giveBack: (n) => {
+      const [task] = this.held.splice(n % Math.max(1, this.held.length), 1);
+      if (task === undefined) return;
+      this.table.set(task.id, task);
+      this.hints.push({ isReady: true, task });
+    },
+    poll: (n) => {
+      const asked = { ...SCOPES[n % 9], limit: 1 + (n % 4), until: n % 2 === 0 ? 0 : 1_000 };
+      this.polls.push(this.pollUnread(this.polls.length, asked));
+    },
+    settle: (n) => {
+      const [id, number] = at(this.open, n) ?? [];
+      if (id === undefined || number === undefined) return;
+      this.open.delete(id);
+      const task = this.table.get(id);
+      const epoch = n % 4 === 3 ? -1 : task === undefined ? 0 : 1;
+      if (epoch === 1) this.held.push(task!);
+      if (epoch === 1) this.table.delete(id);
+      this.queue.claimed(number, id, epoch, '{}', 10);
+    },
+    snapshot: (n) => {
+      const next = at(this.reads, n);
+      if (next !== undefined) this.snapshots.set(next.read, this.rowsFor(next));
+    },
+    answer: (n) => {
+      const [next] = this.reads.splice(n % Math.max(1, this.reads.length), 1);
+      if (next === undefined) return;
+      const rows = this.snapshots.get(next.read) ?? this.rowsFor(next);
+      this.queue.loaded(next.window, next.read, rows, 10);
+    },
+    fail: (n) => {
+      const [next] = this.reads.splice(n % Math.max(1, this.reads.length), 1);
+      for (const poll of next?.window.parked ?? []) this.excused.add(poll);
+      if (next !== undefined) this.queue.loadFailed(next.window, next.read, 10);
+    },
+    expire: (n) => {
+      const poll = at(this.polls, n);
+      if (poll !== undefined) this.queue.expire(poll, poll.until);
+    },
+    evict: (n) => {
+      const window = at(this.windows, n);
+      if (window !== undefined && this.queue.evict(window)) this.windows.delete(window);
+    },
+    shardDied: () => {
+      this.hints.length = 0;
+      this.open.clear();
+      this.queue.dropClaims(() => true, 10);
+    },
+  };
+
+  /** Does something and holds what the queue made of it against the table. */
+  step(operation: string, n: number): void {
+    const before = { claims: this.claims.length, replies: this.replies.length };
+    this.operations[operation]!(n);
+    const claims = this.claims.slice(before.claims);
+    for (const { task, poll } of claims) {
+      assert.ok(!this.open.has(task), `${task} is offered twice`);
+      this.open.set(task, poll);
+    }
+    for (const { request, body } of this.replies.slice(before.replies)) {
+      const poll = this.polls[request]!;
+      if (body !== '[]' || this.excused.has(poll)) continue;
+      assert.deepEqual(this.visible(poll), [], `poll ${request} is answered empty`);
+    }
+    for (const { task, poll: number } of claims) {
+      const poll = this.polls.find((known) => known.number === number)!;
+      const picked = this.tasks.get(task)!;
+      const earlier = this.visible(poll).filter((other) => compareTasks(other, picked) < 0);
+      assert.deepEqual(earlier, [], `${task} is offered before its turn`);
+    }
+  }
+
+  /** What a poll must find: neither a hint of it nor a claim is on its way. */
+  visible(scope: Scope): ReadyTask[] {
+    const untold = new Set(this.hints.map(({ task }) => task.id));
+    return [...this.table.values()].filter(
+      (task) => isIn(scope, task) && !untold.has(task.id) && !this.open.has(task.id),
+    );
+  }
+}
+
+function at<T>(items: Iterable<T>, n: number): T | undefined {
+  const list = [...items];
+  return list[n % list.length];
+}
+
+test('a poll gets the first tasks that it may have, and is answered empty only if there is none', () => {
+  const often = ['create', 'create', 'hint', 'hint', 'poll', 'settle', 'answer'];
+  const names = [...often, ...often, ...Object.keys(new Model().operations)];
+  const step = fc.tuple(fc.constantFrom(...names), fc.nat(10_000));
+  const steps = fc.array(step, { maxLength: 150, size: 'max' });
+  const law = fc.property(steps, (list) => {
+    const model = new Model();
+    for (const [name, n] of list) model.step(name, n);
+    // Everything under way arrives, and what waits is polled for until there is no more.
+    while (model.hints.length > 0) model.step('hint', 0);
+    const isUnderWay = () => model.reads.length + model.open.size > 0;
+    for (let turns = 0; isUnderWay() || model.table.size > 0; turns++) {
+      assert.ok(turns < 1_000, `no poll gets ${[...model.table.keys()].join()}`);
+      if (model.reads.length > 0) model.step('answer', 0);
+      else model.step(isUnderWay() ? 'settle' : 'poll', 0);
+    }
+    for (const poll of model.polls) model.queue.expire(poll, poll.until);
+    const answered = model.replies.map(({ request }) => request).sort((a, b) => a - b);
+    assert.deepEqual(answered, [...model.polls.keys()], 'each poll is answered once');
+    for (const window of model.windows) model.queue.evict(window);
+    assert.equal(model.count.tasks, 0);
+  });
+  fc.assert(law, { numRuns: 500, interruptAfterTimeLimit: 20_000 });
+});
+
+// ---------------------------------------------------------------- a shard's queues
+
+/** The queues of a shard on a table of tasks of the handler `h`, with turns that the test takes. */
+function newQueues(table: readonly ReadyTask[]) {
+  const work: (() => void)[] = [];
+  const reads: PollScope[] = [];
+  const claims: string[] = [];
+  const loader = {
+    readyTasks(scope: PollScope, after: TaskPlace, limit: number): Promise<OpenTaskRow[]> {
+      reads.push(scope);
+      const rows = select(table, scope, after, limit).map((task) => ({
+        task_id: task.id,
+        instance_id: task.instance,
+        tenant_id: task.tenant,
+        queue_name: task.queue || null,
+        rank: task.rank,
+        created_at: isoTime(task.createdAt),
+      }));
+      return Promise.resolve(rows);
+    },
+  };
+  const queues = new Queues({
+    shard: 0,
+    shards: 1,
+    commits: new CommitLog(),
+    loader,
+    now: () => 1,
+    release: (effects: readonly Effect[]) => {
+      for (const effect of effects) {
+        if (effect.kind === 'peer' && effect.message.kind === 'claim')
+          claims.push(effect.message.task);
+      }
+    },
+    schedule: (item: () => void) => work.push(item),
+    expireAt: () => undefined,
+  } as unknown as QueuesDeps);
+  const poll = async (request: number, tenant: string) => {
+    queues.poll('h', { request, tenant, worker: 'w', queue: '', limit: 1, until: 0 });
+    await new Promise(setImmediate);
+    for (const item of work.splice(0)) item();
+  };
+  return { queues, reads, claims, poll };
+}
+
+test('of the tasks of many tenants, those that were polled for last stay in memory', async () => {
+  const count = LIMITS.readyTasksMax / 10 + 1_000;
+  const tenants = Array.from({ length: 10 }, (_, n) => `t${n}`);
+  const table: ReadyTask[] = [];
+  const { queues, reads, claims, poll } = newQueues(table);
+  for (const tenant of tenants) await poll(0, tenant);
+  for (const tenant of tenants) {
+    for (let n = 0; n < count; n++) {
+      const id = `${tenant}-${n}`;
+      const task = { id, instance: id, tenant, queue: '', rank: 0, createdAt: n };
+      queues.ready('h', task);
+      if (n === 0) table.push(task);
+    }
+  }
+  assert.equal(reads.length, 10, 'each was read once');
+  await poll(1, 't9');
+  await poll(2, 't0');
+  assert.deepEqual(claims, ['t9-0', 't0-0']);
+  assert.deepEqual(
+    reads.slice(10).map(({ tenant }) => tenant),
+    ['t0'],
+  );
 });

@@ -1,4 +1,4 @@
-/** On which side of a canary a key falls (04 §8). */
+/** On which side of a canary a key falls. */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -69,7 +69,7 @@ describe('the bucket of a key', () => {
 });
 
 describe('the side of a canary', () => {
-  test('spec/04 row 29: "assignment: 0 % never, 100 % always, monotone in percent, deterministic for unicode/empty/long keys, roughly proportional"', (t) => {
+  test('assignment: 0 % never, 100 % always, monotone in percent, deterministic for unicode/empty/long keys, roughly proportional', (t) => {
     check(t, 60, fc.tuple(releaseIds, keys), ([release, key]) => {
       const sides = Array.from({ length: 101 }, (_, percent) => variant(release, percent, key));
       assert.equal(sides[0], 'baseline');

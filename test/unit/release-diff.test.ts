@@ -2,11 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { Type } from '@sinclair/typebox';
 import type { Block } from '../../schema/blocks.js';
 import type { SemanticDiff } from '../../schema/release.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { BLOCKS_MAX, DEPTH_MAX } from '../../src/core/plan.js';
+import type { PlacedBlock } from '../../src/core/releases/block-tree.js';
 import { semanticDiff } from '../../src/core/releases/diff.js';
+import { blockChanges } from '../../src/core/releases/diff-blocks.js';
 import { DIFF_ENTRIES_MAX } from '../../src/core/releases/diff-entry.js';
 import {
   forEach,
@@ -49,6 +52,7 @@ const step = (id: string, handler: string, fields: object = {}): Block => ({
   handler,
   ...fields,
 });
+const remarked = (block: Block) => ({ ...block, remark: 'x' }) as unknown as Block;
 const transform = (id: string, params: JsonObject): Block => step(id, 'transform', { params });
 const router = (id: string, routes: [condition: string, blocks: Block[]][], rest?: Block[]) => {
   const list = routes.map(([condition, blocks]) => ({ condition, blocks }));
@@ -142,7 +146,63 @@ table('fields of steps', [
   ],
 ]);
 
+describe('a kind that the diff has no row for', () => {
+  const members = {
+    type: Type.Literal('saga'),
+    id: Type.String(),
+    mode: Type.String(),
+    limits: Type.Object({ tries: Type.Integer() }),
+    actions: Type.Array(Type.Object({})),
+    finish_block: Type.Array(Type.Object({})),
+  };
+  const saga = (fields: object, ...lists: Block[][]): PlacedBlock => {
+    const block = { type: 'saga', id: 's', ...fields } as unknown as Block;
+    return { block, members, lists, parent: undefined, list: 0 };
+  };
+  const one = [a];
+  const other = [b, c];
+  const actions = (blocks: Block[], undo = 'x') => ({ actions: [{ undo, blocks }] });
+  const cases: [title: string, before: PlacedBlock, after: PlacedBlock, expected: string[]][] = [
+    ['nothing', saga({ mode: 'x' }), saga({ mode: 'x', limits: null }), []],
+    ['what means nothing', saga({}), saga({ remark: 'x' }), []],
+    ['a null within settings', saga({ limits: {} }), saga({ limits: { tries: null } }), []],
+    ['a member', saga({ mode: 'x' }), saga({ mode: 'y' }), ['params_changed: mode changes']],
+    ['blocks inside', saga(actions(one), one), saga(actions(other), other), []],
+    [
+      'what stands beside blocks',
+      saga(actions(one), one),
+      saga(actions(one, 'y'), one),
+      ['params_changed: actions changes'],
+    ],
+    [
+      'the number of lists',
+      saga({ actions: [one] }, one),
+      saga({ actions: [one, other] }, one, other),
+      ['structure_changed: the number of actions changes from 1 to 2'],
+    ],
+    [
+      'a list',
+      saga({}),
+      saga({ finish_block: one }, one),
+      ['structure_changed: the finish list is added'],
+    ],
+  ];
+  for (const [title, before, after, expected] of cases) {
+    test(title, () => {
+      const found = blockChanges(before, after);
+      const lines = found.map(({ category, summary }) => summary.replace('saga s', category));
+      assert.deepEqual(lines, expected);
+    });
+  }
+});
+
 table('what means the same', [
+  [
+    'a member that no block has',
+    [work('s'), parallel('p', [a])],
+    [remarked(work('s')), remarked(parallel('p', [a]))],
+    [],
+  ],
   [
     'the order of keys',
     [transform('s', { m: 1, n: { o: 2, p: 3 } })],

@@ -1,4 +1,4 @@
-/** The verdicts of gates, case by case (04 §9), and against fractions that are exact. */
+/** The verdicts of gates, case by case, and against fractions that are exact. */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -23,7 +23,7 @@ function gateOf(
   return { metric, max_regression, min_sample };
 }
 
-describe('spec/04 row 30: "gate arithmetic: equality passes, sample exactly met is conclusive, one below is inconclusive on either side, min_sample 0 with zero totals inconclusive, cancel_rate ignores failures"', () => {
+describe('gate arithmetic: equality passes, sample exactly met is conclusive, one below is inconclusive on either side, min_sample 0 with zero totals inconclusive, cancel_rate ignores failures', () => {
   const CASES: readonly (readonly [
     what: string,
     gate: Gate,

@@ -1,4 +1,4 @@
-/** Where creations go by the releases that route (04 §8 and §10). */
+/** Where creations go by the releases that route. */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

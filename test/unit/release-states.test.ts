@@ -1,4 +1,4 @@
-/** Every move of a release, from each state to each: those of 04 §4, and no other. */
+/** Every move of a release, from each state to each: those that are listed, and no other. */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

@@ -1,16 +1,16 @@
-/** How validations are led: one after the other, and to an end whatever fails (04 §7). */
+/** How validations are led: one after the other, and to an end whatever fails. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
-import type { ValidationEnd } from '../../actors/releases.js';
+import type { ValidationEnd } from '../../actors/release/releases.js';
+import { TooCostly } from '../../actors/runtime/offload.js';
 import type { ValidationReport } from '../../schema/release.js';
-import { createValidators } from '../../schema/validators.js';
 import type { Clock } from '../../src/core/clock.js';
 import type { Verdict } from '../../src/core/releases/replay.js';
 import type { SampledRun } from '../../src/db/reads/replay-reads.js';
 import { conflict, type EngineError, unavailable } from '../../src/errors.js';
-import type { Call, FrontDeps } from '../../src/http/operations/operation.js';
+import type { FrontDeps } from '../../src/http/operations/operation.js';
 import {
   REPLAYS_MS,
   RUN_BYTES_MAX,
@@ -19,9 +19,9 @@ import {
 } from '../../src/http/operations/release-validation.js';
 import type { HttpReply } from '../../src/http/server.js';
 import { createLogger } from '../../src/log.js';
+import { frontCall } from '../helpers/front-call.js';
 
 const AWAY = unavailable('ENG_DATABASE_DOWN', 'the database is away');
-const validators = createValidators();
 
 /** The parts around the validations, which do what the test says. */
 class World {
@@ -46,7 +46,7 @@ class World {
       clearTimeout: () => undefined,
     };
     const client = {
-      ask: async (_: number, operation: string, __: string, id: string, body: string) => {
+      ask: async (_: number, operation: string, __: string, id: string, body: unknown) => {
         this.asked.push(operation);
         if (operation === 'releases.beginValidation') {
           const release = { id, tenant_id: 't', baseline_sequence_id: 'b' };
@@ -54,15 +54,14 @@ class World {
         }
         const refusal = this.refusals.shift();
         if (refusal !== undefined) throw refusal;
-        const end = JSON.parse(body) as ValidationEnd;
+        const end = body as ValidationEnd;
         this.ends.push(end);
         return { status: 200, body: JSON.stringify({ state: end.outcome }) };
       },
     };
-    const replays = {
-      prepare: async () => this.problem,
-      replay: (_: unknown, { id }: { id: string }) => this.verdict(id),
-      stop: async () => undefined,
+    const offload = {
+      run: async (job: string, { run }: { run: { id: string } }) =>
+        job === 'compileCandidate' ? this.problem : this.verdict(run.id),
     };
     const reads = {
       sequences: { get: () => this.read() },
@@ -71,10 +70,11 @@ class World {
         run: async (id: string) => (id === 'gone' ? undefined : { id }),
       },
     };
-    this.#front = { reads, validators } as unknown as FrontDeps;
+    this.#front = { reads } as unknown as FrontDeps;
     this.validations = new Validations({
       client,
-      replays: replays as never,
+      pool: { through: () => offload as never },
+      unpoliciedRetry: 'redispatch',
       clock,
       log: createLogger('silent', 'test'),
     });
@@ -82,15 +82,8 @@ class World {
 
   validate(body = '{}'): Promise<HttpReply> {
     const operation = this.validations.operations['releases.validate'];
-    assert.ok(operation !== undefined);
-    const call: Call = {
-      tenant: 't',
-      query: '',
-      path: '',
-      params: { id: randomUUID() },
-      bodyText: body,
-    };
-    return operation(this.#front, call);
+    const call = { tenant: 't', params: { id: randomUUID() }, bodyText: body };
+    return operation(this.#front, frontCall('releases.validate', call));
   }
 
   async report(): Promise<ValidationReport> {
@@ -126,6 +119,18 @@ test('runs that are not reached in time are inconclusive', async () => {
   };
   const { replayed, matches, inconclusive } = await world.report();
   assert.deepEqual([replayed, matches, inconclusive], [3, 2, 1]);
+});
+
+test('runs are inconclusive whose replay costs too much or throws', async () => {
+  const world = new World();
+  world.runs = runs('costly', 'broken', 'c');
+  world.verdict = async (id) => {
+    if (id === 'costly') throw new TooCostly();
+    if (id === 'broken') throw new SyntaxError('no JSON');
+    return { kind: 'match' };
+  };
+  const { replayed, matches, inconclusive, release_state } = await world.report();
+  assert.deepEqual([replayed, matches, inconclusive, release_state], [3, 1, 2, 'ready']);
 });
 
 test('validations follow one another, and more than may wait are refused before they begin', async () => {

@@ -264,7 +264,7 @@ describe('a validation', () => {
     divergences: [],
   };
 
-  test('spec/04 row 17: "validation_summary readable on the release with validated_at; decision validating→ready by actor `validation`"', async () => {
+  test('validation_summary readable on the release with validated_at; decision validating→ready by actor `validation`', async () => {
     const { id } = await world.draft();
     const { release } = await world.do('releases.beginValidation', id, { sample: 4 });
     assert.equal((release as Release).state, 'validating');

@@ -1,10 +1,11 @@
-/** Replays of ended runs, case by case (04 §7). The runs are lived in the real evaluator. */
+/** Replays of ended runs, case by case. The runs are lived in the real evaluator. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Block } from '../../schema/blocks.js';
 import type { RecordedRun } from '../../src/core/releases/recording.js';
-import { type ReplayOptions, replay, type Verdict } from '../../src/core/releases/replay.js';
+import { replay, type Verdict } from '../../src/core/releases/replay.js';
+import type { RerunOptions } from '../../src/core/releases/rerun.js';
 import {
   failing,
   forEach,
@@ -28,7 +29,7 @@ function judge(
   candidate: Block[],
   baseline: Block[],
   run: RecordedRun,
-  options: Partial<ReplayOptions> = {},
+  options: Partial<RerunOptions> = {},
 ): Verdict {
   const all = { unpoliciedRetry: 'redispatch', ...options } as const;
   return replay(planOf(candidate), planOf(baseline), run, all);

@@ -1,4 +1,4 @@
-/** The walk over ended instances in virtual time. */
+/** The removal of instances in virtual time: the walk over ended ones, and deleted sequences. */
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import type { Clock } from '../../src/core/clock.js';
 import { firstIdAt } from '../../src/core/ids.js';
 import { type EndedPage, Retention } from '../../src/retention.js';
+import { SequenceRemoval } from '../../src/sequence-removal.js';
 
 const NOW = Date.parse('2031-06-01T00:00:00.000Z');
 const KEEP_MS = 30 * 86_400_000;
@@ -196,4 +197,66 @@ test('ends in the middle when it is stopped', async () => {
     table.some(({ isEnded }) => isEnded),
     'it went on to the end',
   );
+});
+
+/** Instances by deleted sequence. */
+type Tombstones = Map<string, string[]>;
+
+function removalOf(tombstones: Tombstones, busy: ReadonlySet<string> = new Set()): SequenceRemoval {
+  return new SequenceRemoval({
+    clock,
+    log: pino({ level: 'silent' }),
+    orphans: async (rows) =>
+      [...tombstones]
+        .flatMap(([sequence, ids]) =>
+          (ids.length === 0 ? [null] : ids).map((instance) => ({ sequence, instance })),
+        )
+        .slice(0, rows),
+    async remove(ids) {
+      work();
+      removals.push([...ids]);
+      const gone = ids.filter((id) => !busy.has(id));
+      for (const [sequence, own] of tombstones) {
+        tombstones.set(
+          sequence,
+          own.filter((id) => !gone.includes(id)),
+        );
+      }
+      return gone.length;
+    },
+    async forget(sequence) {
+      assert.deepEqual(tombstones.get(sequence), []);
+      tombstones.delete(sequence);
+    },
+  });
+}
+
+test('deleted sequences lose their instances in small steps, then their tombstones', async () => {
+  const tombstones: Tombstones = new Map([
+    ['a', Array.from({ length: 2_100 }, (_, i) => `a${i}`)],
+    ['b', []],
+    ['c', ['c0']],
+  ]);
+  busyMs = 40;
+  failures = 1;
+  assert.equal(await finish(removalOf(tombstones).clear()), 2_101);
+  assert.deepEqual([...tombstones], []);
+  assert.ok(removals.every(({ length }) => length <= 50));
+  assert.equal(waits.filter((ms) => ms === 40).length, removals.length, 'a rest after each');
+});
+
+test('an instance that something is under way with is left for the next run', async () => {
+  const tombstones: Tombstones = new Map([['a', ['busy', 'idle']]]);
+  const busy = new Set(['busy']);
+  const removal = removalOf(tombstones, busy);
+  assert.equal(await finish(removal.clear()), 1);
+  assert.deepEqual([...tombstones], [['a', ['busy']]]);
+  busy.clear();
+  removal.wake();
+  await finish(Promise.resolve());
+  while (tombstones.size > 0) {
+    timers.shift()?.fn();
+    await new Promise(setImmediate);
+  }
+  removal.stop();
 });

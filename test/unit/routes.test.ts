@@ -80,7 +80,7 @@ test('path parameters are percent-decoded once, and a bad encoding is told apart
   }
 });
 
-test('capabilities follow the table of 01 §2.1', () => {
+test('capabilities follow the table of who may do what', () => {
   const expected: readonly (readonly [RouteId, 'public' | readonly string[]])[] = [
     ['health.live', 'public'],
     ['info', 'public'],

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import type { NewInstance } from '../../actors/instance-record.js';
-import { Routing } from '../../actors/routing.js';
+import type { NewInstance } from '../../actors/instance/record.js';
+import { Routing } from '../../actors/release/routing.js';
 import type { RoutingRow } from '../../src/core/releases/routes.js';
 import { createLogger } from '../../src/log.js';
 
@@ -63,10 +63,10 @@ beforeEach(() => {
       for (const effect of effects) {
         assert.ok(effect.kind === 'peer' && effect.shard === 0);
         const { message } = effect;
-        if (message[0] === 'release.ended') ended.push(message[1]);
+        if (message.kind === 'release.ended') ended.push(message.release);
         else {
-          assert.ok(message[0] === 'routes.settled' && message[2] === 3);
-          told.push(message[1]);
+          assert.ok(message.kind === 'routes.settled' && message.shard === 3);
+          told.push(message.version);
         }
       }
     },

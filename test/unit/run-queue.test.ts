@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RunQueue } from '../../actors/run-queue.js';
+import { RunQueue } from '../../actors/shard/run-queue.js';
 
 const CRITICAL = 0;
 const NORMAL = 2;

@@ -2,13 +2,21 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
-import { CommitLog, type Settlement } from '../../actors/commit-log.js';
-import { FairInbox } from '../../actors/inbox.js';
-import type { Request } from '../../actors/protocol.js';
-import { compareTasks, type ReadyTask, ReadyTasks } from '../../actors/ready-tasks.js';
-import { TimerHeap } from '../../actors/timer-heap.js';
-import { Turn } from '../../actors/turn.js';
+import {
+  compareTasks,
+  LAST_PLACE,
+  type ReadyTask,
+  ReadyTasks,
+} from '../../actors/queue/ready-tasks.js';
+import { CommitLog, type Settlement } from '../../actors/runtime/commit-log.js';
+import type { Request } from '../../actors/runtime/protocol.js';
+import { TimerHeap } from '../../actors/runtime/timer-heap.js';
+import { Turn } from '../../actors/runtime/turn.js';
+import { FairInbox } from '../../actors/shard/inbox.js';
+import { LIMITS } from '../../src/config.js';
 import {
   createIdGenerator,
   keyedInstanceId,
@@ -17,12 +25,18 @@ import {
   shardOf,
 } from '../../src/core/ids.js';
 
-const request = (id: number, tenant: string): Request => [id, 'instances.get', tenant, '', ''];
+const request = (id: number, tenant: string): Request => ({
+  id,
+  operation: 'instances.get',
+  tenant,
+  target: '',
+  body: '',
+});
 
 test('requests of one tenant leave in order of arrival', () => {
   const inbox = new FairInbox();
   for (let id = 1; id <= 3; id++) inbox.push(request(id, 't'));
-  assert.deepEqual([inbox.shift()?.[0], inbox.shift()?.[0], inbox.shift()?.[0]], [1, 2, 3]);
+  assert.deepEqual([inbox.shift()?.id, inbox.shift()?.id, inbox.shift()?.id], [1, 2, 3]);
   assert.equal(inbox.shift(), undefined);
 });
 
@@ -30,7 +44,7 @@ test('tenants take turns, so a flood of one does not delay the other', () => {
   const inbox = new FairInbox();
   for (let id = 1; id <= 100; id++) inbox.push(request(id, 'flood'));
   inbox.push(request(1_000, 'quiet'));
-  const first = [inbox.shift()?.[0], inbox.shift()?.[0]];
+  const first = [inbox.shift()?.id, inbox.shift()?.id];
   assert.ok(first.includes(1_000));
   assert.equal(inbox.size, 99);
 });
@@ -55,35 +69,57 @@ test('the timer heap gives what is due in the order of time and nothing early', 
   );
 });
 
-test('ready tasks leave in the order of their queue, whatever was removed in between', () => {
+test('ready tasks leave in the order of their queue, whatever was removed or had no room', () => {
   const tasks = fc.array(
     fc.record({
       rank: fc.integer({ min: 0, max: 3 }),
       createdAt: fc.integer({ min: 0, max: 5 }),
       isRemoved: fc.boolean(),
     }),
+    { maxLength: 200 },
   );
   fc.assert(
-    fc.property(tasks, (specs) => {
-      const ready = new ReadyTasks();
+    fc.property(tasks, fc.integer({ min: 2, max: 100 }), (specs, max) => {
+      const count = { tasks: 0 };
+      const ready = new ReadyTasks(count, max, LAST_PLACE);
       const kept: ReadyTask[] = [];
       specs.forEach(({ rank, createdAt, isRemoved }, index) => {
         const id = `t${String(index).padStart(4, '0')}`;
-        const item = { id, instance: '', tenant: `t${index % 2}`, queue: '', rank, createdAt };
+        const item = { id, instance: '', tenant: 't', queue: '', rank, createdAt };
         ready.add(item);
         if (isRemoved) ready.remove(id);
         else kept.push(item);
+        assert.ok(ready.size <= max && ready.size === count.tasks);
       });
+      const { horizon } = ready;
       const taken: string[] = [];
-      for (let item = ready.take('', undefined); item; item = ready.take('', undefined)) {
-        taken.push(item.id);
-      }
+      for (let item = ready.take(); item; item = ready.take()) taken.push(item.id);
+      const known = kept.filter((item) => compareTasks(item, horizon) <= 0).sort(compareTasks);
       assert.deepEqual(
         taken,
-        kept.sort(compareTasks).map((item) => item.id),
+        known.map(({ id }) => id),
       );
+      assert.equal(count.tasks, 0);
     }),
   );
+});
+
+test('ready tasks that were removed leave nothing in memory', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const used = () => {
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const ready = new ReadyTasks({ tasks: 0 }, LIMITS.windowTasksMax, LAST_PLACE);
+  const before = used();
+  for (let n = 0; n < 200_000; n++) {
+    const id = `task ${n}`;
+    ready.add({ id, instance: id, tenant: 't', queue: '', rank: 0, createdAt: n });
+    ready.remove(id);
+  }
+  assert.equal(ready.take(), undefined);
+  assert.ok(used() - before < 5 * 1024 * 1024);
 });
 
 test('ids of one generator are valid, unique and ordered, and carry their routing bits', () => {
@@ -139,10 +175,10 @@ test('a barrier passes when every unit made before it is settled, not later ones
     passed = true;
   });
   log.append(owner, new Turn());
-  log.settle([[1, 'committed']]);
+  log.settle([{ seq: 1, outcome: 'committed' }]);
   assert.equal(passed, false);
-  log.settle([[2, 'committed']]);
+  log.settle([{ seq: 2, outcome: 'committed' }]);
   assert.equal(passed, true);
   log.lose();
-  assert.deepEqual(outcomes.at(-1), [3, 'lost']);
+  assert.deepEqual(outcomes.at(-1), { seq: 3, outcome: 'lost' });
 });

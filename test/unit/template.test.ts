@@ -1,5 +1,5 @@
 /**
- * Templates: roots, fallbacks, filters and types as 02 §9 has them, and what fails a step.
+ * Templates: roots, fallbacks, filters and types, and what fails a step.
  */
 
 import assert from 'node:assert/strict';
@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import type { Scope } from '../../src/core/condition.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { compileTemplate, renderTemplate, templateOutputs } from '../../src/core/template.js';
+import { cpuMsOf } from '../helpers/cpu-time.js';
 
 const outputs: JsonObject = {
   fetch: { status: 200, items: ['x', { id: 7 }], body: null },
@@ -77,7 +78,7 @@ test('inside other text values become text: strings raw, others as compact JSON'
   });
 });
 
-test('every root of the specification can be read', () => {
+test('every root can be read', () => {
   assertAll({
     '{{context.config.region}}': 'eu',
     '{{config.region}}': 'eu',
@@ -257,11 +258,9 @@ test('a value that would nest too deep or grow too large fails the step', () => 
 });
 
 test('a long hostile string is compiled in linear time', () => {
-  const start = performance.now();
   for (const unit of ['{{', "{{'", '{{ data.n | ', '}}', '{{a}}', '{{"}}"', '{{data.x|upper(']) {
-    compileTemplate(unit.repeat(200_000));
+    assert.ok(cpuMsOf(() => compileTemplate(unit.repeat(200_000))) < 5_000, unit);
   }
-  assert.ok(performance.now() - start < 5_000);
 });
 
 test('the outputs that a template can read are known beforehand', () => {

@@ -1,6 +1,6 @@
 /**
  * The rules of the house that a program can check, as tests over the source files. What they look at
- * is the text, cut into code, comments and strings by a small scanner, so that a word in a comment is
+ * is the text, cut into code, comments and strings by the compiler's scanner, so that a word in a comment is
  * not taken for code. A failure lists every place that breaks the rule, as `file:line`.
  */
 
@@ -9,8 +9,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { LanguageVariant, SyntaxKind } from 'typescript/unstable/ast';
+import { createScanner } from 'typescript/unstable/ast/scanner';
 import { LIMITS } from '../../src/config.js';
-import { MUTATION_KINDS } from '../../src/core/unit.js';
+import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { ALL_STATEMENTS, STATEMENTS } from '../../src/db/statements.js';
 import { ERROR_STATUS } from '../../src/errors.js';
 
@@ -28,126 +30,82 @@ interface Source {
   readonly strings: string;
 }
 
-type View = 'code' | 'comment' | 'string' | 'pattern';
+type View = 'code' | 'comments' | 'strings' | 'pattern';
 
-/** After these a slash begins a regular expression; after anything else it divides. */
-const BEFORE_PATTERN =
-  /(?:^|[=([{,;:!&|?+*%<>~^}-]|\b(?:return|case|typeof|of|in|await|yield))\s*$/;
+/** The view that the inside of a token belongs to, with the lengths of what encloses it. */
+const INSIDES: ReadonlyMap<SyntaxKind, readonly [View, start: number, end: number]> = new Map([
+  [SyntaxKind.SingleLineCommentTrivia, ['comments', 0, 0]],
+  [SyntaxKind.MultiLineCommentTrivia, ['comments', 0, 0]],
+  [SyntaxKind.StringLiteral, ['strings', 1, 1]],
+  [SyntaxKind.NoSubstitutionTemplateLiteral, ['strings', 1, 1]],
+  [SyntaxKind.TemplateHead, ['strings', 1, 2]],
+  [SyntaxKind.TemplateMiddle, ['strings', 1, 2]],
+  [SyntaxKind.TemplateTail, ['strings', 1, 1]],
+  [SyntaxKind.RegularExpressionLiteral, ['pattern', 1, 1]],
+]);
 
-/** How much of the code before a slash is looked at: the longest keyword and some space. */
-const LOOK_BACK = 10;
+/** After these a slash divides; after anything else it begins a regular expression. */
+const BEFORE_DIVISION: ReadonlySet<SyntaxKind> = new Set([
+  SyntaxKind.Identifier,
+  SyntaxKind.NumericLiteral,
+  SyntaxKind.BigIntLiteral,
+  SyntaxKind.StringLiteral,
+  SyntaxKind.NoSubstitutionTemplateLiteral,
+  SyntaxKind.TemplateTail,
+  SyntaxKind.RegularExpressionLiteral,
+  SyntaxKind.CloseParenToken,
+  SyntaxKind.CloseBracketToken,
+  SyntaxKind.CloseBraceToken,
+  SyntaxKind.ThisKeyword,
+]);
 
-class Scanner {
-  readonly #text: string;
-  readonly #views: View[];
-  #at = 0;
-
-  constructor(text: string) {
-    this.#text = text;
-    this.#views = new Array<View>(text.length).fill('code');
-    this.#code(false);
-  }
-
-  view(wanted: View): string {
-    let view = '';
-    for (let i = 0; i < this.#text.length; i += 1) {
-      const character = this.#text[i]!;
-      view += this.#views[i] === wanted || character === '\n' ? character : ' ';
-    }
-    return view;
-  }
-
-  /** Up to the closing brace of what a template inserts, or to the end of the text. */
-  #code(isInserted: boolean): void {
-    let depth = 0;
-    while (this.#at < this.#text.length) {
-      const character = this.#text[this.#at]!;
-      if (this.#sees('//')) this.#comment('\n', 0);
-      else if (this.#sees('/*')) this.#comment('*/', 2);
-      else if (character === "'" || character === '"') this.#quoted(character);
-      else if (character === '`') this.#template();
-      else if (character === '/' && BEFORE_PATTERN.test(this.#codeBefore())) this.#pattern();
-      else {
-        if (character === '{') depth += 1;
-        if (character === '}' && depth === 0 && isInserted) return;
-        if (character === '}') depth -= 1;
-        this.#at += 1;
-      }
-    }
-  }
-
-  #comment(end: string, length: number): void {
-    const from = this.#at;
-    const found = this.#text.indexOf(end, from + 2);
-    this.#at = found < 0 ? this.#text.length : found + length;
-    this.#views.fill('comment', from, this.#at);
-  }
-
-  #quoted(quote: string): void {
-    this.#at += 1;
-    const from = this.#at;
-    while (this.#at < this.#text.length && !this.#sees(quote)) this.#skip();
-    this.#views.fill('string', from, this.#at);
-    this.#at += 1;
-  }
-
-  #template(): void {
-    this.#at += 1;
-    let from = this.#at;
-    while (this.#at < this.#text.length && !this.#sees('`')) {
-      if (!this.#sees('$' + '{')) {
-        this.#skip();
-        continue;
-      }
-      this.#views.fill('string', from, this.#at);
-      this.#at += 2;
-      this.#code(true);
-      this.#at += 1;
-      from = this.#at;
-    }
-    this.#views.fill('string', from, this.#at);
-    this.#at += 1;
-  }
-
-  #pattern(): void {
-    this.#at += 1;
-    const from = this.#at;
-    let isInClass = false;
-    while (this.#at < this.#text.length && (isInClass || !this.#sees('/'))) {
-      if (this.#sees('[')) isInClass = true;
-      if (this.#sees(']')) isInClass = false;
-      this.#skip();
-    }
-    this.#views.fill('pattern', from, this.#at);
-    this.#at += 1;
-  }
-
-  #sees(text: string): boolean {
-    return this.#text.startsWith(text, this.#at);
-  }
-
-  #skip(): void {
-    this.#at += this.#sees('\\') ? 2 : 1;
-  }
-
-  /** The last characters of code before this place; '' at the beginning of the text. */
-  #codeBefore(): string {
-    let before = '';
-    for (let i = this.#at - 1; i >= 0 && before.trim().length < LOOK_BACK; i -= 1) {
-      if (this.#views[i] !== 'comment') before = this.#text[i]! + before;
-    }
-    return before.trim() === '' ? '' : before;
-  }
-}
-
+/** The compiler's scanner leaves to its parser what a slash, and what a closing brace, begins. */
 function scan(name: string, text: string): Source {
-  const scanner = new Scanner(text);
+  const scanner = createScanner(false, LanguageVariant.Standard, text);
+  /** What is no code, in order: its view, and where it begins and ends. */
+  const insides: [View, from: number, to: number][] = [];
+  /** The braces that are open; true for those that a template opened. */
+  const braces: boolean[] = [];
+  let last = SyntaxKind.Unknown;
+  const next = () => {
+    const kind = scanner.scan();
+    if (kind === SyntaxKind.SlashToken || kind === SyntaxKind.SlashEqualsToken) {
+      return BEFORE_DIVISION.has(last) ? kind : scanner.reScanSlashToken();
+    }
+    if (kind === SyntaxKind.OpenBraceToken) braces.push(false);
+    if (kind === SyntaxKind.TemplateHead) braces.push(true);
+    if (kind !== SyntaxKind.CloseBraceToken || braces.pop() !== true) return kind;
+    const rest = scanner.reScanTemplateToken(false);
+    if (rest === SyntaxKind.TemplateMiddle) braces.push(true);
+    return rest;
+  };
+  for (let kind = next(); kind !== SyntaxKind.EndOfFile; kind = next()) {
+    const inside = INSIDES.get(kind);
+    if (inside !== undefined) {
+      const [view, start, end] = inside;
+      insides.push([view, scanner.getTokenStart() + start, scanner.getTokenEnd() - end]);
+    }
+    if (kind > SyntaxKind.LastTriviaToken) last = kind;
+  }
+  const view = (wanted: View) => {
+    let seen = '';
+    const show = (shown: View, from: number, to: number) => {
+      const part = text.slice(from, to);
+      seen += shown === wanted ? part : part.replace(/[^\n]/g, ' ');
+    };
+    for (const [inside, from, to] of insides) {
+      show('code', seen.length, from);
+      show(inside, from, to);
+    }
+    show('code', seen.length, text.length);
+    return seen;
+  };
   return {
     name,
     text,
-    code: scanner.view('code'),
-    comments: scanner.view('comment'),
-    strings: scanner.view('string'),
+    code: view('code'),
+    comments: view('comments'),
+    strings: view('strings'),
   };
 }
 
@@ -199,10 +157,8 @@ const COMPILES_SCHEMAS: ReadonlySet<string> = new Set([
 
 const isPure = ({ name }: Source) =>
   name.startsWith('src/core/') ||
-  name === 'src/db/batch.ts' ||
-  name === 'src/db/statements.ts' ||
-  name === 'src/db/continuity-statements.ts' ||
-  name === 'actors/protocol.ts' ||
+  /^src\/db\/(?:batch|mutations|(?:special-)?statements|tables)\.ts$/.test(name) ||
+  name === 'actors/runtime/protocol.ts' ||
   (name.startsWith('schema/') && !COMPILES_SCHEMAS.has(name));
 
 const PURE: readonly Source[] = PRODUCT.filter(isPure);
@@ -307,9 +263,81 @@ test('pure modules take values from pure modules only', () => {
   );
 });
 
+test('instances and what they run on import nothing of the executions that give them orders', () => {
+  const below = EVERYTHING.filter(({ name }) => /^actors\/(?:instance|runtime)\//.test(name));
+  assert.ok(below.length > 0);
+  nothing(
+    below.flatMap((source) =>
+      importsOf(source)
+        .filter(({ from }) => /^actors\/continuity\//.test(resolveImport(source, from)))
+        .map(({ from, place: at }) => `${at}  ${from}`),
+    ),
+  );
+});
+
 function resolveImport({ name }: Source, from: string): string {
   return path.posix.join(path.posix.dirname(name), from.replace(/\.js$/, '.ts'));
 }
+
+// ---------------------------------------------------------------- order
+
+type Graph = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** What imports what, by the names that `nameOf` gives the files. */
+function graphOf(
+  sources: readonly Source[],
+  nameOf: (file: string) => string,
+  of: 'values' | 'types too',
+): Graph {
+  const graph = new Map(sources.map(({ name }) => [nameOf(name), new Set<string>()]));
+  for (const source of sources) {
+    const name = nameOf(source.name);
+    for (const { from, isType } of importsOf(source)) {
+      if (isType && of === 'values') continue;
+      const other = nameOf(resolveImport(source, from));
+      if (from.startsWith('.') && other !== name && graph.has(other)) graph.get(name)?.add(other);
+    }
+  }
+  return graph;
+}
+
+/** The names that are on a circle, or between two of them. */
+function circlesIn(graph: Graph): string[] {
+  const left = new Map([...graph].map(([name, others]) => [name, new Set(others)]));
+  for (let removed = true; removed; ) {
+    removed = false;
+    const imported = new Set([...left.values()].flatMap((others) => [...others]));
+    for (const [name, others] of left) {
+      if (others.size > 0 && imported.has(name)) continue;
+      left.delete(name);
+      for (const rest of left.values()) rest.delete(name);
+      removed = true;
+    }
+  }
+  return [...left.keys()].sort();
+}
+
+const ACTORS = PRODUCT.filter(({ name }) => name.startsWith('actors/'));
+
+test('no circle of imports leads through the rooms of the actors', () => {
+  nothing(circlesIn(graphOf(ACTORS, (file) => path.posix.dirname(file), 'types too')));
+});
+
+test('no circle of imports leads through files, but for types that name one another', () => {
+  nothing(circlesIn(graphOf(PRODUCT, (file) => file, 'values')));
+});
+
+test('circles are recognised', () => {
+  const graph = new Map(
+    Object.entries({ a: ['b'], b: ['c'], c: ['b', 'd'], d: [] }).map(([name, others]) => [
+      name,
+      new Set(others),
+    ]),
+  );
+  assert.deepEqual(circlesIn(graph), ['b', 'c']);
+});
+
+// ---------------------------------------------------------------- impure words
 
 /** A line that only declares a method, as in an interface of what is handed in. */
 const SIGNATURE = /^\s*[\w$]+\(.*\):\s*[^;{]+;$/;
@@ -459,7 +487,7 @@ test('the product writes to the log, never to the console', () => {
 
 /** The writer, the statements it runs, ownership and migrations. */
 const WRITES_ROWS =
-  /^(?:actors\/writer[\w.-]*|src\/db\/(?:(?:continuity-)?statements|writer-session|migrate|lease(?:-\w+)?))\.ts$/;
+  /^(?:actors\/writer\/[\w.-]+|src\/db\/(?:(?:special-)?statements|writer-session|migrate|lease(?:-\w+)?))\.ts$/;
 
 test('only the writer, ownership and the migrations change rows', () => {
   const change =

@@ -10,8 +10,8 @@ import {
   type Span,
   trace,
 } from '@opentelemetry/api';
-import { HandlerPool } from '../../actors/handler-pool.js';
-import type { InProcessStep } from '../../actors/turn.js';
+import type { InProcessStep } from '../../actors/runtime/turn.js';
+import { HandlerPool } from '../../actors/shard/handler-pool.js';
 import { ROUTES } from '../../schema/routes.js';
 import { realClock } from '../../src/clock.js';
 import type { StepOutcome } from '../../src/core/builtin.js';

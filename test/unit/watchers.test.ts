@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import type { Effect } from '../../actors/turn.js';
-import { Watchers } from '../../actors/watchers.js';
+import { Watchers } from '../../actors/feed/watchers.js';
+import type { Effect } from '../../actors/runtime/turn.js';
 
 /** The longest that a watch is parked. */
 const WATCH_MS = 20_000;
@@ -70,22 +70,22 @@ function pass(ms: number): void {
 }
 
 /** Watches and gives the number of the request. */
-function watch(instance: string, known = ''): number {
+function watch(instance: string, known?: number): number {
   request += 1;
   watchers.watch(instance, { request, tenant: 't' }, known);
   return request;
 }
 
 /** The version that a watch without one is answered with at once. */
-function present(instance: string): string {
+function present(instance: string): number {
   watch(instance);
-  return looks.pop()?.split('/')[2] ?? '';
+  return Number(looks.pop()?.split('/')[2]);
 }
 
 test('a watch without a version, or with another one, is answered at once', () => {
   const version = present('a');
-  watch('a', String(Number(version) - 1));
-  watch('a', 'no version');
+  watch('a', version - 1);
+  watch('a', 0);
   assert.deepEqual(looks, [`a/2/${version}`, `a/3/${version}`]);
 });
 
@@ -149,7 +149,7 @@ test('a watch whose client goes away is forgotten', () => {
 test('when the engine stops nobody waits, nor begins to', () => {
   const parked = [watch('a', present('a')), watch('b', present('b'))];
   watchers.drain();
-  watch('a', looks[0]?.split('/')[2]);
+  watch('a', Number(looks[0]?.split('/')[2]));
   assert.deepEqual(
     looks.map((look) => look.split('/')[1]),
     [...parked, request].map(String),

@@ -1,4 +1,4 @@
-/** One attempt at real servers on loopback: what arrives, and what the answers count as (03 §4). */
+/** One attempt at real servers on loopback: what arrives, and what the answers count as. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

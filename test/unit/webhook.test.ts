@@ -1,4 +1,4 @@
-/** What is sent, how it is signed, and what follows from each kind of outcome (03 §4). */
+/** What is sent, how it is signed, and what follows from each kind of outcome. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

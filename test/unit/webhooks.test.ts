@@ -1,12 +1,12 @@
 /**
- * The sender of one shard (03 §4) in virtual time: whose turn it is, how long it waits, what it keeps
+ * The sender of one shard in virtual time: whose turn it is, how long it waits, what it keeps
  * in memory, and what becomes of outcomes that could not be recorded.
  */
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { WINDOW_MAX } from '../../actors/webhook-lane.js';
-import { ATTEMPTS_AT_ONCE_MAX } from '../../actors/webhooks.js';
+import { WINDOW_MAX } from '../../actors/webhook/lane.js';
+import { ATTEMPTS_AT_ONCE_MAX } from '../../actors/webhook/webhooks.js';
 import { busy, TAKEN, WebhookWorld } from '../helpers/webhook-world.js';
 
 const A = 'http://a.example/';
@@ -241,6 +241,28 @@ describe('outcomes that are hard to record', () => {
     await world.restart();
     await world.answer(TAKEN);
     assert.equal(world.outbox.size, 0);
+  });
+
+  test('more than a window refused for good: what is behind them is sent, and they are not sent again', async () => {
+    const world = new WebhookWorld({ urls: [A] });
+    const rows = WINDOW_MAX + 100;
+    for (let i = 0; i < rows; i++) world.store(A);
+    await world.restart();
+    world.fate = 'refuse';
+    const tried: string[] = [];
+    for (let i = 0; i < 200; i++) {
+      tried.push(...world.sent.map(({ body }) => body));
+      await world.answer(TAKEN);
+      await world.pass(10_000);
+    }
+    assert.deepEqual([tried.length, new Set(tried).size], [rows, rows]);
+    world.fate = 'commit';
+    world.sender.rescan();
+    const { id } = await world.end(A);
+    assert.deepEqual(
+      world.sent.map(({ body }) => body),
+      [`"${id}"`],
+    );
   });
 });
 

@@ -1,7 +1,8 @@
 /**
  * parallel and race: every branch is a list, and all of them run at once. A parallel is done when
- * all branches are, and failed if one of them failed (02 §3.1). A race is decided by one branch; the
- * others are cut off, and if that leaves finally lists to run, it ends when they have (02 §3.2).
+ * all branches are, and failed if one of them failed (docs/reference/blocks.md). A race is decided
+ * by one branch; the others are cut off, and if that leaves finally lists to run, it ends when they
+ * have.
  */
 
 import type { ParallelBlock, RaceBlock } from '../../../schema/blocks.js';
@@ -47,7 +48,7 @@ export const race = composite<RaceBlock, RaceNode, BranchesRecord>({
     const record: BranchesRecord = { b: run.offset, l: node.lists.length };
     run.open(node, record);
     for (const branch of node.lists) {
-      // A branch with nothing to do finishes at once, successfully (06 row 62).
+      // A branch with nothing to do finishes at once, successfully.
       if (!startAt(run, branch, 0)) {
         decide(run, node, record, COMPLETED);
         return;
@@ -68,7 +69,7 @@ export const race = composite<RaceBlock, RaceNode, BranchesRecord>({
     record.l -= 1;
     if (record.l === 0) decide(run, node, record, FAILED);
     else if (node.semantics === 'first_to_resolve') {
-      // A success in the same round is a tie, and wins it (02 §3.2).
+      // A success in the same round is a tie, and wins it.
       record.f = 1;
       run.push(node.index);
     }

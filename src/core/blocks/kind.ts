@@ -28,7 +28,7 @@ export interface Compiler {
   checkHandler(name: string): void;
   /** Parses an expression that the block will evaluate. */
   expression(text: string): Parsed<Condition>;
-  /** The same where what does not parse counts as false (02 §10). */
+  /** The same where what does not parse counts as false (docs/reference/expressions.md). */
   condition(text: string): Condition | undefined;
   /** Compiles a value with templates that the block will render. */
   template(value: JsonValue): Template;

@@ -1,6 +1,6 @@
 /**
  * The one rule of every list of blocks: one after the other, and the first that fails or is
- * cancelled ends the list (06 row 14). What is not reached has no entry.
+ * cancelled ends the list (docs/reference/blocks.md). What is not reached has no entry.
  */
 
 import type { Evaluation } from '../evaluation.js';

@@ -1,7 +1,8 @@
 /**
- * loop and for_each (02 §3.5, §3.6). An iteration ends by putting the block into the queue again, so
- * that iterations do not nest and a turn can stop between them. The items of a for_each are a
- * snapshot of their own, taken once; the item of the present iteration lies over context.data.
+ * loop and for_each (docs/reference/blocks.md). An iteration ends by putting the block into the
+ * queue again, so that iterations do not nest and a turn can stop between them. The items of a
+ * for_each are a snapshot of their own, taken once; the item of the present iteration lies over
+ * context.data.
  */
 
 import {
@@ -126,7 +127,7 @@ export const forEach = composite<ForEachBlock, ForEachNode, ForEachRecord>({
   item: (run, node, record) => [node.itemVar, run.snapshotOf(node)[record.i] ?? null],
 });
 
-/** The items; undefined when the block has failed (06 row 61). */
+/** The items; undefined when the block has failed. */
 function collect(run: Evaluation, node: ForEachNode): readonly JsonValue[] | undefined {
   const scope = run.scopeOf(node);
   let value: JsonValue | undefined;

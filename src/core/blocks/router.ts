@@ -1,6 +1,6 @@
 /**
  * router: the first route whose condition holds, else the default, else nothing. Decided once and
- * stored (06 row 15), also for a retry of the instance.
+ * stored (docs/reference/blocks.md), also for a retry of the instance.
  */
 
 import type { RouterBlock } from '../../../schema/blocks.js';

@@ -1,4 +1,4 @@
-/** What the plan holds of a step, and how it is compiled (02 §2.1). */
+/** What the plan holds of a step, and how it is compiled (docs/reference/steps.md). */
 
 import { RETRY_DEFAULTS, SEND_WINDOW_DEFAULTS, type StepBlock } from '../../../schema/blocks.js';
 import { BUILTIN_NAMES, PURE_HANDLERS, type PureHandler } from '../builtin.js';
@@ -80,8 +80,8 @@ function readAssertion(params: JsonObject | undefined, compiler: Compiler): void
 }
 
 /**
- * A time is a duration or a wall-clock time (02 §4.1): with both, nobody could say which is meant. A
- * duration of 0 adds nothing to either.
+ * A time is a duration or a wall-clock time: with both, nobody could say which is meant. A duration
+ * of 0 adds nothing to either.
  */
 function delayTimes({ delay }: StepBlock, compiler: Compiler): DelayTimes | undefined {
   if (delay == null) return undefined;

@@ -1,8 +1,8 @@
 /**
- * Steps: the gates before a try in the order of 02 §2.2 (when, delay, send_window, rate limit, try,
- * templates, dispatch), and what follows from the outcome of a try (02 §2.3, §5). Pure handlers are
- * called in place; everything else is left to the caller as a dispatch, and comes back as an event.
- * The first two gates are passed once, the others before every try.
+ * Steps: the gates before a try in their order (when, delay, send_window, rate limit, try,
+ * templates, dispatch), and what follows from the outcome of a try (docs/reference/steps.md). Pure
+ * handlers are called in place; everything else is left to the caller as a dispatch, and comes back
+ * as an event. The first two gates are passed once, the others before every try.
  */
 
 import type { StepBlock } from '../../../schema/blocks.js';
@@ -141,8 +141,8 @@ function isDryRun({ snapshot }: Evaluation): boolean {
 }
 
 /**
- * In a dry run (02 §11): the output says what would have been done. It is not what the handler gives,
- * so it is neither held against the output_schema nor merged into the data.
+ * In a dry run (docs/reference/steps.md): the output says what would have been done. It is not
+ * what the handler gives, so it is neither held against the output_schema nor merged into the data.
  */
 function rehearse(run: Evaluation, node: StepNode, number: number, params: JsonValue): void {
   const would: JsonObject = { params };
@@ -181,7 +181,10 @@ class StepContext implements PureContext {
 
 const NO_PARAMS = { ok: true, value: {} } as const;
 
-/** A durable timer: it holds no thread, and its deadline survives a restart (06 row 19). */
+/**
+ * A durable timer: it holds no thread, and its deadline survives a restart
+ * (docs/reference/instances.md).
+ */
 function startSleep(
   run: Evaluation,
   node: StepNode,
@@ -271,7 +274,7 @@ function takeIn(run: Evaluation, node: StepNode, record: StepRecord, event: TryE
       grant(run, node, record);
       break;
     case 'rate.deferred':
-      // The try is not consumed, and asks again at that time (02 §4.3).
+      // The try is not consumed, and asks again at that time.
       moveTo(run, node, record, 'limited', record.a, event.until);
       break;
     case 'rate.changed':
@@ -303,7 +306,7 @@ function onDue(run: Evaluation, node: StepNode, record: StepRecord): void {
   else makeReady(run, node, record);
 }
 
-/** A time-out ends the try as a retryable failure, whoever was at it (06 row 18). */
+/** A time-out ends the try as a retryable failure, whoever was at it. */
 function timeOut(run: Evaluation, node: StepNode, record: StepRecord): void {
   withdraw(run, node, record, 'timed_out');
   const message = `timed out after ${node.timeoutMs} ms`;
@@ -335,12 +338,12 @@ function settleTry(
     return;
   }
   run.storeOutput(node, number, outcome.output, null);
-  // Only what workers give is merged (06 rows 6 and 7).
+  // Only what workers give is merged.
   if (node.mode === 'external' && isJsonObject(outcome.output)) run.mergeData(outcome.output);
   run.finish(node, COMPLETED);
 }
 
-/** Starts the next try if the rules of 02 §5 and 06 rows 3, 4 and 18 give one. */
+/** Starts the next try if the rules of retries give one. */
 function retry(
   run: Evaluation,
   node: StepNode,
@@ -392,7 +395,7 @@ function allowsRetry(
 
 /**
  * The step has failed for good. The error of an external step stands on its task and in the audit,
- * that of every other step in an `__error__` row too (06 row 54).
+ * that of every other step in an `__error__` row too.
  */
 function giveUp(run: Evaluation, node: StepNode, number: number, failure: Failure): void {
   run.counts.stepsFailed += 1;

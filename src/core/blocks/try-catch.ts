@@ -1,7 +1,7 @@
 /**
- * try_catch (02 §3.4). The catch list runs when the try list failed, and decides the result; the
- * finally list always runs, also when the block is cut off, and only its own failure changes the
- * result. What the catch list may look at is context.data._error.
+ * try_catch (docs/reference/blocks.md). The catch list runs when the try list failed, and decides
+ * the result; the finally list always runs, also when the block is cut off, and only its own
+ * failure changes the result. What the catch list may look at is context.data._error.
  */
 
 import type { TryCatchBlock } from '../../../schema/blocks.js';
@@ -42,7 +42,7 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
     else startCatch(run, node, record, child.id);
   },
   runsList: (record, branch) => record.p === branch,
-  /** The finally list is protected, also while it has yet to run (02 §13). */
+  /** The finally list is protected, also while it has yet to run. */
   cut(run, node, record, by) {
     if (record.p === FINALLY_LIST || cutInside(run, node, record, by)) return true;
     if (!startAt(run, node.lists[FINALLY_LIST]!, 0)) {
@@ -88,7 +88,7 @@ function startFinally(
 
 /**
  * How the block ended when its finally list went well. One that was cancelled with its instance and
- * has cleaned up is complete (02 §3.4); a loser is cancelled (02 §3.2), and begins again in a retry.
+ * has cleaned up is complete; a loser is cancelled, and begins again in a retry.
  */
 function ended(run: Evaluation, { f }: TryCatchRecord): DoneCode {
   return f === CANCELLED && run.execution.x === 1 ? COMPLETED : f;

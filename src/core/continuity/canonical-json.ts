@@ -1,5 +1,5 @@
 /**
- * One text for all JSON values that are equal, and its hash (05 §11): keys in the order of code
+ * One text for all JSON values that are equal, and its hash: keys in the order of code
  * points at every level, no spaces, arrays in order, non-ASCII characters as they are. Whoever else
  * can write JSON in this form computes the same hashes.
  */

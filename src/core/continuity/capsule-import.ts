@@ -1,20 +1,15 @@
 /**
- * Whether a capsule may be taken, check by check in the order of 05 §12. Three stages, because what
- * lies between them is not pure: the body is admitted, the sealed bytes may have to be fetched, and
+ * Whether a capsule may be taken, check by check. Three stages, because what lies between them is not
+ * pure: the body is admitted, the sealed bytes may have to be fetched, and
  * the stored sequence has to be looked up.
  */
 
 import { toUnixMs } from '../../../schema/common.js';
+import type { Capsule, CapsuleManifest } from '../../../schema/handoff.js';
 import type { UnixMs } from '../time.js';
 import { base64Length, decodeBase64 } from './base64.js';
 import { canonicalSha256, sha256Hex } from './canonical-json.js';
-import {
-  CAPSULE_SCHEMA,
-  type Capsule,
-  type CapsuleManifest,
-  type CapsuleSchema,
-  isManifestSigned,
-} from './capsule.js';
+import { CAPSULE_SCHEMA, isManifestSigned } from './capsule.js';
 import { type CapsulePayload, decodePayload, PAYLOAD_BYTES_MAX } from './capsule-payload.js';
 import { KEY_BYTES, type Keyring, type PayloadKey, parseTransferKey } from './keys.js';
 import { type SealContext, unseal } from './sealing.js';
@@ -74,7 +69,7 @@ export interface ImportExpectation {
   readonly destination_runtime_id: string;
   readonly expected_epoch: number;
   readonly now: UnixMs;
-  /** When they are known: the hash of what the handoff requires (05 §12 `DO`). */
+  /** When they are known: the hash of what the handoff requires. */
   readonly requirements_sha256?: string;
 }
 
@@ -163,7 +158,7 @@ function authenticityFault(capsule: Capsule, isTrusted: SignerTrust): string | u
   return undefined;
 }
 
-function isReadable({ major, minor }: CapsuleSchema): boolean {
+function isReadable({ major, minor }: CapsuleManifest['schema']): boolean {
   return major === CAPSULE_SCHEMA.major && minor <= CAPSULE_SCHEMA.minor;
 }
 

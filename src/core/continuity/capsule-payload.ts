@@ -1,6 +1,6 @@
 /**
- * What a capsule carries: one instance with its checkpoint, outputs and tree, as canonical JSON
- * (05 §11). Lists without entries are left out of the text, and come back as empty lists.
+ * What a capsule carries: one instance with its checkpoint, outputs and tree, as canonical JSON.
+ * Lists without entries are left out of the text, and come back as empty lists.
  */
 
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.js';

@@ -1,7 +1,8 @@
-/** Whether a runtime offers what an execution requires (05 §6). */
+/** Whether a runtime offers what an execution requires. */
 
+import type { RuntimeCapabilities } from '../../../schema/handoff.js';
 import type { UnixMs } from '../time.js';
-import { isLive, type RuntimeCapabilities, type RuntimeKind, trustRank } from './capabilities.js';
+import { isLive, type RuntimeKind, trustRank } from './capabilities.js';
 import type { Finding, FindingStatus } from './findings.js';
 import type { Requirements } from './requirements.js';
 

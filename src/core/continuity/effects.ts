@@ -1,9 +1,10 @@
 /**
- * Receipts of outside effects (05 §3). A receipt is not stored: it is read off what the engine keeps
+ * Receipts of outside effects. A receipt is not stored: it is read off what the engine keeps
  * of the step anyway, and what somebody found out about the effect later is laid over it.
  */
 
 import { toUnixMs } from '../../../schema/common.js';
+import type { EffectReceipt } from '../../../schema/continuity.js';
 import { compareText } from '../expression/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
 import type { TaskState } from '../states.js';
@@ -42,15 +43,6 @@ export interface EffectPlace {
   readonly instance_id: string;
   readonly block_id: string;
   readonly attempt: number;
-}
-
-export interface EffectReceipt extends EffectPlace, EffectRequest {
-  readonly id: string;
-  readonly kind: EffectKind;
-  readonly state: EffectState;
-  readonly provider_receipt_id: string | null;
-  readonly created_at: string;
-  readonly updated_at: string;
 }
 
 /** The row of an external task. */

@@ -1,4 +1,4 @@
-/** What was found for or against a runtime, and what follows from it (05 §6). */
+/** What was found for or against a runtime, and what follows from it. */
 
 export const FINDING_STATUSES = ['pass', 'fail', 'unknown'] as const;
 export type FindingStatus = (typeof FINDING_STATUSES)[number];

@@ -1,10 +1,10 @@
 /**
- * What has to hold of an execution before and after a migration (05 §16), judged on the receipts of
+ * What has to hold of an execution before and after a migration, judged on the receipts of
  * its effects. Further rules join by being put into the list.
  */
 
+import type { EffectReceipt } from '../../../schema/continuity.js';
 import type { InstanceState } from '../states.js';
-import type { EffectReceipt } from './effects.js';
 import type { EffectState } from './states.js';
 
 /** Whether a rule holds; a migration needs `pass`, so that `unknown` stands in its way too. */

@@ -1,5 +1,5 @@
 /**
- * The keys of continuity (05 §14). All of them come from one master key by HKDF-SHA-256 under a label
+ * The keys of continuity. All of them come from one master key by HKDF-SHA-256 under a label
  * each, so that none tells anything about another, and all are the same after every start. Ids are
  * made from public or derived material, never from the master key.
  */
@@ -100,6 +100,32 @@ export function createKeyring(
     ...own.map(({ id, publicKey }) => [id, publicKey] as const),
   ]);
   return { signing, payload, opening, trusted };
+}
+
+/** As the keys travel to the threads; never logged. */
+export interface ContinuityKeys {
+  /** 64 hexadecimal digits; undefined: what needs keys answers 503. */
+  readonly master: string | undefined;
+  /** The one before it, during a rotation. */
+  readonly former: string | undefined;
+  /** JSON of ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON. */
+  readonly trusted: string;
+}
+
+/** Undefined without a master key. The texts were checked when the configuration was read. */
+export function keyringOf({ master, former, trusted }: ContinuityKeys): Keyring | undefined {
+  if (master === undefined) return undefined;
+  const formerKey = former === undefined ? undefined : trustedValue(parseMasterKey(former));
+  return createKeyring(
+    trustedValue(parseMasterKey(master)),
+    formerKey,
+    trustedValue(parseTrustedKeys(trusted)),
+  );
+}
+
+function trustedValue<T>(parsed: Parsed<T>): T {
+  if (!parsed.ok) throw new Error(parsed.message);
+  return parsed.value;
 }
 
 /** Undefined unless the text is base64 of 32 bytes. */

@@ -1,4 +1,4 @@
-/** What an instance has come to, as migrations and capsules look at it (05 §2, §16). */
+/** What an instance has come to, as migrations and capsules look at it. */
 
 import { COMPLETED, type Execution } from '../execution.js';
 import type { JsonObject, JsonValue } from '../json.js';

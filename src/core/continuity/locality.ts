@@ -1,6 +1,7 @@
-/** Whether data of a classification may go to a runtime (05 §6). */
+/** Whether data of a classification may go to a runtime. */
 
-import { type RuntimeCapabilities, trustRank } from './capabilities.js';
+import type { RuntimeCapabilities } from '../../../schema/handoff.js';
+import { trustRank } from './capabilities.js';
 import type { Finding, FindingStatus } from './findings.js';
 import type { Classification, LocalityPolicy, LocalityRule } from './requirements.js';
 

@@ -1,5 +1,5 @@
 /**
- * The plan of a live migration: what was found between two versions, and the verdict on it (05 §16).
+ * The plan of a live migration: what was found between two versions, and the verdict on it.
  */
 
 import type { SemanticDiff } from '../../../schema/release.js';

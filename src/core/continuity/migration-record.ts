@@ -1,14 +1,14 @@
 /**
- * A migration as it is stored and as it is shown (05 §16). What comes from the instance is sealed
+ * A migration as it is stored and as it is shown. What comes from the instance is sealed
  * with the server's payload key; a server without keys has nothing to seal it with.
  */
 
 import type { MigrationRecord } from '../../../schema/continuity.js';
+import type { CapsuleManifest } from '../../../schema/handoff.js';
 import type { Execution } from '../execution.js';
 import type { JsonObject, JsonValue } from '../json.js';
 import { decodeBase64 } from './base64.js';
 import { canonicalJson } from './canonical-json.js';
-import type { CapsuleManifest } from './capsule.js';
 import { openWith } from './capsule-import.js';
 import type { PayloadKey } from './keys.js';
 import { type SealContext, seal } from './sealing.js';

@@ -1,7 +1,7 @@
 /**
- * Reading values that a caller sent into the shapes of this folder. A reader gives back a value with
- * every default filled in, so that two of them can be compared, or the one message that names the
- * field that is wrong. A field that is null counts as absent.
+ * Refusals with the one message that names the field that is wrong, and the reading of what came out
+ * of a capsule: bodies have schemas, and what was sealed in a payload has not. A field that is null
+ * counts as absent.
  */
 
 import { toUnixMs } from '../../../schema/common.js';
@@ -34,15 +34,15 @@ export class Fields {
   readonly #object: JsonObject;
   readonly #path: string;
 
-  /** @param path where the object stands; the empty text for the body itself */
+  /** @param path where the object stands */
   constructor(value: JsonValue | undefined, path: string) {
-    if (!isJsonObject(value)) refuse(path === '' ? 'the body' : path, 'must be an object');
+    if (!isJsonObject(value)) refuse(path, 'must be an object');
     this.#object = value;
     this.#path = path;
   }
 
   name(field: string): string {
-    return this.#path === '' ? field : `${this.#path}.${field}`;
+    return `${this.#path}.${field}`;
   }
 
   /** The own value of the field; undefined when it is absent or null. */
@@ -83,15 +83,6 @@ export class Fields {
     return value;
   }
 
-  /** Lower-case hexadecimal digits of SHA-256. */
-  sha256(field: string): string | undefined {
-    const value = this.text(field);
-    if (value !== undefined && !/^[0-9a-f]{64}$/.test(value)) {
-      this.refuse(field, 'must be 64 lower-case hexadecimal digits');
-    }
-    return value;
-  }
-
   /** An object, which must be there. */
   object(field: string): JsonObject {
     const value = this.value(field);
@@ -102,12 +93,6 @@ export class Fields {
   /** The fields of an object, which must be there. */
   inner(field: string): Fields {
     return new Fields(this.value(field), this.name(field));
-  }
-
-  flag(field: string): boolean | undefined {
-    const value = this.value(field);
-    if (value !== undefined && typeof value !== 'boolean') this.refuse(field, 'must be a boolean');
-    return value;
   }
 
   integer(field: string, min: number, max: number = Number.MAX_SAFE_INTEGER): number | undefined {
@@ -128,14 +113,6 @@ export class Fields {
     return word;
   }
 
-  words<W extends string>(field: string, words: readonly W[], mostEntries: number): W[] {
-    return this.list(field, mostEntries).map((entry, i) => {
-      const word = words.find((known) => known === entry);
-      if (word === undefined) this.refuse(`${field}[${i}]`, `must be one of ${words.join(', ')}`);
-      return word;
-    });
-  }
-
   uuids(field: string, mostEntries: number): string[] {
     return this.list(field, mostEntries).map((entry, i) => {
       if (typeof entry !== 'string' || !isUuid(entry)) {
@@ -145,23 +122,6 @@ export class Fields {
     });
   }
 
-  /** Texts that say something, each of at most {@link FACT_BYTES_MAX} bytes. */
-  facts(field: string, mostEntries: number): string[] {
-    return this.list(field, mostEntries).map((entry, i) => {
-      if (typeof entry !== 'string') this.refuse(`${field}[${i}]`, 'must be a string');
-      const fault = factFault(entry);
-      if (fault !== undefined) this.refuse(`${field}[${i}]`, fault);
-      return entry;
-    });
-  }
-
-  fact(field: string): string | undefined {
-    const value = this.text(field);
-    const fault = value === undefined ? undefined : factFault(value);
-    if (fault !== undefined) this.refuse(field, fault);
-    return value;
-  }
-
   /** The entries of an array; none when it is absent. */
   list(field: string, mostEntries: number): readonly JsonValue[] {
     const value = this.value(field) ?? [];
@@ -169,13 +129,4 @@ export class Fields {
     if (value.length > mostEntries) this.refuse(field, `must have at most ${mostEntries} entries`);
     return value;
   }
-}
-
-/** Of the name of a handler, plugin, credential, region or piece of hardware (05 §4, §5). */
-export const FACT_BYTES_MAX = 256;
-
-function factFault(text: string): string | undefined {
-  if (text.trim() === '') return 'must not be blank';
-  if (Buffer.byteLength(text) > FACT_BYTES_MAX) return `must be at most ${FACT_BYTES_MAX} bytes`;
-  return undefined;
 }

@@ -1,11 +1,12 @@
 /**
  * Where an execution could go: every live runtime of its tenant judged and scored, and the best of
- * those that are allowed (05 §6).
+ * those that are allowed.
  */
 
+import type { RuntimeCapabilities } from '../../../schema/handoff.js';
 import { compareText } from '../expression/bounds.js';
 import type { UnixMs } from '../time.js';
-import { isLive, type RuntimeCapabilities, trustRank } from './capabilities.js';
+import { isLive, trustRank } from './capabilities.js';
 import { compatibilityFindings } from './compatibility.js';
 import { type Finding, type Outcome, outcomeOf } from './findings.js';
 import { localityFindings } from './locality.js';

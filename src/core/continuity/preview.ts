@@ -1,12 +1,12 @@
 /**
- * The preview of a handoff, and the hash that ties the handoff to it (05 §7). The hash has no end of
+ * The preview of a handoff, and the hash that ties the handoff to it. The hash has no end of
  * its own: it is stale as soon as anything that it covers is different.
  */
 
+import type { EffectReceipt } from '../../../schema/continuity.js';
+import type { RuntimeCapabilities } from '../../../schema/handoff.js';
 import type { UnixMs } from '../time.js';
 import { canonicalSha256 } from './canonical-json.js';
-import type { RuntimeCapabilities } from './capabilities.js';
-import type { EffectReceipt } from './effects.js';
 import type { Finding } from './findings.js';
 import {
   judge,

@@ -1,10 +1,11 @@
 /**
  * The provenance of an execution: a chain of entries in which each holds the hash of the one before
- * it (05 §15). The hash covers the execution, epoch, kind, summary, evidence and predecessor; id,
+ * it. The hash covers the execution, epoch, kind, summary, evidence and predecessor; id,
  * tenant and time of an entry are no part of it.
  */
 
 import type { KeyObject } from 'node:crypto';
+import type { ProvenanceEntry } from '../../../schema/continuity.js';
 import { sha256Hex } from './canonical-json.js';
 import { isSignedBy, parsePublicKey, signText } from './ed25519.js';
 import type { SigningKey, TrustedKeys } from './keys.js';
@@ -30,7 +31,7 @@ export const CALLER_PROVENANCE_KINDS = [
 export const PROVENANCE_KINDS = [...SERVER_PROVENANCE_KINDS, ...CALLER_PROVENANCE_KINDS] as const;
 export type ProvenanceKind = (typeof PROVENANCE_KINDS)[number];
 
-/** A summary is for people; 05 §19 row 27 wants it below 500 characters. */
+/** A summary is for people: below 500 characters. */
 export const SUMMARY_LENGTH_MAX = 499;
 
 export interface ProvenanceFacts {
@@ -44,15 +45,6 @@ export interface ProvenanceFacts {
   /** Of the evidence, as lower-case hexadecimal digits. */
   readonly payload_sha256: string;
   readonly created_at: string;
-}
-
-export interface ProvenanceEntry extends ProvenanceFacts {
-  /** Null for the first entry. */
-  readonly previous_sha256: string | null;
-  readonly entry_sha256: string;
-  /** Null, like the signature, when there was no key. */
-  readonly signing_key_id: string | null;
-  readonly signature: string | null;
 }
 
 export const PROVENANCE_CODES = [
@@ -122,6 +114,20 @@ export function verifyProvenance(
     code: isExpected ? null : 'PROVENANCE_HEAD_MISMATCH',
     head_sha256,
   };
+}
+
+export interface StoredChain {
+  /** JSON array of its entries. */
+  readonly text: string;
+  /** Public keys by their ids. */
+  readonly trusted: readonly (readonly [id: string, publicKey: string])[];
+  readonly expectedHead: string | undefined;
+}
+
+/** The same of a chain as it is stored, giving JSON. */
+export function verifyChain({ text, trusted, expectedHead }: StoredChain): string {
+  const chain = JSON.parse(text) as ProvenanceEntry[];
+  return JSON.stringify(verifyProvenance(chain, new Map(trusted), expectedHead));
 }
 
 function faultOf(

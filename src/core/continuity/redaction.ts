@@ -1,5 +1,5 @@
 /**
- * What changed between two checkpoints, as it may be shown (05 §2): whatever looks like a secret, by
+ * What changed between two checkpoints, as it may be shown: whatever looks like a secret, by
  * the name it stands under or by its shape, is replaced on both sides before they are compared.
  * Rather one value too many is hidden than one too few.
  */

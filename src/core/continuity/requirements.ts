@@ -1,20 +1,13 @@
 /**
- * What an execution asks of a runtime, and the policy on where its data may go (05 §5). Both are read
- * into values with every default filled in, so that two bodies that mean the same are the same value;
+ * What an execution asks of a runtime, and the policy on where its data may go. Both are brought
+ * to values with every default filled in, so that two bodies that mean the same are the same value;
  * the order of lists matters.
  */
 
-import { type JsonObject, type JsonValue, ownValue } from '../json.js';
+import type { PlaceExecution } from '../../../schema/handoff.js';
 import { canonicalJson } from './canonical-json.js';
-import {
-  CONNECTIVITIES,
-  type Connectivity,
-  RUNTIME_KINDS,
-  type RuntimeKind,
-  TRUST_LEVELS,
-  type TrustLevel,
-} from './capabilities.js';
-import { Fields, type Parsed, parsing, refuse } from './parsed.js';
+import type { Connectivity, RuntimeKind, TrustLevel } from './capabilities.js';
+import { type Parsed, parsing, refuse } from './parsed.js';
 
 export const REQUIREMENT_FACTS_MAX = 64;
 export const POLICY_RULES_MAX = 256;
@@ -54,19 +47,6 @@ export interface LocalityPolicy {
   readonly rules: readonly LocalityRule[];
 }
 
-/** Absent means nothing is required. */
-export function parseRequirements(value: JsonValue | undefined): Parsed<Requirements> {
-  return parsing(() => readRequirements(value));
-}
-
-/** Absent means there is no policy, which is null. */
-export function parsePolicy(
-  value: JsonValue | undefined,
-  name = 'locality_policy',
-): Parsed<LocalityPolicy | null> {
-  return parsing(() => readPolicy(value, name));
-}
-
 /** What a preview, a handoff and a placement are asked with. */
 export interface PlacementTerms {
   readonly requirements: Requirements;
@@ -74,17 +54,28 @@ export interface PlacementTerms {
   readonly classification: Classification;
 }
 
-/**
- * Reads the terms of a body that may use either spelling: `classification` and `policy`, or
- * `data_classification` and `locality_policy`, or both if they say the same (05 §5).
- */
-export function parsePlacementTerms(body: JsonObject): Parsed<PlacementTerms> {
+/** The fields of a body that say them, in either spelling. */
+export type SentTerms = Pick<
+  PlaceExecution,
+  'requirements' | 'policy' | 'locality_policy' | 'classification' | 'data_classification'
+>;
+
+/** Both spellings may be there, if they say the same; the message names what is wrong. */
+export function placementTerms(sent: SentTerms): Parsed<PlacementTerms> {
   return parsing(() => ({
-    requirements: readRequirements(ownValue(body, 'requirements')),
-    policy: agreeing(body, ['locality_policy', 'policy'], readPolicy) ?? null,
+    requirements: requirementsOf(sent.requirements),
+    policy:
+      agreed(
+        'locality_policy and policy',
+        policyOf(sent.locality_policy, 'locality_policy'),
+        policyOf(sent.policy, 'policy'),
+      ) ?? null,
     classification:
-      agreeing(body, ['data_classification', 'classification'], readClassification) ??
-      CLASSIFICATION_DEFAULT,
+      agreed(
+        'data_classification and classification',
+        sent.data_classification,
+        sent.classification,
+      ) ?? CLASSIFICATION_DEFAULT,
   }));
 }
 
@@ -93,63 +84,48 @@ export function areSameTerms(a: PlacementTerms, b: PlacementTerms): boolean {
   return canonicalJson(a) === canonicalJson(b);
 }
 
-function readRequirements(value: JsonValue | undefined): Requirements {
-  const fields = new Fields(value ?? {}, 'requirements');
+function requirementsOf(sent: SentTerms['requirements']): Requirements {
   return {
-    handlers: fields.facts('handlers', REQUIREMENT_FACTS_MAX),
-    plugins: fields.facts('plugins', REQUIREMENT_FACTS_MAX),
-    credentials: fields.facts('credentials', REQUIREMENT_FACTS_MAX),
-    regions: fields.facts('regions', REQUIREMENT_FACTS_MAX),
-    hardware: fields.facts('hardware', REQUIREMENT_FACTS_MAX),
-    requires_network: fields.flag('requires_network') ?? false,
-    requires_human_ui: fields.flag('requires_human_ui') ?? false,
-    minimum_trust: fields.word('minimum_trust', TRUST_LEVELS) ?? 'unverified',
+    handlers: sent?.handlers ?? [],
+    plugins: sent?.plugins ?? [],
+    credentials: sent?.credentials ?? [],
+    regions: sent?.regions ?? [],
+    hardware: sent?.hardware ?? [],
+    requires_network: sent?.requires_network ?? false,
+    requires_human_ui: sent?.requires_human_ui ?? false,
+    minimum_trust: sent?.minimum_trust ?? 'unverified',
   };
 }
 
-function readPolicy(value: JsonValue | undefined, name: string): LocalityPolicy | null {
-  if ((value ?? null) === null) return null;
-  const fields = new Fields(value, name);
-  const version = fields.required('version', fields.integer('version', 1));
-  fields.required('rules', fields.value('rules'));
-  const entries = fields.list('rules', POLICY_RULES_MAX);
-  const rules = entries.map((entry, i) => readRule(new Fields(entry, fields.name(`rules[${i}]`))));
-  refuseConflicts(rules, fields.name('rules'));
-  return { version, rules };
+type SentPolicy = NonNullable<SentTerms['policy']>;
+
+function policyOf(sent: SentTerms['policy'], name: string): LocalityPolicy | undefined {
+  if (sent == null) return undefined;
+  const rules = sent.rules.map(ruleOf);
+  refuseConflicts(rules, `${name}.rules`);
+  return { version: sent.version, rules };
 }
 
-function readRule(fields: Fields): LocalityRule {
-  const minimum_trust = fields.word('minimum_trust', TRUST_LEVELS);
-  const require_offline = fields.flag('require_offline');
-  const require_hardware = fields.fact('require_hardware');
-  const minimum_battery_percent = fields.integer('minimum_battery_percent', 0, 100);
-  const maximum_cost_microunits = fields.integer('maximum_cost_microunits', 0);
-  const maximum_latency_ms = fields.integer('maximum_latency_ms', 0);
+/** What constrains nothing when it is absent. */
+const BOUNDS = [
+  'minimum_trust',
+  'require_offline',
+  'require_hardware',
+  'minimum_battery_percent',
+  'maximum_cost_microunits',
+  'maximum_latency_ms',
+] as const;
+
+function ruleOf(sent: SentPolicy['rules'][number]): LocalityRule {
+  const bounds = BOUNDS.filter((bound) => sent[bound] != null);
   return {
-    classification: fields.required('classification', readRuleClassification(fields)),
-    allowed_runtime_ids: fields.uuids('allowed_runtime_ids', REQUIREMENT_FACTS_MAX),
-    allowed_runtime_kinds: fields.words(
-      'allowed_runtime_kinds',
-      RUNTIME_KINDS,
-      REQUIREMENT_FACTS_MAX,
-    ),
-    allowed_regions: fields.facts('allowed_regions', REQUIREMENT_FACTS_MAX),
-    allowed_connectivity: fields.words(
-      'allowed_connectivity',
-      CONNECTIVITIES,
-      REQUIREMENT_FACTS_MAX,
-    ),
-    ...(minimum_trust === undefined ? {} : { minimum_trust }),
-    ...(require_offline === undefined ? {} : { require_offline }),
-    ...(require_hardware === undefined ? {} : { require_hardware }),
-    ...(minimum_battery_percent === undefined ? {} : { minimum_battery_percent }),
-    ...(maximum_cost_microunits === undefined ? {} : { maximum_cost_microunits }),
-    ...(maximum_latency_ms === undefined ? {} : { maximum_latency_ms }),
+    classification: sent.classification,
+    allowed_runtime_ids: sent.allowed_runtime_ids ?? [],
+    allowed_runtime_kinds: sent.allowed_runtime_kinds ?? [],
+    allowed_regions: sent.allowed_regions ?? [],
+    allowed_connectivity: sent.allowed_connectivity ?? [],
+    ...Object.fromEntries(bounds.map((bound) => [bound, sent[bound]])),
   };
-}
-
-function readRuleClassification(fields: Fields): Classification | undefined {
-  return fields.word('classification', CLASSIFICATIONS);
 }
 
 /** What the rules of one classification allow together must not be nothing. */
@@ -181,25 +157,10 @@ function areDisjoint(a: ReadonlySet<string> | undefined, b: readonly string[]): 
   return a !== undefined && a.size > 0 && b.length > 0 && !b.some((entry) => a.has(entry));
 }
 
-function readClassification(value: JsonValue | undefined, name: string): Classification {
-  const word = CLASSIFICATIONS.find((known) => known === value);
-  if (word === undefined) refuse(name, `must be one of ${CLASSIFICATIONS.join(', ')}`);
-  return word;
-}
-
-/** Reads whichever of the fields are there, which must come to the same value. */
-function agreeing<T>(
-  body: JsonObject,
-  names: readonly [string, string],
-  read: (value: JsonValue, name: string) => T,
-): T | undefined {
-  const values = names.flatMap((name) => {
-    const value = ownValue(body, name) ?? null;
-    return value === null ? [] : [read(value, name)];
-  });
-  const [first, second] = values;
-  if (second !== undefined && canonicalJson(first) !== canonicalJson(second)) {
-    refuse(names.join(' and '), 'must not differ when both are sent');
+/** Whichever of two spellings is there; both must come to the same value. */
+function agreed<T>(names: string, first: T | null | undefined, second: T | null | undefined) {
+  if (first != null && second != null && canonicalJson(first) !== canonicalJson(second)) {
+    refuse(names, 'must not differ when both are sent');
   }
-  return first;
+  return first ?? second ?? undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * The seal of a capsule's payload: AES-256-GCM, bound to whom the capsule is for (05 §11). The nonce
+ * The seal of a capsule's payload: AES-256-GCM, bound to whom the capsule is for. The nonce
  * is handed in and must never be used twice with one key.
  */
 

@@ -1,17 +1,7 @@
-/**
- * The lives of executions, handoffs, effects and migrations, as tables (05 §1, §3, §9, §16).
- */
+/** The states of executions, handoffs, effects and migrations, and which may follow which. */
 
 /** Of a continuity execution. A migration moves it from owned to owned, with the next epoch. */
 export const EXECUTION_STATES = ['owned', 'transferring', 'completed'] as const;
-export type ExecutionState = (typeof EXECUTION_STATES)[number];
-
-const EXECUTION_MOVES: Readonly<Record<ExecutionState, readonly ExecutionState[]>> = {
-  owned: ['transferring', 'completed'],
-  // Accepted by the destination, or no handoff is open any more.
-  transferring: ['owned'],
-  completed: [],
-};
 
 export const HANDOFF_STATES = [
   'requested',
@@ -70,7 +60,7 @@ const RESOLVED_EFFECTS: readonly EffectState[] = [
   'abandoned',
 ];
 
-/** What an effect of the applied epoch may not have become if its migration is to be undone (05 §16). */
+/** What an effect of the applied epoch may not have become if its migration is to be undone. */
 const EFFECTS_AGAINST_ROLLBACK: readonly EffectState[] = [
   'dispatched',
   'committed',
@@ -87,17 +77,8 @@ const MIGRATION_MOVES: Readonly<Record<MigrationState, readonly MigrationState[]
   rolled_back: [],
 };
 
-export function mayMoveExecution(from: ExecutionState, to: ExecutionState): boolean {
-  return EXECUTION_MOVES[from].includes(to);
-}
-
 export function mayMoveHandoff(from: HandoffState, to: HandoffState): boolean {
   return HANDOFF_MOVES[from].includes(to);
-}
-
-/** Nothing leads out of it. */
-export function isFinalHandoff(state: HandoffState): boolean {
-  return HANDOFF_MOVES[state].length === 0;
 }
 
 /** While a handoff is in one of these states, its execution belongs to it. */
@@ -107,11 +88,6 @@ export function holdsExecution(state: HandoffState): boolean {
 
 export function mayMoveEffect(from: EffectState, to: EffectState): boolean {
   return EFFECT_MOVES[from].includes(to);
-}
-
-/** Nothing leads out of it. */
-export function isFinalEffect(state: EffectState): boolean {
-  return EFFECT_MOVES[state].length === 0;
 }
 
 /** It is known what became of the effect; every other state stands in the way of a handoff. */

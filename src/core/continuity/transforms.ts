@@ -1,12 +1,12 @@
 /**
- * Transforms, version 1: what a migration copies, moves and drops in the data of a checkpoint
- * (05 §16). Paths name members of objects only, by their own keys, so that `constructor` is a key
+ * Transforms, version 1: what a migration copies, moves and drops in the data of a checkpoint. Paths name members of objects only, by their own keys, so that `constructor` is a key
  * like any other and nothing inherited is ever reached.
  */
 
+import type { Transform as SentTransform } from '../../../schema/continuity.js';
 import { sizeWithin } from '../expression/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
-import { Fields, type Parsed, parsing, refuse } from './parsed.js';
+import { type Parsed, parsing, refuse } from './parsed.js';
 
 export const TRANSFORMS_MAX = 128;
 export const PATH_BYTES_MAX = 1_024;
@@ -28,15 +28,10 @@ export interface Transform {
   readonly to_path: string;
 }
 
-/** Absent means none. The message names the field, as in `transforms[3].from_path`. */
-export function parseTransforms(value: JsonValue | undefined): Parsed<readonly Transform[]> {
+/** The message names the field, as in `transforms[3].from_path`. */
+export function transformsOf(sent: readonly SentTransform[]): Parsed<readonly Transform[]> {
   return parsing(() => {
-    const list = value ?? [];
-    if (!Array.isArray(list)) refuse('transforms', 'must be an array');
-    if (list.length > TRANSFORMS_MAX) {
-      refuse('transforms', `must have at most ${TRANSFORMS_MAX} entries`);
-    }
-    const transforms = list.map((item, i) => readTransform(new Fields(item, `transforms[${i}]`)));
+    const transforms = sent.map((one, i) => transformOf(one, `transforms[${i}]`));
     refuseRepeatedTargets(transforms);
     return transforms;
   });
@@ -72,32 +67,29 @@ export function applyTransforms(
   });
 }
 
-function readTransform(fields: Fields): Transform {
-  if ((fields.value('version') ?? 1) !== 1) fields.refuse('version', 'must be 1');
-  const transform = fields.required('transform', fields.word('transform', TRANSFORM_OPERATIONS));
-  const from_path = readPath(fields, 'from_path');
+function transformOf({ transform, from_path, to_path }: SentTransform, name: string): Transform {
+  checkPath(`${name}.from_path`, from_path);
+  const destination = to_path ?? '';
   if (transform === 'drop') {
-    if ((fields.text('to_path') ?? '') !== '') fields.refuse('to_path', 'must be empty for a drop');
-    return { version: 1, transform, from_path, to_path: '' };
-  }
-  return { version: 1, transform, from_path, to_path: readPath(fields, 'to_path') };
+    if (destination !== '') refuse(`${name}.to_path`, 'must be empty for a drop');
+  } else if (to_path == null) refuse(`${name}.to_path`, 'is required');
+  else checkPath(`${name}.to_path`, destination);
+  return { version: 1, transform, from_path, to_path: destination };
 }
 
-function readPath(fields: Fields, field: string): string {
-  const path = fields.required(field, fields.text(field));
+function checkPath(field: string, path: string): void {
   if (path === '' || Buffer.byteLength(path) > PATH_BYTES_MAX) {
-    fields.refuse(field, `must have 1 to ${PATH_BYTES_MAX} bytes`);
+    refuse(field, `must have 1 to ${PATH_BYTES_MAX} bytes`);
   }
   const segments = path.split('.');
   if (segments.length > PATH_SEGMENTS_MAX) {
-    fields.refuse(field, `must have at most ${PATH_SEGMENTS_MAX} segments`);
+    refuse(field, `must have at most ${PATH_SEGMENTS_MAX} segments`);
   }
   for (const segment of segments) {
     if (segment === '' || Buffer.byteLength(segment) > PATH_SEGMENT_BYTES_MAX) {
-      fields.refuse(field, `must have segments of 1 to ${PATH_SEGMENT_BYTES_MAX} bytes`);
+      refuse(field, `must have segments of 1 to ${PATH_SEGMENT_BYTES_MAX} bytes`);
     }
   }
-  return path;
 }
 
 function refuseRepeatedTargets(transforms: readonly Transform[]): void {

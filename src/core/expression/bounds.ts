@@ -51,7 +51,10 @@ export function displayText(value: JsonValue): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** Members of arrays and objects, UTF-8 bytes of strings (02 §9); null for other values. */
+/**
+ * Members of arrays and objects, UTF-8 bytes of strings (docs/reference/expressions.md); null for
+ * other values.
+ */
 export function lengthOf(value: JsonValue): number | null {
   if (typeof value === 'string') return Buffer.byteLength(value, 'utf8');
   if (typeof value !== 'object' || value === null) return null;

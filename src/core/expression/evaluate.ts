@@ -68,7 +68,10 @@ function evaluate(node: Expression, run: Evaluation): JsonValue {
   }
 }
 
-/** The data of the instance comes before the roots (06 row 59); undefined when neither has it. */
+/**
+ * The data of the instance comes before the roots (docs/reference/expressions.md); undefined when
+ * neither has it.
+ */
 function resolve(path: readonly string[], run: Evaluation): JsonValue | undefined {
   run.spend(path.length);
   const value = follow(run.scope.data, path, 0);

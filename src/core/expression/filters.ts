@@ -1,7 +1,7 @@
 /**
- * The filters of templates (02 §9). Arguments are checked when the template is compiled; applying a
- * filter gives a value, or a message that fails the step. String filters take anything that is not
- * a string for the empty string.
+ * The filters of templates (docs/reference/expressions.md). Arguments are checked when the template
+ * is compiled; applying a filter gives a value, or a message that fails the step. String filters
+ * take anything that is not a string for the empty string.
  */
 
 import { createHash } from 'node:crypto';
@@ -16,7 +16,7 @@ export interface FilterCall {
   readonly apply: (value: JsonValue) => Parsed<JsonValue>;
 }
 
-/** In UTF-8 bytes (02 §9). */
+/** In UTF-8 bytes. */
 export const FILTER_RESULT_MAX = 4 * 1024 * 1024;
 
 /** Whether `word` is a filter without parentheses; other names are words then. */

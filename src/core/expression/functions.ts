@@ -1,6 +1,7 @@
 /**
- * The functions of the expression language (02 §10). Arguments of the wrong type give null, and so
- * does an unknown name. A function pays for the members and characters it looks at.
+ * The functions of the expression language (docs/reference/expressions.md). Arguments of the wrong
+ * type give null, and so does an unknown name. A function pays for the members and characters it
+ * looks at.
  */
 
 import { isJsonObject, type JsonValue } from '../json.js';

@@ -1,6 +1,6 @@
 /**
- * Truth, equality, order and arithmetic over JSON values (02 §10). Whatever looks at data of the
- * instance pays for it from the budget of its evaluation.
+ * Truth, equality, order and arithmetic over JSON values (docs/reference/expressions.md). Whatever
+ * looks at data of the instance pays for it from the budget of its evaluation.
  */
 
 import type { JsonValue } from '../json.js';

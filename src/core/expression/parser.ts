@@ -1,5 +1,5 @@
 /**
- * The expression language of 02 §10: tokens to a tree, by recursive descent with one function per
+ * The expression language (docs/reference/expressions.md): tokens to a tree, by recursive descent with one function per
  * precedence level. Nesting is capped, so neither parsing nor evaluating can overflow a stack.
  */
 
@@ -7,7 +7,9 @@ import { clip } from './bounds.js';
 import { type Token, tokenize } from './lexer.js';
 import type { ArithmeticOperator, ComparisonOperator, Expression, Parsed, Term } from './syntax.js';
 
-/** How deep parentheses, arrays, calls, signs and choices may nest (02 §10). */
+/**
+ * How deep parentheses, arrays, calls, signs and choices may nest (docs/reference/expressions.md).
+ */
 export const EXPRESSION_DEPTH_MAX = 64;
 
 /** Total: gives a tree, or a message that says what was found where. */

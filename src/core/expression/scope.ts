@@ -27,7 +27,10 @@ export interface Scope {
 /** Which outputs a text can read: those of the named blocks, or all of them. */
 export type OutputReads = 'all' | ReadonlySet<string>;
 
-/** The first words that name a section instead of a key of context.data (02 §9). */
+/**
+ * The first words that name a section instead of a key of context.data
+ * (docs/reference/expressions.md).
+ */
 const ROOTS: ReadonlySet<string> = new Set([
   'context',
   'data',

@@ -1,7 +1,7 @@
 /**
- * What stands between `{{` and `}}` (02 §9): a path or a function, then fallbacks and filters
- * separated by `|`. A chain that cannot work is kept as its problem, which fails the step that
- * renders it; finding it here makes it fail on every run alike.
+ * What stands between `{{` and `}}` (docs/reference/expressions.md): a path or a function, then
+ * fallbacks and filters separated by `|`. A chain that cannot work is kept as its problem, which
+ * fails the step that renders it; finding it here makes it fail on every run alike.
  */
 
 import type { JsonValue } from '../json.js';

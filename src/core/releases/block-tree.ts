@@ -3,11 +3,16 @@
  * comparing two definitions, also which lists of a block correspond to which in the other one. Pure.
  */
 
-import type { Block, RouterBlock } from '../../../schema/blocks.js';
+import type { TProperties } from '@sinclair/typebox';
+import { type Block, membersOf, type RouterBlock } from '../../../schema/blocks.js';
 import { kindOf } from '../blocks/kinds.js';
 
 export interface PlacedBlock {
   readonly block: Block;
+  /** What its kind is made of, by the schema. */
+  readonly members: TProperties;
+  /** The lists of blocks in it. */
+  readonly lists: readonly (readonly Block[])[];
   /** Undefined for blocks of the root list. */
   readonly parent: Block | undefined;
   /** Which list of the parent. */
@@ -21,8 +26,9 @@ export function treeOf(roots: readonly Block[]): BlockTree {
   const tree = new Map<string, PlacedBlock>();
   const add = (blocks: readonly Block[], parent: Block | undefined, list: number) => {
     for (const block of blocks) {
-      tree.set(block.id, { block, parent, list });
-      for (const [number, inner] of kindOf(block).lists(block).entries()) add(inner, block, number);
+      const lists = kindOf(block).lists(block);
+      tree.set(block.id, { block, members: membersOf(block.type), lists, parent, list });
+      for (const [number, inner] of lists.entries()) add(inner, block, number);
     }
   };
   add(roots, undefined, 0);

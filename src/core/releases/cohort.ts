@@ -1,7 +1,8 @@
 /**
- * Which side of a canary a key falls on (04 §8): FNV-1a of 64 bits over the 16 bytes of the release's
- * id and the UTF-8 bytes of the key, modulo 100. The same key and release give the same bucket for
- * ever; a higher percentage only adds keys; different releases shuffle independently.
+ * Which side of a canary a key falls on (docs/releases.md): FNV-1a of 64 bits over the 16 bytes of
+ * the release's id and the UTF-8 bytes of the key, modulo 100. The same key and release give the
+ * same bucket for ever; a higher percentage only adds keys; different releases shuffle
+ * independently.
  *
  * The hash is held as two halves of 32 bits: a BigInt would be ten times as slow. Pure.
  */

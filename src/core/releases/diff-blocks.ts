@@ -1,21 +1,19 @@
 /**
- * What differs between two versions of one block (04 §6). Values are compared as JSON, whatever the
- * order of keys; null is absent, and where a field of a composite block has a default, so is that.
- * Pure.
+ * What differs between two versions of one block (docs/releases.md). Its members are compared as JSON, whatever the
+ * order of keys; null is absent, and where a member has a default, so is that. A member counts
+ * without the blocks inside, which are compared by themselves. Pure.
  */
 
 import {
   type Block,
-  type ForEachBlock,
   ITEM_VAR_DEFAULT,
-  type LoopBlock,
   MAX_ITERATIONS_DEFAULT,
   type StepBlock,
 } from '../../../schema/blocks.js';
 import { PURE_HANDLERS } from '../builtin.js';
 import { canonicalText, clip, compareText, isDeepEqual } from '../expression/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
-import { conditionsOf, nameOf } from './block-tree.js';
+import { conditionsOf, nameOf, type PlacedBlock } from './block-tree.js';
 import type { DiffCategory, Entry, Severity } from './diff-entry.js';
 
 /** What workers do is not known, so it counts as an effect; of the built-ins one reaches outside. */
@@ -26,13 +24,13 @@ export function effectSeverity(block: Block): Severity {
 }
 
 /** The differences in what the block itself says; its place and the blocks inside are not looked at. */
-export function blockChanges(before: Block, after: Block): Entry[] {
-  const own = changesOf(before, after);
-  return own.map(({ category, severity = 'behavioral', what }) => ({
+export function blockChanges(before: PlacedBlock, after: PlacedBlock): Entry[] {
+  const { block } = after;
+  return changesOf(before, after).map(({ category, severity = 'behavioral', what }) => ({
     category,
     severity,
-    block_id: after.id,
-    summary: `${nameOf(after)}: ${what}`,
+    block_id: block.id,
+    summary: `${nameOf(block)}: ${what}`,
   }));
 }
 
@@ -44,55 +42,25 @@ interface Change {
   readonly what: string;
 }
 
-function changesOf(before: Block, after: Block): Change[] {
-  if (before.type === 'step' && after.type === 'step') return stepChanges(before, after);
-  if (before.type === 'loop' && after.type === 'loop') return loopChanges(before, after);
-  if (before.type === 'for_each' && after.type === 'for_each') return loopChanges(before, after);
-  if (before.type === 'parallel' && after.type === 'parallel') {
-    return branchesChange(before.branches.length, after.branches.length);
+function changesOf(before: PlacedBlock, after: PlacedBlock): Change[] {
+  const [old, now] = [before.block, after.block];
+  if (old.type !== now.type) {
+    const what = `was a ${old.type} before`;
+    return [{ category: 'block_type_changed', severity: effectSeverity(now), what }];
   }
-  if (before.type === 'race' && after.type === 'race') {
-    return [
-      ...changed('race_changed', 'semantics', semanticsOf(before), semanticsOf(after)),
-      ...branchesChange(before.branches.length, after.branches.length),
-    ];
+  const changes = old.type === 'step' && now.type === 'step' ? workChanges(old, now) : [];
+  for (const name of Object.keys(after.members)) {
+    if (COMPARED_APART.has(`${now.type}.${name}`)) continue;
+    for (const change of memberChange(name, before, after)) changes.push(change);
   }
-  if (before.type === 'router' && after.type === 'router') {
-    return [
-      ...changed('router_changed', 'routes', conditionsOf(before), conditionsOf(after)),
-      ...presenceChange('default list', before.default, after.default),
-    ];
-  }
-  if (before.type === 'try_catch' && after.type === 'try_catch') {
-    return presenceChange('finally list', before.finally_block, after.finally_block);
-  }
-  return [
-    {
-      category: 'block_type_changed',
-      severity: effectSeverity(after),
-      what: `was a ${before.type} before`,
-    },
-  ];
+  return changes;
 }
 
-// ---------------------------------------------------------------- steps
+// ---------------------------------------------------------------- what a step does
 
-/** Fields that are compared as they are. */
-const STEP_FIELDS = [
-  ['retry', 'retry_changed'],
-  ['timeout', 'timeout_changed'],
-  ['delay', 'delay_changed'],
-  ['rate_limit_key', 'rate_limit_changed'],
-  ['queue_name', 'queue_changed'],
-  ['send_window', 'send_window_changed'],
-  ['output_schema', 'output_schema_changed'],
-  ['when', 'when_guard_changed'],
-] as const satisfies readonly (readonly [keyof StepBlock, DiffCategory])[];
+const COMPARED_APART: ReadonlySet<string> = new Set(['step.handler', 'step.params']);
 
-/** Objects of our own fields, of which those that are null are absent, too. */
-const SETTINGS: ReadonlySet<string> = new Set(['retry', 'delay', 'send_window']);
-
-function stepChanges(before: StepBlock, after: StepBlock): Change[] {
+function workChanges(before: StepBlock, after: StepBlock): Change[] {
   const changes: Change[] = [];
   if (before.handler !== after.handler) {
     changes.push({
@@ -109,26 +77,7 @@ function stepChanges(before: StepBlock, after: StepBlock): Change[] {
       what: `params change${changedKeys(paramsBefore, paramsAfter)}`,
     });
   }
-  for (const [field, category] of STEP_FIELDS) {
-    changes.push(...changed(category, field, fieldOf(before, field), fieldOf(after, field)));
-  }
-  const isCancellable = (block: StepBlock) => block.cancellable ?? true;
-  changes.push(
-    ...changed('cancellable_changed', 'cancellable', isCancellable(before), isCancellable(after)),
-  );
   return changes;
-}
-
-/** False may have been stored for absent by a version that did not know the field yet. */
-function fieldOf(block: StepBlock, field: (typeof STEP_FIELDS)[number][0]): JsonValue {
-  const value = (block[field] ?? null) as JsonValue;
-  if (value === false) return null;
-  return SETTINGS.has(field) && isJsonObject(value) ? withoutAbsent(value) : value;
-}
-
-function withoutAbsent(settings: JsonObject): JsonObject {
-  const set = Object.entries(settings).filter(([, value]) => value !== null && value !== false);
-  return Object.fromEntries(set);
 }
 
 /** Values stay out of the summary: parameters may hold what not everybody should read. */
@@ -144,36 +93,85 @@ function isSame(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   return a === undefined || b === undefined ? a === b : isDeepEqual(a, b);
 }
 
-// ---------------------------------------------------------------- composite blocks
+// ---------------------------------------------------------------- members
 
-const semanticsOf = ({ semantics }: Extract<Block, { type: 'race' }>) =>
-  semantics ?? 'first_to_resolve';
-
-type Repeating = LoopBlock | ForEachBlock;
-
-function loopChanges(before: Repeating, after: Repeating): Change[] {
-  const [old, now] = [termsOf(before), termsOf(after)];
-  return Object.entries(now).flatMap(([term, value]) =>
-    changed('loop_changed', term, old[term] ?? null, value),
-  );
+interface Member {
+  readonly category: DiffCategory;
+  /** What an absent one means. */
+  readonly byDefault?: JsonValue;
 }
 
-/** What says how often the body runs, and with which item. */
-function termsOf(block: Repeating): Record<string, string | number> {
-  const max_iterations = block.max_iterations ?? MAX_ITERATIONS_DEFAULT;
-  if (block.type === 'loop') return { condition: block.condition, max_iterations };
-  const { collection, item_var } = block;
-  return { collection, item_var: item_var ?? ITEM_VAR_DEFAULT, max_iterations };
+const LOOP: Member = { category: 'loop_changed' };
+const PASSES: Member = { category: 'loop_changed', byDefault: MAX_ITERATIONS_DEFAULT };
+
+/** Members with a category of their own, whose values are shown. */
+const MEMBERS: Readonly<Record<string, Member>> = {
+  'step.retry': { category: 'retry_changed' },
+  'step.timeout': { category: 'timeout_changed' },
+  'step.delay': { category: 'delay_changed' },
+  'step.rate_limit_key': { category: 'rate_limit_changed' },
+  'step.queue_name': { category: 'queue_changed' },
+  'step.send_window': { category: 'send_window_changed' },
+  'step.output_schema': { category: 'output_schema_changed' },
+  'step.when': { category: 'when_guard_changed' },
+  'step.cancellable': { category: 'cancellable_changed', byDefault: true },
+  'race.semantics': { category: 'race_changed', byDefault: 'first_to_resolve' },
+  'router.routes': { category: 'router_changed' },
+  'loop.condition': LOOP,
+  'loop.max_iterations': PASSES,
+  'for_each.collection': LOOP,
+  'for_each.item_var': { category: 'loop_changed', byDefault: ITEM_VAR_DEFAULT },
+  'for_each.max_iterations': PASSES,
+};
+
+/** Of a member that only holds blocks it matters whether it is there, or how many lists it has. */
+function memberChange(name: string, before: PlacedBlock, after: PlacedBlock): Change[] {
+  const [old, now] = [contentOf(before, name), contentOf(after, name)];
+  if (old === BLOCKS || now === BLOCKS) return presenceChange(name, old === BLOCKS, now === BLOCKS);
+  if (isListOfLists(old) && isListOfLists(now)) {
+    return changed('structure_changed', `the number of ${name}`, old.length, now.length);
+  }
+  const member = MEMBERS[`${after.block.type}.${name}`];
+  if (member !== undefined) return changed(member.category, name, old, now);
+  // What else there is may hold what not everybody should read.
+  return isDeepEqual(old, now) ? [] : [{ category: 'params_changed', what: `${name} changes` }];
 }
 
-function branchesChange(before: number, after: number): Change[] {
-  return changed('structure_changed', 'the number of branches', before, after);
+/** Stands for a list of blocks in the content of a member; no definition can hold it. */
+const BLOCKS = '\0blocks';
+
+function contentOf({ block, members, lists }: PlacedBlock, name: string): JsonValue {
+  if (block.type === 'router' && name === 'routes') return conditionsOf(block);
+  const byDefault = MEMBERS[`${block.type}.${name}`]?.byDefault;
+  const value = ownValue(block as unknown as JsonObject, name) ?? byDefault ?? null;
+  // False may have been stored for absent by a version that did not know the member yet.
+  if (value === false && byDefault === undefined) return null;
+  // An object of our own fields, of which those that are null are absent, too.
+  if (members[name]?.properties !== undefined && isJsonObject(value)) return withoutAbsent(value);
+  return lists.length === 0 ? value : withoutBlocks(value, new Set<unknown>(lists));
 }
 
-function presenceChange(list: string, before: unknown, after: unknown): Change[] {
-  const [had, has] = [before != null, after != null];
+function withoutBlocks(value: JsonValue, lists: ReadonlySet<unknown>): JsonValue {
+  if (lists.has(value)) return BLOCKS;
+  if (Array.isArray(value)) return value.map((inner) => withoutBlocks(inner, lists));
+  if (!isJsonObject(value)) return value;
+  const members = Object.entries(value).map(([key, inner]) => [key, withoutBlocks(inner, lists)]);
+  return Object.fromEntries(members) as JsonObject;
+}
+
+function isListOfLists(value: JsonValue): value is JsonValue[] {
+  return Array.isArray(value) && value.length > 0 && value.every((inner) => inner === BLOCKS);
+}
+
+function presenceChange(name: string, had: boolean, has: boolean): Change[] {
   if (had === has) return [];
-  return [{ category: 'structure_changed', what: `the ${list} is ${has ? 'added' : 'removed'}` }];
+  const list = `the ${name.replace(/_block$/, '')} list`;
+  return [{ category: 'structure_changed', what: `${list} is ${has ? 'added' : 'removed'}` }];
+}
+
+function withoutAbsent(settings: JsonObject): JsonObject {
+  const set = Object.entries(settings).filter(([, value]) => value !== null && value !== false);
+  return Object.fromEntries(set);
 }
 
 // ---------------------------------------------------------------- words

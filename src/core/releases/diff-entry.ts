@@ -1,4 +1,7 @@
-/** The vocabulary of semantic diffs (04 §6): categories, severities, and the order of both. */
+/**
+ * The vocabulary of semantic diffs (docs/releases.md): categories, severities, and the order of
+ * both.
+ */
 
 /** In ascending order. */
 export const SEVERITIES = [

@@ -1,8 +1,8 @@
 /**
- * The semantic diff of two definitions (04 §6): what changes for a new instance that runs the
- * candidate instead of the baseline, and how grave that is. Blocks are compared by their ids on the
- * typed tree, so that nothing inside parameters is taken for a step. Pure, and linear in the size of
- * the definitions but for the sorting.
+ * The semantic diff of two definitions (docs/releases.md): what changes for a new instance that
+ * runs the candidate instead of the baseline, and how grave that is. Blocks are compared by their
+ * ids on the typed tree, so that nothing inside parameters is taken for a step. Pure, and linear in
+ * the size of the definitions but for the sorting.
  */
 
 import type { Block } from '../../../schema/blocks.js';
@@ -42,8 +42,14 @@ export function semanticDiff(baseline: ReleaseSide, candidate: ReleaseSide): Sem
   };
 }
 
-/** The same of stored definitions as JSON, giving JSON. */
-export function semanticDiffText(baseline: string, candidate: string): string {
+/** Two stored `SequenceDefinition`s as JSON. */
+export interface DefinitionPair {
+  readonly baseline: string;
+  readonly candidate: string;
+}
+
+/** The same of stored definitions, giving JSON. */
+export function compareDefinitions({ baseline, candidate }: DefinitionPair): string {
   const before = JSON.parse(baseline) as ReleaseSide;
   const after = JSON.parse(candidate) as ReleaseSide;
   return JSON.stringify(semanticDiff(before, after));
@@ -98,7 +104,7 @@ function keptAndAddedBlocks(before: BlockTree, after: BlockTree): Entry[] {
     const { block } = placed;
     const old = before.get(id);
     if (old !== undefined) {
-      for (const entry of blockChanges(old.block, block)) entries.push(entry);
+      for (const entry of blockChanges(old, placed)) entries.push(entry);
       if (moves.hasMoved(old, placed)) entries.push(moveOf(old, placed));
       continue;
     }

@@ -1,6 +1,6 @@
 /**
- * The verdicts of a release's gates (04 §9): how the instances ended that the release routed, and
- * whether the candidate's rate exceeds the baseline's by more than a gate allows. Pure.
+ * The verdicts of a release's gates (docs/releases.md): how the instances ended that the release
+ * routed, and whether the candidate's rate exceeds the baseline's by more than a gate allows. Pure.
  */
 
 import type { EvaluationReport, Gate } from '../../../schema/release.js';

@@ -1,4 +1,7 @@
-/** What the decisions about a release say (04 §5): texts for people, whose numbers tests look for. Pure. */
+/**
+ * What the decisions about a release say (docs/releases.md): texts for people, whose numbers tests
+ * look for. Pure.
+ */
 
 import type { ValidationSummary } from '../../../schema/release.js';
 import type { EndedCounts, Evidence, Judgement } from './gates.js';

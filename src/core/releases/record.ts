@@ -1,6 +1,6 @@
 /**
- * A release as it is stored, and the record that callers see of it (04 §2). The row's fields are
- * those of `release.set`. Pure.
+ * A release as it is stored, and the record that callers see of it (docs/releases.md). The row's
+ * fields are those of `release.set`. Pure.
  */
 
 import type { Gate, Release, ValidationSummary } from '../../../schema/release.js';

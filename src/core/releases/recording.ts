@@ -1,5 +1,5 @@
 /**
- * What an ended run left behind, as the script of its replay (04 §7): for each step, visit by visit,
+ * What an ended run left behind, as the script of its replay: for each step, visit by visit,
  * what its tries came to, and when. A visit is one passing of the evaluator through a step: one,
  * unless the step is inside a loop.
  *
@@ -69,7 +69,7 @@ export interface RecordedTry {
   /** When it ended; `id` orders those of one moment. */
   readonly at: UnixMs;
   readonly id: string;
-  /** Without a policy nobody tries again after that (06 row 18). */
+  /** Without a policy nobody tries again after that. */
   readonly timedOut?: boolean;
   /** False: that it failed is known from the number of the next try, and nothing more. */
   readonly isKnown: boolean;

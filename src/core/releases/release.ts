@@ -1,6 +1,6 @@
 /**
- * The life of a release: its states and what may lead from one to another (00-mission 'Release
- * states'; 04 §4). Pure.
+ * The life of a release: its states and what may lead from one to another (docs/releases.md).
+ * Pure.
  */
 
 export const RELEASE_STATES = [
@@ -15,17 +15,14 @@ export const RELEASE_STATES = [
 ] as const;
 export type ReleaseState = (typeof RELEASE_STATES)[number];
 
-/** Whether new instances of the baseline are routed. */
-export const ROUTING_STATES: readonly ReleaseState[] = ['canary', 'promoted'];
-
-/** What the rates of the two versions are compared by (04 §9). */
+/** What the rates of the two versions are compared by (docs/releases.md). */
 export const GATE_METRICS = ['error_rate', 'cancel_rate'] as const;
 export type GateMetric = (typeof GATE_METRICS)[number];
 
 export const GATE_VERDICTS = ['pass', 'fail', 'inconclusive'] as const;
 export type GateVerdict = (typeof GATE_VERDICTS)[number];
 
-/** What happens to running instances at a promotion: nothing, with either (04 §11). */
+/** What happens to running instances at a promotion: nothing, with either. */
 export const IN_FLIGHT_POLICIES = ['pin', 'operator_decision'] as const;
 export type InFlightPolicy = (typeof IN_FLIGHT_POLICIES)[number];
 

@@ -1,7 +1,7 @@
 /**
- * The table of routes: where creations of a sequence go by the releases that route (04 §8 and §10).
- * Promoted releases are followed one after the other, a canary ends the walk, and the release of the
- * last hop is the one that an instance is attributed to. Pure.
+ * The table of routes: where creations of a sequence go by the releases that route
+ * (docs/releases.md). Promoted releases are followed one after the other, a canary ends the walk,
+ * and the release of the last hop is the one that an instance is attributed to. Pure.
  */
 
 import { bucketOf, type CohortSeed, cohortSeed } from './cohort.js';

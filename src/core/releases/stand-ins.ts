@@ -1,5 +1,5 @@
 /**
- * Stands in for every handler of a plan, built-in ones too, so that a replay has no effect (04 §7):
+ * Stands in for every handler of a plan, built-in ones too, so that a replay has no effect:
  * a step gives what its recording says. Steps that the evaluator runs in place still do; all others
  * are dispatched, sleeps too, and whoever replays answers them. The evaluator knows nothing of it.
  */
@@ -133,4 +133,14 @@ function standIn(node: StepNode, script: Script): StepNode {
     checkOutput:
       checkOutput && ((output) => (output === NOTHING ? undefined : checkOutput(output))),
   };
+}
+
+/** The same plan, whose steps are all dispatched and wait for an answer. */
+export function withoutHandlers(plan: Plan): Plan {
+  const nodes = plan.nodes.map((node): PlanNode => {
+    if (node.type !== 'step') return node;
+    const mode = node.mode === 'external' ? 'external' : 'in_process';
+    return { ...node, mode, pure: undefined, timeoutMs: null };
+  });
+  return { ...plan, nodes };
 }

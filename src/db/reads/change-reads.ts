@@ -28,7 +28,7 @@ export interface ChangeEntry extends ChangePlace {
 export interface ChangesRequest {
   readonly tenant: string;
   readonly after: ChangePlace;
-  /** Only entries of an earlier time: see the watermark in `actors/changes.ts`. */
+  /** Only entries of an earlier time: see the watermark in `actors/feed/changes.ts`. */
   readonly below: UnixMs;
   readonly limit: number;
   readonly bytesMax?: number;

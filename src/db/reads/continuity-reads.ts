@@ -1,6 +1,6 @@
 /**
  * Executions and what hangs on them, as callers read them. Reads only; every statement finds its
- * rows by an index, and those that desks use too are theirs (`actors/continuity/rows.ts`).
+ * rows by an index, and those that the execution service uses too are its own (`actors/continuity/rows.ts`).
  */
 
 import {
@@ -11,12 +11,8 @@ import {
   type MigrationRow,
   type ProvenanceRow,
 } from '../../../actors/continuity/rows.js';
-import type { Boundary, Execution, Location } from '../../../schema/continuity.js';
-import {
-  checkpointBoundary,
-  type ExecutionLocation,
-} from '../../core/continuity/checkpoint-boundary.js';
-import type { ProvenanceEntry } from '../../core/continuity/provenance.js';
+import type { Boundary, Execution, Location, ProvenanceEntry } from '../../../schema/continuity.js';
+import { checkpointBoundary } from '../../core/continuity/checkpoint-boundary.js';
 import type { JsonValue } from '../../core/json.js';
 import type { InstanceState } from '../../core/states.js';
 import { isoTime, type UnixMs } from '../../core/time.js';
@@ -25,7 +21,7 @@ import type { Query } from './query.js';
 import type { Reader } from './reader.js';
 
 /** A checkpoint at one of the places where the execution has been. */
-interface BoundaryKey extends ExecutionLocation {
+interface BoundaryKey extends Location {
   /** Of the checkpoint. */
   readonly id: string;
   readonly sequence_id: string;

@@ -37,7 +37,7 @@ export class CronReads {
       : undefined;
   }
 
-  /** Oldest first, of all tenants without one (01 §7.1). */
+  /** Oldest first, of all tenants without one (docs/cron.md). */
   list(tenant: string | undefined, bounds: PageBounds): Promise<Page> {
     return this.#reader.page<ScheduleWireRow>({
       query: scheduleListQuery(tenant, bounds),

@@ -1,15 +1,11 @@
 /**
- * Receipts of what instances did outside (spec/05 §3). They are put together from the rows that the
- * work itself left: worker tasks, outputs with an effect, steps that are open, and tries that left no
- * output; what somebody found out later lies over them. Reads only.
+ * Receipts of what instances did outside (docs/migration.md). They are put together from the rows
+ * that the work itself left: worker tasks, outputs with an effect, steps that are open, and tries
+ * that left no output; what somebody found out later lies over them. Reads only.
  */
 
-import {
-  type EffectReceipt,
-  inProcessReceipt,
-  type TaskFacts,
-  taskReceipt,
-} from '../../core/continuity/effects.js';
+import type { EffectReceipt } from '../../../schema/continuity.js';
+import { inProcessReceipt, type TaskFacts, taskReceipt } from '../../core/continuity/effects.js';
 import type { EffectState } from '../../core/continuity/states.js';
 import type { OpenEffect } from '../../core/execution.js';
 import type { JsonValue } from '../../core/json.js';
@@ -40,7 +36,7 @@ export interface EffectRow {
   readonly resolved_at: string | null;
 }
 
-/** More than any instance has; a capsule holds no more (05 §11). */
+/** More than any instance has; a capsule holds no more. */
 const RECEIPTS_MAX = 10_000;
 
 const CHEAPER = 'try again later';
@@ -253,7 +249,8 @@ function outputSource(filter: string, condition: string): string {
     "o.effect ->> 'state' as state, 0 as claim_epoch, " +
     "json_build_object('provider_receipt_id', o.effect ->> 'provider_receipt_id') as output, " +
     "o.effect as facts, (o.effect ->> 'created_at')::timestamptz as created_at, " +
-    'o.created_at as updated_at from block_outputs o ' +
+    // Not when its row was made, which is a moment later: it keeps its time when the row goes.
+    "(o.effect ->> 'updated_at')::timestamptz as updated_at from block_outputs o " +
     `${OF_INSTANCE} where id = o.instance_id offset 0) i where ${condition}${filter}`
   );
 }

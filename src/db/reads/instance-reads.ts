@@ -52,7 +52,7 @@ interface StoredAuditEntry {
   readonly details: JsonValue;
 }
 
-/** Audit entries shown of an instance (spec/01 §5.4). */
+/** Audit entries shown of an instance. */
 const AUDIT_ENTRIES_MAX = 200;
 /** State transitions in a timeline, the newest ones: the timeline pages its entries only. */
 const TRANSITIONS_MAX = 1_000;
@@ -100,7 +100,10 @@ export class InstanceReads {
     });
   }
 
-  /** `BlockOutput` records, oldest first, without notes on unfinished tries (spec/06 row 54). */
+  /**
+   * `BlockOutput` records, oldest first, without notes on unfinished tries
+   * (docs/reference/instances.md).
+   */
   outputs(instanceId: string, bounds: PageBounds): Promise<Page> {
     return this.#reader.page<OutputWireRow>({
       query: outputsQuery(instanceId, bounds, 'outputs'),
@@ -141,7 +144,7 @@ export class InstanceReads {
     return page.text;
   }
 
-  /** `Timeline` (spec/01 §5.4); undefined when the tenant has no such instance. */
+  /** `Timeline`; undefined when the tenant has no such instance. */
   async timeline(
     id: string,
     tenant: string,

@@ -6,7 +6,7 @@
 
 import type pg from 'pg';
 import { LIMITS } from '../../config.js';
-import { EngineError, unavailable } from '../../errors.js';
+import { databaseDown, EngineError, isFaultOfData, troubleOf, unavailable } from '../../errors.js';
 import { type RowReader, withCursor } from '../pool.js';
 import type { Query } from './query.js';
 
@@ -159,10 +159,6 @@ function rowsToRead(count: number, bytes: number): number {
 /** The statement was given up: by its time limit, which is the only reason here. */
 const QUERY_CANCELED = '57014';
 
-/** The server ends sessions, is starting, or has no connection to spare. */
-const UNREACHABLE_STATES = new Set(['57P01', '57P02', '57P03', '53300']);
-const CONNECTION_STATES = '08';
-
 /** What `pg` says, without a code, of a connection that broke or was not made. */
 const UNREACHABLE_TEXT =
   /^(Connection terminated|timeout expired|Client (has encountered|was closed)|Query read timeout)/;
@@ -183,15 +179,10 @@ function asEngineError(error: unknown, cheaper: string): EngineError {
     return unavailable('ENG_OVERLOADED', 'too many lists and reports are being read');
   }
   if (message === POOL_ENDED_TEXT) return unavailable('ENG_STOPPING', 'the engine is stopping');
-  if (isUnreachable(message, code)) {
-    return unavailable('ENG_DATABASE_DOWN', 'the database cannot be reached');
-  }
-  return new EngineError('ENG_INTERNAL', 'internal error', undefined, error);
-}
-
-function isUnreachable(message: string, code: unknown): boolean {
-  if (typeof code !== 'string') return UNREACHABLE_TEXT.test(message);
-  // Errors of sockets and of name look-ups, such as ECONNREFUSED.
-  if (/^E[A-Z_]{3,}$/.test(code)) return true;
-  return UNREACHABLE_STATES.has(code) || code.startsWith(CONNECTION_STATES);
+  const isDefect = typeof code === 'string' ? isFaultOfData(code) : !UNREACHABLE_TEXT.test(message);
+  if (isDefect) return new EngineError('ENG_INTERNAL', 'internal error', undefined, error);
+  const trouble = troubleOf(error);
+  return trouble.kind === 'unreachable' || trouble.kind === 'connections'
+    ? unavailable('ENG_DATABASE_DOWN', 'the database cannot be reached')
+    : databaseDown('cannot answer', trouble, error);
 }

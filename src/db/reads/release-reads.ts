@@ -64,7 +64,7 @@ export function releaseListQuery(tenant: string | undefined, limit: number): Que
   );
 }
 
-/** Those of one instant by their ids, which grow (04 §5). */
+/** Those of one instant by their ids, which grow (docs/releases.md). */
 export function decisionsQuery(releaseId: string): Query {
   const conditions = new Conditions();
   conditions.add(`release_id = ${conditions.param(releaseId)}::uuid`);

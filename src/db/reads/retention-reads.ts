@@ -1,7 +1,8 @@
-/** The walk over ended instances. Reads only. */
+/** Which instances are to be removed. Reads only. */
 
 import { isoTime, type UnixMs } from '../../core/time.js';
 import type { EndedPage } from '../../retention.js';
+import type { Orphan } from '../../sequence-removal.js';
 import type { Reader } from './reader.js';
 
 /** $1 the id to go on behind, $2 how many rows to look at, $3 the time before which they ended. */
@@ -10,6 +11,13 @@ export const ENDED_PAGE =
   'order by id limit $2::int) ' +
   "select id, state in ('completed', 'cancelled') and updated_at < $3::timestamptz as is_ended, " +
   '(select count(*) from page) = $2::int as is_full from page order by id';
+
+/** $1 how many rows. A sequence without instances has one row. */
+export const ORPHANS_PAGE =
+  'select t.id as sequence, i.id as instance from (' +
+  'select id from sequence_tombstones order by id limit $1::int) t left join lateral (' +
+  'select id from instances where sequence_id = t.id ' +
+  'order by created_at desc, id desc limit $1::int) i on true limit $1::int';
 
 interface Row {
   readonly id: string;
@@ -22,6 +30,16 @@ export class RetentionReads {
 
   constructor(reader: Reader) {
     this.#reader = reader;
+  }
+
+  /** Instances of deleted sequences. */
+  orphans(rows: number): Promise<readonly Orphan[]> {
+    return this.#reader.rows<Orphan>({
+      name: 'orphans_page',
+      text: ORPHANS_PAGE,
+      values: [rows],
+      cheaper: 'try again later',
+    });
   }
 
   /** Looks at so many instances behind the id. */

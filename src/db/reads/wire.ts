@@ -5,8 +5,8 @@
  * Pure.
  */
 
-import { type InstanceRow, priorityLabel } from '../../../actors/instance-record.js';
-import type { WorkerTaskRow } from '../../../actors/worker-task.js';
+import { priorityLabel } from '../../../actors/instance/record.js';
+import type { InstanceRow, WorkerTaskRow } from '../../../actors/runtime/rows.js';
 
 export type InstanceWireRow = Omit<
   InstanceRow,

@@ -1,7 +1,7 @@
 /**
  * External work as lists and counts: tasks, their claim histories, and the workers that poll. Reads
  * only. A task that was withdrawn is neither listed nor counted, but its history stays readable
- * (spec/06 row 47).
+ * (docs/limits.md).
  */
 
 import { TASK_STATES, type TaskState } from '../../core/states.js';

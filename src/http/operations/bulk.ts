@@ -1,27 +1,31 @@
 /**
- * Changes of many instances: the matches are found here, and each of them is changed by its owner
- * (spec/01 §5.7 and §5.8).
+ * Changes of many instances: the matches are found here, and each of them is changed by its owner.
  */
 
-import { type Change, type ChangeCounts, concerns } from '../../../actors/change-many.js';
-import type { RouteId } from '../../../schema/routes.js';
-import { BATCH_ACTION_LIMIT_DEFAULT, type BatchAction } from '../../../schema/surgery.js';
+import { type Change, type ChangeCounts, concerns } from '../../../actors/instance/change-many.js';
+import { BATCH_ACTION_LIMIT_DEFAULT, type BatchAction } from '../../../schema/edits.js';
 import type { JsonValue } from '../../core/json.js';
 import type { Candidate, InstanceFilter } from '../../db/reads/instance-queries.js';
 import { forbidden, invalid } from '../../errors.js';
 import type { HttpReply } from '../server.js';
-import { bodyOf, type Call, type FrontDeps, jsonReply, type Operation } from './operation.js';
+import {
+  type AnyCall,
+  type FrontDeps,
+  type FrontOperations,
+  jsonReply,
+  type Operation,
+} from './operation.js';
 
 /** Instances that a change of many asks for at once: their units fill a commit, and no more wait. */
 const WINDOW = 500;
 
-const bulkState: Operation = async (deps, call) => {
-  const { filter, state } = bodyOf(deps, call, 'instances.bulkState');
+const bulkState: Operation<'instances.bulkState'> = async (deps, call) => {
+  const { filter, state } = call.body;
   return countReply(await changeAll(deps, filterOf(call, filter), { kind: 'state', state }));
 };
 
-const bulkReschedule: Operation = async (deps, call) => {
-  const body = bodyOf(deps, call, 'instances.bulkReschedule');
+const bulkReschedule: Operation<'instances.bulkReschedule'> = async (deps, call) => {
+  const body = call.body;
   const filter = filterOf(call, body.filter);
   const { states } = filter;
   if (states && states.length > 0 && !states.includes('scheduled')) return countReply(0);
@@ -30,8 +34,8 @@ const bulkReschedule: Operation = async (deps, call) => {
 };
 
 /** A dry run counts by the states in the rows; otherwise each instance decides for itself. */
-const batchAction: Operation = async (deps, call) => {
-  const body = bodyOf(deps, call, 'instances.batchAction');
+const batchAction: Operation<'instances.batchAction'> = async (deps, call) => {
+  const body = call.body;
   const change = changeOf(body, call.traceparent);
   const isDryRun = body.dry_run ?? false;
   const limit = body.limit ?? BATCH_ACTION_LIMIT_DEFAULT;
@@ -51,7 +55,7 @@ export const bulkOperations = {
   'instances.bulkState': bulkState,
   'instances.bulkReschedule': bulkReschedule,
   'instances.batchAction': batchAction,
-} satisfies Partial<Record<RouteId, Operation>>;
+} satisfies Partial<FrontOperations>;
 
 function changeOf(body: BatchAction, traceparent: string | undefined): Change {
   const payload = (body.payload ?? null) as JsonValue;
@@ -73,7 +77,7 @@ function foreseen(window: readonly Candidate[], change: Change): ChangeCounts {
 }
 
 /**
- * What was reached before an error stays changed; a repeated call is safe (spec/06 row 45).
+ * What was reached before an error stays changed; a repeated call is safe.
  *
  * @returns how many were changed
  */
@@ -85,7 +89,7 @@ async function changeAll(deps: FrontDeps, filter: InstanceFilter, change: Change
   return count;
 }
 
-/** The matches newest first, so that instances born meanwhile are not chased; at most `limit`. */
+/** The matches newest first, so that instances created meanwhile are not chased; at most `limit`. */
 async function* windows(
   deps: FrontDeps,
   filter: InstanceFilter,
@@ -111,7 +115,7 @@ function countReply(count: number): HttpReply {
   return jsonReply(`{"count":${count},"updated":${count}}`);
 }
 
-function filterOf(call: Call, filter: BatchAction['filter']): InstanceFilter {
+function filterOf(call: AnyCall, filter: BatchAction['filter']): InstanceFilter {
   return {
     tenant: tenantOf(call, filter.tenant_id),
     namespace: filter.namespace,
@@ -121,8 +125,8 @@ function filterOf(call: Call, filter: BatchAction['filter']): InstanceFilter {
   };
 }
 
-/** A change of many needs one tenant: the header's, or without one the filter's (spec/01 §5.8). */
-function tenantOf(call: Call, filtered: string | null | undefined): string {
+/** A change of many needs one tenant: the header's, or without one the filter's. */
+function tenantOf(call: AnyCall, filtered: string | null | undefined): string {
   const tenant = filtered?.trim() ? filtered : undefined;
   if (call.tenant === '') {
     if (tenant === undefined) throw invalid('filter.tenant_id is required');

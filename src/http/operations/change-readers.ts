@@ -1,11 +1,11 @@
 /**
  * What readers of the change feed ask the shards: how far they may read, and, to follow, when there
- * is something new. See `actors/changes.ts`.
+ * is something new. See `actors/feed/changes.ts`.
  */
 
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ShardClient } from '../../../actors/client.js';
+import type { ShardClient } from '../../../actors/shard/client.js';
 import type { Clock } from '../../core/clock.js';
 import type { UnixMs } from '../../core/time.js';
 import { EngineError } from '../../errors.js';
@@ -77,7 +77,7 @@ export class Watermark {
   async #ask(past: UnixMs): Promise<{ readonly below: UnixMs; readonly ahead: UnixMs }> {
     const { client, shards } = this.#deps;
     const asked = Array.from({ length: shards }, async (_, shard) => {
-      const reply = await client.ask(shard, 'changes.watermark', '', '', String(past));
+      const reply = await client.ask(shard, 'changes.watermark', '', '', past);
       const answer = JSON.parse(reply.body) as { readonly at: UnixMs; readonly ahead: UnixMs };
       this.raise(answer.at);
       return answer;
@@ -154,18 +154,18 @@ export class FollowedTenant {
   async #watch(shard: number): Promise<void> {
     const { client } = this.#deps;
     const { signal } = this.#ending;
-    let known = '';
+    let known: number | undefined;
     while (!signal.aborted) {
       try {
         const reply = await client.ask(shard, 'changes.watch', this.#tenant, '', known, signal);
         const { version, latest } = JSON.parse(reply.body) as { version: number; latest: UnixMs };
-        if (String(version) !== known) this.#tell(latest);
-        known = String(version);
+        if (version !== known) this.#tell(latest);
+        known = version;
         await pause(PACE_MS);
       } catch (error) {
         if (signal.aborted) return;
         if (!(error instanceof EngineError)) this.#deps.log.error({ err: error }, 'defect');
-        known = '';
+        known = undefined;
         await pause(RETRY_MS);
       }
     }

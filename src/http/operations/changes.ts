@@ -1,10 +1,11 @@
 /**
- * The change feed (spec/03 §7.2): audit entries of a tenant in the order of (time, id), in pages and
- * as server-sent events. Nothing is polled: the shards say when entries of a tenant were committed.
+ * The change feed (docs/changes.md): audit entries of a tenant in the order of (time, id), in pages
+ * and as server-sent events. Nothing is polled: the shards say when entries of a tenant were
+ * committed.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ShardClient } from '../../../actors/client.js';
+import type { ShardClient } from '../../../actors/shard/client.js';
 import { CHANGES_LIMIT_MAX } from '../../../schema/change.js';
 import {
   type ChangePlace,
@@ -22,11 +23,11 @@ import type { Logger } from '../../log.js';
 import { FollowedTenant, Watermark } from './change-readers.js';
 import { type EventStream, OpenStreams } from './event-stream.js';
 import {
-  type Call,
+  type AnyCall,
+  type FrontOperations,
   jsonReply,
   listTenant,
   type Operation,
-  queryOf,
   type StreamOperation,
 } from './operation.js';
 
@@ -70,8 +71,8 @@ export class Changes {
   }
 
   /** Rejects with an EngineError: 400 or 503. */
-  readonly list: Operation = async (front, call) => {
-    const query = queryOf(front, call, 'changes.list');
+  readonly #list: Operation<'changes.list'> = async (front, call) => {
+    const { query } = call;
     const tenant = tenantOf(call, query.tenant_id);
     const after = placeIn('cursor', query.cursor) ?? FEED_START;
     const limit = Math.max(query.limit, 1);
@@ -84,8 +85,8 @@ export class Changes {
   };
 
   /** Rejects with an EngineError: 400, 429, or 503. */
-  readonly open: StreamOperation = async (front, call) => {
-    const query = queryOf(front, call, 'changes.stream');
+  readonly #open: StreamOperation<'changes.stream'> = async (front, call) => {
+    const { query } = call;
     const tenant = tenantOf(call, query.tenant_id);
     const given = placeIn('cursor', query.cursor) ?? placeIn('Last-Event-ID', call.lastEventId);
     return this.#streams.open(async (signal) => {
@@ -93,6 +94,11 @@ export class Changes {
       return (events) => this.#follow(front.reads, tenant, start, events, signal);
     });
   };
+
+  readonly operations = {
+    'changes.list': this.#list,
+    'changes.stream': this.#open,
+  } satisfies Partial<FrontOperations>;
 
   /** Ends all streams, as they are. */
   close(): void {
@@ -167,7 +173,7 @@ function frameOf(entry: ChangeEntry): string {
 }
 
 /** @throws EngineError 400 */
-function tenantOf(call: Call, queried: string | undefined): string {
+function tenantOf(call: AnyCall, queried: string | undefined): string {
   const tenant = listTenant(call, queried);
   if (tenant === undefined) throw invalid('the header x-tenant-id or tenant_id is required');
   return tenant;

@@ -3,58 +3,58 @@
  * runtimes, handoffs, migrations. What belongs to another tenant is not found; a chain of provenance is empty.
  */
 
+import type { Offload } from '../../../actors/runtime/offload.js';
 import type { Execution } from '../../../schema/continuity.js';
-import type { RouteId } from '../../../schema/routes.js';
-import type { Chains } from '../../chains.js';
+import { handoffView } from '../../core/continuity/handoff-view.js';
 import { migrationView } from '../../core/continuity/migration-record.js';
 import { redactedStateDiff } from '../../core/continuity/redaction.js';
 import type { JsonValue } from '../../core/json.js';
 import { invalid, notFound, unavailable } from '../../errors.js';
-import { handoffView } from '../../handoff-view.js';
 import {
-  type Call,
+  type AnyCall,
+  type CallById,
   type FrontDeps,
+  type FrontOperations,
   jsonReply,
   listTenant,
   type Operation,
-  queryOf,
 } from './operation.js';
 
 /** '' is any: only the root key may leave the tenant out, and only where the header is optional. */
-function tenantOf(call: Call, query: { readonly tenant_id?: string | undefined }): string {
+function tenantOf(call: AnyCall, query: { readonly tenant_id?: string | undefined }): string {
   return listTenant(call, query.tenant_id) ?? '';
 }
 
 /** @throws EngineError 404 */
-async function executionNamed(deps: FrontDeps, call: Call, tenant: string): Promise<Execution> {
-  const id = call.params.id ?? '';
+async function executionNamed(deps: FrontDeps, call: CallById, tenant: string): Promise<Execution> {
+  const { id } = call.params;
   const execution = await deps.reads.continuity.execution(id, tenant);
   if (execution === undefined) throw notFound(`execution ${id}`);
   return execution;
 }
 
-const get: Operation = async (deps, call) => {
-  const tenant = tenantOf(call, queryOf(deps, call, 'continuity.get'));
+const get: Operation<'continuity.get'> = async (deps, call) => {
+  const tenant = tenantOf(call, call.query);
   return jsonReply(JSON.stringify(await executionNamed(deps, call, tenant)));
 };
 
-const locations: Operation = async (deps, call) => {
-  const tenant = tenantOf(call, queryOf(deps, call, 'continuity.locations'));
+const locations: Operation<'continuity.locations'> = async (deps, call) => {
+  const tenant = tenantOf(call, call.query);
   const { continuity_id } = await executionNamed(deps, call, tenant);
   return jsonReply(await deps.reads.continuity.locations(continuity_id));
 };
 
-const checkpoints: Operation = async (deps, call) => {
-  const query = queryOf(deps, call, 'continuity.checkpoints');
+const checkpoints: Operation<'continuity.checkpoints'> = async (deps, call) => {
+  const { query } = call;
   const { continuity_id } = await executionNamed(deps, call, tenantOf(call, query));
   const list = await deps.reads.continuity.boundaries(continuity_id, query.limit);
   return jsonReply(JSON.stringify(list));
 };
 
-const checkpoint: Operation = async (deps, call) => {
-  const tenant = tenantOf(call, queryOf(deps, call, 'continuity.checkpoint'));
+const checkpoint: Operation<'continuity.checkpoint'> = async (deps, call) => {
+  const tenant = tenantOf(call, call.query);
   const { continuity_id } = await executionNamed(deps, call, tenant);
-  const id = call.params.checkpoint_id ?? '';
+  const id = call.params.checkpoint_id;
   const found = await deps.reads.continuity.boundary(continuity_id, id);
   if (found === undefined) throw notFound(`checkpoint ${id}`);
   const { boundary, data, previousId, previousData } = found;
@@ -67,9 +67,9 @@ const checkpoint: Operation = async (deps, call) => {
   );
 };
 
-const provenance: Operation = async (deps, call) => {
-  const tenant = tenantOf(call, queryOf(deps, call, 'continuity.provenance'));
-  return jsonReply(await deps.reads.continuity.provenance(call.params.id ?? '', tenant));
+const provenance: Operation<'continuity.provenance'> = async (deps, call) => {
+  const tenant = tenantOf(call, call.query);
+  return jsonReply(await deps.reads.continuity.provenance(call.params.id, tenant));
 };
 
 /** More than the 10,000 entries have that callers may add up to, with the longest names. */
@@ -77,25 +77,26 @@ const CHAIN_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Without an encryption key no signature is trusted. */
 const verifyWith =
-  (chains: Chains): Operation =>
+  (offload: Offload): Operation<'continuity.verifyProvenance'> =>
   async (deps, call) => {
-    const query = queryOf(deps, call, 'continuity.verifyProvenance');
+    const { query } = call;
     const { continuity } = deps.reads;
-    const id = call.params.id ?? '';
+    const { id } = call.params;
     const text = await continuity.provenance(id, tenantOf(call, query), CHAIN_BYTES_MAX);
     const trusted = [...(deps.keyring?.trusted ?? [])];
-    return jsonReply(await chains.verify({ text, trusted, expectedHead: query.expected_head }));
+    const chain = { text, trusted, expectedHead: query.expected_head };
+    return jsonReply(await offload.run('verifyProvenance', chain));
   };
 
-const runtimes: Operation = async (deps, call) => {
-  const tenant = tenantOf(call, queryOf(deps, call, 'runtimes.list'));
+const runtimes: Operation<'runtimes.list'> = async (deps, call) => {
+  const tenant = tenantOf(call, call.query);
   if (tenant === '') throw invalid('tenant_id is required');
   return jsonReply(await deps.reads.continuity.runtimes(tenant, deps.now()));
 };
 
-const handoff: Operation = async (deps, call) => {
-  const tenant = tenantOf(call, queryOf(deps, call, 'handoffs.get'));
-  const id = call.params.id ?? '';
+const handoff: Operation<'handoffs.get'> = async (deps, call) => {
+  const tenant = tenantOf(call, call.query);
+  const { id } = call.params;
   const row = await deps.reads.continuity.handoff(id, tenant);
   if (row === undefined) throw notFound(`handoff ${id}`);
   const { continuity_id, expected_epoch, state } = row;
@@ -106,9 +107,9 @@ const handoff: Operation = async (deps, call) => {
   return jsonReply(JSON.stringify(handoffView(row, deps.now(), destination)));
 };
 
-const migration: Operation = async (deps, call) => {
-  const tenant = tenantOf(call, queryOf(deps, call, 'migrations.get'));
-  const id = call.params.id ?? '';
+const migration: Operation<'migrations.get'> = async (deps, call) => {
+  const tenant = tenantOf(call, call.query);
+  const { id } = call.params;
   const row = await deps.reads.continuity.migration(id, tenant);
   if (row === undefined) throw notFound(`migration ${id}`);
   const view = migrationView(row, deps.keyring?.opening ?? []);
@@ -118,16 +119,16 @@ const migration: Operation = async (deps, call) => {
   return jsonReply(JSON.stringify(view));
 };
 
-/** Changes belong to the desk that the execution's id leads to. */
-export const continuityOperations = (chains: Chains) =>
+/** Changes belong to the shard that the execution's id leads to. */
+export const continuityOperations = (offload: Offload) =>
   ({
     'continuity.get': get,
     'continuity.locations': locations,
     'continuity.checkpoints': checkpoints,
     'continuity.checkpoint': checkpoint,
     'continuity.provenance': provenance,
-    'continuity.verifyProvenance': verifyWith(chains),
+    'continuity.verifyProvenance': verifyWith(offload),
     'runtimes.list': runtimes,
     'handoffs.get': handoff,
     'migrations.get': migration,
-  }) satisfies Partial<Record<RouteId, Operation>>;
+  }) satisfies Partial<FrontOperations>;

@@ -1,40 +1,39 @@
 /** Reads of cron schedules. One of another tenant is not found. */
 
 import { type CronSchedule, NEXT_FIRES_MAX } from '../../../schema/cron.js';
-import type { RouteId } from '../../../schema/routes.js';
 import { nextFires } from '../../core/cron.js';
 import { parseCron } from '../../core/cron-fields.js';
 import { isoTime } from '../../core/time.js';
 import { invalid, notFound } from '../../errors.js';
 import {
-  type Call,
+  type CallById,
   type FrontDeps,
+  type FrontOperations,
   jsonReply,
   listTenant,
   type Operation,
   pageReply,
-  queryOf,
 } from './operation.js';
 
-async function scheduleOf(deps: FrontDeps, call: Call): Promise<CronSchedule> {
-  const id = call.params.id ?? '';
+async function scheduleOf(deps: FrontDeps, call: CallById): Promise<CronSchedule> {
+  const { id } = call.params;
   const schedule = await deps.reads.cron.get(id, call.tenant);
   if (schedule === undefined) throw notFound(`cron schedule ${id}`);
   return schedule;
 }
 
-const list: Operation = async (deps, call) => {
-  const query = queryOf(deps, call, 'cron.list');
+const list: Operation<'cron.list'> = async (deps, call) => {
+  const { query } = call;
   const tenant = listTenant(call, query.tenant_id);
   return pageReply(call, query, await deps.reads.cron.list(tenant, query));
 };
 
-const get: Operation = async (deps, call) =>
+const get: Operation<'cron.get'> = async (deps, call) =>
   jsonReply(JSON.stringify(await scheduleOf(deps, call)));
 
 /** From now on, whether the schedule is enabled or not. */
-const next: Operation = async (deps, call) => {
-  const { n } = queryOf(deps, call, 'cron.nextFires');
+const next: Operation<'cron.nextFires'> = async (deps, call) => {
+  const { n } = call.query;
   const { cron_expr, timezone } = await scheduleOf(deps, call);
   const parsed = parseCron(cron_expr);
   if (!parsed.ok) throw invalid(parsed.message);
@@ -48,4 +47,4 @@ export const cronOperations = {
   'cron.list': list,
   'cron.get': get,
   'cron.nextFires': next,
-} satisfies Partial<Record<RouteId, Operation>>;
+} satisfies Partial<FrontOperations>;

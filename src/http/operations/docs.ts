@@ -1,32 +1,22 @@
 /**
- * The OpenAPI document and the page to read it and to try operations (spec/06 row 71). Everything
- * comes from this server: the page loads nothing from anywhere else, and its policy forbids it.
+ * The OpenAPI document and the page to read it and to try operations (docs/authorization.md).
+ * Everything comes from this server: the page loads nothing from anywhere else, and its policy
+ * forbids it.
  */
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { openApiDocument } from '../../../schema/openapi.js';
-import type { RouteId } from '../../../schema/routes.js';
 import { notFound } from '../../errors.js';
 import type { HttpReply } from '../server.js';
 import { PAGE_SCRIPT, PAGE_STYLE, renderPage } from './docs-page.js';
-import type { Operation } from './operation.js';
+import type { FrontOperations } from './operation.js';
 
 export interface DocsDeps {
   readonly version: string;
   /** The document asks for key and tenant; the page does not. */
   readonly isProtected: boolean;
-}
-
-/** Answers by itself, given the parameters of the path. */
-export type Probe = (params: Readonly<Record<string, string>>) => HttpReply;
-
-export interface Docs {
-  /** What needs neither key, tenant nor database. */
-  readonly probes: Readonly<Partial<Record<RouteId, Probe>>>;
-  /** The document, when key and tenant are checked first. */
-  readonly operations: Readonly<Partial<Record<RouteId, Operation>>>;
 }
 
 /** Files of the package `swagger-ui-dist` that are served, with their types. */
@@ -59,7 +49,7 @@ const PAGE_HEADERS = [...FRESH_HEADERS, ['content-security-policy', POLICY]] as 
 /** Their addresses on the page change with the version. */
 const ASSET_HEADERS = [...COMMON_HEADERS, ['cache-control', 'public, max-age=86400']] as const;
 
-export function createDocs({ version, isProtected }: DocsDeps): Docs {
+export function createDocs({ version, isProtected }: DocsDeps) {
   const document = once(() => ({
     status: 200,
     body: Buffer.from(JSON.stringify(openApiDocument(version))),
@@ -78,17 +68,15 @@ export function createDocs({ version, isProtected }: DocsDeps): Docs {
       ([file, type]) => [file, once(() => asset(readFile(file), type))] as const,
     ),
   ]);
-  const pages: Docs['probes'] = {
+  return {
+    'docs.openapi': document,
     'docs.ui': () => page,
     'docs.asset': ({ file = '' }) => {
       const found = assets.get(file);
       if (found === undefined) throw notFound(`file ${file.slice(0, SHOWN_LENGTH_MAX)}`);
       return found();
     },
-  };
-  return isProtected
-    ? { probes: pages, operations: { 'docs.openapi': async () => document() } }
-    : { probes: { ...pages, 'docs.openapi': document }, operations: {} };
+  } satisfies Partial<FrontOperations>;
 }
 
 const SHOWN_LENGTH_MAX = 100;

@@ -1,11 +1,10 @@
-/** Receipts of what instances and executions did outside (spec/05 §3). */
+/** Receipts of what instances and executions did outside. */
 
-import type { RouteId } from '../../../schema/routes.js';
 import { notFound } from '../../errors.js';
-import { jsonReply, listTenant, type Operation, queryOf } from './operation.js';
+import { type FrontOperations, jsonReply, listTenant, type Operation } from './operation.js';
 
-const ofInstance: Operation = async (deps, call) => {
-  const tenant = listTenant(call, queryOf(deps, call, 'instances.effects').tenant_id);
+const ofInstance: Operation<'instances.effects'> = async (deps, call) => {
+  const tenant = listTenant(call, call.query.tenant_id);
   const { id = '' } = call.params;
   const owner = await deps.reads.instances.tenantOf(id);
   if (owner === undefined || (tenant !== undefined && owner !== tenant)) {
@@ -15,12 +14,12 @@ const ofInstance: Operation = async (deps, call) => {
 };
 
 /** None of an execution that is unknown, or another tenant's. */
-const ofExecution: Operation = async (deps, call) => {
-  const tenant = listTenant(call, queryOf(deps, call, 'continuity.effects').tenant_id);
-  return jsonReply((await deps.reads.effects.ofExecution(call.params.id ?? '', tenant)).text);
+const ofExecution: Operation<'continuity.effects'> = async (deps, call) => {
+  const tenant = listTenant(call, call.query.tenant_id);
+  return jsonReply((await deps.reads.effects.ofExecution(call.params.id, tenant)).text);
 };
 
 export const effectOperations = {
   'instances.effects': ofInstance,
   'continuity.effects': ofExecution,
-} satisfies Partial<Record<RouteId, Operation>>;
+} satisfies Partial<FrontOperations>;

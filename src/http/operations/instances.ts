@@ -1,20 +1,19 @@
 /** Lists and reports about instances. An instance of another tenant is not found. */
 
-import type { RouteId } from '../../../schema/routes.js';
-import { CHECKPOINTS_LISTED_MAX } from '../../../schema/surgery.js';
+import { CHECKPOINTS_LISTED_MAX } from '../../../schema/edits.js';
 import { notFound } from '../../errors.js';
 import {
-  type Call,
+  type CallById,
   type FrontDeps,
+  type FrontOperations,
   jsonReply,
   listTenant,
   type Operation,
   pageReply,
-  queryOf,
 } from './operation.js';
 
-const list: Operation = async (deps, call) => {
-  const query = queryOf(deps, call, 'instances.list');
+const list: Operation<'instances.list'> = async (deps, call) => {
+  const { query } = call;
   const filter = {
     tenant: listTenant(call, query.tenant_id),
     namespace: query.namespace,
@@ -25,9 +24,9 @@ const list: Operation = async (deps, call) => {
   return pageReply(call, query, await deps.reads.instances.list(filter, query));
 };
 
-/** The same query; its states do not matter, since all of these failed (spec/01 §5.4). */
-const deadLetters: Operation = async (deps, call) => {
-  const query = queryOf(deps, call, 'instances.deadLetters');
+/** The same query; its states do not matter, since all of these failed. */
+const deadLetters: Operation<'instances.deadLetters'> = async (deps, call) => {
+  const { query } = call;
   const filter = {
     tenant: listTenant(call, query.tenant_id),
     namespace: query.namespace,
@@ -37,26 +36,26 @@ const deadLetters: Operation = async (deps, call) => {
   return pageReply(call, query, await deps.reads.instances.deadLetters(filter, query));
 };
 
-const outputs: Operation = async (deps, call) => {
-  const query = queryOf(deps, call, 'instances.outputs');
+const outputs: Operation<'instances.outputs'> = async (deps, call) => {
+  const { query } = call;
   const id = await ownInstance(deps, call);
   return pageReply(call, query, await deps.reads.instances.outputs(id, query));
 };
 
-const children: Operation = async (deps, call) => {
-  const query = queryOf(deps, call, 'instances.children');
+const children: Operation<'instances.children'> = async (deps, call) => {
+  const { query } = call;
   const id = await ownInstance(deps, call);
   return pageReply(call, query, await deps.reads.instances.children(id, query));
 };
 
-const audit: Operation = async (deps, call) => {
+const audit: Operation<'instances.audit'> = async (deps, call) => {
   const id = await ownInstance(deps, call);
   return jsonReply(await deps.reads.instances.audit(id));
 };
 
-const timeline: Operation = async (deps, call) => {
-  const query = queryOf(deps, call, 'instances.timeline');
-  const id = instanceId(call);
+const timeline: Operation<'instances.timeline'> = async (deps, call) => {
+  const { query } = call;
+  const { id } = call.params;
   const text = await deps.reads.instances.timeline(id, call.tenant, {
     offset: query.offset,
     limit: query.limit,
@@ -66,18 +65,18 @@ const timeline: Operation = async (deps, call) => {
   return jsonReply(text);
 };
 
-const logs: Operation = async (deps, call) => {
-  const query = queryOf(deps, call, 'instances.logs');
+const logs: Operation<'instances.logs'> = async (deps, call) => {
+  const { query } = call;
   const id = await ownInstance(deps, call);
   return pageReply(call, query, await deps.reads.notes.lines(id, query));
 };
 
-const checkpoints: Operation = async (deps, call) => {
+const checkpoints: Operation<'instances.checkpoints'> = async (deps, call) => {
   const id = await ownInstance(deps, call);
   return jsonReply(await deps.reads.notes.checkpoints(id, CHECKPOINTS_LISTED_MAX));
 };
 
-const latestCheckpoint: Operation = async (deps, call) => {
+const latestCheckpoint: Operation<'instances.latestCheckpoint'> = async (deps, call) => {
   const id = await ownInstance(deps, call);
   const text = await deps.reads.notes.latestCheckpoint(id);
   if (text === undefined) throw notFound(`instance ${id} has no checkpoint`);
@@ -95,17 +94,11 @@ export const instanceOperations = {
   'instances.logs': logs,
   'instances.checkpoints': checkpoints,
   'instances.latestCheckpoint': latestCheckpoint,
-} satisfies Partial<Record<RouteId, Operation>>;
-
-function instanceId(call: Call): string {
-  const { id } = call.params;
-  if (id === undefined) throw new Error('the route has no id');
-  return id;
-}
+} satisfies Partial<FrontOperations>;
 
 /** The id in the path, of an instance that the tenant has. */
-async function ownInstance(deps: FrontDeps, call: Call): Promise<string> {
-  const id = instanceId(call);
+async function ownInstance(deps: FrontDeps, call: CallById): Promise<string> {
+  const { id } = call.params;
   const tenant = await deps.reads.instances.tenantOf(id);
   if (tenant === undefined || (call.tenant !== '' && call.tenant !== tenant)) {
     throw notFound(`instance ${id}`);

@@ -1,5 +1,5 @@
 /**
- * Keys of tenants: minted, listed and revoked with the root key (spec/01 §2.2). The first shard makes
+ * Keys of tenants: minted, listed and revoked with the root key. The first shard makes
  * each change durable; the registry learns of it before the answer leaves.
  *
  * The secret is made here, is in the answer, and is nowhere else: the shard gets its hash. When the
@@ -7,18 +7,17 @@
  */
 
 import { createHash, randomBytes } from 'node:crypto';
-import type { KeyRow, KeyUse } from '../../../actors/api-keys.js';
-import type { ShardClient } from '../../../actors/client.js';
+import type { KeyRow, KeyUse } from '../../../actors/catalog/api-keys.js';
+import type { ShardClient } from '../../../actors/shard/client.js';
 import type { KeyMinted, MintKey } from '../../../schema/api-key.js';
 import { toUnixMs } from '../../../schema/common.js';
-import type { RouteId } from '../../../schema/routes.js';
 import type { Clock, TimerHandle } from '../../core/clock.js';
 import { isoTime, type UnixMs } from '../../core/time.js';
 import { notFound } from '../../errors.js';
 import type { Logger } from '../../log.js';
 import type { KeyRegistry, ResidentKey } from '../key-registry.js';
 import type { HttpReply } from '../server.js';
-import { bodyOf, type Operation, pageReply, queryOf } from './operation.js';
+import { type FrontOperations, type Operation, pageReply } from './operation.js';
 
 export interface KeyOperationsDeps {
   readonly registry: KeyRegistry;
@@ -42,18 +41,12 @@ const REVOKE_AGAIN_MS = 1_000;
 const NO_CONTENT: HttpReply = { status: 204, body: undefined };
 
 export class KeyOperations {
-  readonly operations: Readonly<Partial<Record<RouteId, Operation>>>;
   readonly #deps: KeyOperationsDeps;
   readonly #timers = new Set<TimerHandle>();
   #isStopped = false;
 
   constructor(deps: KeyOperationsDeps) {
     this.#deps = deps;
-    this.operations = {
-      'apiKeys.mint': this.#mint,
-      'apiKeys.list': this.#list,
-      'apiKeys.revoke': this.#revoke,
-    };
     this.#later(ROUND_MS, () => this.#round());
   }
 
@@ -64,13 +57,13 @@ export class KeyOperations {
     this.#timers.clear();
   }
 
-  readonly #mint: Operation = async (front, call) => {
+  readonly #mint: Operation<'apiKeys.mint'> = async (front, call) => {
     const { registry, client } = this.#deps;
     const secret = `sk_${randomBytes(32).toString('hex')}`;
-    const row = newRow(bodyOf(front, call, 'apiKeys.mint'), secret, front.now());
+    const row = newRow(call.body, secret, front.now());
     registry.reserve(row.id);
     try {
-      await client.ask(SHARD, 'apiKeys.mint', '', '', JSON.stringify(row));
+      await client.ask(SHARD, 'keys.insert', '', '', row);
       registry.add({ ...row, capabilities: JSON.stringify(row.capabilities) });
     } finally {
       registry.release(row.id);
@@ -78,8 +71,8 @@ export class KeyOperations {
     return { status: 201, body: JSON.stringify(mintedOf(row, secret)) };
   };
 
-  readonly #list: Operation = async (front, call) => {
-    const query = queryOf(front, call, 'apiKeys.list');
+  readonly #list: Operation<'apiKeys.list'> = async (front, call) => {
+    const { query } = call;
     const { registry } = this.#deps;
     const page = await front.reads.keys.list(query.tenant_id.trim(), query, (id) => {
       const at = registry.lastUsedAt(id);
@@ -89,8 +82,8 @@ export class KeyOperations {
   };
 
   /** Repeated it is a success again. A key that has expired can be revoked all the same. */
-  readonly #revoke: Operation = async (front, call) => {
-    const id = call.params.id ?? '';
+  readonly #revoke: Operation<'apiKeys.revoke'> = async (front, call) => {
+    const { id } = call.params;
     const key = this.#deps.registry.remove(id);
     if (key !== undefined) return this.#commitRevocation(useOf(key));
     const stored = await front.reads.keys.state(id);
@@ -99,13 +92,19 @@ export class KeyOperations {
     return this.#commitRevocation({ id, last_used_at: stored.last_used_at });
   };
 
+  readonly operations = {
+    'apiKeys.mint': this.#mint,
+    'apiKeys.list': this.#list,
+    'apiKeys.revoke': this.#revoke,
+  } satisfies Partial<FrontOperations>;
+
   /**
    * The key is refused already, and never taken again by this process: when the outcome is unknown,
    * the caller is told so, and the revocation is carried through nevertheless.
    */
   async #commitRevocation(use: KeyUse): Promise<HttpReply> {
     try {
-      await this.#deps.client.ask(SHARD, 'apiKeys.revoke', '', '', JSON.stringify(use));
+      await this.#deps.client.ask(SHARD, 'keys.revoke', '', '', use);
       return NO_CONTENT;
     } catch (error) {
       this.#deps.log.warn({ keyId: use.id, err: error }, 'key not revoked yet; trying again');
@@ -125,7 +124,7 @@ export class KeyOperations {
     for (let at = 0; at < used.length; at += USED_BATCH) {
       const batch = used.slice(at, at + USED_BATCH);
       try {
-        await client.ask(SHARD, 'apiKeys.used', '', '', JSON.stringify(batch.map(useOf)));
+        await client.ask(SHARD, 'keys.used', '', '', batch.map(useOf));
       } catch (error) {
         registry.usedStill(batch);
         log.debug({ err: error }, 'uses of keys not stored; trying again');

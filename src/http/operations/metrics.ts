@@ -1,4 +1,4 @@
-/** What Prometheus scrapes (03 §8). It answers in every state of the engine. */
+/** What Prometheus scrapes (docs/metrics.md). It answers in every state of the engine. */
 
 import type { Sampler } from '../../metrics/sampler.js';
 import type { Metrics } from '../../metrics.js';
@@ -6,7 +6,10 @@ import type { Operation } from './operation.js';
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-export function metricsOperations(metrics: Metrics, sampler: Sampler): { metrics: Operation } {
+export function metricsOperations(
+  metrics: Metrics,
+  sampler: Sampler,
+): { metrics: Operation<'metrics'> } {
   return {
     metrics: async () => {
       await sampler.refresh();

@@ -1,10 +1,19 @@
 /**
  * What an operation that the front thread answers by itself is given and gives, and what all of them
- * share: checked queries and bodies, whose tenant counts, and the form of replies.
+ * share: whose tenant counts, and the form of replies. There is one for each route that the table of
+ * operations (`schema/routes.ts`) leaves to this thread; the router checks what it is given.
  */
 
-import type { Change, ChangeCounts } from '../../../actors/change-many.js';
-import type { BodyOf, BodyRouteId, QueryOf, RouteId } from '../../../schema/routes.js';
+import type { Change, ChangeCounts } from '../../../actors/instance/change-many.js';
+import {
+  type BodyOf,
+  type BodyRouteId,
+  type FrontRouteId,
+  type ParamsOf,
+  type QueryOf,
+  ROUTES,
+  type RoutesOf,
+} from '../../../schema/routes.js';
 import type { Validators } from '../../../schema/validators.js';
 import { parseBody } from '../../body.js';
 import type { Keyring } from '../../core/continuity/keys.js';
@@ -15,26 +24,40 @@ import type { Reads } from '../../db/reads.js';
 import { invalid } from '../../errors.js';
 import type { HttpExchange, HttpReply } from '../server.js';
 
-/** A request that was matched and authorised. */
-export interface Call {
+/** Of a request that was matched and authorised. */
+export interface AnyCall {
   /** Of the header; '' when it is absent, which only an optional header allows. */
   readonly tenant: string;
-  /** Raw, without `?`. */
-  readonly query: string;
-  /** Checked; ids in lower case. */
-  readonly params: Readonly<Record<string, string>>;
   /** As requested, for links to further pages. */
   readonly path: string;
-  readonly bodyText: string;
+  /** Raw, without `?`. */
+  readonly search: string;
   /** What the caller's work belongs to; undefined when it is not traced. */
-  readonly traceparent?: string | undefined;
+  readonly traceparent: string | undefined;
   /** Of a stream that is resumed. */
-  readonly lastEventId?: string | undefined;
+  readonly lastEventId: string | undefined;
+}
+
+/** A request whose parts were checked against the row of its route; ids are in lower case. */
+export interface Call<Id extends FrontRouteId> extends AnyCall {
+  readonly params: ParamsOf<Id>;
+  readonly query: QueryOf<Id>;
+  readonly body: BodyOf<Id>;
+}
+
+/** The same as it came; ids in the path are checked. */
+export interface UncheckedCall extends AnyCall {
+  readonly params: Readonly<Record<string, string>>;
+  readonly bodyText: string;
+}
+
+/** One whose path has an id. */
+export interface CallById extends AnyCall {
+  readonly params: { readonly id: string };
 }
 
 export interface FrontDeps {
   readonly reads: Reads;
-  readonly validators: Validators;
   /** Engine time. */
   readonly now: () => UnixMs;
   /** Undefined without an encryption key. */
@@ -43,41 +66,55 @@ export interface FrontDeps {
   readonly changeMany: (ids: readonly string[], change: Change) => Promise<ChangeCounts>;
 }
 
+/** Answers by itself, given the parameters of the path, which are not checked. */
+export type Probe = (params: Readonly<Record<string, string>>) => HttpReply;
+
 /** Rejects with an `EngineError`; anything else is a defect. */
-export type Operation = (deps: FrontDeps, call: Call) => Promise<HttpReply>;
+export type Operation<Id extends RoutesOf<'front'>> = (
+  deps: FrontDeps,
+  call: Call<Id>,
+) => Promise<HttpReply>;
 
 /** Resolves with what answers the exchange by a stream; rejects like an `Operation`. */
-export type StreamOperation = (
+export type StreamOperation<Id extends RoutesOf<'stream'>> = (
   deps: FrontDeps,
-  call: Call,
+  call: Call<Id>,
 ) => Promise<(exchange: HttpExchange) => void>;
 
-/** @throws EngineError 400 */
-export function queryOf<Id extends RouteId>(deps: FrontDeps, call: Call, id: Id): QueryOf<Id> {
-  const checked = deps.validators.parseQuery(id, call.query);
-  if (!checked.ok) throw invalid(checked.message);
-  return checked.value;
-}
+/** One function for each route of the front thread, of the kind that the route's row names. */
+export type FrontOperations = {
+  readonly [Id in RoutesOf<'probe'>]: Probe;
+} & { readonly [Id in RoutesOf<'front'>]: Operation<Id> } & {
+  readonly [Id in RoutesOf<'stream'>]: StreamOperation<Id>;
+};
 
 /** @throws EngineError 400 */
-export function bodyOf<Id extends BodyRouteId>(deps: FrontDeps, call: Call, id: Id): BodyOf<Id> {
-  return parseBody(deps.validators, id, call.bodyText);
+export function checkCall<Id extends FrontRouteId>(
+  validators: Validators,
+  id: Id,
+  { bodyText, ...call }: UncheckedCall,
+): Call<Id> {
+  const query = validators.parseQuery(id, call.search);
+  if (!query.ok) throw invalid(query.message);
+  const hasBody = ROUTES[id].body !== undefined;
+  const body = hasBody ? parseBody(validators, id as BodyRouteId, bodyText) : undefined;
+  return { ...call, query: query.value, body } as Call<Id>;
 }
 
-/** The header overrides the query silently; undefined spans all tenants (spec/01 §2). */
+/** The header overrides the query silently; undefined spans all tenants. */
 export function listTenant(
-  call: Call,
+  { tenant }: AnyCall,
   queried: string | null | undefined = undefined,
 ): string | undefined {
-  return call.tenant || queried || undefined;
+  return tenant || queried || undefined;
 }
 
 export function jsonReply(body: string): HttpReply {
   return { status: 200, body };
 }
 
-/** A list, with the way to its next page when it is full or was cut (spec/06 rows 9 and 51). */
-export function pageReply(call: Call, bounds: PageBounds, page: Page): HttpReply {
+/** A list, with the way to its next page when it is full or was cut. */
+export function pageReply(call: AnyCall, bounds: PageBounds, page: Page): HttpReply {
   const isFull = page.count > 0 && page.count === bounds.limit;
   if (!isFull && !page.isCut) return jsonReply(page.text);
   const next = nextPage(call, bounds.offset + page.count);
@@ -85,8 +122,8 @@ export function pageReply(call: Call, bounds: PageBounds, page: Page): HttpReply
 }
 
 /** The request's own address with another offset. */
-function nextPage(call: Call, offset: number): string {
-  const kept = call.query.split('&').filter((pair) => pair !== '' && !isOffset(pair));
+function nextPage(call: AnyCall, offset: number): string {
+  const kept = call.search.split('&').filter((pair) => pair !== '' && !isOffset(pair));
   const address = `${call.path}?${[...kept, `offset=${offset}`].join('&')}`;
   // What may stand in a request line as it is, and would end the address within the header.
   return address.replace(/[<>"\\^`{|}]/g, (character) => encodeURIComponent(character));

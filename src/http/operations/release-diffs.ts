@@ -1,33 +1,35 @@
-/** What changes from one stored definition to another (04 §6): of a release, or of any two. */
+/**
+ * What changes from one stored definition to another (docs/releases.md): of a release, or of any
+ * two.
+ */
 
-import type { RouteId } from '../../../schema/routes.js';
-import type { Comparisons } from '../../comparisons.js';
+import type { Offload } from '../../../actors/runtime/offload.js';
 import { forbidden, notFound } from '../../errors.js';
-import { bodyOf, type FrontDeps, jsonReply, type Operation } from './operation.js';
+import { type FrontDeps, type FrontOperations, jsonReply, type Operation } from './operation.js';
 import { releaseNamed } from './releases.js';
 
 /** The comparisons span two sequences, and so have no owner. */
-export function releaseDiffOperations(comparisons: Pick<Comparisons, 'compare'>) {
-  const ofRelease: Operation = async (deps, call) => {
+export function releaseDiffOperations(offload: Offload) {
+  const ofRelease: Operation<'releases.diff'> = async (deps, call) => {
     const release = await releaseNamed(deps, call);
     const definitions = await definitionsOf(deps, release.tenant_id, release);
-    return jsonReply(await comparisons.compare(definitions));
+    return jsonReply(await offload.run('compareDefinitions', definitions));
   };
 
-  const ofTwo: Operation = async (deps, call) => {
-    const body = bodyOf(deps, call, 'sequences.compare');
+  const ofTwo: Operation<'sequences.compare'> = async (deps, call) => {
+    const body = call.body;
     const named = body.tenant_id ?? '';
     if (call.tenant !== '' && named !== '' && named !== call.tenant) {
       throw forbidden('tenant_id is not the tenant of x-tenant-id');
     }
     const definitions = await definitionsOf(deps, call.tenant || named, body);
-    return jsonReply(await comparisons.compare(definitions));
+    return jsonReply(await offload.run('compareDefinitions', definitions));
   };
 
   return {
     'releases.diff': ofRelease,
     'sequences.compare': ofTwo,
-  } satisfies Partial<Record<RouteId, Operation>>;
+  } satisfies Partial<FrontOperations>;
 }
 
 interface Pair {

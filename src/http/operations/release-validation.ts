@@ -1,12 +1,13 @@
 /**
- * The validation of a release by a replay of ended runs (04 §7). The owner of the releases makes it
+ * The validation of a release by a replay of ended runs. The owner of the releases makes it
  * `validating` and, in the end, `ready`, `failed` or a `draft` again; in between it is led from here:
- * history is read run by run, and replayed in a thread of its own. A caller who goes away changes
+ * history is read run by run, and replayed in another thread. A caller who goes away changes
  * nothing. Validations follow one another.
  */
 
-import type { ShardClient } from '../../../actors/client.js';
-import type { ValidationEnd } from '../../../actors/releases.js';
+import type { ValidationEnd } from '../../../actors/release/releases.js';
+import { type Offload, type OffloadPool, TooCostly } from '../../../actors/runtime/offload.js';
+import type { ShardClient } from '../../../actors/shard/client.js';
 import {
   type Divergence,
   type Release,
@@ -14,19 +15,19 @@ import {
   SAMPLE_MAX,
   type ValidationReport,
 } from '../../../schema/release.js';
-import type { RouteId } from '../../../schema/routes.js';
 import type { Clock, TimerHandle } from '../../core/clock.js';
+import type { DefinitionPair } from '../../core/releases/diff.js';
 import type { Verdict } from '../../core/releases/replay.js';
-import type { SampledRun } from '../../db/reads/replay-reads.js';
+import type { RerunOptions } from '../../core/releases/rerun.js';
+import type { SampledRun, StoredRun } from '../../db/reads/replay-reads.js';
 import { EngineError, notFound, unavailable } from '../../errors.js';
 import type { Logger } from '../../log.js';
-import type { Definitions } from '../../replay.thread.js';
-import type { Replays } from '../../replays.js';
-import { bodyOf, type FrontDeps, jsonReply, type Operation } from './operation.js';
+import { type FrontDeps, type FrontOperations, jsonReply, type Operation } from './operation.js';
 
 export interface ValidationsDeps {
   readonly client: Pick<ShardClient, 'ask'>;
-  readonly replays: Replays;
+  readonly pool: Pick<OffloadPool, 'through'>;
+  readonly unpoliciedRetry: RerunOptions['unpoliciedRetry'];
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -41,46 +42,40 @@ export const VALIDATIONS_MAX = 8;
 export const REPLAYS_MS = 30_000;
 /** JSON of one run; a larger one is inconclusive. */
 export const RUN_BYTES_MAX = 32 * 1024 * 1024;
-/** 04 §7. */
+/** Further ones are counted. */
 export const DIVERGENCES_MAX = 20;
 /** How soon the end of a validation is told again that the owner could not take. */
 const END_AGAIN_MS = 1_000;
 
 export class Validations {
-  readonly operations: Readonly<Partial<Record<RouteId, Operation>>>;
   readonly #deps: ValidationsDeps;
   readonly #timers = new Set<TimerHandle>();
   #open = 0;
   /** The end of the last validation in the queue; never rejects. */
   #last: Promise<unknown> = Promise.resolve();
-  #isStopped = false;
+  readonly #stopped = new AbortController();
+  /** Gives up what is under way when validations stop. */
+  readonly #offload: Offload;
 
   constructor(deps: ValidationsDeps) {
     this.#deps = deps;
-    this.operations = { 'releases.validate': this.#validate };
+    this.#offload = deps.pool.through(this.#stopped.signal);
   }
 
   /** Gives up what is under way: its releases become drafts. Idempotent. */
   async stop(): Promise<void> {
-    this.#isStopped = true;
+    this.#stopped.abort();
     for (const timer of this.#timers) this.#deps.clock.clearTimeout(timer);
     this.#timers.clear();
-    await Promise.allSettled([this.#deps.replays.stop(), this.#last]);
+    await this.#last;
   }
 
-  readonly #validate: Operation = async (front, call) => {
-    const { skip, sample } = bodyOf(
-      front,
-      { ...call, bodyText: call.bodyText || '{}' },
-      'releases.validate',
-    );
-    const begin = () => {
-      const { id = '' } = call.params;
-      const { client } = this.#deps;
-      return client.ask(SHARD, 'releases.beginValidation', call.tenant, id, call.bodyText);
-    };
+  readonly #validate: Operation<'releases.validate'> = async (front, { tenant, params, body }) => {
+    const { skip, sample } = body;
+    const begin = () =>
+      this.#deps.client.ask(SHARD, 'releases.beginValidation', tenant, params.id, body);
     if (skip === true) return begin();
-    if (this.#isStopped) throw unavailable('ENG_STOPPING', 'the engine is stopping');
+    if (this.#stopped.signal.aborted) throw unavailable('ENG_STOPPING', 'the engine is stopping');
     if (this.#open >= VALIDATIONS_MAX) {
       throw unavailable('ENG_OVERLOADED', 'too many releases are being validated');
     }
@@ -95,6 +90,8 @@ export class Validations {
       this.#open -= 1;
     }
   };
+
+  readonly operations = { 'releases.validate': this.#validate } satisfies Partial<FrontOperations>;
 
   async #lead(front: FrontDeps, release: Release, size: number): Promise<ValidationReport> {
     let end: ValidationEnd;
@@ -114,12 +111,12 @@ export class Validations {
 
   /** @throws EngineError 404 when a side is no longer stored, 503 when history cannot be read */
   async #judge(front: FrontDeps, release: Release, size: number): Promise<ValidationEnd> {
-    const { replays, clock } = this.#deps;
+    const { clock } = this.#deps;
     const definitions = {
       baseline: await definitionOf(front, release, release.baseline_sequence_id),
       candidate: await definitionOf(front, release, release.candidate_sequence_id),
     };
-    const problem = await replays.prepare(definitions);
+    const problem = await this.#offload.run('compileCandidate', definitions);
     if (problem !== undefined) {
       return { outcome: 'failed', reason: `the candidate cannot run: ${problem}` };
     }
@@ -140,20 +137,31 @@ export class Validations {
     return { outcome: 'ready', evidence: evidenceOf(verdicts) };
   }
 
-  async #replay(front: FrontDeps, definitions: Definitions, run: SampledRun): Promise<Verdict> {
+  async #replay(front: FrontDeps, definitions: DefinitionPair, run: SampledRun): Promise<Verdict> {
     if (run.bytes > RUN_BYTES_MAX) return inconclusive('it is too large');
     const stored = await front.reads.replays.run(run.id);
     if (stored === undefined) return inconclusive('it has been removed');
-    return this.#deps.replays.replay(definitions, stored);
+    return this.#replayStored(definitions, stored);
+  }
+
+  async #replayStored(definitions: DefinitionPair, run: StoredRun): Promise<Verdict> {
+    const { unpoliciedRetry, log } = this.#deps;
+    try {
+      return await this.#offload.run('replayRun', { definitions, run, unpoliciedRetry });
+    } catch (error) {
+      if (error instanceof TooCostly) return inconclusive('it takes too long or too much');
+      if (error instanceof EngineError) throw error;
+      log.error({ instanceId: run.id, err: error }, 'defect in a replay');
+      return inconclusive('the replay threw');
+    }
   }
 
   /** When the owner cannot take the end, the release becomes a draft as soon as it can. */
   async #end(release: Release, end: ValidationEnd): Promise<Release> {
     const { client, log } = this.#deps;
     const { id, tenant_id: tenant } = release;
-    const body = JSON.stringify(end);
     try {
-      const reply = await client.ask(SHARD, 'releases.endValidation', tenant, id, body);
+      const reply = await client.ask(SHARD, 'releases.endValidation', tenant, id, end);
       return JSON.parse(reply.body) as Release;
     } catch (error) {
       if (error instanceof EngineError && error.status < 500) throw error;
@@ -166,7 +174,7 @@ export class Validations {
   }
 
   #later(work: () => void): void {
-    if (this.#isStopped) return;
+    if (this.#stopped.signal.aborted) return;
     const timer = this.#deps.clock.setTimeout(() => {
       this.#timers.delete(timer);
       work();

@@ -1,22 +1,23 @@
 /**
  * `GET /instances/{id}/stream`: states and outputs of one instance as server-sent events until it
- * ends (spec/03 §7.1). Nothing is polled: the instance's shard tells when something was committed,
- * and only then the new outputs are read. Changes that come faster than the stream's pace are told
- * together. A stream whose shard or database is away waits, and then tells what it missed.
+ * ends (docs/changes.md). Nothing is polled: the instance's shard tells when something was
+ * committed, and only then the new outputs are read. Changes that come faster than the stream's
+ * pace are told together. A stream whose shard or database is away waits, and then tells what it
+ * missed.
  *
  * A client that does not read holds back its own stream, which holds one batch of outputs at most.
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ShardClient } from '../../../actors/client.js';
+import type { ShardClient } from '../../../actors/shard/client.js';
 import { type InstanceState, isEnded } from '../../core/states.js';
 import type { OutputWireRow } from '../../db/reads/wire.js';
 import { EngineError, unavailable } from '../../errors.js';
 import type { Logger } from '../../log.js';
 import { type EventStream, OpenStreams } from './event-stream.js';
-import { type Call, type FrontDeps, queryOf, type StreamOperation } from './operation.js';
+import type { Call, FrontDeps, FrontOperations, StreamOperation } from './operation.js';
 
-/** Open streams of one engine (spec/03 §7.1): each may hold a batch of outputs. */
+/** Open streams of one engine: each may hold a batch of outputs. */
 const STREAMS_MAX = 256;
 const PACE_MS_MIN = 100;
 const PACE_MS_MAX = 5_000;
@@ -40,8 +41,8 @@ export class InstanceStreams {
   }
 
   /** Rejects with an EngineError: 400, 404, or 503 when too many are open. */
-  readonly open: StreamOperation = async (front, call) => {
-    const query = queryOf(front, call, 'instances.stream');
+  readonly #open: StreamOperation<'instances.stream'> = async (front, call) => {
+    const { query } = call;
     const paceMs = Math.min(Math.max(query.poll_ms, PACE_MS_MIN), PACE_MS_MAX);
     return this.#streams.open(async (signal) => {
       const follower = new Follower(this.#deps.client, front, call, paceMs, signal);
@@ -50,13 +51,15 @@ export class InstanceStreams {
     });
   };
 
+  readonly operations = { 'instances.stream': this.#open } satisfies Partial<FrontOperations>;
+
   /** Ends all of them, as they are. */
   close(): void {
     this.#streams.close();
   }
 }
 
-/** What the shard says of an instance; see `actors/watchers.ts` for its versions. */
+/** What the shard says of an instance; see `actors/feed/watchers.ts` for its versions. */
 interface Seen {
   readonly state: InstanceState;
   readonly version: number;
@@ -78,13 +81,13 @@ class Follower {
   constructor(
     client: InstanceStreamsDeps['client'],
     front: FrontDeps,
-    call: Call,
+    call: Call<'instances.stream'>,
     paceMs: number,
     signal: AbortSignal,
   ) {
     this.#client = client;
     this.#front = front;
-    this.#id = call.params.id ?? '';
+    this.#id = call.params.id;
     this.#tenant = call.tenant;
     this.#paceMs = paceMs;
     this.#signal = signal;
@@ -93,13 +96,12 @@ class Follower {
   /** Resolves when the instance has changed since the version that is known, or after a while. */
   async look(): Promise<Seen> {
     const shard = this.#client.shardOf(this.#id);
-    const known = this.#version === undefined ? '' : String(this.#version);
     const reply = await this.#client.ask(
       shard,
       'instances.watch',
       this.#tenant,
       this.#id,
-      known,
+      this.#version,
       this.#signal,
     );
     return JSON.parse(reply.body) as Seen;

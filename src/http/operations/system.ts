@@ -1,9 +1,9 @@
 /** The public routes: liveness, readiness, and what the server says about itself. */
 
-import type { RouteId } from '../../../schema/routes.js';
-import { CONTRACT_VERSION, type Info } from '../../../schema/system.js';
+import { CONTRACT_VERSION, type Info, type NotReady } from '../../../schema/system.js';
 import type { Gate } from '../gate.js';
 import type { HttpReply } from '../server.js';
+import type { FrontOperations } from './operation.js';
 
 export interface ProbeDeps {
   readonly gate: Gate;
@@ -13,8 +13,8 @@ export interface ProbeDeps {
 
 const OK: HttpReply = { status: 200, body: '{"status":"ok"}' };
 
-/** These answer without key, tenant and database (spec/06 row 33). */
-export function createProbes(deps: ProbeDeps): Readonly<Partial<Record<RouteId, () => HttpReply>>> {
+/** These answer without key, tenant and database. */
+export function createProbes(deps: ProbeDeps) {
   const info: Info = {
     version: deps.version,
     storage_schema_version: deps.storageVersion,
@@ -27,15 +27,22 @@ export function createProbes(deps: ProbeDeps): Readonly<Partial<Record<RouteId, 
     'health.live': () => OK,
     'health.ready': () => readiness(deps.gate),
     info: () => ({ status: 200, body: infoText }),
-  };
+  } satisfies Partial<FrontOperations>;
 }
 
 function readiness(gate: Gate): HttpReply {
   const refusal = gate.unreadiness();
   if (refusal === undefined) return OK;
+  const { trouble } = gate;
+  const body: NotReady = { error: refusal.message };
+  // Not the message: it names tables and hosts, and anybody may ask.
+  if (trouble !== undefined) {
+    body.reason = { kind: trouble.kind };
+    if (trouble.sqlState !== undefined) body.reason.sql_state = trouble.sqlState;
+  }
   return {
     status: 503,
-    body: JSON.stringify({ error: refusal.message }),
+    body: JSON.stringify(body),
     headers: [
       ['retry-after', '1'],
       ['x-error-code', refusal.code],

@@ -1,21 +1,20 @@
 /** Reads of the outbox and of the delivery log; redeliveries belong to the shards that send. */
 
-import type { RouteId } from '../../../schema/routes.js';
 import { notFound } from '../../errors.js';
-import { jsonReply, type Operation, queryOf } from './operation.js';
+import { type FrontOperations, jsonReply, type Operation } from './operation.js';
 
-const outbox: Operation = async (deps, call) => {
-  const { limit } = queryOf(deps, call, 'webhooks.outbox');
+const outbox: Operation<'webhooks.outbox'> = async (deps, call) => {
+  const { limit } = call.query;
   return jsonReply(await deps.reads.webhooks.outbox(limit));
 };
 
-const deliveries: Operation = async (deps, call) => {
-  const query = queryOf(deps, call, 'webhooks.deliveries');
+const deliveries: Operation<'webhooks.deliveries'> = async (deps, call) => {
+  const { query } = call;
   return jsonReply(await deps.reads.webhooks.deliveries(query));
 };
 
-const delivery: Operation = async (deps, call) => {
-  const id = call.params.delivery_id ?? '';
+const delivery: Operation<'webhooks.delivery'> = async (deps, call) => {
+  const id = call.params.delivery_id;
   const text = await deps.reads.webhooks.attempts(id);
   if (text === undefined) throw notFound(`delivery ${id}`);
   return jsonReply(text);
@@ -23,9 +22,9 @@ const delivery: Operation = async (deps, call) => {
 
 /** @param isSigned the deployment has a secret */
 const previewOf =
-  (isSigned: boolean): Operation =>
+  (isSigned: boolean): Operation<'webhooks.redeliverPreview'> =>
   async (deps, call) => {
-    const id = call.params.id ?? '';
+    const { id } = call.params;
     const text = await deps.reads.webhooks.preview(id, isSigned);
     if (text === undefined) throw notFound(`webhook ${id}`);
     return jsonReply(text);
@@ -37,4 +36,4 @@ export const webhookOperations = (isSigned: boolean) =>
     'webhooks.redeliverPreview': previewOf(isSigned),
     'webhooks.deliveries': deliveries,
     'webhooks.delivery': delivery,
-  }) satisfies Partial<Record<RouteId, Operation>>;
+  }) satisfies Partial<FrontOperations>;

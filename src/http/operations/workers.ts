@@ -1,12 +1,17 @@
 /** Reads about external work: tasks, attempts, workers and the names of handlers. */
 
-import type { RouteId } from '../../../schema/routes.js';
 import { BUILTIN_NAMES } from '../../core/builtin.js';
 import { notFound } from '../../errors.js';
-import { jsonReply, listTenant, type Operation, pageReply, queryOf } from './operation.js';
+import {
+  type FrontOperations,
+  jsonReply,
+  listTenant,
+  type Operation,
+  pageReply,
+} from './operation.js';
 
-const tasks: Operation = async (deps, call) => {
-  const query = queryOf(deps, call, 'workers.tasks');
+const tasks: Operation<'workers.tasks'> = async (deps, call) => {
+  const { query } = call;
   const filter = {
     tenant: listTenant(call, query.tenant_id),
     states: query.state,
@@ -17,20 +22,20 @@ const tasks: Operation = async (deps, call) => {
   return pageReply(call, query, await deps.reads.workers.tasks(filter, query));
 };
 
-const stats: Operation = async (deps, call) =>
+const stats: Operation<'workers.stats'> = async (deps, call) =>
   jsonReply(JSON.stringify(await deps.reads.workers.counts(listTenant(call))));
 
-const attempts: Operation = async (deps, call) => {
-  const query = queryOf(deps, call, 'workers.attempts');
-  const id = call.params.id ?? '';
+const attempts: Operation<'workers.attempts'> = async (deps, call) => {
+  const { query } = call;
+  const { id } = call.params;
   const page = await deps.reads.workers.attempts(id, call.tenant, query);
   if (page === undefined) throw notFound(`worker task ${id}`);
   return pageReply(call, query, page);
 };
 
 /** A worker is alive when it has polled within `alive_within_secs`. */
-const list: Operation = async (deps, call) => {
-  const query = queryOf(deps, call, 'workers.list');
+const list: Operation<'workers.list'> = async (deps, call) => {
+  const { query } = call;
   // The parameter has no upper bound; nothing was seen before the clock began.
   const since = Math.max(0, deps.now() - query.alive_within_secs * 1_000);
   const rows = await deps.reads.workers.workers(
@@ -46,7 +51,7 @@ const list: Operation = async (deps, call) => {
 };
 
 /** `external` are the names that workers have polled for. */
-const handlers: Operation = async (deps, call) => {
+const handlers: Operation<'handlers'> = async (deps, call) => {
   const external = await deps.reads.workers.handlerNames(listTenant(call));
   return jsonReply(JSON.stringify({ builtin: [...BUILTIN_NAMES], external }));
 };
@@ -58,4 +63,4 @@ export const workerOperations = {
   'workers.attempts': attempts,
   'workers.list': list,
   handlers,
-} satisfies Partial<Record<RouteId, Operation>>;
+} satisfies Partial<FrontOperations>;

@@ -3,21 +3,14 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { type Api, newHandler, startApi, step, type Tenant } from '../../helpers/api.js';
+import { type Api, newHandler, startApi, step, useSharedApi } from '../../helpers/api.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { DEFAULT_API_KEY } from '../../helpers/engine.js';
 
 describe('with a root key', () => {
-  let api: Api;
-  let mine: Tenant;
-  let other: Tenant;
-
-  before(async () => {
-    api = await startApi();
-    mine = api.tenant();
-    other = api.tenant();
-  });
-  after(() => api.stop());
+  const api = useSharedApi();
+  const mine = api.tenant();
+  const other = api.tenant();
 
   test('a missing or wrong key is 401, before everything else that is wrong', async () => {
     for (const apiKey of [null, '', 'wrong', `${DEFAULT_API_KEY}x`]) {

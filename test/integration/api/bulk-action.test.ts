@@ -1,39 +1,20 @@
 /** POST batch-action: what each action does to each state, what is counted, and what is audited. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import pg from 'pg';
+import { describe, test } from 'node:test';
+import type { BatchActionResult } from '../../../schema/edits.js';
 import type { AuditEntry } from '../../../schema/instance.js';
-import type { BatchActionResult } from '../../../schema/surgery.js';
-import {
-  type Api,
-  eventually,
-  type Json,
-  newHandler,
-  startApi,
-  step,
-  type Tenant,
-} from '../../helpers/api.js';
+import { eventually, type Json, newHandler, step, type Tenant, useApi } from '../../helpers/api.js';
 import { expectStatus, type Reply } from '../../helpers/client.js';
 
-let api: Api;
 /** Reads what the API does not show. */
-let sql: pg.Client;
 
-before(async () => {
-  api = await startApi({
-    env: {
-      ENGINE_SHARDS: '2',
-      ENGINE_REQUIRE_TENANT_HEADER: 'false',
-      ENGINE_ALLOW_NO_TENANT_ISOLATION: 'true',
-    },
-  });
-  sql = new pg.Client({ connectionString: api.database.connectionString });
-  await sql.connect();
-});
-after(async () => {
-  await sql.end();
-  await api.stop();
+const api = useApi({
+  env: {
+    ENGINE_SHARDS: '2',
+    ENGINE_REQUIRE_TENANT_HEADER: 'false',
+    ENGINE_ALLOW_NO_TENANT_ISOLATION: 'true',
+  },
 });
 
 const FAR = '2100-01-01T00:00:00.000Z';
@@ -86,7 +67,7 @@ async function oneOfEach(tenant: Tenant): Promise<string[]> {
   return ids;
 }
 
-describe('spec/01 row 32: "Batch-action appends one audit entry per touched instance"', () => {
+describe('Batch-action appends one audit entry per touched instance', () => {
   test('touched instances get one entry, whatever follows from the action; skipped ones none', async () => {
     const tenant = api.tenant();
     const ids = await oneOfEach(tenant);
@@ -117,7 +98,7 @@ describe('spec/01 row 32: "Batch-action appends one audit entry per touched inst
     const custom = { signal_type: 'approve', payload: { by: 'me' } };
     assert.deepEqual(await counts(tenant, 'signal', custom), [1, 1, 0, 0]);
     assert.deepEqual(await actions(tenant, id), [{ action: 'signal', signal_type: 'approve' }]);
-    const { rows } = await sql.query(
+    const { rows } = await api.sql.query(
       'select signal_type, payload, seq from signals where instance_id = $1',
       [id],
     );
@@ -207,7 +188,7 @@ describe('what the actions do', () => {
       await tenant.runUntil('waiting', [step('a', newHandler())]),
       await tenant.runUntil('completed', [step('a', 'noop')]),
     ];
-    await sql.query(
+    await api.sql.query(
       "alter table signals add constraint refused check (signal_type <> 'custom:refused')",
     );
     const custom = { signal_type: 'refused' };
@@ -242,7 +223,7 @@ describe('what the actions do', () => {
     await eventually(async () => {
       const left = await tenant.get<unknown[]>('/instances?state=scheduled&limit=1');
       assert.deepEqual(left.body, []);
-    }, 30_000);
+    });
   });
 });
 

@@ -5,28 +5,17 @@
  */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import pg from 'pg';
 import type { TaskInstance } from '../../../schema/instance.js';
-import {
-  type Api,
-  eventually,
-  newHandler,
-  startApi,
-  step,
-  type Tenant,
-} from '../../helpers/api.js';
+import { eventually, newHandler, step, type Tenant, useApi } from '../../helpers/api.js';
 import { assertSame, auditOf, PageReader, StreamReader } from '../../helpers/changes.js';
 import { expectStatus, NoReplyError } from '../../helpers/client.js';
 
 const CALLERS = 12;
 const TENANTS = 3;
 
-let api: Api;
-before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '3', ENGINE_WRITER_LANES: '3' } });
-});
-after(() => api.stop());
+const api = useApi({ env: { ENGINE_SHARDS: '3', ENGINE_WRITER_LANES: '3' } });
 
 /** One tenant with its two readers. */
 interface Followed {
@@ -83,7 +72,7 @@ async function settled(tenant: Tenant): Promise<void> {
     const query = '/instances?limit=1000&state=scheduled,running';
     const live = expectStatus(await tenant.get<TaskInstance[]>(query), 200);
     assert.deepEqual(live, []);
-  }, 60_000);
+  });
 }
 
 async function check({ tenant, pages, stream }: Followed): Promise<number> {
@@ -120,7 +109,7 @@ test('readers go on with their cursors after kill -9', async () => {
   const reader = readOn(followed, () => isOver);
   for (let kills = 0; kills < 2; kills++) {
     const seen = followed.pages.seen.length;
-    await eventually(() => assert.ok(followed.pages.seen.length > seen + 150), 30_000);
+    await eventually(() => assert.ok(followed.pages.seen.length > seen + 150));
     await api.restart('SIGKILL');
   }
   isOver = true;
@@ -142,10 +131,10 @@ test('while the database is away pages are 503 and streams wait; both go on by t
     name,
   ]);
   const { tenant } = followed;
-  await eventually(async () => assert.equal((await tenant.get('/changes')).status, 503), 30_000);
+  await eventually(async () => assert.equal((await tenant.get('/changes')).status, 503));
   await sql.query(`alter database "${name}" with allow_connections true`);
   await sql.end();
-  await eventually(async () => assert.equal((await tenant.get('/changes')).status, 200), 30_000);
+  await eventually(async () => assert.equal((await tenant.get('/changes')).status, 200));
   turns = 6;
   await act(followed, () => turns-- === 0);
   assert.ok((await check(followed)) > 20);

@@ -59,7 +59,7 @@ async function someChanges(tenant: Tenant, count = 3): Promise<AuditEntry[]> {
 }
 
 for (const backend of BACKENDS) {
-  describe(`spec/03 row 20: "Change feed: ascending, exclusive cursor, exact-size page has_more false, limit 0 acts as 1, limit above 500 accepted, malformed cursor 400, tenant required, header beats query, Last-Event-ID resumes without repeats, query cursor beats it", over ${backend}`, () => {
+  describe(`Change feed: ascending, exclusive cursor, exact-size page has_more false, limit 0 acts as 1, limit above 500 accepted, malformed cursor 400, tenant required, header beats query, Last-Event-ID resumes without repeats, query cursor beats it, over ${backend}`, () => {
     let api: Api;
     before(() => {
       api = apis.get(backend) as Api;

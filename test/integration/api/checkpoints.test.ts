@@ -1,17 +1,12 @@
 /** Checkpoints of an instance: saved, listed, found and pruned, in any state and over restarts. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import type { Checkpoint } from '../../../schema/surgery.js';
-import { type Api, newHandler, startApi, step, type Tenant } from '../../helpers/api.js';
+import { describe, test } from 'node:test';
+import type { Checkpoint } from '../../../schema/edits.js';
+import { eventually, newHandler, step, type Tenant, useApi } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 
-let api: Api;
-
-before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
-});
-after(() => api.stop());
+const api = useApi({ env: { ENGINE_SHARDS: '2' } });
 
 const UNKNOWN = '01950000-0000-7000-8000-00000000abcd';
 /** The limit of a checkpoint. */
@@ -41,7 +36,7 @@ const prune = async (tenant: Tenant, id: string, keep: number) => {
 const dataOf = async (tenant: Tenant, id: string) =>
   (await list(tenant, id)).map((checkpoint) => checkpoint.checkpoint_data);
 
-describe('spec/01 row 34: "Checkpoints round-trip; latest is the newest; none yet is 404; prune keeps N; prune 0 clears"', () => {
+describe('Checkpoints round-trip; latest is the newest; none yet is 404; prune keeps N; prune 0 clears', () => {
   test('they round-trip, whatever JSON they are', async () => {
     const tenant = api.tenant();
     const id = await waiting(tenant);
@@ -179,6 +174,8 @@ test('they survive a crash, in order, and go with their sequence', async () => {
   assert.equal((await latest(tenant, id)).body.checkpoint_data, 4);
   assert.equal(await prune(tenant, id, 2), 2);
   assert.equal((await tenant.delete(`/sequences/${sequence}`)).status, 204);
-  assert.equal((await tenant.get(`/instances/${id}/checkpoints`)).status, 404);
+  await eventually(async () =>
+    assert.equal((await tenant.get(`/instances/${id}/checkpoints`)).status, 404),
+  );
   assert.equal((await post(tenant, id, 5)).status, 404);
 });

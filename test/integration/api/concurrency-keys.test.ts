@@ -1,8 +1,8 @@
-/** Slots of concurrency keys: who takes one, who gives it back, and who is next (spec/06 row 21). */
+/** Slots of concurrency keys: who takes one, who gives it back, and who is next. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { type Api, newHandler, parallel, sleep, startApi, step } from '../../helpers/api.js';
+import { describe, test } from 'node:test';
+import { newHandler, parallel, sleep, step, useApi } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 import {
   assertNeverMore,
@@ -23,15 +23,10 @@ import {
 const LONG_MS = 600_000;
 const FAR = '2100-01-01T00:00:00.000Z';
 
-let api: Api;
+// No scan for what is overdue comes within a test: whoever goes on was woken by an event.
+const api = useApi({ env: { ENGINE_SHARDS: '3', ENGINE_TICK_INTERVAL_MS: '60000' } });
 
-before(async () => {
-  // No scan for what is overdue comes within a test: whoever goes on was woken by an event.
-  api = await startApi({ env: { ENGINE_SHARDS: '3', ENGINE_TICK_INTERVAL_MS: '60000' } });
-});
-after(() => api.stop());
-
-describe('spec/06 row 21: "`concurrency_key`: Per tenant. A slot is held while `running` or `waiting`, not while `scheduled` (delay, back-off), `paused` or terminal; the rest stay scheduled and are admitted oldest first, woken by event"', () => {
+describe('`concurrency_key`: Per tenant. A slot is held while `running` or `waiting`, not while `scheduled` (delay, back-off), `paused` or terminal; the rest stay scheduled and are admitted oldest first, woken by event', () => {
   test('per tenant: the same key of two tenants is two keys', async () => {
     const key = underKey(1, 'the same');
     for (const tenant of [api.tenant(), api.tenant()]) {
@@ -100,14 +95,14 @@ describe('a slot is not held, and is asked for again when the time comes,', () =
     /** Brings the instance that has the slot to where it waits for a time. */
     readonly leave?: (line: Line, id: string) => Promise<unknown>;
   }
-  const soon = () => ({ next_fire_at: new Date(Date.now() + 250).toISOString() });
+  const soon = () => ({ next_fire_at: new Date(Date.now() + 2_000).toISOString() });
   const ways: Record<string, Way> = {
     'by one that is delayed': {
-      blocks: (handler) => [step('d', 'noop', { delay: { duration: 250 } }), step('a', handler)],
+      blocks: (handler) => [step('d', 'noop', { delay: { duration: 2_000 } }), step('a', handler)],
     },
     'by one in back-off': {
       blocks: (handler) => [
-        step('a', handler, { retry: { max_attempts: 2, initial_backoff: 250 } }),
+        step('a', handler, { retry: { max_attempts: 2, initial_backoff: 2_000 } }),
       ],
       leave: async ({ tenant, handler }) => tenant.fail(await tenant.task(handler), 'no', true),
     },

@@ -1,19 +1,12 @@
 /** PATCH context: sections that are sent replace the stored ones, in every state. */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { InstanceContext } from '../../../schema/instance.js';
-import { newHandler, type SharedApi, sharedApi, step, type Tenant } from '../../helpers/api.js';
+import { newHandler, step, useTenant } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 
-let api: SharedApi;
-let tenant: Tenant;
-
-before(async () => {
-  api = await sharedApi();
-  tenant = api.tenant();
-});
-after(() => api.stop());
+const tenant = useTenant();
 
 const patch = (id: string, context: unknown) =>
   tenant.patch<{ context: InstanceContext; error: string }>(`/instances/${id}/context`, {

@@ -2,22 +2,18 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import pg from 'pg';
-import type { CapsuleAttached, Handoff } from '../../../schema/handoff.js';
+import type { Capsule, CapsuleAttached, Handoff } from '../../../schema/handoff.js';
 import { canonicalSha256, sha256Hex } from '../../../src/core/continuity/canonical-json.js';
-import {
-  type Capsule,
-  type CapsuleFacts,
-  signManifest,
-} from '../../../src/core/continuity/capsule.js';
+import { type CapsuleFacts, signManifest } from '../../../src/core/continuity/capsule.js';
 import {
   type CapsulePayload,
   decodePayload,
 } from '../../../src/core/continuity/capsule-payload.js';
 import { createKeyring, parseTransferKey } from '../../../src/core/continuity/keys.js';
 import { unseal } from '../../../src/core/continuity/sealing.js';
-import { type Api, type Json, newHandler, sleep, startApi, step } from '../../helpers/api.js';
+import { type Json, newHandler, sleep, step, useApi } from '../../helpers/api.js';
 import {
   accepted,
   type Bundle,
@@ -37,17 +33,12 @@ import {
 } from '../../helpers/capsules.js';
 import { expectStatus, type Reply } from '../../helpers/client.js';
 import { continuityOf } from '../../helpers/continuity.js';
-import { inject } from '../../helpers/surgery.js';
+import { inject } from '../../helpers/edits.js';
 
 const MASTER = 'cd'.repeat(32);
 const ENV = { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: MASTER };
 
-let api: Api;
-
-before(async () => {
-  api = await startApi({ env: ENV, isCovered: true });
-});
-after(() => api.stop());
+const api = useApi({ env: ENV, isCovered: true });
 
 /** A tenant whose execution is paused before its first step. */
 async function world(blocks?: readonly Json[]): Promise<Passage> {
@@ -66,7 +57,7 @@ const tryExport = (from: Passage, { id }: Handoff, body: Json = {}) =>
   from.act<Bundle & { error: string }>(id, 'export', body);
 
 describe('an export', () => {
-  test('spec/05 row 15: "export ttl 0 or 3601 → 400; source not paused/waiting → 409; different requirements (superset) → 409 and a correct retry then works; second export 409; no keys → 503"', async () => {
+  test('export ttl 0 or 3601 → 400; source not paused/waiting → 409; different requirements (superset) → 409 and a correct retry then works; second export 409; no keys → 503', async () => {
     const from = await world();
     await checkpoint(from);
     const requirements = { minimum_trust: 'registered' };
@@ -96,7 +87,7 @@ describe('an export', () => {
     expectStatus(await tryExport(late, waiting), 200);
   });
 
-  test('spec/05 row 16: "exported bundle has base64 payload and key id prefix continuity-transfer- when a transfer key is used"', async () => {
+  test('exported bundle has base64 payload and key id prefix continuity-transfer- when a transfer key is used', async () => {
     const from = await world();
     const { capsule, payload_base64, key } = await exported(
       from,
@@ -208,7 +199,7 @@ describe('a large instance', () => {
 });
 
 describe('an import', () => {
-  test('spec/05 row 17: "import: paused instance with the chosen id; repeat idempotent; tampered bytes 409 "hash mismatch"; wrong key 409 "decryption failed"; wrong destination, tenant, epoch 409; no keys 503"', async () => {
+  test('import: paused instance with the chosen id; repeat idempotent; tampered bytes 409 "hash mismatch"; wrong key 409 "decryption failed"; wrong destination, tenant, epoch 409; no keys 503', async () => {
     const from = await world();
     const { tenant } = from;
     const bundle = await exported(from, await from.handoff(from.id, from.destination));
@@ -292,7 +283,7 @@ describe('an import', () => {
     }
   });
 
-  test('keeps everything that the specification names, and drops the keys', async () => {
+  test('keeps everything that belongs to an instance, and drops the keys', async () => {
     const tenant = api.tenant();
     const id = await tenant.run([step('a', 'noop')], {
       next_fire_at: '2099-01-01T00:00:00Z',
@@ -381,7 +372,7 @@ describe('an import', () => {
   });
 });
 
-test('spec/05 row 26: "migrate then handoff works; expected_epoch is the post-migration epoch; capsule without transfer key can be imported from server storage; chain verifies"', async () => {
+test('migrate then handoff works; expected_epoch is the post-migration epoch; capsule without transfer key can be imported from server storage; chain verifies', async () => {
   const tenant = api.tenant();
   const first = tenant.definition([step('a', 'noop'), step('b', 'noop')]);
   const second = { ...first, version: 2, blocks: [...(first.blocks as Json[]), step('c', 'noop')] };
@@ -501,7 +492,7 @@ async function attach(
 }
 
 describe('a device that comes back', () => {
-  test('spec/05 row 18: "accept → epoch 1, owner destination, locations [0, 1] with handoff id; resume → resumed; device return path via attach → epoch 2, then normal completion"', async () => {
+  test('accept → epoch 1, owner destination, locations [0, 1] with handoff id; resume → resumed; device return path via attach → epoch 2, then normal completion', async () => {
     const from = await abroad();
     const { tenant } = from;
     const instance = randomUUID();

@@ -18,7 +18,7 @@ import {
 } from '../../helpers/api.js';
 import { expectStatus, type Reply } from '../../helpers/client.js';
 import { type Continuity, continuityOf } from '../../helpers/continuity.js';
-import { MIGRATE, migrate, resumeFrom } from '../../helpers/surgery.js';
+import { MIGRATE, migrate, resumeFrom } from '../../helpers/edits.js';
 
 const UNKNOWN = '0195ffff-0000-7000-8000-000000000000';
 const HASH = /^[0-9a-f]{64}$/;
@@ -94,7 +94,7 @@ async function failed(): Promise<{ id: string; receipt: EffectReceipt }> {
 }
 
 describe('the receipt of a worker’s task', () => {
-  test('spec/05 row 28: "receipts: one dispatched receipt per queued worker step, kind worker, request hash 64 hex, idempotency_key from params or null; committed on completion with provider receipt id; wrong worker changes nothing"', async () => {
+  test('receipts: one dispatched receipt per queued worker step, kind worker, request hash 64 hex, idempotency_key from params or null; committed on completion with provider receipt id; wrong worker changes nothing', async () => {
     const handler = newHandler();
     const params = { idempotency_key: 'order-7', url: 'https://shop.example' };
     const id = await tenant.run([step('a', handler, { params }), step('b', handler)]);
@@ -263,7 +263,7 @@ describe('the receipt of an http_request', () => {
 });
 
 describe('lists of receipts', () => {
-  test('spec/05 row 3: "effects and provenance lists of unknown or foreign ids → `[]`; verify of unknown id → valid true": effects', async () => {
+  test('effects and provenance lists of unknown or foreign ids → `[]`; verify of unknown id → valid true: effects', async () => {
     const list = async (id: string, as: Tenant = tenant) =>
       expectStatus(await as.get<EffectReceipt[]>(`/continuity/executions/${id}/effects`), 200);
     const id = await tenant.runUntil('waiting', [step('a', newHandler())]);
@@ -291,7 +291,7 @@ describe('lists of receipts', () => {
 });
 
 describe('what became of an effect', () => {
-  test('spec/05 row 29: "resolve moves as in §3; illegal 409; foreign/unknown 404; updated_at grows"', async () => {
+  test('resolve moves as documented; illegal 409; foreign/unknown 404; updated_at grows', async () => {
     const { id, receipt } = await failed();
     assert.equal(receipt.state, 'unknown');
     expectStatus(await resolve(UNKNOWN, { state: 'verified' }), 404);
@@ -347,7 +347,7 @@ describe('migrate-instance', () => {
   const ask = (instance_id: string, target_sequence_id: string, as: Tenant = tenant) =>
     as.post(MIGRATE, { instance_id, target_sequence_id });
 
-  test('spec/05 row 30: "migrate-instance: running instance 409 (06 row 68); terminal 4xx; unknown ids 404; foreign tenant header rejected and nothing changes"', async () => {
+  test('migrate-instance: running instance 409; terminal 4xx; unknown ids 404; foreign tenant header rejected and nothing changes', async () => {
     const handler = newHandler();
     const [from, to] = await versions(handler);
     const id = await tenant.create(from);

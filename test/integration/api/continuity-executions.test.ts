@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Execution, ProvenanceEntry, ProvenanceVerdict } from '../../../schema/continuity.js';
 import { createKeyring } from '../../../src/core/continuity/keys.js';
-import { type Api, newHandler, startApi, step, type Tenant } from '../../helpers/api.js';
+import { beforeWith, newHandler, step, type Tenant, useApi } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 import { type Continuity, continuityOf } from '../../helpers/continuity.js';
 
@@ -13,16 +13,14 @@ const UNKNOWN = '0195ffff-0000-7000-8000-000000000000';
 const EXECUTIONS = '/continuity/executions';
 const ENV = { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: 'ab'.repeat(32) };
 
-let api: Api;
-let tenant: Tenant;
 let continuity: Continuity;
 
-before(async () => {
-  api = await startApi({ env: ENV });
-  tenant = api.tenant();
+const api = useApi({ env: ENV });
+const tenant = api.tenant();
+
+beforeWith(api, async () => {
   continuity = continuityOf(tenant);
 });
-after(() => api.stop());
 
 /** An instance that waits for a worker. */
 const waiting = () => tenant.runUntil('waiting', [step('a', newHandler())]);
@@ -31,7 +29,7 @@ const enrol = (instance_id: string, as: Tenant = tenant) =>
   as.post<Execution>(EXECUTIONS, { instance_id, runtime_id: randomUUID() });
 
 describe('an execution', () => {
-  test('spec/05 row 1: "execution creation: epoch 0, state set, owner any UUID, 404 unknown/foreign instance, 409 duplicate, malformed path id 400; get equals create"', async () => {
+  test('execution creation: epoch 0, state set, owner any UUID, 404 unknown/foreign instance, 409 duplicate, malformed path id 400; get equals create', async () => {
     const instance_id = await waiting();
     const runtime_id = randomUUID();
     const created = expectStatus(
@@ -61,7 +59,7 @@ describe('an execution', () => {
     expectStatus(await tenant.post(EXECUTIONS, { instance_id: 'x', runtime_id }), 400);
   });
 
-  test('spec/05 row 2: "one initial location row (handoff_id null); locations ascending, distinct epochs; foreign → 404"', async () => {
+  test('one initial location row (handoff_id null); locations ascending, distinct epochs; foreign → 404', async () => {
     const created = await continuity.enrol(await waiting());
     const { continuity_id, tenant_id, owner_runtime_id, current_instance_id } = created;
     assert.deepEqual(await continuity.locations(continuity_id), [
@@ -139,7 +137,7 @@ describe('provenance', () => {
       ...more,
     });
 
-  test('spec/05 row 27: "provenance: first entry execution_created with previous null; links; order; summary < 500 chars, no payload; stale expected_head → valid false; signed when keys exist"', async () => {
+  test('provenance: first entry execution_created with previous null; links; order; summary < 500 chars, no payload; stale expected_head → valid false; signed when keys exist', async () => {
     const { continuity_id: id, owner_runtime_id } = await continuity.enrol(await waiting());
     const second = expectStatus(await append(id), 201);
     const third = expectStatus(await append(id, { kind: 'terminal_outcome' }), 201);

@@ -1,21 +1,16 @@
-/** What is not this engine's to run is neither run nor changed here, over restarts too (spec/05 §9). */
+/** What is not this engine's to run is neither run nor changed here, over restarts too. */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { EffectReceipt } from '../../../schema/continuity.js';
 import type { WorkerTask } from '../../../schema/worker.js';
-import { type Api, newHandler, startApi, step, type Tenant } from '../../helpers/api.js';
+import { newHandler, step, type Tenant, useApi } from '../../helpers/api.js';
 import { accepted, exported, imported, type Passage, passageOf } from '../../helpers/capsules.js';
 import { expectStatus } from '../../helpers/client.js';
-import { MIGRATE } from '../../helpers/surgery.js';
+import { MIGRATE } from '../../helpers/edits.js';
 
-let api: Api;
-
-before(async () => {
-  const env = { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: 'ef'.repeat(32) };
-  api = await startApi({ env });
-});
-after(() => api.stop());
+const env = { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: 'ef'.repeat(32) };
+const api = useApi({ env });
 
 interface Held extends Passage {
   readonly handler: string;

@@ -2,42 +2,35 @@
 
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type {
   CapsuleImported,
   Handoff,
   HandoffAccepted,
   HandoffExported,
 } from '../../../schema/handoff.js';
+import { createKeyring } from '../../../src/core/continuity/keys.js';
 import {
   type ImportFacts,
   openStatement,
   signStatement,
-} from '../../../src/continuity-statements.js';
-import { createKeyring } from '../../../src/core/continuity/keys.js';
+} from '../../../src/core/continuity/statements.js';
 import {
-  type Api,
   eventually,
   type Json,
   newHandler,
-  startApi,
+  SHARED_MASTER_KEY,
   step,
   type Tenant,
+  useSharedApi,
 } from '../../helpers/api.js';
 import { expectStatus, type Reply } from '../../helpers/client.js';
 import { type Continuity, continuityOf } from '../../helpers/continuity.js';
 
 const UNKNOWN = '0195ffff-0000-7000-8000-000000000000';
 const HANDOFFS = '/continuity/handoffs';
-const MASTER = 'cd'.repeat(32);
 
-let api: Api;
-
-before(async () => {
-  const env = { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: MASTER };
-  api = await startApi({ env, isCovered: true });
-});
-after(() => api.stop());
+const api = useSharedApi();
 
 interface World extends Continuity {
   readonly tenant: Tenant;
@@ -138,7 +131,7 @@ describe('a handoff', () => {
     expectStatus(await create(from, body), 201);
   });
 
-  test('spec/05 row 9: "creation: bad hash form 400, unknown decision 404, other hash / other requirements / other destination / changed capabilities / new unrelated runtime 409 (last one text "stale"), incompatible preview 409"', async () => {
+  test('creation: bad hash form 400, unknown decision 404, other hash / other requirements / other destination / changed capabilities / new unrelated runtime 409 (last one text "stale"), incompatible preview 409', async () => {
     const from = await world();
     const body = from.creation(await from.preview(from.id, from.destination));
     const other = await world();
@@ -178,7 +171,7 @@ describe('a handoff', () => {
     await eventually(async () => refused(await create(from, from.creation(seen)), 409, /not live/));
   });
 
-  test('spec/05 row 10: "two independent requested handoffs may coexist"', async () => {
+  test('two independent requested handoffs may coexist', async () => {
     const from = await world();
     const first = await from.handoff(from.id, from.destination);
     const second = await from.handoff(from.id, from.destination);
@@ -187,7 +180,7 @@ describe('a handoff', () => {
     }
   });
 
-  test('spec/05 row 11: "foreign tenant cannot use a decision, nor get/accept/resume/reject/revoke a handoff (404)"', async () => {
+  test('foreign tenant cannot use a decision, nor get/accept/resume/reject/revoke a handoff (404)', async () => {
     const from = await world();
     const stranger = api.tenant();
     const body = from.creation(await from.preview(from.id, from.destination));
@@ -204,7 +197,7 @@ describe('a handoff', () => {
     assert.equal((await from.getHandoff(id)).version, 0);
   });
 
-  test('spec/05 row 12: "reject only from requested, twice → 409; revoke only from exported, twice → 409; resume only from accepted, twice → 409; accept before export or twice → 409"', async () => {
+  test('reject only from requested, twice → 409; revoke only from exported, twice → 409; resume only from accepted, twice → 409; accept before export or twice → 409', async () => {
     const from = await world();
     const { id: early } = await from.handoff(from.id, from.destination);
     expectStatus(await from.act(early, 'revoke'), 409);
@@ -228,7 +221,7 @@ describe('a handoff', () => {
     expectStatus(await from.act(handoff.id, 'resume'), 409);
   });
 
-  test('spec/05 row 13: "accept with an instance not imported from the capsule, not paused, or of another tenant → 409"', async () => {
+  test('accept with an instance not imported from the capsule, not paused, or of another tenant → 409', async () => {
     const from = await world();
     const { handoff, instance } = await imported(from);
     const accept = (destination_instance_id: string) =>
@@ -248,7 +241,7 @@ describe('a handoff', () => {
     expectStatus(await accept(instance), 200);
   });
 
-  test('spec/05 row 14: "reject leaves owner and epoch; revoke leaves `transferring` and epoch"', async () => {
+  test('reject leaves owner and epoch; revoke leaves `transferring` and epoch', async () => {
     const from = await world();
     const before = await from.execution(from.id);
     const { id } = await from.handoff(from.id, from.destination);
@@ -361,7 +354,7 @@ describe('a destination with a database of its own', () => {
       [first.handoff.state, first.execution.epoch, first.execution.current_instance_id],
       ['accepted', 1, facts.instance_id],
     );
-    const own = createKeyring(Buffer.from(MASTER, 'hex')).signing.publicKey;
+    const own = createKeyring(Buffer.from(SHARED_MASTER_KEY, 'hex')).signing.publicKey;
     assert.ok(first.ownership_grant);
     assert.deepEqual(openStatement(first.ownership_grant, [own]), {
       kind: 'ownership_granted',

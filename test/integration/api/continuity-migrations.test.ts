@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import pg from 'pg';
 import type { MigrationRecord, ProvenanceVerdict } from '../../../schema/continuity.js';
 import {
-  type Api,
+  beforeWith,
   eventually,
   forEach,
   type Json,
@@ -14,15 +14,15 @@ import {
   newHandler,
   parallel,
   sleep,
-  startApi,
   step,
-  type Tenant,
   transform,
   tryCatch,
+  useSharedApi,
 } from '../../helpers/api.js';
 import { accepted, exported, imported, passageOf } from '../../helpers/capsules.js';
 import { expectStatus } from '../../helpers/client.js';
 import { type Continuity, continuityOf } from '../../helpers/continuity.js';
+import { migrate } from '../../helpers/edits.js';
 import {
   apply,
   askApply,
@@ -36,24 +36,20 @@ import {
   rollBack,
   save,
 } from '../../helpers/migrations.js';
-import { migrate } from '../../helpers/surgery.js';
 
 const UNKNOWN = '0195ffff-0000-7000-8000-000000000000';
 const HEX_64 = /^[0-9a-f]{64}$/;
 const PASS = 'HISTORICAL_REPLAY_PASS';
 const FAIL = 'HISTORICAL_REPLAY_FAIL';
 
-let api: Api;
-let tenant: Tenant;
 let continuity: Continuity;
 
-before(async () => {
-  const env = { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: 'ab'.repeat(32) };
-  api = await startApi({ env, isCovered: true });
-  tenant = api.tenant();
+const api = useSharedApi();
+const tenant = api.tenant();
+
+beforeWith(api, async () => {
   continuity = continuityOf(tenant);
 });
-after(() => api.stop());
 
 const COPY = { transform: 'copy', from_path: 'context_snapshot.n', to_path: 'context_snapshot.m' };
 const kinds = async (id: string) => (await continuity.provenance(id)).map(({ kind }) => kind);
@@ -82,7 +78,7 @@ const expire = (migration: string) =>
   );
 
 describe('a plan', () => {
-  test('spec/05 row 19: "migration plan: completed instance 409, no checkpoint 409, foreign target 404, wrong version 404, unknown continuity 404"', async () => {
+  test('migration plan: completed instance 409, no checkpoint 409, foreign target 404, wrong version 404, unknown continuity 404', async () => {
     const subject = await moving(tenant);
     const done = await tenant.runUntil('completed', [step('a', 'noop')]);
     const execution = await continuity.enrol(done);
@@ -119,7 +115,7 @@ describe('a plan', () => {
     assert.deepEqual((await tenant.instance(subject.id)).context.data, { n: 1, m: 1 });
   });
 
-  test('spec/05 row 20: "verdicts as in §16; CHECKPOINT_OUTPUT_REMOVED reported; retention clamped to 60 s and 30 days; duplicate destination 400; missing source path 400 at plan time"', async () => {
+  test('verdicts as documented; CHECKPOINT_OUTPUT_REMOVED reported; retention clamped to 60 s and 30 days; duplicate destination 400; missing source path 400 at plan time', async () => {
     const renamed = [step('other', 'noop'), gate('b')];
     const removed = await plan(tenant, await moving(tenant, GATED, renamed));
     assert.ok(removed.finding_codes.includes('CHECKPOINT_OUTPUT_REMOVED:a'));
@@ -153,7 +149,7 @@ describe('a plan', () => {
     assert.equal((await apply(tenant, made.id)).applied_epoch, 1);
   });
 
-  test('spec/05 row 21: "get: state planned; foreign/unknown 404"', async () => {
+  test('get: state planned; foreign/unknown 404', async () => {
     const subject = await moving(tenant);
     const made = await plan(tenant, subject);
     const path = `${MIGRATIONS}/${made.id}`;
@@ -294,7 +290,7 @@ describe('a verdict', () => {
 });
 
 describe('applying', () => {
-  test('spec/05 row 22: "apply: applied, epoch +1, rollback capsule present (64-hex hashes), instance paused on the target, provenance entry; twice 409; unapproved 409; approved works; pin/incompatible 409 even approved; stale epoch 409; unknown 404"', async () => {
+  test('apply: applied, epoch +1, rollback capsule present (64-hex hashes), instance paused on the target, provenance entry; twice 409; unapproved 409; approved works; pin/incompatible 409 even approved; stale epoch 409; unknown 404', async () => {
     const subject = await moving(tenant);
     const { continuity_id } = subject.execution;
     const [made, stale] = [await plan(tenant, subject), await plan(tenant, subject)];
@@ -362,7 +358,7 @@ describe('applying', () => {
     assert.equal((await tenant.tasks(handler)).length, 2);
   });
 
-  test('spec/05 row 23: "copy keeps the source, move removes it, drop removes only that field"', async () => {
+  test('copy keeps the source, move removes it, drop removes only that field', async () => {
     const data = { profile: { name: 'Ada', age: 3 }, n: 1 };
     const at = (path: string) => `context_snapshot.${path}`;
     const cases = [
@@ -491,7 +487,7 @@ describe('at the same time', () => {
 });
 
 describe('the way back', () => {
-  test('spec/05 row 24: "rollback: rolled_back, source sequence and waiting state back, context restored, epoch +1 again (locations 0,1,2), provenance entry; not applied / twice / resumed target → 409; unknown or foreign → 404"', async () => {
+  test('rollback: rolled_back, source sequence and waiting state back, context restored, epoch +1 again (locations 0,1,2), provenance entry; not applied / twice / resumed target → 409; unknown or foreign → 404', async () => {
     const subject = await moving(tenant);
     const { continuity_id } = subject.execution;
     const before = await tenant.instance(subject.id);
@@ -647,7 +643,7 @@ describe('the way back', () => {
 });
 
 describe('a handoff after a migration', () => {
-  test('spec/05 row 26: "migrate then handoff works; expected_epoch is the post-migration epoch; capsule without transfer key can be imported from server storage; chain verifies"', async () => {
+  test('migrate then handoff works; expected_epoch is the post-migration epoch; capsule without transfer key can be imported from server storage; chain verifies', async () => {
     const handler = newHandler();
     const source = [step('a', handler), step('b', handler)];
     const name = `s-${randomUUID()}`;
@@ -686,14 +682,14 @@ describe('a handoff after a migration', () => {
 });
 
 describe('the simple rebind', () => {
-  test('spec/05 row 25: "old hot-rebind on an enrolled instance → 409"', async () => {
+  test('migrate-instance on an enrolled instance → 409', async () => {
     const subject = await moving(tenant);
     const body = { instance_id: subject.id, target_sequence_id: subject.to };
     expectStatus(await tenant.post('/sequences/migrate-instance', body), 409);
   });
 
-  test('spec/05 row 30: "migrate-instance: running instance 200; terminal 4xx; unknown ids 404; foreign tenant header rejected and nothing changes"', async () => {
-    // A running one is refused, and one at rest is not (06 row 68).
+  test('migrate-instance: instance at rest 200; terminal 4xx; unknown ids 404; foreign tenant header rejected and nothing changes', async () => {
+    // A running one is refused, and one at rest is not.
     const name = `s-${randomUUID()}`;
     const from = await tenant.sequence(GATED, { name });
     const to = await tenant.sequence(GATED, { name, version: 2 });

@@ -2,17 +2,16 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { EffectReceipt } from '../../../schema/continuity.js';
 import type { PlacementDecision, RuntimeCapabilities } from '../../../schema/handoff.js';
 import {
-  type Api,
   eventually,
   type Json,
   newHandler,
-  startApi,
   step,
   type Tenant,
+  useSharedApi,
 } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 import { capabilities, continuityOf } from '../../helpers/continuity.js';
@@ -20,12 +19,7 @@ import { capabilities, continuityOf } from '../../helpers/continuity.js';
 const UNKNOWN = '0195ffff-0000-7000-8000-000000000000';
 const REGISTER = '/runtimes/register';
 
-let api: Api;
-
-before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
-});
-after(() => api.stop());
+const api = useSharedApi();
 
 /** A tenant with an execution that is paused, and no runtime. */
 async function world() {
@@ -45,7 +39,7 @@ const live = async (tenant: Tenant) =>
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 
 describe('a registration', () => {
-  test('spec/05 row 5: "registration limits of §4 each → 400; 256 facts, 256-byte fact, battery 100 accepted; upsert not duplicate; expired not listed; draining listed"', async () => {
+  test('each limit of a registration → 400; 256 facts, 256-byte fact, battery 100 accepted; upsert not duplicate; expired not listed; draining listed', async () => {
     const tenant = api.tenant();
     const facts = Array.from({ length: 256 }, (_, i) => `h${i}`);
     const wrong: Json[] = [
@@ -111,7 +105,7 @@ describe('a registration', () => {
 });
 
 describe('a placement', () => {
-  test('spec/05 row 6: "each finding code of §6 appears for its cause; several allowed regions: one match is enough; policy version 0 → 400; region policy can deny; classification defaults to internal"', async () => {
+  test('each finding code appears for its cause; several allowed regions: one match is enough; policy version 0 → 400; region policy can deny; classification defaults to internal', async () => {
     const { tenant, runtime, preview, place, id } = await world();
     const rule = (more: Json) => ({
       policy: { version: 1, rules: [{ classification: 'internal', ...more }] },
@@ -173,7 +167,7 @@ describe('a placement', () => {
     expectStatus(await tenant.post(`${path}/handoff-preview`, body), 400);
   });
 
-  test('spec/05 row 7: "placement: exact score factors for two candidates (43 vs 15), incumbent +5, offline +3"', async () => {
+  test('placement: exact score factors for two candidates (43 vs 15), incumbent +5, offline +3', async () => {
     const { tenant, runtime, place, id, owner } = await world();
     const best = await runtime({
       offline_capable: true,
@@ -264,7 +258,7 @@ describe('a placement', () => {
 });
 
 describe('a preview', () => {
-  test('spec/05 row 8: "preview with unregistered or expired destination → 404; with unresolved effect → 200 compatible false and the receipt listed; resolving it makes compatible true"', async () => {
+  test('preview with unregistered or expired destination → 404; with unresolved effect → 200 compatible false and the receipt listed; resolving it makes compatible true', async () => {
     const tenant = api.tenant();
     const continuity = continuityOf(tenant);
     const handler = newHandler();

@@ -1,8 +1,7 @@
 /** What is read of executions: their checkpoints, and what only the right keys open or trust. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import pg from 'pg';
+import { describe, test } from 'node:test';
 import type {
   Boundary,
   BoundaryDetail,
@@ -12,7 +11,7 @@ import type {
 } from '../../../schema/continuity.js';
 import type { RuntimeCapabilities } from '../../../schema/handoff.js';
 import { canonicalSha256 } from '../../../src/core/continuity/canonical-json.js';
-import { type Api, type Json, startApi, step, type Tenant } from '../../helpers/api.js';
+import { type Json, step, type Tenant, useApi } from '../../helpers/api.js';
 import { accepted, exported, imported } from '../../helpers/capsules.js';
 import { expectStatus } from '../../helpers/client.js';
 import { type Continuity, continuityOf } from '../../helpers/continuity.js';
@@ -21,19 +20,8 @@ const UNKNOWN = '0195ffff-0000-7000-8000-000000000000';
 const EXECUTIONS = '/continuity/executions';
 const [FIRST_KEY, SECOND_KEY] = ['1a'.repeat(32), '2b'.repeat(32)];
 
-let api: Api;
-let sql: pg.Client;
-
-before(async () => {
-  const env = { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: FIRST_KEY };
-  api = await startApi({ env, isCovered: true });
-  sql = new pg.Client({ connectionString: api.database.connectionString });
-  await sql.connect();
-});
-after(async () => {
-  await sql.end();
-  await api.stop();
-});
+const env = { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: FIRST_KEY };
+const api = useApi({ env, isCovered: true });
 
 interface World extends Continuity {
   readonly tenant: Tenant;
@@ -82,7 +70,7 @@ async function verdict({ tenant, id }: World, query = ''): Promise<ProvenanceVer
 }
 
 describe('the checkpoints of an execution', () => {
-  test('spec/05 row 4: "fresh execution lists no checkpoints; unknown checkpoint → 404; detail previous id null for the first; diff lists changed paths with secrets redacted; checkpoint_data itself exact"', async () => {
+  test('fresh execution lists no checkpoints; unknown checkpoint → 404; detail previous id null for the first; diff lists changed paths with secrets redacted; checkpoint_data itself exact', async () => {
     const it = await world();
     assert.deepEqual(await list(it), []);
     const path = `${EXECUTIONS}/${it.id}/checkpoints/${UNKNOWN}`;
@@ -198,14 +186,14 @@ describe('runtimes', () => {
 
 describe('a handoff shows at once what time alone has changed', () => {
   const storedState = async (id: string) =>
-    (await sql.query(`select state, version from handoffs where id = '${id}'`)).rows[0];
+    (await api.sql.query(`select state, version from handoffs where id = '${id}'`)).rows[0];
 
   test('it is expired when its capsule is past its end', async () => {
     const it = await world();
     const { runtime_id } = await it.runtime();
     const { handoff } = await exported(it, await it.handoff(it.id, runtime_id));
     assert.equal((await it.getHandoff(handoff.id)).state, 'exported');
-    await sql.query(
+    await api.sql.query(
       `update handoffs set capsule_expires_at = now() - interval '1 second' where id = '${handoff.id}'`,
     );
     const { state, version } = await it.getHandoff(handoff.id);
@@ -230,7 +218,7 @@ describe('a handoff shows at once what time alone has changed', () => {
 
 describe('provenance that was tampered with', () => {
   const change = (it: World, seq: number, set: string) =>
-    sql.query(
+    api.sql.query(
       `update provenance_entries set ${set} where continuity_id = '${it.id}' and seq = ${seq}`,
     );
   const tell = (it: World) =>
@@ -283,7 +271,9 @@ describe('provenance that was tampered with', () => {
     const it = await world();
     expectStatus(await tell(it), 201);
     const { head_sha256: head } = await verdict(it);
-    await sql.query(`delete from provenance_entries where continuity_id = '${it.id}' and seq = 1`);
+    await api.sql.query(
+      `delete from provenance_entries where continuity_id = '${it.id}' and seq = 1`,
+    );
     assert.equal((await verdict(it)).valid, true);
     const { valid, code } = await verdict(it, `?expected_head=${head}`);
     assert.deepEqual([valid, code], [false, 'PROVENANCE_HEAD_MISMATCH']);
@@ -298,7 +288,7 @@ test('a new key takes over, and what the old one sealed and signed stays good wh
   const read = async () => expectStatus(await it.tenant.get<MigrationRecord>(path), 200);
   const first = await read();
   assert.deepEqual(first.source_checkpoint.checkpoint_data, { context_snapshot: { n: 1 } });
-  const { rows } = await sql.query(`select secrets from migrations where id = '${id}'`);
+  const { rows } = await api.sql.query(`select secrets from migrations where id = '${id}'`);
   assert.doesNotMatch(JSON.stringify(rows), /context_snapshot/);
 
   const keys = { ENGINE_ENCRYPTION_KEY: SECOND_KEY, ENGINE_OLD_ENCRYPTION_KEY: FIRST_KEY };

@@ -3,17 +3,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { after, before, describe, test } from 'node:test';
-import { type Api, startApi, type Tenant } from '../../helpers/api.js';
+import { describe, test } from 'node:test';
+import { useSharedApi } from '../../helpers/api.js';
 
-let api: Api;
-let tenant: Tenant;
-
-before(async () => {
-  api = await startApi({ env: { ENGINE_CORS_ORIGINS: 'https://console.example' } });
-  tenant = api.tenant();
-});
-after(() => api.stop());
+const api = useSharedApi();
+const tenant = api.tenant();
 
 describe('probes', () => {
   for (const prefix of ['', '/api/v1']) {

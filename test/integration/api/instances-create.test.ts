@@ -2,15 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { TaskInstance } from '../../../schema/instance.js';
 import {
+  beforeWith,
   type Json,
   newHandler,
-  type SharedApi,
-  sharedApi,
   step,
   type Tenant,
+  useSharedApi,
 } from '../../helpers/api.js';
 
 interface Created {
@@ -18,16 +18,14 @@ interface Created {
   readonly deduplicated: boolean;
 }
 
-let api: SharedApi;
-let tenant: Tenant;
 let sequence: string;
 
-before(async () => {
-  api = await sharedApi();
-  tenant = api.tenant();
+const api = useSharedApi();
+const tenant = api.tenant();
+
+beforeWith(api, async () => {
   sequence = await tenant.sequence([step('a', newHandler())]);
 });
-after(() => api.stop());
 
 const create = (more?: Json) => tenant.post<Created>('/instances', tenant.creation(sequence, more));
 const count = async (of: Tenant) => (await of.get<unknown[]>('/instances')).body.length;

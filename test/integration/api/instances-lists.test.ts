@@ -1,20 +1,19 @@
 /** Lists of instances and the dead letter queue: filters, order, pages. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { TaskInstance } from '../../../schema/instance.js';
-import { newHandler, type SharedApi, sharedApi, step, type Tenant } from '../../helpers/api.js';
+import { beforeWith, newHandler, step, useSharedApi } from '../../helpers/api.js';
 import type { Reply } from '../../helpers/client.js';
 
-let api: SharedApi;
-let tenant: Tenant;
 /** One instance per state that can be had at will, by its state. */
 const ids: Record<string, string> = {};
 let failing: string;
 
-before(async () => {
-  api = await sharedApi();
-  tenant = api.tenant();
+const api = useSharedApi();
+const tenant = api.tenant();
+
+beforeWith(api, async () => {
   const external = await tenant.sequence([step('a', newHandler())]);
   failing = await tenant.sequence([step('a', 'fail')]);
   const noop = await tenant.sequence([step('a', 'noop')]);
@@ -33,7 +32,6 @@ before(async () => {
   ids.running = await tenant.create(sleeping);
   await Promise.all(Object.entries(ids).map(([state, id]) => tenant.until(id, state)));
 });
-after(() => api.stop());
 
 const list = async (query = '', path = '/instances') => {
   const reply = await tenant.get<TaskInstance[]>(`${path}${query}`);

@@ -1,18 +1,11 @@
 /** What can be read about one instance: outputs, tree, children, audit, timeline. */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { AuditEntry, Timeline, TreeNode } from '../../../schema/instance.js';
-import { newHandler, type SharedApi, sharedApi, step, type Tenant } from '../../helpers/api.js';
+import { newHandler, step, useTenant } from '../../helpers/api.js';
 
-let api: SharedApi;
-let tenant: Tenant;
-
-before(async () => {
-  api = await sharedApi();
-  tenant = api.tenant();
-});
-after(() => api.stop());
+const tenant = useTenant();
 
 test('outputs are listed oldest first, with size, attempt and no markers', async () => {
   const id = await tenant.run([

@@ -1,16 +1,9 @@
-/** PATCH state: the whole table of the specification, what each move does, retry. */
+/** PATCH state: the whole table of moves, what each move does, retry. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { TaskInstance } from '../../../schema/instance.js';
-import {
-  eventually,
-  newHandler,
-  type SharedApi,
-  sharedApi,
-  step,
-  type Tenant,
-} from '../../helpers/api.js';
+import { beforeWith, eventually, newHandler, step, useSharedApi } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 
 const STATES = [
@@ -24,7 +17,7 @@ const STATES = [
 ] as const;
 type State = (typeof STATES)[number];
 
-/** 00-mission, 'Instance states', rows 1 to 7: every other move is 400. */
+/** Every other move is 400. */
 const ALLOWED: Readonly<Record<State, readonly State[]>> = {
   scheduled: ['running', 'paused', 'cancelled'],
   running: ['scheduled', 'waiting', 'completed', 'failed', 'paused', 'cancelled'],
@@ -37,22 +30,20 @@ const ALLOWED: Readonly<Record<State, readonly State[]>> = {
 
 const FAR = '2100-01-01T00:00:00.000Z';
 
-let api: SharedApi;
-let tenant: Tenant;
 let external: string;
 let handler: string;
 let sleeping: string;
 let failing: string;
 
-before(async () => {
-  api = await sharedApi();
-  tenant = api.tenant();
+const api = useSharedApi();
+const tenant = api.tenant();
+
+beforeWith(api, async () => {
   handler = newHandler();
   external = await tenant.sequence([step('a', handler), step('b', 'noop')]);
   failing = await tenant.sequence([step('a', 'fail')]);
   sleeping = await tenant.sequence([step('a', 'sleep', { params: { duration_ms: 600_000 } })]);
 });
-after(() => api.stop());
 
 const patch = (id: string, state: string, more = {}) =>
   tenant.patch<TaskInstance & { error: string }>(`/instances/${id}/state`, { state, ...more });
@@ -178,7 +169,7 @@ describe('what a move does', () => {
   }
 
   test('running → waiting parks a sleeping instance until a move wakes it', async () => {
-    const quick = await tenant.sequence([step('a', 'sleep', { params: { duration_ms: 150 } })]);
+    const quick = await tenant.sequence([step('a', 'sleep', { params: { duration_ms: 2_000 } })]);
     const id = await tenant.create(quick);
     expectStatus(await patch(id, 'waiting'), 200);
     const other = await tenant.create(quick);

@@ -1,17 +1,26 @@
-/** What keys of tenants may do and see, as the behaviours that spec/01 pins say it. */
+/** What keys of tenants may do and see. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import type { KeyMinted } from '../../../schema/api-key.js';
 import { ROUTES } from '../../../schema/routes.js';
-import { type Api, type Json, newHandler, startApi, step, type Tenant } from '../../helpers/api.js';
+import {
+  type Api,
+  type Json,
+  newHandler,
+  type SharedApi,
+  startApi,
+  step,
+  type Tenant,
+  useSharedApi,
+} from '../../helpers/api.js';
 import { type Client, expectStatus } from '../../helpers/client.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { noThings, requestTo } from '../../helpers/route-requests.js';
 
 /** A client with a new key of the tenant, and without capabilities an operator's. */
-async function keyOf(api: Api, tenant: Tenant, ...capabilities: string[]): Promise<Client> {
+async function keyOf(api: SharedApi, tenant: Tenant, ...capabilities: string[]): Promise<Client> {
   const body = { tenant_id: tenant.name, capabilities };
   const { secret } = expectStatus(await api.root.post<KeyMinted>('/api-keys', body), 201);
   return api.root.with({ apiKey: secret, tenant: tenant.name });
@@ -21,18 +30,11 @@ const statusesOf = async (...replies: Promise<{ status: number }>[]): Promise<nu
   (await Promise.all(replies)).map(({ status }) => status);
 
 describe('with a root key', () => {
-  let api: Api;
-  let mine: Tenant;
-  let other: Tenant;
+  const api = useSharedApi();
+  const mine = api.tenant();
+  const other = api.tenant();
 
-  before(async () => {
-    api = await startApi({ env: { ENGINE_SHARDS: '2' } });
-    mine = api.tenant();
-    other = api.tenant();
-  });
-  after(() => api.stop());
-
-  test('spec/01 row 1: "Unauthenticated and wrong-key requests get 401; missing tenant header 400; health routes work with no headers"', async () => {
+  test('Unauthenticated and wrong-key requests get 401; missing tenant header 400; health routes work with no headers', async () => {
     for (const apiKey of [null, 'wrong', `sk_${'0'.repeat(64)}`]) {
       assert.equal((await api.root.with({ apiKey, tenant: 'a' }).get('/instances')).status, 401);
     }
@@ -47,7 +49,7 @@ describe('with a root key', () => {
     }
   });
 
-  test('spec/01 row 4: "Tenant keys, operator included, get 403 on mint, list and revoke; unknown key id on revoke is 404"', async () => {
+  test('Tenant keys, operator included, get 403 on mint, list and revoke; unknown key id on revoke is 404', async () => {
     const unknown = `ak_${'0'.repeat(32)}`;
     for (const capability of ['operator', 'worker', 'device', 'publisher', 'approver', 'auditor']) {
       const key = await keyOf(api, mine, capability);
@@ -61,7 +63,7 @@ describe('with a root key', () => {
     assert.equal((await api.root.delete(`/api-keys/${unknown}`)).status, 404);
   });
 
-  test('spec/01 row 6: "Tenant key with another x-tenant-id gets 403; its list calls only return its own tenant even with a foreign tenant_id query"', async () => {
+  test('Tenant key with another x-tenant-id gets 403; its list calls only return its own tenant even with a foreign tenant_id query', async () => {
     const key = await keyOf(api, mine);
     assert.equal((await key.with({ tenant: other.name }).get('/instances')).status, 403);
     const [handler, theirs] = [newHandler(), newHandler()];
@@ -81,7 +83,7 @@ describe('with a root key', () => {
     }
   });
 
-  test('spec/01 row 7: "Worker key: poll, complete, stats, /handlers allowed; sequences, instances, approvals, keys 403; bogus task id is not 403"', async () => {
+  test('Worker key: poll, complete, stats, /handlers allowed; sequences, instances, approvals, keys 403; bogus task id is not 403', async () => {
     const worker = await keyOf(api, mine, 'worker');
     const handler = newHandler();
     const id = await mine.run([step('a', handler)]);
@@ -108,7 +110,7 @@ describe('with a root key', () => {
     await mine.until(id, 'completed');
   });
 
-  test('spec/01 row 8: "Approver key: approvals list and signals only; signal to an unknown instance is 404, GET instance is 403"', async () => {
+  test('Approver key: approvals list and signals only; signal to an unknown instance is 404, GET instance is 403', async () => {
     const approver = await keyOf(api, mine, 'approver');
     const id = await mine.run([step('a', newHandler())]);
     const signal = { signal_type: 'custom:approved' };
@@ -124,7 +126,7 @@ describe('with a root key', () => {
     assert.deepEqual(statuses, [201, 404, 403, 403, 403, 403, 403]);
   });
 
-  test('spec/01 row 9: "Auditor key: all GETs 200; every write 403; Publisher key: sequences, releases, plugins; instances 403"', async () => {
+  test('Auditor key: all GETs 200; every write 403; Publisher key: sequences, releases, plugins; instances 403', async () => {
     const auditor = await keyOf(api, mine, 'auditor');
     const handler = newHandler();
     const sequence = await mine.sequence([step('a', handler)], { name: 'audited' });
@@ -222,7 +224,7 @@ describe('with a root key and an optional tenant header', () => {
     await database.drop();
   });
 
-  test('spec/01 row 10: "Cross-tenant GET of an instance with the header is 404; without header (header optional) it is readable"', async () => {
+  test('Cross-tenant GET of an instance with the header is 404; without header (header optional) it is readable', async () => {
     const [mine, other] = [api.tenant(), api.tenant()];
     const id = await mine.run([step('a', newHandler())]);
     assert.equal((await other.get(`/instances/${id}`)).status, 404);

@@ -2,23 +2,30 @@
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { ApiKey, KeyMinted } from '../../../schema/api-key.js';
 import { createClient } from '../../../src/db/pool.js';
-import { type Api, eventually, type Json, newHandler, startApi, step } from '../../helpers/api.js';
+import {
+  beforeWith,
+  eventually,
+  type Json,
+  newHandler,
+  startApi,
+  step,
+  useApi,
+} from '../../helpers/api.js';
 import { type Client, expectStatus, type Reply } from '../../helpers/client.js';
 import { DEFAULT_API_KEY } from '../../helpers/engine.js';
 import { openEvents } from '../../helpers/event-stream.js';
 
-let api: Api;
 /** With the root key and no tenant. */
 let root: Client;
 
-before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
+const api = useApi({ env: { ENGINE_SHARDS: '2' } });
+
+beforeWith(api, async () => {
   root = api.root;
 });
-after(() => api.stop());
 
 async function mint(tenant_id: string, more: Json = {}): Promise<KeyMinted> {
   return expectStatus(await root.post<KeyMinted>('/api-keys', { tenant_id, ...more }), 201);
@@ -34,7 +41,7 @@ const statusWith = async (secret: string, tenant: string): Promise<number> =>
 const newTenant = () => api.tenant().name;
 
 describe('minting', () => {
-  test('spec/01 row 2: "Key minted without capabilities gets exactly operator; explicit lists are echoed verbatim"', async () => {
+  test('Key minted without capabilities gets exactly operator; explicit lists are echoed verbatim', async () => {
     const tenant = newTenant();
     for (const capabilities of [undefined, null, []]) {
       assert.deepEqual((await mint(tenant, { capabilities })).capabilities, ['operator']);
@@ -45,7 +52,7 @@ describe('minting', () => {
     assert.deepEqual(shown, [['operator'], ['operator'], ['operator'], given]);
   });
 
-  test('spec/01 row 3: "Key id matches ak_ + 32 hex; secret starts sk_; expires_at null by default; list never holds the secret"', async () => {
+  test('Key id matches ak_ + 32 hex; secret starts sk_; expires_at null by default; list never holds the secret', async () => {
     const tenant = newTenant();
     const key = await mint(tenant, { name: 'build machine' });
     assert.deepEqual(Object.keys(key), [
@@ -171,7 +178,7 @@ describe('the list', () => {
 });
 
 describe('revocation', () => {
-  test('spec/01 row 5: "Revoked and expired keys get 401; revoked shows revoked: true in the list"', async () => {
+  test('Revoked and expired keys get 401; revoked shows revoked: true in the list', async () => {
     const tenant = newTenant();
     const key = await mint(tenant);
     assert.equal(await statusWith(key.secret, tenant), 200);

@@ -7,9 +7,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import {
-  type Api,
+  beforeWith,
   forEach,
   type Json,
   loop,
@@ -17,23 +17,21 @@ import {
   parallel,
   race,
   router,
-  startApi,
   step,
   type Tenant,
+  useApi,
 } from '../../helpers/api.js';
 import type { Reply } from '../../helpers/client.js';
 import { DEFAULT_API_KEY } from '../../helpers/engine.js';
 
-let api: Api;
-let tenant: Tenant;
 let sequence: string;
 
-before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
-  tenant = api.tenant();
+const api = useApi({ env: { ENGINE_SHARDS: '2' } });
+const tenant = api.tenant();
+
+beforeWith(api, async () => {
   sequence = await tenant.sequence([step('a', newHandler())]);
 });
-after(() => api.stop());
 
 type Ask = (size: number) => Promise<Reply<{ error?: string }>>;
 

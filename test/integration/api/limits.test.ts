@@ -5,17 +5,17 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import { ROUTES, type RouteId } from '../../../schema/routes.js';
 import type { WorkerTask } from '../../../schema/worker.js';
 import {
-  type Api,
+  beforeWith,
   eventually,
   type Json,
   newHandler,
-  startApi,
   step,
   type Tenant,
+  useSharedApi,
 } from '../../helpers/api.js';
 import type { Reply } from '../../helpers/client.js';
 import { noThings, requestTo } from '../../helpers/route-requests.js';
@@ -23,24 +23,20 @@ import { noThings, requestTo } from '../../helpers/route-requests.js';
 const BODY_BYTES_MAX = 10 * 1024 * 1024;
 const CONTEXT_BYTES_MAX = 256 * 1024;
 
-let api: Api;
-let tenant: Tenant;
 let sequence: string;
 let handler: string;
 let instance: string;
 let task: WorkerTask;
 
-before(async () => {
-  api = await startApi({
-    env: { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: 'f6'.repeat(32) },
-  });
-  tenant = api.tenant();
+const api = useSharedApi();
+const tenant = api.tenant();
+
+beforeWith(api, async () => {
   handler = newHandler();
   sequence = await tenant.sequence([step('a', handler)]);
   instance = await tenant.create(sequence);
   task = await tenant.task(handler);
 });
-after(() => api.stop());
 
 interface Ask {
   readonly method: string;

@@ -1,18 +1,14 @@
 /** What is due at one time starts by priority, and a herd of timers does not hold up requests. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { TaskInstance } from '../../../schema/instance.js';
-import { type Api, startApi, type Tenant } from '../../helpers/api.js';
+import { type Tenant, useApi } from '../../helpers/api.js';
 
 const PRIORITIES: readonly string[] = ['low', 'normal', 'high', 'critical'];
 const NOOP = { type: 'step', id: 'a', handler: 'noop' };
 
-let api: Api;
-before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '1' } });
-});
-after(() => api.stop());
+const api = useApi({ env: { ENGINE_SHARDS: '1' } });
 
 /** 0 critical … 3 low. */
 function rankOf(instance: TaskInstance): number {

@@ -1,23 +1,18 @@
 /** GET /rate-limits: whose limits it shows, and in which order. */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { RateLimit } from '../../../schema/rate.js';
-import { type Api, startApi, type Tenant } from '../../helpers/api.js';
+import { type Tenant, useApi } from '../../helpers/api.js';
 import { type Client, expectStatus } from '../../helpers/client.js';
 
-let api: Api;
-
-before(async () => {
-  api = await startApi({
-    env: {
-      ENGINE_SHARDS: '2',
-      ENGINE_REQUIRE_TENANT_HEADER: 'false',
-      ENGINE_ALLOW_NO_TENANT_ISOLATION: 'true',
-    },
-  });
+const api = useApi({
+  env: {
+    ENGINE_SHARDS: '2',
+    ENGINE_REQUIRE_TENANT_HEADER: 'false',
+    ENGINE_ALLOW_NO_TENANT_ISOLATION: 'true',
+  },
 });
-after(() => api.stop());
 
 const put = async (tenant: Tenant, key: string, max_count = 1, window_seconds = 60) => {
   const path = `/rate-limits/${encodeURIComponent(key)}`;

@@ -1,10 +1,9 @@
 /** Rate limits over HTTP: never too many, nobody lost, and what is set and taken away again. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import type { RateLimit } from '../../../schema/rate.js';
 import {
-  type Api,
   eventually,
   forEach,
   type Json,
@@ -12,10 +11,10 @@ import {
   newHandler,
   parallel,
   sleep,
-  startApi,
   step,
   type Tenant,
   tryCatch,
+  useApi,
 } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 import { assertNeverMore, underKey, untilAll } from '../../helpers/slots.js';
@@ -24,12 +23,7 @@ import { assertNeverMore, underKey, untilAll } from '../../helpers/slots.js';
 const HOUR_MS = 3_600_000;
 const HOURLY = (max_count: number) => ({ max_count, window_seconds: HOUR_MS / 1_000 });
 
-let api: Api;
-
-before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '3' }, isCovered: true });
-});
-after(() => api.stop());
+const api = useApi({ env: { ENGINE_SHARDS: '3' }, isCovered: true });
 
 const limit = async (tenant: Tenant, body: Json, key = 'k') =>
   expectStatus(await tenant.put<RateLimit>(`/rate-limits/${key}`, body), 200);
@@ -71,7 +65,7 @@ async function putOff(tenant: Tenant, block = limited('in')) {
   });
 }
 
-describe('spec/02 row 26: "rate_limit_key defers but never loses instances; also combined with concurrency keys"', () => {
+describe('rate_limit_key defers but never loses instances; also combined with concurrency keys', () => {
   test('one key shared by steps of several sequences, at every depth', async () => {
     const tenant = api.tenant();
     await limit(tenant, { max_count: 8, window_seconds: 1 });
@@ -174,7 +168,7 @@ describe('spec/02 row 26: "rate_limit_key defers but never loses instances; also
   });
 });
 
-describe('spec/06 row 23: "Rate limits: `PUT /rate-limits/{key}` `{max_count, window_seconds}`, `GET /rate-limits`, `DELETE /rate-limits/{key}`; per tenant; a key without a limit is unlimited. Sliding window, exact: never more than max_count in any window"', () => {
+describe('Rate limits: `PUT /rate-limits/{key}` `{max_count, window_seconds}`, `GET /rate-limits`, `DELETE /rate-limits/{key}`; per tenant; a key without a limit is unlimited. Sliding window, exact: never more than max_count in any window', () => {
   test('PUT answers with the limit, and again with the new one', async () => {
     const tenant = api.tenant();
     for (const body of [HOURLY(3), { max_count: 100_000, window_seconds: 86_400 }]) {

@@ -1,18 +1,13 @@
 /** Whom a canary concerns, and what its gates make of those who have ended, as operators see it. */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { Gate } from '../../../schema/release.js';
-import { type SharedApi, sharedApi, type Tenant } from '../../helpers/api.js';
+import { type Tenant, useSharedApi } from '../../helpers/api.js';
 import { canary as canaryOf, type End, evaluate, run } from '../../helpers/releases.js';
 import { canary, expectedVariant, move, pair } from '../../helpers/routed.js';
 
-let api: SharedApi;
-
-before(async () => {
-  api = await sharedApi();
-});
-after(() => api.stop());
+const api = useSharedApi();
 
 const KEYS = [
   '',
@@ -33,7 +28,7 @@ async function routed(tenant: Tenant, baseline: string, candidate: string): Prom
   return new Set(KEYS.filter((_, at) => sides[at] === candidate));
 }
 
-test('spec/04 row 29: "assignment: 0 % never, 100 % always, monotone in percent, deterministic for unicode/empty/long keys, roughly proportional"', async () => {
+test('assignment: 0 % never, 100 % always, monotone in percent, deterministic for unicode/empty/long keys, roughly proportional', async () => {
   const tenant = api.tenant();
   const [baseline, candidate] = await pair(tenant);
   const look = () => routed(tenant, baseline, candidate);
@@ -67,7 +62,7 @@ async function verdict(
   return (await evaluate(tenant, release)).gates[0]?.verdict;
 }
 
-test('spec/04 row 30: "gate arithmetic: equality passes, sample exactly met is conclusive, one below is inconclusive on either side, min_sample 0 with zero totals inconclusive, cancel_rate ignores failures"', async () => {
+test('gate arithmetic: equality passes, sample exactly met is conclusive, one below is inconclusive on either side, min_sample 0 with zero totals inconclusive, cancel_rate ignores failures', async () => {
   const gate: Gate = { metric: 'error_rate', max_regression: 0.5, min_sample: 2 };
   const good: End[] = ['completed', 'completed'];
   const half: End[] = ['completed', 'failed'];

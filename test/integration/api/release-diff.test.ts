@@ -2,28 +2,20 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import type { Release, SemanticDiff } from '../../../schema/release.js';
 import {
   type Json,
   newHandler,
   parallel,
-  type SharedApi,
-  sharedApi,
   step,
-  type Tenant,
   transform,
+  useSharedApi,
 } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 
-let api: SharedApi;
-let tenant: Tenant;
-
-before(async () => {
-  api = await sharedApi();
-  tenant = api.tenant();
-});
-after(() => api.stop());
+const api = useSharedApi();
+const tenant = api.tenant();
 
 interface Pair {
   readonly baseline_sequence_id: string;
@@ -50,7 +42,7 @@ async function compare(pair: object): Promise<SemanticDiff> {
 
 const a = step('a', 'noop');
 
-describe('spec/04 row 28: "release diff: block_added entry with block_id; max_severity behavioral for a built-in side-effect-free addition; POST diff equals GET diff; unknown → 404; foreign → 404"', () => {
+describe('release diff: block_added entry with block_id; max_severity behavioral for a built-in side-effect-free addition; POST diff equals GET diff; unknown → 404; foreign → 404', () => {
   let pair: Pair;
   let id: string;
 

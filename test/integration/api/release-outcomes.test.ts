@@ -1,36 +1,17 @@
-/** The rows by which gates are judged: one for each ended instance that a release routed (04 §9). */
+/** The rows by which gates are judged: one for each ended instance that a release routed. */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import pg from 'pg';
-import {
-  eventually,
-  newHandler,
-  type SharedApi,
-  sharedApi,
-  step,
-  type Tenant,
-} from '../../helpers/api.js';
+import { test } from 'node:test';
+import { eventually, newHandler, step, type Tenant, useSharedApi } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
+import { fork, migrate, resumeFrom } from '../../helpers/edits.js';
 import { canary, keyOn, move, pair, versions } from '../../helpers/routed.js';
-import { fork, migrate, resumeFrom } from '../../helpers/surgery.js';
 
-let api: SharedApi;
-let sql: pg.Client;
-
-before(async () => {
-  api = await sharedApi();
-  sql = new pg.Client({ connectionString: api.database.connectionString });
-  await sql.connect();
-});
-after(async () => {
-  await sql.end();
-  await api.stop();
-});
+const api = useSharedApi();
 
 /** By instance, its state and sequence as the release's rows have them. */
 async function outcomes(release: string): Promise<Record<string, string>> {
-  const { rows } = await sql.query<{ instance_id: string; state: string; sequence_id: string }>(
+  const { rows } = await api.sql.query<{ instance_id: string; state: string; sequence_id: string }>(
     'select o.instance_id, o.state, o.sequence_id from release_outcomes o ' +
       'join instances i on i.id = o.instance_id and i.created_at = o.created_at ' +
       'where o.release_id = $1',
@@ -190,5 +171,7 @@ test('rows go with their instances', async () => {
   await move(tenant, release, 'rollback');
   assert.equal(Object.keys(await outcomes(release)).length, 2);
   expectStatus(await tenant.delete(`/sequences/${v2}`), 204);
-  assert.deepEqual(Object.values(await outcomes(release)), [`completed ${v1}`]);
+  await eventually(async () =>
+    assert.deepEqual(Object.values(await outcomes(release)), [`completed ${v1}`]),
+  );
 });

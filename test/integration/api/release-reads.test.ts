@@ -5,32 +5,24 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
-import pg from 'pg';
+import { before, describe, test } from 'node:test';
 import type { Release, ReleaseDecision } from '../../../schema/release.js';
-import { type Api, type Json, startApi, step, type Tenant } from '../../helpers/api.js';
+import { beforeWith, type Json, step, type Tenant, useApi } from '../../helpers/api.js';
 import { type Client, expectStatus } from '../../helpers/client.js';
 
-let api: Api;
-let sql: pg.Client;
 /** With the root key, and without a tenant. */
 let nobody: Client;
 
-before(async () => {
-  api = await startApi({
-    env: { ENGINE_REQUIRE_TENANT_HEADER: 'false', ENGINE_ALLOW_NO_TENANT_ISOLATION: 'true' },
-  });
-  nobody = api.root.with({ tenant: null });
-  sql = new pg.Client(api.database.connectionString);
-  await sql.connect();
+const api = useApi({
+  env: { ENGINE_REQUIRE_TENANT_HEADER: 'false', ENGINE_ALLOW_NO_TENANT_ISOLATION: 'true' },
 });
-after(async () => {
-  await sql.end();
-  await api.stop();
+
+beforeWith(api, async () => {
+  nobody = api.root.with({ tenant: null });
 });
 
 async function insert(table: string, row: Json): Promise<void> {
-  await sql.query(
+  await api.sql.query(
     `insert into ${table} select * from json_populate_record(null::${table}, $1::json)`,
     [JSON.stringify(row)],
   );
@@ -120,7 +112,7 @@ describe('a record', () => {
   });
 });
 
-describe('spec/04 row 27: "list scoped by header tenant; newest first; limit honoured; query tenant_id filters when no header"', () => {
+describe('list scoped by header tenant; newest first; limit honoured; query tenant_id filters when no header', () => {
   /** The ids that are listed. */
   const list = async (client: Client, query = '') =>
     expectStatus(await client.get<Release[]>(`/releases${query}`), 200).map(({ id }) => id);
@@ -162,7 +154,7 @@ describe('spec/04 row 27: "list scoped by header tenant; newest first; limit hon
   test('by default 100 are listed, and at most 1,000', async () => {
     const crowded = api.tenant();
     const { id } = await stored(crowded);
-    await sql.query(
+    await api.sql.query(
       `insert into releases select (json_populate_record(r, json_build_object(
          'id', gen_random_uuid(), 'created_at', created_at + g * interval '1 second'))).*
        from releases r cross join generate_series(1, 1000) g where id = $1`,

@@ -1,9 +1,8 @@
 /** Routes and outcomes after the process was killed: the rows say everything. */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import pg from 'pg';
-import { type Api, newHandler, startApi, step } from '../../helpers/api.js';
+import { test } from 'node:test';
+import { newHandler, step, useApi } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 import {
   canary,
@@ -14,18 +13,7 @@ import {
   versions,
 } from '../../helpers/routed.js';
 
-let api: Api;
-let sql: pg.Client;
-
-before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '3' } });
-  sql = new pg.Client({ connectionString: api.database.connectionString });
-  await sql.connect();
-});
-after(async () => {
-  await sql.end();
-  await api.stop();
-});
+const api = useApi({ env: { ENGINE_SHARDS: '3' } });
 
 test('creations are routed as before a kill, and keys answer as before', async () => {
   const tenant = api.tenant();
@@ -92,7 +80,7 @@ test('there is one outcome for each ended instance, whatever was cut off', async
       if (state === 'running') await tenant.until(id, 'completed');
     }),
   );
-  const { rows } = await sql.query(
+  const { rows } = await api.sql.query(
     'select i.id, o.instance_id from release_outcomes o full join instances i ' +
       'on i.id = o.instance_id and i.state = o.state and i.sequence_id = o.sequence_id ' +
       'and i.created_at = o.created_at and i.release_id = o.release_id ' +
@@ -101,7 +89,7 @@ test('there is one outcome for each ended instance, whatever was cut off', async
     [release],
   );
   assert.deepEqual(rows, []);
-  const { rows: ended } = await sql.query<{ count: number }>(
+  const { rows: ended } = await api.sql.query<{ count: number }>(
     'select count(*)::int as count from release_outcomes where release_id = $1',
     [release],
   );

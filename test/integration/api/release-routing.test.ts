@@ -1,21 +1,20 @@
-/** Where creations go while releases route them (04 §8 and §10). */
+/** Where creations go while releases route them. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
-import pg from 'pg';
+import { describe, test } from 'node:test';
 import type { ScheduleCreated } from '../../../schema/cron.js';
 import type { TaskInstance } from '../../../schema/instance.js';
 import {
   eventually,
   type Json,
   newHandler,
-  type SharedApi,
-  sharedApi,
   step,
   type Tenant,
+  useSharedApi,
 } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
+import { fork } from '../../helpers/edits.js';
 import {
   canary,
   expectedVariant,
@@ -26,20 +25,8 @@ import {
   stampOf,
   versions,
 } from '../../helpers/routed.js';
-import { fork } from '../../helpers/surgery.js';
 
-let api: SharedApi;
-let sql: pg.Client;
-
-before(async () => {
-  api = await sharedApi();
-  sql = new pg.Client({ connectionString: api.database.connectionString });
-  await sql.connect();
-});
-after(async () => {
-  await sql.end();
-  await api.stop();
-});
+const api = useSharedApi();
 
 /** Creates one instance and reads it. */
 async function created(tenant: Tenant, sequence: string, more: Json = {}): Promise<TaskInstance> {
@@ -48,10 +35,10 @@ async function created(tenant: Tenant, sequence: string, more: Json = {}): Promi
 
 /** What the columns say that no caller writes, in the same form as `stampOf`. */
 async function attribution(id: string): Promise<string> {
-  const { rows } = await sql.query<{ release_id: string | null; release_variant: string | null }>(
-    'select release_id, release_variant from instances where id = $1',
-    [id],
-  );
+  const { rows } = await api.sql.query<{
+    release_id: string | null;
+    release_variant: string | null;
+  }>('select release_id, release_variant from instances where id = $1', [id]);
   const [row] = rows;
   assert.ok(row);
   return row.release_id === null ? 'none' : `${row.release_variant} of ${row.release_id}`;
@@ -77,7 +64,7 @@ async function instancesOf(tenant: Tenant, ...sequences: string[]): Promise<Task
 const NEEDS = { type: 'object', required: ['customer'] };
 
 describe('a canary', () => {
-  test('spec/04 row 19: "routing variant equals the FNV assignment for idempotency_key and for metadata.cohort_key; idempotency_key wins over cohort_key"', async () => {
+  test('routing variant equals the FNV assignment for idempotency_key and for metadata.cohort_key; idempotency_key wins over cohort_key', async () => {
     const tenant = api.tenant();
     const [v1, v2] = await pair(tenant);
     const release = await canary(tenant, v1, v2, 40);
@@ -99,7 +86,7 @@ describe('a canary', () => {
     );
   });
 
-  test('spec/04 row 20: "candidate-routed instance has candidate sequence_id and stamp; baseline-routed has baseline id and stamp"', async () => {
+  test('candidate-routed instance has candidate sequence_id and stamp; baseline-routed has baseline id and stamp', async () => {
     const tenant = api.tenant();
     const [v1, v2] = await versions(
       tenant,
@@ -315,7 +302,7 @@ describe('a canary', () => {
 });
 
 describe('other states', () => {
-  test('spec/04 row 21: "promoted at 1 % canary → all new creations on baseline id go to candidate"', async () => {
+  test('promoted at 1 % canary → all new creations on baseline id go to candidate', async () => {
     const tenant = api.tenant();
     const [v1, v2] = await pair(tenant);
     const release = await promoted(tenant, v1, v2);
@@ -325,7 +312,7 @@ describe('other states', () => {
     }
   });
 
-  test('spec/04 row 22: "paused or rolled back → baseline, no stamp; direct candidate id → no stamp"', async () => {
+  test('paused or rolled back → baseline, no stamp; direct candidate id → no stamp', async () => {
     const tenant = api.tenant();
     const [v1, v2] = await pair(tenant);
     const release = await canary(tenant, v1, v2, 100);

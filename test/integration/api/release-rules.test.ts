@@ -2,29 +2,17 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import type { KeyMinted } from '../../../schema/api-key.js';
 import type { Release, ReleaseDecision, ValidationReport } from '../../../schema/release.js';
 import { ROUTES } from '../../../schema/routes.js';
 import { RELEASE_ROWS } from '../../../schema/routes-releases.js';
 import type { SequenceDefinition } from '../../../schema/sequence.js';
-import {
-  type Json,
-  NAMESPACE,
-  type SharedApi,
-  sharedApi,
-  step,
-  type Tenant,
-} from '../../helpers/api.js';
+import { type Json, NAMESPACE, step, type Tenant, useSharedApi } from '../../helpers/api.js';
 import { type Client, expectStatus, type Reply } from '../../helpers/client.js';
 import { noThings, requestTo } from '../../helpers/route-requests.js';
 
-let api: SharedApi;
-
-before(async () => {
-  api = await sharedApi();
-});
-after(() => api.stop());
+const api = useSharedApi();
 
 type Pair = Readonly<Record<'baseline_sequence_id' | 'candidate_sequence_id', string>>;
 
@@ -54,7 +42,7 @@ async function look(tenant: Tenant, { id }: Release): Promise<[Release, ReleaseD
 
 const statusOf = async (reply: Promise<Reply<unknown>>) => (await reply).status;
 
-describe('spec/04 row 2: "same id both sides → 400; other name → 400; other namespace → 400; missing baseline → 404; missing candidate → 404; foreign sequences → 404"', () => {
+describe('same id both sides → 400; other name → 400; other namespace → 400; missing baseline → 404; missing candidate → 404; foreign sequences → 404', () => {
   let tenant: Tenant;
   let pair: Pair;
   before(async () => {
@@ -127,7 +115,7 @@ describe('the tenant of a body', () => {
   });
 });
 
-describe('spec/04 row 26: "get, every action, decisions and diff under another tenant → 404, nothing moves"', () => {
+describe('get, every action, decisions and diff under another tenant → 404, nothing moves', () => {
   const ACTIONS: readonly (readonly [action: string, body?: Json])[] = [
     ['validate'],
     ['validate', { skip: true }],
@@ -397,7 +385,7 @@ describe('keys', () => {
   }
 });
 
-describe('spec/04 row 31: "deprecate: hidden from by-name and versions list, still readable by id with deprecated true, idempotent, unknown id → 404"', () => {
+describe('deprecate: hidden from by-name and versions list, still readable by id with deprecated true, idempotent, unknown id → 404', () => {
   let tenant: Tenant;
   let name: string;
   let first: string;

@@ -5,16 +5,9 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { Release, ValidationReport } from '../../../schema/release.js';
-import {
-  eventually,
-  newHandler,
-  type SharedApi,
-  sharedApi,
-  step,
-  type Tenant,
-} from '../../helpers/api.js';
+import { eventually, newHandler, step, type Tenant, useSharedApi } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 import { act, decisionsOf, look, move } from '../../helpers/releases.js';
 import { expectedVariant, versions } from '../../helpers/routed.js';
@@ -22,12 +15,7 @@ import { expectedVariant, versions } from '../../helpers/routed.js';
 const PERCENT = 20;
 const CLIENTS = 4;
 
-let api: SharedApi;
-
-before(async () => {
-  api = await sharedApi();
-});
-after(() => api.stop());
+const api = useSharedApi();
 
 /** Orders of one customer each, until told to stop; resolves with the ids by customer. */
 function traffic(tenant: Tenant, sequence: string): () => Promise<Map<string, string>> {

@@ -1,14 +1,13 @@
-/** The validation of releases by a replay of ended runs, over HTTP (04 §7). */
+/** The validation of releases by a replay of ended runs, over HTTP. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import pg from 'pg';
+import type pg from 'pg';
 import type { Release, ValidationReport } from '../../../schema/release.js';
 import {
-  type Api,
   eventually,
   forEach,
   type Json,
@@ -20,11 +19,11 @@ import {
   type SharedApi,
   sharedApi,
   sleep,
-  startApi,
   step,
   type Tenant,
   transform,
   tryCatch,
+  useApi,
 } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 import { act, decisionsOf, look } from '../../helpers/releases.js';
@@ -93,7 +92,6 @@ describe('a validation', () => {
   let sink: Server;
   let url: string;
   let requests = 0;
-  let sql: pg.Client;
 
   before(async () => {
     sink = createServer((_, response) => {
@@ -106,17 +104,14 @@ describe('a validation', () => {
     url = `http://127.0.0.1:${(sink.address() as AddressInfo).port}`;
     api = await sharedApi();
     tenant = api.tenant();
-    sql = new pg.Client(api.database.connectionString);
-    await sql.connect();
   });
   after(async () => {
-    await sql.end();
     await api.stop();
     sink.closeAllConnections();
     sink.close();
   });
 
-  test('spec/04 row 14: "identical candidate, recorded output, completed run → match; added step → blocks_added; recorded failed vs replay completed → divergence with empty block lists"', async () => {
+  test('identical candidate, recorded output, completed run → match; added step → blocks_added; recorded failed vs replay completed → divergence with empty block lists', async () => {
     const a = transform('a', { n: 1 });
     const same = await compare(tenant, [a], [a]);
     assert.deepEqual(same, { ...matched(1), release_state: 'ready' });
@@ -145,7 +140,7 @@ describe('a validation', () => {
     }
   });
 
-  test('spec/04 row 15: "sample 0 → 1 replay; 9999 with 52 runs → 50 replays, 20 divergence entries, 0 matches (no recordings)"', async () => {
+  test('sample 0 → 1 replay; 9999 with 52 runs → 50 replays, 20 divergence entries, 0 matches (no recordings)', async () => {
     const waits = [sleep('a', 600_000)];
     const few = await draftOf(tenant, waits, waits);
     const many = await draftOf(tenant, waits, waits);
@@ -166,13 +161,13 @@ describe('a validation', () => {
     for (const { blocks_added } of all.divergences) assert.deepEqual(blocks_added, ['a']);
   });
 
-  test('spec/04 row 16: "no history → replayed 0, ready"', async () => {
+  test('no history → replayed 0, ready', async () => {
     const release = await draftOf(tenant, [step('a', 'noop')], [step('a', 'noop')]);
     assert.deepEqual(await validate(tenant, release), { ...ZERO, release_state: 'ready' });
     assert.equal((await look(tenant, release)).state, 'ready');
   });
 
-  test('spec/04 row 17: "validation_summary readable on the release with validated_at; decision validating→ready by actor `validation`"', async () => {
+  test('validation_summary readable on the release with validated_at; decision validating→ready by actor `validation`', async () => {
     const release = await draftOf(tenant, [step('a', 'noop')], [step('a', 'noop')]);
     await ended(tenant, release);
     const { release_state, ...evidence } = await validate(tenant, release);
@@ -189,7 +184,7 @@ describe('a validation', () => {
     assert.match(decisions.at(-1)?.reason ?? '', /1 replayed.*1 matched/);
   });
 
-  test('spec/04 row 18: "candidate deleted before validate → 404, release back in draft, skip-validate then works"', async () => {
+  test('candidate deleted before validate → 404, release back in draft, skip-validate then works', async () => {
     const release = await draftOf(tenant, [step('a', 'noop')], [step('a', 'noop')]);
     expectStatus(await tenant.delete(`/sequences/${release.candidate_sequence_id}`), 204);
     expectStatus(await act(tenant, release, 'validate'), 404);
@@ -312,14 +307,14 @@ describe('a validation', () => {
     const release = await draftOf(own, baseline, candidate);
     const instances = await Promise.all(Array.from({ length: 5 }, () => ended(own, release)));
     const sent = requests;
-    const before = await rowsOf(sql, instances);
+    const before = await rowsOf(api.sql, instances);
     const report = await validate(own, release);
     assert.deepEqual([report.replayed, report.diverged], [5, 5]);
     assert.deepEqual(report.divergences[0]?.blocks_added, ['c', 'd', 'e']);
-    assert.deepEqual(await rowsOf(sql, instances), before);
+    assert.deepEqual(await rowsOf(api.sql, instances), before);
     assert.equal(requests, sent);
     assert.deepEqual(await own.tasks(handler), []);
-    const { rows } = await sql.query(
+    const { rows } = await api.sql.query(
       'select (select count(*)::int from instances where tenant_id = $1) as instances, ' +
         '(select count(*)::int from worker_tasks where tenant_id = $1) as tasks',
       [own.name],
@@ -336,7 +331,7 @@ describe('a validation', () => {
   test('a candidate that cannot run at all fails its release', async () => {
     const release = await draftOf(tenant, [step('a', 'noop')], [step('a', 'noop')]);
     const twice = JSON.stringify({ blocks: [step('a', 'noop'), step('a', 'noop')] });
-    await sql.query('update sequences set definition = $1 where id = $2', [
+    await api.sql.query('update sequences set definition = $1 where id = $2', [
       twice,
       release.candidate_sequence_id,
     ]);
@@ -375,7 +370,7 @@ describe('a validation', () => {
 });
 
 /** A hash of every row of the instances, by table. */
-async function rowsOf(sql: pg.Client, instances: readonly string[]): Promise<Json> {
+async function rowsOf(sql: pg.Pool, instances: readonly string[]): Promise<Json> {
   const hashes: Json = {};
   const { rows: tables } = await sql.query<{ name: string; key: string }>(
     "select table_name as name, column_name as key from information_schema.columns where table_schema = 'public' " +
@@ -393,14 +388,8 @@ async function rowsOf(sql: pg.Client, instances: readonly string[]): Promise<Jso
 }
 
 describe('a validation under way', () => {
-  let api: Api;
-  let tenant: Tenant;
-
-  before(async () => {
-    api = await startApi({ env: { ENGINE_SHARDS: '2' } });
-    tenant = api.tenant();
-  });
-  after(() => api.stop());
+  const api = useApi({ env: { ENGINE_SHARDS: '2' } });
+  const tenant = api.tenant();
 
   /** Its replays take as long as they may, one after the other. */
   async function costly(): Promise<Release> {

@@ -1,10 +1,10 @@
-/** The life of a release over HTTP: its states, its decisions, and its gates (04 §4, §9, §10). */
+/** The life of a release over HTTP: its states, its decisions, and its gates. */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Gate, Release, ReleaseDecision, ValidationReport } from '../../../schema/release.js';
-import { eventually, type SharedApi, sharedApi, type Tenant } from '../../helpers/api.js';
+import { eventually, useTenant } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 import {
   type Action,
@@ -22,14 +22,7 @@ import {
   run,
 } from '../../helpers/releases.js';
 
-let api: SharedApi;
-let tenant: Tenant;
-
-before(async () => {
-  api = await sharedApi();
-  tenant = api.tenant();
-});
-after(() => api.stop());
+const tenant = useTenant();
 
 const errorRate = (max_regression: number, min_sample: number): Gate => ({
   metric: 'error_rate',
@@ -58,7 +51,7 @@ function chain(decisions: readonly ReleaseDecision[]): string[] {
 }
 
 describe('the life of a release', () => {
-  test('spec/04 row 1: "create → 201, draft, versions copied, canary_percent 0, gates echoed, canary_started_at absent"', async () => {
+  test('create → 201, draft, versions copied, canary_percent 0, gates echoed, canary_started_at absent', async () => {
     const pair = await pairOf(tenant);
     const gates = [errorRate(0.1, 5), { metric: 'cancel_rate', max_regression: 0, min_sample: 0 }];
     const release = expectStatus(
@@ -112,7 +105,7 @@ describe('the life of a release', () => {
     }
   });
 
-  test('spec/04 row 3: "second release of a baseline allowed while the first is draft; 409 while the first is canary; allowed again after rollback"', async () => {
+  test('second release of a baseline allowed while the first is draft; 409 while the first is canary; allowed again after rollback', async () => {
     const first = await draft(tenant);
     const { baseline_sequence_id, candidate_sequence_id } = first;
     const create = () => tenant.post('/releases', { baseline_sequence_id, candidate_sequence_id });
@@ -151,12 +144,12 @@ describe('the life of a release', () => {
     assert.deepEqual(states.sort(), ['canary', 'ready', 'ready', 'ready', 'ready']);
   });
 
-  test('spec/04 row 4: "canary, promote, pause, rollback from draft → 409"', async () => {
+  test('canary, promote, pause, rollback from draft → 409', async () => {
     const release = await draft(tenant);
     await assertRefused(release, ['canary', 'promote', 'pause', 'rollback']);
   });
 
-  test('spec/04 row 5: "validate skip: draft→ready, report all zero, release_state ready"', async () => {
+  test('validate skip: draft→ready, report all zero, release_state ready', async () => {
     const release = await draft(tenant);
     const reply = await act<ValidationReport>(tenant, release, 'validate', { skip: true });
     assert.deepEqual(expectStatus(reply, 200), {
@@ -172,7 +165,7 @@ describe('the life of a release', () => {
     assert.equal(stored.validation_summary, undefined);
   });
 
-  test('spec/04 row 6: "validate (skip or not) when ready → 409"', async () => {
+  test('validate (skip or not) when ready → 409', async () => {
     const release = await ready(tenant);
     for (const body of [{ skip: true }, {}, undefined]) {
       expectStatus(await act(tenant, release, 'validate', body), 409);
@@ -180,11 +173,11 @@ describe('the life of a release', () => {
     assert.deepEqual(await look(tenant, release), release);
   });
 
-  test('spec/04 row 7: "promote, pause, rollback from ready → 409 and state unchanged"', async () => {
+  test('promote, pause, rollback from ready → 409 and state unchanged', async () => {
     await assertRefused(await ready(tenant), ['promote', 'pause', 'rollback']);
   });
 
-  test('spec/04 row 8: "canary percent 0 → 400 and state unchanged; 101 → 400; 100 accepted, canary_started_at set"', async () => {
+  test('canary percent 0 → 400 and state unchanged; 101 → 400; 100 accepted, canary_started_at set', async () => {
     const release = await ready(tenant);
     for (const percent of [0, 101, -1, 1.5, '20', null, 300, undefined]) {
       expectStatus(await act(tenant, release, 'canary', { percent }), 400);
@@ -197,7 +190,7 @@ describe('the life of a release', () => {
     assert.deepEqual(await look(tenant, release), started);
   });
 
-  test('spec/04 row 9: "canary from canary → 409; pause then canary works with same or different percent"', async () => {
+  test('canary from canary → 409; pause then canary works with same or different percent', async () => {
     const release = await canary(tenant, 20);
     await assertRefused(release, ['canary']);
     for (const percent of [20, 40, 5]) {
@@ -209,7 +202,7 @@ describe('the life of a release', () => {
     }
   });
 
-  test('spec/04 row 10: "paused: rollback ok; promote 409; pause 409"', async () => {
+  test('paused: rollback ok; promote 409; pause 409', async () => {
     const release = await releaseIn(tenant, 'paused');
     await assertRefused(release, ['promote', 'pause']);
     const { state, canary_percent, canary_started_at } = await move(tenant, release, 'rollback');
@@ -219,14 +212,14 @@ describe('the life of a release', () => {
     assert.equal(canary_started_at, release.canary_started_at);
   });
 
-  test('spec/04 row 11: "promoted: every further action 409, also forced promote"', async () => {
+  test('promoted: every further action 409, also forced promote', async () => {
     const release = await releaseIn(tenant, 'promoted');
     await assertRefused(release, ['validate', 'canary', 'promote', 'pause', 'rollback']);
     expectStatus(await act(tenant, release, 'promote', { force: true }), 409);
     expectStatus(await act(tenant, release, 'validate', { skip: true }), 409);
   });
 
-  test('spec/04 row 12: "rollback twice → 200 both, exactly one rolled_back decision"', async () => {
+  test('rollback twice → 200 both, exactly one rolled_back decision', async () => {
     const release = await canary(tenant, 20);
     const first = await move(tenant, release, 'rollback');
     assert.deepEqual(await move(tenant, release, 'rollback'), first);
@@ -234,12 +227,12 @@ describe('the life of a release', () => {
     assert.deepEqual(to, ['draft', 'ready', 'canary', 'rolled_back']);
   });
 
-  test('spec/04 row 13: "rolled_back: canary, promote, pause, validate → 409"', async () => {
+  test('rolled_back: canary, promote, pause, validate → 409', async () => {
     const release = await releaseIn(tenant, 'rolled_back');
     await assertRefused(release, ['canary', 'promote', 'pause', 'validate']);
   });
 
-  test('spec/04 row 25: "decisions for skip/canary 20/pause/canary 40/promote: exactly draft→draft, draft→ready, ready→canary, canary→paused, paused→canary, canary→promoted, in order, all actor operator, non-empty reasons with 20% and 40%"', async () => {
+  test('decisions for skip/canary 20/pause/canary 40/promote: exactly draft→draft, draft→ready, ready→canary, canary→paused, paused→canary, canary→promoted, in order, all actor operator, non-empty reasons with 20% and 40%', async () => {
     const release = await canary(tenant, 20);
     await move(tenant, release, 'pause');
     await move(tenant, release, 'canary', { percent: 40 });
@@ -368,7 +361,7 @@ describe('at the same time', () => {
   });
 });
 
-describe('spec/04 row 23: "evaluate inconclusive → no rollback; failing → rollback once; passing → promote without force; no gates → `[]`, never rolls back; unrouted instances not counted; after promotion never rolls back though verdict fail"', () => {
+describe('evaluate inconclusive → no rollback; failing → rollback once; passing → promote without force; no gates → `[]`, never rolls back; unrouted instances not counted; after promotion never rolls back though verdict fail', () => {
   const NONE = { total: 0, completed: 0, failed: 0, cancelled: 0 };
 
   test('without evidence it is inconclusive, and nothing is rolled back', async () => {
@@ -478,7 +471,7 @@ describe('spec/04 row 23: "evaluate inconclusive → no rollback; failing → ro
   });
 });
 
-describe('spec/04 row 24: "promote with inconclusive or failing gates → 409 and stays canary; force overrides and decision reason contains "forced"" (where 06 row 67 says otherwise, it wins)', () => {
+describe('promote with inconclusive gates → 409 and stays canary; with failing gates → 409 and rolled back; force is noted in the decision as "forced"', () => {
   test('inconclusive evidence is 409, also with force, and it stays a canary', async () => {
     const release = await canary(tenant, 50, { gates: [errorRate(0.1, 1)] });
     for (const body of [undefined, {}, { force: false }, { force: true }]) {

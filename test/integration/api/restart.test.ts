@@ -246,7 +246,7 @@ survives('a batch that was half done: the rest is done, nothing twice', async (t
     (await tenant.get<{ id: string }[]>('/instances?state=completed&limit=1000')).body;
   await eventually(async () => assert.ok((await completed()).length > 0));
   return async () => {
-    await eventually(async () => assert.equal((await completed()).length, size), 30_000);
+    await eventually(async () => assert.equal((await completed()).length, size));
     for (const { id } of (await completed()).filter((_, index) => index % 20 === 0)) {
       assert.deepEqual(
         (await tenant.outputs(id)).map((row) => row.block_id),

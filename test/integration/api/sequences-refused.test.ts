@@ -1,17 +1,11 @@
 /** Definitions that are refused: 400 that names what is wrong, and nothing is stored. */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { type Json, type SharedApi, sharedApi, step, type Tenant } from '../../helpers/api.js';
+import { test } from 'node:test';
+import { type Json, step, useSharedApi } from '../../helpers/api.js';
 
-let api: SharedApi;
-let tenant: Tenant;
-
-before(async () => {
-  api = await sharedApi();
-  tenant = api.tenant();
-});
-after(() => api.stop());
+const api = useSharedApi();
+const tenant = api.tenant();
 
 const noop = (id = 'x'): Json => step(id, 'noop');
 const definition = (more: Json): Json => ({

@@ -2,24 +2,20 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import type { SequenceDefinition } from '../../../schema/sequence.js';
 import {
+  eventually,
   type Json,
   newHandler,
-  type SharedApi,
-  sharedApi,
   step,
   type Tenant,
+  useSharedApi,
 } from '../../helpers/api.js';
 
-let api: SharedApi;
 let tenant: Tenant;
 
-before(async () => {
-  api = await sharedApi();
-});
-after(() => api.stop());
+const api = useSharedApi();
 
 const definition = (more: Json = {}): Json => ({
   tenant_id: tenant.name,
@@ -256,17 +252,33 @@ describe('deletion', () => {
     await tenant.fail(await tenant.task(handler), 'no');
     await tenant.until(failed, 'failed');
 
-    assert.equal((await tenant.delete(`/sequences/${id}`)).status, 204);
-    for (const path of [
-      `/instances/${instance}`,
-      `/instances/${instance}/outputs`,
-      `/instances/${failed}`,
-      `/workers/tasks/${task.id}/attempts`,
-    ]) {
-      assert.equal((await tenant.get(path)).status, 404, path);
+    const refusal = await tenant.delete<{ error: string }>(`/sequences/${id}`);
+    assert.equal(refusal.status, 409);
+    assert.match(refusal.body.error, /has 0 live and 1 failed instances/);
+    assert.equal((await tenant.instance(failed)).state, 'failed');
+
+    assert.equal((await tenant.delete(`/sequences/${id}?cascade=true`)).status, 204);
+    for (const gone of [instance, failed]) {
+      assert.equal((await tenant.get(`/instances/${gone}`)).status, 404);
+      assert.equal((await tenant.post(`/instances/${gone}/retry`)).status, 404);
     }
-    assert.deepEqual((await tenant.get(`/instances/dlq?sequence_id=${id}`)).body, []);
-    assert.deepEqual((await tenant.get(`/workers/tasks?handler_name=${handler}`)).body, []);
+    await eventually(async () => {
+      for (const path of [`/instances/${instance}/outputs`, `/workers/tasks/${task.id}/attempts`]) {
+        assert.equal((await tenant.get(path)).status, 404, path);
+      }
+      assert.deepEqual((await tenant.get(`/instances?sequence_id=${id}`)).body, []);
+      assert.deepEqual((await tenant.get(`/instances/dlq?sequence_id=${id}`)).body, []);
+      assert.deepEqual((await tenant.get(`/workers/tasks?handler_name=${handler}`)).body, []);
+    });
+  });
+
+  test('cascading takes no live instance, and is a boolean', async () => {
+    const id = await tenant.sequence([step('a', newHandler())]);
+    await tenant.create(id);
+    const reply = await tenant.delete<{ error: string }>(`/sequences/${id}?cascade=true`);
+    assert.equal(reply.status, 409);
+    assert.match(reply.body.error, /has 1 live and 0 failed instances/);
+    assert.equal((await tenant.delete(`/sequences/${id}?cascade=yes`)).status, 400);
   });
 
   test('creations that race with it are answered, and none survives its sequence', async () => {

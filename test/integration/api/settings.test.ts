@@ -1,25 +1,19 @@
 /** Environment variables that change what a client sees. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { type Api, newHandler, startApi, step, type Tenant } from '../../helpers/api.js';
+import { describe, test } from 'node:test';
+import { newHandler, step, useApi } from '../../helpers/api.js';
 
-let api: Api;
-let tenant: Tenant;
-
-before(async () => {
-  api = await startApi({
-    env: {
-      ENGINE_SHARDS: '1',
-      ENGINE_REQUIRE_CLAIM_EPOCH: 'true',
-      ENGINE_UNPOLICIED_RETRY: 'fail',
-      ENGINE_MAX_BODY_BYTES: '4096',
-      ENGINE_MAX_CONTEXT_BYTES: '1024',
-    },
-  });
-  tenant = api.tenant();
+const api = useApi({
+  env: {
+    ENGINE_SHARDS: '1',
+    ENGINE_REQUIRE_CLAIM_EPOCH: 'true',
+    ENGINE_UNPOLICIED_RETRY: 'fail',
+    ENGINE_MAX_BODY_BYTES: '4096',
+    ENGINE_MAX_CONTEXT_BYTES: '1024',
+  },
 });
-after(() => api.stop());
+const tenant = api.tenant();
 
 describe('ENGINE_REQUIRE_CLAIM_EPOCH', () => {
   test('complete, fail and heartbeat without claim_epoch are 400, and the claim stays', async () => {

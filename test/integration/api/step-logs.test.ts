@@ -1,27 +1,22 @@
 /** GET /instances/{id}/logs: what workers send along and what the handler `log` writes. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import type { StepLogLine } from '../../../schema/surgery.js';
+import { describe, test } from 'node:test';
+import type { StepLogLine } from '../../../schema/edits.js';
 import type { WorkerTask } from '../../../schema/worker.js';
 import {
-  type Api,
+  eventually,
   type Json,
   loop,
   newHandler,
   parallel,
-  startApi,
   step,
   type Tenant,
+  useApi,
 } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 
-let api: Api;
-
-before(async () => {
-  api = await startApi({ env: { ENGINE_SHARDS: '2' } });
-});
-after(() => api.stop());
+const api = useApi({ env: { ENGINE_SHARDS: '2' } });
 
 const UNKNOWN = '01950000-0000-7000-8000-00000000abcd';
 
@@ -265,5 +260,7 @@ test('they survive a crash with the try that they belong to, and go with their s
     ['b', 'info', 'end'],
   ]);
   assert.equal((await tenant.delete(`/sequences/${sequence}`)).status, 204);
-  assert.equal((await tenant.get(`/instances/${id}/logs`)).status, 404);
+  await eventually(async () =>
+    assert.equal((await tenant.get(`/instances/${id}/logs`)).status, 404),
+  );
 });

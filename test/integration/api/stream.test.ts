@@ -72,7 +72,7 @@ for (const backend of BACKENDS) {
     const open = (tenant: Tenant, id: string, query?: string) =>
       openStream(api, tenant.name, id, query);
 
-    test('spec/03 row 19: "SSE: at least one state event, one output per step, done last with a terminal state"', async () => {
+    test('SSE: at least one state event, one output per step, done last with a terminal state', async () => {
       const tenant = api.tenant();
       const handler = newHandler();
       const id = await tenant.run([

@@ -1,33 +1,19 @@
 /** What workers do with a claimed task: complete, fail, heartbeat; whose call counts; the history. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { WorkerAttempt, WorkerTask } from '../../../schema/worker.js';
-import {
-  type Api,
-  eventually,
-  type Json,
-  newHandler,
-  startApi,
-  step,
-  type Tenant,
-} from '../../helpers/api.js';
+import { eventually, type Json, newHandler, step, useApi } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 
-let api: Api;
-let tenant: Tenant;
-
-before(async () => {
-  api = await startApi({
-    env: {
-      ENGINE_SHARDS: '2',
-      ENGINE_WORKER_REAPER_STALE_SECS: '1',
-      ENGINE_WORKER_REAPER_TICK_SECS: '1',
-    },
-  });
-  tenant = api.tenant();
+const api = useApi({
+  env: {
+    ENGINE_SHARDS: '2',
+    ENGINE_WORKER_REAPER_STALE_SECS: '1',
+    ENGINE_WORKER_REAPER_TICK_SECS: '1',
+  },
 });
-after(() => api.stop());
+const tenant = api.tenant();
 
 type Call = 'complete' | 'fail' | 'heartbeat';
 const CALLS: readonly Call[] = ['complete', 'fail', 'heartbeat'];

@@ -1,16 +1,11 @@
 /** Lists and counts about tasks, workers and handlers. */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { HandlerNames, TaskStats, WorkerInfo, WorkerTask } from '../../../schema/worker.js';
-import { eventually, newHandler, type SharedApi, sharedApi, step } from '../../helpers/api.js';
+import { eventually, newHandler, step, useSharedApi } from '../../helpers/api.js';
 
-let api: SharedApi;
-
-before(async () => {
-  api = await sharedApi();
-});
-after(() => api.stop());
+const api = useSharedApi();
 
 test('tasks are listed newest first and filtered by state, handler, worker and queue', async () => {
   const tenant = api.tenant();

@@ -1,26 +1,13 @@
 /** Long polls: woken by a task, ended by time, given back when their client goes away. */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { WorkerTask } from '../../../schema/worker.js';
-import {
-  eventually,
-  newHandler,
-  type SharedApi,
-  sharedApi,
-  step,
-  type Tenant,
-} from '../../helpers/api.js';
+import { eventually, newHandler, step, useSharedApi } from '../../helpers/api.js';
 import { NoReplyError } from '../../helpers/client.js';
 
-let api: SharedApi;
-let tenant: Tenant;
-
-before(async () => {
-  api = await sharedApi();
-  tenant = api.tenant();
-});
-after(() => api.stop());
+const api = useSharedApi();
+const tenant = api.tenant();
 
 test('a parked poll is woken by a new task, long before its time is up', async () => {
   const handler = newHandler();
@@ -38,7 +25,7 @@ test('a poll that waits in vain is answered [] when its time is up', async () =>
   const began = Date.now();
   assert.deepEqual(await tenant.poll(newHandler(), { wait_ms: 300 }), []);
   const waited = Date.now() - began;
-  assert.ok(waited >= 295 && waited < 3_000, `${waited} ms`);
+  assert.ok(waited >= 295 && waited < 60_000, `${waited} ms`);
 });
 
 test('of many parked polls each task wakes exactly one', async () => {

@@ -1,25 +1,13 @@
 /** Polling: order, tenants, queues, limits, and that no two polls get the same task. */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import {
-  eventually,
-  newHandler,
-  type SharedApi,
-  sharedApi,
-  step,
-  type Tenant,
-} from '../../helpers/api.js';
+import { test } from 'node:test';
+import type { TaskStats } from '../../../schema/worker.js';
+import { eventually, newHandler, step, useSharedApi } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 
-let api: SharedApi;
-let tenant: Tenant;
-
-before(async () => {
-  api = await sharedApi();
-  tenant = api.tenant();
-});
-after(() => api.stop());
+const api = useSharedApi();
+const tenant = api.tenant();
 
 /** Creates one after the other, so that their tasks differ in age. */
 async function createEach(sequence: string, more: readonly object[]): Promise<string[]> {
@@ -197,6 +185,27 @@ test('tasks of ended instances are not offered', async () => {
   const id = await tenant.run([step('a', handler)]);
   await tenant.patch(`/instances/${id}/state`, { state: 'cancelled' });
   assert.deepEqual(await tenant.poll(handler, { limit: 10 }), []);
+});
+
+test("thousands of older tasks hide neither another tenant's task nor that of another queue", async () => {
+  const handler = newHandler();
+  const flood = await tenant.sequence([step('a', handler, { queue_name: 'flooded' })]);
+  const instances = Array(5_100).fill(tenant.creation(flood, { priority: 'critical' }));
+  expectStatus(await tenant.post('/instances/batch', { instances }), 201);
+  await eventually(async () => {
+    const { body } = await tenant.get<TaskStats>('/workers/tasks/stats');
+    assert.equal(body.by_handler[handler]?.pending, instances.length);
+  }, 60_000);
+  const other = api.tenant();
+  const theirs = await other.run([step('a', handler)]);
+  const quiet = await tenant.run([step('a', handler, { queue_name: 'quiet' })]);
+  await other.until(theirs, 'waiting');
+  await tenant.until(quiet, 'waiting');
+  assert.equal((await other.poll(handler))[0]?.instance_id, theirs);
+  const poll = { handler_name: handler, worker_id: 'w', queue_name: 'quiet' };
+  const reply = await tenant.post<{ instance_id: string }[]>('/workers/tasks/poll/queue', poll);
+  assert.equal(expectStatus(reply, 200)[0]?.instance_id, quiet);
+  assert.equal((await tenant.poll(handler)).length, 1);
 });
 
 test('what is wrong in a poll is 400 and claims nothing', async () => {

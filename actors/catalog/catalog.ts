@@ -1,0 +1,258 @@
+/**
+ * The owner of the sequences. Definitions are immutable: created, deprecated, and deleted when no
+ * instance needs them. Deletion is a barrier over all shards:
+ *
+ * 1. every shard blocks the sequence, so that no new instance of it is created,
+ * 2. and answers when the units it made before are durable;
+ * 3. then its instances are counted, and releases that name it: one that needs it lifts the block and
+ *    refuses the deletion;
+ * 4. otherwise its row gives way to a tombstone in one unit, and every shard forgets what it holds.
+ *
+ * The tombstone stays until the front thread (`src/sequence-removal.ts`) has had the instances removed.
+ */
+
+import type { CreateSequence } from '../../schema/sequence.js';
+import { compilePlan } from '../../src/core/plan.js';
+import { isoTime, type UnixMs } from '../../src/core/time.js';
+import {
+  conflict,
+  DATABASE_AWAY,
+  EngineError,
+  forbidden,
+  invalid,
+  notFound,
+} from '../../src/errors.js';
+import type { Rows } from '../runtime/loader.js';
+import type { PeerMessage } from '../runtime/protocol.js';
+import type { ReleaseStateRow } from '../runtime/release-sql.js';
+import type { InstanceCounts, SequenceRow } from '../runtime/rows.js';
+import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
+import { Turn } from '../runtime/turn.js';
+import { whenUsed } from './plans.js';
+
+export interface CatalogDeps extends SingletonDeps {
+  readonly loader: Rows;
+  readonly now: () => UnixMs;
+  readonly newId: () => string;
+  readonly shards: number;
+  /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
+  readonly whenWriterKnown: (then: () => void) => void;
+  readonly schedule: (work: () => void) => void;
+}
+
+/** A deletion on its way. */
+interface Deletion {
+  readonly request: number;
+  /** Failed instances go with it. */
+  readonly isCascading: boolean;
+  /** The shards that have not answered yet. */
+  readonly unsettled: Set<number>;
+  /** The unit that deletes the rows is under way. */
+  isDecided: boolean;
+}
+
+export class Catalog {
+  readonly #self: Singleton;
+  readonly #deps: CatalogDeps;
+  readonly #deletions = new Map<string, Deletion>();
+
+  constructor(deps: CatalogDeps) {
+    this.#deps = deps;
+    this.#self = new Singleton('catalog', deps);
+  }
+
+  /**
+   * @param tenant the header's tenant; '' when there is none
+   * @param body checked for its shape
+   */
+  create(request: number, tenant: string, body: CreateSequence): void {
+    this.#self.serve(
+      request,
+      (turn) => {
+        const owner = body.tenant_id.trim() === '' ? tenant : body.tenant_id;
+        if (owner === '') throw invalid('tenant_id must not be blank');
+        if (tenant !== '' && owner !== tenant) {
+          throw forbidden('tenant_id is not the tenant of x-tenant-id');
+        }
+        this.#put(turn, request, owner, body);
+      },
+      'a sequence with this id, or with this name and version, exists already or is being removed',
+    );
+  }
+
+  #put(turn: Turn, request: number, tenant: string, body: CreateSequence): void {
+    const id = body.id ?? this.#deps.newId();
+    const compiled = compilePlan({ id, blocks: body.blocks }, whenUsed);
+    if (!compiled.ok) throw invalid(compiled.message);
+    const definition = {
+      blocks: body.blocks,
+      ...(body.input_schema == null ? {} : { input_schema: body.input_schema }),
+    };
+    turn.gate = 'exists';
+    turn.put('sequence.insert', id, {
+      id,
+      tenant_id: tenant,
+      namespace: body.namespace,
+      name: body.name,
+      version: body.version,
+      deprecated: body.deprecated ?? false,
+      status: body.status ?? 'production',
+      definition,
+      created_at: body.created_at ?? isoTime(this.#deps.now()),
+    });
+    const { warnings } = compiled.plan;
+    turn.reply(request, 201, JSON.stringify(warnings.length === 0 ? { id } : { id, warnings }));
+  }
+
+  deprecate(request: number, tenant: string, id: string): void {
+    this.#withSequence(request, tenant, id, () => {
+      this.#self.serve(request, (turn) => {
+        turn.put('sequence.update', id, { id, deprecated: true });
+        turn.reply(request, 204, '');
+      });
+    });
+  }
+
+  delete(request: number, tenant: string, id: string, isCascading: boolean): void {
+    this.#withSequence(request, tenant, id, () => {
+      if (this.#deletions.has(id)) {
+        this.#fail(request, conflict(`sequence ${id} is being deleted already`));
+        return;
+      }
+      const unsettled = new Set(Array.from({ length: this.#deps.shards }, (_, shard) => shard));
+      this.#deletions.set(id, { request, isCascading, unsettled, isDecided: false });
+      this.#broadcast({ kind: 'sequence.block', sequence: id, isBlocked: true });
+    });
+  }
+
+  /**
+   * A shard has blocked the sequence, and what it created of it before is durable. It says so again
+   * for as long as it is blocked, since a word to it or to another shard may be lost.
+   */
+  blocked(id: string, shard: number): void {
+    const deletion = this.#deletions.get(id);
+    if (deletion === undefined) {
+      this.#tell(shard, { kind: 'sequence.block', sequence: id, isBlocked: false });
+      return;
+    }
+    const { unsettled } = deletion;
+    if (!unsettled.delete(shard)) {
+      for (const other of unsettled)
+        this.#tell(other, { kind: 'sequence.block', sequence: id, isBlocked: true });
+      return;
+    }
+    if (unsettled.size > 0) return;
+    this.#deps.whenWriterKnown(() => this.#look(id, deletion));
+  }
+
+  #look(id: string, deletion: Deletion): void {
+    const { loader, schedule } = this.#deps;
+    Promise.all([loader.instanceCounts(id), loader.releaseNaming(id)]).then(
+      ([counts, release]) =>
+        schedule(() => {
+          const refusal = needOf(id, deletion, counts, release);
+          this.#decide(id, deletion, refusal ?? counts.ended + counts.failed > 0);
+        }),
+      () => schedule(() => this.#decide(id, deletion, DATABASE_AWAY)),
+    );
+  }
+
+  /** Its successor, which is yet to come, will know of no block. */
+  shardDied(shard: number): void {
+    for (const [id, deletion] of this.#deletions) {
+      if (deletion.isDecided) continue;
+      // In place of the old one: a count that is on its way knows nothing of what that shard makes.
+      this.#deletions.set(id, {
+        ...deletion,
+        unsettled: new Set([...deletion.unsettled, shard]),
+      });
+    }
+  }
+
+  /** The successor can be told. */
+  shardBack(shard: number): void {
+    for (const id of this.#deletions.keys())
+      this.#tell(shard, { kind: 'sequence.block', sequence: id, isBlocked: true });
+  }
+
+  /** @param found why it is refused, or whether there are instances to be removed */
+  #decide(id: string, deletion: Deletion, found: EngineError | boolean): void {
+    const { request } = deletion;
+    // A shard died since then: its answer leads here again.
+    if (this.#deletions.get(id) !== deletion) return;
+    if (found instanceof EngineError) {
+      this.#giveUp(id, request, found);
+      return;
+    }
+    const turn = new Turn();
+    turn.put('sequence.delete', id, { id });
+    if (found) turn.put('tombstone.set', id, { id, created_at: isoTime(this.#deps.now()) });
+    turn.reply(request, 204, '');
+    for (let shard = 0; shard < this.#deps.shards; shard++) {
+      turn.effects.push({ kind: 'peer', shard, message: { kind: 'sequence.evict', sequence: id } });
+    }
+    deletion.isDecided = true;
+    this.#self.commit(turn, (error) => {
+      this.#deletions.delete(id);
+      if (error !== undefined)
+        this.#broadcast({ kind: 'sequence.block', sequence: id, isBlocked: false });
+    });
+  }
+
+  /** The instances of a deleted sequence are removed. */
+  forget(request: number, id: string): void {
+    this.#self.serve(request, (turn) => {
+      turn.put('tombstone.clear', id, { id });
+      turn.reply(request, 204, '');
+    });
+  }
+
+  #giveUp(id: string, request: number, error: EngineError): void {
+    this.#deletions.delete(id);
+    this.#broadcast({ kind: 'sequence.block', sequence: id, isBlocked: false });
+    this.#fail(request, error);
+  }
+
+  #withSequence(
+    request: number,
+    tenant: string,
+    id: string,
+    then: (row: SequenceRow) => void,
+  ): void {
+    this.#deps.loader.sequence(id).then(
+      (row) =>
+        this.#deps.schedule(() => {
+          if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) {
+            this.#fail(request, notFound(`sequence ${id}`));
+          } else then(row);
+        }),
+      () => this.#deps.schedule(() => this.#fail(request, DATABASE_AWAY)),
+    );
+  }
+
+  #tell(shard: number, message: PeerMessage): void {
+    this.#deps.release([{ kind: 'peer', shard, message }]);
+  }
+
+  #broadcast(message: PeerMessage): void {
+    for (let shard = 0; shard < this.#deps.shards; shard++) this.#tell(shard, message);
+  }
+
+  #fail(request: number, error: EngineError): void {
+    this.#deps.release([{ kind: 'error', request, error }]);
+  }
+}
+
+/** What keeps the sequence from being deleted. */
+function needOf(
+  id: string,
+  { isCascading }: Deletion,
+  { live, failed }: InstanceCounts,
+  release: ReleaseStateRow | undefined,
+): EngineError | undefined {
+  if (live > 0 || (failed > 0 && !isCascading)) {
+    return conflict(`sequence ${id} has ${live} live and ${failed} failed instances`);
+  }
+  if (release === undefined) return undefined;
+  return conflict(`sequence ${id} is part of release ${release.id}, which is ${release.state}`);
+}

@@ -1,0 +1,58 @@
+/** The operations on sequences and on the tenants' keys, on the first shard. */
+
+import type { SequenceDeleteQuery } from '../../schema/sequence.js';
+import {
+  type Call,
+  type EngineOperations,
+  ofFirstShard,
+  type RouteOperations,
+} from '../runtime/operation.js';
+import type { ApiKeys, KeyRow, KeyUse } from './api-keys.js';
+import type { Catalog } from './catalog.js';
+
+export interface CatalogParts {
+  readonly catalog: Catalog | undefined;
+  readonly apiKeys: ApiKeys | undefined;
+}
+
+export const SEQUENCE_OPERATIONS = {
+  'sequences.create': {
+    serve: ({ catalog }, { request, tenant, body }) =>
+      ofFirstShard(catalog).create(request, tenant, body),
+  },
+  'sequences.deprecate': {
+    serve: ({ catalog }, { request, tenant, target }) =>
+      ofFirstShard(catalog).deprecate(request, tenant, target),
+  },
+} satisfies Partial<RouteOperations<CatalogParts>>;
+
+/** The deletion of a sequence, and the end of what follows it (`src/sequence-removal.ts`). */
+export const CATALOG_ENGINE_OPERATIONS = {
+  'catalog.delete': {
+    serve: ({ catalog }, { request, tenant, target, body }: Call<SequenceDeleteQuery>) =>
+      ofFirstShard(catalog).delete(request, tenant, target, body.cascade),
+  },
+  'catalog.forget': {
+    serve: ({ catalog }, { request, target }: Call<undefined>) =>
+      ofFirstShard(catalog).forget(request, target),
+  },
+} satisfies EngineOperations<CatalogParts>;
+
+/** What the key registry of the front thread has stored (`src/http/operations/keys.ts`). */
+export const KEY_ENGINE_OPERATIONS = {
+  'keys.insert': {
+    serve: ({ apiKeys }, { request, body }: Call<KeyRow>) =>
+      ofFirstShard(apiKeys).insert(request, body),
+  },
+  'keys.revoke': {
+    serve: ({ apiKeys }, { request, body }: Call<KeyUse>) =>
+      ofFirstShard(apiKeys).update(request, [{ ...body, revoked: true }]),
+  },
+  'keys.used': {
+    serve: ({ apiKeys }, { request, body }: Call<readonly KeyUse[]>) =>
+      ofFirstShard(apiKeys).update(
+        request,
+        body.map((use) => ({ ...use, revoked: false })),
+      ),
+  },
+} satisfies EngineOperations<CatalogParts>;

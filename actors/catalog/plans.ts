@@ -1,0 +1,136 @@
+/**
+ * The compiled plans of one shard, cached by the bytes of their definitions. Definitions are
+ * immutable; only deletion takes one away, and blocks creations first (see `catalog.ts`).
+ */
+
+import { LRUCache } from 'lru-cache';
+import type { Block } from '../../schema/blocks.js';
+import { compileUserSchema } from '../../schema/user-schema.js';
+import { LIMITS } from '../../src/config.js';
+import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { type CompiledPlan, compilePlan, type Plan } from '../../src/core/plan.js';
+import { unavailable } from '../../src/errors.js';
+import type { Rows } from '../runtime/loader.js';
+import type { SequenceRow } from '../runtime/rows.js';
+
+export interface StoredSequence {
+  readonly id: string;
+  readonly tenantId: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly plan: Plan;
+  /** What `input_schema` finds wrong with context.data; undefined when the sequence has none. */
+  readonly checkInput: ((data: JsonValue) => string | undefined) | undefined;
+}
+
+export class Plans {
+  readonly #loader: Rows;
+  readonly #cache = new LRUCache<string, StoredSequence>({ maxSize: LIMITS.planCacheBytes });
+  readonly #loading = new Map<string, Promise<StoredSequence | undefined>>();
+  readonly #blocked = new Set<string>();
+  #deletions = 0;
+
+  constructor(loader: Rows) {
+    this.#loader = loader;
+  }
+
+  /** The plan if it is at hand. A blocked sequence is about to be deleted: it takes no instances. */
+  get(sequenceId: string): StoredSequence | undefined {
+    return this.#cache.get(sequenceId);
+  }
+
+  isBlocked(sequenceId: string): boolean {
+    return this.#blocked.has(sequenceId);
+  }
+
+  block(sequenceId: string): void {
+    this.#blocked.add(sequenceId);
+  }
+
+  /** Whether it was deleted is not known: it is read again when it is asked for. */
+  unblock(sequenceId: string): void {
+    if (this.isBlocked(sequenceId)) this.evict(sequenceId);
+  }
+
+  evict(sequenceId: string): void {
+    this.#cache.delete(sequenceId);
+    this.#blocked.delete(sequenceId);
+    this.#deletions += 1;
+  }
+
+  /** How many sequences have been deleted so far; see `checkUsable`. */
+  get deletions(): number {
+    return this.#deletions;
+  }
+
+  /**
+   * For who is about to make an instance live that the count before a deletion must not miss.
+   *
+   * @param deletions as they were when the sequence was looked up: any later one may be of it
+   * @throws EngineError 503 when the sequence is being deleted, or may just have been
+   */
+  checkUsable(sequenceId: string, deletions = this.#deletions): void {
+    if (!this.isBlocked(sequenceId) && deletions === this.#deletions) return;
+    throw unavailable('ENG_OVERLOADED', `sequence ${sequenceId} is being deleted`);
+  }
+
+  /** @returns undefined when there is no such sequence; rejects when the database cannot be asked */
+  load(sequenceId: string): Promise<StoredSequence | undefined> {
+    const cached = this.#cache.get(sequenceId);
+    if (cached !== undefined) return Promise.resolve(cached);
+    const running = this.#loading.get(sequenceId);
+    if (running !== undefined) return running;
+    const loading = this.#read(sequenceId).finally(() => this.#loading.delete(sequenceId));
+    this.#loading.set(sequenceId, loading);
+    return loading;
+  }
+
+  /**
+   * The plan of one instance that runs blocks of its own after those of its sequence. It is not kept:
+   * few instances have any.
+   *
+   * @returns undefined when there is no such sequence; `ok: false` when they do not go together
+   */
+  async compile(sequenceId: string, injected: readonly Block[]): Promise<CompiledPlan | undefined> {
+    const row = await this.#loader.sequence(sequenceId);
+    if (row === undefined) return undefined;
+    const { blocks } = definitionOf(row);
+    return compilePlan({ id: row.id, blocks: [...blocks, ...injected] }, whenUsed);
+  }
+
+  async #read(sequenceId: string): Promise<StoredSequence | undefined> {
+    const deletions = this.#deletions;
+    const row = await this.#loader.sequence(sequenceId);
+    if (row === undefined) return undefined;
+    // It may be the one that was deleted while its row was on the way.
+    if (deletions !== this.#deletions) return this.#read(sequenceId);
+    const definition = definitionOf(row);
+    const compiled = compilePlan({ id: row.id, blocks: definition.blocks }, whenUsed);
+    if (!compiled.ok) {
+      throw new Error(`stored sequence ${row.id} does not compile: ${compiled.message}`);
+    }
+    const stored = {
+      id: row.id,
+      tenantId: row.tenant_id,
+      namespace: row.namespace,
+      name: row.name,
+      plan: compiled.plan,
+      checkInput: definition.input_schema == null ? undefined : whenUsed(definition.input_schema),
+    };
+    this.#cache.set(sequenceId, stored, { size: Math.max(1, row.definition.length) });
+    return stored;
+  }
+}
+
+function definitionOf(row: SequenceRow): { blocks: Block[]; input_schema?: JsonObject | null } {
+  return JSON.parse(row.definition);
+}
+
+/** Compiling a schema takes half a millisecond, so it waits for the first value. */
+export function whenUsed(schema: JsonObject): (value: JsonValue) => string | undefined {
+  let check: ((value: JsonValue) => string | undefined) | undefined;
+  return (value) => {
+    check ??= compileUserSchema(schema);
+    return check(value);
+  };
+}

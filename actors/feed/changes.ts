@@ -1,0 +1,147 @@
+/**
+ * The shard's part of the change feed. A reader of the feed goes on behind the last
+ * entry that it has seen, in the order of (time, id). Units are committed in another order, so it is
+ * only shown what lies below the watermark: a time below which no entry can appear any more.
+ *
+ * A shard answers the question for its watermark in three steps:
+ * 1. it names a time, and from then on stamps nothing below it, whatever its clock says;
+ * 2. the units that it has made so far are settled, in the rows or never to be there;
+ * 3. on the first shard, that time is durable: the next owner of the database stamps nothing below.
+ */
+
+import { isoTime, type UnixMs } from '../../src/core/time.js';
+import { DATABASE_AWAY } from '../../src/errors.js';
+import type { CommitLog } from '../runtime/commit-log.js';
+import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
+import { Turn } from '../runtime/turn.js';
+import { Watchers, type WatchersDeps } from './watchers.js';
+
+export interface ChangeFeedDeps extends Omit<WatchersDeps, 'look'>, SingletonDeps {
+  readonly shard: number;
+  readonly now: () => UnixMs;
+  readonly commits: CommitLog;
+  /** Calls when it is known what became of the units of a writer that died; at once without such. */
+  readonly whenWriterKnown: (then: () => void) => void;
+}
+
+/** On this shard the mark is kept. */
+const MARK_SHARD = 0;
+
+export class ChangeFeed {
+  readonly #deps: ChangeFeedDeps;
+  readonly #watchers: Watchers;
+  readonly #mark: ChangeMark | undefined;
+  /** The latest time that an entry has, or that a reader was promised. */
+  #floor: UnixMs = 0;
+  /** The latest time that an entry has. */
+  #latest: UnixMs = 0;
+
+  constructor(deps: ChangeFeedDeps) {
+    this.#deps = deps;
+    this.#mark = deps.shard === MARK_SHARD ? new ChangeMark(deps) : undefined;
+    this.#watchers = new Watchers({
+      ...deps,
+      look: (_tenant, { request }, version) => {
+        const body = `{"version":${version},"latest":${this.#latest}}`;
+        deps.release([{ kind: 'reply', request, status: 200, body }]);
+      },
+    });
+  }
+
+  /** The time of an entry: now, or later when the clock has gone back. Never goes back itself. */
+  stamp(): UnixMs {
+    this.stampFrom(Math.floor(this.#deps.now()));
+    this.#latest = this.#floor;
+    return this.#latest;
+  }
+
+  /** From now on nothing is stamped below this time. */
+  stampFrom(at: UnixMs): void {
+    this.#floor = Math.max(this.#floor, at);
+  }
+
+  /**
+   * Answers with `at`, above `past` and the present, below which every entry of this shard that will
+   * ever be is in the rows. `ahead` is the time of its latest entry if the clock has not come to it.
+   */
+  watermark(request: number, past: UnixMs): void {
+    const { commits, now, whenWriterKnown, release } = this.#deps;
+    const time = Math.floor(now());
+    this.stampFrom(Math.max(time, past, this.#latest) + 1);
+    const at = this.#floor;
+    const body = `{"at":${at},"ahead":${this.#latest > time ? this.#latest : 0}}`;
+    this.#mark?.raise(at);
+    commits.whenSettled(() =>
+      whenWriterKnown(() => {
+        const isSafe = this.#mark === undefined || this.#mark.covers(at);
+        release([
+          isSafe
+            ? { kind: 'reply', request, status: 200, body }
+            : { kind: 'error', request, error: DATABASE_AWAY },
+        ]);
+      }),
+    );
+  }
+
+  /**
+   * Answers when entries of the tenant may have been committed since the version that is known, with
+   * the next version and the time of the latest entry that was made.
+   */
+  watch(request: number, tenant: string, known: number | undefined): void {
+    this.#watchers.watch(tenant, { request, tenant }, known);
+  }
+
+  unwatch(request: number): void {
+    this.#watchers.abort(request);
+  }
+
+  /** Entries of the tenant were committed. */
+  committed(tenant: string): void {
+    this.#watchers.changed(tenant);
+  }
+
+  /** What became of units is known from the rows alone. */
+  writerReady(): void {
+    this.#watchers.changedAll();
+  }
+
+  drain(): void {
+    this.#watchers.drain();
+  }
+
+  stop(): void {
+    this.#watchers.stop();
+  }
+}
+
+/** How far the mark is ahead: the feed costs one more row in this time, while it is read. */
+const MARK_AHEAD_MS = 1_000;
+
+/** The row that says below which time the next owner of the database must not stamp. */
+class ChangeMark {
+  readonly #self: Singleton;
+  /** As committed, and as asked for. */
+  #durable: UnixMs = 0;
+  #pending: UnixMs = 0;
+
+  constructor(deps: SingletonDeps) {
+    this.#self = new Singleton('change-mark', deps);
+  }
+
+  covers(at: UnixMs): boolean {
+    return at <= this.#durable;
+  }
+
+  raise(at: UnixMs): void {
+    if (at <= this.#pending) return;
+    const mark = at + MARK_AHEAD_MS;
+    this.#pending = mark;
+    const turn = new Turn();
+    turn.put('changeMark.set', 'change-mark', { id: 1, stamps_from: isoTime(mark) });
+    this.#self.commit(turn, (error) => {
+      if (error === undefined) this.#durable = mark;
+      // Unknown or refused: the next question asks for it anew.
+      else this.#pending = this.#durable;
+    });
+  }
+}

@@ -1,0 +1,171 @@
+/**
+ * Callers that wait for the next change of an instance. A watch names the version that its caller
+ * has seen. If that is not the present one, the instance is asked for its state at once; otherwise
+ * the watch is parked until a unit of the instance is committed, or for some seconds, after which
+ * the caller asks anew.
+ *
+ * A version stands for "nothing was committed in between" and for nothing else: it changes with each
+ * commit and with each loss of an actor, and it is forgotten when nobody has asked for a while. Then,
+ * or after a restart of the shard, no version that a caller names is the present one, and it is
+ * answered at once. So a change can be told twice and never be missed.
+ */
+
+import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import { unavailable } from '../../src/errors.js';
+import type { Effect } from '../runtime/turn.js';
+
+export interface Watch {
+  readonly request: number;
+  /** '' sees the instances of every tenant. */
+  readonly tenant: string;
+}
+
+export interface WatchersDeps {
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Has the instance answer the watch with its state and this version. */
+  readonly look: (instance: string, watch: Watch, version: number) => void;
+  readonly release: (effects: readonly Effect[]) => void;
+  readonly schedule: (work: () => void) => void;
+}
+
+/** An instance whose version is kept, and the requests that are parked on it. */
+interface Watched {
+  version: number;
+  readonly requests: Set<number>;
+}
+
+interface Parked extends Watch {
+  readonly instance: string;
+  readonly until: number;
+}
+
+/** Shorter than the patience of the front with a reply. */
+const WATCH_MS = 20_000;
+
+/** Instances whose versions are kept; the front has far fewer streams open. */
+const WATCHED_MAX = 1_024;
+
+export class Watchers {
+  readonly #deps: WatchersDeps;
+  /** In order of the last watch. */
+  readonly #watched = new Map<string, Watched>();
+  /** By request, in order of `until`, which is the order of arrival. */
+  readonly #parked = new Map<number, Parked>();
+  #version: number;
+  #timer: TimerHandle | undefined;
+  #draining = false;
+
+  constructor(deps: WatchersDeps) {
+    this.#deps = deps;
+    // Versions of a shard that died must not look like those of its successor.
+    this.#version = Math.floor(deps.random() * 2 ** 48);
+  }
+
+  /** @param known the version that the caller has seen; undefined for none */
+  watch(instance: string, watch: Watch, known: number | undefined): void {
+    const { clock, look, release } = this.#deps;
+    const watched = this.#keep(instance);
+    if (watched === undefined) {
+      const error = unavailable('ENG_OVERLOADED', 'too many instances are being watched');
+      release([{ kind: 'error', request: watch.request, error }]);
+      return;
+    }
+    if (known !== watched.version || this.#draining) {
+      look(instance, watch, watched.version);
+      return;
+    }
+    watched.requests.add(watch.request);
+    const until = clock.monotonic() + WATCH_MS;
+    this.#parked.set(watch.request, { ...watch, instance, until });
+    this.#timer ??= clock.setTimeout(() => this.#expireSoon(), WATCH_MS);
+  }
+
+  /** A unit of the instance was committed, or its actor was lost with units under way. */
+  changed(instance: string): void {
+    const watched = this.#watched.get(instance);
+    if (watched === undefined) return;
+    watched.version = this.#nextVersion();
+    for (const request of watched.requests) this.#answer(request);
+  }
+
+  /** Anything may have been committed. */
+  changedAll(): void {
+    for (const instance of this.#watched.keys()) this.changed(instance);
+  }
+
+  /** The caller went away. Its answer only ends the account of the request. */
+  abort(request: number): void {
+    if (this.#unpark(request) === undefined) return;
+    this.#deps.release([{ kind: 'reply', request, status: 200, body: '' }]);
+  }
+
+  /** The engine stops: nobody waits any longer. */
+  drain(): void {
+    this.#draining = true;
+    this.answerAll();
+  }
+
+  /** Instances may have gone: each parked caller is told how its own stands. */
+  answerAll(): void {
+    for (const request of this.#parked.keys()) this.#answer(request);
+  }
+
+  stop(): void {
+    this.#deps.clock.clearTimeout(this.#timer);
+  }
+
+  #keep(instance: string): Watched | undefined {
+    const watched = this.#watched.get(instance) ?? {
+      version: this.#nextVersion(),
+      requests: new Set(),
+    };
+    this.#watched.delete(instance);
+    this.#watched.set(instance, watched);
+    if (this.#watched.size <= WATCHED_MAX) return watched;
+    for (const [key, { requests }] of this.#watched) {
+      if (requests.size > 0 || key === instance) continue;
+      this.#watched.delete(key);
+      return watched;
+    }
+    this.#watched.delete(instance);
+    return undefined;
+  }
+
+  #nextVersion(): number {
+    this.#version += 1;
+    return this.#version;
+  }
+
+  #unpark(request: number): Parked | undefined {
+    const parked = this.#parked.get(request);
+    if (parked === undefined) return undefined;
+    this.#parked.delete(request);
+    this.#watched.get(parked.instance)?.requests.delete(request);
+    return parked;
+  }
+
+  #answer(request: number): void {
+    const parked = this.#unpark(request);
+    if (parked === undefined) return;
+    const version = this.#watched.get(parked.instance)?.version;
+    if (version !== undefined) this.#deps.look(parked.instance, parked, version);
+  }
+
+  #expireSoon(): void {
+    this.#timer = undefined;
+    this.#deps.schedule(() => this.#expire());
+  }
+
+  #expire(): void {
+    const { clock } = this.#deps;
+    const now = clock.monotonic();
+    for (const [request, { until }] of this.#parked) {
+      if (until > now) {
+        this.#timer ??= clock.setTimeout(() => this.#expireSoon(), until - now);
+        return;
+      }
+      this.#answer(request);
+    }
+  }
+}

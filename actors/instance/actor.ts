@@ -1,0 +1,336 @@
+/**
+ * The state machine of one instance. Owns its row, context, outputs, signals, worker tasks and audit.
+ * A message goes in and its turn is filled: no I/O, no waiting.
+ */
+
+import { toUnixMs } from '../../schema/common.js';
+import { treeOf } from '../../src/core/evaluator.js';
+import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { Progress } from '../../src/core/progress.js';
+import { canPatch, type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
+import type { UnixMs } from '../../src/core/time.js';
+import { EngineError, notFound } from '../../src/errors.js';
+import type { StepRef, Turn } from '../runtime/turn.js';
+import { advance, checkContextSize, continueAfter, touchContext } from './advance.js';
+import { type Change, concerns } from './change-many.js';
+import * as grants from './grants.js';
+import * as limits from './limits.js';
+import { isSeenBy, type LiveInstance, stepKey } from './live-instance.js';
+import type { InstanceMessage, InstanceRequest } from './messages.js';
+import * as notes from './notes.js';
+import type { Operation } from './operation.js';
+import { askAboutFence } from './ownership.js';
+import { recordBatchAction, recordTransition } from './progress.js';
+import { contextOf, wireInstance } from './record.js';
+import { settleNew, standing, touch, write } from './settling.js';
+import * as signals from './signals.js';
+import * as tasks from './tasks.js';
+
+/**
+ * The unit that creates the instance, advanced as far as it goes without the outside world
+ * (eager start): creation and that progress are one commit.
+ *
+ * @param gated the id comes from an idempotency key, so that the row may be there already
+ */
+export function create(actor: LiveInstance, turn: Turn, request: number, gated: boolean): void {
+  settleNew(actor, turn, () => advance(actor, turn, { kind: 'wake' }));
+  turn.gate = gated ? 'exists' : 'none';
+  turn.reply(request, 201, `{"id":"${actor.record.id}","deduplicated":false}`);
+}
+
+/**
+ * @param operation what the message does, if that was prepared (`preparation.ts`)
+ * @throws EngineError for a wrong request, before the first change
+ */
+export function handle(
+  actor: LiveInstance,
+  turn: Turn,
+  message: InstanceMessage,
+  operation?: Operation,
+): void {
+  const before = standing(actor);
+  if ('tenant' in message) checkTenant(actor, message);
+  const progress = operation === undefined ? apply(actor, turn, message) : operation(turn);
+  if (progress !== undefined) write(actor, turn, progress, before);
+  notes.putLines(actor, turn);
+}
+
+/** @returns what the evaluator did, `'touched'` when only the row changed, undefined for neither */
+function apply(
+  actor: LiveInstance,
+  turn: Turn,
+  message: InstanceMessage,
+): Progress | 'touched' | undefined {
+  switch (message.kind) {
+    case 'get':
+      turn.reply(message.request, 200, JSON.stringify(wireInstance(actor.record)));
+      return undefined;
+    case 'tree':
+      turn.reply(
+        message.request,
+        200,
+        JSON.stringify(treeOf(actor.plan, actor.record.snapshot.execution, actor.record.id)),
+      );
+      return undefined;
+    case 'patchState':
+      return patchState(actor, turn, message);
+    case 'patchContext':
+      return patchContext(actor, turn, message);
+    case 'signal':
+      return signals.signal(actor, turn, message);
+    case 'retry':
+      return retry(actor, turn, message.request);
+    case 'change':
+      return change(actor, turn, message.group, message.change);
+    case 'checkpoint.save':
+      return notes.saveCheckpoint(actor, turn, message);
+    case 'look':
+      turn.reply(
+        message.request,
+        200,
+        `{"state":"${actor.record.snapshot.state}","version":${message.version}}`,
+      );
+      return undefined;
+    case 'wake':
+      return wake(actor, turn, message.recovered);
+    case 'permit.granted':
+      return grants.permitGranted(actor, turn, message.number);
+    case 'rate.granted':
+      return grants.rateGranted(actor, turn, message);
+    case 'rate.deferred':
+      return grants.rateDeferred(actor, turn, message);
+    case 'rate.changed':
+      return grants.rateChanged(actor, turn, message);
+    case 'step.outcome':
+      return outcome(actor, turn, message.step, message.outcome);
+    case 'unit.refused':
+      return refused(actor, turn, message.step, message.reason);
+    case 'task.complete':
+      return tasks.complete(actor, turn, message);
+    case 'task.fail':
+      return tasks.fail(actor, turn, message);
+    case 'task.heartbeat':
+      return tasks.heartbeat(actor, turn, message);
+    case 'claim':
+      tasks.claim(actor, turn, message);
+      return undefined;
+    case 'unclaim':
+      tasks.unclaim(actor, turn, message.task, message.epoch);
+      return undefined;
+    case 'reap':
+      tasks.reap(actor, turn, message.task);
+      return undefined;
+    case 'injectBlocks':
+    case 'resumeFrom':
+    case 'fork':
+    case 'migrate':
+    case 'order':
+    case 'checkpoint.prune':
+      throw new Error(`${message.kind} has to be prepared`);
+    default:
+      throw new Error(`a message ${JSON.stringify(message satisfies never)}`);
+  }
+}
+
+function checkTenant(actor: LiveInstance, message: InstanceRequest): void {
+  if (isSeenBy(actor, message.tenant)) return;
+  throw notFound('task' in message ? `worker task ${message.task}` : `instance ${actor.record.id}`);
+}
+
+// -------------------------------------------------------------- state and context
+
+function patchState(
+  actor: LiveInstance,
+  turn: Turn,
+  { request, body }: Extract<InstanceRequest, { kind: 'patchState' }>,
+): Progress {
+  const { state: to, next_fire_at } = body;
+  const from = actor.record.snapshot.state;
+  if (!canPatch(from, to)) {
+    throw new EngineError(
+      'ENG_INVALID_TRANSITION',
+      `invalid argument: state cannot go from ${from} to ${to}`,
+    );
+  }
+  const at = next_fire_at == null ? null : (toUnixMs(next_fire_at) ?? null);
+  const progress = moveTo(actor, turn, to, at);
+  touch(actor);
+  turn.reply(request, 200, JSON.stringify(wireInstance(actor.record)));
+  return progress;
+}
+
+/** One of a change of many. */
+function change(
+  actor: LiveInstance,
+  turn: Turn,
+  group: number,
+  change: Change,
+): Progress | 'touched' | undefined {
+  const { state, nextFireAt } = actor.record.snapshot;
+  const result = concerns(change, state) ? 'applied' : 'skipped';
+  turn.effects.push({ kind: 'changed', group, result });
+  if (result === 'skipped') return undefined;
+  switch (change.kind) {
+    case 'state':
+      return moveTo(actor, turn, change.state, null);
+    case 'reschedule': {
+      const at = (nextFireAt ?? actor.env.now()) + change.offsetMs;
+      return moveTo(actor, turn, 'scheduled', Math.min(Math.max(at, 0), FIRE_AT_MAX));
+    }
+    case 'retry':
+      recordBatchAction(actor, turn, { action: 'retry' });
+      return moveTo(actor, turn, 'scheduled', null);
+    case 'signal': {
+      recordBatchAction(actor, turn, actionOf(change.signalType));
+      const progress = signals.deliverSignal(actor, turn, change);
+      signals.storeSignal(actor, turn, change);
+      return progress;
+    }
+  }
+}
+
+/** What a requested state means. */
+function moveTo(actor: LiveInstance, turn: Turn, to: InstanceState, at: UnixMs | null): Progress {
+  const now = actor.env.now();
+  switch (to) {
+    case 'scheduled': {
+      const retry = actor.record.snapshot.state === 'failed';
+      const fireAt = at ?? now;
+      const progress = advance(
+        actor,
+        turn,
+        retry ? { kind: 'retry' } : { kind: 'reschedule', at: fireAt },
+      );
+      if (retry && fireAt > now) return advance(actor, turn, { kind: 'reschedule', at: fireAt });
+      if (fireAt <= now) continueAfter(actor, turn);
+      return progress;
+    }
+    case 'running':
+      if (actor.record.snapshot.state === 'failed') return moveTo(actor, turn, 'scheduled', null);
+      return runNow(actor, turn, needsPermit(actor));
+    case 'waiting':
+      // One that needs a slot first cannot be parked: it would hold one that nobody gave it.
+      return needsPermit(actor)
+        ? runNow(actor, turn, true)
+        : advance(actor, turn, { kind: 'park' });
+    case 'paused':
+      return advance(actor, turn, { kind: 'pause' });
+    case 'completed':
+    case 'failed':
+    case 'cancelled':
+      return advance(actor, turn, { kind: 'stop', state: to });
+  }
+}
+
+function needsPermit(actor: LiveInstance): boolean {
+  const { record } = actor;
+  const isKeyed = limits.isKeyed(record) && !isEnded(record.snapshot.state);
+  return isKeyed && limits.permitStatus(record) !== 'held';
+}
+
+/** @param asScheduled a slot of the concurrency key comes first, so that it stays scheduled */
+function runNow(actor: LiveInstance, turn: Turn, asScheduled: boolean): Progress {
+  const progress = advance(actor, turn, { kind: 'reschedule', at: null });
+  const { snapshot } = actor.record;
+  if (!asScheduled) {
+    recordTransition(actor, turn, snapshot.state, 'running');
+    turn.count('engine_instances_claimed_total');
+    snapshot.state = 'running';
+    snapshot.nextFireAt = null;
+  }
+  continueAfter(actor, turn);
+  return progress;
+}
+
+function patchContext(
+  actor: LiveInstance,
+  turn: Turn,
+  message: Extract<InstanceRequest, { kind: 'patchContext' }>,
+): 'touched' {
+  const { snapshot } = actor.record;
+  const { context } = message.body;
+  const data = context.data ?? snapshot.data;
+  const config = context.config ?? snapshot.config;
+  const audit = (context.audit as JsonValue[] | null | undefined) ?? actor.record.contextAudit;
+  checkContextSize(actor, data, config, audit);
+  snapshot.data = data;
+  snapshot.config = config;
+  actor.record.contextAudit = audit;
+  touchContext(actor, turn);
+  turn.reply(message.request, 200, JSON.stringify({ context: contextOf(actor.record) }));
+  return 'touched';
+}
+
+function retry(actor: LiveInstance, turn: Turn, request: number): Progress {
+  if (actor.record.snapshot.state !== 'failed') {
+    throw new EngineError(
+      'ENG_INVALID_TRANSITION',
+      `invalid argument: only a failed instance can be retried, this one is ${actor.record.snapshot.state}`,
+    );
+  }
+  const progress = moveTo(actor, turn, 'scheduled', null);
+  turn.reply(request, 200, `{"id":"${actor.record.id}","state":"scheduled"}`);
+  return progress;
+}
+
+// -------------------------------------------------------------- the engine's own messages
+
+function wake(actor: LiveInstance, turn: Turn, recovered: boolean): Progress | undefined {
+  const { snapshot } = actor.record;
+  if (actor.record.fence !== null) {
+    askAboutFence(actor, turn);
+    return undefined;
+  }
+  // A hint that came late: what has ended stays as it is, to its last column.
+  if (isEnded(snapshot.state) && !recovered) return undefined;
+  if (recovered) {
+    // The outcomes of these steps can never arrive: their process or thread is gone.
+    actor.running.clear();
+  } else if (snapshot.state === 'scheduled' && (snapshot.nextFireAt ?? 0) > actor.env.now()) {
+    // Before its start only the time-out of an open task is due.
+    if ((actor.timer?.fireAt ?? Number.POSITIVE_INFINITY) > actor.env.now()) return undefined;
+  }
+  return advance(actor, turn, recovered ? { kind: 'wake', recovered: true } : { kind: 'wake' });
+}
+
+function outcome(
+  actor: LiveInstance,
+  turn: Turn,
+  step: StepRef,
+  outcome: Extract<InstanceMessage, { kind: 'step.outcome' }>['outcome'],
+): Progress | undefined {
+  const key = stepKey(step);
+  if (actor.running.get(key)?.attempt === step.attempt) actor.running.delete(key);
+  const progress = advance(actor, turn, {
+    kind: 'step.outcome',
+    ...step,
+    outcome,
+    external: false,
+  });
+  turn.origin = step;
+  return progress.stale === true ? undefined : progress;
+}
+
+function refused(
+  actor: LiveInstance,
+  turn: Turn,
+  step: StepRef | undefined,
+  reason: string,
+): Progress | undefined {
+  if (isTerminal(actor.record.snapshot.state)) return undefined;
+  return step === undefined
+    ? advance(actor, turn, { kind: 'stop', state: 'failed', reason })
+    : advance(actor, turn, { kind: 'step.refused', ...step, message: reason });
+}
+
+/** The last instant whose year has four digits, as everywhere in the API. */
+const FIRE_AT_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+const CUSTOM = 'custom:';
+
+/** A batch action as its request named it. */
+function actionOf(signalType: string): JsonObject {
+  return signalType.startsWith(CUSTOM)
+    ? { action: 'signal', signal_type: signalType.slice(CUSTOM.length) }
+    : { action: signalType };
+}

@@ -1,0 +1,84 @@
+/**
+ * One change of many instances: what is done to each of them, which of them
+ * it concerns, and how the answers of one shard are counted. Each instance is changed by its own
+ * actor, in a unit of its own.
+ */
+
+import type { JsonValue } from '../../src/core/json.js';
+import { type InstanceState, isTerminal } from '../../src/core/states.js';
+import type { ChangeResult, Effect } from '../runtime/turn.js';
+
+export type Change =
+  | { readonly kind: 'state'; readonly state: InstanceState }
+  /** Shifts the start of a scheduled instance. */
+  | { readonly kind: 'reschedule'; readonly offsetMs: number }
+  | { readonly kind: 'retry' }
+  | {
+      readonly kind: 'signal';
+      readonly signalType: string;
+      readonly payload: JsonValue;
+      readonly traceparent?: string | undefined;
+    };
+
+export type ChangeCounts = Readonly<Record<ChangeResult, number>>;
+
+/** The body of `instances.changeMany`, which only the front thread sends. */
+export interface ChangeMany {
+  readonly ids: readonly string[];
+  readonly change: Change;
+}
+
+/** Whether the change does anything to an instance in this state. */
+export function concerns(change: Change, state: InstanceState): boolean {
+  switch (change.kind) {
+    case 'reschedule':
+      return state === 'scheduled';
+    case 'retry':
+      return state === 'failed';
+    case 'state':
+    case 'signal':
+      return !isTerminal(state);
+  }
+}
+
+interface Group {
+  readonly request: number;
+  readonly counts: Record<ChangeResult, number>;
+  open: number;
+}
+
+/** Counts what became of each instance of a group, and answers when all of them are settled. */
+export class ChangeGroups {
+  readonly #release: (effects: readonly Effect[]) => void;
+  readonly #groups = new Map<number, Group>();
+  #opened = 0;
+
+  constructor(release: (effects: readonly Effect[]) => void) {
+    this.#release = release;
+  }
+
+  /**
+   * @param size how many instances will be counted, at least one
+   * @returns the number of the group
+   */
+  open(request: number, size: number): number {
+    this.#opened += 1;
+    this.#groups.set(this.#opened, {
+      request,
+      counts: { applied: 0, skipped: 0, failed: 0 },
+      open: size,
+    });
+    return this.#opened;
+  }
+
+  count(number: number, result: ChangeResult): void {
+    const group = this.#groups.get(number);
+    if (group === undefined) return;
+    group.counts[result] += 1;
+    group.open -= 1;
+    if (group.open > 0) return;
+    this.#groups.delete(number);
+    const body = JSON.stringify(group.counts);
+    this.#release([{ kind: 'reply', request: group.request, status: 200, body }]);
+  }
+}

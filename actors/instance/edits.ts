@@ -1,0 +1,271 @@
+/**
+ * What is done to one instance beside its normal course: blocks of its own,
+ * going back to a block, and going over to another version of its sequence. Each is checked and reads
+ * what it needs first; the operation that it resolves with then changes everything at once.
+ */
+
+import type { Block } from '../../schema/blocks.js';
+import { type ResumeFrom as Amendments, RESUMABLE_STATES } from '../../schema/edits.js';
+import { LIMITS } from '../../src/config.js';
+import type { StepRecord } from '../../src/core/execution.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
+import type { Plan, PlanNode } from '../../src/core/plan.js';
+import type { Progress } from '../../src/core/progress.js';
+import { clashOf, goOnBehindEnd, passedRoots, remapExecution } from '../../src/core/remap.js';
+import { blocksFrom } from '../../src/core/rewind.js';
+import { isEnded } from '../../src/core/states.js';
+import { conflict, EngineError, invalid, notFound, tooLarge } from '../../src/errors.js';
+import type { Call } from '../runtime/operation.js';
+import type { Turn } from '../runtime/turn.js';
+import { advance, checkContextSize, touchContext } from './advance.js';
+import type { LiveInstance } from './live-instance.js';
+import type { InstanceRequest } from './messages.js';
+import type { Operation, Sources } from './operation.js';
+import { putAudit } from './progress.js';
+import { deliverSignal, followTrace, storeSignal } from './signals.js';
+import { changingTaskColumns, checkpointColumns } from './worker-task.js';
+
+type Inject = Extract<InstanceRequest, { kind: 'injectBlocks' }>;
+type ResumeFrom = Extract<InstanceRequest, { kind: 'resumeFrom' }>;
+type Migrate = Extract<InstanceRequest, { kind: 'migrate' }>;
+
+// ---------------------------------------------------------------- inject-blocks
+
+/**
+ * The blocks run after those of the sequence, in this instance alone. They are put no earlier than
+ * behind the present block, so that each of them runs.
+ */
+export async function injectBlocks(
+  actor: LiveInstance,
+  { rows, plans }: Sources,
+  { request, body: { blocks, position } }: Inject,
+): Promise<Operation> {
+  const { record, plan } = actor;
+  const { injected } = record;
+  const stored = plan.roots.length - injected.length;
+  const first = Math.max(0, passedRoots(record.snapshot.execution, plan) - stored);
+  const at = Math.min(Math.max(position ?? injected.length, first), injected.length);
+  const all = injected.toSpliced(at, 0, ...blocks);
+  checkInjectedSize(all);
+  const compiled = await plans.compile(record.sequenceId, all);
+  if (compiled === undefined) throw notFound(`instance ${record.id}`);
+  if (!compiled.ok) throw invalid(compiled.message);
+  const outputs = await rows.outputs(record.id, compiled.plan.outputRefs);
+  return (turn) => {
+    replacePlan(actor, compiled.plan, outputs);
+    record.injected = all;
+    turn.put('injection.set', record.id, { instance_id: record.id, blocks: all });
+    const ids = blocks.map((block) => block.id);
+    putAudit(actor, turn, [
+      { eventType: 'blocks_injected', details: { block_ids: ids, position: at } },
+    ]);
+    const body = { injected_block_ids: ids, position: at, total_injected: all.length };
+    turn.reply(request, 200, JSON.stringify(body));
+    return 'touched';
+  };
+}
+
+function checkInjectedSize(blocks: readonly Block[]): void {
+  const bytes = Buffer.byteLength(JSON.stringify(blocks));
+  if (bytes > LIMITS.injectedBytesMax) {
+    throw tooLarge(`injected blocks are ${bytes} bytes, the limit is ${LIMITS.injectedBytesMax}`);
+  }
+}
+
+/** Goes on in another plan. Steps that a handler of the process is at must keep their indexes. */
+function replacePlan(actor: LiveInstance, plan: Plan, outputs: Map<string, JsonValue>): void {
+  const { snapshot } = actor.record;
+  const execution = remapExecution(snapshot.execution, actor.plan, plan);
+  snapshot.execution = isEnded(snapshot.state) ? execution : goOnBehindEnd(execution, plan);
+  snapshot.outputs = outputs;
+  actor.plan = plan;
+  for (const [id, task] of actor.tasks) {
+    actor.tasks.set(id, { ...task, node: nodeOf(plan, task.blockId) });
+  }
+}
+
+/** The index of a block; -1 when the plan has it no more, which no open task's block is. */
+export function nodeOf(plan: Plan, blockId: string): number {
+  return plan.indexOf.get(blockId) ?? -1;
+}
+
+// ---------------------------------------------------------------- resume-from
+
+/** The only way on from `completed` and `cancelled`, which no PATCH and no signal leaves. */
+export async function resumeFrom(
+  actor: LiveInstance,
+  { rows, plans }: Sources,
+  message: ResumeFrom,
+): Promise<Operation> {
+  const { record, plan } = actor;
+  const { snapshot } = record;
+  if (!RESUMABLE_STATES.includes(snapshot.state)) {
+    throw new EngineError(
+      'ENG_INVALID_TRANSITION',
+      `invalid argument: only a ${RESUMABLE_STATES.join(', ')} instance can be resumed from a ` +
+        `block, this one is ${snapshot.state}`,
+    );
+  }
+  const root = topLevelBlock(plan, message.target.slice(record.id.length + 1));
+  const data = amendedData(snapshot.data, message.body);
+  checkContextSize(actor, data, snapshot.config, record.contextAudit);
+  const blocks = blocksFrom(plan, root.index);
+  const { rows: count } = await rows.outputTotals(record.id, blocks);
+  return (turn) => {
+    plans.checkUsable(record.sequenceId);
+    followTrace(actor, turn, message.traceparent);
+    if (count > 0) {
+      turn.put('output.dropBlocks', record.id, { instance_id: record.id, block_ids: blocks });
+    }
+    if (data !== snapshot.data) {
+      snapshot.data = data;
+      touchContext(actor, turn);
+    }
+    const rewound = advance(actor, turn, { kind: 'rewind', node: root.index });
+    forgetCheckpoints(actor, turn, new Set(blocks));
+    const progress = takeSignals(actor, turn, message) ?? rewound;
+    const body = {
+      id: record.id,
+      state: 'scheduled',
+      resumed_from: root.id,
+      outputs_deleted: count,
+      signals_enqueued: message.body.signals?.length ?? 0,
+    };
+    turn.reply(message.request, 200, JSON.stringify(body));
+    return progress;
+  };
+}
+
+/** @throws EngineError 400 unless the block is one of the root list, stored or injected */
+export function topLevelBlock(plan: Plan, blockId: string): PlanNode {
+  const node = plan.nodes[nodeOf(plan, blockId)];
+  if (node === undefined || node.parent >= 0) {
+    throw invalid(`block ${blockId} is not a top-level block of the instance`);
+  }
+  return node;
+}
+
+/**
+ * context.data with what the caller gives: the context first, then what signals of the list merge.
+ *
+ * @throws EngineError 400 when a signal comes behind one that ends the instance
+ */
+export function amendedData(data: JsonObject, amendments: Amendments): JsonObject {
+  const context = amendments.context as JsonObject | null | undefined;
+  const signals = amendments.signals ?? [];
+  const end = signals.findIndex(({ signal_type }) => signal_type === 'cancel');
+  if (end >= 0 && end < signals.length - 1) {
+    throw invalid(`signals[${end + 1}] comes behind signals[${end}], which cancels the instance`);
+  }
+  const merges = signals
+    .filter(({ signal_type }) => signal_type === 'update_context')
+    .map(({ payload }) => payload);
+  const isGiven = (value: unknown): value is JsonObject =>
+    value !== undefined && isJsonObject(value as JsonValue);
+  const given = [context, ...merges].filter(isGiven);
+  // Pairs, not assignments: the names are the caller's.
+  return given.length === 0
+    ? data
+    : Object.fromEntries([data, ...given].flatMap((values) => Object.entries(values)));
+}
+
+/**
+ * Stores the signals and lets them take effect in their order; `amendedData` has merged theirs.
+ * Returns what the last one that did something led to.
+ */
+export function takeSignals(
+  actor: LiveInstance,
+  turn: Turn,
+  { body, traceparent }: Call<Amendments>,
+): Progress | undefined {
+  let last: Progress | undefined;
+  for (const { signal_type: type, payload } of body.signals ?? []) {
+    const signal = { signalType: type, payload: (payload ?? null) as JsonValue, traceparent };
+    storeSignal(actor, turn, signal);
+    const outcome = type === 'update_context' ? 'touched' : deliverSignal(actor, turn, signal);
+    if (outcome !== 'touched') last = outcome;
+  }
+  return last;
+}
+
+/** What a worker saved in an earlier run of these blocks is not handed to the next. */
+function forgetCheckpoints(actor: LiveInstance, turn: Turn, blocks: ReadonlySet<string>): void {
+  for (const task of actor.tasks.values()) {
+    if (task.checkpointSeq === 0 || !blocks.has(task.blockId)) continue;
+    task.checkpointSeq = 0;
+    task.resumeCheckpoint = null;
+    turn.put('task.update', task.id, changingTaskColumns(task));
+    turn.put('task.checkpoint', task.id, checkpointColumns(task));
+  }
+}
+
+// ---------------------------------------------------------------- migrate-instance
+
+/** Only at rest: what is open then goes on in the target, under the same id and in the same place. */
+export async function migrate(
+  actor: LiveInstance,
+  { rows, plans }: Sources,
+  { request, body: { target_sequence_id: sequenceId } }: Migrate,
+): Promise<Operation> {
+  const { record, plan } = actor;
+  const { snapshot, injected } = record;
+  if (record.continuityId !== null) {
+    throw conflict(`instance ${record.id} belongs to an execution: plan a migration of that`);
+  }
+  checkAtRest(actor);
+  const { deletions } = plans;
+  const [present, target] = await Promise.all([
+    plans.load(record.sequenceId),
+    plans.load(sequenceId),
+  ]);
+  if (target === undefined || target.tenantId !== record.tenantId) {
+    throw notFound(`sequence ${sequenceId}`);
+  }
+  if (target.namespace !== present?.namespace || target.name !== present.name) {
+    throw invalid(`sequence ${sequenceId} has another namespace or name than that of the instance`);
+  }
+  const compiled =
+    injected.length === 0
+      ? ({ ok: true, plan: target.plan } as const)
+      : await plans.compile(target.id, injected);
+  if (compiled === undefined) throw notFound(`sequence ${sequenceId}`);
+  const clash = compiled.ok ? clashOf(snapshot.execution, plan, compiled.plan) : compiled.message;
+  if (!compiled.ok || clash !== undefined) throw conflict(`${clash}`);
+  if (await rows.hasDoubtfulEffect(record.id)) {
+    throw conflict(`it is not resolved what became of an effect of instance ${record.id}`);
+  }
+  const outputs = await rows.outputs(record.id, compiled.plan.outputRefs);
+  return (turn) => {
+    plans.checkUsable(target.id, deletions);
+    const change = { from_sequence_id: record.sequenceId, to_sequence_id: target.id };
+    replacePlan(actor, compiled.plan, outputs);
+    record.sequenceId = target.id;
+    turn.put('instance.rebind', record.id, { id: record.id, sequence_id: target.id });
+    putAudit(actor, turn, [{ eventType: 'migrated', details: change }]);
+    const body = { migrated: true, instance_id: record.id, ...change };
+    turn.reply(request, 200, JSON.stringify(body));
+    return 'touched';
+  };
+}
+
+/**
+ * Answers of handlers and rate limits name their step by its index, so that none may be under way.
+ *
+ * @throws EngineError 400 when the instance has ended, 409 while something of it runs
+ */
+function checkAtRest({ record, plan }: LiveInstance): void {
+  const { state, execution } = record.snapshot;
+  if (isEnded(state)) {
+    throw new EngineError(
+      'ENG_INVALID_TRANSITION',
+      `invalid argument: instance ${record.id} is ${state}`,
+    );
+  }
+  if (state === 'running') throw conflict(`instance ${record.id} is running`);
+  for (const [index, { p }] of Object.entries(execution.o) as [string, StepRecord][]) {
+    const node = plan.nodes[Number(index)];
+    if (node?.type === 'step' && (p === 'run' || p === 'asking')) {
+      throw conflict(`block ${node.id} of instance ${record.id} is running`);
+    }
+  }
+}

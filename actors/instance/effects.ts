@@ -1,0 +1,84 @@
+/**
+ * Receipts of the steps that act outside from within the process. None has a row or a
+ * commit of its own while all goes well: the facts of the request are in the record of the open step,
+ * which the unit of the dispatch writes anyway, and then in the row of the output. Only a try that
+ * gave no output leaves a row. The receipt of a worker's task is its row, see `worker-task.ts`.
+ */
+
+import { effectRequest, inProcessReceipt } from '../../src/core/continuity/effects.js';
+import type { StepRecord } from '../../src/core/execution.js';
+import type { Dispatch, EndedEffect, OutputRow, Progress } from '../../src/core/progress.js';
+import { isoTime } from '../../src/core/time.js';
+import type { Turn } from '../runtime/turn.js';
+import { type LiveInstance, nextId } from './live-instance.js';
+import type { InstanceRecord } from './record.js';
+
+/** The receipt of an output, as it is stored in its row; `id` is that of the row. */
+export interface OutputEffect {
+  readonly id: string;
+  readonly text: string;
+}
+
+/** The execution that the instance's effects belong to: without one it is a scope of its own. */
+export function continuityIdOf({ continuityId, id }: InstanceRecord): string {
+  return continuityId ?? id;
+}
+
+/** A try that is dispatched again, because its process is gone, keeps its receipt. */
+export function noteEffect(
+  actor: LiveInstance,
+  { node, blockId, handler, params }: Dispatch,
+): void {
+  const open = actor.record.snapshot.execution.o[node] as StepRecord;
+  open.u ??= {
+    id: nextId(actor),
+    block_id: blockId,
+    handler_name: handler,
+    epoch: actor.record.ownershipEpoch,
+    ...effectRequest(handler, params),
+    created_at: isoTime(actor.env.now()),
+  };
+}
+
+/** The receipts of tries that ended: of those with an output for its row, of the others as rows. */
+export function settleEffects(
+  actor: LiveInstance,
+  turn: Turn,
+  { effects, outputs }: Progress,
+): ReadonlyMap<OutputRow, OutputEffect> | undefined {
+  if (effects === undefined) return undefined;
+  const stored = new Map<OutputRow, OutputEffect>();
+  for (const ended of effects) {
+    const output = ended.isDone ? outputs.find((row) => isOutputOf(row, ended)) : undefined;
+    const receipt = receiptOf(actor, ended, output);
+    if (output === undefined) turn.put('effect.insert', receipt.id, receipt);
+    else stored.set(output, { id: receipt.id, text: JSON.stringify(receipt) });
+  }
+  return stored;
+}
+
+function isOutputOf(row: OutputRow, { effect, iteration, attempt }: EndedEffect): boolean {
+  return (
+    row.blockId === effect.block_id &&
+    row.iteration === iteration &&
+    row.tryNumber === attempt &&
+    row.outputRef === null
+  );
+}
+
+function receiptOf(
+  { record, env }: LiveInstance,
+  { effect, attempt, isDone }: EndedEffect,
+  output: OutputRow | undefined,
+) {
+  return inProcessReceipt({
+    ...effect,
+    tenant_id: record.tenantId,
+    continuity_id: continuityIdOf(record),
+    instance_id: record.id,
+    attempt,
+    outcome: isDone ? 'success' : 'error',
+    output: output?.output ?? null,
+    updated_at: isoTime(env.now()),
+  });
+}

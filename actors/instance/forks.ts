@@ -1,0 +1,170 @@
+/**
+ * Forks: a new instance in which the top-level blocks that are finished in the source
+ * are finished too, with copies of their outputs, and which runs on from there. The source is asked
+ * for what it has durably, and never changed.
+ */
+
+import { LIMITS } from '../../src/config.js';
+import { COMPLETED, type Execution, emptyExecution, SKIPPED } from '../../src/core/execution.js';
+import type { JsonObject } from '../../src/core/json.js';
+import type { Plan, PlanNode } from '../../src/core/plan.js';
+import { isoTime } from '../../src/core/time.js';
+import { tooLarge } from '../../src/errors.js';
+import type { StoredOutput } from '../runtime/rows.js';
+import type { Turn } from '../runtime/turn.js';
+import { advance, checkContextSize } from './advance.js';
+import { amendedData, takeSignals, topLevelBlock } from './edits.js';
+import { type LiveInstance, liveInstance, nextId } from './live-instance.js';
+import type { InstanceRequest } from './messages.js';
+import type { Operation, Sources } from './operation.js';
+import { putAudit } from './progress.js';
+import { newRecord } from './record.js';
+import { settleNew } from './settling.js';
+
+type Fork = Extract<InstanceRequest, { kind: 'fork' }>;
+
+/** What a row of outputs costs a unit beside its output. */
+const ROW_BYTES = 256;
+
+export async function fork(
+  source: LiveInstance,
+  { rows, plans, createBeside }: Sources,
+  message: Fork,
+): Promise<Operation> {
+  const { record, plan } = source;
+  const { snapshot } = record;
+  const root = topLevelBlock(plan, message.body.from_block_id);
+  const copied = plan.roots
+    .slice(0, root.position)
+    .map((index) => plan.nodes[index] as PlanNode)
+    .filter(({ index }) => isFinished(snapshot.execution, index));
+  const data = amendedData(snapshot.data, message.body);
+  checkContextSize(source, data, snapshot.config, []);
+  const blocks = copied.flatMap(({ index, end }) =>
+    plan.nodes.slice(index, end).map((node) => node.id),
+  );
+  const totals = await rows.outputTotals(record.id, blocks);
+  const bytes = totals.bytes + ROW_BYTES * totals.rows;
+  if (bytes > LIMITS.forkBytesMax) {
+    throw tooLarge(`the outputs to copy are ${bytes} bytes, the limit is ${LIMITS.forkBytesMax}`);
+  }
+  const outputs = await rows.outputRows(record.id, blocks);
+  return () => {
+    plans.checkUsable(record.sequenceId);
+    const child = childOf(source, message, data, copied);
+    createBeside(child, (turn) => begin(child, turn, source, message, copied, outputs));
+    return undefined;
+  };
+}
+
+function isFinished({ d }: Execution, index: number): boolean {
+  const code = d[index]?.[0];
+  return code === COMPLETED || code === SKIPPED;
+}
+
+/** On the shard of its source: their ids have the same route. */
+function childOf(
+  source: LiveInstance,
+  { body, traceparent }: Fork,
+  data: JsonObject,
+  copied: readonly PlanNode[],
+): LiveInstance {
+  const { record, plan, env } = source;
+  const { from_block_id: blockId } = body;
+  const dryRun = body.dry_run ?? true;
+  const marks = { forked_from: record.id, forked_at_block: blockId, sandbox: dryRun };
+  const child = newRecord(
+    {
+      id: nextId(source),
+      sequenceId: record.sequenceId,
+      tenantId: record.tenantId,
+      namespace: record.namespace,
+      priority: record.priority,
+      timezone: record.snapshot.timezone,
+      metadata: { ...record.metadata, ...marks },
+      data,
+      config: record.snapshot.config,
+      nextFireAt: null,
+      concurrencyKey: null,
+      maxConcurrency: null,
+      idempotencyKey: null,
+      dryRun,
+      traceparent,
+    },
+    env.now(),
+  );
+  child.injected = record.injected;
+  child.snapshot.execution = finishedParts(record.snapshot.execution, copied);
+  for (const [id, output] of record.snapshot.outputs) {
+    if (isWithin(copied, plan, id)) child.snapshot.outputs.set(id, output);
+  }
+  return liveInstance(child, plan, env);
+}
+
+/** Not begun, but for what is finished: at no time in particular, since the fork was not there yet. */
+function finishedParts({ d, c }: Execution, copied: readonly PlanNode[]): Execution {
+  const execution = emptyExecution();
+  const counts: Record<number, number> = {};
+  for (const { index: first, end } of copied) {
+    for (let index = first; index < end; index += 1) {
+      const done = d[index];
+      const count = c?.[index];
+      if (done !== undefined) execution.d[index] = [done[0], 0, 0];
+      if (count !== undefined) counts[index] = count;
+    }
+  }
+  return Object.keys(counts).length === 0 ? execution : { ...execution, c: counts };
+}
+
+function isWithin(copied: readonly PlanNode[], plan: Plan, blockId: string): boolean {
+  const index = plan.indexOf.get(blockId) ?? -1;
+  return copied.some((root) => root.index <= index && index < root.end);
+}
+
+/** The unit of its creation: everything it has, and what the caller is told once that is durable. */
+function begin(
+  child: LiveInstance,
+  turn: Turn,
+  source: LiveInstance,
+  message: Fork,
+  copied: readonly PlanNode[],
+  outputs: readonly StoredOutput[],
+): void {
+  const { record, plan } = child;
+  const { request, body: asked } = message;
+  const { from_block_id: blockId } = asked;
+  settleNew(child, turn, () => {
+    putAudit(child, turn, [
+      { eventType: 'forked', blockId, details: { forked_from: source.record.id } },
+    ]);
+    if (record.injected.length > 0) {
+      turn.put('injection.set', record.id, { instance_id: record.id, blocks: record.injected });
+    }
+    for (const output of outputs) copyOutput(child, turn, output);
+    const scheduled = advance(child, turn, { kind: 'reschedule', at: null });
+    return takeSignals(child, turn, message) ?? scheduled;
+  });
+  const done = new Set(copied.map(({ index }) => index));
+  const body = {
+    id: record.id,
+    forked_from: source.record.id,
+    state: 'scheduled',
+    copied_blocks: copied.map(({ id }) => id),
+    rerun_blocks: plan.roots.filter((root) => !done.has(root)).map((root) => plan.nodes[root]?.id),
+    dry_run: asked.dry_run ?? true,
+  };
+  turn.reply(request, 201, JSON.stringify(body));
+}
+
+/** The output itself goes from row to row as text. */
+function copyOutput(child: LiveInstance, turn: Turn, row: StoredOutput): void {
+  const id = nextId(child);
+  const { output, ...rest } = row;
+  const columns = JSON.stringify({
+    id,
+    instance_id: child.record.id,
+    ...rest,
+    created_at: isoTime(child.env.now()),
+  });
+  turn.put('output.insert', id, `${columns.slice(0, -1)},"output":${output ?? 'null'}}`);
+}

@@ -1,0 +1,427 @@
+/**
+ * The instance actors of one shard: what is particular about them, beside what their host does for
+ * every keyed actor. A creation with an idempotency key may find its instance there already; some
+ * messages need rows first, and nothing else happens to the instance meanwhile; one whose rows may be
+ * about to be deleted is held; and one that cannot even be failed is let be.
+ */
+
+import { LIMITS } from '../../src/config.js';
+import { isEnded } from '../../src/core/states.js';
+import { conflict, DATABASE_AWAY, EngineError, notFound, unavailable } from '../../src/errors.js';
+import type { Logger } from '../../src/log.js';
+import type { Plans } from '../catalog/plans.js';
+import type { Cell } from '../runtime/cell.js';
+import type { PendingUnit } from '../runtime/commit-log.js';
+import { ActorHost, type HostDeps, type Ready } from '../runtime/host.js';
+import type { Rows } from '../runtime/loader.js';
+import type { LoadedInstance } from '../runtime/rows.js';
+import type { ChangeResult, Effect, Turn } from '../runtime/turn.js';
+import { create, handle } from './actor.js';
+import { beingRemoved } from './batch-creation.js';
+import type { Creation, Message, Repeat } from './creation-messages.js';
+import { EndedTasks } from './ended-tasks.js';
+import { type InstanceEnv, isSeenBy, type LiveInstance, liveInstance } from './live-instance.js';
+import { type InstanceMessage, type InstanceRequest, taskOf } from './messages.js';
+import type { Prepare } from './operation.js';
+import { fenced } from './ownership.js';
+import { preparationOf } from './preparation.js';
+import { newRecord } from './record.js';
+import { restoreActor, textOf } from './restore.js';
+import { heartbeatWatches, readyHints } from './tasks.js';
+
+export interface InstancesDeps extends HostDeps {
+  readonly env: InstanceEnv;
+  readonly loader: Rows;
+  readonly plans: Plans;
+  readonly log: Logger;
+  /** A unit of the instance was committed, or its actor was lost with units under way. */
+  readonly changed: (instance: string) => void;
+  /** A creation whose instance is not there any more: where it goes is decided anew. */
+  readonly createAgain: (creation: Creation) => void;
+}
+
+type InstanceCell = Cell<LiveInstance, Message>;
+type ReadyInstance = Ready<LiveInstance, Message>;
+
+/** A message that waits for the units before it, and then for rows. */
+interface Prepared {
+  readonly message: InstanceRequest;
+  readonly prepare: Prepare;
+  isReading: boolean;
+}
+
+export class Instances {
+  readonly #deps: InstancesDeps;
+  readonly #host: ActorHost<LiveInstance, Message, LoadedInstance>;
+  /** Of cells that are held: keyed creations whose first unit is under way. */
+  readonly #creating = new Map<InstanceCell, Creation>();
+  readonly #preparing = new Map<InstanceCell, Prepared>();
+  readonly #purging = new Set<InstanceCell>();
+  /** Instances that the engine itself leaves alone, see `#givesUp`. */
+  readonly #quarantined = new Set<string>();
+  readonly #endedTasks: EndedTasks;
+
+  constructor(deps: InstancesDeps) {
+    this.#deps = deps;
+    const { env, loader, plans } = deps;
+    this.#host = new ActorHost<LiveInstance, Message, LoadedInstance>(
+      {
+        noun: 'instance',
+        keyOf: (id) => id,
+        nameOf: (instanceId) => ({ instanceId }),
+        residentMax: LIMITS.residentActorsMax,
+        load: (ids) => loader.instances(ids),
+        restore: async (_id, rows) => rows && restoreActor({ env, loader, plans }, rows),
+        // The sequence of one that is loaded may be among those that were deleted meanwhile.
+        readsSince: () => plans.deletions,
+        handle: (cell, message) => this.#handle(cell, message),
+        awake: (cell, rows) => this.#awake(cell, rows as LoadedInstance),
+        isIdle: ({ running }) => running.size === 0,
+        isDone: (actor) => isEnded(actor.record.snapshot.state),
+        bytesOf: (actor) => actor.kept.characters,
+        refuse: (cell, message, error) => this.#refuse(cell, message, error),
+        missing: (cell, messages, rows) => this.#missing(cell, messages, rows),
+        committed: (cell) => this.#committed(cell),
+        existed: (cell) => this.#existed(cell),
+        refused: (_cell, unit, reason) => refusedUnitOf(unit, reason),
+        discarded: (cell) => this.#discarded(cell),
+        abandoned: (id) => this.#abandoned(id),
+        givesUp: (cell, message) => this.#givesUp(cell, message),
+      },
+      deps,
+    );
+    this.#endedTasks = new EndedTasks({
+      ...deps,
+      fail: (request, error) => this.#fail(request, error),
+      tell: (instance, message) => this.tell(instance, message),
+    });
+  }
+
+  /** Actors in memory, and what they take by estimate. */
+  get resident(): { readonly actors: number; readonly bytes: number } {
+    return this.#host.resident;
+  }
+
+  /** A creation whose id is new for certain. */
+  create(creation: Creation): void {
+    this.#begin(creation, false);
+  }
+
+  /** A creation whose id follows from its key: the first commit decides whether it is new. */
+  createKeyed(creation: Creation): void {
+    const cell = this.#host.peek(creation.instance.id);
+    if (cell !== undefined) this.#host.deliver(cell, creation);
+    else this.#begin(creation, true);
+  }
+
+  tell(id: string, message: InstanceMessage | Repeat): void {
+    if (message.kind === 'wake' && this.#quarantined.has(id)) return;
+    this.#host.tell(id, message);
+  }
+
+  canTake(id: string): boolean {
+    return this.#host.canTake(id);
+  }
+
+  /** Takes an instance out of memory because its rows were deleted. */
+  evictSequence(sequenceId: string): void {
+    for (const cell of this.#host.cells) {
+      if (cell.state?.record.sequenceId === sequenceId) this.#forget(cell);
+    }
+  }
+
+  /**
+   * Holds an instance whose rows may be about to be deleted: its messages wait until `letGo`.
+   *
+   * @returns false when something is about to happen to it
+   */
+  hold(id: string): boolean {
+    const resident = this.#host.peek(id);
+    if (resident !== undefined && !this.#host.isIdle(resident)) return false;
+    const cell = resident ?? this.#host.add(id, undefined, 'held');
+    cell.state = undefined;
+    cell.phase = 'held';
+    this.#purging.add(cell);
+    return true;
+  }
+
+  /** @param isGone its rows were deleted; otherwise it is loaded when somebody asked for it */
+  letGo(id: string, isGone: boolean): void {
+    const cell = this.#host.peek(id);
+    if (cell === undefined || !this.#purging.delete(cell)) return;
+    if (!isGone && cell.stash.length > 0) {
+      this.#host.letLoad(cell);
+      return;
+    }
+    this.#host.drop(cell);
+    if (!isGone) return;
+    this.#missing(cell, cell.stash);
+    this.#deps.changed(id);
+  }
+
+  /** Reads the rows of actors that were asked for in this turn, and lets idle ones go. */
+  endTurn(): void {
+    this.#host.endTurn();
+  }
+
+  // ---------------------------------------------------------------- messages
+
+  #begin(creation: Creation, gated: boolean): void {
+    const { env } = this.#deps;
+    const record = newRecord(creation.instance, env.now());
+    const actor = liveInstance(record, creation.sequence.plan, env);
+    const cell = this.#host.add(record.id, actor, gated ? 'held' : 'ready');
+    if (gated) this.#creating.set(cell, creation);
+    this.#insert(cell, creation, (turn) => create(actor, turn, creation.request, gated));
+  }
+
+  /** One that was refused is not there. */
+  #insert(cell: InstanceCell, message: Message, fill: (turn: Turn) => void): void {
+    this.#host.run(cell, message, fill);
+    if (cell.unacked === 0 && cell.phase !== 'loading') this.#forget(cell);
+  }
+
+  #handle(cell: ReadyInstance, message: Message): void {
+    const actor = cell.state;
+    if (message.kind === 'create' || message.kind === 'repeat') {
+      this.#deduplicate(cell, actor, message);
+      return;
+    }
+    const fence = fenced(actor, message);
+    if (fence !== undefined) {
+      this.#turnAway(message, fence, 'skipped');
+      return;
+    }
+    const task = taskOf(message);
+    if (task !== undefined && 'request' in message && !actor.tasks.has(task)) {
+      this.#endedTasks.read(cell, task, message);
+      return;
+    }
+    if (this.#isDoomed(actor, message)) {
+      const what = `sequence ${actor.record.sequenceId} is being deleted`;
+      this.#turnAway(message, unavailable('ENG_OVERLOADED', what), 'failed');
+      return;
+    }
+    const prepare = preparationOf(message);
+    if (prepare !== undefined && 'tenant' in message && isSeenBy(actor, message.tenant)) {
+      cell.phase = 'held';
+      this.#preparing.set(cell, { message, prepare, isReading: false });
+      this.#prepare(cell);
+      return;
+    }
+    this.#host.run(cell, message, (turn) => handle(actor, turn, message));
+  }
+
+  /** Whoever asked is told that nothing of it happened; hints are moot. */
+  #turnAway(message: Message, error: EngineError, change: ChangeResult, claim: 0 | -1 = 0): void {
+    if (message.kind === 'change') this.#countChange(message.group, change);
+    else if (message.kind === 'claim') this.#answerClaim(message, claim);
+    else if ('request' in message) this.#fail(message.request, error);
+  }
+
+  /** Hints are dropped where a row finds them again, and kept where none does. */
+  #refuse(cell: InstanceCell, message: Message, error: EngineError): void {
+    const isUndelivered = error === DATABASE_AWAY;
+    if (message.kind === 'reap' && isUndelivered) {
+      const at = this.#deps.env.now() + RELOAD_MS;
+      this.#deps.release([{ kind: 'reap', instance: cell.id, task: message.task, at }]);
+    } else this.#turnAway(message, error, 'failed', isUndelivered ? -1 : 0);
+  }
+
+  /** A failed instance must not come to life while its sequence is deleted: nobody counts it again. */
+  #isDoomed({ record }: LiveInstance, { kind }: Message): boolean {
+    return (
+      record.snapshot.state === 'failed' &&
+      REVIVING.has(kind) &&
+      this.#deps.plans.isBlocked(record.sequenceId)
+    );
+  }
+
+  #deduplicate(cell: InstanceCell, { record }: LiveInstance, creation: Creation | Repeat): void {
+    const { instance, request } = creation;
+    const same =
+      record.idempotencyKey === instance.idempotencyKey &&
+      record.tenantId === instance.tenantId &&
+      (record.snapshot.runtime.dry_run === true) === instance.dryRun;
+    const effect: Effect = same
+      ? { kind: 'reply', request, status: 201, body: `{"id":"${record.id}","deduplicated":true}` }
+      : { kind: 'error', request, error: conflict('idempotency_key collides with another key') };
+    this.#host.tellBehind(cell, [effect]);
+  }
+
+  // ---------------------------------------------------------------- messages that need rows
+
+  /** Nothing else happens to the instance meanwhile, so what is read stays true. */
+  #prepare(cell: InstanceCell): void {
+    const preparing = this.#preparing.get(cell);
+    const actor = cell.state;
+    if (preparing === undefined || preparing.isReading || cell.unacked > 0) return;
+    if (actor === undefined) return;
+    preparing.isReading = true;
+    const { message, prepare } = preparing;
+    const { loader: rows, plans, schedule } = this.#deps;
+    const createBeside = (child: LiveInstance, begin: (turn: Turn) => void) => {
+      this.#insert(this.#host.add(child.record.id, child, 'ready'), message, begin);
+    };
+    prepare(actor, { rows, plans, createBeside }).then(
+      (operation) =>
+        schedule(() =>
+          this.#prepared(cell, message, () =>
+            this.#host.run(cell, message, (turn) => handle(actor, turn, message, operation)),
+          ),
+        ),
+      (error: unknown) =>
+        schedule(() => this.#prepared(cell, message, () => this.#unprepared(message, error))),
+    );
+  }
+
+  #prepared(cell: InstanceCell, message: InstanceRequest, proceed: () => void): void {
+    this.#preparing.delete(cell);
+    if (this.#host.peek(cell.id) === cell) {
+      cell.phase = 'ready';
+      proceed();
+      this.#host.proceed(cell);
+      return;
+    }
+    // The instance was deleted with its sequence: whoever asks is told so by a new actor.
+    for (const left of [message, ...cell.stash]) {
+      if (left.kind === 'create') this.#deps.createAgain(left);
+      else this.tell(cell.id, left);
+    }
+  }
+
+  #unprepared({ request }: InstanceRequest, error: unknown): void {
+    if (!(error instanceof EngineError)) {
+      this.#deps.log.warn({ err: error }, 'rows for a request could not be read');
+    }
+    this.#fail(request, error instanceof EngineError ? error : DATABASE_AWAY);
+  }
+
+  // ---------------------------------------------------------------- what becomes of an actor
+
+  #awake(cell: ReadyInstance, loaded: LoadedInstance): void {
+    const actor = cell.state;
+    this.#host.weigh(cell, cell.bytes + actor.kept.characters + 2 * textOf(loaded));
+    this.#deps.release(
+      [...actor.tasks.keys()].map((task) => ({ kind: 'task.opened', instance: cell.id, task })),
+    );
+    this.#deps.release(heartbeatWatches(actor));
+    this.#deps.release(readyHints(actor));
+    // One that throws whenever it goes on fails, with this as the reason. Else, steps that ran inside
+    // a process or an actor that is gone have no one to report them.
+    const isPoisoned = cell.defects >= DEFECTS_MAX;
+    const first = isPoisoned ? POISON : WAKE_RECOVERED;
+    if (isPoisoned || loaded.timer?.recover === true) {
+      this.#host.run(cell, first, (turn) => handle(actor, turn, first));
+    }
+  }
+
+  #committed(cell: InstanceCell): void {
+    if (this.#creating.delete(cell)) cell.phase = 'ready';
+    this.#deps.changed(cell.id);
+    this.#prepare(cell);
+  }
+
+  /** The row was there: the instance is loaded, and the creation is answered by it. */
+  #existed(cell: InstanceCell): void {
+    const creation = this.#creating.get(cell);
+    if (creation !== undefined) cell.stash.unshift(creation);
+  }
+
+  #discarded(cell: InstanceCell): void {
+    const orphans = [...(cell.state?.running.values() ?? [])];
+    this.#deps.release(orphans.map((step) => ({ kind: 'abort', instance: cell.id, step })));
+    this.#creating.delete(cell);
+    const preparing = this.#preparing.get(cell);
+    this.#preparing.delete(cell);
+    if (preparing !== undefined) cell.stash.unshift(preparing.message);
+    this.#deps.changed(cell.id);
+  }
+
+  /** Its row may say `recover`, which nobody reads again before the shard starts anew. */
+  #abandoned(instance: string): void {
+    const at = this.#deps.env.now() + RELOAD_MS;
+    this.#deps.release([{ kind: 'timer', instance, at, rank: RELOAD_RANK }]);
+  }
+
+  /**
+   * Not even its failure could be recorded: the engine lets the instance be, instead of trying for
+   * ever. Requests still reach it.
+   */
+  #givesUp(cell: InstanceCell, message: Message): boolean {
+    if (cell.defects <= DEFECTS_MAX || 'request' in message) return false;
+    this.#deps.log.error({ instanceId: cell.id }, 'instance quarantined');
+    this.#quarantined.add(cell.id);
+    return true;
+  }
+
+  /** Requests are told so, creations go on unless a deleted sequence left a row, hints are moot. */
+  #missing(cell: InstanceCell, messages: readonly Message[], orphan?: LoadedInstance): void {
+    for (const message of messages) {
+      if (message.kind === 'create' && orphan) this.#fail(message.request, beingRemoved(cell.id));
+      else if (message.kind === 'create') this.#deps.createAgain(message);
+      else if (message.kind === 'repeat') this.#fail(message.request, message.otherwise);
+      else {
+        const task = taskOf(message);
+        const what = task === undefined ? `instance ${cell.id}` : `worker task ${task}`;
+        this.#turnAway(message, notFound(what), 'skipped');
+      }
+    }
+  }
+
+  #forget(cell: InstanceCell): void {
+    this.#creating.delete(cell);
+    this.#host.drop(cell);
+  }
+
+  // ---------------------------------------------------------------- answers
+
+  #fail(request: number, error: EngineError): void {
+    this.#deps.release([{ kind: 'error', request, error }]);
+  }
+
+  #countChange(group: number, result: ChangeResult): void {
+    this.#deps.release([{ kind: 'changed', group, result }]);
+  }
+
+  #answerClaim(message: Extract<InstanceMessage, { kind: 'claim' }>, epoch: number): void {
+    const { handler, poll, task, queueShard } = message;
+    this.#deps.release([
+      {
+        kind: 'peer',
+        shard: queueShard,
+        message: { kind: 'claimed', handler, poll, task, epoch, record: '' },
+      },
+    ]);
+  }
+}
+
+/** What was refused is the fault of the instance's data, unless somebody asked for it. */
+function refusedUnitOf({ effects, origin }: PendingUnit, reason: string): Message | undefined {
+  if (effects.some(({ kind }) => kind === 'reply' || kind === 'changed')) return undefined;
+  return { kind: 'unit.refused', step: origin, reason: `the database refused the data: ${reason}` };
+}
+
+/** How soon a hint that no row finds again is repeated after its actor could not be loaded. */
+const RELOAD_MS = 1_000;
+/** As that of normal priority: the one of an actor that is not there is not known. */
+const RELOAD_RANK = 2;
+
+const WAKE_RECOVERED = { kind: 'wake', recovered: true } as const;
+
+/** What can make a failed instance live again. */
+const REVIVING: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
+  'retry',
+  'patchState',
+  'signal',
+  'change',
+]);
+
+/** After so many defects in a row an instance is failed. */
+const DEFECTS_MAX = 3;
+
+const POISON = {
+  kind: 'unit.refused',
+  step: undefined,
+  reason: 'internal error while the instance was advanced; see the log',
+} as const;

@@ -1,0 +1,85 @@
+/**
+ * What an actor holds of one instance: plain data, which the functions of this room take and change.
+ * It is ahead of the database until the units under way are acknowledged; if one is refused, all of
+ * it is discarded and built from rows anew.
+ */
+
+import type { IdGenerator } from '../../src/core/ids.js';
+import { routeOf } from '../../src/core/ids.js';
+import type { Plan } from '../../src/core/plan.js';
+import type { UnixMs } from '../../src/core/time.js';
+import type { Measures } from '../runtime/measures.js';
+import type { StoredTimer } from '../runtime/rows.js';
+import type { StepRef } from '../runtime/turn.js';
+import { KeptValues } from './memory.js';
+import type { InstanceRecord } from './record.js';
+import { TaskCache } from './task-cache.js';
+
+/** What an instance's actor is handed: settings, time, randomness, ids. */
+export interface InstanceEnv {
+  readonly now: () => UnixMs;
+  /** The time of audit entries: never earlier than what a reader of the change feed has seen. */
+  readonly stamp: () => UnixMs;
+  readonly random: () => number;
+  readonly ids: IdGenerator;
+  readonly shards: number;
+  readonly unpoliciedRetry: 'redispatch' | 'fail';
+  readonly requireClaimEpoch: boolean;
+  readonly workerStaleMs: number;
+  readonly maxContextBytes: number;
+  /** Whom to tell of its end. */
+  readonly webhookUrls: readonly string[];
+  /** Heartbeat silence counts from here at the earliest: while the engine was away none could come. */
+  readonly readySince: () => UnixMs;
+  /** Milliseconds from an arbitrary origin. */
+  readonly monotonic: () => number;
+  /** Absent: nobody measures. */
+  readonly measures?: Measures;
+}
+
+export interface LiveInstance {
+  readonly record: InstanceRecord;
+  /** Of its sequence and of the blocks that are its own. */
+  plan: Plan;
+  readonly env: InstanceEnv;
+  /** Open tasks, and those that ended lately; the others are in their table. */
+  readonly tasks: TaskCache;
+  readonly kept: KeptValues;
+  /** In-process steps whose outcome has not come back, by node and iteration. */
+  readonly running: Map<string, StepRef>;
+  /** When the latest grants of rate limits were used: one that comes twice is not taken for unused. */
+  readonly usedGrants: Map<number, UnixMs>;
+  timer: StoredTimer | undefined;
+  /** Collects the audit of the unit that creates the instance, which its row carries. */
+  birthAudit: object[] | undefined;
+  /** Of its ids: those of its tasks and rows lead to it, too. */
+  readonly route: number;
+}
+
+export function liveInstance(record: InstanceRecord, plan: Plan, env: InstanceEnv): LiveInstance {
+  return {
+    record,
+    plan,
+    env,
+    tasks: new TaskCache(),
+    kept: new KeptValues(record.snapshot),
+    running: new Map(),
+    usedGrants: new Map(),
+    timer: undefined,
+    birthAudit: undefined,
+    route: routeOf(record.id),
+  };
+}
+
+export function nextId({ env, route }: LiveInstance): string {
+  return env.ids.next(route);
+}
+
+/** Whether the caller may know of this instance. */
+export function isSeenBy({ record }: LiveInstance, tenant: string): boolean {
+  return tenant === '' || tenant === record.tenantId;
+}
+
+export function stepKey(step: { readonly node: number; readonly iteration: string }): string {
+  return `${step.node}/${step.iteration}`;
+}

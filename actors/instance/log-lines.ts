@@ -1,0 +1,56 @@
+/**
+ * What a shard's log tells of instances: that one has failed, and that a step logged something. What
+ * it logged, and why an instance failed, may be anybody's data: both are kept with the instance and
+ * are not repeated here.
+ */
+
+import type { AuditEvent } from '../../src/core/progress.js';
+import { LineLimit, type Logger } from '../../src/log.js';
+import type { Effect } from '../runtime/turn.js';
+import type { InstanceRecord } from './record.js';
+
+type LineEffect = Extract<Effect, { kind: 'log' | 'failed' }>;
+
+/** A sequence that always fails must not fill the disk. */
+const FAILURES_PER_SECOND = 10;
+
+/** Where an instance failed that is failed now; a request that failed it names no block. */
+export function failedEffect(record: InstanceRecord, audit: readonly AuditEvent[]): LineEffect {
+  const last = audit.findLast(
+    ({ eventType }) => eventType === 'step_failed' || eventType === 'block_failed',
+  );
+  return {
+    kind: 'failed',
+    instance: record.id,
+    tenant: record.tenantId,
+    sequence: record.sequenceId,
+    blockId: last?.blockId,
+    cause: last?.eventType ?? 'stopped',
+  };
+}
+
+export class InstanceLines {
+  readonly #log: Logger;
+  readonly #monotonic: () => number;
+  readonly #failures = new LineLimit(FAILURES_PER_SECOND);
+
+  constructor(log: Logger, monotonic: () => number) {
+    this.#log = log;
+    this.#monotonic = monotonic;
+  }
+
+  write(effect: LineEffect): void {
+    const { instance: instanceId, blockId } = effect;
+    if (effect.kind === 'log') {
+      this.#log.debug({ instanceId, blockId, stepLevel: effect.level }, 'step log');
+      return;
+    }
+    const more = this.#failures.admit(this.#monotonic());
+    if (more === undefined) return;
+    const { tenant: tenantId, sequence: sequenceId, cause } = effect;
+    this.#log.warn(
+      { instanceId, tenantId, sequenceId, blockId, cause, ...more },
+      'instance failed',
+    );
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * What an instance can be told. Messages with a `request` come from outside and are answered
+ * through it; the others are the engine's own, and hints among them may be dropped.
+ */
+
+import type { BodyOf, ShardRouteId } from '../../schema/routes.js';
+import type { StepOutcome } from '../../src/core/builtin.js';
+import type { UnixMs } from '../../src/core/time.js';
+import type { Call } from '../runtime/operation.js';
+import type { StepRef } from '../runtime/turn.js';
+import type { Change } from './change-many.js';
+import type { Order } from './orders.js';
+
+/** A caller outside: `tenant` is '' when it named none, and then sees every tenant's instances. */
+interface FromOutside {
+  readonly request: number;
+  readonly tenant: string;
+}
+
+/** The request of a route, as it came. */
+interface Called<Kind extends string, Id extends ShardRouteId> extends Call<BodyOf<Id>> {
+  readonly kind: Kind;
+}
+
+/** What comes by the routes of instances. */
+export type CalledRequest =
+  | Called<'get', 'instances.get'>
+  | Called<'tree', 'instances.tree'>
+  | Called<'retry', 'instances.retry'>
+  | Called<'patchState', 'instances.patchState'>
+  | Called<'patchContext', 'instances.patchContext'>
+  | Called<'signal', 'instances.signal'>
+  | Called<'checkpoint.save', 'instances.saveCheckpoint'>
+  | Called<'checkpoint.prune', 'instances.pruneCheckpoints'>
+  // These need rows first, see `preparation.ts`.
+  | Called<'injectBlocks', 'instances.injectBlocks'>
+  | Called<'resumeFrom', 'instances.resumeFrom'>
+  | Called<'fork', 'instances.fork'>
+  | Called<'migrate', 'sequences.migrateInstance'>;
+
+/** What a worker calls about a task; `claim_epoch` is absent with old clients. */
+export type WorkerRequest =
+  | (Called<'task.complete', 'workers.complete'> & { readonly task: string })
+  | (Called<'task.fail', 'workers.fail'> & { readonly task: string })
+  | (Called<'task.heartbeat', 'workers.heartbeat'> & { readonly task: string });
+
+export type InstanceRequest =
+  | CalledRequest
+  | WorkerRequest
+  /** For a stream: the state, with the version that it belongs to. */
+  | ({ readonly kind: 'look'; readonly version: number } & FromOutside)
+  /** Of its execution, see `ownership.ts`. */
+  | ({ readonly kind: 'order'; readonly order: Order } & FromOutside);
+
+export type InstanceMessage =
+  | InstanceRequest
+  /** One of many; the shard counts the answers of `group`. */
+  | { readonly kind: 'change'; readonly group: number; readonly change: Change }
+  /** Look at what is due. `recovered`: steps that ran inside a process that died run again. */
+  | { readonly kind: 'wake'; readonly recovered: boolean }
+  /** The wish with this number was granted a slot of the concurrency key. */
+  | { readonly kind: 'permit.granted'; readonly number: number }
+  | {
+      readonly kind: 'rate.granted';
+      readonly step: StepRef;
+      readonly grant: number;
+      readonly usableUntil: UnixMs;
+    }
+  | { readonly kind: 'rate.deferred'; readonly step: StepRef; readonly until: UnixMs }
+  | { readonly kind: 'rate.changed'; readonly step: StepRef }
+  | { readonly kind: 'step.outcome'; readonly step: StepRef; readonly outcome: StepOutcome }
+  /** What the instance did cannot be stored, or makes its actor throw: its step or it itself fails. */
+  | {
+      readonly kind: 'unit.refused';
+      readonly step: StepRef | undefined;
+      readonly reason: string;
+    }
+  | {
+      readonly kind: 'claim';
+      readonly handler: string;
+      readonly poll: number;
+      readonly task: string;
+      readonly worker: string;
+      readonly queueShard: number;
+    }
+  | { readonly kind: 'unclaim'; readonly task: string; readonly epoch: number }
+  /** The task's heartbeat may have been silent for too long. */
+  | { readonly kind: 'reap'; readonly task: string };
+
+/** The task that a message is about, if any: it is loaded before the message is handled. */
+export function taskOf(message: InstanceMessage): string | undefined {
+  return 'task' in message ? message.task : undefined;
+}

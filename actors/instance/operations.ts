@@ -1,0 +1,106 @@
+/** The operations on instances and on their tasks. */
+
+import { routeOf } from '../../src/core/ids.js';
+import { DATABASE_AWAY, notFound } from '../../src/errors.js';
+import type { Call, EngineOperations, Operation, RouteOperations } from '../runtime/operation.js';
+import type { TaskClaim } from '../runtime/protocol.js';
+import type { Effect } from '../runtime/turn.js';
+import type { ChangeGroups, ChangeMany } from './change-many.js';
+import type { Creations } from './creations.js';
+import type { Instances } from './instances.js';
+import type { CalledRequest, InstanceRequest, WorkerRequest } from './messages.js';
+import type { PurgeRequest } from './purge.js';
+import type { TaskIndex } from './task-index.js';
+
+export interface InstanceParts {
+  readonly instances: Instances;
+  readonly creations: Creations;
+  readonly tasks: TaskIndex;
+  readonly changes: ChangeGroups;
+  readonly purge: (request: number, purge: PurgeRequest) => void;
+  readonly release: (effects: readonly Effect[]) => void;
+}
+
+type Told<Request extends CalledRequest | WorkerRequest, Kind extends Request['kind']> = Operation<
+  Extract<Request, { kind: Kind }>['body'],
+  InstanceParts
+> & { readonly leadsTo?: never };
+
+/** Told to the instance that the path names. */
+const told = <Kind extends CalledRequest['kind']>(kind: Kind): Told<CalledRequest, Kind> => ({
+  serve: ({ instances }, call) =>
+    instances.tell(call.target.slice(0, UUID_LENGTH), { kind, ...call } as InstanceRequest),
+});
+
+/** Told to the instance of the task that the path names. */
+const toldOfTask = <Kind extends WorkerRequest['kind']>(kind: Kind): Told<WorkerRequest, Kind> => ({
+  serve: ({ tasks, instances, release }, call) => {
+    const { request, target: task } = call;
+    tasks.find(task, (instance) => {
+      if (instance === 'unknown') {
+        release([{ kind: 'error', request, error: notFound(`worker task ${task}`) }]);
+      } else if (instance === 'unavailable') {
+        release([{ kind: 'error', request, error: DATABASE_AWAY }]);
+      } else instances.tell(instance.id, { kind, task, ...call } as unknown as WorkerRequest);
+    });
+  },
+});
+
+const UUID_LENGTH = 36;
+
+export const INSTANCE_OPERATIONS = {
+  'instances.create': {
+    // With an idempotency key it belongs to the actor of that key.
+    leadsTo: 'itself',
+    serve: ({ creations }, call) => creations.create(call),
+  },
+  'instances.createBatch': { serve: ({ creations }, call) => creations.createBatch(call) },
+  'instances.get': { ...told('get'), isRead: true },
+  'instances.tree': { ...told('tree'), isRead: true },
+  'instances.retry': told('retry'),
+  'instances.patchState': told('patchState'),
+  'instances.patchContext': told('patchContext'),
+  'instances.signal': told('signal'),
+  'instances.saveCheckpoint': told('checkpoint.save'),
+  'instances.pruneCheckpoints': told('checkpoint.prune'),
+  'instances.injectBlocks': told('injectBlocks'),
+  'instances.resumeFrom': told('resumeFrom'),
+  'instances.fork': told('fork'),
+  'sequences.migrateInstance': {
+    leadsTo: ({ instance_id }) => routeOf(instance_id),
+    serve: ({ instances }, call) =>
+      instances.tell(call.body.instance_id, { kind: 'migrate', ...call }),
+  },
+  'workers.complete': toldOfTask('task.complete'),
+  'workers.fail': toldOfTask('task.fail'),
+  'workers.heartbeat': toldOfTask('task.heartbeat'),
+} satisfies Partial<RouteOperations<InstanceParts>>;
+
+export const INSTANCE_ENGINE_OPERATIONS = {
+  'instances.changeMany': {
+    serve: ({ changes, instances }, { request, body: { ids, change } }: Call<ChangeMany>) => {
+      const group = changes.open(request, ids.length);
+      for (const id of ids) instances.tell(id, { kind: 'change', group, change });
+    },
+  },
+  'instances.purge': {
+    serve: ({ purge }, { request, body }: Call<PurgeRequest>) => purge(request, body),
+  },
+  'workers.unclaim': {
+    serve: (parts, { body }: Call<readonly TaskClaim[]>) => {
+      for (const claim of body) unclaim(parts, claim);
+    },
+  },
+} satisfies EngineOperations<InstanceParts>;
+
+/** The poller is gone: the claim at this epoch is taken back. */
+export function unclaim(
+  { tasks, instances }: Pick<InstanceParts, 'instances' | 'tasks'>,
+  { task, epoch }: TaskClaim,
+): void {
+  tasks.find(task, (instance) => {
+    if (typeof instance !== 'string') {
+      instances.tell(instance.id, { kind: 'unclaim', task, epoch });
+    }
+  });
+}

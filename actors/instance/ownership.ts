@@ -1,0 +1,221 @@
+/**
+ * Ownership of one instance: the orders of its execution, and the fence that keeps it from being run
+ * while it is not this engine's to run. An order is checked, carried out and committed together with
+ * the execution's own mutations, as one unit.
+ */
+
+import { liveCheckpoint, placeSha256 } from '../../src/core/continuity/live-place.js';
+import { routeOf, shardOf } from '../../src/core/ids.js';
+import type { Progress } from '../../src/core/progress.js';
+import { rankOf } from '../../src/core/states.js';
+import { isoTime, isoTimeOrNull } from '../../src/core/time.js';
+import { conflict, type EngineError } from '../../src/errors.js';
+import type { Turn } from '../runtime/turn.js';
+import { advance, continueAfter } from './advance.js';
+import { isSeenBy, type LiveInstance } from './live-instance.js';
+import type { InstanceMessage, InstanceRequest } from './messages.js';
+import type { Operation, Sources } from './operation.js';
+import { type Came, type Change, putOwnership } from './ordered-change.js';
+import type { Expectations, Fence, OrderedChange, OrderView } from './orders.js';
+import { heartbeatWatches, readyHints } from './tasks.js';
+import { migrated, restored } from './version-switch.js';
+
+type Ordered = Extract<InstanceRequest, { kind: 'order' }>;
+
+// ---------------------------------------------------------------- the fence
+
+/**
+ * What reaches a fenced instance: reads; orders, which alone lift the fence; timers, which ask about
+ * it; and grants, which it has no use for and gives back.
+ */
+const PASSES: ReadonlySet<InstanceMessage['kind']> = new Set<InstanceMessage['kind']>([
+  'get',
+  'tree',
+  'look',
+  'order',
+  'wake',
+  'permit.granted',
+  'rate.granted',
+]);
+
+const REASONS: Readonly<Record<Fence['reason'], string>> = {
+  transferring: 'is being handed over',
+  moved: 'was handed over',
+  imported: 'was imported and is not owned yet',
+};
+
+/** Why the message must not reach the instance; undefined when it may. */
+export function fenced(actor: LiveInstance, message: InstanceMessage): EngineError | undefined {
+  const { id, fence } = actor.record;
+  if (fence === null || PASSES.has(message.kind)) return undefined;
+  // Others are told that there is no such thing, as ever.
+  if ('tenant' in message && !isSeenBy(actor, message.tenant)) return undefined;
+  return conflict(`instance ${id} ${REASONS[fence.reason]}`);
+}
+
+/** A timer of a fenced instance: once the fence may be over, its execution is asked. */
+export function askAboutFence(actor: LiveInstance, turn: Turn): void {
+  const { id, fence } = actor.record;
+  if (fence?.until == null || Date.parse(fence.until) > actor.env.now()) return;
+  const continuityId = actor.record.continuityId ?? id;
+  turn.effects.push({
+    kind: 'peer',
+    shard: shardOf(routeOf(continuityId), actor.env.shards),
+    message: { kind: 'continuity.ask', execution: continuityId, instance: id },
+  });
+  // It asks again, should the word be lost.
+  setTimer(actor, turn, actor.env.now() + ASK_AGAIN_MS);
+}
+
+const ASK_AGAIN_MS = 5_000;
+
+/** The one timer of a fenced instance; what it waits for itself has no time before `own`. */
+function setTimer(actor: LiveInstance, turn: Turn, at: number | null): void {
+  const { id, priority } = actor.record;
+  if (at === null) {
+    if (actor.timer !== undefined) turn.put('timer.clear', id, { instance_id: id });
+    actor.timer = undefined;
+    return;
+  }
+  const rank = rankOf(priority);
+  actor.timer = { fireAt: at, recover: false };
+  turn.put('timer.set', id, { instance_id: id, fire_at: isoTime(at), recover: false, rank });
+  turn.effects.push({ kind: 'timer', instance: id, at, rank });
+}
+
+// ---------------------------------------------------------------- orders
+
+/** Rejects with 404 or 409 when the instance is not what was decided on. */
+export async function carryOut(
+  actor: LiveInstance,
+  sources: Sources,
+  { request, order }: Ordered,
+): Promise<Operation> {
+  const { expect, changes, mutations } = order;
+  await check(actor, sources, expect);
+  const prepared = await Promise.all(changes.map((change) => prepare(actor, sources, change)));
+  return (turn) => {
+    let last: Came;
+    for (const change of prepared) last = change(turn, last) ?? last;
+    for (const part of mutations) turn.mutations.push(part);
+    turn.reply(request, 200, JSON.stringify(viewOf(actor)));
+    return last;
+  };
+}
+
+function viewOf({ record }: LiveInstance): OrderView {
+  const { snapshot } = record;
+  const { current_step: step } = snapshot.runtime;
+  return {
+    state: snapshot.state,
+    sequenceId: record.sequenceId,
+    currentStep: typeof step === 'string' ? step : null,
+    nextFireAt: isoTimeOrNull(snapshot.nextFireAt),
+  };
+}
+
+async function check(
+  { record, running }: LiveInstance,
+  { rows }: Sources,
+  expect: Expectations,
+): Promise<void> {
+  const { snapshot, id, contextAudit } = record;
+  const stale = (what: string) => conflict(`instance ${id} ${what}`);
+  if (expect.states !== undefined && !expect.states.includes(snapshot.state)) {
+    throw stale(`is ${snapshot.state}, not ${expect.states.join(' or ')}`);
+  }
+  if (expect.isAtRest === true && running.size > 0) throw stale('has a step at work');
+  if (expect.sequenceId !== undefined && expect.sequenceId !== record.sequenceId) {
+    throw stale('has gone over to another version');
+  }
+  if (expect.epoch !== undefined && expect.epoch !== record.ownershipEpoch) {
+    throw stale(`is at epoch ${record.ownershipEpoch}, not ${expect.epoch}`);
+  }
+  if (expect.fence !== undefined && expect.fence !== (record.fence?.reason ?? 'none')) {
+    throw stale(record.fence === null ? 'is owned here' : REASONS[record.fence.reason]);
+  }
+  const { placeSha256: place, checkpointId } = expect;
+  const { data, config, execution } = snapshot;
+  if (
+    place !== undefined &&
+    place !== placeSha256({ data, config, audit: contextAudit, execution })
+  ) {
+    throw stale('has another context or has gone on by now');
+  }
+  if (checkpointId !== undefined && checkpointId !== (await rows.newestCheckpoint(id))) {
+    throw stale('has a newer checkpoint by now');
+  }
+}
+
+async function prepare(
+  actor: LiveInstance,
+  sources: Sources,
+  change: OrderedChange,
+): Promise<Change> {
+  const { record } = actor;
+  switch (change.kind) {
+    case 'enrol':
+      return (turn, before) => {
+        record.continuityId = change.continuityId;
+        record.ownershipEpoch = change.epoch;
+        putOwnership(actor, turn);
+        return before ?? 'touched';
+      };
+    case 'fence':
+      // Its outcome could not be taken in behind the fence.
+      if (actor.running.size > 0) throw conflict(`instance ${record.id} has a step at work`);
+      return (turn, before) => fence(actor, turn, change.fence, before);
+    case 'own':
+      return (turn) => own(actor, turn, change.epoch);
+    case 'capture':
+      return (turn) => capture(actor, turn, change.checkpointId);
+    case 'resume':
+      return (turn) => {
+        const progress = advance(actor, turn, { kind: 'resume' });
+        continueAfter(actor, turn);
+        return progress;
+      };
+    case 'migrate':
+      return migrated(actor, sources, change);
+    case 'restore':
+      return restored(actor, sources, change);
+  }
+}
+
+/** One that has gone for good is paused, since that gives the slot of its concurrency key back. */
+function fence(actor: LiveInstance, turn: Turn, fence: Fence, before: Came): Came {
+  const { record } = actor;
+  const leaves = fence.reason === 'moved' && record.snapshot.state === 'waiting';
+  const came = leaves ? advance(actor, turn, { kind: 'pause' }) : before;
+  record.fence = fence;
+  const until = fence.until === null ? null : Date.parse(fence.until);
+  putOwnership(actor, turn);
+  setTimer(actor, turn, until);
+  if (came === undefined || came === 'touched') return 'touched';
+  return { ...came, wakeAt: until, more: false };
+}
+
+/**
+ * What the fence kept back is due again: its timers, its tasks for the queues, their heartbeats. A
+ * step that was inside a process is begun again, as after a crash: nothing was at work behind it.
+ */
+function own(actor: LiveInstance, turn: Turn, epoch: number): Progress {
+  const { record } = actor;
+  record.fence = null;
+  record.ownershipEpoch = epoch;
+  putOwnership(actor, turn);
+  turn.effects.push(...readyHints(actor), ...heartbeatWatches(actor));
+  return advance(actor, turn, { kind: 'wake', recovered: true });
+}
+
+/** The live state in the form that migrations and capsules read. */
+function capture({ record, plan, env }: LiveInstance, turn: Turn, id: string): undefined {
+  const { snapshot } = record;
+  turn.put('checkpoint.insert', id, {
+    id,
+    instance_id: record.id,
+    checkpoint_data: liveCheckpoint(plan, snapshot, snapshot.runtime),
+    created_at: isoTime(env.now()),
+  });
+  return undefined;
+}

@@ -1,0 +1,233 @@
+/**
+ * Turns what the evaluator did into the rows and effects of a commit unit: outputs, worker tasks,
+ * in-process steps, withdrawals, snapshots, audit and log lines. The instance's own row follows
+ * when the whole message is handled.
+ */
+
+import { routeOfName, shardOf } from '../../src/core/ids.js';
+import type { JsonObject } from '../../src/core/json.js';
+import type {
+  AuditEvent,
+  Dispatch,
+  OutputRow,
+  Progress,
+  Withdrawal,
+} from '../../src/core/progress.js';
+import { type InstanceState, rankOf } from '../../src/core/states.js';
+import { isoTime } from '../../src/core/time.js';
+import type { Turn } from '../runtime/turn.js';
+import { noteEffect, type OutputEffect, settleEffects } from './effects.js';
+import { askRate } from './limits.js';
+import { type LiveInstance, nextId, stepKey } from './live-instance.js';
+import { charactersOf } from './memory.js';
+import { noteLine } from './notes.js';
+import {
+  allTaskColumns,
+  changingTaskColumns,
+  newTask,
+  note,
+  openTaskColumns,
+  type WorkerTaskRecord,
+} from './worker-task.js';
+
+export function recordProgress(actor: LiveInstance, turn: Turn, progress: Progress): void {
+  if (progress.dropErrorRows) {
+    turn.put('output.dropErrors', actor.record.id, { instance_id: actor.record.id });
+  }
+  const effects = settleEffects(actor, turn, progress);
+  for (const output of progress.outputs) putOutput(actor, turn, output, effects?.get(output));
+  for (const withdrawal of progress.withdrawals) {
+    withdraw(actor, turn, withdrawal, isRetried(progress, withdrawal.blockId));
+  }
+  for (const dispatch of progress.dispatches) {
+    if (dispatch.external) openTask(actor, turn, dispatch);
+    else perform(actor, turn, dispatch);
+  }
+  for (const request of progress.rateRequests) askRate(actor, turn, request);
+  putSnapshots(actor, turn, progress);
+  putAudit(actor, turn, progress.audit);
+  for (const line of progress.logs) {
+    noteLine(actor, turn, line);
+    const { blockId, level } = line;
+    turn.effects.push({ kind: 'log', instance: actor.record.id, blockId, level });
+  }
+}
+
+/** @param effect of the try that gave it, if it acted outside: the row is its receipt, too */
+function putOutput(
+  actor: LiveInstance,
+  turn: Turn,
+  output: OutputRow,
+  effect: OutputEffect | undefined,
+): void {
+  const id = effect?.id ?? nextId(actor);
+  const text = JSON.stringify(output.output);
+  if (actor.record.snapshot.outputs.has(output.blockId)) {
+    actor.kept.output(output.blockId, text.length);
+  }
+  turn.put(
+    'output.insert',
+    id,
+    `{"id":"${id}","instance_id":"${actor.record.id}",` +
+      `"block_id":${JSON.stringify(output.blockId)},"iteration":"${output.iteration}",` +
+      `"attempt":${output.attempt},"try":${output.tryNumber},"output":${text},` +
+      `"output_ref":${JSON.stringify(output.outputRef)},` +
+      `"output_size":${Buffer.byteLength(text)},` +
+      (effect === undefined ? '' : `"effect":${effect.text},`) +
+      `"created_at":"${isoTime(actor.env.now())}"}`,
+  );
+}
+
+/** The task's row and the hint to its queue: the row is found again through `open_tasks`. */
+function openTask(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
+  const previous = actor.tasks.lastOf(dispatch);
+  const task = newTask(nextId(actor), actor.record, dispatch, previous, actor.env.now());
+  actor.tasks.set(task.id, task);
+  turn.put('task.insert', task.id, allTaskColumns(task, actor.record.ownershipEpoch));
+  turn.put('openTask.insert', task.id, openTaskColumns(task));
+  turn.effects.push({ kind: 'task.opened', instance: actor.record.id, task: task.id });
+  hintReady(actor, turn, task);
+}
+
+export function hintReady(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
+  turn.effects.push({
+    kind: 'peer',
+    shard: shardOf(routeOfName(task.handlerName), actor.env.shards),
+    message: {
+      kind: 'task.ready',
+      handler: task.handlerName,
+      task: task.id,
+      instance: actor.record.id,
+      tenant: task.tenantId,
+      queue: task.queueName ?? '',
+      rank: rankOf(task.priority),
+      createdAt: task.createdAt,
+    },
+  });
+}
+
+export function hintGone(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
+  turn.effects.push({
+    kind: 'peer',
+    shard: shardOf(routeOfName(task.handlerName), actor.env.shards),
+    message: {
+      kind: 'task.gone',
+      handler: task.handlerName,
+      task: task.id,
+      tenant: task.tenantId,
+      queue: task.queueName ?? '',
+    },
+  });
+}
+
+function perform(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
+  const { node, iteration, attempt } = dispatch;
+  actor.running.set(stepKey(dispatch), { node, iteration, attempt });
+  noteEffect(actor, dispatch);
+  turn.effects.push({
+    kind: 'perform',
+    instance: actor.record.id,
+    step: {
+      node,
+      iteration,
+      attempt,
+      handler: dispatch.handler,
+      params: dispatch.params,
+      token: `${actor.record.id}:${dispatch.blockId}:${iteration}:${attempt}`,
+      traceparent: actor.record.traceparent ?? undefined,
+    },
+  });
+}
+
+/** A step that is cut off: its handler is aborted, its task is neither offered nor listed again. */
+function withdraw(
+  actor: LiveInstance,
+  turn: Turn,
+  withdrawal: Withdrawal,
+  isDispatchedAgain: boolean,
+): void {
+  const { node, iteration } = withdrawal;
+  if (actor.running.delete(stepKey(withdrawal))) {
+    turn.effects.push({ kind: 'abort', instance: actor.record.id, step: { node, iteration } });
+    return;
+  }
+  const task = actor.tasks.lastOf(withdrawal);
+  if (task === undefined || (task.state !== 'pending' && task.state !== 'claimed')) return;
+  const timedOut = withdrawal.reason === 'timed_out';
+  const now = actor.env.now();
+  task.state = 'failed';
+  task.withdrawn = !timedOut || isDispatchedAgain;
+  task.completedAt = now;
+  task.errorMessage = timedOut ? `timed out after ${task.timeoutMs} ms` : 'cancelled';
+  task.errorRetryable = timedOut;
+  note(task, timedOut ? 'timed_out' : 'cancelled', { id: nextId(actor), now });
+  closeTask(actor, turn, task);
+}
+
+/** Whether another try of the block follows: the present task is then listed no more. */
+export function isRetried(progress: Progress, block: string): boolean {
+  return progress.audit.some(
+    ({ eventType, blockId }) => eventType === 'step_retried' && blockId === block,
+  );
+}
+
+/** Writes a task that ended, and takes it out of the open ones. */
+export function closeTask(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
+  turn.put('task.update', task.id, changingTaskColumns(task));
+  turn.put('openTask.delete', task.id, { task_id: task.id });
+  hintGone(actor, turn, task);
+  actor.tasks.ended(task.id);
+}
+
+function putSnapshots(actor: LiveInstance, turn: Turn, progress: Progress): void {
+  const { id } = actor.record;
+  for (const key of progress.droppedSnapshots) {
+    turn.put('snapshot.clear', `${id}:${key}`, { instance_id: id, key });
+  }
+  for (const { key, items } of progress.snapshots) {
+    actor.kept.items(key, charactersOf(items));
+    turn.put('snapshot.set', `${id}:${key}`, { instance_id: id, key, items });
+  }
+}
+
+/** A move that a request makes without the evaluator. */
+export function recordTransition(
+  actor: LiveInstance,
+  turn: Turn,
+  fromState: InstanceState,
+  toState: InstanceState,
+): void {
+  putAudit(actor, turn, [{ eventType: 'state_transition', fromState, toState }]);
+}
+
+/** An action on many took this instance in. */
+export function recordBatchAction(actor: LiveInstance, turn: Turn, details: JsonObject): void {
+  putAudit(actor, turn, [{ eventType: 'batch_action', details }]);
+}
+
+/** The audit entries of one evaluation are packed in one row. */
+export function putAudit(actor: LiveInstance, turn: Turn, events: readonly AuditEvent[]): void {
+  if (events.length === 0) return;
+  const { record } = actor;
+  const entries = events.map((event) => ({
+    id: nextId(actor),
+    event_type: event.eventType,
+    from_state: event.fromState,
+    to_state: event.toState,
+    block_id: event.blockId,
+    details: event.details ?? {},
+  }));
+  turn.effects.push({ kind: 'audited', tenant: record.tenantId });
+  if (actor.birthAudit !== undefined) {
+    actor.birthAudit.push(...entries);
+    return;
+  }
+  record.auditCount += 1;
+  turn.put('audit.insert', `${record.id}:${record.auditCount}`, {
+    instance_id: record.id,
+    seq: record.auditCount,
+    tenant_id: record.tenantId,
+    entries,
+    created_at: isoTime(actor.env.stamp()),
+  });
+}

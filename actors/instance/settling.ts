@@ -1,0 +1,123 @@
+/**
+ * What every message leaves in the rows of its instance, once it is known what came of it: the row
+ * itself, its timer, its slot, and what its end gives rise to.
+ */
+
+import type { Progress } from '../../src/core/progress.js';
+import { type InstanceState, rankOf } from '../../src/core/states.js';
+import { isoTime } from '../../src/core/time.js';
+import { noteOutcome } from '../release/attribution.js';
+import type { Turn } from '../runtime/turn.js';
+import { continueAfter, touchContext } from './advance.js';
+import { noteEnd } from './end-webhooks.js';
+import * as limits from './limits.js';
+import type { LiveInstance } from './live-instance.js';
+import { failedEffect } from './log-lines.js';
+import * as notes from './notes.js';
+import { changingRow, wholeRow } from './record.js';
+
+/** What a message may change about an instance that has rows elsewhere. */
+export interface Standing {
+  readonly state: InstanceState;
+  readonly permit: limits.PermitStatus;
+}
+
+/** The unit that creates the instance, with all that it does before its first commit. */
+export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress): void {
+  actor.birthAudit = [];
+  const { record } = actor;
+  const { createdAt: begunAt, snapshot } = record;
+  record.createdAt = actor.env.stamp();
+  touch(actor);
+  const before = standing(actor);
+  const progress = begin();
+  // The stamp may be later than the clock: nothing is due before it was created.
+  if (snapshot.nextFireAt === begunAt) snapshot.nextFireAt = record.createdAt;
+  settle(actor, turn, progress, before);
+  notes.putLines(actor, turn);
+  turn.put('instance.insert', actor.record.id, wholeRow(actor.record, actor.birthAudit));
+  actor.birthAudit = undefined;
+}
+
+export function standing(actor: LiveInstance): Standing {
+  return { state: actor.record.snapshot.state, permit: limits.permitStatus(actor.record) };
+}
+
+export function touch(actor: LiveInstance): void {
+  actor.record.updatedAt = Math.max(actor.env.now(), actor.record.createdAt);
+}
+
+export function write(
+  actor: LiveInstance,
+  turn: Turn,
+  progress: Progress | 'touched',
+  before: Standing,
+): void {
+  touch(actor);
+  if (progress !== 'touched') {
+    if (progress.dataChanged) touchContext(actor, turn);
+    settle(actor, turn, progress, before);
+  }
+  turn.put('instance.update', actor.record.id, changingRow(actor.record));
+}
+
+/** Everything beside the instance's own row that follows from its new state. */
+function settle(actor: LiveInstance, turn: Turn, progress: Progress, before: Standing): void {
+  limits.recordPermit(actor, turn, before.permit);
+  writeTimer(actor, turn, progress);
+  writeDeadLetter(actor, turn, progress, before.state);
+  if (progress.more) continueAfter(actor, turn);
+}
+
+/**
+ * Keeps the row in `timers` equal to what the instance waits for. A continuation and an
+ * in-process step have no due time of their own: `recover` finds them after a crash.
+ */
+function writeTimer(actor: LiveInstance, turn: Turn, progress: Progress): void {
+  const { id, priority } = actor.record;
+  const rank = rankOf(priority);
+  const continues = turn.effects.some((effect) => effect.kind === 'continue');
+  const recover = actor.running.size > 0 || progress.more || continues;
+  const fireAt = progress.wakeAt;
+  if (fireAt === null && !recover) {
+    if (actor.timer === undefined) return;
+    actor.timer = undefined;
+    turn.put('timer.clear', id, { instance_id: id });
+    return;
+  }
+  if (fireAt !== null) turn.effects.push({ kind: 'timer', instance: id, at: fireAt, rank });
+  if (actor.timer?.fireAt === fireAt && actor.timer.recover === recover) return;
+  actor.timer = { fireAt, recover };
+  turn.put('timer.set', id, {
+    instance_id: id,
+    fire_at: fireAt === null ? null : isoTime(fireAt),
+    recover,
+    rank,
+  });
+}
+
+function writeDeadLetter(
+  actor: LiveInstance,
+  turn: Turn,
+  progress: Progress,
+  before: InstanceState,
+): void {
+  const { id, tenantId, createdAt, snapshot } = actor.record;
+  if (snapshot.state === before) return;
+  if (actor.env.webhookUrls.length > 0) noteEnd(actor, turn, progress);
+  noteOutcome(actor.record, turn, before);
+  if (snapshot.state === 'completed') turn.count('engine_instances_completed_total');
+  if (snapshot.state === 'failed') {
+    turn.count('engine_instances_failed_total');
+    turn.effects.push(failedEffect(actor.record, progress.audit));
+    turn.put('deadLetter.set', id, {
+      instance_id: id,
+      tenant_id: tenantId,
+      created_at: isoTime(createdAt),
+      failed_at: isoTime(actor.env.now()),
+      reason: progress.failure ?? 'failed by request',
+    });
+  } else if (before === 'failed') {
+    turn.put('deadLetter.clear', id, { instance_id: id });
+  }
+}

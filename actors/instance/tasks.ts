@@ -1,0 +1,272 @@
+/**
+ * What workers and queues do with the tasks of an instance. A claim is a commit unit that raises the
+ * epoch; a call with another epoch or worker changes nothing but the task's history.
+ */
+
+import { LIMITS } from '../../src/config.js';
+import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { Progress } from '../../src/core/progress.js';
+import { EngineError, invalid, notFound, tooLarge } from '../../src/errors.js';
+import { type Effect, Turn } from '../runtime/turn.js';
+import { advance, checkContextSize } from './advance.js';
+import { type LiveInstance, nextId } from './live-instance.js';
+import type { InstanceMessage, WorkerRequest } from './messages.js';
+import { noteWorkerLines } from './notes.js';
+import { closeTask, hintReady, isRetried } from './progress.js';
+import {
+  changingTaskColumns,
+  checkpointColumns,
+  heartbeatColumns,
+  note,
+  type WorkerTaskRecord,
+  wireTask,
+} from './worker-task.js';
+
+type Claim = Extract<InstanceMessage, { kind: 'claim' }>;
+type Complete = Extract<WorkerRequest, { kind: 'task.complete' }>;
+type Fail = Extract<WorkerRequest, { kind: 'task.fail' }>;
+type Heartbeat = Extract<WorkerRequest, { kind: 'task.heartbeat' }>;
+
+/** A queue picked the task for a poll: it is claimed, or the queue is told that it is gone. */
+export function claim(actor: LiveInstance, turn: Turn, message: Claim): void {
+  const task = actor.tasks.get(message.task);
+  if (task === undefined || task.state !== 'pending') {
+    answerClaim(turn, message, 0, '');
+    return;
+  }
+  const now = actor.env.now();
+  task.state = 'claimed';
+  task.workerId = message.worker;
+  task.epoch += 1;
+  task.claimedAt = now;
+  task.heartbeatAt = now;
+  note(task, 'claimed', { id: nextId(actor), now });
+  turn.put('task.update', task.id, changingTaskColumns(task));
+  answerClaim(turn, message, task.epoch, wireText(actor, task));
+  watchHeartbeat(actor, turn, task);
+}
+
+function answerClaim(turn: Turn, message: Claim, epoch: number, record: string): void {
+  const { handler, poll, task, queueShard } = message;
+  turn.effects.push({
+    kind: 'peer',
+    shard: queueShard,
+    message: { kind: 'claimed', handler, poll, task, epoch, record },
+  });
+}
+
+/** The poller went away after its claim was committed: the task waits again, at once. */
+export function unclaim(actor: LiveInstance, turn: Turn, taskId: string, epoch: number): void {
+  const task = actor.tasks.get(taskId);
+  if (task === undefined || task.state !== 'claimed' || task.epoch !== epoch) return;
+  giveBack(actor, turn, task, 'the poll was abandoned');
+}
+
+/** Heartbeat silence: the task returns to its queue with the same id, try and checkpoint. */
+export function reap(actor: LiveInstance, turn: Turn, taskId: string): void {
+  const task = actor.tasks.get(taskId);
+  if (task === undefined || task.state !== 'claimed') return;
+  if (silentAt(actor, task) > actor.env.now()) {
+    watchHeartbeat(actor, turn, task);
+    return;
+  }
+  giveBack(actor, turn, task, 'no heartbeat');
+}
+
+function giveBack(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord, reason: string): void {
+  note(task, 'reclaimed', { id: nextId(actor), now: actor.env.now(), reason });
+  task.state = 'pending';
+  task.workerId = null;
+  task.claimedAt = null;
+  task.heartbeatAt = null;
+  turn.put('task.update', task.id, changingTaskColumns(task));
+  hintReady(actor, turn, task);
+}
+
+/** After downtime silence counts from readiness, or every live worker would be reclaimed. */
+function silentAt(actor: LiveInstance, task: WorkerTaskRecord): number {
+  const since = Math.max(task.heartbeatAt ?? 0, actor.env.readySince());
+  return since + actor.env.workerStaleMs;
+}
+
+function watchHeartbeat(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
+  turn.effects.push(heartbeatWatch(actor, task));
+}
+
+function heartbeatWatch(actor: LiveInstance, task: WorkerTaskRecord): Effect {
+  return {
+    kind: 'reap',
+    instance: actor.record.id,
+    task: task.id,
+    at: silentAt(actor, task),
+  };
+}
+
+/** For an actor that was loaded: whoever watched its claims before may have been lost. */
+export function heartbeatWatches(actor: LiveInstance): Effect[] {
+  return [...actor.tasks.values()]
+    .filter(({ state }) => state === 'claimed')
+    .map((task) => heartbeatWatch(actor, task));
+}
+
+/** The same for its tasks that wait: a hint is lost when the writer dies after it has committed. */
+export function readyHints(actor: LiveInstance): readonly Effect[] {
+  const turn = new Turn();
+  for (const task of actor.tasks.values()) {
+    if (task.state === 'pending') hintReady(actor, turn, task);
+  }
+  return turn.effects;
+}
+
+export function complete(actor: LiveInstance, turn: Turn, message: Complete): Progress | undefined {
+  const output = message.body.output as JsonObject;
+  const task = heldTask(actor, turn, message);
+  if (task === undefined) return undefined;
+  const { snapshot, contextAudit } = actor.record;
+  checkContextSize(actor, { ...snapshot.data, ...output }, snapshot.config, contextAudit);
+  const now = actor.env.now();
+  task.state = 'completed';
+  task.output = output;
+  task.completedAt = now;
+  note(task, 'completed', { id: nextId(actor), now });
+  measure(actor, task);
+  closeTask(actor, turn, task);
+  const step = { node: task.node, iteration: task.iteration, attempt: task.attempt };
+  turn.origin = step;
+  noteWorkerLines(actor, turn, task.blockId, message.body.logs);
+  const progress = advance(actor, turn, {
+    kind: 'step.outcome',
+    ...step,
+    outcome: { kind: 'success', output },
+    external: true,
+  });
+  turn.reply(message.request, 200, wireText(actor, task));
+  return progress;
+}
+
+/** What a worker took, from its claim on. */
+function measure(actor: LiveInstance, { claimedAt, completedAt }: WorkerTaskRecord): void {
+  if (claimedAt === null || completedAt === null) return;
+  actor.env.measures?.stepEnded(Math.max(0, completedAt - claimedAt) / 1_000);
+}
+
+/**
+ * A failed try that is dispatched again leaves the queue for good: the next try is a new task.
+ * A final failure stays listed.
+ */
+export function fail(actor: LiveInstance, turn: Turn, message: Fail): Progress | undefined {
+  const { message: reason, logs } = message.body;
+  const retryable = message.body.retryable ?? false;
+  const task = heldTask(actor, turn, message);
+  if (task === undefined) return undefined;
+  const now = actor.env.now();
+  task.state = 'failed';
+  task.errorMessage = reason;
+  task.errorRetryable = retryable;
+  task.completedAt = now;
+  note(task, 'failed', { id: nextId(actor), now, reason });
+  measure(actor, task);
+  noteWorkerLines(actor, turn, task.blockId, logs);
+  const progress = advance(actor, turn, {
+    kind: 'step.outcome',
+    node: task.node,
+    iteration: task.iteration,
+    attempt: task.attempt,
+    outcome: { kind: 'failure', retryable, message: reason },
+    external: true,
+  });
+  task.withdrawn = isRetried(progress, task.blockId);
+  closeTask(actor, turn, task);
+  turn.reply(message.request, 200, wireText(actor, task));
+  return progress;
+}
+
+/** Refreshes the claim; a checkpoint must be sent with the number of the last one. */
+export function heartbeat(actor: LiveInstance, turn: Turn, message: Heartbeat): undefined {
+  const { checkpoint_seq: checkpointSeq } = message.body;
+  const checkpoint = (message.body.checkpoint ?? null) as JsonValue;
+  if (checkpoint !== null && checkpointSeq == null) {
+    throw invalid('checkpoint_seq is required with a checkpoint');
+  }
+  const text = JSON.stringify(checkpoint);
+  const bytes = checkpoint === null ? 0 : Buffer.byteLength(text);
+  if (bytes > LIMITS.checkpointBytesMax) {
+    throw tooLarge(`checkpoint is ${bytes} bytes, the limit is ${LIMITS.checkpointBytesMax}`);
+  }
+  const task = heldTask(actor, turn, message);
+  if (task === undefined) return;
+  if (checkpoint !== null) {
+    if (checkpointSeq !== task.checkpointSeq) {
+      const error = new EngineError(
+        'ENG_STALE_EPOCH',
+        `conflict: checkpoint_seq is ${task.checkpointSeq}, not ${checkpointSeq}`,
+      );
+      reject(actor, turn, message, task, error);
+      return;
+    }
+    task.checkpointSeq += 1;
+    const isChanged = JSON.stringify(task.resumeCheckpoint) !== text;
+    task.resumeCheckpoint = checkpoint;
+    if (isChanged) turn.put('task.checkpoint', task.id, checkpointColumns(task));
+  }
+  task.heartbeatAt = actor.env.now();
+  turn.put('task.heartbeat', task.id, heartbeatColumns(task));
+  turn.reply(message.request, 200, `{"checkpoint_seq":${task.checkpointSeq}}`);
+}
+
+/**
+ * The task, if the caller holds its claim. Otherwise the refusal is in the turn: 404 when no epoch
+ * was sent, else 409, which the history keeps.
+ */
+function heldTask(
+  actor: LiveInstance,
+  turn: Turn,
+  message: WorkerRequest,
+): WorkerTaskRecord | undefined {
+  const task = actor.tasks.get(message.task);
+  if (task === undefined) throw notFound(`worker task ${message.task}`);
+  const { worker_id: worker, claim_epoch } = message.body;
+  const epoch = claim_epoch ?? undefined;
+  if (epoch === undefined && actor.env.requireClaimEpoch) {
+    throw invalid('claim_epoch is required');
+  }
+  const held =
+    task.state === 'claimed' &&
+    task.workerId === worker &&
+    (epoch === undefined || task.epoch === epoch);
+  if (held) return task;
+  const error = lostClaim(message.task, epoch);
+  if (epoch === undefined) throw error;
+  reject(actor, turn, message, task, error);
+  return undefined;
+}
+
+function reject(
+  actor: LiveInstance,
+  turn: Turn,
+  message: WorkerRequest,
+  task: WorkerTaskRecord,
+  error: EngineError,
+): void {
+  note(task, 'stale_mutation_rejected', {
+    id: nextId(actor),
+    now: actor.env.now(),
+    epoch: message.body.claim_epoch ?? task.epoch,
+    worker: message.body.worker_id,
+    reason: error.message,
+  });
+  turn.put('task.update', task.id, changingTaskColumns(task));
+  turn.fail(message.request, error);
+}
+
+function wireText(actor: LiveInstance, task: WorkerTaskRecord): string {
+  const { snapshot, traceparent } = actor.record;
+  return JSON.stringify(wireTask(task, snapshot, traceparent));
+}
+
+/** A call about a task that its worker does not hold: 404 without an epoch, 409 with one. */
+function lostClaim(task: string, epoch: number | undefined): EngineError {
+  return epoch === undefined
+    ? notFound(`worker task ${task}`)
+    : new EngineError('ENG_STALE_EPOCH', `conflict: the claim on worker task ${task} is not held`);
+}

@@ -1,0 +1,141 @@
+/**
+ * The concurrency keys of one shard. A key comes to life with the first instance that wants a slot
+ * of it; from time to time the rows of the keys are read again, a few at a time, since what was said
+ * about them may have been lost.
+ */
+
+import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import { routeOf, shardOf } from '../../src/core/ids.js';
+import { ActorHost, type HostDeps } from '../runtime/host.js';
+import type { Rows } from '../runtime/loader.js';
+import { ConcurrencyKey, type KeyRows, WAITERS_MAX, type Wish } from './key.js';
+
+export interface KeysDeps extends HostDeps {
+  readonly loader: Rows;
+  readonly clock: Clock;
+  readonly shard: number;
+  readonly shards: number;
+}
+
+type KeyMessage =
+  | { readonly kind: 'wanted'; readonly wish: Wish }
+  | { readonly kind: 'left'; readonly instance: string; readonly number: number };
+
+/** Keys that are read again at once, before the others have their turn. */
+const RESCAN_PAGE = 100;
+
+/** Between two rounds over all keys: how long a lost word can hold a slot up. */
+const RESCAN_MS = 5_000;
+
+/** Keys in memory; beyond it those that nobody needs are let go. */
+const KEYS_MAX = 10_000;
+
+const FIRST_KEY = '00000000-0000-0000-0000-000000000000';
+
+export class Keys {
+  readonly #deps: KeysDeps;
+  readonly #host: ActorHost<ConcurrencyKey, KeyMessage, KeyRows>;
+  #rescanHandle: TimerHandle | undefined;
+  #isScanning = false;
+  #stopped = false;
+
+  constructor(deps: KeysDeps) {
+    this.#deps = deps;
+    const { loader, shards } = deps;
+    this.#host = new ActorHost<ConcurrencyKey, KeyMessage, KeyRows>(
+      {
+        noun: 'concurrency key',
+        keyOf: (id) => `permits:${id}`,
+        nameOf: (id) => ({ actor: `permits:${id}` }),
+        residentMax: KEYS_MAX,
+        load: (ids) => readKeys(loader, ids),
+        restore: (id, rows = NO_ROWS) => new ConcurrencyKey(id, shards, rows),
+        awake: (cell, rows = NO_ROWS) =>
+          this.#host.run(cell, undefined, (turn) => cell.state.settle(turn, rows)),
+        handle: (cell, message) =>
+          this.#host.run(cell, message, (turn) => {
+            if (message.kind === 'wanted') cell.state.wanted(turn, message.wish);
+            else cell.state.left(turn, message.instance, message.number);
+          }),
+        flush: (key, turn) => key.admit(turn),
+        isIdle: (key) => key.isIdle,
+      },
+      deps,
+    );
+  }
+
+  /** Whether the key may be let go. */
+  isPassive(id: string): boolean {
+    const cell = this.#host.peek(id);
+    return cell === undefined || this.#host.isIdle(cell);
+  }
+
+  wanted(id: string, wish: Wish): void {
+    this.#host.tell(id, { kind: 'wanted', wish });
+  }
+
+  left(id: string, instance: string, number: number): void {
+    this.#host.tell(id, { kind: 'left', instance, number });
+  }
+
+  /** Reads the rows of every key of this shard, now and from time to time. */
+  start(): void {
+    this.#rescan();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#deps.clock.clearTimeout(this.#rescanHandle);
+  }
+
+  /** Words of a shard that died may be lost. */
+  shardDied(): void {
+    this.#rescan();
+  }
+
+  endTurn(): void {
+    this.#host.endTurn();
+  }
+
+  #rescan(): void {
+    if (this.#isScanning || this.#stopped) return;
+    this.#isScanning = true;
+    this.#deps.clock.clearTimeout(this.#rescanHandle);
+    this.#round(FIRST_KEY)
+      .catch((error: unknown) => this.#deps.log.debug({ err: error }, 'keys could not be read'))
+      .finally(() => {
+        this.#isScanning = false;
+        if (this.#stopped) return;
+        this.#rescanHandle = this.#deps.clock.setTimeout(() => this.#rescan(), RESCAN_MS);
+      });
+  }
+
+  async #round(first: string): Promise<void> {
+    const { loader, schedule, shard, shards } = this.#deps;
+    for (let after = first; ; ) {
+      const page = await loader.permitKeys(after, RESCAN_PAGE);
+      if (this.#stopped) return;
+      const own = page.filter((id) => shardOf(routeOf(id), shards) === shard);
+      if (own.length > 0) {
+        schedule(() => {
+          for (const id of own) this.#host.reload(id);
+        });
+      }
+      if (page.length < RESCAN_PAGE) return;
+      after = page.at(-1) as string;
+    }
+  }
+}
+
+const NO_ROWS: KeyRows = { holders: [], waiters: [] };
+
+const FIRST = { createdAt: 0, id: FIRST_KEY } as const;
+
+async function readKeys(loader: Rows, ids: readonly string[]): Promise<Map<string, KeyRows>> {
+  const read = async (id: string): Promise<[string, KeyRows]> => {
+    // In this order: who is granted a slot in between is among the holders of the next reading.
+    const holders = await loader.permitHolders(id);
+    return [id, { holders, waiters: await loader.permitWaiters(id, FIRST, WAITERS_MAX) }];
+  };
+  return new Map(await Promise.all(ids.map(read)));
+}

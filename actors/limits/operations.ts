@@ -1,0 +1,29 @@
+/** The operations on rate limits. */
+
+import { rateLimitId } from '../../src/core/ids.js';
+import { invalid } from '../../src/errors.js';
+import type { RouteOperations } from '../runtime/operation.js';
+import type { Rates } from './rates.js';
+
+export interface LimitParts {
+  readonly rates: Rates;
+}
+
+export const LIMIT_OPERATIONS = {
+  'rateLimits.put': {
+    serve: ({ rates }, { request, tenant, target, body }) => {
+      const limit = { tenant_id: named(tenant), limit_key: target, ...body };
+      rates.put(rateLimitId(tenant, target), request, limit);
+    },
+  },
+  'rateLimits.delete': {
+    serve: ({ rates }, { request, tenant, target }) =>
+      rates.delete(rateLimitId(named(tenant), target), request),
+  },
+} satisfies Partial<RouteOperations<LimitParts>>;
+
+/** @throws EngineError 400 without a tenant, which only an optional header allows */
+function named(tenant: string): string {
+  if (tenant === '') throw invalid('x-tenant-id is required');
+  return tenant;
+}

@@ -1,0 +1,191 @@
+/**
+ * One rate limit of one tenant: an exact sliding window. A grant is a row before it is told, and the
+ * row's time is the last moment at which it may be used; who uses it says when it did. So never more than `max_count` tries begin within any window, whatever is lost or late.
+ *
+ * Whoever is refused is told when to ask again, each a place of its own in the order of asking, so
+ * that a crowd does not come back at once and the first to be refused is the first to be let through.
+ */
+
+import type { RateLimit } from '../../schema/rate.js';
+import { routeOf, shardOf } from '../../src/core/ids.js';
+import { isoTime, type UnixMs } from '../../src/core/time.js';
+import { notFound } from '../../src/errors.js';
+import type { PeerMessage } from '../runtime/protocol.js';
+import type { RateGrantRow, RateLimitRow } from '../runtime/rows.js';
+import type { StepRef, Turn } from '../runtime/turn.js';
+import { GrantWindow } from './grant-window.js';
+
+/** The try that asks. */
+export interface Asker extends StepRef {
+  readonly instance: string;
+}
+
+export interface RateLimiterDeps {
+  readonly now: () => UnixMs;
+  readonly newId: () => string;
+  readonly random: () => number;
+  readonly shards: number;
+}
+
+export interface RateRows {
+  readonly limit: RateLimitRow | undefined;
+  readonly grants: readonly RateGrantRow[];
+}
+
+/** A grant that is not used by then is void, and the try asks again. */
+const USE_WITHIN_MS = 1_000;
+
+/** Rows of windows that are over are deleted at most this often. */
+const PRUNE_EVERY_MS = 10_000;
+
+export class RateLimiter {
+  readonly #id: string;
+  readonly #deps: RateLimiterDeps;
+  #limit: RateLimitRow | undefined;
+  readonly #window: GrantWindow;
+  #nextGrant: number;
+  /** Grants whose row is put at the end of the shard's turn. */
+  #granted = 0;
+  #grantedUntil: UnixMs = 0;
+  #prunedAt: UnixMs = 0;
+
+  /** @param id from `rateLimitId` */
+  constructor(id: string, deps: RateLimiterDeps, { limit, grants }: RateRows) {
+    this.#id = id;
+    this.#deps = deps;
+    this.#limit = limit;
+    this.#window = new GrantWindow(limit?.max_count ?? 0, windowMs(limit));
+    // Numbers of an earlier life of this actor must not be taken for those of this one.
+    this.#nextGrant = Math.floor(deps.random() * 2 ** 48);
+    for (const { granted_at, count } of grants) {
+      for (let i = 0; i < count; i++) this.#window.restore(Date.parse(granted_at));
+    }
+  }
+
+  /** Nobody's grant counts any more, and nobody is expected. */
+  get isIdle(): boolean {
+    return this.#window.isEmpty(this.#deps.now());
+  }
+
+  /** Those who were told to come later by a state that is gone. */
+  get expected(): readonly Asker[] {
+    return this.#window.expected.map(askerOf);
+  }
+
+  /** @param at when the grant was used; null when it was not, and is free again */
+  used(grant: number, at: UnixMs | null): void {
+    this.#window.used(grant, at);
+  }
+
+  /** The row of what was granted since the last one. */
+  record(turn: Turn): void {
+    if (this.#granted === 0) return;
+    const id = this.#deps.newId();
+    turn.put('rateGrant.insert', id, {
+      limit_id: this.#id,
+      granted_at: isoTime(this.#grantedUntil),
+      id,
+      count: this.#granted,
+    });
+    this.#granted = 0;
+    this.#prune(turn);
+  }
+
+  asked(turn: Turn, asker: Asker): void {
+    if (this.#limit === undefined) {
+      this.#grant(turn, asker, UNLIMITED, Number.MAX_SAFE_INTEGER);
+      return;
+    }
+    const now = this.#deps.now();
+    const until = this.#window.place(keyOf(asker), now);
+    if (until > now) {
+      this.#answer(turn, { kind: 'rate.deferred', ...toldTo(asker), until });
+      return;
+    }
+    this.#nextGrant += 1;
+    const usableUntil = now + USE_WITHIN_MS;
+    this.#window.grant(this.#nextGrant, usableUntil);
+    this.#granted += 1;
+    this.#grantedUntil = usableUntil;
+    this.#grant(turn, asker, this.#nextGrant, usableUntil);
+  }
+
+  #grant(turn: Turn, asker: Asker, grant: number, usableUntil: UnixMs): void {
+    this.#answer(turn, { kind: 'rate.granted', ...toldTo(asker), grant, usableUntil });
+  }
+
+  #answer(turn: Turn, message: PeerMessage & { readonly instance: string }): void {
+    const shard = shardOf(routeOf(message.instance), this.#deps.shards);
+    turn.effects.push({ kind: 'peer', shard, message });
+  }
+
+  put(turn: Turn, request: number, limit: RateLimitRow): void {
+    const now = this.#deps.now();
+    const record: RateLimit = {
+      tenant_id: limit.tenant_id,
+      key: limit.limit_key,
+      max_count: limit.max_count,
+      window_seconds: limit.window_seconds,
+      updated_at: isoTime(now),
+    };
+    turn.put('rateLimit.set', this.#id, {
+      id: this.#id,
+      tenant_id: limit.tenant_id,
+      limit_key: limit.limit_key,
+      max_count: limit.max_count,
+      window_seconds: limit.window_seconds,
+      updated_at: record.updated_at,
+    });
+    turn.reply(request, 200, JSON.stringify(record));
+    this.#change(turn, limit);
+  }
+
+  /** @throws EngineError 404 */
+  delete(turn: Turn, request: number): void {
+    if (this.#limit === undefined) throw notFound('rate limit');
+    turn.put('rateLimit.clear', this.#id, { id: this.#id });
+    turn.reply(request, 204, '');
+    this.#change(turn, undefined);
+  }
+
+  /** Those who were told to come later may come at once: their places were of the old limit. */
+  #change(turn: Turn, limit: RateLimitRow | undefined): void {
+    this.#limit = limit;
+    this.call(turn, this.#window.change(limit?.max_count ?? 0, windowMs(limit)).map(askerOf));
+  }
+
+  /** They may ask at once. */
+  call(turn: Turn, askers: readonly Asker[]): void {
+    for (const asker of askers) {
+      this.#answer(turn, { kind: 'rate.changed', ...toldTo(asker) });
+    }
+  }
+
+  #prune(turn: Turn): void {
+    const now = this.#deps.now();
+    if (now - this.#prunedAt < PRUNE_EVERY_MS) return;
+    this.#prunedAt = now;
+    const before = isoTime(now - windowMs(this.#limit));
+    turn.put('rateGrant.prune', this.#id, { limit_id: this.#id, before });
+  }
+}
+
+/** The number of a grant that nobody counts. */
+const UNLIMITED = 0;
+
+export function windowMs(limit: RateLimitRow | undefined): number {
+  return (limit?.window_seconds ?? 0) * 1_000;
+}
+
+function toldTo({ instance, ...step }: Asker): { instance: string; step: StepRef } {
+  return { instance, step };
+}
+
+function keyOf({ instance, node, iteration, attempt }: Asker): string {
+  return `${instance}/${node}/${iteration}/${attempt}`;
+}
+
+function askerOf(key: string): Asker {
+  const [instance = '', node, iteration = '', attempt] = key.split('/');
+  return { instance, node: Number(node), iteration, attempt: Number(attempt) };
+}

@@ -1,0 +1,108 @@
+/** The rate limits of one shard, by the hash of tenant and key. */
+
+import type { UnixMs } from '../../src/core/time.js';
+import { ActorHost, type HostDeps } from '../runtime/host.js';
+import type { Rows } from '../runtime/loader.js';
+import type { RateLimitRow } from '../runtime/rows.js';
+import type { Turn } from '../runtime/turn.js';
+import { type Asker, RateLimiter, type RateLimiterDeps, type RateRows, windowMs } from './rate.js';
+
+export interface RatesDeps extends HostDeps, RateLimiterDeps {
+  readonly loader: Rows;
+}
+
+type RateMessage =
+  | { readonly kind: 'asked'; readonly asker: Asker }
+  | { readonly kind: 'used'; readonly grant: number; readonly at: UnixMs | null }
+  | { readonly kind: 'put'; readonly request: number; readonly limit: RateLimitRow }
+  | { readonly kind: 'delete'; readonly request: number };
+
+/** Limits in memory; beyond it those that count nothing are let go, and come back from rows. */
+const RATES_MAX = 10_000;
+
+const NO_ROWS: RateRows = { limit: undefined, grants: [] };
+
+export class Rates {
+  readonly #deps: RatesDeps;
+  readonly #host: ActorHost<RateLimiter, RateMessage, RateRows>;
+  /** Who had a place with a limiter that is read again: the places were of the state that is gone. */
+  readonly #called = new Map<string, readonly Asker[]>();
+
+  constructor(deps: RatesDeps) {
+    this.#deps = deps;
+    this.#host = new ActorHost<RateLimiter, RateMessage, RateRows>(
+      {
+        noun: 'rate limit',
+        keyOf: (id) => `rate:${id}`,
+        nameOf: (id) => ({ actor: `rate:${id}` }),
+        residentMax: RATES_MAX,
+        load: (ids) => this.#read(ids),
+        restore: (id, rows = NO_ROWS) => new RateLimiter(id, deps, rows),
+        discarded: ({ id, state }) => {
+          if (state !== undefined) this.#called.set(id, state.expected);
+        },
+        abandoned: (id) => this.#called.delete(id),
+        awake: (cell) => {
+          const called = this.#called.get(cell.id) ?? [];
+          this.#called.delete(cell.id);
+          this.#host.run(cell, undefined, (turn) => cell.state.call(turn, called));
+        },
+        handle: (cell, message) =>
+          this.#host.run(cell, message, (turn) => take(cell.state, turn, message)),
+        flush: (rate, turn) => {
+          rate.record(turn);
+          return 'done';
+        },
+        isIdle: (rate) => rate.isIdle,
+      },
+      deps,
+    );
+  }
+
+  asked(id: string, asker: Asker): void {
+    this.#host.tell(id, { kind: 'asked', asker });
+  }
+
+  /** @param at when the grant was used; null when it was not */
+  used(id: string, grant: number, at: UnixMs | null): void {
+    this.#host.tell(id, { kind: 'used', grant, at });
+  }
+
+  put(id: string, request: number, limit: RateLimitRow): void {
+    this.#host.tell(id, { kind: 'put', request, limit });
+  }
+
+  delete(id: string, request: number): void {
+    this.#host.tell(id, { kind: 'delete', request });
+  }
+
+  endTurn(): void {
+    this.#host.endTurn();
+  }
+
+  async #read(ids: readonly string[]): Promise<Map<string, RateRows>> {
+    const { loader, now } = this.#deps;
+    const read = async (id: string): Promise<[string, RateRows]> => {
+      const limit = await loader.rateLimit(id);
+      if (limit === undefined) return [id, NO_ROWS];
+      return [id, { limit, grants: await loader.rateGrants(id, now() - windowMs(limit)) }];
+    };
+    return new Map(await Promise.all(ids.map(read)));
+  }
+}
+
+function take(rate: RateLimiter, turn: Turn, message: RateMessage): void {
+  switch (message.kind) {
+    case 'asked':
+      rate.asked(turn, message.asker);
+      return;
+    case 'used':
+      rate.used(message.grant, message.at);
+      return;
+    case 'put':
+      rate.put(turn, message.request, message.limit);
+      return;
+    case 'delete':
+      rate.delete(turn, message.request);
+  }
+}

@@ -1,0 +1,308 @@
+/**
+ * The queue of one handler: which long polls wait, and which tasks are being claimed for whom. Owns
+ * no rows: `open_tasks` states what is open, and the queue looks at it through windows, one for each
+ * kind of poll. A poll picks tasks here; each becomes the poller's only by a unit of its instance.
+ *
+ *   poll ─► window ─► picked ─claim─► instance ─claimed─► answer
+ *              ▲                          │
+ *              └── ready, gone, reads ────┘
+ */
+
+import { LIMITS } from '../../src/config.js';
+import type { UnixMs } from '../../src/core/time.js';
+import type { TaskClaim } from '../runtime/protocol.js';
+import type { Claimed, Poll } from './poll.js';
+import { compareTasks, type ReadyTask, type TaskCount } from './ready-tasks.js';
+import {
+  endRead,
+  newWindow,
+  offer,
+  type Read,
+  reset,
+  type Window,
+  type WindowBounds,
+  wantedRead,
+  withdraw,
+} from './window.js';
+
+/** What a queue makes happen; the shard carries it out at the end of the turn. */
+export interface QueueEffects {
+  /** @param poll the number of the poll */
+  claim(poll: number, task: ReadyTask, worker: string): void;
+  unclaim(task: string, epoch: number): void;
+  reply(request: number, body: string, claims: readonly TaskClaim[]): void;
+  /** Reads waiting tasks from the table; the answer comes to `loaded` or `loadFailed`. */
+  read(window: Window, read: Read): void;
+  /** Calls `expire` when the poll's time is over. */
+  expireLater(poll: Poll): void;
+  /** The window is in use: of all, it is let go last. */
+  used(window: Window): void;
+}
+
+export class QueueActor {
+  readonly #effects: QueueEffects;
+  readonly #count: TaskCount;
+  readonly #bounds: WindowBounds | undefined;
+  /** Tenant or '' → queue name or '' → the window of such polls. */
+  readonly #windows = new Map<string, Map<string, Window>>();
+  /** Tasks of claims on their way: neither offered nor added again until these are settled. */
+  readonly #picked = new Map<string, { readonly task: ReadyTask; readonly poll: Poll }>();
+  #pollCount = 0;
+  #parkedCount = 0;
+
+  /**
+   * @param count of the tasks that are in memory, which queues may share
+   * @param bounds of its windows; by default the engine's own
+   */
+  constructor(effects: QueueEffects, count: TaskCount, bounds?: WindowBounds) {
+    this.#effects = effects;
+    this.#count = count;
+    this.#bounds = bounds;
+  }
+
+  /** Nothing is known here that the tables do not know. */
+  get isIdle(): boolean {
+    return this.#windows.size === 0 && this.#picked.size === 0;
+  }
+
+  // ---------------------------------------------------------------- polls
+
+  /** @param poll asks for one task at least */
+  poll(poll: Poll, now: UnixMs): void {
+    this.#pollCount += 1;
+    poll.number = this.#pollCount;
+    const window = this.#windowFor(poll);
+    this.#effects.used(window);
+    if (this.#serve(window, poll)) return;
+    if (this.#parkedCount >= LIMITS.parkedPollsMax) poll.until = now;
+    // What the table holds may not be known yet: then the answer waits for it in any case.
+    if (poll.until <= now && window.read === undefined) {
+      this.#effects.reply(poll.request, '[]', []);
+      return;
+    }
+    window.parked.add(poll);
+    this.#parkedCount += 1;
+    if (poll.until > now) this.#effects.expireLater(poll);
+  }
+
+  /** The client is gone: a parked poll is forgotten, claims on their way are taken back. */
+  abort(poll: Poll): void {
+    poll.isAborted = true;
+    this.#unpark(this.#windowOf(poll), poll);
+  }
+
+  expire(poll: Poll, now: UnixMs): void {
+    const window = this.#windowOf(poll);
+    if (window === undefined || !window.parked.has(poll)) return;
+    if (poll.until <= now && window.read === undefined) this.#answerEmpty(window, poll);
+  }
+
+  /** The engine stops: nobody waits any longer. */
+  answerParked(): void {
+    for (const window of this.#allWindows()) {
+      for (const poll of window.parked) this.#answerEmpty(window, poll);
+    }
+  }
+
+  #answerDue(window: Window, now: UnixMs): void {
+    if (window.read !== undefined) return;
+    for (const poll of window.parked) if (poll.until <= now) this.#answerEmpty(window, poll);
+  }
+
+  #answerEmpty(window: Window, poll: Poll): void {
+    this.#unpark(window, poll);
+    this.#effects.reply(poll.request, '[]', []);
+  }
+
+  #unpark(window: Window | undefined, poll: Poll): void {
+    if (window?.parked.delete(poll)) this.#parkedCount -= 1;
+  }
+
+  #serveParked(window: Window): void {
+    for (const poll of window.parked) {
+      if (!this.#serve(window, poll)) return;
+      this.#unpark(window, poll);
+    }
+  }
+
+  /** Picks tasks for a poll and asks their instances to claim them. */
+  #serve(window: Window, poll: Poll): boolean {
+    const tasks: ReadyTask[] = [];
+    while (tasks.length < poll.limit) {
+      const task = window.ready.take();
+      if (task === undefined) break;
+      tasks.push(task);
+    }
+    this.#readOn(window, poll);
+    poll.openClaims = tasks.length;
+    for (const task of tasks) {
+      this.#picked.set(task.id, { task, poll });
+      for (const other of this.#windowsWith(task.tenant, task.queue)) {
+        if (other !== window) withdraw(other, task.id);
+      }
+    }
+    for (const task of tasks) this.#effects.claim(poll.number, task, poll.worker);
+    return tasks.length > 0;
+  }
+
+  // ---------------------------------------------------------------- claims
+
+  /**
+   * A claim is settled.
+   *
+   * @param epoch positive: committed; 0: the task is gone; -1: not known, so it is offered again
+   * @param record the claimed task's wire record as JSON text
+   */
+  claimed(number: number, id: string, epoch: number, record: string, now: UnixMs): void {
+    const picked = this.#picked.get(id);
+    if (picked?.poll.number !== number) {
+      // The queue was rebuilt meanwhile: nobody waits for this claim.
+      if (epoch > 0) this.#effects.unclaim(id, epoch);
+      return;
+    }
+    const { task, poll } = picked;
+    this.#picked.delete(id);
+    poll.openClaims -= 1;
+    if (epoch > 0) this.#keepOrGiveBack(poll, { task, epoch, record });
+    else if (epoch < 0) this.ready(task);
+    if (poll.openClaims === 0) this.#finish(poll, now);
+  }
+
+  /** A poll's answer stops at the size limit; what does not fit waits again. */
+  #keepOrGiveBack(poll: Poll, claimed: Claimed): void {
+    const { task, epoch, record } = claimed;
+    const fits = poll.claimed.length === 0 || poll.bytes + record.length <= LIMITS.responseBytesMax;
+    if (poll.isAborted || !fits) {
+      this.#effects.unclaim(task.id, epoch);
+      return;
+    }
+    poll.bytes += record.length;
+    poll.claimed.push(claimed);
+  }
+
+  #finish(poll: Poll, now: UnixMs): void {
+    const { claimed } = poll;
+    if (poll.isAborted) {
+      for (const { task, epoch } of claimed) this.#effects.unclaim(task.id, epoch);
+      return;
+    }
+    if (claimed.length === 0) {
+      // All of its tasks were gone: the poll is as if it came now.
+      this.poll(poll, now);
+      return;
+    }
+    claimed.sort((a, b) => compareTasks(a.task, b.task));
+    const body = `[${claimed.map(({ record }) => record).join(',')}]`;
+    const claims = claimed.map(({ task, epoch }) => ({ task: task.id, epoch }));
+    this.#effects.reply(poll.request, body, claims);
+  }
+
+  /**
+   * A shard died: the claims that it had been asked for have an unknown outcome, and its last hints
+   * may be lost.
+   */
+  dropClaims(isOfShard: (instance: string) => boolean, now: UnixMs): void {
+    for (const window of this.#allWindows()) {
+      reset(window);
+      for (const poll of window.parked) this.#readOn(window, poll);
+    }
+    for (const [id, { task, poll }] of this.#picked) {
+      if (isOfShard(task.instance)) this.claimed(poll.number, id, 0, '', now);
+    }
+  }
+
+  // ---------------------------------------------------------------- hints
+
+  /** Hint: a task waits. Of the polls that it can serve, it goes to the one that came first. */
+  ready(task: ReadyTask): void {
+    if (this.#picked.has(task.id)) return;
+    const windows = this.#windowsWith(task.tenant, task.queue);
+    for (const window of windows) offer(window, task);
+    if (this.#parkedCount === 0) return;
+    const waiting = windows.filter(({ parked }) => parked.size > 0);
+    waiting.sort((a, b) => firstParked(a) - firstParked(b));
+    for (const window of waiting) this.#serveParked(window);
+  }
+
+  /** Hint: a task is not offered any more. */
+  gone(task: string, tenant: string, queue: string): void {
+    for (const window of this.#windowsWith(tenant, queue)) withdraw(window, task);
+  }
+
+  // ---------------------------------------------------------------- the table
+
+  #readOn(window: Window, poll: Poll): void {
+    const read = wantedRead(window, poll);
+    if (read !== undefined) this.#effects.read(window, read);
+  }
+
+  /** @param tasks in the order of the table, as many as the read asked for if there are so many */
+  loaded(window: Window, read: Read, tasks: readonly ReadyTask[], now: UnixMs): void {
+    // What was known when the read began may have been forgotten since.
+    if (window.read !== read) return;
+    endRead(window, tasks, (id) => this.#picked.has(id));
+    this.#serveParked(window);
+    this.#answerDue(window, now);
+  }
+
+  /** The table could not be read. Who may wait longer does, and it is read again. */
+  loadFailed(window: Window, read: Read, now: UnixMs): void {
+    if (window.read !== read) return;
+    window.read = undefined;
+    read.late.clear();
+    this.#answerDue(window, now);
+    this.#serveParked(window);
+  }
+
+  // ---------------------------------------------------------------- windows
+
+  /** Forgets a window that nobody waits at; a poll makes it anew. Returns false if somebody does. */
+  evict(window: Window): boolean {
+    if (window.parked.size > 0) return false;
+    reset(window);
+    const named = this.#windows.get(window.tenant);
+    named?.delete(window.queue);
+    if (named?.size === 0) this.#windows.delete(window.tenant);
+    return true;
+  }
+
+  #windowOf({ tenant, queue }: Poll): Window | undefined {
+    return this.#windows.get(tenant)?.get(queue);
+  }
+
+  #windowFor(poll: Poll): Window {
+    const { tenant, queue } = poll;
+    let named = this.#windows.get(tenant);
+    if (named === undefined) {
+      named = new Map();
+      this.#windows.set(tenant, named);
+    }
+    let window = named.get(queue);
+    if (window === undefined) {
+      window = newWindow(tenant, queue, this.#count, this.#bounds);
+      named.set(queue, window);
+    }
+    return window;
+  }
+
+  /** The windows in which tasks of this tenant and queue name are seen: four at most. */
+  #windowsWith(tenant: string, queue: string): Window[] {
+    const windows: Window[] = [];
+    for (const named of [this.#windows.get(tenant), this.#windows.get('')]) {
+      const ofEvery = named?.get('');
+      if (ofEvery !== undefined) windows.push(ofEvery);
+      const ofName = queue === '' ? undefined : named?.get(queue);
+      if (ofName !== undefined) windows.push(ofName);
+    }
+    return windows;
+  }
+
+  *#allWindows(): Iterable<Window> {
+    for (const named of this.#windows.values()) yield* named.values();
+  }
+}
+
+function firstParked({ parked }: Window): number {
+  const [first] = parked;
+  return first?.number ?? Number.POSITIVE_INFINITY;
+}

@@ -1,0 +1,256 @@
+/**
+ * The queues of one shard, one actor per handler name, and the registry of the workers that poll
+ * them. Queues and their windows come to life with the first poll; a hint to one that is not there
+ * is moot, because it reads its table when it comes. The names are the callers', so what all of them
+ * hold is bounded: windows that nobody has polled for longest are let go.
+ */
+
+import { LIMITS } from '../../src/config.js';
+import type { Clock } from '../../src/core/clock.js';
+import { routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
+import { isoTime, type UnixMs } from '../../src/core/time.js';
+import type { Logger } from '../../src/log.js';
+import type { CommitLog, PendingUnit, Settlement, UnitOwner } from '../runtime/commit-log.js';
+import type { Rows } from '../runtime/loader.js';
+import type { PeerMessage, TaskClaim } from '../runtime/protocol.js';
+import type { OpenTaskRow } from '../runtime/rows.js';
+import { type Effect, Turn } from '../runtime/turn.js';
+import { newPoll, type Poll, type PollRequest } from './poll.js';
+import { QueueActor } from './queue.js';
+import type { ReadyTask, TaskCount } from './ready-tasks.js';
+import type { Read, Window } from './window.js';
+
+export interface QueuesDeps {
+  readonly shard: number;
+  readonly shards: number;
+  readonly commits: CommitLog;
+  readonly loader: Rows;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly now: () => UnixMs;
+  readonly release: (effects: readonly Effect[]) => void;
+  readonly schedule: (work: () => void) => void;
+  /** Runs `expire(request)` at that time. */
+  readonly expireAt: (request: number, at: UnixMs) => void;
+}
+
+export interface WorkerSeen {
+  readonly tenant: string;
+  readonly worker: string;
+  readonly handler: string;
+  /** '' when the poll names none. */
+  readonly queue: string;
+  readonly version: string | null;
+}
+
+export class Queues implements UnitOwner {
+  readonly key = 'queues';
+  incarnation: number;
+  readonly #deps: QueuesDeps;
+  readonly #queues = new Map<string, QueueActor>();
+  /** Windows and their handlers, those first that were polled longest ago. */
+  readonly #windows = new Map<Window, string>();
+  /** Of all windows. */
+  readonly #count: TaskCount = { tasks: 0 };
+  /** By request: polls that are parked or claiming. */
+  readonly #polls = new Map<number, { readonly queue: QueueActor; readonly poll: Poll }>();
+  /** Each name once: tasks that wait share the text of theirs. */
+  readonly #names = new Map<string, string>();
+  #isDraining = false;
+  /** When the registry row of a worker was last written. */
+  readonly #seen = new Map<string, UnixMs>();
+
+  constructor(deps: QueuesDeps) {
+    this.#deps = deps;
+    this.incarnation = deps.commits.nextIncarnation();
+  }
+
+  poll(handler: string, asked: PollRequest): void {
+    if (asked.limit === 0) {
+      this.#reply(asked.request, '[]', []);
+      return;
+    }
+    const poll = newPoll(asked);
+    if (this.#isDraining) poll.until = 0;
+    const queue = this.#queue(handler);
+    this.#polls.set(poll.request, { queue, poll });
+    queue.poll(poll, this.#deps.now());
+    this.#letGo();
+  }
+
+  abort(request: number): void {
+    const open = this.#polls.get(request);
+    this.#polls.delete(request);
+    open?.queue.abort(open.poll);
+  }
+
+  expire(request: number): void {
+    const open = this.#polls.get(request);
+    open?.queue.expire(open.poll, this.#deps.now());
+  }
+
+  /** Parked polls are answered, and those that were on their way are not parked any more. */
+  drain(): void {
+    this.#isDraining = true;
+    this.answerParked();
+  }
+
+  answerParked(): void {
+    for (const queue of this.#queues.values()) queue.answerParked();
+  }
+
+  ready(handler: string, task: ReadyTask): void {
+    const queue = this.#queues.get(handler);
+    if (queue === undefined) return;
+    queue.ready({ ...task, tenant: this.#name(task.tenant), queue: this.#name(task.queue) });
+    this.#letGo();
+  }
+
+  gone(handler: string, task: string, tenant: string, queue: string): void {
+    this.#queues.get(handler)?.gone(task, tenant, queue);
+  }
+
+  claimed(handler: string, poll: number, task: string, epoch: number, record: string): void {
+    const queue = this.#queues.get(handler);
+    if (queue !== undefined) queue.claimed(poll, task, epoch, record, this.#deps.now());
+    else if (epoch > 0) this.#unclaim(task, epoch);
+    if (queue?.isIdle) this.#queues.delete(handler);
+  }
+
+  /** The shard died with claims that queues had asked it for. */
+  shardDied(shard: number): void {
+    const isOfShard = (instance: string) => shardOf(routeOf(instance), this.#deps.shards) === shard;
+    for (const queue of this.#queues.values()) queue.dropClaims(isOfShard, this.#deps.now());
+  }
+
+  /** Writes the worker's registry row unless that was done lately: a poll costs no commit. */
+  seen(worker: WorkerSeen): void {
+    const now = this.#deps.now();
+    const key = JSON.stringify([worker.tenant, worker.worker, worker.handler, worker.queue]);
+    if (now - (this.#seen.get(key) ?? 0) < LIMITS.workerSeenEveryMs) return;
+    this.#seen.delete(key);
+    this.#seen.set(key, now);
+    if (this.#seen.size > WORKERS_REMEMBERED) {
+      this.#seen.delete(this.#seen.keys().next().value as string);
+    }
+    const turn = new Turn();
+    turn.put('worker.seen', key, {
+      tenant_id: worker.tenant,
+      worker_id: worker.worker,
+      handler_name: worker.handler,
+      queue_name: worker.queue,
+      version: worker.version,
+      last_seen_at: isoTime(now),
+    });
+    this.#deps.commits.append(this, turn);
+  }
+
+  settled(_unit: PendingUnit, ack: Settlement): void {
+    if (ack.outcome !== 'refused') return;
+    this.incarnation = this.#deps.commits.nextIncarnation();
+    this.#deps.log.warn({ sqlState: ack.sqlState }, 'worker row refused');
+  }
+
+  #queue(handler: string): QueueActor {
+    let queue = this.#queues.get(handler);
+    if (queue !== undefined) return queue;
+    queue = new QueueActor(
+      {
+        claim: (poll, task, worker) => this.#claim(handler, poll, task, worker),
+        unclaim: (task, epoch) => this.#unclaim(task, epoch),
+        reply: (request, body, claims) => this.#reply(request, body, claims),
+        read: (window, read) => this.#read(handler, window, read),
+        expireLater: ({ request, until }) => this.#deps.expireAt(request, until),
+        used: (window) => {
+          this.#windows.delete(window);
+          this.#windows.set(window, handler);
+        },
+      },
+      this.#count,
+    );
+    this.#queues.set(handler, queue);
+    return queue;
+  }
+
+  /** Keeps what the windows hold within its bounds. */
+  #letGo(): void {
+    for (let left = this.#windows.size; left > 0; left--) {
+      const isFull = this.#count.tasks > LIMITS.readyTasksMax;
+      if (!isFull && this.#windows.size <= LIMITS.pollWindowsMax) return;
+      const [window, handler] = this.#windows.entries().next().value as [Window, string];
+      const queue = this.#queues.get(handler) as QueueActor;
+      this.#windows.delete(window);
+      if (!queue.evict(window)) this.#windows.set(window, handler);
+      else if (queue.isIdle) this.#queues.delete(handler);
+    }
+  }
+
+  #claim(handler: string, poll: number, task: ReadyTask, worker: string): void {
+    const { shard, shards } = this.#deps;
+    const { id, instance } = task;
+    const claim = { handler, poll, task: id, instance, worker, queueShard: shard };
+    const message: PeerMessage = { kind: 'claim', ...claim };
+    this.#deps.release([{ kind: 'peer', shard: shardOf(routeOf(instance), shards), message }]);
+  }
+
+  #unclaim(task: string, epoch: number): void {
+    const shard = shardOf(routeOf(task), this.#deps.shards);
+    this.#deps.release([{ kind: 'peer', shard, message: { kind: 'unclaim', task, epoch } }]);
+  }
+
+  #reply(request: number, body: string, claims: readonly TaskClaim[]): void {
+    this.#polls.delete(request);
+    this.#deps.release([
+      claims.length === 0
+        ? { kind: 'reply', request, status: 200, body }
+        : { kind: 'reply', request, status: 200, body, claims },
+    ]);
+  }
+
+  #read(handler: string, window: Window, read: Read): void {
+    const { loader, log, clock, now, schedule } = this.#deps;
+    const queue = this.#queue(handler);
+    const { tenant, queue: name } = window;
+    loader.readyTasks({ handler, tenant, queue: name }, read.after, read.limit).then(
+      (rows) =>
+        schedule(() => {
+          const tasks = rows.map((row) => this.#taskOf(row));
+          queue.loaded(window, read, tasks, now());
+          this.#letGo();
+        }),
+      (error: unknown) => {
+        log.warn({ handler, err: error }, 'waiting tasks could not be read; trying again');
+        clock.setTimeout(() => schedule(() => queue.loadFailed(window, read, now())), RELOAD_MS);
+      },
+    );
+  }
+
+  #taskOf(row: OpenTaskRow): ReadyTask {
+    return {
+      id: row.task_id,
+      instance: row.instance_id,
+      tenant: this.#name(row.tenant_id),
+      queue: this.#name(row.queue_name ?? ''),
+      rank: row.rank,
+      createdAt: Date.parse(row.created_at),
+    };
+  }
+
+  #name(name: string): string {
+    const known = this.#names.get(name);
+    if (known !== undefined) return known;
+    if (this.#names.size >= NAMES_MAX) this.#names.clear();
+    this.#names.set(name, name);
+    return name;
+  }
+}
+
+const WORKERS_REMEMBERED = 10_000;
+const NAMES_MAX = 10_000;
+/** How soon tasks that could not be read are asked for again. */
+const RELOAD_MS = 1_000;
+
+/** The shard that a handler's queue lives on. */
+export function queueShard(handler: string, shards: number): number {
+  return shardOf(routeOfName(handler), shards);
+}

@@ -1,0 +1,412 @@
+/**
+ * The owner of all releases, on the first shard. It holds no rows between requests: it reads a
+ * release, decides, and commits its new state with the decision as one unit. Requests that concern
+ * releases of one baseline follow one another, so that the stored state is the one that was compared,
+ * and no two of them route the same baseline.
+ *
+ * A change of what is routed is answered when every shard routes by it (`routes-barrier.ts`). Rows
+ * decide, not messages: at the start and from time to time all that is open is looked at, so that a
+ * validation that nobody leads any more ends, and a failing gate is seen.
+ */
+
+import type {
+  CreateRelease,
+  PromoteRelease,
+  StartCanary,
+  ValidateRelease,
+  ValidationReport,
+  ValidationSummary,
+} from '../../schema/release.js';
+import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import { type Evidence, findVerdict, judge } from '../../src/core/releases/gates.js';
+import {
+  canaryReason,
+  gateActor,
+  gateReason,
+  OPERATOR,
+  promotionReason,
+  REASONS,
+  VALIDATION,
+  validationReason,
+} from '../../src/core/releases/reasons.js';
+import { type ReleaseRow, releaseOf } from '../../src/core/releases/record.js';
+import { isoTime } from '../../src/core/time.js';
+import { conflict, EngineError, forbidden, invalid, notFound } from '../../src/errors.js';
+import type { Plans } from '../catalog/plans.js';
+import { answerLater } from '../runtime/commit.js';
+import type { Call } from '../runtime/operation.js';
+import type { SequenceRow } from '../runtime/rows.js';
+import { Serial } from '../runtime/serial.js';
+import { GateWatch } from './gate-watch.js';
+import { RoutesBarrier } from './routes-barrier.js';
+import { expectMove, type Move, ReleaseStore, type ReleaseStoreDeps } from './store.js';
+
+/** The body of `releases.endValidation`, which only the front sends. */
+export type ValidationEnd =
+  | { readonly outcome: 'ready'; readonly evidence: Omit<ValidationSummary, 'validated_at'> }
+  | { readonly outcome: 'failed' | 'draft'; readonly reason: string };
+
+export interface ReleasesDeps extends ReleaseStoreDeps {
+  readonly clock: Clock;
+  readonly shards: number;
+  readonly plans: Pick<Plans, 'checkUsable' | 'deletions'>;
+}
+
+/** What is open is looked at so often: only what no message told of has to wait for it. */
+const SWEEP_MS = 10_000;
+/** The front ends a validation long before; one that it does not end is given up. */
+const VALIDATION_MS_MAX = 10 * 60_000;
+/** Of a request that names none. */
+const DEFAULT_TENANT = 'default';
+
+export class Releases {
+  readonly #deps: ReleasesDeps;
+  readonly #store: ReleaseStore;
+  readonly #barrier: RoutesBarrier;
+  readonly #watch: GateWatch;
+  readonly #serial = new Serial();
+  /** Validations that the front leads, and when they are given up. */
+  readonly #validations = new Map<string, number>();
+  #sweepHandle: TimerHandle | undefined;
+  #isStopped = false;
+
+  constructor(deps: ReleasesDeps) {
+    this.#deps = deps;
+    this.#store = new ReleaseStore(deps);
+    this.#barrier = new RoutesBarrier(deps);
+    const { clock } = deps;
+    this.#watch = new GateWatch({ clock, look: (release) => this.#look(release) });
+  }
+
+  // ---------------------------------------------------------------- life
+
+  /** Takes up what an earlier life left. */
+  start(): void {
+    // What it committed last may not have been told to every shard.
+    void this.#barrier.pass();
+    this.#sweep();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#barrier.stop();
+    this.#watch.stop();
+    this.#deps.clock.clearTimeout(this.#sweepHandle);
+  }
+
+  /** A shard routes by what was committed when it was told of this version. */
+  routesSettled(version: number, shard: number): void {
+    this.#barrier.settled(version, shard);
+  }
+
+  /** A shard was replaced. */
+  shardBack(shard: number): void {
+    this.#barrier.shardBack(shard);
+  }
+
+  /** Hint: an instance has ended that the release routed. */
+  ended(release: string): void {
+    this.#watch.hint(release);
+  }
+
+  // ---------------------------------------------------------------- creation and validation
+
+  create({ request, tenant: header, body }: Call<CreateRelease>): void {
+    this.#serve(request, 201, async () => {
+      const named = body.tenant_id ?? '';
+      if (header !== '' && named !== '' && named !== header) {
+        throw forbidden('tenant_id is not the tenant of x-tenant-id');
+      }
+      const tenant = header || named || DEFAULT_TENANT;
+      const create = () => this.#create(tenant, body);
+      return releaseOf(await this.#serial.run(body.baseline_sequence_id, create));
+    });
+  }
+
+  /** What is wrong is told in the order of these checks. */
+  async #create(tenant: string, body: CreateRelease): Promise<ReleaseRow> {
+    const { plans, now, newId } = this.#deps;
+    const { deletions } = plans;
+    const baseline = await this.#sequence(tenant, body.baseline_sequence_id);
+    const candidate = await this.#sequence(tenant, body.candidate_sequence_id);
+    if (baseline.id === candidate.id) throw invalid('baseline and candidate are the same sequence');
+    for (const field of ['name', 'namespace'] as const) {
+      if (baseline[field] !== candidate[field]) {
+        throw invalid(`baseline and candidate differ in their ${field}`);
+      }
+    }
+    await this.#expectUnrouted(baseline.id);
+    const at = isoTime(now());
+    const row: ReleaseRow = {
+      id: newId(),
+      tenant_id: tenant,
+      namespace: baseline.namespace,
+      sequence_name: baseline.name,
+      baseline_sequence_id: baseline.id,
+      baseline_version: baseline.version,
+      candidate_sequence_id: candidate.id,
+      candidate_version: candidate.version,
+      state: 'draft',
+      canary_percent: 0,
+      gates: body.gates ?? [],
+      in_flight_policy: body.in_flight_policy ?? 'pin',
+      validation_summary: null,
+      canary_started_at: null,
+      created_at: at,
+      updated_at: at,
+    };
+    await this.#store.create(row, { actor: OPERATOR, reason: REASONS.created }, () => {
+      plans.checkUsable(baseline.id, deletions);
+      plans.checkUsable(candidate.id, deletions);
+    });
+    return row;
+  }
+
+  /**
+   * Without `skip` the caller leads the validation from here, and ends it with `endValidation`.
+   * A draft does not hold its candidate, so one whose deletion has begun must not be relied upon.
+   */
+  beginValidation({ request, tenant, target: id, body: { skip } }: Call<ValidateRelease>): void {
+    const { plans, clock } = this.#deps;
+    this.#serve(request, 200, () =>
+      this.#inTurn(tenant, id, async (row) => {
+        // One that is being validated may become ready, but not by this.
+        if (row.state !== 'draft') throw conflict(`release ${id} is ${row.state}, not a draft`);
+        const check = () => plans.checkUsable(row.candidate_sequence_id);
+        if (skip === true) {
+          const reason = REASONS.validationSkipped;
+          await this.#store.move(row, { to: 'ready', actor: OPERATOR, reason }, check);
+          return SKIPPED;
+        }
+        this.#validations.set(id, clock.monotonic() + VALIDATION_MS_MAX);
+        const begun: Move = { to: 'validating', actor: OPERATOR, reason: REASONS.validationBegun };
+        const moved = await this.#store.move(row, begun, check).catch((error: unknown) => {
+          // Nobody will lead it, should it have begun.
+          this.#validations.delete(id);
+          throw error;
+        });
+        return { release: releaseOf(moved) };
+      }),
+    );
+  }
+
+  endValidation({ request, tenant, target: id, body: end }: Call<ValidationEnd>): void {
+    this.#serve(request, 200, () =>
+      this.#inTurn(tenant, id, async (row) => {
+        if (row.state !== 'validating') throw conflict(`release ${id} is not being validated`);
+        this.#validations.delete(id);
+        return releaseOf(await this.#store.move(row, this.#endOf(end)));
+      }),
+    );
+  }
+
+  #endOf(end: ValidationEnd): Move {
+    if (end.outcome !== 'ready') return { to: end.outcome, actor: VALIDATION, reason: end.reason };
+    const { evidence } = end;
+    const validation_summary = { ...evidence, validated_at: isoTime(this.#deps.now()) };
+    const reason = validationReason(evidence);
+    return { to: 'ready', actor: VALIDATION, reason, set: { validation_summary } };
+  }
+
+  // ---------------------------------------------------------------- routing
+
+  canary({ request, tenant, target: id, body: { percent } }: Call<StartCanary>): void {
+    this.#reroute(request, tenant, id, async (row) => {
+      expectMove(row, 'canary');
+      await this.#expectUnrouted(row.baseline_sequence_id);
+      // A release that was made ready without a validation may have lost it before.
+      await this.#sequence(row.tenant_id, row.candidate_sequence_id);
+      // By the clock that instances are created by, though decisions may bear a later time.
+      const set = { canary_percent: percent };
+      return this.#move(row, { to: 'canary', actor: OPERATOR, reason: canaryReason(percent), set });
+    });
+  }
+
+  pause({ request, tenant, target: id }: Call): void {
+    this.#reroute(request, tenant, id, (row) =>
+      this.#move(row, { to: 'paused', actor: OPERATOR, reason: REASONS.paused }),
+    );
+  }
+
+  /** A second time it changes nothing, but is answered behind the barrier as the first one is. */
+  rollback({ request, tenant, target: id }: Call): void {
+    this.#reroute(request, tenant, id, async (row) => {
+      if (row.state === 'rolled_back') return row;
+      return this.#move(row, { to: 'rolled_back', actor: OPERATOR, reason: REASONS.rolledBack });
+    });
+  }
+
+  /** `force` is noted; evidence that does not pass never promotes. */
+  promote({ request, tenant, target: id, body }: Call<PromoteRelease>): void {
+    this.#serve(request, 200, async () => {
+      const promote = (row: ReleaseRow) => this.#promote(row, body.force ?? false);
+      const { evidence, after } = await this.#inTurn(tenant, id, promote);
+      await this.#barrier.pass();
+      const failing = findVerdict(evidence, 'fail');
+      if (failing === undefined) return releaseOf(after);
+      throw conflict(`release ${id} was rolled back: ${gateReason(failing, evidence)}`);
+    });
+  }
+
+  async #promote(row: ReleaseRow, force: boolean): Promise<Judged> {
+    expectMove(row, 'promoted');
+    const judged = await this.#judge(row);
+    if (findVerdict(judged.evidence, 'fail') !== undefined) return judged;
+    const open = findVerdict(judged.evidence, 'inconclusive');
+    if (open !== undefined) {
+      throw conflict(`the evidence for the gate ${open.gate.metric} is inconclusive`);
+    }
+    const reason = promotionReason(force, judged.evidence);
+    const after = await this.#move(row, { to: 'promoted', actor: OPERATOR, reason });
+    return { ...judged, after };
+  }
+
+  evaluate({ request, tenant, target: id }: Call): void {
+    this.#serve(request, 200, async () => {
+      const { evidence, before, after } = await this.#inTurn(tenant, id, (row) => this.#judge(row));
+      const auto_rolled_back = before.state !== after.state;
+      if (auto_rolled_back) await this.#barrier.pass();
+      return { ...evidence, auto_rolled_back, release_state: after.state };
+    });
+  }
+
+  /** What the gates say; a failing one rolls a canary back. */
+  async #judge(before: ReleaseRow): Promise<Judged> {
+    const since = before.canary_started_at ?? before.created_at;
+    const outcomes = await this.#store.read((rows) => rows.releaseOutcomes(before.id, since));
+    const evidence = judge(before.gates, before, outcomes);
+    const failing = findVerdict(evidence, 'fail');
+    if (before.state !== 'canary' || failing === undefined) {
+      return { evidence, before, after: before };
+    }
+    const reason = gateReason(failing, evidence);
+    const rollback: Move = { to: 'rolled_back', actor: gateActor(failing), reason };
+    return { evidence, before, after: await this.#move(before, rollback) };
+  }
+
+  // ---------------------------------------------------------------- by itself
+
+  /** @returns whether the gates could be looked at */
+  async #look(id: string): Promise<boolean> {
+    try {
+      const isRolledBack = await this.#inTurn('', id, async (row) => {
+        if (row.state !== 'canary' || row.gates.length === 0) return false;
+        return (await this.#judge(row)).after.state !== row.state;
+      });
+      if (isRolledBack) void this.#barrier.pass();
+      return true;
+    } catch (error) {
+      this.#note(error);
+      return false;
+    }
+  }
+
+  /** Validations that nobody leads go back; canaries are looked at, whatever was told about them. */
+  #sweep(): void {
+    this.#sweepOnce()
+      .catch((error: unknown) => this.#note(error))
+      .finally(() => {
+        if (this.#isStopped) return;
+        this.#sweepHandle = this.#deps.clock.setTimeout(() => this.#sweep(), SWEEP_MS);
+      });
+  }
+
+  async #sweepOnce(): Promise<void> {
+    for (const { id, state } of await this.#store.read((rows) => rows.openReleases())) {
+      if (state === 'canary') this.#watch.hint(id);
+      else await this.#inTurn('', id, (row) => this.#recover(row));
+    }
+  }
+
+  async #recover(row: ReleaseRow): Promise<void> {
+    const until = this.#validations.get(row.id) ?? 0;
+    if (row.state !== 'validating' || until > this.#deps.clock.monotonic()) return;
+    this.#validations.delete(row.id);
+    const reason = REASONS.validationLost;
+    await this.#store.move(row, { to: 'draft', actor: VALIDATION, reason });
+  }
+
+  /** The database may be away, or a writer may have died; whatever else it is, is a defect. */
+  #note(error: unknown): void {
+    if (!(error instanceof EngineError)) this.#deps.log.error({ err: error }, 'defect');
+    else this.#deps.log.debug({ err: error }, 'releases could not be looked at; trying again');
+  }
+
+  // ---------------------------------------------------------------- in turn
+
+  /** @throws EngineError 404, also for a release of another tenant */
+  async #find(tenant: string, id: string): Promise<ReleaseRow> {
+    const row = await this.#store.read((rows) => rows.release(id));
+    if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) {
+      throw notFound(`release ${id}`);
+    }
+    return row;
+  }
+
+  /** Does it with the release as it is stored, while nothing else of its baseline happens. */
+  async #inTurn<T>(tenant: string, id: string, work: (row: ReleaseRow) => Promise<T>): Promise<T> {
+    const { baseline_sequence_id } = await this.#find(tenant, id);
+    return this.#serial.run(baseline_sequence_id, async () => work(await this.#find(tenant, id)));
+  }
+
+  #reroute(
+    request: number,
+    tenant: string,
+    id: string,
+    work: (row: ReleaseRow) => Promise<ReleaseRow>,
+  ): void {
+    this.#serve(request, 200, async () => {
+      const moved = await this.#inTurn(tenant, id, work);
+      await this.#barrier.pass();
+      return releaseOf(moved);
+    });
+  }
+
+  /** A move of which it is not known whether it happened may have changed what is routed. */
+  async #move(row: ReleaseRow, move: Move): Promise<ReleaseRow> {
+    expectMove(row, move.to);
+    try {
+      return await this.#store.move(row, move);
+    } catch (error) {
+      this.#deps.whenWriterKnown(() => void this.#barrier.pass());
+      throw error;
+    }
+  }
+
+  /** @throws EngineError 409 when another release routes the baseline */
+  async #expectUnrouted(baseline: string): Promise<void> {
+    const other = await this.#store.read((rows) => rows.routingRelease(baseline));
+    if (other === undefined) return;
+    throw conflict(`release ${other.id} of the same baseline is ${other.state}`);
+  }
+
+  /** @throws EngineError 404, also for a sequence of another tenant */
+  async #sequence(tenant: string, id: string): Promise<SequenceRow> {
+    const row = await this.#store.read((rows) => rows.sequence(id));
+    if (row === undefined || row.tenant_id !== tenant) throw notFound(`sequence ${id}`);
+    return row;
+  }
+
+  // ---------------------------------------------------------------- answers
+
+  #serve(request: number, status: number, work: () => Promise<object>): void {
+    answerLater(this.#deps, request, status, work);
+  }
+}
+
+interface Judged {
+  readonly evidence: Evidence;
+  readonly before: ReleaseRow;
+  /** Rolled back, if it was a canary and a gate fails. */
+  readonly after: ReleaseRow;
+}
+
+/** The report of a validation that was skipped. */
+const SKIPPED = {
+  replayed: 0,
+  matches: 0,
+  diverged: 0,
+  inconclusive: 0,
+  divergences: [],
+  release_state: 'ready',
+} as const satisfies ValidationReport;

@@ -1,0 +1,119 @@
+/**
+ * How the owner of the releases reads and writes: rows as they were committed last, and each change of
+ * a release in one unit with its decision. Nothing is read while the units of a writer that died are
+ * unsettled.
+ */
+
+import type { ReleaseRow } from '../../src/core/releases/record.js';
+import { mayMove, type ReleaseState } from '../../src/core/releases/release.js';
+import { isoTime, type UnixMs } from '../../src/core/time.js';
+import { conflict, DATABASE_AWAY } from '../../src/errors.js';
+import type { Logger } from '../../src/log.js';
+import { commitAlone } from '../runtime/commit.js';
+import type { CommitLog } from '../runtime/commit-log.js';
+import type { Rows } from '../runtime/loader.js';
+import { type Effect, Turn } from '../runtime/turn.js';
+
+export interface ReleaseStoreDeps {
+  readonly commits: CommitLog;
+  readonly loader: Rows;
+  readonly log: Logger;
+  readonly now: () => UnixMs;
+  readonly newId: () => string;
+  readonly release: (effects: readonly Effect[]) => void;
+  readonly schedule: (work: () => void) => void;
+  /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
+  readonly whenWriterKnown: (then: () => void) => void;
+}
+
+export interface Decision {
+  readonly actor: string;
+  readonly reason: string;
+}
+
+/** From the state of a release to another one. */
+export interface Move extends Decision {
+  readonly to: ReleaseState;
+  /** What changes besides. */
+  readonly set?: Partial<Pick<ReleaseRow, 'canary_percent' | 'validation_summary'>>;
+}
+
+/** Throws when the change may not be made; asked in the very turn that makes its unit. */
+export type Check = () => void;
+
+const NO_CHECK: Check = () => undefined;
+
+export class ReleaseStore {
+  readonly #deps: ReleaseStoreDeps;
+
+  constructor(deps: ReleaseStoreDeps) {
+    this.#deps = deps;
+  }
+
+  /** @throws EngineError 503 when the rows cannot be read */
+  read<T>(ask: (rows: Rows) => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#deps.whenWriterKnown(() => {
+        ask(this.#deps.loader).then(resolve, () => reject(DATABASE_AWAY));
+      });
+    });
+  }
+
+  /** Resolves when the new release is durable. Rejects as the check does, or with 503. */
+  create(row: ReleaseRow, decision: Decision, check: Check): Promise<void> {
+    return this.#commit(row, row.state, decision, check);
+  }
+
+  /**
+   * @param row as it is stored; no one else changes it meanwhile
+   * @returns the row as it is then
+   * @throws EngineError 409 when it may not move there; 503 when it is not known whether it did
+   */
+  async move(
+    row: ReleaseRow,
+    { to, set, ...decision }: Move,
+    check = NO_CHECK,
+  ): Promise<ReleaseRow> {
+    expectMove(row, to);
+    // Decisions are told in the order of their times, also after the clock was set back.
+    const at = isoTime(Math.max(this.#deps.now(), Date.parse(row.updated_at)));
+    // Each start of a canary counts anew.
+    const started = to === 'canary' ? { canary_started_at: at } : {};
+    const moved: ReleaseRow = { ...row, ...set, ...started, state: to, updated_at: at };
+    await this.#commit(moved, row.state, decision, check);
+    return moved;
+  }
+
+  async #commit(
+    row: ReleaseRow,
+    from: ReleaseState,
+    { actor, reason }: Decision,
+    check: Check,
+  ): Promise<void> {
+    const { newId, log } = this.#deps;
+    const id = newId();
+    const { id: release_id, state: to_state, updated_at: decided_at } = row;
+    const turn = new Turn();
+    turn.put('release.set', release_id, row);
+    turn.put('releaseDecision.insert', id, {
+      id,
+      release_id,
+      from_state: from,
+      to_state,
+      actor,
+      reason,
+      decided_at,
+    });
+    turn.count('engine_release_decisions_total');
+    if (to_state === 'rolled_back') turn.count('engine_release_rollbacks_total');
+    await commitAlone(this.#deps, `release:${release_id}`, turn, check);
+    const told = { releaseId: release_id, tenantId: row.tenant_id, from, to: to_state, actor };
+    if (actor.startsWith('gate:')) log.warn(told, 'a gate rolled a release back');
+    else log.info(told, 'release moved');
+  }
+}
+
+/** @throws EngineError 409 when the release may not go over to that state */
+export function expectMove({ id, state }: ReleaseRow, to: ReleaseState): void {
+  if (!mayMove(state, to)) throw conflict(`release ${id} is ${state} and cannot become ${to}`);
+}

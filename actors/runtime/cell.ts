@@ -1,0 +1,51 @@
+/**
+ * The box that a keyed actor lives in: what its host keeps about it beside its state, which it
+ * outlives when that is rebuilt from rows. A record; the rules are in `host.ts`.
+ */
+
+import type { PendingUnit, Settlement, UnitOwner } from './commit-log.js';
+import type { Turn } from './turn.js';
+
+type OnSettled<State, Message> = (
+  cell: Cell<State, Message>,
+  unit: PendingUnit,
+  ack: Settlement,
+) => void;
+
+export class Cell<State, Message> implements UnitOwner {
+  readonly id: string;
+  /** Of its units. */
+  readonly key: string;
+  incarnation: number;
+  /** Ahead of the database by the units under way; undefined while it is loaded. */
+  state: State | undefined;
+  /** `held`: its kind lets no message in, for a reason of its own. */
+  phase: 'loading' | 'ready' | 'held' = 'loading';
+  /** Messages that wait, in order. */
+  stash: Message[] = [];
+  unacked = 0;
+  /** Of the units under way. */
+  unackedBytes = 0;
+  /** The last unit under way: answers that need no commit wait for it. */
+  last: PendingUnit | undefined;
+  /** What the turns of this turn of the shard came to, of a kind that batches. */
+  draft: Turn | undefined;
+  /** The messages behind the draft. */
+  drafted: Message[] | undefined;
+  /** Memory that it takes, estimated. */
+  bytes = 0;
+  /** Messages in a row at which it threw. */
+  defects = 0;
+  readonly #settled: OnSettled<State, Message>;
+
+  constructor(id: string, key: string, incarnation: number, settled: OnSettled<State, Message>) {
+    this.id = id;
+    this.key = key;
+    this.incarnation = incarnation;
+    this.#settled = settled;
+  }
+
+  settled(unit: PendingUnit, ack: Settlement): void {
+    this.#settled(this, unit, ack);
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * One shard's commit units on their way to the writer and back: numbers them, posts them once per
+ * turn, and hands each outcome to the actor that made the unit. Counts what is not acknowledged, so
+ * that the shard can refuse new work while the writer is behind.
+ */
+
+import type { Ack, UnitEnvelope } from './protocol.js';
+import type { Effect, StepRef, Turn } from './turn.js';
+
+/** `lost`: the writer died, so that the outcome is not known until the rows are read. */
+export type Settlement = Ack | { readonly seq: number; readonly outcome: 'lost' };
+
+/** Who makes units: an instance, a queue, the catalog, or one batch creation. */
+export interface UnitOwner {
+  readonly key: string;
+  /**
+   * From `nextIncarnation`: taken when the actor is made, and again after a refusal, because the
+   * writer refuses everything of an incarnation that had a unit refused.
+   */
+  readonly incarnation: number;
+  /** Called once for each of its units, in order. */
+  settled(unit: PendingUnit, outcome: Settlement): void;
+}
+
+export interface PendingUnit {
+  readonly owner: UnitOwner;
+  readonly effects: Effect[];
+  readonly origin: StepRef | undefined;
+  readonly bytes: number;
+}
+
+export class CommitLog {
+  readonly #pending = new Map<number, PendingUnit>();
+  #outgoing: UnitEnvelope[] = [];
+  readonly #barriers: { readonly seq: number; readonly then: () => void }[] = [];
+  #seq = 0;
+  #incarnations = 0;
+  #bytes = 0;
+
+  /** Higher than every one before, whichever actor took it. */
+  nextIncarnation(): number {
+    this.#incarnations += 1;
+    return this.#incarnations;
+  }
+
+  get unackedUnits(): number {
+    return this.#pending.size;
+  }
+
+  get unackedBytes(): number {
+    return this.#bytes;
+  }
+
+  append(owner: UnitOwner, turn: Turn): PendingUnit {
+    this.#seq += 1;
+    let bytes = 0;
+    for (let i = 2; i < turn.mutations.length; i += 3) {
+      bytes += (turn.mutations[i] as string).length;
+    }
+    const counts = turn.takeCounts();
+    const unit = { owner, effects: turn.effects, origin: turn.origin, bytes };
+    this.#pending.set(this.#seq, unit);
+    this.#bytes += bytes;
+    const { gate, mutations } = turn;
+    const { key: actor, incarnation } = owner;
+    this.#outgoing.push({ seq: this.#seq, actor, incarnation, gate, mutations, counts });
+    return unit;
+  }
+
+  /** The units since the last call, to be posted to the writer. */
+  take(): UnitEnvelope[] {
+    const units = this.#outgoing;
+    if (units.length > 0) this.#outgoing = [];
+    return units;
+  }
+
+  settle(acks: readonly Ack[]): void {
+    for (const ack of acks) {
+      const unit = this.#pending.get(ack.seq);
+      if (unit === undefined) continue;
+      this.#pending.delete(ack.seq);
+      this.#bytes -= unit.bytes;
+      unit.owner.settled(unit, ack);
+    }
+    this.#passBarriers();
+  }
+
+  /** Calls `then` when every unit made so far is settled; at once when none is under way. */
+  whenSettled(then: () => void): void {
+    this.#barriers.push({ seq: this.#seq, then });
+    this.#passBarriers();
+  }
+
+  #passBarriers(): void {
+    while (this.#barriers.length > 0) {
+      // Units enter in the order of their numbers, so the first one is the oldest.
+      const oldest = this.#pending.keys().next();
+      const barrier = this.#barriers[0]!;
+      if (!oldest.done && oldest.value <= barrier.seq) return;
+      this.#barriers.shift();
+      barrier.then();
+    }
+  }
+
+  /** The writer died: everything under way is settled as lost. */
+  lose(): void {
+    const lost = [...this.#pending];
+    this.#pending.clear();
+    this.#outgoing = [];
+    this.#bytes = 0;
+    for (const [seq, unit] of lost) unit.owner.settled(unit, { seq, outcome: 'lost' });
+    this.#passBarriers();
+  }
+}

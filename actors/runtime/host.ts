@@ -1,0 +1,509 @@
+/**
+ * The keyed actors of one kind on one shard, each loaded, changed, committed and let go here and
+ * nowhere else. What a kind decides is in its functions; they are handed a turn that is made for one
+ * message and is gone with it.
+ *
+ *   absent ──message──► loading ──rows──► ready ──idle, over the bound──► absent
+ *                          ▲               │  │ ▲
+ *                          └─ refused, lost┘  ▼ │
+ *                             or a defect    held: its kind lets nothing in
+ *
+ * - Messages of an actor that is not ready, or has too many units under way, wait in order.
+ * - An actor is loaded only when none of its units is unacknowledged.
+ * - A message that makes the actor throw is answered 500, and nothing of it is committed: the state
+ *   is discarded and built from rows anew.
+ * - A kind that batches (`flush`) has the turns of its messages joined to one unit, which is committed
+ *   when the shard's turn ends. When one of them throws, the others are decided anew from rows: what
+ *   they had decided rests on the state that is gone.
+ */
+
+import { LIMITS } from '../../src/config.js';
+import { DATABASE_AWAY, EngineError, unavailable } from '../../src/errors.js';
+import type { Logger } from '../../src/log.js';
+import { Cell } from './cell.js';
+import { type CommitDeps, failed, failureOf, INTERNAL } from './commit.js';
+import type { PendingUnit, Settlement } from './commit-log.js';
+import { Turn } from './turn.js';
+
+/** A `request` waits for an answer; a message without one may be dropped. */
+export interface HostedMessage {
+  readonly kind: string;
+  readonly request?: number;
+}
+
+/** What one kind of actor is. Functions that are left out have nothing to do. */
+export interface Kind<State, Message extends HostedMessage, Rows> {
+  /** As a caller calls it: `instance`. */
+  readonly noun: string;
+  /** The key of its units: unique among all actors of the shard. */
+  readonly keyOf: (id: string) => string;
+  /** Names the actor in the log. */
+  readonly nameOf: (id: string) => object;
+  /** Actors in memory; beyond it those that are idle are let go. */
+  readonly residentMax: number;
+  /** The rows of many actors at once; those that have none may be missing. */
+  readonly load: (ids: readonly string[]) => Promise<ReadonlyMap<string, Rows>>;
+  /** Undefined: there is no such actor. May read more. */
+  readonly restore: (
+    id: string,
+    rows: Rows | undefined,
+  ) => State | undefined | Promise<State | undefined>;
+  /** When this changes while an actor is restored, what was read for it is old: it is read again. */
+  readonly readsSince?: () => number;
+  /** Takes one message in, by `run` unless there is nothing to commit. */
+  readonly handle: (cell: Ready<State, Message>, message: Message) => void;
+  /** Memory says nothing that the rows do not, and nobody waits. */
+  readonly isIdle: (state: State) => boolean;
+  /** It will hardly be asked for any more: it leaves first. */
+  readonly isDone?: (state: State) => boolean;
+  /** What it keeps in memory beside what it committed last. */
+  readonly bytesOf?: (state: State) => number;
+  /** The last word in the unit of a batch; `reload` asks for more rows. */
+  readonly flush?: (state: State, turn: Turn) => 'done' | 'reload';
+  /** Told before any message when its state is new; may `run` what follows from the rows. */
+  readonly awake?: (cell: Ready<State, Message>, rows: Rows | undefined) => void;
+  /** Nothing comes of the message; without this only requests are told. */
+  readonly refuse?: (cell: Cell<State, Message>, message: Message, error: EngineError) => void;
+  /** There is no such actor, although there may be rows: what becomes of those who asked for it. */
+  readonly missing?: (
+    cell: Cell<State, Message>,
+    messages: readonly Message[],
+    rows: Rows | undefined,
+  ) => void;
+  readonly committed?: (cell: Cell<State, Message>) => void;
+  /** The gate of its unit found the row: nothing of the unit happened. */
+  readonly existed?: (cell: Cell<State, Message>) => void;
+  /** @returns what the actor is to be told first, when it is back */
+  readonly refused?: (
+    cell: Cell<State, Message>,
+    unit: PendingUnit,
+    reason: string,
+  ) => Message | undefined;
+  /** Its state is about to be discarded. */
+  readonly discarded?: (cell: Cell<State, Message>) => void;
+  /** It is not in memory any more although it may have something to do. */
+  readonly abandoned?: (id: string, error: EngineError) => void;
+  /** It threw again at one of its own messages: true lets it be. */
+  readonly givesUp?: (cell: Cell<State, Message>, message: Message) => boolean;
+}
+
+/** The cell of an actor whose state is here. */
+export type Ready<State, Message> = Cell<State, Message> & { readonly state: State };
+
+export interface HostDeps extends CommitDeps {
+  readonly log: Logger;
+  /** Runs `work` in a turn of the shard: what it commits and sends is posted at the turn's end. */
+  readonly schedule: (work: () => void) => void;
+  /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
+  readonly whenWriterKnown: (then: () => void) => void;
+}
+
+/** What an actor costs beside its JSON text. */
+const ACTOR_BYTES = 2_048;
+
+/** Actors whose rows are read by one query. */
+const LOAD_BATCH = 500;
+
+/** Actors that are busy and are looked at in one turn, for one that can be let go. */
+const BUSY_TRIES = 64;
+
+export class ActorHost<State, Message extends HostedMessage, Rows> {
+  readonly #kind: Kind<State, Message, Rows>;
+  readonly #deps: HostDeps;
+  /** In order of last use: a Map keeps the order in which keys were set. */
+  readonly #cells = new Map<string, Cell<State, Message>>();
+  /** Those of them that are done. */
+  readonly #done = new Set<Cell<State, Message>>();
+  readonly #toLoad = new Set<Cell<State, Message>>();
+  #isLoadAsked = false;
+  /** Of a kind that batches: those that were told something in this turn. */
+  readonly #touched = new Set<Cell<State, Message>>();
+  #bytes = 0;
+
+  constructor(kind: Kind<State, Message, Rows>, deps: HostDeps) {
+    this.#kind = kind;
+    this.#deps = deps;
+  }
+
+  /** Actors in memory, and what they take by estimate. */
+  get resident(): { readonly actors: number; readonly bytes: number } {
+    return { actors: this.#cells.size, bytes: this.#bytes };
+  }
+
+  get cells(): IterableIterator<Cell<State, Message>> {
+    return this.#cells.values();
+  }
+
+  /** The cell if the actor is in memory. */
+  peek(id: string): Cell<State, Message> | undefined {
+    return this.#cells.get(id);
+  }
+
+  tell(id: string, message: Message): void {
+    this.deliver(this.#cellOf(id), message);
+  }
+
+  deliver(cell: Cell<State, Message>, message: Message): void {
+    if (cell.stash.length === 0 && this.#isOpen(cell)) {
+      this.#handle(cell, message);
+    } else if (cell.stash.length >= LIMITS.stashPerActorMax && message.request !== undefined) {
+      this.refuse(
+        cell,
+        message,
+        unavailable('ENG_OVERLOADED', `${this.#kind.noun} ${cell.id} is busy`),
+      );
+    } else {
+      cell.stash.push(message);
+    }
+  }
+
+  /** Whether a message would be handled at once, or be the first that an absent actor is loaded for. */
+  canTake(id: string): boolean {
+    const cell = this.#cells.get(id);
+    return cell === undefined || (cell.stash.length === 0 && this.#isOpen(cell));
+  }
+
+  /** An actor that is created here: there is nothing to load. */
+  add(id: string, state: State | undefined, phase: Cell<State, Message>['phase']) {
+    const cell = this.#newCell(id);
+    cell.state = state;
+    cell.phase = phase;
+    return cell;
+  }
+
+  /** Nothing of it is in memory any more. Only while none of its units is under way. */
+  drop(cell: Cell<State, Message>): void {
+    this.#bytes -= cell.bytes;
+    this.#cells.delete(cell.id);
+    this.#done.delete(cell);
+    this.#touched.delete(cell);
+  }
+
+  isIdle({ phase, unacked, stash, draft, state }: Cell<State, Message>): boolean {
+    if (phase !== 'ready' || unacked > 0 || stash.length > 0 || draft !== undefined) return false;
+    return state !== undefined && this.#kind.isIdle(state);
+  }
+
+  /**
+   * Has the actor decide, and commits what it decided: at once, or at the end of the shard's turn if
+   * the kind batches. An EngineError is the answer to a request: every check comes before the first
+   * change. Anything else that is thrown is a defect of this one actor.
+   *
+   * @param message that it is about; undefined: it decides by itself
+   */
+  run(
+    cell: Cell<State, Message>,
+    message: Message | undefined,
+    decide: (turn: Turn) => void,
+  ): void {
+    let turn = new Turn();
+    try {
+      decide(turn);
+    } catch (error) {
+      if (!(error instanceof EngineError) || message?.request === undefined) {
+        this.#defect(cell, message, error);
+        return;
+      }
+      turn = new Turn();
+      turn.fail(message.request, error);
+    }
+    cell.defects = 0;
+    if (this.#kind.flush === undefined) this.#commit(cell, turn);
+    else this.#join(cell, turn, message);
+  }
+
+  /** The actor is loaded when its last unit is settled; `first` is its first message then. */
+  rebuild(cell: Cell<State, Message>, first?: Message): void {
+    this.#kind.discarded?.(cell);
+    cell.state = undefined;
+    cell.phase = 'loading';
+    cell.incarnation = this.#deps.commits.nextIncarnation();
+    cell.last = undefined;
+    cell.draft = undefined;
+    if (cell.drafted !== undefined) cell.stash.unshift(...cell.drafted);
+    cell.drafted = undefined;
+    if (first !== undefined) cell.stash.unshift(first);
+    if (cell.unacked === 0) this.#toLoad.add(cell);
+  }
+
+  /** Its rows are read again, because hints may have been lost; what was decided is kept. */
+  reload(id: string): void {
+    const cell = this.#cellOf(id);
+    if (cell.phase !== 'ready') return;
+    this.#flush(cell);
+    if (cell.phase === 'ready') this.rebuild(cell);
+  }
+
+  /** One that was held is loaded. */
+  letLoad(cell: Cell<State, Message>): void {
+    cell.phase = 'loading';
+    this.#toLoad.add(cell);
+  }
+
+  /** Takes in what has waited: for a unit, or behind what its kind held it for. */
+  proceed(cell: Cell<State, Message>): void {
+    if (cell.phase === 'loading' && cell.unacked === 0) this.#toLoad.add(cell);
+    else this.#unstash(cell);
+  }
+
+  /** Effects that need no commit, behind what the actor has under way: they may rest on it. */
+  tellBehind(cell: Cell<State, Message>, effects: Turn['effects']): void {
+    if (cell.unacked > 0 && cell.last !== undefined) cell.last.effects.push(...effects);
+    else this.#deps.release(effects);
+  }
+
+  refuse(cell: Cell<State, Message>, message: Message, error: EngineError): void {
+    if (this.#kind.refuse !== undefined) this.#kind.refuse(cell, message, error);
+    else if (message.request !== undefined) {
+      this.#deps.release([{ kind: 'error', request: message.request, error }]);
+    }
+  }
+
+  weigh(cell: Cell<State, Message>, bytes: number): void {
+    this.#bytes += bytes - cell.bytes;
+    cell.bytes = bytes;
+  }
+
+  /** Called at the end of each turn of the shard: commits batches, loads, and lets idle ones go. */
+  endTurn(): void {
+    for (const cell of this.#touched) this.#flush(cell);
+    this.#touched.clear();
+    this.#load();
+    this.#passivate();
+  }
+
+  // ---------------------------------------------------------------- messages
+
+  /** One that is absent is loaded at the end of the turn. */
+  #cellOf(id: string): Cell<State, Message> {
+    let cell = this.#cells.get(id);
+    if (cell === undefined) {
+      cell = this.#newCell(id);
+      this.#toLoad.add(cell);
+    } else {
+      this.#cells.delete(id);
+      this.#cells.set(id, cell);
+    }
+    return cell;
+  }
+
+  #newCell(id: string): Cell<State, Message> {
+    const incarnation = this.#deps.commits.nextIncarnation();
+    const cell = new Cell<State, Message>(id, this.#kind.keyOf(id), incarnation, this.#onSettled);
+    this.#cells.set(id, cell);
+    this.weigh(cell, ACTOR_BYTES);
+    return cell;
+  }
+
+  #isOpen({ phase, unacked, unackedBytes }: Cell<State, Message>): boolean {
+    return (
+      phase === 'ready' &&
+      unacked < LIMITS.unitsPerActorMax &&
+      unackedBytes < LIMITS.unitBytesPerActorMax
+    );
+  }
+
+  #handle(cell: Cell<State, Message>, message: Message): void {
+    try {
+      this.#kind.handle(cell as Ready<State, Message>, message);
+    } catch (error) {
+      this.#defect(cell, message, error);
+    }
+  }
+
+  #unstash(cell: Cell<State, Message>): void {
+    while (cell.stash.length > 0 && this.#isOpen(cell)) {
+      this.#handle(cell, cell.stash.shift() as Message);
+    }
+  }
+
+  #defect(cell: Cell<State, Message>, message: Message | undefined, error: unknown): void {
+    const name = this.#kind.nameOf(cell.id);
+    this.#deps.log.error({ ...name, message: message?.kind, err: error }, 'defect');
+    if (message === undefined) {
+      this.#abandon(cell, INTERNAL);
+      return;
+    }
+    this.refuse(cell, message, INTERNAL);
+    cell.defects += 1;
+    if (this.#kind.givesUp?.(cell, message) === true) this.#abandon(cell, INTERNAL);
+    else this.rebuild(cell);
+  }
+
+  /** Nobody is served: the actor is not there until it is asked for again. */
+  #abandon(cell: Cell<State, Message>, error: EngineError): void {
+    const messages = [...(cell.drafted ?? []), ...cell.stash];
+    cell.stash = [];
+    cell.drafted = undefined;
+    cell.draft = undefined;
+    if (cell.unacked > 0) this.rebuild(cell);
+    else this.drop(cell);
+    for (const message of messages) this.refuse(cell, message, error);
+    this.#kind.abandoned?.(cell.id, error);
+  }
+
+  // ---------------------------------------------------------------- units
+
+  #join(cell: Cell<State, Message>, turn: Turn, message: Message | undefined): void {
+    if (cell.draft === undefined) cell.draft = turn;
+    else cell.draft.join(turn);
+    cell.drafted ??= [];
+    if (message !== undefined) cell.drafted.push(message);
+    this.#touched.add(cell);
+  }
+
+  #flush(cell: Cell<State, Message>): void {
+    const { flush } = this.#kind;
+    if (flush === undefined || cell.phase !== 'ready') return;
+    const turn = cell.draft ?? new Turn();
+    let next: 'done' | 'reload';
+    try {
+      next = flush(cell.state as State, turn);
+    } catch (error) {
+      this.#defect(cell, undefined, error);
+      return;
+    }
+    cell.draft = undefined;
+    cell.drafted = undefined;
+    this.#commit(cell, turn);
+    if (next === 'reload') this.rebuild(cell);
+  }
+
+  #commit(cell: Cell<State, Message>, turn: Turn): void {
+    if (turn.mutations.length === 0) {
+      if (turn.effects.length > 0) this.tellBehind(cell, turn.effects);
+      return;
+    }
+    cell.last = this.#deps.commits.append(cell, turn);
+    cell.unacked += 1;
+    cell.unackedBytes += cell.last.bytes;
+    const kept = cell.state === undefined ? 0 : (this.#kind.bytesOf?.(cell.state) ?? 0);
+    this.weigh(cell, Math.max(cell.bytes, ACTOR_BYTES + kept + 2 * cell.last.bytes));
+  }
+
+  readonly #onSettled = (cell: Cell<State, Message>, unit: PendingUnit, ack: Settlement): void => {
+    const { release, log } = this.#deps;
+    cell.unacked -= 1;
+    cell.unackedBytes -= unit.bytes;
+    if (cell.unacked === 0) cell.last = undefined;
+    const error = failureOf(ack, this.#kind.noun);
+    if (error === undefined) {
+      release(unit.effects);
+      this.#kind.committed?.(cell);
+      this.#noteDone(cell);
+      this.proceed(cell);
+      return;
+    }
+    if (ack.outcome === 'exists' && this.#kind.existed !== undefined) {
+      this.#kind.existed(cell);
+      this.rebuild(cell);
+      return;
+    }
+    release(failed(unit.effects, error));
+    if (ack.outcome === 'refused') {
+      const name = this.#kind.nameOf(cell.id);
+      log.warn({ ...name, sqlState: ack.sqlState }, 'unit refused by the database');
+      this.rebuild(cell, this.#kind.refused?.(cell, unit, ack.reason));
+    } else if (cell.state !== undefined && ack.outcome !== 'suffix') {
+      this.rebuild(cell);
+    } else {
+      this.proceed(cell);
+    }
+  };
+
+  // ---------------------------------------------------------------- loading
+
+  #load(): void {
+    if (this.#toLoad.size === 0 || this.#isLoadAsked) return;
+    this.#isLoadAsked = true;
+    this.#deps.whenWriterKnown(() => {
+      this.#isLoadAsked = false;
+      const cells = [...this.#toLoad].slice(0, LOAD_BATCH);
+      for (const cell of cells) this.#toLoad.delete(cell);
+      if (cells.length > 0) void this.#read(cells);
+      if (this.#toLoad.size > 0) this.#deps.schedule(() => undefined);
+    });
+  }
+
+  async #read(cells: readonly Cell<State, Message>[]): Promise<void> {
+    try {
+      const found = await this.#kind.load(cells.map(({ id }) => id));
+      // One that cannot be restored is no reason to fail the others.
+      for (const cell of cells) void this.#restore(cell, found.get(cell.id));
+    } catch (error) {
+      this.#deps.schedule(() => this.#loadFailed(cells, error));
+    }
+  }
+
+  async #restore(cell: Cell<State, Message>, rows: Rows | undefined): Promise<void> {
+    const { restore, readsSince } = this.#kind;
+    const since = readsSince?.();
+    try {
+      const state = await restore(cell.id, rows);
+      this.#deps.schedule(() => {
+        if (readsSince?.() === since) this.#ready(cell, state, rows);
+        else this.#toLoad.add(cell);
+      });
+    } catch (error) {
+      this.#deps.schedule(() => this.#loadFailed([cell], error));
+    }
+  }
+
+  #ready(cell: Cell<State, Message>, state: State | undefined, rows: Rows | undefined): void {
+    if (state === undefined) {
+      const { stash } = cell;
+      this.drop(cell);
+      if (this.#kind.missing !== undefined) this.#kind.missing(cell, stash, rows);
+      return;
+    }
+    cell.state = state;
+    cell.phase = 'ready';
+    this.#touched.add(cell);
+    try {
+      this.#kind.awake?.(cell as Ready<State, Message>, rows);
+    } catch (error) {
+      this.#defect(cell, undefined, error);
+    }
+    this.#unstash(cell);
+  }
+
+  #loadFailed(cells: readonly Cell<State, Message>[], error: unknown): void {
+    this.#deps.log.warn({ err: error, actors: cells.length }, 'actors could not be loaded');
+    for (const cell of cells) if (cell.phase === 'loading') this.#abandon(cell, DATABASE_AWAY);
+  }
+
+  // ---------------------------------------------------------------- letting go
+
+  #noteDone(cell: Cell<State, Message>): void {
+    const { isDone } = this.#kind;
+    if (isDone === undefined || cell.state === undefined) return;
+    if (isDone(cell.state)) this.#done.add(cell);
+    else this.#done.delete(cell);
+  }
+
+  /** As many as came: what is over the bound leaves in the turn in which it came. */
+  #passivate(): void {
+    if (!this.#isOver()) return;
+    let tries = BUSY_TRIES;
+    for (const cell of this.#done) {
+      if (tries === 0 || !this.#isOver()) break;
+      if (this.isIdle(cell)) this.drop(cell);
+      else tries -= 1;
+    }
+    tries = BUSY_TRIES;
+    for (const cell of this.#cells.values()) {
+      if (tries === 0 || !this.#isOver()) return;
+      if (this.isIdle(cell)) this.drop(cell);
+      else {
+        // Busy ones move behind the idle ones, or they would be looked at in every turn.
+        this.#cells.delete(cell.id);
+        this.#cells.set(cell.id, cell);
+        tries -= 1;
+      }
+    }
+  }
+
+  #isOver(): boolean {
+    return this.#cells.size > this.#kind.residentMax || this.#bytes > LIMITS.residentBytesMax;
+  }
+}

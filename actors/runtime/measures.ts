@@ -1,0 +1,60 @@
+/**
+ * What a shard measures of its own work: turns, instances advanced, attempts of steps. These numbers
+ * rest on no commit: an attempt is measured when it ends, whatever becomes of its unit.
+ */
+
+import type { Clock } from '../../src/core/clock.js';
+import type { EffectHandler } from '../../src/handlers/registry.js';
+import type { Meter } from '../../src/metrics/meter.js';
+
+export class Measures {
+  readonly #meter: Meter;
+  readonly #clock: Clock;
+  #advanced = 0;
+
+  constructor(meter: Meter, clock: Clock) {
+    this.#meter = meter;
+    this.#clock = clock;
+  }
+
+  /** @param stepsInPlace pure steps that the evaluation ran: each counts as its share of the time */
+  advanced(seconds: number, stepsInPlace: number): void {
+    this.#advanced += 1;
+    this.#meter.observe('engine_instance_processing_seconds', seconds);
+    if (stepsInPlace === 0) return;
+    this.#meter.observe('engine_step_duration_seconds', seconds / stepsInPlace, stepsInPlace);
+  }
+
+  stepEnded(seconds: number): void {
+    this.#meter.observe('engine_step_duration_seconds', seconds);
+  }
+
+  /** @param began by the monotonic clock @param active step executions in flight */
+  turnEnded(began: number, active: number): void {
+    this.#meter.set('engine_queue_depth', this.#advanced);
+    this.#meter.set('engine_active_tasks', active);
+    this.#advanced = 0;
+    const seconds = (this.#clock.monotonic() - began) / 1_000;
+    this.#meter.observe('engine_tick_duration_seconds', seconds);
+  }
+
+  recovered(instances: number): void {
+    this.#meter.count('engine_recovery_stale_instances_total', instances);
+  }
+
+  /** The handlers, each attempt of which is measured from its start until it settles. */
+  timed(handlers: ReadonlyMap<string, EffectHandler>): ReadonlyMap<string, EffectHandler> {
+    const timed = new Map<string, EffectHandler>();
+    for (const [name, handler] of handlers) {
+      timed.set(name, async (params, context) => {
+        const began = this.#clock.monotonic();
+        try {
+          return await handler(params, context);
+        } finally {
+          this.stepEnded((this.#clock.monotonic() - began) / 1_000);
+        }
+      });
+    }
+    return timed;
+  }
+}

@@ -1,0 +1,36 @@
+/** The entry of the threads for heavy work, a Piscina task for each job. */
+
+import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads';
+import { type JobName, jobNamed } from './offload-jobs.js';
+
+export interface JobCall {
+  readonly id: number;
+  readonly name: JobName;
+  /** Its input lies there, and its answer goes there. */
+  readonly port: MessagePort;
+}
+
+/** Posted to the pool when the job itself begins: the start of the thread is none of its time. */
+export interface JobBegun {
+  readonly begun: number;
+}
+
+export type JobAnswer =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly error: unknown };
+
+export default async function carryOut({ id, name, port }: JobCall): Promise<void> {
+  const work = await jobNamed(name).load();
+  parentPort?.postMessage({ begun: id } satisfies JobBegun);
+  port.postMessage(answerOf(work as (input: unknown) => unknown, port));
+  port.close();
+}
+
+function answerOf(work: (input: unknown) => unknown, port: MessagePort): JobAnswer {
+  try {
+    const received = receiveMessageOnPort(port) as { readonly message: unknown } | undefined;
+    return { ok: true, value: work(received?.message) };
+  } catch (error) {
+    return { ok: false, error };
+  }
+}

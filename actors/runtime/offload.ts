@@ -1,0 +1,175 @@
+/**
+ * Heavy work beside the turn: one small pool of threads for the whole process, which is started for
+ * the first job and ends when there was nothing to do for a while. The pool belongs to the front; any
+ * thread may use it. What a job is given and what it gives travels on a port of its own between the
+ * caller and the thread, so that the front is not held up by it.
+ *
+ * A job that takes too long or too much memory costs its thread and nothing else.
+ */
+
+import { once } from 'node:events';
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import { Piscina } from 'piscina';
+import { EngineError, unavailable } from '../../src/errors.js';
+import type { JobAnswer, JobBegun, JobCall } from './offload.thread.js';
+import { type JobInput, type JobName, type JobOutput, jobNamed } from './offload-jobs.js';
+
+/** What every thread can ask for. */
+export interface Offload {
+  /**
+   * @param ms how long it may take once it has begun; absent: as its row says
+   * @throws TooCostly when it took too long or too much memory; EngineError 503 when there are too
+   *   many jobs, or the engine stops; otherwise what the job throws
+   */
+  run<Name extends JobName>(
+    name: Name,
+    input: JobInput<Name>,
+    ms?: number,
+  ): Promise<JobOutput<Name>>;
+}
+
+/** The job took too long, or more memory than a thread may have. */
+export class TooCostly extends EngineError {
+  constructor() {
+    super('ENG_OVERLOADED', 'unavailable: the work takes too long or too much memory', 1_000);
+  }
+}
+
+/** For who has no threads. */
+export const IN_PLACE: Offload = {
+  run: async (name, input) => (await jobNamed(name).load())(input),
+};
+
+/** A job as it is told to the pool; the input lies in the port. */
+export interface PostedJob {
+  readonly name: JobName;
+  readonly ms: number;
+  readonly port: MessagePort;
+}
+
+/** What became of a job; of one that is done, the answer is on its way. */
+export type JobEnd = 'done' | 'costly' | 'refused' | 'stopped';
+
+/** The pool as another thread sees it. */
+export interface OffloadControl {
+  start(name: JobName, ms: number, port: MessagePort): Promise<JobEnd>;
+}
+
+/** @param start hands the job to the pool */
+export function offloadThrough(start: (job: PostedJob) => Promise<JobEnd>): Offload {
+  return {
+    async run(name, input, ms) {
+      const { load, isSmall, ms: usual } = jobNamed(name);
+      if (isSmall(input)) return (await load())(input);
+      const { port1: own, port2: port } = new MessageChannel();
+      try {
+        own.postMessage(input);
+        const answered = once(own, 'message') as Promise<[JobAnswer]>;
+        const end = await start({ name, ms: ms ?? usual, port });
+        if (end !== 'done') throw refusalOf(end);
+        const [answer] = await answered;
+        if (!answer.ok) throw answer.error;
+        return answer.value as JobOutput<typeof name>;
+      } finally {
+        own.close();
+      }
+    },
+  };
+}
+
+function refusalOf(end: Exclude<JobEnd, 'done'>): EngineError {
+  switch (end) {
+    case 'costly':
+      return new TooCostly();
+    case 'refused':
+      return unavailable('ENG_OVERLOADED', 'too much is being worked on');
+    case 'stopped':
+      return unavailable('ENG_STOPPING', 'the engine is stopping');
+  }
+}
+
+/** One may be held by a validation for half a minute; the other one is for everything else. */
+const THREADS_MAX = 2;
+/** Jobs that wait for a thread or are in one, each with its input in memory. */
+export const JOBS_MAX = 16;
+/** A thread takes a quarter of a second to start, and some megabytes while it is there. */
+const IDLE_MS = 30_000;
+/** Of a thread: objects of the largest capsule take ten times the room of their text. */
+const HEAP_MIB = 1_024;
+
+export class OffloadPool {
+  readonly #pool: Piscina;
+  readonly #stopped = new AbortController();
+  /** Starts the clock of a job, by its number. */
+  readonly #open = new Map<number, () => void>();
+  #jobs = 0;
+
+  /** @param heapMib what each thread may hold */
+  constructor(heapMib = HEAP_MIB) {
+    this.#pool = new Piscina({
+      filename: new URL('./offload.thread.js', import.meta.url).href,
+      minThreads: 0,
+      maxThreads: THREADS_MAX,
+      concurrentTasksPerWorker: 1,
+      idleTimeout: IDLE_MS,
+      recordTiming: false,
+      atomics: 'disabled',
+      resourceLimits: { maxOldGenerationSizeMb: heapMib },
+    });
+    // Failed tasks are told through their promises; the pool repeats them as events.
+    this.#pool.on('error', () => undefined);
+    this.#pool.on('message', ({ begun }: JobBegun) => this.#open.get(begun)?.());
+  }
+
+  /** For the thread of the pool itself. @param signal gives up the jobs that are asked for by it */
+  through(signal?: AbortSignal): Offload {
+    return offloadThrough((job) => this.start(job, signal));
+  }
+
+  /** For other threads, as the surface of a control port. */
+  readonly control: OffloadControl = {
+    start: (name, ms, port) => this.start({ name, ms, port }),
+  };
+
+  async start({ name, ms, port }: PostedJob, signal?: AbortSignal): Promise<JobEnd> {
+    const given = AbortSignal.any([
+      this.#stopped.signal,
+      ...(signal === undefined ? [] : [signal]),
+    ]);
+    // A pool that was ended would start another thread.
+    if (given.aborted) return 'stopped';
+    if (this.#open.size >= JOBS_MAX) return 'refused';
+    this.#jobs += 1;
+    const id = this.#jobs;
+    const late = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
+    this.#open.set(id, () => {
+      timer = setTimeout(() => late.abort(), ms);
+    });
+    try {
+      const call: JobCall = { id, name, port };
+      await this.#pool.run(call, {
+        transferList: [port],
+        signal: AbortSignal.any([given, late.signal]),
+      });
+      return 'done';
+    } catch (error) {
+      if (given.aborted) return 'stopped';
+      if (late.signal.aborted || isOutOfMemory(error)) return 'costly';
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      this.#open.delete(id);
+    }
+  }
+
+  /** Gives up what is under way. Idempotent. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#pool.destroy();
+  }
+}
+
+function isOutOfMemory(error: unknown): boolean {
+  return (error as { readonly code?: unknown }).code === 'ERR_WORKER_OUT_OF_MEMORY';
+}

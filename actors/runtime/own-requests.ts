@@ -1,0 +1,27 @@
+/**
+ * Requests that the engine itself makes of its instances: they are numbered below 0, and answered like
+ * any other, by a reply or an error. Whoever asks is told on the shard that it asked on.
+ */
+
+import type { EngineError } from '../../src/errors.js';
+
+/** The body of the reply, or why there is none. */
+export type OwnAnswer = { readonly body: string } | { readonly error: EngineError };
+
+export class OwnRequests {
+  readonly #asked = new Map<number, (answer: OwnAnswer) => void>();
+  #last = 0;
+
+  /** @returns the number of the request that is answered to `then`, once */
+  open(then: (answer: OwnAnswer) => void): number {
+    this.#last -= 1;
+    this.#asked.set(this.#last, then);
+    return this.#last;
+  }
+
+  answered(request: number, answer: OwnAnswer): void {
+    const then = this.#asked.get(request);
+    this.#asked.delete(request);
+    then?.(answer);
+  }
+}

@@ -1,0 +1,221 @@
+/**
+ * Every message that crosses a thread, and nothing else: arrays of flat objects, posted once per
+ * destination and event-loop turn. Cloned by the hundred, an object of one shape costs less than half
+ * a microsecond more than a tuple (decision 91). Bodies travel as JSON text and are parsed once, by
+ * their owner.
+ */
+
+import type { UnixMs } from '../../src/core/time.js';
+import type { UnitGate } from '../../src/core/unit.js';
+import type { ErrorData } from '../../src/errors.js';
+import type { UnitCounts } from '../../src/metrics/ledger.js';
+import type { StepRef } from './turn.js';
+
+// ---------------------------------------------------------------- shard → writer
+
+/** One commit unit. */
+export interface UnitEnvelope {
+  /** Counts the units of one shard incarnation upwards. */
+  readonly seq: number;
+  /** With its incarnation, who made it: when a unit is refused, all later ones of it are, too. */
+  readonly actor: string;
+  readonly incarnation: number;
+  readonly gate: UnitGate;
+  /** Flat: index into MUTATION_KINDS, key, row, … */
+  readonly mutations: readonly (string | number)[];
+  /** What is counted if it is committed, unless its gate finds that nothing of it happens. */
+  readonly counts?: UnitCounts | undefined;
+}
+
+export interface UnitPost {
+  readonly kind: 'units';
+  readonly units: readonly UnitEnvelope[];
+}
+
+// ---------------------------------------------------------------- writer → shard
+
+/** Outcomes, in the order of `seq` per actor. `suffix`: refused only because an earlier one was. */
+export type Ack =
+  | { readonly seq: number; readonly outcome: 'committed' | 'exists' | 'suffix' }
+  | { readonly seq: number; readonly outcome: 'inserted'; readonly ids: readonly string[] }
+  | {
+      readonly seq: number;
+      readonly outcome: 'refused';
+      readonly sqlState: string;
+      readonly reason: string;
+    };
+
+export interface AckPost {
+  readonly kind: 'acks';
+  readonly acks: readonly Ack[];
+}
+
+// ---------------------------------------------------------------- front → shard
+
+export interface Request {
+  /** Numbers the request at the front; its reply names it. */
+  readonly id: number;
+  /** Its row in the table of operations (`shard/operations.ts`). */
+  readonly operation: string;
+  /** '' when the caller named none, which only an optional tenant header allows. */
+  readonly tenant: string;
+  /** The parameters of the path, lower case, with slashes between them; '' when it has none. */
+  readonly target: string;
+  /** JSON text as received; '' when the request has none. */
+  readonly body: string;
+  /** What the work belongs to, when its caller is traced; well formed. */
+  readonly traceparent?: string | undefined;
+}
+
+export interface RequestPost {
+  readonly kind: 'requests';
+  readonly requests: readonly Request[];
+  /** Requests whose clients went away: a parked poll is forgotten, a claim is taken back. */
+  readonly aborted: readonly number[];
+}
+
+// ---------------------------------------------------------------- shard → front
+
+/** A task that is claimed, until its epoch changes. */
+export interface TaskClaim {
+  readonly task: string;
+  readonly epoch: number;
+}
+
+export type Reply =
+  | {
+      readonly request: number;
+      readonly status: number;
+      readonly body: string;
+      /** The tasks that a poll claimed, to be taken back if its client is gone. */
+      readonly claims?: readonly TaskClaim[];
+    }
+  | { readonly request: number; readonly error: ErrorData };
+
+export interface ReplyPost {
+  readonly kind: 'replies';
+  readonly replies: readonly Reply[];
+}
+
+// ---------------------------------------------------------------- shard → shard
+
+export type PeerMessage =
+  /** A parsed and validated creation (JSON) that belongs to the actor of its idempotency key. */
+  | { readonly kind: 'create'; readonly request: number; readonly creation: string }
+  /** A request that came to another shard than the one that its body leads to. */
+  | { readonly kind: 'request'; readonly request: Request }
+  /** Hint: look at this instance at that time (row: its timer). */
+  | {
+      readonly kind: 'wake';
+      readonly instance: string;
+      readonly at: UnixMs;
+      readonly rank: number;
+    }
+  /** Hint: this task waits for a worker (row: open_tasks). */
+  | {
+      readonly kind: 'task.ready';
+      readonly handler: string;
+      readonly task: string;
+      readonly instance: string;
+      readonly tenant: string;
+      readonly queue: string;
+      readonly rank: number;
+      readonly createdAt: UnixMs;
+    }
+  /** Hint: this task is not offered any more (row: open_tasks is gone). */
+  | {
+      readonly kind: 'task.gone';
+      readonly handler: string;
+      readonly task: string;
+      readonly tenant: string;
+      readonly queue: string;
+    }
+  /** A queue picked this task for a poll. */
+  | {
+      readonly kind: 'claim';
+      readonly handler: string;
+      readonly poll: number;
+      readonly task: string;
+      readonly instance: string;
+      readonly worker: string;
+      readonly queueShard: number;
+    }
+  /**
+   * What became of a claim. Epoch above 0: committed, with the task's wire record as JSON text.
+   * 0: the task is gone. -1: not known, the queue offers it again.
+   */
+  | {
+      readonly kind: 'claimed';
+      readonly handler: string;
+      readonly poll: number;
+      readonly task: string;
+      readonly epoch: number;
+      readonly record: string;
+    }
+  /** The poller is gone: the claim at this epoch is taken back. */
+  | ({ readonly kind: 'unclaim' } & TaskClaim)
+  /** Hint: the instance waits for a slot of its concurrency key (row: permit_requests). */
+  | {
+      readonly kind: 'permit.wanted';
+      readonly key: string;
+      readonly instance: string;
+      readonly number: number;
+      readonly max: number;
+      readonly createdAt: UnixMs;
+    }
+  /** Hint: it does not want that slot any more, or gives it back (row: permit_requests is gone). */
+  | {
+      readonly kind: 'permit.left';
+      readonly key: string;
+      readonly instance: string;
+      readonly number: number;
+    }
+  /** Hint: the slot is the instance's (row: permits). */
+  | { readonly kind: 'permit.granted'; readonly instance: string; readonly number: number }
+  /** A try asks its rate limit; it asks again after a while without an answer. */
+  | ({ readonly kind: 'rate.asked'; readonly limit: string; readonly instance: string } & StepRef)
+  /** The try may begin until then (row: rate_grants); `grant` is 0 where nothing is counted. */
+  | {
+      readonly kind: 'rate.granted';
+      readonly instance: string;
+      readonly step: StepRef;
+      readonly grant: number;
+      readonly usableUntil: UnixMs;
+    }
+  /** The limit is reached: the try asks again at that time. */
+  | {
+      readonly kind: 'rate.deferred';
+      readonly instance: string;
+      readonly step: StepRef;
+      readonly until: UnixMs;
+    }
+  /** The limit was changed: the try may ask again at once. */
+  | { readonly kind: 'rate.changed'; readonly instance: string; readonly step: StepRef }
+  /** When the grant was used; null when it was not. Without it, the latest time counts. */
+  | {
+      readonly kind: 'rate.used';
+      readonly limit: string;
+      readonly grant: number;
+      readonly at: UnixMs | null;
+    }
+  /** Part of the barrier before a sequence is deleted; answered by `sequence.settled`. */
+  | { readonly kind: 'sequence.block'; readonly sequence: string; readonly isBlocked: boolean }
+  | { readonly kind: 'sequence.settled'; readonly sequence: string; readonly shard: number }
+  /** The releases that route have changed: read them, and answer when what was routed before is durable. */
+  | { readonly kind: 'routes.read'; readonly version: number }
+  | { readonly kind: 'routes.settled'; readonly version: number; readonly shard: number }
+  /** Hint: an instance that the release routed has ended (row: release_outcomes). */
+  | { readonly kind: 'release.ended'; readonly release: string }
+  /** Of an execution to an instance (JSON: `Order`); answered by `continuity.answer`. */
+  | { readonly kind: 'continuity.order'; readonly instance: string; readonly order: string }
+  | { readonly kind: 'continuity.answer'; readonly ticket: number; readonly answer: string }
+  /** A fenced instance asks its execution whether the fence still stands (rows: execution, handoffs). */
+  | { readonly kind: 'continuity.ask'; readonly execution: string; readonly instance: string }
+  /** The sequence's rows are gone: forget its plan and its instances. */
+  | { readonly kind: 'sequence.evict'; readonly sequence: string };
+
+export interface PeerPost {
+  readonly kind: 'peer';
+  readonly from: number;
+  readonly messages: readonly PeerMessage[];
+}

@@ -1,0 +1,121 @@
+/** Rows as the loader reads them: JSON columns as text, timestamps as RFC 3339. */
+
+import type { CronSchedule } from '../../schema/cron.js';
+import type { JsonValue } from '../../src/core/json.js';
+import type { Variant } from '../../src/core/releases/release.js';
+import type { InstanceState, TaskState } from '../../src/core/states.js';
+import type { UnixMs } from '../../src/core/time.js';
+import type { WebhookEvent } from '../../src/core/webhook.js';
+import { columnsBut, type StoredRow } from '../../src/db/tables.js';
+
+/** What is read of an instance that comes to life. */
+export const INSTANCE_COLUMNS = columnsBut(
+  'instances',
+  'birth_audit',
+  'birth_data',
+  'cron_schedule_id',
+);
+export const TASK_COLUMNS = columnsBut('worker_tasks', 'ownership_epoch');
+export const WEBHOOK_COLUMNS = columnsBut('webhook_outbox');
+
+export interface InstanceRow
+  extends Omit<
+    StoredRow<'instances', (typeof INSTANCE_COLUMNS)[number]>,
+    'state' | 'release_variant'
+  > {
+  readonly state: InstanceState;
+  readonly release_variant: Variant | null;
+  readonly injected: string | null;
+}
+
+export interface WorkerTaskRow
+  extends Omit<StoredRow<'worker_tasks', (typeof TASK_COLUMNS)[number]>, 'state'> {
+  readonly state: TaskState;
+}
+
+export interface WebhookRow extends Omit<StoredRow<'webhook_outbox'>, 'event_type' | 'status'> {
+  readonly event_type: WebhookEvent;
+  readonly status: 'pending' | 'in_flight' | 'parked';
+}
+
+/** The row of the instance in `timers`, as last written; undefined when there is none. */
+export interface StoredTimer {
+  readonly fireAt: UnixMs | null;
+  readonly recover: boolean;
+}
+
+export interface LoadedInstance {
+  readonly row: InstanceRow;
+  readonly timer: StoredTimer | undefined;
+  readonly tasks: readonly WorkerTaskRow[];
+  readonly snapshots: ReadonlyMap<string, JsonValue[]>;
+}
+
+export type SequenceRow = StoredRow<
+  'sequences',
+  'id' | 'tenant_id' | 'namespace' | 'name' | 'version' | 'deprecated' | 'definition'
+>;
+
+/** Of one sequence. */
+export interface InstanceCounts {
+  readonly live: number;
+  readonly failed: number;
+  /** Completed or cancelled. */
+  readonly ended: number;
+}
+
+/** A row of `block_outputs` as it can be copied. */
+export type StoredOutput = StoredRow<
+  'block_outputs',
+  'block_id' | 'iteration' | 'attempt' | 'try' | 'output' | 'output_ref' | 'output_size'
+>;
+
+/** Who holds a slot of a concurrency key, by the table of slots. */
+export interface PermitHolderRow extends StoredRow<'permits', 'instance_id' | 'number'> {
+  /** The number of the instance's present wish; null when it has none any more. */
+  readonly wanted: number | null;
+  /** Of the instance; null when its row is gone. */
+  readonly state: string | null;
+}
+
+export type PermitWaiterRow = StoredRow<
+  'permit_requests',
+  'instance_id' | 'number' | 'max_concurrency' | 'created_at'
+>;
+
+export type RateLimitRow = StoredRow<
+  'rate_limits',
+  'tenant_id' | 'limit_key' | 'max_count' | 'window_seconds'
+>;
+
+export type RateGrantRow = StoredRow<'rate_grants', 'granted_at' | 'count'>;
+
+/** A row of `cron_schedules`. */
+export type ScheduleRow = Omit<CronSchedule, 'metadata'> & { readonly metadata: string };
+
+/** When an enabled schedule fires. */
+export interface DueSchedule {
+  readonly id: string;
+  readonly next_fire_at: string;
+}
+
+export type OpenTaskRow = StoredRow<
+  'open_tasks',
+  'task_id' | 'instance_id' | 'tenant_id' | 'queue_name' | 'rank' | 'created_at'
+>;
+
+/** Which waiting tasks a poll may get. */
+export interface PollScope {
+  readonly handler: string;
+  /** '' for all. */
+  readonly tenant: string;
+  /** '' for any, and for tasks that name none. */
+  readonly queue: string;
+}
+
+/** A place in the order in which tasks are offered: by priority, then by age. */
+export interface TaskPlace {
+  readonly rank: number;
+  readonly createdAt: UnixMs;
+  readonly id: string;
+}

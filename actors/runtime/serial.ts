@@ -1,0 +1,31 @@
+/** Works that concern the same thing run one after the other, in the order in which they came. */
+
+import { unavailable } from '../../src/errors.js';
+
+/** Works that wait behind one: beyond it the next is refused, since its caller would not wait so long. */
+const WAITING_MAX = 1_000;
+
+interface Line {
+  tail: Promise<unknown>;
+  length: number;
+}
+
+export class Serial {
+  readonly #lines = new Map<string, Line>();
+
+  /** @throws EngineError 503 when too many wait; else as the work does */
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const line = this.#lines.get(key) ?? { tail: Promise.resolve(), length: 0 };
+    if (line.length > WAITING_MAX) throw unavailable('ENG_OVERLOADED', 'too many requests wait');
+    this.#lines.set(key, line);
+    line.length += 1;
+    const result = line.tail.then(work);
+    line.tail = result
+      .catch(() => undefined)
+      .then(() => {
+        line.length -= 1;
+        if (line.length === 0) this.#lines.delete(key);
+      });
+    return result;
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * What is due when: one heap per owner, a small entry each. An entry is never removed early; whoever
+ * is woken recognises a stale entry by its own state and ignores it.
+ */
+
+import TinyQueue from 'tinyqueue';
+import type { UnixMs } from '../../src/core/time.js';
+
+interface Due<Item> {
+  readonly at: UnixMs;
+  readonly item: Item;
+}
+
+export class TimerHeap<Item> {
+  readonly #heap = new TinyQueue<Due<Item>>([], (a, b) => a.at - b.at);
+
+  get size(): number {
+    return this.#heap.length;
+  }
+
+  /** When the first entry is due, or undefined when there is none. */
+  get nextAt(): UnixMs | undefined {
+    return this.#heap.peek()?.at;
+  }
+
+  push(at: UnixMs, item: Item): void {
+    this.#heap.push({ at, item });
+  }
+
+  /** Takes the first entry out if it is due at `now`. */
+  popDue(now: UnixMs): Item | undefined {
+    const first = this.#heap.peek();
+    return first !== undefined && first.at <= now ? this.#heap.pop()?.item : undefined;
+  }
+}

@@ -1,0 +1,159 @@
+/**
+ * What one message makes of an actor: mutations that are committed together, and effects that are
+ * released when they are. An actor fills a Turn and never acts by itself.
+ */
+
+import type { JsonValue } from '../../src/core/json.js';
+import type { UnixMs } from '../../src/core/time.js';
+import type { UnitGate } from '../../src/core/unit.js';
+import { MUTATION_KINDS, type MutationKind, type MutationRow } from '../../src/db/mutations.js';
+import type { EngineError } from '../../src/errors.js';
+import { COUNTER_INDEX, type CounterName } from '../../src/metrics/catalog.js';
+import type { UnitCounts } from '../../src/metrics/ledger.js';
+import type { PeerMessage, TaskClaim } from './protocol.js';
+import type { WebhookRow } from './rows.js';
+
+/** A step inside the process whose outcome comes back as a message. */
+export interface InProcessStep {
+  readonly node: number;
+  readonly iteration: string;
+  readonly attempt: number;
+  readonly handler: string;
+  readonly params: JsonValue;
+  /** The same for every repetition of this attempt. */
+  readonly token: string;
+  /** Of its instance. */
+  readonly traceparent?: string | undefined;
+}
+
+/** Names a step of an instance for outcomes, withdrawals and refusals. */
+export interface StepRef {
+  readonly node: number;
+  readonly iteration: string;
+  readonly attempt: number;
+}
+
+/**
+ * What became of one instance: changed; left as it is, since the change does not concern it; or the
+ * database refused the change, could not be asked, or did not say what became of it.
+ */
+export type ChangeResult = 'applied' | 'skipped' | 'failed';
+
+export type Effect =
+  | {
+      readonly kind: 'reply';
+      readonly request: number;
+      readonly status: number;
+      readonly body: string;
+      readonly claims?: readonly TaskClaim[];
+    }
+  | { readonly kind: 'error'; readonly request: number; readonly error: EngineError }
+  | { readonly kind: 'peer'; readonly shard: number; readonly message: PeerMessage }
+  | { readonly kind: 'perform'; readonly instance: string; readonly step: InProcessStep }
+  | { readonly kind: 'abort'; readonly instance: string; readonly step: Omit<StepRef, 'attempt'> }
+  | {
+      readonly kind: 'timer';
+      readonly instance: string;
+      readonly at: UnixMs;
+      readonly rank: number;
+    }
+  | { readonly kind: 'reap'; readonly instance: string; readonly task: string; readonly at: UnixMs }
+  | { readonly kind: 'continue'; readonly instance: string; readonly rank: number }
+  /** One of a change of many is settled. */
+  | { readonly kind: 'changed'; readonly group: number; readonly result: ChangeResult }
+  /** The unit has audit entries of the tenant. */
+  | { readonly kind: 'audited'; readonly tenant: string }
+  | { readonly kind: 'task.opened'; readonly instance: string; readonly task: string }
+  /** A webhook is to be delivered. */
+  | { readonly kind: 'webhook'; readonly row: WebhookRow }
+  | {
+      readonly kind: 'log';
+      readonly instance: string;
+      readonly blockId: string;
+      readonly level: 'debug' | 'info' | 'warn';
+    }
+  /** An instance has ended that the release routed. */
+  | { readonly kind: 'release.ended'; readonly release: string }
+  /** An instance has come to the dead letters. */
+  | {
+      readonly kind: 'failed';
+      readonly instance: string;
+      readonly tenant: string;
+      readonly sequence: string;
+      readonly blockId: string | undefined;
+      readonly cause: string;
+    }
+  | { readonly kind: 'count'; readonly counter: CounterName; readonly by: number };
+
+/** A line that a step logged, as it is stored and shown. */
+export interface LoggedLine {
+  readonly block_id: string;
+  /** RFC 3339 in UTC with milliseconds: such texts compare as their times do. */
+  readonly ts: string;
+  readonly level: string;
+  readonly message: string;
+}
+
+const KIND_INDEX: Readonly<Record<MutationKind, number>> = Object.fromEntries(
+  MUTATION_KINDS.map((kind, index) => [kind, index]),
+) as Record<MutationKind, number>;
+
+const NO_COUNTS: UnitCounts = [];
+
+export class Turn {
+  /** Flat, as the writer takes it: index of the kind, key, row, … */
+  readonly mutations: (string | number)[] = [];
+  readonly effects: Effect[] = [];
+  /** What steps logged, to be stored as one row; undefined: nothing. */
+  lines: LoggedLine[] | undefined;
+  gate: UnitGate = 'none';
+  /** The step whose data the unit stores: what fails if the database refuses that data. */
+  origin: StepRef | undefined;
+
+  /** @param row its columns, or the text of a JSON object that has them */
+  put<K extends MutationKind>(kind: K, key: string, row: MutationRow<K> | string): void {
+    const text = typeof row === 'string' ? row : JSON.stringify(row);
+    this.mutations.push(KIND_INDEX[kind], key, text);
+  }
+
+  /** What another turn of the same actor came to becomes part of the same unit. */
+  join(other: Turn): void {
+    for (const part of other.mutations) this.mutations.push(part);
+    for (const effect of other.effects) this.effects.push(effect);
+  }
+
+  addLine(line: LoggedLine): void {
+    this.lines ??= [];
+    this.lines.push(line);
+  }
+
+  reply(request: number, status: number, body: string): void {
+    this.effects.push({ kind: 'reply', request, status, body });
+  }
+
+  fail(request: number, error: EngineError): void {
+    this.effects.push({ kind: 'error', request, error });
+  }
+
+  /** Counted if and when the turn is committed; without a unit, when its effects are released. */
+  count(counter: CounterName, by = 1): void {
+    if (by > 0) this.effects.push({ kind: 'count', counter, by });
+  }
+
+  /** Takes the counts out of the effects: those of a unit travel with it (docs/decisions/0054). */
+  takeCounts(): UnitCounts {
+    let counts: number[] | undefined;
+    let kept = 0;
+    for (const effect of this.effects) {
+      if (effect.kind === 'count') {
+        counts ??= [];
+        counts.push(COUNTER_INDEX[effect.counter], effect.by);
+      } else {
+        this.effects[kept] = effect;
+        kept += 1;
+      }
+    }
+    this.effects.length = kept;
+    return counts ?? NO_COUNTS;
+  }
+}

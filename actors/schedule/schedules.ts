@@ -1,0 +1,407 @@
+/**
+ * The cron schedules of one shard. Those that are due within a horizon are in a heap, and the shard
+ * sleeps until the first of them; a scan reads ahead, and finds again what no event has served.
+ */
+
+import type { CreateSchedule, CronSchedule, UpdateSchedule } from '../../schema/cron.js';
+import { LIMITS } from '../../src/config.js';
+import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import { routeOf, shardOf } from '../../src/core/ids.js';
+import type { JsonObject } from '../../src/core/json.js';
+import { isoTime, type UnixMs } from '../../src/core/time.js';
+import { DATABASE_AWAY, type EngineError, notFound } from '../../src/errors.js';
+import type { Plans } from '../catalog/plans.js';
+import type { InstanceMessage } from '../instance/messages.js';
+import type { Routing } from '../release/routing.js';
+import { BatchedReads } from '../runtime/batched-reads.js';
+import { ActorHost, type HostDeps, type Ready } from '../runtime/host.js';
+import type { Rows } from '../runtime/loader.js';
+import type { OwnRequests } from '../runtime/own-requests.js';
+import type { DueSchedule } from '../runtime/rows.js';
+import { TimerHeap } from '../runtime/timer-heap.js';
+import {
+  Cron,
+  type CronDeps,
+  type CronRows,
+  type Found,
+  type Memo,
+  nextFireOf,
+  readExpression,
+} from './cron.js';
+
+export interface SchedulesDeps extends HostDeps {
+  readonly loader: Rows;
+  readonly clock: Clock;
+  readonly now: () => UnixMs;
+  readonly shard: number;
+  readonly shards: number;
+  readonly plans: Plans;
+  readonly routing: Routing;
+  readonly newId: () => string;
+  readonly ownRequests: OwnRequests;
+  /** Upper bound between two scans. */
+  readonly cronTickMs: number;
+  /** Hands a message to an instance of this shard. */
+  readonly tellRun: (run: string, message: InstanceMessage) => void;
+}
+
+/** Schedules in memory; beyond it those that were not used for longest are let go. */
+const SCHEDULES_MAX = 10_000;
+/** Those that fire in one turn, or in half of its time; a herd takes several, with requests between. */
+const FIRES_PER_TURN = 250;
+const PAGE_ROWS = 1_000;
+/** A fire that its timer has not brought about by then was missed. */
+const OVERDUE_MS = 1_000;
+/** A run that an earlier one is waited for changes often: its end is looked for after a moment. */
+const CHANGED_MS = 50;
+/** A schedule that could not be read is looked at again after this. */
+const RELOAD_MS = 1_000;
+/** How long fires wait while the writer is behind. */
+const BEHIND_MS = 100;
+
+const NOTHING: Memo = {};
+
+const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+type CronMessage =
+  | {
+      readonly kind: 'create';
+      readonly request: number;
+      readonly row: CronSchedule;
+      readonly deletions: number;
+    }
+  | {
+      readonly kind: 'update';
+      readonly request: number;
+      readonly tenant: string;
+      readonly changes: UpdateSchedule;
+    }
+  | { readonly kind: 'delete'; readonly request: number; readonly tenant: string }
+  | { readonly kind: 'due' }
+  /** What was asked for before a fire; without `found` nobody could tell. */
+  | { readonly kind: 'looked'; readonly row: CronSchedule; readonly found: Found | undefined };
+
+type ReadyCron = Ready<Cron, CronMessage>;
+
+export class Schedules {
+  readonly #deps: SchedulesDeps;
+  readonly #host: ActorHost<Cron, CronMessage, CronRows>;
+  readonly #memos = new Map<string, Memo>();
+  readonly #heap = new TimerHeap<string>();
+  /** What is due up to here is in the heap. */
+  #horizon: UnixMs = Number.NEGATIVE_INFINITY;
+  /** Up to here it was read; behind the horizon when the database could not be asked. */
+  #read: UnixMs = Number.NEGATIVE_INFINITY;
+  readonly #activeRuns: BatchedReads<string[]>;
+  /** Runs that are waited for, with the schedules that wait. */
+  readonly #awaited = new Map<string, string>();
+  #wakeHandle: TimerHandle | undefined;
+  /** What the shard sleeps for. */
+  #sleepsUntil: UnixMs | undefined;
+  #scanHandle: TimerHandle | undefined;
+  #stopped = false;
+
+  constructor(deps: SchedulesDeps) {
+    this.#deps = deps;
+    const { now, plans, routing } = deps;
+    const cronDeps: CronDeps = {
+      now,
+      plans,
+      routing,
+      wakeAt: (id, at) => this.#wakeAt(id, at),
+      awaitRuns: (id, runs) => {
+        for (const run of runs) this.#awaited.set(run, id);
+      },
+      look: (row, target) => this.#look(row, target),
+      memo: (id) => this.#memos.get(id) ?? NOTHING,
+      remember: (id, changes) => this.#remember(id, changes),
+    };
+    this.#host = new ActorHost<Cron, CronMessage, CronRows>(
+      {
+        noun: 'cron schedule',
+        keyOf: (id) => `cron:${id}`,
+        nameOf: (id) => ({ actor: `cron:${id}` }),
+        residentMax: SCHEDULES_MAX,
+        load: (ids) => this.#rowsOf(ids),
+        restore: (id, rows) => rows && new Cron(id, cronDeps, rows),
+        awake: ({ state }) => state.arm(),
+        handle: (cell, message) => this.#handle(cell, message),
+        committed: ({ id, state }) => {
+          this.#ended(id);
+          state?.arm();
+        },
+        existed: ({ id }) => this.#spend(id, null),
+        refused: ({ id }, _unit, reason) => {
+          this.#spend(id, reason);
+          return undefined;
+        },
+        discarded: ({ id }) => this.#ended(id),
+        abandoned: (id, error) => {
+          // After a defect the scan for what is overdue is soon enough.
+          if (error === DATABASE_AWAY) this.#heap.push(now() + RELOAD_MS, id);
+        },
+        // It is due as long as it does not fire: nobody but the scan has it try again.
+        givesUp: (_cell, message) => !('request' in message),
+        isIdle: (cron) => cron.isIdle,
+      },
+      deps,
+    );
+    this.#activeRuns = new BatchedReads((ids) => deps.loader.activeRuns(ids));
+  }
+
+  start(): void {
+    this.#scan()
+      .catch((error: unknown) => this.#deps.log.debug({ err: error }, 'schedules were not read'))
+      .finally(() => {
+        if (this.#stopped) return;
+        this.#scanHandle = this.#deps.clock.setTimeout(() => this.start(), this.#deps.cronTickMs);
+      });
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#deps.clock.clearTimeout(this.#wakeHandle);
+    this.#deps.clock.clearTimeout(this.#scanHandle);
+  }
+
+  // ---------------------------------------------------------------- requests
+
+  /**
+   * @param body checked, and its tenant too
+   * @throws EngineError 400 when the expression cannot be read
+   */
+  create(request: number, body: CreateSchedule): void {
+    const { plans, schedule, release } = this.#deps;
+    const row = this.#newRow(body);
+    const { deletions } = plans;
+    const fail = (error: EngineError) => release([{ kind: 'error', request, error }]);
+    plans.load(row.sequence_id).then(
+      (sequence) =>
+        schedule(() => {
+          if (sequence?.tenantId !== row.tenant_id) fail(notFound(`sequence ${row.sequence_id}`));
+          else this.#host.tell(row.id, { kind: 'create', request, row, deletions });
+        }),
+      () => schedule(() => fail(DATABASE_AWAY)),
+    );
+  }
+
+  #newRow(body: CreateSchedule): CronSchedule {
+    const now = this.#deps.now();
+    const times = { cron_expr: body.cron_expr, timezone: body.timezone ?? 'UTC' };
+    return {
+      id: this.#deps.newId(),
+      tenant_id: body.tenant_id,
+      namespace: body.namespace,
+      sequence_id: body.sequence_id,
+      ...times,
+      enabled: body.enabled ?? true,
+      metadata: (body.metadata ?? {}) as JsonObject,
+      overlap_policy: body.overlap_policy ?? 'allow',
+      skipped_fires: 0,
+      last_skipped_at: null,
+      last_triggered_at: null,
+      next_fire_at: nextFireOf(times, now),
+      last_error: null,
+      created_at: isoTime(now),
+      updated_at: isoTime(now),
+    };
+  }
+
+  /** @throws EngineError 400 when the expression cannot be read */
+  update(request: number, tenant: string, id: string, changes: UpdateSchedule): void {
+    if (changes.cron_expr != null) readExpression(changes.cron_expr);
+    this.#host.tell(id, { kind: 'update', request, tenant, changes });
+  }
+
+  delete(request: number, tenant: string, id: string): void {
+    this.#host.tell(id, { kind: 'delete', request, tenant });
+  }
+
+  // ---------------------------------------------------------------- events
+
+  /** The rows of the sequence and of its schedules are gone. */
+  evictSequence(sequenceId: string): void {
+    const own = [...this.#host.cells].filter(({ state }) => state?.sequenceId === sequenceId);
+    for (const { id } of own) this.#host.reload(id);
+  }
+
+  /** A unit of the instance was committed, or it was read again. */
+  changed(instance: string): void {
+    if (this.#awaited.size === 0) return;
+    const id = this.#awaited.get(instance);
+    if (id === undefined) return;
+    this.#awaited.delete(instance);
+    this.#heap.push(this.#deps.now() + CHANGED_MS, id);
+  }
+
+  /** The end of each turn of the shard. */
+  endTurn(): void {
+    this.#activeRuns.flush();
+    this.#host.endTurn();
+    this.#sleep();
+  }
+
+  #handle(cell: ReadyCron, message: CronMessage): void {
+    const { state: cron } = cell;
+    const isSettled = cell.unacked === 0;
+    if (message.kind === 'due' && (!isSettled || !cron.isDue)) return;
+    if (!cron.isFresh) {
+      this.#host.rebuild(cell, message);
+      return;
+    }
+    let next = 'done';
+    this.#host.run(cell, message, (turn) => {
+      switch (message.kind) {
+        case 'create':
+          cron.create(turn, message.request, message.row, message.deletions);
+          return;
+        case 'update':
+          cron.update(turn, message.request, message.tenant, message.changes);
+          return;
+        case 'delete':
+          cron.delete(turn, message.request, message.tenant);
+          return;
+        case 'due':
+          cron.due(turn);
+          return;
+        case 'looked':
+          if (message.found === undefined) cron.unknown();
+          else next = cron.found(turn, message.row, message.found, isSettled);
+      }
+    });
+    if (next === 'reload') this.#host.rebuild(cell);
+  }
+
+  async #rowsOf(ids: readonly string[]): Promise<Map<string, CronRows>> {
+    const { deletions } = this.#deps.plans;
+    const rows = await this.#deps.loader.schedules(ids);
+    return new Map(ids.map((id) => [id, { row: rows.get(id), deletions }]));
+  }
+
+  #remember(id: string, changes: Memo): void {
+    const memo = { ...this.#memos.get(id), ...changes };
+    if (Object.values(memo).some((value) => value !== undefined)) this.#memos.set(id, memo);
+    else this.#memos.delete(id);
+  }
+
+  /** A fire makes its unit when no other is under way: what came of that one is known. */
+  #ended(id: string): void {
+    if (this.#memos.get(id)?.firing !== undefined) this.#remember(id, { firing: undefined });
+  }
+
+  /** The fire under way gave no instance, and never will. */
+  #spend(id: string, error: string | null): void {
+    const at = this.#memos.get(id)?.firing;
+    if (at !== undefined) this.#remember(id, { spent: { at, error } });
+  }
+
+  // ---------------------------------------------------------------- time
+
+  /** The clock shows another time than the sleep was for: the turn's end begins another one. */
+  clockSet(): void {
+    this.#sleepsUntil = undefined;
+  }
+
+  /** What lies behind the horizon is read when its time comes. */
+  #wakeAt(id: string, at: UnixMs): void {
+    if (at <= this.#horizon) this.#heap.push(at, id);
+  }
+
+  #sleep(): void {
+    const { clock, schedule, commits } = this.#deps;
+    const at = this.#heap.nextAt;
+    if (at === this.#sleepsUntil || this.#stopped) return;
+    this.#sleepsUntil = at;
+    clock.clearTimeout(this.#wakeHandle);
+    if (at === undefined) return;
+    const isBehind = commits.unackedUnits > LIMITS.unitsPerShardMax;
+    const wait = Math.min(
+      Math.max(isBehind ? BEHIND_MS : 0, at - clock.now()),
+      LIMITS.timerHorizonMs,
+    );
+    this.#wakeHandle = clock.setTimeout(() => schedule(() => this.#tellDue()), wait);
+  }
+
+  #tellDue(): void {
+    const { clock, commits } = this.#deps;
+    this.#sleepsUntil = undefined;
+    const began = clock.monotonic();
+    for (let told = 0; told < FIRES_PER_TURN; told++) {
+      if (commits.unackedUnits > LIMITS.unitsPerShardMax) return;
+      if (clock.monotonic() - began > LIMITS.turnMs / 2) return;
+      const id = this.#heap.popDue(clock.now());
+      if (id === undefined) return;
+      this.#host.tell(id, { kind: 'due' });
+    }
+  }
+
+  /** Raises the horizon, then reads below it: what is set meanwhile is pushed by who sets it. */
+  async #scan(): Promise<void> {
+    const { clock, cronTickMs } = this.#deps;
+    const now = clock.now();
+    const from = this.#read;
+    this.#horizon = Math.max(this.#horizon, now + 2 * cronTickMs);
+    const horizon = this.#horizon;
+    await this.#pages(from, horizon, (id, at) => this.#heap.push(at, id));
+    this.#read = horizon;
+    if (from === Number.NEGATIVE_INFINITY) return;
+    await this.#pages(Number.NEGATIVE_INFINITY, now - OVERDUE_MS, (id) => this.#host.reload(id));
+  }
+
+  async #pages(from: UnixMs, to: UnixMs, each: (id: string, at: UnixMs) => void): Promise<void> {
+    const { loader, schedule, shard, shards } = this.#deps;
+    const time = from === Number.NEGATIVE_INFINITY ? '-infinity' : isoTime(from);
+    let after: DueSchedule = { next_fire_at: time, id: LAST_ID };
+    for (;;) {
+      const page = await loader.dueSchedules(after, to, PAGE_ROWS);
+      if (this.#stopped) return;
+      const own = page.filter(({ id }) => shardOf(routeOf(id), shards) === shard);
+      schedule(() => {
+        for (const { id, next_fire_at } of own) each(id, Date.parse(next_fire_at));
+      });
+      const last = page.at(-1);
+      if (last === undefined || page.length < PAGE_ROWS) return;
+      after = last;
+    }
+  }
+
+  // ---------------------------------------------------------------- before a fire
+
+  #look(row: CronSchedule, target: string): void {
+    const { schedule, log } = this.#deps;
+    const tell = (found: Found | undefined) =>
+      schedule(() => this.#host.tell(row.id, { kind: 'looked', row, found }));
+    this.#find(row, target).then(tell, (error: unknown) => {
+      log.debug({ actor: `cron:${row.id}`, err: error }, 'a fire is put off');
+      tell(undefined);
+    });
+  }
+
+  /** A policy that cancels earlier runs has done so when this resolves. */
+  async #find(row: CronSchedule, target: string): Promise<Found> {
+    const needsRuns = row.overlap_policy !== 'allow';
+    const [sequence, runs = []] = await Promise.all([
+      this.#deps.plans.load(target),
+      needsRuns ? this.#activeRuns.read(row.id) : [],
+    ]);
+    if (row.overlap_policy === 'cancel_previous' && sequence !== undefined) {
+      await Promise.all(runs.map((run) => this.#cancel(run, row.tenant_id)));
+    }
+    return { target, sequence, runs };
+  }
+
+  /** Resolves when the run has taken the signal, or has ended; rejects when that is not known. */
+  #cancel(run: string, tenant: string): Promise<void> {
+    const { schedule, tellRun, ownRequests } = this.#deps;
+    const body = { signal_type: 'cancel' };
+    const cancel = { kind: 'signal', tenant, target: run, body, traceparent: undefined } as const;
+    return new Promise((resolve, reject) => {
+      const request = ownRequests.open((answer) => {
+        // One that has ended, or is gone, needs no signal.
+        if (!('error' in answer) || answer.error.status < 500) resolve();
+        else reject(answer.error);
+      });
+      schedule(() => tellRun(run, { ...cancel, request }));
+    });
+  }
+}

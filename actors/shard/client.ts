@@ -1,0 +1,294 @@
+/**
+ * The front thread's side of the shards: numbers requests, posts them once per turn and shard, and
+ * hands each reply to whoever waits. Every request has a deadline, and is answered when its shard
+ * dies, since a port does neither by itself.
+ */
+
+import type { MessagePort } from 'node:worker_threads';
+import { ROUTES, type Route, type RouteId } from '../../schema/routes.js';
+import { LIMITS } from '../../src/config.js';
+import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import { routeOf, shardOf } from '../../src/core/ids.js';
+import { type EngineError, fromErrorData, unavailable } from '../../src/errors.js';
+import type { Reply, ReplyPost, Request, RequestPost, TaskClaim } from '../runtime/protocol.js';
+import type { BodyFor, EngineOperation, ShardOperation } from './operations.js';
+
+export type ShardReply =
+  | { readonly status: number; readonly body: string }
+  | { readonly error: EngineError };
+
+export type OnReply = (reply: ShardReply) => void;
+
+export interface ShardClientDeps {
+  readonly shards: number;
+  readonly clock: Clock;
+  readonly setImmediate: (fn: () => void) => void;
+}
+
+interface Pending {
+  readonly shard: number;
+  readonly operation: ShardOperation;
+  readonly tenant: string;
+  readonly bytes: number;
+  readonly deadline: number;
+  readonly onReply: OnReply;
+  /** A poll: its answer waits for as long as its caller does. */
+  readonly isParked: boolean;
+  /** Its body leads to the owner, which may be on another shard. */
+  readonly mayMove: boolean;
+  aborted: boolean;
+}
+
+/** Requests that wait for news, until their caller ends them. */
+const WATCHES: ReadonlySet<ShardOperation> = new Set(['instances.watch', 'changes.watch']);
+
+const SWEEP_MS = 1_000;
+
+export class ShardClient {
+  readonly #deps: ShardClientDeps;
+  readonly #ports: (MessagePort | undefined)[];
+  readonly #outbox: { requests: Request[]; aborted: number[] }[];
+  readonly #pending = new Map<number, Pending>();
+  #nextId = 1;
+  #nextShard = 0;
+  #bytes = 0;
+  #flushing = false;
+  #sweep: TimerHandle;
+
+  constructor(deps: ShardClientDeps) {
+    this.#deps = deps;
+    this.#ports = Array.from({ length: deps.shards }, () => undefined);
+    this.#outbox = this.#ports.map(() => ({ requests: [], aborted: [] }));
+    this.#sweepLater();
+  }
+
+  get inFlight(): number {
+    return this.#pending.size;
+  }
+
+  attach(shard: number, port: MessagePort): void {
+    // What another shard handed on to the predecessor after its death has reached nobody.
+    this.#refuse(({ mayMove }) => mayMove);
+    this.#ports[shard] = port;
+    port.on('message', (post: ReplyPost) => this.#receive(post));
+  }
+
+  /** The shard's thread is gone: what it was asked is answered 503, its outcome unknown. */
+  detach(shard: number): void {
+    this.#ports[shard]?.close();
+    this.#ports[shard] = undefined;
+    this.#outbox[shard] = { requests: [], aborted: [] };
+    this.#refuse((pending) => pending.shard === shard || pending.mayMove);
+  }
+
+  #refuse(isLost: (pending: Pending) => boolean): void {
+    const error = unavailable('ENG_SHARD_RESTARTING', 'a part of the engine is restarting');
+    for (const [id, pending] of this.#pending) if (isLost(pending)) this.#settle(id, { error });
+  }
+
+  shardOf(id: string): number {
+    return shardOf(routeOf(id), this.#deps.shards);
+  }
+
+  /** Any shard, in turns. */
+  anyShard(): number {
+    this.#nextShard = (this.#nextShard + 1) % this.#deps.shards;
+    return this.#nextShard;
+  }
+
+  /**
+   * @param onReply called once, also after `abort`
+   * @param traceparent see `Request`
+   * @returns the request's number, for `abort`
+   * @throws EngineError 503 when too much is in flight or the shard is away
+   */
+  send(
+    shard: number,
+    operation: ShardOperation,
+    tenant: string,
+    target: string,
+    body: string,
+    onReply: OnReply,
+    traceparent?: string,
+  ): number {
+    if (
+      this.#pending.size >= LIMITS.requestsInFlightMax ||
+      this.#bytes + body.length > LIMITS.requestBytesInFlightMax
+    ) {
+      throw unavailable('ENG_OVERLOADED', 'too many requests are in flight');
+    }
+    if (this.#ports[shard] === undefined) {
+      throw unavailable('ENG_SHARD_RESTARTING', 'a part of the engine is restarting');
+    }
+    const id = this.#nextId++;
+    const route: Route | undefined = ROUTES[operation as RouteId];
+    const isParked = route?.isParked === true;
+    const timeoutMs = LIMITS.requestTimeoutMs + (isParked ? LIMITS.pollWaitMsMax : 0);
+    this.#pending.set(id, {
+      shard,
+      operation,
+      tenant,
+      bytes: body.length,
+      deadline: this.#deps.clock.monotonic() + timeoutMs,
+      onReply,
+      isParked,
+      mayMove: route?.owner === 'by-body',
+      aborted: false,
+    });
+    this.#bytes += body.length;
+    const request: Request = { id, operation, tenant, target, body };
+    this.#outboxOf(shard).requests.push(
+      traceparent === undefined ? request : { ...request, traceparent },
+    );
+    this.#flushSoon();
+    return id;
+  }
+
+  /**
+   * The same as a promise; rejects with the EngineError of the answer, or with the reason of the
+   * signal, whose abort is that of the request.
+   */
+  ask<Id extends ShardOperation>(
+    shard: number,
+    operation: Id,
+    tenant: string,
+    target: string,
+    body: BodyFor<Id>,
+    signal?: AbortSignal,
+  ): Promise<{ status: number; body: string }> {
+    return new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      const text = typeof body === 'string' ? body : textOf(body);
+      const id = this.send(shard, operation, tenant, target, text, (reply) => {
+        signal?.removeEventListener('abort', leave);
+        if ('error' in reply) reject(reply.error);
+        else resolve(reply);
+      });
+      const leave = () => {
+        this.abort(id);
+        reject(signal?.reason);
+      };
+      signal?.addEventListener('abort', leave, { once: true });
+    });
+  }
+
+  /** The client went away. What is parked is forgotten, and what a poll claims is given back. */
+  abort(id: number): void {
+    const pending = this.#pending.get(id);
+    if (pending === undefined || pending.aborted) return;
+    pending.aborted = true;
+    if (WATCHES.has(pending.operation)) {
+      // Requests of one tenant stay in order, so that this one comes after the watch that it ends.
+      this.#tell(pending.shard, 'unwatch', pending.tenant, id);
+    }
+    if (!pending.isParked) return;
+    // The queue may live on another shard than the one that was asked.
+    for (const box of this.#outbox) box.aborted.push(id);
+    this.#flushSoon();
+  }
+
+  /** Nobody waits for an answer. */
+  #tell<Id extends EngineOperation>(
+    shard: number,
+    operation: Id,
+    tenant: string,
+    body: BodyFor<Id>,
+  ): void {
+    this.#outboxOf(shard).requests.push({
+      id: 0,
+      operation,
+      tenant,
+      target: '',
+      body: textOf(body),
+    });
+    this.#flushSoon();
+  }
+
+  stop(): void {
+    this.#deps.clock.clearTimeout(this.#sweep);
+    for (const port of this.#ports) port?.close();
+  }
+
+  #outboxOf(shard: number) {
+    return this.#outbox[shard] as { requests: Request[]; aborted: number[] };
+  }
+
+  #flushSoon(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    this.#deps.setImmediate(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#flushing = false;
+    this.#outbox.forEach(({ requests, aborted }, shard) => {
+      if (requests.length === 0 && aborted.length === 0) return;
+      const post: RequestPost = { kind: 'requests', requests, aborted };
+      this.#ports[shard]?.postMessage(post);
+      this.#outbox[shard] = { requests: [], aborted: [] };
+    });
+  }
+
+  #receive(post: ReplyPost): void {
+    for (const reply of post.replies) this.#reply(reply);
+  }
+
+  /**
+   * Claimed tasks are handed over at the end of the event loop's turn: by then every client that had
+   * gone when the turn began is known to be gone, and its claims are given back.
+   */
+  #reply(reply: Reply): void {
+    const claims = 'claims' in reply ? reply.claims : undefined;
+    if (claims === undefined) this.#answer(reply);
+    else this.#deps.setImmediate(() => this.#handOver(reply, claims));
+  }
+
+  #handOver(reply: Reply, claims: readonly TaskClaim[]): void {
+    const pending = this.#pending.get(reply.request);
+    if (pending === undefined || pending.aborted) this.#unclaim(claims);
+    this.#answer(reply);
+  }
+
+  #answer(reply: Reply): void {
+    const { request } = reply;
+    if ('error' in reply) this.#settle(request, { error: fromErrorData(reply.error) });
+    else this.#settle(request, { status: reply.status, body: reply.body });
+  }
+
+  #unclaim(claims: readonly TaskClaim[]): void {
+    const byShard = new Map<number, TaskClaim[]>();
+    for (const claim of claims) {
+      const shard = this.shardOf(claim.task);
+      const list = byShard.get(shard);
+      if (list === undefined) byShard.set(shard, [claim]);
+      else list.push(claim);
+    }
+    for (const [shard, list] of byShard) this.#tell(shard, 'workers.unclaim', '', list);
+  }
+
+  #settle(id: number, reply: ShardReply): void {
+    const pending = this.#pending.get(id);
+    if (pending === undefined) return;
+    this.#pending.delete(id);
+    this.#bytes -= pending.bytes;
+    pending.onReply(reply);
+  }
+
+  #sweepLater(): void {
+    this.#sweep = this.#deps.clock.setTimeout(() => {
+      const now = this.#deps.clock.monotonic();
+      const error = unavailable(
+        'ENG_OVERLOADED',
+        'no answer in time; the outcome is unknown, ask again with an idempotency key',
+      );
+      for (const [id, pending] of this.#pending) {
+        if (pending.deadline <= now) this.#settle(id, { error });
+      }
+      this.#sweepLater();
+    }, SWEEP_MS);
+  }
+}
+
+function textOf(body: unknown): string {
+  return body === undefined ? '' : JSON.stringify(body);
+}

@@ -1,0 +1,206 @@
+/**
+ * The in-process steps of one shard that act on the outside world. Promises the shard, whatever the
+ * handlers do:
+ * - a bounded number of them is at work, no instance has more than its share, and instances take
+ *   turns; who waits costs nothing but memory;
+ * - each one ends: by itself, withdrawn, or after `LIMITS.handlerMsMax`, and gives back its slot then,
+ *   even if the handler goes on; what it says later interests no one;
+ * - each one that is not withdrawn comes to one outcome that can be stored (`handler-outcome.ts`), and
+ *   keeps its slot until its instance can take it: so outcomes do not pile up before the database.
+ */
+
+import { LIMITS } from '../../src/config.js';
+import { retryableFailure, type StepOutcome } from '../../src/core/builtin.js';
+import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import { OriginSlots } from '../../src/handlers/origin-slots.js';
+import type { EffectHandler, HandlerContext } from '../../src/handlers/registry.js';
+import type { Tracer, WorkSpan } from '../../src/tracing.js';
+import { describeThrown, readOutcome, thrownOutcome } from '../instance/handler-outcome.js';
+import { stepKey } from '../instance/live-instance.js';
+import type { InProcessStep, StepRef } from '../runtime/turn.js';
+
+/** From its start until it is withdrawn, or its instance has taken its outcome. */
+interface Run {
+  readonly instance: string;
+  readonly step: InProcessStep;
+  readonly controller: AbortController;
+  /** It has its slot; what is to be given back with it. */
+  releases: (() => void)[] | undefined;
+  deadline: TimerHandle;
+  outcome: StepOutcome | undefined;
+  span: WorkSpan<StepOutcome['kind'] | undefined> | undefined;
+}
+
+export interface HandlerPoolDeps {
+  readonly handlers: ReadonlyMap<string, EffectHandler>;
+  readonly clock: Clock;
+  readonly log: HandlerContext['log'];
+  readonly tracer?: Tracer | undefined;
+  /** Asks for a turn, in which the shard calls `handOver`. */
+  readonly wakeShard: () => void;
+  /** Whether the instance would take an outcome at once. A change of that comes with a turn. */
+  readonly canTake: (instance: string) => boolean;
+  readonly onOutcome: (instance: string, step: StepRef, outcome: StepOutcome) => void;
+}
+
+export class HandlerPool {
+  readonly #deps: HandlerPoolDeps;
+  /** By instance, node and iteration. */
+  readonly #runs = new Map<string, Run>();
+  /** Those with an outcome. */
+  readonly #ended = new Set<Run>();
+  readonly #slots = new OriginSlots({
+    activeMax: LIMITS.handlersPerShardMax,
+    activePerOriginMax: LIMITS.handlersPerInstanceMax,
+    waitingMax: Number.POSITIVE_INFINITY,
+  });
+  #active = 0;
+
+  constructor(deps: HandlerPoolDeps) {
+    this.#deps = deps;
+  }
+
+  /** Runs that have a slot. */
+  get active(): number {
+    return this.#active;
+  }
+
+  start(instance: string, step: InProcessStep): void {
+    this.abort(instance, step);
+    const run: Run = {
+      instance,
+      step,
+      controller: new AbortController(),
+      releases: undefined,
+      deadline: undefined,
+      outcome: undefined,
+      span: undefined,
+    };
+    this.#runs.set(runKey(instance, step), run);
+    void this.#perform(run);
+  }
+
+  /** The step is withdrawn: its outcome interests no one any more. */
+  abort(instance: string, step: Omit<StepRef, 'attempt'>): void {
+    const run = this.#runs.get(runKey(instance, step));
+    if (run === undefined) return;
+    this.#drop(run);
+    run.controller.abort();
+  }
+
+  /** The shard stops: what runs will run again after the next start. */
+  abortAll(): void {
+    for (const { instance, step } of this.#runs.values()) this.abort(instance, step);
+  }
+
+  /**
+   * Hands outcomes to the instances that can take them. The first one always, the others while there
+   * is time.
+   *
+   * @returns whether it ran out of time, so that there has to be another turn
+   */
+  handOver(hasTime: () => boolean): boolean {
+    let isFirst = true;
+    for (const run of this.#ended) {
+      if (!this.#deps.canTake(run.instance)) continue;
+      if (!isFirst && !hasTime()) return true;
+      isFirst = false;
+      this.#drop(run);
+      const { node, iteration, attempt } = run.step;
+      this.#deps.onOutcome(run.instance, { node, iteration, attempt }, run.outcome!);
+    }
+    return false;
+  }
+
+  /** Never rejects: whatever happens is an outcome. */
+  async #perform(run: Run): Promise<void> {
+    const { signal } = run.controller;
+    const slot = await this.#slots.acquire(run.instance, signal);
+    if (!slot.ok) return;
+    if (signal.aborted) {
+      slot.release();
+      return;
+    }
+    run.releases = [slot.release];
+    this.#active += 1;
+    run.deadline = this.#deps.clock.setTimeout(() => this.#cutOff(run), LIMITS.handlerMsMax);
+    this.#end(run, await this.#call(run));
+  }
+
+  async #call(run: Run): Promise<StepOutcome> {
+    const { handlers, clock, log } = this.#deps;
+    const { handler: name, params, token } = run.step;
+    const traceparent = this.#trace(run);
+    const context: HandlerContext = {
+      signal: run.controller.signal,
+      idempotencyToken: token,
+      ...(traceparent === undefined ? {} : { traceparent }),
+      log: aboutInstance(log, run.instance),
+      now: () => clock.now(),
+      whenTaken: (then) => {
+        if (run.releases === undefined) then();
+        else run.releases.push(then);
+      },
+    };
+    try {
+      const handler = handlers.get(name);
+      if (handler === undefined) throw new Error(`no handler ${name}`);
+      return readOutcome(name, await handler(params, context));
+    } catch (thrown) {
+      const facts = { handler: name, instanceId: run.instance, stack: describeThrown(thrown) };
+      log.warn(facts, 'defect in a handler');
+      return thrownOutcome(name, thrown);
+    }
+  }
+
+  /** @returns the header for what the handler asks of others */
+  #trace(run: Run): string | undefined {
+    const { handler, attempt, traceparent } = run.step;
+    const { tracer } = this.#deps;
+    if (tracer === undefined) return traceparent;
+    run.span = tracer.step({ handler, instance: run.instance, attempt, traceparent });
+    return run.span.traceparent;
+  }
+
+  /** Like a time-out of the step, which a retry policy may try again. */
+  #cutOff(run: Run): void {
+    const { handler } = run.step;
+    const ms = LIMITS.handlerMsMax;
+    this.#end(run, retryableFailure(`${handler} did not end within ${ms} ms`));
+    run.controller.abort();
+  }
+
+  #end(run: Run, outcome: StepOutcome): void {
+    if (run.releases === undefined || run.outcome !== undefined) return;
+    this.#deps.clock.clearTimeout(run.deadline);
+    run.outcome = outcome;
+    run.span?.end(outcome.kind);
+    this.#ended.add(run);
+    this.#deps.wakeShard();
+  }
+
+  #drop(run: Run): void {
+    this.#runs.delete(runKey(run.instance, run.step));
+    this.#ended.delete(run);
+    this.#deps.clock.clearTimeout(run.deadline);
+    run.span?.end(undefined);
+    const { releases } = run;
+    if (releases === undefined) return;
+    run.releases = undefined;
+    this.#active -= 1;
+    for (const release of releases) release();
+  }
+}
+
+/** Its lines name the instance that the handler works for. */
+function aboutInstance(log: HandlerContext['log'], instanceId: string): HandlerContext['log'] {
+  return {
+    debug: (fields, message) => log.debug({ ...fields, instanceId }, message),
+    info: (fields, message) => log.info({ ...fields, instanceId }, message),
+    warn: (fields, message) => log.warn({ ...fields, instanceId }, message),
+  };
+}
+
+function runKey(instance: string, step: { node: number; iteration: string }): string {
+  return `${instance}/${stepKey(step)}`;
+}

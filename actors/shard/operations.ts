@@ -1,0 +1,98 @@
+/**
+ * The table of what shards answer: a row for every route that the front thread leaves to them, and
+ * rows for what that thread asks by itself. A route without its row does not compile, nor does a row
+ * without its route.
+ */
+
+import { type BodyRouteId, ROUTES, type ShardRouteId } from '../../schema/routes.js';
+import { createValidators } from '../../schema/validators.js';
+import { parseBody } from '../../src/body.js';
+import {
+  CATALOG_ENGINE_OPERATIONS,
+  type CatalogParts,
+  KEY_ENGINE_OPERATIONS,
+  SEQUENCE_OPERATIONS,
+} from '../catalog/operations.js';
+import { CONTINUITY_OPERATIONS, type ContinuityParts } from '../continuity/operations.js';
+import { FEED_ENGINE_OPERATIONS, type FeedParts } from '../feed/operations.js';
+import {
+  INSTANCE_ENGINE_OPERATIONS,
+  INSTANCE_OPERATIONS,
+  type InstanceParts,
+} from '../instance/operations.js';
+import { LIMIT_OPERATIONS, type LimitParts } from '../limits/operations.js';
+import { QUEUE_OPERATIONS, type QueueParts } from '../queue/operations.js';
+import {
+  RELEASE_ENGINE_OPERATIONS,
+  RELEASE_OPERATIONS,
+  type ReleaseParts,
+} from '../release/operations.js';
+import type { EngineOperations, Operation, RouteOperations } from '../runtime/operation.js';
+import { SCHEDULE_OPERATIONS, type ScheduleParts } from '../schedule/operations.js';
+import { WEBHOOK_OPERATIONS, type WebhookParts } from '../webhook/operations.js';
+
+/** What the functions of the rows work on. */
+export interface OperationParts
+  extends CatalogParts,
+    ContinuityParts,
+    FeedParts,
+    InstanceParts,
+    LimitParts,
+    QueueParts,
+    ReleaseParts,
+    ScheduleParts,
+    WebhookParts {}
+
+const ROUTE_OPERATIONS = {
+  ...INSTANCE_OPERATIONS,
+  ...QUEUE_OPERATIONS,
+  ...LIMIT_OPERATIONS,
+  ...SCHEDULE_OPERATIONS,
+  ...SEQUENCE_OPERATIONS,
+  ...RELEASE_OPERATIONS,
+  ...WEBHOOK_OPERATIONS,
+  ...CONTINUITY_OPERATIONS,
+} satisfies RouteOperations<OperationParts>;
+
+const ENGINE_OPERATIONS = {
+  ...INSTANCE_ENGINE_OPERATIONS,
+  ...FEED_ENGINE_OPERATIONS,
+  ...CATALOG_ENGINE_OPERATIONS,
+  ...KEY_ENGINE_OPERATIONS,
+  ...RELEASE_ENGINE_OPERATIONS,
+} satisfies EngineOperations<OperationParts>;
+
+type EngineTable = typeof ENGINE_OPERATIONS;
+export type EngineOperation = keyof EngineTable;
+export type ShardOperation = ShardRouteId | EngineOperation;
+
+/** What is sent with a request: of a route the text as it was received. */
+export type BodyFor<Id extends ShardOperation> = Id extends EngineOperation
+  ? Parameters<EngineTable[Id]['serve']>[1]['body']
+  : string;
+
+/** A row, and how the text of a body becomes what its function takes. */
+export type AnyOperation = Operation<never, OperationParts> & {
+  /** @throws EngineError 400 */
+  readonly parse: (text: string) => unknown;
+};
+
+/** Of the thread, since compiling takes a while: a simulation has many shards in one. */
+const VALIDATORS = createValidators();
+
+/** By the name that a request gives. */
+export const OPERATIONS: ReadonlyMap<string, AnyOperation> = new Map<string, AnyOperation>([
+  ...Object.entries(ROUTE_OPERATIONS).map(
+    ([id, row]) => [id, { ...row, parse: parserOf(id as ShardRouteId) }] as const,
+  ),
+  ...Object.entries(ENGINE_OPERATIONS).map(([id, row]) => [id, { ...row, parse }] as const),
+]);
+
+function parserOf(id: ShardRouteId): AnyOperation['parse'] {
+  if (ROUTES[id].body === undefined) return () => undefined;
+  return (text) => parseBody(VALIDATORS, id as BodyRouteId, text);
+}
+
+function parse(text: string): unknown {
+  return text === '' ? undefined : JSON.parse(text);
+}

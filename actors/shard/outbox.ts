@@ -1,0 +1,111 @@
+/**
+ * What a turn of a shard tells others: hints to peers, units to the writer, replies to the front. Each
+ * destination gets one post at the end of the turn.
+ */
+
+import { unavailable } from '../../src/errors.js';
+import type { Logger } from '../../src/log.js';
+import { INTERNAL } from '../runtime/commit.js';
+import type { CommitLog } from '../runtime/commit-log.js';
+import type { PeerMessage, PeerPost, Reply, ReplyPost, UnitPost } from '../runtime/protocol.js';
+
+/** Where a shard's posts go. A destination that is away drops them: hints may be lost, and what is
+ * not lost is settled when the destination is replaced. */
+export interface ShardPorts {
+  toFront(post: ReplyPost): void;
+  toWriter(post: UnitPost): void;
+  toPeer(shard: number, post: PeerPost): void;
+  /** Messages of peers that were posted already but not delivered yet. */
+  drainPeers(): PeerPost[];
+}
+
+export interface OutboxDeps {
+  readonly shard: number;
+  readonly ports: ShardPorts;
+  readonly commits: CommitLog;
+  readonly log: Logger;
+  /** Asks for a turn, at whose end `flush` is called. */
+  readonly wakeShard: () => void;
+}
+
+const RESTARTING = unavailable('ENG_SHARD_RESTARTING', 'a part of the engine is restarting');
+
+export class Outbox {
+  /** Units stay here while there is no writer to take them. */
+  isWriterAway = false;
+  readonly #deps: OutboxDeps;
+  #replies: Reply[] = [];
+  readonly #hints = new Map<number, PeerMessage[]>();
+  readonly #awayPeers = new Set<number>();
+
+  constructor(deps: OutboxDeps) {
+    this.#deps = deps;
+  }
+
+  reply(reply: Reply): void {
+    this.#replies.push(reply);
+    this.#deps.wakeShard();
+  }
+
+  /** A peer died: until it is replaced, what is handed on to it would be answered by nobody. */
+  peerDied(shard: number): void {
+    this.#awayPeers.add(shard);
+  }
+
+  peerRestarted(shard: number): void {
+    this.#awayPeers.delete(shard);
+  }
+
+  /** To another shard. */
+  hint(shard: number, message: PeerMessage): void {
+    const request = requestIn(message);
+    if (request !== undefined && this.#awayPeers.has(shard)) {
+      this.reply({ request, error: RESTARTING.toData() });
+      return;
+    }
+    const messages = this.#hints.get(shard);
+    if (messages === undefined) this.#hints.set(shard, [message]);
+    else messages.push(message);
+    this.#deps.wakeShard();
+  }
+
+  /** Hints leave before replies: whoever is told of a change can rely on its hint being posted. */
+  flush(): void {
+    const { ports, shard: from, commits } = this.#deps;
+    const hints = [...this.#hints];
+    this.#hints.clear();
+    for (const [shard, messages] of hints) {
+      this.#post(() => ports.toPeer(shard, { kind: 'peer', from, messages }));
+    }
+    if (!this.isWriterAway) {
+      const units = commits.take();
+      if (units.length > 0) ports.toWriter({ kind: 'units', units });
+    }
+    const replies = this.#replies;
+    this.#replies = [];
+    if (replies.length === 0 || this.#post(() => ports.toFront({ kind: 'replies', replies })))
+      return;
+    // One of them cannot be cloned: the others leave one by one.
+    for (const reply of replies) {
+      const leaves = this.#post(() => ports.toFront({ kind: 'replies', replies: [reply] }));
+      const defect = { request: reply.request, error: INTERNAL.toData() };
+      if (!leaves) ports.toFront({ kind: 'replies', replies: [defect] });
+    }
+  }
+
+  #post(post: () => void): boolean {
+    try {
+      post();
+      return true;
+    } catch (error) {
+      this.#deps.log.error({ err: error }, 'defect');
+      return false;
+    }
+  }
+}
+
+/** The number of the request that the message hands on. */
+function requestIn(message: PeerMessage): number | undefined {
+  if (message.kind === 'create') return message.request;
+  return message.kind === 'request' ? message.request.id : undefined;
+}

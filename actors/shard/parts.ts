@@ -1,0 +1,267 @@
+/**
+ * What a shard is made of: every actor, queue and index of it, each handed what it needs of the
+ * others and of the turn. Nothing happens here; see `shard.ts` for what does.
+ */
+
+import { LIMITS } from '../../src/config.js';
+import type { Clock } from '../../src/core/clock.js';
+import type { Keyring } from '../../src/core/continuity/keys.js';
+import { createIdGenerator, routeForShard, routeOf } from '../../src/core/ids.js';
+import type { UnixMs } from '../../src/core/time.js';
+import type { EffectHandler } from '../../src/handlers/registry.js';
+import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
+import type { Logger } from '../../src/log.js';
+import { Meter } from '../../src/metrics/meter.js';
+import type { Tracer } from '../../src/tracing.js';
+import { ApiKeys } from '../catalog/api-keys.js';
+import { Catalog } from '../catalog/catalog.js';
+import { Plans } from '../catalog/plans.js';
+import { Continuity } from '../continuity/operations.js';
+import type { ContinuityRows } from '../continuity/rows.js';
+import { ChangeFeed } from '../feed/changes.js';
+import { Watchers } from '../feed/watchers.js';
+import { ChangeGroups } from '../instance/change-many.js';
+import { Creations } from '../instance/creations.js';
+import { Instances } from '../instance/instances.js';
+import type { InstanceEnv } from '../instance/live-instance.js';
+import { InstanceLines } from '../instance/log-lines.js';
+import { type PurgeRequest, purge } from '../instance/purge.js';
+import { TaskIndex } from '../instance/task-index.js';
+import { Keys } from '../limits/keys.js';
+import { Rates } from '../limits/rates.js';
+import { Queues } from '../queue/queues.js';
+import { Releases } from '../release/releases.js';
+import { Routing } from '../release/routing.js';
+import { CommitLog } from '../runtime/commit-log.js';
+import type { Rows } from '../runtime/loader.js';
+import { Measures } from '../runtime/measures.js';
+import { IN_PLACE, type Offload } from '../runtime/offload.js';
+import { OwnRequests } from '../runtime/own-requests.js';
+import type { Effect } from '../runtime/turn.js';
+import { Schedules } from '../schedule/schedules.js';
+import { Webhooks } from '../webhook/webhooks.js';
+import { HandlerPool } from './handler-pool.js';
+import type { OperationParts } from './operations.js';
+import { Outbox, type ShardPorts } from './outbox.js';
+import { Requests } from './requests.js';
+import { ShardTimers } from './timers.js';
+
+/** The settings of a shard; plain data, so that they can cross to its thread. */
+export interface ShardSettings {
+  readonly shard: number;
+  readonly shards: number;
+  readonly tickIntervalMs: number;
+  readonly cronTickMs: number;
+  readonly workerStaleMs: number;
+  readonly workerReaperTickMs: number;
+  readonly requireClaimEpoch: boolean;
+  readonly unpoliciedRetry: 'redispatch' | 'fail';
+  readonly maxContextBytes: number;
+  /** Whom to tell of ended instances. */
+  readonly webhookUrls: readonly string[];
+}
+
+export interface ShardDeps {
+  readonly settings: ShardSettings;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly log: Logger;
+  readonly loader: Rows;
+  readonly continuityRows: ContinuityRows;
+  /** Undefined without an encryption key. */
+  readonly keyring?: Keyring | undefined;
+  /** Where heavy work is done; absent: in place. */
+  readonly offload?: Offload;
+  readonly handlers: ReadonlyMap<string, EffectHandler>;
+  readonly webhookSender: WebhookSender;
+  /** Where it counts and measures; absent: nobody looks. */
+  readonly meter?: Meter;
+  readonly ports: ShardPorts;
+  readonly tracer?: Tracer | undefined;
+  /** Runs the function when the events at hand have been seen. */
+  readonly setImmediate: (fn: () => void) => void;
+}
+
+/** What the parts ask of the turn. */
+export interface TurnHooks {
+  /** Performs effects whose unit, if any, is committed. */
+  readonly release: (effects: readonly Effect[]) => void;
+  /** Runs the work in a turn, before requests. */
+  readonly schedule: (work: () => void) => void;
+  /** Asks for a turn. */
+  readonly wakeShard: () => void;
+  /** The instance has something to do now. */
+  readonly runSoon: (instance: string, rank: number) => void;
+  readonly owns: (instance: string) => boolean;
+  /** Engine time at which the shard took up its rows. */
+  readonly readySince: () => UnixMs;
+  /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
+  readonly whenWriterKnown: (then: () => void) => void;
+  /** More waits for the database than the shard may hold. */
+  readonly isBehind: () => boolean;
+  /** Takes in what peers have posted and what has not been delivered yet. */
+  readonly takeHints: () => void;
+}
+
+export interface ShardParts extends OperationParts {
+  readonly commits: CommitLog;
+  readonly out: Outbox;
+  readonly meter: Meter;
+  readonly measures: Measures;
+  readonly timers: ShardTimers;
+  readonly plans: Plans;
+  readonly routing: Routing;
+  readonly keys: Keys;
+  readonly ownRequests: OwnRequests;
+  readonly pool: HandlerPool;
+  readonly lines: InstanceLines;
+  readonly requests: Requests;
+}
+
+export function createParts(deps: ShardDeps, hooks: TurnHooks): ShardParts {
+  const { settings, loader, log, clock, random } = deps;
+  const { shard, shards } = settings;
+  const { release, schedule, wakeShard, whenWriterKnown } = hooks;
+  const now = () => clock.now();
+  const random32 = () => Math.floor(random() * 0x1_0000_0000);
+  const ids = createIdGenerator(now, random32);
+  const newId = () => ids.next(routeForShard(shard, shards, random32));
+  const commits = new CommitLog();
+  const meter = deps.meter ?? new Meter();
+  const measures = new Measures(meter, clock);
+  const plans = new Plans(loader);
+  const tasks = new TaskIndex(loader, schedule);
+  const changes = new ChangeGroups(release);
+  const shared = { commits, loader, log, now, shards, release, schedule };
+  const timed = { ...shared, clock, random };
+  const hosted = { ...shared, clock, whenWriterKnown };
+  const routing = new Routing({ ...timed, shard });
+
+  const timers = new ShardTimers({
+    clock,
+    loader,
+    log,
+    tickIntervalMs: settings.tickIntervalMs,
+    owns: hooks.owns,
+    wakeShard,
+    onOverdue: (instance, rank) => schedule(() => hooks.runSoon(instance, rank)),
+  });
+  const feed = new ChangeFeed({ ...timed, shard, whenWriterKnown });
+  const watchers = new Watchers({
+    ...timed,
+    look: (instance, watch, version) =>
+      instances.tell(instance, { kind: 'look', ...watch, version }),
+  });
+  const env: InstanceEnv = {
+    ...settings,
+    now,
+    stamp: () => feed.stamp(),
+    random,
+    ids,
+    readySince: hooks.readySince,
+    monotonic: () => clock.monotonic(),
+    measures,
+  };
+  const instances: Instances = new Instances({
+    ...hosted,
+    env,
+    plans,
+    createAgain: ({ request, instance }) => creations.again(request, instance),
+    changed: (instance) => {
+      watchers.changed(instance);
+      schedules.changed(instance);
+    },
+  });
+  const ownRequests = new OwnRequests();
+  const creations = new Creations({
+    ...shared,
+    shard,
+    maxContextBytes: settings.maxContextBytes,
+    random32,
+    ids,
+    plans,
+    routing,
+    instances,
+  });
+  const schedules: Schedules = new Schedules({
+    ...hosted,
+    ownRequests,
+    shard,
+    plans,
+    routing,
+    newId,
+    cronTickMs: settings.cronTickMs,
+    tellRun: (run, message) => instances.tell(run, message),
+  });
+  const queues = new Queues({
+    ...shared,
+    clock,
+    shard,
+    expireAt: (request, at) => timers.push(at, { kind: 'expire', request }),
+  });
+  const pool = new HandlerPool({
+    handlers: measures.timed(deps.handlers),
+    clock,
+    log,
+    tracer: deps.tracer,
+    wakeShard,
+    canTake: (instance) =>
+      commits.unackedBytes < LIMITS.unitBytesForOutcomesMax && instances.canTake(instance),
+    onOutcome: (instance, step, outcome) =>
+      instances.tell(instance, { kind: 'step.outcome', step, outcome }),
+  });
+  const continuity = new Continuity({
+    ...shared,
+    shard,
+    plans,
+    rows: deps.continuityRows,
+    keyring: deps.keyring,
+    offload: deps.offload ?? IN_PLACE,
+    unpoliciedRetry: settings.unpoliciedRetry,
+    newIdLike: (id) => ids.next(routeOf(id)),
+    whenWriterKnown,
+  });
+  const hold = (id: string) => instances.hold(id);
+  const letGo = (id: string, isGone: boolean) => instances.letGo(id, isGone);
+  const owners = {
+    now,
+    release,
+    continuity,
+    plans,
+    routing,
+    instances,
+    creations,
+    queues,
+    rates: new Rates({ ...hosted, newId, random }),
+    schedules,
+    webhooks: new Webhooks({ ...hosted, ids, settings, sender: deps.webhookSender }),
+    purge: (request: number, asked: PurgeRequest) =>
+      purge({ ...shared, hold, letGo }, request, asked),
+    catalog: shard === 0 ? new Catalog({ ...hosted, newId }) : undefined,
+    apiKeys: shard === 0 ? new ApiKeys(shared) : undefined,
+    releases: shard === 0 ? new Releases({ ...hosted, newId, plans }) : undefined,
+    tasks,
+    changes,
+    watchers,
+    feed,
+  };
+  return {
+    ...owners,
+    ownRequests,
+    commits,
+    out: new Outbox({ shard, ports: deps.ports, commits, log, wakeShard }),
+    meter,
+    measures,
+    timers,
+    keys: new Keys({ ...hosted, shard }),
+    pool,
+    lines: new InstanceLines(log, () => clock.monotonic()),
+    requests: new Requests({
+      ...shared,
+      shard,
+      parts: owners,
+      isBehind: hooks.isBehind,
+      takeHints: hooks.takeHints,
+    }),
+  };
+}

@@ -1,0 +1,126 @@
+/** Whom a message of a peer, or of the shard itself, is for. */
+
+import type { UnixMs } from '../../src/core/time.js';
+import type { Catalog } from '../catalog/catalog.js';
+import type { Plans } from '../catalog/plans.js';
+import type { Continuity } from '../continuity/operations.js';
+import type { Watchers } from '../feed/watchers.js';
+import type { Creations } from '../instance/creations.js';
+import type { Instances } from '../instance/instances.js';
+import { unclaim } from '../instance/operations.js';
+import type { Order, OrderAnswer, OrderView } from '../instance/orders.js';
+import type { NewInstance } from '../instance/record.js';
+import type { TaskIndex } from '../instance/task-index.js';
+import type { Keys } from '../limits/keys.js';
+import type { Rates } from '../limits/rates.js';
+import type { Queues } from '../queue/queues.js';
+import type { Releases } from '../release/releases.js';
+import type { Routing } from '../release/routing.js';
+import type { OwnRequests } from '../runtime/own-requests.js';
+import type { PeerMessage, Request } from '../runtime/protocol.js';
+import type { Effect } from '../runtime/turn.js';
+import type { Schedules } from '../schedule/schedules.js';
+
+/** The parts of a shard that messages are for. */
+export interface PeerParts {
+  readonly continuity: Continuity;
+  readonly instances: Instances;
+  readonly creations: Creations;
+  readonly routing: Routing;
+  readonly queues: Queues;
+  readonly keys: Keys;
+  readonly rates: Rates;
+  readonly schedules: Schedules;
+  readonly ownRequests: OwnRequests;
+  readonly tasks: TaskIndex;
+  readonly plans: Plans;
+  readonly watchers: Watchers;
+  /** On the first shard only. */
+  readonly catalog: Catalog | undefined;
+  readonly releases: Releases | undefined;
+  /** Takes the request up in its turn. */
+  readonly request: (request: Request) => void;
+  readonly wakeAt: (instance: string, at: UnixMs, rank: number) => void;
+  readonly block: (sequence: string, blocked: boolean) => void;
+  readonly release: (effects: readonly Effect[]) => void;
+}
+
+type MessageOf<Kind extends PeerMessage['kind']> = Extract<PeerMessage, { kind: Kind }>;
+
+/** A row for each kind of message. */
+const HANDLERS: {
+  readonly [Kind in PeerMessage['kind']]: (parts: PeerParts, message: MessageOf<Kind>) => void;
+} = {
+  create: ({ creations }, { request, creation }) =>
+    creations.again(request, JSON.parse(creation) as NewInstance),
+  // Behind the hints that are at hand, as if it had come from the front.
+  request: (parts, { request }) => parts.request(request),
+  wake: (parts, { instance, at, rank }) => parts.wakeAt(instance, at, rank),
+  'task.ready': ({ queues }, { handler, task: id, instance, tenant, queue, rank, createdAt }) =>
+    queues.ready(handler, { id, instance, tenant, queue, rank, createdAt }),
+  'task.gone': ({ queues }, { handler, task, tenant, queue }) =>
+    queues.gone(handler, task, tenant, queue),
+  claim: ({ tasks, instances }, message) => {
+    tasks.remember(message.task, message.instance);
+    instances.tell(message.instance, message);
+  },
+  claimed: ({ queues }, { handler, poll, task, epoch, record }) =>
+    queues.claimed(handler, poll, task, epoch, record),
+  unclaim,
+  'permit.wanted': ({ keys }, { key, instance, number, max, createdAt }) =>
+    keys.wanted(key, { instance, number, max, createdAt }),
+  'permit.left': ({ keys }, { key, instance, number }) => keys.left(key, instance, number),
+  'permit.granted': tellInstance,
+  'rate.asked': ({ rates }, { limit, instance, node, iteration, attempt }) =>
+    rates.asked(limit, { instance, node, iteration, attempt }),
+  'rate.granted': tellInstance,
+  'rate.deferred': tellInstance,
+  'rate.changed': tellInstance,
+  'rate.used': ({ rates }, { limit, grant, at }) => rates.used(limit, grant, at),
+  'sequence.block': (parts, { sequence, isBlocked }) => parts.block(sequence, isBlocked),
+  'sequence.settled': ({ catalog }, { sequence, shard }) => catalog?.blocked(sequence, shard),
+  'sequence.evict': ({ plans, instances, schedules, watchers }, { sequence }) => {
+    plans.evict(sequence);
+    instances.evictSequence(sequence);
+    schedules.evictSequence(sequence);
+    watchers.answerAll();
+  },
+  'routes.read': ({ routing }, { version }) => routing.read(version),
+  'routes.settled': ({ releases }, { version, shard }) => releases?.routesSettled(version, shard),
+  'release.ended': ({ releases }, { release }) => releases?.ended(release),
+  'continuity.order': handleOrder,
+  'continuity.answer': ({ continuity }, { ticket, answer }) =>
+    continuity.service.answered(ticket, JSON.parse(answer) as OrderAnswer),
+  'continuity.ask': ({ continuity }, { execution, instance }) =>
+    continuity.asked(execution, instance),
+};
+
+export function handlePeer(parts: PeerParts, message: PeerMessage): void {
+  HANDLERS[message.kind](parts, message as never);
+}
+
+/** Instances know the message as it is. */
+function tellInstance(
+  { instances }: PeerParts,
+  message: MessageOf<'permit.granted' | 'rate.granted' | 'rate.deferred' | 'rate.changed'>,
+): void {
+  instances.tell(message.instance, message);
+}
+
+/** The order becomes a request of the engine's own; its answer goes back to the sender. */
+function handleOrder(
+  { instances, ownRequests, release }: PeerParts,
+  { instance, order: text }: MessageOf<'continuity.order'>,
+): void {
+  const order = JSON.parse(text) as Order;
+  const { ticket, replyTo: shard, tenant } = order;
+  const request = ownRequests.open((told) => {
+    const answer: OrderAnswer =
+      'error' in told
+        ? { ok: false, error: told.error.toData() }
+        : { ok: true, view: JSON.parse(told.body) as OrderView };
+    const message = { kind: 'continuity.answer', ticket, answer: JSON.stringify(answer) } as const;
+    release([{ kind: 'peer', shard, message }]);
+  });
+  instances.tell(instance, { kind: 'order', request, tenant, order });
+}

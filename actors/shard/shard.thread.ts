@@ -1,0 +1,174 @@
+/**
+ * The entry of a shard's thread, a resident Piscina task: it returns when the shard stops. Builds
+ * the real parts (clock, randomness, database, outbound HTTP) and joins the ports to the shard.
+ */
+
+import { randomFillSync } from 'node:crypto';
+import { type MessagePort, receiveMessageOnPort, threadId } from 'node:worker_threads';
+import { EngineClock } from '../../src/clock.js';
+import { type ContinuityKeys, keyringOf } from '../../src/core/continuity/keys.js';
+import { createPool } from '../../src/db/pool.js';
+import { addressPolicy } from '../../src/handlers/address-guard.js';
+import { openHttp } from '../../src/handlers/http-transport.js';
+import { createRegistry } from '../../src/handlers/registry.js';
+import { createWebhookSender } from '../../src/handlers/webhook-sender.js';
+import { createLogger } from '../../src/log.js';
+import { Meter } from '../../src/metrics/meter.js';
+import { findTracer } from '../../src/tracing.js';
+import { ContinuityRows } from '../continuity/rows.js';
+import { linkControl, serveControl } from '../runtime/control.js';
+import { Loader } from '../runtime/loader.js';
+import { type OffloadControl, offloadThrough } from '../runtime/offload.js';
+import type { AckPost, PeerPost, RequestPost } from '../runtime/protocol.js';
+import type { ShardSettings } from './parts.js';
+import { Shard } from './shard.js';
+
+export interface ShardTask {
+  readonly settings: ShardSettings;
+  readonly connectionString: string;
+  readonly applicationName: string;
+  readonly allowInternalUrls: boolean;
+  readonly webhookSecret: string | undefined;
+  readonly continuityKeys: ContinuityKeys;
+  readonly logLevel: string;
+  readonly control: MessagePort;
+  readonly front: MessagePort;
+  /** To the pool for heavy work. */
+  readonly offload: MessagePort;
+  /** Of the thread before, which this one counts on. */
+  readonly meter: SharedArrayBuffer;
+}
+
+/** What the supervisor can ask of a shard. */
+export interface ShardControl {
+  threadId(): number;
+  /** @param stampsFrom audit entries get no earlier time */
+  attachWriter(port: MessagePort, stampsFrom: number): void;
+  attachPeer(shard: number, port: MessagePort): void;
+  /** @param clockOffsetMs see `setClock` */
+  start(clockOffsetMs: number): Promise<void>;
+  /** @param clockOffsetMs database time minus the monotonic clock */
+  setClock(clockOffsetMs: number): void;
+  peerDied(shard: number): void;
+  peerRestarted(shard: number): void;
+  writerLost(): void;
+  writerReady(): void;
+  drain(): void;
+  isIdle(): boolean;
+  stop(): Promise<void>;
+}
+
+/** Connections for loading actors; queries are batched, so few are enough. */
+const CONNECTIONS = 3;
+
+/** Of a job for the pool, with those that wait before it: each has a limit of its own there. */
+const JOB_DEADLINE_MS = 20 * 60_000;
+
+export default async function runShard(task: ShardTask): Promise<void> {
+  const { settings, control, front } = task;
+  const tracer = await findTracer();
+  const log = createLogger(task.logLevel, `shard-${settings.shard}`);
+  const pool = createPool({
+    connectionString: task.connectionString,
+    applicationName: task.applicationName,
+    connectionsMax: CONNECTIONS,
+    onError: (error) => log.debug({ err: error }, 'idle connection lost'),
+  });
+  const http = openHttp({ isAllowed: addressPolicy(task.allowInternalUrls) });
+  const peers = new Map<number, MessagePort>();
+  let writer: MessagePort | undefined;
+  const clock = new EngineClock();
+  const offload = linkControl<OffloadControl>(task.offload, JOB_DEADLINE_MS);
+  const shard = new Shard({
+    settings,
+    clock,
+    random: randomFraction,
+    log,
+    loader: new Loader(pool),
+    continuityRows: new ContinuityRows(pool),
+    keyring: keyringOf(task.continuityKeys),
+    offload: offloadThrough(({ name, ms, port }) => offload.remote.start(name, ms, port)),
+    handlers: createRegistry({ http }),
+    webhookSender: createWebhookSender({
+      http,
+      secret: task.webhookSecret,
+      now: () => clock.now(),
+    }),
+    meter: new Meter(task.meter),
+    tracer,
+    setImmediate: (fn) => setImmediate(fn),
+    ports: {
+      toFront: (post) => front.postMessage(post),
+      toWriter: (post) => writer?.postMessage(post),
+      toPeer: (peer, post) => peers.get(peer)?.postMessage(post),
+      drainPeers: () => [...peers.values()].flatMap(receiveAll),
+    },
+  });
+
+  return new Promise((resolve) => {
+    const surface: ShardControl = {
+      threadId: () => threadId,
+      attachWriter(port, stampsFrom) {
+        shard.stampFrom(stampsFrom);
+        writer?.close();
+        writer = port;
+        port.on('message', (post: AckPost) => shard.receiveAcks(post.acks));
+      },
+      attachPeer(peer, port) {
+        peers.get(peer)?.close();
+        peers.set(peer, port);
+        port.on('message', (post: PeerPost) => shard.receivePeer(post));
+      },
+      start(clockOffsetMs) {
+        clock.setOffset(clockOffsetMs);
+        // Not before: what is decided without a writer and without the time would be lost, or wrong.
+        front.on('message', (post: RequestPost) => shard.receiveRequests(post));
+        return shard.start();
+      },
+      setClock: (clockOffsetMs) => shard.clockSet(clock.setOffset(clockOffsetMs)),
+      peerDied: (peer) => shard.peerDied(peer),
+      peerRestarted: (peer) => shard.peerRestarted(peer),
+      writerLost: () => shard.writerLost(),
+      writerReady: () => shard.writerReady(),
+      drain: () => shard.drain(),
+      isIdle: () => shard.isIdle,
+      async stop() {
+        shard.stop();
+        front.close();
+        writer?.close();
+        for (const port of peers.values()) port.close();
+        offload.close('the shard stops');
+        await Promise.allSettled([http.close(), pool.end()]);
+        // The answer to this call leaves first.
+        setImmediate(() => {
+          control.close();
+          resolve();
+        });
+      },
+    };
+    serveControl(surface, control);
+  });
+}
+
+function receiveAll(port: MessagePort): PeerPost[] {
+  const posts: PeerPost[] = [];
+  for (;;) {
+    const received = receiveMessageOnPort(port) as { message: PeerPost } | undefined;
+    if (received === undefined) return posts;
+    posts.push(received.message);
+  }
+}
+
+/** Random bytes are fetched many at a time: ids need them on the hot path. */
+const POOL_VALUES = 4_096;
+const randomValues = new Uint32Array(POOL_VALUES);
+let randomLeft = 0;
+
+function randomFraction(): number {
+  if (randomLeft === 0) {
+    randomFillSync(randomValues);
+    randomLeft = POOL_VALUES;
+  }
+  randomLeft -= 1;
+  return (randomValues[randomLeft] as number) / 0x1_0000_0000;
+}

@@ -1,0 +1,475 @@
+/**
+ * One shard: the turn that all of its actors share. Messages come in at any time; a turn handles
+ * them in order, the engine's own before requests and requests of tenants in turns, then posts what
+ * came out of it, once per destination. Nothing here waits: reads end in `schedule`.
+ *
+ *   front ─requests─► inbox ─┐                         ┌─units───► writer
+ *   peers ─messages─► work ──┼─► turn: actors ─► flush ┼─replies─► front
+ *   writer ─acks────► work ──┤                         └─hints───► peers
+ *   timers, reads ──► work ──┘
+ */
+
+import { LIMITS } from '../../src/config.js';
+import { routeOf, shardOf } from '../../src/core/ids.js';
+import type { UnixMs } from '../../src/core/time.js';
+import { INTERNAL } from '../runtime/commit.js';
+import type { Ack, PeerPost, Reply, Request, RequestPost } from '../runtime/protocol.js';
+import type { Effect } from '../runtime/turn.js';
+import { FairInbox } from './inbox.js';
+import { createParts, type ShardDeps, type ShardParts } from './parts.js';
+import { handlePeer, type PeerParts } from './peer-dispatch.js';
+import { RunQueue } from './run-queue.js';
+import type { Timer } from './timers.js';
+
+/** How often a shard asks whether a sequence is still being deleted. */
+const BLOCKED_AGAIN_MS = 5_000;
+
+export class Shard {
+  readonly #deps: ShardDeps;
+  readonly #parts: ShardParts;
+  readonly #inbox = new FairInbox();
+  readonly #run = new RunQueue();
+  readonly #peerParts: PeerParts;
+  /** The engine's own work, before requests. */
+  #work: (() => void)[] = [];
+  #scheduled = false;
+  #readySince: UnixMs = 0;
+  readonly #onWriterKnown: (() => void)[] = [];
+  #draining = false;
+  #stopped = false;
+
+  constructor(deps: ShardDeps) {
+    this.#deps = deps;
+    this.#parts = createParts(deps, {
+      release: (effects) => this.#release(effects),
+      schedule: (work) => this.#enqueue(work),
+      wakeShard: () => this.#scheduleTurn(),
+      runSoon: (instance, rank) => this.#run.push(instance, rank),
+      owns: (instance) => this.#owns(instance),
+      readySince: () => this.#readySince,
+      whenWriterKnown: (then) => this.#whenWriterKnown(then),
+      isBehind: () => this.#isBehind(),
+      takeHints: () => this.#takeHints(),
+    });
+    this.#peerParts = {
+      ...this.#parts,
+      request: (request) => {
+        this.#inbox.push(request);
+        this.#scheduleTurn();
+      },
+      wakeAt: (instance, at, rank) => this.#wakeAt(instance, at, rank),
+      block: (sequence, blocked) => this.#block(sequence, blocked),
+      release: (effects) => this.#release(effects),
+    };
+  }
+
+  // ---------------------------------------------------------------- life
+
+  /**
+   * Takes up what the tables say: due timers, work that a crash cut off, claims to watch.
+   * Resolves when everything that was running before is under way again.
+   */
+  async start(): Promise<void> {
+    const { loader, clock } = this.#deps;
+    this.#readySince = clock.now();
+    // First: nothing may be created by routes that are not known.
+    await this.#parts.routing.start();
+    await this.#parts.timers.start();
+    let recovered = 0;
+    await loader.recoverable((instance, rank) => {
+      if (!this.#owns(instance)) return;
+      recovered += 1;
+      // Loading it is enough: an actor whose row says `recover` is woken as recovered.
+      this.#enqueue(() => this.#run.push(instance, rank));
+    });
+    this.#parts.keys.start();
+    this.#parts.schedules.start();
+    this.#parts.webhooks.start();
+    this.#parts.releases?.start();
+    this.#parts.measures.recovered(recovered);
+    if (recovered > 0) this.#deps.log.info({ recovered }, 'instances recovered');
+    this.#watchClaims();
+  }
+
+  /** Heartbeats of claims from before the start are watched from readiness on. */
+  #watchClaims(): void {
+    const { loader, settings, log } = this.#deps;
+    loader
+      .claimedTasks((task, instance, heartbeatAt) => {
+        if (!this.#owns(instance)) return;
+        const since = Math.max(heartbeatAt, this.#readySince);
+        const at = since + settings.workerStaleMs;
+        this.#enqueue(() => this.#parts.timers.push(at, { kind: 'reap', instance, task }));
+      })
+      .catch((error: unknown) => {
+        log.warn({ err: error }, 'claims could not be read; trying again');
+        this.#deps.clock.setTimeout(() => {
+          if (!this.#stopped) this.#watchClaims();
+        }, settings.workerReaperTickMs);
+      });
+  }
+
+  /** Parked polls are answered; what is asked from now on is still served until `stop`. */
+  drain(): void {
+    this.#enqueue(() => {
+      this.#draining = true;
+      this.#parts.queues.drain();
+      this.#parts.watchers.drain();
+      this.#parts.webhooks.drain();
+      this.#parts.feed.drain();
+    });
+  }
+
+  /** Nothing asked is unanswered and nothing decided is uncommitted. */
+  get isIdle(): boolean {
+    return (
+      this.#inbox.size === 0 && this.#parts.commits.unackedUnits === 0 && this.#work.length === 0
+    );
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#parts.timers.stop();
+    this.#parts.watchers.stop();
+    this.#parts.feed.stop();
+    this.#parts.keys.stop();
+    this.#parts.schedules.stop();
+    this.#parts.routing.stop();
+    this.#parts.webhooks.stop();
+    this.#parts.releases?.stop();
+    this.#parts.pool.abortAll();
+  }
+
+  // ---------------------------------------------------------------- what comes in
+
+  receiveRequests(post: RequestPost): void {
+    for (const request of post.requests) this.#inbox.push(request);
+    for (const request of post.aborted) this.#work.push(() => this.#parts.queues.abort(request));
+    this.#scheduleTurn();
+  }
+
+  receivePeer(post: PeerPost): void {
+    for (const message of post.messages)
+      this.#work.push(() => handlePeer(this.#peerParts, message));
+    this.#scheduleTurn();
+  }
+
+  receiveAcks(acks: readonly Ack[]): void {
+    this.#enqueue(() => this.#parts.commits.settle(acks));
+  }
+
+  /** Audit entries get no earlier time; called before there is a writer to commit them. */
+  stampFrom(at: UnixMs): void {
+    this.#parts.feed.stampFrom(at);
+  }
+
+  /**
+   * The clock shows another time than the turns before have slept by.
+   * @param jumpMs how far it jumped, ahead or back; 0 when it only runs on
+   */
+  clockSet(jumpMs: number): void {
+    this.#enqueue(() => {
+      this.#parts.schedules.clockSet();
+      if (jumpMs === 0) return;
+      // Nobody was silent, and nobody has waited, for as long as the clock now says.
+      this.#readySince = this.#deps.clock.now();
+      this.#parts.queues.answerParked();
+    });
+  }
+
+  /** A peer is gone, and is replaced when this has been heard. */
+  peerDied(shard: number): void {
+    this.#parts.out.peerDied(shard);
+    this.#parts.catalog?.shardDied(shard);
+  }
+
+  /** A peer was replaced: what it had been asked has an unknown outcome. */
+  peerRestarted(shard: number): void {
+    this.#parts.out.peerRestarted(shard);
+    this.#enqueue(() => {
+      this.#parts.timers.rescan();
+      this.#parts.queues.shardDied(shard);
+      this.#parts.keys.shardDied();
+      this.#parts.catalog?.shardBack(shard);
+      this.#parts.continuity.service.shardBack(shard);
+      this.#parts.releases?.shardBack(shard);
+    });
+  }
+
+  /** The writer died. Until `writerReady`, rows are unsettled and nothing is loaded. */
+  writerLost(): void {
+    this.#enqueue(() => {
+      this.#parts.out.isWriterAway = true;
+      this.#parts.commits.lose();
+    });
+  }
+
+  writerReady(): void {
+    this.#enqueue(() => {
+      this.#parts.out.isWriterAway = false;
+      for (const then of this.#onWriterKnown.splice(0)) then();
+      this.#parts.routing.reread();
+      this.#parts.timers.rescan();
+      this.#parts.webhooks.rescan();
+      this.#parts.feed.writerReady();
+    });
+  }
+
+  #whenWriterKnown(then: () => void): void {
+    if (this.#parts.out.isWriterAway) this.#onWriterKnown.push(then);
+    else then();
+  }
+
+  #block(sequence: string, blocked: boolean): void {
+    const isRepeated = this.#parts.plans.isBlocked(sequence);
+    if (!blocked) this.#parts.plans.unblock(sequence);
+    else if (!isRepeated) {
+      this.#parts.plans.block(sequence);
+      this.#tellBlocked(sequence);
+    }
+  }
+
+  /** Again and again while it is blocked: the word that ends it may be lost. */
+  #tellBlocked(sequence: string): void {
+    if (this.#stopped || !this.#parts.plans.isBlocked(sequence)) return;
+    const { settings, clock } = this.#deps;
+    this.#parts.commits.whenSettled(() =>
+      this.#release([
+        {
+          kind: 'peer',
+          shard: 0,
+          message: { kind: 'sequence.settled', sequence, shard: settings.shard },
+        },
+      ]),
+    );
+    clock.setTimeout(() => this.#enqueue(() => this.#tellBlocked(sequence)), BLOCKED_AGAIN_MS);
+  }
+
+  // ---------------------------------------------------------------- the turn
+
+  #enqueue(work: () => void): void {
+    this.#work.push(work);
+    this.#scheduleTurn();
+  }
+
+  #scheduleTurn(): void {
+    if (this.#scheduled || this.#stopped) return;
+    this.#scheduled = true;
+    this.#deps.setImmediate(() => this.#turn());
+  }
+
+  #turn(): void {
+    this.#scheduled = false;
+    if (this.#stopped) return;
+    const { clock } = this.#deps;
+    const began = clock.monotonic();
+    this.#fireTimers();
+    this.#doWork();
+    const isLate = this.#handOver(began);
+    this.#runInstances(clock.monotonic());
+    this.#serveRequests(began);
+    this.#endTurn();
+    this.#parts.measures.turnEnded(began, this.#parts.pool.active);
+    this.#parts.out.flush();
+    const isLeft = this.#inbox.size > 0 || this.#work.length > 0 || this.#run.size > 0;
+    if (isLeft || isLate) this.#scheduleTurn();
+    else this.#parts.timers.sleep();
+  }
+
+  #endTurn(): void {
+    const { instances, keys, rates, schedules, webhooks, tasks } = this.#parts;
+    for (const part of [instances, keys, rates, schedules, webhooks, tasks]) {
+      this.#guard(() => part.endTurn());
+    }
+  }
+
+  /** What handlers gave, for a quarter of the turn. Returns whether some of it had to be left. */
+  #handOver(began: number): boolean {
+    const { clock } = this.#deps;
+    const hasTime = () => clock.monotonic() - began < LIMITS.turnMs / 4;
+    let isLate = true;
+    this.#guard(() => {
+      isLate = this.#parts.pool.handOver(hasTime);
+    });
+    this.#doWork();
+    return isLate;
+  }
+
+  /** To the end of the turn, and for half of one at least, whatever the actors took before. */
+  #serveRequests(began: number): void {
+    const { clock } = this.#deps;
+    const until = Math.max(began + LIMITS.turnMs, clock.monotonic() + LIMITS.turnMs / 2);
+    while (this.#inbox.size > 0 && clock.monotonic() < until) {
+      const request = this.#inbox.shift() as Request;
+      this.#parts.requests.handle(request);
+      this.#doWork();
+    }
+  }
+
+  /** What is due goes on by priority, for half of the turn at most: requests need the other half. */
+  #runInstances(began: number): void {
+    const { clock } = this.#deps;
+    while (this.#run.size > 0 && clock.monotonic() - began < LIMITS.turnMs / 2) {
+      const instance = this.#run.shift() as string;
+      this.#guard(() => this.#wake(instance));
+      this.#doWork();
+    }
+  }
+
+  #doWork(): void {
+    while (this.#work.length > 0) {
+      const work = this.#work;
+      this.#work = [];
+      for (const item of work) this.#guard(item);
+    }
+  }
+
+  /** A defect ends one piece of work, not the shard. */
+  #guard(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#deps.log.error({ err: error }, 'defect');
+    }
+  }
+
+  #isBehind(): boolean {
+    return (
+      this.#parts.commits.unackedUnits > LIMITS.unitsPerShardMax ||
+      this.#parts.commits.unackedBytes > LIMITS.unitBytesPerShardMax
+    );
+  }
+
+  /** Read-your-writes for workers: ports have no order among one another. */
+  #takeHints(): void {
+    for (const post of this.#deps.ports.drainPeers()) {
+      for (const message of post.messages) this.#guard(() => handlePeer(this.#peerParts, message));
+    }
+    this.#doWork();
+  }
+
+  // ---------------------------------------------------------------- effects
+
+  /** One that cannot be performed holds up none of the others. */
+  #release(effects: readonly Effect[]): void {
+    for (const effect of effects) {
+      try {
+        this.#perform(effect);
+      } catch (error) {
+        this.#deps.log.error({ err: error, effect: effect.kind }, 'defect');
+        if (effect.kind === 'reply' || effect.kind === 'error') {
+          this.#parts.out.reply({ request: effect.request, error: INTERNAL.toData() });
+        }
+      }
+    }
+  }
+
+  #perform(effect: Effect): void {
+    switch (effect.kind) {
+      case 'reply':
+        if (effect.request < 0)
+          this.#parts.ownRequests.answered(effect.request, { body: effect.body });
+        else this.#parts.out.reply(replyOf(effect));
+        return;
+      case 'error':
+        if (effect.request < 0)
+          this.#parts.ownRequests.answered(effect.request, { error: effect.error });
+        else this.#parts.out.reply({ request: effect.request, error: effect.error.toData() });
+        return;
+      case 'peer':
+        if (effect.shard !== this.#deps.settings.shard)
+          this.#parts.out.hint(effect.shard, effect.message);
+        else this.#enqueue(() => handlePeer(this.#peerParts, effect.message));
+        return;
+      case 'perform':
+        if (!this.#draining) this.#parts.pool.start(effect.instance, effect.step);
+        return;
+      case 'abort':
+        this.#parts.pool.abort(effect.instance, effect.step);
+        return;
+      case 'timer':
+        this.#parts.timers.committed(effect.at, effect.instance, effect.rank);
+        return;
+      case 'reap':
+        this.#parts.timers.push(effect.at, {
+          kind: 'reap',
+          instance: effect.instance,
+          task: effect.task,
+        });
+        return;
+      case 'continue':
+        this.#run.push(effect.instance, effect.rank);
+        this.#scheduleTurn();
+        return;
+      case 'changed':
+        this.#parts.changes.count(effect.group, effect.result);
+        return;
+      case 'audited':
+        this.#parts.feed.committed(effect.tenant);
+        return;
+      case 'release.ended':
+        this.#parts.routing.ended(effect.release);
+        return;
+      case 'webhook':
+        this.#parts.webhooks.added(effect.row);
+        return;
+      case 'task.opened':
+        this.#parts.tasks.remember(effect.task, effect.instance);
+        return;
+      case 'log':
+      case 'failed':
+        this.#parts.lines.write(effect);
+        return;
+      case 'count':
+        this.#parts.meter.count(effect.counter, effect.by);
+        return;
+    }
+  }
+
+  // ---------------------------------------------------------------- timers
+
+  #owns(instance: string): boolean {
+    const { shard, shards } = this.#deps.settings;
+    return shardOf(routeOf(instance), shards) === shard;
+  }
+
+  #wake(instance: string): void {
+    this.#parts.instances.tell(instance, { kind: 'wake', recovered: false });
+  }
+
+  #wakeAt(instance: string, at: UnixMs, rank: number): void {
+    if (at > this.#deps.clock.now()) this.#parts.timers.committed(at, instance, rank);
+    else this.#run.push(instance, rank);
+  }
+
+  #fireTimers(): void {
+    for (let fired = 0; fired < TIMERS_PER_TURN; fired++) {
+      const timer = this.#parts.timers.popDue();
+      if (timer === undefined) return;
+      this.#guard(() => this.#fire(timer));
+    }
+    this.#enqueue(() => undefined);
+  }
+
+  #fire(timer: Timer): void {
+    switch (timer.kind) {
+      case 'wake':
+        this.#run.push(timer.instance, timer.rank);
+        return;
+      case 'reap':
+        this.#parts.instances.tell(timer.instance, { kind: 'reap', task: timer.task });
+        return;
+      case 'expire':
+        this.#parts.queues.expire(timer.request);
+        return;
+    }
+  }
+}
+
+/** Most replies have no claims, and then not even the member: every one is cloned. */
+function replyOf({ request, status, body, claims }: Extract<Effect, { kind: 'reply' }>): Reply {
+  return claims === undefined ? { request, status, body } : { request, status, body, claims };
+}
+
+/** Timers handled in one turn; a herd of them takes several, with requests in between. */
+const TIMERS_PER_TURN = 1_000;

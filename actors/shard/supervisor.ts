@@ -1,0 +1,375 @@
+/**
+ * Starts the threads of the engine as resident tasks of one Piscina pool, joins their ports, and
+ * replaces a thread that dies.
+ *
+ * A shard died: 1. its callers are answered 503; 2. the writer drops its units that wait and settles
+ * those in flight; 3. a new thread gets new ports and takes up its work from rows; 4. the other
+ * shards forget what they had asked of it.
+ *
+ * The writer died: 1. every shard discards the actors with unsettled units; 2. a new writer ends the
+ * old one's sessions, so that nothing of them can commit any more; 3. the shards load from rows.
+ */
+
+import { MessageChannel, type Worker } from 'node:worker_threads';
+import { Piscina } from 'piscina';
+import type { Config } from '../../src/config.js';
+import type { ContinuityKeys } from '../../src/core/continuity/keys.js';
+import type { DatabaseTrouble } from '../../src/errors.js';
+import type { Logger } from '../../src/log.js';
+import type { Meter } from '../../src/metrics/meter.js';
+import { MetricMemory } from '../../src/metrics.js';
+import { memoryMib, threadHeapMib } from '../../src/thread-memory.js';
+import { type ControlLink, linkControl, type Remote, serveControl } from '../runtime/control.js';
+import { OffloadPool } from '../runtime/offload.js';
+import { LANES_MAX } from '../writer/lane-count.js';
+import type { WriterControl, WriterEvent, WriterTask } from '../writer/writer.thread.js';
+import type { ShardClient } from './client.js';
+import type { ShardControl, ShardTask } from './shard.thread.js';
+
+export interface SupervisorDeps {
+  readonly config: Config;
+  readonly client: ShardClient;
+  readonly connectionString: string;
+  readonly continuityKeys: ContinuityKeys;
+  /** The owner's name in the lease; sessions carry it so that a take-over finds them. */
+  readonly owner: string;
+  readonly log: Logger;
+  /** Readers of the change feed may have been shown everything below; absent: there are none. */
+  readonly stampsFrom?: () => number;
+  /** Why the database takes no writes; undefined: it does again. */
+  readonly onDatabase: (trouble: DatabaseTrouble | undefined) => void;
+  /** Another engine owns the database: nothing can be committed any more. */
+  readonly onFenced: () => void;
+  /** False while a thread is being replaced. */
+  readonly onComplete: (isComplete: boolean) => void;
+  /** A thread dies again and again: the process is better started anew. */
+  readonly onHopeless: (reason: string) => void;
+}
+
+/** What is known when the database is owned. */
+export interface Ownership {
+  readonly epoch: number;
+  /** Connections of the writer. */
+  readonly lanes: number;
+  /** Database time minus the monotonic clock, in ms. */
+  readonly clockOffsetMs: number;
+}
+
+/** One thread under supervision. */
+interface Running<Surface> {
+  readonly link: ControlLink<Surface>;
+  readonly incarnation: number;
+}
+
+/** What every thread answers. */
+interface ThreadControl {
+  threadId(): number;
+}
+
+/** Loading a large backlog of timers at the start takes a while; everything else is quick. */
+const CONTROL_DEADLINE_MS = 120_000;
+
+/** Deaths of one thread within this time, beyond which the process gives up. */
+const DEATHS_WITHIN_MS = 60_000;
+const DEATHS_MAX = 10;
+
+const WRITER_THREAD = new URL('../writer/writer.thread.js', import.meta.url).href;
+const SHARD_THREAD = new URL('./shard.thread.js', import.meta.url).href;
+
+export class Supervisor {
+  /** Where the threads count; it outlives them. */
+  readonly metrics: MetricMemory;
+  /** Heavy work of all threads. */
+  readonly offload = new OffloadPool();
+  readonly #deps: SupervisorDeps;
+  readonly #pool: Piscina;
+  readonly #shards: (Running<ShardControl> | undefined)[];
+  #writer: Running<WriterControl> | undefined;
+  #ownership: Ownership | undefined;
+  #deaths: number[] = [];
+  #stopping = false;
+  #restarting = 0;
+  /** Restarts one after the other: each rewires ports that the next one needs. */
+  #restarts: Promise<void> = Promise.resolve();
+
+  constructor(deps: SupervisorDeps) {
+    this.#deps = deps;
+    const { shards, writerLanes } = deps.config;
+    this.metrics = new MetricMemory(shards, Math.max(writerLanes, LANES_MAX));
+    const threads = shards + 1;
+    const memory = memoryMib();
+    const heapMib = threadHeapMib(memory, threads);
+    deps.log.info({ threads, heapMib, memoryMib: memory }, 'starting threads');
+    this.#shards = Array.from({ length: shards }, () => undefined);
+    // Without a file of its own: every thread would load it, and what the writer needs is a fifth.
+    this.#pool = new Piscina({
+      minThreads: threads,
+      maxThreads: threads,
+      concurrentTasksPerWorker: 1,
+      idleTimeout: Number.POSITIVE_INFINITY,
+      recordTiming: false,
+      resourceLimits: { maxOldGenerationSizeMb: heapMib },
+      // The default parks an idle thread in Atomics.wait, where its ports and timers stand still.
+      atomics: 'disabled',
+    });
+    // Failed tasks are told through their promises; the pool repeats them as events.
+    this.#pool.on('error', () => undefined);
+    // Threads take a while to load; the database is looked for and owned meanwhile.
+    this.#startWriter();
+    for (let shard = 0; shard < this.#shards.length; shard++) this.#startShard(shard, 0);
+  }
+
+  /** Resolves when every shard serves. Rejects when a thread does not come up. */
+  async start(ownership: Ownership): Promise<void> {
+    this.#ownership = ownership;
+    await this.#joinWriter(ownership);
+    for (let shard = 0; shard < this.#shards.length; shard++) await this.#joinPeers(shard, shard);
+    await Promise.all(
+      this.#shards.map((running) => running?.link.remote.start(this.#clockOffsetMs)),
+    );
+  }
+
+  /** The database's clock is not where it was said to be. */
+  setClock(clockOffsetMs: number): void {
+    if (this.#ownership === undefined) return;
+    this.#ownership = { ...this.#ownership, clockOffsetMs };
+    // A shard that is too busy to answer in time hears it all the same.
+    for (const running of this.#shards) {
+      tell(running, (shard) => shard.setClock(clockOffsetMs)).catch(() => undefined);
+    }
+  }
+
+  get #clockOffsetMs(): number {
+    return this.#ownership?.clockOffsetMs ?? 0;
+  }
+
+  /** The threads by what they do, to be looked at, or ended by a test. */
+  async threads(): Promise<{ readonly writer: Worker; readonly shards: readonly Worker[] }> {
+    const find = async (running: Running<ThreadControl> | undefined): Promise<Worker> => {
+      const id = await running?.link.remote.threadId();
+      const thread = this.#pool.threads.find(({ threadId }) => threadId === id);
+      if (thread === undefined) throw new Error('a thread is being replaced');
+      return thread;
+    };
+    return { writer: await find(this.#writer), shards: await Promise.all(this.#shards.map(find)) };
+  }
+
+  /** Parked polls are answered and nothing new is begun. */
+  async drain(): Promise<void> {
+    this.#stopping = true;
+    await Promise.allSettled(this.#shards.map((running) => running?.link.remote.drain()));
+  }
+
+  /** Everything asked is answered, and everything decided is committed. */
+  async isIdle(): Promise<boolean> {
+    const idle = await Promise.allSettled(
+      this.#shards.map((running) => running?.link.remote.isIdle() ?? Promise.resolve(true)),
+    );
+    return idle.every((result) => result.status === 'rejected' || result.value);
+  }
+
+  /** Shards first, then the writer: it flushes what they left. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await Promise.allSettled(this.#shards.map((running) => running?.link.remote.stop()));
+    await Promise.allSettled([this.#writer?.link.remote.stop()]);
+    await Promise.all([this.offload.stop(), this.#pool.destroy()]);
+  }
+
+  // ---------------------------------------------------------------- starting threads
+
+  #startWriter(): void {
+    const { config, connectionString, owner, log } = this.#deps;
+    const incarnation = (this.#writer?.incarnation ?? 0) + 1;
+    const control = new MessageChannel();
+    const events = new MessageChannel();
+    const task: WriterTask = {
+      connectionString,
+      applicationName: writerName(owner),
+      logLevel: config.logLevel,
+      control: control.port2,
+      events: events.port2,
+      meter: this.metrics.writer.memory,
+      ledger: { lanes: this.metrics.ledger.lanes, memory: this.metrics.ledger.memory },
+    };
+    events.port1.on('message', (event: WriterEvent) => this.#onWriterEvent(event));
+    const link = linkControl<WriterControl>(control.port1, CONTROL_DEADLINE_MS);
+    this.#writer = { link, incarnation };
+    const transferList = [control.port2, events.port2];
+    this.#pool.run(task, { filename: WRITER_THREAD, transferList }).then(
+      () => undefined,
+      (error: unknown) => {
+        link.close('the writer died');
+        events.port1.close();
+        if (this.#stopping) return;
+        this.metrics.writer.clearGauges();
+        log.error({ err: error }, 'the writer died; starting another one');
+        this.#restart('the writer', () => this.#replaceWriter());
+      },
+    );
+  }
+
+  #onWriterEvent(event: WriterEvent): void {
+    if (event.kind === 'fenced') this.#deps.onFenced();
+    else this.#deps.onDatabase(event.trouble);
+  }
+
+  #startShard(shard: number, incarnation: number): void {
+    const { config, client, connectionString, owner, log } = this.#deps;
+    const control = new MessageChannel();
+    const front = new MessageChannel();
+    const offload = new MessageChannel();
+    serveControl(this.offload.control, offload.port1);
+    const task: ShardTask = {
+      settings: {
+        shard,
+        shards: config.shards,
+        tickIntervalMs: config.tickIntervalMs,
+        cronTickMs: config.cronTickMs,
+        workerStaleMs: config.workerStaleMs,
+        workerReaperTickMs: config.workerReaperTickMs,
+        requireClaimEpoch: config.requireClaimEpoch,
+        unpoliciedRetry: config.unpoliciedRetry,
+        maxContextBytes: config.maxContextBytes,
+        webhookUrls: config.webhookUrls,
+      },
+      connectionString,
+      applicationName: `${owner} shard ${shard}`,
+      allowInternalUrls: config.allowInternalUrls,
+      webhookSecret: config.webhookSecret,
+      continuityKeys: this.#deps.continuityKeys,
+      logLevel: config.logLevel,
+      control: control.port2,
+      front: front.port2,
+      offload: offload.port2,
+      meter: (this.metrics.shards[shard] as Meter).memory,
+    };
+    const link = linkControl<ShardControl>(control.port1, CONTROL_DEADLINE_MS);
+    this.#shards[shard] = { link, incarnation };
+    client.attach(shard, front.port1);
+    const transferList = [control.port2, front.port2, offload.port2];
+    this.#pool.run(task, { filename: SHARD_THREAD, transferList }).then(
+      () => undefined,
+      (error: unknown) => {
+        link.close(`shard ${shard} died`);
+        client.detach(shard);
+        offload.port1.close();
+        if (this.#stopping) return;
+        this.metrics.shards[shard]?.clearGauges();
+        log.error({ shard, err: error }, 'a shard died; starting another one');
+        this.#restart(`shard ${shard}`, () => this.#replaceShard(shard, incarnation));
+      },
+    );
+  }
+
+  // ---------------------------------------------------------------- joining ports
+
+  async #joinWriter({ epoch, lanes }: Ownership): Promise<void> {
+    const writer = this.#writer as Running<WriterControl>;
+    await Promise.all(
+      this.#shards.map((running, shard) => this.#joinShardToWriter(shard, running)),
+    );
+    await tell(writer, (own) => own.start(epoch, lanes));
+  }
+
+  async #joinShardToWriter(
+    shard: number,
+    running: Running<ShardControl> | undefined,
+  ): Promise<void> {
+    if (running === undefined) return;
+    const channel = new MessageChannel();
+    const { incarnation } = running;
+    await tell(this.#writer, (writer) => writer.attachShard(shard, incarnation, channel.port1));
+    const stampsFrom = this.#deps.stampsFrom?.() ?? 0;
+    await tell(running, (own) => own.attachWriter(channel.port2, stampsFrom));
+  }
+
+  /** @param below only peers with a smaller number, so that each pair is joined once at the start */
+  async #joinPeers(shard: number, below: number): Promise<void> {
+    for (let peer = 0; peer < this.#shards.length; peer++) {
+      if (peer === shard || peer >= below) continue;
+      const channel = new MessageChannel();
+      await tell(this.#shards[shard], (own) => own.attachPeer(peer, channel.port1));
+      await tell(this.#shards[peer], (other) => other.attachPeer(shard, channel.port2));
+    }
+  }
+
+  // ---------------------------------------------------------------- replacing threads
+
+  #restart(what: string, replace: () => Promise<void>): void {
+    const now = Date.now();
+    this.#deaths = this.#deaths.filter((at) => now - at < DEATHS_WITHIN_MS);
+    this.#deaths.push(now);
+    if (this.#deaths.length > DEATHS_MAX) {
+      this.#deps.onHopeless(`${what} died ${this.#deaths.length} times within a minute`);
+      return;
+    }
+    this.#deps.onComplete(false);
+    this.#restarting += 1;
+    this.#restarts = this.#restarts.then(replace).then(
+      () => {
+        this.#restarting -= 1;
+        if (this.#restarting === 0) this.#deps.onComplete(true);
+      },
+      (error: unknown) => {
+        if (this.#stopping) return;
+        this.#deps.onHopeless(`${what} could not be replaced: ${String(error)}`);
+      },
+    );
+  }
+
+  async #replaceShard(shard: number, died: number): Promise<void> {
+    if (this.#stopping || this.#shards[shard]?.incarnation !== died) return;
+    if (this.#ownership === undefined) throw new Error('it died before the database was owned');
+    await tell(this.#writer, (writer) => writer.discard(shard, died));
+    await this.#tellPeers(shard, (peer) => peer.peerDied(shard));
+    this.#startShard(shard, died + 1);
+    const running = this.#shards[shard] as Running<ShardControl>;
+    await this.#joinShardToWriter(shard, running);
+    await this.#joinPeers(shard, this.#shards.length);
+    await tell(running, (own) => own.start(this.#clockOffsetMs));
+    await this.#tellPeers(shard, (peer) => peer.peerRestarted(shard));
+    this.#deps.log.info({ shard }, 'the shard serves again');
+  }
+
+  async #replaceWriter(): Promise<void> {
+    const ownership = this.#ownership;
+    if (this.#stopping) return;
+    if (ownership === undefined) throw new Error('it died before the database was owned');
+    await Promise.all(this.#shards.map((running) => tell(running, (shard) => shard.writerLost())));
+    this.#startWriter();
+    await this.#joinWriter(ownership);
+    await Promise.all(this.#shards.map((running) => tell(running, (shard) => shard.writerReady())));
+    this.#deps.log.info('the writer serves again');
+  }
+
+  async #tellPeers(
+    shard: number,
+    call: (peer: Remote<ShardControl>) => Promise<unknown>,
+  ): Promise<void> {
+    await Promise.all(
+      this.#shards.map((other, peer) => (peer === shard ? undefined : tell(other, call))),
+    );
+  }
+}
+
+/**
+ * Calls a thread, unless it is dead: threads may die while others are being replaced, and what a dead
+ * one was to hear is part of its own replacement, which is next in line.
+ */
+async function tell<Surface>(
+  running: Running<Surface> | undefined,
+  call: (remote: Remote<Surface>) => Promise<unknown>,
+): Promise<void> {
+  if (running?.link.isOpen !== true) return;
+  try {
+    await call(running.link.remote);
+  } catch (error) {
+    if (running.link.isOpen) throw error;
+  }
+}
+
+/** At most 63 bytes, which is what `pg_stat_activity` shows. */
+export function writerName(owner: string): string {
+  return `${owner} writer`;
+}

@@ -1,0 +1,143 @@
+/**
+ * What is due when on one shard. Timers that lie ahead stay in their table; those within a horizon
+ * are in a heap, and the shard sleeps until the first of them. Scans for overdue rows are the safety
+ * net: they find what no event has served.
+ */
+
+import { LIMITS } from '../../src/config.js';
+import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import type { UnixMs } from '../../src/core/time.js';
+import type { Logger } from '../../src/log.js';
+import { OVERDUE_ROWS_MAX, type Rows } from '../runtime/loader.js';
+import { TimerHeap } from '../runtime/timer-heap.js';
+
+export type Timer =
+  | { readonly kind: 'wake'; readonly instance: string; readonly rank: number }
+  | { readonly kind: 'reap'; readonly instance: string; readonly task: string }
+  | { readonly kind: 'expire'; readonly request: number };
+
+export interface ShardTimersDeps {
+  readonly clock: Clock;
+  readonly loader: Rows;
+  readonly log: Logger;
+  /** Upper bound between two scans for overdue timers. */
+  readonly tickIntervalMs: number;
+  readonly owns: (instance: string) => boolean;
+  /** Asks for a turn, in which the shard calls `popDue`. */
+  readonly wakeShard: () => void;
+  /** An instance whose timer was missed. */
+  readonly onOverdue: (instance: string, rank: number) => void;
+}
+
+/** A timer that its event has not served by then was missed. */
+const OVERDUE_MS = 1_000;
+
+/**
+ * A scan begins a little below the end of the last one. What was served below is gone from the table,
+ * but not from the index while any session holds an old snapshot: hours of it would be walked in each
+ * tick. Timers may be committed with a time in the past, so longer looks back come less often, and
+ * one from the very start rarely; after a loss of hints that one comes next.
+ */
+const SCANS = [
+  { backMs: Number.POSITIVE_INFINITY, everyMs: 600_000 },
+  { backMs: 60_000, everyMs: 10_000 },
+  { backMs: 2_000, everyMs: 0 },
+] as const;
+
+export class ShardTimers {
+  readonly #deps: ShardTimersDeps;
+  readonly #heap = new TimerHeap<Timer>();
+  /** Timers of instances up to here are in the heap. */
+  #horizon: UnixMs = Number.NEGATIVE_INFINITY;
+  /** What was overdue up to here has been found. */
+  #scannedTo: UnixMs = Number.NEGATIVE_INFINITY;
+  /** When each of the scans was made last. */
+  #scannedAt = SCANS.map(() => Number.NEGATIVE_INFINITY);
+  #wakeHandle: TimerHandle | undefined;
+  #scanHandle: TimerHandle | undefined;
+  #stopped = false;
+
+  constructor(deps: ShardTimersDeps) {
+    this.#deps = deps;
+  }
+
+  /** Reads what lies within the horizon, then scans from time to time. */
+  async start(): Promise<void> {
+    await this.#readAhead();
+    this.#scanLater();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#deps.clock.clearTimeout(this.#wakeHandle);
+    this.#deps.clock.clearTimeout(this.#scanHandle);
+  }
+
+  push(at: UnixMs, timer: Timer): void {
+    this.#heap.push(at, timer);
+  }
+
+  /** The timer of an instance was committed; one beyond the horizon is read when its time comes. */
+  committed(at: UnixMs, instance: string, rank: number): void {
+    if (at <= this.#horizon) this.#heap.push(at, { kind: 'wake', instance, rank });
+  }
+
+  /** Hints may have been lost, of timers with any time. */
+  rescan(): void {
+    this.#scannedAt = SCANS.map(() => Number.NEGATIVE_INFINITY);
+  }
+
+  popDue(): Timer | undefined {
+    return this.#heap.popDue(this.#deps.clock.now());
+  }
+
+  /** Called at the end of a turn: sleeps until the first timer is due. */
+  sleep(): void {
+    const { clock, wakeShard } = this.#deps;
+    clock.clearTimeout(this.#wakeHandle);
+    const at = this.#heap.nextAt;
+    if (at === undefined || this.#stopped) return;
+    const waitMs = Math.min(Math.max(0, at - clock.now()), LIMITS.timerHorizonMs);
+    this.#wakeHandle = clock.setTimeout(wakeShard, waitMs);
+  }
+
+  /**
+   * Raises the horizon, then reads the timers below it. In that order: a timer that is set meanwhile
+   * is pushed by its own acknowledgement, and a timer that is read twice is ignored the second time.
+   */
+  async #readAhead(): Promise<void> {
+    const { clock, loader, owns, wakeShard } = this.#deps;
+    const from = this.#horizon;
+    this.#horizon = clock.now() + LIMITS.timerHorizonMs;
+    await loader.dueTimers(from, this.#horizon, (instance, fireAt, rank) => {
+      if (owns(instance)) this.#heap.push(fireAt, { kind: 'wake', instance, rank });
+    });
+    wakeShard();
+  }
+
+  #scanLater(): void {
+    if (this.#stopped) return;
+    const { clock, tickIntervalMs, log } = this.#deps;
+    this.#scanHandle = clock.setTimeout(() => {
+      this.#scan()
+        // What was not read is below the horizon: a later scan finds it when it is overdue.
+        .catch((error: unknown) => log.debug({ err: error }, 'timers could not be read'))
+        .finally(() => this.#scanLater());
+    }, tickIntervalMs);
+  }
+
+  async #scan(): Promise<void> {
+    const { clock, loader, owns, onOverdue } = this.#deps;
+    const now = clock.now();
+    if (this.#horizon - now < LIMITS.timerHorizonMs / 2) await this.#readAhead();
+    const times = this.#scannedAt;
+    const kind = SCANS.findIndex(({ everyMs }, at) => now - times[at]! >= everyMs);
+    const to = now - OVERDUE_MS;
+    const overdue = await loader.overdueTimers(this.#scannedTo - SCANS[kind]!.backMs, to);
+    for (const { instance, rank } of overdue) if (owns(instance)) onOverdue(instance, rank);
+    // The next scan goes on with what this one had no room for, when some of it has been served.
+    if (overdue.length === OVERDUE_ROWS_MAX) return;
+    this.#scannedTo = to;
+    for (let at = kind; at < SCANS.length; at++) times[at] = now;
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * The webhooks of one address in memory: a window on its rows, which may be a million. What is beyond
+ * the window is read when it empties. Lanes know nothing of one another, so that an address that does
+ * not answer holds up its own webhooks only.
+ */
+
+import type { CommitLog, PendingUnit, Settlement, UnitOwner } from '../runtime/commit-log.js';
+import type { WebhookRow } from '../runtime/rows.js';
+import type { Attempt } from './record.js';
+
+/** Webhooks of one address kept in memory; the rest stays in its table until these run low. */
+export const WINDOW_MAX = 500;
+
+/** Before every row: Postgres reads it as a time. */
+const BEGINNING = { at: '-infinity', id: '00000000-0000-0000-0000-000000000000' } as const;
+
+/**
+ * - `ready`: its turn has come; `waiting`: it comes at `dueAt`.
+ * - `sending`: an attempt is under way.
+ * - `settling`: what is known of it is being committed.
+ * - `doubtful`: whether that was committed is not known, and nothing is done until it is.
+ */
+export type Phase = 'ready' | 'waiting' | 'sending' | 'settling' | 'doubtful';
+
+/** One webhook in memory; it makes its own units, so that no other one depends on theirs. */
+export class Entry implements UnitOwner {
+  readonly id: string;
+  readonly key: string;
+  readonly lane: Lane;
+  incarnation: number;
+  /** As it will be when the units under way are committed; undefined: gone then. */
+  row: WebhookRow | undefined;
+  phase: Phase = 'ready';
+  dueAt = 0;
+  attempt: Attempt | undefined;
+  controller: AbortController | undefined;
+  /** It counts as one of those under way. */
+  holdsSlot = false;
+  /** Who asked for its redelivery, and waits for the outcome. */
+  request: number | undefined;
+  unacked = 0;
+  /** A unit of those under way was not committed, or may not have been. */
+  isDoubtful = false;
+  refusals = 0;
+  /** Commits the same outcome once more. */
+  recordAgain: (() => void) | undefined;
+  readonly #onSettled: (entry: Entry, unit: PendingUnit, ack: Settlement) => void;
+
+  constructor(
+    row: WebhookRow,
+    lane: Lane,
+    commits: CommitLog,
+    onSettled: (entry: Entry, unit: PendingUnit, ack: Settlement) => void,
+  ) {
+    this.id = row.id;
+    this.key = `webhook:${row.id}`;
+    this.row = row;
+    this.lane = lane;
+    this.incarnation = commits.nextIncarnation();
+    this.#onSettled = onSettled;
+  }
+
+  settled(unit: PendingUnit, ack: Settlement): void {
+    this.#onSettled(this, unit, ack);
+  }
+}
+
+export class Lane {
+  readonly url: string;
+  /** Attempts under way. */
+  active = 0;
+  /** There may be rows that are not in memory. */
+  isUnread = true;
+  isReading = false;
+  /** The last row that was read; reading goes on behind it. */
+  place: { readonly at: string; readonly id: string } = BEGINNING;
+  /** A row was left out that may lie before `place`. */
+  #isMissed = false;
+  readonly #entries = new Map<string, Entry>();
+  readonly #ready: Entry[] = [];
+
+  constructor(url: string) {
+    this.url = url;
+  }
+
+  get entries(): IterableIterator<Entry> {
+    return this.#entries.values();
+  }
+
+  get hasReady(): boolean {
+    return this.#ready.length > 0;
+  }
+
+  get isFull(): boolean {
+    return this.#entries.size >= WINDOW_MAX;
+  }
+
+  get wantsRows(): boolean {
+    return this.isUnread && !this.isReading && this.#entries.size <= WINDOW_MAX / 2;
+  }
+
+  get(id: string): Entry | undefined {
+    return this.#entries.get(id);
+  }
+
+  add(entry: Entry): void {
+    this.#entries.set(entry.id, entry);
+  }
+
+  remove(entry: Entry): void {
+    this.unready(entry);
+    this.#entries.delete(entry.id);
+  }
+
+  /** Behind all others, or before them. */
+  makeReady(entry: Entry, where: 'last' | 'first' = 'last'): void {
+    entry.phase = 'ready';
+    if (where === 'last') this.#ready.push(entry);
+    else this.#ready.unshift(entry);
+  }
+
+  unready(entry: Entry): void {
+    const at = this.#ready.indexOf(entry);
+    if (at >= 0) this.#ready.splice(at, 1);
+  }
+
+  takeReady(): Entry | undefined {
+    return this.#ready.shift();
+  }
+
+  /** There is a row that is not in memory. */
+  miss(): void {
+    this.isUnread = true;
+    if (this.isReading || this.place !== BEGINNING) this.#isMissed = true;
+  }
+
+  /** There is no row behind `place`: reading has come to its end, or begins anew. */
+  reachedEnd(): void {
+    this.place = BEGINNING;
+    this.isUnread = this.#isMissed;
+    this.#isMissed = false;
+  }
+}

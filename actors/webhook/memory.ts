@@ -1,0 +1,263 @@
+/**
+ * What one shard keeps of the outbox in memory: a lane for each address, the waits between attempts,
+ * and the reading on behind what is in memory. Sends nothing.
+ */
+
+import { LRUCache } from 'lru-cache';
+import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import { routeOf, shardOf } from '../../src/core/ids.js';
+import type { UnixMs } from '../../src/core/time.js';
+import type { CommitLog, PendingUnit, Settlement } from '../runtime/commit-log.js';
+import type { Rows } from '../runtime/loader.js';
+import type { WebhookRow } from '../runtime/rows.js';
+import { TimerHeap } from '../runtime/timer-heap.js';
+import { Entry, Lane } from './lane.js';
+
+export interface WebhookMemoryDeps {
+  /** The addresses are those that are configured; rows of others are delivered too. */
+  readonly settings: {
+    readonly shard: number;
+    readonly shards: number;
+    readonly webhookUrls: readonly string[];
+  };
+  readonly commits: CommitLog;
+  readonly loader: Rows;
+  readonly clock: Clock;
+  readonly now: () => UnixMs;
+  readonly schedule: (work: () => void) => void;
+}
+
+/** Rows read by one query, those of other shards among them. */
+const PAGE_ROWS = 500;
+/** Addresses beyond the configured ones that are looked for. */
+const OLD_URLS_MAX = 100;
+/** Webhooks that are left alone until the next start; beyond these the oldest are tried again. */
+const ABANDONED_MAX = 10_000;
+/** How soon rows that could not be read are asked for again. */
+export const RELOAD_MS = 1_000;
+/** Clocks jump: a wait is looked at again after this long at the latest. */
+const WAIT_MS_MAX = 60_000;
+
+export class WebhookMemory {
+  /** Something happened since this was last set to false. */
+  isTouched = false;
+  readonly #deps: WebhookMemoryDeps;
+  readonly #onSettled: (entry: Entry, unit: PendingUnit, ack: Settlement) => void;
+  /** In the order of turns: a lane that was served moves to the end. */
+  readonly #lanes = new Map<string, Lane>();
+  readonly #due = new TimerHeap<Entry>();
+  /** For each read under way, the webhooks that were forgotten since it began. */
+  readonly #reads = new Set<Set<string>>();
+  readonly #abandoned = new LRUCache<string, true>({ max: ABANDONED_MAX });
+  #isStopped = false;
+  #timer: TimerHandle | undefined;
+
+  /** @param onSettled told of the units of all entries */
+  constructor(
+    deps: WebhookMemoryDeps,
+    onSettled: (entry: Entry, unit: PendingUnit, ack: Settlement) => void,
+  ) {
+    this.#deps = deps;
+    this.#onSettled = onSettled;
+    for (const url of deps.settings.webhookUrls) this.#lane(url);
+  }
+
+  /** Everything is read again: rows may be there that nobody told of. */
+  rescan(): void {
+    for (const lane of this.#lanes.values()) lane.miss();
+    this.isTouched = true;
+    this.#findLanes();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#deps.clock.clearTimeout(this.#timer);
+  }
+
+  get entries(): Entry[] {
+    return [...this.#lanes.values()].flatMap((lane) => [...lane.entries]);
+  }
+
+  get laneCount(): number {
+    return this.#lanes.size;
+  }
+
+  /** The next lane with something to send and less than its share under way. */
+  nextLane(share: number): Lane | undefined {
+    for (const lane of this.#lanes.values()) {
+      if (!lane.hasReady || lane.active >= share) continue;
+      this.#lanes.delete(lane.url);
+      this.#lanes.set(lane.url, lane);
+      return lane;
+    }
+    return undefined;
+  }
+
+  /** A row that was committed just now. It stands behind those that are not read yet. */
+  added(row: WebhookRow): void {
+    const lane = this.#lane(row.url);
+    if (lane.isFull || lane.isUnread) lane.miss();
+    else if (lane.get(row.id) === undefined) this.admit(lane, row);
+    this.isTouched = true;
+  }
+
+  admit(lane: Lane, row: WebhookRow): void {
+    this.wait(this.#newEntry(lane, row), Date.parse(row.next_attempt_at ?? row.created_at));
+  }
+
+  wait(entry: Entry, dueAt: UnixMs): void {
+    this.isTouched = true;
+    if (dueAt <= this.#deps.now()) {
+      entry.lane.makeReady(entry);
+      return;
+    }
+    entry.phase = 'waiting';
+    entry.dueAt = dueAt;
+    this.#due.push(dueAt, entry);
+  }
+
+  forget(entry: Entry): void {
+    entry.lane.remove(entry);
+    for (const gone of this.#reads) gone.add(entry.id);
+    this.isTouched = true;
+  }
+
+  /** Forgotten although its row stays: only a request for it brings it back. */
+  abandon(entry: Entry): void {
+    this.#abandoned.set(entry.id, true);
+    this.forget(entry);
+  }
+
+  /**
+   * Calls `then` with the webhook, from memory or read into it, or with undefined when there is none.
+   *
+   * @param fail called instead when it cannot be read
+   */
+  find(id: string, then: (entry: Entry | undefined) => void, fail: () => void): void {
+    const known = this.#get(id);
+    if (known !== undefined) {
+      then(known);
+      return;
+    }
+    this.#reading(this.#deps.loader.webhook(id), (row, gone) => {
+      // Whatever the answer says, it may be older than what happened meanwhile.
+      if (this.#get(id) !== undefined || gone.has(id)) this.find(id, then, fail);
+      else then(row === undefined ? undefined : this.#newEntry(this.#lane(row.url), row));
+    }).catch(() => this.#deps.schedule(fail));
+  }
+
+  #get(id: string): Entry | undefined {
+    for (const lane of this.#lanes.values()) {
+      const entry = lane.get(id);
+      if (entry !== undefined) return entry;
+    }
+    return undefined;
+  }
+
+  #lane(url: string): Lane {
+    let lane = this.#lanes.get(url);
+    if (lane === undefined) {
+      lane = new Lane(url);
+      this.#lanes.set(url, lane);
+    }
+    return lane;
+  }
+
+  #newEntry(lane: Lane, row: WebhookRow): Entry {
+    const entry = new Entry(row, lane, this.#deps.commits, this.#onSettled);
+    lane.add(entry);
+    return entry;
+  }
+
+  // ---------------------------------------------------------------- reading on
+
+  /** Reads on where a window runs low. */
+  readOn(): void {
+    for (const lane of this.#lanes.values()) if (lane.wantsRows) this.#read(lane);
+  }
+
+  #findLanes(): void {
+    const { loader, schedule, clock } = this.#deps;
+    loader.webhookUrls(OLD_URLS_MAX).then(
+      (urls) =>
+        schedule(() => {
+          for (const url of urls) this.#lane(url);
+          this.isTouched = true;
+        }),
+      () =>
+        clock.setTimeout(() => {
+          if (!this.#isStopped) this.#findLanes();
+        }, RELOAD_MS),
+    );
+  }
+
+  #read(lane: Lane): void {
+    const { loader, schedule, clock } = this.#deps;
+    const done = () => {
+      lane.isReading = false;
+      this.isTouched = true;
+    };
+    lane.isReading = true;
+    this.#reading(loader.dueWebhooks(lane.url, lane.place, PAGE_ROWS), (rows, gone) => {
+      done();
+      this.#takeRows(lane, rows, gone);
+    }).catch(() => clock.setTimeout(() => schedule(done), RELOAD_MS));
+  }
+
+  #takeRows(lane: Lane, rows: readonly WebhookRow[], gone: ReadonlySet<string>): void {
+    const { shard, shards } = this.#deps.settings;
+    for (const row of rows) {
+      if (lane.isFull) return;
+      lane.place = { at: row.next_attempt_at as string, id: row.id };
+      const isOwn = shardOf(routeOf(row.id), shards) === shard;
+      const isLeftOut = gone.has(row.id) || this.#abandoned.has(row.id);
+      if (isOwn && !isLeftOut && lane.get(row.id) === undefined) this.admit(lane, row);
+    }
+    if (rows.length < PAGE_ROWS) lane.reachedEnd();
+  }
+
+  /** @param then is told which webhooks were forgotten since the read began. Rejects as it does. */
+  async #reading<T>(
+    read: Promise<T>,
+    then: (answer: T, gone: ReadonlySet<string>) => void,
+  ): Promise<void> {
+    const gone = new Set<string>();
+    this.#reads.add(gone);
+    try {
+      const answer = await read;
+      this.#deps.schedule(() => {
+        this.#reads.delete(gone);
+        then(answer, gone);
+      });
+    } catch (error) {
+      this.#reads.delete(gone);
+      throw error;
+    }
+  }
+
+  // ---------------------------------------------------------------- time
+
+  takeDue(): void {
+    const now = this.#deps.now();
+    for (;;) {
+      const entry = this.#due.popDue(now);
+      if (entry === undefined) return;
+      // One that was hurried or discarded has left its place in the heap behind.
+      if (entry.phase === 'waiting' && entry.dueAt <= now) entry.lane.makeReady(entry);
+    }
+  }
+
+  /** Asks for a turn when the next wait is over. */
+  arm(): void {
+    const { clock, now, schedule } = this.#deps;
+    clock.clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const at = this.#due.nextAt;
+    if (at === undefined || this.#isStopped) return;
+    const ms = Math.min(Math.max(1, at - now()), WAIT_MS_MAX);
+    const touch = () => {
+      this.isTouched = true;
+    };
+    this.#timer = clock.setTimeout(() => schedule(touch), ms);
+  }
+}

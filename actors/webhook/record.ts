@@ -1,0 +1,92 @@
+/** What an attempt leaves in the database: a line in the delivery log, and the webhook's next state. Pure. */
+
+import { isoTime, type UnixMs } from '../../src/core/time.js';
+import { type AttemptOutcome, nextWaitMs } from '../../src/core/webhook.js';
+import type { WebhookRow } from '../runtime/rows.js';
+import type { Turn } from '../runtime/turn.js';
+
+/** One attempt, from its beginning on. */
+export interface Attempt {
+  /** All attempts of one delivery share it; a redelivery of a parked webhook has one of its own. */
+  readonly delivery: string;
+  /** Within the delivery, from 1. */
+  readonly number: number;
+  readonly at: UnixMs;
+  readonly signed: boolean;
+  /** A webhook that was parked is parked again if it fails. */
+  readonly isRedelivery: boolean;
+}
+
+/** @param newDelivery the id of the delivery, if the attempt begins one */
+export function beginAttempt(
+  row: WebhookRow,
+  newDelivery: () => string,
+  at: UnixMs,
+  signed: boolean,
+): Attempt {
+  const isRedelivery = row.status === 'parked';
+  return row.delivery_id === null || isRedelivery
+    ? { delivery: newDelivery(), number: 1, at, signed, isRedelivery }
+    : { delivery: row.delivery_id, number: row.attempts + 1, at, signed, isRedelivery };
+}
+
+export function claimed(row: WebhookRow, { delivery, at }: Attempt): WebhookRow {
+  return { ...row, status: 'in_flight', delivery_id: delivery, claimed_at: isoTime(at) };
+}
+
+/** As before the attempt, which counts as not made. */
+export function unclaimed(row: WebhookRow): WebhookRow {
+  return { ...row, status: 'pending', claimed_at: null };
+}
+
+/**
+ * Fills the turn with what follows from the attempt.
+ *
+ * @param id of its line in the log
+ * @param tookMs how long it lasted
+ * @param now when the next wait begins
+ * @returns the webhook's row; undefined when it is delivered and the row goes
+ */
+export function recordAttempt(
+  turn: Turn,
+  row: WebhookRow,
+  attempt: Attempt,
+  outcome: AttemptOutcome,
+  { id, tookMs, now }: { readonly id: string; readonly tookMs: number; readonly now: UnixMs },
+): WebhookRow | undefined {
+  const { url, event_type, instance_id } = row;
+  turn.put('delivery.insert', id, {
+    id,
+    delivery_id: attempt.delivery,
+    url,
+    event_type,
+    instance_id,
+    attempt_number: attempt.number,
+    attempted_at: isoTime(attempt.at),
+    duration_ms: Math.max(0, Math.round(tookMs)),
+    success: outcome.delivered,
+    status_code: outcome.status ?? null,
+    error_class: outcome.delivered ? null : outcome.errorClass,
+    error_excerpt: outcome.delivered ? null : outcome.excerpt,
+    signed: attempt.signed,
+  });
+  if (outcome.delivered) {
+    turn.put('webhook.clear', row.id, { id: row.id });
+    turn.count('engine_webhooks_sent_total');
+    return undefined;
+  }
+  const attempts = row.attempts + 1;
+  const waitMs = attempt.isRedelivery ? null : nextWaitMs(attempts, outcome);
+  if (waitMs === null) turn.count('engine_webhooks_failed_total');
+  const next: WebhookRow = {
+    ...row,
+    attempts,
+    last_error: `${outcome.errorClass}: ${outcome.excerpt}`,
+    delivery_id: attempt.delivery,
+    status: waitMs === null ? 'parked' : 'pending',
+    next_attempt_at: waitMs === null ? null : isoTime(now + waitMs),
+    claimed_at: null,
+  };
+  turn.put('webhook.set', row.id, next);
+  return next;
+}

@@ -1,0 +1,364 @@
+/**
+ * The sender of one shard: brings what its instances left in the outbox to the addresses, and
+ * writes down what became of it. The rows are the truth; memory holds a window on them per address.
+ *
+ *   row committed ─► ready ─► sending ─► settling ─► gone, or parked
+ *                      ▲                    │
+ *                      └────── waiting ◄────┘
+ *
+ * A slot is held until the outcome is committed: while the database is away no more is sent than
+ * there are slots, and a webhook is sent a second time only if the first one could not be recorded.
+ */
+
+import { type IdGenerator, routeOf } from '../../src/core/ids.js';
+import type { AttemptOutcome } from '../../src/core/webhook.js';
+import {
+  conflict,
+  DATABASE_AWAY,
+  EngineError,
+  notFound,
+  UNKNOWN_OUTCOME,
+  unavailable,
+} from '../../src/errors.js';
+import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
+import type { Logger } from '../../src/log.js';
+import { failed } from '../runtime/commit.js';
+import type { PendingUnit, Settlement } from '../runtime/commit-log.js';
+import type { WebhookRow } from '../runtime/rows.js';
+import { type Effect, Turn } from '../runtime/turn.js';
+import type { Entry } from './lane.js';
+import { WebhookLog } from './log.js';
+import { RELOAD_MS, WebhookMemory, type WebhookMemoryDeps } from './memory.js';
+import { type Attempt, beginAttempt, claimed, recordAttempt, unclaimed } from './record.js';
+
+export interface WebhooksDeps extends WebhookMemoryDeps {
+  readonly sender: WebhookSender;
+  readonly ids: IdGenerator;
+  readonly log: Logger;
+  readonly release: (effects: readonly Effect[]) => void;
+  /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
+  readonly whenWriterKnown: (then: () => void) => void;
+}
+
+/** Of the whole engine. Each shard has its part, and each address its part of that. */
+export const ATTEMPTS_AT_ONCE_MAX = 64;
+/** How often the outcome of an attempt may be refused by the database. */
+const REFUSALS_MAX = 5;
+
+export class Webhooks {
+  readonly #deps: WebhooksDeps;
+  readonly #memory: WebhookMemory;
+  readonly #slots: number;
+  /** On the first shard only. */
+  readonly #log: WebhookLog | undefined;
+  /** Slots that are held. */
+  #active = 0;
+  #isDraining = false;
+
+  constructor(deps: WebhooksDeps) {
+    this.#deps = deps;
+    this.#memory = new WebhookMemory(deps, (...settled) => this.#settled(...settled));
+    this.#slots = Math.max(1, Math.floor(ATTEMPTS_AT_ONCE_MAX / deps.settings.shards));
+    this.#log = deps.settings.shard === 0 ? new WebhookLog(deps) : undefined;
+  }
+
+  // ---------------------------------------------------------------- life
+
+  /** Takes up what an earlier process left. */
+  start(): void {
+    this.#memory.rescan();
+    this.#log?.start();
+  }
+
+  /** A writer that died may have committed webhooks that it told nobody of. */
+  rescan(): void {
+    this.#memory.rescan();
+  }
+
+  /** Attempts are given up, and count as not made; their rows stay. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const entry of this.#memory.entries) this.#withdraw(entry);
+  }
+
+  stop(): void {
+    this.#log?.stop();
+    this.#memory.stop();
+    for (const entry of this.#memory.entries) entry.controller?.abort();
+  }
+
+  /** At the end of every turn of the shard. */
+  endTurn(): void {
+    const memory = this.#memory;
+    if (!memory.isTouched) return;
+    memory.isTouched = false;
+    if (this.#isDraining) return;
+    memory.takeDue();
+    this.#beginAttempts();
+    memory.readOn();
+    memory.arm();
+  }
+
+  // ---------------------------------------------------------------- what comes in
+
+  /** A webhook was committed with the end of its instance. */
+  added(row: WebhookRow): void {
+    this.#memory.added(row);
+  }
+
+  /** Makes the next attempt now; whoever asks is told what came of it. */
+  redeliver(id: string, request: number): void {
+    if (this.#isDraining) this.#fail(request, STOPPING);
+    else this.#withEntry(id, request, (entry) => this.#deliverNow(entry, request));
+  }
+
+  /** Gives the webhook up. */
+  discard(id: string, request: number): void {
+    this.#withEntry(id, request, (entry) => this.#discard(entry, request));
+  }
+
+  /** Answers the request itself when there is no such webhook. */
+  #withEntry(id: string, request: number, then: (entry: Entry) => void): void {
+    this.#memory.find(
+      id,
+      (entry) => {
+        if (entry === undefined) this.#fail(request, notFound(`webhook ${id}`));
+        else then(entry);
+      },
+      () => this.#fail(request, DATABASE_AWAY),
+    );
+  }
+
+  #deliverNow(entry: Entry, request: number): void {
+    if (entry.phase === 'doubtful') {
+      this.#fail(request, UNKNOWN_OUTCOME);
+    } else if (entry.phase !== 'ready' && entry.phase !== 'waiting') {
+      this.#fail(request, conflict(`webhook ${entry.id} is in flight`));
+    } else if (entry.request !== undefined) {
+      this.#fail(request, conflict(`webhook ${entry.id} is being redelivered`));
+    } else {
+      entry.request = request;
+      entry.lane.unready(entry);
+      entry.lane.makeReady(entry, 'first');
+      this.#memory.isTouched = true;
+    }
+  }
+
+  #discard(entry: Entry, request: number): void {
+    if (entry.phase === 'doubtful') {
+      this.#fail(request, UNKNOWN_OUTCOME);
+      return;
+    }
+    this.#giveUp(entry, conflict(`webhook ${entry.id} was discarded`));
+    entry.row = undefined;
+    this.#record(
+      entry,
+      (turn) => turn.put('webhook.clear', entry.id, { id: entry.id }),
+      (turn) => turn.reply(request, 204, ''),
+    );
+  }
+
+  #withdraw(entry: Entry): void {
+    if (entry.phase !== 'sending' && entry.request === undefined) return;
+    const { row, phase } = entry;
+    this.#giveUp(entry, STOPPING);
+    if (phase !== 'sending' || row?.status !== 'in_flight') {
+      this.#freeSlot(entry);
+      this.#memory.forget(entry);
+      return;
+    }
+    const next = unclaimed(row);
+    entry.row = next;
+    this.#record(entry, (turn) => turn.put('webhook.set', entry.id, next));
+  }
+
+  /** Nothing comes of its attempt any more, nor of the redelivery that was asked for. */
+  #giveUp(entry: Entry, error: EngineError): void {
+    entry.attempt = undefined;
+    entry.controller?.abort();
+    entry.lane.unready(entry);
+    if (entry.request !== undefined) this.#fail(entry.request, error);
+    entry.request = undefined;
+  }
+
+  // ---------------------------------------------------------------- attempts
+
+  #beginAttempts(): void {
+    const share = Math.max(1, Math.floor(this.#slots / this.#memory.laneCount));
+    while (this.#active < this.#slots) {
+      const entry = this.#memory.nextLane(share)?.takeReady();
+      if (entry === undefined) return;
+      this.#begin(entry);
+    }
+  }
+
+  #begin(entry: Entry): void {
+    const { clock, now, sender } = this.#deps;
+    const row = entry.row as WebhookRow;
+    const attempt = beginAttempt(row, () => this.#newId(entry), now(), sender.isSigned);
+    entry.phase = 'sending';
+    entry.attempt = attempt;
+    entry.controller = new AbortController();
+    entry.holdsSlot = true;
+    entry.lane.active += 1;
+    this.#active += 1;
+    // Nobody waits for this: it only shows what goes on. A parked one is not to be found by a restart.
+    if (row.status !== 'parked') {
+      entry.row = claimed(row, attempt);
+      const turn = new Turn();
+      turn.put('webhook.set', entry.id, entry.row);
+      this.#commit(entry, turn);
+    }
+    const began = clock.monotonic();
+    sender
+      .send({ url: row.url, body: row.body }, entry.controller.signal)
+      .then((outcome) =>
+        this.#deps.schedule(() => this.#came(entry, attempt, outcome, clock.monotonic() - began)),
+      );
+  }
+
+  #came(entry: Entry, attempt: Attempt, outcome: AttemptOutcome, tookMs: number): void {
+    const { row } = entry;
+    if (entry.attempt !== attempt || row === undefined) return;
+    const { request } = entry;
+    const facts = { id: this.#newId(entry), tookMs, now: this.#deps.now() };
+    entry.attempt = undefined;
+    entry.request = undefined;
+    this.#record(
+      entry,
+      (turn) => {
+        entry.row = recordAttempt(turn, row, attempt, outcome, facts);
+      },
+      (turn) => {
+        if (request !== undefined) answer(turn, request, attempt, outcome);
+      },
+    );
+    if (entry.row?.status === 'parked') this.#logParked(entry.row, outcome);
+  }
+
+  /** The address may have a secret in its path or query. */
+  #logParked(row: WebhookRow, outcome: AttemptOutcome): void {
+    const { id, instance_id: instanceId, attempts } = row;
+    const errorClass = outcome.delivered ? undefined : outcome.errorClass;
+    const facts = { webhookId: id, instanceId, host: hostOf(row.url), attempts, errorClass };
+    this.#deps.log.warn(facts, 'webhook parked');
+  }
+
+  // ---------------------------------------------------------------- commits
+
+  /**
+   * Commits what is known now of the webhook.
+   *
+   * @param fill puts the rows; called again if the database refuses them
+   * @param tell who waits for the outcome, once
+   */
+  #record(entry: Entry, fill: (turn: Turn) => void, tell?: (turn: Turn) => void): void {
+    const turn = new Turn();
+    fill(turn);
+    tell?.(turn);
+    entry.phase = 'settling';
+    entry.recordAgain = () => this.#record(entry, fill);
+    this.#commit(entry, turn);
+  }
+
+  #commit(entry: Entry, turn: Turn): void {
+    entry.unacked += 1;
+    this.#deps.commits.append(entry, turn);
+  }
+
+  #settled(entry: Entry, unit: PendingUnit, ack: Settlement): void {
+    const { commits, release, log } = this.#deps;
+    entry.unacked -= 1;
+    if (ack.outcome === 'committed') {
+      release(unit.effects);
+    } else {
+      release(failed(unit.effects, UNKNOWN_OUTCOME));
+      // Without its claim an attempt goes on all the same.
+      entry.isDoubtful ||= entry.phase === 'settling';
+      if (ack.outcome === 'refused') {
+        entry.incarnation = commits.nextIncarnation();
+        log.error(
+          { webhookId: entry.id, sqlState: ack.sqlState },
+          'webhook refused by the database',
+        );
+      }
+    }
+    if (entry.phase !== 'settling' || entry.unacked > 0) return;
+    if (!entry.isDoubtful) this.#finish(entry);
+    else this.#outcomeUnknown(entry, ack.outcome === 'lost');
+  }
+
+  #finish(entry: Entry): void {
+    this.#freeSlot(entry);
+    const dueAt = entry.row?.next_attempt_at ?? null;
+    if (dueAt === null) this.#memory.forget(entry);
+    else this.#memory.wait(entry, Date.parse(dueAt));
+  }
+
+  /**
+   * If the outcome was lost, the row says what became of it. If it was refused, nothing did, and it
+   * is recorded again a few times: to send again would be refused again, and not be noticed. One that
+   * cannot be recorded is left alone until the next start, and makes room for others.
+   */
+  #outcomeUnknown(entry: Entry, isLost: boolean): void {
+    const { clock, schedule, whenWriterKnown } = this.#deps;
+    this.#freeSlot(entry);
+    entry.phase = 'doubtful';
+    entry.isDoubtful = false;
+    if (isLost) {
+      whenWriterKnown(() => this.#readAgain(entry));
+      return;
+    }
+    entry.refusals += 1;
+    if (entry.refusals > REFUSALS_MAX) {
+      this.#memory.abandon(entry);
+      return;
+    }
+    clock.setTimeout(() => schedule(() => entry.recordAgain?.()), RELOAD_MS * entry.refusals);
+  }
+
+  #readAgain(entry: Entry): void {
+    const { loader, schedule, clock } = this.#deps;
+    loader.webhook(entry.id).then(
+      (row) =>
+        schedule(() => {
+          this.#memory.forget(entry);
+          if (row !== undefined && row.next_attempt_at !== null) {
+            this.#memory.admit(entry.lane, row);
+          }
+        }),
+      () => clock.setTimeout(() => schedule(() => this.#readAgain(entry)), RELOAD_MS),
+    );
+  }
+
+  #freeSlot(entry: Entry): void {
+    if (!entry.holdsSlot) return;
+    entry.holdsSlot = false;
+    entry.lane.active -= 1;
+    this.#active -= 1;
+    this.#memory.isTouched = true;
+  }
+
+  #newId(entry: Entry): string {
+    return this.#deps.ids.next(routeOf(entry.id));
+  }
+
+  #fail(request: number, error: EngineError): void {
+    this.#deps.release([{ kind: 'error', request, error }]);
+  }
+}
+
+const STOPPING = unavailable('ENG_STOPPING', 'the engine is stopping');
+
+function answer(turn: Turn, request: number, attempt: Attempt, outcome: AttemptOutcome): void {
+  if (outcome.delivered) {
+    turn.reply(request, 200, `{"redelivered":true,"delivery_id":"${attempt.delivery}"}`);
+    return;
+  }
+  const reason = outcome.status === undefined ? outcome.errorClass : `status ${outcome.status}`;
+  turn.fail(request, new EngineError('ENG_DELIVERY_FAILED', `not delivered: ${reason}`));
+}
+
+function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : '';
+}

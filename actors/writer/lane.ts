@@ -1,0 +1,334 @@
+/**
+ * One lane of the writer: one transaction in flight; what arrives meanwhile is the next batch. Owns
+ * the order of its units and the halving of a batch that the database refuses. Never gives a unit
+ * up: each is committed, refused for its data, dropped by its host, or still here when the lane is
+ * closed.
+ */
+
+import {
+  Batch,
+  type BatchLimits,
+  type BatchUnit,
+  bodyCommands,
+  gateCommands,
+  type InsertedIds,
+  type RowsCommand,
+} from '../../src/db/batch.js';
+import { BEGIN, COMMIT, FENCE, FLUSHES_KEPT, FORGET_FLUSHES } from '../../src/db/statements.js';
+import type { Answer, Command, WriterSession } from '../../src/db/writer-session.js';
+import {
+  type DatabaseTrouble,
+  databaseTrouble,
+  isFaultOfData,
+  troubleOf,
+} from '../../src/errors.js';
+import type { UnitCounts } from '../../src/metrics/ledger.js';
+import type { Meter } from '../../src/metrics/meter.js';
+import { ignoreClosed, LaneLink, type LinkHost } from './link.js';
+
+export interface LaneUnit extends BatchUnit {
+  /** What is counted once the unit is committed. */
+  readonly counts: UnitCounts;
+}
+
+/** What a lane is given, and whom it tells. */
+export interface LaneHost<Unit extends LaneUnit> extends LinkHost {
+  readonly meter: Meter;
+  readonly limits: BatchLimits;
+  /** Whether the unit must not be sent; if so, the host has accounted for it. */
+  drops(unit: Unit): boolean;
+  /** Some units were dropped since the last call of anything here. */
+  swept(): void;
+  /** In the order of the units. `inserted`: what the gated inserts of the batch inserted. */
+  committed(units: readonly Unit[], inserted: InsertedIds | undefined): void;
+  /** The database refuses the data of this unit, also when it is alone. */
+  refused(unit: Unit, sqlState: string, message: string): void;
+}
+
+export interface LaneStats {
+  readonly batches: number;
+  readonly units: number;
+  readonly rows: number;
+  /** Time with a flush in flight, in all. */
+  readonly flushMs: number;
+  readonly reconnects: number;
+  readonly isConnected: boolean;
+}
+
+type FlushResult =
+  | { readonly kind: 'committed'; readonly inserted: InsertedIds | undefined }
+  | { readonly kind: 'refused'; readonly sqlState: string; readonly message: string }
+  /** Rolled back for a reason that goes away, such as a deadlock. */
+  | { readonly kind: 'again' }
+  /** Committed or not; or not for a reason that needs a new connection, or somebody's help. */
+  | { readonly kind: 'unknown'; readonly trouble: DatabaseTrouble };
+
+/** Taken units are cut off the queue's array in pieces of at least this many. */
+const QUEUE_CUT = 4_096;
+
+/** `begin` and the fence, whose failure says nothing about the units behind them. */
+const OPENING_COMMANDS = 2;
+
+/** Serialization failures and deadlocks. */
+const CLASS_AGAIN = '40';
+
+export class Lane<Unit extends LaneUnit> {
+  readonly #index: number;
+  readonly #host: LaneHost<Unit>;
+  readonly #link: LaneLink;
+  readonly #queue: Unit[] = [];
+  #head = 0;
+  /** Halves of refused batches, the next one last; they go before the queue. */
+  readonly #halves: (readonly Unit[])[] = [];
+  #inFlight: readonly Unit[] = [];
+  #settlers: (() => void)[] = [];
+  #working: Promise<void> | undefined;
+  #isClosed = false;
+  readonly #stats = { batches: 0, units: 0, rows: 0, flushMs: 0 };
+
+  constructor(index: number, host: LaneHost<Unit>) {
+    this.#index = index;
+    this.#host = host;
+    this.#link = new LaneLink(index, host);
+  }
+
+  get stats(): LaneStats {
+    const { reconnects, isConnected } = this.#link;
+    return { ...this.#stats, reconnects, isConnected };
+  }
+
+  /** Connects, however long it takes. Resolves also when the lane is closed meanwhile. */
+  async start(): Promise<void> {
+    await Promise.resolve(this.#link.session()).catch(ignoreClosed);
+    this.kick();
+  }
+
+  push(unit: Unit): void {
+    this.#queue.push(unit);
+  }
+
+  /** Starts to work off the queue, unless that is under way or the lane was not yet started. */
+  kick(): void {
+    if (this.#working !== undefined || this.#link.committed === undefined || this.#isClosed) return;
+    this.#working = this.#work()
+      .catch(ignoreClosed)
+      .finally(() => {
+        this.#working = undefined;
+        // A unit may have come between the last look at the queue and now.
+        if (this.#head < this.#queue.length) this.kick();
+      });
+  }
+
+  /** Resolves when no unit that matches is in flight: what became of it is decided then. */
+  async settled(matches: (unit: Unit) => boolean): Promise<void> {
+    while (this.#inFlight.some(matches)) {
+      await new Promise<void>((resolve) => this.#settlers.push(resolve));
+    }
+  }
+
+  /** Takes from the queue what the host drops. */
+  prune(): void {
+    const rest = this.#queue.slice(this.#head).filter((unit) => !this.#host.drops(unit));
+    this.#queue.length = 0;
+    this.#head = 0;
+    for (const unit of rest) this.#queue.push(unit);
+    this.#host.swept();
+  }
+
+  /** Starts no flush any more. Resolves when the one in flight is answered. */
+  async finish(): Promise<void> {
+    this.#isClosed = true;
+    this.#link.refuse();
+    await this.#working;
+  }
+
+  /** Cuts the connection. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#link.close();
+    await this.#working;
+  }
+
+  async #work(): Promise<void> {
+    for (let units = this.#take(); units.length > 0; units = this.#take()) {
+      this.#inFlight = units;
+      try {
+        await this.#flush(units);
+      } finally {
+        this.#inFlight = [];
+        for (const resolve of this.#settlers.splice(0)) resolve();
+      }
+    }
+  }
+
+  /** The units of the next batch: what is left of a refused one first, then from the queue. */
+  #take(): readonly Unit[] {
+    if (this.#isClosed) return [];
+    for (let half = this.#halves.pop(); half !== undefined; half = this.#halves.pop()) {
+      const rest = half.filter((unit) => !this.#host.drops(unit));
+      if (rest.length < half.length) this.#host.swept();
+      if (rest.length > 0) return rest;
+    }
+    const batch = new Batch<Unit>(this.#host.limits);
+    const before = this.#head;
+    while (this.#head < this.#queue.length) {
+      const unit = this.#queue[this.#head]!;
+      if (!this.#host.drops(unit) && !batch.tryAdd(unit)) break;
+      this.#head += 1;
+    }
+    if (this.#head - before > batch.units.length) this.#host.swept();
+    if (this.#head === this.#queue.length || this.#head >= QUEUE_CUT) {
+      this.#queue.splice(0, this.#head);
+      this.#head = 0;
+    }
+    return batch.units;
+  }
+
+  /** Returns when every unit is committed, refused, or in a half that goes next. */
+  async #flush(units: readonly Unit[]): Promise<void> {
+    const { clock } = this.#host;
+    const link = this.#link;
+    const startedAt = clock.monotonic();
+    const number = link.committed! + 1;
+    let inserted: InsertedIds | undefined;
+    for (;;) {
+      const held = link.session();
+      // No detour through the microtask queue when there is a session.
+      const session = held instanceof Promise ? await held : held;
+      // The lane's row may say that the flush whose answer was lost was committed. The answers of
+      // its gates were not lost: they had to arrive before `commit` was sent.
+      const result: FlushResult =
+        link.committed === number
+          ? { kind: 'committed', inserted }
+          : await this.#attempt(session, number, units, (ids) => {
+              inserted = ids;
+            });
+      switch (result.kind) {
+        case 'committed':
+          link.adopt(number);
+          link.proven();
+          this.#count(units, clock.monotonic() - startedAt);
+          this.#host.committed(units, result.inserted);
+          return;
+        case 'refused':
+          link.rolledBack();
+          link.proven();
+          this.#halve(units, result.sqlState, result.message);
+          return;
+        case 'again':
+          link.rolledBack();
+          await link.pause();
+          break;
+        case 'unknown':
+          await link.retreat(session, result.trouble);
+      }
+    }
+  }
+
+  async #attempt(
+    session: WriterSession,
+    number: number,
+    units: readonly Unit[],
+    keepInserted: (ids: InsertedIds) => void,
+  ): Promise<FlushResult> {
+    const link = this.#link;
+    const opening: Command[] = [
+      { statement: BEGIN, values: [] },
+      { statement: FENCE, values: [`${this.#index}`, `${this.#host.epoch}`, `${number}`] },
+    ];
+    const closing = closingOf(this.#index, number);
+    const gates = gateCommands(units);
+    link.sent = number;
+    let inserted: InsertedIds | undefined;
+    let answer: Answer;
+    if (gates.length === 0) {
+      this.#stage(number, units, inserted);
+      const body = bodyCommands(units).map(toCommand);
+      answer = await link.send(session, [...opening, ...body, ...closing]);
+    } else {
+      answer = await link.send(session, [...opening, ...gates.map(toCommand)]);
+      if (answer.kind === 'done') {
+        // The first row is the fence's.
+        inserted = new Set(answer.rows.slice(1).map(([id]) => id!));
+        keepInserted(inserted);
+        this.#stage(number, units, inserted);
+        const body = bodyCommands(units, inserted).map(toCommand);
+        answer = await link.send(session, [...body, ...closing]);
+      }
+    }
+    if (answer.kind !== 'done') return this.#judge(session, answer, inserted === undefined);
+    if (answer.tag === 'COMMIT') return { kind: 'committed', inserted };
+    const trouble = databaseTrouble(undefined, `commit was answered ${answer.tag}`);
+    return { kind: 'unknown', trouble };
+  }
+
+  /** Before `commit` is sent: whoever finds out that it happened finds the counts there. */
+  #stage(number: number, units: readonly Unit[], inserted: InsertedIds | undefined): void {
+    const counts: UnitCounts[] = [];
+    for (const unit of units) {
+      if (unit.counts.length === 0) continue;
+      const isVoid = unit.gate === 'exists' && inserted?.has(unit.gateKeys[0]!) !== true;
+      if (!isVoid) counts.push(unit.counts);
+    }
+    this.#host.ledger.stage(this.#index, number, counts);
+  }
+
+  /**
+   * What a failure means for the units. Leaves the failed transaction.
+   * @param hasOpening whether the exchange began with the fence
+   */
+  async #judge(
+    session: WriterSession,
+    answer: Exclude<Answer, { kind: 'done' }>,
+    hasOpening: boolean,
+  ): Promise<FlushResult> {
+    const { message } = answer;
+    if (answer.kind === 'lost') {
+      return { kind: 'unknown', trouble: databaseTrouble(undefined, message) };
+    }
+    const { sqlState, at } = answer;
+    const isOfUnits = !hasOpening || at >= OPENING_COMMANDS;
+    const isAgain = isOfUnits && sqlState.startsWith(CLASS_AGAIN);
+    // A new connection reads anew who owns the lane, and may find what this one lacks.
+    if (!isAgain && !(isOfUnits && isFaultOfData(sqlState))) {
+      return { kind: 'unknown', trouble: databaseTrouble(sqlState, message) };
+    }
+    try {
+      await session.rollback();
+    } catch (error) {
+      return { kind: 'unknown', trouble: troubleOf(error) };
+    }
+    return isAgain ? { kind: 'again' } : { kind: 'refused', sqlState, message };
+  }
+
+  #halve(units: readonly Unit[], sqlState: string, message: string): void {
+    if (units.length === 1) {
+      this.#host.refused(units[0]!, sqlState, message);
+      return;
+    }
+    const middle = units.length >> 1;
+    this.#halves.push(units.slice(middle), units.slice(0, middle));
+  }
+
+  #count(units: readonly Unit[], flushMs: number): void {
+    const stats = this.#stats;
+    stats.batches += 1;
+    stats.units += units.length;
+    stats.flushMs += flushMs;
+    this.#host.meter.observe('engine_writer_flush_seconds', flushMs / 1_000);
+    this.#host.meter.observe('engine_writer_flush_units', units.length);
+    for (const unit of units) stats.rows += unit.rows;
+  }
+}
+
+/** Ends a flush; every so often it forgets the numbers of flushes long past. */
+function closingOf(lane: number, number: number): readonly Command[] {
+  const commit: Command = { statement: COMMIT, values: [] };
+  if (number % FLUSHES_KEPT > 0) return [commit];
+  const [from, to] = [number - 2 * FLUSHES_KEPT, number - FLUSHES_KEPT];
+  return [{ statement: FORGET_FLUSHES, values: [`${lane}`, `${from}`, `${to}`] }, commit];
+}
+
+function toCommand({ statement, rows }: RowsCommand): Command {
+  return { statement, values: [rows] };
+}

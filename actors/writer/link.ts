@@ -1,0 +1,310 @@
+/**
+ * The connection of one lane of the writer, kept alive for ever: connects anew with a bounded
+ * back-off, and knows after each loss exactly which flush was the last to be committed. Also looks
+ * after a flush without an answer, since a half-open connection never breaks by itself.
+ */
+
+import type pg from 'pg';
+import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import type { DbLog } from '../../src/db/pool.js';
+import {
+  type Answer,
+  type BackendId,
+  type Command,
+  destroyClient,
+  isBackendWorking,
+  WriterSession,
+} from '../../src/db/writer-session.js';
+import { type DatabaseTrouble, databaseTrouble, troubleOf } from '../../src/errors.js';
+import type { CommitLedger } from '../../src/metrics/ledger.js';
+
+/** What a link is given, and whom it tells. */
+export interface LinkHost {
+  /** An unconnected client; a new one for each call. */
+  readonly connect: () => pg.Client;
+  readonly epoch: number;
+  readonly clock: Clock;
+  readonly log: DbLog;
+  /** Is told of each flush that is known to be committed. */
+  readonly ledger: CommitLedger;
+  /** Why the lane cannot write; undefined: it can. Calls that change nothing are possible. */
+  troubled(lane: number, trouble: DatabaseTrouble | undefined): void;
+  /** Another owner has the database: nothing may be sent any more. */
+  fenced(): void;
+}
+
+/** Thrown to leave the loops of a link that was closed; never seen outside of the writer. */
+export class LinkClosed extends Error {}
+
+/** A flush without an answer for this long is looked after over a second connection. */
+const SILENCE_MS = 1_500;
+
+/** The first such look may take this long, later ones twice as long, for slow networks. */
+const PROBE_MS = 1_000;
+const PROBE_MS_MAX = 8_000;
+
+const SILENT = databaseTrouble(undefined, 'the database does not answer');
+
+/** Connecting, ending the predecessor and reading the lane may each take this long. */
+export const STEP_MS_MAX = 5_000;
+
+/** The first attempt to connect anew is made at once, the next after this; then it doubles. */
+const BACKOFF_MS = 50;
+const BACKOFF_MS_MAX = 2_000;
+
+export class LaneLink {
+  /** The number of the last committed flush; undefined until first connected. */
+  committed: number | undefined;
+  /** The number of the flush that was sent and not rolled back, else that of `committed`. */
+  sent: number | undefined;
+  reconnects = 0;
+  readonly #lane: number;
+  readonly #host: LinkHost;
+  #session: WriterSession | undefined;
+  #connecting: Promise<WriterSession> | undefined;
+  #client: pg.Client | undefined;
+  /** The backend that must be gone before the lane's row can be trusted. */
+  #predecessor: BackendId | undefined;
+  #failures = 0;
+  #isClosed = false;
+  readonly #sleepers = new Set<() => void>();
+
+  constructor(lane: number, host: LinkHost) {
+    this.#lane = lane;
+    this.#host = host;
+  }
+
+  get isConnected(): boolean {
+    return this.#session !== undefined;
+  }
+
+  /** The session there is, or a promise of one, however long it takes. @throws LinkClosed */
+  session(): WriterSession | Promise<WriterSession> {
+    return this.#session ?? this.#connected();
+  }
+
+  /** That flush is the last one committed. */
+  adopt(flush: number): void {
+    this.committed = flush;
+    this.#host.ledger.settle(this.#lane, flush);
+  }
+
+  /** A flush was rolled back as a whole. */
+  rolledBack(): void {
+    this.sent = this.committed;
+  }
+
+  /** A flush was answered: the database works. */
+  proven(): void {
+    this.#failures = 0;
+    this.#host.troubled(this.#lane, undefined);
+  }
+
+  /** The session is of no use any more; what it sent last may or may not have happened. */
+  drop(session: WriterSession, trouble: DatabaseTrouble): void {
+    session.destroy();
+    if (this.#session !== session) return;
+    this.#session = undefined;
+    this.#host.troubled(this.#lane, trouble);
+  }
+
+  /**
+   * Drops the session under a flush. The first time since the database worked it is tried again at
+   * once, then with pauses. @throws LinkClosed
+   */
+  async retreat(session: WriterSession, trouble: DatabaseTrouble): Promise<void> {
+    this.drop(session, trouble);
+    if (this.#failures > 0) await this.pause();
+    else this.#failures = 1;
+  }
+
+  /** Waits before the same is tried again, longer each time. @throws LinkClosed */
+  async pause(): Promise<void> {
+    await this.#sleep(Math.min(BACKOFF_MS * 2 ** this.#failures, BACKOFF_MS_MAX));
+    this.#failures += 1;
+  }
+
+  /** Sends an exchange and looks after it while there is no answer. */
+  async send(session: WriterSession, commands: readonly Command[]): Promise<Answer> {
+    const stopWatching = this.#watch(session);
+    const answer = await session.exchange(commands);
+    stopWatching();
+    return answer;
+  }
+
+  /** Sends nothing any more. */
+  refuse(): void {
+    this.#isClosed = true;
+    for (const wake of this.#sleepers) wake();
+  }
+
+  /** Cuts whatever connection there is; an exchange in flight is answered `lost`. */
+  close(): void {
+    this.refuse();
+    this.#session?.destroy();
+    this.#session = undefined;
+    if (this.#client !== undefined) destroyClient(this.#client);
+  }
+
+  /** The one attempt to connect that is under way, or a new one. */
+  #connected(): Promise<WriterSession> {
+    this.#connecting ??= this.#connect().finally(() => {
+      this.#connecting = undefined;
+    });
+    return this.#connecting;
+  }
+
+  async #connect(): Promise<WriterSession> {
+    for (;;) {
+      if (this.#isClosed) throw new LinkClosed();
+      try {
+        const isFirst = this.committed === undefined;
+        const session = await this.#open();
+        if (!isFirst) this.reconnects += 1;
+        // With a flush under way, being connected proves little: its answer tells.
+        if (this.sent === this.committed) this.proven();
+        return session;
+      } catch (error) {
+        if (error instanceof LinkClosed) throw error;
+        this.#host.troubled(this.#lane, troubleOf(error));
+        await this.pause();
+      }
+    }
+  }
+
+  /**
+   * Connects and settles what the predecessor may have left behind:
+   * 1. its backend is ended and gone, so that it can commit nothing any more;
+   * 2. the lane's row then says which flush was the last, and who owns the lane.
+   */
+  async #open(): Promise<WriterSession> {
+    const { clock } = this.#host;
+    const client = this.#host.connect();
+    this.#client = client;
+    let session: WriterSession | undefined;
+    try {
+      const opening = WriterSession.open(client, (error) => this.#lost(session, error));
+      session = await within(clock, STEP_MS_MAX, client, opening);
+      const predecessor = this.#predecessor;
+      if (predecessor !== undefined) {
+        while (!(await within(clock, STEP_MS_MAX, client, session.terminate(predecessor))));
+      }
+      // From here on this backend may be the one that has sent something.
+      this.#predecessor = session.backend;
+      const row = await within(clock, STEP_MS_MAX, client, session.readLane(this.#lane));
+      if (this.#isClosed) throw new LinkClosed();
+      this.#adoptRow(row);
+      this.#session = session;
+      return session;
+    } catch (error) {
+      destroyClient(client);
+      throw error;
+    } finally {
+      this.#client = undefined;
+    }
+  }
+
+  #adoptRow(row: { readonly epoch: number; readonly batch: number } | undefined): void {
+    const { epoch } = this.#host;
+    const isOurs =
+      row?.epoch === epoch &&
+      (this.committed === undefined || row.batch === this.committed || row.batch === this.sent);
+    if (!isOurs) {
+      const facts = { lane: this.#lane, epoch, committed: this.committed, sent: this.sent, row };
+      this.#host.log.error(facts, 'the lane belongs to another owner');
+      this.#host.fenced();
+      throw new LinkClosed();
+    }
+    this.adopt(row.batch);
+    this.sent ??= row.batch;
+  }
+
+  /** An idle connection broke: connect again at once, so that readiness tells the truth. */
+  #lost(session: WriterSession | undefined, error: Error): void {
+    if (session === undefined || this.#session !== session || this.#isClosed) return;
+    this.drop(session, troubleOf(error));
+    // Whoever needs the session asks for it again and gets the same promise.
+    this.#connected().catch(ignoreClosed);
+  }
+
+  /**
+   * Cutting off a slow database would be wrong as well: a long statement would be sent again for
+   * ever. So a silent backend is looked at from outside, and cut off only when it is not at work.
+   * @returns stops watching
+   */
+  #watch(session: WriterSession): () => void {
+    const { clock } = this.#host;
+    let isOver = false;
+    let timer: TimerHandle;
+    const look = async (tries: number): Promise<void> => {
+      const verdict = await this.#probe(session, Math.min(PROBE_MS * 2 ** tries, PROBE_MS_MAX));
+      if (isOver) return;
+      if (verdict === 'gone') {
+        session.destroy();
+        return;
+      }
+      const isUp = verdict === 'working';
+      this.#host.troubled(this.#lane, isUp ? undefined : SILENT);
+      timer = clock.setTimeout(() => void look(isUp ? 0 : tries + 1), SILENCE_MS);
+    };
+    timer = clock.setTimeout(() => void look(0), SILENCE_MS);
+    return () => {
+      isOver = true;
+      clock.clearTimeout(timer);
+    };
+  }
+
+  async #probe(session: WriterSession, ms: number): Promise<'working' | 'gone' | 'unreachable'> {
+    const client = this.#host.connect();
+    try {
+      const isWorking = await within(
+        this.#host.clock,
+        ms,
+        client,
+        isBackendWorking(client, session.backend),
+      );
+      return isWorking ? 'working' : 'gone';
+    } catch {
+      // Whatever the reason is, nothing is known about the backend.
+      return 'unreachable';
+    }
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    const { clock } = this.#host;
+    if (!this.#isClosed) {
+      await new Promise<void>((resolve) => {
+        const wake = () => {
+          clock.clearTimeout(timer);
+          this.#sleepers.delete(wake);
+          resolve();
+        };
+        const timer = clock.setTimeout(wake, ms);
+        this.#sleepers.add(wake);
+      });
+    }
+    if (this.#isClosed) throw new LinkClosed();
+  }
+}
+
+/** @throws Error after `ms`, having cut the client's connection, or whatever the work throws */
+export function within<T>(
+  clock: Clock,
+  ms: number,
+  client: pg.Client,
+  work: Promise<T>,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = clock.setTimeout(() => {
+      destroyClient(client);
+      reject(new Error(SILENT.message));
+    }, ms);
+    const settle = () => clock.clearTimeout(timer);
+    work.then(resolve, reject).finally(settle);
+  });
+}
+
+/** The tail of a promise whose failure by closing is expected. */
+export function ignoreClosed(error: unknown): void {
+  if (!(error instanceof LinkClosed)) throw error;
+}

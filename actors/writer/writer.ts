@@ -1,0 +1,403 @@
+/**
+ * The writer actor: everything durable goes through it. Units come in from the shards, are spread
+ * over the lanes by their actor, and come back as outcomes. Owns which units must not be written
+ * any more: those behind a refused one of the same actor, and those of a dead shard. Nothing here
+ * knows threads.
+ */
+
+import type pg from 'pg';
+import { type BatchLimits, committedAck, type InsertedIds, readUnit } from '../../src/db/batch.js';
+import { WriterSession } from '../../src/db/writer-session.js';
+import { type DatabaseTrouble, troubleOf } from '../../src/errors.js';
+import { CommitLedger, type UnitCounts } from '../../src/metrics/ledger.js';
+import { Meter } from '../../src/metrics/meter.js';
+import type { Ack, UnitEnvelope } from '../runtime/protocol.js';
+import { Lane, type LaneHost, type LaneStats, type LaneUnit } from './lane.js';
+import { type LinkHost, STEP_MS_MAX, within } from './link.js';
+
+/** A batch of more than 1,000 rows is slower by the row; a larger text keeps the thread busy. */
+export const WRITER_LIMITS: BatchLimits = { rowsMax: 1_000, bytesMax: 4 * 1024 * 1024 };
+
+export interface WriterOptions extends Pick<LinkHost, 'connect' | 'epoch' | 'clock' | 'log'> {
+  /** The `application_name` that the clients of `connect` have, and nobody else. */
+  readonly applicationName: string;
+  /** Connections, each with one transaction in flight; rows 0 … lanes - 1 of `lanes` are there. */
+  readonly lanes: number;
+  readonly limits?: BatchLimits;
+  /** The counts of committed units, for as many lanes; absent: nobody reads them. */
+  readonly ledger?: CommitLedger;
+  /** Absent: nobody reads it. */
+  readonly meter?: Meter;
+  /** Outcomes of one flush for one shard, each after all earlier ones of the same actor. */
+  readonly onAcks: (shard: number, incarnation: number, acks: readonly Ack[]) => void;
+  /** Called once: another owner has the database. What is not acknowledged never will be. */
+  readonly onFenced: () => void;
+  /** Why nothing can be written, whenever that changes; undefined: everything can again. */
+  readonly onDatabase: (trouble: DatabaseTrouble | undefined) => void;
+}
+
+export interface WriterStats {
+  readonly batches: number;
+  readonly units: number;
+  readonly rows: number;
+  readonly rowsPerBatch: number;
+  readonly flushMsMean: number;
+  readonly refused: number;
+  readonly reconnects: number;
+  readonly backlogUnits: number;
+  readonly backlogBytes: number;
+  readonly lanes: readonly LaneStats[];
+}
+
+export interface Writer {
+  /**
+   * Ends what an earlier writer of this name left running, then connects; waits for the database
+   * for ever. Units may be submitted before. @throws Error when fenced or stopped meanwhile
+   */
+  start(): Promise<void>;
+  /**
+   * Units of one actor in their order. They wait for as long as it takes: how many may wait is the
+   * shards' decision, which know what they have not seen acknowledged.
+   * @throws Error on a unit that no actor may send
+   */
+  submit(shard: number, incarnation: number, units: readonly UnitEnvelope[]): void;
+  /**
+   * Forgets a dead shard: drops its units that are not in flight, also those that still come in.
+   * When it resolves, nothing of that incarnation or an earlier one can be committed any more.
+   */
+  discard(shard: number, incarnation: number): Promise<void>;
+  /** Resolves when nothing waits. @throws Error when fenced or stopped meanwhile */
+  drain(): Promise<void>;
+  /** Waits a moment for what is in flight and closes everything; what waits is not written. */
+  stop(): Promise<void>;
+  stats(): WriterStats;
+}
+
+/** How long `stop` waits for flushes in flight. */
+const STOP_MS_MAX = 1_000;
+
+/** How long the start waits between its attempts. */
+const START_RETRY_MS = 250;
+
+/**
+ * Actors with a refused unit that are remembered per shard. One is forgotten when its successor
+ * speaks; a shard that has been told of so many later ones has long stopped sending their units.
+ */
+const REFUSED_ACTORS_MAX = 10_000;
+
+const NO_COUNTS: UnitCounts = [];
+
+/** One incarnation of a shard. */
+interface Source {
+  readonly shard: number;
+  readonly incarnation: number;
+  isDead: boolean;
+  /** The incarnation of each actor that had a unit refused. */
+  readonly refusedActors: Map<string, number>;
+  acks: Ack[];
+}
+
+interface WriterUnit extends LaneUnit {
+  readonly source: Source;
+  readonly actor: string;
+  readonly actorIncarnation: number;
+}
+
+/** Shapes above. Connects on `start`; timers and sockets are closed by `stop`. */
+export function createWriter(options: WriterOptions): Writer {
+  return new WriterActor(options);
+}
+
+class WriterActor implements Writer, LaneHost<WriterUnit> {
+  readonly connect;
+  readonly epoch;
+  readonly clock;
+  readonly log;
+  readonly limits: BatchLimits;
+  readonly ledger: CommitLedger;
+  readonly meter: Meter;
+  readonly #options: WriterOptions;
+  readonly #lanes: readonly Lane<WriterUnit>[];
+  readonly #sources = new Map<number, Source>();
+  /** The highest incarnation of each shard that was discarded. */
+  readonly #discarded = new Map<number, number>();
+  /** Sources with acknowledgements that are not posted. */
+  readonly #outbox = new Set<Source>();
+  /** By lane, why it cannot write. */
+  readonly #troubles = new Map<number, DatabaseTrouble>();
+  #reported: DatabaseTrouble | undefined;
+  #state: 'running' | 'fenced' | 'stopped' = 'running';
+  #backlogUnits = 0;
+  #backlogBytes = 0;
+  #refusedCount = 0;
+  #drained: { resolve: () => void; reject: (error: Error) => void }[] = [];
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+    this.connect = options.connect;
+    this.epoch = options.epoch;
+    this.clock = options.clock;
+    this.log = options.log;
+    this.limits = options.limits ?? WRITER_LIMITS;
+    this.ledger = options.ledger ?? new CommitLedger(options.lanes);
+    this.meter = options.meter ?? new Meter();
+    this.#lanes = Array.from({ length: options.lanes }, (_, index) => new Lane(index, this));
+  }
+
+  async start(): Promise<void> {
+    while (this.#state === 'running' && !(await this.#evict())) {
+      await new Promise<void>((resolve) => this.clock.setTimeout(resolve, START_RETRY_MS));
+    }
+    this.#expectRunning();
+    await Promise.all(this.#lanes.map((lane) => lane.start()));
+    this.#expectRunning();
+  }
+
+  submit(shard: number, incarnation: number, units: readonly UnitEnvelope[]): void {
+    const source = this.#sourceOf(shard, incarnation);
+    if (source === undefined || this.#state !== 'running') return;
+    for (const envelope of units) {
+      const { actor, incarnation: actorIncarnation, counts = NO_COUNTS } = envelope;
+      // A literal rather than a spread of `readUnit`: this runs for every unit.
+      const { seq, gate, mutations, rows, bytes, isBarrier, gateKeys } = readUnit(envelope);
+      this.#backlogUnits += 1;
+      this.#backlogBytes += bytes;
+      this.#laneOf(actor).push({
+        seq,
+        gate,
+        mutations,
+        rows,
+        bytes,
+        isBarrier,
+        gateKeys,
+        counts,
+        source,
+        actor,
+        actorIncarnation,
+      });
+    }
+    for (const lane of this.#lanes) lane.kick();
+    this.#post();
+  }
+
+  async discard(shard: number, incarnation: number): Promise<void> {
+    const last = this.#discarded.get(shard);
+    if (last === undefined || last < incarnation) this.#discarded.set(shard, incarnation);
+    const source = this.#sources.get(shard);
+    if (source !== undefined && source.incarnation <= incarnation) {
+      source.isDead = true;
+      source.refusedActors.clear();
+      this.#sources.delete(shard);
+    }
+    for (const lane of this.#lanes) lane.prune();
+    const isItsUnit = ({ source }: WriterUnit) =>
+      source.shard === shard && source.incarnation <= incarnation;
+    await Promise.all(this.#lanes.map((lane) => lane.settled(isItsUnit)));
+  }
+
+  async drain(): Promise<void> {
+    this.#expectRunning();
+    if (this.#backlogUnits === 0) return;
+    await new Promise<void>((resolve, reject) => this.#drained.push({ resolve, reject }));
+  }
+
+  async stop(): Promise<void> {
+    if (this.#state === 'running') {
+      this.#end('stopped');
+      let timer: unknown;
+      const patience = new Promise<void>((resolve) => {
+        timer = this.clock.setTimeout(resolve, STOP_MS_MAX);
+      });
+      await Promise.race([Promise.all(this.#lanes.map((lane) => lane.finish())), patience]);
+      this.clock.clearTimeout(timer);
+    }
+    await Promise.all(this.#lanes.map((lane) => lane.close()));
+  }
+
+  stats(): WriterStats {
+    const lanes = this.#lanes.map((lane) => lane.stats);
+    const sum = (of: (lane: LaneStats) => number) => lanes.reduce((all, one) => all + of(one), 0);
+    const batches = sum((lane) => lane.batches);
+    const rows = sum((lane) => lane.rows);
+    return {
+      batches,
+      units: sum((lane) => lane.units),
+      rows,
+      rowsPerBatch: batches === 0 ? 0 : rows / batches,
+      flushMsMean: batches === 0 ? 0 : sum((lane) => lane.flushMs) / batches,
+      refused: this.#refusedCount,
+      reconnects: sum((lane) => lane.reconnects),
+      backlogUnits: this.#backlogUnits,
+      backlogBytes: this.#backlogBytes,
+      lanes,
+    };
+  }
+
+  // -------------------------------------------------------------- what the lanes call
+
+  drops(unit: WriterUnit): boolean {
+    const { source, actor, actorIncarnation } = unit;
+    if (source.isDead) {
+      this.#account(unit);
+      return true;
+    }
+    const refused = source.refusedActors.get(actor);
+    if (refused === undefined) return false;
+    if (actorIncarnation > refused) {
+      source.refusedActors.delete(actor);
+      return false;
+    }
+    this.#answer(unit, { seq: unit.seq, outcome: 'suffix' });
+    return true;
+  }
+
+  swept(): void {
+    this.#settle();
+  }
+
+  committed(units: readonly WriterUnit[], inserted: InsertedIds | undefined): void {
+    for (const unit of units) this.#answer(unit, committedAck(unit, inserted));
+    this.#settle();
+  }
+
+  refused(unit: WriterUnit, sqlState: string, reason: string): void {
+    this.#refusedCount += 1;
+    const { actor, actorIncarnation, seq } = unit;
+    const { refusedActors, shard } = unit.source;
+    this.log.warn({ shard, actor, seq, sqlState }, 'a unit was refused for its data');
+    refusedActors.delete(actor);
+    refusedActors.set(actor, actorIncarnation);
+    if (refusedActors.size > REFUSED_ACTORS_MAX) {
+      const [oldest] = refusedActors.keys();
+      refusedActors.delete(oldest!);
+    }
+    this.#answer(unit, { seq, outcome: 'refused', sqlState, reason });
+    this.#settle();
+  }
+
+  troubled(lane: number, trouble: DatabaseTrouble | undefined): void {
+    if (this.#state !== 'running') return;
+    if (trouble === undefined) this.#troubles.delete(lane);
+    else this.#troubles.set(lane, trouble);
+    const [now] = this.#troubles.values();
+    const before = this.#reported;
+    if (now?.kind === before?.kind && now?.sqlState === before?.sqlState) return;
+    this.#reported = now;
+    if (now === undefined) this.log.info({}, 'the writer is connected');
+    else {
+      const { kind, sqlState, message } = now;
+      this.log.warn({ lane, kind, sqlState, reason: message }, 'the writer cannot write');
+    }
+    this.#options.onDatabase(now);
+  }
+
+  fenced(): void {
+    if (this.#state !== 'running') return;
+    this.#end('fenced');
+    for (const lane of this.#lanes) void lane.close();
+    this.#options.onFenced();
+  }
+
+  // -------------------------------------------------------------- inside
+
+  /** One attempt to end the connections that an earlier writer of this name left behind. */
+  async #evict(): Promise<boolean> {
+    const client = this.connect();
+    try {
+      const session = await this.#within(
+        client,
+        WriterSession.open(client, () => undefined),
+      );
+      try {
+        // A fenced writer must not touch the connections of its successor.
+        const lane = await this.#within(client, session.readLane(0));
+        if (lane?.epoch !== this.epoch) {
+          this.log.error({ epoch: this.epoch, lane }, 'the lanes belong to another owner');
+          this.fenced();
+          return true;
+        }
+        // Again until none is left; one that does not end within the limit fails the attempt.
+        while (!(await this.#within(client, session.terminateAll(this.#options.applicationName))));
+        return true;
+      } finally {
+        session.destroy();
+      }
+    } catch (error) {
+      this.troubled(0, troubleOf(error));
+      return false;
+    }
+  }
+
+  #within<T>(client: pg.Client, work: Promise<T>): Promise<T> {
+    return within(this.clock, STEP_MS_MAX, client, work);
+  }
+
+  /** Undefined for an incarnation that was discarded: its last posts may come in later. */
+  #sourceOf(shard: number, incarnation: number): Source | undefined {
+    const last = this.#discarded.get(shard);
+    if (last !== undefined && incarnation <= last) return undefined;
+    const source = this.#sources.get(shard);
+    if (source?.incarnation === incarnation) return source;
+    const made: Source = {
+      shard,
+      incarnation,
+      isDead: false,
+      refusedActors: new Map(),
+      acks: [],
+    };
+    this.#sources.set(shard, made);
+    return made;
+  }
+
+  #laneOf(actor: string): Lane<WriterUnit> {
+    const lanes = this.#lanes;
+    return lanes.length === 1 ? lanes[0]! : lanes[hashOf(actor) % lanes.length]!;
+  }
+
+  #answer(unit: WriterUnit, ack: Ack): void {
+    this.#account(unit);
+    const { source } = unit;
+    if (source.isDead) return;
+    source.acks.push(ack);
+    this.#outbox.add(source);
+  }
+
+  #account(unit: WriterUnit): void {
+    this.#backlogUnits -= 1;
+    this.#backlogBytes -= unit.bytes;
+  }
+
+  /** After units have got their outcomes. */
+  #settle(): void {
+    this.#post();
+    if (this.#backlogUnits > 0) return;
+    for (const { resolve } of this.#drained.splice(0)) resolve();
+  }
+
+  #post(): void {
+    this.meter.set('engine_writer_backlog_units', this.#backlogUnits);
+    this.meter.set('engine_writer_backlog_bytes', this.#backlogBytes);
+    for (const source of this.#outbox) {
+      this.#outbox.delete(source);
+      const { shard, incarnation, acks } = source;
+      source.acks = [];
+      if (!source.isDead) this.#options.onAcks(shard, incarnation, acks);
+    }
+  }
+
+  #end(state: 'fenced' | 'stopped'): void {
+    this.#state = state;
+    for (const { reject } of this.#drained.splice(0)) reject(new Error(`the writer is ${state}`));
+  }
+
+  #expectRunning(): void {
+    if (this.#state !== 'running') throw new Error(`the writer is ${this.#state}`);
+  }
+}
+
+/** FNV-1a over UTF-16 units. */
+function hashOf(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return hash >>> 0;
+}

@@ -1,0 +1,449 @@
+-- What the writer sends; npm run generate writes this file.
+
+-- writer_begin
+begin;
+
+-- writer_commit
+commit;
+
+-- writer_fence
+with owned as (
+  select lane from lanes where lane = $1::int and epoch = $2::bigint for no key update
+), noted as (
+  insert into lane_flushes (lane, batch) select lane, $3::bigint from owned returning lane
+)
+select 1 / count(*) from noted;
+
+-- writer_forget_flushes
+delete from lane_flushes
+where lane = $1::int and batch >= $2::bigint and batch < $3::bigint;
+
+-- writer_sequence_insert
+insert into sequences (id, tenant_id, namespace, name, version, deprecated, status, definition, created_at)
+select r.id, r.tenant_id, r.namespace, r.name, r.version, coalesce(r.deprecated, false), coalesce(r.status, 'production'), r.definition, r.created_at
+from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, name text, version integer, deprecated boolean, status text, definition json, created_at timestamptz);
+
+-- writer_sequence_update
+update sequences t set deprecated = r.deprecated
+from json_to_recordset($1::json) as r(id uuid, deprecated boolean)
+where t.id = r.id;
+
+-- writer_sequence_delete
+with schedules_gone as (
+  delete from cron_schedules c using json_to_recordset($1::json) as r(id uuid) where c.sequence_id = r.id
+)
+delete from sequences s using json_to_recordset($1::json) as r(id uuid) where s.id = r.id;
+
+-- writer_tombstone_clear
+delete from sequence_tombstones t
+using json_to_recordset($1::json) as r(id uuid)
+where t.id = r.id;
+
+-- writer_tombstone_set
+insert into sequence_tombstones (id, created_at)
+select r.id, r.created_at
+from json_to_recordset($1::json) as r(id uuid, created_at timestamptz)
+on conflict (id) do update set created_at = excluded.created_at;
+
+-- writer_instance_insert
+insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, birth_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant)
+select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.birth_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant
+from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, birth_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text);
+
+-- writer_instance_update
+update instances t set state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at
+from json_to_recordset($1::json) as r(id uuid, state text, next_fire_at timestamptz, runtime json, execution json, signal_count integer, audit_count integer, updated_at timestamptz)
+where t.id = r.id;
+
+-- writer_instance_context
+update instances t set birth_data = coalesce(t.birth_data, t.data), data = r.data, config = r.config, context_audit = r.context_audit
+from json_to_recordset($1::json) as r(id uuid, data json, config json, context_audit json)
+where t.id = r.id;
+
+-- writer_instance_rebind
+update instances t set sequence_id = r.sequence_id
+from json_to_recordset($1::json) as r(id uuid, sequence_id uuid)
+where t.id = r.id;
+
+-- writer_instance_trace
+update instances t set traceparent = r.traceparent
+from json_to_recordset($1::json) as r(id uuid, traceparent text)
+where t.id = r.id;
+
+-- writer_instance_ownership
+update instances t set continuity_id = r.continuity_id, ownership_epoch = r.ownership_epoch, fence = r.fence
+from json_to_recordset($1::json) as r(id uuid, continuity_id uuid, ownership_epoch bigint, fence json)
+where t.id = r.id;
+
+-- writer_instance_delete
+with doomed as (
+  select id from json_to_recordset($1::json) as r(id uuid)
+), open_tasks_gone as (
+  delete from open_tasks o using worker_tasks t, doomed d
+  where t.instance_id = d.id and o.task_id = t.id
+), instances_gone as (
+  delete from instances t using doomed d where t.id = d.id
+), timers_gone as (
+  delete from timers t using doomed d where t.instance_id = d.id
+), dead_letters_gone as (
+  delete from dead_letters t using doomed d where t.instance_id = d.id
+), block_outputs_gone as (
+  delete from block_outputs t using doomed d where t.instance_id = d.id
+), iteration_snapshots_gone as (
+  delete from iteration_snapshots t using doomed d where t.instance_id = d.id
+), signals_gone as (
+  delete from signals t using doomed d where t.instance_id = d.id
+), audit_log_gone as (
+  delete from audit_log t using doomed d where t.instance_id = d.id
+), worker_tasks_gone as (
+  delete from worker_tasks t using doomed d where t.instance_id = d.id
+), permit_requests_gone as (
+  delete from permit_requests t using doomed d where t.instance_id = d.id
+), injected_blocks_gone as (
+  delete from injected_blocks t using doomed d where t.instance_id = d.id
+), checkpoints_gone as (
+  delete from checkpoints t using doomed d where t.instance_id = d.id
+), step_logs_gone as (
+  delete from step_logs t using doomed d where t.instance_id = d.id
+), release_outcomes_gone as (
+  delete from release_outcomes t using doomed d where t.instance_id = d.id
+), effect_receipts_gone as (
+  delete from effect_receipts t using doomed d where t.instance_id = d.id
+), effect_resolutions_gone as (
+  delete from effect_resolutions t using doomed d where t.instance_id = d.id
+), artifacts_gone as (
+  delete from artifacts t using doomed d where t.instance_id = d.id
+), migrations_gone as (
+  delete from migrations t using doomed d where t.continuity_id = d.id
+)
+select count(*) from doomed;
+
+-- writer_injection_set
+insert into injected_blocks (instance_id, blocks)
+select r.instance_id, r.blocks
+from json_to_recordset($1::json) as r(instance_id uuid, blocks json)
+on conflict (instance_id) do update set blocks = excluded.blocks;
+
+-- writer_output_droperrors
+delete from block_outputs t
+using json_to_recordset($1::json) as r(instance_id uuid)
+where t.instance_id = r.instance_id and t.output_ref = '__error__';
+
+-- writer_output_dropblocks
+with dropped as (
+  delete from block_outputs o using json_to_recordset($1::json) as r(instance_id uuid, block_ids json)
+  where o.instance_id = r.instance_id
+    and o.block_id in (select json_array_elements_text(r.block_ids))
+  returning o.effect
+)
+insert into effect_receipts (id, instance_id, continuity_id, tenant_id, epoch, block_id, attempt, kind, state, destination_fingerprint, idempotency_key, request_sha256, provider_receipt_id, created_at, updated_at)
+select r.*
+from dropped d cross join lateral json_to_record(d.effect) as r(id uuid, instance_id uuid, continuity_id uuid, tenant_id text, epoch bigint, block_id text, attempt integer, kind text, state text, destination_fingerprint text, idempotency_key text, request_sha256 text, provider_receipt_id text, created_at timestamptz, updated_at timestamptz)
+where d.effect is not null
+on conflict (id) do nothing;
+
+-- writer_output_insert
+insert into block_outputs (id, instance_id, block_id, iteration, attempt, try, output, output_ref, output_size, created_at, effect)
+select r.id, r.instance_id, r.block_id, r.iteration, r.attempt, r.try, r.output, r.output_ref, r.output_size, r.created_at, r.effect
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, block_id text, iteration text, attempt integer, try integer, output json, output_ref text, output_size integer, created_at timestamptz, effect json);
+
+-- writer_snapshot_clear
+delete from iteration_snapshots t
+using json_to_recordset($1::json) as r(instance_id uuid, key text)
+where t.instance_id = r.instance_id and t.key = r.key;
+
+-- writer_snapshot_set
+insert into iteration_snapshots (instance_id, key, items)
+select r.instance_id, r.key, r.items
+from json_to_recordset($1::json) as r(instance_id uuid, key text, items json)
+on conflict (instance_id, key) do update set items = excluded.items;
+
+-- writer_signal_insert
+insert into signals (id, instance_id, seq, signal_type, payload, created_at, traceparent)
+select r.id, r.instance_id, r.seq, r.signal_type, r.payload, r.created_at, r.traceparent
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, seq integer, signal_type text, payload json, created_at timestamptz, traceparent text);
+
+-- writer_audit_insert
+insert into audit_log (instance_id, seq, tenant_id, entries, created_at)
+select r.instance_id, r.seq, r.tenant_id, r.entries, r.created_at
+from json_to_recordset($1::json) as r(instance_id uuid, seq integer, tenant_id text, entries json, created_at timestamptz);
+
+-- writer_steplog_insert
+insert into step_logs (id, instance_id, entries, created_at)
+select r.id, r.instance_id, r.entries, r.created_at
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, entries json, created_at timestamptz);
+
+-- writer_checkpoint_insert
+insert into checkpoints (id, instance_id, checkpoint_data, created_at)
+select r.id, r.instance_id, r.checkpoint_data, r.created_at
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, checkpoint_data json, created_at timestamptz);
+
+-- writer_checkpoint_prune
+delete from checkpoints c using json_to_recordset($1::json) as r(instance_id uuid, keep integer)
+where c.instance_id = r.instance_id and c.id in (
+  select o.id from checkpoints o where o.instance_id = r.instance_id
+  order by o.id desc offset r.keep);
+
+-- writer_task_insert
+insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, attempt, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch)
+select r.id, r.instance_id, r.tenant_id, r.block_id, r.node, r.iteration, r.handler_name, r.queue_name, r.params, r.overlay, r.attempt, r.timeout_ms, r.priority, r.state, r.withdrawn, r.worker_id, r.claim_epoch, r.claimed_at, r.heartbeat_at, r.completed_at, r.output, r.error_message, r.error_retryable, r.checkpoint_seq, r.resume_checkpoint, r.history, r.created_at, r.ownership_epoch
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, tenant_id text, block_id text, node integer, iteration text, handler_name text, queue_name text, params json, overlay json, attempt integer, timeout_ms bigint, priority smallint, state text, withdrawn boolean, worker_id text, claim_epoch integer, claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json, error_message text, error_retryable boolean, checkpoint_seq integer, resume_checkpoint json, history json, created_at timestamptz, ownership_epoch bigint);
+
+-- writer_task_update
+update worker_tasks t set state = r.state, withdrawn = r.withdrawn, worker_id = r.worker_id, claim_epoch = r.claim_epoch, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, completed_at = r.completed_at, output = r.output, error_message = r.error_message, error_retryable = r.error_retryable, checkpoint_seq = r.checkpoint_seq, history = r.history
+from json_to_recordset($1::json) as r(id uuid, state text, withdrawn boolean, worker_id text, claim_epoch integer, claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json, error_message text, error_retryable boolean, checkpoint_seq integer, history json)
+where t.id = r.id;
+
+-- writer_task_heartbeat
+update worker_tasks t set heartbeat_at = r.heartbeat_at, checkpoint_seq = r.checkpoint_seq
+from json_to_recordset($1::json) as r(id uuid, claim_epoch integer, heartbeat_at timestamptz, checkpoint_seq integer)
+where t.id = r.id and t.claim_epoch = r.claim_epoch and t.state = 'claimed';
+
+-- writer_task_checkpoint
+update worker_tasks t set resume_checkpoint = r.resume_checkpoint
+from json_to_recordset($1::json) as r(id uuid, resume_checkpoint json)
+where t.id = r.id;
+
+-- writer_opentask_insert
+insert into open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at)
+select r.task_id, r.instance_id, r.tenant_id, r.handler_name, r.queue_name, r.rank, r.created_at
+from json_to_recordset($1::json) as r(task_id uuid, instance_id uuid, tenant_id text, handler_name text, queue_name text, rank smallint, created_at timestamptz)
+on conflict (task_id) do update set instance_id = excluded.instance_id, tenant_id = excluded.tenant_id, handler_name = excluded.handler_name, queue_name = excluded.queue_name, rank = excluded.rank, created_at = excluded.created_at;
+
+-- writer_opentask_delete
+delete from open_tasks t
+using json_to_recordset($1::json) as r(task_id uuid)
+where t.task_id = r.task_id;
+
+-- writer_timer_clear
+delete from timers t
+using json_to_recordset($1::json) as r(instance_id uuid)
+where t.instance_id = r.instance_id;
+
+-- writer_timer_set
+insert into timers (instance_id, fire_at, recover, rank)
+select r.instance_id, r.fire_at, r.recover, coalesce(r.rank, 2)
+from json_to_recordset($1::json) as r(instance_id uuid, fire_at timestamptz, recover boolean, rank smallint)
+on conflict (instance_id) do update set fire_at = excluded.fire_at, recover = excluded.recover, rank = excluded.rank;
+
+-- writer_deadletter_clear
+delete from dead_letters t
+using json_to_recordset($1::json) as r(instance_id uuid)
+where t.instance_id = r.instance_id;
+
+-- writer_deadletter_set
+insert into dead_letters (instance_id, tenant_id, created_at, failed_at, reason)
+select r.instance_id, r.tenant_id, r.created_at, r.failed_at, r.reason
+from json_to_recordset($1::json) as r(instance_id uuid, tenant_id text, created_at timestamptz, failed_at timestamptz, reason text)
+on conflict (instance_id) do update set tenant_id = excluded.tenant_id, created_at = excluded.created_at, failed_at = excluded.failed_at, reason = excluded.reason;
+
+-- writer_permitrequest_clear
+delete from permit_requests t
+using json_to_recordset($1::json) as r(instance_id uuid)
+where t.instance_id = r.instance_id;
+
+-- writer_permitrequest_set
+insert into permit_requests (instance_id, key_id, max_concurrency, number, created_at)
+select r.instance_id, r.key_id, r.max_concurrency, r.number, r.created_at
+from json_to_recordset($1::json) as r(instance_id uuid, key_id uuid, max_concurrency integer, number integer, created_at timestamptz)
+on conflict (instance_id) do update set number = excluded.number;
+
+-- writer_permit_clear
+delete from permits t
+using json_to_recordset($1::json) as r(instance_id uuid)
+where t.instance_id = r.instance_id;
+
+-- writer_permit_set
+insert into permits (instance_id, key_id, number)
+select r.instance_id, r.key_id, r.number
+from json_to_recordset($1::json) as r(instance_id uuid, key_id uuid, number integer)
+on conflict (instance_id) do update set number = excluded.number;
+
+-- writer_ratelimit_clear
+delete from rate_limits t
+using json_to_recordset($1::json) as r(id uuid)
+where t.id = r.id;
+
+-- writer_ratelimit_set
+insert into rate_limits (id, tenant_id, limit_key, max_count, window_seconds, updated_at)
+select r.id, r.tenant_id, r.limit_key, r.max_count, r.window_seconds, r.updated_at
+from json_to_recordset($1::json) as r(id uuid, tenant_id text, limit_key text, max_count integer, window_seconds integer, updated_at timestamptz)
+on conflict (id) do update set max_count = excluded.max_count, window_seconds = excluded.window_seconds, updated_at = excluded.updated_at;
+
+-- writer_rategrant_prune
+delete from rate_grants g using json_to_recordset($1::json) as r(limit_id uuid, before timestamptz)
+where g.limit_id = r.limit_id and g.granted_at < r.before;
+
+-- writer_rategrant_insert
+insert into rate_grants (limit_id, granted_at, id, count)
+select r.limit_id, r.granted_at, r.id, r.count
+from json_to_recordset($1::json) as r(limit_id uuid, granted_at timestamptz, id uuid, count integer);
+
+-- writer_worker_seen
+insert into workers (tenant_id, worker_id, handler_name, queue_name, version, last_seen_at)
+select r.tenant_id, r.worker_id, r.handler_name, coalesce(r.queue_name, ''), r.version, r.last_seen_at
+from json_to_recordset($1::json) as r(tenant_id text, worker_id text, handler_name text, queue_name text, version text, last_seen_at timestamptz)
+on conflict (tenant_id, worker_id, handler_name, queue_name) do update set version = excluded.version, last_seen_at = excluded.last_seen_at;
+
+-- writer_cron_clear
+delete from cron_schedules t
+using json_to_recordset($1::json) as r(id uuid)
+where t.id = r.id;
+
+-- writer_cron_set
+insert into cron_schedules (id, tenant_id, namespace, sequence_id, cron_expr, timezone, enabled, metadata, overlap_policy, skipped_fires, last_skipped_at, last_triggered_at, next_fire_at, last_error, created_at, updated_at)
+select r.id, r.tenant_id, r.namespace, r.sequence_id, r.cron_expr, r.timezone, r.enabled, r.metadata, r.overlap_policy, r.skipped_fires, r.last_skipped_at, r.last_triggered_at, r.next_fire_at, r.last_error, r.created_at, r.updated_at
+from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, sequence_id uuid, cron_expr text, timezone text, enabled boolean, metadata json, overlap_policy text, skipped_fires integer, last_skipped_at timestamptz, last_triggered_at timestamptz, next_fire_at timestamptz, last_error text, created_at timestamptz, updated_at timestamptz)
+on conflict (id) do update set cron_expr = excluded.cron_expr, timezone = excluded.timezone, enabled = excluded.enabled, metadata = excluded.metadata, overlap_policy = excluded.overlap_policy, skipped_fires = excluded.skipped_fires, last_skipped_at = excluded.last_skipped_at, last_triggered_at = excluded.last_triggered_at, next_fire_at = excluded.next_fire_at, last_error = excluded.last_error, updated_at = excluded.updated_at;
+
+-- writer_apikey_insert
+insert into api_keys (id, tenant_id, name, capabilities, secret_hash, created_at, expires_at, last_used_at, revoked)
+select r.id, r.tenant_id, r.name, r.capabilities, r.secret_hash, r.created_at, r.expires_at, r.last_used_at, r.revoked
+from json_to_recordset($1::json) as r(id text, tenant_id text, name text, capabilities json, secret_hash text, created_at timestamptz, expires_at timestamptz, last_used_at timestamptz, revoked boolean);
+
+-- writer_apikey_update
+update api_keys t set last_used_at = r.last_used_at, revoked = r.revoked
+from json_to_recordset($1::json) as r(id text, last_used_at timestamptz, revoked boolean)
+where t.id = r.id;
+
+-- writer_webhook_clear
+delete from webhook_outbox t
+using json_to_recordset($1::json) as r(id uuid)
+where t.id = r.id;
+
+-- writer_webhook_set
+insert into webhook_outbox (id, url, event_type, instance_id, tenant_id, body, attempts, last_error, delivery_id, status, next_attempt_at, claimed_at, created_at)
+select r.id, r.url, r.event_type, r.instance_id, r.tenant_id, r.body, r.attempts, r.last_error, r.delivery_id, r.status, r.next_attempt_at, r.claimed_at, r.created_at
+from json_to_recordset($1::json) as r(id uuid, url text, event_type text, instance_id uuid, tenant_id text, body text, attempts integer, last_error text, delivery_id uuid, status text, next_attempt_at timestamptz, claimed_at timestamptz, created_at timestamptz)
+on conflict (id) do update set attempts = excluded.attempts, last_error = excluded.last_error, delivery_id = excluded.delivery_id, status = excluded.status, next_attempt_at = excluded.next_attempt_at, claimed_at = excluded.claimed_at;
+
+-- writer_delivery_insert
+insert into webhook_deliveries (id, delivery_id, url, event_type, instance_id, attempt_number, attempted_at, duration_ms, success, status_code, error_class, error_excerpt, signed)
+select r.id, r.delivery_id, r.url, r.event_type, r.instance_id, r.attempt_number, r.attempted_at, r.duration_ms, r.success, r.status_code, r.error_class, r.error_excerpt, r.signed
+from json_to_recordset($1::json) as r(id uuid, delivery_id uuid, url text, event_type text, instance_id uuid, attempt_number integer, attempted_at timestamptz, duration_ms integer, success boolean, status_code integer, error_class text, error_excerpt text, signed boolean);
+
+-- writer_delivery_prune
+delete from webhook_deliveries d using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
+  select id from webhook_deliveries where attempted_at < r.before
+  order by attempted_at, id limit 1000 offset 0) as old
+where d.id = old.id;
+
+-- writer_changemark_set
+insert into change_mark (id, stamps_from)
+select r.id, r.stamps_from
+from json_to_recordset($1::json) as r(id smallint, stamps_from timestamptz)
+on conflict (id) do update set stamps_from = excluded.stamps_from;
+
+-- writer_release_set
+insert into releases (id, tenant_id, namespace, sequence_name, baseline_sequence_id, baseline_version, candidate_sequence_id, candidate_version, state, canary_percent, gates, in_flight_policy, validation_summary, canary_started_at, created_at, updated_at)
+select r.id, r.tenant_id, r.namespace, r.sequence_name, r.baseline_sequence_id, r.baseline_version, r.candidate_sequence_id, r.candidate_version, r.state, r.canary_percent, r.gates, r.in_flight_policy, r.validation_summary, r.canary_started_at, r.created_at, r.updated_at
+from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, sequence_name text, baseline_sequence_id uuid, baseline_version integer, candidate_sequence_id uuid, candidate_version integer, state text, canary_percent smallint, gates json, in_flight_policy text, validation_summary json, canary_started_at timestamptz, created_at timestamptz, updated_at timestamptz)
+on conflict (id) do update set state = excluded.state, canary_percent = excluded.canary_percent, validation_summary = excluded.validation_summary, canary_started_at = excluded.canary_started_at, updated_at = excluded.updated_at;
+
+-- writer_releasedecision_insert
+insert into release_decisions (id, release_id, from_state, to_state, actor, reason, decided_at)
+select r.id, r.release_id, r.from_state, r.to_state, r.actor, r.reason, r.decided_at
+from json_to_recordset($1::json) as r(id uuid, release_id uuid, from_state text, to_state text, actor text, reason text, decided_at timestamptz);
+
+-- writer_releaseoutcome_clear
+delete from release_outcomes t
+using json_to_recordset($1::json) as r(instance_id uuid)
+where t.instance_id = r.instance_id;
+
+-- writer_releaseoutcome_set
+insert into release_outcomes (instance_id, release_id, sequence_id, state, created_at)
+select r.instance_id, r.release_id, r.sequence_id, r.state, r.created_at
+from json_to_recordset($1::json) as r(instance_id uuid, release_id uuid, sequence_id uuid, state text, created_at timestamptz)
+on conflict (instance_id) do update set sequence_id = excluded.sequence_id, state = excluded.state;
+
+-- writer_effect_insert
+insert into effect_receipts (id, instance_id, continuity_id, tenant_id, epoch, block_id, attempt, kind, state, destination_fingerprint, idempotency_key, request_sha256, provider_receipt_id, created_at, updated_at)
+select r.id, r.instance_id, r.continuity_id, r.tenant_id, r.epoch, r.block_id, r.attempt, r.kind, r.state, r.destination_fingerprint, r.idempotency_key, r.request_sha256, r.provider_receipt_id, r.created_at, r.updated_at
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, continuity_id uuid, tenant_id text, epoch bigint, block_id text, attempt integer, kind text, state text, destination_fingerprint text, idempotency_key text, request_sha256 text, provider_receipt_id text, created_at timestamptz, updated_at timestamptz)
+on conflict (id) do nothing;
+
+-- writer_effectresolution_set
+insert into effect_resolutions (id, instance_id, state, provider_receipt_id, updated_at)
+select r.id, r.instance_id, r.state, r.provider_receipt_id, r.updated_at
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, state text, provider_receipt_id text, updated_at timestamptz)
+on conflict (id) do update set state = excluded.state, provider_receipt_id = excluded.provider_receipt_id, updated_at = excluded.updated_at;
+
+-- writer_execution_insert
+insert into continuity_executions (continuity_id, tenant_id, current_instance_id, owner_runtime_id, epoch, state, updated_at, version)
+select r.continuity_id, r.tenant_id, r.current_instance_id, r.owner_runtime_id, r.epoch, r.state, r.updated_at, 0
+from json_to_recordset($1::json) as r(continuity_id uuid, tenant_id text, current_instance_id uuid, owner_runtime_id uuid, epoch bigint, state text, updated_at timestamptz);
+
+-- writer_execution_update
+with changed as (
+  update continuity_executions e set
+    current_instance_id = r.current_instance_id, owner_runtime_id = r.owner_runtime_id,
+    epoch = r.epoch, state = r.state, version = e.version + 1, updated_at = r.updated_at
+  from json_to_recordset($1::json) as r(continuity_id uuid, current_instance_id uuid, owner_runtime_id uuid, epoch bigint, state text, version bigint, updated_at timestamptz)
+  where e.continuity_id = r.continuity_id and e.version = r.version
+  returning 1
+)
+select (case when count(*) = json_array_length($1::json) then '1' else 'stale' end)::integer
+from changed;
+
+-- writer_location_insert
+insert into continuity_locations (continuity_id, epoch, tenant_id, runtime_id, instance_id, handoff_id, entered_at)
+select r.continuity_id, r.epoch, r.tenant_id, r.runtime_id, r.instance_id, r.handoff_id, r.entered_at
+from json_to_recordset($1::json) as r(continuity_id uuid, epoch bigint, tenant_id text, runtime_id uuid, instance_id uuid, handoff_id uuid, entered_at timestamptz);
+
+-- writer_provenance_insert
+insert into provenance_entries (continuity_id, seq, id, tenant_id, epoch, kind, redacted_summary, payload_sha256, previous_sha256, entry_sha256, signing_key_id, signature, created_at)
+select r.continuity_id, r.seq, r.id, r.tenant_id, r.epoch, r.kind, r.redacted_summary, r.payload_sha256, r.previous_sha256, r.entry_sha256, r.signing_key_id, r.signature, r.created_at
+from json_to_recordset($1::json) as r(continuity_id uuid, seq integer, id uuid, tenant_id text, epoch bigint, kind text, redacted_summary text, payload_sha256 text, previous_sha256 text, entry_sha256 text, signing_key_id text, signature text, created_at timestamptz);
+
+-- writer_runtime_set
+insert into runtimes (tenant_id, runtime_id, capabilities, observed_at, expires_at)
+select distinct on (tenant_id, runtime_id)
+  tenant_id, runtime_id, capabilities, observed_at, expires_at
+from json_to_recordset($1::json) as r(tenant_id text, runtime_id uuid, capabilities json, observed_at timestamptz, expires_at timestamptz)
+order by tenant_id, runtime_id, observed_at desc, row_number() over () desc
+on conflict (tenant_id, runtime_id) do update set
+  capabilities = excluded.capabilities, observed_at = excluded.observed_at,
+  expires_at = excluded.expires_at
+where excluded.observed_at >= runtimes.observed_at;
+
+-- writer_placement_insert
+insert into placement_decisions (id, continuity_id, tenant_id, record, created_at)
+select r.id, r.continuity_id, r.tenant_id, r.record, r.created_at
+from json_to_recordset($1::json) as r(id uuid, continuity_id uuid, tenant_id text, record json, created_at timestamptz);
+
+-- writer_handoff_set
+insert into handoffs (id, continuity_id, tenant_id, source_runtime_id, destination_runtime_id, expected_epoch, state, capsule_id, capsule_expires_at, placement_decision_id, preview_sha256, version, failure_code, terms, created_at, updated_at)
+select r.id, r.continuity_id, r.tenant_id, r.source_runtime_id, r.destination_runtime_id, r.expected_epoch, r.state, r.capsule_id, r.capsule_expires_at, r.placement_decision_id, r.preview_sha256, r.version, r.failure_code, r.terms, r.created_at, r.updated_at
+from json_to_recordset($1::json) as r(id uuid, continuity_id uuid, tenant_id text, source_runtime_id uuid, destination_runtime_id uuid, expected_epoch bigint, state text, capsule_id uuid, capsule_expires_at timestamptz, placement_decision_id uuid, preview_sha256 text, version integer, failure_code text, terms json, created_at timestamptz, updated_at timestamptz)
+on conflict (id) do update set state = excluded.state, capsule_id = excluded.capsule_id, capsule_expires_at = excluded.capsule_expires_at, version = excluded.version, failure_code = excluded.failure_code, updated_at = excluded.updated_at;
+
+-- writer_artifact_insert
+insert into artifacts (key, instance_id, tenant_id, content_type, content, sha256, created_at)
+select r.key, r.instance_id, r.tenant_id, r.content_type, decode(r.content, 'base64'), r.sha256, r.created_at
+from json_to_recordset($1::json) as r(key text, instance_id uuid, tenant_id text, content_type text, content text, sha256 text, created_at timestamptz);
+
+-- writer_capsuleimport_insert
+insert into capsule_imports (tenant_id, capsule_id, destination_runtime_id, instance_id, continuity_id, source_epoch, created_at)
+select r.tenant_id, r.capsule_id, r.destination_runtime_id, r.instance_id, r.continuity_id, r.source_epoch, r.created_at
+from json_to_recordset($1::json) as r(tenant_id text, capsule_id uuid, destination_runtime_id uuid, instance_id uuid, continuity_id uuid, source_epoch bigint, created_at timestamptz);
+
+-- writer_migration_set
+insert into migrations (id, continuity_id, tenant_id, state, record, secrets, created_at, updated_at)
+select r.id, r.continuity_id, r.tenant_id, r.state, r.record, r.secrets, r.created_at, r.updated_at
+from json_to_recordset($1::json) as r(id uuid, continuity_id uuid, tenant_id text, state text, record json, secrets json, created_at timestamptz, updated_at timestamptz)
+on conflict (id) do update set state = excluded.state, record = excluded.record, updated_at = excluded.updated_at;
+
+-- writer_gated_sequence_insert
+insert into sequences (id, tenant_id, namespace, name, version, deprecated, status, definition, created_at)
+select r.id, r.tenant_id, r.namespace, r.name, r.version, coalesce(r.deprecated, false), coalesce(r.status, 'production'), r.definition, r.created_at
+from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, name text, version integer, deprecated boolean, status text, definition json, created_at timestamptz)
+where not exists (select 1 from sequence_tombstones t where t.id = r.id)
+on conflict do nothing
+returning id;
+
+-- writer_gated_instance_insert
+insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, birth_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant)
+select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.birth_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant
+from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, birth_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text)
+on conflict do nothing
+returning id;

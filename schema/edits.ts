@@ -1,0 +1,202 @@
+/**
+ * Wire shapes of what is done to instances beside their normal course: injected blocks, resuming and
+ * forking from a block, migration, actions on many, checkpoints and step logs.
+ */
+
+import { type Static, Type } from '@sinclair/typebox';
+import { InjectedBlocks } from './blocks.js';
+import {
+  AnyJson,
+  type InstanceStateWord,
+  JsonObjectSchema,
+  Name,
+  oneOfWords,
+  optional,
+  Timestamp,
+  Uuid,
+} from './common.js';
+import { InstanceFilter, SendSignal } from './instance.js';
+
+/** Offsets of a bulk reschedule: a year either way. */
+export const OFFSET_SECS_MAX = 365 * 86_400;
+export const BATCH_ACTION_LIMIT_DEFAULT = 1_000;
+export const BATCH_ACTION_LIMIT_MAX = 10_000;
+export const CHECKPOINTS_LISTED_MAX = 100;
+const SIGNALS_MAX = 1_000;
+
+// ---------------------------------------------------------------- one instance
+
+/** `position` counts within the injected blocks, which run after the stored ones; default: the end. */
+export const InjectBlocks = Type.Object(
+  { blocks: InjectedBlocks, position: optional(Type.Integer({ minimum: 0 })) },
+  { $id: 'InjectBlocks' },
+);
+export type InjectBlocks = Static<typeof InjectBlocks>;
+
+export const BlocksInjected = Type.Object(
+  {
+    injected_block_ids: Type.Array(Type.String()),
+    position: Type.Integer(),
+    total_injected: Type.Integer(),
+  },
+  { $id: 'BlocksInjected' },
+);
+export type BlocksInjected = Static<typeof BlocksInjected>;
+
+const Signals = Type.Array(SendSignal, { maxItems: SIGNALS_MAX });
+
+/** `context` is shallow-merged into context.data; signals take effect before the instance runs. */
+export const ResumeFrom = Type.Object(
+  { context: optional(JsonObjectSchema), signals: optional(Signals) },
+  { $id: 'ResumeFrom' },
+);
+export type ResumeFrom = Static<typeof ResumeFrom>;
+
+export const ResumedFrom = Type.Object(
+  {
+    id: Uuid,
+    state: Type.Literal('scheduled'),
+    resumed_from: Type.String(),
+    outputs_deleted: Type.Integer(),
+    signals_enqueued: Type.Integer(),
+  },
+  { $id: 'ResumedFrom' },
+);
+export type ResumedFrom = Static<typeof ResumedFrom>;
+
+export const BlockParams = Type.Object({ id: Uuid, block_id: Type.String() });
+export type BlockParams = Static<typeof BlockParams>;
+
+/** A fork is a dry run unless `dry_run` is false. */
+export const ForkInstance = Type.Object(
+  {
+    from_block_id: Name,
+    context: optional(JsonObjectSchema),
+    dry_run: optional(Type.Boolean()),
+    signals: optional(Signals),
+  },
+  { $id: 'ForkInstance' },
+);
+export type ForkInstance = Static<typeof ForkInstance>;
+
+export const InstanceForked = Type.Object(
+  {
+    id: Uuid,
+    forked_from: Uuid,
+    state: Type.Literal('scheduled'),
+    copied_blocks: Type.Array(Type.String()),
+    rerun_blocks: Type.Array(Type.String()),
+    dry_run: Type.Boolean(),
+  },
+  { $id: 'InstanceForked' },
+);
+export type InstanceForked = Static<typeof InstanceForked>;
+
+export const MigrateInstance = Type.Object(
+  { instance_id: Uuid, target_sequence_id: Uuid },
+  { $id: 'MigrateInstance' },
+);
+export type MigrateInstance = Static<typeof MigrateInstance>;
+
+export const InstanceMigrated = Type.Object(
+  {
+    migrated: Type.Literal(true),
+    instance_id: Uuid,
+    from_sequence_id: Uuid,
+    to_sequence_id: Uuid,
+  },
+  { $id: 'InstanceMigrated' },
+);
+export type InstanceMigrated = Static<typeof InstanceMigrated>;
+
+// ---------------------------------------------------------------- many instances
+
+/** Only scheduled instances move, by `offset_secs`, which may be negative. */
+export const BulkReschedule = Type.Object(
+  {
+    filter: InstanceFilter,
+    offset_secs: Type.Integer({ minimum: -OFFSET_SECS_MAX, maximum: OFFSET_SECS_MAX }),
+  },
+  { $id: 'BulkReschedule' },
+);
+export type BulkReschedule = Static<typeof BulkReschedule>;
+
+export const BATCH_ACTIONS = ['retry', 'pause', 'resume', 'cancel', 'signal'] as const;
+
+/** The check: `signal` needs `signal_type`, the bare name of a custom signal. */
+export const BatchAction = Type.Object(
+  {
+    filter: InstanceFilter,
+    action: oneOfWords(BATCH_ACTIONS),
+    signal_type: optional(Name),
+    payload: Type.Optional(AnyJson),
+    dry_run: optional(Type.Boolean()),
+    limit: optional(Type.Integer({ minimum: 1, maximum: BATCH_ACTION_LIMIT_MAX })),
+  },
+  { $id: 'BatchAction', 'x-check': 'batch-action' },
+);
+export type BatchAction = Static<typeof BatchAction>;
+
+export const BatchActionResult = Type.Object(
+  {
+    matched: Type.Integer(),
+    applied: Type.Integer(),
+    skipped: Type.Integer(),
+    failed: Type.Integer(),
+    dry_run: Type.Boolean(),
+  },
+  { $id: 'BatchActionResult' },
+);
+export type BatchActionResult = Static<typeof BatchActionResult>;
+
+// ---------------------------------------------------------------- checkpoints and logs
+
+export const SaveCheckpoint = Type.Object({ checkpoint_data: AnyJson }, { $id: 'SaveCheckpoint' });
+export type SaveCheckpoint = Static<typeof SaveCheckpoint>;
+
+export const CheckpointSaved = Type.Object({ id: Uuid }, { $id: 'CheckpointSaved' });
+export type CheckpointSaved = Static<typeof CheckpointSaved>;
+
+export const Checkpoint = Type.Object(
+  { id: Uuid, instance_id: Uuid, checkpoint_data: AnyJson, created_at: Timestamp },
+  { $id: 'Checkpoint' },
+);
+export type Checkpoint = Static<typeof Checkpoint>;
+
+/** 0 clears all. */
+export const PruneCheckpoints = Type.Object(
+  { keep: Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 }) },
+  { $id: 'PruneCheckpoints' },
+);
+export type PruneCheckpoints = Static<typeof PruneCheckpoints>;
+
+export const CheckpointsPruned = Type.Object(
+  { count: Type.Integer() },
+  { $id: 'CheckpointsPruned' },
+);
+export type CheckpointsPruned = Static<typeof CheckpointsPruned>;
+
+export const StepLogLine = Type.Object(
+  {
+    block_id: Type.String(),
+    ts: Timestamp,
+    level: Type.String(),
+    message: Type.String(),
+  },
+  { $id: 'StepLogLine' },
+);
+export type StepLogLine = Static<typeof StepLogLine>;
+
+/** `poll_ms`: how long changes are collected before they are sent, 100 … 5,000. */
+export const StreamQuery = Type.Object({
+  poll_ms: Type.Integer({ minimum: 0, default: 500 }),
+});
+export type StreamQuery = Static<typeof StreamQuery>;
+
+/** The states that `resume-from` takes an instance from. */
+export const RESUMABLE_STATES: readonly InstanceStateWord[] = [
+  'failed',
+  'paused',
+  'completed',
+  'cancelled',
+];

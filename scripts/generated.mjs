@@ -1,0 +1,22 @@
+/**
+ * `npm run generate`: writes what is made from the sources and committed, so that its changes are seen
+ * in review: `docs/openapi.json`, in the form that the linter asks for, and `docs/statements.sql`.
+ */
+
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { bootstrap, root } from './lib/bootstrap.mjs';
+
+await bootstrap();
+const { openApiDocument } = await import('../dist/schema/openapi.js');
+const { statementsText } = await import('../dist/src/db/statements.js');
+const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+const document = path.join(root, 'docs/openapi.json');
+writeFileSync(document, JSON.stringify(openApiDocument(version)));
+writeFileSync(path.join(root, 'docs/statements.sql'), statementsText());
+const formatter = path.join(root, 'node_modules/@biomejs/biome/bin/biome');
+const { status } = spawnSync(process.execPath, [formatter, 'format', '--write', document], {
+  stdio: 'inherit',
+});
+process.exitCode = status ?? 1;

@@ -1,0 +1,73 @@
+/**
+ * A handoff as callers see it. What time alone changes shows at once, before anybody writes it down:
+ * a capsule past its end is expired, and a handoff whose instance has ended is completed.
+ */
+
+import { toUnixMs } from '../../../schema/common.js';
+import type { Handoff } from '../../../schema/handoff.js';
+import { type InstanceState, isTerminal } from '../states.js';
+import type { UnixMs } from '../time.js';
+import type { PlacementTerms } from './requirements.js';
+import type { HandoffState } from './states.js';
+
+/** Its row. */
+export interface HandoffFacts {
+  readonly id: string;
+  readonly continuity_id: string;
+  readonly tenant_id: string;
+  readonly source_runtime_id: string;
+  readonly destination_runtime_id: string;
+  readonly expected_epoch: number;
+  readonly state: HandoffState;
+  readonly capsule_id: string | null;
+  readonly capsule_expires_at: string | null;
+  readonly placement_decision_id: string;
+  readonly preview_sha256: string;
+  readonly version: number;
+  readonly failure_code: string | null;
+  /** JSON text of its PlacementTerms. */
+  readonly terms: string;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+/**
+ * @param destination state of the instance that the execution went on as, if that is here: the one
+ *   of the location at the epoch after the expected one
+ */
+export function handoffView(
+  row: HandoffFacts,
+  now: UnixMs,
+  destination?: InstanceState | undefined,
+): Handoff {
+  const { capsule_expires_at: _, terms: text, ...shown } = row;
+  const { requirements, policy, classification } = handoffTerms(row);
+  return {
+    ...shown,
+    state: handoffStateAt(row, now, destination),
+    data_classification: classification,
+    ...(policy === null
+      ? {}
+      : { locality_policy: policy as NonNullable<Handoff['locality_policy']> }),
+    requirements: requirements as Handoff['requirements'],
+  };
+}
+
+export function handoffTerms({ terms }: Pick<HandoffFacts, 'terms'>): PlacementTerms {
+  return JSON.parse(terms) as PlacementTerms;
+}
+
+export function handoffStateAt(
+  { state, capsule_expires_at }: Pick<HandoffFacts, 'state' | 'capsule_expires_at'>,
+  now: UnixMs,
+  destination?: InstanceState | undefined,
+): HandoffState {
+  if (state === 'exported' && isPast(capsule_expires_at, now)) return 'expired';
+  const isOver = destination !== undefined && isTerminal(destination);
+  return state === 'resumed' && isOver ? 'completed' : state;
+}
+
+function isPast(time: string | null, now: UnixMs): boolean {
+  const ms = time === null ? undefined : toUnixMs(time);
+  return ms !== undefined && ms <= now;
+}

@@ -1,0 +1,220 @@
+/**
+ * Runs a recorded life again: the real evaluator in virtual time, from the first moment, with every
+ * handler replaced by what was recorded. What was recorded comes at the moment at which it came, or as
+ * soon as it is asked for; delays and back-offs are jumped over. Pure.
+ *
+ * The validation of a release runs to the end, and steps that nobody has recorded come last, with an
+ * empty output. The plan of a migration runs to its frontier: such steps are never answered.
+ */
+
+import { advance, type EngineEvent, type Env, type Progress, type Snapshot } from '../evaluator.js';
+import { emptyExecution, type LoopRecord } from '../execution.js';
+import { isJsonObject } from '../json.js';
+import type { Plan, PlanNode } from '../plan-nodes.js';
+import type { Dispatch, StepTry } from '../progress.js';
+import { isEnded } from '../states.js';
+import type { UnixMs } from '../time.js';
+import {
+  NotReplayable,
+  type RecordedLife,
+  type RecordedSignal,
+  type RecordedTry,
+} from './recording.js';
+import { type Script, withoutHandlers, withStandIns } from './stand-ins.js';
+
+export interface RerunOptions {
+  readonly unpoliciedRetry: Env['unpoliciedRetry'];
+  /** Turns of the evaluator after which a replay is given up. */
+  readonly ticksMax?: number;
+}
+
+/** A step that came to an end; the same one in another pass of a loop has another mark. */
+export interface ExecutedStep {
+  readonly block: string;
+  readonly mark: string;
+}
+
+/** A step that is open, in the pass of the loops around it. */
+export interface OpenStep {
+  readonly id: string;
+  readonly iteration: string;
+  readonly handler: string;
+}
+
+const TICKS_MAX = 5_000;
+/** Of one turn, as shards have it: so a replay looks at no more than a million blocks. */
+const TURN = { stepBudget: 250, outputBytesBudget: 1024 * 1024 } as const;
+/** How far time goes on behind the last recorded moment before a frontier. */
+const BEYOND_RECORD_MS = 24 * 60 * 60_000;
+
+/** A try that somebody would be at. */
+interface OpenTry extends StepTry {
+  readonly external: boolean;
+  readonly taken: RecordedTry | undefined;
+  readonly dueAt: UnixMs;
+}
+
+export class Rerun {
+  readonly snapshot: Snapshot;
+  readonly script: Script;
+  /** In order; well or not. */
+  readonly executed: ExecutedStep[] = [];
+  /** The tries whose outcomes were used, as `block/iteration/attempt`. */
+  readonly taken = new Set<string>();
+  readonly #target: 'end' | 'frontier';
+  readonly #plan: Plan;
+  readonly #signals: RecordedSignal[];
+  readonly #open = new Map<string, OpenTry>();
+  readonly #env: Omit<Env, 'now'>;
+  readonly #ticksMax: number;
+  readonly #until: UnixMs;
+  #now: UnixMs;
+  #last: Progress | undefined;
+
+  constructor(
+    target: 'end' | 'frontier',
+    plan: Plan,
+    script: Script,
+    life: RecordedLife,
+    { unpoliciedRetry, ticksMax = TICKS_MAX }: RerunOptions,
+  ) {
+    this.#target = target;
+    this.script = script;
+    this.#plan = target === 'end' ? withStandIns(plan, script) : withoutHandlers(plan);
+    this.#env = { ...TURN, unpoliciedRetry, random: () => 0.5 };
+    this.#ticksMax = ticksMax;
+    this.#now = life.execution.t ?? Date.parse(life.created_at);
+    this.#until =
+      target === 'end' ? Number.MAX_VALUE : lastMoment(life, this.#now) + BEYOND_RECORD_MS;
+    // What else a caller may have said has changed when the run went on, and not how.
+    this.#signals = life.signals.filter(({ signal_type: type }) => type === 'update_context');
+    this.snapshot = {
+      id: life.id,
+      timezone: life.timezone,
+      state: 'scheduled',
+      nextFireAt: this.#now,
+      data: life.data,
+      config: life.config,
+      runtime: {},
+      execution: emptyExecution(),
+      outputs: new Map(),
+      snapshots: new Map(),
+    };
+  }
+
+  /** @throws NotReplayable */
+  run(): void {
+    for (let ticks = 0; !isEnded(this.snapshot.state); ticks += 1) {
+      if (ticks >= this.#ticksMax) throw new NotReplayable(`it takes more than ${ticks} turns`);
+      if (this.#tick()) continue;
+      if (this.#target === 'frontier') return;
+      throw new NotReplayable('it waits for what is not recorded');
+    }
+  }
+
+  /** What it waits for; nothing once it has ended. */
+  openSteps(): OpenStep[] {
+    const { execution, state } = this.snapshot;
+    if (isEnded(state)) return [];
+    return Object.keys(execution.o).flatMap((index) => {
+      const node = this.#plan.nodes[Number(index)];
+      if (node?.type !== 'step') return [];
+      const iteration = iterationOf(execution, node);
+      return [{ id: node.id, iteration, handler: node.handler }];
+    });
+  }
+
+  /** The next thing to happen; false when nothing does without what is not recorded. */
+  #tick(): boolean {
+    if (this.#last === undefined || this.#last.more) {
+      this.#advance(this.#now, { kind: 'wake' });
+      return true;
+    }
+    const wakeAt = this.#last.wakeAt ?? Number.POSITIVE_INFINITY;
+    const first = this.#firstOpen();
+    if (first !== undefined && first.dueAt <= wakeAt) this.#answer(first);
+    else if (wakeAt <= this.#until) this.#advance(wakeAt, { kind: 'wake' });
+    else return false;
+    return true;
+  }
+
+  #firstOpen(): OpenTry | undefined {
+    let first: OpenTry | undefined;
+    for (const open of this.#open.values()) {
+      if (first === undefined || comesBefore(open, first)) first = open;
+    }
+    return first;
+  }
+
+  #answer(open: OpenTry): void {
+    this.#open.delete(keyOf(open));
+    const { node, iteration, attempt, external, taken } = open;
+    const outcome = this.script.outcomeOf(taken);
+    const at = Number.isFinite(open.dueAt) ? open.dueAt : this.#now;
+    this.#advance(at, { kind: 'step.outcome', node, iteration, attempt, external, outcome });
+  }
+
+  #advance(at: UnixMs, event: EngineEvent): void {
+    this.#now = Math.max(this.#now, at);
+    this.#takeSignals();
+    const progress = advance(this.#plan, this.snapshot, event, { ...this.#env, now: this.#now });
+    this.#last = progress;
+    for (const { blockId, iteration } of progress.outputs) this.#note(blockId, `/${iteration}`);
+    for (const { eventType, blockId } of progress.audit) {
+      if (eventType === 'step_failed' && blockId !== undefined) this.#note(blockId, ' failed');
+    }
+    for (const withdrawal of progress.withdrawals) this.#open.delete(keyOf(withdrawal));
+    for (const dispatch of progress.dispatches) this.#dispatch(dispatch);
+  }
+
+  #note(block: string, mark: string): void {
+    const node = this.#plan.nodes[this.#plan.indexOf.get(block) ?? -1];
+    if (node?.type === 'step') this.executed.push({ block, mark });
+  }
+
+  /** What callers merged by now; they change the data, and nothing waits for them. */
+  #takeSignals(): void {
+    const { snapshot } = this;
+    for (;;) {
+      const [next] = this.#signals;
+      if (next === undefined || Date.parse(next.created_at) > this.#now) return;
+      this.#signals.shift();
+      if (isJsonObject(next.payload)) snapshot.data = { ...snapshot.data, ...next.payload };
+    }
+  }
+
+  #dispatch({ node: index, iteration, attempt, external }: Dispatch): void {
+    const node = this.#plan.nodes[index];
+    if (node?.type !== 'step') throw new Error(`block ${index} is dispatched and is no step`);
+    const taken = this.script.take(node, iteration, attempt);
+    if (taken !== undefined) this.taken.add(`${node.id}/${iteration}/${attempt}`);
+    else if (this.#target === 'frontier') return;
+    const dueAt = taken === undefined ? Number.POSITIVE_INFINITY : Math.max(this.#now, taken.at);
+    const open = { node: index, iteration, attempt, external, taken, dueAt };
+    this.#open.set(keyOf(open), open);
+  }
+}
+
+/** As the evaluator has it: the counters of the loops around the step. */
+export function iterationOf({ o }: Snapshot['execution'], node: PlanNode): string {
+  return node.loops.map((index) => (o[index] as LoopRecord | undefined)?.i ?? 0).join('.');
+}
+
+function keyOf({ node, iteration, attempt }: StepTry): string {
+  return `${node}/${iteration}/${attempt}`;
+}
+
+/** In the order of the recording; those that are not in it come last, in the order of dispatch. */
+function comesBefore(a: OpenTry, b: OpenTry): boolean {
+  if (a.dueAt !== b.dueAt) return a.dueAt < b.dueAt;
+  if (a.taken === undefined || b.taken === undefined) return false;
+  return a.taken.at === b.taken.at ? a.taken.id < b.taken.id : a.taken.at < b.taken.at;
+}
+
+function lastMoment({ outputs, tasks, signals }: RecordedLife, start: UnixMs): UnixMs {
+  let last = start;
+  for (const { created_at } of [...outputs, ...tasks, ...signals]) {
+    last = Math.max(last, Date.parse(created_at));
+  }
+  return last;
+}

@@ -1,0 +1,83 @@
+/**
+ * The first contact with the database at a start: it is waited for, its version and its durability are
+ * checked, and what ownership needs is made. A wrong name or password is not waited for.
+ */
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { ConfigError } from '../config.js';
+import { bootstrapOwnership } from './migrate.js';
+import { createClient } from './pool.js';
+
+export interface FirstContact {
+  readonly connectionString: string;
+  /** A server that may lose what was committed is taken all the same. */
+  readonly isUnsafeAccepted: boolean;
+  /** Ends the waiting. */
+  readonly signal: AbortSignal;
+  /** The database cannot be reached; called at each attempt. */
+  readonly onAway: (error: unknown, attempts: number) => void;
+}
+
+/** The oldest Postgres that the tests run against. */
+const POSTGRES_VERSION_MIN = 15;
+
+/** Settings of a server without which a crash of its machine loses what was committed. */
+const DURABLE_SETTINGS = ['fsync', 'full_page_writes'] as const;
+
+/** How often a database that was not there is tried again. */
+const RETRY_MS = 500;
+
+/** @throws ConfigError, SchemaError, or what the database says */
+export async function firstContact(options: FirstContact): Promise<void> {
+  const { connectionString, isUnsafeAccepted, signal, onAway } = options;
+  for (let attempts = 1; !signal.aborted; attempts++) {
+    try {
+      await checkServer(connectionString, isUnsafeAccepted);
+      await bootstrapOwnership(connectionString);
+      return;
+    } catch (error) {
+      if (!isAway(error)) throw error;
+      onAway(error, attempts);
+      await pause(RETRY_MS);
+    }
+  }
+}
+
+/** Refused, timed out or cut connections, and a server that starts, stops or has no room. */
+function isAway(error: unknown): boolean {
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === 'string') return /^(E[A-Z]+|08...|53...|57P0[123])$/.test(code);
+  return error instanceof Error && /connection|timeout/i.test(error.message);
+}
+
+/**
+ * @throws ConfigError when the server is older than what the statements are written for, or may lose
+ * what was committed, unless that is accepted
+ */
+async function checkServer(connectionString: string, isUnsafeAccepted: boolean): Promise<void> {
+  const client = createClient({ connectionString, applicationName: 'engine start' });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ version: string; off: string[] }>(
+      `select current_setting('server_version_num') as version, array(
+         select name from unnest($1::text[]) as name where current_setting(name) = 'off') as off`,
+      [DURABLE_SETTINGS],
+    );
+    const { version: text, off = [] } = rows[0] ?? {};
+    const version = Number(text);
+    if (version < POSTGRES_VERSION_MIN * 10_000) {
+      throw new ConfigError(
+        `DATABASE_URL names a Postgres ${Math.floor(version / 10_000)}; ` +
+          `this program needs ${POSTGRES_VERSION_MIN} or later`,
+      );
+    }
+    if (off.length > 0 && !isUnsafeAccepted) {
+      throw new ConfigError(
+        `the Postgres of DATABASE_URL has ${off.join(' and ')} off, and would lose what was ` +
+          'acknowledged when its machine dies; turn that on, or start with --unsafe-database',
+      );
+    }
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,353 @@
+/**
+ * What an actor may change, as data: one row per kind of mutation, with its table, its columns, and how
+ * several of one kind are put together. The types of rows, the statements (`statements.ts`) and what the
+ * simulation does with a mutation follow from this table. Pure.
+ */
+
+import {
+  type BaseType,
+  type ColumnOf,
+  columnsBut,
+  columnType,
+  TABLES,
+  type TableName,
+  type WrittenRow,
+} from './tables.js';
+
+type Literal = number | string;
+type Literals<C extends string = string> = { readonly [K in C]: Literal };
+
+interface Rule {
+  /** `insert`: once per key. `latest`: the last one of its group and key wins. `barrier`: alone. */
+  readonly merge: 'insert' | 'latest' | 'barrier';
+  /** Kinds of one group write the same row, such as setting and clearing a timer. */
+  readonly group: string;
+}
+
+/** What is told of a row whose key is there already: an error, nothing, or these columns are replaced. */
+type OnConflict = 'error' | 'nothing' | readonly string[];
+
+export interface Insert<
+  T extends TableName = TableName,
+  C extends string = string,
+  D extends string = string,
+> extends Rule {
+  readonly does: 'insert';
+  readonly table: T;
+  /** Those of the row. */
+  readonly columns: readonly C[];
+  /** What is stored where the row has null. */
+  readonly defaults: Literals<D>;
+  /** What other columns begin as. */
+  readonly constants: Literals;
+  readonly onConflict: OnConflict;
+}
+
+export interface Update<T extends TableName = TableName, C extends string = string> extends Rule {
+  readonly does: 'update';
+  readonly table: T;
+  /** The key, what else has to match, and the columns that change. */
+  readonly columns: readonly C[];
+  /** Only rows that have the given values in these columns, too. */
+  readonly matching: readonly C[];
+  /** Only rows with these values. */
+  readonly where: Literals;
+  /** Column → the column whose value it keeps from before that one's first change. */
+  readonly keeps: Readonly<Record<string, string>>;
+}
+
+export interface Delete<T extends TableName = TableName, C extends string = string> extends Rule {
+  readonly does: 'delete';
+  readonly table: T;
+  /** Those that name the rows. */
+  readonly columns: readonly C[];
+  /** Only rows with these values. */
+  readonly where: Literals;
+}
+
+/** A statement of its own: its text is in `statements.ts`. */
+export interface Special<F extends Fields = Fields> extends Rule {
+  readonly does: 'special';
+  readonly fields: F;
+}
+type Fields = Readonly<Record<string, BaseType>>;
+
+export type Mutation = Insert | Update | Delete | Special;
+
+interface InsertOptions<T extends TableName, W extends string, D extends string, K extends string> {
+  /** Columns that it leaves at null. */
+  readonly without?: readonly (W & ColumnOf<T>)[];
+  readonly defaults?: Literals<D & ColumnOf<T>>;
+  readonly constants?: Literals<K & ColumnOf<T>>;
+}
+
+function insert<
+  T extends TableName,
+  const W extends ColumnOf<T> = never,
+  const D extends ColumnOf<T> = never,
+  const K extends ColumnOf<T> = never,
+>(
+  table: T,
+  options: InsertOptions<T, W, D, K> = {},
+  onConflict: OnConflict = 'error',
+): Insert<T, Exclude<ColumnOf<T>, W | K>, D> {
+  const constants: Literals = options.constants ?? {};
+  const left = [...(options.without ?? []), ...Object.keys(constants)] as (W | K)[];
+  return {
+    does: 'insert',
+    table,
+    columns: columnsBut(table, ...left),
+    defaults: (options.defaults ?? {}) as Literals<D>,
+    constants,
+    onConflict,
+    merge: onConflict === 'error' || onConflict === 'nothing' ? 'insert' : 'latest',
+    group: table,
+  };
+}
+
+/** Inserts the row, or replaces these columns of it. */
+function set<T extends TableName, const D extends ColumnOf<T> = never>(
+  table: T,
+  changing: readonly ColumnOf<T>[],
+  options: InsertOptions<T, never, D, never> = {},
+): Insert<T, ColumnOf<T>, D> {
+  return insert(table, options, changing);
+}
+
+interface UpdateOptions<T extends TableName, C extends ColumnOf<T>, M extends ColumnOf<T>> {
+  readonly matching?: readonly M[];
+  readonly where?: Partial<Literals<ColumnOf<T>>>;
+  readonly keeps?: { readonly [K in ColumnOf<T>]?: C };
+}
+
+function update<
+  T extends TableName,
+  const C extends ColumnOf<T>,
+  const M extends ColumnOf<T> = never,
+>(
+  table: T,
+  changing: readonly C[],
+  { matching = [], where = {}, keeps = {} }: UpdateOptions<T, C, M> = {},
+) {
+  const columns = [...TABLES[table].key, ...matching, ...changing];
+  // Two kinds that change other columns of one row do not replace each other.
+  return {
+    does: 'update',
+    table,
+    columns,
+    matching,
+    where,
+    keeps,
+    merge: 'latest',
+    group: `${table}.${changing[0]}`,
+  } as Update<T, C | NoInfer<M> | KeyOf<T>>;
+}
+
+type KeyOf<T extends TableName> = (typeof TABLES)[T]['key'][number] & ColumnOf<T>;
+
+/** Deletes the row with this key. */
+function clear<T extends TableName>(table: T): Delete<T, KeyOf<T>> {
+  const columns = TABLES[table].key as readonly string[] as readonly KeyOf<T>[];
+  return { does: 'delete', table, columns, where: {}, merge: 'latest', group: table };
+}
+
+function special<const F extends Fields>(
+  merge: Rule['merge'],
+  group: string,
+  fields: F,
+): Special<F> {
+  return { does: 'special', fields, merge, group };
+}
+
+/**
+ * Every kind of mutation, in the order in which a batch runs its statements. That order makes one
+ * statement per kind equal to the units one after the other, because:
+ * - a row is inserted before it is updated, and deleted after it was inserted;
+ * - of several snapshots of one row the last one wins (`latest`);
+ * - kinds for which neither holds are barriers: their unit is a batch of its own.
+ */
+export const MUTATIONS = {
+  'sequence.insert': insert('sequences', {
+    defaults: { deprecated: 'false', status: "'production'" },
+  }),
+  'sequence.update': update('sequences', ['deprecated']),
+  // With its schedules; its instances follow, as long as its tombstone is there.
+  'sequence.delete': special('barrier', 'sequences', { id: 'uuid' }),
+  'tombstone.clear': clear('sequence_tombstones'),
+  'tombstone.set': set('sequence_tombstones', ['created_at']),
+  'instance.insert': insert('instances', {
+    without: ['birth_data', 'continuity_id', 'ownership_epoch', 'fence'],
+  }),
+  'instance.update': update('instances', [
+    'state',
+    'next_fire_at',
+    'runtime',
+    'execution',
+    'signal_count',
+    'audit_count',
+    'updated_at',
+  ]),
+  // What was there at creation is kept for replays.
+  'instance.context': update('instances', ['data', 'config', 'context_audit'], {
+    keeps: { birth_data: 'data' },
+  }),
+  'instance.rebind': update('instances', ['sequence_id']),
+  'instance.trace': update('instances', ['traceparent']),
+  'instance.ownership': update('instances', ['continuity_id', 'ownership_epoch', 'fence']),
+  'instance.delete': special('barrier', 'instances', { id: 'uuid' }),
+  'injection.set': set('injected_blocks', ['blocks']),
+  'output.dropErrors': {
+    ...clear('block_outputs'),
+    columns: ['instance_id'],
+    where: { output_ref: "'__error__'" },
+    merge: 'barrier',
+  } as Delete<'block_outputs', 'instance_id'>,
+  'output.dropBlocks': special('barrier', 'block_outputs', {
+    instance_id: 'uuid',
+    block_ids: 'json',
+  }),
+  'output.insert': insert('block_outputs'),
+  'snapshot.clear': clear('iteration_snapshots'),
+  'snapshot.set': set('iteration_snapshots', ['items']),
+  'signal.insert': insert('signals'),
+  'audit.insert': insert('audit_log'),
+  'stepLog.insert': insert('step_logs'),
+  'checkpoint.insert': insert('checkpoints'),
+  // All but the newest ones; `keep` is how many stay.
+  'checkpoint.prune': special('barrier', 'checkpoints', { instance_id: 'uuid', keep: 'integer' }),
+  'task.insert': insert('worker_tasks'),
+  'task.update': update('worker_tasks', [
+    'state',
+    'withdrawn',
+    'worker_id',
+    'claim_epoch',
+    'claimed_at',
+    'heartbeat_at',
+    'completed_at',
+    'output',
+    'error_message',
+    'error_retryable',
+    'checkpoint_seq',
+    'history',
+  ]),
+  // It runs behind the updates of its batch. One that came after it in the units has its values, too,
+  // unless the claim has ended: then there is nothing to refresh.
+  'task.heartbeat': update('worker_tasks', ['heartbeat_at', 'checkpoint_seq'], {
+    matching: ['claim_epoch'],
+    where: { state: "'claimed'" },
+  }),
+  'task.checkpoint': update('worker_tasks', ['resume_checkpoint']),
+  // An upsert, because a batch keeps only the last of "deleted, then opened again".
+  'openTask.insert': set('open_tasks', columnsBut('open_tasks', 'task_id')),
+  'openTask.delete': clear('open_tasks'),
+  'timer.clear': clear('timers'),
+  'timer.set': set('timers', ['fire_at', 'recover', 'rank'], { defaults: { rank: 2 } }),
+  'deadLetter.clear': clear('dead_letters'),
+  'deadLetter.set': set('dead_letters', ['tenant_id', 'created_at', 'failed_at', 'reason']),
+  'permitRequest.clear': clear('permit_requests'),
+  'permitRequest.set': set('permit_requests', ['number']),
+  'permit.clear': clear('permits'),
+  'permit.set': set('permits', ['number']),
+  'rateLimit.clear': clear('rate_limits'),
+  'rateLimit.set': set('rate_limits', ['max_count', 'window_seconds', 'updated_at']),
+  'rateGrant.prune': special('latest', 'rate_grants.prune', {
+    limit_id: 'uuid',
+    before: 'timestamptz',
+  }),
+  'rateGrant.insert': insert('rate_grants'),
+  'worker.seen': set('workers', ['version', 'last_seen_at'], { defaults: { queue_name: "''" } }),
+  'cron.clear': clear('cron_schedules'),
+  'cron.set': set(
+    'cron_schedules',
+    columnsBut('cron_schedules', 'id', 'tenant_id', 'namespace', 'sequence_id', 'created_at'),
+  ),
+  'apiKey.insert': insert('api_keys'),
+  'apiKey.update': update('api_keys', ['last_used_at', 'revoked']),
+  'webhook.clear': clear('webhook_outbox'),
+  'webhook.set': set('webhook_outbox', [
+    'attempts',
+    'last_error',
+    'delivery_id',
+    'status',
+    'next_attempt_at',
+    'claimed_at',
+  ]),
+  'delivery.insert': insert('webhook_deliveries'),
+  'delivery.prune': special('latest', 'webhook_deliveries.prune', { before: 'timestamptz' }),
+  'changeMark.set': set('change_mark', ['stamps_from']),
+  'release.set': set('releases', [
+    'state',
+    'canary_percent',
+    'validation_summary',
+    'canary_started_at',
+    'updated_at',
+  ]),
+  'releaseDecision.insert': insert('release_decisions'),
+  'releaseOutcome.clear': clear('release_outcomes'),
+  'releaseOutcome.set': set('release_outcomes', ['sequence_id', 'state']),
+  'effect.insert': insert('effect_receipts', {}, 'nothing'),
+  'effectResolution.set': set('effect_resolutions', ['state', 'provider_receipt_id', 'updated_at']),
+  'execution.insert': insert('continuity_executions', { constants: { version: 0 } }),
+  // Fails with 22P02, and with it the whole unit, when the row has another version than the one that
+  // was decided on.
+  'execution.update': special('barrier', 'continuity_executions', {
+    continuity_id: 'uuid',
+    current_instance_id: 'uuid',
+    owner_runtime_id: 'uuid',
+    epoch: 'bigint',
+    state: 'text',
+    version: 'bigint',
+    updated_at: 'timestamptz',
+  }),
+  'location.insert': insert('continuity_locations'),
+  'provenance.insert': insert('provenance_entries'),
+  // What was observed earlier does not replace what was observed later.
+  'runtime.set': special('insert', 'runtimes', {
+    tenant_id: 'text',
+    runtime_id: 'uuid',
+    capabilities: 'json',
+    observed_at: 'timestamptz',
+    expires_at: 'timestamptz',
+  }),
+  'placement.insert': insert('placement_decisions'),
+  'handoff.set': set('handoffs', [
+    'state',
+    'capsule_id',
+    'capsule_expires_at',
+    'version',
+    'failure_code',
+    'updated_at',
+  ]),
+  'artifact.insert': insert('artifacts'),
+  'capsuleImport.insert': insert('capsule_imports'),
+  'migration.set': set('migrations', ['state', 'record', 'updated_at']),
+} as const satisfies Readonly<Record<string, Mutation>>;
+
+export type MutationKind = keyof typeof MUTATIONS;
+
+export const MUTATION_KINDS = Object.keys(MUTATIONS) as readonly MutationKind[];
+
+type FieldValue<B extends BaseType> = B extends 'json'
+  ? unknown
+  : B extends 'smallint' | 'integer' | 'bigint'
+    ? number
+    : string;
+
+type RowOf<M> =
+  M extends Insert<infer T, infer C, infer D>
+    ? WrittenRow<T, Exclude<C, D> & ColumnOf<T>> & Partial<WrittenRow<T, D & ColumnOf<T>>>
+    : M extends Update<infer T, infer C> | Delete<infer T, infer C>
+      ? WrittenRow<T, C & ColumnOf<T>>
+      : M extends Special<infer F>
+        ? { readonly [K in keyof F]: FieldValue<F[K]> }
+        : never;
+
+/** What the rows of a mutation have, with its types. */
+export function fieldsOf(mutation: Mutation): (readonly [name: string, type: BaseType])[] {
+  if (mutation.does === 'special') return Object.entries(mutation.fields);
+  const { table, columns } = mutation;
+  return columns.map((column) => [column, columnType(table, column).base] as const);
+}
+
+/** The columns of one mutation: JSON as any value that has a text. */
+export type MutationRow<K extends MutationKind> = RowOf<(typeof MUTATIONS)[K]>;

@@ -1,0 +1,578 @@
+/**
+ * The tables of the engine as data: every column is spelled here and in the migration that makes it,
+ * and nowhere else. The statements of the writer, the types of rows and the tables of the simulation
+ * follow from it; a test holds it against a migrated database. Pure.
+ */
+
+export type BaseType =
+  | 'uuid'
+  | 'text'
+  | 'smallint'
+  | 'integer'
+  | 'bigint'
+  | 'boolean'
+  | 'json'
+  | 'timestamptz'
+  | 'bytea';
+/** A question mark: the column may be null. */
+export type ColumnType = BaseType | `${BaseType}?`;
+
+export interface Table {
+  /** The primary key, in its order. */
+  readonly key: readonly string[];
+  readonly columns: Readonly<Record<string, ColumnType>>;
+  /** The column that names an instance with which the row is removed. */
+  readonly instance?: string;
+  /** Unique indexes beside the key, by name. */
+  readonly unique?: Readonly<Record<string, readonly string[]>>;
+}
+
+function table<
+  const Columns extends Record<string, ColumnType>,
+  const Key extends readonly (keyof Columns & string)[],
+>(
+  key: Key,
+  columns: Columns,
+  also: {
+    readonly instance?: keyof Columns & string;
+    readonly unique?: Readonly<Record<string, readonly (keyof Columns & string)[]>>;
+  } = {},
+) {
+  return { key, columns, ...also };
+}
+
+export const TABLES = {
+  lanes: table(['lane'], { lane: 'smallint', epoch: 'bigint' }),
+  lane_flushes: table(['lane', 'batch'], { lane: 'smallint', batch: 'bigint' }),
+  sequences: table(
+    ['id'],
+    {
+      id: 'uuid',
+      tenant_id: 'text',
+      namespace: 'text',
+      name: 'text',
+      version: 'integer',
+      deprecated: 'boolean',
+      status: 'text',
+      definition: 'json',
+      created_at: 'timestamptz',
+    },
+    { unique: { sequences_by_name: ['tenant_id', 'namespace', 'name', 'version'] } },
+  ),
+  sequence_tombstones: table(['id'], { id: 'uuid', created_at: 'timestamptz' }),
+  instances: table(
+    ['id'],
+    {
+      id: 'uuid',
+      sequence_id: 'uuid',
+      tenant_id: 'text',
+      namespace: 'text',
+      state: 'text',
+      next_fire_at: 'timestamptz?',
+      priority: 'smallint',
+      timezone: 'text',
+      metadata: 'json',
+      data: 'json',
+      config: 'json',
+      context_audit: 'json',
+      runtime: 'json',
+      execution: 'json',
+      concurrency_key: 'text?',
+      max_concurrency: 'integer?',
+      idempotency_key: 'text?',
+      parent_instance_id: 'uuid?',
+      birth_audit: 'json?',
+      signal_count: 'integer',
+      audit_count: 'integer',
+      created_at: 'timestamptz',
+      updated_at: 'timestamptz',
+      cron_schedule_id: 'uuid?',
+      traceparent: 'text?',
+      release_id: 'uuid?',
+      release_variant: 'text?',
+      birth_data: 'json?',
+      continuity_id: 'uuid?',
+      ownership_epoch: 'bigint?',
+      fence: 'json?',
+    },
+    { instance: 'id' },
+  ),
+  timers: table(
+    ['instance_id'],
+    {
+      instance_id: 'uuid',
+      fire_at: 'timestamptz?',
+      recover: 'boolean',
+      rank: 'smallint',
+    },
+    { instance: 'instance_id' },
+  ),
+  dead_letters: table(
+    ['instance_id'],
+    {
+      instance_id: 'uuid',
+      tenant_id: 'text',
+      created_at: 'timestamptz',
+      failed_at: 'timestamptz',
+      reason: 'text',
+    },
+    { instance: 'instance_id' },
+  ),
+  block_outputs: table(
+    ['instance_id', 'block_id', 'iteration', 'attempt'],
+    {
+      id: 'uuid',
+      instance_id: 'uuid',
+      block_id: 'text',
+      iteration: 'text',
+      attempt: 'integer',
+      try: 'integer',
+      output: 'json?',
+      output_ref: 'text?',
+      output_size: 'integer',
+      created_at: 'timestamptz',
+      effect: 'json?',
+    },
+    { instance: 'instance_id' },
+  ),
+  iteration_snapshots: table(
+    ['instance_id', 'key'],
+    {
+      instance_id: 'uuid',
+      key: 'text',
+      items: 'json',
+    },
+    { instance: 'instance_id' },
+  ),
+  signals: table(
+    ['instance_id', 'seq'],
+    {
+      id: 'uuid',
+      instance_id: 'uuid',
+      seq: 'integer',
+      signal_type: 'text',
+      payload: 'json?',
+      created_at: 'timestamptz',
+      traceparent: 'text?',
+    },
+    { instance: 'instance_id' },
+  ),
+  audit_log: table(
+    ['instance_id', 'seq'],
+    {
+      instance_id: 'uuid',
+      seq: 'integer',
+      tenant_id: 'text',
+      entries: 'json',
+      created_at: 'timestamptz',
+    },
+    { instance: 'instance_id' },
+  ),
+  worker_tasks: table(
+    ['id'],
+    {
+      id: 'uuid',
+      instance_id: 'uuid',
+      tenant_id: 'text',
+      block_id: 'text',
+      node: 'integer',
+      iteration: 'text',
+      handler_name: 'text',
+      queue_name: 'text?',
+      params: 'json',
+      overlay: 'json?',
+      attempt: 'integer',
+      timeout_ms: 'bigint?',
+      priority: 'smallint',
+      state: 'text',
+      withdrawn: 'boolean',
+      worker_id: 'text?',
+      claim_epoch: 'integer',
+      claimed_at: 'timestamptz?',
+      heartbeat_at: 'timestamptz?',
+      completed_at: 'timestamptz?',
+      output: 'json?',
+      error_message: 'text?',
+      error_retryable: 'boolean?',
+      checkpoint_seq: 'integer',
+      resume_checkpoint: 'json?',
+      history: 'json',
+      created_at: 'timestamptz',
+      ownership_epoch: 'bigint?',
+    },
+    { instance: 'instance_id' },
+  ),
+  open_tasks: table(
+    ['task_id'],
+    {
+      task_id: 'uuid',
+      instance_id: 'uuid',
+      tenant_id: 'text',
+      handler_name: 'text',
+      queue_name: 'text?',
+      rank: 'smallint',
+      created_at: 'timestamptz',
+    },
+    { instance: 'instance_id' },
+  ),
+  workers: table(['tenant_id', 'worker_id', 'handler_name', 'queue_name'], {
+    tenant_id: 'text',
+    worker_id: 'text',
+    handler_name: 'text',
+    queue_name: 'text',
+    version: 'text?',
+    last_seen_at: 'timestamptz',
+  }),
+  permit_requests: table(
+    ['instance_id'],
+    {
+      instance_id: 'uuid',
+      key_id: 'uuid',
+      max_concurrency: 'integer',
+      number: 'integer',
+      created_at: 'timestamptz',
+    },
+    { instance: 'instance_id' },
+  ),
+  permits: table(['instance_id'], {
+    instance_id: 'uuid',
+    key_id: 'uuid',
+    number: 'integer',
+  }),
+  rate_limits: table(['id'], {
+    id: 'uuid',
+    tenant_id: 'text',
+    limit_key: 'text',
+    max_count: 'integer',
+    window_seconds: 'integer',
+    updated_at: 'timestamptz',
+  }),
+  rate_grants: table(['limit_id', 'granted_at', 'id'], {
+    limit_id: 'uuid',
+    granted_at: 'timestamptz',
+    id: 'uuid',
+    count: 'integer',
+  }),
+  injected_blocks: table(
+    ['instance_id'],
+    {
+      instance_id: 'uuid',
+      blocks: 'json',
+    },
+    { instance: 'instance_id' },
+  ),
+  checkpoints: table(
+    ['instance_id', 'id'],
+    {
+      id: 'uuid',
+      instance_id: 'uuid',
+      checkpoint_data: 'json?',
+      created_at: 'timestamptz',
+    },
+    { instance: 'instance_id' },
+  ),
+  step_logs: table(
+    ['instance_id', 'id'],
+    {
+      id: 'uuid',
+      instance_id: 'uuid',
+      entries: 'json',
+      created_at: 'timestamptz',
+    },
+    { instance: 'instance_id' },
+  ),
+  cron_schedules: table(['id'], {
+    id: 'uuid',
+    tenant_id: 'text',
+    namespace: 'text',
+    sequence_id: 'uuid',
+    cron_expr: 'text',
+    timezone: 'text',
+    enabled: 'boolean',
+    metadata: 'json',
+    overlap_policy: 'text',
+    skipped_fires: 'integer',
+    last_skipped_at: 'timestamptz?',
+    last_triggered_at: 'timestamptz?',
+    next_fire_at: 'timestamptz?',
+    last_error: 'text?',
+    created_at: 'timestamptz',
+    updated_at: 'timestamptz',
+  }),
+  api_keys: table(
+    ['id'],
+    {
+      id: 'text',
+      tenant_id: 'text',
+      name: 'text',
+      capabilities: 'json',
+      secret_hash: 'text',
+      created_at: 'timestamptz',
+      expires_at: 'timestamptz?',
+      last_used_at: 'timestamptz?',
+      revoked: 'boolean',
+    },
+    { unique: { api_keys_by_secret: ['secret_hash'] } },
+  ),
+  webhook_outbox: table(['id'], {
+    id: 'uuid',
+    url: 'text',
+    event_type: 'text',
+    instance_id: 'uuid',
+    tenant_id: 'text',
+    body: 'text',
+    attempts: 'integer',
+    last_error: 'text?',
+    delivery_id: 'uuid?',
+    status: 'text',
+    next_attempt_at: 'timestamptz?',
+    claimed_at: 'timestamptz?',
+    created_at: 'timestamptz',
+  }),
+  webhook_deliveries: table(['id'], {
+    id: 'uuid',
+    delivery_id: 'uuid',
+    url: 'text',
+    event_type: 'text',
+    instance_id: 'uuid',
+    attempt_number: 'integer',
+    attempted_at: 'timestamptz',
+    duration_ms: 'integer',
+    success: 'boolean',
+    status_code: 'integer?',
+    error_class: 'text?',
+    error_excerpt: 'text?',
+    signed: 'boolean',
+  }),
+  change_mark: table(['id'], {
+    id: 'smallint',
+    stamps_from: 'timestamptz',
+  }),
+  releases: table(['id'], {
+    id: 'uuid',
+    tenant_id: 'text',
+    namespace: 'text',
+    sequence_name: 'text',
+    baseline_sequence_id: 'uuid',
+    baseline_version: 'integer',
+    candidate_sequence_id: 'uuid',
+    candidate_version: 'integer',
+    state: 'text',
+    canary_percent: 'smallint',
+    gates: 'json',
+    in_flight_policy: 'text',
+    validation_summary: 'json?',
+    canary_started_at: 'timestamptz?',
+    created_at: 'timestamptz',
+    updated_at: 'timestamptz',
+  }),
+  release_decisions: table(['id'], {
+    id: 'uuid',
+    release_id: 'uuid',
+    from_state: 'text',
+    to_state: 'text',
+    actor: 'text',
+    reason: 'text',
+    decided_at: 'timestamptz',
+  }),
+  release_outcomes: table(
+    ['instance_id'],
+    {
+      instance_id: 'uuid',
+      release_id: 'uuid',
+      sequence_id: 'uuid',
+      state: 'text',
+      created_at: 'timestamptz',
+    },
+    { instance: 'instance_id' },
+  ),
+  effect_receipts: table(
+    ['id'],
+    {
+      id: 'uuid',
+      instance_id: 'uuid',
+      continuity_id: 'uuid',
+      tenant_id: 'text',
+      epoch: 'bigint',
+      block_id: 'text',
+      attempt: 'integer',
+      kind: 'text',
+      state: 'text',
+      destination_fingerprint: 'text',
+      idempotency_key: 'text?',
+      request_sha256: 'text',
+      provider_receipt_id: 'text?',
+      created_at: 'timestamptz',
+      updated_at: 'timestamptz',
+    },
+    { instance: 'instance_id' },
+  ),
+  effect_resolutions: table(
+    ['id'],
+    {
+      id: 'uuid',
+      instance_id: 'uuid',
+      state: 'text',
+      provider_receipt_id: 'text?',
+      updated_at: 'timestamptz',
+    },
+    { instance: 'instance_id' },
+  ),
+  continuity_executions: table(
+    ['continuity_id'],
+    {
+      continuity_id: 'uuid',
+      tenant_id: 'text',
+      current_instance_id: 'uuid',
+      owner_runtime_id: 'uuid',
+      epoch: 'bigint',
+      state: 'text',
+      version: 'bigint',
+      updated_at: 'timestamptz',
+    },
+    { unique: { continuity_executions_by_instance: ['tenant_id', 'current_instance_id'] } },
+  ),
+  continuity_locations: table(['continuity_id', 'epoch'], {
+    continuity_id: 'uuid',
+    epoch: 'bigint',
+    tenant_id: 'text',
+    runtime_id: 'uuid',
+    instance_id: 'uuid',
+    handoff_id: 'uuid?',
+    entered_at: 'timestamptz',
+  }),
+  provenance_entries: table(['continuity_id', 'seq'], {
+    continuity_id: 'uuid',
+    seq: 'integer',
+    id: 'uuid',
+    tenant_id: 'text',
+    epoch: 'bigint',
+    kind: 'text',
+    redacted_summary: 'text?',
+    payload_sha256: 'text',
+    previous_sha256: 'text?',
+    entry_sha256: 'text',
+    signing_key_id: 'text?',
+    signature: 'text?',
+    created_at: 'timestamptz',
+  }),
+  runtimes: table(['tenant_id', 'runtime_id'], {
+    tenant_id: 'text',
+    runtime_id: 'uuid',
+    capabilities: 'json',
+    observed_at: 'timestamptz',
+    expires_at: 'timestamptz',
+  }),
+  placement_decisions: table(['id'], {
+    id: 'uuid',
+    continuity_id: 'uuid',
+    tenant_id: 'text',
+    record: 'json',
+    created_at: 'timestamptz',
+  }),
+  handoffs: table(['id'], {
+    id: 'uuid',
+    continuity_id: 'uuid',
+    tenant_id: 'text',
+    source_runtime_id: 'uuid',
+    destination_runtime_id: 'uuid',
+    expected_epoch: 'bigint',
+    state: 'text',
+    capsule_id: 'uuid?',
+    capsule_expires_at: 'timestamptz?',
+    placement_decision_id: 'uuid',
+    preview_sha256: 'text',
+    version: 'integer',
+    failure_code: 'text?',
+    terms: 'json',
+    created_at: 'timestamptz',
+    updated_at: 'timestamptz',
+  }),
+  artifacts: table(
+    ['key'],
+    {
+      key: 'text',
+      instance_id: 'uuid',
+      tenant_id: 'text',
+      content_type: 'text',
+      content: 'bytea',
+      sha256: 'text',
+      created_at: 'timestamptz',
+    },
+    { instance: 'instance_id' },
+  ),
+  capsule_imports: table(['tenant_id', 'capsule_id', 'destination_runtime_id'], {
+    tenant_id: 'text',
+    capsule_id: 'uuid',
+    destination_runtime_id: 'uuid',
+    instance_id: 'uuid',
+    continuity_id: 'uuid',
+    source_epoch: 'bigint',
+    created_at: 'timestamptz',
+  }),
+  migrations: table(
+    ['id'],
+    {
+      id: 'uuid',
+      continuity_id: 'uuid',
+      tenant_id: 'text',
+      state: 'text',
+      record: 'json',
+      secrets: 'json',
+      created_at: 'timestamptz',
+      updated_at: 'timestamptz',
+    },
+    { instance: 'continuity_id' },
+  ),
+} as const satisfies Readonly<Record<string, Table>>;
+
+export type TableName = keyof typeof TABLES;
+export type ColumnOf<T extends TableName> = keyof (typeof TABLES)[T]['columns'] & string;
+type TypeOf<T extends TableName, C extends ColumnOf<T>> = (typeof TABLES)[T]['columns'][C] &
+  ColumnType;
+
+type Value<Type extends ColumnType, Json> = Type extends `${infer Base}?`
+  ? Value<Base & BaseType, Json> | null
+  : Type extends 'json'
+    ? Json
+    : Type extends 'boolean'
+      ? boolean
+      : Type extends 'smallint' | 'integer' | 'bigint'
+        ? number
+        : string;
+
+/** A row as it is read: JSON as its text, times as RFC 3339, bytes in base64. */
+export type StoredRow<T extends TableName, C extends ColumnOf<T> = ColumnOf<T>> = {
+  readonly [K in C]: Value<TypeOf<T, K>, string>;
+};
+
+type Nullable<T extends TableName, C extends ColumnOf<T>> = {
+  [K in C]: null extends Value<TypeOf<T, K>, string> ? K : never;
+}[C];
+
+/** A row as it is written: JSON as any value that has a text; a column that may be null may be left out. */
+export type WrittenRow<T extends TableName, C extends ColumnOf<T> = ColumnOf<T>> = {
+  readonly [K in Exclude<C, Nullable<T, C>>]: Value<TypeOf<T, K>, unknown>;
+} & { readonly [K in Nullable<T, C>]?: Value<TypeOf<T, K>, unknown> | undefined };
+
+/** All columns of a table but these, in their order. */
+export function columnsBut<T extends TableName, const B extends ColumnOf<T>>(
+  name: T,
+  ...but: readonly B[]
+): Exclude<ColumnOf<T>, B>[] {
+  const columns = Object.keys(TABLES[name].columns) as ColumnOf<T>[];
+  return columns.filter((column) => !(but as readonly string[]).includes(column)) as Exclude<
+    ColumnOf<T>,
+    B
+  >[];
+}
+
+/** The type of a column without its question mark, and whether it has one. */
+export function columnType(
+  name: TableName,
+  column: string,
+): { base: BaseType; isNullable: boolean } {
+  const type = (TABLES[name].columns as Readonly<Record<string, ColumnType>>)[column]!;
+  const isNullable = type.endsWith('?');
+  return { base: (isNullable ? type.slice(0, -1) : type) as BaseType, isNullable };
+}

@@ -1,0 +1,149 @@
+/**
+ * One real shard whose ports, rows and turns are in the hands of the test: nothing happens until
+ * `run`, units wait for `ack`, and rows are what the test says they are.
+ */
+
+import { setImmediate as nextTick } from 'node:timers/promises';
+import type { ContinuityRows } from '../../actors/continuity/rows.js';
+import type { Rows } from '../../actors/runtime/loader.js';
+import type {
+  Ack,
+  PeerMessage,
+  Reply,
+  ReplyPost,
+  UnitEnvelope,
+} from '../../actors/runtime/protocol.js';
+import type { ShardOperation } from '../../actors/shard/operations.js';
+import { Shard } from '../../actors/shard/shard.js';
+import type { Clock } from '../../src/core/clock.js';
+import { MUTATION_KINDS } from '../../src/db/mutations.js';
+import { createLogger } from '../../src/log.js';
+import type { Json } from './api.js';
+import { SHARD_SETTINGS } from './shard.js';
+
+export const TENANT = 'tenant';
+
+export class HandShard {
+  now = 1_700_000_000_000;
+  readonly replies = new Map<number, Reply>();
+  /** What was posted to the writer and has no outcome yet. */
+  units: UnitEnvelope[] = [];
+  /** Log lines at `error`. */
+  readonly errors: Json[] = [];
+  readonly shard: Shard;
+  readonly #turns: (() => void)[] = [];
+  readonly #timers = new Map<object, { readonly at: number; readonly fn: () => void }>();
+  #requests = 0;
+
+  /** @param rows what is found; everything else is empty */
+  constructor(rows: Partial<Rows> = {}, toFront: (post: ReplyPost) => void = () => undefined) {
+    const clock: Clock = {
+      now: () => this.now,
+      monotonic: () => this.now,
+      setTimeout: (fn, ms) => {
+        const handle = {};
+        this.#timers.set(handle, { at: this.now + ms, fn });
+        return handle;
+      },
+      clearTimeout: (handle) => this.#timers.delete(handle as object),
+    };
+    this.shard = new Shard({
+      settings: SHARD_SETTINGS,
+      clock,
+      random: Math.random,
+      log: createLogger('error', 'test', { write: (line) => this.errors.push(JSON.parse(line)) }),
+      loader: new Proxy(rows, {
+        get: (own, name) => own[name as keyof Rows] ?? EMPTY(name),
+      }) as Rows,
+      continuityRows: {} as ContinuityRows,
+      handlers: new Map(),
+      webhookSender: { isSigned: false, send: () => new Promise(() => undefined) },
+      setImmediate: (fn) => void this.#turns.push(fn),
+      ports: {
+        toFront: (post) => {
+          toFront(post);
+          for (const reply of post.replies) this.replies.set(reply.request, reply);
+        },
+        toWriter: ({ units }) => void this.units.push(...units),
+        toPeer: () => undefined,
+        drainPeers: () => [],
+      },
+    });
+  }
+
+  async start(): Promise<void> {
+    const started = this.shard.start();
+    await this.run();
+    await started;
+    await this.run();
+  }
+
+  /** @returns the number of the request */
+  ask(operation: ShardOperation, target: string, body: Json = {}, tenant = TENANT): number {
+    this.#requests += 1;
+    const id = this.#requests;
+    const request = { id, operation, tenant, target, body: JSON.stringify(body) };
+    this.shard.receiveRequests({ kind: 'requests', requests: [request], aborted: [] });
+    return this.#requests;
+  }
+
+  hint(...messages: PeerMessage[]): void {
+    this.shard.receivePeer({ kind: 'peer', from: 0, messages });
+  }
+
+  /** Runs turns and what they read until nothing happens any more. */
+  async run(): Promise<void> {
+    for (let idle = 0; idle < 3; idle += 1) {
+      await nextTick();
+      for (const turn of this.#turns.splice(0)) {
+        turn();
+        idle = 0;
+      }
+    }
+  }
+
+  /** Puts the clock forward. */
+  async pass(ms: number): Promise<void> {
+    this.now += ms;
+    for (const [handle, { at, fn }] of this.#timers) {
+      if (at <= this.now && this.#timers.delete(handle)) fn();
+    }
+    await this.run();
+  }
+
+  /** Settles the units that were posted so far, as the outcome says. */
+  async ack(
+    outcomeOf: (unit: UnitEnvelope) => Ack = ({ seq }) => ({ seq, outcome: 'committed' }),
+  ): Promise<void> {
+    const acks = this.units.splice(0).map(outcomeOf);
+    this.shard.receiveAcks(acks);
+    await this.run();
+  }
+
+  /** The status of an answer, or its code if it is an error. */
+  answer(request: number): number | string | undefined {
+    const reply = this.replies.get(request);
+    if (reply === undefined) return undefined;
+    return 'error' in reply ? reply.error.code : reply.status;
+  }
+}
+
+/** What every statement finds that is not given. */
+const EMPTY = (name: string | symbol) => {
+  const isMap = MAPS.has(String(name));
+  return async () => (isMap ? new Map() : ONES.has(String(name)) ? undefined : []);
+};
+const MAPS = new Set(['instances', 'outputs', 'taskOwners', 'schedules', 'activeRuns']);
+const ONES = new Set(['rateLimit', 'sequence', 'release', 'task', 'webhook', 'oldestDelivery']);
+
+/** The rows of one kind that a unit puts. */
+export function rowsOf(units: readonly UnitEnvelope[], kind: string): Json[] {
+  const rows: Json[] = [];
+  for (const { mutations } of units) {
+    for (let i = 0; i < mutations.length; i += 3) {
+      if (MUTATION_KINDS[mutations[i] as number] !== kind) continue;
+      rows.push(JSON.parse(mutations[i + 2] as string) as Json);
+    }
+  }
+  return rows;
+}

@@ -1,0 +1,288 @@
+/** Heavy work in the threads of the pool: the same answers as in place, and what is too much. */
+
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { MessageChannel } from 'node:worker_threads';
+import { linkControl, serveControl } from '../../actors/runtime/control.js';
+import {
+  IN_PLACE,
+  JOBS_MAX,
+  type Offload,
+  type OffloadControl,
+  OffloadPool,
+  offloadThrough,
+  TooCostly,
+} from '../../actors/runtime/offload.js';
+import type { JobInput, JobName } from '../../actors/runtime/offload-jobs.js';
+import { JOBS } from '../../actors/runtime/offload-jobs.js';
+import type { Block } from '../../schema/blocks.js';
+import type { ProvenanceEntry } from '../../schema/continuity.js';
+import { nextProvenanceEntry } from '../../src/core/continuity/provenance.js';
+import type { OutputText } from '../../src/core/continuity/sealed-payload.js';
+import type { StoredRun } from '../../src/db/reads/replay-reads.js';
+import { KEYRING, sealTask } from '../helpers/capsule-tasks.js';
+import { noop, work } from '../helpers/player.js';
+import { record, recordLife } from '../helpers/recorder.js';
+
+const ID = '0195ffff-0000-7000-8000-000000000000';
+
+function chain(length: number): JobInput<'verifyProvenance'> {
+  const entries: ProvenanceEntry[] = [];
+  for (let number = 0; number < length; number += 1) {
+    const facts = {
+      id: ID,
+      continuity_id: ID,
+      tenant_id: 'acme',
+      epoch: 0,
+      kind: 'model_selected',
+      payload_sha256: 'ab'.repeat(32),
+      created_at: '2026-01-01T00:00:00.000Z',
+    } as const;
+    entries.push(nextProvenanceEntry(entries.at(-1) ?? null, facts, KEYRING.signing));
+  }
+  const { id, publicKey } = KEYRING.signing;
+  return { text: JSON.stringify(entries), trusted: [[id, publicKey]], expectedHead: undefined };
+}
+
+const definition = (blocks: readonly object[], padding = 0) =>
+  JSON.stringify({
+    id: 's',
+    blocks: [...blocks, { ...noop('pad'), params: { text: 'x'.repeat(padding) } }],
+  });
+
+const pair = (padding: number) => ({
+  baseline: definition([noop('a')], padding),
+  candidate: definition([noop('b')], padding),
+});
+
+const output = (text: string): OutputText => ({
+  block_id: 'a',
+  iteration: '',
+  attempt: 0,
+  try: 0,
+  output: text,
+  output_ref: null,
+  output_size: Buffer.byteLength(text),
+  created_at: '2026-01-01T00:00:00Z',
+});
+const LARGE_OUTPUT = output(JSON.stringify({ text: 'ä'.repeat(300_000) }));
+
+/** What an instance of these blocks leaves behind, as it is stored. */
+function stored(blocks: readonly Block[], isOpen = false): StoredRun {
+  const turns = blocks.length + 10;
+  const left = isOpen
+    ? recordLife([...blocks], {
+        turns,
+        answer: ({ blockId }) => (blockId === 'gate' ? { kind: 'never' } : {}),
+      })
+    : record([...blocks]);
+  assert.ok(left !== undefined);
+  const { data, config, execution, outputs, tasks, signals, ...run } = left;
+  return {
+    state: 'waiting',
+    ...run,
+    data: JSON.stringify(data),
+    config: JSON.stringify(config),
+    execution: JSON.stringify(execution),
+    has_injected: false,
+    outputs: JSON.stringify(outputs),
+    tasks: JSON.stringify(tasks),
+    signals: JSON.stringify(signals),
+  };
+}
+
+const oneStep = definition([noop('a')]);
+const same = { baseline: oneStep, candidate: oneStep };
+const ran = stored([noop('a'), noop('pad')]);
+
+function runReplay(more: Partial<JobInput<'replayRun'>> = {}): JobInput<'replayRun'> {
+  return { definitions: same, run: ran, unpoliciedRetry: 'redispatch', ...more };
+}
+
+/** Each pass takes no more than a turn may, and there are more than a replay may have. */
+const inner = {
+  type: 'loop',
+  id: 'm',
+  condition: 'true',
+  max_iterations: 100_000,
+  body: [noop('b')],
+};
+const endless = definition([{ ...inner, id: 'l', body: [inner] }]);
+
+function migrationReplay(
+  steps: number,
+  more: Partial<JobInput<'replayMigration'>> = {},
+): JobInput<'replayMigration'> {
+  const blocks: Block[] = [...Array.from({ length: steps }, (_, i) => noop(`s${i}`)), work('gate')];
+  const text = JSON.stringify({ blocks });
+  return {
+    source: text,
+    target: text,
+    isSame: false,
+    life: stored(blocks, true),
+    sourceData: '{}',
+    targetData: '{}',
+    hasTransforms: false,
+    receipts: [],
+    unpoliciedRetry: 'fail',
+    ...more,
+  };
+}
+
+const threeSteps = migrationReplay(3);
+
+/** Each job with an input for a thread, and what is to be in the answer. */
+const CASES: readonly (readonly [what: string, name: JobName, input: unknown, says: RegExp])[] = [
+  ['a long chain', 'verifyProvenance', chain(120), /"valid":true,"entries_checked":120/],
+  [
+    'a long chain of strangers',
+    'verifyProvenance',
+    { ...chain(120), trusted: [] },
+    /PROVENANCE_SIGNING_KEY_UNTRUSTED/,
+  ],
+  [
+    'a long chain with another end',
+    'verifyProvenance',
+    { ...chain(120), expectedHead: 'x' },
+    /PROVENANCE_HEAD_MISMATCH/,
+  ],
+  ['large definitions', 'compareDefinitions', pair(128 * 1024), /block_added.*block_removed/],
+  ['a large capsule', 'sealCapsule', sealTask([LARGE_OUTPUT]), /"ok":true/],
+  ['a candidate that runs', 'compileCandidate', same, /^""$/],
+  [
+    'a candidate with two blocks of one id',
+    'compileCandidate',
+    { ...same, candidate: definition([noop('a'), noop('a')]) },
+    /not unique/,
+  ],
+  ['a run', 'replayRun', runReplay(), /"kind":"match"/],
+  [
+    'a run of a candidate with more',
+    'replayRun',
+    runReplay({ definitions: { ...same, candidate: definition([noop('a'), noop('more')]) } }),
+    /"blocks_added":\["more"\]/,
+  ],
+  [
+    'a run of a candidate with two blocks of one id',
+    'replayRun',
+    runReplay({ definitions: { ...same, candidate: definition([noop('a'), noop('a')]) } }),
+    /the candidate does not compile/,
+  ],
+  ['a run that goes on', 'replayRun', runReplay({ run: { ...ran, state: 'scheduled' } }), /again/],
+  ['a migration', 'replayMigration', threeSteps, /"passed":true/],
+  [
+    'a migration to other steps',
+    'replayMigration',
+    { ...threeSteps, target: JSON.stringify({ blocks: [noop('new'), work('gate')] }) },
+    /"passed":false/,
+  ],
+  [
+    'a migration to what does not compile',
+    'replayMigration',
+    { ...threeSteps, target: definition([noop('a'), noop('a')]) },
+    /"reason":"the target/,
+  ],
+  [
+    'a migration of an instance with blocks of its own',
+    'replayMigration',
+    { ...threeSteps, life: { ...threeSteps.life, has_injected: true } },
+    /blocks of its own/,
+  ],
+];
+
+describe('heavy work', () => {
+  const pool = new OffloadPool();
+  const offload = pool.through();
+  const { port1, port2 } = new MessageChannel();
+  serveControl(pool.control, port1);
+  const link = linkControl<OffloadControl>(port2, 60_000);
+  /** As a shard uses it. */
+  const elsewhere = offloadThrough(({ name, ms, port }) => link.remote.start(name, ms, port));
+  after(() => {
+    link.close('the end');
+    port1.close();
+    return pool.stop();
+  });
+
+  for (const [what, name, input, says] of CASES) {
+    test(`${what}: ${name} says the same in place, in a thread, and for another thread`, async () => {
+      const run = (where: Offload) => where.run(name, input as never);
+      const expected = await run(IN_PLACE);
+      assert.match(typeof expected === 'string' ? expected : JSON.stringify(expected ?? ''), says);
+      assert.deepEqual(await run(offload), expected);
+      assert.deepEqual(await run(elsewhere), expected);
+    });
+  }
+
+  test('capsules of any size are opened to what was sealed, unless a bit was changed', async () => {
+    for (const text of ['{"n":1}', LARGE_OUTPUT.output ?? '']) {
+      const sealed = await offload.run('sealCapsule', sealTask([output(text)]));
+      assert.ok(sealed.ok);
+      const { capsule, payloadBase64 } = sealed.value;
+      const now = '2026-01-02T00:00:00Z';
+      const task = { capsule, keyring: KEYRING, transferKey: undefined, now };
+      const bytes = Buffer.from(payloadBase64, 'base64');
+      const opened = await offload.run('openCapsule', { ...task, sealed: bytes });
+      assert.ok(opened.ok);
+      assert.deepEqual(JSON.parse(opened.value.outputs[0] ?? '').output, JSON.parse(text));
+      bytes[20] = (bytes[20] ?? 0) ^ 1;
+      const refused = await offload.run('openCapsule', { ...task, sealed: bytes });
+      assert.match(refused.ok ? '' : refused.message, /hash mismatch/);
+    }
+  });
+
+  test('that throws rejects with what it threw, wherever it was asked for', async () => {
+    const broken = runReplay({ run: { ...ran, outputs: 'no JSON' } });
+    await assert.rejects(offload.run('replayRun', broken), SyntaxError);
+    await assert.rejects(elsewhere.run('replayRun', broken), SyntaxError);
+    assert.deepEqual(await offload.run('replayRun', runReplay()), { kind: 'match' });
+  });
+
+  test('that takes too long is given up, and the next job has a thread again', async () => {
+    const long = runReplay({ definitions: { ...same, candidate: endless }, ticksMax: 1e9 });
+    for (const asked of [offload, elsewhere]) {
+      await assert.rejects(asked.run('replayRun', long, 50), TooCostly);
+    }
+    assert.deepEqual(await offload.run('replayRun', runReplay()), { kind: 'match' });
+  });
+
+  test('that needs too much memory costs its thread only', async () => {
+    const small = new OffloadPool(32);
+    try {
+      const data = `{"items":[${'{},'.repeat(1_500_000)}{}]}`;
+      const large = runReplay({ run: { ...ran, data } });
+      await assert.rejects(small.through().run('replayRun', large), TooCostly);
+      const { kind } = await small.through().run('replayRun', runReplay());
+      assert.equal(kind, 'match');
+    } finally {
+      await small.stop();
+    }
+  });
+
+  test('is refused beyond a bound, and taken again later; small work needs no thread', async () => {
+    const [large, small] = [pair(128 * 1024), pair(0)];
+    assert.ok(!JOBS.compareDefinitions.isSmall(large) && JOBS.compareDefinitions.isSmall(small));
+    const taken = Array.from({ length: JOBS_MAX }, () => offload.run('compareDefinitions', large));
+    const overloaded = { code: 'ENG_OVERLOADED', status: 503 };
+    await assert.rejects(offload.run('compareDefinitions', large), overloaded);
+    await assert.rejects(elsewhere.run('compareDefinitions', large), overloaded);
+    assert.ok(await offload.run('compareDefinitions', small));
+    await Promise.all(taken);
+    assert.ok(await offload.run('compareDefinitions', large));
+  });
+
+  test('is given up by who asked for it, and when the engine stops', async () => {
+    const stopping = new OffloadPool();
+    const gone = new AbortController();
+    const stopped = { code: 'ENG_STOPPING', status: 503 };
+    const own = stopping.through(gone.signal).run('verifyProvenance', chain(5_000));
+    const other = stopping.through().run('verifyProvenance', chain(120));
+    gone.abort();
+    await assert.rejects(own, stopped);
+    assert.match(await other, /"valid":true/);
+    const last = assert.rejects(stopping.through().run('verifyProvenance', chain(5_000)), stopped);
+    await stopping.stop();
+    await last;
+    await assert.rejects(stopping.through().run('verifyProvenance', chain(120)), stopped);
+  });
+});

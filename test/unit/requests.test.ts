@@ -1,0 +1,124 @@
+/** How a request gets to whoever answers it, by the table of operations, on both of its sides. */
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { MessageChannel } from 'node:worker_threads';
+import type { Call, RouteOperations } from '../../actors/runtime/operation.js';
+import type { Effect } from '../../actors/runtime/turn.js';
+import { ShardClient, type ShardReply } from '../../actors/shard/client.js';
+import type { OperationParts, ShardOperation } from '../../actors/shard/operations.js';
+import { Requests } from '../../actors/shard/requests.js';
+import type { PatchState } from '../../schema/instance.js';
+import { realClock } from '../../src/clock.js';
+import { routeOf, shardOf } from '../../src/core/ids.js';
+import { createLogger } from '../../src/log.js';
+
+const INSTANCE = '0195ffff-0000-7000-8000-000000000001';
+const SHARDS = 2;
+const OWNER = shardOf(routeOf(INSTANCE), SHARDS);
+
+/** What a shard without any part does with one request. */
+function askShard(operation: string, body = '', { shard = OWNER, isBehind = false } = {}) {
+  const effects: Effect[] = [];
+  const lines: string[] = [];
+  const told: string[] = [];
+  const requests = new Requests({
+    shard,
+    shards: SHARDS,
+    log: createLogger('info', 'test', { write: (line) => void lines.push(line) }),
+    parts: {
+      instances: { tell: (id: string, { kind }: { kind: string }) => told.push(`${kind} ${id}`) },
+    } as unknown as OperationParts,
+    isBehind: () => isBehind,
+    takeHints: () => undefined,
+    release: (released) => effects.push(...released),
+  });
+  const request = { id: 1, operation, tenant: 'a', target: INSTANCE, body };
+  requests.handle(request);
+  return { request, effects, lines, told };
+}
+
+const statusOf = ([effect]: readonly Effect[]) =>
+  effect?.kind === 'error' ? effect.error.status : effect?.kind;
+
+describe('on a shard', () => {
+  test('an operation that it does not know is answered at once with 500, and logged', () => {
+    for (const operation of ['no.such', 'toString', 'instances.list']) {
+      const { effects, lines } = askShard(operation);
+      assert.equal(statusOf(effects), 500, operation);
+      assert.match(String(lines), /no operation .*"operation":"[^"]+","msg":"defect"/);
+    }
+  });
+
+  test('what only the first shard has is a defect elsewhere, and not left unanswered', () => {
+    const { effects, lines } = askShard('releases.pause');
+    assert.deepEqual([statusOf(effects), lines.length], [500, 1]);
+  });
+
+  test('a body that leads to another shard is handed on as it came', () => {
+    const body = JSON.stringify({ instance_id: INSTANCE, target_sequence_id: INSTANCE });
+    const operation = 'sequences.migrateInstance';
+    assert.deepEqual(askShard(operation, body).told, [`migrate ${INSTANCE}`]);
+    const { request, effects, told } = askShard(operation, body, { shard: 1 - OWNER });
+    const message = { kind: 'request', request };
+    assert.deepEqual([effects, told], [[{ kind: 'peer', shard: OWNER, message }], []]);
+  });
+
+  test('while the database is behind, reads alone are served', () => {
+    assert.equal(statusOf(askShard('instances.retry', '', { isBehind: true }).effects), 503);
+    assert.equal(askShard('instances.tree', '', { isBehind: true }).told.length, 1);
+  });
+});
+
+test('what may have been handed on to a shard that dies is answered, whichever shard was asked', () => {
+  const rows: [operation: ShardOperation, isRefused: boolean][] = [
+    ['instances.create', true],
+    ['workers.pollQueue', true],
+    ['sequences.migrateInstance', true],
+    ['continuity.create', true],
+    ['capsules.import', true],
+    ['instances.createBatch', false],
+    ['instances.get', false],
+    ['instances.watch', false],
+  ];
+  const client = new ShardClient({
+    shards: SHARDS,
+    clock: realClock,
+    setImmediate: () => undefined,
+  });
+  const channels = [new MessageChannel(), new MessageChannel()];
+  for (const [shard, { port1 }] of channels.entries()) client.attach(shard, port1);
+  const refused = new Set<string>();
+  for (const [operation] of rows) {
+    const onReply = (reply: ShardReply) => {
+      if ('error' in reply && reply.error.code === 'ENG_SHARD_RESTARTING') refused.add(operation);
+    };
+    client.send(0, operation, 'a', '', '', onReply);
+  }
+  client.detach(1);
+  client.stop();
+  assert.deepEqual(
+    rows.filter(([operation]) => refused.has(operation)),
+    rows.filter(([, isRefused]) => isRefused),
+  );
+});
+
+type Rows = RouteOperations<OperationParts>;
+
+/** Never called: what must not compile. */
+export function gaps(rows: Omit<Rows, 'instances.get'>): unknown[] {
+  const serve = () => undefined;
+  const signal = { serve: (_: OperationParts, __: Call<PatchState>) => undefined };
+  return [
+    // @ts-expect-error a route without its row
+    rows satisfies Rows,
+    // @ts-expect-error a row without its route
+    { 'instances.forget': { serve } } satisfies Partial<Rows>,
+    // @ts-expect-error a row for a route that the front thread answers
+    { 'instances.list': { serve } } satisfies Partial<Rows>,
+    // @ts-expect-error a function that takes the body of another route
+    { 'instances.signal': signal } satisfies Partial<Rows>,
+    // @ts-expect-error a route whose body names the owner, without saying how
+    { 'workers.poll': { serve } } satisfies Partial<Rows>,
+  ];
+}
