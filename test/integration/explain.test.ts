@@ -223,7 +223,9 @@ interface Expectation {
   readonly readsWhole?: readonly string[];
 }
 
-const SMALL_TABLES = new Set(['workers', 'lanes', 'engine_lease', 'schema_migrations']);
+const SMALL_TABLES = new Set([
+  ...['workers', 'lanes', 'engine_lease', 'schema_migrations', 'sequence_tombstones'],
+]);
 /** The index itself is the condition: only rows that are looked for are in it. */
 const PARTIAL_INDEXES = new Set(['timers_recover']);
 

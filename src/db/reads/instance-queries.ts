@@ -11,7 +11,7 @@
  */
 
 import type { InstanceState } from '../../core/states.js';
-import { Conditions, type PageBounds, type Place, type Query } from './query.js';
+import { Conditions, IS_PRESENT, type PageBounds, type Place, type Query } from './query.js';
 
 /** What instances must have; absent and null mean any. */
 export interface InstanceFilter {
@@ -39,8 +39,8 @@ const OUTPUT_COLUMNS =
   'id, instance_id, block_id, output, output_ref, output_size, attempt, created_at';
 
 export const INSTANCE_SQL = {
-  tenant: 'select tenant_id from instances where id = $1::uuid',
-  instance: `select ${INSTANCE_COLUMNS} from instances i where i.id = $1::uuid`,
+  tenant: `select i.tenant_id from instances i where i.id = $1::uuid and ${IS_PRESENT}`,
+  instance: `select ${INSTANCE_COLUMNS} from instances i where i.id = $1::uuid and ${IS_PRESENT}`,
 } as const;
 
 /**
@@ -86,6 +86,7 @@ export function deadLetterQuery(filter: Omit<InstanceFilter, 'states'>, bounds: 
 export function childrenQuery(parentId: string, bounds: PageBounds): Query {
   const conditions = new Conditions();
   conditions.add(`i.parent_instance_id = ${conditions.param(parentId)}::uuid`);
+  conditions.add(IS_PRESENT);
   return conditions.query(
     `select ${INSTANCE_COLUMNS} from instances i ${conditions.where} ` +
       `order by i.created_at, i.id ${conditions.page(bounds)}`,
@@ -175,6 +176,7 @@ function filterInstances(
   if (states && states.length > 0) {
     conditions.add(`i.state = any(${conditions.param(states)}::text[])`);
   }
+  conditions.add(IS_PRESENT);
   for (const [key, value] of Object.entries(metadata ?? {})) {
     const place = conditions.param(key);
     conditions.add(`i.metadata ->> ${place}::text = ${conditions.param(value)}::text`);

@@ -4,6 +4,13 @@
  * are always parameters. Pure.
  */
 
+/**
+ * That an instance `i` is no rest of a deleted sequence: those are gone for every reader while their
+ * rows are still being removed (docs/retention.md). There are few tombstones and mostly none; they are
+ * read once a statement.
+ */
+export const IS_PRESENT = 'i.sequence_id <> all (array(select id from sequence_tombstones))';
+
 /** A statement and its parameters. */
 export interface Query {
   readonly text: string;

@@ -6,7 +6,7 @@
 
 import { TASK_STATES, type TaskState } from '../../core/states.js';
 import { isoTime, type UnixMs } from '../../core/time.js';
-import { Conditions, type PageBounds, type Query } from './query.js';
+import { Conditions, IS_PRESENT, type PageBounds, type Query } from './query.js';
 import type { Page, Reader } from './reader.js';
 import { type TaskWireRow, taskText } from './wire.js';
 
@@ -44,7 +44,9 @@ const TASK_COLUMNS =
   't.resume_checkpoint, t.created_at, i.data, i.config, i.traceparent';
 
 export const TASK_SQL = {
-  history: 'select tenant_id, history from worker_tasks where id = $1::uuid',
+  history:
+    'select t.tenant_id, t.history from worker_tasks t join instances i on i.id = t.instance_id ' +
+    `where t.id = $1::uuid and ${IS_PRESENT}`,
 } as const;
 
 const CHEAPER_LIST =
@@ -142,6 +144,7 @@ export function taskListQuery(filter: TaskFilter, bounds: PageBounds): Query {
   const { tenant, states = [], handlerName, workerId, queueName } = filter;
   const conditions = new Conditions();
   conditions.add('not t.withdrawn');
+  conditions.add(IS_PRESENT);
   if (tenant) conditions.add(`t.tenant_id = ${conditions.param(tenant)}::text`);
   if (states.length > 0) conditions.add(`t.state = any(${conditions.param(states)}::text[])`);
   if (handlerName) conditions.add(`t.handler_name = ${conditions.param(handlerName)}::text`);

@@ -4,14 +4,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { before, describe, test } from 'node:test';
 import type { SequenceDefinition } from '../../../schema/sequence.js';
-import {
-  eventually,
-  type Json,
-  newHandler,
-  step,
-  type Tenant,
-  useSharedApi,
-} from '../../helpers/api.js';
+import { type Json, newHandler, step, type Tenant, useSharedApi } from '../../helpers/api.js';
 
 let tenant: Tenant;
 
@@ -262,14 +255,12 @@ describe('deletion', () => {
       assert.equal((await tenant.get(`/instances/${gone}`)).status, 404);
       assert.equal((await tenant.post(`/instances/${gone}/retry`)).status, 404);
     }
-    await eventually(async () => {
-      for (const path of [`/instances/${instance}/outputs`, `/workers/tasks/${task.id}/attempts`]) {
-        assert.equal((await tenant.get(path)).status, 404, path);
-      }
-      assert.deepEqual((await tenant.get(`/instances?sequence_id=${id}`)).body, []);
-      assert.deepEqual((await tenant.get(`/instances/dlq?sequence_id=${id}`)).body, []);
-      assert.deepEqual((await tenant.get(`/workers/tasks?handler_name=${handler}`)).body, []);
-    });
+    for (const path of [`/instances/${instance}/outputs`, `/workers/tasks/${task.id}/attempts`]) {
+      assert.equal((await tenant.get(path)).status, 404, path);
+    }
+    assert.deepEqual((await tenant.get(`/instances?sequence_id=${id}`)).body, []);
+    assert.deepEqual((await tenant.get(`/instances/dlq?sequence_id=${id}`)).body, []);
+    assert.deepEqual((await tenant.get(`/workers/tasks?handler_name=${handler}`)).body, []);
   });
 
   test('cascading takes no live instance, and is a boolean', async () => {
