@@ -24,8 +24,7 @@ import {
 } from '../../src/errors.js';
 import type { Rows } from '../runtime/loader.js';
 import type { PeerMessage } from '../runtime/protocol.js';
-import type { ReleaseStateRow } from '../runtime/release-sql.js';
-import type { InstanceCounts, SequenceRow } from '../runtime/rows.js';
+import type { InstanceCounts, ReleaseStateRow, SequenceRow } from '../runtime/rows.js';
 import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
 import { Turn } from '../runtime/turn.js';
 import { whenUsed } from './plans.js';

@@ -20,6 +20,7 @@ import {
 } from '../../src/db/reads/effect-reads.js';
 import type { Query } from '../../src/db/reads/query.js';
 import type { StoredRun } from '../../src/db/reads/replay-reads.js';
+import { Runner, type Statement } from '../../src/db/runner.js';
 import type { StoredRow } from '../../src/db/tables.js';
 import {
   CAPSULE_SQL,
@@ -110,10 +111,10 @@ export const CONTINUITY_SQL = {
 } as const;
 
 export class ContinuityRows {
-  readonly #pool: Pick<pg.Pool, 'query'>;
+  readonly #runner: Runner;
 
-  constructor(pool: Pick<pg.Pool, 'query'>) {
-    this.#pool = pool;
+  constructor(pool: pg.Pool) {
+    this.#runner = new Runner(pool, QUERY_TIMEOUT_MS);
   }
 
   execution(id: string): Promise<ExecutionRow | undefined> {
@@ -183,9 +184,7 @@ export class ContinuityRows {
   }
 
   async #effects(query: Query): Promise<EffectReceipt[]> {
-    const timed = { ...query, values: [...query.values], query_timeout: QUERY_TIMEOUT_MS };
-    const { rows } = await this.#pool.query<EffectRow>(timed as pg.QueryConfig);
-    return rows.map(effectOfRow);
+    return (await this.#runner.all<EffectRow>(query)).map(effectOfRow);
   }
 
   provenanceHead(execution: string): Promise<ProvenanceRow | undefined> {
@@ -272,23 +271,21 @@ export class ContinuityRows {
     return rows.map(({ block_id }) => block_id);
   }
 
-  protected async one<Row extends object>(
+  protected one<Row extends object>(
     name: keyof typeof CONTINUITY_SQL,
     values: readonly unknown[],
   ): Promise<Row | undefined> {
-    return (await this.all<Row>(name, values))[0];
+    return this.#runner.one(statementOf(name, values));
   }
 
-  protected async all<Row extends object>(
+  protected all<Row extends object>(
     name: keyof typeof CONTINUITY_SQL,
     values: readonly unknown[],
   ): Promise<Row[]> {
-    const query = {
-      name: `continuity_${name}`,
-      text: CONTINUITY_SQL[name],
-      values: [...values],
-      query_timeout: QUERY_TIMEOUT_MS,
-    };
-    return (await this.#pool.query<Row>(query as pg.QueryConfig)).rows;
+    return this.#runner.all(statementOf(name, values));
   }
+}
+
+function statementOf(name: keyof typeof CONTINUITY_SQL, values: readonly unknown[]): Statement {
+  return { name: `continuity_${name}`, text: CONTINUITY_SQL[name], values };
 }

@@ -5,7 +5,6 @@
  */
 
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
-import { routeOf, shardOf } from '../../src/core/ids.js';
 import { ActorHost, type HostDeps } from '../runtime/host.js';
 import type { Rows } from '../runtime/loader.js';
 import { ConcurrencyKey, type KeyRows, WAITERS_MAX, type Wish } from './key.js';
@@ -13,7 +12,6 @@ import { ConcurrencyKey, type KeyRows, WAITERS_MAX, type Wish } from './key.js';
 export interface KeysDeps extends HostDeps {
   readonly loader: Rows;
   readonly clock: Clock;
-  readonly shard: number;
   readonly shards: number;
 }
 
@@ -111,14 +109,13 @@ export class Keys {
   }
 
   async #round(first: string): Promise<void> {
-    const { loader, schedule, shard, shards } = this.#deps;
+    const { loader, schedule } = this.#deps;
     for (let after = first; ; ) {
       const page = await loader.permitKeys(after, RESCAN_PAGE);
       if (this.#stopped) return;
-      const own = page.filter((id) => shardOf(routeOf(id), shards) === shard);
-      if (own.length > 0) {
+      if (page.length > 0) {
         schedule(() => {
-          for (const id of own) this.#host.reload(id);
+          for (const id of page) this.#host.reload(id);
         });
       }
       if (page.length < RESCAN_PAGE) return;

@@ -1,50 +1,45 @@
-/** Reads of many actors in one query: what is asked for in a turn is asked of the database at its end. */
+/**
+ * Reads of many actors in one query. What is asked for in one go, in a turn of the shard or by the
+ * actors of one window of rows, is asked of the database when that has come to its end.
+ */
 
-interface Reading<Value> {
-  readonly resolve: (value: Value | undefined) => void;
+interface Reading<Ask, Value> {
+  readonly ask: Ask;
+  readonly resolve: (value: Value) => void;
   readonly reject: (error: unknown) => void;
 }
 
-const IDS_PER_QUERY = 500;
+const ASKS_PER_QUERY = 500;
 
-export class BatchedReads<Value> {
-  readonly #load: (ids: readonly string[]) => Promise<ReadonlyMap<string, Value>>;
-  #readings = new Map<string, Reading<Value>[]>();
+export class BatchedReads<Ask, Value> {
+  readonly #load: (asks: readonly Ask[]) => Promise<readonly Value[]>;
+  #readings: Reading<Ask, Value>[] = [];
 
-  /** @param load one query; what it does not find is missing from its answer */
-  constructor(load: (ids: readonly string[]) => Promise<ReadonlyMap<string, Value>>) {
+  /** @param load one query; answers in the order in which it was asked */
+  constructor(load: (asks: readonly Ask[]) => Promise<readonly Value[]>) {
     this.#load = load;
   }
 
-  read(id: string): Promise<Value | undefined> {
-    return new Promise((resolve, reject) => {
-      const reading = { resolve, reject };
-      const others = this.#readings.get(id);
-      if (others === undefined) this.#readings.set(id, [reading]);
-      else others.push(reading);
-    });
+  read(ask: Ask): Promise<Value> {
+    // A microtask: it comes behind everything that goes on by itself, and before anything else.
+    if (this.#readings.length === 0) queueMicrotask(() => this.#flush());
+    return new Promise((resolve, reject) => this.#readings.push({ ask, resolve, reject }));
   }
 
-  /** Called at the end of each turn. */
-  flush(): void {
-    if (this.#readings.size === 0) return;
-    const readings = [...this.#readings];
-    this.#readings = new Map();
-    for (let first = 0; first < readings.length; first += IDS_PER_QUERY) {
-      this.#query(readings.slice(first, first + IDS_PER_QUERY));
+  #flush(): void {
+    const readings = this.#readings;
+    this.#readings = [];
+    for (let first = 0; first < readings.length; first += ASKS_PER_QUERY) {
+      void this.#query(readings.slice(first, first + ASKS_PER_QUERY));
     }
   }
 
-  #query(readings: readonly (readonly [id: string, readers: readonly Reading<Value>[]])[]): void {
-    this.#load(readings.map(([id]) => id)).then(
-      (found) => {
-        for (const [id, readers] of readings) {
-          for (const { resolve } of readers) resolve(found.get(id));
-        }
-      },
-      (error: unknown) => {
-        for (const { reject } of readings.flatMap(([, readers]) => readers)) reject(error);
-      },
-    );
+  async #query(readings: readonly Reading<Ask, Value>[]): Promise<void> {
+    try {
+      const values = await this.#load(readings.map(({ ask }) => ask));
+      for (const [at, { resolve }] of readings.entries()) resolve(values[at] as Value);
+    } catch (error) {
+      for (const { reject } of readings) reject(error);
+    }
   }
 }

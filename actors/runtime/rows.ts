@@ -2,7 +2,7 @@
 
 import type { CronSchedule } from '../../schema/cron.js';
 import type { JsonValue } from '../../src/core/json.js';
-import type { Variant } from '../../src/core/releases/release.js';
+import type { ReleaseState, Variant } from '../../src/core/releases/release.js';
 import type { InstanceState, TaskState } from '../../src/core/states.js';
 import type { UnixMs } from '../../src/core/time.js';
 import type { WebhookEvent } from '../../src/core/webhook.js';
@@ -118,4 +118,10 @@ export interface TaskPlace {
   readonly rank: number;
   readonly createdAt: UnixMs;
   readonly id: string;
+}
+
+/** A release by its state alone. */
+export interface ReleaseStateRow {
+  readonly id: string;
+  readonly state: ReleaseState;
 }

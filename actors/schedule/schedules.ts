@@ -6,14 +6,12 @@
 import type { CreateSchedule, CronSchedule, UpdateSchedule } from '../../schema/cron.js';
 import { LIMITS } from '../../src/config.js';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
-import { routeOf, shardOf } from '../../src/core/ids.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { DATABASE_AWAY, type EngineError, notFound } from '../../src/errors.js';
 import type { Plans } from '../catalog/plans.js';
 import type { InstanceMessage } from '../instance/messages.js';
 import type { Routing } from '../release/routing.js';
-import { BatchedReads } from '../runtime/batched-reads.js';
 import { ActorHost, type HostDeps, type Ready } from '../runtime/host.js';
 import type { Rows } from '../runtime/loader.js';
 import type { OwnRequests } from '../runtime/own-requests.js';
@@ -33,8 +31,6 @@ export interface SchedulesDeps extends HostDeps {
   readonly loader: Rows;
   readonly clock: Clock;
   readonly now: () => UnixMs;
-  readonly shard: number;
-  readonly shards: number;
   readonly plans: Plans;
   readonly routing: Routing;
   readonly newId: () => string;
@@ -92,7 +88,6 @@ export class Schedules {
   #horizon: UnixMs = Number.NEGATIVE_INFINITY;
   /** Up to here it was read; behind the horizon when the database could not be asked. */
   #read: UnixMs = Number.NEGATIVE_INFINITY;
-  readonly #activeRuns: BatchedReads<string[]>;
   /** Runs that are waited for, with the schedules that wait. */
   readonly #awaited = new Map<string, string>();
   #wakeHandle: TimerHandle | undefined;
@@ -146,7 +141,6 @@ export class Schedules {
       },
       deps,
     );
-    this.#activeRuns = new BatchedReads((ids) => deps.loader.activeRuns(ids));
   }
 
   start(): void {
@@ -236,7 +230,6 @@ export class Schedules {
 
   /** The end of each turn of the shard. */
   endTurn(): void {
-    this.#activeRuns.flush();
     this.#host.endTurn();
     this.#sleep();
   }
@@ -349,15 +342,14 @@ export class Schedules {
   }
 
   async #pages(from: UnixMs, to: UnixMs, each: (id: string, at: UnixMs) => void): Promise<void> {
-    const { loader, schedule, shard, shards } = this.#deps;
+    const { loader, schedule } = this.#deps;
     const time = from === Number.NEGATIVE_INFINITY ? '-infinity' : isoTime(from);
     let after: DueSchedule = { next_fire_at: time, id: LAST_ID };
     for (;;) {
       const page = await loader.dueSchedules(after, to, PAGE_ROWS);
       if (this.#stopped) return;
-      const own = page.filter(({ id }) => shardOf(routeOf(id), shards) === shard);
       schedule(() => {
-        for (const { id, next_fire_at } of own) each(id, Date.parse(next_fire_at));
+        for (const { id, next_fire_at } of page) each(id, Date.parse(next_fire_at));
       });
       const last = page.at(-1);
       if (last === undefined || page.length < PAGE_ROWS) return;
@@ -380,9 +372,10 @@ export class Schedules {
   /** A policy that cancels earlier runs has done so when this resolves. */
   async #find(row: CronSchedule, target: string): Promise<Found> {
     const needsRuns = row.overlap_policy !== 'allow';
-    const [sequence, runs = []] = await Promise.all([
-      this.#deps.plans.load(target),
-      needsRuns ? this.#activeRuns.read(row.id) : [],
+    const { plans, loader } = this.#deps;
+    const [sequence, runs] = await Promise.all([
+      plans.load(target),
+      needsRuns ? loader.activeRuns(row.id) : [],
     ]);
     if (row.overlap_policy === 'cancel_previous' && sequence !== undefined) {
       await Promise.all(runs.map((run) => this.#cancel(run, row.tenant_id)));

@@ -92,7 +92,6 @@ export interface TurnHooks {
   readonly wakeShard: () => void;
   /** The instance has something to do now. */
   readonly runSoon: (instance: string, rank: number) => void;
-  readonly owns: (instance: string) => boolean;
   /** Engine time at which the shard took up its rows. */
   readonly readySince: () => UnixMs;
   /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
@@ -142,7 +141,6 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks): ShardParts {
     loader,
     log,
     tickIntervalMs: settings.tickIntervalMs,
-    owns: hooks.owns,
     wakeShard,
     onOverdue: (instance, rank) => schedule(() => hooks.runSoon(instance, rank)),
   });
@@ -186,7 +184,6 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks): ShardParts {
   const schedules: Schedules = new Schedules({
     ...hosted,
     ownRequests,
-    shard,
     plans,
     routing,
     newId,
@@ -253,7 +250,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks): ShardParts {
     meter,
     measures,
     timers,
-    keys: new Keys({ ...hosted, shard }),
+    keys: new Keys(hosted),
     pool,
     lines: new InstanceLines(log, () => clock.monotonic()),
     requests: new Requests({

@@ -84,7 +84,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
     clock,
     random: randomFraction,
     log,
-    loader: new Loader(pool),
+    loader: new Loader(pool, settings),
     continuityRows: new ContinuityRows(pool),
     keyring: keyringOf(task.continuityKeys),
     offload: offloadThrough(({ name, ms, port }) => offload.remote.start(name, ms, port)),

@@ -10,7 +10,6 @@
  */
 
 import { LIMITS } from '../../src/config.js';
-import { routeOf, shardOf } from '../../src/core/ids.js';
 import type { UnixMs } from '../../src/core/time.js';
 import { INTERNAL } from '../runtime/commit.js';
 import type { Ack, PeerPost, Reply, Request, RequestPost } from '../runtime/protocol.js';
@@ -45,7 +44,6 @@ export class Shard {
       schedule: (work) => this.#enqueue(work),
       wakeShard: () => this.#scheduleTurn(),
       runSoon: (instance, rank) => this.#run.push(instance, rank),
-      owns: (instance) => this.#owns(instance),
       readySince: () => this.#readySince,
       whenWriterKnown: (then) => this.#whenWriterKnown(then),
       isBehind: () => this.#isBehind(),
@@ -77,7 +75,6 @@ export class Shard {
     await this.#parts.timers.start();
     let recovered = 0;
     await loader.recoverable((instance, rank) => {
-      if (!this.#owns(instance)) return;
       recovered += 1;
       // Loading it is enough: an actor whose row says `recover` is woken as recovered.
       this.#enqueue(() => this.#run.push(instance, rank));
@@ -96,7 +93,6 @@ export class Shard {
     const { loader, settings, log } = this.#deps;
     loader
       .claimedTasks((task, instance, heartbeatAt) => {
-        if (!this.#owns(instance)) return;
         const since = Math.max(heartbeatAt, this.#readySince);
         const at = since + settings.workerStaleMs;
         this.#enqueue(() => this.#parts.timers.push(at, { kind: 'reap', instance, task }));
@@ -427,11 +423,6 @@ export class Shard {
   }
 
   // ---------------------------------------------------------------- timers
-
-  #owns(instance: string): boolean {
-    const { shard, shards } = this.#deps.settings;
-    return shardOf(routeOf(instance), shards) === shard;
-  }
 
   #wake(instance: string): void {
     this.#parts.instances.tell(instance, { kind: 'wake', recovered: false });

@@ -8,7 +8,8 @@ import { LIMITS } from '../../src/config.js';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
 import type { UnixMs } from '../../src/core/time.js';
 import type { Logger } from '../../src/log.js';
-import { OVERDUE_ROWS_MAX, type Rows } from '../runtime/loader.js';
+import { OVERDUE_ROWS_MAX } from '../runtime/load-sql.js';
+import type { Rows } from '../runtime/loader.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
 
 export type Timer =
@@ -22,7 +23,6 @@ export interface ShardTimersDeps {
   readonly log: Logger;
   /** Upper bound between two scans for overdue timers. */
   readonly tickIntervalMs: number;
-  readonly owns: (instance: string) => boolean;
   /** Asks for a turn, in which the shard calls `popDue`. */
   readonly wakeShard: () => void;
   /** An instance whose timer was missed. */
@@ -106,11 +106,11 @@ export class ShardTimers {
    * is pushed by its own acknowledgement, and a timer that is read twice is ignored the second time.
    */
   async #readAhead(): Promise<void> {
-    const { clock, loader, owns, wakeShard } = this.#deps;
+    const { clock, loader, wakeShard } = this.#deps;
     const from = this.#horizon;
     this.#horizon = clock.now() + LIMITS.timerHorizonMs;
     await loader.dueTimers(from, this.#horizon, (instance, fireAt, rank) => {
-      if (owns(instance)) this.#heap.push(fireAt, { kind: 'wake', instance, rank });
+      this.#heap.push(fireAt, { kind: 'wake', instance, rank });
     });
     wakeShard();
   }
@@ -127,14 +127,14 @@ export class ShardTimers {
   }
 
   async #scan(): Promise<void> {
-    const { clock, loader, owns, onOverdue } = this.#deps;
+    const { clock, loader, onOverdue } = this.#deps;
     const now = clock.now();
     if (this.#horizon - now < LIMITS.timerHorizonMs / 2) await this.#readAhead();
     const times = this.#scannedAt;
     const kind = SCANS.findIndex(({ everyMs }, at) => now - times[at]! >= everyMs);
     const to = now - OVERDUE_MS;
     const overdue = await loader.overdueTimers(this.#scannedTo - SCANS[kind]!.backMs, to);
-    for (const { instance, rank } of overdue) if (owns(instance)) onOverdue(instance, rank);
+    for (const { instance, rank } of overdue) onOverdue(instance, rank);
     // The next scan goes on with what this one had no room for, when some of it has been served.
     if (overdue.length === OVERDUE_ROWS_MAX) return;
     this.#scannedTo = to;

@@ -5,7 +5,6 @@
 
 import { LRUCache } from 'lru-cache';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
-import { routeOf, shardOf } from '../../src/core/ids.js';
 import type { UnixMs } from '../../src/core/time.js';
 import type { CommitLog, PendingUnit, Settlement } from '../runtime/commit-log.js';
 import type { Rows } from '../runtime/loader.js';
@@ -27,7 +26,7 @@ export interface WebhookMemoryDeps {
   readonly schedule: (work: () => void) => void;
 }
 
-/** Rows read by one query, those of other shards among them. */
+/** Rows read by one query. */
 const PAGE_ROWS = 500;
 /** Addresses beyond the configured ones that are looked for. */
 const OLD_URLS_MAX = 100;
@@ -205,13 +204,11 @@ export class WebhookMemory {
   }
 
   #takeRows(lane: Lane, rows: readonly WebhookRow[], gone: ReadonlySet<string>): void {
-    const { shard, shards } = this.#deps.settings;
     for (const row of rows) {
       if (lane.isFull) return;
       lane.place = { at: row.next_attempt_at as string, id: row.id };
-      const isOwn = shardOf(routeOf(row.id), shards) === shard;
       const isLeftOut = gone.has(row.id) || this.#abandoned.has(row.id);
-      if (isOwn && !isLeftOut && lane.get(row.id) === undefined) this.admit(lane, row);
+      if (!isLeftOut && lane.get(row.id) === undefined) this.admit(lane, row);
     }
     if (rows.length < PAGE_ROWS) lane.reachedEnd();
   }

@@ -37,7 +37,8 @@ export interface PoolOptions extends ConnectionOptions {
 
 /** A server-side cursor, read in pieces; an empty piece is the end. */
 export interface RowReader<Row> {
-  read(rowsMax: number): Promise<Row[]>;
+  /** @param timeoutMs after which the piece is given up, for a server that went silent */
+  read(rowsMax: number, timeoutMs: number): Promise<Row[]>;
 }
 
 const STATEMENT_TIMEOUT_MS = 30_000;
@@ -77,6 +78,9 @@ export function createClient(options: ConnectionOptions, pipeline = false): pg.C
   return new pg.Client({ ...clientConfig(options), pipeline });
 }
 
+/** What `pg` says of an answer that did not come in time. */
+export const NO_ANSWER_TEXT = 'Query read timeout';
+
 /**
  * Runs `use` with a cursor over the rows of `sql` on a connection of its own. The cursor is closed
  * and the connection given back whatever happens; a connection that failed is not used again.
@@ -102,8 +106,17 @@ export async function withCursor<Row, Result>(
   client.on('error', onError);
   try {
     const cursor = client.query(new Cursor<Row>(sql, [...values], { types: columnTypes }));
+    const read = async (rowsMax: number, timeoutMs: number) => {
+      const giveUp = () => onError(new Error(NO_ANSWER_TEXT));
+      const timer = setTimeout(giveUp, timeoutMs).unref();
+      try {
+        return await cursor.read(rowsMax);
+      } finally {
+        clearTimeout(timer);
+      }
+    };
     try {
-      return await Promise.race([use(cursor), broken]);
+      return await Promise.race([use({ read }), broken]);
     } finally {
       await Promise.race([cursor.close(), broken]);
     }

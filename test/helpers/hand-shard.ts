@@ -133,7 +133,7 @@ const EMPTY = (name: string | symbol) => {
   const isMap = MAPS.has(String(name));
   return async () => (isMap ? new Map() : ONES.has(String(name)) ? undefined : []);
 };
-const MAPS = new Set(['instances', 'outputs', 'taskOwners', 'schedules', 'activeRuns']);
+const MAPS = new Set(['instances', 'outputs', 'taskOwners', 'schedules']);
 const ONES = new Set(['rateLimit', 'sequence', 'release', 'task', 'webhook', 'oldestDelivery']);
 
 /** The rows of one kind that a unit puts. */

@@ -102,7 +102,6 @@ export class KeyWorld {
       loader: rows as Rows,
       log: createLogger('silent', 'test'),
       clock: { ...realClock, setTimeout: () => undefined },
-      shard: 0,
       shards: 1,
       schedule: (work) => this.#work.push(work),
       whenWriterKnown: (then) => then(),

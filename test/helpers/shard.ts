@@ -101,7 +101,7 @@ export async function startShard(
     clock,
     random: Math.random,
     log,
-    loader: new Loader(pool),
+    loader: new Loader(pool, SHARD_SETTINGS),
     handlers,
     continuityRows: new ContinuityRows(pool),
     webhookSender: { isSigned: false, send: () => assert.fail('there is no webhook') },

@@ -125,7 +125,7 @@ export async function startShards(
         clock,
         random: Math.random,
         log,
-        loader: new Loader(pool),
+        loader: new Loader(pool, { shard, shards: SHARDS }),
         handlers: new Map(),
         continuityRows: rowsOf(pool),
         keyring,

@@ -37,8 +37,6 @@ export const busy = (status = 503): AttemptOutcome => ({
 
 export interface WorldOptions {
   readonly urls?: readonly string[];
-  readonly shard?: number;
-  readonly shards?: number;
 }
 
 export class WebhookWorld {
@@ -182,7 +180,7 @@ export class WebhookWorld {
   }
 
   #born(): Webhooks {
-    const { urls = [], shard = 0, shards = 1 } = this.#options;
+    const { urls = [] } = this.#options;
     let random = 0;
     const rows: Pick<Rows, 'webhook' | 'webhookUrls' | 'dueWebhooks' | 'oldestDelivery'> = {
       webhook: (id) => this.#read(this.outbox.get(id)),
@@ -199,7 +197,7 @@ export class WebhookWorld {
       oldestDelivery: async () => undefined,
     };
     return new Webhooks({
-      settings: { shard, shards, webhookUrls: urls },
+      settings: { shard: 0, shards: 1, webhookUrls: urls },
       sender: {
         isSigned: false,
         send: (request, signal) =>

@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
-import { LOAD_SQL } from '../../actors/runtime/loader.js';
+import { LOAD_SQL } from '../../actors/runtime/load-sql.js';
 import { FEED_START } from '../../src/core/change-cursor.js';
 import { changesQuery, windowQuery } from '../../src/db/reads/change-reads.js';
 import { CRON_SQL, scheduleListQuery } from '../../src/db/reads/cron-reads.js';
@@ -294,41 +294,49 @@ async function assertPlan(
 // ---------------------------------------------------------------- the statements
 
 describe('what actors load', () => {
+  /** A shard, and how many there are. */
+  const PLACE = [1, 4];
+  const PAIRS = [
+    [1, 1, 2, 2],
+    [BUSY, BUSY, uuid(700), uuid(700)],
+    ['a', 'b', 'a', 'b'],
+  ];
   const PARAMETERS: Readonly<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
     instances: [SOME_IDS],
     tasks: [SOME_IDS],
     snapshots: [SOME_IDS],
     endedInstances: [SOME_IDS, A_TIME],
-    outputs: [BUSY, ['a', 'b']],
-    outputTotals: [BUSY, ['a', 'b']],
+    outputs: PAIRS,
+    allOutputs: [[BUSY, ...SOME_IDS]],
+    outputTotals: PAIRS,
     outputRows: [BUSY, ['a', 'b']],
     task: [uuid(77)],
     taskOwners: [SOME_IDS],
     sequence: [A_SEQUENCE],
     orphanedInstances: [SOME_IDS],
     instanceCounts: [A_SEQUENCE],
-    dueTimers: [A_TIME, '2025-01-01T12:01:00.000Z'],
-    overdueTimers: [A_TIME, '2025-01-01T12:01:00.000Z'],
-    recover: [],
-    claimedTasks: [],
+    dueTimers: [A_TIME, '2025-01-01T12:01:00.000Z', ...PLACE],
+    overdueTimers: [A_TIME, '2025-01-01T12:01:00.000Z', ...PLACE],
+    recover: PLACE,
+    claimedTasks: PLACE,
     readyTasks: WAITING,
     readyTasksOfTenant: [...WAITING, 'tenant-3'],
     readyTasksOfQueue: [...WAITING, 'queue-3'],
     readyTasksOfTenantQueue: [...WAITING, 'tenant-3', 'queue-3'],
-    permitKeys: [uuid(0), 100],
+    permitKeys: [uuid(0), 100, ...PLACE],
     permitHolders: [uuid(7)],
     permitWaiters: [uuid(7), A_TIME, uuid(43_200), 1_000],
     rateLimit: [uuid(7)],
     rateGrants: [uuid(7), A_TIME],
     schedules: [SOME_IDS],
-    dueSchedules: [A_TIME, uuid(500), '2025-01-01T12:01:00.000Z', 1_000],
+    dueSchedules: [A_TIME, uuid(500), '2025-01-01T12:01:00.000Z', 1_000, ...PLACE],
     activeRuns: [SOME_IDS],
-    checkpoints: [BUSY],
+    checkpoints: [[BUSY, ...SOME_IDS]],
     newestCheckpoint: [BUSY],
-    endedBlocks: [BUSY],
+    endedBlocks: [[BUSY, ...SOME_IDS]],
     doubtfulEffect: [BUSY],
-    webhookUrls: [100],
-    dueWebhooks: ['http://sink-3.example', A_TIME, uuid(43_200), 500],
+    webhookUrls: [100, ...PLACE],
+    dueWebhooks: ['http://sink-3.example', A_TIME, uuid(43_200), 500, ...PLACE],
     webhook: [uuid(77)],
     oldestDelivery: [],
     routingReleases: [],
@@ -338,10 +346,14 @@ describe('what actors load', () => {
     openReleases: [],
     releaseOutcomes: [uuid(7), A_TIME],
   };
+  const OF_ONE_INSTANCE = {
+    mayNotAvoidSorting: 'the rows of one instance, to find the latest of each block',
+  };
   const FEW_LEFT = { mayNotAvoidSorting: 'when fewer tasks are left than a page holds' };
   const EXPECTED: Partial<Record<keyof typeof LOAD_SQL, Expectation>> = {
     tasks: { mayNotAvoidSorting: 'the tasks of the instances that are loaded, by their ids' },
-    outputs: { mayNotAvoidSorting: 'the rows of one instance, to find the latest of each block' },
+    outputs: OF_ONE_INSTANCE,
+    allOutputs: OF_ONE_INSTANCE,
     outputRows: { mayNotAvoidSorting: 'the rows of one instance, to copy them in their order' },
     claimedTasks: { readsWhole: ['open_tasks'] },
     permitHolders: { mayNotAvoidSorting: 'the few instances that hold slots of one key' },
@@ -362,10 +374,6 @@ describe('what actors load', () => {
       await assertPlan(query, EXPECTED[name], plannings);
     });
   }
-
-  test('all outputs of an instance are found by an index', async () => {
-    await assertPlan({ text: LOAD_SQL.outputs, values: [BUSY, null] }, EXPECTED.outputs);
-  });
 });
 
 describe('what the writer runs', () => {

@@ -23,7 +23,7 @@ before(async () => {
   const { connectionString } = database;
   const options = { applicationName: 'release rows', connectionsMax: 2, onError: () => undefined };
   pool = createPool({ connectionString, ...options });
-  loader = new Loader(pool);
+  loader = new Loader(pool, { shard: 0, shards: 1 });
 });
 
 after(async () => {

@@ -225,7 +225,7 @@ export class SimEngine {
         clock: world.clockOf(thread),
         random: random.next,
         log: this.#logOf(thread),
-        loader: new Loader(memoryPool(server, thread)),
+        loader: new Loader(memoryPool(server, thread), { ...settings, shard }),
         handlers: handlersOf(thread),
         continuityRows: new ContinuityRows(memoryPool(server, thread)),
         webhookSender: webhookSenderOf(thread),

@@ -6,7 +6,8 @@
  */
 
 import type pg from 'pg';
-import { LOAD_SQL, OVERDUE_ROWS_MAX } from '../../actors/runtime/loader.js';
+import { LOAD_SQL, OVERDUE_ROWS_MAX } from '../../actors/runtime/load-sql.js';
+import { routeOf, shardOf } from '../../src/core/ids.js';
 import type { JsonValue } from '../../src/core/json.js';
 import type { Faults } from './faults.js';
 import type { MemoryServer } from './memory-server.js';
@@ -163,6 +164,41 @@ function isBehind(row: Row, columns: readonly string[], place: Values): boolean 
   return false;
 }
 
+/** Whether the row belongs to the shard that asks. */
+function isOwn(id: JsonValue | undefined, [shard, shards]: Values): boolean {
+  return shardOf(routeOf(String(id)), Number(shards)) === shard;
+}
+
+/** The rows of every ask, with its number in `n`. */
+function asked<Ask>(asks: readonly Ask[], read: (ask: Ask) => Row[]): Row[] {
+  return asks.flatMap((ask, at) => read(ask).map((row) => ({ ...row, n: at + 1 })));
+}
+
+/** The same for asks that come as a number, an instance and a block. */
+function askedPairs(
+  values: Values,
+  read: (instance: string, block: string) => readonly Row[],
+): Row[] {
+  const [numbers, instances, blocks] = values as [number[], string[], string[]];
+  return numbers.flatMap((n, at) =>
+    read(instances[at]!, blocks[at]!).map((row) => ({ ...row, block_id: blocks[at]!, n })),
+  );
+}
+
+/** Newest first. */
+function storedOutputs(db: MemoryTables, instance: string): Row[] {
+  const isStored = (row: Row) =>
+    row.instance_id === instance && (row.output_ref === null || row.output_ref === '__error__');
+  return sorted(all(db, 'block_outputs', isStored), '-created_at', '-id');
+}
+
+/** The first row of each block. */
+function firstOfBlocks(rows: readonly Row[]): Row[] {
+  const first = new Map<JsonValue, Row>();
+  for (const row of rows) if (!first.has(row.block_id!)) first.set(row.block_id!, row);
+  return [...first.values()];
+}
+
 function outputsOf(db: MemoryTables, instance: unknown, blocks: unknown): Row[] {
   const wanted = new Set(blocks as string[]);
   return all(
@@ -234,28 +270,22 @@ const READS: Readonly<Record<Name, Read>> = {
     const wanted = new Set(ids as string[]);
     return all(db, 'iteration_snapshots', (row) => wanted.has(row.instance_id as string));
   },
-  outputs: (db, [instance, blocks]) => {
-    const wanted = blocks === null ? undefined : new Set(blocks as string[]);
-    const rows = all(
-      db,
-      'block_outputs',
-      (row) =>
-        row.instance_id === instance &&
-        wanted?.has(row.block_id as string) !== false &&
-        (row.output_ref === null || row.output_ref === '__error__'),
-    );
-    const seen = new Set<JsonValue>();
-    return sorted(rows, 'block_id', '-created_at', '-id').filter((row) => {
-      const isFirst = !seen.has(row.block_id!);
-      seen.add(row.block_id!);
-      return isFirst;
-    });
-  },
-  outputTotals: (db, [instance, blocks]) => {
-    const rows = outputsOf(db, instance, blocks);
-    const bytes = rows.reduce((sum, row) => sum + Number(row.output_size), 0);
-    return [{ rows: rows.length, bytes }];
-  },
+  outputs: (db, values) =>
+    askedPairs(values, (instance, block) =>
+      storedOutputs(db, instance)
+        .filter((row) => row.block_id === block)
+        .slice(0, 1),
+    ),
+  allOutputs: (db, [instances]) =>
+    asked(instances as string[], (instance) =>
+      sorted(firstOfBlocks(storedOutputs(db, instance)), 'block_id'),
+    ),
+  outputTotals: (db, values) =>
+    askedPairs(values, (instance, block) => {
+      const rows = outputsOf(db, instance, [block]);
+      const bytes = rows.reduce((sum, row) => sum + Number(row.output_size), 0);
+      return [{ rows: rows.length, bytes }];
+    }),
   outputRows: (db, [instance, blocks]) =>
     sorted(outputsOf(db, instance, blocks), 'created_at', 'id'),
   task: (db, [id]) => byKey(db, 'worker_tasks', id),
@@ -273,24 +303,25 @@ const READS: Readonly<Record<Name, Read>> = {
     const failed = states.filter((state) => state === 'failed').length;
     return [{ live, failed, ended: states.length - live - failed }];
   },
-  dueTimers: (db, [from, to]) => {
-    const isDue = ({ fire_at }: Row) =>
+  dueTimers: (db, [from, to, ...place]) => {
+    const isDue = ({ instance_id, fire_at }: Row) =>
       fire_at !== null &&
       (from === '-infinity' || fire_at! > (from as string)) &&
-      fire_at! <= (to as string);
+      fire_at! <= (to as string) &&
+      isOwn(instance_id, place);
     return sorted(all(db, 'timers', isDue), 'fire_at', 'instance_id');
   },
   overdueTimers: (db, values) => READS.dueTimers(db, values).slice(0, OVERDUE_ROWS_MAX),
-  recover: (db) =>
+  recover: (db, place) =>
     sorted(
-      all(db, 'timers', ({ recover }) => recover === true),
+      all(db, 'timers', (row) => row.recover === true && isOwn(row.instance_id, place)),
       'instance_id',
     ),
-  permitKeys: (db, [after, limit]) => {
+  permitKeys: (db, [after, limit, ...place]) => {
     const rows = [...db.rows('permit_requests').values(), ...db.rows('permits').values()];
     const keys = new Set(rows.map((row) => row.key_id!));
     return [...keys]
-      .filter((key) => key! > (after as string))
+      .filter((key) => key! > (after as string) && isOwn(key, place))
       .sort()
       .slice(0, limit as number)
       .map((key_id) => ({ key_id }));
@@ -328,17 +359,19 @@ const READS: Readonly<Record<Name, Read>> = {
       'granted_at',
       'id',
     ),
-  webhookUrls: (db, [limit]) => {
-    const open = all(db, 'webhook_outbox', (row) => row.next_attempt_at !== null);
+  webhookUrls: (db, [limit, ...place]) => {
+    const isOpen = (row: Row) => row.next_attempt_at !== null && isOwn(row.id, place);
+    const open = all(db, 'webhook_outbox', isOpen);
     const urls = [...new Set(open.map((row) => row.url!))].sort();
     return urls.slice(0, limit as number).map((url) => ({ url }));
   },
-  dueWebhooks: (db, [url, at, id, limit]) => {
+  dueWebhooks: (db, [url, at, id, limit, ...shard]) => {
     const place = [at === '-infinity' ? '' : at, id];
     const isDue = (row: Row) =>
       row.url === url &&
       row.next_attempt_at !== null &&
-      isBehind(row, ['next_attempt_at', 'id'], place);
+      isBehind(row, ['next_attempt_at', 'id'], place) &&
+      isOwn(row.id, shard);
     return sorted(all(db, 'webhook_outbox', isDue), 'next_attempt_at', 'id').slice(
       0,
       limit as number,
@@ -352,22 +385,22 @@ const READS: Readonly<Record<Name, Read>> = {
       'id',
     ).slice(0, 1),
   schedules: (db, [ids]) => byKeys(db, 'cron_schedules', ids),
-  dueSchedules: (db, [at, id, to, limit]) => {
+  dueSchedules: (db, [at, id, to, limit, ...place]) => {
     const isDue = (row: Row) =>
       row.enabled === true &&
       row.next_fire_at !== null &&
       (at === '-infinity' || isBehind(row, ['next_fire_at', 'id'], [at, id])) &&
-      row.next_fire_at! <= (to as string);
+      row.next_fire_at! <= (to as string) &&
+      isOwn(row.id, place);
     const due = sorted(all(db, 'cron_schedules', isDue), 'next_fire_at', 'id');
     return due.slice(0, limit as number);
   },
   activeRuns: (db, [schedules]) =>
-    (schedules as string[]).flatMap((schedule_id) => {
-      const runs = all(db, 'instances', (row) => row.cron_schedule_id === schedule_id);
+    asked(schedules as string[], (schedule) => {
+      const runs = all(db, 'instances', (row) => row.cron_schedule_id === schedule);
       return sorted(runs, '-created_at', '-id')
         .slice(0, 1_000)
-        .filter((row) => LIVE.has(row.state!))
-        .map((row) => ({ ...row, schedule_id }));
+        .filter((row) => LIVE.has(row.state!));
     }),
   routingReleases: (db) => sorted(all(db, 'releases', isRouting), 'id'),
   release: (db, [id]) => byKey(db, 'releases', id),
@@ -407,9 +440,10 @@ const READS: Readonly<Record<Name, Read>> = {
     }
     return [...counts.values()];
   },
-  checkpoints: (db, [instance]) => [
-    { stored: all(db, 'checkpoints', (row) => row.instance_id === instance).length },
-  ],
+  checkpoints: (db, [instances]) =>
+    asked(instances as string[], (instance) => [
+      { stored: all(db, 'checkpoints', (row) => row.instance_id === instance).length },
+    ]),
   newestCheckpoint: (db, [instance]) =>
     sorted(
       all(db, 'checkpoints', (row) => row.instance_id === instance),
@@ -431,16 +465,20 @@ const READS: Readonly<Record<Name, Read>> = {
     );
     return [...tried, ...untold].filter(isOpen).slice(0, 1);
   },
-  endedBlocks: (db, [instance]) =>
-    all(
-      db,
-      'block_outputs',
-      (row) => row.instance_id === instance && row.output_ref !== '__error__',
-    ).filter((row, at, rows) => rows.findIndex(({ block_id }) => block_id === row.block_id) === at),
-  claimedTasks: (db) =>
+  endedBlocks: (db, [instances]) =>
+    asked(instances as string[], (instance) =>
+      firstOfBlocks(
+        all(
+          db,
+          'block_outputs',
+          (row) => row.instance_id === instance && row.output_ref !== '__error__',
+        ),
+      ),
+    ),
+  claimedTasks: (db, place) =>
     [...db.rows('open_tasks').values()].flatMap((row) => {
       const task = db.row('worker_tasks', String(row.task_id));
-      if (task?.state !== 'claimed') return [];
+      if (task?.state !== 'claimed' || !isOwn(row.instance_id, place)) return [];
       return [{ ...row, heartbeat_at: task.heartbeat_at ?? null }];
     }),
   readyTasks: readyTasks(),

@@ -3,7 +3,7 @@
  * is updated, deleted and inserted again, and some of it no database can store.
  */
 
-import type { LOAD_SQL } from '../../actors/runtime/loader.js';
+import type { LOAD_SQL } from '../../actors/runtime/load-sql.js';
 import type { UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { JsonValue } from '../../src/core/json.js';
 import type { UnitGate } from '../../src/core/unit.js';
@@ -194,20 +194,29 @@ export function randomValues(random: Random, name: keyof typeof LOAD_SQL): reado
   const id = () => randomId(random);
   const ids = () => [id(), id(), id()];
   const time = () => randomTime(random);
+  const place = [random.integer(0, 1), 2];
   switch (name) {
     case 'instances':
     case 'tasks':
     case 'snapshots':
     case 'taskOwners':
     case 'schedules':
-    case 'activeRuns':
     case 'orphanedInstances':
+    case 'allOutputs':
+    case 'endedBlocks':
+    case 'checkpoints':
+    case 'activeRuns':
       return [[...new Set(ids())].sort()];
     case 'endedInstances':
       return [[...new Set(ids())].sort(), time()];
     case 'outputs':
-      return [id(), random.pick([null, ['a', 'b']])];
-    case 'outputTotals':
+    case 'outputTotals': {
+      const instances = ids();
+      const blocks = instances.flatMap((instance, at) =>
+        ['a', 'b'].map((block) => [at + 1, instance, block] as const),
+      );
+      return [0, 1, 2].map((column) => blocks.map((row) => row[column]));
+    }
     case 'outputRows':
       return [id(), ['a', 'b', 'c']];
     case 'task':
@@ -215,35 +224,34 @@ export function randomValues(random: Random, name: keyof typeof LOAD_SQL): reado
     case 'instanceCounts':
     case 'permitHolders':
     case 'rateLimit':
-    case 'checkpoints':
     case 'newestCheckpoint':
-    case 'endedBlocks':
     case 'doubtfulEffect':
     case 'release':
     case 'routingRelease':
     case 'releaseNaming':
       return [id()];
     case 'dueSchedules':
-      return [random.pick(['-infinity', time()]), id(), time(), 3];
+      return [random.pick(['-infinity', time()]), id(), time(), 3, ...place];
     case 'dueTimers':
     case 'overdueTimers':
-      return [random.pick(['-infinity', time()]), time()];
+      return [random.pick(['-infinity', time()]), time(), ...place];
     case 'recover':
     case 'claimedTasks':
+      return place;
     case 'routingReleases':
     case 'openReleases':
       return [];
     case 'permitKeys':
-      return [id(), 2];
+      return [id(), 2, ...place];
     case 'permitWaiters':
       return [id(), new Date(START_MS).toISOString(), id(), 2];
     case 'rateGrants':
     case 'releaseOutcomes':
       return [id(), time()];
     case 'webhookUrls':
-      return [2];
+      return [2, ...place];
     case 'dueWebhooks':
-      return ['north', random.pick(['-infinity', time()]), id(), 3];
+      return ['north', random.pick(['-infinity', time()]), id(), 3, ...place];
     case 'webhook':
       return [id()];
     case 'oldestDelivery':

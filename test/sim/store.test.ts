@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
-import { LOAD_SQL } from '../../actors/runtime/loader.js';
+import { LOAD_SQL } from '../../actors/runtime/load-sql.js';
 import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
 import { createWriter, type Writer, type WriterOptions } from '../../actors/writer/writer.js';
 import { realClock } from '../../src/clock.js';

@@ -182,7 +182,7 @@ class Days {
       clock: this.#clock(),
       random: random.next,
       log: SILENT as unknown as Logger,
-      loader: new Loader(memoryPool(this.#server, this.#thread)),
+      loader: new Loader(memoryPool(this.#server, this.#thread), { shard: 0, shards: 1 }),
       handlers: new Map([['http_request', this.#call]]),
       continuityRows: new ContinuityRows(memoryPool(this.#server, this.#thread)),
       webhookSender: { isSigned: false, send: () => assert.fail('there is no webhook') },

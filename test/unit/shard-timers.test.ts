@@ -40,7 +40,6 @@ async function setUp() {
     loader: rows as Rows,
     log: {} as Logger,
     tickIntervalMs: SECOND,
-    owns: () => true,
     wakeShard: () => undefined,
     onOverdue(instance) {
       table.delete(instance);

@@ -74,17 +74,6 @@ describe('the course of a webhook', () => {
       [1, 2],
     );
   });
-
-  test('a shard sends its own only', async () => {
-    const world = new WebhookWorld({ urls: [A], shard: 1, shards: 2 });
-    const own = world.store(A, { id: '00000000-0000-7000-8000-000000000001' });
-    world.store(A, { id: '00000000-0000-7000-8000-000000000002' });
-    await world.restart();
-    assert.deepEqual(
-      world.sent.map(({ body }) => body),
-      [`"${own.id}"`],
-    );
-  });
 });
 
 describe('many webhooks', () => {

@@ -7,7 +7,8 @@
 import type pg from 'pg';
 import { LIMITS } from '../../config.js';
 import { databaseDown, EngineError, isFaultOfData, troubleOf, unavailable } from '../../errors.js';
-import { type RowReader, withCursor } from '../pool.js';
+import { NO_ANSWER_TEXT, type RowReader } from '../pool.js';
+import { Runner, type Statement } from '../runner.js';
 import type { Query } from './query.js';
 
 /** Part of a list, ready to be sent. */
@@ -41,11 +42,8 @@ export interface PageRequest<Row> {
 }
 
 /** Few rows, whose columns are known to be small. */
-export interface RowsRequest {
-  /** Prepared under this name on each connection, so it must always stand for the same text. */
+export interface RowsRequest extends Statement {
   readonly name: string;
-  readonly text: string;
-  readonly values: readonly unknown[];
   readonly cheaper: string;
 }
 
@@ -59,11 +57,11 @@ const PIECE_ROWS_MAX = 64;
 const SILENCE_GRACE_MS = 1_000;
 
 export class Reader {
-  readonly #pool: pg.Pool;
+  readonly #runner: Runner;
   readonly #slowReadMs: number;
 
   constructor(pool: pg.Pool, slowReadMs: number) {
-    this.#pool = pool;
+    this.#runner = new Runner(pool, slowReadMs + SILENCE_GRACE_MS);
     this.#slowReadMs = slowReadMs;
   }
 
@@ -78,52 +76,27 @@ export class Reader {
 
   /** The same, for a reader that goes on after the last row instead of at an offset. */
   batch<Row>(request: PageRequest<Row>): Promise<Batch<Row>> {
-    const { text, values } = request.query;
-    return this.#within(request.cheaper, (checkTime) =>
-      withCursor<Row, Batch<Row>>(this.#pool, text, values, (rows) =>
-        collect(rows, request, checkTime),
-      ),
+    const endsAt = performance.now() + this.#slowReadMs;
+    return inTime(
+      request.cheaper,
+      this.#runner.cursor<Row, Batch<Row>>(request.query, (rows) => collect(rows, request, endsAt)),
     );
   }
 
-  async rows<Row extends object>(request: RowsRequest): Promise<Row[]> {
-    const { name, text, values } = request;
-    const result = await this.#within(request.cheaper, () =>
-      this.#pool.query<Row>({ name, text, values: [...values] }),
-    );
-    return result.rows;
+  rows<Row extends object>(request: RowsRequest): Promise<Row[]> {
+    return inTime(request.cheaper, this.#runner.all<Row>(request));
   }
 
   /** Like `rows` for a statement that has no fixed text, and so no name. */
-  async rowsOf<Row extends object>({ text, values }: Query, cheaper: string): Promise<Row[]> {
-    const result = await this.#within(cheaper, () => this.#pool.query<Row>(text, [...values]));
-    return result.rows;
-  }
-
-  async #within<T>(cheaper: string, read: (checkTime: () => void) => Promise<T>): Promise<T> {
-    const endsAt = performance.now() + this.#slowReadMs;
-    const checkTime = () => {
-      if (performance.now() > endsAt) throw slowRead(cheaper);
-    };
-    let timer: NodeJS.Timeout | undefined;
-    const silence = new Promise<never>((_, reject) => {
-      const giveUp = () => reject(slowRead(cheaper));
-      timer = setTimeout(giveUp, this.#slowReadMs + SILENCE_GRACE_MS);
-    });
-    try {
-      return await Promise.race([read(checkTime), silence]);
-    } catch (error) {
-      throw asEngineError(error, cheaper);
-    } finally {
-      clearTimeout(timer);
-    }
+  rowsOf<Row extends object>(query: Query, cheaper: string): Promise<Row[]> {
+    return inTime(cheaper, this.#runner.all<Row>(query));
   }
 }
 
 async function collect<Row>(
   reader: RowReader<Row>,
   request: PageRequest<Row>,
-  checkTime: () => void,
+  endsAt: number,
 ): Promise<Batch<Row>> {
   const {
     toText,
@@ -135,7 +108,9 @@ async function collect<Row>(
   let bytes = 2;
   for (;;) {
     const asked = rowsToRead(texts.length, bytes);
-    const rows = await reader.read(asked);
+    const leftMs = endsAt - performance.now();
+    if (leftMs < 0) throw slowRead(request.cheaper);
+    const rows = await reader.read(asked, leftMs + SILENCE_GRACE_MS);
     for (const row of rows) {
       if (texts.length >= rowsMax) return { texts, last, isCut: true };
       const text = toText(row);
@@ -145,7 +120,6 @@ async function collect<Row>(
       last = row;
     }
     if (rows.length < asked) return { texts, last, isCut: false };
-    checkTime();
   }
 }
 
@@ -161,7 +135,7 @@ const QUERY_CANCELED = '57014';
 
 /** What `pg` says, without a code, of a connection that broke or was not made. */
 const UNREACHABLE_TEXT =
-  /^(Connection terminated|timeout expired|Client (has encountered|was closed)|Query read timeout)/;
+  /^(Connection terminated|timeout expired|Client (has encountered|was closed))/;
 
 /** What its pool says when every connection is in use for too long, and after its end. */
 const POOL_BUSY_TEXT = 'timeout exceeded when trying to connect';
@@ -171,10 +145,19 @@ function slowRead(cheaper: string): EngineError {
   return unavailable('ENG_SLOW_READ', `the answer takes too long; ${cheaper}`);
 }
 
+/** @param cheaper what a caller is told to do instead when it takes too long */
+async function inTime<T>(cheaper: string, answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    throw asEngineError(error, cheaper);
+  }
+}
+
 function asEngineError(error: unknown, cheaper: string): EngineError {
   if (error instanceof EngineError) return error;
   const { message, code } = error as Error & { readonly code?: unknown };
-  if (code === QUERY_CANCELED) return slowRead(cheaper);
+  if (code === QUERY_CANCELED || message === NO_ANSWER_TEXT) return slowRead(cheaper);
   if (message === POOL_BUSY_TEXT) {
     return unavailable('ENG_OVERLOADED', 'too many lists and reports are being read');
   }

@@ -1,0 +1,225 @@
+/**
+ * The statements by which actors are loaded: rows by primary key, of many actors at once where a turn
+ * asks for many, and pages of what is due or open on one shard. Every one of them finds its rows by an
+ * index.
+ */
+
+import { RELEASE_COLUMNS } from '../../src/core/releases/record.js';
+import { INSTANCE_COLUMNS, TASK_COLUMNS, WEBHOOK_COLUMNS } from './rows.js';
+
+/** Overdue timers that are read at once. */
+export const OVERDUE_ROWS_MAX = 1_000;
+
+/**
+ * That the id's routing bits lead to one of so many shards. Rows are filtered as an index brings them in
+ * their order. The planner takes a comparison for one that hardly any row passes, and would sort; of a
+ * `coalesce` it thinks that half of them do.
+ */
+function isOwn(id: string, shard: string, shards: string): string {
+  const route = `get_byte(uuid_send(${id}), 14) * 256 + get_byte(uuid_send(${id}), 15)`;
+  return `coalesce((${route}) % ${shards}::int = ${shard}::int, false)`;
+}
+
+/**
+ * Of the outputs of one block of one instance, for each pair that is asked for; `n` says by whom.
+ * `lateral` keeps every pair a look-up by key, however many there are.
+ */
+function ofPairs(columns: string, rows: string): string {
+  return (
+    `select w.n, ${columns} from unnest($1::int[], $2::uuid[], $3::text[]) ` +
+    `as w(n, instance_id, block_id) cross join lateral (${rows}) o`
+  );
+}
+
+/** The same for every id that is asked for, such as that of an instance. */
+function ofIds(columns: string, rows: string): string {
+  return (
+    `select w.n, ${columns} from unnest($1::uuid[]) with ordinality ` +
+    `as w(id, n) cross join lateral (${rows}) o`
+  );
+}
+
+/** @param condition of the kind of poll; `$2 … $4` is the place of the last task that was read */
+function readyTasks(condition: string): string {
+  return (
+    'select o.task_id, o.instance_id, o.tenant_id, o.queue_name, o.rank, o.created_at ' +
+    'from open_tasks o cross join lateral (' +
+    "select 1 from worker_tasks where id = o.task_id and state = 'pending' offset 0) t " +
+    `where o.handler_name = $1 ${condition}and ` +
+    '(o.rank, o.created_at, o.task_id) > ($2::smallint, $3::timestamptz, $4::uuid) ' +
+    'order by o.rank, o.created_at, o.task_id limit $5'
+  );
+}
+
+/** The least key after the one given; null when there is none. */
+function nextPermitKey(after: string): string {
+  const of = (table: string) =>
+    `(select n.key_id from ${table} n where n.key_id > ${after} order by n.key_id limit 1)`;
+  return `least(${of('permit_requests')}, ${of('permits')})`;
+}
+
+export const LOAD_SQL = {
+  instances:
+    `select ${INSTANCE_COLUMNS.map((column) => `i.${column}`).join(', ')}, ` +
+    't.instance_id is not null as has_timer, t.fire_at, t.recover, b.blocks as injected ' +
+    'from instances i left join timers t on t.instance_id = i.id ' +
+    'left join injected_blocks b on b.instance_id = i.id where i.id = any($1::uuid[])',
+  // A failed try that was given back keeps its checkpoint for the next one.
+  tasks:
+    `select ${TASK_COLUMNS.join(', ')} from worker_tasks where instance_id = any($1::uuid[]) ` +
+    "and (state in ('pending', 'claimed') or (withdrawn and state = 'failed' and checkpoint_seq > 0)) " +
+    'order by id',
+  snapshots:
+    'select instance_id, key, items from iteration_snapshots where instance_id = any($1::uuid[])',
+  outputs: ofPairs(
+    'w.block_id, o.output',
+    'select output from block_outputs ' +
+      'where instance_id = w.instance_id and block_id = w.block_id ' +
+      "and (output_ref is null or output_ref = '__error__') order by created_at desc, id desc limit 1",
+  ),
+  allOutputs: ofIds(
+    'o.block_id, o.output',
+    'select distinct on (block_id) block_id, output from block_outputs ' +
+      "where instance_id = w.id and (output_ref is null or output_ref = '__error__') " +
+      'order by block_id, created_at desc, id desc',
+  ),
+  outputTotals: ofPairs(
+    'o.rows, o.bytes',
+    'select count(*) as rows, coalesce(sum(output_size), 0) as bytes from block_outputs ' +
+      'where instance_id = w.instance_id and block_id = w.block_id',
+  ),
+  outputRows:
+    'select block_id, iteration, attempt, try, output, output_ref, output_size ' +
+    'from block_outputs where instance_id = $1::uuid and block_id = any($2::text[]) ' +
+    'order by created_at, id',
+  endedInstances:
+    "select id from instances where id = any($1::uuid[]) and state in ('completed', 'cancelled') " +
+    'and updated_at < $2::timestamptz',
+  // Their sequence was deleted, and they are still to be removed.
+  orphanedInstances:
+    'select i.id from instances i where i.id = any($1::uuid[]) ' +
+    'and exists (select 1 from sequence_tombstones t where t.id = i.sequence_id)',
+  newestCheckpoint:
+    'select id from checkpoints where instance_id = $1::uuid order by id desc limit 1',
+  // What a worker that once had the task did, or a try without an output, nobody knows.
+  doubtfulEffect:
+    "select t.id from worker_tasks t where t.instance_id = $1::uuid and t.state = 'failed' " +
+    'and t.claim_epoch > 0 and coalesce((select r.state from effect_resolutions r ' +
+    "where r.id = t.id), 'unknown') = 'unknown' " +
+    'union all select e.id from effect_receipts e where e.instance_id = $1::uuid ' +
+    "and e.state = 'unknown' and coalesce((select r.state from effect_resolutions r " +
+    "where r.id = e.id), 'unknown') = 'unknown' limit 1",
+  endedBlocks: ofIds(
+    'o.block_id',
+    'select distinct block_id from block_outputs where instance_id = w.id ' +
+      "and output_ref is distinct from '__error__'",
+  ),
+  task: `select ${TASK_COLUMNS.join(', ')} from worker_tasks where id = $1::uuid`,
+  taskOwners: 'select id, instance_id from worker_tasks where id = any($1::uuid[])',
+  sequence:
+    'select id, tenant_id, namespace, name, version, deprecated, definition from sequences ' +
+    'where id = $1::uuid',
+  instanceCounts:
+    "select count(*) filter (where state in ('completed', 'cancelled')) as ended, " +
+    "count(*) filter (where state = 'failed') as failed, " +
+    "count(*) filter (where state not in ('completed', 'cancelled', 'failed')) as live " +
+    'from instances where sequence_id = $1::uuid',
+  dueTimers:
+    'select instance_id, fire_at, rank from timers where fire_at > $1::timestamptz and ' +
+    `fire_at <= $2::timestamptz and ${isOwn('instance_id', '$3', '$4')} ` +
+    'order by fire_at, instance_id',
+  overdueTimers:
+    'select instance_id, rank from timers where fire_at > $1::timestamptz and ' +
+    `fire_at <= $2::timestamptz and ${isOwn('instance_id', '$3', '$4')} ` +
+    `order by fire_at, instance_id limit ${OVERDUE_ROWS_MAX}`,
+  recover:
+    `select instance_id, rank from timers where recover and ${isOwn('instance_id', '$1', '$2')} ` +
+    'order by instance_id',
+  // Those that somebody waits for or holds a slot of: one after the other by the indexes, however many
+  // instances each has.
+  permitKeys:
+    'with recursive keys(key_id) as (' +
+    `select ${nextPermitKey('$1::uuid')} ` +
+    `union all select ${nextPermitKey('k.key_id')} from keys k where k.key_id is not null) ` +
+    `select key_id from keys where key_id is not null and ${isOwn('key_id', '$3', '$4')} limit $2`,
+  permitHolders:
+    'select p.instance_id, p.number, ' +
+    '(select r.number from permit_requests r where r.instance_id = p.instance_id) as wanted, ' +
+    '(select i.state from instances i where i.id = p.instance_id) as state ' +
+    'from permits p where p.key_id = $1::uuid order by p.instance_id',
+  permitWaiters:
+    'select r.instance_id, r.number, r.max_concurrency, r.created_at from permit_requests r ' +
+    'where r.key_id = $1::uuid and (r.created_at, r.instance_id) > ($2::timestamptz, $3::uuid) ' +
+    'and not exists (select 1 from permits p where p.instance_id = r.instance_id offset 0) ' +
+    'order by r.created_at, r.instance_id limit $4',
+  rateLimit:
+    'select tenant_id, limit_key, max_count, window_seconds from rate_limits where id = $1::uuid',
+  rateGrants:
+    'select granted_at, count from rate_grants where limit_id = $1::uuid ' +
+    'and granted_at >= $2::timestamptz order by granted_at, id',
+  schedules:
+    'select id, tenant_id, namespace, sequence_id, cron_expr, timezone, enabled, metadata, ' +
+    'overlap_policy, skipped_fires, last_skipped_at, last_triggered_at, next_fire_at, last_error, ' +
+    'created_at, updated_at from cron_schedules where id = any($1::uuid[])',
+  dueSchedules:
+    'select id, next_fire_at from cron_schedules where enabled ' +
+    'and (next_fire_at, id) > ($1::timestamptz, $2::uuid) and next_fire_at <= $3::timestamptz ' +
+    `and ${isOwn('id', '$5', '$6')} order by next_fire_at, id limit $4`,
+  // Of the newest runs only: a schedule may have millions that ended.
+  activeRuns: ofIds(
+    'o.id',
+    'select r.id from (select id, state from instances where cron_schedule_id = w.id ' +
+      'order by created_at desc, id desc limit 1000) r ' +
+      "where r.state in ('scheduled', 'running', 'waiting', 'paused')",
+  ),
+  // All in one statement, so that a table is one state of the releases.
+  routingReleases:
+    'select id, tenant_id, baseline_sequence_id, candidate_sequence_id, state, canary_percent, ' +
+    "created_at, updated_at from releases where state in ('canary', 'promoted')",
+  checkpoints: ofIds(
+    'o.stored',
+    'select count(*) as stored from checkpoints where instance_id = w.id',
+  ),
+  // One address after the other by the index, however many webhooks each has; those of the shard's.
+  webhookUrls:
+    'with recursive urls(url) as (' +
+    '(select url from webhook_outbox where next_attempt_at is not null order by url limit 1) ' +
+    'union all select (select w.url from webhook_outbox w where w.next_attempt_at is not null ' +
+    'and w.url > u.url order by w.url limit 1) from urls u where u.url is not null) ' +
+    'select u.url from urls u where u.url is not null and exists (' +
+    'select 1 from webhook_outbox w where w.url = u.url and w.next_attempt_at is not null ' +
+    `and ${isOwn('w.id', '$2', '$3')} offset 0) limit $1`,
+  dueWebhooks:
+    `select ${WEBHOOK_COLUMNS.join(', ')} from webhook_outbox where url = $1 ` +
+    'and next_attempt_at is not null and (next_attempt_at, id) > ($2::timestamptz, $3::uuid) ' +
+    `and ${isOwn('id', '$5', '$6')} order by next_attempt_at, id limit $4`,
+  webhook: `select ${WEBHOOK_COLUMNS.join(', ')} from webhook_outbox where id = $1::uuid`,
+  oldestDelivery: 'select attempted_at from webhook_deliveries order by attempted_at, id limit 1',
+  // `offset 0` keeps the join a look-up by key for each open task: as a plain join, Postgres may
+  // read the whole history of tasks instead. The same in `readyTasks`.
+  claimedTasks:
+    'select o.task_id, o.instance_id, t.heartbeat_at from open_tasks o cross join lateral (' +
+    "select heartbeat_at from worker_tasks where id = o.task_id and state = 'claimed' offset 0) t " +
+    `where ${isOwn('o.instance_id', '$1', '$2')}`,
+  // One statement for each kind of poll: each has an index with exactly its conditions and order.
+  readyTasks: readyTasks(''),
+  readyTasksOfTenant: readyTasks('and o.tenant_id = $6 '),
+  readyTasksOfQueue: readyTasks('and o.queue_name = $6 '),
+  readyTasksOfTenantQueue: readyTasks('and o.tenant_id = $6 and o.queue_name = $7 '),
+  release: `select ${RELEASE_COLUMNS} from releases where id = $1::uuid`,
+  routingRelease:
+    'select id, state from releases where baseline_sequence_id = $1::uuid ' +
+    "and state in ('canary', 'promoted') limit 1",
+  // A draft needs its baseline only: its candidate may go.
+  releaseNaming:
+    'select id, state from releases where baseline_sequence_id = $1::uuid ' +
+    "and state in ('draft', 'validating', 'ready', 'canary', 'paused', 'promoted') union all " +
+    'select id, state from releases where candidate_sequence_id = $1::uuid ' +
+    "and state in ('validating', 'ready', 'canary', 'paused', 'promoted') limit 1",
+  openReleases:
+    "select id, state from releases where state in ('canary', 'validating') " +
+    "and (state = 'validating' or json_array_length(gates) > 0)",
+  releaseOutcomes:
+    'select sequence_id, state, count(*) as instances from release_outcomes ' +
+    'where release_id = $1::uuid and created_at >= $2::timestamptz group by sequence_id, state',
+} as const;
