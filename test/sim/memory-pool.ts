@@ -164,9 +164,9 @@ function isBehind(row: Row, columns: readonly string[], place: Values): boolean 
   return false;
 }
 
-/** Whether the row belongs to the shard that asks. */
+/** Whether the row belongs to the shard that asks. Of a cursor, numbers come as text. */
 function isOwn(id: JsonValue | undefined, [shard, shards]: Values): boolean {
-  return shardOf(routeOf(String(id)), Number(shards)) === shard;
+  return shardOf(routeOf(String(id)), Number(shards)) === Number(shard);
 }
 
 /** The rows of every ask, with its number in `n`. */
