@@ -198,6 +198,9 @@ export function databaseDown(what: string, { kind, sqlState }: DatabaseTrouble, 
   return new EngineError('ENG_DATABASE_DOWN', message, RETRY_AFTER_MS, cause);
 }
 
+/** The thread that it is for is being replaced. */
+export const RESTARTING = unavailable('ENG_SHARD_RESTARTING', 'a part of the engine is restarting');
+
 /** Rows were not read: the database is away, or lacks what reading them needs. */
 export const DATABASE_AWAY = unavailable('ENG_DATABASE_DOWN', 'the database cannot be read');
 

@@ -61,14 +61,14 @@ interface BlocksAsk {
   readonly blocks: Iterable<string>;
 }
 
-/** By which of the asks of a batch the row was asked for, counted from 1. */
-interface Asked {
-  readonly n: number;
-}
-
-interface OutputRow extends Asked {
+interface OutputRow {
   readonly block_id: string;
   readonly output: string | null;
+}
+
+interface OutputTotals {
+  readonly rows: number;
+  readonly bytes: number;
 }
 
 export class Loader {
@@ -76,6 +76,12 @@ export class Loader {
   readonly #pages: Runner;
   /** The last parameters of statements that read what one shard has. */
   readonly #place: readonly [shard: number, shards: number];
+  readonly #outputs = this.#batch<BlocksAsk, OutputRow>('outputs', pairsOf);
+  readonly #allOutputs = this.#batch<string, OutputRow>('allOutputs', columnOf);
+  readonly #outputTotals = this.#batch<BlocksAsk, OutputTotals>('outputTotals', pairsOf);
+  readonly #endedBlocks = this.#batch<string, { block_id: string }>('endedBlocks', columnOf);
+  readonly #checkpoints = this.#batch<string, { stored: number }>('checkpoints', columnOf);
+  readonly #activeRuns = this.#batch<string, { id: string }>('activeRuns', columnOf);
 
   constructor(pool: pg.Pool, { shard, shards }: ShardPlace) {
     this.#queries = new Runner(pool, QUERY_TIMEOUT_MS);
@@ -148,33 +154,14 @@ export class Loader {
     );
   }
 
-  readonly #outputs = new BatchedReads((asks: readonly BlocksAsk[]) =>
-    this.#asked<OutputRow>('outputs', asks.length, pairsOf(asks)),
-  );
-
-  readonly #allOutputs = new BatchedReads((instances: readonly string[]) =>
-    this.#asked<OutputRow>('allOutputs', instances.length, [instances]),
-  );
-
   /** How many rows of these blocks there are, and the bytes of their outputs. */
-  async outputTotals(
-    instance: string,
-    blocks: readonly string[],
-  ): Promise<{ rows: number; bytes: number }> {
+  async outputTotals(instance: string, blocks: readonly string[]): Promise<OutputTotals> {
     const totals = await this.#outputTotals.read({ instance, blocks });
     return {
       rows: totals.reduce((sum, { rows }) => sum + rows, 0),
       bytes: totals.reduce((sum, { bytes }) => sum + bytes, 0),
     };
   }
-
-  readonly #outputTotals = new BatchedReads((asks: readonly BlocksAsk[]) =>
-    this.#asked<Asked & { rows: number; bytes: number }>(
-      'outputTotals',
-      asks.length,
-      pairsOf(asks),
-    ),
-  );
 
   /** The rows of these blocks, oldest first: of one instance, since they may be many and large. */
   outputRows(instance: string, blocks: readonly string[]): Promise<StoredOutput[]> {
@@ -186,18 +173,10 @@ export class Loader {
     return new Set((await this.#endedBlocks.read(instance)).map((row) => row.block_id));
   }
 
-  readonly #endedBlocks = new BatchedReads((instances: readonly string[]) =>
-    this.#asked<Asked & { block_id: string }>('endedBlocks', instances.length, [instances]),
-  );
-
   /** How many checkpoints an instance has. */
   async checkpoints(instance: string): Promise<number> {
     return (await this.#checkpoints.read(instance))[0]?.stored ?? 0;
   }
-
-  readonly #checkpoints = new BatchedReads((instances: readonly string[]) =>
-    this.#asked<Asked & { stored: number }>('checkpoints', instances.length, [instances]),
-  );
 
   /** The id of the checkpoint that an instance saved last. */
   async newestCheckpoint(instance: string): Promise<string | undefined> {
@@ -329,10 +308,6 @@ export class Loader {
     return idsOf(await this.#activeRuns.read(schedule));
   }
 
-  readonly #activeRuns = new BatchedReads((schedules: readonly string[]) =>
-    this.#asked<Asked & { id: string }>('activeRuns', schedules.length, [schedules]),
-  );
-
   // ---------------------------------------------------------------- what is due or open on the shard
 
   /** Streams timers that are due after `from` and until `to`. */
@@ -404,15 +379,21 @@ export class Loader {
     return this.#pages.each(statement, LIMITS.recoveryPageRows, take);
   }
 
-  /** The rows of each of so many asks. */
-  async #asked<Row extends Asked>(
+  /**
+   * Reads for many who ask in one go, each of whom gets the rows that name it in `n`, from 1.
+   *
+   * @param values of the statement
+   */
+  #batch<Ask, Row>(
     name: Name,
-    asks: number,
-    values: readonly unknown[],
-  ): Promise<Row[][]> {
-    const found: Row[][] = Array.from({ length: asks }, () => []);
-    for (const row of await this.#all<Row>(name, values)) found[row.n - 1]!.push(row);
-    return found;
+    values: (asks: readonly Ask[]) => readonly unknown[],
+  ): BatchedReads<Ask, Row[]> {
+    return new BatchedReads(async (asks) => {
+      const found: Row[][] = asks.map(() => []);
+      const rows = await this.#all<Row & { readonly n: number }>(name, values(asks));
+      for (const row of rows) found[row.n - 1]!.push(row);
+      return found;
+    });
   }
 }
 
@@ -426,6 +407,11 @@ function pairsOf(asks: readonly BlocksAsk[]): [number[], string[], string[]] {
     [...blocks].map((block) => [at + 1, instance, block] as const),
   );
   return [pairs.map(([n]) => n), pairs.map(([, id]) => id), pairs.map(([, , block]) => block)];
+}
+
+/** A row for each id that is asked for. */
+function columnOf(ids: readonly string[]): readonly unknown[] {
+  return [ids];
 }
 
 function idsOf(rows: readonly { readonly id: string }[]): string[] {

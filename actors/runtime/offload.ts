@@ -40,23 +40,16 @@ export const IN_PLACE: Offload = {
   run: async (name, input) => (await jobNamed(name).load())(input),
 };
 
-/** A job as it is told to the pool; the input lies in the port. */
-export interface PostedJob {
-  readonly name: JobName;
-  readonly ms: number;
-  readonly port: MessagePort;
-}
-
 /** What became of a job; of one that is done, the answer is on its way. */
 export type JobEnd = 'done' | 'costly' | 'refused' | 'stopped';
 
-/** The pool as another thread sees it. */
+/** The pool as another thread sees it, too: the surface of a control port. */
 export interface OffloadControl {
+  /** @param port where the input lies, and the answer goes */
   start(name: JobName, ms: number, port: MessagePort): Promise<JobEnd>;
 }
 
-/** @param start hands the job to the pool */
-export function offloadThrough(start: (job: PostedJob) => Promise<JobEnd>): Offload {
+export function offloadThrough(pool: OffloadControl): Offload {
   return {
     async run(name, input, ms) {
       const { load, isSmall, ms: usual } = jobNamed(name);
@@ -65,7 +58,7 @@ export function offloadThrough(start: (job: PostedJob) => Promise<JobEnd>): Offl
       try {
         own.postMessage(input);
         const answered = once(own, 'message') as Promise<[JobAnswer]>;
-        const end = await start({ name, ms: ms ?? usual, port });
+        const end = await pool.start(name, ms ?? usual, port);
         if (end !== 'done') throw refusalOf(end);
         const [answer] = await answered;
         if (!answer.ok) throw answer.error;
@@ -123,15 +116,20 @@ export class OffloadPool {
 
   /** For the thread of the pool itself. @param signal gives up the jobs that are asked for by it */
   through(signal?: AbortSignal): Offload {
-    return offloadThrough((job) => this.start(job, signal));
+    return offloadThrough({ start: (name, ms, port) => this.#start(name, ms, port, signal) });
   }
 
-  /** For other threads, as the surface of a control port. */
+  /** For other threads. */
   readonly control: OffloadControl = {
-    start: (name, ms, port) => this.start({ name, ms, port }),
+    start: (name, ms, port) => this.#start(name, ms, port),
   };
 
-  async start({ name, ms, port }: PostedJob, signal?: AbortSignal): Promise<JobEnd> {
+  async #start(
+    name: JobName,
+    ms: number,
+    port: MessagePort,
+    signal?: AbortSignal,
+  ): Promise<JobEnd> {
     const given = AbortSignal.any([
       this.#stopped.signal,
       ...(signal === undefined ? [] : [signal]),

@@ -9,7 +9,7 @@ import { ROUTES, type Route, type RouteId } from '../../schema/routes.js';
 import { LIMITS } from '../../src/config.js';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
-import { type EngineError, fromErrorData, unavailable } from '../../src/errors.js';
+import { type EngineError, fromErrorData, RESTARTING, unavailable } from '../../src/errors.js';
 import type { Reply, ReplyPost, Request, RequestPost, TaskClaim } from '../runtime/protocol.js';
 import type { BodyFor, EngineOperation, ShardOperation } from './operations.js';
 
@@ -70,7 +70,9 @@ export class ShardClient {
     // What another shard handed on to the predecessor after its death has reached nobody.
     this.#refuse(({ mayMove }) => mayMove);
     this.#ports[shard] = port;
-    port.on('message', (post: ReplyPost) => this.#receive(post));
+    port.on('message', ({ replies }: ReplyPost) => {
+      for (const reply of replies) this.#reply(reply);
+    });
   }
 
   /** The shard's thread is gone: what it was asked is answered 503, its outcome unknown. */
@@ -82,8 +84,9 @@ export class ShardClient {
   }
 
   #refuse(isLost: (pending: Pending) => boolean): void {
-    const error = unavailable('ENG_SHARD_RESTARTING', 'a part of the engine is restarting');
-    for (const [id, pending] of this.#pending) if (isLost(pending)) this.#settle(id, { error });
+    for (const [id, pending] of this.#pending) {
+      if (isLost(pending)) this.#settle(id, { error: RESTARTING });
+    }
   }
 
   shardOf(id: string): number {
@@ -117,9 +120,7 @@ export class ShardClient {
     ) {
       throw unavailable('ENG_OVERLOADED', 'too many requests are in flight');
     }
-    if (this.#ports[shard] === undefined) {
-      throw unavailable('ENG_SHARD_RESTARTING', 'a part of the engine is restarting');
-    }
+    if (this.#ports[shard] === undefined) throw RESTARTING;
     const id = this.#nextId++;
     const route: Route | undefined = ROUTES[operation as RouteId];
     const isParked = route?.isParked === true;
@@ -227,10 +228,6 @@ export class ShardClient {
       this.#ports[shard]?.postMessage(post);
       this.#outbox[shard] = { requests: [], aborted: [] };
     });
-  }
-
-  #receive(post: ReplyPost): void {
-    for (const reply of post.replies) this.#reply(reply);
   }
 
   /**

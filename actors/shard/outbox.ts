@@ -3,7 +3,7 @@
  * destination gets one post at the end of the turn.
  */
 
-import { unavailable } from '../../src/errors.js';
+import { RESTARTING } from '../../src/errors.js';
 import type { Logger } from '../../src/log.js';
 import { INTERNAL } from '../runtime/commit.js';
 import type { CommitLog } from '../runtime/commit-log.js';
@@ -27,8 +27,6 @@ export interface OutboxDeps {
   /** Asks for a turn, at whose end `flush` is called. */
   readonly wakeShard: () => void;
 }
-
-const RESTARTING = unavailable('ENG_SHARD_RESTARTING', 'a part of the engine is restarting');
 
 export class Outbox {
   /** Units stay here while there is no writer to take them. */

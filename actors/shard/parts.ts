@@ -41,7 +41,6 @@ import type { Effect } from '../runtime/turn.js';
 import { Schedules } from '../schedule/schedules.js';
 import { Webhooks } from '../webhook/webhooks.js';
 import { HandlerPool } from './handler-pool.js';
-import type { OperationParts } from './operations.js';
 import { Outbox, type ShardPorts } from './outbox.js';
 import { Requests } from './requests.js';
 import { ShardTimers } from './timers.js';
@@ -102,22 +101,9 @@ export interface TurnHooks {
   readonly takeHints: () => void;
 }
 
-export interface ShardParts extends OperationParts {
-  readonly commits: CommitLog;
-  readonly out: Outbox;
-  readonly meter: Meter;
-  readonly measures: Measures;
-  readonly timers: ShardTimers;
-  readonly plans: Plans;
-  readonly routing: Routing;
-  readonly keys: Keys;
-  readonly ownRequests: OwnRequests;
-  readonly pool: HandlerPool;
-  readonly lines: InstanceLines;
-  readonly requests: Requests;
-}
+export type ShardParts = ReturnType<typeof createParts>;
 
-export function createParts(deps: ShardDeps, hooks: TurnHooks): ShardParts {
+export function createParts(deps: ShardDeps, hooks: TurnHooks) {
   const { settings, loader, log, clock, random } = deps;
   const { shard, shards } = settings;
   const { release, schedule, wakeShard, whenWriterKnown } = hooks;

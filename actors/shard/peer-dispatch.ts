@@ -1,43 +1,15 @@
 /** Whom a message of a peer, or of the shard itself, is for. */
 
 import type { UnixMs } from '../../src/core/time.js';
-import type { Catalog } from '../catalog/catalog.js';
-import type { Plans } from '../catalog/plans.js';
-import type { Continuity } from '../continuity/operations.js';
-import type { Watchers } from '../feed/watchers.js';
-import type { Creations } from '../instance/creations.js';
-import type { Instances } from '../instance/instances.js';
 import { unclaim } from '../instance/operations.js';
 import type { Order, OrderAnswer, OrderView } from '../instance/orders.js';
 import type { NewInstance } from '../instance/record.js';
-import type { TaskIndex } from '../instance/task-index.js';
-import type { Keys } from '../limits/keys.js';
-import type { Rates } from '../limits/rates.js';
-import type { Queues } from '../queue/queues.js';
-import type { Releases } from '../release/releases.js';
-import type { Routing } from '../release/routing.js';
-import type { OwnRequests } from '../runtime/own-requests.js';
 import type { PeerMessage, Request } from '../runtime/protocol.js';
 import type { Effect } from '../runtime/turn.js';
-import type { Schedules } from '../schedule/schedules.js';
+import type { ShardParts } from './parts.js';
 
-/** The parts of a shard that messages are for. */
-export interface PeerParts {
-  readonly continuity: Continuity;
-  readonly instances: Instances;
-  readonly creations: Creations;
-  readonly routing: Routing;
-  readonly queues: Queues;
-  readonly keys: Keys;
-  readonly rates: Rates;
-  readonly schedules: Schedules;
-  readonly ownRequests: OwnRequests;
-  readonly tasks: TaskIndex;
-  readonly plans: Plans;
-  readonly watchers: Watchers;
-  /** On the first shard only. */
-  readonly catalog: Catalog | undefined;
-  readonly releases: Releases | undefined;
+/** The parts of a shard, and what its turn does about messages. */
+export interface PeerParts extends ShardParts {
   /** Takes the request up in its turn. */
   readonly request: (request: Request) => void;
   readonly wakeAt: (instance: string, at: UnixMs, rank: number) => void;

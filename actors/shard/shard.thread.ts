@@ -87,7 +87,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
     loader: new Loader(pool, settings),
     continuityRows: new ContinuityRows(pool),
     keyring: keyringOf(task.continuityKeys),
-    offload: offloadThrough(({ name, ms, port }) => offload.remote.start(name, ms, port)),
+    offload: offloadThrough(offload.remote),
     handlers: createRegistry({ http }),
     webhookSender: createWebhookSender({
       http,

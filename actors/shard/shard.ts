@@ -363,14 +363,9 @@ export class Shard {
   #perform(effect: Effect): void {
     switch (effect.kind) {
       case 'reply':
-        if (effect.request < 0)
-          this.#parts.ownRequests.answered(effect.request, { body: effect.body });
-        else this.#parts.out.reply(replyOf(effect));
-        return;
       case 'error':
-        if (effect.request < 0)
-          this.#parts.ownRequests.answered(effect.request, { error: effect.error });
-        else this.#parts.out.reply({ request: effect.request, error: effect.error.toData() });
+        if (effect.request < 0) this.#parts.ownRequests.answered(effect.request, effect);
+        else this.#parts.out.reply(replyOf(effect));
         return;
       case 'peer':
         if (effect.shard !== this.#deps.settings.shard)
@@ -458,7 +453,10 @@ export class Shard {
 }
 
 /** Most replies have no claims, and then not even the member: every one is cloned. */
-function replyOf({ request, status, body, claims }: Extract<Effect, { kind: 'reply' }>): Reply {
+function replyOf(effect: Extract<Effect, { kind: 'reply' | 'error' }>): Reply {
+  const { request } = effect;
+  if (effect.kind === 'error') return { request, error: effect.error.toData() };
+  const { status, body, claims } = effect;
   return claims === undefined ? { request, status, body } : { request, status, body, claims };
 }
 

@@ -192,26 +192,21 @@ export class Supervisor {
       meter: this.metrics.writer.memory,
       ledger: { lanes: this.metrics.ledger.lanes, memory: this.metrics.ledger.memory },
     };
-    events.port1.on('message', (event: WriterEvent) => this.#onWriterEvent(event));
+    events.port1.on('message', (event: WriterEvent) => {
+      if (event.kind === 'fenced') this.#deps.onFenced();
+      else this.#deps.onDatabase(event.trouble);
+    });
     const link = linkControl<WriterControl>(control.port1, CONTROL_DEADLINE_MS);
     this.#writer = { link, incarnation };
     const transferList = [control.port2, events.port2];
-    this.#pool.run(task, { filename: WRITER_THREAD, transferList }).then(
-      () => undefined,
-      (error: unknown) => {
-        link.close('the writer died');
-        events.port1.close();
-        if (this.#stopping) return;
-        this.metrics.writer.clearGauges();
-        log.error({ err: error }, 'the writer died; starting another one');
-        this.#restart('the writer', () => this.#replaceWriter());
-      },
-    );
-  }
-
-  #onWriterEvent(event: WriterEvent): void {
-    if (event.kind === 'fenced') this.#deps.onFenced();
-    else this.#deps.onDatabase(event.trouble);
+    this.#pool.run(task, { filename: WRITER_THREAD, transferList }).catch((error: unknown) => {
+      link.close('the writer died');
+      events.port1.close();
+      if (this.#stopping) return;
+      this.metrics.writer.clearGauges();
+      log.error({ err: error }, 'the writer died; starting another one');
+      this.#restart('the writer', () => this.#replaceWriter());
+    });
   }
 
   #startShard(shard: number, incarnation: number): void {
@@ -248,34 +243,27 @@ export class Supervisor {
     this.#shards[shard] = { link, incarnation };
     client.attach(shard, front.port1);
     const transferList = [control.port2, front.port2, offload.port2];
-    this.#pool.run(task, { filename: SHARD_THREAD, transferList }).then(
-      () => undefined,
-      (error: unknown) => {
-        link.close(`shard ${shard} died`);
-        client.detach(shard);
-        offload.port1.close();
-        if (this.#stopping) return;
-        this.metrics.shards[shard]?.clearGauges();
-        log.error({ shard, err: error }, 'a shard died; starting another one');
-        this.#restart(`shard ${shard}`, () => this.#replaceShard(shard, incarnation));
-      },
-    );
+    this.#pool.run(task, { filename: SHARD_THREAD, transferList }).catch((error: unknown) => {
+      link.close(`shard ${shard} died`);
+      client.detach(shard);
+      offload.port1.close();
+      if (this.#stopping) return;
+      this.metrics.shards[shard]?.clearGauges();
+      log.error({ shard, err: error }, 'a shard died; starting another one');
+      this.#restart(`shard ${shard}`, () => this.#replaceShard(shard, incarnation));
+    });
   }
 
   // ---------------------------------------------------------------- joining ports
 
   async #joinWriter({ epoch, lanes }: Ownership): Promise<void> {
     const writer = this.#writer as Running<WriterControl>;
-    await Promise.all(
-      this.#shards.map((running, shard) => this.#joinShardToWriter(shard, running)),
-    );
+    await Promise.all(this.#shards.map((_, shard) => this.#joinShardToWriter(shard)));
     await tell(writer, (own) => own.start(epoch, lanes));
   }
 
-  async #joinShardToWriter(
-    shard: number,
-    running: Running<ShardControl> | undefined,
-  ): Promise<void> {
+  async #joinShardToWriter(shard: number): Promise<void> {
+    const running = this.#shards[shard];
     if (running === undefined) return;
     const channel = new MessageChannel();
     const { incarnation } = running;
@@ -322,13 +310,12 @@ export class Supervisor {
     if (this.#stopping || this.#shards[shard]?.incarnation !== died) return;
     if (this.#ownership === undefined) throw new Error('it died before the database was owned');
     await tell(this.#writer, (writer) => writer.discard(shard, died));
-    await this.#tellPeers(shard, (peer) => peer.peerDied(shard));
+    await this.#tellShards((peer) => peer.peerDied(shard), shard);
     this.#startShard(shard, died + 1);
-    const running = this.#shards[shard] as Running<ShardControl>;
-    await this.#joinShardToWriter(shard, running);
+    await this.#joinShardToWriter(shard);
     await this.#joinPeers(shard, this.#shards.length);
-    await tell(running, (own) => own.start(this.#clockOffsetMs));
-    await this.#tellPeers(shard, (peer) => peer.peerRestarted(shard));
+    await tell(this.#shards[shard], (own) => own.start(this.#clockOffsetMs));
+    await this.#tellShards((peer) => peer.peerRestarted(shard), shard);
     this.#deps.log.info({ shard }, 'the shard serves again');
   }
 
@@ -336,20 +323,20 @@ export class Supervisor {
     const ownership = this.#ownership;
     if (this.#stopping) return;
     if (ownership === undefined) throw new Error('it died before the database was owned');
-    await Promise.all(this.#shards.map((running) => tell(running, (shard) => shard.writerLost())));
+    await this.#tellShards((shard) => shard.writerLost());
     this.#startWriter();
     await this.#joinWriter(ownership);
-    await Promise.all(this.#shards.map((running) => tell(running, (shard) => shard.writerReady())));
+    await this.#tellShards((shard) => shard.writerReady());
     this.#deps.log.info('the writer serves again');
   }
 
-  async #tellPeers(
-    shard: number,
-    call: (peer: Remote<ShardControl>) => Promise<unknown>,
+  /** @param but the one that is not told */
+  async #tellShards(
+    call: (shard: Remote<ShardControl>) => Promise<unknown>,
+    but?: number,
   ): Promise<void> {
-    await Promise.all(
-      this.#shards.map((other, peer) => (peer === shard ? undefined : tell(other, call))),
-    );
+    const told = this.#shards.filter((_, shard) => shard !== but);
+    await Promise.all(told.map((running) => tell(running, call)));
   }
 }
 

@@ -197,7 +197,7 @@ describe('heavy work', () => {
   serveControl(pool.control, port1);
   const link = linkControl<OffloadControl>(port2, 60_000);
   /** As a shard uses it. */
-  const elsewhere = offloadThrough(({ name, ms, port }) => link.remote.start(name, ms, port));
+  const elsewhere = offloadThrough(link.remote);
   after(() => {
     link.close('the end');
     port1.close();

@@ -67,12 +67,19 @@ export class Promises {
     return { row, births, at: isoTime(Math.floor(now)), release };
   }
 
+  /** Those of a deleted sequence are gone for everyone before their rows are. */
+  #isPresent(instance: string): boolean {
+    const row = this.#tables.row('instances', instance);
+    if (row === undefined) return false;
+    return this.#tables.row('sequence_tombstones', String(row.sequence_id)) === undefined;
+  }
+
   /** @throws Violation */
   answered(call: Call, { status, body }: ApiReply, engine: SimEngine, mark: Mark): void {
     if (status === 500) throw new Violation(`${call.operation} was answered 500`, call.target);
     const { target } = call;
     const wasThere = mark.row !== undefined && mark.births === this.#observer.birthsOf(target);
-    if (status === 404 && wasThere && this.#tables.row('instances', target)) {
+    if (status === 404 && wasThere && this.#isPresent(target)) {
       throw new Violation(`${call.operation} did not find it`, target);
     }
     // An engine that was replaced and has not heard of it may say what was true before.
