@@ -386,9 +386,9 @@ select (case when count(*) = json_array_length($1::json) then '1' else 'stale' e
 from changed;
 
 -- writer_location_insert
-insert into continuity_locations (continuity_id, epoch, tenant_id, runtime_id, instance_id, handoff_id, entered_at)
-select r.continuity_id, r.epoch, r.tenant_id, r.runtime_id, r.instance_id, r.handoff_id, r.entered_at
-from json_to_recordset($1::json) as r(continuity_id uuid, epoch bigint, tenant_id text, runtime_id uuid, instance_id uuid, handoff_id uuid, entered_at timestamptz);
+insert into continuity_locations (continuity_id, tenant_id, epoch, runtime_id, instance_id, handoff_id, entered_at)
+select r.continuity_id, r.tenant_id, r.epoch, r.runtime_id, r.instance_id, r.handoff_id, r.entered_at
+from json_to_recordset($1::json) as r(continuity_id uuid, tenant_id text, epoch bigint, runtime_id uuid, instance_id uuid, handoff_id uuid, entered_at timestamptz);
 
 -- writer_provenance_insert
 insert into provenance_entries (continuity_id, seq, id, tenant_id, epoch, kind, redacted_summary, payload_sha256, previous_sha256, entry_sha256, signing_key_id, signature, created_at)
