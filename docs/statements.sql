@@ -297,9 +297,9 @@ from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, s
 on conflict (id) do update set cron_expr = excluded.cron_expr, timezone = excluded.timezone, enabled = excluded.enabled, metadata = excluded.metadata, overlap_policy = excluded.overlap_policy, skipped_fires = excluded.skipped_fires, last_skipped_at = excluded.last_skipped_at, last_triggered_at = excluded.last_triggered_at, next_fire_at = excluded.next_fire_at, last_error = excluded.last_error, updated_at = excluded.updated_at;
 
 -- writer_apikey_insert
-insert into api_keys (id, tenant_id, name, capabilities, secret_hash, created_at, expires_at, last_used_at, revoked)
-select r.id, r.tenant_id, r.name, r.capabilities, r.secret_hash, r.created_at, r.expires_at, r.last_used_at, r.revoked
-from json_to_recordset($1::json) as r(id text, tenant_id text, name text, capabilities json, secret_hash text, created_at timestamptz, expires_at timestamptz, last_used_at timestamptz, revoked boolean);
+insert into api_keys (id, tenant_id, name, capabilities, secret_hash, created_at, last_used_at, expires_at, revoked)
+select r.id, r.tenant_id, r.name, r.capabilities, r.secret_hash, r.created_at, r.last_used_at, r.expires_at, r.revoked
+from json_to_recordset($1::json) as r(id text, tenant_id text, name text, capabilities json, secret_hash text, created_at timestamptz, last_used_at timestamptz, expires_at timestamptz, revoked boolean);
 
 -- writer_apikey_update
 update api_keys t set last_used_at = r.last_used_at, revoked = r.revoked

@@ -9,8 +9,9 @@ import { inProcessReceipt, type TaskFacts, taskReceipt } from '../../core/contin
 import type { EffectState } from '../../core/continuity/states.js';
 import type { OpenEffect } from '../../core/execution.js';
 import type { JsonValue } from '../../core/json.js';
+import { TRY_LATER } from './lookup.js';
 import { Conditions, type Query } from './query.js';
-import type { Page, Reader } from './reader.js';
+import type { PageRequest } from './reader.js';
 
 /** A receipt's facts as they are selected: JSON as text, and null where a source has no such fact. */
 export interface EffectRow {
@@ -39,37 +40,23 @@ export interface EffectRow {
 /** More than any instance has; a capsule holds no more. */
 const RECEIPTS_MAX = 10_000;
 
-const CHEAPER = 'try again later';
-
-export class EffectReads {
-  readonly #reader: Reader;
-
-  constructor(reader: Reader) {
-    this.#reader = reader;
-  }
-
-  /** The `EffectReceipt` records of an instance, oldest first; fewer when they fill an answer. */
-  ofInstance(instanceId: string): Promise<Page> {
-    return this.#page(effectsOfInstance(instanceId));
-  }
-
-  /** The same of all instances that the execution has been, or of a scope that nobody enrolled. */
-  ofExecution(executionId: string, tenant: string | undefined): Promise<Page> {
-    return this.#page(effectsOfExecution(executionId, tenant));
-  }
-
-  #page(query: Query): Promise<Page> {
-    const toText = (row: EffectRow) => JSON.stringify(effectOfRow(row));
-    return this.#reader.page<EffectRow>({ query, toText, cheaper: CHEAPER, rowsMax: RECEIPTS_MAX });
-  }
+/** `EffectReceipt` records, oldest first. */
+export function effectList(query: Query): PageRequest<EffectRow> {
+  const toText = (row: EffectRow) => JSON.stringify(effectOfRow(row));
+  return { query, toText, cheaper: TRY_LATER, rowsMax: RECEIPTS_MAX };
 }
 
+/** Those of an instance. */
 export function effectsOfInstance(instanceId: string): Query {
   const conditions = new Conditions();
   return select(conditions, oneInstance(conditions.param(instanceId)));
 }
 
-/** @param tenant undefined is any */
+/**
+ * Those of all instances that the execution has been, or of a scope that nobody enrolled.
+ *
+ * @param tenant undefined is any
+ */
 export function effectsOfExecution(executionId: string, tenant?: string | undefined): Query {
   const conditions = new Conditions();
   const own = instancesOf(conditions.param(executionId));

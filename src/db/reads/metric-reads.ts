@@ -3,9 +3,9 @@
  * costs the same however many rows there are. Reads only.
  */
 
-import type { UnixMs } from '../../core/time.js';
-import { isoTime } from '../../core/time.js';
+import { isoTime, type UnixMs } from '../../core/time.js';
 import { type RowGaugeName, SAMPLE_ROWS_MAX } from '../../metrics/catalog.js';
+import { lookup } from './lookup.js';
 import type { Reader } from './reader.js';
 
 export type MetricSample = Readonly<Record<RowGaugeName, number>>;
@@ -14,7 +14,7 @@ export type MetricSample = Readonly<Record<RowGaugeName, number>>;
 const counted = (from: string, order: string) =>
   `(select count(*) from (select 1 from ${from} order by ${order} limit ${SAMPLE_ROWS_MAX}) _)::float8`;
 
-export const SAMPLE_SQL =
+const SAMPLE_SQL =
   `select ${counted('timers where fire_at <= $1::timestamptz', 'fire_at, instance_id')} ` +
   'as engine_instances_pending, ' +
   `${counted('timers where fire_at > $1::timestamptz', 'fire_at, instance_id')} ` +
@@ -28,22 +28,12 @@ export const SAMPLE_SQL =
   'as engine_dead_letters, ' +
   `${counted('webhook_outbox', 'created_at, id')} as engine_webhook_outbox_depth`;
 
-export class MetricReads {
-  readonly #reader: Reader;
+/** `$1` is the present time. */
+export const metricSample = lookup<MetricSample>('metrics_sample', SAMPLE_SQL);
 
-  constructor(reader: Reader) {
-    this.#reader = reader;
-  }
-
-  /** @throws EngineError 503 */
-  async sample(now: UnixMs): Promise<MetricSample> {
-    const [row] = await this.#reader.rows<MetricSample>({
-      name: 'metrics_sample',
-      text: SAMPLE_SQL,
-      values: [isoTime(now)],
-      cheaper: 'ask again later',
-    });
-    if (row === undefined) throw new Error('a sample has one row');
-    return row;
-  }
+/** @throws EngineError 503 */
+export async function sampleRows(reads: Reader, now: UnixMs): Promise<MetricSample> {
+  const row = await metricSample.row(reads, isoTime(now));
+  if (row === undefined) throw new Error('a sample has one row');
+  return row;
 }

@@ -4,6 +4,7 @@
  */
 
 import type { Offload } from '../../../actors/runtime/offload.js';
+import { sequenceById } from '../../db/reads/sequence-reads.js';
 import { forbidden, notFound } from '../../errors.js';
 import { type FrontDeps, type FrontOperations, jsonReply, type Operation } from './operation.js';
 import { releaseNamed } from './releases.js';
@@ -50,7 +51,7 @@ async function definitionsOf(deps: FrontDeps, tenant: string, pair: Pair) {
 }
 
 async function definitionOf(deps: FrontDeps, tenant: string, id: string): Promise<string> {
-  const text = await deps.reads.sequences.get(id, tenant);
+  const text = await sequenceById(deps.reads, id, tenant);
   if (text === undefined) throw notFound(`sequence ${id}`);
   return text;
 }

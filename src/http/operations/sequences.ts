@@ -1,24 +1,30 @@
 /** Reads of stored definitions, and their deletion. One of another tenant is not found. */
 
 import type { ShardClient } from '../../../actors/shard/client.js';
+import {
+  sequenceById,
+  sequenceByName,
+  sequenceList,
+  versionList,
+} from '../../db/reads/sequence-reads.js';
 import { notFound } from '../../errors.js';
 import {
   type FrontOperations,
   jsonReply,
+  listQuery,
   listTenant,
   type Operation,
   pageReply,
 } from './operation.js';
 
 const list: Operation<'sequences.list'> = async (deps, call) => {
-  const { query } = call;
-  const tenant = listTenant(call, query.tenant_id);
-  return pageReply(call, query, await deps.reads.sequences.list(tenant, query.namespace, query));
+  const query = listQuery(call);
+  return pageReply(call, query, await deps.reads.page(sequenceList(query)));
 };
 
 const get: Operation<'sequences.get'> = async (deps, call) => {
   const { id } = call.params;
-  const text = await deps.reads.sequences.get(id, call.tenant);
+  const text = await sequenceById(deps.reads, id, call.tenant);
   if (text === undefined) throw notFound(`sequence ${id}`);
   return jsonReply(text);
 };
@@ -27,7 +33,7 @@ const byName: Operation<'sequences.byName'> = async (deps, call) => {
   const { query } = call;
   const { namespace, name, version } = query;
   const tenant = listTenant(call, query.tenant_id) ?? '';
-  const text = await deps.reads.sequences.byName(tenant, { namespace, name }, version);
+  const text = await sequenceByName(deps.reads, tenant, namespace, name, version);
   if (text === undefined) {
     const which = version === undefined ? '' : ` version ${version}`;
     throw notFound(`sequence ${name}${which} in namespace ${namespace}`);
@@ -36,8 +42,7 @@ const byName: Operation<'sequences.byName'> = async (deps, call) => {
 };
 
 const versions: Operation<'sequences.versions'> = async (deps, call) => {
-  const { query } = call;
-  const page = await deps.reads.sequences.versions(listTenant(call, query.tenant_id), query);
+  const page = await deps.reads.page(versionList(listQuery(call)));
   return jsonReply(page.text);
 };
 
