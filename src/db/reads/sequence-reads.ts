@@ -32,20 +32,14 @@ export const versionList = list({
   always: 'not deprecated',
 });
 
-const BY_ID = `select ${SEQUENCES.columns} from sequences where id = $1::uuid`;
-const BY_NAME =
-  `select ${SEQUENCES.columns} from sequences where tenant_id = $1::text ` +
-  'and namespace = $2::text and name = $3::text';
+const FOUND = `select ${SEQUENCES.columns} from sequences`;
 
 export const SEQUENCE_LOOKUPS = {
-  byId: lookup<SequenceWireRow>('reads_sequence_get', BY_ID),
-  newest: lookup<SequenceWireRow>(
-    'reads_sequence_newest',
-    `${BY_NAME} and not deprecated order by version desc limit 1`,
-  ),
+  byId: lookup<SequenceWireRow>('reads_sequence_get', `${FOUND} where id = $1::uuid`),
   version: lookup<SequenceWireRow>(
     'reads_sequence_version',
-    `${BY_NAME} and version = $4::integer`,
+    `${FOUND} where tenant_id = $1::text and namespace = $2::text and name = $3::text ` +
+      'and version = $4::integer',
   ),
 };
 
@@ -62,15 +56,12 @@ export async function sequenceById(
 /** One version, deprecated or not; without `version` the newest that is not deprecated. */
 export async function sequenceByName(
   reads: Reader,
-  tenant: string,
-  namespace: string,
-  name: string,
+  name: { readonly tenant_id: string; readonly namespace: string; readonly name: string },
   version: number | undefined,
 ): Promise<string | undefined> {
-  const { newest, version: one } = SEQUENCE_LOOKUPS;
-  const named = [tenant, namespace, name];
-  const row = await (version === undefined
-    ? newest.row(reads, ...named)
-    : one.row(reads, ...named, version));
+  if (version === undefined)
+    return (await reads.batch(versionList({ ...name, limit: 1 }))).texts[0];
+  const named = [name.tenant_id, name.namespace, name.name];
+  const row = await SEQUENCE_LOOKUPS.version.row(reads, ...named, version);
   return row && sequenceText(row);
 }

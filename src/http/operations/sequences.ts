@@ -12,7 +12,6 @@ import {
   type FrontOperations,
   jsonReply,
   listQuery,
-  listTenant,
   type Operation,
   pageReply,
 } from './operation.js';
@@ -30,10 +29,8 @@ const get: Operation<'sequences.get'> = async (deps, call) => {
 };
 
 const byName: Operation<'sequences.byName'> = async (deps, call) => {
-  const { query } = call;
-  const { namespace, name, version } = query;
-  const tenant = listTenant(call, query.tenant_id) ?? '';
-  const text = await sequenceByName(deps.reads, tenant, namespace, name, version);
+  const { namespace, name, version } = call.query;
+  const text = await sequenceByName(deps.reads, listQuery(call), version);
   if (text === undefined) {
     const which = version === undefined ? '' : ` version ${version}`;
     throw notFound(`sequence ${name}${which} in namespace ${namespace}`);
