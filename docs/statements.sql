@@ -369,9 +369,9 @@ from json_to_recordset($1::json) as r(id uuid, instance_id uuid, state text, pro
 on conflict (id) do update set state = excluded.state, provider_receipt_id = excluded.provider_receipt_id, updated_at = excluded.updated_at;
 
 -- writer_execution_insert
-insert into continuity_executions (continuity_id, tenant_id, current_instance_id, owner_runtime_id, epoch, state, updated_at, version)
-select r.continuity_id, r.tenant_id, r.current_instance_id, r.owner_runtime_id, r.epoch, r.state, r.updated_at, 0
-from json_to_recordset($1::json) as r(continuity_id uuid, tenant_id text, current_instance_id uuid, owner_runtime_id uuid, epoch bigint, state text, updated_at timestamptz);
+insert into continuity_executions (continuity_id, tenant_id, current_instance_id, owner_runtime_id, epoch, state, version, updated_at)
+select r.continuity_id, r.tenant_id, r.current_instance_id, r.owner_runtime_id, r.epoch, r.state, coalesce(r.version, 0), r.updated_at
+from json_to_recordset($1::json) as r(continuity_id uuid, tenant_id text, current_instance_id uuid, owner_runtime_id uuid, epoch bigint, state text, version bigint, updated_at timestamptz);
 
 -- writer_execution_update
 with changed as (

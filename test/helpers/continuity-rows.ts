@@ -3,7 +3,7 @@
 import { CONTINUITY_SQL } from '../../actors/continuity/rows.js';
 import type { UnixMs } from '../../src/core/time.js';
 import {
-  CONTINUITY_READ_SQL,
+  BOUNDARY_LOOKUPS,
   locationList,
   provenanceList,
   runtimeList,
@@ -82,8 +82,8 @@ export function continuityQueries(
     ['provenance', provenanceList({ continuity_id: id }).query],
     ['provenance of a tenant', provenanceList({ continuity_id: id, tenant_id: 'tenant-3' }).query],
     ['runtimes of a tenant', runtimeList('tenant-3', Date.parse(time) as UnixMs).query],
-    ...Object.entries(CONTINUITY_READ_SQL).map(
-      ([name, text]) =>
+    ...Object.entries(BOUNDARY_LOOKUPS).map(
+      ([name, { text }]) =>
         [`${name} of a caller`, { text, values: valuesOf(text, id, time) }] as const,
     ),
     ...Object.entries(CONTINUITY_SQL).map(

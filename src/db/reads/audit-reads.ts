@@ -3,8 +3,7 @@
  * and only the entries within a row are sorted.
  */
 
-import type { JsonValue } from '../../core/json.js';
-import type { InstanceState } from '../../core/states.js';
+import type { AuditEntry } from '../../../schema/instance.js';
 import type { StoredRow } from '../tables.js';
 import { TRY_LATER } from './lookup.js';
 import type { PageRequest } from './reader.js';
@@ -15,14 +14,7 @@ export interface AuditRow extends StoredRow<'audit_log', 'tenant_id' | 'created_
 }
 
 /** An entry as the instance's actor packs it; what is not set may be null or absent. */
-interface StoredAuditEntry {
-  readonly id: string;
-  readonly event_type: string;
-  readonly from_state?: InstanceState | null;
-  readonly to_state?: InstanceState | null;
-  readonly block_id?: string | null;
-  readonly details: JsonValue;
-}
+type StoredAuditEntry = Omit<AuditEntry, 'instance_id' | 'tenant_id' | 'created_at'>;
 
 /** Audit entries shown of an instance. */
 const ENTRIES_MAX = 200;

@@ -65,31 +65,28 @@ const BOUNDARIES =
   'join instances i on i.id = l.instance_id left join sequences s on s.id = i.sequence_id ' +
   'where l.continuity_id = $1::uuid';
 
-export const CONTINUITY_READ_SQL = {
-  boundaries: `select ${BOUNDARY_KEY} ${BOUNDARIES} order by l.epoch, c.created_at, c.id limit $2::bigint`,
-  boundary:
+export const BOUNDARY_LOOKUPS = {
+  first: lookup<BoundaryKey>(
+    'reads_boundaries',
+    `select ${BOUNDARY_KEY} ${BOUNDARIES} order by l.epoch, c.created_at, c.id limit $2::bigint`,
+    CHEAPER,
+  ),
+  ofCheckpoint: lookup<FoundKey>(
+    'reads_boundary',
     'select * from (select ' +
-    `${BOUNDARY_KEY}, lag(c.id) over list as previous_id, ` +
-    `lag(c.instance_id) over list as previous_instance_id ${BOUNDARIES} ` +
-    'window list as (order by l.epoch, c.created_at, c.id)) found ' +
-    'where id = $2::uuid order by epoch limit 1',
-  checkpoints:
+      `${BOUNDARY_KEY}, lag(c.id) over list as previous_id, ` +
+      `lag(c.instance_id) over list as previous_instance_id ${BOUNDARIES} ` +
+      'window list as (order by l.epoch, c.created_at, c.id)) found ' +
+      'where id = $2::uuid order by epoch limit 1',
+  ),
+  checkpoints: lookup<CheckpointWireRow>(
+    'reads_boundary_checkpoints',
     `select ${selected(CHECKPOINT_COLUMNS, 'c')} ` +
-    'from unnest($1::uuid[], $2::uuid[]) as k(instance_id, id) ' +
-    'join checkpoints c on c.instance_id = k.instance_id and c.id = k.id',
+      'from unnest($1::uuid[], $2::uuid[]) as k(instance_id, id) ' +
+      'join checkpoints c on c.instance_id = k.instance_id and c.id = k.id',
+    CHEAPER,
+  ),
 } as const;
-
-const boundaryKeys = lookup<BoundaryKey>(
-  'reads_boundaries',
-  CONTINUITY_READ_SQL.boundaries,
-  CHEAPER,
-);
-const boundaryKey = lookup<FoundKey>('reads_boundary', CONTINUITY_READ_SQL.boundary);
-const boundaryCheckpoints = lookup<CheckpointWireRow>(
-  'reads_boundary_checkpoints',
-  CONTINUITY_READ_SQL.checkpoints,
-  CHEAPER,
-);
 
 /** A statement that the execution service uses, too. */
 function shared<Row extends object>(name: keyof typeof CONTINUITY_SQL) {
@@ -143,7 +140,7 @@ export async function boundaries(
   limit: number,
 ): Promise<Boundary[]> {
   const endsAt = performance.now() + LIMITS.slowReadMs;
-  const keys = await boundaryKeys.rows(reads, executionId, limit);
+  const keys = await BOUNDARY_LOOKUPS.first.rows(reads, executionId, limit);
   const first = new Map(keys.map((key) => [key.id, key]));
   const unique = [...first.values()];
   const known = new Map<string, Boundary>();
@@ -169,7 +166,7 @@ export async function boundaryOfCheckpoint(
   executionId: string,
   checkpointId: string,
 ): Promise<FoundBoundary | undefined> {
-  const key = await boundaryKey.row(reads, executionId, checkpointId);
+  const key = await BOUNDARY_LOOKUPS.ofCheckpoint.row(reads, executionId, checkpointId);
   if (key === undefined) return undefined;
   const { previous_id: previousId, previous_instance_id: instance_id } = key;
   const before =
@@ -192,7 +189,7 @@ function checkpointsOf(
 ): Promise<CheckpointWireRow[]> {
   const instances = keys.map((key) => key.instance_id);
   const ids = keys.map((key) => key.id);
-  return boundaryCheckpoints.rows(reads, instances, ids);
+  return BOUNDARY_LOOKUPS.checkpoints.rows(reads, instances, ids);
 }
 
 function boundaryOf(key: BoundaryKey, row: CheckpointWireRow): Boundary {

@@ -1,15 +1,11 @@
 /** Cron schedules. Reads only; their changes belong to the schedules. */
 
+import type { ScheduleRow } from '../../../actors/runtime/rows.js';
 import type { CronSchedule } from '../../../schema/cron.js';
 import { columnsBut, selected } from '../tables.js';
 import { filtersOf } from './filters.js';
 import { list } from './list.js';
 import { lookup } from './lookup.js';
-
-type ScheduleRow = Omit<CronSchedule, 'metadata'> & {
-  /** As JSON text. */
-  readonly metadata: string;
-};
 
 const COLUMNS = selected(columnsBut('cron_schedules'));
 

@@ -1,5 +1,6 @@
 /** Small answers, by statements that each connection prepares once under their names. Reads only. */
 
+import { notFound } from '../../errors.js';
 import type { Reader } from './reader.js';
 
 /** What most callers can do about a read that takes too long. */
@@ -22,10 +23,23 @@ export function lookup<Row extends object>(
   return { text, rows, row: async (reads, ...values) => (await rows(reads, ...values))[0] };
 }
 
-/** The row, unless it is another tenant's; '' is any tenant. */
-export function owned<Row extends { readonly tenant_id: string }>(
-  row: Row | undefined,
+/**
+ * The row with this id.
+ *
+ * @param what how a caller is told that there is none
+ * @param tenant whose it has to be; '' is any
+ * @throws EngineError 404
+ */
+export async function rowOf<Row extends { readonly tenant_id: string }>(
+  reads: Pick<Reader, 'rows'>,
+  byId: Lookup<Row>,
+  what: string,
+  id: string,
   tenant: string,
-): Row | undefined {
-  return tenant === '' || row?.tenant_id === tenant ? row : undefined;
+): Promise<Row> {
+  const row = await byId.row(reads, id);
+  if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) {
+    throw notFound(`${what} ${id}`);
+  }
+  return row;
 }

@@ -9,7 +9,7 @@ import { transitionList } from './audit-reads.js';
 import { filtersOf } from './filters.js';
 import { instanceById } from './instance-reads.js';
 import { list } from './list.js';
-import { owned, TRY_LATER } from './lookup.js';
+import { rowOf, TRY_LATER } from './lookup.js';
 import { Conditions, type Place } from './query.js';
 import type { PageRequest, Reader } from './reader.js';
 import {
@@ -83,15 +83,14 @@ const bareEntryList = list({
   toText: (row: OutputWireRow) => entryText(row, ''),
 });
 
-/** `Timeline`; undefined when the tenant has no such instance. */
+/** `Timeline`. @throws EngineError 404 when the tenant ('' is any) has no such instance */
 export async function timelineText(
   reads: Reader,
   id: string,
   tenant: string,
   { offset, limit, include_outputs: hasOutputs }: TimelineOptions,
-): Promise<string | undefined> {
-  const row = owned(await instanceById.row(reads, id), tenant);
-  if (row === undefined) return undefined;
+): Promise<string> {
+  const row = await rowOf(reads, instanceById, 'instance', id, tenant);
   // One more than asked shows whether there are more.
   const asked = { instance_id: id, offset, limit: limit + 1 };
   const request = hasOutputs ? entryList(asked) : bareEntryList(asked);

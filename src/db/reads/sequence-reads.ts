@@ -6,7 +6,7 @@
 import { columnsBut, selected } from '../tables.js';
 import { filtersOf } from './filters.js';
 import { list } from './list.js';
-import { lookup, owned } from './lookup.js';
+import { lookup, rowOf } from './lookup.js';
 import type { Reader } from './reader.js';
 import { type SequenceWireRow, sequenceText } from './wire.js';
 
@@ -43,14 +43,13 @@ export const SEQUENCE_LOOKUPS = {
   ),
 };
 
-/** The `SequenceDefinition`; undefined when the tenant ('' is any) has none of that id. */
+/** The `SequenceDefinition`. @throws EngineError 404 when the tenant ('' is any) has none of that id */
 export async function sequenceById(
   reads: Pick<Reader, 'rows'>,
   id: string,
   tenant: string,
-): Promise<string | undefined> {
-  const row = owned(await SEQUENCE_LOOKUPS.byId.row(reads, id), tenant);
-  return row && sequenceText(row);
+): Promise<string> {
+  return sequenceText(await rowOf(reads, SEQUENCE_LOOKUPS.byId, 'sequence', id, tenant));
 }
 
 /** One version, deprecated or not; without `version` the newest that is not deprecated. */

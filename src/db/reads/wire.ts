@@ -8,31 +8,22 @@
 import { priorityLabel } from '../../../actors/instance/record.js';
 import { columnsBut, columnsOf, type StoredRow } from '../tables.js';
 
-/** The context of an instance as it is now. */
-const SECTIONS = columnsOf('instances', 'data', 'config', 'context_audit', 'runtime');
-
 /** The evaluator's snapshot is the actor's alone. */
-export const INSTANCE_COLUMNS = [
-  ...SECTIONS,
-  ...columnsOf(
-    'instances',
-    'id',
-    'sequence_id',
-    'tenant_id',
-    'namespace',
-    'state',
-    'next_fire_at',
-    'priority',
-    'timezone',
-    'metadata',
-    'concurrency_key',
-    'max_concurrency',
-    'idempotency_key',
-    'parent_instance_id',
-    'created_at',
-    'updated_at',
-  ),
-];
+export const INSTANCE_COLUMNS = columnsBut(
+  'instances',
+  'execution',
+  'birth_audit',
+  'signal_count',
+  'audit_count',
+  'cron_schedule_id',
+  'traceparent',
+  'release_id',
+  'release_variant',
+  'birth_data',
+  'continuity_id',
+  'ownership_epoch',
+  'fence',
+);
 export type InstanceWireRow = StoredRow<'instances', (typeof INSTANCE_COLUMNS)[number]>;
 
 export const TASK_COLUMNS = columnsBut(
@@ -75,7 +66,7 @@ export function instanceText(row: InstanceWireRow): string {
 }
 
 /** `InstanceContext`. */
-export function contextText(row: Pick<InstanceWireRow, (typeof SECTIONS)[number]>): string {
+export function contextText(row: InstanceWireRow): string {
   const { data, config, context_audit: audit, runtime } = row;
   return `{"data":${data},"config":${config},"audit":${audit},"runtime":${runtime}}`;
 }

@@ -4,30 +4,19 @@
  * (docs/limits.md).
  */
 
+import type { TaskStats, WorkerInfo } from '../../../schema/worker.js';
 import { TASK_STATES, type TaskState } from '../../core/states.js';
 import { isoTime, type UnixMs } from '../../core/time.js';
 import { type StoredRow, selected } from '../tables.js';
 import { filtersOf, type Narrowing, narrow } from './filters.js';
 import { list } from './list.js';
-import { lookup, owned, TRY_LATER } from './lookup.js';
+import { lookup, rowOf, TRY_LATER } from './lookup.js';
 import { Conditions, IS_PRESENT, type PageBounds, type Query } from './query.js';
 import type { Page, PageRequest, Reader } from './reader.js';
 import { TASK_COLUMNS, TASK_INSTANCE_COLUMNS, type TaskWireRow, taskText } from './wire.js';
 
-/** `WorkerInfo` without `alive`. */
-export interface WorkerRow extends StoredRow<'workers', 'worker_id' | 'version' | 'last_seen_at'> {
-  readonly handlers: readonly string[];
-  readonly queues: readonly string[];
-  readonly in_flight: number;
-}
-
-/** `TaskStats`. */
-export interface TaskCounts {
-  readonly by_state: Readonly<Record<TaskState, number>>;
-  readonly by_handler: Readonly<Record<string, Readonly<Record<TaskState, number>>>>;
-  /** Those that hold a claim. */
-  readonly active_workers: readonly string[];
-}
+/** Of a worker; whether it is alive is for the caller to say. */
+export type WorkerRow = Omit<WorkerInfo, 'alive'>;
 
 /** By what the list of tasks can be narrowed. */
 const FILTERS = filtersOf(
@@ -75,22 +64,21 @@ export const taskHistory = lookup<StoredRow<'worker_tasks', 'tenant_id' | 'histo
     `where t.id = $1::uuid and ${IS_PRESENT}`,
 );
 
-/** The `WorkerAttempt` records of a task, oldest first; undefined when the tenant has no such. */
+/** The `WorkerAttempt` records of a task, oldest first. @throws EngineError 404 */
 export async function taskAttempts(
   reads: Reader,
   taskId: string,
   tenant: string,
   { offset, limit }: PageBounds,
-): Promise<Page | undefined> {
-  const row = owned(await taskHistory.row(reads, taskId), tenant);
-  if (row === undefined) return undefined;
-  const entries = JSON.parse(row.history) as unknown[];
+): Promise<Page> {
+  const { history } = await rowOf(reads, taskHistory, 'worker task', taskId, tenant);
+  const entries = JSON.parse(history) as unknown[];
   const shown = entries.slice(offset, offset + (limit ?? entries.length));
   return { text: JSON.stringify(shown), count: shown.length, isCut: false };
 }
 
 /** Reads every task of the tenant: a report, not a gauge. */
-export async function taskCounts(reads: Reader, tenant: string | undefined): Promise<TaskCounts> {
+export async function taskCounts(reads: Reader, tenant: string | undefined): Promise<TaskStats> {
   const cheaper = 'count the tasks of one tenant, or list those that are pending or claimed';
   const rows = await reads.rowsOf<{ state: TaskState; handler_name: string; tasks: number }>(
     taskCountsQuery(tenant),
@@ -176,12 +164,11 @@ function workersQuery(tenant: string | undefined, seenSince: UnixMs | null): Que
 }
 
 /** Names that workers have polled for, in order. */
-export async function handlerNames(reads: Reader, tenant: string | undefined): Promise<string[]> {
-  const conditions = new Conditions();
-  narrow(conditions, filtersOf('workers', ['tenant_id']), { tenant_id: tenant });
-  const query = conditions.query(
-    `select distinct handler_name from workers ${conditions.where} order by handler_name`,
-  );
-  const rows = await reads.rowsOf<{ handler_name: string }>(query, TRY_LATER);
-  return rows.map((row) => row.handler_name);
-}
+export const handlerNameList = list({
+  columns: 'distinct handler_name',
+  from: 'workers',
+  by: filtersOf('workers', ['tenant_id']),
+  order: 'handler_name',
+  toText: (row: StoredRow<'workers', 'handler_name'>) => JSON.stringify(row.handler_name),
+  cheaper: TRY_LATER,
+});

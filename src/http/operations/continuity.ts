@@ -20,7 +20,7 @@ import {
   runtimeList,
   stateAt,
 } from '../../db/reads/continuity-reads.js';
-import { owned } from '../../db/reads/lookup.js';
+import { rowOf } from '../../db/reads/lookup.js';
 import { invalid, notFound, unavailable } from '../../errors.js';
 import {
   type AnyCall,
@@ -39,9 +39,8 @@ function tenantOf(call: AnyCall, query: { readonly tenant_id?: string | undefine
 
 /** @throws EngineError 404 */
 async function executionNamed(deps: FrontDeps, call: CallById, tenant: string): Promise<Execution> {
-  const { id } = call.params;
-  const row = owned(await executionById.row(deps.reads, id), tenant);
-  if (row === undefined) throw notFound(`execution ${id}`);
+  const { params } = call;
+  const row = await rowOf(deps.reads, executionById, 'execution', params.id, tenant);
   const { version: _, ...execution } = row;
   return execution;
 }
@@ -109,9 +108,7 @@ const runtimes: Operation<'runtimes.list'> = async (deps, call) => {
 
 const handoff: Operation<'handoffs.get'> = async (deps, call) => {
   const tenant = tenantOf(call, call.query);
-  const { id } = call.params;
-  const row = owned(await handoffById.row(deps.reads, id), tenant);
-  if (row === undefined) throw notFound(`handoff ${id}`);
+  const row = await rowOf(deps.reads, handoffById, 'handoff', call.params.id, tenant);
   const { continuity_id, expected_epoch, state } = row;
   const destination =
     state === 'resumed'
@@ -122,9 +119,7 @@ const handoff: Operation<'handoffs.get'> = async (deps, call) => {
 
 const migration: Operation<'migrations.get'> = async (deps, call) => {
   const tenant = tenantOf(call, call.query);
-  const { id } = call.params;
-  const row = owned(await migrationById.row(deps.reads, id), tenant);
-  if (row === undefined) throw notFound(`migration ${id}`);
+  const row = await rowOf(deps.reads, migrationById, 'migration', call.params.id, tenant);
   const view = migrationView(row, deps.keyring?.opening ?? []);
   if (view === undefined) {
     throw unavailable('ENG_NO_KEYS', 'no key of the server opens what is sealed of the migration');

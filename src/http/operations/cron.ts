@@ -5,8 +5,8 @@ import { nextFires } from '../../core/cron.js';
 import { parseCron } from '../../core/cron-fields.js';
 import { isoTime } from '../../core/time.js';
 import { scheduleById, scheduleList, scheduleOf } from '../../db/reads/cron-reads.js';
-import { owned } from '../../db/reads/lookup.js';
-import { invalid, notFound } from '../../errors.js';
+import { rowOf } from '../../db/reads/lookup.js';
+import { invalid } from '../../errors.js';
 import {
   type CallById,
   type FrontDeps,
@@ -18,10 +18,8 @@ import {
 } from './operation.js';
 
 async function scheduleNamed(deps: FrontDeps, call: CallById): Promise<CronSchedule> {
-  const { id } = call.params;
-  const row = owned(await scheduleById.row(deps.reads, id), call.tenant);
-  if (row === undefined) throw notFound(`cron schedule ${id}`);
-  return scheduleOf(row);
+  const { params, tenant } = call;
+  return scheduleOf(await rowOf(deps.reads, scheduleById, 'cron schedule', params.id, tenant));
 }
 
 const list: Operation<'cron.list'> = async (deps, call) => {

@@ -2,15 +2,13 @@
 
 import { effectList, effectsOfExecution, effectsOfInstance } from '../../db/reads/effect-reads.js';
 import { instanceTenant } from '../../db/reads/instance-reads.js';
-import { owned } from '../../db/reads/lookup.js';
-import { notFound } from '../../errors.js';
+import { rowOf } from '../../db/reads/lookup.js';
 import { type FrontOperations, jsonReply, listQuery, type Operation } from './operation.js';
 
 const ofInstance: Operation<'instances.effects'> = async (deps, call) => {
   const { tenant_id: tenant = '' } = listQuery(call);
   const { id = '' } = call.params;
-  const row = owned(await instanceTenant.row(deps.reads, id), tenant);
-  if (row === undefined) throw notFound(`instance ${id}`);
+  await rowOf(deps.reads, instanceTenant, 'instance', id, tenant);
   return jsonReply((await deps.reads.page(effectList(effectsOfInstance(id)))).text);
 };
 

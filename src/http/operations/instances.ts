@@ -8,7 +8,7 @@ import {
   instanceList,
   instanceTenant,
 } from '../../db/reads/instance-reads.js';
-import { owned } from '../../db/reads/lookup.js';
+import { rowOf } from '../../db/reads/lookup.js';
 import { checkpointList, lineList } from '../../db/reads/note-reads.js';
 import { outputList, timelineText } from '../../db/reads/output-reads.js';
 import { notFound } from '../../errors.js';
@@ -51,10 +51,8 @@ const audit: Operation<'instances.audit'> = async (deps, call) => {
 };
 
 const timeline: Operation<'instances.timeline'> = async (deps, call) => {
-  const { id } = call.params;
-  const text = await timelineText(deps.reads, id, call.tenant, call.query);
-  if (text === undefined) throw notFound(`instance ${id}`);
-  return jsonReply(text);
+  const { params, tenant, query } = call;
+  return jsonReply(await timelineText(deps.reads, params.id, tenant, query));
 };
 
 const logs: Operation<'instances.logs'> = async (deps, call) => {
@@ -92,7 +90,6 @@ export const instanceOperations = {
 /** The id in the path, of an instance that the tenant has. */
 async function ownInstance(deps: FrontDeps, call: CallById): Promise<string> {
   const { id } = call.params;
-  const row = owned(await instanceTenant.row(deps.reads, id), call.tenant);
-  if (row === undefined) throw notFound(`instance ${id}`);
+  await rowOf(deps.reads, instanceTenant, 'instance', id, call.tenant);
   return id;
 }

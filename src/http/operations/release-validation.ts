@@ -26,7 +26,7 @@ import {
   storedRun,
 } from '../../db/reads/replay-reads.js';
 import { sequenceById } from '../../db/reads/sequence-reads.js';
-import { EngineError, notFound, unavailable } from '../../errors.js';
+import { EngineError, unavailable } from '../../errors.js';
 import type { Logger } from '../../log.js';
 import { type FrontDeps, type FrontOperations, jsonReply, type Operation } from './operation.js';
 
@@ -119,8 +119,8 @@ export class Validations {
   async #judge(front: FrontDeps, release: Release, size: number): Promise<ValidationEnd> {
     const { clock } = this.#deps;
     const definitions = {
-      baseline: await definitionOf(front, release, release.baseline_sequence_id),
-      candidate: await definitionOf(front, release, release.candidate_sequence_id),
+      baseline: await sequenceById(front.reads, release.baseline_sequence_id, release.tenant_id),
+      candidate: await sequenceById(front.reads, release.candidate_sequence_id, release.tenant_id),
     };
     const problem = await this.#offload.run('compileCandidate', definitions);
     if (problem !== undefined) {
@@ -196,12 +196,6 @@ const NO_EVIDENCE: Evidence = {
   inconclusive: 0,
   divergences: [],
 };
-
-async function definitionOf(front: FrontDeps, release: Release, id: string): Promise<string> {
-  const text = await sequenceById(front.reads, id, release.tenant_id);
-  if (text === undefined) throw notFound(`sequence ${id}`);
-  return text;
-}
 
 function inconclusive(reason: string): Verdict {
   return { kind: 'inconclusive', reason };

@@ -2,9 +2,8 @@
 
 import { RELEASE_LIST_MAX, type Release } from '../../../schema/release.js';
 import { releaseOf, releaseRowOf } from '../../core/releases/record.js';
-import { owned } from '../../db/reads/lookup.js';
+import { rowOf } from '../../db/reads/lookup.js';
 import { decisionList, releaseById, releaseList } from '../../db/reads/release-reads.js';
-import { notFound } from '../../errors.js';
 import {
   type CallById,
   type FrontDeps,
@@ -16,9 +15,7 @@ import {
 
 /** @throws EngineError 404 */
 export async function releaseNamed(deps: FrontDeps, call: CallById): Promise<Release> {
-  const { id } = call.params;
-  const row = owned(await releaseById.row(deps.reads, id), call.tenant);
-  if (row === undefined) throw notFound(`release ${id}`);
+  const row = await rowOf(deps.reads, releaseById, 'release', call.params.id, call.tenant);
   return releaseOf(releaseRowOf(row));
 }
 

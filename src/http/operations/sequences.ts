@@ -22,10 +22,7 @@ const list: Operation<'sequences.list'> = async (deps, call) => {
 };
 
 const get: Operation<'sequences.get'> = async (deps, call) => {
-  const { id } = call.params;
-  const text = await sequenceById(deps.reads, id, call.tenant);
-  if (text === undefined) throw notFound(`sequence ${id}`);
-  return jsonReply(text);
+  return jsonReply(await sequenceById(deps.reads, call.params.id, call.tenant));
 };
 
 const byName: Operation<'sequences.byName'> = async (deps, call) => {

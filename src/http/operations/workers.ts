@@ -2,13 +2,12 @@
 
 import { BUILTIN_NAMES } from '../../core/builtin.js';
 import {
-  handlerNames,
+  handlerNameList,
   taskAttempts,
   taskCounts,
   taskList,
   workers,
 } from '../../db/reads/worker-reads.js';
-import { notFound } from '../../errors.js';
 import {
   type FrontOperations,
   jsonReply,
@@ -27,11 +26,8 @@ const stats: Operation<'workers.stats'> = async (deps, call) =>
   jsonReply(JSON.stringify(await taskCounts(deps.reads, listTenant(call))));
 
 const attempts: Operation<'workers.attempts'> = async (deps, call) => {
-  const { query } = call;
-  const { id } = call.params;
-  const page = await taskAttempts(deps.reads, id, call.tenant, query);
-  if (page === undefined) throw notFound(`worker task ${id}`);
-  return pageReply(call, query, page);
+  const { query, params, tenant } = call;
+  return pageReply(call, query, await taskAttempts(deps.reads, params.id, tenant, query));
 };
 
 /** A worker is alive when it has polled within `alive_within_secs`. */
@@ -51,8 +47,9 @@ const list: Operation<'workers.list'> = async (deps, call) => {
 
 /** `external` are the names that workers have polled for. */
 const handlers: Operation<'handlers'> = async (deps, call) => {
-  const external = await handlerNames(deps.reads, listTenant(call));
-  return jsonReply(JSON.stringify({ builtin: [...BUILTIN_NAMES], external }));
+  const external = await deps.reads.page(handlerNameList({ tenant_id: listTenant(call) }));
+  const builtin = JSON.stringify([...BUILTIN_NAMES]);
+  return jsonReply(`{"builtin":${builtin},"external":${external.text}}`);
 };
 
 /** The reads of external work; claims and outcomes belong to the instances. */
