@@ -297,9 +297,9 @@ from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, s
 on conflict (id) do update set cron_expr = excluded.cron_expr, timezone = excluded.timezone, enabled = excluded.enabled, metadata = excluded.metadata, overlap_policy = excluded.overlap_policy, skipped_fires = excluded.skipped_fires, last_skipped_at = excluded.last_skipped_at, last_triggered_at = excluded.last_triggered_at, next_fire_at = excluded.next_fire_at, last_error = excluded.last_error, updated_at = excluded.updated_at;
 
 -- writer_apikey_insert
-insert into api_keys (id, tenant_id, name, capabilities, secret_hash, created_at, expires_at, last_used_at, revoked)
-select r.id, r.tenant_id, r.name, r.capabilities, r.secret_hash, r.created_at, r.expires_at, r.last_used_at, r.revoked
-from json_to_recordset($1::json) as r(id text, tenant_id text, name text, capabilities json, secret_hash text, created_at timestamptz, expires_at timestamptz, last_used_at timestamptz, revoked boolean);
+insert into api_keys (id, tenant_id, name, capabilities, secret_hash, created_at, last_used_at, expires_at, revoked)
+select r.id, r.tenant_id, r.name, r.capabilities, r.secret_hash, r.created_at, r.last_used_at, r.expires_at, r.revoked
+from json_to_recordset($1::json) as r(id text, tenant_id text, name text, capabilities json, secret_hash text, created_at timestamptz, last_used_at timestamptz, expires_at timestamptz, revoked boolean);
 
 -- writer_apikey_update
 update api_keys t set last_used_at = r.last_used_at, revoked = r.revoked
@@ -369,9 +369,9 @@ from json_to_recordset($1::json) as r(id uuid, instance_id uuid, state text, pro
 on conflict (id) do update set state = excluded.state, provider_receipt_id = excluded.provider_receipt_id, updated_at = excluded.updated_at;
 
 -- writer_execution_insert
-insert into continuity_executions (continuity_id, tenant_id, current_instance_id, owner_runtime_id, epoch, state, updated_at, version)
-select r.continuity_id, r.tenant_id, r.current_instance_id, r.owner_runtime_id, r.epoch, r.state, r.updated_at, 0
-from json_to_recordset($1::json) as r(continuity_id uuid, tenant_id text, current_instance_id uuid, owner_runtime_id uuid, epoch bigint, state text, updated_at timestamptz);
+insert into continuity_executions (continuity_id, tenant_id, current_instance_id, owner_runtime_id, epoch, state, version, updated_at)
+select r.continuity_id, r.tenant_id, r.current_instance_id, r.owner_runtime_id, r.epoch, r.state, coalesce(r.version, 0), r.updated_at
+from json_to_recordset($1::json) as r(continuity_id uuid, tenant_id text, current_instance_id uuid, owner_runtime_id uuid, epoch bigint, state text, version bigint, updated_at timestamptz);
 
 -- writer_execution_update
 with changed as (
@@ -386,9 +386,9 @@ select (case when count(*) = json_array_length($1::json) then '1' else 'stale' e
 from changed;
 
 -- writer_location_insert
-insert into continuity_locations (continuity_id, epoch, tenant_id, runtime_id, instance_id, handoff_id, entered_at)
-select r.continuity_id, r.epoch, r.tenant_id, r.runtime_id, r.instance_id, r.handoff_id, r.entered_at
-from json_to_recordset($1::json) as r(continuity_id uuid, epoch bigint, tenant_id text, runtime_id uuid, instance_id uuid, handoff_id uuid, entered_at timestamptz);
+insert into continuity_locations (continuity_id, tenant_id, epoch, runtime_id, instance_id, handoff_id, entered_at)
+select r.continuity_id, r.tenant_id, r.epoch, r.runtime_id, r.instance_id, r.handoff_id, r.entered_at
+from json_to_recordset($1::json) as r(continuity_id uuid, tenant_id text, epoch bigint, runtime_id uuid, instance_id uuid, handoff_id uuid, entered_at timestamptz);
 
 -- writer_provenance_insert
 insert into provenance_entries (continuity_id, seq, id, tenant_id, epoch, kind, redacted_summary, payload_sha256, previous_sha256, entry_sha256, signing_key_id, signature, created_at)

@@ -17,6 +17,8 @@ import { firstContact } from './db/first-contact.js';
 import { acquireLease, type Lease } from './db/lease.js';
 import { expectSchema, migrate } from './db/migrate.js';
 import { createPool } from './db/pool.js';
+import { liveKeys } from './db/reads/key-reads.js';
+import { endedPage, orphans } from './db/reads/retention-reads.js';
 import { createReads, READ_POOL_OPTIONS, type Reads } from './db/reads.js';
 import { type DatabaseTrouble, troubleOf } from './errors.js';
 import { createFront, type Front } from './front.js';
@@ -124,7 +126,7 @@ class Engine {
     const connectionString = this.#config.databaseUrl ?? (await this.#startEmbedded());
     const supervisor = this.#launchThreads(connectionString, continuityKeys);
     const reads = this.#openReads(connectionString);
-    const removal = this.#sequenceRemoval(reads.retention);
+    const removal = this.#sequenceRemoval(reads);
     const apiKey = key?.value ?? this.#config.apiKey;
     const port = await this.#listen({ reads, removal, apiKey, supervisor, continuityKeys });
     await this.#firstContact(connectionString);
@@ -136,9 +138,9 @@ class Engine {
     const lanes = this.#config.writerLanes || (await measuredLanes(connectionString, this.#log));
     const { epoch, clockOffsetMs } = lease;
     await supervisor.start({ epoch, lanes, clockOffsetMs });
-    await this.#keys.load(reads.keys);
+    await this.#keys.load((after, limit) => liveKeys.rows(reads, after, limit));
     removal.start();
-    this.#startRetention(reads.retention);
+    this.#startRetention(reads);
     this.#isStarted = true;
     this.#gate.set('serving');
     this.#log.info({ epoch, shards: this.#config.shards }, 'ready');
@@ -312,11 +314,11 @@ class Engine {
     this.#end(1);
   }
 
-  #sequenceRemoval(reads: Reads['retention']): SequenceRemoval {
+  #sequenceRemoval(reads: Reads): SequenceRemoval {
     const removal = new SequenceRemoval({
       clock: realClock,
       log: this.#log,
-      orphans: (rows) => reads.orphans(rows),
+      orphans: (rows) => orphans.rows(reads, rows),
       remove: (ids) => this.#many.purge(ids, null),
       forget: (id) => this.#client.ask(0, 'catalog.forget', '', id, undefined),
     });
@@ -324,7 +326,7 @@ class Engine {
     return removal;
   }
 
-  #startRetention(reads: Reads['retention']): void {
+  #startRetention(reads: Reads): void {
     const { retentionDays } = this.#config;
     if (retentionDays === 0) return;
     const retention = new Retention({
@@ -332,7 +334,7 @@ class Engine {
       now: () => this.#clock.now(),
       keepMs: retentionDays * DAY_MS,
       log: this.#log,
-      page: (after, before, rows) => reads.page(after, before, rows),
+      page: (after, before, rows) => endedPage(reads, after, before, rows),
       remove: (ids, before) => this.#many.purge(ids, before),
     });
     this.#parts.push({ name: 'retention', stop: async () => retention.stop() });

@@ -12,6 +12,7 @@ import type { Config } from './config.js';
 import type { Keyring } from './core/continuity/keys.js';
 import type { UnixMs } from './core/time.js';
 import { MIGRATIONS_DIR, readMigrations } from './db/migrate.js';
+import { sampleRows } from './db/reads/metric-reads.js';
 import type { Reads } from './db/reads.js';
 import { createAuth } from './http/auth.js';
 import type { Gate } from './http/gate.js';
@@ -142,7 +143,7 @@ export function createFront(options: FrontOptions): Front {
 
 function createMetrics({ gate, client, reads, now, metrics: memory }: FrontOptions) {
   const isServing = () => gate.isDatabaseUp;
-  const look = () => reads.metrics.sample(now());
+  const look = () => sampleRows(reads, now());
   const sampler = new Sampler({ clock: realClock, isServing, look });
   const front = {
     engine_ready: () => (gate.unreadiness() === undefined ? 1 : 0),

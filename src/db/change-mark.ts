@@ -1,21 +1,17 @@
 /** How far the change feed may have been read under earlier owners of the database. */
 
 import type { UnixMs } from '../core/time.js';
-import { createClient } from './pool.js';
+import { withClient } from './pool.js';
 
 /**
  * To be read by the owner, before anything is stamped: its predecessor cannot raise the mark any
  * more. See `actors/feed/changes.ts`. 0 when the feed was never read.
  */
-export async function readChangeMark(connectionString: string): Promise<UnixMs> {
-  const client = createClient({ connectionString, applicationName: 'engine start' });
-  await client.connect();
-  try {
+export function readChangeMark(connectionString: string): Promise<UnixMs> {
+  return withClient({ connectionString, applicationName: 'engine start' }, async (client) => {
     const { rows } = await client.query<{ readonly stamps_from: string }>(
       'select stamps_from from change_mark where id = 1',
     );
     return rows[0] === undefined ? 0 : Date.parse(rows[0].stamps_from);
-  } finally {
-    await client.end();
-  }
+  });
 }

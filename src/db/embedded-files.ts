@@ -268,7 +268,8 @@ export function makePrivateFolder(folder: string, user: DatabaseUser): void {
   if (user.uid !== undefined) chownSync(folder, user.uid, user.gid);
 }
 
-function reason(error: unknown): string {
+/** What a program said on its way out, else the error itself. */
+export function reason(error: unknown): string {
   const { stderr, message } = error as Error & { stderr?: string };
   return stderr?.trim() || message;
 }

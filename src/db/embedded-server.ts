@@ -29,6 +29,7 @@ import {
   layOut,
   makePrivateFolder,
   type PostgresMajor,
+  reason,
 } from './embedded-files.js';
 import type { DbLog } from './pool.js';
 import { isAlive, processCommand, processFolder } from './process-lock.js';
@@ -104,7 +105,8 @@ export async function ensureServer(options: ServerOptions): Promise<Server> {
     const isSame = note?.pid === runningPid && note.fingerprint === fingerprint;
     if (isSame && (options.port ?? note.port) === note.port) {
       const server = describe(runningPid, note.port, layout.cluster, password);
-      if (await answersSoon(server)) {
+      // It may be replaying its log, but not for ever.
+      if (await answers(server, CONNECT_TIMEOUT_MS)) {
         log.info({ pid: server.pid, port: server.port }, 'found the embedded Postgres running');
         return server;
       }
@@ -165,10 +167,7 @@ async function initialise(layout: Layout, password: string, isDurable: boolean):
     await run(path.join(native, 'bin/initdb'), flags, { ...user, cwd: '/', env: environment() });
   } catch (error) {
     rmSync(draft, { recursive: true, force: true });
-    const { stderr, message } = error as Error & { stderr?: string };
-    throw new EmbeddedPostgresError(`initdb failed: ${stderr?.trim() || message}`, {
-      cause: error,
-    });
+    throw new EmbeddedPostgresError(`initdb failed: ${reason(error)}`, { cause: error });
   } finally {
     rmSync(passwordFile, { force: true });
   }
@@ -177,17 +176,9 @@ async function initialise(layout: Layout, password: string, isDurable: boolean):
 }
 
 function checkMajor(cluster: string, major: PostgresMajor): void {
-  const found = readMajor(cluster);
-  if (found === String(major)) return;
-  throw new EmbeddedPostgresError(
-    `the database in ${cluster} was made by Postgres ${found}, this program brings ${major}; ` +
-      'dump and restore it, or set DATABASE_URL',
-  );
-}
-
-function readMajor(cluster: string): string {
+  let found: string;
   try {
-    return readFileSync(path.join(cluster, 'PG_VERSION'), 'utf8').trim();
+    found = readFileSync(path.join(cluster, 'PG_VERSION'), 'utf8').trim();
   } catch (error) {
     throw new EmbeddedPostgresError(
       `the folder ${cluster} is no database that this user can read: ${(error as Error).message}; ` +
@@ -195,6 +186,11 @@ function readMajor(cluster: string): string {
       { cause: error },
     );
   }
+  if (found === String(major)) return;
+  throw new EmbeddedPostgresError(
+    `the database in ${cluster} was made by Postgres ${found}, this program brings ${major}; ` +
+      'dump and restore it, or set DATABASE_URL',
+  );
 }
 
 async function start(
@@ -269,9 +265,6 @@ function describe(pid: number, port: number, cluster: string, password: string):
   const connectionString = `postgresql://postgres:${password}@127.0.0.1:${port}/postgres`;
   return { pid, port, cluster, connectionString };
 }
-
-/** A server that was left behind may be replaying its log, but not for ever. */
-const answersSoon = (server: Server) => answers(server, CONNECT_TIMEOUT_MS);
 
 /** Tries to connect until it works; false when the process ends or time is up before that. */
 async function answers(server: Server, timeoutMs: number): Promise<boolean> {

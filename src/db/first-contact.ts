@@ -5,8 +5,8 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigError } from '../config.js';
-import { bootstrapOwnership } from './migrate.js';
-import { createClient } from './pool.js';
+import { MIGRATIONS_DIR, migrate, OWNERSHIP_VERSION } from './migrate.js';
+import { withClient } from './pool.js';
 
 export interface FirstContact {
   readonly connectionString: string;
@@ -33,7 +33,7 @@ export async function firstContact(options: FirstContact): Promise<void> {
   for (let attempts = 1; !signal.aborted; attempts++) {
     try {
       await checkServer(connectionString, isUnsafeAccepted);
-      await bootstrapOwnership(connectionString);
+      await migrate(connectionString, MIGRATIONS_DIR, OWNERSHIP_VERSION);
       return;
     } catch (error) {
       if (!isAway(error)) throw error;
@@ -55,29 +55,26 @@ function isAway(error: unknown): boolean {
  * what was committed, unless that is accepted
  */
 async function checkServer(connectionString: string, isUnsafeAccepted: boolean): Promise<void> {
-  const client = createClient({ connectionString, applicationName: 'engine start' });
-  await client.connect();
-  try {
-    const { rows } = await client.query<{ version: string; off: string[] }>(
+  const options = { connectionString, applicationName: 'engine start' };
+  const { rows } = await withClient(options, (client) =>
+    client.query<{ version: string; off: string[] }>(
       `select current_setting('server_version_num') as version, array(
          select name from unnest($1::text[]) as name where current_setting(name) = 'off') as off`,
       [DURABLE_SETTINGS],
+    ),
+  );
+  const { version: text, off = [] } = rows[0] ?? {};
+  const version = Number(text);
+  if (version < POSTGRES_VERSION_MIN * 10_000) {
+    throw new ConfigError(
+      `DATABASE_URL names a Postgres ${Math.floor(version / 10_000)}; ` +
+        `this program needs ${POSTGRES_VERSION_MIN} or later`,
     );
-    const { version: text, off = [] } = rows[0] ?? {};
-    const version = Number(text);
-    if (version < POSTGRES_VERSION_MIN * 10_000) {
-      throw new ConfigError(
-        `DATABASE_URL names a Postgres ${Math.floor(version / 10_000)}; ` +
-          `this program needs ${POSTGRES_VERSION_MIN} or later`,
-      );
-    }
-    if (off.length > 0 && !isUnsafeAccepted) {
-      throw new ConfigError(
-        `the Postgres of DATABASE_URL has ${off.join(' and ')} off, and would lose what was ` +
-          'acknowledged when its machine dies; turn that on, or start with --unsafe-database',
-      );
-    }
-  } finally {
-    await client.end();
+  }
+  if (off.length > 0 && !isUnsafeAccepted) {
+    throw new ConfigError(
+      `the Postgres of DATABASE_URL has ${off.join(' and ')} off, and would lose what was ` +
+        'acknowledged when its machine dies; turn that on, or start with --unsafe-database',
+    );
   }
 }

@@ -10,7 +10,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
-import { createClient } from './pool.js';
+import { withClient } from './pool.js';
 
 /** Where the files of this program lie; the build copies them beside the compiled module. */
 export const MIGRATIONS_DIR = fileURLToPath(new URL('./migrations', import.meta.url));
@@ -20,11 +20,6 @@ export class SchemaError extends Error {
   override readonly name = 'SchemaError';
 }
 
-export interface MigrateOptions {
-  /** The last version to apply; later files are left for another call. Default: all. */
-  readonly upTo?: number;
-}
-
 export interface Migration {
   readonly version: number;
   readonly name: string;
@@ -32,11 +27,11 @@ export interface Migration {
   readonly checksum: string;
 }
 
-/** A client that is connected, or how to connect one for the length of the call. */
-export type MigrationTarget = pg.ClientBase | string;
-
-/** Version of the file that must exist before ownership; see `0000_engine.sql`. */
-const OWNERSHIP_VERSION = 0;
+/**
+ * Version of the file that must exist before ownership; see `0000_engine.sql`. It can be applied while
+ * another engine owns the database.
+ */
+export const OWNERSHIP_VERSION = 0;
 
 /** Names the lock in the database's space of one-number advisory locks. */
 const MIGRATION_LOCK = 7_423_001_884;
@@ -45,18 +40,18 @@ const MIGRATION_LOCK = 7_423_001_884;
 const LOCK_TIMEOUT_MS = 600_000;
 
 /**
- * Applies the files of `dir` that the database lacks, up to `upTo`, and returns their names.
- * Only the owner of the database may call it without `upTo`.
+ * Applies the files of `dir` that the database lacks, up to the version `upTo`, and returns their names.
+ * Only the owner of the database may go beyond `OWNERSHIP_VERSION`. What is refused is refused up to
+ * any version, so that an old program does not even become a standby.
  * @throws SchemaError when the database is newer than the files, or an applied file has changed.
  */
 export async function migrate(
-  target: MigrationTarget,
+  connectionString: string,
   dir: string = MIGRATIONS_DIR,
-  options: MigrateOptions = {},
+  upTo: number = Number.POSITIVE_INFINITY,
 ): Promise<string[]> {
   const migrations = readMigrations(dir);
-  const upTo = options.upTo ?? Number.POSITIVE_INFINITY;
-  return withClient(target, (client) =>
+  return withClient(session(connectionString), (client) =>
     withMigrationLock(client, async () => {
       const applied = await readApplied(client);
       checkApplied(migrations, applied);
@@ -68,22 +63,11 @@ export async function migrate(
 }
 
 /**
- * Applies only what ownership itself needs. Safe while another engine owns the database, and
- * refuses in the same cases as `migrate`, so that an old program does not even become a standby.
- */
-export async function bootstrapOwnership(
-  target: MigrationTarget,
-  dir: string = MIGRATIONS_DIR,
-): Promise<void> {
-  await migrate(target, dir, { upTo: OWNERSHIP_VERSION });
-}
-
-/**
  * Puts the row of the lease back if it is lost: at the epoch of the lanes, for nobody, and as long as
  * an owner that is still there may need to find out.
  */
-export async function restoreLease(target: MigrationTarget, ttlMs: number): Promise<void> {
-  await withClient(target, (client) =>
+export async function restoreLease(connectionString: string, ttlMs: number): Promise<void> {
+  await withClient(session(connectionString), (client) =>
     withMigrationLock(client, async () => {
       await client.query(
         `insert into engine_lease (id, epoch, owner, application_name, renewed_at, expires_at)
@@ -102,11 +86,11 @@ export async function restoreLease(target: MigrationTarget, ttlMs: number): Prom
  * @throws SchemaError unless the schema is exactly the one this program needs.
  */
 export async function expectSchema(
-  target: MigrationTarget,
+  connectionString: string,
   dir: string = MIGRATIONS_DIR,
 ): Promise<void> {
   const migrations = readMigrations(dir);
-  const applied = await withClient(target, readApplied);
+  const applied = await withClient(session(connectionString), readApplied);
   checkApplied(migrations, applied);
   if (applied.length === migrations.length) return;
   const has = applied.at(-1)?.name ?? 'empty';
@@ -114,11 +98,6 @@ export async function expectSchema(
     `the database schema is ${has}, this program needs ${migrations.at(-1)?.name}; ` +
       'start once with ENGINE_RUN_MIGRATIONS=true to bring it up to date',
   );
-}
-
-/** The schema version that this program needs, as `/info` reports it. */
-export function newestMigration(dir: string = MIGRATIONS_DIR): number {
-  return readMigrations(dir).at(-1)?.version ?? OWNERSHIP_VERSION;
 }
 
 /** The files `NNNN_name.sql` of a folder in the order of their versions, which may not repeat. */
@@ -217,18 +196,6 @@ async function withMigrationLock<T>(client: pg.ClientBase, work: () => Promise<T
   }
 }
 
-async function withClient<T>(
-  target: MigrationTarget,
-  work: (client: pg.ClientBase) => Promise<T>,
-): Promise<T> {
-  if (typeof target !== 'string') return work(target);
-  const client = createClient({ connectionString: target, applicationName: 'engine-migrate' });
-  // A connection that breaks between queries fails the next one, which reports it.
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
+function session(connectionString: string) {
+  return { connectionString, applicationName: 'engine-migrate' };
 }

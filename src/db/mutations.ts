@@ -38,8 +38,6 @@ export interface Insert<
   readonly columns: readonly C[];
   /** What is stored where the row has null. */
   readonly defaults: Literals<D>;
-  /** What other columns begin as. */
-  readonly constants: Literals;
   readonly onConflict: OnConflict;
 }
 
@@ -74,31 +72,26 @@ type Fields = Readonly<Record<string, BaseType>>;
 
 export type Mutation = Insert | Update | Delete | Special;
 
-interface InsertOptions<T extends TableName, W extends string, D extends string, K extends string> {
+interface InsertOptions<T extends TableName, W extends string, D extends string> {
   /** Columns that it leaves at null. */
   readonly without?: readonly (W & ColumnOf<T>)[];
   readonly defaults?: Literals<D & ColumnOf<T>>;
-  readonly constants?: Literals<K & ColumnOf<T>>;
 }
 
 function insert<
   T extends TableName,
   const W extends ColumnOf<T> = never,
   const D extends ColumnOf<T> = never,
-  const K extends ColumnOf<T> = never,
 >(
   table: T,
-  options: InsertOptions<T, W, D, K> = {},
+  options: InsertOptions<T, W, D> = {},
   onConflict: OnConflict = 'error',
-): Insert<T, Exclude<ColumnOf<T>, W | K>, D> {
-  const constants: Literals = options.constants ?? {};
-  const left = [...(options.without ?? []), ...Object.keys(constants)] as (W | K)[];
+): Insert<T, Exclude<ColumnOf<T>, W>, D> {
   return {
     does: 'insert',
     table,
-    columns: columnsBut(table, ...left),
+    columns: columnsBut(table, ...(options.without ?? [])),
     defaults: (options.defaults ?? {}) as Literals<D>,
-    constants,
     onConflict,
     merge: onConflict === 'error' || onConflict === 'nothing' ? 'insert' : 'latest',
     group: table,
@@ -109,7 +102,7 @@ function insert<
 function set<T extends TableName, const D extends ColumnOf<T> = never>(
   table: T,
   changing: readonly ColumnOf<T>[],
-  options: InsertOptions<T, never, D, never> = {},
+  options: InsertOptions<T, never, D> = {},
 ): Insert<T, ColumnOf<T>, D> {
   return insert(table, options, changing);
 }
@@ -287,7 +280,7 @@ export const MUTATIONS = {
   'releaseOutcome.set': set('release_outcomes', ['sequence_id', 'state']),
   'effect.insert': insert('effect_receipts', {}, 'nothing'),
   'effectResolution.set': set('effect_resolutions', ['state', 'provider_receipt_id', 'updated_at']),
-  'execution.insert': insert('continuity_executions', { constants: { version: 0 } }),
+  'execution.insert': insert('continuity_executions', { defaults: { version: 0 } }),
   // Fails with 22P02, and with it the whole unit, when the row has another version than the one that
   // was decided on.
   'execution.update': special('barrier', 'continuity_executions', {

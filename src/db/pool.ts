@@ -52,13 +52,11 @@ const KEEP_ALIVE_DELAY_MS = 10_000;
 const POOL_IDLE_TIMEOUT_MS = 30_000;
 
 /** Type numbers from the server's catalogue, which never change. */
-const OID = { int8: 20, json: 114, jsonb: 3802, timestamptz: 1184 } as const;
-const OID_ARRAY = { int8: 1016, timestamptz: 1185 } as const;
+const OID = { int8: 20, json: 114, timestamptz: 1184 } as const;
 
 /**
  * A pool whose connections have the engine's settings. Connects on first use.
- * Counts (`int8`) arrive as numbers, `timestamptz` as `2025-01-31T12:00:00.123Z`, `json` and `jsonb`
- * as their text.
+ * Counts (`int8`) arrive as numbers, `timestamptz` as `2025-01-31T12:00:00.123Z`, `json` as its text.
  */
 export function createPool(options: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
@@ -80,6 +78,21 @@ export function createClient(options: ConnectionOptions, pipeline = false): pg.C
 
 /** What `pg` says of an answer that did not come in time. */
 export const NO_ANSWER_TEXT = 'Query read timeout';
+
+/** Runs `work` over a connection of its own. One that breaks between two queries fails the next. */
+export async function withClient<Result>(
+  options: ConnectionOptions,
+  work: (client: pg.Client) => Promise<Result>,
+): Promise<Result> {
+  const client = createClient(options);
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
 
 /**
  * Runs `use` with a cursor over the rows of `sql` on a connection of its own. The cursor is closed
@@ -155,31 +168,21 @@ const textParsers: ReadonlyMap<number, (text: string) => unknown> = new Map<
   [OID.int8, Number],
   [OID.timestamptz, timestampText],
   [OID.json, String],
-  [OID.jsonb, String],
-  [OID_ARRAY.int8, (text) => flatArray(text, Number)],
-  [OID_ARRAY.timestamptz, (text) => flatArray(text, timestampText)],
 ]);
 
 /** The per-connection types: ours first, else what `pg` does by itself. */
-export const columnTypes: pg.CustomTypesConfig = {
+const columnTypes: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
     (format !== 'binary' ? textParsers.get(oid) : undefined) ??
     pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 };
 
 /** `2025-01-31 12:00:00.123456+00` becomes `2025-01-31T12:00:00.123Z`; `infinity` stays. */
-export function timestampText(text: string): string {
+function timestampText(text: string): string {
   // The shape that every session of ours gets: four-digit year, UTC.
   if (text.length >= 22 && text.charCodeAt(10) === 32 && text.endsWith('+00')) {
     const fraction = text.charCodeAt(19) === 46 ? text.slice(20, -3) : '';
     return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction.padEnd(3, '0').slice(0, 3)}Z`;
   }
   return text;
-}
-
-/** One-dimensional arrays of values without quotes inside; `null` for an absent element. */
-function flatArray<Value>(text: string, parse: (item: string) => Value): (Value | null)[] {
-  const inner = text.slice(1, -1);
-  if (inner === '') return [];
-  return inner.split(',').map((item) => (item === 'NULL' ? null : parse(item.replaceAll('"', ''))));
 }

@@ -85,16 +85,14 @@ function rowsOf(mutation: Mutation): string {
 }
 
 function insertText(mutation: Insert): string {
-  const { table, columns, defaults, constants, onConflict } = mutation;
+  const { table, columns, defaults, onConflict } = mutation;
   const value = (column: string) => {
     if (columnType(table, column).base === 'bytea') return `decode(r.${column}, 'base64')`;
     return column in defaults ? `coalesce(r.${column}, ${defaults[column]})` : `r.${column}`;
   };
-  const names = [...columns, ...Object.keys(constants)];
-  const values = [...columns.map(value), ...Object.values(constants)];
   const text =
-    `insert into ${table} (${names.join(', ')})\n` +
-    `select ${values.join(', ')}\nfrom ${rowsOf(mutation)}`;
+    `insert into ${table} (${columns.join(', ')})\n` +
+    `select ${columns.map(value).join(', ')}\nfrom ${rowsOf(mutation)}`;
   if (onConflict === 'error') return text;
   const conflict = `${text}\non conflict (${TABLES[table].key.join(', ')}) do`;
   if (onConflict === 'nothing') return `${conflict} nothing`;

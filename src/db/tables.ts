@@ -41,6 +41,14 @@ function table<
   return { key, columns, ...also };
 }
 
+/** A table whose rows go with the instance that each of them names. */
+function belonging<
+  const Columns extends Record<string, ColumnType> & { readonly instance_id: 'uuid' },
+  const Key extends readonly (keyof Columns & string)[],
+>(key: Key, columns: Columns) {
+  return table<Columns, Key>(key, columns, { instance: 'instance_id' });
+}
+
 export const TABLES = {
   lanes: table(['lane'], { lane: 'smallint', epoch: 'bigint' }),
   lane_flushes: table(['lane', 'batch'], { lane: 'smallint', batch: 'bigint' }),
@@ -97,124 +105,92 @@ export const TABLES = {
     },
     { instance: 'id' },
   ),
-  timers: table(
-    ['instance_id'],
-    {
-      instance_id: 'uuid',
-      fire_at: 'timestamptz?',
-      recover: 'boolean',
-      rank: 'smallint',
-    },
-    { instance: 'instance_id' },
-  ),
-  dead_letters: table(
-    ['instance_id'],
-    {
-      instance_id: 'uuid',
-      tenant_id: 'text',
-      created_at: 'timestamptz',
-      failed_at: 'timestamptz',
-      reason: 'text',
-    },
-    { instance: 'instance_id' },
-  ),
-  block_outputs: table(
-    ['instance_id', 'block_id', 'iteration', 'attempt'],
-    {
-      id: 'uuid',
-      instance_id: 'uuid',
-      block_id: 'text',
-      iteration: 'text',
-      attempt: 'integer',
-      try: 'integer',
-      output: 'json?',
-      output_ref: 'text?',
-      output_size: 'integer',
-      created_at: 'timestamptz',
-      effect: 'json?',
-    },
-    { instance: 'instance_id' },
-  ),
-  iteration_snapshots: table(
-    ['instance_id', 'key'],
-    {
-      instance_id: 'uuid',
-      key: 'text',
-      items: 'json',
-    },
-    { instance: 'instance_id' },
-  ),
-  signals: table(
-    ['instance_id', 'seq'],
-    {
-      id: 'uuid',
-      instance_id: 'uuid',
-      seq: 'integer',
-      signal_type: 'text',
-      payload: 'json?',
-      created_at: 'timestamptz',
-      traceparent: 'text?',
-    },
-    { instance: 'instance_id' },
-  ),
-  audit_log: table(
-    ['instance_id', 'seq'],
-    {
-      instance_id: 'uuid',
-      seq: 'integer',
-      tenant_id: 'text',
-      entries: 'json',
-      created_at: 'timestamptz',
-    },
-    { instance: 'instance_id' },
-  ),
-  worker_tasks: table(
-    ['id'],
-    {
-      id: 'uuid',
-      instance_id: 'uuid',
-      tenant_id: 'text',
-      block_id: 'text',
-      node: 'integer',
-      iteration: 'text',
-      handler_name: 'text',
-      queue_name: 'text?',
-      params: 'json',
-      overlay: 'json?',
-      attempt: 'integer',
-      timeout_ms: 'bigint?',
-      priority: 'smallint',
-      state: 'text',
-      withdrawn: 'boolean',
-      worker_id: 'text?',
-      claim_epoch: 'integer',
-      claimed_at: 'timestamptz?',
-      heartbeat_at: 'timestamptz?',
-      completed_at: 'timestamptz?',
-      output: 'json?',
-      error_message: 'text?',
-      error_retryable: 'boolean?',
-      checkpoint_seq: 'integer',
-      resume_checkpoint: 'json?',
-      history: 'json',
-      created_at: 'timestamptz',
-      ownership_epoch: 'bigint?',
-    },
-    { instance: 'instance_id' },
-  ),
-  open_tasks: table(
-    ['task_id'],
-    {
-      task_id: 'uuid',
-      instance_id: 'uuid',
-      tenant_id: 'text',
-      handler_name: 'text',
-      queue_name: 'text?',
-      rank: 'smallint',
-      created_at: 'timestamptz',
-    },
-    { instance: 'instance_id' },
-  ),
+  timers: belonging(['instance_id'], {
+    instance_id: 'uuid',
+    fire_at: 'timestamptz?',
+    recover: 'boolean',
+    rank: 'smallint',
+  }),
+  dead_letters: belonging(['instance_id'], {
+    instance_id: 'uuid',
+    tenant_id: 'text',
+    created_at: 'timestamptz',
+    failed_at: 'timestamptz',
+    reason: 'text',
+  }),
+  block_outputs: belonging(['instance_id', 'block_id', 'iteration', 'attempt'], {
+    id: 'uuid',
+    instance_id: 'uuid',
+    block_id: 'text',
+    iteration: 'text',
+    attempt: 'integer',
+    try: 'integer',
+    output: 'json?',
+    output_ref: 'text?',
+    output_size: 'integer',
+    created_at: 'timestamptz',
+    effect: 'json?',
+  }),
+  iteration_snapshots: belonging(['instance_id', 'key'], {
+    instance_id: 'uuid',
+    key: 'text',
+    items: 'json',
+  }),
+  signals: belonging(['instance_id', 'seq'], {
+    id: 'uuid',
+    instance_id: 'uuid',
+    seq: 'integer',
+    signal_type: 'text',
+    payload: 'json?',
+    created_at: 'timestamptz',
+    traceparent: 'text?',
+  }),
+  audit_log: belonging(['instance_id', 'seq'], {
+    instance_id: 'uuid',
+    seq: 'integer',
+    tenant_id: 'text',
+    entries: 'json',
+    created_at: 'timestamptz',
+  }),
+  worker_tasks: belonging(['id'], {
+    id: 'uuid',
+    instance_id: 'uuid',
+    tenant_id: 'text',
+    block_id: 'text',
+    node: 'integer',
+    iteration: 'text',
+    handler_name: 'text',
+    queue_name: 'text?',
+    params: 'json',
+    overlay: 'json?',
+    attempt: 'integer',
+    timeout_ms: 'bigint?',
+    priority: 'smallint',
+    state: 'text',
+    withdrawn: 'boolean',
+    worker_id: 'text?',
+    claim_epoch: 'integer',
+    claimed_at: 'timestamptz?',
+    heartbeat_at: 'timestamptz?',
+    completed_at: 'timestamptz?',
+    output: 'json?',
+    error_message: 'text?',
+    error_retryable: 'boolean?',
+    checkpoint_seq: 'integer',
+    resume_checkpoint: 'json?',
+    history: 'json',
+    created_at: 'timestamptz',
+    ownership_epoch: 'bigint?',
+  }),
+  open_tasks: belonging(['task_id'], {
+    task_id: 'uuid',
+    instance_id: 'uuid',
+    tenant_id: 'text',
+    handler_name: 'text',
+    queue_name: 'text?',
+    rank: 'smallint',
+    created_at: 'timestamptz',
+  }),
   workers: table(['tenant_id', 'worker_id', 'handler_name', 'queue_name'], {
     tenant_id: 'text',
     worker_id: 'text',
@@ -223,17 +199,13 @@ export const TABLES = {
     version: 'text?',
     last_seen_at: 'timestamptz',
   }),
-  permit_requests: table(
-    ['instance_id'],
-    {
-      instance_id: 'uuid',
-      key_id: 'uuid',
-      max_concurrency: 'integer',
-      number: 'integer',
-      created_at: 'timestamptz',
-    },
-    { instance: 'instance_id' },
-  ),
+  permit_requests: belonging(['instance_id'], {
+    instance_id: 'uuid',
+    key_id: 'uuid',
+    max_concurrency: 'integer',
+    number: 'integer',
+    created_at: 'timestamptz',
+  }),
   permits: table(['instance_id'], {
     instance_id: 'uuid',
     key_id: 'uuid',
@@ -253,34 +225,22 @@ export const TABLES = {
     id: 'uuid',
     count: 'integer',
   }),
-  injected_blocks: table(
-    ['instance_id'],
-    {
-      instance_id: 'uuid',
-      blocks: 'json',
-    },
-    { instance: 'instance_id' },
-  ),
-  checkpoints: table(
-    ['instance_id', 'id'],
-    {
-      id: 'uuid',
-      instance_id: 'uuid',
-      checkpoint_data: 'json?',
-      created_at: 'timestamptz',
-    },
-    { instance: 'instance_id' },
-  ),
-  step_logs: table(
-    ['instance_id', 'id'],
-    {
-      id: 'uuid',
-      instance_id: 'uuid',
-      entries: 'json',
-      created_at: 'timestamptz',
-    },
-    { instance: 'instance_id' },
-  ),
+  injected_blocks: belonging(['instance_id'], {
+    instance_id: 'uuid',
+    blocks: 'json',
+  }),
+  checkpoints: belonging(['instance_id', 'id'], {
+    id: 'uuid',
+    instance_id: 'uuid',
+    checkpoint_data: 'json?',
+    created_at: 'timestamptz',
+  }),
+  step_logs: belonging(['instance_id', 'id'], {
+    id: 'uuid',
+    instance_id: 'uuid',
+    entries: 'json',
+    created_at: 'timestamptz',
+  }),
   cron_schedules: table(['id'], {
     id: 'uuid',
     tenant_id: 'text',
@@ -308,8 +268,8 @@ export const TABLES = {
       capabilities: 'json',
       secret_hash: 'text',
       created_at: 'timestamptz',
-      expires_at: 'timestamptz?',
       last_used_at: 'timestamptz?',
+      expires_at: 'timestamptz?',
       revoked: 'boolean',
     },
     { unique: { api_keys_by_secret: ['secret_hash'] } },
@@ -375,49 +335,37 @@ export const TABLES = {
     reason: 'text',
     decided_at: 'timestamptz',
   }),
-  release_outcomes: table(
-    ['instance_id'],
-    {
-      instance_id: 'uuid',
-      release_id: 'uuid',
-      sequence_id: 'uuid',
-      state: 'text',
-      created_at: 'timestamptz',
-    },
-    { instance: 'instance_id' },
-  ),
-  effect_receipts: table(
-    ['id'],
-    {
-      id: 'uuid',
-      instance_id: 'uuid',
-      continuity_id: 'uuid',
-      tenant_id: 'text',
-      epoch: 'bigint',
-      block_id: 'text',
-      attempt: 'integer',
-      kind: 'text',
-      state: 'text',
-      destination_fingerprint: 'text',
-      idempotency_key: 'text?',
-      request_sha256: 'text',
-      provider_receipt_id: 'text?',
-      created_at: 'timestamptz',
-      updated_at: 'timestamptz',
-    },
-    { instance: 'instance_id' },
-  ),
-  effect_resolutions: table(
-    ['id'],
-    {
-      id: 'uuid',
-      instance_id: 'uuid',
-      state: 'text',
-      provider_receipt_id: 'text?',
-      updated_at: 'timestamptz',
-    },
-    { instance: 'instance_id' },
-  ),
+  release_outcomes: belonging(['instance_id'], {
+    instance_id: 'uuid',
+    release_id: 'uuid',
+    sequence_id: 'uuid',
+    state: 'text',
+    created_at: 'timestamptz',
+  }),
+  effect_receipts: belonging(['id'], {
+    id: 'uuid',
+    instance_id: 'uuid',
+    continuity_id: 'uuid',
+    tenant_id: 'text',
+    epoch: 'bigint',
+    block_id: 'text',
+    attempt: 'integer',
+    kind: 'text',
+    state: 'text',
+    destination_fingerprint: 'text',
+    idempotency_key: 'text?',
+    request_sha256: 'text',
+    provider_receipt_id: 'text?',
+    created_at: 'timestamptz',
+    updated_at: 'timestamptz',
+  }),
+  effect_resolutions: belonging(['id'], {
+    id: 'uuid',
+    instance_id: 'uuid',
+    state: 'text',
+    provider_receipt_id: 'text?',
+    updated_at: 'timestamptz',
+  }),
   continuity_executions: table(
     ['continuity_id'],
     {
@@ -434,8 +382,8 @@ export const TABLES = {
   ),
   continuity_locations: table(['continuity_id', 'epoch'], {
     continuity_id: 'uuid',
-    epoch: 'bigint',
     tenant_id: 'text',
+    epoch: 'bigint',
     runtime_id: 'uuid',
     instance_id: 'uuid',
     handoff_id: 'uuid?',
@@ -488,19 +436,15 @@ export const TABLES = {
     created_at: 'timestamptz',
     updated_at: 'timestamptz',
   }),
-  artifacts: table(
-    ['key'],
-    {
-      key: 'text',
-      instance_id: 'uuid',
-      tenant_id: 'text',
-      content_type: 'text',
-      content: 'bytea',
-      sha256: 'text',
-      created_at: 'timestamptz',
-    },
-    { instance: 'instance_id' },
-  ),
+  artifacts: belonging(['key'], {
+    key: 'text',
+    instance_id: 'uuid',
+    tenant_id: 'text',
+    content_type: 'text',
+    content: 'bytea',
+    sha256: 'text',
+    created_at: 'timestamptz',
+  }),
   capsule_imports: table(['tenant_id', 'capsule_id', 'destination_runtime_id'], {
     tenant_id: 'text',
     capsule_id: 'uuid',
@@ -565,6 +509,19 @@ export function columnsBut<T extends TableName, const B extends ColumnOf<T>>(
     ColumnOf<T>,
     B
   >[];
+}
+
+/** These columns of a table. */
+export function columnsOf<T extends TableName, const C extends ColumnOf<T>>(
+  _name: T,
+  ...columns: readonly C[]
+): readonly C[] {
+  return columns;
+}
+
+/** Columns as a SELECT names them. */
+export function selected(columns: readonly string[], alias?: string): string {
+  return columns.map((column) => (alias === undefined ? column : `${alias}.${column}`)).join(', ');
 }
 
 /** The type of a column without its question mark, and whether it has one. */

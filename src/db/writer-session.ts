@@ -68,7 +68,7 @@ export class WriterSession {
       await client.connect();
       await client.query(WRITER_SETTINGS);
       const session = new WriterSession(client, await ownBackend(client));
-      const prepared = await session.#send((done) => new Preparation(ALL_STATEMENTS, done));
+      const prepared = await session.#send(parseAll);
       if (prepared.kind !== 'done') throw errorOf(prepared);
       return session;
     } catch (error) {
@@ -79,7 +79,12 @@ export class WriterSession {
 
   /** Sends the commands and one Sync. Never rejects. One exchange at a time. */
   exchange(commands: readonly Command[]): Promise<Answer> {
-    return this.#send((done) => new Exchange(commands, done));
+    return this.#send((connection) => {
+      for (const { statement, values } of commands) {
+        connection.bind({ statement: statement.name, values: values as string[] }, true);
+        connection.execute(null, true);
+      }
+    });
   }
 
   /** Leaves the failed transaction of an exchange. @throws Error when the connection is lost */
@@ -130,9 +135,9 @@ export class WriterSession {
     destroyClient(this.#client);
   }
 
-  #send(make: (done: (answer: Answer) => void) => pg.Submittable): Promise<Answer> {
+  #send(messages: Messages): Promise<Answer> {
     return new Promise((resolve) => {
-      this.#client.query(make(resolve));
+      this.#client.query(new Exchange(messages, resolve));
     });
   }
 }
@@ -177,18 +182,33 @@ async function ownBackend(client: pg.Client): Promise<BackendId> {
   return rows[0]!;
 }
 
+/** Puts messages on the wire, all of which one Sync ends. */
+type Messages = (connection: pg.Connection) => void;
+
+const parseAll: Messages = (connection) => {
+  for (const { name, text } of ALL_STATEMENTS) connection.parse({ name, text, types: [] }, true);
+};
+
 /** What `pg` calls on the query whose answer is arriving; see its Client. */
-abstract class Messages implements pg.Submittable {
-  protected at = 0;
-  readonly #rows: (string | null)[][] = [];
+class Exchange implements pg.Submittable {
+  readonly #messages: Messages;
   readonly #done: (answer: Answer) => void;
+  readonly #rows: (string | null)[][] = [];
+  #at = 0;
   #tag = '';
 
-  constructor(done: (answer: Answer) => void) {
+  constructor(messages: Messages, done: (answer: Answer) => void) {
+    this.#messages = messages;
     this.#done = done;
   }
 
-  abstract submit(connection: pg.Connection): void;
+  submit(connection: pg.Connection): void {
+    // One write for the whole exchange.
+    connection.stream.cork();
+    this.#messages(connection);
+    connection.sync();
+    connection.stream.uncork();
+  }
 
   handleRowDescription(): void {}
 
@@ -197,7 +217,7 @@ abstract class Messages implements pg.Submittable {
   }
 
   handleCommandComplete(message: { readonly text: string }): void {
-    this.at += 1;
+    this.#at += 1;
     this.#tag = message.text;
   }
 
@@ -206,49 +226,11 @@ abstract class Messages implements pg.Submittable {
     this.#done(
       sqlState === undefined
         ? { kind: 'lost', message: error.message }
-        : { kind: 'failed', at: this.at, sqlState, message: error.message },
+        : { kind: 'failed', at: this.#at, sqlState, message: error.message },
     );
   }
 
   handleReadyForQuery(): void {
     this.#done({ kind: 'done', rows: this.#rows, tag: this.#tag });
-  }
-}
-
-class Exchange extends Messages {
-  readonly #commands: readonly Command[];
-
-  constructor(commands: readonly Command[], done: (answer: Answer) => void) {
-    super(done);
-    this.#commands = commands;
-  }
-
-  submit(connection: pg.Connection): void {
-    // One write for the whole exchange.
-    connection.stream.cork();
-    for (const { statement, values } of this.#commands) {
-      connection.bind({ statement: statement.name, values: values as string[] }, true);
-      connection.execute(null, true);
-    }
-    connection.sync();
-    connection.stream.uncork();
-  }
-}
-
-class Preparation extends Messages {
-  readonly #statements: readonly Statement[];
-
-  constructor(statements: readonly Statement[], done: (answer: Answer) => void) {
-    super(done);
-    this.#statements = statements;
-  }
-
-  submit(connection: pg.Connection): void {
-    connection.stream.cork();
-    for (const { name, text } of this.#statements) {
-      connection.parse({ name, text, types: [] }, true);
-    }
-    connection.sync();
-    connection.stream.uncork();
   }
 }

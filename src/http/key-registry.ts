@@ -9,7 +9,7 @@
 
 import { CAPABILITIES, type Capability } from '../../schema/route-row.js';
 import type { UnixMs } from '../core/time.js';
-import type { KeyReads, LiveKeyRow } from '../db/reads/key-reads.js';
+import type { LiveKeyRow } from '../db/reads/key-reads.js';
 import { conflict, type EngineError, unavailable } from '../errors.js';
 
 export interface ResidentKey {
@@ -66,9 +66,9 @@ export class KeyRegistry {
   }
 
   /** Takes over what the table has. Rejects like every read. */
-  async load(reads: Pick<KeyReads, 'live'>): Promise<void> {
+  async load(live: (after: string, limit: number) => Promise<LiveKeyRow[]>): Promise<void> {
     for (let after = ''; ; ) {
-      const rows = await reads.live(after, LOAD_PAGE_ROWS);
+      const rows = await live(after, LOAD_PAGE_ROWS);
       for (const row of rows) {
         const key = residentKey(row);
         if (!this.#isExpired(key)) this.#put(key);

@@ -3,10 +3,10 @@
 import { CONTINUITY_SQL } from '../../actors/continuity/rows.js';
 import type { UnixMs } from '../../src/core/time.js';
 import {
-  CONTINUITY_READ_SQL,
-  locationsQuery,
-  provenanceQuery,
-  runtimesQuery,
+  BOUNDARY_LOOKUPS,
+  locationList,
+  provenanceList,
+  runtimeList,
 } from '../../src/db/reads/continuity-reads.js';
 import {
   doubtfulEffects,
@@ -78,12 +78,12 @@ export function continuityQueries(
     ['effects of an execution', effectsOfExecution(id, 'tenant-3')],
     ['effects of an execution in doubt', doubtfulEffects(id)],
     ['an effect', effectById(id)],
-    ['locations', locationsQuery(id)],
-    ['provenance', provenanceQuery(id, '')],
-    ['provenance of a tenant', provenanceQuery(id, 'tenant-3')],
-    ['runtimes of a tenant', runtimesQuery('tenant-3', Date.parse(time) as UnixMs)],
-    ...Object.entries(CONTINUITY_READ_SQL).map(
-      ([name, text]) =>
+    ['locations', locationList({ continuity_id: id }).query],
+    ['provenance', provenanceList({ continuity_id: id }).query],
+    ['provenance of a tenant', provenanceList({ continuity_id: id, tenant_id: 'tenant-3' }).query],
+    ['runtimes of a tenant', runtimeList('tenant-3', Date.parse(time) as UnixMs).query],
+    ...Object.entries(BOUNDARY_LOOKUPS).map(
+      ([name, { text }]) =>
         [`${name} of a caller`, { text, values: valuesOf(text, id, time) }] as const,
     ),
     ...Object.entries(CONTINUITY_SQL).map(

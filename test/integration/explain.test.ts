@@ -9,34 +9,34 @@ import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
 import { LOAD_SQL } from '../../actors/runtime/load-sql.js';
 import { FEED_START } from '../../src/core/change-cursor.js';
+import { auditList, transitionList } from '../../src/db/reads/audit-reads.js';
 import { changesQuery, windowQuery } from '../../src/db/reads/change-reads.js';
-import { CRON_SQL, scheduleListQuery } from '../../src/db/reads/cron-reads.js';
+import { scheduleById, scheduleList } from '../../src/db/reads/cron-reads.js';
 import {
-  auditQuery,
   candidatesQuery,
-  childrenQuery,
-  deadLetterQuery,
-  INSTANCE_SQL,
-  instanceListQuery,
-  laterOutputsQuery,
-  outputsQuery,
-  transitionsQuery,
-} from '../../src/db/reads/instance-queries.js';
-import { KEY_SQL, keyListQuery } from '../../src/db/reads/key-reads.js';
-import { SAMPLE_SQL } from '../../src/db/reads/metric-reads.js';
-import { checkpointsQuery, linesQuery } from '../../src/db/reads/note-reads.js';
+  childList,
+  deadLetterList,
+  instanceById,
+  instanceList,
+  instanceTenant,
+} from '../../src/db/reads/instance-reads.js';
+import { keyList, keyState, liveKeys } from '../../src/db/reads/key-reads.js';
+import { metricSample } from '../../src/db/reads/metric-reads.js';
+import { checkpointList, lineList } from '../../src/db/reads/note-reads.js';
+import { entryList, outputList, outputsAfter } from '../../src/db/reads/output-reads.js';
 import type { Query } from '../../src/db/reads/query.js';
-import { rateLimitsQuery } from '../../src/db/reads/rate-limit-reads.js';
-import { decisionsQuery, RELEASE_SQL, releaseListQuery } from '../../src/db/reads/release-reads.js';
-import { REPLAY_SQL } from '../../src/db/reads/replay-reads.js';
-import { ORPHANS_PAGE } from '../../src/db/reads/retention-reads.js';
+import { rateLimitList } from '../../src/db/reads/rate-limit-reads.js';
+import { decisionList, releaseById, releaseList } from '../../src/db/reads/release-reads.js';
+import { sampledRuns, storedRun } from '../../src/db/reads/replay-reads.js';
+import { orphans } from '../../src/db/reads/retention-reads.js';
+import { SEQUENCE_LOOKUPS, sequenceList, versionList } from '../../src/db/reads/sequence-reads.js';
 import {
-  SEQUENCE_SQL,
-  sequenceListQuery,
-  versionsQuery,
-} from '../../src/db/reads/sequence-reads.js';
-import { deliveriesQuery, outboxQuery, WEBHOOK_SQL } from '../../src/db/reads/webhook-reads.js';
-import { TASK_SQL, taskListQuery } from '../../src/db/reads/worker-reads.js';
+  deliveryAttempts,
+  deliveryList,
+  outboxList,
+  webhookById,
+} from '../../src/db/reads/webhook-reads.js';
+import { taskHistory, taskList } from '../../src/db/reads/worker-reads.js';
 import { GATED_STATEMENTS, STATEMENTS, WRITER_SETTINGS } from '../../src/db/statements.js';
 import { continuityFill, continuityQueries } from '../helpers/continuity-rows.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
@@ -397,6 +397,8 @@ describe('what the writer runs', () => {
 
 describe('what the front thread reads', () => {
   const tenant = 'tenant-3';
+  const ofTenant = { tenant_id: tenant };
+  const ofBusy = { instance_id: BUSY };
   const first = { offset: 0, limit: 100 };
   const deep = { offset: 2_000, limit: 1_000 };
   const after = { id: uuid(40_003), at: '2025-01-01 11:06:43+00' };
@@ -404,66 +406,65 @@ describe('what the front thread reads', () => {
   const oneByOne = 'the entries that one audit row packs';
   const sameTime = 'the entries of one millisecond';
 
-  const LISTS: readonly (readonly [what: string, query: Query, expected?: Expectation])[] = [
+  const LISTS: readonly (readonly [
+    what: string,
+    asked: Query | { readonly query: Query },
+    expected?: Expectation,
+  ])[] = [
     ...continuityQueries(uuid(9), A_TIME),
-    ['instances of a tenant', instanceListQuery({ tenant }, first)],
-    ['instances of a tenant, deep', instanceListQuery({ tenant }, deep)],
-    ['instances of a tenant in a state', instanceListQuery({ tenant, states: ['failed'] }, first)],
-    ['instances of a sequence', instanceListQuery({ sequenceId: A_SEQUENCE }, first)],
+    ['instances of a tenant', instanceList({ ...ofTenant, ...first })],
+    ['instances of a tenant, deep', instanceList({ ...ofTenant, ...deep })],
+    [
+      'instances of a tenant in a state',
+      instanceList({ ...ofTenant, state: ['failed'], ...first }),
+    ],
+    ['instances of a sequence', instanceList({ sequence_id: A_SEQUENCE, ...first })],
     [
       'instances of a sequence of a tenant',
-      instanceListQuery({ tenant, sequenceId: A_SEQUENCE }, first),
+      instanceList({ ...ofTenant, sequence_id: A_SEQUENCE, ...first }),
     ],
-    ['instances of deleted sequences', { text: ORPHANS_PAGE, values: [1_000] }],
-    ['dead letters of a tenant', deadLetterQuery({ tenant }, first)],
-    ['dead letters of a tenant, deep', deadLetterQuery({ tenant }, deep)],
-    ['children of an instance', childrenQuery(uuid(500), first)],
-    ['the first window of a bulk change', candidatesQuery({ tenant }, undefined, 500)],
-    ['a later window of a bulk change', candidatesQuery({ tenant }, after, 500)],
+    ['instances of deleted sequences', { text: orphans.text, values: [1_000] }],
+    ['dead letters of a tenant', deadLetterList({ ...ofTenant, ...first })],
+    ['dead letters of a tenant, deep', deadLetterList({ ...ofTenant, ...deep })],
+    ['children of an instance', childList({ parent_instance_id: uuid(500), ...first })],
+    ['the first window of a bulk change', candidatesQuery(ofTenant, undefined, 500)],
+    ['a later window of a bulk change', candidatesQuery(ofTenant, after, 500)],
     [
       'a window of a bulk change of a sequence',
-      candidatesQuery({ tenant, sequenceId: A_SEQUENCE }, after, 500),
+      candidatesQuery({ ...ofTenant, sequence_id: A_SEQUENCE }, after, 500),
       { mayNotAvoidSorting: 'when fewer are left than a window holds' },
     ],
-    [
-      'outputs of an instance',
-      outputsQuery(BUSY, { offset: 0 }, 'outputs'),
-      { mayNotAvoidSorting: ofOneInstance },
-    ],
+    ['outputs of an instance', outputList(ofBusy), { mayNotAvoidSorting: ofOneInstance }],
     [
       'entries of a timeline',
-      outputsQuery(BUSY, first, 'everything'),
+      entryList({ ...ofBusy, ...first }),
       { mayNotAvoidSorting: ofOneInstance },
     ],
-    ['the first window of an action', candidatesQuery({ tenant }, undefined, 500, 'included')],
-    ['a later window of an action', candidatesQuery({ tenant }, after, 500, 'included')],
+    ['the first window of an action', candidatesQuery(ofTenant, undefined, 500, 'included')],
+    ['a later window of an action', candidatesQuery(ofTenant, after, 500, 'included')],
     [
       'all outputs of an instance, for a stream',
-      laterOutputsQuery(BUSY, undefined),
+      outputsAfter(BUSY, undefined),
       { mayNotAvoidSorting: ofOneInstance },
     ],
     [
       'the later outputs of an instance, for a stream',
-      laterOutputsQuery(BUSY, after),
+      outputsAfter(BUSY, { id: after.id, created_at: after.at }),
       { mayNotAvoidSorting: ofOneInstance },
     ],
-    ['checkpoints of an instance', checkpointsQuery(BUSY, 100)],
+    ['checkpoints of an instance', checkpointList({ ...ofBusy, limit: 100 })],
     [
       'lines that the steps of an instance logged',
-      linesQuery(uuid(50_000), first),
+      lineList({ instance_id: uuid(50_000), ...first }),
       { mayNotAvoidSorting: 'the lines of one instance: workers say from when they are' },
     ],
     [
       'rate limits of a tenant',
-      rateLimitsQuery(tenant),
+      rateLimitList(ofTenant),
       { mayNotAvoidSorting: 'the limits of one tenant' },
     ],
-    ['the audit of an instance', auditQuery(BUSY, 200), { mayNotAvoidSorting: oneByOne }],
-    [
-      'the transitions of an instance',
-      transitionsQuery(BUSY, 1_000),
-      { mayNotAvoidSorting: oneByOne },
-    ],
+    ['the audit of an instance', auditList(BUSY), { mayNotAvoidSorting: oneByOne }],
+    ['the transitions of an instance', transitionList(BUSY), { mayNotAvoidSorting: oneByOne }],
     [
       'changes of a tenant from the start',
       changesQuery('tenant-1', FEED_START, END_OF_ROWS, 501),
@@ -475,56 +476,60 @@ describe('what the front thread reads', () => {
       { mayNotAvoidSorting: sameTime },
     ],
     ['instances that a page of changes walks past', windowQuery(tenant, 0, END_OF_ROWS)],
-    ['the outbox', outboxQuery(100)],
-    ['deliveries', deliveriesQuery({ limit: 100 })],
+    ['the outbox', outboxList({ limit: 100 })],
+    ['deliveries', deliveryList({ limit: 100 })],
     [
       'deliveries that failed at an address',
-      deliveriesQuery({ limit: 100, url: 'http://sink.example', delivered: false }),
+      deliveryList({ limit: 100, url: 'http://sink.example', delivered: false }),
     ],
-    ['tasks of a tenant', taskListQuery({ tenant }, { offset: 0, limit: 50 })],
+    ['tasks of a tenant', taskList({ ...ofTenant, offset: 0, limit: 50 })],
     [
       'open tasks of a tenant',
-      taskListQuery({ tenant, states: ['pending', 'claimed'] }, { offset: 0, limit: 50 }),
+      taskList({ ...ofTenant, state: ['pending', 'claimed'], offset: 0, limit: 50 }),
     ],
-    ['tasks of a tenant, deep', taskListQuery({ tenant }, deep)],
-    ['keys of a tenant', keyListQuery(tenant, first)],
-    ['schedules of a tenant', scheduleListQuery(tenant, first)],
-    ['releases of a tenant', releaseListQuery(tenant, 100)],
-    ['releases of all tenants', releaseListQuery(undefined, 1_000)],
-    ['decisions about a release', decisionsQuery(uuid(7))],
+    ['tasks of a tenant, deep', taskList({ ...ofTenant, ...deep })],
+    ['keys of a tenant', keyList({ ...ofTenant, ...first }, () => undefined)],
+    ['schedules of a tenant', scheduleList({ ...ofTenant, ...first })],
+    ['releases of a tenant', releaseList({ ...ofTenant, limit: 100 })],
+    ['releases of all tenants', releaseList({ limit: 1_000 })],
+    ['decisions about a release', decisionList({ release_id: uuid(7) })],
     [
       'what a run left behind',
-      { text: REPLAY_SQL.run, values: [BUSY] },
+      { text: storedRun.text, values: [BUSY] },
       { mayNotAvoidSorting: 'the rows of one instance' },
     ],
-    ['sequences of a tenant', sequenceListQuery(tenant, undefined, first)],
-    ['sequences of all tenants', sequenceListQuery(undefined, undefined, first)],
+    ['sequences of a tenant', sequenceList({ ...ofTenant, ...first })],
+    ['sequences of all tenants', sequenceList(first)],
+    [
+      'the newest version of a name',
+      versionList({ ...ofTenant, namespace: 'default', name: 'name-7', limit: 1 }),
+    ],
     [
       'versions of a name',
-      versionsQuery(tenant, { namespace: 'default', name: 'name-7' }),
+      versionList({ ...ofTenant, namespace: 'default', name: 'name-7' }),
       { mayNotAvoidSorting: 'the few versions of one name' },
     ],
   ];
-  for (const [what, query, expected] of LISTS) {
+  for (const [what, asked, expected] of LISTS) {
+    const query = 'query' in asked ? asked.query : asked;
     test(`${what}: found by an index, in its order`, () => assertPlan(query, expected));
   }
 
   const named = [tenant, 'default', 'name-7'];
   const LOOKUPS: readonly (readonly [what: string, query: Query])[] = [
-    ['the tenant of an instance', { text: INSTANCE_SQL.tenant, values: [BUSY] }],
-    ['a webhook', { text: WEBHOOK_SQL.webhook, values: [uuid(9)] }],
-    ['the attempts of a delivery', { text: WEBHOOK_SQL.attempts, values: [uuid(9)] }],
-    ['an instance', { text: INSTANCE_SQL.instance, values: [BUSY] }],
-    ['the history of a task', { text: TASK_SQL.history, values: [uuid(9)] }],
-    ['what gauges show', { text: SAMPLE_SQL, values: [A_TIME] }],
-    ['live keys', { text: KEY_SQL.live, values: ['ak_5', 5_000] }],
-    ['a key', { text: KEY_SQL.state, values: ['ak_5'] }],
-    ['a schedule', { text: CRON_SQL.get, values: [uuid(9)] }],
-    ['a release', { text: RELEASE_SQL.get, values: [uuid(9)] }],
-    ['ended runs of a sequence', { text: REPLAY_SQL.sample, values: [A_SEQUENCE, tenant, 50] }],
-    ['a sequence', { text: SEQUENCE_SQL.get, values: [A_SEQUENCE] }],
-    ['the newest version of a name', { text: SEQUENCE_SQL.newest, values: named }],
-    ['one version of a name', { text: SEQUENCE_SQL.version, values: [...named, 3] }],
+    ['the tenant of an instance', { text: instanceTenant.text, values: [BUSY] }],
+    ['a webhook', { text: webhookById.text, values: [uuid(9)] }],
+    ['the attempts of a delivery', { text: deliveryAttempts.text, values: [uuid(9)] }],
+    ['an instance', { text: instanceById.text, values: [BUSY] }],
+    ['the history of a task', { text: taskHistory.text, values: [uuid(9)] }],
+    ['what gauges show', { text: metricSample.text, values: [A_TIME] }],
+    ['live keys', { text: liveKeys.text, values: ['ak_5', 5_000] }],
+    ['a key', { text: keyState.text, values: ['ak_5'] }],
+    ['a schedule', { text: scheduleById.text, values: [uuid(9)] }],
+    ['a release', { text: releaseById.text, values: [uuid(9)] }],
+    ['ended runs of a sequence', { text: sampledRuns.text, values: [A_SEQUENCE, tenant, 50] }],
+    ['a sequence', { text: SEQUENCE_LOOKUPS.byId.text, values: [A_SEQUENCE] }],
+    ['one version of a name', { text: SEQUENCE_LOOKUPS.version.text, values: [...named, 3] }],
   ];
   for (const [what, query] of LOOKUPS) {
     test(`${what}: found by a key`, () => assertPlan(query, {}, ['custom', 'generic']));

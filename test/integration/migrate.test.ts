@@ -7,11 +7,10 @@ import path from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 import pg from 'pg';
 import {
-  bootstrapOwnership,
   expectSchema,
   MIGRATIONS_DIR,
   migrate,
-  newestMigration,
+  OWNERSHIP_VERSION,
   readMigrations,
   SchemaError,
 } from '../../src/db/migrate.js';
@@ -66,59 +65,65 @@ test('the migrations of the program apply to Postgres 15', async () => {
 });
 
 test('a second run applies nothing, and a new file alone', async () => {
-  assert.deepEqual(await migrate(client, dir), ['0000_engine', '0001_one']);
-  assert.deepEqual(await migrate(client, dir), []);
+  assert.deepEqual(await migrate(database.connectionString, dir), ['0000_engine', '0001_one']);
+  assert.deepEqual(await migrate(database.connectionString, dir), []);
   put('0002_two.sql', 'create table two (id integer);');
-  assert.deepEqual(await migrate(client, dir), ['0002_two']);
-  assert.equal(newestMigration(dir), 2);
+  assert.deepEqual(await migrate(database.connectionString, dir), ['0002_two']);
+  assert.equal(readMigrations(dir).at(-1)?.version, 2);
 });
 
 test('ownership needs only the first file, and leaves the rest to the owner', async () => {
-  await bootstrapOwnership(client, dir);
-  await bootstrapOwnership(client, dir);
+  await migrate(database.connectionString, dir, OWNERSHIP_VERSION);
+  await migrate(database.connectionString, dir, OWNERSHIP_VERSION);
   assert.deepEqual(await applied(), ['0000_engine']);
   assert.equal(await tableExists('one'), false);
 });
 
 test('a database newer than the program is refused with a message that says so', async () => {
   put('0002_two.sql', 'create table two (id integer);');
-  await migrate(client, dir);
+  await migrate(database.connectionString, dir);
   rmSync(path.join(dir, '0002_two.sql'));
   const newer = (error: unknown) =>
     error instanceof SchemaError && /newer than this program: it has 0002_two/.test(error.message);
-  await assert.rejects(migrate(client, dir), newer);
-  await assert.rejects(bootstrapOwnership(client, dir), newer);
-  await assert.rejects(expectSchema(client, dir), newer);
+  await assert.rejects(migrate(database.connectionString, dir), newer);
+  await assert.rejects(migrate(database.connectionString, dir, OWNERSHIP_VERSION), newer);
+  await assert.rejects(expectSchema(database.connectionString, dir), newer);
 });
 
 test('a file that was changed after it had been applied is refused', async () => {
-  await migrate(client, dir);
+  await migrate(database.connectionString, dir);
   put('0001_one.sql', 'create table one (id bigint primary key);');
   put('0002_two.sql', 'create table two (id integer);');
-  await assert.rejects(migrate(client, dir), /0001_one was changed after it had been applied/);
+  await assert.rejects(
+    migrate(database.connectionString, dir),
+    /0001_one was changed after it had been applied/,
+  );
   assert.equal(await tableExists('two'), false);
 });
 
 test('line ends do not change what a file is', async () => {
-  await migrate(client, dir);
+  await migrate(database.connectionString, dir);
   put('0000_engine.sql', readMigrations(MIGRATIONS_DIR)[0]!.sql.replaceAll('\n', '\r\n'));
-  assert.deepEqual(await migrate(client, dir), []);
+  assert.deepEqual(await migrate(database.connectionString, dir), []);
 });
 
 test('a database of another line of the program is refused', async () => {
-  await migrate(client, dir);
+  await migrate(database.connectionString, dir);
   rmSync(path.join(dir, '0001_one.sql'));
   put('0002_two.sql', 'create table two (id integer);');
-  await assert.rejects(migrate(client, dir), /belongs to another line/);
+  await assert.rejects(migrate(database.connectionString, dir), /belongs to another line/);
 });
 
 test('a file that fails leaves nothing of itself and keeps those before it', async () => {
   put('0002_two.sql', 'create table two (id integer); select 1 / 0;');
-  await assert.rejects(migrate(client, dir), /migration 0002_two failed: division by zero/);
+  await assert.rejects(
+    migrate(database.connectionString, dir),
+    /migration 0002_two failed: division by zero/,
+  );
   assert.equal(await tableExists('two'), false);
   assert.deepEqual(await applied(), ['0000_engine', '0001_one']);
   put('0002_two.sql', 'create table two (id integer);');
-  assert.deepEqual(await migrate(client, dir), ['0002_two']);
+  assert.deepEqual(await migrate(database.connectionString, dir), ['0002_two']);
 });
 
 test('programs that start together apply every file once', async () => {
@@ -129,13 +134,22 @@ test('programs that start together apply every file once', async () => {
 });
 
 test('without the right to migrate, a schema that is behind is refused and stays as it is', async () => {
-  await assert.rejects(expectSchema(client, dir), /schema is empty, this program needs 0001_one/);
+  await assert.rejects(
+    expectSchema(database.connectionString, dir),
+    /schema is empty, this program needs 0001_one/,
+  );
   assert.equal(await tableExists('schema_migrations'), false);
-  await bootstrapOwnership(client, dir);
-  await assert.rejects(expectSchema(client, dir), /is 0000_engine, this program needs 0001_one/);
+  await migrate(database.connectionString, dir, OWNERSHIP_VERSION);
+  await assert.rejects(
+    expectSchema(database.connectionString, dir),
+    /is 0000_engine, this program needs 0001_one/,
+  );
 });
 
 test('two files of one number are refused', async () => {
   put('0001_other.sql', 'select 1;');
-  await assert.rejects(migrate(client, dir), /two migrations have the number of 0001_other/);
+  await assert.rejects(
+    migrate(database.connectionString, dir),
+    /two migrations have the number of 0001_other/,
+  );
 });

@@ -197,11 +197,11 @@ test('a stream outlives the writer', async () => {
 test('a stream whose reads fail tells everything once they work again', async () => {
   const id = await create([transform('c1', { x: 1 }), external('c2')]);
   let isAway = true;
-  const outputsAfter: FrontDeps['reads']['instances']['outputsAfter'] = async (...args) => {
+  const batch: FrontDeps['reads']['batch'] = async (request) => {
     if (isAway) throw new EngineError('ENG_DATABASE_DOWN', 'away');
-    return front.reads.instances.outputsAfter(...args);
+    return front.reads.batch(request);
   };
-  const broken = { ...front, reads: { ...front.reads, instances: { outputsAfter } } };
+  const broken = { ...front, reads: { batch } };
   const held = exchange();
   (await streamOf(broken as unknown as FrontDeps, id, ''))(held);
   await complete('c2');

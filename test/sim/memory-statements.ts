@@ -70,16 +70,15 @@ function literal(text: number | string): JsonValue {
 
 /** @param barring a row of this table with its id keeps one from being inserted */
 function insertRun(mutation: Insert, barring?: TableName): Run {
-  const { table, defaults, constants, onConflict } = mutation;
+  const { table, defaults, onConflict } = mutation;
   const types = fieldsOf(mutation);
   const filled = Object.entries(defaults).map(([column, text]) => [column, literal(text)] as const);
-  const begun = Object.entries(constants).map(([column, text]) => [column, literal(text)] as const);
   const empty = Object.fromEntries(Object.keys(TABLES[table].columns).map((name) => [name, null]));
   return (db, tx, rows) => {
     const inserted: string[] = [];
     const seen = new Set<string>();
     for (const given of typed(types, rows)) {
-      const row: Record<string, JsonValue> = { ...empty, ...given, ...Object.fromEntries(begun) };
+      const row: Record<string, JsonValue> = { ...empty, ...given };
       for (const [column, value] of filled) row[column] ??= value;
       expectWhole(table, row);
       if (barring !== undefined && db.seen(tx, barring, String(row.id)) !== undefined) continue;

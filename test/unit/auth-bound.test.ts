@@ -13,7 +13,7 @@ const REFUSAL: HttpReply = { status: 401, body: '{}' };
 async function newWorld() {
   let now = NOW;
   const registry = new KeyRegistry({ now: () => now, keysMax: 10, refusal: () => undefined });
-  await registry.load({ live: async () => [] });
+  await registry.load(async () => []);
   registry.reserve('k');
   registry.add({
     id: 'k',

@@ -43,7 +43,7 @@ async function newWorld(keysMax = 10) {
   const failures: (EngineError | undefined)[] = [];
   const states = new Map<string, KeyState>();
   const registry = new KeyRegistry({ now: () => now, keysMax, refusal: () => undefined });
-  await registry.load({ live: async () => [] });
+  await registry.load(async () => []);
   const keys = new KeyOperations({
     registry,
     clock,
@@ -57,7 +57,12 @@ async function newWorld(keysMax = 10) {
       },
     },
   });
-  const reads = { keys: { state: async (id: string) => states.get(id) } };
+  const reads = {
+    rows: async ({ values: [id] }: { values: readonly unknown[] }) => {
+      const state = states.get(id as string);
+      return state === undefined ? [] : [state];
+    },
+  };
   const front = { now: () => now, reads } as unknown as FrontDeps;
   return {
     registry,

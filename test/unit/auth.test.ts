@@ -38,9 +38,7 @@ function newRegistry(now = () => NOW, keysMax = 100): KeyRegistry {
 
 async function loaded(rows: readonly LiveKeyRow[], now = () => NOW, keysMax = 100) {
   const registry = newRegistry(now, keysMax);
-  await registry.load({
-    live: async (after, limit) => rows.filter(({ id }) => id > after).slice(0, limit),
-  });
+  await registry.load(async (after, limit) => rows.filter(({ id }) => id > after).slice(0, limit));
   return registry;
 }
 

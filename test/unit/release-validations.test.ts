@@ -64,10 +64,11 @@ class World {
         job === 'compileCandidate' ? this.problem : this.verdict(run.id),
     };
     const reads = {
-      sequences: { get: () => this.read() },
-      replays: {
-        sample: async () => this.runs,
-        run: async (id: string) => (id === 'gone' ? undefined : { id }),
+      rows: async ({ name, values: [id] }: { name: string; values: readonly unknown[] }) => {
+        if (name === 'reads_replay_sample') return this.runs;
+        if (name === 'reads_replay_run') return id === 'gone' ? [] : [{ id }];
+        const definition = await this.read();
+        return definition === undefined ? [] : [{ tenant_id: 't', definition }];
       },
     };
     this.#front = { reads } as unknown as FrontDeps;

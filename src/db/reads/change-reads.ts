@@ -11,7 +11,7 @@
 import { LIMITS } from '../../config.js';
 import { type ChangePlace, placeBefore } from '../../core/change-cursor.js';
 import { isoTime, type UnixMs } from '../../core/time.js';
-import { type AuditRow, auditText } from './instance-reads.js';
+import { type AuditRow, auditText } from './audit-reads.js';
 import type { Query } from './query.js';
 import type { Reader } from './reader.js';
 
@@ -51,64 +51,60 @@ const WINDOWS_MAX = 50;
 
 const CHEAPER = 'ask for a smaller limit';
 
-export class ChangeReads {
-  readonly #reader: Reader;
-
-  constructor(reader: Reader) {
-    this.#reader = reader;
-  }
-
-  async page(request: ChangesRequest): Promise<ChangesPage> {
-    const { tenant, below, limit, bytesMax = LIMITS.responseBytesMax } = request;
-    const entries: ChangeEntry[] = [];
-    let place = request.after;
-    let bytesLeft = bytesMax;
-    let hasMore = place.at < below;
-    for (let windows = 0; hasMore && windows < WINDOWS_MAX; windows++) {
-      const end = await this.#endOfWindow(tenant, place.at, below);
-      const wanted = bytesLeft > 0 ? limit - entries.length : 0;
-      const batch = await this.#read(
-        { tenant, after: place, below: end, limit: wanted },
-        bytesLeft,
-      );
-      entries.push(...batch.entries);
-      bytesLeft -= batch.entries.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
-      if (batch.isCut) {
-        const last = lastOf(entries);
-        return { entries, last, place: last ?? place, hasMore };
-      }
-      place = placeBefore(end);
-      hasMore = end < below;
+/** One page of the feed. */
+export async function changesPage(reads: Reader, request: ChangesRequest): Promise<ChangesPage> {
+  const { tenant, below, limit, bytesMax = LIMITS.responseBytesMax } = request;
+  const entries: ChangeEntry[] = [];
+  let place = request.after;
+  let bytesLeft = bytesMax;
+  let hasMore = place.at < below;
+  for (let windows = 0; hasMore && windows < WINDOWS_MAX; windows++) {
+    const end = await endOfWindow(reads, tenant, place.at, below);
+    const wanted = bytesLeft > 0 ? limit - entries.length : 0;
+    const window = { tenant, after: place, below: end, limit: wanted, bytesMax: bytesLeft };
+    const batch = await readWindow(reads, window);
+    entries.push(...batch.entries);
+    bytesLeft -= batch.entries.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0);
+    if (batch.isCut) {
+      const last = lastOf(entries);
+      return { entries, last, place: last ?? place, hasMore };
     }
-    return { entries, last: lastOf(entries), place, hasMore };
+    place = placeBefore(end);
+    hasMore = end < below;
   }
+  return { entries, last: lastOf(entries), place, hasMore };
+}
 
-  async #read(
-    { tenant, after, below, limit }: ChangesRequest,
-    bytesMax: number,
-  ): Promise<{ readonly entries: readonly ChangeEntry[]; readonly isCut: boolean }> {
-    const entries: ChangeEntry[] = [];
-    const { texts, isCut } = await this.#reader.batch<ChangeRow>({
-      // One more than is wanted shows whether there are more.
-      query: changesQuery(tenant, after, below, limit + 1),
-      toText: (row) => {
-        const text = auditText(row.instance_id, row);
-        entries.push({ at: Date.parse(row.created_at), id: row.id, text });
-        return text;
-      },
-      cheaper: CHEAPER,
-      rowsMax: limit,
-      bytesMax,
-    });
-    // The last one may be what did not fit.
-    return { entries: entries.slice(0, texts.length), isCut };
-  }
+async function readWindow(
+  reads: Reader,
+  { tenant, after, below, limit, bytesMax }: Required<ChangesRequest>,
+): Promise<{ readonly entries: readonly ChangeEntry[]; readonly isCut: boolean }> {
+  const entries: ChangeEntry[] = [];
+  const { texts, isCut } = await reads.batch<ChangeRow>({
+    // One more than is wanted shows whether there are more.
+    query: changesQuery(tenant, after, below, limit + 1),
+    toText: (row) => {
+      const text = auditText(row.instance_id, row);
+      entries.push({ at: Date.parse(row.created_at), id: row.id, text });
+      return text;
+    },
+    cheaper: CHEAPER,
+    rowsMax: limit,
+    bytesMax,
+  });
+  // The last one may be what did not fit.
+  return { entries: entries.slice(0, texts.length), isCut };
+}
 
-  async #endOfWindow(tenant: string, from: UnixMs, below: UnixMs): Promise<UnixMs> {
-    const query = windowQuery(tenant, from, below);
-    const [row] = await this.#reader.rowsOf<{ readonly created_at: string }>(query, CHEAPER);
-    return row === undefined ? below : Math.min(below, Date.parse(row.created_at) + 1);
-  }
+async function endOfWindow(
+  reads: Reader,
+  tenant: string,
+  from: UnixMs,
+  below: UnixMs,
+): Promise<UnixMs> {
+  const query = windowQuery(tenant, from, below);
+  const [row] = await reads.rowsOf<{ readonly created_at: string }>(query, CHEAPER);
+  return row === undefined ? below : Math.min(below, Date.parse(row.created_at) + 1);
 }
 
 function lastOf(entries: readonly ChangeEntry[]): ChangePlace | undefined {

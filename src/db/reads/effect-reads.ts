@@ -5,23 +5,23 @@
  */
 
 import type { EffectReceipt } from '../../../schema/continuity.js';
-import { inProcessReceipt, type TaskFacts, taskReceipt } from '../../core/continuity/effects.js';
+import {
+  type EffectPlace,
+  inProcessReceipt,
+  type TaskFacts,
+  taskReceipt,
+} from '../../core/continuity/effects.js';
 import type { EffectState } from '../../core/continuity/states.js';
 import type { OpenEffect } from '../../core/execution.js';
 import type { JsonValue } from '../../core/json.js';
+import { TRY_LATER } from './lookup.js';
 import { Conditions, type Query } from './query.js';
-import type { Page, Reader } from './reader.js';
+import type { PageRequest } from './reader.js';
 
 /** A receipt's facts as they are selected: JSON as text, and null where a source has no such fact. */
-export interface EffectRow {
+export interface EffectRow extends EffectPlace {
   readonly source: 'task' | 'open' | 'output' | 'try';
   readonly id: string;
-  readonly tenant_id: string;
-  readonly continuity_id: string;
-  readonly epoch: number;
-  readonly instance_id: string;
-  readonly block_id: string;
-  readonly attempt: number;
   readonly handler_name: string | null;
   readonly params: string | null;
   readonly state: string;
@@ -39,37 +39,23 @@ export interface EffectRow {
 /** More than any instance has; a capsule holds no more. */
 const RECEIPTS_MAX = 10_000;
 
-const CHEAPER = 'try again later';
-
-export class EffectReads {
-  readonly #reader: Reader;
-
-  constructor(reader: Reader) {
-    this.#reader = reader;
-  }
-
-  /** The `EffectReceipt` records of an instance, oldest first; fewer when they fill an answer. */
-  ofInstance(instanceId: string): Promise<Page> {
-    return this.#page(effectsOfInstance(instanceId));
-  }
-
-  /** The same of all instances that the execution has been, or of a scope that nobody enrolled. */
-  ofExecution(executionId: string, tenant: string | undefined): Promise<Page> {
-    return this.#page(effectsOfExecution(executionId, tenant));
-  }
-
-  #page(query: Query): Promise<Page> {
-    const toText = (row: EffectRow) => JSON.stringify(effectOfRow(row));
-    return this.#reader.page<EffectRow>({ query, toText, cheaper: CHEAPER, rowsMax: RECEIPTS_MAX });
-  }
+/** `EffectReceipt` records, oldest first. */
+export function effectList(query: Query): PageRequest<EffectRow> {
+  const toText = (row: EffectRow) => JSON.stringify(effectOfRow(row));
+  return { query, toText, cheaper: TRY_LATER, rowsMax: RECEIPTS_MAX };
 }
 
+/** Those of an instance. */
 export function effectsOfInstance(instanceId: string): Query {
   const conditions = new Conditions();
   return select(conditions, oneInstance(conditions.param(instanceId)));
 }
 
-/** @param tenant undefined is any */
+/**
+ * Those of all instances that the execution has been, or of a scope that nobody enrolled.
+ *
+ * @param tenant undefined is any
+ */
 export function effectsOfExecution(executionId: string, tenant?: string | undefined): Query {
   const conditions = new Conditions();
   const own = instancesOf(conditions.param(executionId));
@@ -105,48 +91,26 @@ export function effectById(id: string): Query {
   return conditions.query(resolved(sources, ''));
 }
 
-/** @throws Error never: the rows are the engine's own */
-export function effectOfRow(row: EffectRow): EffectReceipt {
-  const place = {
-    id: row.id,
-    tenant_id: row.tenant_id,
-    continuity_id: row.continuity_id,
-    epoch: row.epoch,
-    instance_id: row.instance_id,
-    block_id: row.block_id,
-    attempt: row.attempt,
-    created_at: row.created_at,
-    updated_at: row.updated_at,
-  };
-  const resolution = row.resolved_state === null ? null : resolutionOf(row, row.resolved_state);
-  const output = parsed(row.output);
-  if (row.source === 'task') {
-    return taskReceipt(
-      { ...place, ...fateOf(row), handler_name: row.handler_name ?? '', output },
-      resolution,
-    );
-  }
-  const facts = parsed(row.facts) as unknown as OpenEffect;
-  const outcome = row.state === 'committed' ? 'success' : 'error';
-  return inProcessReceipt(
-    {
-      ...facts,
-      ...place,
-      handler_name: facts.handler_name ?? HTTP_HANDLER,
-      outcome: row.source === 'open' ? 'in_flight' : outcome,
-      output,
-    },
-    resolution,
-  );
-}
-
 /** The built-in handler that acts outside. */
 const HTTP_HANDLER = 'http_request';
 
-/** Withdrawn tasks have failed by their rows. */
-function fateOf({ params, state, claim_epoch }: EffectRow) {
-  const fate = { params: parsed(params), state: state as TaskFacts['state'], claim_epoch };
-  return { ...fate, withdrawn: false };
+/** @throws Error never: the rows are the engine's own */
+export function effectOfRow(row: EffectRow): EffectReceipt {
+  const resolution = row.resolved_state === null ? null : resolutionOf(row, row.resolved_state);
+  const output = parsed(row.output);
+  if (row.source === 'task') {
+    const handler_name = row.handler_name ?? '';
+    const state = row.state as TaskFacts['state'];
+    const params = parsed(row.params);
+    // Withdrawn tasks have failed by their rows.
+    const task = { ...row, handler_name, state, params, output, withdrawn: false };
+    return taskReceipt(task, resolution);
+  }
+  const facts = parsed(row.facts) as unknown as OpenEffect;
+  const ended = row.state === 'committed' ? 'success' : 'error';
+  const outcome = row.source === 'open' ? 'in_flight' : ended;
+  const handler_name = facts.handler_name ?? HTTP_HANDLER;
+  return inProcessReceipt({ ...facts, ...row, handler_name, outcome, output }, resolution);
 }
 
 function resolutionOf(row: EffectRow, state: EffectState) {

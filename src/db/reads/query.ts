@@ -54,9 +54,10 @@ export class Conditions {
     return this.#terms.length === 0 ? '' : `where ${this.#terms.join(' and ')}`;
   }
 
-  /** `limit … offset …`; a limit of null is none. */
-  page({ offset, limit }: PageBounds): string {
-    return `limit ${this.param(limit ?? null)}::bigint offset ${this.param(offset)}::bigint`;
+  /** `limit … offset …`, as far as they are asked for. */
+  page({ offset = 0, limit }: Partial<PageBounds>): string {
+    const most = limit == null ? '' : `limit ${this.param(limit)}::bigint `;
+    return offset === 0 ? most : `${most}offset ${this.param(offset)}::bigint`;
   }
 
   query(text: string): Query {

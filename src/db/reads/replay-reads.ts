@@ -4,7 +4,8 @@
  * one statement, so that it is seen in one state.
  */
 
-import type { Reader } from './reader.js';
+import type { StoredRow } from '../tables.js';
+import { lookup } from './lookup.js';
 
 /** A run by its id, and about how many bytes of JSON its replay would be given. */
 export interface SampledRun {
@@ -13,14 +14,11 @@ export interface SampledRun {
 }
 
 /** A run as it is stored: JSON as text. `RecordedRun` is the same, parsed. */
-export interface StoredRun {
-  readonly id: string;
-  readonly state: string;
-  readonly timezone: string;
-  readonly data: string;
-  readonly config: string;
-  readonly execution: string;
-  readonly created_at: string;
+export interface StoredRun
+  extends StoredRow<
+    'instances',
+    'id' | 'state' | 'timezone' | 'data' | 'config' | 'execution' | 'created_at'
+  > {
   /** It ran blocks of its own, beside those of its sequence. */
   readonly has_injected: boolean;
   readonly outputs: string;
@@ -77,31 +75,8 @@ export const REPLAY_SQL = {
 
 const CHEAPER = 'ask for a smaller sample, or try again later';
 
-export class ReplayReads {
-  readonly #reader: Reader;
+/** Runs of a sequence that completed or failed, newest first; dry runs are no evidence. */
+export const sampledRuns = lookup<SampledRun>('reads_replay_sample', REPLAY_SQL.sample, CHEAPER);
 
-  constructor(reader: Reader) {
-    this.#reader = reader;
-  }
-
-  /** Runs of the sequence that completed or failed, newest first; dry runs are no evidence. */
-  sample(sequenceId: string, tenant: string, limit: number): Promise<SampledRun[]> {
-    return this.#reader.rows<SampledRun>({
-      name: 'reads_replay_sample',
-      text: REPLAY_SQL.sample,
-      values: [sequenceId, tenant, limit],
-      cheaper: CHEAPER,
-    });
-  }
-
-  /** @returns undefined when it has been removed meanwhile */
-  async run(id: string): Promise<StoredRun | undefined> {
-    const [run] = await this.#reader.rows<StoredRun>({
-      name: 'reads_replay_run',
-      text: REPLAY_SQL.run,
-      values: [id],
-      cheaper: CHEAPER,
-    });
-    return run;
-  }
-}
+/** None when it has been removed meanwhile. */
+export const storedRun = lookup<StoredRun>('reads_replay_run', REPLAY_SQL.run, CHEAPER);

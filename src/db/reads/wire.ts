@@ -6,43 +6,48 @@
  */
 
 import { priorityLabel } from '../../../actors/instance/record.js';
-import type { InstanceRow, WorkerTaskRow } from '../../../actors/runtime/rows.js';
+import { columnsBut, columnsOf, type StoredRow } from '../tables.js';
 
-export type InstanceWireRow = Omit<
-  InstanceRow,
-  'execution' | 'traceparent' | 'signal_count' | 'audit_count'
->;
+/** The evaluator's snapshot is the actor's alone. */
+export const INSTANCE_COLUMNS = columnsBut(
+  'instances',
+  'execution',
+  'birth_audit',
+  'signal_count',
+  'audit_count',
+  'cron_schedule_id',
+  'traceparent',
+  'release_id',
+  'release_variant',
+  'birth_data',
+  'continuity_id',
+  'ownership_epoch',
+  'fence',
+);
+export type InstanceWireRow = StoredRow<'instances', (typeof INSTANCE_COLUMNS)[number]>;
 
-/** With the context and the trace of the task's instance as they are now. */
-export type TaskWireRow = Omit<
-  WorkerTaskRow,
-  'tenant_id' | 'node' | 'iteration' | 'priority' | 'withdrawn' | 'history'
-> &
-  Pick<InstanceRow, 'data' | 'config' | 'traceparent'>;
+export const TASK_COLUMNS = columnsBut(
+  'worker_tasks',
+  'tenant_id',
+  'node',
+  'iteration',
+  'priority',
+  'withdrawn',
+  'history',
+  'ownership_epoch',
+);
+/** What a task shows of its instance. */
+export const TASK_INSTANCE_COLUMNS = columnsOf('instances', 'data', 'config', 'traceparent');
+export type TaskWireRow = StoredRow<'worker_tasks', (typeof TASK_COLUMNS)[number]> &
+  StoredRow<'instances', (typeof TASK_INSTANCE_COLUMNS)[number]>;
 
-export interface SequenceWireRow {
-  readonly id: string;
-  readonly tenant_id: string;
-  readonly namespace: string;
-  readonly name: string;
-  readonly version: number;
-  readonly deprecated: boolean;
-  readonly status: string;
-  /** `{"blocks": […], …}`: the fields of the definition that are set. */
-  readonly definition: string;
-  readonly created_at: string;
-}
+export type SequenceWireRow = StoredRow<'sequences'>;
 
-export interface OutputWireRow {
-  readonly id: string;
-  readonly instance_id: string;
-  readonly block_id: string;
-  readonly output: string | null;
-  readonly output_ref: string | null;
-  readonly output_size: number;
-  readonly attempt: number;
-  readonly created_at: string;
-}
+export const OUTPUT_COLUMNS = columnsBut('block_outputs', 'iteration', 'try', 'effect');
+export type OutputWireRow = StoredRow<'block_outputs', (typeof OUTPUT_COLUMNS)[number]>;
+
+export const CHECKPOINT_COLUMNS = columnsBut('checkpoints');
+export type CheckpointWireRow = StoredRow<'checkpoints'>;
 
 /** `TaskInstance`. */
 export function instanceText(row: InstanceWireRow): string {
@@ -61,9 +66,7 @@ export function instanceText(row: InstanceWireRow): string {
 }
 
 /** `InstanceContext`. */
-export function contextText(
-  row: Pick<InstanceRow, 'data' | 'config' | 'context_audit' | 'runtime'>,
-): string {
+export function contextText(row: InstanceWireRow): string {
   const { data, config, context_audit: audit, runtime } = row;
   return `{"data":${data},"config":${config},"audit":${audit},"runtime":${runtime}}`;
 }
@@ -87,7 +90,7 @@ export function taskText(row: TaskWireRow): string {
   );
 }
 
-/** `SequenceDefinition`. */
+/** `SequenceDefinition`: the stored part, `{"blocks": […], …}`, has the fields that are set. */
 export function sequenceText(row: SequenceWireRow): string {
   const { definition } = row;
   const fields = definition.slice(definition.indexOf('{') + 1, definition.lastIndexOf('}'));
@@ -105,6 +108,14 @@ export function outputText(row: OutputWireRow): string {
     `,"output":${row.output},"output_ref":${quote(row.output_ref)}` +
     `,"output_size":${row.output_size},"attempt":${row.attempt}` +
     `,"created_at":"${row.created_at}"}`
+  );
+}
+
+/** `Checkpoint`: data of null is the JSON value null. */
+export function checkpointText(row: CheckpointWireRow): string {
+  return (
+    `{"id":"${row.id}","instance_id":"${row.instance_id}"` +
+    `,"checkpoint_data":${row.checkpoint_data},"created_at":"${row.created_at}"}`
   );
 }
 

@@ -5,7 +5,7 @@
 import { type Change, type ChangeCounts, concerns } from '../../../actors/instance/change-many.js';
 import { BATCH_ACTION_LIMIT_DEFAULT, type BatchAction } from '../../../schema/edits.js';
 import type { JsonValue } from '../../core/json.js';
-import type { Candidate, InstanceFilter } from '../../db/reads/instance-queries.js';
+import { type Candidate, candidates, type InstanceFilter } from '../../db/reads/instance-reads.js';
 import { forbidden, invalid } from '../../errors.js';
 import type { HttpReply } from '../server.js';
 import {
@@ -27,10 +27,10 @@ const bulkState: Operation<'instances.bulkState'> = async (deps, call) => {
 const bulkReschedule: Operation<'instances.bulkReschedule'> = async (deps, call) => {
   const body = call.body;
   const filter = filterOf(call, body.filter);
-  const { states } = filter;
-  if (states && states.length > 0 && !states.includes('scheduled')) return countReply(0);
+  const states = body.filter.states ?? [];
+  if (states.length > 0 && !states.includes('scheduled')) return countReply(0);
   const change: Change = { kind: 'reschedule', offsetMs: body.offset_secs * 1_000 };
-  return countReply(await changeAll(deps, { ...filter, states: ['scheduled'] }, change));
+  return countReply(await changeAll(deps, { ...filter, state: ['scheduled'] }, change));
 };
 
 /** A dry run counts by the states in the rows; otherwise each instance decides for itself. */
@@ -99,7 +99,7 @@ async function* windows(
   let last: Candidate | undefined;
   for (let left = limit; left > 0; ) {
     const size = Math.min(left, WINDOW);
-    const window = await deps.reads.instances.candidates(filter, last, size, terminal);
+    const window = await candidates(deps.reads, filter, last, size, terminal);
     if (window.length > 0) yield window;
     if (window.length < size) return;
     left -= window.length;
@@ -116,13 +116,7 @@ function countReply(count: number): HttpReply {
 }
 
 function filterOf(call: AnyCall, filter: BatchAction['filter']): InstanceFilter {
-  return {
-    tenant: tenantOf(call, filter.tenant_id),
-    namespace: filter.namespace,
-    sequenceId: filter.sequence_id,
-    states: filter.states,
-    metadata: filter.metadata,
-  };
+  return { ...filter, tenant_id: tenantOf(call, filter.tenant_id), state: filter.states };
 }
 
 /** A change of many needs one tenant: the header's, or without one the filter's. */

@@ -16,7 +16,7 @@ import {
 } from '../../core/change-cursor.js';
 import type { Clock } from '../../core/clock.js';
 import type { UnixMs } from '../../core/time.js';
-import type { ChangeEntry, ChangesPage } from '../../db/reads/change-reads.js';
+import { type ChangeEntry, type ChangesPage, changesPage } from '../../db/reads/change-reads.js';
 import type { Reads } from '../../db/reads.js';
 import { EngineError, invalid } from '../../errors.js';
 import type { Logger } from '../../log.js';
@@ -77,7 +77,7 @@ export class Changes {
     const after = placeIn('cursor', query.cursor) ?? FEED_START;
     const limit = Math.max(query.limit, 1);
     const below = await this.#belowNow();
-    const page = await front.reads.changes.page({ tenant, after, below, limit });
+    const page = await changesPage(front.reads, { tenant, after, below, limit });
     const next = page.hasMore ? page.place : page.last;
     const cursor = next === undefined ? '' : `"next_cursor":"${cursorOf(next)}",`;
     const texts = page.entries.map(({ text }) => text);
@@ -159,9 +159,9 @@ export class Changes {
     let page = this.#pages.get(key);
     if (page === undefined) {
       const request = { tenant, after, below, limit: CHANGES_LIMIT_MAX };
-      page = reads.changes
-        .page({ ...request, bytesMax: STREAM_PAGE_BYTES })
-        .finally(() => this.#pages.delete(key));
+      page = changesPage(reads, { ...request, bytesMax: STREAM_PAGE_BYTES }).finally(() =>
+        this.#pages.delete(key),
+      );
       this.#pages.set(key, page);
     }
     return page;

@@ -9,6 +9,18 @@ import { handoffView } from '../../core/continuity/handoff-view.js';
 import { migrationView } from '../../core/continuity/migration-record.js';
 import { redactedStateDiff } from '../../core/continuity/redaction.js';
 import type { JsonValue } from '../../core/json.js';
+import {
+  boundaries,
+  boundaryOfCheckpoint,
+  executionById,
+  handoffById,
+  locationList,
+  migrationById,
+  provenanceList,
+  runtimeList,
+  stateAt,
+} from '../../db/reads/continuity-reads.js';
+import { rowOf } from '../../db/reads/lookup.js';
 import { invalid, notFound, unavailable } from '../../errors.js';
 import {
   type AnyCall,
@@ -27,9 +39,9 @@ function tenantOf(call: AnyCall, query: { readonly tenant_id?: string | undefine
 
 /** @throws EngineError 404 */
 async function executionNamed(deps: FrontDeps, call: CallById, tenant: string): Promise<Execution> {
-  const { id } = call.params;
-  const execution = await deps.reads.continuity.execution(id, tenant);
-  if (execution === undefined) throw notFound(`execution ${id}`);
+  const { params } = call;
+  const row = await rowOf(deps.reads, executionById, 'execution', params.id, tenant);
+  const { version: _, ...execution } = row;
   return execution;
 }
 
@@ -41,13 +53,13 @@ const get: Operation<'continuity.get'> = async (deps, call) => {
 const locations: Operation<'continuity.locations'> = async (deps, call) => {
   const tenant = tenantOf(call, call.query);
   const { continuity_id } = await executionNamed(deps, call, tenant);
-  return jsonReply(await deps.reads.continuity.locations(continuity_id));
+  return jsonReply((await deps.reads.page(locationList({ continuity_id }))).text);
 };
 
 const checkpoints: Operation<'continuity.checkpoints'> = async (deps, call) => {
   const { query } = call;
   const { continuity_id } = await executionNamed(deps, call, tenantOf(call, query));
-  const list = await deps.reads.continuity.boundaries(continuity_id, query.limit);
+  const list = await boundaries(deps.reads, continuity_id, query.limit);
   return jsonReply(JSON.stringify(list));
 };
 
@@ -55,7 +67,7 @@ const checkpoint: Operation<'continuity.checkpoint'> = async (deps, call) => {
   const tenant = tenantOf(call, call.query);
   const { continuity_id } = await executionNamed(deps, call, tenant);
   const id = call.params.checkpoint_id;
-  const found = await deps.reads.continuity.boundary(continuity_id, id);
+  const found = await boundaryOfCheckpoint(deps.reads, continuity_id, id);
   if (found === undefined) throw notFound(`checkpoint ${id}`);
   const { boundary, data, previousId, previousData } = found;
   const [before, after] = [previousData, data].map((text) => JSON.parse(text) as JsonValue);
@@ -68,8 +80,8 @@ const checkpoint: Operation<'continuity.checkpoint'> = async (deps, call) => {
 };
 
 const provenance: Operation<'continuity.provenance'> = async (deps, call) => {
-  const tenant = tenantOf(call, call.query);
-  return jsonReply(await deps.reads.continuity.provenance(call.params.id, tenant));
+  const asked = { continuity_id: call.params.id, tenant_id: tenantOf(call, call.query) };
+  return jsonReply((await deps.reads.page(provenanceList(asked))).text);
 };
 
 /** More than the 10,000 entries have that callers may add up to, with the longest names. */
@@ -80,9 +92,9 @@ const verifyWith =
   (offload: Offload): Operation<'continuity.verifyProvenance'> =>
   async (deps, call) => {
     const { query } = call;
-    const { continuity } = deps.reads;
     const { id } = call.params;
-    const text = await continuity.provenance(id, tenantOf(call, query), CHAIN_BYTES_MAX);
+    const request = provenanceList({ continuity_id: id, tenant_id: tenantOf(call, query) });
+    const { text } = await deps.reads.page({ ...request, bytesMax: CHAIN_BYTES_MAX });
     const trusted = [...(deps.keyring?.trusted ?? [])];
     const chain = { text, trusted, expectedHead: query.expected_head };
     return jsonReply(await offload.run('verifyProvenance', chain));
@@ -91,27 +103,23 @@ const verifyWith =
 const runtimes: Operation<'runtimes.list'> = async (deps, call) => {
   const tenant = tenantOf(call, call.query);
   if (tenant === '') throw invalid('tenant_id is required');
-  return jsonReply(await deps.reads.continuity.runtimes(tenant, deps.now()));
+  return jsonReply((await deps.reads.page(runtimeList(tenant, deps.now()))).text);
 };
 
 const handoff: Operation<'handoffs.get'> = async (deps, call) => {
   const tenant = tenantOf(call, call.query);
-  const { id } = call.params;
-  const row = await deps.reads.continuity.handoff(id, tenant);
-  if (row === undefined) throw notFound(`handoff ${id}`);
+  const row = await rowOf(deps.reads, handoffById, 'handoff', call.params.id, tenant);
   const { continuity_id, expected_epoch, state } = row;
   const destination =
     state === 'resumed'
-      ? await deps.reads.continuity.stateAt(continuity_id, expected_epoch + 1)
+      ? await stateAt.row(deps.reads, continuity_id, expected_epoch + 1)
       : undefined;
-  return jsonReply(JSON.stringify(handoffView(row, deps.now(), destination)));
+  return jsonReply(JSON.stringify(handoffView(row, deps.now(), destination?.state)));
 };
 
 const migration: Operation<'migrations.get'> = async (deps, call) => {
   const tenant = tenantOf(call, call.query);
-  const { id } = call.params;
-  const row = await deps.reads.continuity.migration(id, tenant);
-  if (row === undefined) throw notFound(`migration ${id}`);
+  const row = await rowOf(deps.reads, migrationById, 'migration', call.params.id, tenant);
   const view = migrationView(row, deps.keyring?.opening ?? []);
   if (view === undefined) {
     throw unavailable('ENG_NO_KEYS', 'no key of the server opens what is sealed of the migration');

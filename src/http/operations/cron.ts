@@ -4,37 +4,36 @@ import { type CronSchedule, NEXT_FIRES_MAX } from '../../../schema/cron.js';
 import { nextFires } from '../../core/cron.js';
 import { parseCron } from '../../core/cron-fields.js';
 import { isoTime } from '../../core/time.js';
-import { invalid, notFound } from '../../errors.js';
+import { scheduleById, scheduleList, scheduleOf } from '../../db/reads/cron-reads.js';
+import { rowOf } from '../../db/reads/lookup.js';
+import { invalid } from '../../errors.js';
 import {
   type CallById,
   type FrontDeps,
   type FrontOperations,
   jsonReply,
-  listTenant,
+  listQuery,
   type Operation,
   pageReply,
 } from './operation.js';
 
-async function scheduleOf(deps: FrontDeps, call: CallById): Promise<CronSchedule> {
-  const { id } = call.params;
-  const schedule = await deps.reads.cron.get(id, call.tenant);
-  if (schedule === undefined) throw notFound(`cron schedule ${id}`);
-  return schedule;
+async function scheduleNamed(deps: FrontDeps, call: CallById): Promise<CronSchedule> {
+  const { params, tenant } = call;
+  return scheduleOf(await rowOf(deps.reads, scheduleById, 'cron schedule', params.id, tenant));
 }
 
 const list: Operation<'cron.list'> = async (deps, call) => {
-  const { query } = call;
-  const tenant = listTenant(call, query.tenant_id);
-  return pageReply(call, query, await deps.reads.cron.list(tenant, query));
+  const query = listQuery(call);
+  return pageReply(call, query, await deps.reads.page(scheduleList(query)));
 };
 
 const get: Operation<'cron.get'> = async (deps, call) =>
-  jsonReply(JSON.stringify(await scheduleOf(deps, call)));
+  jsonReply(JSON.stringify(await scheduleNamed(deps, call)));
 
 /** From now on, whether the schedule is enabled or not. */
 const next: Operation<'cron.nextFires'> = async (deps, call) => {
   const { n } = call.query;
-  const { cron_expr, timezone } = await scheduleOf(deps, call);
+  const { cron_expr, timezone } = await scheduleNamed(deps, call);
   const parsed = parseCron(cron_expr);
   if (!parsed.ok) throw invalid(parsed.message);
   const count = Math.min(Math.max(n, 1), NEXT_FIRES_MAX);

@@ -1,22 +1,21 @@
 /** Receipts of what instances and executions did outside. */
 
-import { notFound } from '../../errors.js';
-import { type FrontOperations, jsonReply, listTenant, type Operation } from './operation.js';
+import { effectList, effectsOfExecution, effectsOfInstance } from '../../db/reads/effect-reads.js';
+import { instanceTenant } from '../../db/reads/instance-reads.js';
+import { rowOf } from '../../db/reads/lookup.js';
+import { type FrontOperations, jsonReply, listQuery, type Operation } from './operation.js';
 
 const ofInstance: Operation<'instances.effects'> = async (deps, call) => {
-  const tenant = listTenant(call, call.query.tenant_id);
+  const { tenant_id: tenant = '' } = listQuery(call);
   const { id = '' } = call.params;
-  const owner = await deps.reads.instances.tenantOf(id);
-  if (owner === undefined || (tenant !== undefined && owner !== tenant)) {
-    throw notFound(`instance ${id}`);
-  }
-  return jsonReply((await deps.reads.effects.ofInstance(id)).text);
+  await rowOf(deps.reads, instanceTenant, 'instance', id, tenant);
+  return jsonReply((await deps.reads.page(effectList(effectsOfInstance(id)))).text);
 };
 
 /** None of an execution that is unknown, or another tenant's. */
 const ofExecution: Operation<'continuity.effects'> = async (deps, call) => {
-  const tenant = listTenant(call, call.query.tenant_id);
-  return jsonReply((await deps.reads.effects.ofExecution(call.params.id, tenant)).text);
+  const query = effectsOfExecution(call.params.id, listQuery(call).tenant_id);
+  return jsonReply((await deps.reads.page(effectList(query))).text);
 };
 
 export const effectOperations = {

@@ -1,86 +1,77 @@
 /** Lists and reports about instances. An instance of another tenant is not found. */
 
 import { CHECKPOINTS_LISTED_MAX } from '../../../schema/edits.js';
+import { auditList } from '../../db/reads/audit-reads.js';
+import {
+  childList,
+  deadLetterList,
+  instanceList,
+  instanceTenant,
+} from '../../db/reads/instance-reads.js';
+import { rowOf } from '../../db/reads/lookup.js';
+import { checkpointList, lineList } from '../../db/reads/note-reads.js';
+import { outputList, timelineText } from '../../db/reads/output-reads.js';
 import { notFound } from '../../errors.js';
 import {
   type CallById,
   type FrontDeps,
   type FrontOperations,
   jsonReply,
-  listTenant,
+  listQuery,
   type Operation,
   pageReply,
 } from './operation.js';
 
 const list: Operation<'instances.list'> = async (deps, call) => {
-  const { query } = call;
-  const filter = {
-    tenant: listTenant(call, query.tenant_id),
-    namespace: query.namespace,
-    sequenceId: query.sequence_id,
-    states: query.state,
-    metadata: query.metadata,
-  };
-  return pageReply(call, query, await deps.reads.instances.list(filter, query));
+  const query = listQuery(call);
+  return pageReply(call, query, await deps.reads.page(instanceList(query)));
 };
 
 /** The same query; its states do not matter, since all of these failed. */
 const deadLetters: Operation<'instances.deadLetters'> = async (deps, call) => {
-  const { query } = call;
-  const filter = {
-    tenant: listTenant(call, query.tenant_id),
-    namespace: query.namespace,
-    sequenceId: query.sequence_id,
-    metadata: query.metadata,
-  };
-  return pageReply(call, query, await deps.reads.instances.deadLetters(filter, query));
+  const query = listQuery(call);
+  return pageReply(call, query, await deps.reads.page(deadLetterList(query)));
 };
 
 const outputs: Operation<'instances.outputs'> = async (deps, call) => {
   const { query } = call;
-  const id = await ownInstance(deps, call);
-  return pageReply(call, query, await deps.reads.instances.outputs(id, query));
+  const request = outputList({ ...query, instance_id: await ownInstance(deps, call) });
+  return pageReply(call, query, await deps.reads.page(request));
 };
 
 const children: Operation<'instances.children'> = async (deps, call) => {
   const { query } = call;
-  const id = await ownInstance(deps, call);
-  return pageReply(call, query, await deps.reads.instances.children(id, query));
+  const request = childList({ ...query, parent_instance_id: await ownInstance(deps, call) });
+  return pageReply(call, query, await deps.reads.page(request));
 };
 
 const audit: Operation<'instances.audit'> = async (deps, call) => {
   const id = await ownInstance(deps, call);
-  return jsonReply(await deps.reads.instances.audit(id));
+  return jsonReply((await deps.reads.page(auditList(id))).text);
 };
 
 const timeline: Operation<'instances.timeline'> = async (deps, call) => {
-  const { query } = call;
-  const { id } = call.params;
-  const text = await deps.reads.instances.timeline(id, call.tenant, {
-    offset: query.offset,
-    limit: query.limit,
-    includeOutputs: query.include_outputs,
-  });
-  if (text === undefined) throw notFound(`instance ${id}`);
-  return jsonReply(text);
+  const { params, tenant, query } = call;
+  return jsonReply(await timelineText(deps.reads, params.id, tenant, query));
 };
 
 const logs: Operation<'instances.logs'> = async (deps, call) => {
   const { query } = call;
-  const id = await ownInstance(deps, call);
-  return pageReply(call, query, await deps.reads.notes.lines(id, query));
+  const request = lineList({ ...query, instance_id: await ownInstance(deps, call) });
+  return pageReply(call, query, await deps.reads.page(request));
 };
 
 const checkpoints: Operation<'instances.checkpoints'> = async (deps, call) => {
-  const id = await ownInstance(deps, call);
-  return jsonReply(await deps.reads.notes.checkpoints(id, CHECKPOINTS_LISTED_MAX));
+  const instance_id = await ownInstance(deps, call);
+  const request = checkpointList({ instance_id, limit: CHECKPOINTS_LISTED_MAX });
+  return jsonReply((await deps.reads.page(request)).text);
 };
 
 const latestCheckpoint: Operation<'instances.latestCheckpoint'> = async (deps, call) => {
-  const id = await ownInstance(deps, call);
-  const text = await deps.reads.notes.latestCheckpoint(id);
-  if (text === undefined) throw notFound(`instance ${id} has no checkpoint`);
-  return jsonReply(text);
+  const instance_id = await ownInstance(deps, call);
+  const { texts } = await deps.reads.batch(checkpointList({ instance_id, limit: 1 }));
+  if (texts[0] === undefined) throw notFound(`instance ${instance_id} has no checkpoint`);
+  return jsonReply(texts[0]);
 };
 
 /** The reads about instances; `bulk.ts` has the changes of many. */
@@ -99,9 +90,6 @@ export const instanceOperations = {
 /** The id in the path, of an instance that the tenant has. */
 async function ownInstance(deps: FrontDeps, call: CallById): Promise<string> {
   const { id } = call.params;
-  const tenant = await deps.reads.instances.tenantOf(id);
-  if (tenant === undefined || (call.tenant !== '' && call.tenant !== tenant)) {
-    throw notFound(`instance ${id}`);
-  }
+  await rowOf(deps.reads, instanceTenant, 'instance', id, call.tenant);
   return id;
 }

@@ -13,6 +13,7 @@ import type { KeyMinted, MintKey } from '../../../schema/api-key.js';
 import { toUnixMs } from '../../../schema/common.js';
 import type { Clock, TimerHandle } from '../../core/clock.js';
 import { isoTime, type UnixMs } from '../../core/time.js';
+import { keyList, keyState } from '../../db/reads/key-reads.js';
 import { notFound } from '../../errors.js';
 import type { Logger } from '../../log.js';
 import type { KeyRegistry, ResidentKey } from '../key-registry.js';
@@ -74,11 +75,11 @@ export class KeyOperations {
   readonly #list: Operation<'apiKeys.list'> = async (front, call) => {
     const { query } = call;
     const { registry } = this.#deps;
-    const page = await front.reads.keys.list(query.tenant_id.trim(), query, (id) => {
+    const request = keyList({ ...query, tenant_id: query.tenant_id.trim() }, (id) => {
       const at = registry.lastUsedAt(id);
       return at === undefined ? undefined : isoTime(at);
     });
-    return pageReply(call, query, page);
+    return pageReply(call, query, await front.reads.page(request));
   };
 
   /** Repeated it is a success again. A key that has expired can be revoked all the same. */
@@ -86,7 +87,7 @@ export class KeyOperations {
     const { id } = call.params;
     const key = this.#deps.registry.remove(id);
     if (key !== undefined) return this.#commitRevocation(useOf(key));
-    const stored = await front.reads.keys.state(id);
+    const stored = await keyState.row(front.reads, id);
     if (stored === undefined) throw notFound(`key ${id}`);
     if (stored.revoked) return NO_CONTENT;
     return this.#commitRevocation({ id, last_used_at: stored.last_used_at });

@@ -109,6 +109,13 @@ export function listTenant(
   return tenant || queried || undefined;
 }
 
+/** The query with the tenant that counts. */
+export function listQuery<Query extends { readonly tenant_id?: string | undefined }>(
+  call: AnyCall & { readonly query: Query },
+): Query {
+  return { ...call.query, tenant_id: listTenant(call, call.query.tenant_id) };
+}
+
 export function jsonReply(body: string): HttpReply {
   return { status: 200, body };
 }

@@ -4,7 +4,8 @@
  */
 
 import type { Offload } from '../../../actors/runtime/offload.js';
-import { forbidden, notFound } from '../../errors.js';
+import { sequenceById } from '../../db/reads/sequence-reads.js';
+import { forbidden } from '../../errors.js';
 import { type FrontDeps, type FrontOperations, jsonReply, type Operation } from './operation.js';
 import { releaseNamed } from './releases.js';
 
@@ -43,14 +44,8 @@ interface Pair {
  */
 async function definitionsOf(deps: FrontDeps, tenant: string, pair: Pair) {
   const [baseline, candidate] = await Promise.all([
-    definitionOf(deps, tenant, pair.baseline_sequence_id),
-    definitionOf(deps, tenant, pair.candidate_sequence_id),
+    sequenceById(deps.reads, pair.baseline_sequence_id, tenant),
+    sequenceById(deps.reads, pair.candidate_sequence_id, tenant),
   ]);
   return { baseline, candidate };
-}
-
-async function definitionOf(deps: FrontDeps, tenant: string, id: string): Promise<string> {
-  const text = await deps.reads.sequences.get(id, tenant);
-  if (text === undefined) throw notFound(`sequence ${id}`);
-  return text;
 }

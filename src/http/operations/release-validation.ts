@@ -19,8 +19,14 @@ import type { Clock, TimerHandle } from '../../core/clock.js';
 import type { DefinitionPair } from '../../core/releases/diff.js';
 import type { Verdict } from '../../core/releases/replay.js';
 import type { RerunOptions } from '../../core/releases/rerun.js';
-import type { SampledRun, StoredRun } from '../../db/reads/replay-reads.js';
-import { EngineError, notFound, unavailable } from '../../errors.js';
+import {
+  type SampledRun,
+  type StoredRun,
+  sampledRuns,
+  storedRun,
+} from '../../db/reads/replay-reads.js';
+import { sequenceById } from '../../db/reads/sequence-reads.js';
+import { EngineError, unavailable } from '../../errors.js';
 import type { Logger } from '../../log.js';
 import { type FrontDeps, type FrontOperations, jsonReply, type Operation } from './operation.js';
 
@@ -113,15 +119,15 @@ export class Validations {
   async #judge(front: FrontDeps, release: Release, size: number): Promise<ValidationEnd> {
     const { clock } = this.#deps;
     const definitions = {
-      baseline: await definitionOf(front, release, release.baseline_sequence_id),
-      candidate: await definitionOf(front, release, release.candidate_sequence_id),
+      baseline: await sequenceById(front.reads, release.baseline_sequence_id, release.tenant_id),
+      candidate: await sequenceById(front.reads, release.candidate_sequence_id, release.tenant_id),
     };
     const problem = await this.#offload.run('compileCandidate', definitions);
     if (problem !== undefined) {
       return { outcome: 'failed', reason: `the candidate cannot run: ${problem}` };
     }
     const { baseline_sequence_id: baseline, tenant_id: tenant } = release;
-    const runs = await front.reads.replays.sample(baseline, tenant, size);
+    const runs = await sampledRuns.rows(front.reads, baseline, tenant, size);
     const until = clock.monotonic() + REPLAYS_MS;
     const verdicts: Verdict[] = [];
     for (const run of runs) {
@@ -139,7 +145,7 @@ export class Validations {
 
   async #replay(front: FrontDeps, definitions: DefinitionPair, run: SampledRun): Promise<Verdict> {
     if (run.bytes > RUN_BYTES_MAX) return inconclusive('it is too large');
-    const stored = await front.reads.replays.run(run.id);
+    const stored = await storedRun.row(front.reads, run.id);
     if (stored === undefined) return inconclusive('it has been removed');
     return this.#replayStored(definitions, stored);
   }
@@ -190,12 +196,6 @@ const NO_EVIDENCE: Evidence = {
   inconclusive: 0,
   divergences: [],
 };
-
-async function definitionOf(front: FrontDeps, release: Release, id: string): Promise<string> {
-  const text = await front.reads.sequences.get(id, release.tenant_id);
-  if (text === undefined) throw notFound(`sequence ${id}`);
-  return text;
-}
 
 function inconclusive(reason: string): Verdict {
   return { kind: 'inconclusive', reason };

@@ -1,33 +1,33 @@
 /** Reads of stored definitions, and their deletion. One of another tenant is not found. */
 
 import type { ShardClient } from '../../../actors/shard/client.js';
+import {
+  sequenceById,
+  sequenceByName,
+  sequenceList,
+  versionList,
+} from '../../db/reads/sequence-reads.js';
 import { notFound } from '../../errors.js';
 import {
   type FrontOperations,
   jsonReply,
-  listTenant,
+  listQuery,
   type Operation,
   pageReply,
 } from './operation.js';
 
 const list: Operation<'sequences.list'> = async (deps, call) => {
-  const { query } = call;
-  const tenant = listTenant(call, query.tenant_id);
-  return pageReply(call, query, await deps.reads.sequences.list(tenant, query.namespace, query));
+  const query = listQuery(call);
+  return pageReply(call, query, await deps.reads.page(sequenceList(query)));
 };
 
 const get: Operation<'sequences.get'> = async (deps, call) => {
-  const { id } = call.params;
-  const text = await deps.reads.sequences.get(id, call.tenant);
-  if (text === undefined) throw notFound(`sequence ${id}`);
-  return jsonReply(text);
+  return jsonReply(await sequenceById(deps.reads, call.params.id, call.tenant));
 };
 
 const byName: Operation<'sequences.byName'> = async (deps, call) => {
-  const { query } = call;
-  const { namespace, name, version } = query;
-  const tenant = listTenant(call, query.tenant_id) ?? '';
-  const text = await deps.reads.sequences.byName(tenant, { namespace, name }, version);
+  const { namespace, name, version } = call.query;
+  const text = await sequenceByName(deps.reads, listQuery(call), version);
   if (text === undefined) {
     const which = version === undefined ? '' : ` version ${version}`;
     throw notFound(`sequence ${name}${which} in namespace ${namespace}`);
@@ -36,8 +36,7 @@ const byName: Operation<'sequences.byName'> = async (deps, call) => {
 };
 
 const versions: Operation<'sequences.versions'> = async (deps, call) => {
-  const { query } = call;
-  const page = await deps.reads.sequences.versions(listTenant(call, query.tenant_id), query);
+  const page = await deps.reads.page(versionList(listQuery(call)));
   return jsonReply(page.text);
 };
 

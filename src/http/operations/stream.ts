@@ -11,6 +11,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ShardClient } from '../../../actors/shard/client.js';
 import { type InstanceState, isEnded } from '../../core/states.js';
+import { outputsAfter } from '../../db/reads/output-reads.js';
 import type { OutputWireRow } from '../../db/reads/wire.js';
 import { EngineError, unavailable } from '../../errors.js';
 import type { Logger } from '../../log.js';
@@ -136,7 +137,7 @@ class Follower {
       this.#state = state;
     }
     for (let isMore = true; isMore; ) {
-      const batch = await this.#front.reads.instances.outputsAfter(this.#id, this.#lastOutput);
+      const batch = await this.#front.reads.batch(outputsAfter(this.#id, this.#lastOutput));
       await events.send('output', batch.texts);
       this.#lastOutput = batch.last ?? this.#lastOutput;
       isMore = batch.isCut;

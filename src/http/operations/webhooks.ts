@@ -1,23 +1,27 @@
 /** Reads of the outbox and of the delivery log; redeliveries belong to the shards that send. */
 
+import {
+  deliveryAttempts,
+  deliveryList,
+  outboxList,
+  previewText,
+  webhookById,
+  withoutNulls,
+} from '../../db/reads/webhook-reads.js';
 import { notFound } from '../../errors.js';
 import { type FrontOperations, jsonReply, type Operation } from './operation.js';
 
-const outbox: Operation<'webhooks.outbox'> = async (deps, call) => {
-  const { limit } = call.query;
-  return jsonReply(await deps.reads.webhooks.outbox(limit));
-};
+const outbox: Operation<'webhooks.outbox'> = async (deps, call) =>
+  jsonReply((await deps.reads.page(outboxList(call.query))).text);
 
-const deliveries: Operation<'webhooks.deliveries'> = async (deps, call) => {
-  const { query } = call;
-  return jsonReply(await deps.reads.webhooks.deliveries(query));
-};
+const deliveries: Operation<'webhooks.deliveries'> = async (deps, call) =>
+  jsonReply((await deps.reads.page(deliveryList(call.query))).text);
 
 const delivery: Operation<'webhooks.delivery'> = async (deps, call) => {
   const id = call.params.delivery_id;
-  const text = await deps.reads.webhooks.attempts(id);
-  if (text === undefined) throw notFound(`delivery ${id}`);
-  return jsonReply(text);
+  const rows = await deliveryAttempts.rows(deps.reads, id);
+  if (rows.length === 0) throw notFound(`delivery ${id}`);
+  return jsonReply(`[${rows.map(withoutNulls).join(',')}]`);
 };
 
 /** @param isSigned the deployment has a secret */
@@ -25,9 +29,9 @@ const previewOf =
   (isSigned: boolean): Operation<'webhooks.redeliverPreview'> =>
   async (deps, call) => {
     const { id } = call.params;
-    const text = await deps.reads.webhooks.preview(id, isSigned);
-    if (text === undefined) throw notFound(`webhook ${id}`);
-    return jsonReply(text);
+    const row = await webhookById.row(deps.reads, id);
+    if (row === undefined) throw notFound(`webhook ${id}`);
+    return jsonReply(previewText(row, isSigned));
   };
 
 export const webhookOperations = (isSigned: boolean) =>

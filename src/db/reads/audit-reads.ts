@@ -1,0 +1,86 @@
+/**
+ * The newest entries of one instance's audit. Reads only. Rows come by their primary key, backwards,
+ * and only the entries within a row are sorted.
+ */
+
+import type { AuditEntry } from '../../../schema/instance.js';
+import type { StoredRow } from '../tables.js';
+import { TRY_LATER } from './lookup.js';
+import type { PageRequest } from './reader.js';
+
+export interface AuditRow extends StoredRow<'audit_log', 'tenant_id' | 'created_at'> {
+  /** The text of a `StoredAuditEntry`. */
+  readonly entry: string;
+}
+
+/** An entry as the instance's actor packs it; what is not set may be null or absent. */
+type StoredAuditEntry = Omit<AuditEntry, 'instance_id' | 'tenant_id' | 'created_at'>;
+
+/** Audit entries shown of an instance. */
+const ENTRIES_MAX = 200;
+/** State transitions in a timeline, the newest ones: the timeline pages its entries only. */
+const TRANSITIONS_MAX = 1_000;
+
+/**
+ * At most `$2` entries of the instance `$1`: those that actors pack into one row per unit, and, oldest
+ * of all, those that the instance's own row carries. Limited before they are joined, so that a long
+ * audit is read from its end.
+ */
+function newest(condition: string): string {
+  const entries = (from: string, key: string) =>
+    `from ${from} cross join lateral json_array_elements(entries) with ordinality ` +
+    `as e(entry, place) where ${key} = $1::uuid ${condition}`;
+  return (
+    'select seq, place, tenant_id, entry, created_at ' +
+    'from ((select seq, place, tenant_id, entry, created_at ' +
+    `${entries('audit_log', 'instance_id')} order by seq desc, place desc limit $2::bigint) ` +
+    'union all select 0, place, tenant_id, entry, created_at ' +
+    `${entries('(select id, tenant_id, created_at, birth_audit as entries from instances) i', 'id')}` +
+    ') audit order by seq desc, place desc limit $2::bigint'
+  );
+}
+
+/** `AuditEntry` records, newest first: no more rows are read than hold them. */
+export function auditList(instanceId: string): PageRequest<AuditRow> {
+  return {
+    query: { text: newest(''), values: [instanceId, ENTRIES_MAX] },
+    toText: (row) => auditText(instanceId, row),
+    cheaper: TRY_LATER,
+  };
+}
+
+/** `StateTransition` records, the newest ones, oldest first. */
+export function transitionList(instanceId: string): PageRequest<AuditRow> {
+  const transitions = newest("and entry ->> 'event_type' = 'state_transition'");
+  const text = `select * from (${transitions}) newest order by seq, place`;
+  return {
+    query: { text, values: [instanceId, TRANSITIONS_MAX] },
+    toText: transitionText,
+    cheaper: TRY_LATER,
+  };
+}
+
+/** `AuditEntry`. */
+export function auditText(instanceId: string, row: AuditRow): string {
+  const entry = JSON.parse(row.entry) as StoredAuditEntry;
+  return JSON.stringify({
+    id: entry.id,
+    instance_id: instanceId,
+    tenant_id: row.tenant_id,
+    event_type: entry.event_type,
+    from_state: entry.from_state ?? undefined,
+    to_state: entry.to_state ?? undefined,
+    block_id: entry.block_id ?? undefined,
+    details: entry.details,
+    created_at: row.created_at,
+  });
+}
+
+function transitionText(row: AuditRow): string {
+  const entry = JSON.parse(row.entry) as StoredAuditEntry;
+  return JSON.stringify({
+    from_state: entry.from_state ?? undefined,
+    to_state: entry.to_state ?? undefined,
+    at: row.created_at,
+  });
+}

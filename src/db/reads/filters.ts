@@ -1,0 +1,65 @@
+/**
+ * Filters as data: a row for each member of a query that narrows a list, applied to the query as it
+ * was checked. Pure.
+ */
+
+import { type BaseType, type ColumnOf, columnType, type TableName } from '../tables.js';
+import type { Conditions } from './query.js';
+
+/** Rows whose column has the value, or one of several; of a JSON column its top-level keys. */
+export interface Filter {
+  readonly column: string;
+  readonly type: BaseType;
+}
+
+/** By the members of a query. */
+export type Filters<Member extends string> = { readonly [M in Member]: Filter };
+
+/** What a member may hold. Nothing, '' and an empty list leave the list as it is. */
+type Wanted =
+  | string
+  | boolean
+  | readonly string[]
+  | Readonly<Record<string, string>>
+  | null
+  | undefined;
+
+export type Narrowing<Member extends string> = { readonly [M in Member]?: Wanted };
+
+/** A filter for each of the columns, under its name. */
+export function filtersOf<T extends TableName, const C extends ColumnOf<T>>(
+  table: T,
+  columns: readonly C[],
+  alias: string = table,
+): Filters<C> {
+  const rows = columns.map((column) => {
+    const filter = { column: `${alias}.${column}`, type: columnType(table, column).base };
+    return [column, filter] as const;
+  });
+  return Object.fromEntries(rows) as unknown as Filters<C>;
+}
+
+export function narrow<Member extends string>(
+  conditions: Conditions,
+  filters: Filters<Member>,
+  wanted: Narrowing<NoInfer<Member>>,
+): void {
+  for (const member of Object.keys(filters) as Member[]) {
+    const value: Wanted = wanted[member];
+    if (value != null && value !== '') add(conditions, filters[member], value);
+  }
+}
+
+function add(conditions: Conditions, { column, type }: Filter, value: NonNullable<Wanted>): void {
+  if (Array.isArray(value)) {
+    if (value.length === 0) return;
+    conditions.add(`${column} = any(${conditions.param(value)}::${type}[])`);
+  } else if (typeof value === 'object') {
+    for (const [key, text] of Object.entries(value)) {
+      const place = conditions.param(key);
+      conditions.add(`${column} ->> ${place}::text = ${conditions.param(text)}::text`);
+    }
+  } else {
+    conditions.add(`${column} = ${conditions.param(value)}::${type}`);
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * Lists as data: what is selected in which order, whose rows they are, and by what they can be
+ * narrowed. Pure.
+ */
+
+import { type Filters, type Narrowing, narrow } from './filters.js';
+import { Conditions, type PageBounds } from './query.js';
+import type { PageRequest } from './reader.js';
+
+interface List<Row, Of extends string, By extends string> {
+  readonly columns: string;
+  readonly from: string;
+  /** What has to be named: no list spans more by mistake. */
+  readonly of?: Filters<Of>;
+  /** What may be named. */
+  readonly by?: Filters<By>;
+  /** What holds of every row, whatever is asked. */
+  readonly always?: string;
+  readonly order: string;
+  /** The wire record of a row as JSON text. */
+  readonly toText: (row: Row) => string;
+  /** What a caller is told to do instead when it takes too long. */
+  readonly cheaper: string;
+}
+
+/** The checked query of a list, which may say more than concerns the list. */
+type Asked<Of extends string, By extends string> = { readonly [M in Of]: string } & Narrowing<By> &
+  Partial<PageBounds>;
+
+/** What a reader is asked for. */
+export function list<Row, Of extends string = never, By extends string = never>(
+  shape: List<Row, Of, By>,
+): (asked: Asked<Of, By>) => PageRequest<Row> {
+  const { columns, from, of, by, always, order, toText, cheaper } = shape;
+  return (asked) => {
+    const conditions = new Conditions();
+    for (const [member, { column, type }] of Object.entries<Filters<Of>[Of]>(of ?? {})) {
+      conditions.add(`${column} = ${conditions.param(asked[member as Of])}::${type}`);
+    }
+    if (by !== undefined) narrow(conditions, by, asked);
+    if (always !== undefined) conditions.add(always);
+    const text =
+      `select ${columns} from ${from} ${conditions.where} ` +
+      `order by ${order} ${conditions.page(asked)}`;
+    return { query: conditions.query(text), toText, cheaper };
+  };
+}

@@ -1,0 +1,121 @@
+/**
+ * What the blocks of an instance gave, oldest first, and the timeline made of it. Reads only. Rows are
+ * fetched by the primary key of their table and sorted, all of one instance: an index in their order
+ * would cost every step a second insert.
+ */
+
+import { selected } from '../tables.js';
+import { transitionList } from './audit-reads.js';
+import { filtersOf } from './filters.js';
+import { instanceById } from './instance-reads.js';
+import { list } from './list.js';
+import { rowOf, TRY_LATER } from './lookup.js';
+import { Conditions, type Place } from './query.js';
+import type { PageRequest, Reader } from './reader.js';
+import {
+  contextText,
+  type InstanceWireRow,
+  OUTPUT_COLUMNS,
+  type OutputWireRow,
+  outputText,
+} from './wire.js';
+
+export interface TimelineOptions {
+  readonly offset: number;
+  readonly limit: number;
+  /** False leaves out the payloads: outputs and the context. */
+  readonly include_outputs: boolean;
+}
+
+/** Outputs handed to a stream at once: what a client that does not read can make the server hold. */
+const STREAM_BATCH_BYTES = 1024 * 1024;
+
+/** All rows, bookkeeping included. */
+const EVERYTHING = {
+  columns: selected(OUTPUT_COLUMNS),
+  from: 'block_outputs',
+  of: filtersOf('block_outputs', ['instance_id']),
+  order: 'created_at, id',
+  cheaper: 'ask for a smaller offset and limit',
+};
+
+/** `BlockOutput` records without notes on unfinished tries (docs/reference/instances.md). */
+export const outputList = list({
+  ...EVERYTHING,
+  always: "(output_ref is null or output_ref not in ('__in_progress__', '__retry__'))",
+  toText: outputText,
+});
+
+/**
+ * `BlockOutput` records after a row, all kinds of them. The units of an instance are committed in
+ * order, and the times and ids of their rows ascend: what becomes visible later lies after everything
+ * that is visible now.
+ *
+ * @param row undefined: from the first
+ */
+export function outputsAfter(
+  instanceId: string,
+  row: Pick<OutputWireRow, 'id' | 'created_at'> | undefined,
+): PageRequest<OutputWireRow> {
+  const conditions = new Conditions();
+  conditions.add(`instance_id = ${conditions.param(instanceId)}::uuid`);
+  if (row !== undefined) {
+    const place: Place = { id: row.id, at: row.created_at };
+    conditions.add(`(created_at, id) > ${conditions.place(place)}`);
+  }
+  const { columns, from, order } = EVERYTHING;
+  return {
+    query: conditions.query(`select ${columns} from ${from} ${conditions.where} order by ${order}`),
+    toText: outputText,
+    cheaper: TRY_LATER,
+    bytesMax: STREAM_BATCH_BYTES,
+  };
+}
+
+/** `TimelineEntry` records. */
+export const entryList = list({
+  ...EVERYTHING,
+  toText: (row: OutputWireRow) => entryText(row, `,"output":${row.output}`),
+});
+
+const bareEntryList = list({
+  ...EVERYTHING,
+  toText: (row: OutputWireRow) => entryText(row, ''),
+});
+
+/** `Timeline`. @throws EngineError 404 when the tenant ('' is any) has no such instance */
+export async function timelineText(
+  reads: Reader,
+  id: string,
+  tenant: string,
+  { offset, limit, include_outputs: hasOutputs }: TimelineOptions,
+): Promise<string> {
+  const row = await rowOf(reads, instanceById, 'instance', id, tenant);
+  // One more than asked shows whether there are more.
+  const asked = { instance_id: id, offset, limit: limit + 1 };
+  const request = hasOutputs ? entryList(asked) : bareEntryList(asked);
+  const entries = await reads.page({ ...request, rowsMax: limit });
+  const transitions = await reads.page(transitionList(id));
+  return (
+    `{"instance":${headText(row, hasOutputs)},"state_transitions":${transitions.text}` +
+    `,"entries":${entries.text},"offset":${offset},"limit":${limit},"has_more":${entries.isCut}}`
+  );
+}
+
+function headText(row: InstanceWireRow, hasContext: boolean): string {
+  return (
+    `{"id":"${row.id}","sequence_id":"${row.sequence_id}","state":"${row.state}"` +
+    `,"created_at":"${row.created_at}","updated_at":"${row.updated_at}"` +
+    `${hasContext ? `,"context":${contextText(row)}` : ''}}`
+  );
+}
+
+/** A row whose reference is a mark of the engine is no output of a block. */
+function entryText(row: OutputWireRow, output: string): string {
+  return (
+    `{"block_id":${JSON.stringify(row.block_id)},"attempt":${row.attempt}` +
+    `,"completed_at":"${row.created_at}"${output}` +
+    (row.output_ref === null ? '' : `,"output_ref":${JSON.stringify(row.output_ref)}`) +
+    `,"is_sentinel":${row.output_ref?.startsWith('__') === true}}`
+  );
+}
