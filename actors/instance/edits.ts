@@ -23,7 +23,7 @@ import type { InstanceRequest } from './messages.js';
 import type { Operation, Sources } from './operation.js';
 import { putAudit } from './progress.js';
 import { deliverSignal, followTrace, storeSignal } from './signals.js';
-import { changingTaskColumns, checkpointColumns } from './worker-task.js';
+import { changingTaskColumns } from './worker-task.js';
 
 type Inject = Extract<InstanceRequest, { kind: 'injectBlocks' }>;
 type ResumeFrom = Extract<InstanceRequest, { kind: 'resumeFrom' }>;
@@ -79,9 +79,7 @@ function replacePlan(actor: LiveInstance, plan: Plan, outputs: Map<string, JsonV
   snapshot.execution = isEnded(snapshot.state) ? execution : goOnBehindEnd(execution, plan);
   snapshot.outputs = outputs;
   actor.plan = plan;
-  for (const [id, task] of actor.tasks) {
-    actor.tasks.set(id, { ...task, node: nodeOf(plan, task.blockId) });
-  }
+  for (const task of actor.tasks.values()) task.node = nodeOf(plan, task.block_id);
 }
 
 /** The index of a block; -1 when the plan has it no more, which no open task's block is. */
@@ -191,11 +189,11 @@ export function takeSignals(
 /** What a worker saved in an earlier run of these blocks is not handed to the next. */
 function forgetCheckpoints(actor: LiveInstance, turn: Turn, blocks: ReadonlySet<string>): void {
   for (const task of actor.tasks.values()) {
-    if (task.checkpointSeq === 0 || !blocks.has(task.blockId)) continue;
-    task.checkpointSeq = 0;
-    task.resumeCheckpoint = null;
+    if (task.checkpoint_seq === 0 || !blocks.has(task.block_id)) continue;
+    task.checkpoint_seq = 0;
+    task.resume_checkpoint = null;
     turn.put('task.update', task.id, changingTaskColumns(task));
-    turn.put('task.checkpoint', task.id, checkpointColumns(task));
+    turn.put('task.checkpoint', task.id, { id: task.id, resume_checkpoint: null });
   }
 }
 

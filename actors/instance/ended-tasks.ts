@@ -8,9 +8,10 @@ import type { Cell } from '../runtime/cell.js';
 import type { Rows } from '../runtime/loader.js';
 import type { WorkerTaskRow } from '../runtime/rows.js';
 import type { Message } from './creation-messages.js';
+import { nodeOf } from './edits.js';
 import type { LiveInstance } from './live-instance.js';
 import type { InstanceMessage } from './messages.js';
-import { placedTask } from './restore.js';
+import { taskOfRow } from './worker-task.js';
 
 export interface EndedTasksDeps {
   readonly loader: Rows;
@@ -65,7 +66,7 @@ export class EndedTasks {
       this.read(cell, task, message, reads + 1);
       return;
     }
-    cell.state.tasks.set(task, placedTask(row, cell.state.plan));
+    cell.state.tasks.set(task, taskOfRow(row, nodeOf(cell.state.plan, row.block_id)));
     tell(cell.id, message);
   }
 }

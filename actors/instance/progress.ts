@@ -22,7 +22,6 @@ import { type LiveInstance, nextId, stepKey } from './live-instance.js';
 import { charactersOf } from './memory.js';
 import { noteLine } from './notes.js';
 import {
-  allTaskColumns,
   changingTaskColumns,
   newTask,
   note,
@@ -83,7 +82,10 @@ function openTask(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
   const previous = actor.tasks.lastOf(dispatch);
   const task = newTask(nextId(actor), actor.record, dispatch, previous, actor.env.now());
   actor.tasks.set(task.id, task);
-  turn.put('task.insert', task.id, allTaskColumns(task, actor.record.ownershipEpoch));
+  const { ownershipEpoch } = actor.record;
+  const ownership_epoch = ownershipEpoch === 0 ? null : ownershipEpoch;
+  // The row is the receipt of what the worker does, too.
+  turn.put('task.insert', task.id, { ...task, ownership_epoch });
   turn.put('openTask.insert', task.id, openTaskColumns(task));
   turn.effects.push({ kind: 'task.opened', instance: actor.record.id, task: task.id });
   hintReady(actor, turn, task);
@@ -92,16 +94,16 @@ function openTask(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
 export function hintReady(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
   turn.effects.push({
     kind: 'peer',
-    shard: shardOf(routeOfName(task.handlerName), actor.env.shards),
+    shard: shardOf(routeOfName(task.handler_name), actor.env.shards),
     message: {
       kind: 'task.ready',
-      handler: task.handlerName,
+      handler: task.handler_name,
       task: task.id,
       instance: actor.record.id,
-      tenant: task.tenantId,
-      queue: task.queueName ?? '',
+      tenant: task.tenant_id,
+      queue: task.queue_name ?? '',
       rank: rankOf(task.priority),
-      createdAt: task.createdAt,
+      createdAt: Date.parse(task.created_at),
     },
   });
 }
@@ -109,13 +111,13 @@ export function hintReady(actor: LiveInstance, turn: Turn, task: WorkerTaskRecor
 export function hintGone(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
   turn.effects.push({
     kind: 'peer',
-    shard: shardOf(routeOfName(task.handlerName), actor.env.shards),
+    shard: shardOf(routeOfName(task.handler_name), actor.env.shards),
     message: {
       kind: 'task.gone',
-      handler: task.handlerName,
+      handler: task.handler_name,
       task: task.id,
-      tenant: task.tenantId,
-      queue: task.queueName ?? '',
+      tenant: task.tenant_id,
+      queue: task.queue_name ?? '',
     },
   });
 }
@@ -157,9 +159,9 @@ function withdraw(
   const now = actor.env.now();
   task.state = 'failed';
   task.withdrawn = !timedOut || isDispatchedAgain;
-  task.completedAt = now;
-  task.errorMessage = timedOut ? `timed out after ${task.timeoutMs} ms` : 'cancelled';
-  task.errorRetryable = timedOut;
+  task.completed_at = isoTime(now);
+  task.error_message = timedOut ? `timed out after ${task.timeout_ms} ms` : 'cancelled';
+  task.error_retryable = timedOut;
   note(task, timedOut ? 'timed_out' : 'cancelled', { id: nextId(actor), now });
   closeTask(actor, turn, task);
 }

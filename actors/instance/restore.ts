@@ -3,11 +3,11 @@
 import type { Plan } from '../../src/core/plan.js';
 import type { Plans } from '../catalog/plans.js';
 import type { Rows } from '../runtime/loader.js';
-import type { LoadedInstance, WorkerTaskRow } from '../runtime/rows.js';
+import type { LoadedInstance } from '../runtime/rows.js';
 import { nodeOf } from './edits.js';
 import { type InstanceEnv, type LiveInstance, liveInstance } from './live-instance.js';
 import { type InstanceRecord, recordOfRow } from './record.js';
-import { taskOfRow, type WorkerTaskRecord } from './worker-task.js';
+import { taskOfRow } from './worker-task.js';
 
 export interface RestoreDeps {
   readonly env: InstanceEnv;
@@ -27,7 +27,8 @@ export async function restoreActor(
   for (const [block, output] of outputs) record.snapshot.outputs.set(block, output);
   for (const [key, items] of loaded.snapshots) record.snapshot.snapshots.set(key, items);
   const actor = liveInstance(record, plan, env);
-  for (const row of loaded.tasks) actor.tasks.set(row.id, placedTask(row, plan));
+  for (const row of loaded.tasks)
+    actor.tasks.set(row.id, taskOfRow(row, nodeOf(plan, row.block_id)));
   actor.timer = loaded.timer;
   return actor;
 }
@@ -39,11 +40,6 @@ async function planOf(plans: Plans, record: InstanceRecord): Promise<Plan | unde
   if (compiled?.ok === false)
     throw new Error(`instance ${id} does not compile: ${compiled.message}`);
   return compiled?.plan;
-}
-
-/** Indexes change with the plan of an instance; the ids of its blocks do not. */
-export function placedTask(row: WorkerTaskRow, plan: Plan): WorkerTaskRecord {
-  return { ...taskOfRow(row), node: nodeOf(plan, row.block_id) };
 }
 
 /** The JSON text that the actor holds. */

@@ -33,7 +33,7 @@ export class TaskCache extends Map<string, WorkerTaskRecord> {
       this.#characters += charactersOf(task.params);
       if (replaced !== undefined) this.#characters -= charactersOf(replaced.params);
     }
-    const step = stepOf(task);
+    const step = stepOf(task.block_id, task.iteration);
     const last = this.#lastOf.get(step);
     // One that ended long ago may come back for a late call; ids compare as they were made.
     if (last === undefined || id >= last) this.#lastOf.set(step, id);
@@ -45,15 +45,15 @@ export class TaskCache extends Map<string, WorkerTaskRecord> {
     const task = this.get(id);
     if (task === undefined) return false;
     this.#characters -= charactersOf(task.params);
-    const step = stepOf(task);
+    const step = stepOf(task.block_id, task.iteration);
     if (this.#lastOf.get(step) === id) this.#lastOf.delete(step);
     this.#ended.delete(id);
     return super.delete(id);
   }
 
   /** The newest task of the step that is kept. */
-  lastOf(step: TaskStep): WorkerTaskRecord | undefined {
-    const id = this.#lastOf.get(stepOf(step));
+  lastOf({ blockId, iteration }: TaskStep): WorkerTaskRecord | undefined {
+    const id = this.#lastOf.get(stepOf(blockId, iteration));
     return id === undefined ? undefined : this.get(id);
   }
 
@@ -67,6 +67,6 @@ export class TaskCache extends Map<string, WorkerTaskRecord> {
   }
 }
 
-function stepOf({ blockId, iteration }: TaskStep): string {
+function stepOf(blockId: string, iteration: string): string {
   return `${iteration}:${blockId}`;
 }

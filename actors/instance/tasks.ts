@@ -6,6 +6,7 @@
 import { LIMITS } from '../../src/config.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { Progress } from '../../src/core/progress.js';
+import { isoTime } from '../../src/core/time.js';
 import { EngineError, invalid, notFound, tooLarge } from '../../src/errors.js';
 import { type Effect, Turn } from '../runtime/turn.js';
 import { advance, checkContextSize } from './advance.js';
@@ -13,14 +14,7 @@ import { type LiveInstance, nextId } from './live-instance.js';
 import type { InstanceMessage, WorkerRequest } from './messages.js';
 import { noteWorkerLines } from './notes.js';
 import { closeTask, hintReady, isRetried } from './progress.js';
-import {
-  changingTaskColumns,
-  checkpointColumns,
-  heartbeatColumns,
-  note,
-  type WorkerTaskRecord,
-  wireTask,
-} from './worker-task.js';
+import { changingTaskColumns, note, type WorkerTaskRecord, wireTask } from './worker-task.js';
 
 type Claim = Extract<InstanceMessage, { kind: 'claim' }>;
 type Complete = Extract<WorkerRequest, { kind: 'task.complete' }>;
@@ -36,13 +30,13 @@ export function claim(actor: LiveInstance, turn: Turn, message: Claim): void {
   }
   const now = actor.env.now();
   task.state = 'claimed';
-  task.workerId = message.worker;
-  task.epoch += 1;
-  task.claimedAt = now;
-  task.heartbeatAt = now;
+  task.worker_id = message.worker;
+  task.claim_epoch += 1;
+  task.claimed_at = isoTime(now);
+  task.heartbeat_at = task.claimed_at;
   note(task, 'claimed', { id: nextId(actor), now });
   turn.put('task.update', task.id, changingTaskColumns(task));
-  answerClaim(turn, message, task.epoch, wireText(actor, task));
+  answerClaim(turn, message, task.claim_epoch, wireText(actor, task));
   watchHeartbeat(actor, turn, task);
 }
 
@@ -58,7 +52,7 @@ function answerClaim(turn: Turn, message: Claim, epoch: number, record: string):
 /** The poller went away after its claim was committed: the task waits again, at once. */
 export function unclaim(actor: LiveInstance, turn: Turn, taskId: string, epoch: number): void {
   const task = actor.tasks.get(taskId);
-  if (task === undefined || task.state !== 'claimed' || task.epoch !== epoch) return;
+  if (task === undefined || task.state !== 'claimed' || task.claim_epoch !== epoch) return;
   giveBack(actor, turn, task, 'the poll was abandoned');
 }
 
@@ -76,16 +70,17 @@ export function reap(actor: LiveInstance, turn: Turn, taskId: string): void {
 function giveBack(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord, reason: string): void {
   note(task, 'reclaimed', { id: nextId(actor), now: actor.env.now(), reason });
   task.state = 'pending';
-  task.workerId = null;
-  task.claimedAt = null;
-  task.heartbeatAt = null;
+  task.worker_id = null;
+  task.claimed_at = null;
+  task.heartbeat_at = null;
   turn.put('task.update', task.id, changingTaskColumns(task));
   hintReady(actor, turn, task);
 }
 
 /** After downtime silence counts from readiness, or every live worker would be reclaimed. */
 function silentAt(actor: LiveInstance, task: WorkerTaskRecord): number {
-  const since = Math.max(task.heartbeatAt ?? 0, actor.env.readySince());
+  const heardAt = task.heartbeat_at === null ? 0 : Date.parse(task.heartbeat_at);
+  const since = Math.max(heardAt, actor.env.readySince());
   return since + actor.env.workerStaleMs;
 }
 
@@ -127,13 +122,13 @@ export function complete(actor: LiveInstance, turn: Turn, message: Complete): Pr
   const now = actor.env.now();
   task.state = 'completed';
   task.output = output;
-  task.completedAt = now;
+  task.completed_at = isoTime(now);
   note(task, 'completed', { id: nextId(actor), now });
   measure(actor, task);
   closeTask(actor, turn, task);
   const step = { node: task.node, iteration: task.iteration, attempt: task.attempt };
   turn.origin = step;
-  noteWorkerLines(actor, turn, task.blockId, message.body.logs);
+  noteWorkerLines(actor, turn, task.block_id, message.body.logs);
   const progress = advance(actor, turn, {
     kind: 'step.outcome',
     ...step,
@@ -145,9 +140,10 @@ export function complete(actor: LiveInstance, turn: Turn, message: Complete): Pr
 }
 
 /** What a worker took, from its claim on. */
-function measure(actor: LiveInstance, { claimedAt, completedAt }: WorkerTaskRecord): void {
-  if (claimedAt === null || completedAt === null) return;
-  actor.env.measures?.stepEnded(Math.max(0, completedAt - claimedAt) / 1_000);
+function measure(actor: LiveInstance, { claimed_at, completed_at }: WorkerTaskRecord): void {
+  if (claimed_at === null || completed_at === null) return;
+  const ms = Date.parse(completed_at) - Date.parse(claimed_at);
+  actor.env.measures?.stepEnded(Math.max(0, ms) / 1_000);
 }
 
 /**
@@ -161,12 +157,12 @@ export function fail(actor: LiveInstance, turn: Turn, message: Fail): Progress |
   if (task === undefined) return undefined;
   const now = actor.env.now();
   task.state = 'failed';
-  task.errorMessage = reason;
-  task.errorRetryable = retryable;
-  task.completedAt = now;
+  task.error_message = reason;
+  task.error_retryable = retryable;
+  task.completed_at = isoTime(now);
   note(task, 'failed', { id: nextId(actor), now, reason });
   measure(actor, task);
-  noteWorkerLines(actor, turn, task.blockId, logs);
+  noteWorkerLines(actor, turn, task.block_id, logs);
   const progress = advance(actor, turn, {
     kind: 'step.outcome',
     node: task.node,
@@ -175,7 +171,7 @@ export function fail(actor: LiveInstance, turn: Turn, message: Fail): Progress |
     outcome: { kind: 'failure', retryable, message: reason },
     external: true,
   });
-  task.withdrawn = isRetried(progress, task.blockId);
+  task.withdrawn = isRetried(progress, task.block_id);
   closeTask(actor, turn, task);
   turn.reply(message.request, 200, wireText(actor, task));
   return progress;
@@ -196,22 +192,24 @@ export function heartbeat(actor: LiveInstance, turn: Turn, message: Heartbeat): 
   const task = heldTask(actor, turn, message);
   if (task === undefined) return;
   if (checkpoint !== null) {
-    if (checkpointSeq !== task.checkpointSeq) {
+    if (checkpointSeq !== task.checkpoint_seq) {
       const error = new EngineError(
         'ENG_STALE_EPOCH',
-        `conflict: checkpoint_seq is ${task.checkpointSeq}, not ${checkpointSeq}`,
+        `conflict: checkpoint_seq is ${task.checkpoint_seq}, not ${checkpointSeq}`,
       );
       reject(actor, turn, message, task, error);
       return;
     }
-    task.checkpointSeq += 1;
-    const isChanged = JSON.stringify(task.resumeCheckpoint) !== text;
-    task.resumeCheckpoint = checkpoint;
-    if (isChanged) turn.put('task.checkpoint', task.id, checkpointColumns(task));
+    task.checkpoint_seq += 1;
+    const isChanged = JSON.stringify(task.resume_checkpoint) !== text;
+    task.resume_checkpoint = checkpoint;
+    if (isChanged)
+      turn.put('task.checkpoint', task.id, { id: task.id, resume_checkpoint: checkpoint });
   }
-  task.heartbeatAt = actor.env.now();
-  turn.put('task.heartbeat', task.id, heartbeatColumns(task));
-  turn.reply(message.request, 200, `{"checkpoint_seq":${task.checkpointSeq}}`);
+  task.heartbeat_at = isoTime(actor.env.now());
+  const { id, claim_epoch, heartbeat_at, checkpoint_seq } = task;
+  turn.put('task.heartbeat', id, { id, claim_epoch, heartbeat_at, checkpoint_seq });
+  turn.reply(message.request, 200, `{"checkpoint_seq":${task.checkpoint_seq}}`);
 }
 
 /**
@@ -232,8 +230,8 @@ function heldTask(
   }
   const held =
     task.state === 'claimed' &&
-    task.workerId === worker &&
-    (epoch === undefined || task.epoch === epoch);
+    task.worker_id === worker &&
+    (epoch === undefined || task.claim_epoch === epoch);
   if (held) return task;
   const error = lostClaim(message.task, epoch);
   if (epoch === undefined) throw error;
@@ -251,7 +249,7 @@ function reject(
   note(task, 'stale_mutation_rejected', {
     id: nextId(actor),
     now: actor.env.now(),
-    epoch: message.body.claim_epoch ?? task.epoch,
+    epoch: message.body.claim_epoch ?? task.claim_epoch,
     worker: message.body.worker_id,
     reason: error.message,
   });

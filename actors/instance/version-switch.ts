@@ -114,9 +114,7 @@ function goOver(actor: LiveInstance, turn: Turn, to: Target): void {
   actor.plan = to.plan;
   record.sequenceId = to.sequenceId;
   record.ownershipEpoch = to.epoch;
-  for (const [id, task] of actor.tasks) {
-    actor.tasks.set(id, { ...task, node: nodeOf(to.plan, task.blockId) });
-  }
+  for (const task of actor.tasks.values()) task.node = nodeOf(to.plan, task.block_id);
   turn.put('instance.rebind', record.id, { id: record.id, sequence_id: record.sequenceId });
   putOwnership(actor, turn);
 }

@@ -14,7 +14,6 @@ import {
   wireInstance,
 } from '../../actors/instance/record.js';
 import {
-  allTaskColumns,
   newTask,
   note,
   openTaskColumns,
@@ -232,7 +231,7 @@ function task(owner: InstanceRecord, changes: Partial<WorkerTaskRecord> = {}): W
 }
 
 async function storeTasks(...tasks: readonly WorkerTaskRecord[]): Promise<void> {
-  await put('task.insert', ...tasks.map(allTaskColumns));
+  await put('task.insert', ...tasks);
   const open = tasks.filter(({ state }) => state === 'pending' || state === 'claimed');
   await put('openTask.insert', ...open.map(openTaskColumns));
 }
@@ -680,21 +679,21 @@ describe('workers', () => {
     const owner = await stored({ data: { item: 1, kept: [2] }, state: 'waiting' });
     const plain = task(owner);
     const full = task(owner, {
-      createdAt: T0 - 1,
-      queueName: 'slow',
+      created_at: isoTime(T0 - 1),
+      queue_name: 'slow',
       overlay: { item: { id: 9 }, new: null },
-      timeoutMs: 5_000_000_000,
+      timeout_ms: 5_000_000_000,
       state: 'completed',
-      workerId: 'w "1"',
-      epoch: 2,
-      claimedAt: T0 + 1,
-      heartbeatAt: T0 + 2,
-      completedAt: T0 + 3,
+      worker_id: 'w "1"',
+      claim_epoch: 2,
+      claimed_at: isoTime(T0 + 1),
+      heartbeat_at: isoTime(T0 + 2),
+      completed_at: isoTime(T0 + 3),
       output: { paid: true },
-      errorMessage: 'no',
-      errorRetryable: false,
-      checkpointSeq: 4,
-      resumeCheckpoint: { page: 3 },
+      error_message: 'no',
+      error_retryable: false,
+      checkpoint_seq: 4,
+      resume_checkpoint: { page: 3 },
     });
     await storeTasks(full, plain);
     const { text } = await ask('workers.tasks');
@@ -704,8 +703,8 @@ describe('workers', () => {
 
   test('tasks are filtered, and those withdrawn are not listed', async () => {
     const owner = await stored();
-    const claimed = task(owner, { state: 'claimed', workerId: 'w1', queueName: 'slow' });
-    const done = task(owner, { state: 'completed', workerId: 'w1', handlerName: 'mail' });
+    const claimed = task(owner, { state: 'claimed', worker_id: 'w1', queue_name: 'slow' });
+    const done = task(owner, { state: 'completed', worker_id: 'w1', handler_name: 'mail' });
     const gone = task(owner, { state: 'failed', withdrawn: true });
     const theirs = task({ ...owner, tenantId: 'globex' });
     await storeTasks(claimed, done, gone, theirs);
@@ -722,7 +721,7 @@ describe('workers', () => {
 
   test('the attempts of a task stay readable after it was withdrawn', async () => {
     const owner = await stored();
-    const made = task(owner, { state: 'failed', withdrawn: true, workerId: 'w1', epoch: 1 });
+    const made = task(owner, { state: 'failed', withdrawn: true, worker_id: 'w1', claim_epoch: 1 });
     note(made, 'claimed', { id: newId(), now: T0 });
     note(made, 'failed', { id: newId(), now: T0 + 1, reason: 'broke' });
     note(made, 'cancelled', { id: newId(), now: T0 + 2, worker: null });
@@ -743,9 +742,9 @@ describe('workers', () => {
     const owner = await stored();
     await storeTasks(
       task(owner),
-      task(owner, { state: 'claimed', workerId: 'w2', handlerName: '__proto__' }),
-      task(owner, { state: 'claimed', workerId: 'w1' }),
-      task(owner, { state: 'completed', workerId: 'w3' }),
+      task(owner, { state: 'claimed', worker_id: 'w2', handler_name: '__proto__' }),
+      task(owner, { state: 'claimed', worker_id: 'w1' }),
+      task(owner, { state: 'completed', worker_id: 'w3' }),
       task(owner, { state: 'failed', withdrawn: true }),
       task({ ...owner, tenantId: 'globex' }),
     );
@@ -763,7 +762,7 @@ describe('workers', () => {
 
   test('workers are listed by when they were last seen, with what they hold', async () => {
     const owner = await stored();
-    await storeTasks(task(owner, { state: 'claimed', workerId: 'w1' }), task(owner));
+    await storeTasks(task(owner, { state: 'claimed', worker_id: 'w1' }), task(owner));
     const seen = (worker: string, handler: string, ago: number, more: object = {}) => ({
       tenant_id: 'acme',
       worker_id: worker,

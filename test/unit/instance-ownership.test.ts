@@ -398,7 +398,7 @@ test('where the open block is gone, the other version begins anew behind what is
   assert.ok(resumed.effects.some(({ kind }) => kind === 'continue'));
   told(waiting, { kind: 'wake', recovered: false });
   assert.deepEqual(
-    [...waiting.tasks.values()].map(({ blockId }) => blockId),
+    [...waiting.tasks.values()].map(({ block_id }) => block_id),
     ['c'],
   );
 });
