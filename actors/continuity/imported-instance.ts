@@ -15,7 +15,6 @@ import type { Parsed } from '../../src/core/continuity/parsed.js';
 import type { OpenedCapsule, PayloadFrame } from '../../src/core/continuity/sealed-payload.js';
 import { isJsonObject, type JsonObject, ownValue } from '../../src/core/json.js';
 import type { Plan } from '../../src/core/plan.js';
-import { priorityRank } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict } from '../../src/errors.js';
 import type { Plans } from '../catalog/plans.js';
@@ -115,20 +114,16 @@ function recordOf(
   const base = newRecord(
     {
       id,
-      sequenceId: instance.sequence_id,
-      tenantId: manifest.tenant_id,
-      namespace: instance.namespace,
-      priority: priorityRank(instance.priority),
-      timezone: instance.timezone,
-      metadata: instance.metadata,
-      data: sectionOf(context, 'data'),
-      config: sectionOf(context, 'config'),
-      nextFireAt: null,
       // A slot or a key of the source says nothing here.
-      concurrencyKey: null,
-      maxConcurrency: null,
-      idempotencyKey: null,
-      dryRun: false,
+      body: {
+        sequence_id: instance.sequence_id,
+        tenant_id: manifest.tenant_id,
+        namespace: instance.namespace,
+        priority: instance.priority,
+        timezone: instance.timezone,
+        metadata: instance.metadata,
+        context: { data: sectionOf(context, 'data'), config: sectionOf(context, 'config') },
+      },
     },
     service.now,
   );

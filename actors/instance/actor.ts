@@ -11,17 +11,16 @@ import { canPatch, type InstanceState, isEnded, isTerminal } from '../../src/cor
 import type { UnixMs } from '../../src/core/time.js';
 import { EngineError, notFound } from '../../src/errors.js';
 import type { StepRef, Turn } from '../runtime/turn.js';
-import { advance, checkContextSize, continueAfter, touchContext } from './advance.js';
+import type { Action, Came } from './action.js';
+import { advance, advanceTry, checkContextSize, continueAfter, touchContext } from './advance.js';
 import { type Change, concerns } from './change-many.js';
-import * as grants from './grants.js';
 import * as limits from './limits.js';
 import { isSeenBy, type LiveInstance, stepKey } from './live-instance.js';
 import type { InstanceMessage, InstanceRequest } from './messages.js';
 import * as notes from './notes.js';
-import type { Operation } from './operation.js';
 import { askAboutFence } from './ownership.js';
-import { recordBatchAction, recordTransition } from './progress.js';
-import { contextOf, wireInstance } from './record.js';
+import { putAudit, putTransition } from './progress.js';
+import { contextOf, isKeyed, permitStatus, wireInstance } from './record.js';
 import { settleNew, standing, touch, write } from './settling.js';
 import * as signals from './signals.js';
 import * as tasks from './tasks.js';
@@ -39,28 +38,23 @@ export function create(actor: LiveInstance, turn: Turn, request: number, gated: 
 }
 
 /**
- * @param operation what the message does, if that was prepared (`preparation.ts`)
+ * @param action what the message does, if that was prepared (`preparation.ts`)
  * @throws EngineError for a wrong request, before the first change
  */
 export function handle(
   actor: LiveInstance,
   turn: Turn,
   message: InstanceMessage,
-  operation?: Operation,
+  action?: Action,
 ): void {
   const before = standing(actor);
   if ('tenant' in message) checkTenant(actor, message);
-  const progress = operation === undefined ? apply(actor, turn, message) : operation(turn);
-  if (progress !== undefined) write(actor, turn, progress, before);
+  const came = action === undefined ? apply(actor, turn, message) : action(turn);
+  if (came !== undefined) write(actor, turn, came, before);
   notes.putLines(actor, turn);
 }
 
-/** @returns what the evaluator did, `'touched'` when only the row changed, undefined for neither */
-function apply(
-  actor: LiveInstance,
-  turn: Turn,
-  message: InstanceMessage,
-): Progress | 'touched' | undefined {
+function apply(actor: LiveInstance, turn: Turn, message: InstanceMessage): Came {
   switch (message.kind) {
     case 'get':
       turn.reply(message.request, 200, JSON.stringify(wireInstance(actor.record)));
@@ -94,13 +88,13 @@ function apply(
     case 'wake':
       return wake(actor, turn, message.recovered);
     case 'permit.granted':
-      return grants.permitGranted(actor, turn, message.number);
+      return limits.permitGranted(actor, turn, message.number);
     case 'rate.granted':
-      return grants.rateGranted(actor, turn, message);
+      return limits.rateGranted(actor, turn, message);
     case 'rate.deferred':
-      return grants.rateDeferred(actor, turn, message);
+      return limits.rateDeferred(actor, turn, message);
     case 'rate.changed':
-      return grants.rateChanged(actor, turn, message);
+      return advanceTry(actor, turn, { kind: 'rate.changed', ...message.step });
     case 'step.outcome':
       return outcome(actor, turn, message.step, message.outcome);
     case 'unit.refused':
@@ -160,12 +154,7 @@ function patchState(
 }
 
 /** One of a change of many. */
-function change(
-  actor: LiveInstance,
-  turn: Turn,
-  group: number,
-  change: Change,
-): Progress | 'touched' | undefined {
+function change(actor: LiveInstance, turn: Turn, group: number, change: Change): Came {
   const { state, nextFireAt } = actor.record.snapshot;
   const result = concerns(change, state) ? 'applied' : 'skipped';
   turn.effects.push({ kind: 'changed', group, result });
@@ -178,10 +167,10 @@ function change(
       return moveTo(actor, turn, 'scheduled', Math.min(Math.max(at, 0), FIRE_AT_MAX));
     }
     case 'retry':
-      recordBatchAction(actor, turn, { action: 'retry' });
+      putAudit(actor, turn, [{ eventType: 'batch_action', details: { action: 'retry' } }]);
       return moveTo(actor, turn, 'scheduled', null);
     case 'signal': {
-      recordBatchAction(actor, turn, actionOf(change.signalType));
+      putAudit(actor, turn, [{ eventType: 'batch_action', details: actionOf(change.signalType) }]);
       const progress = signals.deliverSignal(actor, turn, change);
       signals.storeSignal(actor, turn, change);
       return progress;
@@ -224,8 +213,7 @@ function moveTo(actor: LiveInstance, turn: Turn, to: InstanceState, at: UnixMs |
 
 function needsPermit(actor: LiveInstance): boolean {
   const { record } = actor;
-  const isKeyed = limits.isKeyed(record) && !isEnded(record.snapshot.state);
-  return isKeyed && limits.permitStatus(record) !== 'held';
+  return isKeyed(record) && !isEnded(record.snapshot.state) && permitStatus(record) !== 'held';
 }
 
 /** @param asScheduled a slot of the concurrency key comes first, so that it stays scheduled */
@@ -233,7 +221,7 @@ function runNow(actor: LiveInstance, turn: Turn, asScheduled: boolean): Progress
   const progress = advance(actor, turn, { kind: 'reschedule', at: null });
   const { snapshot } = actor.record;
   if (!asScheduled) {
-    recordTransition(actor, turn, snapshot.state, 'running');
+    putTransition(actor, turn, 'running');
     turn.count('engine_instances_claimed_total');
     snapshot.state = 'running';
     snapshot.nextFireAt = null;
@@ -301,14 +289,8 @@ function outcome(
 ): Progress | undefined {
   const key = stepKey(step);
   if (actor.running.get(key)?.attempt === step.attempt) actor.running.delete(key);
-  const progress = advance(actor, turn, {
-    kind: 'step.outcome',
-    ...step,
-    outcome,
-    external: false,
-  });
   turn.origin = step;
-  return progress.stale === true ? undefined : progress;
+  return advanceTry(actor, turn, { kind: 'step.outcome', ...step, outcome, external: false });
 }
 
 function refused(

@@ -7,7 +7,7 @@
 import type { Block } from '../../schema/blocks.js';
 import { type ResumeFrom as Amendments, RESUMABLE_STATES } from '../../schema/edits.js';
 import { LIMITS } from '../../src/config.js';
-import type { StepRecord } from '../../src/core/execution.js';
+import type { Execution, StepRecord } from '../../src/core/execution.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
 import type { Progress } from '../../src/core/progress.js';
@@ -17,10 +17,10 @@ import { isEnded } from '../../src/core/states.js';
 import { conflict, EngineError, invalid, notFound, tooLarge } from '../../src/errors.js';
 import type { Call } from '../runtime/operation.js';
 import type { Turn } from '../runtime/turn.js';
+import type { Action, Sources } from './action.js';
 import { advance, checkContextSize, touchContext } from './advance.js';
 import type { LiveInstance } from './live-instance.js';
 import type { InstanceRequest } from './messages.js';
-import type { Operation, Sources } from './operation.js';
 import { putAudit } from './progress.js';
 import { deliverSignal, followTrace, storeSignal } from './signals.js';
 import { changingTaskColumns } from './worker-task.js';
@@ -39,7 +39,7 @@ export async function injectBlocks(
   actor: LiveInstance,
   { rows, plans }: Sources,
   { request, body: { blocks, position } }: Inject,
-): Promise<Operation> {
+): Promise<Action> {
   const { record, plan } = actor;
   const { injected } = record;
   const stored = plan.roots.length - injected.length;
@@ -52,7 +52,7 @@ export async function injectBlocks(
   if (!compiled.ok) throw invalid(compiled.message);
   const outputs = await rows.outputs(record.id, compiled.plan.outputRefs);
   return (turn) => {
-    replacePlan(actor, compiled.plan, outputs);
+    goOver(actor, compiled.plan, outputs);
     record.injected = all;
     turn.put('injection.set', record.id, { instance_id: record.id, blocks: all });
     const ids = blocks.map((block) => block.id);
@@ -72,14 +72,38 @@ function checkInjectedSize(blocks: readonly Block[]): void {
   }
 }
 
-/** Goes on in another plan. Steps that a handler of the process is at must keep their indexes. */
-function replacePlan(actor: LiveInstance, plan: Plan, outputs: Map<string, JsonValue>): void {
+/**
+ * Goes on in another plan. Steps that a handler of the process is at must keep their indexes.
+ *
+ * @param execution of the instance there; absent: the present one
+ */
+export function goOver(
+  actor: LiveInstance,
+  plan: Plan,
+  outputs: Map<string, JsonValue>,
+  execution?: Execution,
+): void {
   const { snapshot } = actor.record;
-  const execution = remapExecution(snapshot.execution, actor.plan, plan);
-  snapshot.execution = isEnded(snapshot.state) ? execution : goOnBehindEnd(execution, plan);
+  snapshot.execution = execution ?? executionIn(plan, actor);
   snapshot.outputs = outputs;
   actor.plan = plan;
   for (const task of actor.tasks.values()) task.node = nodeOf(plan, task.block_id);
+}
+
+function executionIn(plan: Plan, actor: LiveInstance): Execution {
+  const { state, execution } = actor.record.snapshot;
+  const remapped = remapExecution(execution, actor.plan, plan);
+  return isEnded(state) ? remapped : goOnBehindEnd(remapped, plan);
+}
+
+/** Says of which version the instance is now, in its row and in its audit. */
+export function rebind(actor: LiveInstance, turn: Turn, sequenceId: string) {
+  const { record } = actor;
+  const change = { from_sequence_id: record.sequenceId, to_sequence_id: sequenceId };
+  record.sequenceId = sequenceId;
+  turn.put('instance.rebind', record.id, { id: record.id, sequence_id: sequenceId });
+  putAudit(actor, turn, [{ eventType: 'migrated', details: change }]);
+  return change;
 }
 
 /** The index of a block; -1 when the plan has it no more, which no open task's block is. */
@@ -94,7 +118,7 @@ export async function resumeFrom(
   actor: LiveInstance,
   { rows, plans }: Sources,
   message: ResumeFrom,
-): Promise<Operation> {
+): Promise<Action> {
   const { record, plan } = actor;
   const { snapshot } = record;
   if (!RESUMABLE_STATES.includes(snapshot.state)) {
@@ -204,7 +228,7 @@ export async function migrate(
   actor: LiveInstance,
   { rows, plans }: Sources,
   { request, body: { target_sequence_id: sequenceId } }: Migrate,
-): Promise<Operation> {
+): Promise<Action> {
   const { record, plan } = actor;
   const { snapshot, injected } = record;
   if (record.continuityId !== null) {
@@ -222,10 +246,7 @@ export async function migrate(
   if (target.namespace !== present?.namespace || target.name !== present.name) {
     throw invalid(`sequence ${sequenceId} has another namespace or name than that of the instance`);
   }
-  const compiled =
-    injected.length === 0
-      ? ({ ok: true, plan: target.plan } as const)
-      : await plans.compile(target.id, injected);
+  const compiled = await plans.compile(target.id, injected);
   if (compiled === undefined) throw notFound(`sequence ${sequenceId}`);
   const clash = compiled.ok ? clashOf(snapshot.execution, plan, compiled.plan) : compiled.message;
   if (!compiled.ok || clash !== undefined) throw conflict(`${clash}`);
@@ -235,11 +256,8 @@ export async function migrate(
   const outputs = await rows.outputs(record.id, compiled.plan.outputRefs);
   return (turn) => {
     plans.checkUsable(target.id, deletions);
-    const change = { from_sequence_id: record.sequenceId, to_sequence_id: target.id };
-    replacePlan(actor, compiled.plan, outputs);
-    record.sequenceId = target.id;
-    turn.put('instance.rebind', record.id, { id: record.id, sequence_id: target.id });
-    putAudit(actor, turn, [{ eventType: 'migrated', details: change }]);
+    goOver(actor, compiled.plan, outputs);
+    const change = rebind(actor, turn, target.id);
     const body = { migrated: true, instance_id: record.id, ...change };
     turn.reply(request, 200, JSON.stringify(body));
     return 'touched';

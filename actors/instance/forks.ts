@@ -8,15 +8,16 @@ import { LIMITS } from '../../src/config.js';
 import { COMPLETED, type Execution, emptyExecution, SKIPPED } from '../../src/core/execution.js';
 import type { JsonObject } from '../../src/core/json.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
+import { PRIORITIES } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
 import { tooLarge } from '../../src/errors.js';
 import type { StoredOutput } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
+import type { Action, Sources } from './action.js';
 import { advance, checkContextSize } from './advance.js';
 import { amendedData, takeSignals, topLevelBlock } from './edits.js';
 import { type LiveInstance, liveInstance, nextId } from './live-instance.js';
 import type { InstanceRequest } from './messages.js';
-import type { Operation, Sources } from './operation.js';
 import { putAudit } from './progress.js';
 import { newRecord } from './record.js';
 import { settleNew } from './settling.js';
@@ -30,7 +31,7 @@ export async function fork(
   source: LiveInstance,
   { rows, plans, createBeside }: Sources,
   message: Fork,
-): Promise<Operation> {
+): Promise<Action> {
   const { record, plan } = source;
   const { snapshot } = record;
   const root = topLevelBlock(plan, message.body.from_block_id);
@@ -76,19 +77,16 @@ function childOf(
   const child = newRecord(
     {
       id: nextId(source),
-      sequenceId: record.sequenceId,
-      tenantId: record.tenantId,
-      namespace: record.namespace,
-      priority: record.priority,
-      timezone: record.snapshot.timezone,
-      metadata: { ...record.metadata, ...marks },
-      data,
-      config: record.snapshot.config,
-      nextFireAt: null,
-      concurrencyKey: null,
-      maxConcurrency: null,
-      idempotencyKey: null,
-      dryRun,
+      body: {
+        sequence_id: record.sequenceId,
+        tenant_id: record.tenantId,
+        namespace: record.namespace,
+        priority: PRIORITIES[record.priority] ?? null,
+        timezone: record.snapshot.timezone,
+        metadata: { ...record.metadata, ...marks },
+        context: { data, config: record.snapshot.config },
+        dry_run: dryRun,
+      },
       traceparent,
     },
     env.now(),

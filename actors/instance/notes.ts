@@ -11,9 +11,9 @@ import type { LogLine } from '../../src/core/progress.js';
 import { isoTime } from '../../src/core/time.js';
 import { tooLarge } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
+import type { Action, Sources } from './action.js';
 import { type LiveInstance, nextId } from './live-instance.js';
 import type { InstanceRequest } from './messages.js';
-import type { Operation, Sources } from './operation.js';
 
 type Save = Extract<InstanceRequest, { kind: 'checkpoint.save' }>;
 type Prune = Extract<InstanceRequest, { kind: 'checkpoint.prune' }>;
@@ -40,7 +40,7 @@ export async function pruneCheckpoints(
   actor: LiveInstance,
   { rows }: Sources,
   { request, body: { keep } }: Prune,
-): Promise<Operation> {
+): Promise<Action> {
   const { id } = actor.record;
   const count = Math.max(0, (await rows.checkpoints(id)) - keep);
   return (turn) => {

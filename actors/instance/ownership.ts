@@ -5,20 +5,20 @@
  */
 
 import { liveCheckpoint, placeSha256 } from '../../src/core/continuity/live-place.js';
-import { routeOf, shardOf } from '../../src/core/ids.js';
 import type { Progress } from '../../src/core/progress.js';
-import { rankOf } from '../../src/core/states.js';
 import { isoTime, isoTimeOrNull } from '../../src/core/time.js';
 import { conflict, type EngineError } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
+import type { Action, Came, Sources } from './action.js';
 import { advance, continueAfter } from './advance.js';
+import { continuityIdOf } from './effects.js';
 import { isSeenBy, type LiveInstance } from './live-instance.js';
 import type { InstanceMessage, InstanceRequest } from './messages.js';
-import type { Operation, Sources } from './operation.js';
-import { type Came, type Change, putOwnership } from './ordered-change.js';
 import type { Expectations, Fence, OrderedChange, OrderView } from './orders.js';
+import { tellPeer } from './progress.js';
+import { setTimer } from './settling.js';
 import { heartbeatWatches, readyHints } from './tasks.js';
-import { migrated, restored } from './version-switch.js';
+import { migrated, putOwnership, restored } from './version-switch.js';
 
 type Ordered = Extract<InstanceRequest, { kind: 'order' }>;
 
@@ -57,31 +57,13 @@ export function fenced(actor: LiveInstance, message: InstanceMessage): EngineErr
 export function askAboutFence(actor: LiveInstance, turn: Turn): void {
   const { id, fence } = actor.record;
   if (fence?.until == null || Date.parse(fence.until) > actor.env.now()) return;
-  const continuityId = actor.record.continuityId ?? id;
-  turn.effects.push({
-    kind: 'peer',
-    shard: shardOf(routeOf(continuityId), actor.env.shards),
-    message: { kind: 'continuity.ask', execution: continuityId, instance: id },
-  });
+  const execution = continuityIdOf(actor.record);
+  tellPeer(actor, turn, execution, { kind: 'continuity.ask', execution, instance: id });
   // It asks again, should the word be lost.
-  setTimer(actor, turn, actor.env.now() + ASK_AGAIN_MS);
+  setTimer(actor, turn, actor.env.now() + ASK_AGAIN_MS, false);
 }
 
 const ASK_AGAIN_MS = 5_000;
-
-/** The one timer of a fenced instance; what it waits for itself has no time before `own`. */
-function setTimer(actor: LiveInstance, turn: Turn, at: number | null): void {
-  const { id, priority } = actor.record;
-  if (at === null) {
-    if (actor.timer !== undefined) turn.put('timer.clear', id, { instance_id: id });
-    actor.timer = undefined;
-    return;
-  }
-  const rank = rankOf(priority);
-  actor.timer = { fireAt: at, recover: false };
-  turn.put('timer.set', id, { instance_id: id, fire_at: isoTime(at), recover: false, rank });
-  turn.effects.push({ kind: 'timer', instance: id, at, rank });
-}
 
 // ---------------------------------------------------------------- orders
 
@@ -90,7 +72,7 @@ export async function carryOut(
   actor: LiveInstance,
   sources: Sources,
   { request, order }: Ordered,
-): Promise<Operation> {
+): Promise<Action> {
   const { expect, changes, mutations } = order;
   await check(actor, sources, expect);
   const prepared = await Promise.all(changes.map((change) => prepare(actor, sources, change)));
@@ -151,7 +133,7 @@ async function prepare(
   actor: LiveInstance,
   sources: Sources,
   change: OrderedChange,
-): Promise<Change> {
+): Promise<Action> {
   const { record } = actor;
   switch (change.kind) {
     case 'enrol':
@@ -190,7 +172,8 @@ function fence(actor: LiveInstance, turn: Turn, fence: Fence, before: Came): Cam
   record.fence = fence;
   const until = fence.until === null ? null : Date.parse(fence.until);
   putOwnership(actor, turn);
-  setTimer(actor, turn, until);
+  // The one timer of a fenced instance: what it waits for itself has no time before `own`.
+  setTimer(actor, turn, until, false);
   if (came === undefined || came === 'touched') return 'touched';
   return { ...came, wakeAt: until, more: false };
 }

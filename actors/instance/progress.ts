@@ -4,20 +4,20 @@
  * when the whole message is handled.
  */
 
-import { routeOfName, shardOf } from '../../src/core/ids.js';
-import type { JsonObject } from '../../src/core/json.js';
+import { rateLimitId, routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
 import type {
   AuditEvent,
   Dispatch,
   OutputRow,
   Progress,
+  RateRequest,
   Withdrawal,
 } from '../../src/core/progress.js';
 import { type InstanceState, rankOf } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
+import type { PeerMessage } from '../runtime/protocol.js';
 import type { Turn } from '../runtime/turn.js';
 import { noteEffect, type OutputEffect, settleEffects } from './effects.js';
-import { askRate } from './limits.js';
 import { type LiveInstance, nextId, stepKey } from './live-instance.js';
 import { charactersOf } from './memory.js';
 import { noteLine } from './notes.js';
@@ -92,34 +92,36 @@ function openTask(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
 }
 
 export function hintReady(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
-  turn.effects.push({
-    kind: 'peer',
-    shard: shardOf(routeOfName(task.handler_name), actor.env.shards),
-    message: {
-      kind: 'task.ready',
-      handler: task.handler_name,
-      task: task.id,
-      instance: actor.record.id,
-      tenant: task.tenant_id,
-      queue: task.queue_name ?? '',
-      rank: rankOf(task.priority),
-      createdAt: Date.parse(task.created_at),
-    },
-  });
+  const { id: instance } = actor.record;
+  const createdAt = Date.parse(task.created_at);
+  const rank = rankOf(task.priority);
+  tellQueue(actor, turn, { kind: 'task.ready', ...hintOf(task), instance, rank, createdAt });
 }
 
-export function hintGone(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
-  turn.effects.push({
-    kind: 'peer',
-    shard: shardOf(routeOfName(task.handler_name), actor.env.shards),
-    message: {
-      kind: 'task.gone',
-      handler: task.handler_name,
-      task: task.id,
-      tenant: task.tenant_id,
-      queue: task.queue_name ?? '',
-    },
-  });
+function hintOf({ id, handler_name, tenant_id, queue_name }: WorkerTaskRecord) {
+  return { handler: handler_name, task: id, tenant: tenant_id, queue: queue_name ?? '' };
+}
+
+function tellQueue(
+  { env }: LiveInstance,
+  turn: Turn,
+  message: Extract<PeerMessage, { kind: 'task.ready' | 'task.gone' }>,
+): void {
+  const shard = shardOf(routeOfName(message.handler), env.shards);
+  turn.effects.push({ kind: 'peer', shard, message });
+}
+
+/** Tells the actor with this id, when the unit is durable. */
+export function tellPeer(actor: LiveInstance, turn: Turn, id: string, message: PeerMessage): void {
+  turn.effects.push({ kind: 'peer', shard: shardOf(routeOf(id), actor.env.shards), message });
+}
+
+/** Asks before a try that is limited; `limits.ts` has what becomes of the answer. */
+function askRate(actor: LiveInstance, turn: Turn, request: RateRequest): void {
+  const { node, iteration, attempt, key } = request;
+  const limit = rateLimitId(actor.record.tenantId, key);
+  const asker = { instance: actor.record.id, node, iteration, attempt };
+  tellPeer(actor, turn, limit, { kind: 'rate.asked', limit, ...asker });
 }
 
 function perform(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
@@ -177,7 +179,7 @@ export function isRetried(progress: Progress, block: string): boolean {
 export function closeTask(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
   turn.put('task.update', task.id, changingTaskColumns(task));
   turn.put('openTask.delete', task.id, { task_id: task.id });
-  hintGone(actor, turn, task);
+  tellQueue(actor, turn, { kind: 'task.gone', ...hintOf(task) });
   actor.tasks.ended(task.id);
 }
 
@@ -192,19 +194,10 @@ function putSnapshots(actor: LiveInstance, turn: Turn, progress: Progress): void
   }
 }
 
-/** A move that a request makes without the evaluator. */
-export function recordTransition(
-  actor: LiveInstance,
-  turn: Turn,
-  fromState: InstanceState,
-  toState: InstanceState,
-): void {
+/** A move that is made without the evaluator, and is to be made next. */
+export function putTransition(actor: LiveInstance, turn: Turn, toState: InstanceState): void {
+  const fromState = actor.record.snapshot.state;
   putAudit(actor, turn, [{ eventType: 'state_transition', fromState, toState }]);
-}
-
-/** An action on many took this instance in. */
-export function recordBatchAction(actor: LiveInstance, turn: Turn, details: JsonObject): void {
-  putAudit(actor, turn, [{ eventType: 'batch_action', details }]);
 }
 
 /** The audit entries of one evaluation are packed in one row. */

@@ -3,14 +3,17 @@
  */
 
 import type { Block } from '../../schema/blocks.js';
+import { toUnixMs } from '../../schema/common.js';
+import type { BodyOf } from '../../schema/routes.js';
 import { type Execution, emptyExecution } from '../../src/core/execution.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { Snapshot } from '../../src/core/progress.js';
 import type { Attribution } from '../../src/core/releases/release.js';
 import type { Route } from '../../src/core/releases/routes.js';
-import { PRIORITIES } from '../../src/core/states.js';
+import { PRIORITIES, priorityRank } from '../../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
-import { attributionOf, stamped, targetOf } from '../release/attribution.js';
+import { tooLarge } from '../../src/errors.js';
+import { stamped, targetOf } from '../release/attribution.js';
 import type { InstanceRow } from '../runtime/rows.js';
 import type { Fence } from './orders.js';
 
@@ -49,45 +52,55 @@ export interface InstanceRecord {
   auditCount: number;
 }
 
-/** What a creation says; see `schema/instance.ts` for the wire form. */
+export type CreationBody = BodyOf<'instances.create'>;
+
+/** An instance that is to be created, as its creator asked for it. */
 export interface NewInstance {
   readonly id: string;
-  /** As its creator named it. */
-  readonly sequenceId: string;
+  readonly body: CreationBody;
   /** Where a release has it go instead, decided in the turn that makes its unit. */
   readonly route?: Route | undefined;
-  readonly tenantId: string;
-  readonly namespace: string;
-  readonly priority: number;
-  readonly timezone: string;
-  readonly metadata: JsonObject;
-  readonly data: JsonObject;
-  readonly config: JsonObject;
-  /** When it is to start; null: now. */
-  readonly nextFireAt: UnixMs | null;
-  readonly concurrencyKey: string | null;
-  readonly maxConcurrency: number | null;
-  readonly idempotencyKey: string | null;
-  /** Steps that act outside are not performed. */
-  readonly dryRun: boolean;
   /** Of the request that creates it; absent: it is in no trace. */
   readonly traceparent?: string | undefined;
 }
 
-export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
+/** Keys of dry runs begin with this, lest a real run be taken for done. */
+const DRY_RUN_KEY = 'dryrun:';
+
+/** As it is stored; an empty key is none. */
+export function idempotencyKeyOf({ idempotency_key, dry_run }: CreationBody): string | null {
+  if (!idempotency_key) return null;
+  return dry_run === true ? DRY_RUN_KEY + idempotency_key : idempotency_key;
+}
+
+export function givenContext({ context }: CreationBody): { data: JsonObject; config: JsonObject } {
   return {
-    id: instance.id,
+    data: (context?.data ?? {}) as JsonObject,
+    config: (context?.config ?? {}) as JsonObject,
+  };
+}
+
+/** @throws EngineError 413 */
+export function checkContextBytes(sections: object, max: number, place: string): void {
+  const bytes = Buffer.byteLength(JSON.stringify(sections));
+  if (bytes > max) throw tooLarge(`${place}context is ${bytes} bytes, the limit is ${max}`);
+}
+
+export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
+  const { id, body, route, traceparent } = instance;
+  return {
+    id,
     sequenceId: targetOf(instance),
-    tenantId: instance.tenantId,
-    namespace: instance.namespace,
-    priority: instance.priority,
-    metadata: stamped(instance.metadata, instance.route),
-    concurrencyKey: instance.concurrencyKey,
-    maxConcurrency: instance.maxConcurrency,
-    idempotencyKey: instance.idempotencyKey,
+    tenantId: body.tenant_id,
+    namespace: body.namespace,
+    priority: priorityRank(body.priority ?? 'normal'),
+    metadata: stamped((body.metadata ?? {}) as JsonObject, route),
+    concurrencyKey: body.concurrency_key ?? null,
+    maxConcurrency: body.max_concurrency ?? null,
+    idempotencyKey: idempotencyKeyOf(body),
     parentInstanceId: null,
-    release: instance.route && attributionOf(instance.route),
-    traceparent: instance.traceparent ?? null,
+    release: route && { releaseId: route.releaseId, variant: route.variant },
+    traceparent: traceparent ?? null,
     continuityId: null,
     ownershipEpoch: 0,
     fence: null,
@@ -98,13 +111,12 @@ export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
     injected: [],
     contextAudit: [],
     snapshot: {
-      id: instance.id,
-      timezone: instance.timezone,
+      id,
+      timezone: body.timezone ?? 'UTC',
       state: 'scheduled',
-      nextFireAt: instance.nextFireAt ?? now,
-      data: instance.data,
-      config: instance.config,
-      runtime: instance.dryRun ? { dry_run: true } : {},
+      nextFireAt: (body.next_fire_at == null ? undefined : toUnixMs(body.next_fire_at)) ?? now,
+      ...givenContext(body),
+      runtime: body.dry_run === true ? { dry_run: true } : {},
       execution: emptyExecution(),
       outputs: new Map(),
       snapshots: new Map(),
@@ -262,4 +274,19 @@ export function wireInstance(record: InstanceRecord): object {
     created_at: isoTime(record.createdAt),
     updated_at: isoTime(record.updatedAt),
   };
+}
+
+/** What the instance has to do with its key: a slot is held while it is running or waiting. */
+export type PermitStatus = 'none' | 'wanted' | 'held';
+
+/** Both fields are needed: a key without a limit limits nothing. */
+export function isKeyed(record: InstanceRecord): boolean {
+  return record.concurrencyKey !== null && record.maxConcurrency !== null;
+}
+
+export function permitStatus(record: InstanceRecord): PermitStatus {
+  if (!isKeyed(record)) return 'none';
+  const { state, execution } = record.snapshot;
+  if (execution.w === 1) return 'wanted';
+  return state === 'running' || state === 'waiting' ? 'held' : 'none';
 }

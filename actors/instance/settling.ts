@@ -5,21 +5,21 @@
 
 import type { Progress } from '../../src/core/progress.js';
 import { type InstanceState, rankOf } from '../../src/core/states.js';
-import { isoTime } from '../../src/core/time.js';
+import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
 import { noteOutcome } from '../release/attribution.js';
 import type { Turn } from '../runtime/turn.js';
 import { continueAfter, touchContext } from './advance.js';
 import { noteEnd } from './end-webhooks.js';
-import * as limits from './limits.js';
+import { recordPermit } from './limits.js';
 import type { LiveInstance } from './live-instance.js';
 import { failedEffect } from './log-lines.js';
 import * as notes from './notes.js';
-import { changingRow, wholeRow } from './record.js';
+import { changingRow, type PermitStatus, permitStatus, wholeRow } from './record.js';
 
 /** What a message may change about an instance that has rows elsewhere. */
 export interface Standing {
   readonly state: InstanceState;
-  readonly permit: limits.PermitStatus;
+  readonly permit: PermitStatus;
 }
 
 /** The unit that creates the instance, with all that it does before its first commit. */
@@ -40,7 +40,7 @@ export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress
 }
 
 export function standing(actor: LiveInstance): Standing {
-  return { state: actor.record.snapshot.state, permit: limits.permitStatus(actor.record) };
+  return { state: actor.record.snapshot.state, permit: permitStatus(actor.record) };
 }
 
 export function touch(actor: LiveInstance): void {
@@ -63,7 +63,7 @@ export function write(
 
 /** Everything beside the instance's own row that follows from its new state. */
 function settle(actor: LiveInstance, turn: Turn, progress: Progress, before: Standing): void {
-  limits.recordPermit(actor, turn, before.permit);
+  recordPermit(actor, turn, before.permit);
   writeTimer(actor, turn, progress);
   writeDeadLetter(actor, turn, progress, before.state);
   if (progress.more) continueAfter(actor, turn);
@@ -74,11 +74,19 @@ function settle(actor: LiveInstance, turn: Turn, progress: Progress, before: Sta
  * in-process step have no due time of their own: `recover` finds them after a crash.
  */
 function writeTimer(actor: LiveInstance, turn: Turn, progress: Progress): void {
-  const { id, priority } = actor.record;
-  const rank = rankOf(priority);
   const continues = turn.effects.some((effect) => effect.kind === 'continue');
   const recover = actor.running.size > 0 || progress.more || continues;
-  const fireAt = progress.wakeAt;
+  setTimer(actor, turn, progress.wakeAt, recover);
+}
+
+export function setTimer(
+  actor: LiveInstance,
+  turn: Turn,
+  fireAt: UnixMs | null,
+  recover: boolean,
+): void {
+  const { id, priority } = actor.record;
+  const rank = rankOf(priority);
   if (fireAt === null && !recover) {
     if (actor.timer === undefined) return;
     actor.timer = undefined;
@@ -90,7 +98,7 @@ function writeTimer(actor: LiveInstance, turn: Turn, progress: Progress): void {
   actor.timer = { fireAt, recover };
   turn.put('timer.set', id, {
     instance_id: id,
-    fire_at: fireAt === null ? null : isoTime(fireAt),
+    fire_at: isoTimeOrNull(fireAt),
     recover,
     rank,
   });

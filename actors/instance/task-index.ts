@@ -4,6 +4,7 @@
  */
 
 import { LRUCache } from 'lru-cache';
+import { BatchedReads } from '../runtime/batched-reads.js';
 import type { Rows } from '../runtime/loader.js';
 
 export type TaskOwner = { readonly id: string } | 'unknown' | 'unavailable';
@@ -12,18 +13,17 @@ export type TaskOwner = { readonly id: string } | 'unknown' | 'unavailable';
 const TASKS_REMEMBERED = 100_000;
 
 export class TaskIndex {
-  readonly #loader: Rows;
   readonly #schedule: (work: () => void) => void;
   /** Counted by size, which reserves nothing: with `max` a shard would take megabytes at once. */
   readonly #owners = new LRUCache<string, string>({
     maxSize: TASKS_REMEMBERED,
     sizeCalculation: () => 1,
   });
-  #wanted = new Map<string, ((owner: TaskOwner) => void)[]>();
+  readonly #reads: BatchedReads<string>;
 
   constructor(loader: Rows, schedule: (work: () => void) => void) {
-    this.#loader = loader;
     this.#schedule = schedule;
+    this.#reads = new BatchedReads((tasks) => loader.taskOwners(tasks));
   }
 
   remember(task: string, instance: string): void {
@@ -36,36 +36,18 @@ export class TaskIndex {
       then({ id: instance });
       return;
     }
-    const waiting = this.#wanted.get(task);
-    if (waiting === undefined) this.#wanted.set(task, [then]);
-    else waiting.push(then);
+    this.#reads.read(task).then(
+      (id) =>
+        this.#schedule(() => {
+          if (id !== undefined) this.remember(task, id);
+          then(id === undefined ? 'unknown' : { id });
+        }),
+      () => this.#schedule(() => then('unavailable')),
+    );
   }
 
   /** Asks the table for the owners that were looked for in this turn. */
   endTurn(): void {
-    if (this.#wanted.size === 0) return;
-    const wanted = this.#wanted;
-    this.#wanted = new Map();
-    this.#loader.taskOwners([...wanted.keys()]).then(
-      (owners) => this.#schedule(() => this.#answer(wanted, owners)),
-      () => this.#schedule(() => this.#answer(wanted, undefined)),
-    );
-  }
-
-  #answer(
-    wanted: ReadonlyMap<string, ((owner: TaskOwner) => void)[]>,
-    owners: ReadonlyMap<string, string> | undefined,
-  ): void {
-    for (const [task, waiting] of wanted) {
-      const instance = owners?.get(task);
-      if (instance !== undefined) this.#owners.set(task, instance);
-      const owner: TaskOwner =
-        instance !== undefined
-          ? { id: instance }
-          : owners === undefined
-            ? 'unavailable'
-            : 'unknown';
-      for (const then of waiting) then(owner);
-    }
+    this.#reads.flush();
   }
 }

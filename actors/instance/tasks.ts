@@ -4,6 +4,7 @@
  */
 
 import { LIMITS } from '../../src/config.js';
+import type { StepOutcome } from '../../src/core/builtin.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { Progress } from '../../src/core/progress.js';
 import { isoTime } from '../../src/core/time.js';
@@ -25,7 +26,7 @@ type Heartbeat = Extract<WorkerRequest, { kind: 'task.heartbeat' }>;
 export function claim(actor: LiveInstance, turn: Turn, message: Claim): void {
   const task = actor.tasks.get(message.task);
   if (task === undefined || task.state !== 'pending') {
-    answerClaim(turn, message, 0, '');
+    turn.effects.push(claimAnswer(message, 0));
     return;
   }
   const now = actor.env.now();
@@ -36,17 +37,14 @@ export function claim(actor: LiveInstance, turn: Turn, message: Claim): void {
   task.heartbeat_at = task.claimed_at;
   note(task, 'claimed', { id: nextId(actor), now });
   turn.put('task.update', task.id, changingTaskColumns(task));
-  answerClaim(turn, message, task.claim_epoch, wireText(actor, task));
+  turn.effects.push(claimAnswer(message, task.claim_epoch, wireText(actor, task)));
   watchHeartbeat(actor, turn, task);
 }
 
-function answerClaim(turn: Turn, message: Claim, epoch: number, record: string): void {
-  const { handler, poll, task, queueShard } = message;
-  turn.effects.push({
-    kind: 'peer',
-    shard: queueShard,
-    message: { kind: 'claimed', handler, poll, task, epoch, record },
-  });
+/** @param epoch of the claim; 0: the task is gone, -1: it is not known, and is offered again */
+export function claimAnswer(message: Claim, epoch: number, record = ''): Effect {
+  const { handler, poll, task, queueShard: shard } = message;
+  return { kind: 'peer', shard, message: { kind: 'claimed', handler, poll, task, epoch, record } };
 }
 
 /** The poller went away after its claim was committed: the task waits again, at once. */
@@ -119,23 +117,44 @@ export function complete(actor: LiveInstance, turn: Turn, message: Complete): Pr
   if (task === undefined) return undefined;
   const { snapshot, contextAudit } = actor.record;
   checkContextSize(actor, { ...snapshot.data, ...output }, snapshot.config, contextAudit);
-  const now = actor.env.now();
-  task.state = 'completed';
   task.output = output;
+  return end(actor, turn, message, task, { kind: 'success', output });
+}
+
+/**
+ * A failed try that is dispatched again leaves the queue for good: the next try is a new task.
+ * A final failure stays listed.
+ */
+export function fail(actor: LiveInstance, turn: Turn, message: Fail): Progress | undefined {
+  const { message: reason, retryable } = message.body;
+  const task = heldTask(actor, turn, message);
+  if (task === undefined) return undefined;
+  task.error_message = reason;
+  task.error_retryable = retryable ?? false;
+  const outcome = { kind: 'failure', retryable: retryable ?? false, message: reason } as const;
+  return end(actor, turn, message, task, outcome);
+}
+
+function end(
+  actor: LiveInstance,
+  turn: Turn,
+  { request, body }: Complete | Fail,
+  task: WorkerTaskRecord,
+  outcome: StepOutcome,
+): Progress {
+  const now = actor.env.now();
+  task.state = outcome.kind === 'success' ? 'completed' : 'failed';
   task.completed_at = isoTime(now);
-  note(task, 'completed', { id: nextId(actor), now });
+  const reason = outcome.kind === 'success' ? {} : { reason: outcome.message };
+  note(task, task.state, { id: nextId(actor), now, ...reason });
   measure(actor, task);
+  noteWorkerLines(actor, turn, task.block_id, body.logs);
+  const { node, iteration, attempt } = task;
+  const step = { node, iteration, attempt };
+  const progress = advance(actor, turn, { kind: 'step.outcome', ...step, outcome, external: true });
+  task.withdrawn = outcome.kind === 'failure' && isRetried(progress, task.block_id);
   closeTask(actor, turn, task);
-  const step = { node: task.node, iteration: task.iteration, attempt: task.attempt };
-  turn.origin = step;
-  noteWorkerLines(actor, turn, task.block_id, message.body.logs);
-  const progress = advance(actor, turn, {
-    kind: 'step.outcome',
-    ...step,
-    outcome: { kind: 'success', output },
-    external: true,
-  });
-  turn.reply(message.request, 200, wireText(actor, task));
+  turn.reply(request, 200, wireText(actor, task));
   return progress;
 }
 
@@ -144,37 +163,6 @@ function measure(actor: LiveInstance, { claimed_at, completed_at }: WorkerTaskRe
   if (claimed_at === null || completed_at === null) return;
   const ms = Date.parse(completed_at) - Date.parse(claimed_at);
   actor.env.measures?.stepEnded(Math.max(0, ms) / 1_000);
-}
-
-/**
- * A failed try that is dispatched again leaves the queue for good: the next try is a new task.
- * A final failure stays listed.
- */
-export function fail(actor: LiveInstance, turn: Turn, message: Fail): Progress | undefined {
-  const { message: reason, logs } = message.body;
-  const retryable = message.body.retryable ?? false;
-  const task = heldTask(actor, turn, message);
-  if (task === undefined) return undefined;
-  const now = actor.env.now();
-  task.state = 'failed';
-  task.error_message = reason;
-  task.error_retryable = retryable;
-  task.completed_at = isoTime(now);
-  note(task, 'failed', { id: nextId(actor), now, reason });
-  measure(actor, task);
-  noteWorkerLines(actor, turn, task.block_id, logs);
-  const progress = advance(actor, turn, {
-    kind: 'step.outcome',
-    node: task.node,
-    iteration: task.iteration,
-    attempt: task.attempt,
-    outcome: { kind: 'failure', retryable, message: reason },
-    external: true,
-  });
-  task.withdrawn = isRetried(progress, task.block_id);
-  closeTask(actor, turn, task);
-  turn.reply(message.request, 200, wireText(actor, task));
-  return progress;
 }
 
 /** Refreshes the claim; a checkpoint must be sent with the number of the last one. */

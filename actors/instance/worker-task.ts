@@ -1,11 +1,12 @@
 /** A worker task as its instance's actor holds it, its wire form, and the entries of its history. Pure. */
 
+import { WorkerTask } from '../../schema/worker.js';
 import { LIMITS } from '../../src/config.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { Dispatch } from '../../src/core/progress.js';
 import { rankOf } from '../../src/core/states.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
-import type { MutationRow } from '../../src/db/mutations.js';
+import { MUTATIONS, type MutationRow } from '../../src/db/mutations.js';
 import type { WorkerTaskRow } from '../runtime/rows.js';
 
 export type AttemptEvent =
@@ -99,21 +100,17 @@ export function taskOfRow(row: WorkerTaskRow, node: number): WorkerTaskRecord {
 
 /** The row of `task.update`: every column that can change, but for the checkpoint. */
 export function changingTaskColumns(task: WorkerTaskRecord): MutationRow<'task.update'> {
-  return {
-    id: task.id,
-    state: task.state,
-    withdrawn: task.withdrawn,
-    worker_id: task.worker_id,
-    claim_epoch: task.claim_epoch,
-    claimed_at: task.claimed_at,
-    heartbeat_at: task.heartbeat_at,
-    completed_at: task.completed_at,
-    output: task.output,
-    error_message: task.error_message,
-    error_retryable: task.error_retryable,
-    checkpoint_seq: task.checkpoint_seq,
-    history: task.history,
-  };
+  return picked(task, MUTATIONS['task.update'].columns);
+}
+
+function picked<Field extends string>(
+  task: WorkerTaskRecord,
+  fields: readonly Field[],
+): Pick<WorkerTaskRecord, Field & keyof WorkerTaskRecord> {
+  const from: Readonly<Record<string, unknown>> = task;
+  const to: Record<string, unknown> = {};
+  for (const field of fields) to[field] = from[field];
+  return to as Pick<WorkerTaskRecord, Field & keyof WorkerTaskRecord>;
 }
 
 /** The row of `openTask.insert`: what a queue needs to order and offer the task. */
@@ -122,6 +119,9 @@ export function openTaskColumns(task: WorkerTaskRecord): MutationRow<'openTask.i
   const rank = rankOf(priority);
   return { task_id: id, instance_id, tenant_id, handler_name, queue_name, rank, created_at };
 }
+
+/** In the order in which they are shown. */
+const SHOWN = Object.keys(WorkerTask.properties) as (keyof WorkerTask)[];
 
 /**
  * The wire record (schema `WorkerTask`).
@@ -134,32 +134,13 @@ export function wireTask(
   context: { readonly data: JsonObject; readonly config: JsonObject },
   traceparent: string | null = null,
 ): object {
+  const data = task.overlay === null ? context.data : { ...context.data, ...task.overlay };
   return {
-    id: task.id,
-    instance_id: task.instance_id,
-    block_id: task.block_id,
-    handler_name: task.handler_name,
+    ...picked(task, SHOWN),
     queue_name: task.queue_name ?? undefined,
-    params: task.params,
-    context: {
-      data: task.overlay === null ? context.data : { ...context.data, ...task.overlay },
-      config: context.config,
-    },
-    attempt: task.attempt,
-    timeout_ms: task.timeout_ms,
-    state: task.state,
-    worker_id: task.worker_id,
-    claim_epoch: task.claim_epoch,
-    claimed_at: task.claimed_at,
-    heartbeat_at: task.heartbeat_at,
-    completed_at: task.completed_at,
-    output: task.output,
-    error_message: task.error_message,
-    error_retryable: task.error_retryable,
-    checkpoint_seq: task.checkpoint_seq,
+    context: { data, config: context.config },
     resume_checkpoint: task.resume_checkpoint ?? undefined,
     traceparent: traceparent ?? undefined,
-    created_at: task.created_at,
   };
 }
 

@@ -3,6 +3,7 @@
  * nobody else writes, and one row for its end, by which gates are judged.
  */
 
+import type { BodyOf } from '../../schema/routes.js';
 import type { JsonObject } from '../../src/core/json.js';
 import type { Attribution } from '../../src/core/releases/release.js';
 import type { Route } from '../../src/core/releases/routes.js';
@@ -13,12 +14,11 @@ import type { Turn } from '../runtime/turn.js';
 /** What releases look at of an instance that is to be created. */
 export interface Routable {
   readonly id: string;
-  readonly sequenceId: string;
-  readonly tenantId: string;
+  readonly body: Pick<
+    BodyOf<'instances.create'>,
+    'sequence_id' | 'tenant_id' | 'idempotency_key' | 'metadata'
+  >;
   readonly route?: Route | undefined;
-  readonly idempotencyKey: string | null;
-  readonly dryRun: boolean;
-  readonly metadata: JsonObject;
 }
 
 /** And of one that has ended, or has come back. */
@@ -30,18 +30,15 @@ export interface Attributed {
   readonly snapshot: { readonly state: InstanceState; readonly runtime: JsonObject };
 }
 
-/** Keys of dry runs begin with this, lest a real run be taken for done. */
-export const DRY_RUN_KEY = 'dryrun:';
-
 /** Where the instance goes: to the sequence that it names, unless a release routes it. */
-export function targetOf({ sequenceId, route }: Routable): string {
-  return route?.sequenceId ?? sequenceId;
+export function targetOf({ body, route }: Routable): string {
+  return route?.sequenceId ?? body.sequence_id;
 }
 
 /** By which the instance falls on one side of a canary; an id that was just made stands for none. */
-export function cohortKeyOf({ id, idempotencyKey, dryRun, metadata }: Routable): string {
-  if (idempotencyKey === null) return cohortKeyIn(metadata) ?? id;
-  return dryRun ? idempotencyKey.slice(DRY_RUN_KEY.length) : idempotencyKey;
+export function cohortKeyOf({ id, body }: Routable): string {
+  const metadata = (body.metadata ?? {}) as JsonObject;
+  return body.idempotency_key || (cohortKeyIn(metadata) ?? id);
 }
 
 export function cohortKeyIn(metadata: JsonObject): string | undefined {
@@ -58,10 +55,6 @@ export function stamped(metadata: JsonObject, route: Route | undefined): JsonObj
   if (!Object.hasOwn(metadata, 'release')) return metadata;
   const { release: _, ...own } = metadata;
   return own;
-}
-
-export function attributionOf({ releaseId, variant }: Route): Attribution {
-  return { releaseId, variant };
 }
 
 /**

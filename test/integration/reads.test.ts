@@ -167,19 +167,13 @@ function instance(given: Given = {}): InstanceRecord {
   const record = newRecord(
     {
       id: newId(),
-      sequenceId: given.sequenceId ?? SEQUENCE,
-      tenantId: given.tenant ?? 'acme',
-      namespace: given.namespace ?? 'default',
-      priority: 1,
-      timezone: 'UTC',
-      metadata: given.metadata ?? {},
-      data: given.data ?? {},
-      config: {},
-      nextFireAt: null,
-      concurrencyKey: null,
-      maxConcurrency: null,
-      idempotencyKey: null,
-      dryRun: false,
+      body: {
+        sequence_id: given.sequenceId ?? SEQUENCE,
+        tenant_id: given.tenant ?? 'acme',
+        namespace: given.namespace ?? 'default',
+        metadata: given.metadata ?? {},
+        context: { data: given.data ?? {} },
+      },
     },
     given.createdAt ?? T0,
   );

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import type { StoredSequence } from '../../actors/catalog/plans.js';
-import type { Creation, Repeat } from '../../actors/instance/creation-messages.js';
 import { Creations } from '../../actors/instance/creations.js';
+import type { Creation, Repeat } from '../../actors/instance/messages.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
 import type { LoadedInstance } from '../../actors/runtime/rows.js';
 import { createIdGenerator, keyedInstanceId } from '../../src/core/ids.js';
@@ -41,7 +41,7 @@ beforeEach(() => {
   commits = new CommitLog();
   const bear = ({ instance, sequence }: Creation) => {
     const stamp = instance.route === undefined ? 'plain' : instance.route.variant;
-    born.push(`${sequence.id} ${stamp} ${instance.idempotencyKey ?? 'unkeyed'}`);
+    born.push(`${sequence.id} ${stamp} ${instance.body.idempotency_key ?? 'unkeyed'}`);
   };
   creations = new Creations({
     shard: 0,
@@ -70,13 +70,12 @@ beforeEach(() => {
     },
     routing: {
       routed: (instance) => {
-        const route = table.route(instance.sequenceId, instance.tenantId, () => '');
+        const route = table.route(instance.body.sequence_id, TENANT, () => '');
         return route === undefined ? instance : { ...instance, route };
       },
     },
     instances: {
       create: bear,
-      createKeyed: bear,
       tell: (_id, message) => void (message.kind === 'repeat' && repeats.push(message)),
     },
     release: (effects) => {
@@ -169,13 +168,8 @@ for (const key of [undefined, 'k']) {
 
 test('a creation that was handed on, or whose instance is gone, is routed anew', () => {
   plans.set('v1', sequence('v1'));
-  const [data, config, metadata] = [{}, {}, {}];
-  const asked = { id: 'i', sequenceId: 'v1', tenantId: TENANT, idempotencyKey: 'k' };
-  const stale = { releaseId: RELEASE, variant: 'candidate', sequenceId: 'v2' } as const;
-  creations.again(1, {
-    ...({ ...asked, data, config, metadata } as unknown as Creation['instance']),
-    route: stale,
-  });
+  const route = { releaseId: RELEASE, variant: 'candidate', sequenceId: 'v2' } as const;
+  creations.again(1, { id: 'i', body: body('k'), route });
   assert.deepEqual(born, ['v1 plain k']);
 });
 

@@ -48,22 +48,8 @@ const ENV: InstanceEnv = {
 };
 
 function newInstance(data: JsonObject): NewInstance {
-  return {
-    id: ENV.ids.next(1),
-    sequenceId: 'sequence',
-    tenantId: 't',
-    namespace: 'n',
-    priority: 1,
-    timezone: 'UTC',
-    metadata: {},
-    data,
-    config: {},
-    nextFireAt: null,
-    concurrencyKey: null,
-    maxConcurrency: null,
-    idempotencyKey: null,
-    dryRun: false,
-  };
+  const body = { sequence_id: 'sequence', tenant_id: 't', namespace: 'n', context: { data } };
+  return { id: ENV.ids.next(1), body };
 }
 
 function actorOf(blocks: Block[], data: JsonObject): LiveInstance {

@@ -6,13 +6,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Plans } from '../../actors/catalog/plans.js';
+import type { Sources } from '../../actors/instance/action.js';
 import {
   type InstanceEnv,
   type LiveInstance,
   liveInstance,
 } from '../../actors/instance/live-instance.js';
 import type { InstanceMessage } from '../../actors/instance/messages.js';
-import type { Sources } from '../../actors/instance/operation.js';
 import type { Expectations, Order, OrderedChange } from '../../actors/instance/orders.js';
 import { carryOut, fenced } from '../../actors/instance/ownership.js';
 import { newRecord } from '../../actors/instance/record.js';
@@ -53,33 +53,12 @@ const ENV: InstanceEnv = {
   monotonic: () => 0,
 };
 
-interface Keyed {
-  readonly concurrencyKey: string | null;
-  readonly maxConcurrency: number | null;
-}
-
-const KEYED: Keyed = { concurrencyKey: 'k', maxConcurrency: 1 };
+const KEYED = { concurrency_key: 'k', max_concurrency: 1 };
 
 /** As far as it goes without the outside world. */
-function begin(
-  blocks: Block[],
-  keyed: Keyed = { concurrencyKey: null, maxConcurrency: null },
-): LiveInstance {
-  const instance = {
-    ...keyed,
-    id: ENV.ids.next(1),
-    sequenceId: SOURCE,
-    tenantId: TENANT,
-    namespace: 'n',
-    priority: 1,
-    timezone: 'UTC',
-    metadata: {},
-    data: {},
-    config: {},
-    nextFireAt: null,
-    idempotencyKey: null,
-    dryRun: false,
-  };
+function begin(blocks: Block[], keyed: Partial<typeof KEYED> = {}): LiveInstance {
+  const body = { sequence_id: SOURCE, tenant_id: TENANT, namespace: 'n', ...keyed };
+  const instance = { id: ENV.ids.next(1), body };
   const actor = liveInstance(newRecord(instance, now), planOf(blocks), ENV);
   born(actor);
   return actor;
@@ -364,7 +343,7 @@ test('a resume by order makes a paused instance go on', async () => {
 const migrate = (data: JsonObject = {}) =>
   ({ kind: 'migrate', sequenceId: TARGET, data, epoch: 1 }) as const satisfies OrderedChange;
 
-function parked(blocks: Block[], keyed?: Keyed): LiveInstance {
+function parked(blocks: Block[], keyed?: Partial<typeof KEYED>): LiveInstance {
   const actor = begin(blocks, keyed);
   if (keyed !== undefined) told(actor, { kind: 'permit.granted', number: 1 });
   told(actor, { kind: 'patchState', ...CALL, body: { state: 'waiting' } });
