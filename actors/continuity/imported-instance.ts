@@ -46,8 +46,8 @@ export async function importUnit(service: ExecutionService, imported: Import): P
   turn.put('instance.insert', record.id, wholeRow(record));
   turn.put('instance.ownership', record.id, {
     id: record.id,
-    continuity_id: record.continuityId,
-    ownership_epoch: record.ownershipEpoch,
+    continuity_id: record.continuity_id,
+    ownership_epoch: record.ownership_epoch,
     fence: record.fence,
   });
   if (tree.blocks.length > 0) {
@@ -130,11 +130,11 @@ function recordOf(
   const audit = ownValue(context, 'audit');
   return {
     ...base,
-    parentInstanceId: instance.parent_instance_id,
-    continuityId: manifest.continuity_id,
-    ownershipEpoch: manifest.epoch,
+    parent_instance_id: instance.parent_instance_id,
+    continuity_id: manifest.continuity_id,
+    ownership_epoch: manifest.epoch,
     fence: { reason: 'imported', until: null },
-    contextAudit: Array.isArray(audit) ? audit : [],
+    context_audit: Array.isArray(audit) ? audit : [],
     injected: tree.blocks as unknown as Block[],
     snapshot: {
       ...base.snapshot,

@@ -239,11 +239,11 @@ function patchContext(
   const { context } = message.body;
   const data = context.data ?? snapshot.data;
   const config = context.config ?? snapshot.config;
-  const audit = (context.audit as JsonValue[] | null | undefined) ?? actor.record.contextAudit;
+  const audit = (context.audit as JsonValue[] | null | undefined) ?? actor.record.context_audit;
   checkContextSize(actor, data, config, audit);
   snapshot.data = data;
   snapshot.config = config;
-  actor.record.contextAudit = audit;
+  actor.record.context_audit = audit;
   touchContext(actor, turn);
   turn.reply(message.request, 200, JSON.stringify({ context: contextOf(actor.record) }));
   return 'touched';

@@ -43,7 +43,7 @@ export function createBatch(
   }
   const turn = new Turn();
   for (const [id, record] of records) {
-    if (record.idempotencyKey !== null) turn.gate = 'batch';
+    if (record.idempotency_key !== null) turn.gate = 'batch';
     turn.put('instance.insert', id, wholeRow(record));
     turn.put('timer.set', id, {
       instance_id: id,
@@ -63,8 +63,8 @@ export function createBatch(
   });
 }
 
-function startOf({ snapshot, createdAt }: InstanceRecord): UnixMs {
-  return snapshot.nextFireAt ?? createdAt;
+function startOf({ snapshot, created_at }: InstanceRecord): UnixMs {
+  return snapshot.nextFireAt ?? Date.parse(created_at);
 }
 
 function hint({ shards }: BatchDeps, record: InstanceRecord): Effect {

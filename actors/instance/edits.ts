@@ -47,7 +47,7 @@ export async function injectBlocks(
   const at = Math.min(Math.max(position ?? injected.length, first), injected.length);
   const all = injected.toSpliced(at, 0, ...blocks);
   checkInjectedSize(all);
-  const compiled = await plans.compile(record.sequenceId, all);
+  const compiled = await plans.compile(record.sequence_id, all);
   if (compiled === undefined) throw notFound(`instance ${record.id}`);
   if (!compiled.ok) throw invalid(compiled.message);
   const outputs = await rows.outputs(record.id, compiled.plan.outputRefs);
@@ -99,8 +99,8 @@ function executionIn(plan: Plan, actor: LiveInstance): Execution {
 /** Says of which version the instance is now, in its row and in its audit. */
 export function rebind(actor: LiveInstance, turn: Turn, sequenceId: string) {
   const { record } = actor;
-  const change = { from_sequence_id: record.sequenceId, to_sequence_id: sequenceId };
-  record.sequenceId = sequenceId;
+  const change = { from_sequence_id: record.sequence_id, to_sequence_id: sequenceId };
+  record.sequence_id = sequenceId;
   turn.put('instance.rebind', record.id, { id: record.id, sequence_id: sequenceId });
   putAudit(actor, turn, [{ eventType: 'migrated', details: change }]);
   return change;
@@ -130,11 +130,11 @@ export async function resumeFrom(
   }
   const root = topLevelBlock(plan, message.target.slice(record.id.length + 1));
   const data = amendedData(snapshot.data, message.body);
-  checkContextSize(actor, data, snapshot.config, record.contextAudit);
+  checkContextSize(actor, data, snapshot.config, record.context_audit);
   const blocks = blocksFrom(plan, root.index);
   const { rows: count } = await rows.outputTotals(record.id, blocks);
   return (turn) => {
-    plans.checkUsable(record.sequenceId);
+    plans.checkUsable(record.sequence_id);
     followTrace(actor, turn, message.traceparent);
     if (count > 0) {
       turn.put('output.dropBlocks', record.id, { instance_id: record.id, block_ids: blocks });
@@ -231,16 +231,16 @@ export async function migrate(
 ): Promise<Action> {
   const { record, plan } = actor;
   const { snapshot, injected } = record;
-  if (record.continuityId !== null) {
+  if (record.continuity_id !== null) {
     throw conflict(`instance ${record.id} belongs to an execution: plan a migration of that`);
   }
   checkAtRest(actor);
   const { deletions } = plans;
   const [present, target] = await Promise.all([
-    plans.load(record.sequenceId),
+    plans.load(record.sequence_id),
     plans.load(sequenceId),
   ]);
-  if (target === undefined || target.tenantId !== record.tenantId) {
+  if (target === undefined || target.tenantId !== record.tenant_id) {
     throw notFound(`sequence ${sequenceId}`);
   }
   if (target.namespace !== present?.namespace || target.name !== present.name) {

@@ -20,8 +20,8 @@ export interface OutputEffect {
 }
 
 /** The execution that the instance's effects belong to: without one it is a scope of its own. */
-export function continuityIdOf({ continuityId, id }: InstanceRecord): string {
-  return continuityId ?? id;
+export function continuityIdOf({ continuity_id, id }: InstanceRecord): string {
+  return continuity_id ?? id;
 }
 
 /** A try that is dispatched again, because its process is gone, keeps its receipt. */
@@ -34,7 +34,7 @@ export function noteEffect(
     id: nextId(actor),
     block_id: blockId,
     handler_name: handler,
-    epoch: actor.record.ownershipEpoch,
+    epoch: actor.record.ownership_epoch,
     ...effectRequest(handler, params),
     created_at: isoTime(actor.env.now()),
   };
@@ -73,7 +73,7 @@ function receiptOf(
 ) {
   return inProcessReceipt({
     ...effect,
-    tenant_id: record.tenantId,
+    tenant_id: record.tenant_id,
     continuity_id: continuityIdOf(record),
     instance_id: record.id,
     attempt,

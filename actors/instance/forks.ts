@@ -51,7 +51,7 @@ export async function fork(
   }
   const outputs = await rows.outputRows(record.id, blocks);
   return () => {
-    plans.checkUsable(record.sequenceId);
+    plans.checkUsable(record.sequence_id);
     const child = childOf(source, message, data, copied);
     createBeside(child, (turn) => begin(child, turn, source, message, copied, outputs));
     return undefined;
@@ -78,8 +78,8 @@ function childOf(
     {
       id: nextId(source),
       body: {
-        sequence_id: record.sequenceId,
-        tenant_id: record.tenantId,
+        sequence_id: record.sequence_id,
+        tenant_id: record.tenant_id,
         namespace: record.namespace,
         priority: PRIORITIES[record.priority] ?? null,
         timezone: record.snapshot.timezone,

@@ -115,7 +115,7 @@ export class Instances {
   /** Takes an instance out of memory because its rows were deleted. */
   evictSequence(sequenceId: string): void {
     for (const cell of this.#host.cells) {
-      if (cell.state?.record.sequenceId === sequenceId) this.#forget(cell);
+      if (cell.state?.record.sequence_id === sequenceId) this.#forget(cell);
     }
   }
 
@@ -182,7 +182,7 @@ export class Instances {
       return;
     }
     if (this.#isDoomed(actor, message)) {
-      const what = `sequence ${actor.record.sequenceId} is being deleted`;
+      const what = `sequence ${actor.record.sequence_id} is being deleted`;
       this.#turnAway(message, unavailable('ENG_OVERLOADED', what), 'failed');
       return;
     }
@@ -217,7 +217,7 @@ export class Instances {
     return (
       record.snapshot.state === 'failed' &&
       REVIVING.has(kind) &&
-      this.#deps.plans.isBlocked(record.sequenceId)
+      this.#deps.plans.isBlocked(record.sequence_id)
     );
   }
 
@@ -225,8 +225,8 @@ export class Instances {
     const { instance, request } = creation;
     const { body } = instance;
     const same =
-      record.idempotencyKey === idempotencyKeyOf(body) &&
-      record.tenantId === body.tenant_id &&
+      record.idempotency_key === idempotencyKeyOf(body) &&
+      record.tenant_id === body.tenant_id &&
       (record.snapshot.runtime.dry_run === true) === (body.dry_run === true);
     const effect: Effect = same
       ? { kind: 'reply', request, status: 201, body: `{"id":"${record.id}","deduplicated":true}` }

@@ -6,7 +6,7 @@
 
 import { concurrencyKeyId, rateLimitId } from '../../src/core/ids.js';
 import type { Progress } from '../../src/core/progress.js';
-import { isoTime, type UnixMs } from '../../src/core/time.js';
+import type { UnixMs } from '../../src/core/time.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, advanceTry } from './advance.js';
 import type { LiveInstance } from './live-instance.js';
@@ -32,16 +32,17 @@ function want(actor: LiveInstance, turn: Turn): void {
   const { execution } = record.snapshot;
   const key = keyOf(record);
   const number = (execution.n ?? 0) + 1;
-  const max = record.maxConcurrency ?? 0;
+  const max = record.max_concurrency ?? 0;
   execution.n = number;
   turn.put('permitRequest.set', record.id, {
     instance_id: record.id,
     key_id: key,
     max_concurrency: max,
     number,
-    created_at: isoTime(record.createdAt),
+    created_at: record.created_at,
   });
-  const { id: instance, createdAt } = record;
+  const { id: instance } = record;
+  const createdAt = Date.parse(record.created_at);
   tellPeer(actor, turn, key, { kind: 'permit.wanted', key, instance, number, max, createdAt });
 }
 
@@ -51,7 +52,7 @@ function leave(actor: LiveInstance, turn: Turn, number: number): void {
 }
 
 function keyOf(record: InstanceRecord): string {
-  return concurrencyKeyId(record.tenantId, record.concurrencyKey ?? '');
+  return concurrencyKeyId(record.tenant_id, record.concurrency_key ?? '');
 }
 
 /** A slot for a wish that is over is given back. */
@@ -121,7 +122,7 @@ function reportUse(
 function limitOf(actor: LiveInstance, node: number): string | undefined {
   const step = actor.plan.nodes[node];
   if (step?.type !== 'step' || step.rateLimitKey === null) return undefined;
-  return rateLimitId(actor.record.tenantId, step.rateLimitKey);
+  return rateLimitId(actor.record.tenant_id, step.rateLimitKey);
 }
 
 export function rateDeferred(

@@ -77,7 +77,7 @@ export function nextId({ env, route }: LiveInstance): string {
 
 /** Whether the caller may know of this instance. */
 export function isSeenBy({ record }: LiveInstance, tenant: string): boolean {
-  return tenant === '' || tenant === record.tenantId;
+  return tenant === '' || tenant === record.tenant_id;
 }
 
 export function stepKey(step: { readonly node: number; readonly iteration: string }): string {

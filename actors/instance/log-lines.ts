@@ -22,8 +22,8 @@ export function failedEffect(record: InstanceRecord, audit: readonly AuditEvent[
   return {
     kind: 'failed',
     instance: record.id,
-    tenant: record.tenantId,
-    sequence: record.sequenceId,
+    tenant: record.tenant_id,
+    sequence: record.sequence_id,
     blockId: last?.blockId,
     cause: last?.eventType ?? 'stopped',
   };

@@ -90,7 +90,7 @@ function viewOf({ record }: LiveInstance): OrderView {
   const { current_step: step } = snapshot.runtime;
   return {
     state: snapshot.state,
-    sequenceId: record.sequenceId,
+    sequenceId: record.sequence_id,
     currentStep: typeof step === 'string' ? step : null,
     nextFireAt: isoTimeOrNull(snapshot.nextFireAt),
   };
@@ -101,17 +101,17 @@ async function check(
   { rows }: Sources,
   expect: Expectations,
 ): Promise<void> {
-  const { snapshot, id, contextAudit } = record;
+  const { snapshot, id } = record;
   const stale = (what: string) => conflict(`instance ${id} ${what}`);
   if (expect.states !== undefined && !expect.states.includes(snapshot.state)) {
     throw stale(`is ${snapshot.state}, not ${expect.states.join(' or ')}`);
   }
   if (expect.isAtRest === true && running.size > 0) throw stale('has a step at work');
-  if (expect.sequenceId !== undefined && expect.sequenceId !== record.sequenceId) {
+  if (expect.sequenceId !== undefined && expect.sequenceId !== record.sequence_id) {
     throw stale('has gone over to another version');
   }
-  if (expect.epoch !== undefined && expect.epoch !== record.ownershipEpoch) {
-    throw stale(`is at epoch ${record.ownershipEpoch}, not ${expect.epoch}`);
+  if (expect.epoch !== undefined && expect.epoch !== record.ownership_epoch) {
+    throw stale(`is at epoch ${record.ownership_epoch}, not ${expect.epoch}`);
   }
   if (expect.fence !== undefined && expect.fence !== (record.fence?.reason ?? 'none')) {
     throw stale(record.fence === null ? 'is owned here' : REASONS[record.fence.reason]);
@@ -120,7 +120,7 @@ async function check(
   const { data, config, execution } = snapshot;
   if (
     place !== undefined &&
-    place !== placeSha256({ data, config, audit: contextAudit, execution })
+    place !== placeSha256({ data, config, audit: record.context_audit, execution })
   ) {
     throw stale('has another context or has gone on by now');
   }
@@ -138,8 +138,8 @@ async function prepare(
   switch (change.kind) {
     case 'enrol':
       return (turn, before) => {
-        record.continuityId = change.continuityId;
-        record.ownershipEpoch = change.epoch;
+        record.continuity_id = change.continuityId;
+        record.ownership_epoch = change.epoch;
         putOwnership(actor, turn);
         return before ?? 'touched';
       };
@@ -185,7 +185,7 @@ function fence(actor: LiveInstance, turn: Turn, fence: Fence, before: Came): Cam
 function own(actor: LiveInstance, turn: Turn, epoch: number): Progress {
   const { record } = actor;
   record.fence = null;
-  record.ownershipEpoch = epoch;
+  record.ownership_epoch = epoch;
   putOwnership(actor, turn);
   turn.effects.push(...readyHints(actor), ...heartbeatWatches(actor));
   return advance(actor, turn, { kind: 'wake', recovered: true });

@@ -82,8 +82,7 @@ function openTask(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
   const previous = actor.tasks.lastOf(dispatch);
   const task = newTask(nextId(actor), actor.record, dispatch, previous, actor.env.now());
   actor.tasks.set(task.id, task);
-  const { ownershipEpoch } = actor.record;
-  const ownership_epoch = ownershipEpoch === 0 ? null : ownershipEpoch;
+  const ownership_epoch = actor.record.ownership_epoch || null;
   // The row is the receipt of what the worker does, too.
   turn.put('task.insert', task.id, { ...task, ownership_epoch });
   turn.put('openTask.insert', task.id, openTaskColumns(task));
@@ -119,7 +118,7 @@ export function tellPeer(actor: LiveInstance, turn: Turn, id: string, message: P
 /** Asks before a try that is limited; `limits.ts` has what becomes of the answer. */
 function askRate(actor: LiveInstance, turn: Turn, request: RateRequest): void {
   const { node, iteration, attempt, key } = request;
-  const limit = rateLimitId(actor.record.tenantId, key);
+  const limit = rateLimitId(actor.record.tenant_id, key);
   const asker = { instance: actor.record.id, node, iteration, attempt };
   tellPeer(actor, turn, limit, { kind: 'rate.asked', limit, ...asker });
 }
@@ -212,16 +211,16 @@ export function putAudit(actor: LiveInstance, turn: Turn, events: readonly Audit
     block_id: event.blockId,
     details: event.details ?? {},
   }));
-  turn.effects.push({ kind: 'audited', tenant: record.tenantId });
+  turn.effects.push({ kind: 'audited', tenant: record.tenant_id });
   if (actor.birthAudit !== undefined) {
     actor.birthAudit.push(...entries);
     return;
   }
-  record.auditCount += 1;
-  turn.put('audit.insert', `${record.id}:${record.auditCount}`, {
+  record.audit_count += 1;
+  turn.put('audit.insert', `${record.id}:${record.audit_count}`, {
     instance_id: record.id,
-    seq: record.auditCount,
-    tenant_id: record.tenantId,
+    seq: record.audit_count,
+    tenant_id: record.tenant_id,
     entries,
     created_at: isoTime(actor.env.stamp()),
   });

@@ -36,7 +36,7 @@ export async function restoreActor(
 }
 
 async function planOf(plans: Plans, record: InstanceRecord): Promise<Plan | undefined> {
-  const compiled = await plans.compile(record.sequenceId, record.injected);
+  const compiled = await plans.compile(record.sequence_id, record.injected);
   if (compiled?.ok !== false) return compiled?.plan;
   throw new Error(`instance ${record.id} does not compile: ${compiled.message}`);
 }

@@ -26,13 +26,15 @@ export interface Standing {
 export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress): void {
   actor.birthAudit = [];
   const { record } = actor;
-  const { createdAt: begunAt, snapshot } = record;
-  record.createdAt = actor.env.stamp();
+  const { snapshot } = record;
+  const begunAt = Date.parse(record.created_at);
+  const stamp = actor.env.stamp();
+  record.created_at = isoTime(stamp);
   touch(actor);
   const before = standing(actor);
   const progress = begin();
   // The stamp may be later than the clock: nothing is due before it was created.
-  if (snapshot.nextFireAt === begunAt) snapshot.nextFireAt = record.createdAt;
+  if (snapshot.nextFireAt === begunAt) snapshot.nextFireAt = stamp;
   settle(actor, turn, progress, before);
   notes.putLines(actor, turn);
   turn.put('instance.insert', actor.record.id, wholeRow(actor.record, actor.birthAudit));
@@ -44,7 +46,11 @@ export function standing(actor: LiveInstance): Standing {
 }
 
 export function touch(actor: LiveInstance): void {
-  actor.record.updatedAt = Math.max(actor.env.now(), actor.record.createdAt);
+  const { record } = actor;
+  const now = isoTime(actor.env.now());
+  record.updated_at = record.created_at;
+  // Texts of times compare as the times do; the stamp of the creation may be ahead of the clock.
+  if (now > record.created_at) record.updated_at = now;
 }
 
 export function write(
@@ -110,7 +116,7 @@ function writeDeadLetter(
   progress: Progress,
   before: InstanceState,
 ): void {
-  const { id, tenantId, createdAt, snapshot } = actor.record;
+  const { id, tenant_id, created_at, snapshot } = actor.record;
   if (snapshot.state === before) return;
   if (actor.env.webhookUrls.length > 0) noteEnd(actor, turn, progress);
   noteOutcome(actor.record, turn, before);
@@ -120,8 +126,8 @@ function writeDeadLetter(
     turn.effects.push(failedEffect(actor.record, progress.audit));
     turn.put('deadLetter.set', id, {
       instance_id: id,
-      tenant_id: tenantId,
-      created_at: isoTime(createdAt),
+      tenant_id,
+      created_at,
       failed_at: isoTime(actor.env.now()),
       reason: progress.failure ?? 'failed by request',
     });

@@ -41,11 +41,11 @@ export function signal(
 export function storeSignal(actor: LiveInstance, turn: Turn, given: Signal): string {
   const { record } = actor;
   const id = nextId(actor);
-  record.signalCount += 1;
+  record.signal_count += 1;
   turn.put('signal.insert', id, {
     id,
     instance_id: record.id,
-    seq: record.signalCount,
+    seq: record.signal_count,
     signal_type: given.signalType,
     payload: given.payload,
     traceparent: given.traceparent,
@@ -99,9 +99,9 @@ export function followTrace(
 
 function mergedData(actor: LiveInstance, payload: JsonValue): JsonObject | undefined {
   if (!isJsonObject(payload)) return undefined;
-  const { snapshot, contextAudit } = actor.record;
+  const { snapshot, context_audit } = actor.record;
   const data = { ...snapshot.data, ...payload };
-  checkContextSize(actor, data, snapshot.config, contextAudit);
+  checkContextSize(actor, data, snapshot.config, context_audit);
   return data;
 }
 

@@ -115,8 +115,8 @@ export function complete(actor: LiveInstance, turn: Turn, message: Complete): Pr
   const output = message.body.output as JsonObject;
   const task = heldTask(actor, turn, message);
   if (task === undefined) return undefined;
-  const { snapshot, contextAudit } = actor.record;
-  checkContextSize(actor, { ...snapshot.data, ...output }, snapshot.config, contextAudit);
+  const { snapshot, context_audit } = actor.record;
+  checkContextSize(actor, { ...snapshot.data, ...output }, snapshot.config, context_audit);
   task.output = output;
   return end(actor, turn, message, task, { kind: 'success', output });
 }

@@ -30,7 +30,7 @@ export async function migrated(
   const { deletions } = plans;
   checkAtRest(actor);
   const target = await planOf(actor, plans, sequenceId);
-  checkContextSize(actor, data, record.snapshot.config, record.contextAudit);
+  checkContextSize(actor, data, record.snapshot.config, record.context_audit);
   const outputs = await rows.outputs(record.id, target.outputRefs);
   const ended = await rows.endedBlocks(record.id);
   const execution = executionIn(target, actor, ended);
@@ -75,7 +75,7 @@ export async function restored(
     snapshot.data = sectionOf(context, 'data');
     snapshot.config = sectionOf(context, 'config');
     snapshot.runtime = sectionOf(context, 'runtime');
-    record.contextAudit = Array.isArray(context.audit) ? context.audit : [];
+    record.context_audit = Array.isArray(context.audit) ? context.audit : [];
     touchContext(actor, turn);
     if (snapshot.state !== state) putTransition(actor, turn, state);
     snapshot.state = state;
@@ -93,7 +93,7 @@ function sectionOf(context: JsonObject, section: string): JsonObject {
 }
 
 function switchTo(actor: LiveInstance, turn: Turn, sequenceId: string, epoch: number): void {
-  actor.record.ownershipEpoch = epoch;
+  actor.record.ownership_epoch = epoch;
   rebind(actor, turn, sequenceId);
   putOwnership(actor, turn);
 }
@@ -105,7 +105,7 @@ async function planOf(
   sequenceId: string,
 ): Promise<Plan> {
   const stored = await plans.load(sequenceId);
-  if (stored?.tenantId !== record.tenantId) throw notFound(`sequence ${sequenceId}`);
+  if (stored?.tenantId !== record.tenant_id) throw notFound(`sequence ${sequenceId}`);
   const compiled = await plans.compile(sequenceId, record.injected);
   if (compiled === undefined) throw notFound(`sequence ${sequenceId}`);
   if (!compiled.ok) throw conflict(compiled.message);
@@ -142,8 +142,8 @@ function executionIn(target: Plan, actor: LiveInstance, ended: ReadonlySet<strin
 export function putOwnership({ record }: LiveInstance, turn: Turn): void {
   turn.put('instance.ownership', record.id, {
     id: record.id,
-    continuity_id: record.continuityId,
-    ownership_epoch: record.ownershipEpoch,
+    continuity_id: record.continuity_id,
+    ownership_epoch: record.ownership_epoch,
     fence: record.fence,
   });
 }

@@ -8,6 +8,7 @@ import { rankOf } from '../../src/core/states.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { MUTATIONS, type MutationRow } from '../../src/db/mutations.js';
 import type { WorkerTaskRow } from '../runtime/rows.js';
+import type { InstanceRecord } from './record.js';
 
 export type AttemptEvent =
   | 'claimed'
@@ -49,7 +50,7 @@ export type WorkerTaskRecord = {
  */
 export function newTask(
   id: string,
-  owner: { readonly id: string; readonly tenantId: string; readonly priority: number },
+  owner: Pick<InstanceRecord, 'id' | 'tenant_id' | 'priority'>,
   dispatch: Dispatch,
   previous: WorkerTaskRecord | undefined,
   now: UnixMs,
@@ -57,7 +58,7 @@ export function newTask(
   return {
     id,
     instance_id: owner.id,
-    tenant_id: owner.tenantId,
+    tenant_id: owner.tenant_id,
     block_id: dispatch.blockId,
     node: dispatch.node,
     iteration: dispatch.iteration,

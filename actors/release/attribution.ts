@@ -5,10 +5,8 @@
 
 import type { BodyOf } from '../../schema/routes.js';
 import type { JsonObject } from '../../src/core/json.js';
-import type { Attribution } from '../../src/core/releases/release.js';
 import type { Route } from '../../src/core/releases/routes.js';
 import { type InstanceState, isEnded } from '../../src/core/states.js';
-import { isoTime, type UnixMs } from '../../src/core/time.js';
 import type { Turn } from '../runtime/turn.js';
 
 /** What releases look at of an instance that is to be created. */
@@ -24,9 +22,9 @@ export interface Routable {
 /** And of one that has ended, or has come back. */
 export interface Attributed {
   readonly id: string;
-  readonly sequenceId: string;
-  readonly release?: Attribution | undefined;
-  readonly createdAt: UnixMs;
+  readonly sequence_id: string;
+  readonly release_id: string | null;
+  readonly created_at: string;
   readonly snapshot: { readonly state: InstanceState; readonly runtime: JsonObject };
 }
 
@@ -63,8 +61,8 @@ export function stamped(metadata: JsonObject, route: Route | undefined): JsonObj
  * @param before the state before the unit
  */
 export function noteOutcome(record: Attributed, turn: Turn, before: InstanceState): void {
-  const { id, release, sequenceId, createdAt, snapshot } = record;
-  if (release === undefined || snapshot.runtime.dry_run === true) return;
+  const { id, release_id, sequence_id, created_at, snapshot } = record;
+  if (release_id === null || snapshot.runtime.dry_run === true) return;
   if (!isEnded(snapshot.state)) {
     if (isEnded(before)) turn.put('releaseOutcome.clear', id, { instance_id: id });
     return;
@@ -73,8 +71,8 @@ export function noteOutcome(record: Attributed, turn: Turn, before: InstanceStat
   turn.put(
     'releaseOutcome.set',
     id,
-    `{"instance_id":"${id}","release_id":"${release.releaseId}","sequence_id":"${sequenceId}",` +
-      `"state":"${snapshot.state}","created_at":"${isoTime(createdAt)}"}`,
+    `{"instance_id":"${id}","release_id":"${release_id}","sequence_id":"${sequence_id}",` +
+      `"state":"${snapshot.state}","created_at":"${created_at}"}`,
   );
-  turn.effects.push({ kind: 'release.ended', release: release.releaseId });
+  turn.effects.push({ kind: 'release.ended', release: release_id });
 }

@@ -178,7 +178,7 @@ function instance(given: Given = {}): InstanceRecord {
     given.createdAt ?? T0,
   );
   record.snapshot.state = given.state ?? 'scheduled';
-  return given.parent === undefined ? record : { ...record, parentInstanceId: given.parent };
+  return given.parent === undefined ? record : { ...record, parent_instance_id: given.parent };
 }
 
 async function store(...records: readonly InstanceRecord[]): Promise<void> {
@@ -188,9 +188,9 @@ async function store(...records: readonly InstanceRecord[]): Promise<void> {
     'deadLetter.set',
     ...failed.map((record) => ({
       instance_id: record.id,
-      tenant_id: record.tenantId,
-      created_at: isoTime(record.createdAt),
-      failed_at: isoTime(record.createdAt),
+      tenant_id: record.tenant_id,
+      created_at: record.created_at,
+      failed_at: record.created_at,
       reason: 'by design',
     })),
   );
@@ -205,7 +205,7 @@ async function stored(given: Given = {}): Promise<InstanceRecord> {
 function task(owner: InstanceRecord, changes: Partial<WorkerTaskRecord> = {}): WorkerTaskRecord {
   const made = newTask(
     newId(),
-    { id: owner.id, tenantId: owner.tenantId, priority: owner.priority },
+    owner,
     {
       blockId: 'charge',
       node: 0,
@@ -261,12 +261,12 @@ describe('instances', () => {
         parent: plain.id,
         state: 'waiting',
       }),
-      concurrencyKey: 'k"ey',
-      maxConcurrency: 3,
-      idempotencyKey: 'once',
+      concurrency_key: 'k"ey',
+      max_concurrency: 3,
+      idempotency_key: 'once',
       priority: 3,
-      contextAudit: [{ who: 'me' }],
-      updatedAt: T0 + 17,
+      context_audit: [{ who: 'me' }],
+      updated_at: isoTime(T0 + 17),
     };
     full.snapshot.runtime = { run_id: plain.id, attempt: 1 };
     full.snapshot.nextFireAt = null;
@@ -700,7 +700,7 @@ describe('workers', () => {
     const claimed = task(owner, { state: 'claimed', worker_id: 'w1', queue_name: 'slow' });
     const done = task(owner, { state: 'completed', worker_id: 'w1', handler_name: 'mail' });
     const gone = task(owner, { state: 'failed', withdrawn: true });
-    const theirs = task({ ...owner, tenantId: 'globex' });
+    const theirs = task({ ...owner, tenant_id: 'globex' });
     await storeTasks(claimed, done, gone, theirs);
     const list = async (query: string, tenant = 'acme') =>
       ids((await ask('workers.tasks', { tenant, search: query })).body);
@@ -740,7 +740,7 @@ describe('workers', () => {
       task(owner, { state: 'claimed', worker_id: 'w1' }),
       task(owner, { state: 'completed', worker_id: 'w3' }),
       task(owner, { state: 'failed', withdrawn: true }),
-      task({ ...owner, tenantId: 'globex' }),
+      task({ ...owner, tenant_id: 'globex' }),
     );
     const { text } = await ask('workers.stats');
     const none = { pending: 0, claimed: 0, completed: 0, failed: 0 };

@@ -355,7 +355,7 @@ test('a migration pauses the instance where it is, in the other version', async 
   const plans = { [TARGET]: planOf([noop('a'), noop('new'), work('b'), noop('c')]) };
   const turn = await command(actor, [migrate({ n: 1 })], {}, { plans });
   assert.deepEqual(
-    [stateOf(actor), actor.record.sequenceId, actor.record.ownershipEpoch],
+    [stateOf(actor), actor.record.sequence_id, actor.record.ownership_epoch],
     ['paused', TARGET, 1],
   );
   assert.deepEqual(actor.record.snapshot.data, { n: 1 });
@@ -387,7 +387,7 @@ test('a worker’s task is not left behind', async () => {
   const plans = { [TARGET]: planOf([noop('b')]) };
   await assert.rejects(command(actor, [migrate()], {}, { plans }), refusal(409));
   await assert.rejects(command(actor, [migrate()], {}, NO_PLANS), refusal(404));
-  assert.equal(actor.record.sequenceId, SOURCE);
+  assert.equal(actor.record.sequence_id, SOURCE);
 });
 
 for (const keyed of [undefined, KEYED]) {
@@ -412,9 +412,9 @@ for (const keyed of [undefined, KEYED]) {
       epoch: 2,
     };
     const turn = await command(actor, [restore], {}, { plans });
-    const { snapshot, ownershipEpoch, sequenceId } = actor.record;
+    const { snapshot, ownership_epoch, sequence_id } = actor.record;
     assert.deepEqual(
-      [snapshot.state, ownershipEpoch, sequenceId, snapshot.data],
+      [snapshot.state, ownership_epoch, sequence_id, snapshot.data],
       ['waiting', 2, SOURCE, { old: true }],
     );
     if (keyed === undefined) {
