@@ -12,7 +12,11 @@ import {
   type NewInstance,
 } from './record.js';
 
-export interface CheckDeps {
+export interface CreationDeps {
+  readonly shard: number;
+  readonly shards: number;
+  readonly ids: IdGenerator;
+  readonly random32: () => number;
   readonly plans: Pick<Plans, 'isBlocked'>;
   /** 0: no limit. */
   readonly maxContextBytes: number;
@@ -24,7 +28,7 @@ export interface CheckDeps {
  * @throws EngineError 404, which names what the caller named, 413, 422 or 503
  */
 export function checkCreation(
-  { plans, maxContextBytes }: CheckDeps,
+  { plans, maxContextBytes }: CreationDeps,
   { body }: NewInstance,
   sequence: StoredSequence | undefined,
   place: string,
@@ -64,16 +68,9 @@ export function checkTenant(header: string, body: string, place: string): void {
   }
 }
 
-export interface NewInstanceDeps {
-  readonly shard: number;
-  readonly shards: number;
-  readonly ids: IdGenerator;
-  readonly random32: () => number;
-}
-
 /** Without a key the id is made to fall on this shard: no one else needs to be asked. */
 export function newInstance(
-  { shard, shards, ids, random32 }: NewInstanceDeps,
+  { shard, shards, ids, random32 }: CreationDeps,
   body: CreationBody,
   traceparent: string | undefined,
 ): NewInstance {

@@ -14,17 +14,16 @@ import type { Rows } from '../runtime/loader.js';
 import type { Call } from '../runtime/operation.js';
 import { type BatchDeps, createBatch } from './batch-creation.js';
 import {
-  type CheckDeps,
+  type CreationDeps,
   checkCreation,
   checkTenant,
   isRefusedInput,
-  type NewInstanceDeps,
   newInstance,
 } from './creation.js';
 import type { Instances } from './instances.js';
 import type { CreationBody, NewInstance } from './record.js';
 
-export interface CreationsDeps extends BatchDeps, CheckDeps, NewInstanceDeps {
+export interface CreationsDeps extends BatchDeps, CreationDeps {
   readonly loader: Pick<Rows, 'instances' | 'orphanedInstances'>;
   readonly plans: Pick<Plans, 'deletions' | 'get' | 'isBlocked' | 'load'>;
   readonly routing: Pick<Routing, 'routed'>;

@@ -7,7 +7,7 @@
 
 import { effectRequest, inProcessReceipt } from '../../src/core/continuity/effects.js';
 import type { StepRecord } from '../../src/core/execution.js';
-import type { Dispatch, EndedEffect, OutputRow, Progress } from '../../src/core/progress.js';
+import type { Dispatch, EndedEffect, OutputRow } from '../../src/core/progress.js';
 import { isoTime } from '../../src/core/time.js';
 import type { Turn } from '../runtime/turn.js';
 import { type LiveInstance, nextId } from './live-instance.js';
@@ -44,9 +44,9 @@ export function noteEffect(
 export function settleEffects(
   actor: LiveInstance,
   turn: Turn,
-  { effects, outputs }: Progress,
-): ReadonlyMap<OutputRow, OutputEffect> | undefined {
-  if (effects === undefined) return undefined;
+  effects: readonly EndedEffect[],
+  outputs: readonly OutputRow[],
+): ReadonlyMap<OutputRow, OutputEffect> {
   const stored = new Map<OutputRow, OutputEffect>();
   for (const ended of effects) {
     const output = ended.isDone ? outputs.find((row) => isOutputOf(row, ended)) : undefined;

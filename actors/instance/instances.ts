@@ -25,7 +25,7 @@ import { fenced } from './ownership.js';
 import { preparationOf } from './preparation.js';
 import { idempotencyKeyOf, newRecord } from './record.js';
 import { restoreActor, textOf } from './restore.js';
-import { claimAnswer, heartbeatWatches, readyHints } from './tasks.js';
+import { claimAnswer, taskHints } from './tasks.js';
 
 export interface InstancesDeps extends HostDeps {
   readonly env: InstanceEnv;
@@ -198,8 +198,10 @@ export class Instances {
 
   /** Whoever asked is told that nothing of it happened; hints are moot. */
   #turnAway(message: Message, error: EngineError, change: ChangeResult, claim: 0 | -1 = 0): void {
-    if (message.kind === 'change') this.#countChange(message.group, change);
-    else if (message.kind === 'claim') this.#deps.release([claimAnswer(message, claim)]);
+    const { release } = this.#deps;
+    if (message.kind === 'change') {
+      release([{ kind: 'changed', group: message.group, result: change }]);
+    } else if (message.kind === 'claim') release([claimAnswer(message, claim)]);
     else if ('request' in message) this.#fail(message.request, error);
   }
 
@@ -290,8 +292,7 @@ export class Instances {
     this.#deps.release(
       [...actor.tasks.keys()].map((task) => ({ kind: 'task.opened', instance: cell.id, task })),
     );
-    this.#deps.release(heartbeatWatches(actor));
-    this.#deps.release(readyHints(actor));
+    this.#deps.release(taskHints(actor));
     // One that throws whenever it goes on fails, with this as the reason. Else, steps that ran inside
     // a process or an actor that is gone have no one to report them.
     const isPoisoned = cell.defects >= DEFECTS_MAX;
@@ -362,10 +363,6 @@ export class Instances {
 
   #fail(request: number, error: EngineError): void {
     this.#deps.release([{ kind: 'error', request, error }]);
-  }
-
-  #countChange(group: number, result: ChangeResult): void {
-    this.#deps.release([{ kind: 'changed', group, result }]);
   }
 }
 

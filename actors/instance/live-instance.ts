@@ -11,9 +11,8 @@ import type { UnixMs } from '../../src/core/time.js';
 import type { Measures } from '../runtime/measures.js';
 import type { StoredTimer } from '../runtime/rows.js';
 import type { StepRef } from '../runtime/turn.js';
-import { KeptValues } from './memory.js';
+import { KeptValues, TaskCache } from './memory.js';
 import type { InstanceRecord } from './record.js';
-import { TaskCache } from './task-cache.js';
 
 /** What an instance's actor is handed: settings, time, randomness, ids. */
 export interface InstanceEnv {

@@ -6,7 +6,6 @@
 import { toUnixMs } from '../../schema/common.js';
 import type { LogLines } from '../../schema/worker.js';
 import { LIMITS } from '../../src/config.js';
-import type { JsonValue } from '../../src/core/json.js';
 import type { LogLine } from '../../src/core/progress.js';
 import { isoTime } from '../../src/core/time.js';
 import { tooLarge } from '../../src/errors.js';
@@ -52,17 +51,9 @@ export async function pruneCheckpoints(
 
 /** What the handler `log` wrote: text as it is, anything else as compact JSON. */
 export function noteLine(actor: LiveInstance, turn: Turn, line: LogLine): void {
-  const { blockId, level, message } = line;
-  turn.addLine({
-    block_id: blockId,
-    ts: isoTime(actor.env.now()),
-    level,
-    message: textOf(message),
-  });
-}
-
-function textOf(message: JsonValue): string {
-  return typeof message === 'string' ? message : JSON.stringify(message);
+  const { blockId: block_id, level, message: said } = line;
+  const message = typeof said === 'string' ? said : JSON.stringify(said);
+  turn.addLine({ block_id, ts: isoTime(actor.env.now()), level, message });
 }
 
 /** What a worker logged while it worked on a step of this block. */

@@ -17,7 +17,7 @@ import type { InstanceMessage, InstanceRequest } from './messages.js';
 import type { Expectations, Fence, OrderedChange, OrderView } from './orders.js';
 import { tellPeer } from './progress.js';
 import { setTimer } from './settling.js';
-import { heartbeatWatches, readyHints } from './tasks.js';
+import { taskHints } from './tasks.js';
 import { migrated, putOwnership, restored } from './version-switch.js';
 
 type Ordered = Extract<InstanceRequest, { kind: 'order' }>;
@@ -187,7 +187,7 @@ function own(actor: LiveInstance, turn: Turn, epoch: number): Progress {
   record.fence = null;
   record.ownership_epoch = epoch;
   putOwnership(actor, turn);
-  turn.effects.push(...readyHints(actor), ...heartbeatWatches(actor));
+  turn.effects.push(...taskHints(actor));
   return advance(actor, turn, { kind: 'wake', recovered: true });
 }
 

@@ -4,6 +4,7 @@
  * when the whole message is handled.
  */
 
+import { LIMITS } from '../../src/config.js';
 import { rateLimitId, routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
 import type {
   AuditEvent,
@@ -16,15 +17,15 @@ import type {
 import { type InstanceState, rankOf } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
 import type { PeerMessage } from '../runtime/protocol.js';
-import type { Turn } from '../runtime/turn.js';
+import type { Effect, Turn } from '../runtime/turn.js';
 import { noteEffect, type OutputEffect, settleEffects } from './effects.js';
 import { type LiveInstance, nextId, stepKey } from './live-instance.js';
 import { charactersOf } from './memory.js';
 import { noteLine } from './notes.js';
 import {
+  type AttemptEvent,
   changingTaskColumns,
   newTask,
-  note,
   openTaskColumns,
   type WorkerTaskRecord,
 } from './worker-task.js';
@@ -33,7 +34,8 @@ export function recordProgress(actor: LiveInstance, turn: Turn, progress: Progre
   if (progress.dropErrorRows) {
     turn.put('output.dropErrors', actor.record.id, { instance_id: actor.record.id });
   }
-  const effects = settleEffects(actor, turn, progress);
+  const effects =
+    progress.effects && settleEffects(actor, turn, progress.effects, progress.outputs);
   for (const output of progress.outputs) putOutput(actor, turn, output, effects?.get(output));
   for (const withdrawal of progress.withdrawals) {
     withdraw(actor, turn, withdrawal, isRetried(progress, withdrawal.blockId));
@@ -87,27 +89,20 @@ function openTask(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
   turn.put('task.insert', task.id, { ...task, ownership_epoch });
   turn.put('openTask.insert', task.id, openTaskColumns(task));
   turn.effects.push({ kind: 'task.opened', instance: actor.record.id, task: task.id });
-  hintReady(actor, turn, task);
+  turn.effects.push(queueHint(actor, task));
 }
 
-export function hintReady(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
-  const { id: instance } = actor.record;
+/** The task's queue is told that it waits, or that it does not any more. */
+export function queueHint({ env, record }: LiveInstance, task: WorkerTaskRecord): Effect {
+  const { id, handler_name: handler, tenant_id: tenant, state } = task;
+  const hint = { handler, task: id, tenant, queue: task.queue_name ?? '' };
   const createdAt = Date.parse(task.created_at);
   const rank = rankOf(task.priority);
-  tellQueue(actor, turn, { kind: 'task.ready', ...hintOf(task), instance, rank, createdAt });
-}
-
-function hintOf({ id, handler_name, tenant_id, queue_name }: WorkerTaskRecord) {
-  return { handler: handler_name, task: id, tenant: tenant_id, queue: queue_name ?? '' };
-}
-
-function tellQueue(
-  { env }: LiveInstance,
-  turn: Turn,
-  message: Extract<PeerMessage, { kind: 'task.ready' | 'task.gone' }>,
-): void {
-  const shard = shardOf(routeOfName(message.handler), env.shards);
-  turn.effects.push({ kind: 'peer', shard, message });
+  const message: PeerMessage =
+    state === 'pending'
+      ? { kind: 'task.ready', ...hint, instance: record.id, rank, createdAt }
+      : { kind: 'task.gone', ...hint };
+  return { kind: 'peer', shard: shardOf(routeOfName(handler), env.shards), message };
 }
 
 /** Tells the actor with this id, when the unit is durable. */
@@ -157,13 +152,12 @@ function withdraw(
   const task = actor.tasks.lastOf(withdrawal);
   if (task === undefined || (task.state !== 'pending' && task.state !== 'claimed')) return;
   const timedOut = withdrawal.reason === 'timed_out';
-  const now = actor.env.now();
   task.state = 'failed';
   task.withdrawn = !timedOut || isDispatchedAgain;
-  task.completed_at = isoTime(now);
+  task.completed_at = isoTime(actor.env.now());
   task.error_message = timedOut ? `timed out after ${task.timeout_ms} ms` : 'cancelled';
   task.error_retryable = timedOut;
-  note(task, timedOut ? 'timed_out' : 'cancelled', { id: nextId(actor), now });
+  note(actor, task, timedOut ? 'timed_out' : 'cancelled');
   closeTask(actor, turn, task);
 }
 
@@ -178,7 +172,7 @@ export function isRetried(progress: Progress, block: string): boolean {
 export function closeTask(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
   turn.put('task.update', task.id, changingTaskColumns(task));
   turn.put('openTask.delete', task.id, { task_id: task.id });
-  tellQueue(actor, turn, { kind: 'task.gone', ...hintOf(task) });
+  turn.effects.push(queueHint(actor, task));
   actor.tasks.ended(task.id);
 }
 
@@ -224,4 +218,24 @@ export function putAudit(actor: LiveInstance, turn: Turn, events: readonly Audit
     entries,
     created_at: isoTime(actor.env.stamp()),
   });
+}
+
+/** Adds an entry to the history of a task, which keeps the newest LIMITS.taskHistoryMax. */
+export function note(
+  actor: LiveInstance,
+  task: WorkerTaskRecord,
+  event: AttemptEvent,
+  entry: { epoch?: number; worker?: string; reason?: string } = {},
+): void {
+  const worker = entry.worker ?? task.worker_id;
+  task.history.push({
+    id: nextId(actor),
+    task_id: task.id,
+    claim_epoch: entry.epoch ?? task.claim_epoch,
+    ...(worker === null ? {} : { worker_id: worker }),
+    event,
+    ...(entry.reason === undefined ? {} : { reason: entry.reason }),
+    created_at: isoTime(actor.env.now()),
+  });
+  if (task.history.length > LIMITS.taskHistoryMax) task.history.shift();
 }

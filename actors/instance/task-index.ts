@@ -4,10 +4,9 @@
  */
 
 import { LRUCache } from 'lru-cache';
+import { DATABASE_AWAY, type EngineError, notFound } from '../../src/errors.js';
 import { BatchedReads } from '../runtime/batched-reads.js';
 import type { Rows } from '../runtime/loader.js';
-
-export type TaskOwner = { readonly id: string } | 'unknown' | 'unavailable';
 
 /** About 20 MB; a miss costs a share of a query. */
 const TASKS_REMEMBERED = 100_000;
@@ -30,19 +29,27 @@ export class TaskIndex {
     this.#owners.set(task, instance);
   }
 
-  find(task: string, then: (owner: TaskOwner) => void): void {
-    const instance = this.#owners.get(task);
-    if (instance !== undefined) {
-      then({ id: instance });
+  /** @param otherwise told why there is none; absent: it does not matter */
+  find(
+    task: string,
+    then: (instance: string) => void,
+    otherwise?: (error: EngineError) => void,
+  ): void {
+    const owner = this.#owners.get(task);
+    if (owner !== undefined) {
+      then(owner);
       return;
     }
     this.#reads.read(task).then(
-      (id) =>
+      (found) =>
         this.#schedule(() => {
-          if (id !== undefined) this.remember(task, id);
-          then(id === undefined ? 'unknown' : { id });
+          if (found === undefined) otherwise?.(notFound(`worker task ${task}`));
+          else {
+            this.remember(task, found);
+            then(found);
+          }
         }),
-      () => this.#schedule(() => then('unavailable')),
+      () => this.#schedule(() => otherwise?.(DATABASE_AWAY)),
     );
   }
 

@@ -9,13 +9,13 @@ import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { Progress } from '../../src/core/progress.js';
 import { isoTime } from '../../src/core/time.js';
 import { EngineError, invalid, notFound, tooLarge } from '../../src/errors.js';
-import { type Effect, Turn } from '../runtime/turn.js';
+import type { Effect, Turn } from '../runtime/turn.js';
 import { advance, checkContextSize } from './advance.js';
-import { type LiveInstance, nextId } from './live-instance.js';
+import type { LiveInstance } from './live-instance.js';
 import type { InstanceMessage, WorkerRequest } from './messages.js';
 import { noteWorkerLines } from './notes.js';
-import { closeTask, hintReady, isRetried } from './progress.js';
-import { changingTaskColumns, note, type WorkerTaskRecord, wireTask } from './worker-task.js';
+import { closeTask, isRetried, note, queueHint } from './progress.js';
+import { changingTaskColumns, type WorkerTaskRecord, wireTask } from './worker-task.js';
 
 type Claim = Extract<InstanceMessage, { kind: 'claim' }>;
 type Complete = Extract<WorkerRequest, { kind: 'task.complete' }>;
@@ -29,16 +29,15 @@ export function claim(actor: LiveInstance, turn: Turn, message: Claim): void {
     turn.effects.push(claimAnswer(message, 0));
     return;
   }
-  const now = actor.env.now();
   task.state = 'claimed';
   task.worker_id = message.worker;
   task.claim_epoch += 1;
-  task.claimed_at = isoTime(now);
+  task.claimed_at = isoTime(actor.env.now());
   task.heartbeat_at = task.claimed_at;
-  note(task, 'claimed', { id: nextId(actor), now });
+  note(actor, task, 'claimed');
   turn.put('task.update', task.id, changingTaskColumns(task));
   turn.effects.push(claimAnswer(message, task.claim_epoch, wireText(actor, task)));
-  watchHeartbeat(actor, turn, task);
+  turn.effects.push(heartbeatWatch(actor, task));
 }
 
 /** @param epoch of the claim; 0: the task is gone, -1: it is not known, and is offered again */
@@ -59,20 +58,20 @@ export function reap(actor: LiveInstance, turn: Turn, taskId: string): void {
   const task = actor.tasks.get(taskId);
   if (task === undefined || task.state !== 'claimed') return;
   if (silentAt(actor, task) > actor.env.now()) {
-    watchHeartbeat(actor, turn, task);
+    turn.effects.push(heartbeatWatch(actor, task));
     return;
   }
   giveBack(actor, turn, task, 'no heartbeat');
 }
 
 function giveBack(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord, reason: string): void {
-  note(task, 'reclaimed', { id: nextId(actor), now: actor.env.now(), reason });
+  note(actor, task, 'reclaimed', { reason });
   task.state = 'pending';
   task.worker_id = null;
   task.claimed_at = null;
   task.heartbeat_at = null;
   turn.put('task.update', task.id, changingTaskColumns(task));
-  hintReady(actor, turn, task);
+  turn.effects.push(queueHint(actor, task));
 }
 
 /** After downtime silence counts from readiness, or every live worker would be reclaimed. */
@@ -82,33 +81,19 @@ function silentAt(actor: LiveInstance, task: WorkerTaskRecord): number {
   return since + actor.env.workerStaleMs;
 }
 
-function watchHeartbeat(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
-  turn.effects.push(heartbeatWatch(actor, task));
-}
-
 function heartbeatWatch(actor: LiveInstance, task: WorkerTaskRecord): Effect {
-  return {
-    kind: 'reap',
-    instance: actor.record.id,
-    task: task.id,
-    at: silentAt(actor, task),
-  };
+  return { kind: 'reap', instance: actor.record.id, task: task.id, at: silentAt(actor, task) };
 }
 
-/** For an actor that was loaded: whoever watched its claims before may have been lost. */
-export function heartbeatWatches(actor: LiveInstance): Effect[] {
-  return [...actor.tasks.values()]
-    .filter(({ state }) => state === 'claimed')
-    .map((task) => heartbeatWatch(actor, task));
-}
-
-/** The same for its tasks that wait: a hint is lost when the writer dies after it has committed. */
-export function readyHints(actor: LiveInstance): readonly Effect[] {
-  const turn = new Turn();
-  for (const task of actor.tasks.values()) {
-    if (task.state === 'pending') hintReady(actor, turn, task);
-  }
-  return turn.effects;
+/**
+ * For an actor that was loaded: whoever watched its claims before may have been lost, and so may the
+ * hints of tasks that wait, when the writer dies after it has committed.
+ */
+export function taskHints(actor: LiveInstance): Effect[] {
+  return [...actor.tasks.values()].flatMap((task) => {
+    if (task.state === 'claimed') return [heartbeatWatch(actor, task)];
+    return task.state === 'pending' ? [queueHint(actor, task)] : [];
+  });
 }
 
 export function complete(actor: LiveInstance, turn: Turn, message: Complete): Progress | undefined {
@@ -142,11 +127,9 @@ function end(
   task: WorkerTaskRecord,
   outcome: StepOutcome,
 ): Progress {
-  const now = actor.env.now();
   task.state = outcome.kind === 'success' ? 'completed' : 'failed';
-  task.completed_at = isoTime(now);
-  const reason = outcome.kind === 'success' ? {} : { reason: outcome.message };
-  note(task, task.state, { id: nextId(actor), now, ...reason });
+  task.completed_at = isoTime(actor.env.now());
+  note(actor, task, task.state, outcome.kind === 'success' ? {} : { reason: outcome.message });
   measure(actor, task);
   noteWorkerLines(actor, turn, task.block_id, body.logs);
   const { node, iteration, attempt } = task;
@@ -234,9 +217,7 @@ function reject(
   task: WorkerTaskRecord,
   error: EngineError,
 ): void {
-  note(task, 'stale_mutation_rejected', {
-    id: nextId(actor),
-    now: actor.env.now(),
+  note(actor, task, 'stale_mutation_rejected', {
     epoch: message.body.claim_epoch ?? task.claim_epoch,
     worker: message.body.worker_id,
     reason: error.message,

@@ -1,7 +1,6 @@
 /** A worker task as its instance's actor holds it, its wire form, and the entries of its history. Pure. */
 
 import { WorkerTask } from '../../schema/worker.js';
-import { LIMITS } from '../../src/config.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { Dispatch } from '../../src/core/progress.js';
 import { rankOf } from '../../src/core/states.js';
@@ -143,23 +142,4 @@ export function wireTask(
     resume_checkpoint: task.resume_checkpoint ?? undefined,
     traceparent: traceparent ?? undefined,
   };
-}
-
-/** Adds an entry to the history, which keeps the newest LIMITS.taskHistoryMax. */
-export function note(
-  task: WorkerTaskRecord,
-  event: AttemptEvent,
-  entry: { id: string; now: UnixMs; epoch?: number; worker?: string | null; reason?: string },
-): void {
-  const worker = entry.worker === undefined ? task.worker_id : entry.worker;
-  task.history.push({
-    id: entry.id,
-    task_id: task.id,
-    claim_epoch: entry.epoch ?? task.claim_epoch,
-    ...(worker === null ? {} : { worker_id: worker }),
-    event,
-    ...(entry.reason === undefined ? {} : { reason: entry.reason }),
-    created_at: isoTime(entry.now),
-  });
-  if (task.history.length > LIMITS.taskHistoryMax) task.history.shift();
 }

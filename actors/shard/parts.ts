@@ -24,7 +24,7 @@ import { ChangeGroups } from '../instance/change-many.js';
 import { Creations } from '../instance/creations.js';
 import { Instances } from '../instance/instances.js';
 import type { InstanceEnv } from '../instance/live-instance.js';
-import { InstanceLines } from '../instance/log-lines.js';
+import { instanceLines, type LineEffect } from '../instance/log-lines.js';
 import { type PurgeRequest, purge } from '../instance/purge.js';
 import { TaskIndex } from '../instance/task-index.js';
 import { Keys } from '../limits/keys.js';
@@ -114,7 +114,7 @@ export interface ShardParts extends OperationParts {
   readonly keys: Keys;
   readonly ownRequests: OwnRequests;
   readonly pool: HandlerPool;
-  readonly lines: InstanceLines;
+  readonly writeLine: (effect: LineEffect) => void;
   readonly requests: Requests;
 }
 
@@ -255,7 +255,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks): ShardParts {
     timers,
     keys: new Keys({ ...hosted, shard }),
     pool,
-    lines: new InstanceLines(log, () => clock.monotonic()),
+    writeLine: instanceLines(log, () => clock.monotonic()),
     requests: new Requests({
       ...shared,
       shard,

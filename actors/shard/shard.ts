@@ -418,7 +418,7 @@ export class Shard {
         return;
       case 'log':
       case 'failed':
-        this.#parts.lines.write(effect);
+        this.#parts.writeLine(effect);
         return;
       case 'count':
         this.#parts.meter.count(effect.counter, effect.by);

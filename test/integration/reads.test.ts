@@ -15,7 +15,6 @@ import {
 } from '../../actors/instance/record.js';
 import {
   newTask,
-  note,
   openTaskColumns,
   type WorkerTaskRecord,
   wireTask,
@@ -716,9 +715,12 @@ describe('workers', () => {
   test('the attempts of a task stay readable after it was withdrawn', async () => {
     const owner = await stored();
     const made = task(owner, { state: 'failed', withdrawn: true, worker_id: 'w1', claim_epoch: 1 });
-    note(made, 'claimed', { id: newId(), now: T0 });
-    note(made, 'failed', { id: newId(), now: T0 + 1, reason: 'broke' });
-    note(made, 'cancelled', { id: newId(), now: T0 + 2, worker: null });
+    const entry = { task_id: made.id, claim_epoch: 1, created_at: isoTime(T0) };
+    made.history.push(
+      { ...entry, id: newId(), worker_id: 'w1', event: 'claimed' },
+      { ...entry, id: newId(), worker_id: 'w1', event: 'failed', reason: 'broke' },
+      { ...entry, id: newId(), event: 'cancelled' },
+    );
     await storeTasks(made);
     const params = { id: made.id };
     const { text } = await ask('workers.attempts', { params });

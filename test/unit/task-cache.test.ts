@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { TaskCache } from '../../actors/instance/task-cache.js';
+import { TaskCache } from '../../actors/instance/memory.js';
 import { newTask, type WorkerTaskRecord } from '../../actors/instance/worker-task.js';
 import type { Dispatch } from '../../src/core/progress.js';
 
