@@ -50,7 +50,7 @@ export interface LiveInstance {
   readonly usedGrants: Map<number, UnixMs>;
   timer: StoredTimer | undefined;
   /** Collects the audit of the unit that creates the instance, which its row carries. */
-  birthAudit: object[] | undefined;
+  creationAudit: object[] | undefined;
   /** Of its ids: those of its tasks and rows lead to it, too. */
   readonly route: number;
 }
@@ -65,7 +65,7 @@ export function liveInstance(record: InstanceRecord, plan: Plan, env: InstanceEn
     running: new Map(),
     usedGrants: new Map(),
     timer: undefined,
-    birthAudit: undefined,
+    creationAudit: undefined,
     route: routeOf(record.id),
   };
 }

@@ -206,8 +206,8 @@ export function putAudit(actor: LiveInstance, turn: Turn, events: readonly Audit
     details: event.details ?? {},
   }));
   turn.effects.push({ kind: 'audited', tenant: record.tenant_id });
-  if (actor.birthAudit !== undefined) {
-    actor.birthAudit.push(...entries);
+  if (actor.creationAudit !== undefined) {
+    actor.creationAudit.push(...entries);
     return;
   }
   record.audit_count += 1;

@@ -155,13 +155,13 @@ export function contextRow(record: InstanceRecord): string {
 /**
  * The row of `instance.insert`: all columns.
  *
- * @param birthAudit the audit entries of the unit that inserts it
+ * @param creationAudit the audit entries of the unit that inserts it
  */
-export function wholeRow(record: InstanceRecord, birthAudit: readonly object[] = []): string {
-  const audit = birthAudit.length === 0 ? 'null' : JSON.stringify(birthAudit);
+export function wholeRow(record: InstanceRecord, creationAudit: readonly object[] = []): string {
+  const audit = creationAudit.length === 0 ? 'null' : JSON.stringify(creationAudit);
   return (
     `{${changingPairs(record)},${contextPairs(record)},${fixedPairs(record)},` +
-    `"birth_audit":${audit}}`
+    `"creation_audit":${audit}}`
   );
 }
 

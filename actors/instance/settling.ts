@@ -24,7 +24,7 @@ export interface Standing {
 
 /** The unit that creates the instance, with all that it does before its first commit. */
 export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress): void {
-  actor.birthAudit = [];
+  actor.creationAudit = [];
   const { record } = actor;
   const { snapshot } = record;
   const begunAt = Date.parse(record.created_at);
@@ -37,8 +37,8 @@ export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress
   if (snapshot.nextFireAt === begunAt) snapshot.nextFireAt = stamp;
   settle(actor, turn, progress, before);
   notes.putLines(actor, turn);
-  turn.put('instance.insert', actor.record.id, wholeRow(actor.record, actor.birthAudit));
-  actor.birthAudit = undefined;
+  turn.put('instance.insert', actor.record.id, wholeRow(actor.record, actor.creationAudit));
+  actor.creationAudit = undefined;
 }
 
 export function standing(actor: LiveInstance): Standing {

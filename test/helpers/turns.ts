@@ -7,7 +7,7 @@ import type { InstanceMessage } from '../../actors/instance/messages.js';
 import { Turn } from '../../actors/runtime/turn.js';
 import { EngineError } from '../../src/errors.js';
 
-export function born(actor: LiveInstance): Turn {
+export function created(actor: LiveInstance): Turn {
   const turn = new Turn();
   create(actor, turn, 1, false);
   return turn;

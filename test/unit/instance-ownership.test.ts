@@ -27,7 +27,7 @@ import { isoTime } from '../../src/core/time.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import { EngineError } from '../../src/errors.js';
 import { http, loop, noop, planOf, work } from '../helpers/player.js';
-import { born, told } from '../helpers/turns.js';
+import { created, told } from '../helpers/turns.js';
 
 const START = 1_700_000_000_000;
 const TENANT = 't';
@@ -60,7 +60,7 @@ function begin(blocks: Block[], keyed: Partial<typeof KEYED> = {}): LiveInstance
   const body = { sequence_id: SOURCE, tenant_id: TENANT, namespace: 'n', ...keyed };
   const instance = { id: ENV.ids.next(1), body };
   const actor = liveInstance(newRecord(instance, now), planOf(blocks), ENV);
-  born(actor);
+  created(actor);
   return actor;
 }
 

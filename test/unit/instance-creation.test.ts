@@ -1,4 +1,4 @@
-/** The times an instance is born with, when the stamp of its creation is ahead of the clock. */
+/** The times an instance is created with, when the stamp of its creation is ahead of the clock. */
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
@@ -13,7 +13,7 @@ import { createIdGenerator } from '../../src/core/ids.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { planOf, work } from '../helpers/player.js';
-import { born, told } from '../helpers/turns.js';
+import { created, told } from '../helpers/turns.js';
 
 const NOW = 1_700_000_000_000;
 /** What a reader of the change feed may have been shown everything below. */
@@ -45,7 +45,7 @@ function create(more: Partial<CreationBody>): { created_at: string; next_fire_at
   const body = { sequence_id: 'sequence', tenant_id: 't', namespace: 'n', ...more };
   const instance = { id: ENV.ids.next(1), body };
   actor = liveInstance(newRecord(instance, NOW), planOf([work('a')]), ENV);
-  const { mutations } = born(actor);
+  const { mutations } = created(actor);
   const at = mutations.indexOf(MUTATION_KINDS.indexOf('instance.insert'));
   return JSON.parse(String(mutations[at + 2])) as ReturnType<typeof create>;
 }
