@@ -10,15 +10,16 @@ import type { Progress } from '../../src/core/progress.js';
 import { canPatch, type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
 import type { UnixMs } from '../../src/core/time.js';
 import { EngineError, notFound } from '../../src/errors.js';
-import type { StepRef, Turn } from '../runtime/turn.js';
+import type { Turn } from '../runtime/turn.js';
 import type { Action, Came } from './action.js';
 import { advance, advanceTry, checkContextSize, continueAfter, touchContext } from './advance.js';
-import { type Change, concerns } from './change-many.js';
+import { concerns } from './change-many.js';
 import * as limits from './limits.js';
 import { isSeenBy, type LiveInstance, stepKey } from './live-instance.js';
 import type { InstanceMessage, InstanceRequest } from './messages.js';
 import * as notes from './notes.js';
 import { askAboutFence } from './ownership.js';
+import type { AlwaysPrepared } from './preparation.js';
 import { putAudit, putTransition } from './progress.js';
 import { contextOf, isKeyed, permitStatus, wireInstance } from './record.js';
 import { settleNew, standing, touch, write } from './settling.js';
@@ -54,76 +55,53 @@ export function handle(
   notes.putLines(actor, turn);
 }
 
+type MessageOf<Kind extends InstanceMessage['kind']> = Extract<InstanceMessage, { kind: Kind }>;
+
+/** A row for each kind of message that needs nothing but the actor, or may do without. */
+const HANDLERS: {
+  readonly [Kind in Exclude<InstanceMessage['kind'], AlwaysPrepared>]: (
+    actor: LiveInstance,
+    turn: Turn,
+    message: MessageOf<Kind>,
+  ) => Came;
+} = {
+  get: ({ record }, turn, { request }) =>
+    answer(turn, request, JSON.stringify(wireInstance(record))),
+  tree: ({ plan, record: { snapshot, id } }, turn, { request }) =>
+    answer(turn, request, JSON.stringify(treeOf(plan, snapshot.execution, id))),
+  look: ({ record: { snapshot } }, turn, { request, version }) =>
+    answer(turn, request, `{"state":"${snapshot.state}","version":${version}}`),
+  patchState,
+  patchContext,
+  signal: signals.signal,
+  retry,
+  change,
+  'checkpoint.save': notes.saveCheckpoint,
+  wake,
+  'permit.granted': limits.permitGranted,
+  'rate.granted': limits.rateGranted,
+  'rate.deferred': limits.rateDeferred,
+  'rate.changed': (actor, turn, { kind, step }) => advanceTry(actor, turn, { kind, ...step }),
+  'step.outcome': outcome,
+  'unit.refused': refused,
+  'task.complete': tasks.complete,
+  'task.fail': tasks.fail,
+  'task.heartbeat': tasks.heartbeat,
+  claim: tasks.claim,
+  unclaim: tasks.unclaim,
+  reap: tasks.reap,
+};
+
 function apply(actor: LiveInstance, turn: Turn, message: InstanceMessage): Came {
-  switch (message.kind) {
-    case 'get':
-      turn.reply(message.request, 200, JSON.stringify(wireInstance(actor.record)));
-      return undefined;
-    case 'tree':
-      turn.reply(
-        message.request,
-        200,
-        JSON.stringify(treeOf(actor.plan, actor.record.snapshot.execution, actor.record.id)),
-      );
-      return undefined;
-    case 'patchState':
-      return patchState(actor, turn, message);
-    case 'patchContext':
-      return patchContext(actor, turn, message);
-    case 'signal':
-      return signals.signal(actor, turn, message);
-    case 'retry':
-      return retry(actor, turn, message.request);
-    case 'change':
-      return change(actor, turn, message.group, message.change);
-    case 'checkpoint.save':
-      return notes.saveCheckpoint(actor, turn, message);
-    case 'look':
-      turn.reply(
-        message.request,
-        200,
-        `{"state":"${actor.record.snapshot.state}","version":${message.version}}`,
-      );
-      return undefined;
-    case 'wake':
-      return wake(actor, turn, message.recovered);
-    case 'permit.granted':
-      return limits.permitGranted(actor, turn, message.number);
-    case 'rate.granted':
-      return limits.rateGranted(actor, turn, message);
-    case 'rate.deferred':
-      return limits.rateDeferred(actor, turn, message);
-    case 'rate.changed':
-      return advanceTry(actor, turn, { kind: 'rate.changed', ...message.step });
-    case 'step.outcome':
-      return outcome(actor, turn, message.step, message.outcome);
-    case 'unit.refused':
-      return refused(actor, turn, message.step, message.reason);
-    case 'task.complete':
-      return tasks.complete(actor, turn, message);
-    case 'task.fail':
-      return tasks.fail(actor, turn, message);
-    case 'task.heartbeat':
-      return tasks.heartbeat(actor, turn, message);
-    case 'claim':
-      tasks.claim(actor, turn, message);
-      return undefined;
-    case 'unclaim':
-      tasks.unclaim(actor, turn, message.task, message.epoch);
-      return undefined;
-    case 'reap':
-      tasks.reap(actor, turn, message.task);
-      return undefined;
-    case 'injectBlocks':
-    case 'resumeFrom':
-    case 'fork':
-    case 'migrate':
-    case 'order':
-    case 'checkpoint.prune':
-      throw new Error(`${message.kind} has to be prepared`);
-    default:
-      throw new Error(`a message ${JSON.stringify(message satisfies never)}`);
-  }
+  const handler = (HANDLERS as Partial<Record<string, Handler>>)[message.kind];
+  if (handler === undefined) throw new Error(`${message.kind} has to be prepared`);
+  return handler(actor, turn, message as never);
+}
+
+type Handler = (actor: LiveInstance, turn: Turn, message: never) => Came;
+
+function answer(turn: Turn, request: number, body: string): undefined {
+  turn.reply(request, 200, body);
 }
 
 function checkTenant(actor: LiveInstance, message: InstanceRequest): void {
@@ -136,7 +114,7 @@ function checkTenant(actor: LiveInstance, message: InstanceRequest): void {
 function patchState(
   actor: LiveInstance,
   turn: Turn,
-  { request, body }: Extract<InstanceRequest, { kind: 'patchState' }>,
+  { request, body }: MessageOf<'patchState'>,
 ): Progress {
   const { state: to, next_fire_at } = body;
   const from = actor.record.snapshot.state;
@@ -154,7 +132,7 @@ function patchState(
 }
 
 /** One of a change of many. */
-function change(actor: LiveInstance, turn: Turn, group: number, change: Change): Came {
+function change(actor: LiveInstance, turn: Turn, { group, change }: MessageOf<'change'>): Came {
   const { state, nextFireAt } = actor.record.snapshot;
   const result = concerns(change, state) ? 'applied' : 'skipped';
   turn.effects.push({ kind: 'changed', group, result });
@@ -233,7 +211,7 @@ function runNow(actor: LiveInstance, turn: Turn, asScheduled: boolean): Progress
 function patchContext(
   actor: LiveInstance,
   turn: Turn,
-  message: Extract<InstanceRequest, { kind: 'patchContext' }>,
+  message: MessageOf<'patchContext'>,
 ): 'touched' {
   const { snapshot } = actor.record;
   const { context } = message.body;
@@ -249,7 +227,7 @@ function patchContext(
   return 'touched';
 }
 
-function retry(actor: LiveInstance, turn: Turn, request: number): Progress {
+function retry(actor: LiveInstance, turn: Turn, { request }: MessageOf<'retry'>): Progress {
   if (actor.record.snapshot.state !== 'failed') {
     throw new EngineError(
       'ENG_INVALID_TRANSITION',
@@ -263,7 +241,11 @@ function retry(actor: LiveInstance, turn: Turn, request: number): Progress {
 
 // -------------------------------------------------------------- the engine's own messages
 
-function wake(actor: LiveInstance, turn: Turn, recovered: boolean): Progress | undefined {
+function wake(
+  actor: LiveInstance,
+  turn: Turn,
+  { recovered }: MessageOf<'wake'>,
+): Progress | undefined {
   const { snapshot } = actor.record;
   if (actor.record.fence !== null) {
     askAboutFence(actor, turn);
@@ -284,8 +266,7 @@ function wake(actor: LiveInstance, turn: Turn, recovered: boolean): Progress | u
 function outcome(
   actor: LiveInstance,
   turn: Turn,
-  step: StepRef,
-  outcome: Extract<InstanceMessage, { kind: 'step.outcome' }>['outcome'],
+  { step, outcome }: MessageOf<'step.outcome'>,
 ): Progress | undefined {
   const key = stepKey(step);
   if (actor.running.get(key)?.attempt === step.attempt) actor.running.delete(key);
@@ -296,8 +277,7 @@ function outcome(
 function refused(
   actor: LiveInstance,
   turn: Turn,
-  step: StepRef | undefined,
-  reason: string,
+  { step, reason }: MessageOf<'unit.refused'>,
 ): Progress | undefined {
   if (isTerminal(actor.record.snapshot.state)) return undefined;
   return step === undefined

@@ -59,7 +59,7 @@ function keyOf(record: InstanceRecord): string {
 export function permitGranted(
   actor: LiveInstance,
   turn: Turn,
-  number: number,
+  { number }: Extract<InstanceMessage, { kind: 'permit.granted' }>,
 ): Progress | undefined {
   const { record } = actor;
   if (!isKeyed(record)) return undefined;

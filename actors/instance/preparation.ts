@@ -13,20 +13,25 @@ import { pruneCheckpoints } from './notes.js';
 import { carryOut } from './ownership.js';
 import { recallTask } from './restore.js';
 
-const PREPARATIONS: {
-  readonly [Kind in InstanceMessage['kind']]?: (
-    actor: LiveInstance,
-    sources: Sources,
-    message: Extract<InstanceMessage, { kind: Kind }>,
-  ) => Promise<Action | undefined>;
-} = {
+const PREPARATIONS = {
   injectBlocks,
   resumeFrom,
   fork,
   migrate,
   order: carryOut,
   'checkpoint.prune': pruneCheckpoints,
+} satisfies {
+  readonly [Kind in InstanceMessage['kind']]?: (
+    actor: LiveInstance,
+    sources: Sources,
+    message: Extract<InstanceMessage, { kind: Kind }>,
+  ) => Promise<Action>;
 };
+
+/** What no actor can take as it is. */
+export type AlwaysPrepared = keyof typeof PREPARATIONS;
+
+type Reads = (actor: LiveInstance, sources: Sources, message: never) => ReturnType<Prepare>;
 
 /** Undefined for messages that need nothing but the actor. */
 export function preparationOf(
@@ -34,6 +39,8 @@ export function preparationOf(
   message: InstanceMessage,
 ): Prepare | undefined {
   const isRecalled = 'task' in message && 'request' in message && !tasks.has(message.task);
-  const prepare = isRecalled ? recallTask : PREPARATIONS[message.kind];
+  const prepare: Reads | undefined = isRecalled
+    ? recallTask
+    : (PREPARATIONS as Partial<Record<string, Reads>>)[message.kind];
   return prepare && ((actor, sources) => prepare(actor, sources, message as never));
 }

@@ -23,7 +23,7 @@ type Fail = Extract<WorkerRequest, { kind: 'task.fail' }>;
 type Heartbeat = Extract<WorkerRequest, { kind: 'task.heartbeat' }>;
 
 /** A queue picked the task for a poll: it is claimed, or the queue is told that it is gone. */
-export function claim(actor: LiveInstance, turn: Turn, message: Claim): void {
+export function claim(actor: LiveInstance, turn: Turn, message: Claim): undefined {
   const task = actor.tasks.get(message.task);
   if (task === undefined || task.state !== 'pending') {
     turn.effects.push(claimAnswer(message, 0));
@@ -47,14 +47,22 @@ export function claimAnswer(message: Claim, epoch: number, record = ''): Effect 
 }
 
 /** The poller went away after its claim was committed: the task waits again, at once. */
-export function unclaim(actor: LiveInstance, turn: Turn, taskId: string, epoch: number): void {
+export function unclaim(
+  actor: LiveInstance,
+  turn: Turn,
+  { task: taskId, epoch }: Extract<InstanceMessage, { kind: 'unclaim' }>,
+): undefined {
   const task = actor.tasks.get(taskId);
   if (task === undefined || task.state !== 'claimed' || task.claim_epoch !== epoch) return;
   giveBack(actor, turn, task, 'the poll was abandoned');
 }
 
 /** Heartbeat silence: the task returns to its queue with the same id, try and checkpoint. */
-export function reap(actor: LiveInstance, turn: Turn, taskId: string): void {
+export function reap(
+  actor: LiveInstance,
+  turn: Turn,
+  { task: taskId }: Extract<InstanceMessage, { kind: 'reap' }>,
+): undefined {
   const task = actor.tasks.get(taskId);
   if (task === undefined || task.state !== 'claimed') return;
   if (silentAt(actor, task) > actor.env.now()) {
