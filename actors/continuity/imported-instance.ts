@@ -19,6 +19,7 @@ import { isoTime } from '../../src/core/time.js';
 import { conflict } from '../../src/errors.js';
 import type { Plans } from '../catalog/plans.js';
 import { type InstanceRecord, newRecord, wholeRow } from '../instance/record.js';
+import { putOwnership } from '../instance/version-switch.js';
 import { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
 
@@ -44,12 +45,7 @@ export async function importUnit(service: ExecutionService, imported: Import): P
   const turn = new Turn();
   turn.gate = 'exists';
   turn.put('instance.insert', record.id, wholeRow(record));
-  turn.put('instance.ownership', record.id, {
-    id: record.id,
-    continuity_id: record.continuity_id,
-    ownership_epoch: record.ownership_epoch,
-    fence: record.fence,
-  });
+  putOwnership(record, turn);
   if (tree.blocks.length > 0) {
     turn.put('injection.set', record.id, { instance_id: record.id, blocks: tree.blocks });
   }
@@ -90,10 +86,7 @@ function refuseUnknown(frame: PayloadFrame): void {
 async function planOf(plans: Plans, frame: PayloadFrame): Promise<Plan> {
   const { sequence_id: sequence } = frame.instance;
   const blocks = readOwnBlocks(frame.execution_tree) as unknown as Block[];
-  const compiled =
-    blocks.length === 0
-      ? await plans.load(sequence).then((stored) => stored && { ok: true as const, ...stored })
-      : await plans.compile(sequence, blocks);
+  const compiled = await plans.compile(sequence, blocks);
   if (compiled === undefined) throw conflict(`sequence ${sequence} is not stored here`);
   if (!compiled.ok) throw conflict(compiled.message);
   return compiled.plan;

@@ -140,7 +140,7 @@ async function prepare(
       return (turn, before) => {
         record.continuity_id = change.continuityId;
         record.ownership_epoch = change.epoch;
-        putOwnership(actor, turn);
+        putOwnership(actor.record, turn);
         return before ?? 'touched';
       };
     case 'fence':
@@ -171,7 +171,7 @@ function fence(actor: LiveInstance, turn: Turn, fence: Fence, before: Came): Cam
   const came = leaves ? advance(actor, turn, { kind: 'pause' }) : before;
   record.fence = fence;
   const until = fence.until === null ? null : Date.parse(fence.until);
-  putOwnership(actor, turn);
+  putOwnership(actor.record, turn);
   // The one timer of a fenced instance: what it waits for itself has no time before `own`.
   setTimer(actor, turn, until, false);
   if (came === undefined || came === 'touched') return 'touched';
@@ -186,7 +186,7 @@ function own(actor: LiveInstance, turn: Turn, epoch: number): Progress {
   const { record } = actor;
   record.fence = null;
   record.ownership_epoch = epoch;
-  putOwnership(actor, turn);
+  putOwnership(actor.record, turn);
   turn.effects.push(...taskHints(actor));
   return advance(actor, turn, { kind: 'wake', recovered: true });
 }

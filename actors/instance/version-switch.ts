@@ -18,7 +18,7 @@ import { goOver, nodeOf, rebind } from './edits.js';
 import type { LiveInstance } from './live-instance.js';
 import type { OrderedMigration, OrderedRestore } from './orders.js';
 import { putTransition } from './progress.js';
-import { isKeyed } from './record.js';
+import { type InstanceRecord, isKeyed } from './record.js';
 
 /** Rejects with 404 or 409 when the instance cannot go over to that version. */
 export async function migrated(
@@ -95,7 +95,7 @@ function sectionOf(context: JsonObject, section: string): JsonObject {
 function switchTo(actor: LiveInstance, turn: Turn, sequenceId: string, epoch: number): void {
   actor.record.ownership_epoch = epoch;
   rebind(actor, turn, sequenceId);
-  putOwnership(actor, turn);
+  putOwnership(actor.record, turn);
 }
 
 /** @throws EngineError 404, or 409 when its own blocks do not go with the version */
@@ -139,11 +139,7 @@ function executionIn(target: Plan, actor: LiveInstance, ended: ReadonlySet<strin
   return next;
 }
 
-export function putOwnership({ record }: LiveInstance, turn: Turn): void {
-  turn.put('instance.ownership', record.id, {
-    id: record.id,
-    continuity_id: record.continuity_id,
-    ownership_epoch: record.ownership_epoch,
-    fence: record.fence,
-  });
+export function putOwnership(record: InstanceRecord, turn: Turn): void {
+  const { id, continuity_id, ownership_epoch, fence } = record;
+  turn.put('instance.ownership', id, { id, continuity_id, ownership_epoch, fence });
 }
