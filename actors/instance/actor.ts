@@ -16,7 +16,7 @@ import { advance, advanceTry, checkContextSize, continueAfter, touchContext } fr
 import { concerns } from './change-many.js';
 import * as limits from './limits.js';
 import { isSeenBy, type LiveInstance, stepKey } from './live-instance.js';
-import type { InstanceMessage, InstanceRequest } from './messages.js';
+import type { InstanceMessage, InstanceRequest, MessageOf } from './messages.js';
 import * as notes from './notes.js';
 import { askAboutFence } from './ownership.js';
 import type { AlwaysPrepared } from './preparation.js';
@@ -54,8 +54,6 @@ export function handle(
   if (came !== undefined) write(actor, turn, came, before);
   notes.putLines(actor, turn);
 }
-
-type MessageOf<Kind extends InstanceMessage['kind']> = Extract<InstanceMessage, { kind: Kind }>;
 
 /** A row for each kind of message that needs nothing but the actor, or may do without. */
 const HANDLERS: {

@@ -11,8 +11,9 @@ import type { EngineEvent, Progress, Snapshot, TryEvent } from '../../src/core/p
 import { isEnded, rankOf } from '../../src/core/states.js';
 import type { Turn } from '../runtime/turn.js';
 import type { LiveInstance } from './live-instance.js';
+import { checkBytes } from './memory.js';
 import { recordProgress } from './progress.js';
-import { checkContextBytes, contextRow, isKeyed, permitStatus } from './record.js';
+import { contextRow, isKeyed, permitStatus } from './record.js';
 
 /** Whether there is a limit for a key its actor knows. */
 const ALWAYS = (): boolean => true;
@@ -120,7 +121,9 @@ export function checkContextSize(
   config: JsonObject,
   audit: JsonValue[],
 ): void {
-  if (maxContextBytes > 0) checkContextBytes({ data, config, audit }, maxContextBytes, '');
+  if (maxContextBytes === 0) return;
+  const bytes = Buffer.byteLength(JSON.stringify({ data, config, audit }));
+  checkBytes('context is', bytes, maxContextBytes);
 }
 
 export function touchContext({ record }: LiveInstance, turn: Turn): void {

@@ -4,13 +4,8 @@ import { type IdGenerator, keyedInstanceId, routeForShard } from '../../src/core
 import type { JsonObject } from '../../src/core/json.js';
 import { EngineError, notFound, unavailable } from '../../src/errors.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
-import {
-  type CreationBody,
-  checkContextBytes,
-  givenContext,
-  idempotencyKeyOf,
-  type NewInstance,
-} from './record.js';
+import { checkBytes } from './memory.js';
+import { type CreationBody, givenContext, idempotencyKeyOf, type NewInstance } from './record.js';
 
 export interface CreationDeps {
   readonly shard: number;
@@ -48,7 +43,8 @@ export function checkCreation(
     );
   }
   if (maxContextBytes > 0 && !(isEmpty(data) && isEmpty(config))) {
-    checkContextBytes({ data, config }, maxContextBytes, place);
+    const bytes = Buffer.byteLength(JSON.stringify({ data, config }));
+    checkBytes(`${place}context is`, bytes, maxContextBytes);
   }
   return sequence;
 }

@@ -1,10 +1,9 @@
 /**
  * What is done to one instance beside its normal course: blocks of its own,
  * going back to a block, and going over to another version of its sequence. Each is checked and reads
- * what it needs first; the operation that it resolves with then changes everything at once.
+ * what it needs first; the action that it resolves with then changes everything at once.
  */
 
-import type { Block } from '../../schema/blocks.js';
 import { type ResumeFrom as Amendments, RESUMABLE_STATES } from '../../schema/edits.js';
 import { LIMITS } from '../../src/config.js';
 import type { Execution, StepRecord } from '../../src/core/execution.js';
@@ -14,20 +13,21 @@ import type { Progress } from '../../src/core/progress.js';
 import { clashOf, goOnBehindEnd, passedRoots, remapExecution } from '../../src/core/remap.js';
 import { blocksFrom } from '../../src/core/rewind.js';
 import { isEnded } from '../../src/core/states.js';
-import { conflict, EngineError, invalid, notFound, tooLarge } from '../../src/errors.js';
+import { conflict, EngineError, invalid, notFound } from '../../src/errors.js';
 import type { Call } from '../runtime/operation.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
 import { advance, checkContextSize, touchContext } from './advance.js';
 import type { LiveInstance } from './live-instance.js';
-import type { InstanceRequest } from './messages.js';
+import { checkBytes } from './memory.js';
+import type { MessageOf } from './messages.js';
 import { putAudit } from './progress.js';
 import { deliverSignal, followTrace, storeSignal } from './signals.js';
 import { changingTaskColumns } from './worker-task.js';
 
-type Inject = Extract<InstanceRequest, { kind: 'injectBlocks' }>;
-type ResumeFrom = Extract<InstanceRequest, { kind: 'resumeFrom' }>;
-type Migrate = Extract<InstanceRequest, { kind: 'migrate' }>;
+type Inject = MessageOf<'injectBlocks'>;
+type ResumeFrom = MessageOf<'resumeFrom'>;
+type Migrate = MessageOf<'migrate'>;
 
 // ---------------------------------------------------------------- inject-blocks
 
@@ -46,7 +46,8 @@ export async function injectBlocks(
   const first = Math.max(0, passedRoots(record.snapshot.execution, plan) - stored);
   const at = Math.min(Math.max(position ?? injected.length, first), injected.length);
   const all = injected.toSpliced(at, 0, ...blocks);
-  checkInjectedSize(all);
+  const bytes = Buffer.byteLength(JSON.stringify(all));
+  checkBytes('injected blocks are', bytes, LIMITS.injectedBytesMax);
   const compiled = await plans.compile(record.sequence_id, all);
   if (compiled === undefined) throw notFound(`instance ${record.id}`);
   if (!compiled.ok) throw invalid(compiled.message);
@@ -63,13 +64,6 @@ export async function injectBlocks(
     turn.reply(request, 200, JSON.stringify(body));
     return 'touched';
   };
-}
-
-function checkInjectedSize(blocks: readonly Block[]): void {
-  const bytes = Buffer.byteLength(JSON.stringify(blocks));
-  if (bytes > LIMITS.injectedBytesMax) {
-    throw tooLarge(`injected blocks are ${bytes} bytes, the limit is ${LIMITS.injectedBytesMax}`);
-  }
 }
 
 /**

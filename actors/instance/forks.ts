@@ -10,19 +10,19 @@ import type { JsonObject } from '../../src/core/json.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
 import { PRIORITIES } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
-import { tooLarge } from '../../src/errors.js';
 import type { StoredOutput } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
 import { advance, checkContextSize } from './advance.js';
 import { amendedData, takeSignals, topLevelBlock } from './edits.js';
 import { type LiveInstance, liveInstance, nextId } from './live-instance.js';
-import type { InstanceRequest } from './messages.js';
+import { checkBytes } from './memory.js';
+import type { MessageOf } from './messages.js';
 import { putAudit } from './progress.js';
 import { newRecord } from './record.js';
 import { settleNew } from './settling.js';
 
-type Fork = Extract<InstanceRequest, { kind: 'fork' }>;
+type Fork = MessageOf<'fork'>;
 
 /** What a row of outputs costs a unit beside its output. */
 const ROW_BYTES = 256;
@@ -46,9 +46,7 @@ export async function fork(
   );
   const totals = await rows.outputTotals(record.id, blocks);
   const bytes = totals.bytes + ROW_BYTES * totals.rows;
-  if (bytes > LIMITS.forkBytesMax) {
-    throw tooLarge(`the outputs to copy are ${bytes} bytes, the limit is ${LIMITS.forkBytesMax}`);
-  }
+  checkBytes('the outputs to copy are', bytes, LIMITS.forkBytesMax);
   const outputs = await rows.outputRows(record.id, blocks);
   return () => {
     plans.checkUsable(record.sequence_id);

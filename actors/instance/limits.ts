@@ -10,7 +10,7 @@ import type { UnixMs } from '../../src/core/time.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, advanceTry } from './advance.js';
 import type { LiveInstance } from './live-instance.js';
-import type { InstanceMessage } from './messages.js';
+import type { MessageOf } from './messages.js';
 import { tellPeer } from './progress.js';
 import { type InstanceRecord, isKeyed, type PermitStatus, permitStatus } from './record.js';
 
@@ -59,7 +59,7 @@ function keyOf(record: InstanceRecord): string {
 export function permitGranted(
   actor: LiveInstance,
   turn: Turn,
-  { number }: Extract<InstanceMessage, { kind: 'permit.granted' }>,
+  { number }: MessageOf<'permit.granted'>,
 ): Progress | undefined {
   const { record } = actor;
   if (!isKeyed(record)) return undefined;
@@ -72,7 +72,7 @@ export function permitGranted(
 
 // ---------------------------------------------------------------- rate limits
 
-type Granted = Extract<InstanceMessage, { kind: 'rate.granted' }>;
+type Granted = MessageOf<'rate.granted'>;
 
 /**
  * A grant is for the moment. One that is too late, whose try is gone, or that meets a paused instance
@@ -128,7 +128,7 @@ function limitOf(actor: LiveInstance, node: number): string | undefined {
 export function rateDeferred(
   actor: LiveInstance,
   turn: Turn,
-  { step, until }: Extract<InstanceMessage, { kind: 'rate.deferred' }>,
+  { step, until }: MessageOf<'rate.deferred'>,
 ): Progress | undefined {
   const progress = advanceTry(actor, turn, { kind: 'rate.deferred', ...step, until });
   if (progress !== undefined) turn.count('engine_rate_limits_exceeded_total');

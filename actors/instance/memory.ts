@@ -9,9 +9,18 @@ import { LIMITS } from '../../src/config.js';
 import { sizeWithin } from '../../src/core/expression/bounds.js';
 import type { JsonValue } from '../../src/core/json.js';
 import type { Snapshot } from '../../src/core/progress.js';
+import { tooLarge } from '../../src/errors.js';
 import type { WorkerTaskRecord } from './worker-task.js';
 
 const MAX = LIMITS.keptCharactersMax;
+
+/**
+ * @param what `the thing is`
+ * @throws EngineError 413
+ */
+export function checkBytes(what: string, bytes: number, max: number): void {
+  if (bytes > max) throw tooLarge(`${what} ${bytes} bytes, the limit is ${max}`);
+}
 
 /** Characters of JSON, roughly; of values that are beyond the limit by themselves, just that. */
 export function charactersOf(value: JsonValue): number {

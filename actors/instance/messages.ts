@@ -56,21 +56,13 @@ export type InstanceRequest =
   | ({ readonly kind: 'order'; readonly order: Order } & FromOutside);
 
 /** What queues, keys and limits say, but for whom they say it to. */
-type Hinted = Omitted<
-  Extract<
-    PeerMessage,
-    {
-      kind:
-        | 'permit.granted'
-        | 'rate.granted'
-        | 'rate.deferred'
-        | 'rate.changed'
-        | 'claim'
-        | 'unclaim';
-    }
-  >
->;
-type Omitted<Message> = Message extends unknown ? Omit<Message, 'instance'> : never;
+type Hinted = Unaddressed<Extract<PeerMessage, { kind: HintKind }>>;
+type HintKind =
+  | 'claim'
+  | 'unclaim'
+  | 'permit.granted'
+  | `rate.${'granted' | 'deferred' | 'changed'}`;
+type Unaddressed<Message> = Message extends unknown ? Omit<Message, 'instance'> : never;
 
 export type InstanceMessage =
   | InstanceRequest
@@ -88,6 +80,11 @@ export type InstanceMessage =
     }
   /** The task's heartbeat may have been silent for too long. */
   | { readonly kind: 'reap'; readonly task: string };
+
+export type MessageOf<Kind extends InstanceMessage['kind']> = Extract<
+  InstanceMessage,
+  { kind: Kind }
+>;
 
 /** A creation. With an idempotency key the actor may exist already. */
 export interface Creation {

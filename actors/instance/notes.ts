@@ -8,22 +8,19 @@ import type { LogLines } from '../../schema/worker.js';
 import { LIMITS } from '../../src/config.js';
 import type { LogLine } from '../../src/core/progress.js';
 import { isoTime } from '../../src/core/time.js';
-import { tooLarge } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
 import { type LiveInstance, nextId } from './live-instance.js';
-import type { InstanceRequest } from './messages.js';
+import { checkBytes } from './memory.js';
+import type { MessageOf } from './messages.js';
 
-type Save = Extract<InstanceRequest, { kind: 'checkpoint.save' }>;
-type Prune = Extract<InstanceRequest, { kind: 'checkpoint.prune' }>;
+type Save = MessageOf<'checkpoint.save'>;
+type Prune = MessageOf<'checkpoint.prune'>;
 
 /** Ids of one instance ascend: the newest checkpoint is the one with the highest. */
 export function saveCheckpoint(actor: LiveInstance, turn: Turn, message: Save): undefined {
   const data = JSON.stringify(message.body.checkpoint_data);
-  const bytes = Buffer.byteLength(data);
-  if (bytes > LIMITS.checkpointBytesMax) {
-    throw tooLarge(`checkpoint_data is ${bytes} bytes, the limit is ${LIMITS.checkpointBytesMax}`);
-  }
+  checkBytes('checkpoint_data is', Buffer.byteLength(data), LIMITS.checkpointBytesMax);
   const id = nextId(actor);
   turn.put(
     'checkpoint.insert',

@@ -13,14 +13,14 @@ import type { Action, Came, Sources } from './action.js';
 import { advance, continueAfter } from './advance.js';
 import { continuityIdOf } from './effects.js';
 import { isSeenBy, type LiveInstance } from './live-instance.js';
-import type { InstanceMessage, InstanceRequest } from './messages.js';
+import type { InstanceMessage, MessageOf } from './messages.js';
 import type { Expectations, Fence, OrderedChange, OrderView } from './orders.js';
 import { tellPeer } from './progress.js';
 import { setTimer } from './settling.js';
 import { taskHints } from './tasks.js';
 import { migrated, putOwnership, restored } from './version-switch.js';
 
-type Ordered = Extract<InstanceRequest, { kind: 'order' }>;
+type Ordered = MessageOf<'order'>;
 
 // ---------------------------------------------------------------- the fence
 

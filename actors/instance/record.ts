@@ -11,7 +11,6 @@ import type { Snapshot } from '../../src/core/progress.js';
 import type { Route } from '../../src/core/releases/routes.js';
 import { PRIORITIES, priorityRank } from '../../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
-import { tooLarge } from '../../src/errors.js';
 import { stamped, targetOf } from '../release/attribution.js';
 import type { InstanceRow } from '../runtime/rows.js';
 import type { Fence } from './orders.js';
@@ -67,12 +66,6 @@ export function givenContext({ context }: CreationBody): { data: JsonObject; con
     data: (context?.data ?? {}) as JsonObject,
     config: (context?.config ?? {}) as JsonObject,
   };
-}
-
-/** @throws EngineError 413 */
-export function checkContextBytes(sections: object, max: number, place: string): void {
-  const bytes = Buffer.byteLength(JSON.stringify(sections));
-  if (bytes > max) throw tooLarge(`${place}context is ${bytes} bytes, the limit is ${max}`);
 }
 
 export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {

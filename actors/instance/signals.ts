@@ -11,7 +11,7 @@ import { invalid } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, checkContextSize, continueAfter, touchContext } from './advance.js';
 import { type LiveInstance, nextId } from './live-instance.js';
-import type { InstanceRequest } from './messages.js';
+import type { MessageOf } from './messages.js';
 
 export interface Signal {
   readonly signalType: string;
@@ -24,7 +24,7 @@ export interface Signal {
 export function signal(
   actor: LiveInstance,
   turn: Turn,
-  message: Extract<InstanceRequest, { kind: 'signal' }>,
+  message: MessageOf<'signal'>,
 ): Progress | 'touched' {
   const { id, snapshot } = actor.record;
   if (isTerminal(snapshot.state)) throw invalid(`instance ${id} is ${snapshot.state}`);

@@ -8,19 +8,20 @@ import type { StepOutcome } from '../../src/core/builtin.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { Progress } from '../../src/core/progress.js';
 import { isoTime } from '../../src/core/time.js';
-import { EngineError, invalid, notFound, tooLarge } from '../../src/errors.js';
+import { EngineError, invalid, notFound } from '../../src/errors.js';
 import type { Effect, Turn } from '../runtime/turn.js';
 import { advance, checkContextSize } from './advance.js';
 import type { LiveInstance } from './live-instance.js';
-import type { InstanceMessage, WorkerRequest } from './messages.js';
+import { checkBytes } from './memory.js';
+import type { MessageOf, WorkerRequest } from './messages.js';
 import { noteWorkerLines } from './notes.js';
 import { closeTask, isRetried, note, queueHint } from './progress.js';
 import { changingTaskColumns, type WorkerTaskRecord, wireTask } from './worker-task.js';
 
-type Claim = Extract<InstanceMessage, { kind: 'claim' }>;
-type Complete = Extract<WorkerRequest, { kind: 'task.complete' }>;
-type Fail = Extract<WorkerRequest, { kind: 'task.fail' }>;
-type Heartbeat = Extract<WorkerRequest, { kind: 'task.heartbeat' }>;
+type Claim = MessageOf<'claim'>;
+type Complete = MessageOf<'task.complete'>;
+type Fail = MessageOf<'task.fail'>;
+type Heartbeat = MessageOf<'task.heartbeat'>;
 
 /** A queue picked the task for a poll: it is claimed, or the queue is told that it is gone. */
 export function claim(actor: LiveInstance, turn: Turn, message: Claim): undefined {
@@ -50,7 +51,7 @@ export function claimAnswer(message: Claim, epoch: number, record = ''): Effect 
 export function unclaim(
   actor: LiveInstance,
   turn: Turn,
-  { task: taskId, epoch }: Extract<InstanceMessage, { kind: 'unclaim' }>,
+  { task: taskId, epoch }: MessageOf<'unclaim'>,
 ): undefined {
   const task = actor.tasks.get(taskId);
   if (task === undefined || task.state !== 'claimed' || task.claim_epoch !== epoch) return;
@@ -61,7 +62,7 @@ export function unclaim(
 export function reap(
   actor: LiveInstance,
   turn: Turn,
-  { task: taskId }: Extract<InstanceMessage, { kind: 'reap' }>,
+  { task: taskId }: MessageOf<'reap'>,
 ): undefined {
   const task = actor.tasks.get(taskId);
   if (task === undefined || task.state !== 'claimed') return;
@@ -165,18 +166,13 @@ export function heartbeat(actor: LiveInstance, turn: Turn, message: Heartbeat): 
   }
   const text = JSON.stringify(checkpoint);
   const bytes = checkpoint === null ? 0 : Buffer.byteLength(text);
-  if (bytes > LIMITS.checkpointBytesMax) {
-    throw tooLarge(`checkpoint is ${bytes} bytes, the limit is ${LIMITS.checkpointBytesMax}`);
-  }
+  checkBytes('checkpoint is', bytes, LIMITS.checkpointBytesMax);
   const task = heldTask(actor, turn, message);
   if (task === undefined) return;
   if (checkpoint !== null) {
     if (checkpointSeq !== task.checkpoint_seq) {
-      const error = new EngineError(
-        'ENG_STALE_EPOCH',
-        `conflict: checkpoint_seq is ${task.checkpoint_seq}, not ${checkpointSeq}`,
-      );
-      reject(actor, turn, message, task, error);
+      const present = `checkpoint_seq is ${task.checkpoint_seq}, not ${checkpointSeq}`;
+      reject(actor, turn, message, task, present);
       return;
     }
     task.checkpoint_seq += 1;
@@ -212,9 +208,8 @@ function heldTask(
     task.worker_id === worker &&
     (epoch === undefined || task.claim_epoch === epoch);
   if (held) return task;
-  const error = lostClaim(message.task, epoch);
-  if (epoch === undefined) throw error;
-  reject(actor, turn, message, task, error);
+  if (epoch === undefined) throw notFound(`worker task ${message.task}`);
+  reject(actor, turn, message, task, `the claim on worker task ${message.task} is not held`);
   return undefined;
 }
 
@@ -223,8 +218,9 @@ function reject(
   turn: Turn,
   message: WorkerRequest,
   task: WorkerTaskRecord,
-  error: EngineError,
+  reason: string,
 ): void {
+  const error = new EngineError('ENG_STALE_EPOCH', `conflict: ${reason}`);
   note(actor, task, 'stale_mutation_rejected', {
     epoch: message.body.claim_epoch ?? task.claim_epoch,
     worker: message.body.worker_id,
@@ -237,11 +233,4 @@ function reject(
 function wireText(actor: LiveInstance, task: WorkerTaskRecord): string {
   const { snapshot, traceparent } = actor.record;
   return JSON.stringify(wireTask(task, snapshot, traceparent));
-}
-
-/** A call about a task that its worker does not hold: 404 without an epoch, 409 with one. */
-function lostClaim(task: string, epoch: number | undefined): EngineError {
-  return epoch === undefined
-    ? notFound(`worker task ${task}`)
-    : new EngineError('ENG_STALE_EPOCH', `conflict: the claim on worker task ${task} is not held`);
 }
