@@ -151,7 +151,8 @@ test('an answer that has no form is a 500', async () => {
 test('an instance that throws with a unit under way is back when that is settled', async () => {
   const shard = new HandShard({ sequence: async () => SEQUENCE });
   await shard.start();
-  const later = { ...INSTANCE, nextFireAt: shard.now + 60_000 };
+  const next_fire_at = isoTime(shard.now + 60_000);
+  const later = { ...INSTANCE, body: { ...INSTANCE.body, next_fire_at } };
   shard.hint(creation(91, later));
   await shard.run();
   // To no time at all, which only the engine itself can ask for.

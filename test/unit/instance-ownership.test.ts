@@ -84,6 +84,7 @@ function sourcesOf({ plans, ended = [], checkpoint }: World): Sources {
     plans: {
       deletions: 0,
       load: async (id: string) => plans[id] && { id, tenantId: TENANT, plan: plans[id] },
+      compile: async (id: string) => plans[id] && { ok: true, plan: plans[id] },
       checkUsable: () => undefined,
     } as unknown as Plans,
     createBeside: () => assert.fail('nothing is created'),

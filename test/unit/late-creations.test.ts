@@ -50,7 +50,7 @@ beforeEach(() => {
       get deletions() {
         return deletions;
       },
-      load: async () => whileRestored(),
+      compile: async () => whileRestored(),
     } as unknown as Plans,
     log: createLogger('silent', 'test'),
     changed: () => undefined,
