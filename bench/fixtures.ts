@@ -142,19 +142,13 @@ export function orderRecord(id: string): InstanceRecord {
   return newRecord(
     {
       id,
-      sequenceId: SEQUENCE_ID,
-      tenantId: TENANT,
-      namespace: NAMESPACE,
-      priority: 1,
-      timezone: 'UTC',
-      metadata: METADATA,
-      data: ORDER,
-      config: {},
-      nextFireAt: null,
-      concurrencyKey: null,
-      maxConcurrency: null,
-      idempotencyKey: null,
-      dryRun: false,
+      body: {
+        sequence_id: SEQUENCE_ID,
+        tenant_id: TENANT,
+        namespace: NAMESPACE,
+        metadata: METADATA,
+        context: { data: ORDER },
+      },
     },
     NOW,
   );

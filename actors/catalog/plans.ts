@@ -86,12 +86,16 @@ export class Plans {
   }
 
   /**
-   * The plan of one instance that runs blocks of its own after those of its sequence. It is not kept:
-   * few instances have any.
+   * The plan of one instance, which may run blocks of its own after those of its sequence. With any
+   * it is not kept: few instances have them.
    *
    * @returns undefined when there is no such sequence; `ok: false` when they do not go together
    */
   async compile(sequenceId: string, injected: readonly Block[]): Promise<CompiledPlan | undefined> {
+    if (injected.length === 0) {
+      const stored = await this.load(sequenceId);
+      return stored && { ok: true, plan: stored.plan };
+    }
     const row = await this.#loader.sequence(sequenceId);
     if (row === undefined) return undefined;
     const { blocks } = definitionOf(row);

@@ -15,11 +15,11 @@ import type { Parsed } from '../../src/core/continuity/parsed.js';
 import type { OpenedCapsule, PayloadFrame } from '../../src/core/continuity/sealed-payload.js';
 import { isJsonObject, type JsonObject, ownValue } from '../../src/core/json.js';
 import type { Plan } from '../../src/core/plan.js';
-import { priorityRank } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict } from '../../src/errors.js';
 import type { Plans } from '../catalog/plans.js';
 import { type InstanceRecord, newRecord, wholeRow } from '../instance/record.js';
+import { putOwnership } from '../instance/version-switch.js';
 import { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
 
@@ -45,12 +45,7 @@ export async function importUnit(service: ExecutionService, imported: Import): P
   const turn = new Turn();
   turn.gate = 'exists';
   turn.put('instance.insert', record.id, wholeRow(record));
-  turn.put('instance.ownership', record.id, {
-    id: record.id,
-    continuity_id: record.continuityId,
-    ownership_epoch: record.ownershipEpoch,
-    fence: record.fence,
-  });
+  putOwnership(record, turn);
   if (tree.blocks.length > 0) {
     turn.put('injection.set', record.id, { instance_id: record.id, blocks: tree.blocks });
   }
@@ -91,10 +86,7 @@ function refuseUnknown(frame: PayloadFrame): void {
 async function planOf(plans: Plans, frame: PayloadFrame): Promise<Plan> {
   const { sequence_id: sequence } = frame.instance;
   const blocks = readOwnBlocks(frame.execution_tree) as unknown as Block[];
-  const compiled =
-    blocks.length === 0
-      ? await plans.load(sequence).then((stored) => stored && { ok: true as const, ...stored })
-      : await plans.compile(sequence, blocks);
+  const compiled = await plans.compile(sequence, blocks);
   if (compiled === undefined) throw conflict(`sequence ${sequence} is not stored here`);
   if (!compiled.ok) throw conflict(compiled.message);
   return compiled.plan;
@@ -115,31 +107,27 @@ function recordOf(
   const base = newRecord(
     {
       id,
-      sequenceId: instance.sequence_id,
-      tenantId: manifest.tenant_id,
-      namespace: instance.namespace,
-      priority: priorityRank(instance.priority),
-      timezone: instance.timezone,
-      metadata: instance.metadata,
-      data: sectionOf(context, 'data'),
-      config: sectionOf(context, 'config'),
-      nextFireAt: null,
       // A slot or a key of the source says nothing here.
-      concurrencyKey: null,
-      maxConcurrency: null,
-      idempotencyKey: null,
-      dryRun: false,
+      body: {
+        sequence_id: instance.sequence_id,
+        tenant_id: manifest.tenant_id,
+        namespace: instance.namespace,
+        priority: instance.priority,
+        timezone: instance.timezone,
+        metadata: instance.metadata,
+        context: { data: sectionOf(context, 'data'), config: sectionOf(context, 'config') },
+      },
     },
     service.now,
   );
   const audit = ownValue(context, 'audit');
   return {
     ...base,
-    parentInstanceId: instance.parent_instance_id,
-    continuityId: manifest.continuity_id,
-    ownershipEpoch: manifest.epoch,
+    parent_instance_id: instance.parent_instance_id,
+    continuity_id: manifest.continuity_id,
+    ownership_epoch: manifest.epoch,
     fence: { reason: 'imported', until: null },
-    contextAudit: Array.isArray(audit) ? audit : [],
+    context_audit: Array.isArray(audit) ? audit : [],
     injected: tree.blocks as unknown as Block[],
     snapshot: {
       ...base.snapshot,

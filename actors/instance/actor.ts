@@ -10,18 +10,18 @@ import type { Progress } from '../../src/core/progress.js';
 import { canPatch, type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
 import type { UnixMs } from '../../src/core/time.js';
 import { EngineError, notFound } from '../../src/errors.js';
-import type { StepRef, Turn } from '../runtime/turn.js';
-import { advance, checkContextSize, continueAfter, touchContext } from './advance.js';
-import { type Change, concerns } from './change-many.js';
-import * as grants from './grants.js';
+import type { Turn } from '../runtime/turn.js';
+import type { Action, Came } from './action.js';
+import { advance, advanceTry, checkContextSize, continueAfter, touchContext } from './advance.js';
+import { concerns } from './change-many.js';
 import * as limits from './limits.js';
 import { isSeenBy, type LiveInstance, stepKey } from './live-instance.js';
-import type { InstanceMessage, InstanceRequest } from './messages.js';
+import type { InstanceMessage, InstanceRequest, MessageOf } from './messages.js';
 import * as notes from './notes.js';
-import type { Operation } from './operation.js';
 import { askAboutFence } from './ownership.js';
-import { recordBatchAction, recordTransition } from './progress.js';
-import { contextOf, wireInstance } from './record.js';
+import type { AlwaysPrepared } from './preparation.js';
+import { putAudit, putTransition } from './progress.js';
+import { contextOf, isKeyed, permitStatus, wireInstance } from './record.js';
 import { settleNew, standing, touch, write } from './settling.js';
 import * as signals from './signals.js';
 import * as tasks from './tasks.js';
@@ -39,97 +39,67 @@ export function create(actor: LiveInstance, turn: Turn, request: number, gated: 
 }
 
 /**
- * @param operation what the message does, if that was prepared (`preparation.ts`)
+ * @param action what the message does, if that was prepared (`preparation.ts`)
  * @throws EngineError for a wrong request, before the first change
  */
 export function handle(
   actor: LiveInstance,
   turn: Turn,
   message: InstanceMessage,
-  operation?: Operation,
+  action?: Action,
 ): void {
   const before = standing(actor);
   if ('tenant' in message) checkTenant(actor, message);
-  const progress = operation === undefined ? apply(actor, turn, message) : operation(turn);
-  if (progress !== undefined) write(actor, turn, progress, before);
+  const came = action === undefined ? apply(actor, turn, message) : action(turn);
+  if (came !== undefined) write(actor, turn, came, before);
   notes.putLines(actor, turn);
 }
 
-/** @returns what the evaluator did, `'touched'` when only the row changed, undefined for neither */
-function apply(
-  actor: LiveInstance,
-  turn: Turn,
-  message: InstanceMessage,
-): Progress | 'touched' | undefined {
-  switch (message.kind) {
-    case 'get':
-      turn.reply(message.request, 200, JSON.stringify(wireInstance(actor.record)));
-      return undefined;
-    case 'tree':
-      turn.reply(
-        message.request,
-        200,
-        JSON.stringify(treeOf(actor.plan, actor.record.snapshot.execution, actor.record.id)),
-      );
-      return undefined;
-    case 'patchState':
-      return patchState(actor, turn, message);
-    case 'patchContext':
-      return patchContext(actor, turn, message);
-    case 'signal':
-      return signals.signal(actor, turn, message);
-    case 'retry':
-      return retry(actor, turn, message.request);
-    case 'change':
-      return change(actor, turn, message.group, message.change);
-    case 'checkpoint.save':
-      return notes.saveCheckpoint(actor, turn, message);
-    case 'look':
-      turn.reply(
-        message.request,
-        200,
-        `{"state":"${actor.record.snapshot.state}","version":${message.version}}`,
-      );
-      return undefined;
-    case 'wake':
-      return wake(actor, turn, message.recovered);
-    case 'permit.granted':
-      return grants.permitGranted(actor, turn, message.number);
-    case 'rate.granted':
-      return grants.rateGranted(actor, turn, message);
-    case 'rate.deferred':
-      return grants.rateDeferred(actor, turn, message);
-    case 'rate.changed':
-      return grants.rateChanged(actor, turn, message);
-    case 'step.outcome':
-      return outcome(actor, turn, message.step, message.outcome);
-    case 'unit.refused':
-      return refused(actor, turn, message.step, message.reason);
-    case 'task.complete':
-      return tasks.complete(actor, turn, message);
-    case 'task.fail':
-      return tasks.fail(actor, turn, message);
-    case 'task.heartbeat':
-      return tasks.heartbeat(actor, turn, message);
-    case 'claim':
-      tasks.claim(actor, turn, message);
-      return undefined;
-    case 'unclaim':
-      tasks.unclaim(actor, turn, message.task, message.epoch);
-      return undefined;
-    case 'reap':
-      tasks.reap(actor, turn, message.task);
-      return undefined;
-    case 'injectBlocks':
-    case 'resumeFrom':
-    case 'fork':
-    case 'migrate':
-    case 'order':
-    case 'checkpoint.prune':
-      throw new Error(`${message.kind} has to be prepared`);
-    default:
-      throw new Error(`a message ${JSON.stringify(message satisfies never)}`);
-  }
+/** A row for each kind of message that needs nothing but the actor, or may do without. */
+const HANDLERS: {
+  readonly [Kind in Exclude<InstanceMessage['kind'], AlwaysPrepared>]: (
+    actor: LiveInstance,
+    turn: Turn,
+    message: MessageOf<Kind>,
+  ) => Came;
+} = {
+  get: ({ record }, turn, { request }) =>
+    answer(turn, request, JSON.stringify(wireInstance(record))),
+  tree: ({ plan, record: { snapshot, id } }, turn, { request }) =>
+    answer(turn, request, JSON.stringify(treeOf(plan, snapshot.execution, id))),
+  look: ({ record: { snapshot } }, turn, { request, version }) =>
+    answer(turn, request, `{"state":"${snapshot.state}","version":${version}}`),
+  patchState,
+  patchContext,
+  signal: signals.signal,
+  retry,
+  change,
+  'checkpoint.save': notes.saveCheckpoint,
+  wake,
+  'permit.granted': limits.permitGranted,
+  'rate.granted': limits.rateGranted,
+  'rate.deferred': limits.rateDeferred,
+  'rate.changed': (actor, turn, { kind, step }) => advanceTry(actor, turn, { kind, ...step }),
+  'step.outcome': outcome,
+  'unit.refused': refused,
+  'task.complete': tasks.complete,
+  'task.fail': tasks.fail,
+  'task.heartbeat': tasks.heartbeat,
+  claim: tasks.claim,
+  unclaim: tasks.unclaim,
+  reap: tasks.reap,
+};
+
+function apply(actor: LiveInstance, turn: Turn, message: InstanceMessage): Came {
+  const handler = (HANDLERS as Partial<Record<string, Handler>>)[message.kind];
+  if (handler === undefined) throw new Error(`${message.kind} has to be prepared`);
+  return handler(actor, turn, message as never);
+}
+
+type Handler = (actor: LiveInstance, turn: Turn, message: never) => Came;
+
+function answer(turn: Turn, request: number, body: string): undefined {
+  turn.reply(request, 200, body);
 }
 
 function checkTenant(actor: LiveInstance, message: InstanceRequest): void {
@@ -142,7 +112,7 @@ function checkTenant(actor: LiveInstance, message: InstanceRequest): void {
 function patchState(
   actor: LiveInstance,
   turn: Turn,
-  { request, body }: Extract<InstanceRequest, { kind: 'patchState' }>,
+  { request, body }: MessageOf<'patchState'>,
 ): Progress {
   const { state: to, next_fire_at } = body;
   const from = actor.record.snapshot.state;
@@ -160,12 +130,7 @@ function patchState(
 }
 
 /** One of a change of many. */
-function change(
-  actor: LiveInstance,
-  turn: Turn,
-  group: number,
-  change: Change,
-): Progress | 'touched' | undefined {
+function change(actor: LiveInstance, turn: Turn, { group, change }: MessageOf<'change'>): Came {
   const { state, nextFireAt } = actor.record.snapshot;
   const result = concerns(change, state) ? 'applied' : 'skipped';
   turn.effects.push({ kind: 'changed', group, result });
@@ -178,10 +143,10 @@ function change(
       return moveTo(actor, turn, 'scheduled', Math.min(Math.max(at, 0), FIRE_AT_MAX));
     }
     case 'retry':
-      recordBatchAction(actor, turn, { action: 'retry' });
+      putAudit(actor, turn, [{ eventType: 'batch_action', details: { action: 'retry' } }]);
       return moveTo(actor, turn, 'scheduled', null);
     case 'signal': {
-      recordBatchAction(actor, turn, actionOf(change.signalType));
+      putAudit(actor, turn, [{ eventType: 'batch_action', details: actionOf(change.signalType) }]);
       const progress = signals.deliverSignal(actor, turn, change);
       signals.storeSignal(actor, turn, change);
       return progress;
@@ -224,8 +189,7 @@ function moveTo(actor: LiveInstance, turn: Turn, to: InstanceState, at: UnixMs |
 
 function needsPermit(actor: LiveInstance): boolean {
   const { record } = actor;
-  const isKeyed = limits.isKeyed(record) && !isEnded(record.snapshot.state);
-  return isKeyed && limits.permitStatus(record) !== 'held';
+  return isKeyed(record) && !isEnded(record.snapshot.state) && permitStatus(record) !== 'held';
 }
 
 /** @param asScheduled a slot of the concurrency key comes first, so that it stays scheduled */
@@ -233,7 +197,7 @@ function runNow(actor: LiveInstance, turn: Turn, asScheduled: boolean): Progress
   const progress = advance(actor, turn, { kind: 'reschedule', at: null });
   const { snapshot } = actor.record;
   if (!asScheduled) {
-    recordTransition(actor, turn, snapshot.state, 'running');
+    putTransition(actor, turn, 'running');
     turn.count('engine_instances_claimed_total');
     snapshot.state = 'running';
     snapshot.nextFireAt = null;
@@ -245,23 +209,23 @@ function runNow(actor: LiveInstance, turn: Turn, asScheduled: boolean): Progress
 function patchContext(
   actor: LiveInstance,
   turn: Turn,
-  message: Extract<InstanceRequest, { kind: 'patchContext' }>,
+  message: MessageOf<'patchContext'>,
 ): 'touched' {
   const { snapshot } = actor.record;
   const { context } = message.body;
   const data = context.data ?? snapshot.data;
   const config = context.config ?? snapshot.config;
-  const audit = (context.audit as JsonValue[] | null | undefined) ?? actor.record.contextAudit;
+  const audit = (context.audit as JsonValue[] | null | undefined) ?? actor.record.context_audit;
   checkContextSize(actor, data, config, audit);
   snapshot.data = data;
   snapshot.config = config;
-  actor.record.contextAudit = audit;
+  actor.record.context_audit = audit;
   touchContext(actor, turn);
   turn.reply(message.request, 200, JSON.stringify({ context: contextOf(actor.record) }));
   return 'touched';
 }
 
-function retry(actor: LiveInstance, turn: Turn, request: number): Progress {
+function retry(actor: LiveInstance, turn: Turn, { request }: MessageOf<'retry'>): Progress {
   if (actor.record.snapshot.state !== 'failed') {
     throw new EngineError(
       'ENG_INVALID_TRANSITION',
@@ -275,7 +239,11 @@ function retry(actor: LiveInstance, turn: Turn, request: number): Progress {
 
 // -------------------------------------------------------------- the engine's own messages
 
-function wake(actor: LiveInstance, turn: Turn, recovered: boolean): Progress | undefined {
+function wake(
+  actor: LiveInstance,
+  turn: Turn,
+  { recovered }: MessageOf<'wake'>,
+): Progress | undefined {
   const { snapshot } = actor.record;
   if (actor.record.fence !== null) {
     askAboutFence(actor, turn);
@@ -296,26 +264,18 @@ function wake(actor: LiveInstance, turn: Turn, recovered: boolean): Progress | u
 function outcome(
   actor: LiveInstance,
   turn: Turn,
-  step: StepRef,
-  outcome: Extract<InstanceMessage, { kind: 'step.outcome' }>['outcome'],
+  { step, outcome }: MessageOf<'step.outcome'>,
 ): Progress | undefined {
   const key = stepKey(step);
   if (actor.running.get(key)?.attempt === step.attempt) actor.running.delete(key);
-  const progress = advance(actor, turn, {
-    kind: 'step.outcome',
-    ...step,
-    outcome,
-    external: false,
-  });
   turn.origin = step;
-  return progress.stale === true ? undefined : progress;
+  return advanceTry(actor, turn, { kind: 'step.outcome', ...step, outcome, external: false });
 }
 
 function refused(
   actor: LiveInstance,
   turn: Turn,
-  step: StepRef | undefined,
-  reason: string,
+  { step, reason }: MessageOf<'unit.refused'>,
 ): Progress | undefined {
   if (isTerminal(actor.record.snapshot.state)) return undefined;
   return step === undefined

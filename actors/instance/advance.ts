@@ -7,15 +7,13 @@ import { LIMITS } from '../../src/config.js';
 import type { TurnEnv } from '../../src/core/evaluation.js';
 import { advance as advancePlan } from '../../src/core/evaluator.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
-import type { EngineEvent, Progress } from '../../src/core/progress.js';
+import type { EngineEvent, Progress, Snapshot, TryEvent } from '../../src/core/progress.js';
 import { isEnded, rankOf } from '../../src/core/states.js';
-import { tooLarge } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
-import { beforeOf, countProgress } from './counts.js';
-import * as limits from './limits.js';
 import type { LiveInstance } from './live-instance.js';
+import { checkBytes } from './memory.js';
 import { recordProgress } from './progress.js';
-import { contextRow } from './record.js';
+import { contextRow, isKeyed, permitStatus } from './record.js';
 
 /** Whether there is a limit for a key its actor knows. */
 const ALWAYS = (): boolean => true;
@@ -34,9 +32,7 @@ export function advance(actor: LiveInstance, turn: Turn, event: EngineEvent): Pr
     isRateLimited: ALWAYS,
   };
   const holdsPermit =
-    !limits.isKeyed(actor.record) ||
-    event.kind === 'admitted' ||
-    limits.permitStatus(actor.record) === 'held';
+    !isKeyed(actor.record) || event.kind === 'admitted' || permitStatus(actor.record) === 'held';
   const { snapshot } = actor.record;
   const before = beforeOf(snapshot);
   const progress = advancePlan(actor.plan, snapshot, event, { ...env, holdsPermit });
@@ -45,6 +41,12 @@ export function advance(actor: LiveInstance, turn: Turn, event: EngineEvent): Pr
   const seconds = (monotonic() - began) / 1_000;
   actor.env.measures?.advanced(seconds, progress.counts.stepsInPlace);
   return boundMemory(actor, turn, progress);
+}
+
+/** For an event about a try: undefined when that is not open, and nothing happened. */
+export function advanceTry(actor: LiveInstance, turn: Turn, event: TryEvent): Progress | undefined {
+  const progress = advance(actor, turn, event);
+  return progress.stale === true ? undefined : progress;
 }
 
 /** Fails an instance that keeps more than it may; the progress of another one is as it was. */
@@ -65,6 +67,47 @@ const TOO_MUCH =
   'the outputs that expressions read, the items of for_each blocks and the parameters of open ' +
   `tasks are together larger than ${LIMITS.keptCharactersMax / 1024 / 1024} MiB`;
 
+/** By these the engine takes an instance up; the others are moves by request, which run nothing. */
+const TAKES_UP: ReadonlySet<EngineEvent['kind']> = new Set<EngineEvent['kind']>([
+  'wake',
+  'admitted',
+  'step.outcome',
+  'step.refused',
+  'rate.granted',
+]);
+
+/** What has to be known from before the event. */
+export interface Before {
+  readonly isScheduled: boolean;
+  readonly hasBegun: boolean;
+}
+
+export function beforeOf({ state, execution }: Snapshot): Before {
+  return { isScheduled: state === 'scheduled', hasBegun: execution.t !== null };
+}
+
+/**
+ * An instance is claimed each time that the engine goes on with it from `scheduled`: it leaves that
+ * state, or begins, or gets a step done between two delays.
+ */
+export function countProgress(
+  turn: Turn,
+  event: EngineEvent,
+  before: Before,
+  snapshot: Snapshot,
+  { counts }: Progress,
+): void {
+  if (before.isScheduled && TAKES_UP.has(event.kind)) {
+    const { isScheduled, hasBegun } = beforeOf(snapshot);
+    if (!isScheduled || hasBegun !== before.hasBegun || counts.stepsExecuted > 0) {
+      turn.count('engine_instances_claimed_total');
+    }
+  }
+  turn.count('engine_steps_executed_total', counts.stepsExecuted);
+  turn.count('engine_steps_failed_total', counts.stepsFailed);
+  turn.count('engine_steps_retried_total', counts.stepsRetried);
+}
+
 /** Runs on after the present unit is committed; its timer row makes up for a lost message. */
 export function continueAfter({ record }: LiveInstance, turn: Turn): void {
   const { id, priority } = record;
@@ -73,15 +116,14 @@ export function continueAfter({ record }: LiveInstance, turn: Turn): void {
 
 /** @throws EngineError 413 when the sections together are larger than ENGINE_MAX_CONTEXT_BYTES */
 export function checkContextSize(
-  { env }: LiveInstance,
+  { env: { maxContextBytes } }: LiveInstance,
   data: JsonObject,
   config: JsonObject,
   audit: JsonValue[],
 ): void {
-  const max = env.maxContextBytes;
-  if (max === 0) return;
+  if (maxContextBytes === 0) return;
   const bytes = Buffer.byteLength(JSON.stringify({ data, config, audit }));
-  if (bytes > max) throw tooLarge(`context is ${bytes} bytes, the limit is ${max}`);
+  checkBytes('context is', bytes, maxContextBytes);
 }
 
 export function touchContext({ record }: LiveInstance, turn: Turn): void {

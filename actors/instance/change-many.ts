@@ -4,21 +4,16 @@
  * actor, in a unit of its own.
  */
 
-import type { JsonValue } from '../../src/core/json.js';
 import { type InstanceState, isTerminal } from '../../src/core/states.js';
 import type { ChangeResult, Effect } from '../runtime/turn.js';
+import type { Signal } from './signals.js';
 
 export type Change =
   | { readonly kind: 'state'; readonly state: InstanceState }
   /** Shifts the start of a scheduled instance. */
   | { readonly kind: 'reschedule'; readonly offsetMs: number }
   | { readonly kind: 'retry' }
-  | {
-      readonly kind: 'signal';
-      readonly signalType: string;
-      readonly payload: JsonValue;
-      readonly traceparent?: string | undefined;
-    };
+  | ({ readonly kind: 'signal' } & Signal);
 
 export type ChangeCounts = Readonly<Record<ChangeResult, number>>;
 

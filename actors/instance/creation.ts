@@ -1,18 +1,17 @@
-/** What a creation asks for: checked against its sequence, and as the instance that is to be created. */
+/** What a creation asks for: the instance that is to be created, and whether its sequence takes it. */
 
-import { toUnixMs } from '../../schema/common.js';
-import type { BodyOf } from '../../schema/routes.js';
 import { type IdGenerator, keyedInstanceId, routeForShard } from '../../src/core/ids.js';
 import type { JsonObject } from '../../src/core/json.js';
-import { type Priority, priorityRank } from '../../src/core/states.js';
-import { EngineError, notFound, tooLarge, unavailable } from '../../src/errors.js';
+import { EngineError, notFound, unavailable } from '../../src/errors.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
-import { DRY_RUN_KEY } from '../release/attribution.js';
-import type { NewInstance } from './record.js';
+import { checkBytes } from './memory.js';
+import { type CreationBody, givenContext, idempotencyKeyOf, type NewInstance } from './record.js';
 
-export type CreationBody = BodyOf<'instances.create'>;
-
-export interface CheckDeps {
+export interface CreationDeps {
+  readonly shard: number;
+  readonly shards: number;
+  readonly ids: IdGenerator;
+  readonly random32: () => number;
   readonly plans: Pick<Plans, 'isBlocked'>;
   /** 0: no limit. */
   readonly maxContextBytes: number;
@@ -24,32 +23,30 @@ export interface CheckDeps {
  * @throws EngineError 404, which names what the caller named, 413, 422 or 503
  */
 export function checkCreation(
-  { plans, maxContextBytes }: CheckDeps,
-  instance: NewInstance,
+  { plans, maxContextBytes }: CreationDeps,
+  { body }: NewInstance,
   sequence: StoredSequence | undefined,
   place: string,
 ): StoredSequence {
-  if (sequence === undefined || sequence.tenantId !== instance.tenantId) {
-    throw notFound(`${place}sequence ${instance.sequenceId}`);
+  if (sequence === undefined || sequence.tenantId !== body.tenant_id) {
+    throw notFound(`${place}sequence ${body.sequence_id}`);
   }
   if (plans.isBlocked(sequence.id)) {
     throw unavailable('ENG_OVERLOADED', `${place}sequence ${sequence.id} is being deleted`);
   }
-  const problem = sequence.checkInput?.(instance.data);
+  const { data, config } = givenContext(body);
+  const problem = sequence.checkInput?.(data);
   if (problem !== undefined) {
     throw new EngineError(
       'ENG_INPUT_SCHEMA',
       `unprocessable entity: ${place}context.data ${problem}`,
     );
   }
-  checkContextSize(instance, maxContextBytes, place);
+  if (maxContextBytes > 0 && !(isEmpty(data) && isEmpty(config))) {
+    const bytes = Buffer.byteLength(JSON.stringify({ data, config }));
+    checkBytes(`${place}context is`, bytes, maxContextBytes);
+  }
   return sequence;
-}
-
-function checkContextSize({ data, config }: NewInstance, max: number, place: string): void {
-  if (max === 0 || (isEmpty(data) && isEmpty(config))) return;
-  const bytes = Buffer.byteLength(JSON.stringify({ data, config }));
-  if (bytes > max) throw tooLarge(`${place}context is ${bytes} bytes, the limit is ${max}`);
 }
 
 function isEmpty(section: JsonObject): boolean {
@@ -67,41 +64,28 @@ export function checkTenant(header: string, body: string, place: string): void {
   }
 }
 
-export interface NewInstanceDeps {
-  readonly shard: number;
-  readonly shards: number;
-  readonly ids: IdGenerator;
-  readonly random32: () => number;
-}
-
 /** Without a key the id is made to fall on this shard: no one else needs to be asked. */
 export function newInstance(
-  { shard, shards, ids, random32 }: NewInstanceDeps,
+  { shard, shards, ids, random32 }: CreationDeps,
   body: CreationBody,
   traceparent: string | undefined,
 ): NewInstance {
-  const dryRun = body.dry_run ?? false;
-  const key = body.idempotency_key || null;
-  const idempotencyKey = dryRun && key !== null ? DRY_RUN_KEY + key : key;
-  return {
-    id:
-      idempotencyKey === null
-        ? ids.next(routeForShard(shard, shards, random32))
-        : keyedInstanceId(body.tenant_id, idempotencyKey),
-    sequenceId: body.sequence_id,
-    route: undefined,
-    tenantId: body.tenant_id,
-    namespace: body.namespace,
-    priority: priorityRank((body.priority ?? 'normal') as Priority),
-    timezone: body.timezone ?? 'UTC',
-    metadata: (body.metadata ?? {}) as JsonObject,
-    data: (body.context?.data ?? {}) as JsonObject,
-    config: (body.context?.config ?? {}) as JsonObject,
-    nextFireAt: body.next_fire_at == null ? null : (toUnixMs(body.next_fire_at) ?? null),
-    concurrencyKey: body.concurrency_key ?? null,
-    maxConcurrency: body.max_concurrency ?? null,
-    idempotencyKey,
-    dryRun,
-    traceparent,
-  };
+  const key = idempotencyKeyOf(body);
+  const id =
+    key === null
+      ? ids.next(routeForShard(shard, shards, random32))
+      : keyedInstanceId(body.tenant_id, key);
+  return { id, body, traceparent };
+}
+
+/** Its creator hears of its input, unless it is there already under its key. */
+export function isRefusedInput({ body }: NewInstance, error: unknown): error is EngineError {
+  const isRefused = error instanceof EngineError && error.code === 'ENG_INPUT_SCHEMA';
+  return isRefused && idempotencyKeyOf(body) !== null;
+}
+
+/** Under its idempotency key another one will be created, but not yet. */
+export function beingRemoved(instance: string): EngineError {
+  const what = `instance ${instance}, whose sequence was deleted, is being removed`;
+  return unavailable('ENG_OVERLOADED', what);
 }

@@ -10,37 +10,32 @@ import { DATABASE_AWAY, EngineError } from '../../src/errors.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import { targetOf } from '../release/attribution.js';
 import type { Routing } from '../release/routing.js';
-import type { CommitLog } from '../runtime/commit-log.js';
 import type { Rows } from '../runtime/loader.js';
 import type { Call } from '../runtime/operation.js';
-import type { Effect } from '../runtime/turn.js';
-import { BatchCreation } from './batch-creation.js';
+import { type BatchDeps, createBatch } from './batch-creation.js';
 import {
-  type CheckDeps,
-  type CreationBody,
+  type CreationDeps,
   checkCreation,
   checkTenant,
-  type NewInstanceDeps,
+  isRefusedInput,
   newInstance,
 } from './creation.js';
-import type { Creation } from './creation-messages.js';
 import type { Instances } from './instances.js';
-import type { NewInstance } from './record.js';
+import type { CreationBody, NewInstance } from './record.js';
 
-export interface CreationsDeps extends CheckDeps, NewInstanceDeps {
-  readonly commits: CommitLog;
-  readonly now: () => number;
+export interface CreationsDeps extends BatchDeps, CreationDeps {
   readonly loader: Pick<Rows, 'instances' | 'orphanedInstances'>;
   readonly plans: Pick<Plans, 'deletions' | 'get' | 'isBlocked' | 'load'>;
   readonly routing: Pick<Routing, 'routed'>;
-  readonly instances: Pick<Instances, 'create' | 'createKeyed' | 'tell'>;
-  readonly release: (effects: readonly Effect[]) => void;
-  readonly schedule: (work: () => void) => void;
+  readonly instances: Pick<Instances, 'create' | 'tell'>;
 }
 
+/** What is made of instances when it is known where they go, and the sequences there are at hand. */
+type Make = (routed: readonly NewInstance[], sequenceOf: SequenceOf) => void;
+type SequenceOf = (instance: NewInstance) => StoredSequence | undefined;
 type Loaded = ReadonlyMap<string, StoredSequence | undefined>;
 
-const NOBODY: ReadonlySet<string> = new Set();
+const NONE: Loaded = new Map();
 
 export class Creations {
   readonly #deps: CreationsDeps;
@@ -55,7 +50,7 @@ export class Creations {
     const instance = newInstance(this.#deps, body, traceparent);
     const { shard, shards, release } = this.#deps;
     const owner = shardOf(routeOf(instance.id), shards);
-    if (owner === shard) this.#place(request, instance);
+    if (owner === shard) this.#createOne(request, instance);
     else {
       const creation = JSON.stringify(instance);
       const message = { kind: 'create', request, creation } as const;
@@ -65,7 +60,7 @@ export class Creations {
 
   /** A keyed creation that another shard parsed, or one whose instance has turned out to be gone. */
   again(request: number, { route: _, ...asked }: NewInstance): void {
-    this.#answering(request, () => this.#place(request, asked));
+    this.#answering(request, () => this.#createOne(request, asked));
   }
 
   /** @throws EngineError as `create` */
@@ -75,96 +70,39 @@ export class Creations {
       checkTenant(tenant, item.tenant_id, `instances[${index}].`);
     });
     const asked = items.map((item) => newInstance(this.#deps, item, traceparent));
-    this.#placeBatch(request, asked, NOBODY);
+    this.#createMany(request, asked, new Set());
   }
 
-  // ---------------------------------------------------------------- one
-
-  #place(request: number, asked: NewInstance): void {
-    const { routing, plans } = this.#deps;
-    const instance = routing.routed(asked);
-    const target = targetOf(instance);
-    const sequence = plans.get(target);
-    if (sequence !== undefined) this.#make(request, instance, sequence);
-    else {
-      this.#withPlans(request, [target], (loaded) => {
-        const routed = routing.routed(asked);
-        if (targetOf(routed) === target) this.#make(request, routed, loaded.get(target));
-        else this.#place(request, asked);
-      });
-    }
-  }
-
-  #make(request: number, instance: NewInstance, sequence: StoredSequence | undefined): void {
+  #createOne(request: number, asked: NewInstance): void {
     const { instances } = this.#deps;
-    const creation = this.#checked(request, instance, sequence);
-    if (creation === undefined) return;
-    if (instance.idempotencyKey === null) instances.create(creation);
-    else instances.createKeyed(creation);
-  }
-
-  /**
-   * With a key the instance may be there already, and is the answer then, although its data would be
-   * refused today: the sequence that it was created with may have been another.
-   *
-   * @returns undefined when that is looked for
-   */
-  #checked(
-    request: number,
-    instance: NewInstance,
-    sequence: StoredSequence | undefined,
-  ): Creation | undefined {
-    try {
-      const usable = checkCreation(this.#deps, instance, sequence, '');
-      return { kind: 'create', request, instance, sequence: usable };
-    } catch (error) {
-      if (!isRefusedInput(error) || instance.idempotencyKey === null) throw error;
-      const repeat = { kind: 'repeat', request, instance, otherwise: error } as const;
-      this.#deps.instances.tell(instance.id, repeat);
-      return undefined;
-    }
-  }
-
-  // ---------------------------------------------------------------- many
-
-  /** @param known instances that are there already, under their keys */
-  #placeBatch(request: number, asked: readonly NewInstance[], known: ReadonlySet<string>): void {
-    const { routing } = this.#deps;
-    const targets = asked.map((instance) => targetOf(routing.routed(instance)));
-    this.#withPlans(request, [...new Set(targets)], (loaded) => {
-      const routed = asked.map((instance) => routing.routed(instance));
-      const isMoved = routed.some((instance) => !loaded.has(targetOf(instance)));
-      if (isMoved) this.#placeBatch(request, asked, known);
-      else this.#makeBatch(request, routed, known, loaded);
-    });
-  }
-
-  #makeBatch(
-    request: number,
-    routed: readonly NewInstance[],
-    known: ReadonlySet<string>,
-    loaded: Loaded,
-  ): void {
-    const refused = new Map<string, EngineError>();
-    routed.forEach((instance, index) => {
-      if (known.has(instance.id)) return;
+    this.#place(request, [asked], ([instance], sequenceOf) => {
+      const routed = instance as NewInstance;
       try {
-        checkCreation(
-          this.#deps,
-          instance,
-          loaded.get(targetOf(instance)),
-          `instances[${index}]: `,
-        );
+        const sequence = checkCreation(this.#deps, routed, sequenceOf(routed), '');
+        instances.create({ kind: 'create', request, instance: routed, sequence });
       } catch (error) {
-        if (!isRefusedInput(error) || instance.idempotencyKey === null) throw error;
-        refused.set(instance.id, error);
+        if (!isRefusedInput(routed, error)) throw error;
+        instances.tell(routed.id, { kind: 'repeat', request, instance: routed, otherwise: error });
       }
     });
-    if (refused.size > 0) this.#findRepeats(request, routed, known, refused);
-    else {
-      const others = routed.filter(({ id }) => !known.has(id));
-      new BatchCreation(this.#deps, request, others, routed).commit();
-    }
+  }
+
+  /** @param known instances that are there already, under their keys */
+  #createMany(request: number, asked: readonly NewInstance[], known: ReadonlySet<string>): void {
+    this.#place(request, asked, (routed, sequenceOf) => {
+      const refused = new Map<string, EngineError>();
+      routed.forEach((instance, index) => {
+        if (known.has(instance.id)) return;
+        try {
+          checkCreation(this.#deps, instance, sequenceOf(instance), `instances[${index}]: `);
+        } catch (error) {
+          if (!isRefusedInput(instance, error)) throw error;
+          refused.set(instance.id, error);
+        }
+      });
+      if (refused.size > 0) this.#findRepeats(request, asked, known, refused);
+      else createBatch(this.#deps, request, routed, known);
+    });
   }
 
   /** Refused unless all of them are repeats. */
@@ -174,35 +112,45 @@ export class Creations {
     known: ReadonlySet<string>,
     refused: ReadonlyMap<string, EngineError>,
   ): void {
-    const { loader, schedule } = this.#deps;
-    loader.instances([...refused.keys()]).then(
-      (stored) =>
-        schedule(() => {
-          const [, error] = [...refused].find(([id]) => !stored.has(id)) ?? [];
-          if (error !== undefined) this.#fail(request, error);
-          else {
-            const repeats = new Set([...known, ...stored.keys()]);
-            this.#answering(request, () => this.#placeBatch(request, asked, repeats));
-          }
-        }),
-      () => schedule(() => this.#fail(request, DATABASE_AWAY)),
-    );
+    this.#read(request, this.#deps.loader.instances([...refused.keys()]), (stored) => {
+      for (const [id, error] of refused) if (!stored.has(id)) throw error;
+      this.#createMany(request, asked, new Set([...known, ...stored.keys()]));
+    });
   }
 
-  // ---------------------------------------------------------------- both
-
-  #withPlans(request: number, sequences: readonly string[], then: (plans: Loaded) => void): void {
-    const { plans, schedule } = this.#deps;
+  /**
+   * Finds out where instances go, and reads sequences that are not at hand.
+   *
+   * @param loaded what was read of sequences, found or not, and no sequence was deleted since
+   */
+  #place(request: number, asked: readonly NewInstance[], make: Make, loaded = NONE): void {
+    const { routing, plans } = this.#deps;
+    const sequenceOf: SequenceOf = (instance) =>
+      plans.get(targetOf(instance)) ?? loaded.get(targetOf(instance));
+    const routed = asked.map((instance) => routing.routed(instance));
+    const missing = new Set<string>();
+    for (const instance of routed) {
+      const target = targetOf(instance);
+      if (plans.get(target) === undefined && !loaded.has(target)) missing.add(target);
+    }
+    if (missing.size === 0) {
+      make(routed, sequenceOf);
+      return;
+    }
     const { deletions } = plans;
-    Promise.all(sequences.map((id) => plans.load(id))).then(
-      (loaded) =>
-        schedule(() => {
-          if (deletions !== plans.deletions) this.#withPlans(request, sequences, then);
-          else {
-            const found = new Map(sequences.map((id, index) => [id, loaded[index]]));
-            this.#answering(request, () => then(found));
-          }
-        }),
+    const reads = [...missing].map(async (id) => [id, await plans.load(id)] as const);
+    this.#read(request, Promise.all(reads), (found) => {
+      const isCurrent = deletions === plans.deletions;
+      const known = isCurrent ? new Map([...loaded, ...found]) : NONE;
+      this.#place(request, asked, make, known);
+    });
+  }
+
+  /** Goes on in a turn with what was read. */
+  #read<T>(request: number, reading: Promise<T>, then: (found: T) => void): void {
+    const { schedule } = this.#deps;
+    reading.then(
+      (found) => schedule(() => this.#answering(request, () => then(found))),
       () => schedule(() => this.#fail(request, DATABASE_AWAY)),
     );
   }
@@ -220,8 +168,4 @@ export class Creations {
   #fail(request: number, error: EngineError): void {
     this.#deps.release([{ kind: 'error', request, error }]);
   }
-}
-
-function isRefusedInput(error: unknown): error is EngineError {
-  return error instanceof EngineError && error.code === 'ENG_INPUT_SCHEMA';
 }

@@ -1,33 +1,33 @@
 /**
  * What is done to one instance beside its normal course: blocks of its own,
  * going back to a block, and going over to another version of its sequence. Each is checked and reads
- * what it needs first; the operation that it resolves with then changes everything at once.
+ * what it needs first; the action that it resolves with then changes everything at once.
  */
 
-import type { Block } from '../../schema/blocks.js';
 import { type ResumeFrom as Amendments, RESUMABLE_STATES } from '../../schema/edits.js';
 import { LIMITS } from '../../src/config.js';
-import type { StepRecord } from '../../src/core/execution.js';
+import type { Execution, StepRecord } from '../../src/core/execution.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
 import type { Progress } from '../../src/core/progress.js';
 import { clashOf, goOnBehindEnd, passedRoots, remapExecution } from '../../src/core/remap.js';
 import { blocksFrom } from '../../src/core/rewind.js';
 import { isEnded } from '../../src/core/states.js';
-import { conflict, EngineError, invalid, notFound, tooLarge } from '../../src/errors.js';
+import { conflict, EngineError, invalid, notFound } from '../../src/errors.js';
 import type { Call } from '../runtime/operation.js';
 import type { Turn } from '../runtime/turn.js';
+import type { Action, Sources } from './action.js';
 import { advance, checkContextSize, touchContext } from './advance.js';
 import type { LiveInstance } from './live-instance.js';
-import type { InstanceRequest } from './messages.js';
-import type { Operation, Sources } from './operation.js';
+import { checkBytes } from './memory.js';
+import type { MessageOf } from './messages.js';
 import { putAudit } from './progress.js';
 import { deliverSignal, followTrace, storeSignal } from './signals.js';
-import { changingTaskColumns, checkpointColumns } from './worker-task.js';
+import { changingTaskColumns } from './worker-task.js';
 
-type Inject = Extract<InstanceRequest, { kind: 'injectBlocks' }>;
-type ResumeFrom = Extract<InstanceRequest, { kind: 'resumeFrom' }>;
-type Migrate = Extract<InstanceRequest, { kind: 'migrate' }>;
+type Inject = MessageOf<'injectBlocks'>;
+type ResumeFrom = MessageOf<'resumeFrom'>;
+type Migrate = MessageOf<'migrate'>;
 
 // ---------------------------------------------------------------- inject-blocks
 
@@ -39,20 +39,21 @@ export async function injectBlocks(
   actor: LiveInstance,
   { rows, plans }: Sources,
   { request, body: { blocks, position } }: Inject,
-): Promise<Operation> {
+): Promise<Action> {
   const { record, plan } = actor;
   const { injected } = record;
   const stored = plan.roots.length - injected.length;
   const first = Math.max(0, passedRoots(record.snapshot.execution, plan) - stored);
   const at = Math.min(Math.max(position ?? injected.length, first), injected.length);
   const all = injected.toSpliced(at, 0, ...blocks);
-  checkInjectedSize(all);
-  const compiled = await plans.compile(record.sequenceId, all);
+  const bytes = Buffer.byteLength(JSON.stringify(all));
+  checkBytes('injected blocks are', bytes, LIMITS.injectedBytesMax);
+  const compiled = await plans.compile(record.sequence_id, all);
   if (compiled === undefined) throw notFound(`instance ${record.id}`);
   if (!compiled.ok) throw invalid(compiled.message);
   const outputs = await rows.outputs(record.id, compiled.plan.outputRefs);
   return (turn) => {
-    replacePlan(actor, compiled.plan, outputs);
+    goOver(actor, compiled.plan, outputs);
     record.injected = all;
     turn.put('injection.set', record.id, { instance_id: record.id, blocks: all });
     const ids = blocks.map((block) => block.id);
@@ -65,23 +66,38 @@ export async function injectBlocks(
   };
 }
 
-function checkInjectedSize(blocks: readonly Block[]): void {
-  const bytes = Buffer.byteLength(JSON.stringify(blocks));
-  if (bytes > LIMITS.injectedBytesMax) {
-    throw tooLarge(`injected blocks are ${bytes} bytes, the limit is ${LIMITS.injectedBytesMax}`);
-  }
-}
-
-/** Goes on in another plan. Steps that a handler of the process is at must keep their indexes. */
-function replacePlan(actor: LiveInstance, plan: Plan, outputs: Map<string, JsonValue>): void {
+/**
+ * Goes on in another plan. Steps that a handler of the process is at must keep their indexes.
+ *
+ * @param execution of the instance there; absent: the present one
+ */
+export function goOver(
+  actor: LiveInstance,
+  plan: Plan,
+  outputs: Map<string, JsonValue>,
+  execution?: Execution,
+): void {
   const { snapshot } = actor.record;
-  const execution = remapExecution(snapshot.execution, actor.plan, plan);
-  snapshot.execution = isEnded(snapshot.state) ? execution : goOnBehindEnd(execution, plan);
+  snapshot.execution = execution ?? executionIn(plan, actor);
   snapshot.outputs = outputs;
   actor.plan = plan;
-  for (const [id, task] of actor.tasks) {
-    actor.tasks.set(id, { ...task, node: nodeOf(plan, task.blockId) });
-  }
+  for (const task of actor.tasks.values()) task.node = nodeOf(plan, task.block_id);
+}
+
+function executionIn(plan: Plan, actor: LiveInstance): Execution {
+  const { state, execution } = actor.record.snapshot;
+  const remapped = remapExecution(execution, actor.plan, plan);
+  return isEnded(state) ? remapped : goOnBehindEnd(remapped, plan);
+}
+
+/** Says of which version the instance is now, in its row and in its audit. */
+export function rebind(actor: LiveInstance, turn: Turn, sequenceId: string) {
+  const { record } = actor;
+  const change = { from_sequence_id: record.sequence_id, to_sequence_id: sequenceId };
+  record.sequence_id = sequenceId;
+  turn.put('instance.rebind', record.id, { id: record.id, sequence_id: sequenceId });
+  putAudit(actor, turn, [{ eventType: 'migrated', details: change }]);
+  return change;
 }
 
 /** The index of a block; -1 when the plan has it no more, which no open task's block is. */
@@ -96,7 +112,7 @@ export async function resumeFrom(
   actor: LiveInstance,
   { rows, plans }: Sources,
   message: ResumeFrom,
-): Promise<Operation> {
+): Promise<Action> {
   const { record, plan } = actor;
   const { snapshot } = record;
   if (!RESUMABLE_STATES.includes(snapshot.state)) {
@@ -108,11 +124,11 @@ export async function resumeFrom(
   }
   const root = topLevelBlock(plan, message.target.slice(record.id.length + 1));
   const data = amendedData(snapshot.data, message.body);
-  checkContextSize(actor, data, snapshot.config, record.contextAudit);
+  checkContextSize(actor, data, snapshot.config, record.context_audit);
   const blocks = blocksFrom(plan, root.index);
   const { rows: count } = await rows.outputTotals(record.id, blocks);
   return (turn) => {
-    plans.checkUsable(record.sequenceId);
+    plans.checkUsable(record.sequence_id);
     followTrace(actor, turn, message.traceparent);
     if (count > 0) {
       turn.put('output.dropBlocks', record.id, { instance_id: record.id, block_ids: blocks });
@@ -191,11 +207,11 @@ export function takeSignals(
 /** What a worker saved in an earlier run of these blocks is not handed to the next. */
 function forgetCheckpoints(actor: LiveInstance, turn: Turn, blocks: ReadonlySet<string>): void {
   for (const task of actor.tasks.values()) {
-    if (task.checkpointSeq === 0 || !blocks.has(task.blockId)) continue;
-    task.checkpointSeq = 0;
-    task.resumeCheckpoint = null;
+    if (task.checkpoint_seq === 0 || !blocks.has(task.block_id)) continue;
+    task.checkpoint_seq = 0;
+    task.resume_checkpoint = null;
     turn.put('task.update', task.id, changingTaskColumns(task));
-    turn.put('task.checkpoint', task.id, checkpointColumns(task));
+    turn.put('task.checkpoint', task.id, { id: task.id, resume_checkpoint: null });
   }
 }
 
@@ -206,28 +222,25 @@ export async function migrate(
   actor: LiveInstance,
   { rows, plans }: Sources,
   { request, body: { target_sequence_id: sequenceId } }: Migrate,
-): Promise<Operation> {
+): Promise<Action> {
   const { record, plan } = actor;
   const { snapshot, injected } = record;
-  if (record.continuityId !== null) {
+  if (record.continuity_id !== null) {
     throw conflict(`instance ${record.id} belongs to an execution: plan a migration of that`);
   }
   checkAtRest(actor);
   const { deletions } = plans;
   const [present, target] = await Promise.all([
-    plans.load(record.sequenceId),
+    plans.load(record.sequence_id),
     plans.load(sequenceId),
   ]);
-  if (target === undefined || target.tenantId !== record.tenantId) {
+  if (target === undefined || target.tenantId !== record.tenant_id) {
     throw notFound(`sequence ${sequenceId}`);
   }
   if (target.namespace !== present?.namespace || target.name !== present.name) {
     throw invalid(`sequence ${sequenceId} has another namespace or name than that of the instance`);
   }
-  const compiled =
-    injected.length === 0
-      ? ({ ok: true, plan: target.plan } as const)
-      : await plans.compile(target.id, injected);
+  const compiled = await plans.compile(target.id, injected);
   if (compiled === undefined) throw notFound(`sequence ${sequenceId}`);
   const clash = compiled.ok ? clashOf(snapshot.execution, plan, compiled.plan) : compiled.message;
   if (!compiled.ok || clash !== undefined) throw conflict(`${clash}`);
@@ -237,11 +250,8 @@ export async function migrate(
   const outputs = await rows.outputs(record.id, compiled.plan.outputRefs);
   return (turn) => {
     plans.checkUsable(target.id, deletions);
-    const change = { from_sequence_id: record.sequenceId, to_sequence_id: target.id };
-    replacePlan(actor, compiled.plan, outputs);
-    record.sequenceId = target.id;
-    turn.put('instance.rebind', record.id, { id: record.id, sequence_id: target.id });
-    putAudit(actor, turn, [{ eventType: 'migrated', details: change }]);
+    goOver(actor, compiled.plan, outputs);
+    const change = rebind(actor, turn, target.id);
     const body = { migrated: true, instance_id: record.id, ...change };
     turn.reply(request, 200, JSON.stringify(body));
     return 'touched';

@@ -7,7 +7,7 @@
 
 import { effectRequest, inProcessReceipt } from '../../src/core/continuity/effects.js';
 import type { StepRecord } from '../../src/core/execution.js';
-import type { Dispatch, EndedEffect, OutputRow, Progress } from '../../src/core/progress.js';
+import type { Dispatch, EndedEffect, OutputRow } from '../../src/core/progress.js';
 import { isoTime } from '../../src/core/time.js';
 import type { Turn } from '../runtime/turn.js';
 import { type LiveInstance, nextId } from './live-instance.js';
@@ -20,8 +20,8 @@ export interface OutputEffect {
 }
 
 /** The execution that the instance's effects belong to: without one it is a scope of its own. */
-export function continuityIdOf({ continuityId, id }: InstanceRecord): string {
-  return continuityId ?? id;
+export function continuityIdOf({ continuity_id, id }: InstanceRecord): string {
+  return continuity_id ?? id;
 }
 
 /** A try that is dispatched again, because its process is gone, keeps its receipt. */
@@ -34,7 +34,7 @@ export function noteEffect(
     id: nextId(actor),
     block_id: blockId,
     handler_name: handler,
-    epoch: actor.record.ownershipEpoch,
+    epoch: actor.record.ownership_epoch,
     ...effectRequest(handler, params),
     created_at: isoTime(actor.env.now()),
   };
@@ -44,9 +44,9 @@ export function noteEffect(
 export function settleEffects(
   actor: LiveInstance,
   turn: Turn,
-  { effects, outputs }: Progress,
-): ReadonlyMap<OutputRow, OutputEffect> | undefined {
-  if (effects === undefined) return undefined;
+  effects: readonly EndedEffect[],
+  outputs: readonly OutputRow[],
+): ReadonlyMap<OutputRow, OutputEffect> {
   const stored = new Map<OutputRow, OutputEffect>();
   for (const ended of effects) {
     const output = ended.isDone ? outputs.find((row) => isOutputOf(row, ended)) : undefined;
@@ -73,7 +73,7 @@ function receiptOf(
 ) {
   return inProcessReceipt({
     ...effect,
-    tenant_id: record.tenantId,
+    tenant_id: record.tenant_id,
     continuity_id: continuityIdOf(record),
     instance_id: record.id,
     attempt,

@@ -15,18 +15,18 @@ import { type LiveInstance, nextId } from './live-instance.js';
 export function noteEnd(actor: LiveInstance, turn: Turn, progress: Progress): void {
   const { state, runtime } = actor.record.snapshot;
   if ((state !== 'completed' && state !== 'failed') || runtime.dry_run === true) return;
-  const { id, tenantId, updatedAt } = actor.record;
+  const { id, tenant_id, updated_at } = actor.record;
   const now = actor.env.now();
   const event: WebhookEvent = state === 'completed' ? 'instance.completed' : 'instance.failed';
   const data = state === 'completed' ? {} : failureOf(actor, progress);
-  const body = webhookBody(event, id, updatedAt, data);
+  const body = webhookBody(event, id, Date.parse(updated_at), data);
   for (const url of actor.env.webhookUrls) {
     const row: WebhookRow = {
       id: nextId(actor),
       url,
       event_type: event,
       instance_id: id,
-      tenant_id: tenantId,
+      tenant_id,
       body,
       attempts: 0,
       last_error: null,

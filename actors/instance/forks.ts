@@ -8,20 +8,21 @@ import { LIMITS } from '../../src/config.js';
 import { COMPLETED, type Execution, emptyExecution, SKIPPED } from '../../src/core/execution.js';
 import type { JsonObject } from '../../src/core/json.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
+import { PRIORITIES } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
-import { tooLarge } from '../../src/errors.js';
 import type { StoredOutput } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
+import type { Action, Sources } from './action.js';
 import { advance, checkContextSize } from './advance.js';
 import { amendedData, takeSignals, topLevelBlock } from './edits.js';
 import { type LiveInstance, liveInstance, nextId } from './live-instance.js';
-import type { InstanceRequest } from './messages.js';
-import type { Operation, Sources } from './operation.js';
+import { checkBytes } from './memory.js';
+import type { MessageOf } from './messages.js';
 import { putAudit } from './progress.js';
 import { newRecord } from './record.js';
 import { settleNew } from './settling.js';
 
-type Fork = Extract<InstanceRequest, { kind: 'fork' }>;
+type Fork = MessageOf<'fork'>;
 
 /** What a row of outputs costs a unit beside its output. */
 const ROW_BYTES = 256;
@@ -30,7 +31,7 @@ export async function fork(
   source: LiveInstance,
   { rows, plans, createBeside }: Sources,
   message: Fork,
-): Promise<Operation> {
+): Promise<Action> {
   const { record, plan } = source;
   const { snapshot } = record;
   const root = topLevelBlock(plan, message.body.from_block_id);
@@ -45,12 +46,10 @@ export async function fork(
   );
   const totals = await rows.outputTotals(record.id, blocks);
   const bytes = totals.bytes + ROW_BYTES * totals.rows;
-  if (bytes > LIMITS.forkBytesMax) {
-    throw tooLarge(`the outputs to copy are ${bytes} bytes, the limit is ${LIMITS.forkBytesMax}`);
-  }
+  checkBytes('the outputs to copy are', bytes, LIMITS.forkBytesMax);
   const outputs = await rows.outputRows(record.id, blocks);
   return () => {
-    plans.checkUsable(record.sequenceId);
+    plans.checkUsable(record.sequence_id);
     const child = childOf(source, message, data, copied);
     createBeside(child, (turn) => begin(child, turn, source, message, copied, outputs));
     return undefined;
@@ -76,19 +75,16 @@ function childOf(
   const child = newRecord(
     {
       id: nextId(source),
-      sequenceId: record.sequenceId,
-      tenantId: record.tenantId,
-      namespace: record.namespace,
-      priority: record.priority,
-      timezone: record.snapshot.timezone,
-      metadata: { ...record.metadata, ...marks },
-      data,
-      config: record.snapshot.config,
-      nextFireAt: null,
-      concurrencyKey: null,
-      maxConcurrency: null,
-      idempotencyKey: null,
-      dryRun,
+      body: {
+        sequence_id: record.sequence_id,
+        tenant_id: record.tenant_id,
+        namespace: record.namespace,
+        priority: PRIORITIES[record.priority] ?? null,
+        timezone: record.snapshot.timezone,
+        metadata: { ...record.metadata, ...marks },
+        context: { data, config: record.snapshot.config },
+        dry_run: dryRun,
+      },
       traceparent,
     },
     env.now(),

@@ -16,18 +16,16 @@ import { ActorHost, type HostDeps, type Ready } from '../runtime/host.js';
 import type { Rows } from '../runtime/loader.js';
 import type { LoadedInstance } from '../runtime/rows.js';
 import type { ChangeResult, Effect, Turn } from '../runtime/turn.js';
+import type { Prepare } from './action.js';
 import { create, handle } from './actor.js';
-import { beingRemoved } from './batch-creation.js';
-import type { Creation, Message, Repeat } from './creation-messages.js';
-import { EndedTasks } from './ended-tasks.js';
+import { beingRemoved } from './creation.js';
 import { type InstanceEnv, isSeenBy, type LiveInstance, liveInstance } from './live-instance.js';
-import { type InstanceMessage, type InstanceRequest, taskOf } from './messages.js';
-import type { Prepare } from './operation.js';
+import type { Creation, InstanceMessage, InstanceRequest, Message, Repeat } from './messages.js';
 import { fenced } from './ownership.js';
 import { preparationOf } from './preparation.js';
-import { newRecord } from './record.js';
+import { idempotencyKeyOf, newRecord } from './record.js';
 import { restoreActor, textOf } from './restore.js';
-import { heartbeatWatches, readyHints } from './tasks.js';
+import { claimAnswer, taskHints } from './tasks.js';
 
 export interface InstancesDeps extends HostDeps {
   readonly env: InstanceEnv;
@@ -59,7 +57,6 @@ export class Instances {
   readonly #purging = new Set<InstanceCell>();
   /** Instances that the engine itself leaves alone, see `#givesUp`. */
   readonly #quarantined = new Set<string>();
-  readonly #endedTasks: EndedTasks;
 
   constructor(deps: InstancesDeps) {
     this.#deps = deps;
@@ -90,11 +87,6 @@ export class Instances {
       },
       deps,
     );
-    this.#endedTasks = new EndedTasks({
-      ...deps,
-      fail: (request, error) => this.#fail(request, error),
-      tell: (instance, message) => this.tell(instance, message),
-    });
   }
 
   /** Actors in memory, and what they take by estimate. */
@@ -102,16 +94,13 @@ export class Instances {
     return this.#host.resident;
   }
 
-  /** A creation whose id is new for certain. */
+  /** With an id that follows from a key the first commit decides whether it is new. */
   create(creation: Creation): void {
-    this.#begin(creation, false);
-  }
-
-  /** A creation whose id follows from its key: the first commit decides whether it is new. */
-  createKeyed(creation: Creation): void {
-    const cell = this.#host.peek(creation.instance.id);
+    const { id, body } = creation.instance;
+    const isKeyed = idempotencyKeyOf(body) !== null;
+    const cell = isKeyed ? this.#host.peek(id) : undefined;
     if (cell !== undefined) this.#host.deliver(cell, creation);
-    else this.#begin(creation, true);
+    else this.#begin(creation, isKeyed);
   }
 
   tell(id: string, message: InstanceMessage | Repeat): void {
@@ -126,7 +115,7 @@ export class Instances {
   /** Takes an instance out of memory because its rows were deleted. */
   evictSequence(sequenceId: string): void {
     for (const cell of this.#host.cells) {
-      if (cell.state?.record.sequenceId === sequenceId) this.#forget(cell);
+      if (cell.state?.record.sequence_id === sequenceId) this.#forget(cell);
     }
   }
 
@@ -192,17 +181,12 @@ export class Instances {
       this.#turnAway(message, fence, 'skipped');
       return;
     }
-    const task = taskOf(message);
-    if (task !== undefined && 'request' in message && !actor.tasks.has(task)) {
-      this.#endedTasks.read(cell, task, message);
-      return;
-    }
     if (this.#isDoomed(actor, message)) {
-      const what = `sequence ${actor.record.sequenceId} is being deleted`;
+      const what = `sequence ${actor.record.sequence_id} is being deleted`;
       this.#turnAway(message, unavailable('ENG_OVERLOADED', what), 'failed');
       return;
     }
-    const prepare = preparationOf(message);
+    const prepare = preparationOf(actor, message);
     if (prepare !== undefined && 'tenant' in message && isSeenBy(actor, message.tenant)) {
       cell.phase = 'held';
       this.#preparing.set(cell, { message, prepare, isReading: false });
@@ -214,8 +198,10 @@ export class Instances {
 
   /** Whoever asked is told that nothing of it happened; hints are moot. */
   #turnAway(message: Message, error: EngineError, change: ChangeResult, claim: 0 | -1 = 0): void {
-    if (message.kind === 'change') this.#countChange(message.group, change);
-    else if (message.kind === 'claim') this.#answerClaim(message, claim);
+    const { release } = this.#deps;
+    if (message.kind === 'change') {
+      release([{ kind: 'changed', group: message.group, result: change }]);
+    } else if (message.kind === 'claim') release([claimAnswer(message, claim)]);
     else if ('request' in message) this.#fail(message.request, error);
   }
 
@@ -233,16 +219,17 @@ export class Instances {
     return (
       record.snapshot.state === 'failed' &&
       REVIVING.has(kind) &&
-      this.#deps.plans.isBlocked(record.sequenceId)
+      this.#deps.plans.isBlocked(record.sequence_id)
     );
   }
 
   #deduplicate(cell: InstanceCell, { record }: LiveInstance, creation: Creation | Repeat): void {
     const { instance, request } = creation;
+    const { body } = instance;
     const same =
-      record.idempotencyKey === instance.idempotencyKey &&
-      record.tenantId === instance.tenantId &&
-      (record.snapshot.runtime.dry_run === true) === instance.dryRun;
+      record.idempotency_key === idempotencyKeyOf(body) &&
+      record.tenant_id === body.tenant_id &&
+      (record.snapshot.runtime.dry_run === true) === (body.dry_run === true);
     const effect: Effect = same
       ? { kind: 'reply', request, status: 201, body: `{"id":"${record.id}","deduplicated":true}` }
       : { kind: 'error', request, error: conflict('idempotency_key collides with another key') };
@@ -264,10 +251,10 @@ export class Instances {
       this.#insert(this.#host.add(child.record.id, child, 'ready'), message, begin);
     };
     prepare(actor, { rows, plans, createBeside }).then(
-      (operation) =>
+      (action) =>
         schedule(() =>
           this.#prepared(cell, message, () =>
-            this.#host.run(cell, message, (turn) => handle(actor, turn, message, operation)),
+            this.#host.run(cell, message, (turn) => handle(actor, turn, message, action)),
           ),
         ),
       (error: unknown) =>
@@ -305,8 +292,7 @@ export class Instances {
     this.#deps.release(
       [...actor.tasks.keys()].map((task) => ({ kind: 'task.opened', instance: cell.id, task })),
     );
-    this.#deps.release(heartbeatWatches(actor));
-    this.#deps.release(readyHints(actor));
+    this.#deps.release(taskHints(actor));
     // One that throws whenever it goes on fails, with this as the reason. Else, steps that ran inside
     // a process or an actor that is gone have no one to report them.
     const isPoisoned = cell.defects >= DEFECTS_MAX;
@@ -362,8 +348,7 @@ export class Instances {
       else if (message.kind === 'create') this.#deps.createAgain(message);
       else if (message.kind === 'repeat') this.#fail(message.request, message.otherwise);
       else {
-        const task = taskOf(message);
-        const what = task === undefined ? `instance ${cell.id}` : `worker task ${task}`;
+        const what = 'task' in message ? `worker task ${message.task}` : `instance ${cell.id}`;
         this.#turnAway(message, notFound(what), 'skipped');
       }
     }
@@ -378,21 +363,6 @@ export class Instances {
 
   #fail(request: number, error: EngineError): void {
     this.#deps.release([{ kind: 'error', request, error }]);
-  }
-
-  #countChange(group: number, result: ChangeResult): void {
-    this.#deps.release([{ kind: 'changed', group, result }]);
-  }
-
-  #answerClaim(message: Extract<InstanceMessage, { kind: 'claim' }>, epoch: number): void {
-    const { handler, poll, task, queueShard } = message;
-    this.#deps.release([
-      {
-        kind: 'peer',
-        shard: queueShard,
-        message: { kind: 'claimed', handler, poll, task, epoch, record: '' },
-      },
-    ]);
   }
 }
 

@@ -1,31 +1,18 @@
 /**
- * What an instance asks of concurrency keys and rate limits: it says when it wants a slot and when it
- * is without need of one, and it asks before a try that is limited. Wishes are numbered and tries are
- * named, so that answers which are late or come twice are recognised (`grants.ts`).
+ * What an instance has to do with concurrency keys and rate limits: it says when it wants a slot and
+ * when it is without need of one, and takes their answers. Wishes are numbered and tries are named, so
+ * that answers which are late or come twice are recognised.
  */
 
-import { concurrencyKeyId, rateLimitId, routeOf, shardOf } from '../../src/core/ids.js';
-import type { RateRequest } from '../../src/core/progress.js';
-import { isoTime } from '../../src/core/time.js';
-import type { PeerMessage } from '../runtime/protocol.js';
+import { concurrencyKeyId, rateLimitId } from '../../src/core/ids.js';
+import type { Progress } from '../../src/core/progress.js';
+import type { UnixMs } from '../../src/core/time.js';
 import type { Turn } from '../runtime/turn.js';
+import { advance, advanceTry } from './advance.js';
 import type { LiveInstance } from './live-instance.js';
-import type { InstanceRecord } from './record.js';
-
-/** What the instance has to do with its key: a slot is held while it is running or waiting. */
-export type PermitStatus = 'none' | 'wanted' | 'held';
-
-/** Both fields are needed: a key without a limit limits nothing. */
-export function isKeyed(record: InstanceRecord): boolean {
-  return record.concurrencyKey !== null && record.maxConcurrency !== null;
-}
-
-export function permitStatus(record: InstanceRecord): PermitStatus {
-  if (!isKeyed(record)) return 'none';
-  const { state, execution } = record.snapshot;
-  if (execution.w === 1) return 'wanted';
-  return state === 'running' || state === 'waiting' ? 'held' : 'none';
-}
+import type { MessageOf } from './messages.js';
+import { tellPeer } from './progress.js';
+import { type InstanceRecord, isKeyed, type PermitStatus, permitStatus } from './record.js';
 
 /** Writes down what changed, and tells the key's actor; called before the instance's own row is put. */
 export function recordPermit(actor: LiveInstance, turn: Turn, before: PermitStatus): void {
@@ -45,37 +32,105 @@ function want(actor: LiveInstance, turn: Turn): void {
   const { execution } = record.snapshot;
   const key = keyOf(record);
   const number = (execution.n ?? 0) + 1;
-  const max = record.maxConcurrency ?? 0;
+  const max = record.max_concurrency ?? 0;
   execution.n = number;
   turn.put('permitRequest.set', record.id, {
     instance_id: record.id,
     key_id: key,
     max_concurrency: max,
     number,
-    created_at: isoTime(record.createdAt),
+    created_at: record.created_at,
   });
-  const { id: instance, createdAt } = record;
-  send(actor, turn, key, { kind: 'permit.wanted', key, instance, number, max, createdAt });
+  const { id: instance } = record;
+  const createdAt = Date.parse(record.created_at);
+  tellPeer(actor, turn, key, { kind: 'permit.wanted', key, instance, number, max, createdAt });
 }
 
-export function leave(actor: LiveInstance, turn: Turn, number: number): void {
+function leave(actor: LiveInstance, turn: Turn, number: number): void {
   const key = keyOf(actor.record);
-  send(actor, turn, key, { kind: 'permit.left', key, instance: actor.record.id, number });
+  tellPeer(actor, turn, key, { kind: 'permit.left', key, instance: actor.record.id, number });
 }
 
 function keyOf(record: InstanceRecord): string {
-  return concurrencyKeyId(record.tenantId, record.concurrencyKey ?? '');
+  return concurrencyKeyId(record.tenant_id, record.concurrency_key ?? '');
+}
+
+/** A slot for a wish that is over is given back. */
+export function permitGranted(
+  actor: LiveInstance,
+  turn: Turn,
+  { number }: MessageOf<'permit.granted'>,
+): Progress | undefined {
+  const { record } = actor;
+  if (!isKeyed(record)) return undefined;
+  const status = permitStatus(record);
+  const isPresent = record.snapshot.execution.n === number;
+  if (status === 'wanted' && isPresent) return advance(actor, turn, { kind: 'admitted' });
+  if (status !== 'held' || !isPresent) leave(actor, turn, number);
+  return undefined;
 }
 
 // ---------------------------------------------------------------- rate limits
 
-export function askRate(actor: LiveInstance, turn: Turn, request: RateRequest): void {
-  const { node, iteration, attempt, key } = request;
-  const limit = rateLimitId(actor.record.tenantId, key);
-  const asker = { instance: actor.record.id, node, iteration, attempt };
-  send(actor, turn, limit, { kind: 'rate.asked', limit, ...asker });
+type Granted = MessageOf<'rate.granted'>;
+
+/**
+ * A grant is for the moment. One that is too late, whose try is gone, or that meets a paused instance
+ * is not used; the try asks again by itself.
+ */
+export function rateGranted(
+  actor: LiveInstance,
+  turn: Turn,
+  { step, grant, usableUntil }: Granted,
+): Progress | undefined {
+  const now = actor.env.now();
+  const key = limitOf(actor, step.node);
+  const usedAt = actor.usedGrants.get(grant);
+  const isLate = now > usableUntil || actor.record.snapshot.state !== 'running';
+  if (usedAt !== undefined || isLate) {
+    reportUse(actor, turn, key, grant, usedAt ?? null);
+    return undefined;
+  }
+  const progress = advanceTry(actor, turn, { kind: 'rate.granted', ...step });
+  const isUsed = progress !== undefined;
+  // The time at which the try has begun, not before: the window is that of what can be seen.
+  reportUse(actor, turn, key, grant, isUsed ? actor.env.now() : null);
+  if (isUsed) rememberUse(actor, grant);
+  return progress;
 }
 
-export function send(actor: LiveInstance, turn: Turn, id: string, message: PeerMessage): void {
-  turn.effects.push({ kind: 'peer', shard: shardOf(routeOf(id), actor.env.shards), message });
+/** Nothing comes twice after so many others. */
+const GRANTS_REMEMBERED = 16;
+
+function rememberUse(actor: LiveInstance, grant: number): void {
+  if (grant !== 0) actor.usedGrants.set(grant, actor.env.now());
+  if (actor.usedGrants.size <= GRANTS_REMEMBERED) return;
+  actor.usedGrants.delete(actor.usedGrants.keys().next().value as number);
+}
+
+function reportUse(
+  actor: LiveInstance,
+  turn: Turn,
+  limit: string | undefined,
+  grant: number,
+  at: UnixMs | null,
+): void {
+  if (grant === 0 || limit === undefined) return;
+  tellPeer(actor, turn, limit, { kind: 'rate.used', limit, grant, at });
+}
+
+function limitOf(actor: LiveInstance, node: number): string | undefined {
+  const step = actor.plan.nodes[node];
+  if (step?.type !== 'step' || step.rateLimitKey === null) return undefined;
+  return rateLimitId(actor.record.tenant_id, step.rateLimitKey);
+}
+
+export function rateDeferred(
+  actor: LiveInstance,
+  turn: Turn,
+  { step, until }: MessageOf<'rate.deferred'>,
+): Progress | undefined {
+  const progress = advanceTry(actor, turn, { kind: 'rate.deferred', ...step, until });
+  if (progress !== undefined) turn.count('engine_rate_limits_exceeded_total');
+  return progress;
 }

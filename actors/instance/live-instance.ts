@@ -11,9 +11,8 @@ import type { UnixMs } from '../../src/core/time.js';
 import type { Measures } from '../runtime/measures.js';
 import type { StoredTimer } from '../runtime/rows.js';
 import type { StepRef } from '../runtime/turn.js';
-import { KeptValues } from './memory.js';
+import { KeptValues, TaskCache } from './memory.js';
 import type { InstanceRecord } from './record.js';
-import { TaskCache } from './task-cache.js';
 
 /** What an instance's actor is handed: settings, time, randomness, ids. */
 export interface InstanceEnv {
@@ -51,7 +50,7 @@ export interface LiveInstance {
   readonly usedGrants: Map<number, UnixMs>;
   timer: StoredTimer | undefined;
   /** Collects the audit of the unit that creates the instance, which its row carries. */
-  birthAudit: object[] | undefined;
+  creationAudit: object[] | undefined;
   /** Of its ids: those of its tasks and rows lead to it, too. */
   readonly route: number;
 }
@@ -66,7 +65,7 @@ export function liveInstance(record: InstanceRecord, plan: Plan, env: InstanceEn
     running: new Map(),
     usedGrants: new Map(),
     timer: undefined,
-    birthAudit: undefined,
+    creationAudit: undefined,
     route: routeOf(record.id),
   };
 }
@@ -77,7 +76,7 @@ export function nextId({ env, route }: LiveInstance): string {
 
 /** Whether the caller may know of this instance. */
 export function isSeenBy({ record }: LiveInstance, tenant: string): boolean {
-  return tenant === '' || tenant === record.tenantId;
+  return tenant === '' || tenant === record.tenant_id;
 }
 
 export function stepKey(step: { readonly node: number; readonly iteration: string }): string {

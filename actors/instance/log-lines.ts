@@ -9,7 +9,7 @@ import { LineLimit, type Logger } from '../../src/log.js';
 import type { Effect } from '../runtime/turn.js';
 import type { InstanceRecord } from './record.js';
 
-type LineEffect = Extract<Effect, { kind: 'log' | 'failed' }>;
+export type LineEffect = Extract<Effect, { kind: 'log' | 'failed' }>;
 
 /** A sequence that always fails must not fill the disk. */
 const FAILURES_PER_SECOND = 10;
@@ -22,35 +22,25 @@ export function failedEffect(record: InstanceRecord, audit: readonly AuditEvent[
   return {
     kind: 'failed',
     instance: record.id,
-    tenant: record.tenantId,
-    sequence: record.sequenceId,
+    tenant: record.tenant_id,
+    sequence: record.sequence_id,
     blockId: last?.blockId,
     cause: last?.eventType ?? 'stopped',
   };
 }
 
-export class InstanceLines {
-  readonly #log: Logger;
-  readonly #monotonic: () => number;
-  readonly #failures = new LineLimit(FAILURES_PER_SECOND);
-
-  constructor(log: Logger, monotonic: () => number) {
-    this.#log = log;
-    this.#monotonic = monotonic;
-  }
-
-  write(effect: LineEffect): void {
+/** @param monotonic milliseconds from an arbitrary origin */
+export function instanceLines(log: Logger, monotonic: () => number): (effect: LineEffect) => void {
+  const failures = new LineLimit(FAILURES_PER_SECOND);
+  return (effect) => {
     const { instance: instanceId, blockId } = effect;
     if (effect.kind === 'log') {
-      this.#log.debug({ instanceId, blockId, stepLevel: effect.level }, 'step log');
+      log.debug({ instanceId, blockId, stepLevel: effect.level }, 'step log');
       return;
     }
-    const more = this.#failures.admit(this.#monotonic());
+    const more = failures.admit(monotonic());
     if (more === undefined) return;
     const { tenant: tenantId, sequence: sequenceId, cause } = effect;
-    this.#log.warn(
-      { instanceId, tenantId, sequenceId, blockId, cause, ...more },
-      'instance failed',
-    );
-  }
+    log.warn({ instanceId, tenantId, sequenceId, blockId, cause, ...more }, 'instance failed');
+  };
 }

@@ -1,16 +1,26 @@
 /**
- * How much one instance keeps in memory beside its context: the outputs that its expressions can read,
- * the items of its for_each blocks, and the parameters of its tasks. Each value has a limit of its own,
- * their number has not: without a limit on the sum, one instance could end its shard, and again
- * whenever it is loaded.
+ * What one instance keeps in memory beside its context, and how much that is: the outputs that its
+ * expressions can read, the items of its for_each blocks, and its tasks with their parameters. Each
+ * value has a limit of its own, their number has not: without a limit on the sum, one instance could
+ * end its shard, and again whenever it is loaded.
  */
 
 import { LIMITS } from '../../src/config.js';
 import { sizeWithin } from '../../src/core/expression/bounds.js';
 import type { JsonValue } from '../../src/core/json.js';
 import type { Snapshot } from '../../src/core/progress.js';
+import { tooLarge } from '../../src/errors.js';
+import type { WorkerTaskRecord } from './worker-task.js';
 
 const MAX = LIMITS.keptCharactersMax;
+
+/**
+ * @param what `the thing is`
+ * @throws EngineError 413
+ */
+export function checkBytes(what: string, bytes: number, max: number): void {
+  if (bytes > max) throw tooLarge(`${what} ${bytes} bytes, the limit is ${max}`);
+}
 
 /** Characters of JSON, roughly; of values that are beyond the limit by themselves, just that. */
 export function charactersOf(value: JsonValue): number {
@@ -50,4 +60,74 @@ export class KeptValues {
     this.#characters += characters - (this.#sizes.get(name) ?? 0);
     this.#sizes.set(name, characters);
   }
+}
+
+// ---------------------------------------------------------------- tasks
+
+/** Names a step; the index of its node may change with the plan. */
+export interface TaskStep {
+  readonly blockId: string;
+  readonly iteration: string;
+}
+
+/** Ended tasks are kept for a while, for late calls and for the checkpoint of a next try. */
+const ENDED_TASKS_KEPT = 32;
+
+/**
+ * The open tasks, and some that ended lately. An index beside them gives the last task of a step, so
+ * that an event costs the same with five tasks open as with five thousand.
+ */
+export class TaskCache extends Map<string, WorkerTaskRecord> {
+  readonly #lastOf = new Map<string, string>();
+  /** In the order in which they ended. */
+  readonly #ended = new Set<string>();
+  #characters = 0;
+
+  /** Of the parameters of all its tasks, as JSON. */
+  get characters(): number {
+    return this.#characters;
+  }
+
+  override set(id: string, task: WorkerTaskRecord): this {
+    const replaced = this.get(id);
+    if (replaced?.params !== task.params) {
+      this.#characters += charactersOf(task.params);
+      if (replaced !== undefined) this.#characters -= charactersOf(replaced.params);
+    }
+    const step = stepOf(task.block_id, task.iteration);
+    const last = this.#lastOf.get(step);
+    // One that ended long ago may come back for a late call; ids compare as they were made.
+    if (last === undefined || id >= last) this.#lastOf.set(step, id);
+    if (task.state === 'completed' || task.state === 'failed') this.#ended.add(id);
+    return super.set(id, task);
+  }
+
+  override delete(id: string): boolean {
+    const task = this.get(id);
+    if (task === undefined) return false;
+    this.#characters -= charactersOf(task.params);
+    const step = stepOf(task.block_id, task.iteration);
+    if (this.#lastOf.get(step) === id) this.#lastOf.delete(step);
+    this.#ended.delete(id);
+    return super.delete(id);
+  }
+
+  /** The newest task of the step that is kept. */
+  lastOf({ blockId, iteration }: TaskStep): WorkerTaskRecord | undefined {
+    const id = this.#lastOf.get(stepOf(blockId, iteration));
+    return id === undefined ? undefined : this.get(id);
+  }
+
+  /** The task is open no more: those that ended first make room for it. */
+  ended(id: string): void {
+    this.#ended.add(id);
+    for (const oldest of this.#ended) {
+      if (this.#ended.size <= ENDED_TASKS_KEPT) return;
+      this.delete(oldest);
+    }
+  }
+}
+
+function stepOf(blockId: string, iteration: string): string {
+  return `${iteration}:${blockId}`;
 }

@@ -5,11 +5,14 @@
 
 import type { BodyOf, ShardRouteId } from '../../schema/routes.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
-import type { UnixMs } from '../../src/core/time.js';
+import type { EngineError } from '../../src/errors.js';
+import type { StoredSequence } from '../catalog/plans.js';
 import type { Call } from '../runtime/operation.js';
+import type { PeerMessage } from '../runtime/protocol.js';
 import type { StepRef } from '../runtime/turn.js';
 import type { Change } from './change-many.js';
 import type { Order } from './orders.js';
+import type { NewInstance } from './record.js';
 
 /** A caller outside: `tenant` is '' when it named none, and then sees every tenant's instances. */
 interface FromOutside {
@@ -52,22 +55,22 @@ export type InstanceRequest =
   /** Of its execution, see `ownership.ts`. */
   | ({ readonly kind: 'order'; readonly order: Order } & FromOutside);
 
+/** What queues, keys and limits say, but for whom they say it to. */
+type Hinted = Unaddressed<Extract<PeerMessage, { kind: HintKind }>>;
+type HintKind =
+  | 'claim'
+  | 'unclaim'
+  | 'permit.granted'
+  | `rate.${'granted' | 'deferred' | 'changed'}`;
+type Unaddressed<Message> = Message extends unknown ? Omit<Message, 'instance'> : never;
+
 export type InstanceMessage =
   | InstanceRequest
   /** One of many; the shard counts the answers of `group`. */
   | { readonly kind: 'change'; readonly group: number; readonly change: Change }
   /** Look at what is due. `recovered`: steps that ran inside a process that died run again. */
   | { readonly kind: 'wake'; readonly recovered: boolean }
-  /** The wish with this number was granted a slot of the concurrency key. */
-  | { readonly kind: 'permit.granted'; readonly number: number }
-  | {
-      readonly kind: 'rate.granted';
-      readonly step: StepRef;
-      readonly grant: number;
-      readonly usableUntil: UnixMs;
-    }
-  | { readonly kind: 'rate.deferred'; readonly step: StepRef; readonly until: UnixMs }
-  | { readonly kind: 'rate.changed'; readonly step: StepRef }
+  | Hinted
   | { readonly kind: 'step.outcome'; readonly step: StepRef; readonly outcome: StepOutcome }
   /** What the instance did cannot be stored, or makes its actor throw: its step or it itself fails. */
   | {
@@ -75,19 +78,29 @@ export type InstanceMessage =
       readonly step: StepRef | undefined;
       readonly reason: string;
     }
-  | {
-      readonly kind: 'claim';
-      readonly handler: string;
-      readonly poll: number;
-      readonly task: string;
-      readonly worker: string;
-      readonly queueShard: number;
-    }
-  | { readonly kind: 'unclaim'; readonly task: string; readonly epoch: number }
   /** The task's heartbeat may have been silent for too long. */
   | { readonly kind: 'reap'; readonly task: string };
 
-/** The task that a message is about, if any: it is loaded before the message is handled. */
-export function taskOf(message: InstanceMessage): string | undefined {
-  return 'task' in message ? message.task : undefined;
+export type MessageOf<Kind extends InstanceMessage['kind']> = Extract<
+  InstanceMessage,
+  { kind: Kind }
+>;
+
+/** A creation. With an idempotency key the actor may exist already. */
+export interface Creation {
+  readonly kind: 'create';
+  readonly request: number;
+  readonly instance: NewInstance;
+  readonly sequence: StoredSequence;
 }
+
+/** A creation that is refused, unless its instance is there already. */
+export interface Repeat {
+  readonly kind: 'repeat';
+  readonly request: number;
+  readonly instance: NewInstance;
+  readonly otherwise: EngineError;
+}
+
+/** What is told to an actor that may not be there yet. */
+export type Message = InstanceMessage | Creation | Repeat;

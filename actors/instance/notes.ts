@@ -6,25 +6,21 @@
 import { toUnixMs } from '../../schema/common.js';
 import type { LogLines } from '../../schema/worker.js';
 import { LIMITS } from '../../src/config.js';
-import type { JsonValue } from '../../src/core/json.js';
 import type { LogLine } from '../../src/core/progress.js';
 import { isoTime } from '../../src/core/time.js';
-import { tooLarge } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
+import type { Action, Sources } from './action.js';
 import { type LiveInstance, nextId } from './live-instance.js';
-import type { InstanceRequest } from './messages.js';
-import type { Operation, Sources } from './operation.js';
+import { checkBytes } from './memory.js';
+import type { MessageOf } from './messages.js';
 
-type Save = Extract<InstanceRequest, { kind: 'checkpoint.save' }>;
-type Prune = Extract<InstanceRequest, { kind: 'checkpoint.prune' }>;
+type Save = MessageOf<'checkpoint.save'>;
+type Prune = MessageOf<'checkpoint.prune'>;
 
 /** Ids of one instance ascend: the newest checkpoint is the one with the highest. */
 export function saveCheckpoint(actor: LiveInstance, turn: Turn, message: Save): undefined {
   const data = JSON.stringify(message.body.checkpoint_data);
-  const bytes = Buffer.byteLength(data);
-  if (bytes > LIMITS.checkpointBytesMax) {
-    throw tooLarge(`checkpoint_data is ${bytes} bytes, the limit is ${LIMITS.checkpointBytesMax}`);
-  }
+  checkBytes('checkpoint_data is', Buffer.byteLength(data), LIMITS.checkpointBytesMax);
   const id = nextId(actor);
   turn.put(
     'checkpoint.insert',
@@ -40,7 +36,7 @@ export async function pruneCheckpoints(
   actor: LiveInstance,
   { rows }: Sources,
   { request, body: { keep } }: Prune,
-): Promise<Operation> {
+): Promise<Action> {
   const { id } = actor.record;
   const count = Math.max(0, (await rows.checkpoints(id)) - keep);
   return (turn) => {
@@ -52,17 +48,9 @@ export async function pruneCheckpoints(
 
 /** What the handler `log` wrote: text as it is, anything else as compact JSON. */
 export function noteLine(actor: LiveInstance, turn: Turn, line: LogLine): void {
-  const { blockId, level, message } = line;
-  turn.addLine({
-    block_id: blockId,
-    ts: isoTime(actor.env.now()),
-    level,
-    message: textOf(message),
-  });
-}
-
-function textOf(message: JsonValue): string {
-  return typeof message === 'string' ? message : JSON.stringify(message);
+  const { blockId: block_id, level, message: said } = line;
+  const message = typeof said === 'string' ? said : JSON.stringify(said);
+  turn.addLine({ block_id, ts: isoTime(actor.env.now()), level, message });
 }
 
 /** What a worker logged while it worked on a step of this block. */

@@ -1,7 +1,6 @@
 /** The operations on instances and on their tasks. */
 
 import { routeOf } from '../../src/core/ids.js';
-import { DATABASE_AWAY, notFound } from '../../src/errors.js';
 import type { Call, EngineOperations, Operation, RouteOperations } from '../runtime/operation.js';
 import type { TaskClaim } from '../runtime/protocol.js';
 import type { Effect } from '../runtime/turn.js';
@@ -36,13 +35,11 @@ const told = <Kind extends CalledRequest['kind']>(kind: Kind): Told<CalledReques
 const toldOfTask = <Kind extends WorkerRequest['kind']>(kind: Kind): Told<WorkerRequest, Kind> => ({
   serve: ({ tasks, instances, release }, call) => {
     const { request, target: task } = call;
-    tasks.find(task, (instance) => {
-      if (instance === 'unknown') {
-        release([{ kind: 'error', request, error: notFound(`worker task ${task}`) }]);
-      } else if (instance === 'unavailable') {
-        release([{ kind: 'error', request, error: DATABASE_AWAY }]);
-      } else instances.tell(instance.id, { kind, task, ...call } as unknown as WorkerRequest);
-    });
+    tasks.find(
+      task,
+      (instance) => instances.tell(instance, { kind, task, ...call } as unknown as WorkerRequest),
+      (error) => release([{ kind: 'error', request, error }]),
+    );
   },
 });
 
@@ -98,9 +95,5 @@ export function unclaim(
   { tasks, instances }: Pick<InstanceParts, 'instances' | 'tasks'>,
   { task, epoch }: TaskClaim,
 ): void {
-  tasks.find(task, (instance) => {
-    if (typeof instance !== 'string') {
-      instances.tell(instance.id, { kind: 'unclaim', task, epoch });
-    }
-  });
+  tasks.find(task, (instance) => instances.tell(instance, { kind: 'unclaim', task, epoch }));
 }

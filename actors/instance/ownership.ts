@@ -5,22 +5,22 @@
  */
 
 import { liveCheckpoint, placeSha256 } from '../../src/core/continuity/live-place.js';
-import { routeOf, shardOf } from '../../src/core/ids.js';
 import type { Progress } from '../../src/core/progress.js';
-import { rankOf } from '../../src/core/states.js';
 import { isoTime, isoTimeOrNull } from '../../src/core/time.js';
 import { conflict, type EngineError } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
+import type { Action, Came, Sources } from './action.js';
 import { advance, continueAfter } from './advance.js';
+import { continuityIdOf } from './effects.js';
 import { isSeenBy, type LiveInstance } from './live-instance.js';
-import type { InstanceMessage, InstanceRequest } from './messages.js';
-import type { Operation, Sources } from './operation.js';
-import { type Came, type Change, putOwnership } from './ordered-change.js';
+import type { InstanceMessage, MessageOf } from './messages.js';
 import type { Expectations, Fence, OrderedChange, OrderView } from './orders.js';
-import { heartbeatWatches, readyHints } from './tasks.js';
-import { migrated, restored } from './version-switch.js';
+import { tellPeer } from './progress.js';
+import { setTimer } from './settling.js';
+import { taskHints } from './tasks.js';
+import { migrated, putOwnership, restored } from './version-switch.js';
 
-type Ordered = Extract<InstanceRequest, { kind: 'order' }>;
+type Ordered = MessageOf<'order'>;
 
 // ---------------------------------------------------------------- the fence
 
@@ -57,31 +57,13 @@ export function fenced(actor: LiveInstance, message: InstanceMessage): EngineErr
 export function askAboutFence(actor: LiveInstance, turn: Turn): void {
   const { id, fence } = actor.record;
   if (fence?.until == null || Date.parse(fence.until) > actor.env.now()) return;
-  const continuityId = actor.record.continuityId ?? id;
-  turn.effects.push({
-    kind: 'peer',
-    shard: shardOf(routeOf(continuityId), actor.env.shards),
-    message: { kind: 'continuity.ask', execution: continuityId, instance: id },
-  });
+  const execution = continuityIdOf(actor.record);
+  tellPeer(actor, turn, execution, { kind: 'continuity.ask', execution, instance: id });
   // It asks again, should the word be lost.
-  setTimer(actor, turn, actor.env.now() + ASK_AGAIN_MS);
+  setTimer(actor, turn, actor.env.now() + ASK_AGAIN_MS, false);
 }
 
 const ASK_AGAIN_MS = 5_000;
-
-/** The one timer of a fenced instance; what it waits for itself has no time before `own`. */
-function setTimer(actor: LiveInstance, turn: Turn, at: number | null): void {
-  const { id, priority } = actor.record;
-  if (at === null) {
-    if (actor.timer !== undefined) turn.put('timer.clear', id, { instance_id: id });
-    actor.timer = undefined;
-    return;
-  }
-  const rank = rankOf(priority);
-  actor.timer = { fireAt: at, recover: false };
-  turn.put('timer.set', id, { instance_id: id, fire_at: isoTime(at), recover: false, rank });
-  turn.effects.push({ kind: 'timer', instance: id, at, rank });
-}
 
 // ---------------------------------------------------------------- orders
 
@@ -90,7 +72,7 @@ export async function carryOut(
   actor: LiveInstance,
   sources: Sources,
   { request, order }: Ordered,
-): Promise<Operation> {
+): Promise<Action> {
   const { expect, changes, mutations } = order;
   await check(actor, sources, expect);
   const prepared = await Promise.all(changes.map((change) => prepare(actor, sources, change)));
@@ -108,7 +90,7 @@ function viewOf({ record }: LiveInstance): OrderView {
   const { current_step: step } = snapshot.runtime;
   return {
     state: snapshot.state,
-    sequenceId: record.sequenceId,
+    sequenceId: record.sequence_id,
     currentStep: typeof step === 'string' ? step : null,
     nextFireAt: isoTimeOrNull(snapshot.nextFireAt),
   };
@@ -119,17 +101,17 @@ async function check(
   { rows }: Sources,
   expect: Expectations,
 ): Promise<void> {
-  const { snapshot, id, contextAudit } = record;
+  const { snapshot, id } = record;
   const stale = (what: string) => conflict(`instance ${id} ${what}`);
   if (expect.states !== undefined && !expect.states.includes(snapshot.state)) {
     throw stale(`is ${snapshot.state}, not ${expect.states.join(' or ')}`);
   }
   if (expect.isAtRest === true && running.size > 0) throw stale('has a step at work');
-  if (expect.sequenceId !== undefined && expect.sequenceId !== record.sequenceId) {
+  if (expect.sequenceId !== undefined && expect.sequenceId !== record.sequence_id) {
     throw stale('has gone over to another version');
   }
-  if (expect.epoch !== undefined && expect.epoch !== record.ownershipEpoch) {
-    throw stale(`is at epoch ${record.ownershipEpoch}, not ${expect.epoch}`);
+  if (expect.epoch !== undefined && expect.epoch !== record.ownership_epoch) {
+    throw stale(`is at epoch ${record.ownership_epoch}, not ${expect.epoch}`);
   }
   if (expect.fence !== undefined && expect.fence !== (record.fence?.reason ?? 'none')) {
     throw stale(record.fence === null ? 'is owned here' : REASONS[record.fence.reason]);
@@ -138,7 +120,7 @@ async function check(
   const { data, config, execution } = snapshot;
   if (
     place !== undefined &&
-    place !== placeSha256({ data, config, audit: contextAudit, execution })
+    place !== placeSha256({ data, config, audit: record.context_audit, execution })
   ) {
     throw stale('has another context or has gone on by now');
   }
@@ -151,14 +133,14 @@ async function prepare(
   actor: LiveInstance,
   sources: Sources,
   change: OrderedChange,
-): Promise<Change> {
+): Promise<Action> {
   const { record } = actor;
   switch (change.kind) {
     case 'enrol':
       return (turn, before) => {
-        record.continuityId = change.continuityId;
-        record.ownershipEpoch = change.epoch;
-        putOwnership(actor, turn);
+        record.continuity_id = change.continuityId;
+        record.ownership_epoch = change.epoch;
+        putOwnership(actor.record, turn);
         return before ?? 'touched';
       };
     case 'fence':
@@ -189,8 +171,9 @@ function fence(actor: LiveInstance, turn: Turn, fence: Fence, before: Came): Cam
   const came = leaves ? advance(actor, turn, { kind: 'pause' }) : before;
   record.fence = fence;
   const until = fence.until === null ? null : Date.parse(fence.until);
-  putOwnership(actor, turn);
-  setTimer(actor, turn, until);
+  putOwnership(actor.record, turn);
+  // The one timer of a fenced instance: what it waits for itself has no time before `own`.
+  setTimer(actor, turn, until, false);
   if (came === undefined || came === 'touched') return 'touched';
   return { ...came, wakeAt: until, more: false };
 }
@@ -202,9 +185,9 @@ function fence(actor: LiveInstance, turn: Turn, fence: Fence, before: Came): Cam
 function own(actor: LiveInstance, turn: Turn, epoch: number): Progress {
   const { record } = actor;
   record.fence = null;
-  record.ownershipEpoch = epoch;
-  putOwnership(actor, turn);
-  turn.effects.push(...readyHints(actor), ...heartbeatWatches(actor));
+  record.ownership_epoch = epoch;
+  putOwnership(actor.record, turn);
+  turn.effects.push(...taskHints(actor));
   return advance(actor, turn, { kind: 'wake', recovered: true });
 }
 

@@ -4,28 +4,28 @@
  * when the whole message is handled.
  */
 
-import { routeOfName, shardOf } from '../../src/core/ids.js';
-import type { JsonObject } from '../../src/core/json.js';
+import { LIMITS } from '../../src/config.js';
+import { rateLimitId, routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
 import type {
   AuditEvent,
   Dispatch,
   OutputRow,
   Progress,
+  RateRequest,
   Withdrawal,
 } from '../../src/core/progress.js';
 import { type InstanceState, rankOf } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
-import type { Turn } from '../runtime/turn.js';
+import type { PeerMessage } from '../runtime/protocol.js';
+import type { Effect, Turn } from '../runtime/turn.js';
 import { noteEffect, type OutputEffect, settleEffects } from './effects.js';
-import { askRate } from './limits.js';
 import { type LiveInstance, nextId, stepKey } from './live-instance.js';
 import { charactersOf } from './memory.js';
 import { noteLine } from './notes.js';
 import {
-  allTaskColumns,
+  type AttemptEvent,
   changingTaskColumns,
   newTask,
-  note,
   openTaskColumns,
   type WorkerTaskRecord,
 } from './worker-task.js';
@@ -34,7 +34,8 @@ export function recordProgress(actor: LiveInstance, turn: Turn, progress: Progre
   if (progress.dropErrorRows) {
     turn.put('output.dropErrors', actor.record.id, { instance_id: actor.record.id });
   }
-  const effects = settleEffects(actor, turn, progress);
+  const effects =
+    progress.effects && settleEffects(actor, turn, progress.effects, progress.outputs);
   for (const output of progress.outputs) putOutput(actor, turn, output, effects?.get(output));
   for (const withdrawal of progress.withdrawals) {
     withdraw(actor, turn, withdrawal, isRetried(progress, withdrawal.blockId));
@@ -83,41 +84,38 @@ function openTask(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
   const previous = actor.tasks.lastOf(dispatch);
   const task = newTask(nextId(actor), actor.record, dispatch, previous, actor.env.now());
   actor.tasks.set(task.id, task);
-  turn.put('task.insert', task.id, allTaskColumns(task, actor.record.ownershipEpoch));
+  const ownership_epoch = actor.record.ownership_epoch || null;
+  // The row is the receipt of what the worker does, too.
+  turn.put('task.insert', task.id, { ...task, ownership_epoch });
   turn.put('openTask.insert', task.id, openTaskColumns(task));
   turn.effects.push({ kind: 'task.opened', instance: actor.record.id, task: task.id });
-  hintReady(actor, turn, task);
+  turn.effects.push(queueHint(actor, task));
 }
 
-export function hintReady(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
-  turn.effects.push({
-    kind: 'peer',
-    shard: shardOf(routeOfName(task.handlerName), actor.env.shards),
-    message: {
-      kind: 'task.ready',
-      handler: task.handlerName,
-      task: task.id,
-      instance: actor.record.id,
-      tenant: task.tenantId,
-      queue: task.queueName ?? '',
-      rank: rankOf(task.priority),
-      createdAt: task.createdAt,
-    },
-  });
+/** The task's queue is told that it waits, or that it does not any more. */
+export function queueHint({ env, record }: LiveInstance, task: WorkerTaskRecord): Effect {
+  const { id, handler_name: handler, tenant_id: tenant, state } = task;
+  const hint = { handler, task: id, tenant, queue: task.queue_name ?? '' };
+  const createdAt = Date.parse(task.created_at);
+  const rank = rankOf(task.priority);
+  const message: PeerMessage =
+    state === 'pending'
+      ? { kind: 'task.ready', ...hint, instance: record.id, rank, createdAt }
+      : { kind: 'task.gone', ...hint };
+  return { kind: 'peer', shard: shardOf(routeOfName(handler), env.shards), message };
 }
 
-export function hintGone(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
-  turn.effects.push({
-    kind: 'peer',
-    shard: shardOf(routeOfName(task.handlerName), actor.env.shards),
-    message: {
-      kind: 'task.gone',
-      handler: task.handlerName,
-      task: task.id,
-      tenant: task.tenantId,
-      queue: task.queueName ?? '',
-    },
-  });
+/** Tells the actor with this id, when the unit is durable. */
+export function tellPeer(actor: LiveInstance, turn: Turn, id: string, message: PeerMessage): void {
+  turn.effects.push({ kind: 'peer', shard: shardOf(routeOf(id), actor.env.shards), message });
+}
+
+/** Asks before a try that is limited; `limits.ts` has what becomes of the answer. */
+function askRate(actor: LiveInstance, turn: Turn, request: RateRequest): void {
+  const { node, iteration, attempt, key } = request;
+  const limit = rateLimitId(actor.record.tenant_id, key);
+  const asker = { instance: actor.record.id, node, iteration, attempt };
+  tellPeer(actor, turn, limit, { kind: 'rate.asked', limit, ...asker });
 }
 
 function perform(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
@@ -154,13 +152,12 @@ function withdraw(
   const task = actor.tasks.lastOf(withdrawal);
   if (task === undefined || (task.state !== 'pending' && task.state !== 'claimed')) return;
   const timedOut = withdrawal.reason === 'timed_out';
-  const now = actor.env.now();
   task.state = 'failed';
   task.withdrawn = !timedOut || isDispatchedAgain;
-  task.completedAt = now;
-  task.errorMessage = timedOut ? `timed out after ${task.timeoutMs} ms` : 'cancelled';
-  task.errorRetryable = timedOut;
-  note(task, timedOut ? 'timed_out' : 'cancelled', { id: nextId(actor), now });
+  task.completed_at = isoTime(actor.env.now());
+  task.error_message = timedOut ? `timed out after ${task.timeout_ms} ms` : 'cancelled';
+  task.error_retryable = timedOut;
+  note(actor, task, timedOut ? 'timed_out' : 'cancelled');
   closeTask(actor, turn, task);
 }
 
@@ -175,7 +172,7 @@ export function isRetried(progress: Progress, block: string): boolean {
 export function closeTask(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
   turn.put('task.update', task.id, changingTaskColumns(task));
   turn.put('openTask.delete', task.id, { task_id: task.id });
-  hintGone(actor, turn, task);
+  turn.effects.push(queueHint(actor, task));
   actor.tasks.ended(task.id);
 }
 
@@ -190,19 +187,10 @@ function putSnapshots(actor: LiveInstance, turn: Turn, progress: Progress): void
   }
 }
 
-/** A move that a request makes without the evaluator. */
-export function recordTransition(
-  actor: LiveInstance,
-  turn: Turn,
-  fromState: InstanceState,
-  toState: InstanceState,
-): void {
+/** A move that is made without the evaluator, and is to be made next. */
+export function putTransition(actor: LiveInstance, turn: Turn, toState: InstanceState): void {
+  const fromState = actor.record.snapshot.state;
   putAudit(actor, turn, [{ eventType: 'state_transition', fromState, toState }]);
-}
-
-/** An action on many took this instance in. */
-export function recordBatchAction(actor: LiveInstance, turn: Turn, details: JsonObject): void {
-  putAudit(actor, turn, [{ eventType: 'batch_action', details }]);
 }
 
 /** The audit entries of one evaluation are packed in one row. */
@@ -217,17 +205,37 @@ export function putAudit(actor: LiveInstance, turn: Turn, events: readonly Audit
     block_id: event.blockId,
     details: event.details ?? {},
   }));
-  turn.effects.push({ kind: 'audited', tenant: record.tenantId });
-  if (actor.birthAudit !== undefined) {
-    actor.birthAudit.push(...entries);
+  turn.effects.push({ kind: 'audited', tenant: record.tenant_id });
+  if (actor.creationAudit !== undefined) {
+    actor.creationAudit.push(...entries);
     return;
   }
-  record.auditCount += 1;
-  turn.put('audit.insert', `${record.id}:${record.auditCount}`, {
+  record.audit_count += 1;
+  turn.put('audit.insert', `${record.id}:${record.audit_count}`, {
     instance_id: record.id,
-    seq: record.auditCount,
-    tenant_id: record.tenantId,
+    seq: record.audit_count,
+    tenant_id: record.tenant_id,
     entries,
     created_at: isoTime(actor.env.stamp()),
   });
+}
+
+/** Adds an entry to the history of a task, which keeps the newest LIMITS.taskHistoryMax. */
+export function note(
+  actor: LiveInstance,
+  task: WorkerTaskRecord,
+  event: AttemptEvent,
+  entry: { epoch?: number; worker?: string; reason?: string } = {},
+): void {
+  const worker = entry.worker ?? task.worker_id;
+  task.history.push({
+    id: nextId(actor),
+    task_id: task.id,
+    claim_epoch: entry.epoch ?? task.claim_epoch,
+    ...(worker === null ? {} : { worker_id: worker }),
+    event,
+    ...(entry.reason === undefined ? {} : { reason: entry.reason }),
+    created_at: isoTime(actor.env.now()),
+  });
+  if (task.history.length > LIMITS.taskHistoryMax) task.history.shift();
 }

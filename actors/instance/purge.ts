@@ -34,22 +34,21 @@ export interface PurgeDeps extends CommitDeps {
 }
 
 export function purge(deps: PurgeDeps, request: number, { ids, before }: PurgeRequest): void {
-  const { loader } = deps;
+  const { loader, schedule, release } = deps;
   const held = ids.filter(deps.hold);
   const found =
     before === null ? loader.orphanedInstances(held) : loader.endedInstances(held, before);
   found.then(
     (doomed) =>
-      deps.schedule(() => {
+      schedule(() => {
         const isDoomed = new Set(doomed);
-        const others = held.filter((id) => !isDoomed.has(id));
-        letGo(deps, others, false);
+        for (const id of held) if (!isDoomed.has(id)) deps.letGo(id, false);
         remove(deps, request, doomed, before !== null);
       }),
     () =>
-      deps.schedule(() => {
-        letGo(deps, held, false);
-        deps.release([{ kind: 'error', request, error: DATABASE_AWAY }]);
+      schedule(() => {
+        for (const id of held) deps.letGo(id, false);
+        release([{ kind: 'error', request, error: DATABASE_AWAY }]);
       }),
   );
 }
@@ -72,10 +71,6 @@ function remove(
   // The effects leave first: whoever is let go may ask for rows that are gone.
   commitUnit(deps, `purge:${request}`, turn, (error, { outcome }) => {
     if (error !== undefined) deps.log.warn({ outcome }, 'instances could not be removed');
-    letGo(deps, doomed, error === undefined);
+    for (const id of doomed) deps.letGo(id, error === undefined);
   });
-}
-
-function letGo(deps: PurgeDeps, ids: readonly string[], isGone: boolean): void {
-  for (const id of ids) deps.letGo(id, isGone);
 }

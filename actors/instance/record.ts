@@ -3,108 +3,104 @@
  */
 
 import type { Block } from '../../schema/blocks.js';
+import { toUnixMs } from '../../schema/common.js';
+import type { BodyOf } from '../../schema/routes.js';
 import { type Execution, emptyExecution } from '../../src/core/execution.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { Snapshot } from '../../src/core/progress.js';
-import type { Attribution } from '../../src/core/releases/release.js';
 import type { Route } from '../../src/core/releases/routes.js';
-import { PRIORITIES } from '../../src/core/states.js';
+import { PRIORITIES, priorityRank } from '../../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
-import { attributionOf, stamped, targetOf } from '../release/attribution.js';
+import { stamped, targetOf } from '../release/attribution.js';
 import type { InstanceRow } from '../runtime/rows.js';
 import type { Fence } from './orders.js';
 
-/** What the evaluator sees and changes is in `snapshot`; the rest belongs to the actor alone. */
-export interface InstanceRecord {
-  readonly id: string;
-  /** Changes when the instance goes over to another version. */
-  sequenceId: string;
-  readonly tenantId: string;
-  readonly namespace: string;
-  /** 0 low … 3 critical. */
-  readonly priority: number;
-  readonly metadata: JsonObject;
-  readonly concurrencyKey: string | null;
-  readonly maxConcurrency: number | null;
-  readonly idempotencyKey: string | null;
-  readonly parentInstanceId: string | null;
-  /** The release that routed it, if one did. */
-  readonly release?: Attribution | undefined;
-  /** The trace of whoever asked for it last; its work continues that one. */
-  traceparent: string | null;
-  /** The execution that it was enrolled in or imported with; null: it has a scope of its own. */
-  continuityId: string | null;
-  /** Its epoch there. */
-  ownershipEpoch: number;
+/** Columns that the evaluator sees and changes, in its form. */
+type Evaluated = keyof Pick<
+  InstanceRow,
+  'state' | 'next_fire_at' | 'timezone' | 'data' | 'config' | 'runtime' | 'execution'
+>;
+
+/** What columns of JSON hold; everything else is as the row is read. */
+interface Values {
+  metadata: JsonObject;
+  context_audit: JsonValue[];
   /** Why it must not be run here; null: it may. */
   fence: Fence | null;
-  /** Also the time of the audit entries of its creation. */
-  createdAt: UnixMs;
-  readonly snapshot: Snapshot;
   /** Blocks of this instance alone, which run after those of its sequence. */
   injected: readonly Block[];
-  contextAudit: JsonValue[];
-  updatedAt: UnixMs;
-  signalCount: number;
-  auditCount: number;
+  /** In the execution that it was enrolled in or imported with; 0: it has a scope of its own. */
+  ownership_epoch: number;
 }
 
-/** What a creation says; see `schema/instance.ts` for the wire form. */
+/** The row of an instance, which its actor changes in place. */
+export type InstanceRecord = {
+  -readonly [K in Exclude<keyof InstanceRow, Evaluated>]: K extends keyof Values
+    ? Values[K]
+    : InstanceRow[K];
+} & { readonly snapshot: Snapshot };
+
+export type CreationBody = BodyOf<'instances.create'>;
+
+/** An instance that is to be created, as its creator asked for it. */
 export interface NewInstance {
   readonly id: string;
-  /** As its creator named it. */
-  readonly sequenceId: string;
+  readonly body: CreationBody;
   /** Where a release has it go instead, decided in the turn that makes its unit. */
   readonly route?: Route | undefined;
-  readonly tenantId: string;
-  readonly namespace: string;
-  readonly priority: number;
-  readonly timezone: string;
-  readonly metadata: JsonObject;
-  readonly data: JsonObject;
-  readonly config: JsonObject;
-  /** When it is to start; null: now. */
-  readonly nextFireAt: UnixMs | null;
-  readonly concurrencyKey: string | null;
-  readonly maxConcurrency: number | null;
-  readonly idempotencyKey: string | null;
-  /** Steps that act outside are not performed. */
-  readonly dryRun: boolean;
   /** Of the request that creates it; absent: it is in no trace. */
   readonly traceparent?: string | undefined;
 }
 
-export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
+/** Keys of dry runs begin with this, lest a real run be taken for done. */
+const DRY_RUN_KEY = 'dryrun:';
+
+/** As it is stored; an empty key is none. */
+export function idempotencyKeyOf({ idempotency_key, dry_run }: CreationBody): string | null {
+  if (!idempotency_key) return null;
+  return dry_run === true ? DRY_RUN_KEY + idempotency_key : idempotency_key;
+}
+
+export function givenContext({ context }: CreationBody): { data: JsonObject; config: JsonObject } {
   return {
-    id: instance.id,
-    sequenceId: targetOf(instance),
-    tenantId: instance.tenantId,
-    namespace: instance.namespace,
-    priority: instance.priority,
-    metadata: stamped(instance.metadata, instance.route),
-    concurrencyKey: instance.concurrencyKey,
-    maxConcurrency: instance.maxConcurrency,
-    idempotencyKey: instance.idempotencyKey,
-    parentInstanceId: null,
-    release: instance.route && attributionOf(instance.route),
-    traceparent: instance.traceparent ?? null,
-    continuityId: null,
-    ownershipEpoch: 0,
+    data: (context?.data ?? {}) as JsonObject,
+    config: (context?.config ?? {}) as JsonObject,
+  };
+}
+
+export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
+  const { id, body, route, traceparent } = instance;
+  const created_at = isoTime(now);
+  return {
+    id,
+    sequence_id: targetOf(instance),
+    tenant_id: body.tenant_id,
+    namespace: body.namespace,
+    priority: priorityRank(body.priority ?? 'normal'),
+    metadata: stamped((body.metadata ?? {}) as JsonObject, route),
+    concurrency_key: body.concurrency_key ?? null,
+    max_concurrency: body.max_concurrency ?? null,
+    idempotency_key: idempotencyKeyOf(body),
+    parent_instance_id: null,
+    release_id: route?.releaseId ?? null,
+    release_variant: route?.variant ?? null,
+    traceparent: traceparent ?? null,
+    continuity_id: null,
+    ownership_epoch: 0,
     fence: null,
-    createdAt: now,
-    updatedAt: now,
-    signalCount: 0,
-    auditCount: 0,
+    created_at,
+    updated_at: created_at,
+    signal_count: 0,
+    audit_count: 0,
     injected: [],
-    contextAudit: [],
+    context_audit: [],
     snapshot: {
-      id: instance.id,
-      timezone: instance.timezone,
+      id,
+      timezone: body.timezone ?? 'UTC',
       state: 'scheduled',
-      nextFireAt: instance.nextFireAt ?? now,
-      data: instance.data,
-      config: instance.config,
-      runtime: instance.dryRun ? { dry_run: true } : {},
+      nextFireAt: (body.next_fire_at == null ? undefined : toUnixMs(body.next_fire_at)) ?? now,
+      ...givenContext(body),
+      runtime: body.dry_run === true ? { dry_run: true } : {},
       execution: emptyExecution(),
       outputs: new Map(),
       snapshots: new Map(),
@@ -113,45 +109,27 @@ export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
 }
 
 export function recordOfRow(row: InstanceRow): InstanceRecord {
+  const { state, next_fire_at, timezone, data, config, runtime, execution, ...columns } = row;
   return {
-    id: row.id,
-    sequenceId: row.sequence_id,
-    tenantId: row.tenant_id,
-    namespace: row.namespace,
-    priority: row.priority,
+    ...columns,
     metadata: JSON.parse(row.metadata) as JsonObject,
-    concurrencyKey: row.concurrency_key,
-    maxConcurrency: row.max_concurrency,
-    idempotencyKey: row.idempotency_key,
-    parentInstanceId: row.parent_instance_id,
-    release: releaseOfRow(row),
-    traceparent: row.traceparent,
-    continuityId: row.continuity_id,
-    ownershipEpoch: row.ownership_epoch ?? 0,
-    fence: row.fence === null ? null : (JSON.parse(row.fence) as Fence),
-    createdAt: Date.parse(row.created_at),
-    updatedAt: Date.parse(row.updated_at),
-    signalCount: row.signal_count,
-    auditCount: row.audit_count,
-    injected: row.injected ? (JSON.parse(row.injected) as Block[]) : [],
-    contextAudit: JSON.parse(row.context_audit) as JsonValue[],
+    context_audit: JSON.parse(row.context_audit) as JsonValue[],
+    fence: JSON.parse(row.fence ?? 'null') as Fence | null,
+    injected: JSON.parse(row.injected ?? '[]') as Block[],
+    ownership_epoch: row.ownership_epoch ?? 0,
     snapshot: {
       id: row.id,
-      timezone: row.timezone,
-      state: row.state,
-      nextFireAt: row.next_fire_at === null ? null : Date.parse(row.next_fire_at),
-      data: JSON.parse(row.data) as JsonObject,
-      config: JSON.parse(row.config) as JsonObject,
-      runtime: JSON.parse(row.runtime) as JsonObject,
-      execution: JSON.parse(row.execution) as Execution,
+      timezone,
+      state,
+      nextFireAt: next_fire_at === null ? null : Date.parse(next_fire_at),
+      data: JSON.parse(data) as JsonObject,
+      config: JSON.parse(config) as JsonObject,
+      runtime: JSON.parse(runtime) as JsonObject,
+      execution: JSON.parse(execution) as Execution,
       outputs: new Map(),
       snapshots: new Map(),
     },
   };
-}
-
-function releaseOfRow({ release_id: releaseId, release_variant: variant }: InstanceRow) {
-  return releaseId === null || variant === null ? undefined : { releaseId, variant };
 }
 
 /**
@@ -170,13 +148,13 @@ export function contextRow(record: InstanceRecord): string {
 /**
  * The row of `instance.insert`: all columns.
  *
- * @param birthAudit the audit entries of the unit that inserts it
+ * @param creationAudit the audit entries of the unit that inserts it
  */
-export function wholeRow(record: InstanceRecord, birthAudit: readonly object[] = []): string {
-  const audit = birthAudit.length === 0 ? 'null' : JSON.stringify(birthAudit);
+export function wholeRow(record: InstanceRecord, creationAudit: readonly object[] = []): string {
+  const audit = creationAudit.length === 0 ? 'null' : JSON.stringify(creationAudit);
   return (
     `{${changingPairs(record)},${contextPairs(record)},${fixedPairs(record)},` +
-    `"birth_audit":${audit}}`
+    `"creation_audit":${audit}}`
   );
 }
 
@@ -187,8 +165,8 @@ function changingPairs(record: InstanceRecord): string {
     `"next_fire_at":${timeText(snapshot.nextFireAt)},` +
     `"runtime":${JSON.stringify(snapshot.runtime)},` +
     `"execution":${JSON.stringify(snapshot.execution)},` +
-    `"signal_count":${record.signalCount},"audit_count":${record.auditCount},` +
-    `"updated_at":"${isoTime(record.updatedAt)}"`
+    `"signal_count":${record.signal_count},"audit_count":${record.audit_count},` +
+    `"updated_at":"${record.updated_at}"`
   );
 }
 
@@ -196,29 +174,29 @@ function contextPairs(record: InstanceRecord): string {
   return (
     `"data":${JSON.stringify(record.snapshot.data)},` +
     `"config":${JSON.stringify(record.snapshot.config)},` +
-    `"context_audit":${JSON.stringify(record.contextAudit)}`
+    `"context_audit":${JSON.stringify(record.context_audit)}`
   );
 }
 
 function fixedPairs(record: InstanceRecord): string {
   return (
-    `"sequence_id":"${record.sequenceId}","tenant_id":${JSON.stringify(record.tenantId)},` +
+    `"sequence_id":"${record.sequence_id}","tenant_id":${JSON.stringify(record.tenant_id)},` +
     `"namespace":${JSON.stringify(record.namespace)},"priority":${record.priority},` +
     `"timezone":${JSON.stringify(record.snapshot.timezone)},` +
     `"metadata":${JSON.stringify(record.metadata)},` +
-    `"concurrency_key":${JSON.stringify(record.concurrencyKey)},` +
-    `"max_concurrency":${record.maxConcurrency},` +
-    `"idempotency_key":${JSON.stringify(record.idempotencyKey)},` +
-    `"parent_instance_id":${JSON.stringify(record.parentInstanceId)},` +
+    `"concurrency_key":${JSON.stringify(record.concurrency_key)},` +
+    `"max_concurrency":${record.max_concurrency},` +
+    `"idempotency_key":${JSON.stringify(record.idempotency_key)},` +
+    `"parent_instance_id":${JSON.stringify(record.parent_instance_id)},` +
     (record.traceparent === null ? '' : `"traceparent":"${record.traceparent}",`) +
-    releasePairs(record.release) +
-    `"created_at":"${isoTime(record.createdAt)}"`
+    releasePairs(record) +
+    `"created_at":"${record.created_at}"`
   );
 }
 
-function releasePairs(release: Attribution | undefined): string {
-  if (release === undefined) return '';
-  return `"release_id":"${release.releaseId}","release_variant":"${release.variant}",`;
+function releasePairs({ release_id, release_variant }: InstanceRecord): string {
+  if (release_id === null) return '';
+  return `"release_id":"${release_id}","release_variant":"${release_variant}",`;
 }
 
 function timeText(ms: UnixMs | null): string {
@@ -236,7 +214,7 @@ export function contextOf(record: InstanceRecord): JsonObject {
   return {
     data: record.snapshot.data,
     config: record.snapshot.config,
-    audit: record.contextAudit,
+    audit: record.context_audit,
     runtime: record.snapshot.runtime,
   };
 }
@@ -246,8 +224,8 @@ export function wireInstance(record: InstanceRecord): object {
   const { snapshot } = record;
   return {
     id: record.id,
-    sequence_id: record.sequenceId,
-    tenant_id: record.tenantId,
+    sequence_id: record.sequence_id,
+    tenant_id: record.tenant_id,
     namespace: record.namespace,
     state: snapshot.state,
     next_fire_at: isoTimeOrNull(snapshot.nextFireAt),
@@ -255,11 +233,26 @@ export function wireInstance(record: InstanceRecord): object {
     timezone: snapshot.timezone,
     metadata: record.metadata,
     context: contextOf(record),
-    concurrency_key: record.concurrencyKey ?? undefined,
-    max_concurrency: record.maxConcurrency ?? undefined,
-    idempotency_key: record.idempotencyKey ?? undefined,
-    parent_instance_id: record.parentInstanceId ?? undefined,
-    created_at: isoTime(record.createdAt),
-    updated_at: isoTime(record.updatedAt),
+    concurrency_key: record.concurrency_key ?? undefined,
+    max_concurrency: record.max_concurrency ?? undefined,
+    idempotency_key: record.idempotency_key ?? undefined,
+    parent_instance_id: record.parent_instance_id ?? undefined,
+    created_at: record.created_at,
+    updated_at: record.updated_at,
   };
+}
+
+/** What the instance has to do with its key: a slot is held while it is running or waiting. */
+export type PermitStatus = 'none' | 'wanted' | 'held';
+
+/** Both fields are needed: a key without a limit limits nothing. */
+export function isKeyed(record: InstanceRecord): boolean {
+  return record.concurrency_key !== null && record.max_concurrency !== null;
+}
+
+export function permitStatus(record: InstanceRecord): PermitStatus {
+  if (!isKeyed(record)) return 'none';
+  const { state, execution } = record.snapshot;
+  if (execution.w === 1) return 'wanted';
+  return state === 'running' || state === 'waiting' ? 'held' : 'none';
 }

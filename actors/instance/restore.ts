@@ -1,13 +1,15 @@
 /** From the rows of an instance to its actor. */
 
 import type { Plan } from '../../src/core/plan.js';
+import { notFound } from '../../src/errors.js';
 import type { Plans } from '../catalog/plans.js';
 import type { Rows } from '../runtime/loader.js';
-import type { LoadedInstance, WorkerTaskRow } from '../runtime/rows.js';
+import type { LoadedInstance } from '../runtime/rows.js';
+import type { Sources } from './action.js';
 import { nodeOf } from './edits.js';
 import { type InstanceEnv, type LiveInstance, liveInstance } from './live-instance.js';
 import { type InstanceRecord, recordOfRow } from './record.js';
-import { taskOfRow, type WorkerTaskRecord } from './worker-task.js';
+import { taskOfRow } from './worker-task.js';
 
 export interface RestoreDeps {
   readonly env: InstanceEnv;
@@ -27,23 +29,30 @@ export async function restoreActor(
   for (const [block, output] of outputs) record.snapshot.outputs.set(block, output);
   for (const [key, items] of loaded.snapshots) record.snapshot.snapshots.set(key, items);
   const actor = liveInstance(record, plan, env);
-  for (const row of loaded.tasks) actor.tasks.set(row.id, placedTask(row, plan));
+  for (const row of loaded.tasks)
+    actor.tasks.set(row.id, taskOfRow(row, nodeOf(plan, row.block_id)));
   actor.timer = loaded.timer;
   return actor;
 }
 
 async function planOf(plans: Plans, record: InstanceRecord): Promise<Plan | undefined> {
-  const { id, sequenceId, injected } = record;
-  if (injected.length === 0) return (await plans.load(sequenceId))?.plan;
-  const compiled = await plans.compile(sequenceId, injected);
-  if (compiled?.ok === false)
-    throw new Error(`instance ${id} does not compile: ${compiled.message}`);
-  return compiled?.plan;
+  const compiled = await plans.compile(record.sequence_id, record.injected);
+  if (compiled?.ok !== false) return compiled?.plan;
+  throw new Error(`instance ${record.id} does not compile: ${compiled.message}`);
 }
 
-/** Indexes change with the plan of an instance; the ids of its blocks do not. */
-export function placedTask(row: WorkerTaskRow, plan: Plan): WorkerTaskRecord {
-  return { ...taskOfRow(row), node: nodeOf(plan, row.block_id) };
+/**
+ * A task that ended long ago, which its actor does not keep: a call about it is refused by what its
+ * row says, and noted in its history.
+ */
+export async function recallTask(
+  { record, plan, tasks }: LiveInstance,
+  { rows }: Sources,
+  { task }: { readonly task: string },
+): Promise<undefined> {
+  const row = await rows.task(task);
+  if (row?.instance_id !== record.id) throw notFound(`worker task ${task}`);
+  tasks.set(task, taskOfRow(row, nodeOf(plan, row.block_id)));
 }
 
 /** The JSON text that the actor holds. */

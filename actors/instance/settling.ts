@@ -5,46 +5,52 @@
 
 import type { Progress } from '../../src/core/progress.js';
 import { type InstanceState, rankOf } from '../../src/core/states.js';
-import { isoTime } from '../../src/core/time.js';
+import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
 import { noteOutcome } from '../release/attribution.js';
 import type { Turn } from '../runtime/turn.js';
 import { continueAfter, touchContext } from './advance.js';
 import { noteEnd } from './end-webhooks.js';
-import * as limits from './limits.js';
+import { recordPermit } from './limits.js';
 import type { LiveInstance } from './live-instance.js';
 import { failedEffect } from './log-lines.js';
 import * as notes from './notes.js';
-import { changingRow, wholeRow } from './record.js';
+import { changingRow, type PermitStatus, permitStatus, wholeRow } from './record.js';
 
 /** What a message may change about an instance that has rows elsewhere. */
 export interface Standing {
   readonly state: InstanceState;
-  readonly permit: limits.PermitStatus;
+  readonly permit: PermitStatus;
 }
 
 /** The unit that creates the instance, with all that it does before its first commit. */
 export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress): void {
-  actor.birthAudit = [];
+  actor.creationAudit = [];
   const { record } = actor;
-  const { createdAt: begunAt, snapshot } = record;
-  record.createdAt = actor.env.stamp();
+  const { snapshot } = record;
+  const begunAt = Date.parse(record.created_at);
+  const stamp = actor.env.stamp();
+  record.created_at = isoTime(stamp);
   touch(actor);
   const before = standing(actor);
   const progress = begin();
   // The stamp may be later than the clock: nothing is due before it was created.
-  if (snapshot.nextFireAt === begunAt) snapshot.nextFireAt = record.createdAt;
+  if (snapshot.nextFireAt === begunAt) snapshot.nextFireAt = stamp;
   settle(actor, turn, progress, before);
   notes.putLines(actor, turn);
-  turn.put('instance.insert', actor.record.id, wholeRow(actor.record, actor.birthAudit));
-  actor.birthAudit = undefined;
+  turn.put('instance.insert', actor.record.id, wholeRow(actor.record, actor.creationAudit));
+  actor.creationAudit = undefined;
 }
 
 export function standing(actor: LiveInstance): Standing {
-  return { state: actor.record.snapshot.state, permit: limits.permitStatus(actor.record) };
+  return { state: actor.record.snapshot.state, permit: permitStatus(actor.record) };
 }
 
 export function touch(actor: LiveInstance): void {
-  actor.record.updatedAt = Math.max(actor.env.now(), actor.record.createdAt);
+  const { record } = actor;
+  const now = isoTime(actor.env.now());
+  record.updated_at = record.created_at;
+  // Texts of times compare as the times do; the stamp of the creation may be ahead of the clock.
+  if (now > record.created_at) record.updated_at = now;
 }
 
 export function write(
@@ -63,7 +69,7 @@ export function write(
 
 /** Everything beside the instance's own row that follows from its new state. */
 function settle(actor: LiveInstance, turn: Turn, progress: Progress, before: Standing): void {
-  limits.recordPermit(actor, turn, before.permit);
+  recordPermit(actor, turn, before.permit);
   writeTimer(actor, turn, progress);
   writeDeadLetter(actor, turn, progress, before.state);
   if (progress.more) continueAfter(actor, turn);
@@ -74,11 +80,19 @@ function settle(actor: LiveInstance, turn: Turn, progress: Progress, before: Sta
  * in-process step have no due time of their own: `recover` finds them after a crash.
  */
 function writeTimer(actor: LiveInstance, turn: Turn, progress: Progress): void {
-  const { id, priority } = actor.record;
-  const rank = rankOf(priority);
   const continues = turn.effects.some((effect) => effect.kind === 'continue');
   const recover = actor.running.size > 0 || progress.more || continues;
-  const fireAt = progress.wakeAt;
+  setTimer(actor, turn, progress.wakeAt, recover);
+}
+
+export function setTimer(
+  actor: LiveInstance,
+  turn: Turn,
+  fireAt: UnixMs | null,
+  recover: boolean,
+): void {
+  const { id, priority } = actor.record;
+  const rank = rankOf(priority);
   if (fireAt === null && !recover) {
     if (actor.timer === undefined) return;
     actor.timer = undefined;
@@ -90,7 +104,7 @@ function writeTimer(actor: LiveInstance, turn: Turn, progress: Progress): void {
   actor.timer = { fireAt, recover };
   turn.put('timer.set', id, {
     instance_id: id,
-    fire_at: fireAt === null ? null : isoTime(fireAt),
+    fire_at: isoTimeOrNull(fireAt),
     recover,
     rank,
   });
@@ -102,7 +116,7 @@ function writeDeadLetter(
   progress: Progress,
   before: InstanceState,
 ): void {
-  const { id, tenantId, createdAt, snapshot } = actor.record;
+  const { id, tenant_id, created_at, snapshot } = actor.record;
   if (snapshot.state === before) return;
   if (actor.env.webhookUrls.length > 0) noteEnd(actor, turn, progress);
   noteOutcome(actor.record, turn, before);
@@ -112,8 +126,8 @@ function writeDeadLetter(
     turn.effects.push(failedEffect(actor.record, progress.audit));
     turn.put('deadLetter.set', id, {
       instance_id: id,
-      tenant_id: tenantId,
-      created_at: isoTime(createdAt),
+      tenant_id,
+      created_at,
       failed_at: isoTime(actor.env.now()),
       reason: progress.failure ?? 'failed by request',
     });

@@ -11,7 +11,7 @@ import { invalid } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, checkContextSize, continueAfter, touchContext } from './advance.js';
 import { type LiveInstance, nextId } from './live-instance.js';
-import type { InstanceRequest } from './messages.js';
+import type { MessageOf } from './messages.js';
 
 export interface Signal {
   readonly signalType: string;
@@ -24,7 +24,7 @@ export interface Signal {
 export function signal(
   actor: LiveInstance,
   turn: Turn,
-  message: Extract<InstanceRequest, { kind: 'signal' }>,
+  message: MessageOf<'signal'>,
 ): Progress | 'touched' {
   const { id, snapshot } = actor.record;
   if (isTerminal(snapshot.state)) throw invalid(`instance ${id} is ${snapshot.state}`);
@@ -41,11 +41,11 @@ export function signal(
 export function storeSignal(actor: LiveInstance, turn: Turn, given: Signal): string {
   const { record } = actor;
   const id = nextId(actor);
-  record.signalCount += 1;
+  record.signal_count += 1;
   turn.put('signal.insert', id, {
     id,
     instance_id: record.id,
-    seq: record.signalCount,
+    seq: record.signal_count,
     signal_type: given.signalType,
     payload: given.payload,
     traceparent: given.traceparent,
@@ -99,9 +99,9 @@ export function followTrace(
 
 function mergedData(actor: LiveInstance, payload: JsonValue): JsonObject | undefined {
   if (!isJsonObject(payload)) return undefined;
-  const { snapshot, contextAudit } = actor.record;
+  const { snapshot, context_audit } = actor.record;
   const data = { ...snapshot.data, ...payload };
-  checkContextSize(actor, data, snapshot.config, contextAudit);
+  checkContextSize(actor, data, snapshot.config, context_audit);
   return data;
 }
 

@@ -4,150 +4,115 @@
  */
 
 import { LIMITS } from '../../src/config.js';
+import type { StepOutcome } from '../../src/core/builtin.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { Progress } from '../../src/core/progress.js';
-import { EngineError, invalid, notFound, tooLarge } from '../../src/errors.js';
-import { type Effect, Turn } from '../runtime/turn.js';
+import { isoTime } from '../../src/core/time.js';
+import { EngineError, invalid, notFound } from '../../src/errors.js';
+import type { Effect, Turn } from '../runtime/turn.js';
 import { advance, checkContextSize } from './advance.js';
-import { type LiveInstance, nextId } from './live-instance.js';
-import type { InstanceMessage, WorkerRequest } from './messages.js';
+import type { LiveInstance } from './live-instance.js';
+import { checkBytes } from './memory.js';
+import type { MessageOf, WorkerRequest } from './messages.js';
 import { noteWorkerLines } from './notes.js';
-import { closeTask, hintReady, isRetried } from './progress.js';
-import {
-  changingTaskColumns,
-  checkpointColumns,
-  heartbeatColumns,
-  note,
-  type WorkerTaskRecord,
-  wireTask,
-} from './worker-task.js';
+import { closeTask, isRetried, note, queueHint } from './progress.js';
+import { changingTaskColumns, type WorkerTaskRecord, wireTask } from './worker-task.js';
 
-type Claim = Extract<InstanceMessage, { kind: 'claim' }>;
-type Complete = Extract<WorkerRequest, { kind: 'task.complete' }>;
-type Fail = Extract<WorkerRequest, { kind: 'task.fail' }>;
-type Heartbeat = Extract<WorkerRequest, { kind: 'task.heartbeat' }>;
+type Claim = MessageOf<'claim'>;
+type Complete = MessageOf<'task.complete'>;
+type Fail = MessageOf<'task.fail'>;
+type Heartbeat = MessageOf<'task.heartbeat'>;
 
 /** A queue picked the task for a poll: it is claimed, or the queue is told that it is gone. */
-export function claim(actor: LiveInstance, turn: Turn, message: Claim): void {
+export function claim(actor: LiveInstance, turn: Turn, message: Claim): undefined {
   const task = actor.tasks.get(message.task);
   if (task === undefined || task.state !== 'pending') {
-    answerClaim(turn, message, 0, '');
+    turn.effects.push(claimAnswer(message, 0));
     return;
   }
-  const now = actor.env.now();
   task.state = 'claimed';
-  task.workerId = message.worker;
-  task.epoch += 1;
-  task.claimedAt = now;
-  task.heartbeatAt = now;
-  note(task, 'claimed', { id: nextId(actor), now });
+  task.worker_id = message.worker;
+  task.claim_epoch += 1;
+  task.claimed_at = isoTime(actor.env.now());
+  task.heartbeat_at = task.claimed_at;
+  note(actor, task, 'claimed');
   turn.put('task.update', task.id, changingTaskColumns(task));
-  answerClaim(turn, message, task.epoch, wireText(actor, task));
-  watchHeartbeat(actor, turn, task);
+  turn.effects.push(claimAnswer(message, task.claim_epoch, wireText(actor, task)));
+  turn.effects.push(heartbeatWatch(actor, task));
 }
 
-function answerClaim(turn: Turn, message: Claim, epoch: number, record: string): void {
-  const { handler, poll, task, queueShard } = message;
-  turn.effects.push({
-    kind: 'peer',
-    shard: queueShard,
-    message: { kind: 'claimed', handler, poll, task, epoch, record },
-  });
+/** @param epoch of the claim; 0: the task is gone, -1: it is not known, and is offered again */
+export function claimAnswer(message: Claim, epoch: number, record = ''): Effect {
+  const { handler, poll, task, queueShard: shard } = message;
+  return { kind: 'peer', shard, message: { kind: 'claimed', handler, poll, task, epoch, record } };
 }
 
 /** The poller went away after its claim was committed: the task waits again, at once. */
-export function unclaim(actor: LiveInstance, turn: Turn, taskId: string, epoch: number): void {
+export function unclaim(
+  actor: LiveInstance,
+  turn: Turn,
+  { task: taskId, epoch }: MessageOf<'unclaim'>,
+): undefined {
   const task = actor.tasks.get(taskId);
-  if (task === undefined || task.state !== 'claimed' || task.epoch !== epoch) return;
+  if (task === undefined || task.state !== 'claimed' || task.claim_epoch !== epoch) return;
   giveBack(actor, turn, task, 'the poll was abandoned');
 }
 
 /** Heartbeat silence: the task returns to its queue with the same id, try and checkpoint. */
-export function reap(actor: LiveInstance, turn: Turn, taskId: string): void {
+export function reap(
+  actor: LiveInstance,
+  turn: Turn,
+  { task: taskId }: MessageOf<'reap'>,
+): undefined {
   const task = actor.tasks.get(taskId);
   if (task === undefined || task.state !== 'claimed') return;
   if (silentAt(actor, task) > actor.env.now()) {
-    watchHeartbeat(actor, turn, task);
+    turn.effects.push(heartbeatWatch(actor, task));
     return;
   }
   giveBack(actor, turn, task, 'no heartbeat');
 }
 
 function giveBack(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord, reason: string): void {
-  note(task, 'reclaimed', { id: nextId(actor), now: actor.env.now(), reason });
+  note(actor, task, 'reclaimed', { reason });
   task.state = 'pending';
-  task.workerId = null;
-  task.claimedAt = null;
-  task.heartbeatAt = null;
+  task.worker_id = null;
+  task.claimed_at = null;
+  task.heartbeat_at = null;
   turn.put('task.update', task.id, changingTaskColumns(task));
-  hintReady(actor, turn, task);
+  turn.effects.push(queueHint(actor, task));
 }
 
 /** After downtime silence counts from readiness, or every live worker would be reclaimed. */
 function silentAt(actor: LiveInstance, task: WorkerTaskRecord): number {
-  const since = Math.max(task.heartbeatAt ?? 0, actor.env.readySince());
+  const heardAt = task.heartbeat_at === null ? 0 : Date.parse(task.heartbeat_at);
+  const since = Math.max(heardAt, actor.env.readySince());
   return since + actor.env.workerStaleMs;
 }
 
-function watchHeartbeat(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
-  turn.effects.push(heartbeatWatch(actor, task));
-}
-
 function heartbeatWatch(actor: LiveInstance, task: WorkerTaskRecord): Effect {
-  return {
-    kind: 'reap',
-    instance: actor.record.id,
-    task: task.id,
-    at: silentAt(actor, task),
-  };
+  return { kind: 'reap', instance: actor.record.id, task: task.id, at: silentAt(actor, task) };
 }
 
-/** For an actor that was loaded: whoever watched its claims before may have been lost. */
-export function heartbeatWatches(actor: LiveInstance): Effect[] {
-  return [...actor.tasks.values()]
-    .filter(({ state }) => state === 'claimed')
-    .map((task) => heartbeatWatch(actor, task));
-}
-
-/** The same for its tasks that wait: a hint is lost when the writer dies after it has committed. */
-export function readyHints(actor: LiveInstance): readonly Effect[] {
-  const turn = new Turn();
-  for (const task of actor.tasks.values()) {
-    if (task.state === 'pending') hintReady(actor, turn, task);
-  }
-  return turn.effects;
+/**
+ * For an actor that was loaded: whoever watched its claims before may have been lost, and so may the
+ * hints of tasks that wait, when the writer dies after it has committed.
+ */
+export function taskHints(actor: LiveInstance): Effect[] {
+  return [...actor.tasks.values()].flatMap((task) => {
+    if (task.state === 'claimed') return [heartbeatWatch(actor, task)];
+    return task.state === 'pending' ? [queueHint(actor, task)] : [];
+  });
 }
 
 export function complete(actor: LiveInstance, turn: Turn, message: Complete): Progress | undefined {
   const output = message.body.output as JsonObject;
   const task = heldTask(actor, turn, message);
   if (task === undefined) return undefined;
-  const { snapshot, contextAudit } = actor.record;
-  checkContextSize(actor, { ...snapshot.data, ...output }, snapshot.config, contextAudit);
-  const now = actor.env.now();
-  task.state = 'completed';
+  const { snapshot, context_audit } = actor.record;
+  checkContextSize(actor, { ...snapshot.data, ...output }, snapshot.config, context_audit);
   task.output = output;
-  task.completedAt = now;
-  note(task, 'completed', { id: nextId(actor), now });
-  measure(actor, task);
-  closeTask(actor, turn, task);
-  const step = { node: task.node, iteration: task.iteration, attempt: task.attempt };
-  turn.origin = step;
-  noteWorkerLines(actor, turn, task.blockId, message.body.logs);
-  const progress = advance(actor, turn, {
-    kind: 'step.outcome',
-    ...step,
-    outcome: { kind: 'success', output },
-    external: true,
-  });
-  turn.reply(message.request, 200, wireText(actor, task));
-  return progress;
-}
-
-/** What a worker took, from its claim on. */
-function measure(actor: LiveInstance, { claimedAt, completedAt }: WorkerTaskRecord): void {
-  if (claimedAt === null || completedAt === null) return;
-  actor.env.measures?.stepEnded(Math.max(0, completedAt - claimedAt) / 1_000);
+  return end(actor, turn, message, task, { kind: 'success', output });
 }
 
 /**
@@ -155,30 +120,41 @@ function measure(actor: LiveInstance, { claimedAt, completedAt }: WorkerTaskReco
  * A final failure stays listed.
  */
 export function fail(actor: LiveInstance, turn: Turn, message: Fail): Progress | undefined {
-  const { message: reason, logs } = message.body;
-  const retryable = message.body.retryable ?? false;
+  const { message: reason, retryable } = message.body;
   const task = heldTask(actor, turn, message);
   if (task === undefined) return undefined;
-  const now = actor.env.now();
-  task.state = 'failed';
-  task.errorMessage = reason;
-  task.errorRetryable = retryable;
-  task.completedAt = now;
-  note(task, 'failed', { id: nextId(actor), now, reason });
+  task.error_message = reason;
+  task.error_retryable = retryable ?? false;
+  const outcome = { kind: 'failure', retryable: retryable ?? false, message: reason } as const;
+  return end(actor, turn, message, task, outcome);
+}
+
+function end(
+  actor: LiveInstance,
+  turn: Turn,
+  { request, body }: Complete | Fail,
+  task: WorkerTaskRecord,
+  outcome: StepOutcome,
+): Progress {
+  task.state = outcome.kind === 'success' ? 'completed' : 'failed';
+  task.completed_at = isoTime(actor.env.now());
+  note(actor, task, task.state, outcome.kind === 'success' ? {} : { reason: outcome.message });
   measure(actor, task);
-  noteWorkerLines(actor, turn, task.blockId, logs);
-  const progress = advance(actor, turn, {
-    kind: 'step.outcome',
-    node: task.node,
-    iteration: task.iteration,
-    attempt: task.attempt,
-    outcome: { kind: 'failure', retryable, message: reason },
-    external: true,
-  });
-  task.withdrawn = isRetried(progress, task.blockId);
+  noteWorkerLines(actor, turn, task.block_id, body.logs);
+  const { node, iteration, attempt } = task;
+  const step = { node, iteration, attempt };
+  const progress = advance(actor, turn, { kind: 'step.outcome', ...step, outcome, external: true });
+  task.withdrawn = outcome.kind === 'failure' && isRetried(progress, task.block_id);
   closeTask(actor, turn, task);
-  turn.reply(message.request, 200, wireText(actor, task));
+  turn.reply(request, 200, wireText(actor, task));
   return progress;
+}
+
+/** What a worker took, from its claim on. */
+function measure(actor: LiveInstance, { claimed_at, completed_at }: WorkerTaskRecord): void {
+  if (claimed_at === null || completed_at === null) return;
+  const ms = Date.parse(completed_at) - Date.parse(claimed_at);
+  actor.env.measures?.stepEnded(Math.max(0, ms) / 1_000);
 }
 
 /** Refreshes the claim; a checkpoint must be sent with the number of the last one. */
@@ -190,28 +166,25 @@ export function heartbeat(actor: LiveInstance, turn: Turn, message: Heartbeat): 
   }
   const text = JSON.stringify(checkpoint);
   const bytes = checkpoint === null ? 0 : Buffer.byteLength(text);
-  if (bytes > LIMITS.checkpointBytesMax) {
-    throw tooLarge(`checkpoint is ${bytes} bytes, the limit is ${LIMITS.checkpointBytesMax}`);
-  }
+  checkBytes('checkpoint is', bytes, LIMITS.checkpointBytesMax);
   const task = heldTask(actor, turn, message);
   if (task === undefined) return;
   if (checkpoint !== null) {
-    if (checkpointSeq !== task.checkpointSeq) {
-      const error = new EngineError(
-        'ENG_STALE_EPOCH',
-        `conflict: checkpoint_seq is ${task.checkpointSeq}, not ${checkpointSeq}`,
-      );
-      reject(actor, turn, message, task, error);
+    if (checkpointSeq !== task.checkpoint_seq) {
+      const present = `checkpoint_seq is ${task.checkpoint_seq}, not ${checkpointSeq}`;
+      reject(actor, turn, message, task, present);
       return;
     }
-    task.checkpointSeq += 1;
-    const isChanged = JSON.stringify(task.resumeCheckpoint) !== text;
-    task.resumeCheckpoint = checkpoint;
-    if (isChanged) turn.put('task.checkpoint', task.id, checkpointColumns(task));
+    task.checkpoint_seq += 1;
+    const isChanged = JSON.stringify(task.resume_checkpoint) !== text;
+    task.resume_checkpoint = checkpoint;
+    if (isChanged)
+      turn.put('task.checkpoint', task.id, { id: task.id, resume_checkpoint: checkpoint });
   }
-  task.heartbeatAt = actor.env.now();
-  turn.put('task.heartbeat', task.id, heartbeatColumns(task));
-  turn.reply(message.request, 200, `{"checkpoint_seq":${task.checkpointSeq}}`);
+  task.heartbeat_at = isoTime(actor.env.now());
+  const { id, claim_epoch, heartbeat_at, checkpoint_seq } = task;
+  turn.put('task.heartbeat', id, { id, claim_epoch, heartbeat_at, checkpoint_seq });
+  turn.reply(message.request, 200, `{"checkpoint_seq":${task.checkpoint_seq}}`);
 }
 
 /**
@@ -232,12 +205,11 @@ function heldTask(
   }
   const held =
     task.state === 'claimed' &&
-    task.workerId === worker &&
-    (epoch === undefined || task.epoch === epoch);
+    task.worker_id === worker &&
+    (epoch === undefined || task.claim_epoch === epoch);
   if (held) return task;
-  const error = lostClaim(message.task, epoch);
-  if (epoch === undefined) throw error;
-  reject(actor, turn, message, task, error);
+  if (epoch === undefined) throw notFound(`worker task ${message.task}`);
+  reject(actor, turn, message, task, `the claim on worker task ${message.task} is not held`);
   return undefined;
 }
 
@@ -246,12 +218,11 @@ function reject(
   turn: Turn,
   message: WorkerRequest,
   task: WorkerTaskRecord,
-  error: EngineError,
+  reason: string,
 ): void {
-  note(task, 'stale_mutation_rejected', {
-    id: nextId(actor),
-    now: actor.env.now(),
-    epoch: message.body.claim_epoch ?? task.epoch,
+  const error = new EngineError('ENG_STALE_EPOCH', `conflict: ${reason}`);
+  note(actor, task, 'stale_mutation_rejected', {
+    epoch: message.body.claim_epoch ?? task.claim_epoch,
     worker: message.body.worker_id,
     reason: error.message,
   });
@@ -262,11 +233,4 @@ function reject(
 function wireText(actor: LiveInstance, task: WorkerTaskRecord): string {
   const { snapshot, traceparent } = actor.record;
   return JSON.stringify(wireTask(task, snapshot, traceparent));
-}
-
-/** A call about a task that its worker does not hold: 404 without an epoch, 409 with one. */
-function lostClaim(task: string, epoch: number | undefined): EngineError {
-  return epoch === undefined
-    ? notFound(`worker task ${task}`)
-    : new EngineError('ENG_STALE_EPOCH', `conflict: the claim on worker task ${task} is not held`);
 }

@@ -6,44 +6,40 @@
 
 import { strandedBy } from '../../src/core/continuity/stranded.js';
 import { COMPLETED, type Execution } from '../../src/core/execution.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
+import { isJsonObject, type JsonObject } from '../../src/core/json.js';
 import type { Plan } from '../../src/core/plan.js';
 import type { Progress } from '../../src/core/progress.js';
 import { clashOf, goOnBehindEnd, remapExecution } from '../../src/core/remap.js';
 import { conflict, notFound } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
+import type { Action, Sources } from './action.js';
 import { advance, checkContextSize, touchContext } from './advance.js';
-import { nodeOf } from './edits.js';
-import { isKeyed } from './limits.js';
+import { goOver, nodeOf, rebind } from './edits.js';
 import type { LiveInstance } from './live-instance.js';
-import type { Sources } from './operation.js';
-import { type Change, putOwnership } from './ordered-change.js';
 import type { OrderedMigration, OrderedRestore } from './orders.js';
-import { putAudit, recordTransition } from './progress.js';
+import { putTransition } from './progress.js';
+import { type InstanceRecord, isKeyed } from './record.js';
 
 /** Rejects with 404 or 409 when the instance cannot go over to that version. */
 export async function migrated(
   actor: LiveInstance,
   { rows, plans }: Sources,
   { sequenceId, data, epoch }: OrderedMigration,
-): Promise<Change> {
+): Promise<Action> {
   const { record } = actor;
   const { deletions } = plans;
   checkAtRest(actor);
   const target = await planOf(actor, plans, sequenceId);
-  checkContextSize(actor, data, record.snapshot.config, record.contextAudit);
+  checkContextSize(actor, data, record.snapshot.config, record.context_audit);
   const outputs = await rows.outputs(record.id, target.outputRefs);
   const ended = await rows.endedBlocks(record.id);
   const execution = executionIn(target, actor, ended);
-  const from = record.sequenceId;
   return (turn) => {
     plans.checkUsable(sequenceId, deletions);
-    goOver(actor, turn, { plan: target, outputs, sequenceId, execution, epoch });
+    goOver(actor, target, outputs, execution);
+    switchTo(actor, turn, sequenceId, epoch);
     record.snapshot.data = data;
     touchContext(actor, turn);
-    putAudit(actor, turn, [
-      { eventType: 'migrated', details: { from_sequence_id: from, to_sequence_id: sequenceId } },
-    ]);
     advance(actor, turn, { kind: 'pause' });
     return goOn(actor, turn);
   };
@@ -59,7 +55,7 @@ export async function restored(
   actor: LiveInstance,
   { rows, plans }: Sources,
   { sequenceId, context, execution, state, nextFireAt, epoch, ...progress }: OrderedRestore,
-): Promise<Change> {
+): Promise<Action> {
   const { record } = actor;
   const { deletions } = plans;
   checkAtRest(actor);
@@ -69,22 +65,19 @@ export async function restored(
   for (const [block, output] of progress.outputs) {
     if (source.nodes[nodeOf(source, block)]?.isRead === true) outputs.set(block, output);
   }
-  const from = record.sequenceId;
   return (turn) => {
     plans.checkUsable(sequenceId, deletions);
     const { snapshot } = record;
-    goOver(actor, turn, { plan: source, outputs, sequenceId, execution, epoch });
+    goOver(actor, source, outputs, execution);
+    switchTo(actor, turn, sequenceId, epoch);
     snapshot.snapshots = new Map(progress.items.map(([key, items]) => [key, [...items]]));
     actor.kept.count(snapshot);
     snapshot.data = sectionOf(context, 'data');
     snapshot.config = sectionOf(context, 'config');
     snapshot.runtime = sectionOf(context, 'runtime');
-    record.contextAudit = Array.isArray(context.audit) ? context.audit : [];
+    record.context_audit = Array.isArray(context.audit) ? context.audit : [];
     touchContext(actor, turn);
-    putAudit(actor, turn, [
-      { eventType: 'migrated', details: { from_sequence_id: from, to_sequence_id: sequenceId } },
-    ]);
-    if (snapshot.state !== state) recordTransition(actor, turn, snapshot.state, state);
+    if (snapshot.state !== state) putTransition(actor, turn, state);
     snapshot.state = state;
     // It gave its slot back when it was paused, and waits for one where it stands.
     if (state === 'waiting' && isKeyed(record)) execution.w = 1;
@@ -99,26 +92,10 @@ function sectionOf(context: JsonObject, section: string): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-interface Target {
-  readonly plan: Plan;
-  readonly outputs: Map<string, JsonValue>;
-  readonly sequenceId: string;
-  readonly execution: Execution;
-  readonly epoch: number;
-}
-
-function goOver(actor: LiveInstance, turn: Turn, to: Target): void {
-  const { record } = actor;
-  record.snapshot.execution = to.execution;
-  record.snapshot.outputs = to.outputs;
-  actor.plan = to.plan;
-  record.sequenceId = to.sequenceId;
-  record.ownershipEpoch = to.epoch;
-  for (const [id, task] of actor.tasks) {
-    actor.tasks.set(id, { ...task, node: nodeOf(to.plan, task.blockId) });
-  }
-  turn.put('instance.rebind', record.id, { id: record.id, sequence_id: record.sequenceId });
-  putOwnership(actor, turn);
+function switchTo(actor: LiveInstance, turn: Turn, sequenceId: string, epoch: number): void {
+  actor.record.ownership_epoch = epoch;
+  rebind(actor, turn, sequenceId);
+  putOwnership(actor.record, turn);
 }
 
 /** @throws EngineError 404, or 409 when its own blocks do not go with the version */
@@ -128,8 +105,7 @@ async function planOf(
   sequenceId: string,
 ): Promise<Plan> {
   const stored = await plans.load(sequenceId);
-  if (stored?.tenantId !== record.tenantId) throw notFound(`sequence ${sequenceId}`);
-  if (record.injected.length === 0) return stored.plan;
+  if (stored?.tenantId !== record.tenant_id) throw notFound(`sequence ${sequenceId}`);
   const compiled = await plans.compile(sequenceId, record.injected);
   if (compiled === undefined) throw notFound(`sequence ${sequenceId}`);
   if (!compiled.ok) throw conflict(compiled.message);
@@ -161,4 +137,9 @@ function executionIn(target: Plan, actor: LiveInstance, ended: ReadonlySet<strin
     if (isDone) next.d[node.index] ??= [COMPLETED, 0, 0];
   }
   return next;
+}
+
+export function putOwnership(record: InstanceRecord, turn: Turn): void {
+  const { id, continuity_id, ownership_epoch, fence } = record;
+  turn.put('instance.ownership', id, { id, continuity_id, ownership_epoch, fence });
 }

@@ -3,45 +3,40 @@
  * nobody else writes, and one row for its end, by which gates are judged.
  */
 
+import type { BodyOf } from '../../schema/routes.js';
 import type { JsonObject } from '../../src/core/json.js';
-import type { Attribution } from '../../src/core/releases/release.js';
 import type { Route } from '../../src/core/releases/routes.js';
 import { type InstanceState, isEnded } from '../../src/core/states.js';
-import { isoTime, type UnixMs } from '../../src/core/time.js';
 import type { Turn } from '../runtime/turn.js';
 
 /** What releases look at of an instance that is to be created. */
 export interface Routable {
   readonly id: string;
-  readonly sequenceId: string;
-  readonly tenantId: string;
+  readonly body: Pick<
+    BodyOf<'instances.create'>,
+    'sequence_id' | 'tenant_id' | 'idempotency_key' | 'metadata'
+  >;
   readonly route?: Route | undefined;
-  readonly idempotencyKey: string | null;
-  readonly dryRun: boolean;
-  readonly metadata: JsonObject;
 }
 
 /** And of one that has ended, or has come back. */
 export interface Attributed {
   readonly id: string;
-  readonly sequenceId: string;
-  readonly release?: Attribution | undefined;
-  readonly createdAt: UnixMs;
+  readonly sequence_id: string;
+  readonly release_id: string | null;
+  readonly created_at: string;
   readonly snapshot: { readonly state: InstanceState; readonly runtime: JsonObject };
 }
 
-/** Keys of dry runs begin with this, lest a real run be taken for done. */
-export const DRY_RUN_KEY = 'dryrun:';
-
 /** Where the instance goes: to the sequence that it names, unless a release routes it. */
-export function targetOf({ sequenceId, route }: Routable): string {
-  return route?.sequenceId ?? sequenceId;
+export function targetOf({ body, route }: Routable): string {
+  return route?.sequenceId ?? body.sequence_id;
 }
 
 /** By which the instance falls on one side of a canary; an id that was just made stands for none. */
-export function cohortKeyOf({ id, idempotencyKey, dryRun, metadata }: Routable): string {
-  if (idempotencyKey === null) return cohortKeyIn(metadata) ?? id;
-  return dryRun ? idempotencyKey.slice(DRY_RUN_KEY.length) : idempotencyKey;
+export function cohortKeyOf({ id, body }: Routable): string {
+  const metadata = (body.metadata ?? {}) as JsonObject;
+  return body.idempotency_key || (cohortKeyIn(metadata) ?? id);
 }
 
 export function cohortKeyIn(metadata: JsonObject): string | undefined {
@@ -60,18 +55,14 @@ export function stamped(metadata: JsonObject, route: Route | undefined): JsonObj
   return own;
 }
 
-export function attributionOf({ releaseId, variant }: Route): Attribution {
-  return { releaseId, variant };
-}
-
 /**
  * Keeps the row of the end equal to the state, in the unit that changes it. A dry run has none.
  *
  * @param before the state before the unit
  */
 export function noteOutcome(record: Attributed, turn: Turn, before: InstanceState): void {
-  const { id, release, sequenceId, createdAt, snapshot } = record;
-  if (release === undefined || snapshot.runtime.dry_run === true) return;
+  const { id, release_id, sequence_id, created_at, snapshot } = record;
+  if (release_id === null || snapshot.runtime.dry_run === true) return;
   if (!isEnded(snapshot.state)) {
     if (isEnded(before)) turn.put('releaseOutcome.clear', id, { instance_id: id });
     return;
@@ -80,8 +71,8 @@ export function noteOutcome(record: Attributed, turn: Turn, before: InstanceStat
   turn.put(
     'releaseOutcome.set',
     id,
-    `{"instance_id":"${id}","release_id":"${release.releaseId}","sequence_id":"${sequenceId}",` +
-      `"state":"${snapshot.state}","created_at":"${isoTime(createdAt)}"}`,
+    `{"instance_id":"${id}","release_id":"${release_id}","sequence_id":"${sequence_id}",` +
+      `"state":"${snapshot.state}","created_at":"${created_at}"}`,
   );
-  turn.effects.push({ kind: 'release.ended', release: release.releaseId });
+  turn.effects.push({ kind: 'release.ended', release: release_id });
 }

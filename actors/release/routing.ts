@@ -74,8 +74,8 @@ export class Routing {
    * @throws EngineError 503 while the routes are not known: none is taken for the baseline meanwhile
    */
   routed<Instance extends Routable>(instance: Instance): Instance {
-    const { sequenceId, tenantId } = instance;
-    const route = this.route(sequenceId, tenantId, () => cohortKeyOf(instance));
+    const { sequence_id, tenant_id } = instance.body;
+    const route = this.route(sequence_id, tenant_id, () => cohortKeyOf(instance));
     return route === undefined ? instance : { ...instance, route };
   }
 

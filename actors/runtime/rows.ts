@@ -11,8 +11,8 @@ import { columnsBut, type StoredRow } from '../../src/db/tables.js';
 /** What is read of an instance that comes to life. */
 export const INSTANCE_COLUMNS = columnsBut(
   'instances',
-  'birth_audit',
-  'birth_data',
+  'creation_audit',
+  'creation_data',
   'cron_schedule_id',
 );
 export const TASK_COLUMNS = columnsBut('worker_tasks', 'ownership_epoch');

@@ -259,26 +259,10 @@ export class Cron {
 
   #insertRun(turn: Turn, row: CronSchedule, at: UnixMs, now: UnixMs): void {
     const id = firedInstanceId(row.id, at);
-    const record = newRecord(
-      {
-        id,
-        sequenceId: row.sequence_id,
-        route: this.#routeOf(row, at),
-        tenantId: row.tenant_id,
-        namespace: row.namespace,
-        priority: NORMAL,
-        timezone: row.timezone,
-        metadata: row.metadata,
-        data: {},
-        config: {},
-        nextFireAt: now,
-        concurrencyKey: null,
-        maxConcurrency: null,
-        idempotencyKey: `cron:${row.id}:${isoTime(at)}`,
-        dryRun: false,
-      },
-      now,
-    );
+    const { sequence_id, tenant_id, namespace, timezone, metadata } = row;
+    const idempotency_key = `cron:${row.id}:${isoTime(at)}`;
+    const body = { sequence_id, tenant_id, namespace, timezone, metadata, idempotency_key };
+    const record = newRecord({ id, body, route: this.#routeOf(row, at) }, now);
     const rank = rankOf(NORMAL);
     const columns = wholeRow(record).slice(1);
     turn.gate = 'exists';

@@ -12,10 +12,10 @@
 import { LIMITS } from '../../src/config.js';
 import { retryableFailure, type StepOutcome } from '../../src/core/builtin.js';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import { describeThrown, readOutcome, thrownOutcome } from '../../src/handlers/handler-outcome.js';
 import { OriginSlots } from '../../src/handlers/origin-slots.js';
 import type { EffectHandler, HandlerContext } from '../../src/handlers/registry.js';
 import type { Tracer, WorkSpan } from '../../src/tracing.js';
-import { describeThrown, readOutcome, thrownOutcome } from '../instance/handler-outcome.js';
 import { stepKey } from '../instance/live-instance.js';
 import type { InProcessStep, StepRef } from '../runtime/turn.js';
 

@@ -273,8 +273,8 @@ export class Shard {
   }
 
   #endTurn(): void {
-    const { instances, keys, rates, schedules, webhooks, tasks } = this.#parts;
-    for (const part of [instances, keys, rates, schedules, webhooks, tasks]) {
+    const { instances, keys, rates, schedules, webhooks } = this.#parts;
+    for (const part of [instances, keys, rates, schedules, webhooks]) {
       this.#guard(() => part.endTurn());
     }
   }
@@ -409,7 +409,7 @@ export class Shard {
         return;
       case 'log':
       case 'failed':
-        this.#parts.lines.write(effect);
+        this.#parts.writeLine(effect);
         return;
       case 'count':
         this.#parts.meter.count(effect.counter, effect.by);

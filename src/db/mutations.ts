@@ -169,7 +169,7 @@ export const MUTATIONS = {
   'tombstone.clear': clear('sequence_tombstones'),
   'tombstone.set': set('sequence_tombstones', ['created_at']),
   'instance.insert': insert('instances', {
-    without: ['birth_data', 'continuity_id', 'ownership_epoch', 'fence'],
+    without: ['creation_data', 'continuity_id', 'ownership_epoch', 'fence'],
   }),
   'instance.update': update('instances', [
     'state',
@@ -182,7 +182,7 @@ export const MUTATIONS = {
   ]),
   // What was there at creation is kept for replays.
   'instance.context': update('instances', ['data', 'config', 'context_audit'], {
-    keeps: { birth_data: 'data' },
+    keeps: { creation_data: 'data' },
   }),
   'instance.rebind': update('instances', ['sequence_id']),
   'instance.trace': update('instances', ['traceparent']),

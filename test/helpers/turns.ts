@@ -1,23 +1,23 @@
 /** What an instance's actor makes of one message, without a host. */
 
+import type { Action } from '../../actors/instance/action.js';
 import { create, handle } from '../../actors/instance/actor.js';
 import type { LiveInstance } from '../../actors/instance/live-instance.js';
 import type { InstanceMessage } from '../../actors/instance/messages.js';
-import type { Operation } from '../../actors/instance/operation.js';
 import { Turn } from '../../actors/runtime/turn.js';
 import { EngineError } from '../../src/errors.js';
 
-export function born(actor: LiveInstance): Turn {
+export function created(actor: LiveInstance): Turn {
   const turn = new Turn();
   create(actor, turn, 1, false);
   return turn;
 }
 
 /** As with a host, a request that is refused has its error as the only effect. */
-export function told(actor: LiveInstance, message: InstanceMessage, operation?: Operation): Turn {
+export function told(actor: LiveInstance, message: InstanceMessage, action?: Action): Turn {
   const turn = new Turn();
   try {
-    handle(actor, turn, message, operation);
+    handle(actor, turn, message, action);
     return turn;
   } catch (error) {
     if (!(error instanceof EngineError) || !('request' in message)) throw error;

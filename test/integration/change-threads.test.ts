@@ -131,7 +131,7 @@ async function auditOfAll(): Promise<string[]> {
   const { rows } = await sql.query(
     `select created_at, entry ->> 'id' as id from (
        select created_at, json_array_elements(entries) as entry from audit_log
-       union all select created_at, json_array_elements(birth_audit) from instances) entries
+       union all select created_at, json_array_elements(creation_audit) from instances) entries
      order by created_at, (entry ->> 'id')::uuid`,
   );
   return rows.map(({ id }) => String(id));

@@ -67,7 +67,7 @@ function lookForDecreases(): void {
 }
 
 const AUDIT = `(
-  select e from instances, json_array_elements(birth_audit) e
+  select e from instances, json_array_elements(creation_audit) e
   union all select e from audit_log, json_array_elements(entries) e
 ) as audit(entry)`;
 

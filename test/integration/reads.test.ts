@@ -14,9 +14,7 @@ import {
   wireInstance,
 } from '../../actors/instance/record.js';
 import {
-  allTaskColumns,
   newTask,
-  note,
   openTaskColumns,
   type WorkerTaskRecord,
   wireTask,
@@ -168,24 +166,18 @@ function instance(given: Given = {}): InstanceRecord {
   const record = newRecord(
     {
       id: newId(),
-      sequenceId: given.sequenceId ?? SEQUENCE,
-      tenantId: given.tenant ?? 'acme',
-      namespace: given.namespace ?? 'default',
-      priority: 1,
-      timezone: 'UTC',
-      metadata: given.metadata ?? {},
-      data: given.data ?? {},
-      config: {},
-      nextFireAt: null,
-      concurrencyKey: null,
-      maxConcurrency: null,
-      idempotencyKey: null,
-      dryRun: false,
+      body: {
+        sequence_id: given.sequenceId ?? SEQUENCE,
+        tenant_id: given.tenant ?? 'acme',
+        namespace: given.namespace ?? 'default',
+        metadata: given.metadata ?? {},
+        context: { data: given.data ?? {} },
+      },
     },
     given.createdAt ?? T0,
   );
   record.snapshot.state = given.state ?? 'scheduled';
-  return given.parent === undefined ? record : { ...record, parentInstanceId: given.parent };
+  return given.parent === undefined ? record : { ...record, parent_instance_id: given.parent };
 }
 
 async function store(...records: readonly InstanceRecord[]): Promise<void> {
@@ -195,9 +187,9 @@ async function store(...records: readonly InstanceRecord[]): Promise<void> {
     'deadLetter.set',
     ...failed.map((record) => ({
       instance_id: record.id,
-      tenant_id: record.tenantId,
-      created_at: isoTime(record.createdAt),
-      failed_at: isoTime(record.createdAt),
+      tenant_id: record.tenant_id,
+      created_at: record.created_at,
+      failed_at: record.created_at,
       reason: 'by design',
     })),
   );
@@ -212,7 +204,7 @@ async function stored(given: Given = {}): Promise<InstanceRecord> {
 function task(owner: InstanceRecord, changes: Partial<WorkerTaskRecord> = {}): WorkerTaskRecord {
   const made = newTask(
     newId(),
-    { id: owner.id, tenantId: owner.tenantId, priority: owner.priority },
+    owner,
     {
       blockId: 'charge',
       node: 0,
@@ -232,7 +224,7 @@ function task(owner: InstanceRecord, changes: Partial<WorkerTaskRecord> = {}): W
 }
 
 async function storeTasks(...tasks: readonly WorkerTaskRecord[]): Promise<void> {
-  await put('task.insert', ...tasks.map(allTaskColumns));
+  await put('task.insert', ...tasks);
   const open = tasks.filter(({ state }) => state === 'pending' || state === 'claimed');
   await put('openTask.insert', ...open.map(openTaskColumns));
 }
@@ -268,12 +260,12 @@ describe('instances', () => {
         parent: plain.id,
         state: 'waiting',
       }),
-      concurrencyKey: 'k"ey',
-      maxConcurrency: 3,
-      idempotencyKey: 'once',
+      concurrency_key: 'k"ey',
+      max_concurrency: 3,
+      idempotency_key: 'once',
       priority: 3,
-      contextAudit: [{ who: 'me' }],
-      updatedAt: T0 + 17,
+      context_audit: [{ who: 'me' }],
+      updated_at: isoTime(T0 + 17),
     };
     full.snapshot.runtime = { run_id: plain.id, attempt: 1 };
     full.snapshot.nextFireAt = null;
@@ -680,21 +672,21 @@ describe('workers', () => {
     const owner = await stored({ data: { item: 1, kept: [2] }, state: 'waiting' });
     const plain = task(owner);
     const full = task(owner, {
-      createdAt: T0 - 1,
-      queueName: 'slow',
+      created_at: isoTime(T0 - 1),
+      queue_name: 'slow',
       overlay: { item: { id: 9 }, new: null },
-      timeoutMs: 5_000_000_000,
+      timeout_ms: 5_000_000_000,
       state: 'completed',
-      workerId: 'w "1"',
-      epoch: 2,
-      claimedAt: T0 + 1,
-      heartbeatAt: T0 + 2,
-      completedAt: T0 + 3,
+      worker_id: 'w "1"',
+      claim_epoch: 2,
+      claimed_at: isoTime(T0 + 1),
+      heartbeat_at: isoTime(T0 + 2),
+      completed_at: isoTime(T0 + 3),
       output: { paid: true },
-      errorMessage: 'no',
-      errorRetryable: false,
-      checkpointSeq: 4,
-      resumeCheckpoint: { page: 3 },
+      error_message: 'no',
+      error_retryable: false,
+      checkpoint_seq: 4,
+      resume_checkpoint: { page: 3 },
     });
     await storeTasks(full, plain);
     const { text } = await ask('workers.tasks');
@@ -704,10 +696,10 @@ describe('workers', () => {
 
   test('tasks are filtered, and those withdrawn are not listed', async () => {
     const owner = await stored();
-    const claimed = task(owner, { state: 'claimed', workerId: 'w1', queueName: 'slow' });
-    const done = task(owner, { state: 'completed', workerId: 'w1', handlerName: 'mail' });
+    const claimed = task(owner, { state: 'claimed', worker_id: 'w1', queue_name: 'slow' });
+    const done = task(owner, { state: 'completed', worker_id: 'w1', handler_name: 'mail' });
     const gone = task(owner, { state: 'failed', withdrawn: true });
-    const theirs = task({ ...owner, tenantId: 'globex' });
+    const theirs = task({ ...owner, tenant_id: 'globex' });
     await storeTasks(claimed, done, gone, theirs);
     const list = async (query: string, tenant = 'acme') =>
       ids((await ask('workers.tasks', { tenant, search: query })).body);
@@ -722,10 +714,13 @@ describe('workers', () => {
 
   test('the attempts of a task stay readable after it was withdrawn', async () => {
     const owner = await stored();
-    const made = task(owner, { state: 'failed', withdrawn: true, workerId: 'w1', epoch: 1 });
-    note(made, 'claimed', { id: newId(), now: T0 });
-    note(made, 'failed', { id: newId(), now: T0 + 1, reason: 'broke' });
-    note(made, 'cancelled', { id: newId(), now: T0 + 2, worker: null });
+    const made = task(owner, { state: 'failed', withdrawn: true, worker_id: 'w1', claim_epoch: 1 });
+    const entry = { task_id: made.id, claim_epoch: 1, created_at: isoTime(T0) };
+    made.history.push(
+      { ...entry, id: newId(), worker_id: 'w1', event: 'claimed' },
+      { ...entry, id: newId(), worker_id: 'w1', event: 'failed', reason: 'broke' },
+      { ...entry, id: newId(), event: 'cancelled' },
+    );
     await storeTasks(made);
     const params = { id: made.id };
     const { text } = await ask('workers.attempts', { params });
@@ -743,11 +738,11 @@ describe('workers', () => {
     const owner = await stored();
     await storeTasks(
       task(owner),
-      task(owner, { state: 'claimed', workerId: 'w2', handlerName: '__proto__' }),
-      task(owner, { state: 'claimed', workerId: 'w1' }),
-      task(owner, { state: 'completed', workerId: 'w3' }),
+      task(owner, { state: 'claimed', worker_id: 'w2', handler_name: '__proto__' }),
+      task(owner, { state: 'claimed', worker_id: 'w1' }),
+      task(owner, { state: 'completed', worker_id: 'w3' }),
       task(owner, { state: 'failed', withdrawn: true }),
-      task({ ...owner, tenantId: 'globex' }),
+      task({ ...owner, tenant_id: 'globex' }),
     );
     const { text } = await ask('workers.stats');
     const none = { pending: 0, claimed: 0, completed: 0, failed: 0 };
@@ -763,7 +758,7 @@ describe('workers', () => {
 
   test('workers are listed by when they were last seen, with what they hold', async () => {
     const owner = await stored();
-    await storeTasks(task(owner, { state: 'claimed', workerId: 'w1' }), task(owner));
+    await storeTasks(task(owner, { state: 'claimed', worker_id: 'w1' }), task(owner));
     const seen = (worker: string, handler: string, ago: number, more: object = {}) => ({
       tenant_id: 'acme',
       worker_id: worker,

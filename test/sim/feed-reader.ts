@@ -92,7 +92,7 @@ export class FeedReader {
     const births = [...tables.rows('instances').values()].filter(ofTenant);
     return [
       ...units.flatMap((row) => entriesIn(row, String(row.instance_id), row.entries)),
-      ...births.flatMap((row) => entriesIn(row, String(row.id), row.birth_audit)),
+      ...births.flatMap((row) => entriesIn(row, String(row.id), row.creation_audit)),
     ];
   }
 }

@@ -29,19 +29,7 @@ const SEQUENCE: SequenceRow = {
 
 const INSTANCE: NewInstance = {
   id: ID,
-  sequenceId: ID,
-  tenantId: TENANT,
-  namespace: 'n',
-  priority: 1,
-  timezone: 'UTC',
-  metadata: {},
-  data: {},
-  config: {},
-  nextFireAt: null,
-  concurrencyKey: null,
-  maxConcurrency: null,
-  idempotencyKey: null,
-  dryRun: false,
+  body: { sequence_id: ID, tenant_id: TENANT, namespace: 'n' },
 };
 
 const creation = (request: number, instance: NewInstance): PeerMessage => {
@@ -121,7 +109,8 @@ test('an effect that cannot be performed holds up neither its unit nor those beh
   await shard.start();
   const sound = `${ID.slice(0, -1)}1`;
   // There is no rank for this priority, by which the instance would go on.
-  shard.hint(creation(91, { ...INSTANCE, priority: 7 }), creation(92, { ...INSTANCE, id: sound }));
+  const odd = { ...INSTANCE, body: { ...INSTANCE.body, priority: 'odd' as 'low' } };
+  shard.hint(creation(91, odd), creation(92, { ...INSTANCE, id: sound }));
   await shard.run();
   await shard.ack();
   const unsound = shard.ask('instances.patchState', ID, { state: 'running' });
@@ -162,7 +151,8 @@ test('an answer that has no form is a 500', async () => {
 test('an instance that throws with a unit under way is back when that is settled', async () => {
   const shard = new HandShard({ sequence: async () => SEQUENCE });
   await shard.start();
-  const later = { ...INSTANCE, nextFireAt: shard.now + 60_000 };
+  const next_fire_at = isoTime(shard.now + 60_000);
+  const later = { ...INSTANCE, body: { ...INSTANCE.body, next_fire_at } };
   shard.hint(creation(91, later));
   await shard.run();
   // To no time at all, which only the engine itself can ask for.

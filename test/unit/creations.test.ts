@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import type { StoredSequence } from '../../actors/catalog/plans.js';
-import type { Creation, Repeat } from '../../actors/instance/creation-messages.js';
 import { Creations } from '../../actors/instance/creations.js';
+import type { Creation, Repeat } from '../../actors/instance/messages.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
 import type { LoadedInstance } from '../../actors/runtime/rows.js';
 import { createIdGenerator, keyedInstanceId } from '../../src/core/ids.js';
@@ -20,8 +20,8 @@ let table: RouteTable;
 let loading: Map<string, (sequence: StoredSequence | undefined) => void>;
 /** Plans at hand. */
 let plans: Map<string, StoredSequence>;
-/** Instances that were born alone, as `sequence keyed?`. */
-let born: string[];
+/** Instances that were created alone, as `sequence keyed?`. */
+let made: string[];
 let repeats: Repeat[];
 let errors: EngineError[];
 let replies: string[];
@@ -33,15 +33,15 @@ beforeEach(() => {
   routeTo(undefined);
   loading = new Map();
   plans = new Map();
-  born = [];
+  made = [];
   repeats = [];
   errors = [];
   replies = [];
   stored = new Set();
   commits = new CommitLog();
-  const bear = ({ instance, sequence }: Creation) => {
+  const make = ({ instance, sequence }: Creation) => {
     const stamp = instance.route === undefined ? 'plain' : instance.route.variant;
-    born.push(`${sequence.id} ${stamp} ${instance.idempotencyKey ?? 'unkeyed'}`);
+    made.push(`${sequence.id} ${stamp} ${instance.body.idempotency_key ?? 'unkeyed'}`);
   };
   creations = new Creations({
     shard: 0,
@@ -70,13 +70,12 @@ beforeEach(() => {
     },
     routing: {
       routed: (instance) => {
-        const route = table.route(instance.sequenceId, instance.tenantId, () => '');
+        const route = table.route(instance.body.sequence_id, TENANT, () => '');
         return route === undefined ? instance : { ...instance, route };
       },
     },
     instances: {
-      create: bear,
-      createKeyed: bear,
+      create: make,
       tell: (_id, message) => void (message.kind === 'repeat' && repeats.push(message)),
     },
     release: (effects) => {
@@ -152,9 +151,9 @@ for (const key of [undefined, 'k']) {
     create(key);
     routeTo('v2');
     await arrive('v1');
-    assert.deepEqual(born, []);
+    assert.deepEqual(made, []);
     await arrive('v2');
-    assert.deepEqual(born, [`v2 candidate ${name}`]);
+    assert.deepEqual(made, [`v2 candidate ${name}`]);
   });
 
   test(`a creation ${which} whose candidate is being read stays when the release is over`, async () => {
@@ -163,20 +162,15 @@ for (const key of [undefined, 'k']) {
     create(key);
     routeTo(undefined);
     await arrive('v2');
-    assert.deepEqual(born, [`v1 plain ${name}`]);
+    assert.deepEqual(made, [`v1 plain ${name}`]);
   });
 }
 
 test('a creation that was handed on, or whose instance is gone, is routed anew', () => {
   plans.set('v1', sequence('v1'));
-  const [data, config, metadata] = [{}, {}, {}];
-  const asked = { id: 'i', sequenceId: 'v1', tenantId: TENANT, idempotencyKey: 'k' };
-  const stale = { releaseId: RELEASE, variant: 'candidate', sequenceId: 'v2' } as const;
-  creations.again(1, {
-    ...({ ...asked, data, config, metadata } as unknown as Creation['instance']),
-    route: stale,
-  });
-  assert.deepEqual(born, ['v1 plain k']);
+  const route = { releaseId: RELEASE, variant: 'candidate', sequenceId: 'v2' } as const;
+  creations.again(1, { id: 'i', body: body('k'), route });
+  assert.deepEqual(made, ['v1 plain k']);
 });
 
 test('a batch goes by the routes of the turn that makes its unit', async () => {
@@ -192,7 +186,7 @@ test('data that is refused is looked for under its key, and refused without one'
   plans.set('v1', sequence('v1', 'is wrong'));
   create('k');
   assert.equal(repeats[0]?.otherwise.status, 422);
-  assert.deepEqual([born, errors], [[], []]);
+  assert.deepEqual([made, errors], [[], []]);
   assert.throws(() => create(), { status: 422 });
 });
 

@@ -24,7 +24,7 @@ import type { JsonObject } from '../../src/core/json.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { createLogger } from '../../src/log.js';
 import { loop, noop, planOf, work } from '../helpers/player.js';
-import { born, told } from '../helpers/turns.js';
+import { created, told } from '../helpers/turns.js';
 
 const NOW = 1_700_000_000_000;
 const MIB = 1024 * 1024;
@@ -48,22 +48,8 @@ const ENV: InstanceEnv = {
 };
 
 function newInstance(data: JsonObject): NewInstance {
-  return {
-    id: ENV.ids.next(1),
-    sequenceId: 'sequence',
-    tenantId: 't',
-    namespace: 'n',
-    priority: 1,
-    timezone: 'UTC',
-    metadata: {},
-    data,
-    config: {},
-    nextFireAt: null,
-    concurrencyKey: null,
-    maxConcurrency: null,
-    idempotencyKey: null,
-    dryRun: false,
-  };
+  const body = { sequence_id: 'sequence', tenant_id: 't', namespace: 'n', context: { data } };
+  return { id: ENV.ids.next(1), body };
 }
 
 function actorOf(blocks: Block[], data: JsonObject): LiveInstance {
@@ -73,7 +59,7 @@ function actorOf(blocks: Block[], data: JsonObject): LiveInstance {
 /** Runs until it needs somebody else or has ended; the reason of its dead letter, if there is one. */
 function play(actor: LiveInstance): string | undefined {
   const isLeft = (turn: Turn) => turn.effects.some(({ kind }) => kind === 'continue');
-  let turn = born(actor);
+  let turn = created(actor);
   while (isLeft(turn)) turn = told(actor, { kind: 'wake', recovered: false });
   const at = turn.mutations.indexOf(MUTATION_KINDS.indexOf('deadLetter.set'));
   if (at < 0) return undefined;

@@ -6,13 +6,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Plans } from '../../actors/catalog/plans.js';
+import type { Sources } from '../../actors/instance/action.js';
 import {
   type InstanceEnv,
   type LiveInstance,
   liveInstance,
 } from '../../actors/instance/live-instance.js';
 import type { InstanceMessage } from '../../actors/instance/messages.js';
-import type { Sources } from '../../actors/instance/operation.js';
 import type { Expectations, Order, OrderedChange } from '../../actors/instance/orders.js';
 import { carryOut, fenced } from '../../actors/instance/ownership.js';
 import { newRecord } from '../../actors/instance/record.js';
@@ -27,7 +27,7 @@ import { isoTime } from '../../src/core/time.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import { EngineError } from '../../src/errors.js';
 import { http, loop, noop, planOf, work } from '../helpers/player.js';
-import { born, told } from '../helpers/turns.js';
+import { created, told } from '../helpers/turns.js';
 
 const START = 1_700_000_000_000;
 const TENANT = 't';
@@ -53,35 +53,14 @@ const ENV: InstanceEnv = {
   monotonic: () => 0,
 };
 
-interface Keyed {
-  readonly concurrencyKey: string | null;
-  readonly maxConcurrency: number | null;
-}
-
-const KEYED: Keyed = { concurrencyKey: 'k', maxConcurrency: 1 };
+const KEYED = { concurrency_key: 'k', max_concurrency: 1 };
 
 /** As far as it goes without the outside world. */
-function begin(
-  blocks: Block[],
-  keyed: Keyed = { concurrencyKey: null, maxConcurrency: null },
-): LiveInstance {
-  const instance = {
-    ...keyed,
-    id: ENV.ids.next(1),
-    sequenceId: SOURCE,
-    tenantId: TENANT,
-    namespace: 'n',
-    priority: 1,
-    timezone: 'UTC',
-    metadata: {},
-    data: {},
-    config: {},
-    nextFireAt: null,
-    idempotencyKey: null,
-    dryRun: false,
-  };
+function begin(blocks: Block[], keyed: Partial<typeof KEYED> = {}): LiveInstance {
+  const body = { sequence_id: SOURCE, tenant_id: TENANT, namespace: 'n', ...keyed };
+  const instance = { id: ENV.ids.next(1), body };
   const actor = liveInstance(newRecord(instance, now), planOf(blocks), ENV);
-  born(actor);
+  created(actor);
   return actor;
 }
 
@@ -105,6 +84,7 @@ function sourcesOf({ plans, ended = [], checkpoint }: World): Sources {
     plans: {
       deletions: 0,
       load: async (id: string) => plans[id] && { id, tenantId: TENANT, plan: plans[id] },
+      compile: async (id: string) => plans[id] && { ok: true, plan: plans[id] },
       checkUsable: () => undefined,
     } as unknown as Plans,
     createBeside: () => assert.fail('nothing is created'),
@@ -364,7 +344,7 @@ test('a resume by order makes a paused instance go on', async () => {
 const migrate = (data: JsonObject = {}) =>
   ({ kind: 'migrate', sequenceId: TARGET, data, epoch: 1 }) as const satisfies OrderedChange;
 
-function parked(blocks: Block[], keyed?: Keyed): LiveInstance {
+function parked(blocks: Block[], keyed?: Partial<typeof KEYED>): LiveInstance {
   const actor = begin(blocks, keyed);
   if (keyed !== undefined) told(actor, { kind: 'permit.granted', number: 1 });
   told(actor, { kind: 'patchState', ...CALL, body: { state: 'waiting' } });
@@ -376,7 +356,7 @@ test('a migration pauses the instance where it is, in the other version', async 
   const plans = { [TARGET]: planOf([noop('a'), noop('new'), work('b'), noop('c')]) };
   const turn = await command(actor, [migrate({ n: 1 })], {}, { plans });
   assert.deepEqual(
-    [stateOf(actor), actor.record.sequenceId, actor.record.ownershipEpoch],
+    [stateOf(actor), actor.record.sequence_id, actor.record.ownership_epoch],
     ['paused', TARGET, 1],
   );
   assert.deepEqual(actor.record.snapshot.data, { n: 1 });
@@ -398,7 +378,7 @@ test('where the open block is gone, the other version begins anew behind what is
   assert.ok(resumed.effects.some(({ kind }) => kind === 'continue'));
   told(waiting, { kind: 'wake', recovered: false });
   assert.deepEqual(
-    [...waiting.tasks.values()].map(({ blockId }) => blockId),
+    [...waiting.tasks.values()].map(({ block_id }) => block_id),
     ['c'],
   );
 });
@@ -408,7 +388,7 @@ test('a worker’s task is not left behind', async () => {
   const plans = { [TARGET]: planOf([noop('b')]) };
   await assert.rejects(command(actor, [migrate()], {}, { plans }), refusal(409));
   await assert.rejects(command(actor, [migrate()], {}, NO_PLANS), refusal(404));
-  assert.equal(actor.record.sequenceId, SOURCE);
+  assert.equal(actor.record.sequence_id, SOURCE);
 });
 
 for (const keyed of [undefined, KEYED]) {
@@ -433,9 +413,9 @@ for (const keyed of [undefined, KEYED]) {
       epoch: 2,
     };
     const turn = await command(actor, [restore], {}, { plans });
-    const { snapshot, ownershipEpoch, sequenceId } = actor.record;
+    const { snapshot, ownership_epoch, sequence_id } = actor.record;
     assert.deepEqual(
-      [snapshot.state, ownershipEpoch, sequenceId, snapshot.data],
+      [snapshot.state, ownership_epoch, sequence_id, snapshot.data],
       ['waiting', 2, SOURCE, { old: true }],
     );
     if (keyed === undefined) {

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import type { Plans } from '../../actors/catalog/plans.js';
-import type { Creation } from '../../actors/instance/creation-messages.js';
 import { Instances } from '../../actors/instance/instances.js';
 import type { InstanceEnv } from '../../actors/instance/live-instance.js';
+import type { Creation } from '../../actors/instance/messages.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
 import type { Rows } from '../../actors/runtime/loader.js';
 import type { LoadedInstance } from '../../actors/runtime/rows.js';
@@ -50,7 +50,7 @@ beforeEach(() => {
       get deletions() {
         return deletions;
       },
-      load: async () => whileRestored(),
+      compile: async () => whileRestored(),
     } as unknown as Plans,
     log: createLogger('silent', 'test'),
     changed: () => undefined,
@@ -72,13 +72,15 @@ function lookFor(): void {
   instances.endTurn();
 }
 
-const creation = (request: number) =>
-  ({ kind: 'create', request, instance: { id: ID } }) as Creation;
+const creation = (request: number) => {
+  const instance = { id: ID, body: { idempotency_key: 'k' } };
+  return { kind: 'create', request, instance } as unknown as Creation;
+};
 
 test('a creation that waited for a row which is not there is decided anew', async () => {
   lookFor();
-  instances.createKeyed(creation(2));
-  instances.createKeyed(creation(3));
+  instances.create(creation(2));
+  instances.create(creation(3));
   assert.deepEqual(again, []);
   answer(new Map());
   await new Promise(setImmediate);
@@ -98,7 +100,7 @@ test('a creation that is refused unless it is a repeat is refused when there is 
 
 test('a creation is refused for as long as a deleted sequence has an instance under its key', async () => {
   lookFor();
-  instances.createKeyed(creation(2));
+  instances.create(creation(2));
   answer(new Map([[ID, ORPHAN]]));
   await new Promise(setImmediate);
   const expected = [
@@ -113,7 +115,7 @@ test('a row is read again when a sequence was deleted while its instance was bro
     deletions = 1;
   };
   lookFor();
-  instances.createKeyed(creation(2));
+  instances.create(creation(2));
   answer(new Map([[ID, ORPHAN]]));
   await new Promise(setImmediate);
   assert.deepEqual([refused, again], [[], []]);

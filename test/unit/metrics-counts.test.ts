@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { beforeOf, countProgress } from '../../actors/instance/counts.js';
+import { beforeOf, countProgress } from '../../actors/instance/advance.js';
 import { Turn } from '../../actors/runtime/turn.js';
 import type { EngineEvent, Progress } from '../../src/core/evaluator.js';
 import { COUNTER_NAMES } from '../../src/metrics/catalog.js';

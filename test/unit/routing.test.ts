@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import type { NewInstance } from '../../actors/instance/record.js';
+import type { Routable } from '../../actors/release/attribution.js';
 import { Routing } from '../../actors/release/routing.js';
 import type { RoutingRow } from '../../src/core/releases/routes.js';
 import { createLogger } from '../../src/log.js';
@@ -209,10 +209,14 @@ test('of many instances of a canary that end the owner hears once, and of others
 
 test('an instance that no release routes is left as it is', async () => {
   await started([PROMOTED]);
-  const instance = { id: 'i', sequenceId: 'v2', tenantId: TENANT } as NewInstance;
+  const asked = (sequence_id: string) => ({
+    id: 'i',
+    body: { sequence_id, tenant_id: TENANT },
+  });
+  const instance: Routable = asked('v2');
   assert.equal(routing.routed(instance), instance);
-  const routed = routing.routed({ ...instance, sequenceId: 'v1' });
+  const routed = routing.routed<Routable>(asked('v1'));
   const { id: releaseId } = PROMOTED;
   assert.deepEqual(routed.route, { releaseId, variant: 'candidate', sequenceId: 'v2' });
-  assert.equal(routed.sequenceId, 'v1');
+  assert.equal(routed.body.sequence_id, 'v1');
 });

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { TaskCache } from '../../actors/instance/task-cache.js';
+import { TaskCache } from '../../actors/instance/memory.js';
 import { newTask, type WorkerTaskRecord } from '../../actors/instance/worker-task.js';
 import type { Dispatch } from '../../src/core/progress.js';
 
-const OWNER = { id: 'instance', tenantId: 't', priority: 1 };
+const OWNER = { id: 'instance', tenant_id: 't', priority: 1 };
 
 function task(id: string, blockId = 'a', iteration = ''): WorkerTaskRecord {
   const dispatch: Dispatch = {

@@ -35,7 +35,7 @@ function newest(condition: string): string {
     'from ((select seq, place, tenant_id, entry, created_at ' +
     `${entries('audit_log', 'instance_id')} order by seq desc, place desc limit $2::bigint) ` +
     'union all select 0, place, tenant_id, entry, created_at ' +
-    `${entries('(select id, tenant_id, created_at, birth_audit as entries from instances) i', 'id')}` +
+    `${entries('(select id, tenant_id, created_at, creation_audit as entries from instances) i', 'id')}` +
     ') audit order by seq desc, place desc limit $2::bigint'
   );
 }

@@ -144,7 +144,7 @@ export function changesQuery(
     text:
       'select id, instance_id, tenant_id, entry, created_at from (' +
       `${entries('audit_log', 'instance_id', 'entries')} union all ` +
-      `${entries('instances', 'instances.id', 'birth_audit')}` +
+      `${entries('instances', 'instances.id', 'creation_audit')}` +
       ') changes order by created_at, id limit $5::bigint',
     values: [tenant, isoTime(after.at), after.id, isoTime(below), limit],
   };

@@ -36,7 +36,7 @@ const HAS_OUTPUT =
 export const REPLAY_SQL = {
   // The sizes are those of the few rows that are taken, not of all that the index is asked about.
   sample:
-    'select i.id, (octet_length(coalesce(i.birth_data, i.data)::text) ' +
+    'select i.id, (octet_length(coalesce(i.creation_data, i.data)::text) ' +
     '+ octet_length(i.config::text) + octet_length(i.execution::text) ' +
     '+ (select coalesce(sum(o.output_size + 200), 0) from block_outputs o ' +
     `where o.instance_id = i.id and ${ENDS}) ` +
@@ -45,12 +45,12 @@ export const REPLAY_SQL = {
     'from worker_tasks t where t.instance_id = i.id) ' +
     '+ (select coalesce(sum(100 + coalesce(octet_length(s.payload::text), 0)), 0) ' +
     'from signals s where s.instance_id = i.id))::bigint as bytes ' +
-    'from (select id, birth_data, data, config, execution from instances ' +
+    'from (select id, creation_data, data, config, execution from instances ' +
     'where sequence_id = $1::uuid and tenant_id = $2::text ' +
     "and state in ('completed', 'failed') and (runtime ->> 'dry_run') is distinct from 'true' " +
     'order by created_at desc, id desc limit $3::bigint) i',
   run:
-    'select i.id, i.state, i.timezone, coalesce(i.birth_data, i.data) as data, i.config, ' +
+    'select i.id, i.state, i.timezone, coalesce(i.creation_data, i.data) as data, i.config, ' +
     'i.execution, i.created_at, ' +
     'exists (select 1 from injected_blocks b where b.instance_id = i.id) as has_injected, ' +
     "(select coalesce(json_agg(json_build_object('id', o.id, 'block_id', o.block_id, " +

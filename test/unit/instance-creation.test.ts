@@ -1,4 +1,4 @@
-/** The times an instance is born with, when the stamp of its creation is ahead of the clock. */
+/** The times an instance is created with, when the stamp of its creation is ahead of the clock. */
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
@@ -7,13 +7,13 @@ import {
   type LiveInstance,
   liveInstance,
 } from '../../actors/instance/live-instance.js';
-import { type NewInstance, newRecord } from '../../actors/instance/record.js';
+import { type CreationBody, newRecord } from '../../actors/instance/record.js';
 import type { Turn } from '../../actors/runtime/turn.js';
 import { createIdGenerator } from '../../src/core/ids.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { planOf, work } from '../helpers/player.js';
-import { born, told } from '../helpers/turns.js';
+import { created, told } from '../helpers/turns.js';
 
 const NOW = 1_700_000_000_000;
 /** What a reader of the change feed may have been shown everything below. */
@@ -41,31 +41,16 @@ const ENV: InstanceEnv = {
 };
 
 /** @returns the row that it is inserted with */
-function create(more: Partial<NewInstance>): { created_at: string; next_fire_at: string | null } {
-  const instance: NewInstance = {
-    id: ENV.ids.next(1),
-    sequenceId: 'sequence',
-    tenantId: 't',
-    namespace: 'n',
-    priority: 1,
-    timezone: 'UTC',
-    metadata: {},
-    data: {},
-    config: {},
-    nextFireAt: null,
-    concurrencyKey: null,
-    maxConcurrency: null,
-    idempotencyKey: null,
-    dryRun: false,
-    ...more,
-  };
+function create(more: Partial<CreationBody>): { created_at: string; next_fire_at: string | null } {
+  const body = { sequence_id: 'sequence', tenant_id: 't', namespace: 'n', ...more };
+  const instance = { id: ENV.ids.next(1), body };
   actor = liveInstance(newRecord(instance, NOW), planOf([work('a')]), ENV);
-  const { mutations } = born(actor);
+  const { mutations } = created(actor);
   const at = mutations.indexOf(MUTATION_KINDS.indexOf('instance.insert'));
   return JSON.parse(String(mutations[at + 2])) as ReturnType<typeof create>;
 }
 
-const KEYED = { concurrencyKey: 'k', maxConcurrency: 1 };
+const KEYED = { concurrency_key: 'k', max_concurrency: 1 };
 
 function grant(): Turn {
   const number = actor.record.snapshot.execution.n ?? 0;
@@ -98,7 +83,7 @@ test('a slot that comes before that is given back, and asked for again when it i
 
 test('one that was given its time keeps it, and one that starts at once is due no more', () => {
   const at = NOW + 60_000;
-  assert.equal(create({ nextFireAt: at }).next_fire_at, isoTime(at));
+  assert.equal(create({ next_fire_at: isoTime(at) }).next_fire_at, isoTime(at));
   assert.equal(create({}).next_fire_at, null);
   assert.equal(actor.record.snapshot.state, 'waiting');
 });

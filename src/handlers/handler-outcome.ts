@@ -5,9 +5,9 @@
  * gave it, for good, with a reason. Pure, and never throws.
  */
 
-import { permanentFailure, type StepOutcome } from '../../src/core/builtin.js';
-import { clip } from '../../src/core/expression/bounds.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
+import { permanentFailure, type StepOutcome } from '../core/builtin.js';
+import { clip } from '../core/expression/bounds.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.js';
 
 /**
  * In characters of JSON, roughly. The largest that a real handler gives is an answer of 10 MiB to
