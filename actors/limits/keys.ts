@@ -126,13 +126,11 @@ export class Keys {
 
 const NO_ROWS: KeyRows = { holders: [], waiters: [] };
 
-const FIRST = { createdAt: 0, id: FIRST_KEY } as const;
-
 async function readKeys(loader: Rows, ids: readonly string[]): Promise<Map<string, KeyRows>> {
   const read = async (id: string): Promise<[string, KeyRows]> => {
     // In this order: who is granted a slot in between is among the holders of the next reading.
     const holders = await loader.permitHolders(id);
-    return [id, { holders, waiters: await loader.permitWaiters(id, FIRST, WAITERS_MAX) }];
+    return [id, { holders, waiters: await loader.permitWaiters(id, WAITERS_MAX) }];
   };
   return new Map(await Promise.all(ids.map(read)));
 }

@@ -149,9 +149,9 @@ export const LOAD_SQL = {
     'from permits p where p.key_id = $1::uuid order by p.instance_id',
   permitWaiters:
     'select r.instance_id, r.number, r.max_concurrency, r.created_at from permit_requests r ' +
-    'where r.key_id = $1::uuid and (r.created_at, r.instance_id) > ($2::timestamptz, $3::uuid) ' +
+    'where r.key_id = $1::uuid ' +
     'and not exists (select 1 from permits p where p.instance_id = r.instance_id offset 0) ' +
-    'order by r.created_at, r.instance_id limit $4',
+    'order by r.created_at, r.instance_id limit $2',
   rateLimit:
     'select tenant_id, limit_key, max_count, window_seconds from rate_limits where id = $1::uuid',
   rateGrants:

@@ -250,13 +250,9 @@ export class Loader {
     return this.#all('permitHolders', [key]);
   }
 
-  /** The next instances that wait for a slot, oldest first, after the one given. */
-  permitWaiters(
-    key: string,
-    after: { readonly createdAt: UnixMs; readonly id: string },
-    limit: number,
-  ): Promise<PermitWaiterRow[]> {
-    return this.#all('permitWaiters', [key, isoTime(after.createdAt), after.id, limit]);
+  /** The first instances that wait for a slot, oldest first. */
+  permitWaiters(key: string, limit: number): Promise<PermitWaiterRow[]> {
+    return this.#all('permitWaiters', [key, limit]);
   }
 
   rateLimit(id: string): Promise<RateLimitRow | undefined> {

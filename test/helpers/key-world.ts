@@ -95,7 +95,7 @@ export class KeyWorld {
         this.reads += 1;
         return [...this.slots].map(([instance, number]) => this.#holder(instance, number));
       },
-      permitWaiters: async (_key, _after, limit) => this.#waiters().slice(0, limit),
+      permitWaiters: async (_key, limit) => this.#waiters().slice(0, limit),
     };
     return new Keys({
       commits: this.#commits,

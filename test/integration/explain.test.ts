@@ -325,7 +325,7 @@ describe('what actors load', () => {
     readyTasksOfTenantQueue: [...WAITING, 'tenant-3', 'queue-3'],
     permitKeys: [uuid(0), 100, ...PLACE],
     permitHolders: [uuid(7)],
-    permitWaiters: [uuid(7), A_TIME, uuid(43_200), 1_000],
+    permitWaiters: [uuid(7), 1_000],
     rateLimit: [uuid(7)],
     rateGrants: [uuid(7), A_TIME],
     schedules: [SOME_IDS],

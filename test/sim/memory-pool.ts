@@ -335,15 +335,12 @@ const READS: Readonly<Record<Name, Read>> = {
       wanted: db.row('permit_requests', String(row.instance_id))?.number ?? null,
       state: db.row('instances', String(row.instance_id))?.state ?? null,
     })),
-  permitWaiters: (db, [key, createdAt, id, limit]) =>
+  permitWaiters: (db, [key, limit]) =>
     sorted(
       all(
         db,
         'permit_requests',
-        (row) =>
-          row.key_id === key &&
-          isBehind(row, ['created_at', 'instance_id'], [createdAt, id]) &&
-          db.row('permits', String(row.instance_id)) === undefined,
+        (row) => row.key_id === key && db.row('permits', String(row.instance_id)) === undefined,
       ),
       'created_at',
       'instance_id',

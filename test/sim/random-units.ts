@@ -244,7 +244,7 @@ export function randomValues(random: Random, name: keyof typeof LOAD_SQL): reado
     case 'permitKeys':
       return [id(), 2, ...place];
     case 'permitWaiters':
-      return [id(), new Date(START_MS).toISOString(), id(), 2];
+      return [id(), 2];
     case 'rateGrants':
     case 'releaseOutcomes':
       return [id(), time()];
