@@ -67,14 +67,6 @@ export function createPool(options: PoolOptions): pg.Pool {
   return pool;
 }
 
-/**
- * One unconnected client with the same settings and types as a pool's. With `pipeline` it accepts
- * queries while busy, and no cursors. The caller listens for `error`.
- */
-export function createClient(options: ConnectionOptions, pipeline = false): pg.Client {
-  return new pg.Client({ ...clientConfig(options), pipeline });
-}
-
 /** Runs `work` over a connection of its own. One that breaks between two queries fails the next. */
 export async function withClient<Result>(
   options: ConnectionOptions,
@@ -88,6 +80,14 @@ export async function withClient<Result>(
   } finally {
     await client.end();
   }
+}
+
+/**
+ * One unconnected client with the same settings and types as a pool's. With `pipeline` it accepts
+ * queries while busy, and no cursors. The caller listens for `error`.
+ */
+export function createClient(options: ConnectionOptions, pipeline = false): pg.Client {
+  return new pg.Client({ ...clientConfig(options), pipeline });
 }
 
 /**
