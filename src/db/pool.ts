@@ -68,14 +68,6 @@ export function createPool(options: PoolOptions): pg.Pool {
   return pool;
 }
 
-/**
- * One unconnected client with the same settings and types as a pool's. With `pipeline` it accepts
- * queries while busy, and no cursors. The caller listens for `error`.
- */
-export function createClient(options: ConnectionOptions, pipeline = false): pg.Client {
-  return new pg.Client({ ...clientConfig(options), pipeline });
-}
-
 /** What `pg` says of an answer that did not come in time. */
 export const NO_ANSWER_TEXT = 'Query read timeout';
 
@@ -92,6 +84,14 @@ export async function withClient<Result>(
   } finally {
     await client.end();
   }
+}
+
+/**
+ * One unconnected client with the same settings and types as a pool's. With `pipeline` it accepts
+ * queries while busy, and no cursors. The caller listens for `error`.
+ */
+export function createClient(options: ConnectionOptions, pipeline = false): pg.Client {
+  return new pg.Client({ ...clientConfig(options), pipeline });
 }
 
 /**

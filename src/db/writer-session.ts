@@ -108,24 +108,23 @@ export class WriterSession {
    * Ends the backend and waits until it is gone: only then can it commit nothing any more.
    * @returns false when it is still there; ask again
    */
-  async terminate({ pid, startedAt }: BackendId): Promise<boolean> {
-    const { rows } = await this.#client.query<{ gone: boolean }>(
-      `select pg_terminate_backend(pid, ${TERMINATE_WAIT_MS}) as gone
-       from pg_stat_activity
-       where pid = $1::int and extract(epoch from backend_start)::text = $2::text`,
-      [pid, startedAt],
-    );
-    return rows.length === 0;
+  terminate({ pid, startedAt }: BackendId): Promise<boolean> {
+    const isIt = 'pid = $1::int and extract(epoch from backend_start)::text = $2::text';
+    return this.#terminate(isIt, [pid, startedAt]);
   }
 
   /** The same for all backends of this database that carry the name, but for this one. */
-  async terminateAll(applicationName: string): Promise<boolean> {
-    const { rows } = await this.#client.query<{ gone: boolean }>(
-      `select pg_terminate_backend(pid, ${TERMINATE_WAIT_MS}) as gone
-       from pg_stat_activity
-       where application_name = $1::text and datname = current_database()
-         and pid <> pg_backend_pid()`,
-      [applicationName],
+  terminateAll(applicationName: string): Promise<boolean> {
+    const isOne =
+      'application_name = $1::text and datname = current_database() and pid <> pg_backend_pid()';
+    return this.#terminate(isOne, [applicationName]);
+  }
+
+  async #terminate(condition: string, values: readonly unknown[]): Promise<boolean> {
+    const { rows } = await this.#client.query(
+      `select pg_terminate_backend(pid, ${TERMINATE_WAIT_MS})
+       from pg_stat_activity where ${condition}`,
+      [...values],
     );
     return rows.length === 0;
   }
