@@ -223,9 +223,9 @@ export class Instances {
     );
   }
 
-  #deduplicate(cell: InstanceCell, { record }: LiveInstance, creation: Creation | Repeat): void {
-    const { instance, request } = creation;
-    const { body } = instance;
+  #deduplicate(cell: InstanceCell, { record }: LiveInstance, asked: Creation | Repeat): void {
+    const { request } = asked;
+    const { body } = asked.instance;
     const same =
       record.idempotency_key === idempotencyKeyOf(body) &&
       record.tenant_id === body.tenant_id &&
