@@ -60,15 +60,15 @@ export class Instances {
 
   constructor(deps: InstancesDeps) {
     this.#deps = deps;
-    const { env, loader, plans } = deps;
+    const { env, loader: rows, plans } = deps;
     this.#host = new ActorHost<LiveInstance, Message, LoadedInstance>(
       {
         noun: 'instance',
         keyOf: (id) => id,
         nameOf: (instanceId) => ({ instanceId }),
         residentMax: LIMITS.residentActorsMax,
-        load: (ids) => loader.instances(ids),
-        restore: async (_id, rows) => rows && restoreActor({ env, loader, plans }, rows),
+        load: (ids) => rows.instances(ids),
+        restore: async (_id, loaded) => loaded && restoreActor(env, { rows, plans }, loaded),
         // The sequence of one that is loaded may be among those that were deleted meanwhile.
         readsSince: () => plans.deletions,
         handle: (cell, message) => this.#handle(cell, message),
@@ -223,9 +223,9 @@ export class Instances {
     );
   }
 
-  #deduplicate(cell: InstanceCell, { record }: LiveInstance, creation: Creation | Repeat): void {
-    const { instance, request } = creation;
-    const { body } = instance;
+  #deduplicate(cell: InstanceCell, { record }: LiveInstance, asked: Creation | Repeat): void {
+    const { request } = asked;
+    const { body } = asked.instance;
     const same =
       record.idempotency_key === idempotencyKeyOf(body) &&
       record.tenant_id === body.tenant_id &&

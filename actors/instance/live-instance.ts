@@ -4,8 +4,7 @@
  * it is discarded and built from rows anew.
  */
 
-import type { IdGenerator } from '../../src/core/ids.js';
-import { routeOf } from '../../src/core/ids.js';
+import { type IdGenerator, routeOf } from '../../src/core/ids.js';
 import type { Plan } from '../../src/core/plan.js';
 import type { UnixMs } from '../../src/core/time.js';
 import type { Measures } from '../runtime/measures.js';

@@ -22,13 +22,15 @@ export function saveCheckpoint(actor: LiveInstance, turn: Turn, message: Save): 
   const data = JSON.stringify(message.body.checkpoint_data);
   checkBytes('checkpoint_data is', Buffer.byteLength(data), LIMITS.checkpointBytesMax);
   const id = nextId(actor);
-  turn.put(
-    'checkpoint.insert',
-    id,
-    `{"id":"${id}","instance_id":"${actor.record.id}","checkpoint_data":${data},` +
-      `"created_at":"${isoTime(actor.env.now())}"}`,
-  );
+  putCheckpoint(actor, turn, id, data);
   turn.reply(message.request, 201, `{"id":"${id}"}`);
+}
+
+/** @param data as JSON */
+export function putCheckpoint(actor: LiveInstance, turn: Turn, id: string, data: string): void {
+  const { record, env } = actor;
+  const pairs = `"id":"${id}","instance_id":"${record.id}","checkpoint_data":${data}`;
+  turn.put('checkpoint.insert', id, `{${pairs},"created_at":"${isoTime(env.now())}"}`);
 }
 
 /** Answers with how many were deleted: they are counted when all that were saved are rows. */

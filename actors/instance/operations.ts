@@ -90,10 +90,9 @@ export const INSTANCE_ENGINE_OPERATIONS = {
   },
 } satisfies EngineOperations<InstanceParts>;
 
+type Finders = Pick<InstanceParts, 'instances' | 'tasks'>;
+
 /** The poller is gone: the claim at this epoch is taken back. */
-export function unclaim(
-  { tasks, instances }: Pick<InstanceParts, 'instances' | 'tasks'>,
-  { task, epoch }: TaskClaim,
-): void {
+export function unclaim({ tasks, instances }: Finders, { task, epoch }: TaskClaim): void {
   tasks.find(task, (instance) => instances.tell(instance, { kind: 'unclaim', task, epoch }));
 }

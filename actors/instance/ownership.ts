@@ -6,7 +6,7 @@
 
 import { liveCheckpoint, placeSha256 } from '../../src/core/continuity/live-place.js';
 import type { Progress } from '../../src/core/progress.js';
-import { isoTime, isoTimeOrNull } from '../../src/core/time.js';
+import { isoTimeOrNull } from '../../src/core/time.js';
 import { conflict, type EngineError } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Came, Sources } from './action.js';
@@ -14,6 +14,7 @@ import { advance, continueAfter } from './advance.js';
 import { continuityIdOf } from './effects.js';
 import { isSeenBy, type LiveInstance } from './live-instance.js';
 import type { InstanceMessage, MessageOf } from './messages.js';
+import { putCheckpoint } from './notes.js';
 import type { Expectations, Fence, OrderedChange, OrderView } from './orders.js';
 import { tellPeer } from './progress.js';
 import { setTimer } from './settling.js';
@@ -192,13 +193,8 @@ function own(actor: LiveInstance, turn: Turn, epoch: number): Progress {
 }
 
 /** The live state in the form that migrations and capsules read. */
-function capture({ record, plan, env }: LiveInstance, turn: Turn, id: string): undefined {
-  const { snapshot } = record;
-  turn.put('checkpoint.insert', id, {
-    id,
-    instance_id: record.id,
-    checkpoint_data: liveCheckpoint(plan, snapshot, snapshot.runtime),
-    created_at: isoTime(env.now()),
-  });
-  return undefined;
+function capture(actor: LiveInstance, turn: Turn, id: string): undefined {
+  const { snapshot } = actor.record;
+  const data = liveCheckpoint(actor.plan, snapshot, snapshot.runtime);
+  putCheckpoint(actor, turn, id, JSON.stringify(data));
 }

@@ -3,7 +3,6 @@
 import type { Plan } from '../../src/core/plan.js';
 import { notFound } from '../../src/errors.js';
 import type { Plans } from '../catalog/plans.js';
-import type { Rows } from '../runtime/loader.js';
 import type { LoadedInstance } from '../runtime/rows.js';
 import type { Sources } from './action.js';
 import { nodeOf } from './edits.js';
@@ -11,26 +10,22 @@ import { type InstanceEnv, type LiveInstance, liveInstance } from './live-instan
 import { type InstanceRecord, recordOfRow } from './record.js';
 import { taskOfRow } from './worker-task.js';
 
-export interface RestoreDeps {
-  readonly env: InstanceEnv;
-  readonly loader: Rows;
-  readonly plans: Plans;
-}
-
 /** Undefined when its sequence is gone; rejects when the database cannot be asked. */
 export async function restoreActor(
-  { env, loader, plans }: RestoreDeps,
+  env: InstanceEnv,
+  { rows, plans }: Pick<Sources, 'rows' | 'plans'>,
   loaded: LoadedInstance,
 ): Promise<LiveInstance | undefined> {
   const record = recordOfRow(loaded.row);
   const plan = await planOf(plans, record);
   if (plan === undefined) return undefined;
-  const outputs = await loader.outputs(record.id, plan.outputRefs);
+  const outputs = await rows.outputs(record.id, plan.outputRefs);
   for (const [block, output] of outputs) record.snapshot.outputs.set(block, output);
   for (const [key, items] of loaded.snapshots) record.snapshot.snapshots.set(key, items);
   const actor = liveInstance(record, plan, env);
-  for (const row of loaded.tasks)
+  for (const row of loaded.tasks) {
     actor.tasks.set(row.id, taskOfRow(row, nodeOf(plan, row.block_id)));
+  }
   actor.timer = loaded.timer;
   return actor;
 }
