@@ -4,6 +4,7 @@
  * looks at.
  */
 
+import { uuidText } from '../ids.js';
 import { isJsonObject, type JsonValue } from '../json.js';
 import { canonicalText, compareText, lengthOf, occurrences } from './bounds.js';
 import { dayOfWeek, formatDate } from './dates.js';
@@ -17,12 +18,18 @@ export function callFunction(name: string, args: readonly JsonValue[], run: Eval
 
 /** A map, not an object: a name such as `constructor` must not find anything. */
 const FUNCTIONS: ReadonlyMap<string, ExpressionFunction> = new Map<string, ExpressionFunction>([
-  ['abs', ([value]) => mapNumber(value, Math.abs)],
+  ['abs', ([value]) => onNumbers([value], Math.abs)],
   ['len', ([value = null], run) => chargedLength(value, run)],
   ['json', ([value = null], run) => (spendSize(value, run) ? JSON.stringify(value) : null)],
   ['now', (_, { scope }) => new Date(scope.now).toISOString()],
   ['uuid', (_, { scope }) => uuidFrom(scope.random)],
-  ['random', ([min, max], { scope }) => randomBetween(min, max, scope.random)],
+  [
+    'random',
+    ([min, max], { scope: { random } }) =>
+      min === undefined && max === undefined
+        ? random()
+        : onNumbers([min, max], (low = 0, high = 0) => randomBetween(low, high, random)),
+  ],
   ['format_date', ([time, format], run) => textPair(time, format, run, formatDate)],
   ['day_of_week', ([time]) => (typeof time === 'string' ? dayOfWeek(time) : null)],
   ['keys', ([value], run) => members(value, run, Object.keys)],
@@ -40,17 +47,23 @@ const FUNCTIONS: ReadonlyMap<string, ExpressionFunction> = new Map<string, Expre
   ['sort', ([list, direction], run) => sort(list, direction === 'desc', run)],
   ['unique', ([list], run) => unique(list, run)],
   ['count', ([list]) => (Array.isArray(list) ? list.length : null)],
-  ['change_pct', ([from, to]) => changePercent(from, to)],
-  ['clamp', ([value, low, high]) => clamp(value, low, high)],
+  ['change_pct', ([from, to]) => onNumbers([from, to], changePercent)],
+  ['clamp', ([value, low, high]) => onNumbers([value, low, high], clamp)],
 ]);
 
 function finite(value: number): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
-function mapNumber(value: JsonValue | undefined, apply: (number: number) => number): number | null {
-  const number = toNumber(value ?? null);
-  return number === null ? null : apply(number);
+/** Null as well when one of the values is not a number. */
+function onNumbers(
+  values: readonly (JsonValue | undefined)[],
+  apply: (...numbers: number[]) => number | null,
+): number | null {
+  const numbers = values.map((value) => toNumber(value ?? null));
+  if (numbers.includes(null)) return null;
+  const result = apply(...(numbers as number[]));
+  return result === null ? null : finite(result);
 }
 
 /** An array knows its length; keys and bytes have to be counted. */
@@ -159,37 +172,18 @@ function unique(list: JsonValue | undefined, run: Evaluation): JsonValue {
 }
 
 /** By how many percent of `from` the value `to` lies above it; null for a change from zero. */
-function changePercent(from: JsonValue | undefined, to: JsonValue | undefined): number | null {
-  const start = toNumber(from ?? null);
-  const end = toNumber(to ?? null);
-  if (start === null || end === null || start === 0) return null;
-  return finite(((end - start) / Math.abs(start)) * 100);
+function changePercent(from = 0, to = 0): number | null {
+  return from === 0 ? null : ((to - from) / Math.abs(from)) * 100;
 }
 
-function clamp(
-  value: JsonValue | undefined,
-  low: JsonValue | undefined,
-  high: JsonValue | undefined,
-): number | null {
-  const number = toNumber(value ?? null);
-  const least = toNumber(low ?? null);
-  const most = toNumber(high ?? null);
-  if (number === null || least === null || most === null || least > most) return null;
-  return Math.min(Math.max(number, least), most);
+function clamp(value = 0, low = 0, high = 0): number | null {
+  return low > high ? null : Math.min(Math.max(value, low), high);
 }
 
-/** In [0, 1) without bounds; a whole number of [min, max] when both are whole; else in [min, max). */
-function randomBetween(
-  min: JsonValue | undefined,
-  max: JsonValue | undefined,
-  random: () => number,
-): number | null {
-  if (min === undefined && max === undefined) return random();
-  const low = toNumber(min ?? null);
-  const high = toNumber(max ?? null);
-  if (low === null || high === null || low > high) return null;
-  const isWhole = Number.isInteger(low) && Number.isInteger(high);
-  if (!isWhole) return finite(low + random() * (high - low));
+/** A whole number of [low, high] when both are whole; else in [low, high). */
+function randomBetween(low: number, high: number, random: () => number): number | null {
+  if (low > high) return null;
+  if (!Number.isInteger(low) || !Number.isInteger(high)) return low + random() * (high - low);
   return Math.min(high, low + Math.floor(random() * (high - low + 1)));
 }
 
@@ -198,7 +192,5 @@ function uuidFrom(random: () => number): string {
   const digits = Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16));
   digits[12] = '4';
   digits[16] = '89ab'.charAt(Math.floor(random() * 4));
-  const hex = digits.join('');
-  const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)];
-  return `${parts.join('-')}-${hex.slice(20)}`;
+  return uuidText(digits.join(''));
 }
