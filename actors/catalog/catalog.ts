@@ -13,7 +13,7 @@
 
 import type { CreateSequence } from '../../schema/sequence.js';
 import { compilePlan } from '../../src/core/plan.js';
-import { isoTime, type UnixMs } from '../../src/core/time.js';
+import { isoTime } from '../../src/core/time.js';
 import {
   conflict,
   DATABASE_AWAY,
@@ -22,23 +22,16 @@ import {
   invalid,
   notFound,
 } from '../../src/errors.js';
-import type { Rows } from '../runtime/loader.js';
+import type { HostDeps } from '../runtime/host.js';
 import type { PeerMessage } from '../runtime/protocol.js';
 import type { ReleaseStateRow } from '../runtime/release-sql.js';
+import type { Room } from '../runtime/room.js';
 import type { InstanceCounts, SequenceRow } from '../runtime/rows.js';
-import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
+import { Singleton } from '../runtime/singleton.js';
 import { Turn } from '../runtime/turn.js';
 import { whenUsed } from './plans.js';
 
-export interface CatalogDeps extends SingletonDeps {
-  readonly loader: Rows;
-  readonly now: () => UnixMs;
-  readonly newId: () => string;
-  readonly shards: number;
-  /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
-  readonly whenWriterKnown: (then: () => void) => void;
-  readonly schedule: (work: () => void) => void;
-}
+export type CatalogDeps = HostDeps & Pick<Room, 'loader' | 'now' | 'newId' | 'shards'>;
 
 /** A deletion on its way. */
 interface Deletion {

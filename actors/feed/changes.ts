@@ -11,18 +11,15 @@
 
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { DATABASE_AWAY } from '../../src/errors.js';
-import type { CommitLog } from '../runtime/commit-log.js';
+import type { Room } from '../runtime/room.js';
 import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
 import { Turn } from '../runtime/turn.js';
 import { Watchers, type WatchersDeps } from './watchers.js';
 
-export interface ChangeFeedDeps extends Omit<WatchersDeps, 'look'>, SingletonDeps {
-  readonly shard: number;
-  readonly now: () => UnixMs;
-  readonly commits: CommitLog;
-  /** Calls when it is known what became of the units of a writer that died; at once without such. */
-  readonly whenWriterKnown: (then: () => void) => void;
-}
+export interface ChangeFeedDeps
+  extends SingletonDeps,
+    Omit<WatchersDeps, 'look'>,
+    Pick<Room, 'shard' | 'now' | 'whenWriterKnown'> {}
 
 /** On this shard the mark is kept. */
 const MARK_SHARD = 0;

@@ -4,18 +4,14 @@
  * about them may have been lost.
  */
 
-import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import type { TimerHandle } from '../../src/core/clock.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
 import { ActorHost, type HostDeps } from '../runtime/host.js';
 import type { Rows } from '../runtime/loader.js';
+import type { Room } from '../runtime/room.js';
 import { ConcurrencyKey, type KeyRows, WAITERS_MAX, type Wish } from './key.js';
 
-export interface KeysDeps extends HostDeps {
-  readonly loader: Rows;
-  readonly clock: Clock;
-  readonly shard: number;
-  readonly shards: number;
-}
+export type KeysDeps = HostDeps & Pick<Room, 'loader' | 'clock' | 'shard' | 'shards'>;
 
 type KeyMessage =
   | { readonly kind: 'wanted'; readonly wish: Wish }

@@ -2,14 +2,12 @@
 
 import type { UnixMs } from '../../src/core/time.js';
 import { ActorHost, type HostDeps } from '../runtime/host.js';
-import type { Rows } from '../runtime/loader.js';
+import type { Room } from '../runtime/room.js';
 import type { RateLimitRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 import { type Asker, RateLimiter, type RateLimiterDeps, type RateRows, windowMs } from './rate.js';
 
-export interface RatesDeps extends HostDeps, RateLimiterDeps {
-  readonly loader: Rows;
-}
+export type RatesDeps = HostDeps & RateLimiterDeps & Pick<Room, 'loader'>;
 
 type RateMessage =
   | { readonly kind: 'asked'; readonly asker: Asker }

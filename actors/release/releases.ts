@@ -17,7 +17,7 @@ import type {
   ValidationReport,
   ValidationSummary,
 } from '../../schema/release.js';
-import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import type { TimerHandle } from '../../src/core/clock.js';
 import { type Evidence, findVerdict, judge } from '../../src/core/releases/gates.js';
 import {
   canaryReason,
@@ -35,6 +35,7 @@ import { conflict, EngineError, forbidden, invalid, notFound } from '../../src/e
 import type { Plans } from '../catalog/plans.js';
 import { answerLater } from '../runtime/commit.js';
 import type { Call } from '../runtime/operation.js';
+import type { Room } from '../runtime/room.js';
 import type { SequenceRow } from '../runtime/rows.js';
 import { Serial } from '../runtime/serial.js';
 import { GateWatch } from './gate-watch.js';
@@ -46,9 +47,7 @@ export type ValidationEnd =
   | { readonly outcome: 'ready'; readonly evidence: Omit<ValidationSummary, 'validated_at'> }
   | { readonly outcome: 'failed' | 'draft'; readonly reason: string };
 
-export interface ReleasesDeps extends ReleaseStoreDeps {
-  readonly clock: Clock;
-  readonly shards: number;
+export interface ReleasesDeps extends ReleaseStoreDeps, Pick<Room, 'clock' | 'shards'> {
   readonly plans: Pick<Plans, 'checkUsable' | 'deletions'>;
 }
 

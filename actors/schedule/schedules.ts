@@ -5,7 +5,7 @@
 
 import type { CreateSchedule, CronSchedule, UpdateSchedule } from '../../schema/cron.js';
 import { LIMITS } from '../../src/config.js';
-import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import type { TimerHandle } from '../../src/core/clock.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
@@ -15,8 +15,8 @@ import type { InstanceMessage } from '../instance/messages.js';
 import type { Routing } from '../release/routing.js';
 import { BatchedReads } from '../runtime/batched-reads.js';
 import { ActorHost, type HostDeps, type Ready } from '../runtime/host.js';
-import type { Rows } from '../runtime/loader.js';
 import type { OwnRequests } from '../runtime/own-requests.js';
+import type { Room } from '../runtime/room.js';
 import type { DueSchedule } from '../runtime/rows.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
 import {
@@ -29,15 +29,11 @@ import {
   readExpression,
 } from './cron.js';
 
-export interface SchedulesDeps extends HostDeps {
-  readonly loader: Rows;
-  readonly clock: Clock;
-  readonly now: () => UnixMs;
-  readonly shard: number;
-  readonly shards: number;
+export interface SchedulesDeps
+  extends HostDeps,
+    Pick<Room, 'loader' | 'clock' | 'now' | 'shard' | 'shards' | 'newId'> {
   readonly plans: Plans;
   readonly routing: Routing;
-  readonly newId: () => string;
   readonly ownRequests: OwnRequests;
   /** Upper bound between two scans. */
   readonly cronTickMs: number;

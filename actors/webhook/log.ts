@@ -3,18 +3,15 @@
  * no commit takes long. On the first shard only.
  */
 
-import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import type { TimerHandle } from '../../src/core/clock.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
-import type { Rows } from '../runtime/loader.js';
+import type { Room } from '../runtime/room.js';
 import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
 import { Turn } from '../runtime/turn.js';
 
-export interface WebhookLogDeps extends SingletonDeps {
-  readonly loader: Rows;
-  readonly clock: Clock;
-  readonly now: () => UnixMs;
-  readonly schedule: (work: () => void) => void;
-}
+export interface WebhookLogDeps
+  extends SingletonDeps,
+    Pick<Room, 'loader' | 'clock' | 'now' | 'schedule'> {}
 
 const KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 /** Between two looks at the oldest one. */

@@ -10,7 +10,7 @@
  * there are slots, and a webhook is sent a second time only if the first one could not be recorded.
  */
 
-import { type IdGenerator, routeOf } from '../../src/core/ids.js';
+import { routeOf } from '../../src/core/ids.js';
 import type { AttemptOutcome } from '../../src/core/webhook.js';
 import {
   conflict,
@@ -21,23 +21,19 @@ import {
   unavailable,
 } from '../../src/errors.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
-import type { Logger } from '../../src/log.js';
 import { failed } from '../runtime/commit.js';
 import type { PendingUnit, Settlement } from '../runtime/commit-log.js';
+import type { HostDeps } from '../runtime/host.js';
+import type { Room } from '../runtime/room.js';
 import type { WebhookRow } from '../runtime/rows.js';
-import { type Effect, Turn } from '../runtime/turn.js';
+import { Turn } from '../runtime/turn.js';
 import type { Entry } from './lane.js';
 import { WebhookLog } from './log.js';
 import { RELOAD_MS, WebhookMemory, type WebhookMemoryDeps } from './memory.js';
 import { type Attempt, beginAttempt, claimed, recordAttempt, unclaimed } from './record.js';
 
-export interface WebhooksDeps extends WebhookMemoryDeps {
+export interface WebhooksDeps extends WebhookMemoryDeps, HostDeps, Pick<Room, 'ids'> {
   readonly sender: WebhookSender;
-  readonly ids: IdGenerator;
-  readonly log: Logger;
-  readonly release: (effects: readonly Effect[]) => void;
-  /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
-  readonly whenWriterKnown: (then: () => void) => void;
 }
 
 /** Of the whole engine. Each shard has its part, and each address its part of that. */
