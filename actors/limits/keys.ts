@@ -6,16 +6,17 @@
 
 import type { TimerHandle } from '../../src/core/clock.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
-import { ActorHost, type HostDeps } from '../runtime/host.js';
+import { ActorHost, type HostDeps, type HostedMessage } from '../runtime/host.js';
 import type { Rows } from '../runtime/loader.js';
 import type { Room } from '../runtime/room.js';
+import type { Turn } from '../runtime/turn.js';
 import { ConcurrencyKey, type KeyRows, WAITERS_MAX, type Wish } from './key.js';
 
 export type KeysDeps = HostDeps & Pick<Room, 'loader' | 'clock' | 'shard' | 'shards'>;
 
-type KeyMessage =
-  | { readonly kind: 'wanted'; readonly wish: Wish }
-  | { readonly kind: 'left'; readonly instance: string; readonly number: number };
+interface KeyMessage extends HostedMessage {
+  readonly take: (key: ConcurrencyKey, turn: Turn) => void;
+}
 
 /** Keys that are read again at once, before the others have their turn. */
 const RESCAN_PAGE = 100;
@@ -49,10 +50,7 @@ export class Keys {
         awake: (cell, rows = NO_ROWS) =>
           this.#host.run(cell, undefined, (turn) => cell.state.settle(turn, rows)),
         handle: (cell, message) =>
-          this.#host.run(cell, message, (turn) => {
-            if (message.kind === 'wanted') cell.state.wanted(turn, message.wish);
-            else cell.state.left(turn, message.instance, message.number);
-          }),
+          this.#host.run(cell, message, (turn) => message.take(cell.state, turn)),
         flush: (key, turn) => key.admit(turn),
         isIdle: (key) => key.isIdle,
       },
@@ -67,11 +65,11 @@ export class Keys {
   }
 
   wanted(id: string, wish: Wish): void {
-    this.#host.tell(id, { kind: 'wanted', wish });
+    this.#host.tell(id, { kind: 'wanted', take: (key, turn) => key.wanted(turn, wish) });
   }
 
   left(id: string, instance: string, number: number): void {
-    this.#host.tell(id, { kind: 'left', instance, number });
+    this.#host.tell(id, { kind: 'left', take: (key, turn) => key.left(turn, instance, number) });
   }
 
   /** Reads the rows of every key of this shard, now and from time to time. */

@@ -14,11 +14,12 @@ import type { Plans } from '../catalog/plans.js';
 import type { InstanceMessage } from '../instance/messages.js';
 import type { Routing } from '../release/routing.js';
 import { BatchedReads } from '../runtime/batched-reads.js';
-import { ActorHost, type HostDeps, type Ready } from '../runtime/host.js';
+import { ActorHost, type HostDeps, type HostedMessage, type Ready } from '../runtime/host.js';
 import type { OwnRequests } from '../runtime/own-requests.js';
 import type { Room } from '../runtime/room.js';
 import type { DueSchedule } from '../runtime/rows.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
+import type { Turn } from '../runtime/turn.js';
 import {
   Cron,
   type CronDeps,
@@ -59,23 +60,15 @@ const NOTHING: Memo = {};
 
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-type CronMessage =
-  | {
-      readonly kind: 'create';
-      readonly request: number;
-      readonly row: CronSchedule;
-      readonly deletions: number;
-    }
-  | {
-      readonly kind: 'update';
-      readonly request: number;
-      readonly tenant: string;
-      readonly changes: UpdateSchedule;
-    }
-  | { readonly kind: 'delete'; readonly request: number; readonly tenant: string }
-  | { readonly kind: 'due' }
-  /** What was asked for before a fire; without `found` nobody could tell. */
-  | { readonly kind: 'looked'; readonly row: CronSchedule; readonly found: Found | undefined };
+interface CronMessage extends HostedMessage {
+  /**
+   * @param isSettled no unit of the schedule is under way
+   * @returns `reload` when the rows have to be read first
+   */
+  readonly take: (cron: Cron, turn: Turn, isSettled: boolean) => unknown;
+}
+
+const DUE: CronMessage = { kind: 'due', take: (cron, turn) => cron.due(turn) };
 
 type ReadyCron = Ready<Cron, CronMessage>;
 
@@ -137,7 +130,7 @@ export class Schedules {
           if (error === DATABASE_AWAY) this.#heap.push(now() + RELOAD_MS, id);
         },
         // It is due as long as it does not fire: nobody but the scan has it try again.
-        givesUp: (_cell, message) => !('request' in message),
+        givesUp: (_cell, message) => message.request === undefined,
         isIdle: (cron) => cron.isIdle,
       },
       deps,
@@ -175,7 +168,13 @@ export class Schedules {
       (sequence) =>
         schedule(() => {
           if (sequence?.tenantId !== row.tenant_id) fail(notFound(`sequence ${row.sequence_id}`));
-          else this.#host.tell(row.id, { kind: 'create', request, row, deletions });
+          else {
+            this.#host.tell(row.id, {
+              kind: 'create',
+              request,
+              take: (cron, turn) => cron.create(turn, request, row, deletions),
+            });
+          }
         }),
       () => schedule(() => fail(DATABASE_AWAY)),
     );
@@ -206,11 +205,19 @@ export class Schedules {
   /** @throws EngineError 400 when the expression cannot be read */
   update(request: number, tenant: string, id: string, changes: UpdateSchedule): void {
     if (changes.cron_expr != null) readExpression(changes.cron_expr);
-    this.#host.tell(id, { kind: 'update', request, tenant, changes });
+    this.#host.tell(id, {
+      kind: 'update',
+      request,
+      take: (cron, turn) => cron.update(turn, request, tenant, changes),
+    });
   }
 
   delete(request: number, tenant: string, id: string): void {
-    this.#host.tell(id, { kind: 'delete', request, tenant });
+    this.#host.tell(id, {
+      kind: 'delete',
+      request,
+      take: (cron, turn) => cron.delete(turn, request, tenant),
+    });
   }
 
   // ---------------------------------------------------------------- events
@@ -245,25 +252,9 @@ export class Schedules {
       this.#host.rebuild(cell, message);
       return;
     }
-    let next = 'done';
+    let next: unknown;
     this.#host.run(cell, message, (turn) => {
-      switch (message.kind) {
-        case 'create':
-          cron.create(turn, message.request, message.row, message.deletions);
-          return;
-        case 'update':
-          cron.update(turn, message.request, message.tenant, message.changes);
-          return;
-        case 'delete':
-          cron.delete(turn, message.request, message.tenant);
-          return;
-        case 'due':
-          cron.due(turn);
-          return;
-        case 'looked':
-          if (message.found === undefined) cron.unknown();
-          else next = cron.found(turn, message.row, message.found, isSettled);
-      }
+      next = message.take(cron, turn, isSettled);
     });
     if (next === 'reload') this.#host.rebuild(cell);
   }
@@ -327,7 +318,7 @@ export class Schedules {
       if (clock.monotonic() - began > LIMITS.turnMs / 2) return;
       const id = this.#heap.popDue(clock.now());
       if (id === undefined) return;
-      this.#host.tell(id, { kind: 'due' });
+      this.#host.tell(id, DUE);
     }
   }
 
@@ -365,12 +356,15 @@ export class Schedules {
 
   #look(row: CronSchedule, target: string): void {
     const { schedule, log } = this.#deps;
-    const tell = (found: Found | undefined) =>
-      schedule(() => this.#host.tell(row.id, { kind: 'looked', row, found }));
-    this.#find(row, target).then(tell, (error: unknown) => {
-      log.debug({ actor: `cron:${row.id}`, err: error }, 'a fire is put off');
-      tell(undefined);
-    });
+    const tell = (take: CronMessage['take']) =>
+      schedule(() => this.#host.tell(row.id, { kind: 'looked', take }));
+    this.#find(row, target).then(
+      (found) => tell((cron, turn, isSettled) => cron.found(turn, row, found, isSettled)),
+      (error: unknown) => {
+        log.debug({ actor: `cron:${row.id}`, err: error }, 'a fire is put off');
+        tell((cron) => cron.unknown());
+      },
+    );
   }
 
   /** A policy that cancels earlier runs has done so when this resolves. */
