@@ -4,7 +4,7 @@
  * about them may have been lost.
  */
 
-import type { TimerHandle } from '../../src/core/clock.js';
+import { BackgroundJob } from '../../src/background-job.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
 import { ActorHost, type HostDeps, type HostedMessage } from '../runtime/host.js';
 import type { Rows } from '../runtime/loader.js';
@@ -32,9 +32,8 @@ const FIRST_KEY = '00000000-0000-0000-0000-000000000000';
 export class Keys {
   readonly #deps: KeysDeps;
   readonly #host: ActorHost<ConcurrencyKey, KeyMessage, KeyRows>;
-  #rescanHandle: TimerHandle | undefined;
-  #isScanning = false;
-  #stopped = false;
+  /** Reads the rows of every key of this shard. */
+  readonly #rescan: BackgroundJob;
 
   constructor(deps: KeysDeps) {
     this.#deps = deps;
@@ -56,6 +55,17 @@ export class Keys {
       },
       deps,
     );
+    const { clock, log } = deps;
+    this.#rescan = new BackgroundJob({
+      clock,
+      log,
+      name: 'concurrency keys',
+      everyMs: RESCAN_MS,
+      run: () =>
+        this.#round().catch((error: unknown) =>
+          log.debug({ err: error }, 'keys could not be read'),
+        ),
+    });
   }
 
   /** Whether the key may be let go. */
@@ -72,43 +82,28 @@ export class Keys {
     this.#host.tell(id, { kind: 'left', take: (key, turn) => key.left(turn, instance, number) });
   }
 
-  /** Reads the rows of every key of this shard, now and from time to time. */
   start(): void {
-    this.#rescan();
+    this.#rescan.wake();
   }
 
   stop(): void {
-    this.#stopped = true;
-    this.#deps.clock.clearTimeout(this.#rescanHandle);
+    this.#rescan.stop();
   }
 
   /** Words of a shard that died may be lost. */
   shardDied(): void {
-    this.#rescan();
+    this.#rescan.wake();
   }
 
   endTurn(): void {
     this.#host.endTurn();
   }
 
-  #rescan(): void {
-    if (this.#isScanning || this.#stopped) return;
-    this.#isScanning = true;
-    this.#deps.clock.clearTimeout(this.#rescanHandle);
-    this.#round(FIRST_KEY)
-      .catch((error: unknown) => this.#deps.log.debug({ err: error }, 'keys could not be read'))
-      .finally(() => {
-        this.#isScanning = false;
-        if (this.#stopped) return;
-        this.#rescanHandle = this.#deps.clock.setTimeout(() => this.#rescan(), RESCAN_MS);
-      });
-  }
-
-  async #round(first: string): Promise<void> {
+  async #round(): Promise<void> {
     const { loader, schedule, shard, shards } = this.#deps;
-    for (let after = first; ; ) {
+    for (let after = FIRST_KEY; ; ) {
       const page = await loader.permitKeys(after, RESCAN_PAGE);
-      if (this.#stopped) return;
+      if (this.#rescan.isStopped) return;
       const own = page.filter((id) => shardOf(routeOf(id), shards) === shard);
       if (own.length > 0) {
         schedule(() => {

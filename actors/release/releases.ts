@@ -17,7 +17,7 @@ import type {
   ValidationReport,
   ValidationSummary,
 } from '../../schema/release.js';
-import type { TimerHandle } from '../../src/core/clock.js';
+import { BackgroundJob } from '../../src/background-job.js';
 import { type Evidence, findVerdict, judge } from '../../src/core/releases/gates.js';
 import {
   canaryReason,
@@ -66,14 +66,20 @@ export class Releases {
   readonly #serial = new Serial();
   /** Validations that the front leads, and when they are given up. */
   readonly #validations = new Map<string, number>();
-  #sweepHandle: TimerHandle | undefined;
-  #isStopped = false;
+  readonly #sweeping: BackgroundJob;
 
   constructor(deps: ReleasesDeps) {
     this.#deps = deps;
     this.#store = new ReleaseStore(deps);
     this.#barrier = new RoutesBarrier(deps);
-    const { clock } = deps;
+    const { clock, log } = deps;
+    this.#sweeping = new BackgroundJob({
+      clock,
+      log,
+      name: 'releases',
+      everyMs: SWEEP_MS,
+      run: () => this.#sweep().catch((error: unknown) => this.#note(error)),
+    });
     this.#watch = new GateWatch({ clock, look: (release) => this.#look(release) });
   }
 
@@ -83,14 +89,13 @@ export class Releases {
   start(): void {
     // What it committed last may not have been told to every shard.
     void this.#barrier.pass();
-    this.#sweep();
+    this.#sweeping.wake();
   }
 
   stop(): void {
-    this.#isStopped = true;
+    this.#sweeping.stop();
     this.#barrier.stop();
     this.#watch.stop();
-    this.#deps.clock.clearTimeout(this.#sweepHandle);
   }
 
   /** A shard routes by what was committed when it was told of this version. */
@@ -301,16 +306,7 @@ export class Releases {
   }
 
   /** Validations that nobody leads go back; canaries are looked at, whatever was told about them. */
-  #sweep(): void {
-    this.#sweepOnce()
-      .catch((error: unknown) => this.#note(error))
-      .finally(() => {
-        if (this.#isStopped) return;
-        this.#sweepHandle = this.#deps.clock.setTimeout(() => this.#sweep(), SWEEP_MS);
-      });
-  }
-
-  async #sweepOnce(): Promise<void> {
+  async #sweep(): Promise<void> {
     for (const { id, state } of await this.#store.read((rows) => rows.openReleases())) {
       if (state === 'canary') this.#watch.hint(id);
       else await this.#inTurn('', id, (row) => this.#recover(row));

@@ -4,6 +4,7 @@
  */
 
 import type { CreateSchedule, CronSchedule, UpdateSchedule } from '../../schema/cron.js';
+import { BackgroundJob } from '../../src/background-job.js';
 import { LIMITS } from '../../src/config.js';
 import type { TimerHandle } from '../../src/core/clock.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
@@ -87,8 +88,7 @@ export class Schedules {
   #wakeHandle: TimerHandle | undefined;
   /** What the shard sleeps for. */
   #sleepsUntil: UnixMs | undefined;
-  #scanHandle: TimerHandle | undefined;
-  #stopped = false;
+  readonly #scanning: BackgroundJob;
 
   constructor(deps: SchedulesDeps) {
     this.#deps = deps;
@@ -136,21 +136,26 @@ export class Schedules {
       deps,
     );
     this.#activeRuns = new BatchedReads((ids) => deps.loader.activeRuns(ids));
+    const { clock, log } = deps;
+    this.#scanning = new BackgroundJob({
+      clock,
+      log,
+      name: 'schedules',
+      everyMs: deps.cronTickMs,
+      run: () =>
+        this.#scan().catch((error: unknown) =>
+          log.debug({ err: error }, 'schedules were not read'),
+        ),
+    });
   }
 
   start(): void {
-    this.#scan()
-      .catch((error: unknown) => this.#deps.log.debug({ err: error }, 'schedules were not read'))
-      .finally(() => {
-        if (this.#stopped) return;
-        this.#scanHandle = this.#deps.clock.setTimeout(() => this.start(), this.#deps.cronTickMs);
-      });
+    this.#scanning.wake();
   }
 
   stop(): void {
-    this.#stopped = true;
+    this.#scanning.stop();
     this.#deps.clock.clearTimeout(this.#wakeHandle);
-    this.#deps.clock.clearTimeout(this.#scanHandle);
   }
 
   // ---------------------------------------------------------------- requests
@@ -297,7 +302,7 @@ export class Schedules {
   #sleep(): void {
     const { clock, schedule, commits } = this.#deps;
     const at = this.#heap.nextAt;
-    if (at === this.#sleepsUntil || this.#stopped) return;
+    if (at === this.#sleepsUntil || this.#scanning.isStopped) return;
     this.#sleepsUntil = at;
     clock.clearTimeout(this.#wakeHandle);
     if (at === undefined) return;
@@ -341,7 +346,7 @@ export class Schedules {
     let after: DueSchedule = { next_fire_at: time, id: LAST_ID };
     for (;;) {
       const page = await loader.dueSchedules(after, to, PAGE_ROWS);
-      if (this.#stopped) return;
+      if (this.#scanning.isStopped) return;
       const own = page.filter(({ id }) => shardOf(routeOf(id), shards) === shard);
       schedule(() => {
         for (const { id, next_fire_at } of own) each(id, Date.parse(next_fire_at));
