@@ -20,6 +20,7 @@ export type { Parsed } from './expression/syntax.js';
 /** A parsed condition: immutable plain data, to be kept beside the definition. */
 export interface Condition {
   readonly expression: Expression;
+  /** Which blocks' outputs it can read, so that only those have to be loaded. */
   readonly outputs: OutputReads;
 }
 
@@ -52,11 +53,6 @@ export function parseCondition(text: string): Parsed<Condition> {
  */
 export function evaluateCondition(condition: Condition, scope: Scope): JsonValue {
   return evaluateExpression(condition.expression, scope);
-}
-
-/** Which blocks' outputs the condition can read, so that only those have to be loaded. */
-export function conditionOutputs(condition: Condition): OutputReads {
-  return condition.outputs;
 }
 
 const NEVER: Condition = { expression: { kind: 'literal', value: null }, outputs: new Set() };

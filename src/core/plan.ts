@@ -7,11 +7,11 @@
 
 import type { Block } from '../../schema/blocks.js';
 import { kindOf } from './blocks/kinds.js';
-import { type Condition, conditionOutputs, type Parsed, parseCondition } from './condition.js';
+import { type Condition, type Parsed, parseCondition } from './condition.js';
 import type { JsonObject, JsonValue } from './json.js';
 import type { NodePlace, Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
 import { handlerWarnings, templateWarnings } from './plan-warnings.js';
-import { compileTemplate, type Template, templateOutputs } from './template.js';
+import { compileTemplate, type Template } from './template.js';
 
 export type { Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
 
@@ -168,7 +168,7 @@ export class PlanCompiler {
   /** Parses an expression that the block will evaluate. */
   expression(text: string): Parsed<Condition> {
     const parsed = parseCondition(text);
-    if (parsed.ok) this.reads(conditionOutputs(parsed.value));
+    if (parsed.ok) this.reads(parsed.value.outputs);
     return parsed;
   }
 
@@ -183,7 +183,7 @@ export class PlanCompiler {
   /** Compiles a value with templates that the block will render. */
   template(value: JsonValue): Template {
     const template = compileTemplate(value);
-    this.reads(templateOutputs(template));
+    this.reads(template.outputs);
     for (const problem of templateWarnings(value)) this.warn(problem);
     return template;
   }

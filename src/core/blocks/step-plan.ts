@@ -2,7 +2,7 @@
 
 import { RETRY_DEFAULTS, SEND_WINDOW_DEFAULTS, type StepBlock } from '../../../schema/blocks.js';
 import { BUILTIN_NAMES, PURE_HANDLERS, type PureHandler } from '../builtin.js';
-import { type Condition, conditionOutputs, type Parsed, parseCondition } from '../condition.js';
+import { type Condition, type Parsed, parseCondition } from '../condition.js';
 import { type JsonObject, ownValue } from '../json.js';
 import type { PlanCompiler } from '../plan.js';
 import type { Details, NodePlace, SchemaCheck } from '../plan-nodes.js';
@@ -76,7 +76,7 @@ function readAssertion(params: JsonObject | undefined, compiler: PlanCompiler): 
   const text = params === undefined ? undefined : ownValue(params, 'condition');
   if (typeof text !== 'string') return;
   const parsed = parseCondition(text);
-  compiler.reads(text.includes('{{') || !parsed.ok ? 'all' : conditionOutputs(parsed.value));
+  compiler.reads(text.includes('{{') || !parsed.ok ? 'all' : parsed.value.outputs);
 }
 
 /**
