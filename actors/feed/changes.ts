@@ -26,7 +26,11 @@ const MARK_SHARD = 0;
 
 export class ChangeFeed {
   readonly #deps: ChangeFeedDeps;
-  readonly #watchers: Watchers;
+  /**
+   * Who waits for entries of a tenant to be committed: answered with the next version and the time of
+   * the latest entry that was made.
+   */
+  readonly watchers: Watchers;
   readonly #mark: ChangeMark | undefined;
   /** The latest time that an entry has, or that a reader was promised. */
   #floor: UnixMs = 0;
@@ -36,7 +40,7 @@ export class ChangeFeed {
   constructor(deps: ChangeFeedDeps) {
     this.#deps = deps;
     this.#mark = deps.shard === MARK_SHARD ? new ChangeMark(deps) : undefined;
-    this.#watchers = new Watchers({
+    this.watchers = new Watchers({
       ...deps,
       look: (_tenant, { request }, version) => {
         const body = `{"version":${version},"latest":${this.#latest}}`;
@@ -78,36 +82,6 @@ export class ChangeFeed {
         ]);
       }),
     );
-  }
-
-  /**
-   * Answers when entries of the tenant may have been committed since the version that is known, with
-   * the next version and the time of the latest entry that was made.
-   */
-  watch(request: number, tenant: string, known: number | undefined): void {
-    this.#watchers.watch(tenant, { request, tenant }, known);
-  }
-
-  unwatch(request: number): void {
-    this.#watchers.abort(request);
-  }
-
-  /** Entries of the tenant were committed. */
-  committed(tenant: string): void {
-    this.#watchers.changed(tenant);
-  }
-
-  /** What became of units is known from the rows alone. */
-  writerReady(): void {
-    this.#watchers.changedAll();
-  }
-
-  drain(): void {
-    this.#watchers.drain();
-  }
-
-  stop(): void {
-    this.#watchers.stop();
   }
 }
 
