@@ -18,18 +18,12 @@ export function callFunction(name: string, args: readonly JsonValue[], run: Eval
 
 /** A map, not an object: a name such as `constructor` must not find anything. */
 const FUNCTIONS: ReadonlyMap<string, ExpressionFunction> = new Map<string, ExpressionFunction>([
-  ['abs', ([value]) => onNumbers([value], Math.abs)],
+  ['abs', ([value]) => mapNumber(value, Math.abs)],
   ['len', ([value = null], run) => chargedLength(value, run)],
   ['json', ([value = null], run) => (spendSize(value, run) ? JSON.stringify(value) : null)],
   ['now', (_, { scope }) => new Date(scope.now).toISOString()],
   ['uuid', (_, { scope }) => uuidFrom(scope.random)],
-  [
-    'random',
-    ([min, max], { scope: { random } }) =>
-      min === undefined && max === undefined
-        ? random()
-        : onNumbers([min, max], (low = 0, high = 0) => randomBetween(low, high, random)),
-  ],
+  ['random', ([min, max], { scope }) => randomBetween(min, max, scope.random)],
   ['format_date', ([time, format], run) => textPair(time, format, run, formatDate)],
   ['day_of_week', ([time]) => (typeof time === 'string' ? dayOfWeek(time) : null)],
   ['keys', ([value], run) => members(value, run, Object.keys)],
@@ -47,23 +41,17 @@ const FUNCTIONS: ReadonlyMap<string, ExpressionFunction> = new Map<string, Expre
   ['sort', ([list, direction], run) => sort(list, direction === 'desc', run)],
   ['unique', ([list], run) => unique(list, run)],
   ['count', ([list]) => (Array.isArray(list) ? list.length : null)],
-  ['change_pct', ([from, to]) => onNumbers([from, to], changePercent)],
-  ['clamp', ([value, low, high]) => onNumbers([value, low, high], clamp)],
+  ['change_pct', ([from, to]) => changePercent(from, to)],
+  ['clamp', ([value, low, high]) => clamp(value, low, high)],
 ]);
 
 function finite(value: number): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
-/** Null as well when one of the values is not a number. */
-function onNumbers(
-  values: readonly (JsonValue | undefined)[],
-  apply: (...numbers: number[]) => number | null,
-): number | null {
-  const numbers = values.map((value) => toNumber(value ?? null));
-  if (numbers.includes(null)) return null;
-  const result = apply(...(numbers as number[]));
-  return result === null ? null : finite(result);
+function mapNumber(value: JsonValue | undefined, apply: (number: number) => number): number | null {
+  const number = toNumber(value ?? null);
+  return number === null ? null : apply(number);
 }
 
 /** An array knows its length; keys and bytes have to be counted. */
@@ -172,18 +160,37 @@ function unique(list: JsonValue | undefined, run: Evaluation): JsonValue {
 }
 
 /** By how many percent of `from` the value `to` lies above it; null for a change from zero. */
-function changePercent(from = 0, to = 0): number | null {
-  return from === 0 ? null : ((to - from) / Math.abs(from)) * 100;
+function changePercent(from: JsonValue | undefined, to: JsonValue | undefined): number | null {
+  const start = toNumber(from ?? null);
+  const end = toNumber(to ?? null);
+  if (start === null || end === null || start === 0) return null;
+  return finite(((end - start) / Math.abs(start)) * 100);
 }
 
-function clamp(value = 0, low = 0, high = 0): number | null {
-  return low > high ? null : Math.min(Math.max(value, low), high);
+function clamp(
+  value: JsonValue | undefined,
+  low: JsonValue | undefined,
+  high: JsonValue | undefined,
+): number | null {
+  const number = toNumber(value ?? null);
+  const least = toNumber(low ?? null);
+  const most = toNumber(high ?? null);
+  if (number === null || least === null || most === null || least > most) return null;
+  return Math.min(Math.max(number, least), most);
 }
 
-/** A whole number of [low, high] when both are whole; else in [low, high). */
-function randomBetween(low: number, high: number, random: () => number): number | null {
-  if (low > high) return null;
-  if (!Number.isInteger(low) || !Number.isInteger(high)) return low + random() * (high - low);
+/** In [0, 1) without bounds; a whole number of [min, max] when both are whole; else in [min, max). */
+function randomBetween(
+  min: JsonValue | undefined,
+  max: JsonValue | undefined,
+  random: () => number,
+): number | null {
+  if (min === undefined && max === undefined) return random();
+  const low = toNumber(min ?? null);
+  const high = toNumber(max ?? null);
+  if (low === null || high === null || low > high) return null;
+  const isWhole = Number.isInteger(low) && Number.isInteger(high);
+  if (!isWhole) return finite(low + random() * (high - low));
   return Math.min(high, low + Math.floor(random() * (high - low + 1)));
 }
 
