@@ -75,7 +75,7 @@ export class EngineClock implements Clock {
  */
 export async function within(
   deadline: number,
-  work: Promise<void>,
+  work: Promise<unknown>,
   clock: Clock = realClock,
 ): Promise<void> {
   let timer: TimerHandle;

@@ -13,7 +13,7 @@
 
 import type { CreateSequence } from '../../schema/sequence.js';
 import { compilePlan } from '../../src/core/plan.js';
-import { isoTime, type UnixMs } from '../../src/core/time.js';
+import { isoTime } from '../../src/core/time.js';
 import {
   conflict,
   DATABASE_AWAY,
@@ -22,22 +22,14 @@ import {
   invalid,
   notFound,
 } from '../../src/errors.js';
-import type { Rows } from '../runtime/loader.js';
-import type { PeerMessage } from '../runtime/protocol.js';
+import type { HostDeps } from '../runtime/host.js';
+import type { Room } from '../runtime/room.js';
 import type { InstanceCounts, ReleaseStateRow, SequenceRow } from '../runtime/rows.js';
-import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
+import { Singleton } from '../runtime/singleton.js';
 import { Turn } from '../runtime/turn.js';
 import { whenUsed } from './plans.js';
 
-export interface CatalogDeps extends SingletonDeps {
-  readonly loader: Rows;
-  readonly now: () => UnixMs;
-  readonly newId: () => string;
-  readonly shards: number;
-  /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
-  readonly whenWriterKnown: (then: () => void) => void;
-  readonly schedule: (work: () => void) => void;
-}
+export type CatalogDeps = HostDeps & Pick<Room, 'loader' | 'now' | 'newId' | 'shards'>;
 
 /** A deletion on its way. */
 interface Deletion {
@@ -115,12 +107,12 @@ export class Catalog {
   delete(request: number, tenant: string, id: string, isCascading: boolean): void {
     this.#withSequence(request, tenant, id, () => {
       if (this.#deletions.has(id)) {
-        this.#fail(request, conflict(`sequence ${id} is being deleted already`));
+        this.#self.fail(request, conflict(`sequence ${id} is being deleted already`));
         return;
       }
       const unsettled = new Set(Array.from({ length: this.#deps.shards }, (_, shard) => shard));
       this.#deletions.set(id, { request, isCascading, unsettled, isDecided: false });
-      this.#broadcast({ kind: 'sequence.block', sequence: id, isBlocked: true });
+      this.#blockEverywhere(id, true);
     });
   }
 
@@ -131,13 +123,12 @@ export class Catalog {
   blocked(id: string, shard: number): void {
     const deletion = this.#deletions.get(id);
     if (deletion === undefined) {
-      this.#tell(shard, { kind: 'sequence.block', sequence: id, isBlocked: false });
+      this.#block(id, false, shard);
       return;
     }
     const { unsettled } = deletion;
     if (!unsettled.delete(shard)) {
-      for (const other of unsettled)
-        this.#tell(other, { kind: 'sequence.block', sequence: id, isBlocked: true });
+      for (const other of unsettled) this.#block(id, true, other);
       return;
     }
     if (unsettled.size > 0) return;
@@ -170,8 +161,7 @@ export class Catalog {
 
   /** The successor can be told. */
   shardBack(shard: number): void {
-    for (const id of this.#deletions.keys())
-      this.#tell(shard, { kind: 'sequence.block', sequence: id, isBlocked: true });
+    for (const id of this.#deletions.keys()) this.#block(id, true, shard);
   }
 
   /** @param found why it is refused, or whether there are instances to be removed */
@@ -193,8 +183,7 @@ export class Catalog {
     deletion.isDecided = true;
     this.#self.commit(turn, (error) => {
       this.#deletions.delete(id);
-      if (error !== undefined)
-        this.#broadcast({ kind: 'sequence.block', sequence: id, isBlocked: false });
+      if (error !== undefined) this.#blockEverywhere(id, false);
     });
   }
 
@@ -208,8 +197,8 @@ export class Catalog {
 
   #giveUp(id: string, request: number, error: EngineError): void {
     this.#deletions.delete(id);
-    this.#broadcast({ kind: 'sequence.block', sequence: id, isBlocked: false });
-    this.#fail(request, error);
+    this.#blockEverywhere(id, false);
+    this.#self.fail(request, error);
   }
 
   #withSequence(
@@ -222,23 +211,20 @@ export class Catalog {
       (row) =>
         this.#deps.schedule(() => {
           if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) {
-            this.#fail(request, notFound(`sequence ${id}`));
+            this.#self.fail(request, notFound(`sequence ${id}`));
           } else then(row);
         }),
-      () => this.#deps.schedule(() => this.#fail(request, DATABASE_AWAY)),
+      () => this.#deps.schedule(() => this.#self.fail(request, DATABASE_AWAY)),
     );
   }
 
-  #tell(shard: number, message: PeerMessage): void {
+  #blockEverywhere(sequence: string, isBlocked: boolean): void {
+    for (let shard = 0; shard < this.#deps.shards; shard++) this.#block(sequence, isBlocked, shard);
+  }
+
+  #block(sequence: string, isBlocked: boolean, shard: number): void {
+    const message = { kind: 'sequence.block', sequence, isBlocked } as const;
     this.#deps.release([{ kind: 'peer', shard, message }]);
-  }
-
-  #broadcast(message: PeerMessage): void {
-    for (let shard = 0; shard < this.#deps.shards; shard++) this.#tell(shard, message);
-  }
-
-  #fail(request: number, error: EngineError): void {
-    this.#deps.release([{ kind: 'error', request, error }]);
   }
 }
 

@@ -11,25 +11,26 @@
 
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { DATABASE_AWAY } from '../../src/errors.js';
-import type { CommitLog } from '../runtime/commit-log.js';
+import type { Room } from '../runtime/room.js';
 import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
 import { Turn } from '../runtime/turn.js';
 import { Watchers, type WatchersDeps } from './watchers.js';
 
-export interface ChangeFeedDeps extends Omit<WatchersDeps, 'look'>, SingletonDeps {
-  readonly shard: number;
-  readonly now: () => UnixMs;
-  readonly commits: CommitLog;
-  /** Calls when it is known what became of the units of a writer that died; at once without such. */
-  readonly whenWriterKnown: (then: () => void) => void;
-}
+export interface ChangeFeedDeps
+  extends SingletonDeps,
+    Omit<WatchersDeps, 'look'>,
+    Pick<Room, 'shard' | 'now' | 'whenWriterKnown'> {}
 
 /** On this shard the mark is kept. */
 const MARK_SHARD = 0;
 
 export class ChangeFeed {
   readonly #deps: ChangeFeedDeps;
-  readonly #watchers: Watchers;
+  /**
+   * Who waits for entries of a tenant to be committed: answered with the next version and the time of
+   * the latest entry that was made.
+   */
+  readonly watchers: Watchers;
   readonly #mark: ChangeMark | undefined;
   /** The latest time that an entry has, or that a reader was promised. */
   #floor: UnixMs = 0;
@@ -39,7 +40,7 @@ export class ChangeFeed {
   constructor(deps: ChangeFeedDeps) {
     this.#deps = deps;
     this.#mark = deps.shard === MARK_SHARD ? new ChangeMark(deps) : undefined;
-    this.#watchers = new Watchers({
+    this.watchers = new Watchers({
       ...deps,
       look: (_tenant, { request }, version) => {
         const body = `{"version":${version},"latest":${this.#latest}}`;
@@ -81,36 +82,6 @@ export class ChangeFeed {
         ]);
       }),
     );
-  }
-
-  /**
-   * Answers when entries of the tenant may have been committed since the version that is known, with
-   * the next version and the time of the latest entry that was made.
-   */
-  watch(request: number, tenant: string, known: number | undefined): void {
-    this.#watchers.watch(tenant, { request, tenant }, known);
-  }
-
-  unwatch(request: number): void {
-    this.#watchers.abort(request);
-  }
-
-  /** Entries of the tenant were committed. */
-  committed(tenant: string): void {
-    this.#watchers.changed(tenant);
-  }
-
-  /** What became of units is known from the rows alone. */
-  writerReady(): void {
-    this.#watchers.changedAll();
-  }
-
-  drain(): void {
-    this.#watchers.drain();
-  }
-
-  stop(): void {
-    this.#watchers.stop();
   }
 }
 

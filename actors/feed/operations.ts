@@ -22,7 +22,7 @@ export const FEED_ENGINE_OPERATIONS = {
   'changes.watch': {
     isRead: true,
     serve: ({ feed }, { request, tenant, body }: Call<Version>) =>
-      feed.watch(request, tenant, body),
+      feed.watchers.watch(tenant, { request, tenant }, body),
   },
   'changes.watermark': {
     isRead: true,
@@ -33,7 +33,7 @@ export const FEED_ENGINE_OPERATIONS = {
     isRead: true,
     serve: ({ watchers, feed }, { body }: Call<number>) => {
       watchers.abort(body);
-      feed.unwatch(body);
+      feed.watchers.abort(body);
     },
   },
 } satisfies EngineOperations<FeedParts>;

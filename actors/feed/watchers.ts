@@ -10,9 +10,9 @@
  * answered at once. So a change can be told twice and never be missed.
  */
 
-import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import type { TimerHandle } from '../../src/core/clock.js';
 import { unavailable } from '../../src/errors.js';
-import type { Effect } from '../runtime/turn.js';
+import type { Room } from '../runtime/room.js';
 
 export interface Watch {
   readonly request: number;
@@ -20,13 +20,9 @@ export interface Watch {
   readonly tenant: string;
 }
 
-export interface WatchersDeps {
-  readonly clock: Clock;
-  readonly random: () => number;
+export interface WatchersDeps extends Pick<Room, 'clock' | 'random' | 'release' | 'schedule'> {
   /** Has the instance answer the watch with its state and this version. */
   readonly look: (instance: string, watch: Watch, version: number) => void;
-  readonly release: (effects: readonly Effect[]) => void;
-  readonly schedule: (work: () => void) => void;
 }
 
 /** An instance whose version is kept, and the requests that are parked on it. */

@@ -4,20 +4,18 @@
  * about them may have been lost.
  */
 
-import type { Clock, TimerHandle } from '../../src/core/clock.js';
-import { ActorHost, type HostDeps } from '../runtime/host.js';
+import { BackgroundJob } from '../../src/background-job.js';
+import { ActorHost, type HostDeps, type HostedMessage } from '../runtime/host.js';
 import type { Rows } from '../runtime/loader.js';
+import type { Room } from '../runtime/room.js';
+import type { Turn } from '../runtime/turn.js';
 import { ConcurrencyKey, type KeyRows, WAITERS_MAX, type Wish } from './key.js';
 
-export interface KeysDeps extends HostDeps {
-  readonly loader: Rows;
-  readonly clock: Clock;
-  readonly shards: number;
-}
+export type KeysDeps = HostDeps & Pick<Room, 'loader' | 'clock' | 'shards'>;
 
-type KeyMessage =
-  | { readonly kind: 'wanted'; readonly wish: Wish }
-  | { readonly kind: 'left'; readonly instance: string; readonly number: number };
+interface KeyMessage extends HostedMessage {
+  readonly take: (key: ConcurrencyKey, turn: Turn) => void;
+}
 
 /** Keys that are read again at once, before the others have their turn. */
 const RESCAN_PAGE = 100;
@@ -33,9 +31,8 @@ const FIRST_KEY = '00000000-0000-0000-0000-000000000000';
 export class Keys {
   readonly #deps: KeysDeps;
   readonly #host: ActorHost<ConcurrencyKey, KeyMessage, KeyRows>;
-  #rescanHandle: TimerHandle | undefined;
-  #isScanning = false;
-  #stopped = false;
+  /** Reads the rows of every key of this shard. */
+  readonly #rescan: BackgroundJob;
 
   constructor(deps: KeysDeps) {
     this.#deps = deps;
@@ -51,15 +48,23 @@ export class Keys {
         awake: (cell, rows = NO_ROWS) =>
           this.#host.run(cell, undefined, (turn) => cell.state.settle(turn, rows)),
         handle: (cell, message) =>
-          this.#host.run(cell, message, (turn) => {
-            if (message.kind === 'wanted') cell.state.wanted(turn, message.wish);
-            else cell.state.left(turn, message.instance, message.number);
-          }),
+          this.#host.run(cell, message, (turn) => message.take(cell.state, turn)),
         flush: (key, turn) => key.admit(turn),
         isIdle: (key) => key.isIdle,
       },
       deps,
     );
+    const { clock, log } = deps;
+    this.#rescan = new BackgroundJob({
+      clock,
+      log,
+      name: 'concurrency keys',
+      everyMs: RESCAN_MS,
+      run: () =>
+        this.#round().catch((error: unknown) =>
+          log.debug({ err: error }, 'keys could not be read'),
+        ),
+    });
   }
 
   /** Whether the key may be let go. */
@@ -69,50 +74,35 @@ export class Keys {
   }
 
   wanted(id: string, wish: Wish): void {
-    this.#host.tell(id, { kind: 'wanted', wish });
+    this.#host.tell(id, { kind: 'wanted', take: (key, turn) => key.wanted(turn, wish) });
   }
 
   left(id: string, instance: string, number: number): void {
-    this.#host.tell(id, { kind: 'left', instance, number });
+    this.#host.tell(id, { kind: 'left', take: (key, turn) => key.left(turn, instance, number) });
   }
 
-  /** Reads the rows of every key of this shard, now and from time to time. */
   start(): void {
-    this.#rescan();
+    this.#rescan.wake();
   }
 
   stop(): void {
-    this.#stopped = true;
-    this.#deps.clock.clearTimeout(this.#rescanHandle);
+    this.#rescan.stop();
   }
 
   /** Words of a shard that died may be lost. */
   shardDied(): void {
-    this.#rescan();
+    this.#rescan.wake();
   }
 
   endTurn(): void {
     this.#host.endTurn();
   }
 
-  #rescan(): void {
-    if (this.#isScanning || this.#stopped) return;
-    this.#isScanning = true;
-    this.#deps.clock.clearTimeout(this.#rescanHandle);
-    this.#round(FIRST_KEY)
-      .catch((error: unknown) => this.#deps.log.debug({ err: error }, 'keys could not be read'))
-      .finally(() => {
-        this.#isScanning = false;
-        if (this.#stopped) return;
-        this.#rescanHandle = this.#deps.clock.setTimeout(() => this.#rescan(), RESCAN_MS);
-      });
-  }
-
-  async #round(first: string): Promise<void> {
+  async #round(): Promise<void> {
     const { loader, schedule } = this.#deps;
-    for (let after = first; ; ) {
+    for (let after = FIRST_KEY; ; ) {
       const page = await loader.permitKeys(after, RESCAN_PAGE);
-      if (this.#stopped) return;
+      if (this.#rescan.isStopped) return;
       if (page.length > 0) {
         schedule(() => {
           for (const id of page) this.#host.reload(id);

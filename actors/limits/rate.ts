@@ -11,6 +11,7 @@ import { routeOf, shardOf } from '../../src/core/ids.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { notFound } from '../../src/errors.js';
 import type { PeerMessage } from '../runtime/protocol.js';
+import type { Room } from '../runtime/room.js';
 import type { RateGrantRow, RateLimitRow } from '../runtime/rows.js';
 import type { StepRef, Turn } from '../runtime/turn.js';
 import { GrantWindow } from './grant-window.js';
@@ -20,12 +21,7 @@ export interface Asker extends StepRef {
   readonly instance: string;
 }
 
-export interface RateLimiterDeps {
-  readonly now: () => UnixMs;
-  readonly newId: () => string;
-  readonly random: () => number;
-  readonly shards: number;
-}
+export type RateLimiterDeps = Pick<Room, 'now' | 'newId' | 'random' | 'shards'>;
 
 export interface RateRows {
   readonly limit: RateLimitRow | undefined;

@@ -1,21 +1,17 @@
 /** The rate limits of one shard, by the hash of tenant and key. */
 
 import type { UnixMs } from '../../src/core/time.js';
-import { ActorHost, type HostDeps } from '../runtime/host.js';
-import type { Rows } from '../runtime/loader.js';
+import { ActorHost, type HostDeps, type HostedMessage } from '../runtime/host.js';
+import type { Room } from '../runtime/room.js';
 import type { RateLimitRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 import { type Asker, RateLimiter, type RateLimiterDeps, type RateRows, windowMs } from './rate.js';
 
-export interface RatesDeps extends HostDeps, RateLimiterDeps {
-  readonly loader: Rows;
-}
+export type RatesDeps = HostDeps & RateLimiterDeps & Pick<Room, 'loader'>;
 
-type RateMessage =
-  | { readonly kind: 'asked'; readonly asker: Asker }
-  | { readonly kind: 'used'; readonly grant: number; readonly at: UnixMs | null }
-  | { readonly kind: 'put'; readonly request: number; readonly limit: RateLimitRow }
-  | { readonly kind: 'delete'; readonly request: number };
+interface RateMessage extends HostedMessage {
+  readonly take: (rate: RateLimiter, turn: Turn) => void;
+}
 
 /** Limits in memory; beyond it those that count nothing are let go, and come back from rows. */
 const RATES_MAX = 10_000;
@@ -48,7 +44,7 @@ export class Rates {
           this.#host.run(cell, undefined, (turn) => cell.state.call(turn, called));
         },
         handle: (cell, message) =>
-          this.#host.run(cell, message, (turn) => take(cell.state, turn, message)),
+          this.#host.run(cell, message, (turn) => message.take(cell.state, turn)),
         flush: (rate, turn) => {
           rate.record(turn);
           return 'done';
@@ -60,20 +56,28 @@ export class Rates {
   }
 
   asked(id: string, asker: Asker): void {
-    this.#host.tell(id, { kind: 'asked', asker });
+    this.#host.tell(id, { kind: 'asked', take: (rate, turn) => rate.asked(turn, asker) });
   }
 
   /** @param at when the grant was used; null when it was not */
   used(id: string, grant: number, at: UnixMs | null): void {
-    this.#host.tell(id, { kind: 'used', grant, at });
+    this.#host.tell(id, { kind: 'used', take: (rate) => rate.used(grant, at) });
   }
 
   put(id: string, request: number, limit: RateLimitRow): void {
-    this.#host.tell(id, { kind: 'put', request, limit });
+    this.#host.tell(id, {
+      kind: 'put',
+      request,
+      take: (rate, turn) => rate.put(turn, request, limit),
+    });
   }
 
   delete(id: string, request: number): void {
-    this.#host.tell(id, { kind: 'delete', request });
+    this.#host.tell(id, {
+      kind: 'delete',
+      request,
+      take: (rate, turn) => rate.delete(turn, request),
+    });
   }
 
   endTurn(): void {
@@ -88,21 +92,5 @@ export class Rates {
       return [id, { limit, grants: await loader.rateGrants(id, now() - windowMs(limit)) }];
     };
     return new Map(await Promise.all(ids.map(read)));
-  }
-}
-
-function take(rate: RateLimiter, turn: Turn, message: RateMessage): void {
-  switch (message.kind) {
-    case 'asked':
-      rate.asked(turn, message.asker);
-      return;
-    case 'used':
-      rate.used(message.grant, message.at);
-      return;
-    case 'put':
-      rate.put(turn, message.request, message.limit);
-      return;
-    case 'delete':
-      rate.delete(turn, message.request);
   }
 }

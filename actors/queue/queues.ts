@@ -5,31 +5,23 @@
  * hold is bounded: windows that nobody has polled for longest are let go.
  */
 
+import { LRUCache } from 'lru-cache';
 import { LIMITS } from '../../src/config.js';
-import type { Clock } from '../../src/core/clock.js';
 import { routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
-import type { Logger } from '../../src/log.js';
-import type { CommitLog, PendingUnit, Settlement, UnitOwner } from '../runtime/commit-log.js';
-import type { Rows } from '../runtime/loader.js';
 import type { PeerMessage, TaskClaim } from '../runtime/protocol.js';
+import type { Room } from '../runtime/room.js';
 import type { OpenTaskRow } from '../runtime/rows.js';
-import { type Effect, Turn } from '../runtime/turn.js';
+import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
+import { Turn } from '../runtime/turn.js';
 import { newPoll, type Poll, type PollRequest } from './poll.js';
 import { QueueActor } from './queue.js';
 import type { ReadyTask, TaskCount } from './ready-tasks.js';
 import type { Read, Window } from './window.js';
 
-export interface QueuesDeps {
-  readonly shard: number;
-  readonly shards: number;
-  readonly commits: CommitLog;
-  readonly loader: Rows;
-  readonly log: Logger;
-  readonly clock: Clock;
-  readonly now: () => UnixMs;
-  readonly release: (effects: readonly Effect[]) => void;
-  readonly schedule: (work: () => void) => void;
+export interface QueuesDeps
+  extends SingletonDeps,
+    Pick<Room, 'shard' | 'shards' | 'loader' | 'clock' | 'now' | 'schedule'> {
   /** Runs `expire(request)` at that time. */
   readonly expireAt: (request: number, at: UnixMs) => void;
 }
@@ -43,9 +35,11 @@ export interface WorkerSeen {
   readonly version: string | null;
 }
 
-export class Queues implements UnitOwner {
-  readonly key = 'queues';
-  incarnation: number;
+/** Workers whose last poll is remembered; of others the row is written once more. */
+const WORKERS_REMEMBERED = 10_000;
+
+export class Queues {
+  readonly #self: Singleton;
   readonly #deps: QueuesDeps;
   readonly #queues = new Map<string, QueueActor>();
   /** Windows and their handlers, those first that were polled longest ago. */
@@ -58,11 +52,11 @@ export class Queues implements UnitOwner {
   readonly #names = new Map<string, string>();
   #isDraining = false;
   /** When the registry row of a worker was last written. */
-  readonly #seen = new Map<string, UnixMs>();
+  readonly #seen = new LRUCache<string, UnixMs>({ max: WORKERS_REMEMBERED });
 
   constructor(deps: QueuesDeps) {
     this.#deps = deps;
-    this.incarnation = deps.commits.nextIncarnation();
+    this.#self = new Singleton('queues', deps);
   }
 
   poll(handler: string, asked: PollRequest): void {
@@ -128,11 +122,7 @@ export class Queues implements UnitOwner {
     const now = this.#deps.now();
     const key = JSON.stringify([worker.tenant, worker.worker, worker.handler, worker.queue]);
     if (now - (this.#seen.get(key) ?? 0) < LIMITS.workerSeenEveryMs) return;
-    this.#seen.delete(key);
     this.#seen.set(key, now);
-    if (this.#seen.size > WORKERS_REMEMBERED) {
-      this.#seen.delete(this.#seen.keys().next().value as string);
-    }
     const turn = new Turn();
     turn.put('worker.seen', key, {
       tenant_id: worker.tenant,
@@ -142,13 +132,10 @@ export class Queues implements UnitOwner {
       version: worker.version,
       last_seen_at: isoTime(now),
     });
-    this.#deps.commits.append(this, turn);
-  }
-
-  settled(_unit: PendingUnit, ack: Settlement): void {
-    if (ack.outcome !== 'refused') return;
-    this.incarnation = this.#deps.commits.nextIncarnation();
-    this.#deps.log.warn({ sqlState: ack.sqlState }, 'worker row refused');
+    this.#self.commit(turn, (_error, ack) => {
+      if (ack.outcome !== 'refused') return;
+      this.#deps.log.warn({ sqlState: ack.sqlState }, 'worker row refused');
+    });
   }
 
   #queue(handler: string): QueueActor {
@@ -245,7 +232,6 @@ export class Queues implements UnitOwner {
   }
 }
 
-const WORKERS_REMEMBERED = 10_000;
 const NAMES_MAX = 10_000;
 /** How soon tasks that could not be read are asked for again. */
 const RELOAD_MS = 1_000;

@@ -17,7 +17,7 @@ import type {
   ValidationReport,
   ValidationSummary,
 } from '../../schema/release.js';
-import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import { BackgroundJob } from '../../src/background-job.js';
 import { type Evidence, findVerdict, judge } from '../../src/core/releases/gates.js';
 import {
   canaryReason,
@@ -35,6 +35,7 @@ import { conflict, EngineError, forbidden, invalid, notFound } from '../../src/e
 import type { Plans } from '../catalog/plans.js';
 import { answerLater } from '../runtime/commit.js';
 import type { Call } from '../runtime/operation.js';
+import type { Room } from '../runtime/room.js';
 import type { SequenceRow } from '../runtime/rows.js';
 import { Serial } from '../runtime/serial.js';
 import { GateWatch } from './gate-watch.js';
@@ -46,9 +47,7 @@ export type ValidationEnd =
   | { readonly outcome: 'ready'; readonly evidence: Omit<ValidationSummary, 'validated_at'> }
   | { readonly outcome: 'failed' | 'draft'; readonly reason: string };
 
-export interface ReleasesDeps extends ReleaseStoreDeps {
-  readonly clock: Clock;
-  readonly shards: number;
+export interface ReleasesDeps extends ReleaseStoreDeps, Pick<Room, 'clock' | 'shards'> {
   readonly plans: Pick<Plans, 'checkUsable' | 'deletions'>;
 }
 
@@ -67,14 +66,20 @@ export class Releases {
   readonly #serial = new Serial();
   /** Validations that the front leads, and when they are given up. */
   readonly #validations = new Map<string, number>();
-  #sweepHandle: TimerHandle | undefined;
-  #isStopped = false;
+  readonly #sweeping: BackgroundJob;
 
   constructor(deps: ReleasesDeps) {
     this.#deps = deps;
     this.#store = new ReleaseStore(deps);
     this.#barrier = new RoutesBarrier(deps);
-    const { clock } = deps;
+    const { clock, log } = deps;
+    this.#sweeping = new BackgroundJob({
+      clock,
+      log,
+      name: 'releases',
+      everyMs: SWEEP_MS,
+      run: () => this.#sweep().catch((error: unknown) => this.#note(error)),
+    });
     this.#watch = new GateWatch({ clock, look: (release) => this.#look(release) });
   }
 
@@ -84,14 +89,13 @@ export class Releases {
   start(): void {
     // What it committed last may not have been told to every shard.
     void this.#barrier.pass();
-    this.#sweep();
+    this.#sweeping.wake();
   }
 
   stop(): void {
-    this.#isStopped = true;
+    this.#sweeping.stop();
     this.#barrier.stop();
     this.#watch.stop();
-    this.#deps.clock.clearTimeout(this.#sweepHandle);
   }
 
   /** A shard routes by what was committed when it was told of this version. */
@@ -302,16 +306,7 @@ export class Releases {
   }
 
   /** Validations that nobody leads go back; canaries are looked at, whatever was told about them. */
-  #sweep(): void {
-    this.#sweepOnce()
-      .catch((error: unknown) => this.#note(error))
-      .finally(() => {
-        if (this.#isStopped) return;
-        this.#sweepHandle = this.#deps.clock.setTimeout(() => this.#sweep(), SWEEP_MS);
-      });
-  }
-
-  async #sweepOnce(): Promise<void> {
+  async #sweep(): Promise<void> {
     for (const { id, state } of await this.#store.read((rows) => rows.openReleases())) {
       if (state === 'canary') this.#watch.hint(id);
       else await this.#inTurn('', id, (row) => this.#recover(row));

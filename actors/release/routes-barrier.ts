@@ -7,16 +7,10 @@
  * successor at once. What a shard has settled stays so when it dies: its successor reads newer rows.
  */
 
-import type { Clock, TimerHandle } from '../../src/core/clock.js';
-import type { UnixMs } from '../../src/core/time.js';
-import type { Effect } from '../runtime/turn.js';
+import type { TimerHandle } from '../../src/core/clock.js';
+import type { Room } from '../runtime/room.js';
 
-export interface RoutesBarrierDeps {
-  readonly shards: number;
-  readonly clock: Clock;
-  readonly now: () => UnixMs;
-  readonly release: (effects: readonly Effect[]) => void;
-}
+export type RoutesBarrierDeps = Pick<Room, 'shards' | 'clock' | 'now' | 'release'>;
 
 interface Waiting {
   readonly version: number;

@@ -7,23 +7,16 @@
  *   unknown ──rows──► known ──routes.read──► known, reading ──rows──► the new table ──settled──► owner
  */
 
-import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import type { TimerHandle } from '../../src/core/clock.js';
 import { type Route, RouteTable } from '../../src/core/releases/routes.js';
 import { unavailable } from '../../src/errors.js';
-import type { Logger } from '../../src/log.js';
-import type { CommitLog } from '../runtime/commit-log.js';
-import type { Rows } from '../runtime/loader.js';
-import type { Effect } from '../runtime/turn.js';
+import type { Room } from '../runtime/room.js';
 import { cohortKeyOf, type Routable } from './attribution.js';
 
-export interface RoutingDeps {
-  readonly shard: number;
-  readonly commits: Pick<CommitLog, 'whenSettled'>;
-  readonly loader: Pick<Rows, 'routingReleases'>;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly release: (effects: readonly Effect[]) => void;
-  readonly schedule: (work: () => void) => void;
+export interface RoutingDeps
+  extends Pick<Room, 'shard' | 'clock' | 'log' | 'release' | 'schedule'> {
+  readonly commits: Pick<Room['commits'], 'whenSettled'>;
+  readonly loader: Pick<Room['loader'], 'routingReleases'>;
 }
 
 /** How soon rows that could not be read are asked for again. */

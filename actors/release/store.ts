@@ -6,25 +6,15 @@
 
 import type { ReleaseRow } from '../../src/core/releases/record.js';
 import { mayMove, type ReleaseState } from '../../src/core/releases/release.js';
-import { isoTime, type UnixMs } from '../../src/core/time.js';
+import { isoTime } from '../../src/core/time.js';
 import { conflict, DATABASE_AWAY } from '../../src/errors.js';
-import type { Logger } from '../../src/log.js';
 import { commitAlone } from '../runtime/commit.js';
-import type { CommitLog } from '../runtime/commit-log.js';
+import type { HostDeps } from '../runtime/host.js';
 import type { Rows } from '../runtime/loader.js';
-import { type Effect, Turn } from '../runtime/turn.js';
+import type { Room } from '../runtime/room.js';
+import { Turn } from '../runtime/turn.js';
 
-export interface ReleaseStoreDeps {
-  readonly commits: CommitLog;
-  readonly loader: Rows;
-  readonly log: Logger;
-  readonly now: () => UnixMs;
-  readonly newId: () => string;
-  readonly release: (effects: readonly Effect[]) => void;
-  readonly schedule: (work: () => void) => void;
-  /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
-  readonly whenWriterKnown: (then: () => void) => void;
-}
+export type ReleaseStoreDeps = HostDeps & Pick<Room, 'loader' | 'now' | 'newId'>;
 
 export interface Decision {
   readonly actor: string;

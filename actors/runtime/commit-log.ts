@@ -10,7 +10,7 @@ import type { Effect, StepRef, Turn } from './turn.js';
 /** `lost`: the writer died, so that the outcome is not known until the rows are read. */
 export type Settlement = Ack | { readonly seq: number; readonly outcome: 'lost' };
 
-/** Who makes units: an instance, a queue, the catalog, or one batch creation. */
+/** Who makes units: a keyed actor, a webhook, a batch creation, or a unit that stands for itself. */
 export interface UnitOwner {
   readonly key: string;
   /**

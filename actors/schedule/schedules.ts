@@ -4,19 +4,21 @@
  */
 
 import type { CreateSchedule, CronSchedule, UpdateSchedule } from '../../schema/cron.js';
+import { BackgroundJob } from '../../src/background-job.js';
 import { LIMITS } from '../../src/config.js';
-import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import type { TimerHandle } from '../../src/core/clock.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { DATABASE_AWAY, type EngineError, notFound } from '../../src/errors.js';
 import type { Plans } from '../catalog/plans.js';
 import type { InstanceMessage } from '../instance/messages.js';
 import type { Routing } from '../release/routing.js';
-import { ActorHost, type HostDeps, type Ready } from '../runtime/host.js';
-import type { Rows } from '../runtime/loader.js';
+import { ActorHost, type HostDeps, type HostedMessage, type Ready } from '../runtime/host.js';
 import type { OwnRequests } from '../runtime/own-requests.js';
+import type { Room } from '../runtime/room.js';
 import type { DueSchedule } from '../runtime/rows.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
+import type { Turn } from '../runtime/turn.js';
 import {
   Cron,
   type CronDeps,
@@ -27,13 +29,11 @@ import {
   readExpression,
 } from './cron.js';
 
-export interface SchedulesDeps extends HostDeps {
-  readonly loader: Rows;
-  readonly clock: Clock;
-  readonly now: () => UnixMs;
+export interface SchedulesDeps
+  extends HostDeps,
+    Pick<Room, 'loader' | 'clock' | 'now' | 'shards' | 'newId'> {
   readonly plans: Plans;
   readonly routing: Routing;
-  readonly newId: () => string;
   readonly ownRequests: OwnRequests;
   /** Upper bound between two scans. */
   readonly cronTickMs: number;
@@ -59,23 +59,15 @@ const NOTHING: Memo = {};
 
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-type CronMessage =
-  | {
-      readonly kind: 'create';
-      readonly request: number;
-      readonly row: CronSchedule;
-      readonly deletions: number;
-    }
-  | {
-      readonly kind: 'update';
-      readonly request: number;
-      readonly tenant: string;
-      readonly changes: UpdateSchedule;
-    }
-  | { readonly kind: 'delete'; readonly request: number; readonly tenant: string }
-  | { readonly kind: 'due' }
-  /** What was asked for before a fire; without `found` nobody could tell. */
-  | { readonly kind: 'looked'; readonly row: CronSchedule; readonly found: Found | undefined };
+interface CronMessage extends HostedMessage {
+  /**
+   * @param isSettled no unit of the schedule is under way
+   * @returns `reload` when the rows have to be read first
+   */
+  readonly take: (cron: Cron, turn: Turn, isSettled: boolean) => unknown;
+}
+
+const DUE: CronMessage = { kind: 'due', take: (cron, turn) => cron.due(turn) };
 
 type ReadyCron = Ready<Cron, CronMessage>;
 
@@ -93,8 +85,7 @@ export class Schedules {
   #wakeHandle: TimerHandle | undefined;
   /** What the shard sleeps for. */
   #sleepsUntil: UnixMs | undefined;
-  #scanHandle: TimerHandle | undefined;
-  #stopped = false;
+  readonly #scanning: BackgroundJob;
 
   constructor(deps: SchedulesDeps) {
     this.#deps = deps;
@@ -136,26 +127,31 @@ export class Schedules {
           if (error === DATABASE_AWAY) this.#heap.push(now() + RELOAD_MS, id);
         },
         // It is due as long as it does not fire: nobody but the scan has it try again.
-        givesUp: (_cell, message) => !('request' in message),
+        givesUp: (_cell, message) => message.request === undefined,
         isIdle: (cron) => cron.isIdle,
       },
       deps,
     );
+    const { clock, log } = deps;
+    this.#scanning = new BackgroundJob({
+      clock,
+      log,
+      name: 'schedules',
+      everyMs: deps.cronTickMs,
+      run: () =>
+        this.#scan().catch((error: unknown) =>
+          log.debug({ err: error }, 'schedules were not read'),
+        ),
+    });
   }
 
   start(): void {
-    this.#scan()
-      .catch((error: unknown) => this.#deps.log.debug({ err: error }, 'schedules were not read'))
-      .finally(() => {
-        if (this.#stopped) return;
-        this.#scanHandle = this.#deps.clock.setTimeout(() => this.start(), this.#deps.cronTickMs);
-      });
+    this.#scanning.wake();
   }
 
   stop(): void {
-    this.#stopped = true;
+    this.#scanning.stop();
     this.#deps.clock.clearTimeout(this.#wakeHandle);
-    this.#deps.clock.clearTimeout(this.#scanHandle);
   }
 
   // ---------------------------------------------------------------- requests
@@ -173,7 +169,13 @@ export class Schedules {
       (sequence) =>
         schedule(() => {
           if (sequence?.tenantId !== row.tenant_id) fail(notFound(`sequence ${row.sequence_id}`));
-          else this.#host.tell(row.id, { kind: 'create', request, row, deletions });
+          else {
+            this.#host.tell(row.id, {
+              kind: 'create',
+              request,
+              take: (cron, turn) => cron.create(turn, request, row, deletions),
+            });
+          }
         }),
       () => schedule(() => fail(DATABASE_AWAY)),
     );
@@ -204,11 +206,19 @@ export class Schedules {
   /** @throws EngineError 400 when the expression cannot be read */
   update(request: number, tenant: string, id: string, changes: UpdateSchedule): void {
     if (changes.cron_expr != null) readExpression(changes.cron_expr);
-    this.#host.tell(id, { kind: 'update', request, tenant, changes });
+    this.#host.tell(id, {
+      kind: 'update',
+      request,
+      take: (cron, turn) => cron.update(turn, request, tenant, changes),
+    });
   }
 
   delete(request: number, tenant: string, id: string): void {
-    this.#host.tell(id, { kind: 'delete', request, tenant });
+    this.#host.tell(id, {
+      kind: 'delete',
+      request,
+      take: (cron, turn) => cron.delete(turn, request, tenant),
+    });
   }
 
   // ---------------------------------------------------------------- events
@@ -242,25 +252,9 @@ export class Schedules {
       this.#host.rebuild(cell, message);
       return;
     }
-    let next = 'done';
+    let next: unknown;
     this.#host.run(cell, message, (turn) => {
-      switch (message.kind) {
-        case 'create':
-          cron.create(turn, message.request, message.row, message.deletions);
-          return;
-        case 'update':
-          cron.update(turn, message.request, message.tenant, message.changes);
-          return;
-        case 'delete':
-          cron.delete(turn, message.request, message.tenant);
-          return;
-        case 'due':
-          cron.due(turn);
-          return;
-        case 'looked':
-          if (message.found === undefined) cron.unknown();
-          else next = cron.found(turn, message.row, message.found, isSettled);
-      }
+      next = message.take(cron, turn, isSettled);
     });
     if (next === 'reload') this.#host.rebuild(cell);
   }
@@ -303,7 +297,7 @@ export class Schedules {
   #sleep(): void {
     const { clock, schedule, commits } = this.#deps;
     const at = this.#heap.nextAt;
-    if (at === this.#sleepsUntil || this.#stopped) return;
+    if (at === this.#sleepsUntil || this.#scanning.isStopped) return;
     this.#sleepsUntil = at;
     clock.clearTimeout(this.#wakeHandle);
     if (at === undefined) return;
@@ -324,7 +318,7 @@ export class Schedules {
       if (clock.monotonic() - began > LIMITS.turnMs / 2) return;
       const id = this.#heap.popDue(clock.now());
       if (id === undefined) return;
-      this.#host.tell(id, { kind: 'due' });
+      this.#host.tell(id, DUE);
     }
   }
 
@@ -347,7 +341,7 @@ export class Schedules {
     let after: DueSchedule = { next_fire_at: time, id: LAST_ID };
     for (;;) {
       const page = await loader.dueSchedules(after, to, PAGE_ROWS);
-      if (this.#stopped) return;
+      if (this.#scanning.isStopped) return;
       schedule(() => {
         for (const { id, next_fire_at } of page) each(id, Date.parse(next_fire_at));
       });
@@ -361,12 +355,15 @@ export class Schedules {
 
   #look(row: CronSchedule, target: string): void {
     const { schedule, log } = this.#deps;
-    const tell = (found: Found | undefined) =>
-      schedule(() => this.#host.tell(row.id, { kind: 'looked', row, found }));
-    this.#find(row, target).then(tell, (error: unknown) => {
-      log.debug({ actor: `cron:${row.id}`, err: error }, 'a fire is put off');
-      tell(undefined);
-    });
+    const tell = (take: CronMessage['take']) =>
+      schedule(() => this.#host.tell(row.id, { kind: 'looked', take }));
+    this.#find(row, target).then(
+      (found) => tell((cron, turn, isSettled) => cron.found(turn, row, found, isSettled)),
+      (error: unknown) => {
+        log.debug({ actor: `cron:${row.id}`, err: error }, 'a fire is put off');
+        tell((cron) => cron.unknown());
+      },
+    );
   }
 
   /** A policy that cancels earlier runs has done so when this resolves. */

@@ -24,7 +24,7 @@ import { ChangeGroups } from '../instance/change-many.js';
 import { Creations } from '../instance/creations.js';
 import { Instances } from '../instance/instances.js';
 import type { InstanceEnv } from '../instance/live-instance.js';
-import { instanceLines, } from '../instance/log-lines.js';
+import { instanceLines } from '../instance/log-lines.js';
 import { type PurgeRequest, purge } from '../instance/purge.js';
 import { TaskIndex } from '../instance/task-index.js';
 import { Keys } from '../limits/keys.js';

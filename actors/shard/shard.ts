@@ -112,7 +112,7 @@ export class Shard {
       this.#parts.queues.drain();
       this.#parts.watchers.drain();
       this.#parts.webhooks.drain();
-      this.#parts.feed.drain();
+      this.#parts.feed.watchers.drain();
     });
   }
 
@@ -127,7 +127,7 @@ export class Shard {
     this.#stopped = true;
     this.#parts.timers.stop();
     this.#parts.watchers.stop();
-    this.#parts.feed.stop();
+    this.#parts.feed.watchers.stop();
     this.#parts.keys.stop();
     this.#parts.schedules.stop();
     this.#parts.routing.stop();
@@ -207,7 +207,7 @@ export class Shard {
       this.#parts.routing.reread();
       this.#parts.timers.rescan();
       this.#parts.webhooks.rescan();
-      this.#parts.feed.writerReady();
+      this.#parts.feed.watchers.changedAll();
     });
   }
 
@@ -396,7 +396,7 @@ export class Shard {
         this.#parts.changes.count(effect.group, effect.result);
         return;
       case 'audited':
-        this.#parts.feed.committed(effect.tenant);
+        this.#parts.feed.watchers.changed(effect.tenant);
         return;
       case 'release.ended':
         this.#parts.routing.ended(effect.release);

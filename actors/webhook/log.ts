@@ -3,66 +3,34 @@
  * no commit takes long. On the first shard only.
  */
 
-import type { Clock, TimerHandle } from '../../src/core/clock.js';
-import { isoTime, type UnixMs } from '../../src/core/time.js';
-import type { Rows } from '../runtime/loader.js';
-import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
+import { BackgroundJob } from '../../src/background-job.js';
+import { isoTime } from '../../src/core/time.js';
+import { commitAlone, type LoneUnitDeps } from '../runtime/commit.js';
+import type { Room } from '../runtime/room.js';
 import { Turn } from '../runtime/turn.js';
 
-export interface WebhookLogDeps extends SingletonDeps {
-  readonly loader: Rows;
-  readonly clock: Clock;
-  readonly now: () => UnixMs;
-  readonly schedule: (work: () => void) => void;
-}
+export type WebhookLogDeps = LoneUnitDeps & Pick<Room, 'loader' | 'clock' | 'log' | 'now'>;
 
 const KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 /** Between two looks at the oldest one. */
 const LOOK_MS = 60 * 60 * 1_000;
-/** While there are more to remove: the statement takes a thousand. */
-const PAUSE_MS = 200;
 
-export class WebhookLog {
-  readonly #self: Singleton;
-  readonly #deps: WebhookLogDeps;
-  #timer: TimerHandle | undefined;
-  #isStopped = false;
-
-  constructor(deps: WebhookLogDeps) {
-    this.#deps = deps;
-    this.#self = new Singleton('webhook log', deps);
-  }
-
-  start(): void {
-    const { loader, schedule, log } = this.#deps;
-    loader.oldestDelivery().then(
-      (at) => schedule(() => this.#prune(at)),
-      (error: unknown) => {
-        log.debug({ err: error }, 'the delivery log could not be read');
-        this.#again(LOOK_MS);
-      },
-    );
-  }
-
-  stop(): void {
-    this.#isStopped = true;
-    this.#deps.clock.clearTimeout(this.#timer);
-  }
-
-  #prune(oldest: UnixMs | undefined): void {
-    const before = this.#deps.now() - KEPT_MS;
-    if (this.#isStopped) return;
-    if (oldest === undefined || oldest >= before) {
-      this.#again(LOOK_MS);
-      return;
-    }
+/** The caller starts it, and stops it. */
+export function webhookLogPruning(deps: WebhookLogDeps): BackgroundJob {
+  const { loader, clock, log, now } = deps;
+  /** @returns whether there may be more: the statement takes a thousand */
+  const pruneSome = async (): Promise<boolean> => {
+    const before = now() - KEPT_MS;
+    const oldest = await loader.oldestDelivery();
+    if (oldest === undefined || oldest >= before) return false;
     const turn = new Turn();
     turn.put('delivery.prune', 'log', { before: isoTime(before) });
-    this.#self.commit(turn, (error) => this.#again(error === undefined ? PAUSE_MS : LOOK_MS));
-  }
-
-  #again(ms: number): void {
-    if (this.#isStopped) return;
-    this.#timer = this.#deps.clock.setTimeout(() => this.start(), ms);
-  }
+    await commitAlone(deps, 'webhook log', turn);
+    return true;
+  };
+  const run = async () => {
+    while (await job.step(pruneSome));
+  };
+  const job = new BackgroundJob({ clock, log, name: 'delivery log', everyMs: LOOK_MS, run });
+  return job;
 }

@@ -4,26 +4,22 @@
  */
 
 import { LRUCache } from 'lru-cache';
-import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import type { TimerHandle } from '../../src/core/clock.js';
 import type { UnixMs } from '../../src/core/time.js';
-import type { CommitLog, PendingUnit, Settlement } from '../runtime/commit-log.js';
-import type { Rows } from '../runtime/loader.js';
+import type { PendingUnit, Settlement } from '../runtime/commit-log.js';
+import type { Room } from '../runtime/room.js';
 import type { WebhookRow } from '../runtime/rows.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
 import { Entry, Lane } from './lane.js';
 
-export interface WebhookMemoryDeps {
+export interface WebhookMemoryDeps
+  extends Pick<Room, 'commits' | 'loader' | 'clock' | 'now' | 'schedule'> {
   /** The addresses are those that are configured; rows of others are delivered too. */
   readonly settings: {
     readonly shard: number;
     readonly shards: number;
     readonly webhookUrls: readonly string[];
   };
-  readonly commits: CommitLog;
-  readonly loader: Rows;
-  readonly clock: Clock;
-  readonly now: () => UnixMs;
-  readonly schedule: (work: () => void) => void;
 }
 
 /** Rows read by one query. */

@@ -10,7 +10,8 @@
  * there are slots, and a webhook is sent a second time only if the first one could not be recorded.
  */
 
-import { type IdGenerator, routeOf } from '../../src/core/ids.js';
+import type { BackgroundJob } from '../../src/background-job.js';
+import { routeOf } from '../../src/core/ids.js';
 import type { AttemptOutcome } from '../../src/core/webhook.js';
 import {
   conflict,
@@ -21,23 +22,19 @@ import {
   unavailable,
 } from '../../src/errors.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
-import type { Logger } from '../../src/log.js';
 import { failed } from '../runtime/commit.js';
 import type { PendingUnit, Settlement } from '../runtime/commit-log.js';
+import type { HostDeps } from '../runtime/host.js';
+import type { Room } from '../runtime/room.js';
 import type { WebhookRow } from '../runtime/rows.js';
-import { type Effect, Turn } from '../runtime/turn.js';
+import { Turn } from '../runtime/turn.js';
 import type { Entry } from './lane.js';
-import { WebhookLog } from './log.js';
+import { webhookLogPruning } from './log.js';
 import { RELOAD_MS, WebhookMemory, type WebhookMemoryDeps } from './memory.js';
 import { type Attempt, beginAttempt, claimed, recordAttempt, unclaimed } from './record.js';
 
-export interface WebhooksDeps extends WebhookMemoryDeps {
+export interface WebhooksDeps extends WebhookMemoryDeps, HostDeps, Pick<Room, 'ids'> {
   readonly sender: WebhookSender;
-  readonly ids: IdGenerator;
-  readonly log: Logger;
-  readonly release: (effects: readonly Effect[]) => void;
-  /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
-  readonly whenWriterKnown: (then: () => void) => void;
 }
 
 /** Of the whole engine. Each shard has its part, and each address its part of that. */
@@ -50,7 +47,7 @@ export class Webhooks {
   readonly #memory: WebhookMemory;
   readonly #slots: number;
   /** On the first shard only. */
-  readonly #log: WebhookLog | undefined;
+  readonly #pruning: BackgroundJob | undefined;
   /** Slots that are held. */
   #active = 0;
   #isDraining = false;
@@ -59,7 +56,7 @@ export class Webhooks {
     this.#deps = deps;
     this.#memory = new WebhookMemory(deps, (...settled) => this.#settled(...settled));
     this.#slots = Math.max(1, Math.floor(ATTEMPTS_AT_ONCE_MAX / deps.settings.shards));
-    this.#log = deps.settings.shard === 0 ? new WebhookLog(deps) : undefined;
+    this.#pruning = deps.settings.shard === 0 ? webhookLogPruning(deps) : undefined;
   }
 
   // ---------------------------------------------------------------- life
@@ -67,7 +64,7 @@ export class Webhooks {
   /** Takes up what an earlier process left. */
   start(): void {
     this.#memory.rescan();
-    this.#log?.start();
+    this.#pruning?.wake();
   }
 
   /** A writer that died may have committed webhooks that it told nobody of. */
@@ -82,7 +79,7 @@ export class Webhooks {
   }
 
   stop(): void {
-    this.#log?.stop();
+    this.#pruning?.stop();
     this.#memory.stop();
     for (const entry of this.#memory.entries) entry.controller?.abort();
   }

@@ -49,10 +49,7 @@ export interface LaneStats {
   readonly batches: number;
   readonly units: number;
   readonly rows: number;
-  /** Time with a flush in flight, in all. */
-  readonly flushMs: number;
   readonly reconnects: number;
-  readonly isConnected: boolean;
 }
 
 type FlushResult =
@@ -84,7 +81,7 @@ export class Lane<Unit extends LaneUnit> {
   #settlers: (() => void)[] = [];
   #working: Promise<void> | undefined;
   #isClosed = false;
-  readonly #stats = { batches: 0, units: 0, rows: 0, flushMs: 0 };
+  readonly #stats = { batches: 0, units: 0, rows: 0 };
 
   constructor(index: number, host: LaneHost<Unit>) {
     this.#index = index;
@@ -93,8 +90,7 @@ export class Lane<Unit extends LaneUnit> {
   }
 
   get stats(): LaneStats {
-    const { reconnects, isConnected } = this.#link;
-    return { ...this.#stats, reconnects, isConnected };
+    return { ...this.#stats, reconnects: this.#link.reconnects };
   }
 
   /** Connects, however long it takes. Resolves also when the lane is closed meanwhile. */
@@ -314,7 +310,6 @@ export class Lane<Unit extends LaneUnit> {
     const stats = this.#stats;
     stats.batches += 1;
     stats.units += units.length;
-    stats.flushMs += flushMs;
     this.#host.meter.observe('engine_writer_flush_seconds', flushMs / 1_000);
     this.#host.meter.observe('engine_writer_flush_units', units.length);
     for (const unit of units) stats.rows += unit.rows;

@@ -74,10 +74,6 @@ export class LaneLink {
     this.#host = host;
   }
 
-  get isConnected(): boolean {
-    return this.#session !== undefined;
-  }
-
   /** The session there is, or a promise of one, however long it takes. @throws LinkClosed */
   session(): WriterSession | Promise<WriterSession> {
     return this.#session ?? this.#connected();
@@ -184,14 +180,14 @@ export class LaneLink {
     let session: WriterSession | undefined;
     try {
       const opening = WriterSession.open(client, (error) => this.#lost(session, error));
-      session = await within(clock, STEP_MS_MAX, client, opening);
+      session = await cutAfter(clock, STEP_MS_MAX, client, opening);
       const predecessor = this.#predecessor;
       if (predecessor !== undefined) {
-        while (!(await within(clock, STEP_MS_MAX, client, session.terminate(predecessor))));
+        while (!(await cutAfter(clock, STEP_MS_MAX, client, session.terminate(predecessor))));
       }
       // From here on this backend may be the one that has sent something.
       this.#predecessor = session.backend;
-      const row = await within(clock, STEP_MS_MAX, client, session.readLane(this.#lane));
+      const row = await cutAfter(clock, STEP_MS_MAX, client, session.readLane(this.#lane));
       if (this.#isClosed) throw new LinkClosed();
       this.#adoptRow(row);
       this.#session = session;
@@ -257,7 +253,7 @@ export class LaneLink {
   async #probe(session: WriterSession, ms: number): Promise<'working' | 'gone' | 'unreachable'> {
     const client = this.#host.connect();
     try {
-      const isWorking = await within(
+      const isWorking = await cutAfter(
         this.#host.clock,
         ms,
         client,
@@ -288,7 +284,7 @@ export class LaneLink {
 }
 
 /** @throws Error after `ms`, having cut the client's connection, or whatever the work throws */
-export function within<T>(
+export function cutAfter<T>(
   clock: Clock,
   ms: number,
   client: pg.Client,

@@ -5,7 +5,7 @@
  */
 
 import { type MessagePort, receiveMessageOnPort, threadId } from 'node:worker_threads';
-import { realClock } from '../../src/clock.js';
+import { realClock, within } from '../../src/clock.js';
 import { createClient } from '../../src/db/pool.js';
 import type { DatabaseTrouble } from '../../src/errors.js';
 import { createLogger } from '../../src/log.js';
@@ -13,7 +13,7 @@ import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { serveControl } from '../runtime/control.js';
 import type { AckPost, UnitPost } from '../runtime/protocol.js';
-import { createWriter, type Writer, type WriterStats } from './writer.js';
+import { Writer, type WriterStats } from './writer.js';
 
 export interface WriterTask {
   readonly connectionString: string;
@@ -66,7 +66,7 @@ export default function runWriter(task: WriterTask): Promise<void> {
     return writer;
   };
   const newWriter = (epoch: number, lanes: number) =>
-    createWriter({
+    new Writer({
       connect: () =>
         createClient({
           connectionString: task.connectionString,
@@ -95,7 +95,9 @@ export default function runWriter(task: WriterTask): Promise<void> {
     for (const [shard, { port, incarnation }] of ports) {
       for (const { units } of waitingPosts(port)) running.submit(shard, incarnation, units);
     }
-    await drainInTime(running);
+    // A fenced writer has nothing to wait for.
+    const drained = running.drain().catch(() => undefined);
+    await within(realClock.monotonic() + DRAIN_MS_MAX, drained);
     await running.stop();
   };
   /** A port keeps what was posted until somebody listens. */
@@ -141,14 +143,4 @@ function waitingPosts(port: MessagePort): UnitPost[] {
     if (received === undefined) return posts;
     posts.push(received.message);
   }
-}
-
-async function drainInTime(writer: Writer): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, DRAIN_MS_MAX);
-  });
-  // A fenced writer has nothing to wait for.
-  await Promise.race([writer.drain().catch(() => undefined), patience]);
-  clearTimeout(timer);
 }

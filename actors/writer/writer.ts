@@ -5,7 +5,9 @@
  * knows threads.
  */
 
+import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
+import { within } from '../../src/clock.js';
 import { type BatchLimits, committedAck, type InsertedIds, readUnit } from '../../src/db/batch.js';
 import { WriterSession } from '../../src/db/writer-session.js';
 import { type DatabaseTrouble, troubleOf } from '../../src/errors.js';
@@ -13,7 +15,7 @@ import { CommitLedger, type UnitCounts } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
 import type { Ack, UnitEnvelope } from '../runtime/protocol.js';
 import { Lane, type LaneHost, type LaneStats, type LaneUnit } from './lane.js';
-import { type LinkHost, STEP_MS_MAX, within } from './link.js';
+import { cutAfter, type LinkHost, STEP_MS_MAX } from './link.js';
 
 /** A batch of more than 1,000 rows is slower by the row; a larger text keeps the thread busy. */
 export const WRITER_LIMITS: BatchLimits = { rowsMax: 1_000, bytesMax: 4 * 1024 * 1024 };
@@ -40,37 +42,11 @@ export interface WriterStats {
   readonly batches: number;
   readonly units: number;
   readonly rows: number;
-  readonly rowsPerBatch: number;
-  readonly flushMsMean: number;
   readonly refused: number;
   readonly reconnects: number;
   readonly backlogUnits: number;
   readonly backlogBytes: number;
   readonly lanes: readonly LaneStats[];
-}
-
-export interface Writer {
-  /**
-   * Ends what an earlier writer of this name left running, then connects; waits for the database
-   * for ever. Units may be submitted before. @throws Error when fenced or stopped meanwhile
-   */
-  start(): Promise<void>;
-  /**
-   * Units of one actor in their order. They wait for as long as it takes: how many may wait is the
-   * shards' decision, which know what they have not seen acknowledged.
-   * @throws Error on a unit that no actor may send
-   */
-  submit(shard: number, incarnation: number, units: readonly UnitEnvelope[]): void;
-  /**
-   * Forgets a dead shard: drops its units that are not in flight, also those that still come in.
-   * When it resolves, nothing of that incarnation or an earlier one can be committed any more.
-   */
-  discard(shard: number, incarnation: number): Promise<void>;
-  /** Resolves when nothing waits. @throws Error when fenced or stopped meanwhile */
-  drain(): Promise<void>;
-  /** Waits a moment for what is in flight and closes everything; what waits is not written. */
-  stop(): Promise<void>;
-  stats(): WriterStats;
 }
 
 /** How long `stop` waits for flushes in flight. */
@@ -93,7 +69,7 @@ interface Source {
   readonly incarnation: number;
   isDead: boolean;
   /** The incarnation of each actor that had a unit refused. */
-  readonly refusedActors: Map<string, number>;
+  readonly refusedActors: LRUCache<string, number>;
   acks: Ack[];
 }
 
@@ -103,12 +79,8 @@ interface WriterUnit extends LaneUnit {
   readonly actorIncarnation: number;
 }
 
-/** Shapes above. Connects on `start`; timers and sockets are closed by `stop`. */
-export function createWriter(options: WriterOptions): Writer {
-  return new WriterActor(options);
-}
-
-class WriterActor implements Writer, LaneHost<WriterUnit> {
+/** Connects on `start`; timers and sockets are closed by `stop`. */
+export class Writer implements LaneHost<WriterUnit> {
   readonly connect;
   readonly epoch;
   readonly clock;
@@ -144,6 +116,10 @@ class WriterActor implements Writer, LaneHost<WriterUnit> {
     this.#lanes = Array.from({ length: options.lanes }, (_, index) => new Lane(index, this));
   }
 
+  /**
+   * Ends what an earlier writer of this name left running, then connects; waits for the database
+   * for ever. Units may be submitted before. @throws Error when fenced or stopped meanwhile
+   */
   async start(): Promise<void> {
     while (this.#state === 'running' && !(await this.#evict())) {
       await new Promise<void>((resolve) => this.clock.setTimeout(resolve, START_RETRY_MS));
@@ -153,6 +129,11 @@ class WriterActor implements Writer, LaneHost<WriterUnit> {
     this.#expectRunning();
   }
 
+  /**
+   * Units of one actor in their order. They wait for as long as it takes: how many may wait is the
+   * shards' decision, which know what they have not seen acknowledged.
+   * @throws Error on a unit that no actor may send
+   */
   submit(shard: number, incarnation: number, units: readonly UnitEnvelope[]): void {
     const source = this.#sourceOf(shard, incarnation);
     if (source === undefined || this.#state !== 'running') return;
@@ -180,6 +161,10 @@ class WriterActor implements Writer, LaneHost<WriterUnit> {
     this.#post();
   }
 
+  /**
+   * Forgets a dead shard: drops its units that are not in flight, also those that still come in.
+   * When it resolves, nothing of that incarnation or an earlier one can be committed any more.
+   */
   async discard(shard: number, incarnation: number): Promise<void> {
     const last = this.#discarded.get(shard);
     if (last === undefined || last < incarnation) this.#discarded.set(shard, incarnation);
@@ -195,38 +180,32 @@ class WriterActor implements Writer, LaneHost<WriterUnit> {
     await Promise.all(this.#lanes.map((lane) => lane.settled(isItsUnit)));
   }
 
+  /** Resolves when nothing waits. @throws Error when fenced or stopped meanwhile */
   async drain(): Promise<void> {
     this.#expectRunning();
     if (this.#backlogUnits === 0) return;
     await new Promise<void>((resolve, reject) => this.#drained.push({ resolve, reject }));
   }
 
+  /** Waits a moment for what is in flight and closes everything; what waits is not written. */
   async stop(): Promise<void> {
     if (this.#state === 'running') {
       this.#end('stopped');
-      let timer: unknown;
-      const patience = new Promise<void>((resolve) => {
-        timer = this.clock.setTimeout(resolve, STOP_MS_MAX);
-      });
-      await Promise.race([Promise.all(this.#lanes.map((lane) => lane.finish())), patience]);
-      this.clock.clearTimeout(timer);
+      const finished = Promise.all(this.#lanes.map((lane) => lane.finish()));
+      await within(this.clock.monotonic() + STOP_MS_MAX, finished, this.clock);
     }
     await Promise.all(this.#lanes.map((lane) => lane.close()));
   }
 
   stats(): WriterStats {
     const lanes = this.#lanes.map((lane) => lane.stats);
-    const sum = (of: (lane: LaneStats) => number) => lanes.reduce((all, one) => all + of(one), 0);
-    const batches = sum((lane) => lane.batches);
-    const rows = sum((lane) => lane.rows);
+    const sum = (of: keyof LaneStats) => lanes.reduce((all, one) => all + one[of], 0);
     return {
-      batches,
-      units: sum((lane) => lane.units),
-      rows,
-      rowsPerBatch: batches === 0 ? 0 : rows / batches,
-      flushMsMean: batches === 0 ? 0 : sum((lane) => lane.flushMs) / batches,
+      batches: sum('batches'),
+      units: sum('units'),
+      rows: sum('rows'),
       refused: this.#refusedCount,
-      reconnects: sum((lane) => lane.reconnects),
+      reconnects: sum('reconnects'),
       backlogUnits: this.#backlogUnits,
       backlogBytes: this.#backlogBytes,
       lanes,
@@ -265,12 +244,7 @@ class WriterActor implements Writer, LaneHost<WriterUnit> {
     const { actor, actorIncarnation, seq } = unit;
     const { refusedActors, shard } = unit.source;
     this.log.warn({ shard, actor, seq, sqlState }, 'a unit was refused for its data');
-    refusedActors.delete(actor);
     refusedActors.set(actor, actorIncarnation);
-    if (refusedActors.size > REFUSED_ACTORS_MAX) {
-      const [oldest] = refusedActors.keys();
-      refusedActors.delete(oldest!);
-    }
     this.#answer(unit, { seq, outcome: 'refused', sqlState, reason });
     this.#settle();
   }
@@ -329,7 +303,7 @@ class WriterActor implements Writer, LaneHost<WriterUnit> {
   }
 
   #within<T>(client: pg.Client, work: Promise<T>): Promise<T> {
-    return within(this.clock, STEP_MS_MAX, client, work);
+    return cutAfter(this.clock, STEP_MS_MAX, client, work);
   }
 
   /** Undefined for an incarnation that was discarded: its last posts may come in later. */
@@ -342,7 +316,7 @@ class WriterActor implements Writer, LaneHost<WriterUnit> {
       shard,
       incarnation,
       isDead: false,
-      refusedActors: new Map(),
+      refusedActors: new LRUCache({ max: REFUSED_ACTORS_MAX }),
       acks: [],
     };
     this.#sources.set(shard, made);

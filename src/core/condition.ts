@@ -2,13 +2,13 @@
  * Conditions of routers, loops and other blocks: a text is parsed once per definition into a closed
  * tree and evaluated many times. The specification's two forms, `path` and `path == value`, come
  * first and allow hyphens in names; any other text is the expression language
- * (docs/reference/expressions.md). The text reaches neither `eval` nor a regular expression.
+ * (docs/reference/expressions.md).
  */
 
 import { clip } from './expression/bounds.js';
 import { evaluateExpression } from './expression/evaluate.js';
-import { isJsonNumber, isWordPart } from './expression/lexer.js';
-import { keywordValue, parseExpression } from './expression/parser.js';
+import { plainValue } from './expression/lexer.js';
+import { parseExpression } from './expression/parser.js';
 import { type OutputReads, outputReads, type Scope } from './expression/scope.js';
 import { childrenOf, type Expression, type Parsed } from './expression/syntax.js';
 import type { JsonValue } from './json.js';
@@ -20,6 +20,7 @@ export type { Parsed } from './expression/syntax.js';
 /** A parsed condition: immutable plain data, to be kept beside the definition. */
 export interface Condition {
   readonly expression: Expression;
+  /** Which blocks' outputs it can read, so that only those have to be loaded. */
   readonly outputs: OutputReads;
 }
 
@@ -54,11 +55,6 @@ export function evaluateCondition(condition: Condition, scope: Scope): JsonValue
   return evaluateExpression(condition.expression, scope);
 }
 
-/** Which blocks' outputs the condition can read, so that only those have to be loaded. */
-export function conditionOutputs(condition: Condition): OutputReads {
-  return condition.outputs;
-}
-
 const NEVER: Condition = { expression: { kind: 'literal', value: null }, outputs: new Set() };
 
 function withoutBraces(text: string): string {
@@ -68,51 +64,33 @@ function withoutBraces(text: string): string {
 /** The two forms of the specification; undefined when the text has neither. */
 function parseSimple(text: string): Expression | undefined {
   const path = parsePath(text);
-  if (path !== undefined) return { kind: 'path', path };
+  if (path !== undefined) return path;
   const at = text.indexOf('==');
   if (at < 0) return undefined;
   const left = parsePath(text.slice(0, at).trim());
   const right = parseValue(text.slice(at + 2).trim());
   if (left === undefined || right === undefined) return undefined;
-  return { kind: 'compare', operator: '==', left: { kind: 'path', path: left }, right };
+  return { kind: 'compare', operator: '==', left, right };
 }
 
-/** Names joined by dots, hyphens allowed. Numbers, keywords and signs are not paths. */
-function parsePath(text: string): readonly string[] | undefined {
-  if (text.startsWith('-') || keywordValue(text) !== undefined) return undefined;
-  let hasLetter = false;
-  for (let i = 0; i < text.length; i += 1) {
-    const code = text.charCodeAt(i);
-    if (code !== HYPHEN && !isWordPart(code)) return undefined;
-    hasLetter ||= isWordPart(code) && code !== DOT && (code < 48 || code > 57);
-  }
-  if (!hasLetter || isJsonNumber(text)) return undefined;
-  const path = text.split('.');
-  return path.includes('') ? undefined : path;
+/** Names joined by dots, hyphens allowed: what begins with a sign is an expression. */
+const PATH = /^(?!-)[\w\u0080-\uffff-]+(?:\.[\w\u0080-\uffff-]+)*$/;
+const LETTER = /[A-Za-z_\u0080-\uffff]/;
+/** A bare word has more inside than a path, as in `user@host:80`. */
+const BARE_WORD = /^(?!-)[\w.\u0080-\uffff:@#-]+$/;
+const QUOTED = /^(?:"([^"]*)"|'([^']*)')$/;
+
+function parsePath(text: string): Expression | undefined {
+  if (!PATH.test(text) || !LETTER.test(text) || plainValue(text) !== undefined) return undefined;
+  return { kind: 'path', path: text.split('.') };
 }
-
-const HYPHEN = 45;
-const DOT = 46;
-
-/** What may stand inside a bare word besides the characters of a path, as in `user@host:80`. */
-const WORD_EXTRAS: ReadonlySet<string> = new Set('-:@#');
 
 /** A number, a keyword, a text in quotes or a bare word; undefined for anything longer. */
 function parseValue(text: string): Expression | undefined {
-  const keyword = keywordValue(text);
-  if (keyword !== undefined) return { kind: 'literal', value: keyword };
-  if (isJsonNumber(text)) return { kind: 'literal', value: Number(text) };
-  const quote = text.charAt(0);
-  if (quote === '"' || quote === "'") {
-    const isWhole = text.length > 1 && text.indexOf(quote, 1) === text.length - 1;
-    return isWhole ? { kind: 'literal', value: text.slice(1, -1) } : undefined;
-  }
-  for (let i = 0; i < text.length; i += 1) {
-    if (!isWordPart(text.charCodeAt(i)) && !WORD_EXTRAS.has(text.charAt(i))) return undefined;
-  }
-  // A sign belongs to an expression, as in `total == -limit`.
-  if (text === '' || quote === '-') return undefined;
-  return { kind: 'word', path: text.split('.'), text };
+  const quoted = QUOTED.exec(text);
+  const value = quoted === null ? plainValue(text) : (quoted[1] ?? quoted[2]);
+  if (value !== undefined) return { kind: 'literal', value };
+  return BARE_WORD.test(text) ? { kind: 'word', path: text.split('.'), text } : undefined;
 }
 
 function toCondition(expression: Expression): Condition {

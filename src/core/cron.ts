@@ -7,16 +7,11 @@
  *   expression means a rhythm, and keeps it the second time too.
  */
 
-import { FixedOffsetZone, IANAZone, type Zone } from 'luxon';
-import { type CronFields, YEAR_MAX, type YearRange } from './cron-fields.js';
+import type { Zone } from 'luxon';
+import { type CronFields, type ValueRange, YEAR_MAX } from './cron-fields.js';
 import type { UnixMs } from './time.js';
+import { DAY_MS, type LocalMs, offsetMs, SECOND_MS, showingsOf, zoneOf } from './wall-clock.js';
 
-/** A wall-clock time as the Unix milliseconds it would have in UTC. */
-type LocalMs = number;
-
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60_000;
-const DAY_MS = 86_400_000;
 const HOURS = 24;
 
 /**
@@ -52,17 +47,6 @@ export function nextFires(
   return fires;
 }
 
-// ---------------------------------------------------------------- zones
-
-function zoneOf(timezone: string): Zone {
-  // Asking Intl for an offset takes some 10 µs, and most schedules are in UTC.
-  return timezone === 'UTC' ? FixedOffsetZone.utcInstance : IANAZone.create(timezone);
-}
-
-function offsetMs(zone: Zone, at: UnixMs): number {
-  return Math.round(zone.offset(at) * MINUTE_MS);
-}
-
 /** The instant in `(before, behind]` at which the offset of `behind` begins. */
 function transition(zone: Zone, before: UnixMs, behind: UnixMs): UnixMs {
   const offset = offsetMs(zone, behind);
@@ -75,29 +59,6 @@ function transition(zone: Zone, before: UnixMs, behind: UnixMs): UnixMs {
   return high;
 }
 
-interface Instants {
-  readonly at: UnixMs;
-  /** When clocks show the time once more, and when they have shown again all that they show twice. */
-  readonly again?: { readonly at: UnixMs; readonly until: LocalMs };
-}
-
-/** A zone does not change twice within two days, so its offsets around the time are all there are. */
-function instantsOf(local: LocalMs, zone: Zone): Instants {
-  const before = offsetMs(zone, local - DAY_MS);
-  const behind = offsetMs(zone, local + DAY_MS);
-  if (before === behind) return { at: local - before };
-  const early = local - Math.max(before, behind);
-  const late = local - Math.min(before, behind);
-  const isEarly = offsetMs(zone, early) === local - early;
-  const isLate = offsetMs(zone, late) === local - late;
-  if (isEarly && isLate) {
-    const until = transition(zone, early, late) + before;
-    return { at: early, again: { at: late, until } };
-  }
-  if (isEarly) return { at: early };
-  return { at: isLate ? late : transition(zone, early, late) };
-}
-
 function firstInstant(
   fields: CronFields,
   zone: Zone,
@@ -106,11 +67,13 @@ function firstInstant(
 ): UnixMs | undefined {
   const local = nextLocal(fields, from);
   if (local === undefined) return undefined;
-  const { at, again } = instantsOf(local, zone);
+  const { first, second, before, behind } = showingsOf(local, zone);
+  const at =
+    first ?? transition(zone, local - Math.max(before, behind), local - Math.min(before, behind));
   if (at > after) return at;
-  // Clocks show it for the second time.
-  if (again === undefined || fields.hours.length === HOURS) return again?.at;
-  return firstInstant(fields, zone, again.until, after);
+  // Clocks show it for the second time, if they do.
+  if (second === undefined || fields.hours.length === HOURS) return second;
+  return firstInstant(fields, zone, transition(zone, at, second) + before, after);
 }
 
 /** What clocks show once more between `after` and `next`, which lie before and behind a turning back. */
@@ -157,23 +120,16 @@ function timeOfDay({ seconds, minutes, hours }: CronFields, from: number): numbe
   return undefined;
 }
 
-/** Years differ by their first day of the week and by their length, and in nothing else. */
-const KINDS_OF_YEARS = 14;
-
-/** The first matching day at or after a midnight. A day that never comes is given up early. */
+/**
+ * The first matching day at or after a midnight. Where no day ever comes, all years up to the last are
+ * looked through: that takes some milliseconds at the most.
+ */
 function nextDay(fields: CronFields, from: LocalMs): LocalMs | undefined {
-  const firstYear = new Date(from).getUTCFullYear();
-  const barren = new Set<number>();
-  let year = nextYear(fields.years, firstYear);
-  while (year !== undefined && barren.size < KINDS_OF_YEARS) {
+  let year = nextYear(fields.years, new Date(from).getUTCFullYear());
+  while (year !== undefined) {
     const begin = Date.UTC(year, 0, 1);
-    const end = Date.UTC(year + 1, 0, 1);
-    const kind = weekdayOf(begin) + (end - begin > 365 * DAY_MS ? 7 : 0);
-    if (year === firstYear || !barren.has(kind)) {
-      const found = dayIn(fields, year, Math.max(begin, from), end);
-      if (found !== undefined) return found;
-      if (year > firstYear) barren.add(kind);
-    }
+    const found = dayIn(fields, year, Math.max(begin, from), Date.UTC(year + 1, 0, 1));
+    if (found !== undefined) return found;
     year = nextYear(fields.years, year + 1);
   }
   return undefined;
@@ -203,11 +159,11 @@ function weekdayOf(day: LocalMs): number {
   return (((day / DAY_MS + 4) % 7) + 7) % 7;
 }
 
-function isYear(years: readonly YearRange[], year: number): boolean {
+function isYear(years: readonly ValueRange[], year: number): boolean {
   return nextYear(years, year) === year;
 }
 
-function nextYear(years: readonly YearRange[], from: number): number | undefined {
+function nextYear(years: readonly ValueRange[], from: number): number | undefined {
   let next = YEAR_MAX + 1;
   for (const { first, last, step } of years) {
     const year = first + Math.max(0, Math.ceil((from - first) / step)) * step;

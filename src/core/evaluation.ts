@@ -321,20 +321,24 @@ export class Evaluation {
     this.dataChanged = true;
   }
 
+  /** @param tryNumber 0 for the row of a composite itself */
   storeOutput(
     node: NodePlace,
     tryNumber: number,
     output: JsonValue,
-    ref: '__error__' | null,
+    outputRef: '__error__' | null,
+    attempt = tryNumber,
   ): void {
-    const attempt = node.loops.length === 0 ? tryNumber : this.#nextRow(node);
-    this.#store(node, tryNumber, attempt, output, ref);
-  }
-
-  /** The row of a composite itself. `number` is its attempt, unless it is inside a loop. */
-  storeOwnRow(node: NodePlace, output: JsonObject, number: number): void {
-    const attempt = node.loops.length === 0 ? number : this.#nextRow(node);
-    this.#store(node, 0, attempt, output, null);
+    this.outputs.push({
+      blockId: node.id,
+      iteration: this.iterationOf(node),
+      tryNumber,
+      attempt: node.loops.length === 0 ? attempt : this.#nextRow(node),
+      output,
+      outputRef,
+    });
+    if (node.isRead) this.snapshot.outputs.set(node.id, output);
+    this.charge(output);
   }
 
   /** Rows of a block inside loops count on over all iterations (docs/reference/instances.md). */
@@ -343,19 +347,6 @@ export class Evaluation {
     const number = this.execution.c[node.index] ?? 0;
     this.execution.c[node.index] = number + 1;
     return number;
-  }
-
-  #store(
-    node: NodePlace,
-    tryNumber: number,
-    attempt: number,
-    output: JsonValue,
-    outputRef: '__error__' | null,
-  ): void {
-    const iteration = this.iterationOf(node);
-    this.outputs.push({ blockId: node.id, iteration, tryNumber, attempt, output, outputRef });
-    if (node.isRead) this.snapshot.outputs.set(node.id, output);
-    this.charge(output);
   }
 
   noteFailure(node: NodePlace, eventType: 'step_failed' | 'block_failed', message: string): void {

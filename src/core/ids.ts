@@ -79,13 +79,20 @@ export function firedInstanceId(scheduleId: string, at: UnixMs): string {
 }
 
 function hashedId(space: string, tenantId: string, key: string): string {
-  const digest = createHash('sha256')
-    .update(`${space}${Buffer.byteLength(tenantId)}:${tenantId}${key}`)
-    .digest();
+  return hashedUuid(`${space}${Buffer.byteLength(tenantId)}:${tenantId}${key}`);
+}
+
+/** A UUIDv8 of the SHA-256 of a text. */
+export function hashedUuid(text: string): string {
+  const digest = createHash('sha256').update(text).digest();
   digest[6] = (digest[6]! & 0x0f) | 0x80;
   digest[8] = (digest[8]! & 0x3f) | 0x80;
-  const text = digest.toString('hex', 0, 16);
-  return `${text.slice(0, 8)}-${text.slice(8, 12)}-${text.slice(12, 16)}-${text.slice(16, 20)}-${text.slice(20)}`;
+  return uuidText(digest.toString('hex', 0, 16));
+}
+
+/** @param hex 32 digits */
+export function uuidText(hex: string): string {
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
 /** The lowest id that an id generator can make at that time. */

@@ -8,6 +8,7 @@
  * rows gives the same order as one that grew.
  */
 
+import TinyQueue from 'tinyqueue';
 import type { Execution, StepPhase, StepRecord } from './execution.js';
 import type { PlanNode } from './plan-nodes.js';
 import type { UnixMs } from './time.js';
@@ -39,7 +40,7 @@ export class OpenLeaves {
   active = 0;
   deferred = 0;
   readonly #execution: Execution;
-  #heap: Deadline[] = [];
+  #heap = new TinyQueue<Deadline>([], compare);
 
   constructor(execution: Execution, nodes: readonly PlanNode[]) {
     this.#execution = execution;
@@ -64,17 +65,14 @@ export class OpenLeaves {
   /** The earliest deadline that counts; undefined when there is none. */
   next(): Deadline | undefined {
     for (;;) {
-      const top = this.#heap[0];
+      const top = this.#heap.peek();
       if (top === undefined || this.#counts(top)) return top;
-      this.pop();
+      this.#heap.pop();
     }
   }
 
   pop(): void {
-    const last = this.#heap.pop();
-    if (last === undefined || this.#heap.length === 0) return;
-    this.#heap[0] = last;
-    this.#sink(0);
+    this.#heap.pop();
   }
 
   #count(record: StepRecord, by: 1 | -1): void {
@@ -89,34 +87,12 @@ export class OpenLeaves {
 
   #push(deadline: Deadline): void {
     if (this.#heap.length > HEAP_CLEAN_MIN + 4 * (this.tasks + this.active + this.deferred)) {
-      // A sorted array is a heap.
-      this.#heap = this.#heap.filter((entry) => this.#counts(entry)).sort(compare);
+      this.#heap = new TinyQueue(
+        this.#heap.data.filter((entry) => this.#counts(entry)),
+        compare,
+      );
     }
-    const heap = this.#heap;
-    let i = heap.length;
-    heap.push(deadline);
-    while (i > 0) {
-      const up = (i - 1) >> 1;
-      if (compare(heap[up]!, deadline) <= 0) break;
-      heap[i] = heap[up]!;
-      i = up;
-    }
-    heap[i] = deadline;
-  }
-
-  #sink(start: number): void {
-    const heap = this.#heap;
-    const moved = heap[start]!;
-    let i = start;
-    for (;;) {
-      let down = 2 * i + 1;
-      if (down >= heap.length) break;
-      if (down + 1 < heap.length && compare(heap[down + 1]!, heap[down]!) < 0) down += 1;
-      if (compare(moved, heap[down]!) <= 0) break;
-      heap[i] = heap[down]!;
-      i = down;
-    }
-    heap[i] = moved;
+    this.#heap.push(deadline);
   }
 }
 

@@ -6,13 +6,12 @@
  */
 
 import type { Block } from '../../schema/blocks.js';
-import type { Compiler } from './blocks/kind.js';
 import { kindOf } from './blocks/kinds.js';
-import { type Condition, conditionOutputs, type Parsed, parseCondition } from './condition.js';
+import { type Condition, type Parsed, parseCondition } from './condition.js';
 import type { JsonObject, JsonValue } from './json.js';
 import type { NodePlace, Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
 import { handlerWarnings, templateWarnings } from './plan-warnings.js';
-import { compileTemplate, type Template, templateOutputs } from './template.js';
+import { compileTemplate, type Template } from './template.js';
 
 export type { Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
 
@@ -66,7 +65,8 @@ const ROOT: Surroundings = { parent: -1, depth: 0, loops: [], items: -1 };
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-class PlanCompiler implements Compiler {
+/** Compiles the tree; what it does for the kinds of blocks is at its end. */
+export class PlanCompiler {
   readonly #compileSchema: ((schema: JsonObject) => SchemaCheck) | undefined;
   readonly #nodes: Writable<NodePlace>[] = [];
   readonly #indexOf = new Map<string, number>();
@@ -144,16 +144,18 @@ class PlanCompiler implements Compiler {
 
   // -------------------------------------------------------------- for the kinds
 
+  /** What is probably a mistake, in words that follow the name of the block. Never fatal. */
   warn(problem: string): void {
     if (this.#warnings.length >= WARNINGS_MAX) return;
     this.#warnings.push(`${this.#block?.type} ${this.#block?.id} ${problem}`);
   }
 
+  /** The definition is not accepted (400). */
   refuse(problem: string): never {
     throw new Refusal(`${this.#block?.type} ${this.#block?.id}: ${problem}`);
   }
 
-  /** Definitions name few handlers many times. */
+  /** Warns of a name that is not built in but resembles one that is. Few names come many times. */
   checkHandler(name: string): void {
     let problems = this.#handlers.get(name);
     if (problems === undefined) {
@@ -163,12 +165,14 @@ class PlanCompiler implements Compiler {
     for (const problem of problems) this.warn(problem);
   }
 
+  /** Parses an expression that the block will evaluate. */
   expression(text: string): Parsed<Condition> {
     const parsed = parseCondition(text);
-    if (parsed.ok) this.reads(conditionOutputs(parsed.value));
+    if (parsed.ok) this.reads(parsed.value.outputs);
     return parsed;
   }
 
+  /** The same where what does not parse counts as false (docs/reference/expressions.md). */
   condition(text: string): Condition | undefined {
     const parsed = this.expression(text);
     if (parsed.ok) return parsed.value;
@@ -176,23 +180,27 @@ class PlanCompiler implements Compiler {
     return undefined;
   }
 
+  /** Compiles a value with templates that the block will render. */
   template(value: JsonValue): Template {
     const template = compileTemplate(value);
-    this.reads(templateOutputs(template));
+    this.reads(template.outputs);
     for (const problem of templateWarnings(value)) this.warn(problem);
     return template;
   }
 
+  /** Outputs that the block reads, if not by an expression or template from here. */
   reads(outputs: 'all' | ReadonlySet<string>): void {
     if (this.#outputRefs === 'all') return;
     if (outputs === 'all') this.#outputRefs = 'all';
     else for (const id of outputs) this.#outputRefs.add(id);
   }
 
+  /** The check of an `output_schema`. */
   outputSchema(schema: JsonObject): SchemaCheck {
     return this.#compileSchema?.(schema) ?? this.refuse('output_schema is not supported');
   }
 
+  /** The block acts on the world outside, so that its instances do more than one commit. */
   noteEffect(): void {
     this.#hasEffects = true;
   }

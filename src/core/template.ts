@@ -16,6 +16,7 @@ import type { JsonObject, JsonValue } from './json.js';
 export interface Template {
   /** No expression in it: rendering gives the compiled value itself. */
   readonly isConstant: boolean;
+  /** Which blocks' outputs it can read, so that only those have to be loaded. */
   readonly outputs: OutputReads;
   readonly root: Node;
 }
@@ -61,11 +62,6 @@ export function renderTemplate(template: Template, scope: Scope): Parsed<JsonVal
   const run: Rendering = { scope, left: RENDERED_SIZE_MAX, problem: undefined };
   const value = render(template.root, run, RENDERED_DEPTH_MAX);
   return run.problem === undefined ? { ok: true, value } : { ok: false, message: run.problem };
-}
-
-/** Which blocks' outputs the template can read, so that only those have to be loaded. */
-export function templateOutputs(template: Template): OutputReads {
-  return template.outputs;
 }
 
 function compile(value: JsonValue): Node {

@@ -1,10 +1,8 @@
-/**
- * Calendar arithmetic: how long a retry waits and when a delayed step is due. Wall-clock times are
- * handled as if they were UTC and converted with the offsets of their zone, so that gaps and
- * repeated hours have one answer whatever the time or the zone of the machine.
- */
+/** Calendar arithmetic: how long a retry waits and when a delayed step is due. */
 
-import { FixedOffsetZone, IANAZone, type Zone } from 'luxon';
+import { IANAZone, type Zone } from 'luxon';
+import type { UnixMs } from './time.js';
+import { DAY_MS, HOUR_MS, type LocalMs, offsetMs, showingsOf, zoneOf } from './wall-clock.js';
 
 /** Durations in milliseconds. `backoff_multiplier` below 1 makes the waits shorter. */
 export interface RetryTimes {
@@ -67,7 +65,7 @@ const LATEST_MS = 253_402_300_799_999;
  */
 export function delayTarget(delay: DelayTimes, world: DelayWorld): number {
   const local = delay.fire_at_local === undefined ? undefined : parseLocal(delay.fire_at_local);
-  const zone = zoneOf(local === undefined ? world.timezone : (delay.timezone ?? world.timezone));
+  const zone = zoneNamed(local === undefined ? world.timezone : (delay.timezone ?? world.timezone));
   let target =
     local === undefined ? Math.min(world.now + delay.duration, LATEST_MS) : toUnix(local, zone);
   if (delay.business_days_only === true) {
@@ -88,7 +86,7 @@ const OPENING_DAYS_MAX = 15;
  * count as in `delayTarget`; a day whose hours all fall into a gap has no opening.
  */
 export function nextOpening(window: WindowTimes, now: number, timezone: string): number {
-  const zone = zoneOf(timezone);
+  const zone = zoneNamed(timezone);
   const local: LocalMs = now + offsetMs(zone, now);
   if (isOpen(window, local)) return now;
   const start: LocalMs = Math.floor(local / DAY_MS) * DAY_MS + window.start_hour * HOUR_MS;
@@ -131,9 +129,6 @@ export function isKnownTimezone(zone: string): boolean {
   return true;
 }
 
-/** A wall-clock time as the Unix milliseconds it would have in UTC. */
-type LocalMs = number;
-
 function parseLocal(text: string): LocalMs | undefined {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$/.test(text)) return undefined;
   const local = Date.parse(`${text}Z`);
@@ -142,34 +137,15 @@ function parseLocal(text: string): LocalMs | undefined {
   return isReal ? local : undefined;
 }
 
-function zoneOf(name: string): Zone {
-  // Asking Intl for an offset takes some 10 µs, and most instances are in UTC.
-  if (name === 'UTC' || !isKnownTimezone(name)) return FixedOffsetZone.utcInstance;
-  return IANAZone.create(name);
+function zoneNamed(name: string): Zone {
+  return zoneOf(isKnownTimezone(name) ? name : 'UTC');
 }
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 86_400_000;
-
-function offsetMs(zone: Zone, at: number): number {
-  return Math.round(zone.offset(at) * MINUTE_MS);
-}
-
-/**
- * The first instant at which clocks in `zone` show `local`. A zone does not change twice within two
- * days, so the offsets of the day before and the day after are the only candidates.
- */
-function toUnix(local: LocalMs, zone: Zone): number {
-  const before = offsetMs(zone, local - DAY_MS);
-  const after = offsetMs(zone, local + DAY_MS);
-  if (before === after) return local - before;
-  const early = local - Math.max(before, after);
-  const late = local - Math.min(before, after);
-  if (offsetMs(zone, early) === local - early) return early;
-  if (offsetMs(zone, late) === local - late) return late;
+/** The first instant at which clocks in `zone` show `local`. */
+function toUnix(local: LocalMs, zone: Zone): UnixMs {
+  const { first, before } = showingsOf(local, zone);
   // In a gap the offset from before it leads to the same distance behind it.
-  return local - before;
+  return first ?? local - before;
 }
 
 /** How often the day is moved on before the search gives up. */

@@ -3,8 +3,8 @@
  * nodes that were reached only; what the others are follows from what is around them.
  */
 
-import { createHash } from 'node:crypto';
 import type { DoneCode, Execution } from './execution.js';
+import { hashedUuid } from './ids.js';
 import type { Plan, PlanNode } from './plan-nodes.js';
 import type { NodeState } from './states.js';
 import { isoTimeOrNull } from './time.js';
@@ -32,7 +32,7 @@ const STATES: Readonly<Record<DoneCode, NodeState>> = [
 
 /** All nodes in pre-order, step-only sequences included; ids are always the same. */
 export function treeOf(plan: Plan, execution: Execution, instanceId: string): TreeNode[] {
-  const ids = plan.nodes.map((node) => treeNodeId(instanceId, node.id));
+  const ids = plan.nodes.map((node) => hashedUuid(`tree:${instanceId}:${node.id}`));
   const states: NodeState[] = [];
   const listEnds = new Map<string, NodeState>();
   return plan.nodes.map((node, index) => {
@@ -101,13 +101,4 @@ function times(
   if (t === null || began === undefined) return { started_at: null, completed_at: null };
   const ended = done === undefined ? null : t + done[1] + done[2];
   return { started_at: isoTimeOrNull(t + began), completed_at: isoTimeOrNull(ended) };
-}
-
-/** A UUIDv8 derived from the instance and the block. */
-function treeNodeId(instanceId: string, blockId: string): string {
-  const digest = createHash('sha256').update(`tree:${instanceId}:${blockId}`).digest();
-  digest[6] = (digest[6]! & 0x0f) | 0x80;
-  digest[8] = (digest[8]! & 0x3f) | 0x80;
-  const hex = digest.toString('hex', 0, 16);
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }

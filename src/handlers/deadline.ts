@@ -14,50 +14,30 @@ export const systemTimer: SetTimer = (callback, delayMs) => {
 /** Runs from its construction until its owner clears it. */
 export class Deadline {
   readonly timeoutMs: number;
-  readonly #controller = new AbortController();
+  readonly signal: AbortSignal;
+  readonly #over = new AbortController();
   readonly #setTimer: SetTimer;
-  #clearTimer: () => void;
-  readonly #outer: AbortSignal;
-  readonly #onOuterAbort = () => this.#controller.abort();
-  #isOver = false;
+  #clearTimer: () => void = () => undefined;
 
   constructor(setTimer: SetTimer, outer: AbortSignal, timeoutMs: number) {
     this.timeoutMs = timeoutMs;
-    this.#outer = outer;
+    this.signal = AbortSignal.any([outer, this.#over.signal]);
     this.#setTimer = setTimer;
-    this.#clearTimer = this.#start();
-    outer.addEventListener('abort', this.#onOuterAbort);
-    if (outer.aborted) this.#controller.abort();
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
+    this.restart();
   }
 
   /** Whether the time limit, and not the caller, ended the request. */
   get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  /** What follows is the engine's time and not the request's. */
-  pause(): void {
-    this.#clearTimer();
+    return this.#over.signal.aborted;
   }
 
   /** The whole time limit again. */
   restart(): void {
-    this.#clearTimer = this.#start();
+    this.#clearTimer = this.#setTimer(() => this.#over.abort(), this.timeoutMs);
   }
 
+  /** What follows is the engine's time and not the request's. */
   clear(): void {
     this.#clearTimer();
-    this.#outer.removeEventListener('abort', this.#onOuterAbort);
-  }
-
-  #start(): () => void {
-    return this.#setTimer(() => {
-      this.#isOver = true;
-      this.#controller.abort();
-    }, this.timeoutMs);
   }
 }

@@ -73,7 +73,7 @@ class Place {
   async take(origin: string): Promise<void> {
     if (this.#isTaken) return;
     this.#isTaken = true;
-    this.#deadline.pause();
+    this.#deadline.clear();
     const slot = await this.#deps.large.acquire(origin, this.#signal);
     if (!slot.ok) throw new DOMException('withdrawn', 'AbortError');
     this.#release = slot.release;

@@ -4,7 +4,7 @@
  * idempotency token. A name that is neither here nor in `core/builtin.ts` means an external worker.
  */
 
-import { permanentFailure, type StepOutcome } from '../core/builtin.js';
+import type { StepOutcome } from '../core/builtin.js';
 import type { JsonObject, JsonValue } from '../core/json.js';
 import { createHttpRequest } from './http-request.js';
 import type { HttpRequestDeps } from './http-transport.js';
@@ -42,18 +42,5 @@ export type EffectHandler = (params: JsonValue, context: HandlerContext) => Prom
 export function createRegistry(deps: {
   readonly http: HttpRequestDeps;
 }): ReadonlyMap<string, EffectHandler> {
-  return new Map([['http_request', contained('http_request', createHttpRequest(deps.http))]]);
-}
-
-/** A defect of a handler fails the one step that met it, and is logged; its shard lives on. */
-function contained(name: string, handler: EffectHandler): EffectHandler {
-  return async (params, context) => {
-    try {
-      return await handler(params, context);
-    } catch (error) {
-      const stack = error instanceof Error ? (error.stack ?? error.message) : String(error);
-      context.log.warn({ handler: name, stack }, 'defect in a handler');
-      return permanentFailure(`${name}: internal error`);
-    }
-  };
+  return new Map([['http_request', createHttpRequest(deps.http)]]);
 }

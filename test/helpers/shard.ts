@@ -14,7 +14,7 @@ import type { Reply } from '../../actors/runtime/protocol.js';
 import type { ShardOperation } from '../../actors/shard/operations.js';
 import type { ShardSettings } from '../../actors/shard/parts.js';
 import { Shard } from '../../actors/shard/shard.js';
-import { createWriter } from '../../actors/writer/writer.js';
+import { Writer } from '../../actors/writer/writer.js';
 import { realClock } from '../../src/clock.js';
 import type { Clock } from '../../src/core/clock.js';
 import { createClient, createPool } from '../../src/db/pool.js';
@@ -84,7 +84,7 @@ export async function startShard(
   let requests = 0;
   const meter = new Meter();
 
-  const writer = createWriter({
+  const writer = new Writer({
     connect: () =>
       createClient({ connectionString, applicationName: APPLICATION, statementTimeoutMs: 0 }),
     applicationName: APPLICATION,

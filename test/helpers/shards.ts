@@ -13,7 +13,7 @@ import { Loader } from '../../actors/runtime/loader.js';
 import type { PeerPost, Reply, UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { ShardOperation } from '../../actors/shard/operations.js';
 import { Shard } from '../../actors/shard/shard.js';
-import { createWriter, type Writer } from '../../actors/writer/writer.js';
+import { Writer } from '../../actors/writer/writer.js';
 import { realClock } from '../../src/clock.js';
 import type { Clock } from '../../src/core/clock.js';
 import { createKeyring } from '../../src/core/continuity/keys.js';
@@ -95,7 +95,7 @@ export async function startShards(
   let requests = 0;
 
   const newWriter = () => {
-    const one = createWriter({
+    const one = new Writer({
       connect: () =>
         createClient({ connectionString, applicationName: APPLICATION, statementTimeoutMs: 0 }),
       applicationName: APPLICATION,

@@ -2,7 +2,7 @@
 
 import type pg from 'pg';
 import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
-import { createWriter, type Writer, type WriterOptions } from '../../actors/writer/writer.js';
+import { Writer, type WriterOptions } from '../../actors/writer/writer.js';
 import { realClock } from '../../src/clock.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
@@ -64,7 +64,7 @@ export function createHarness(options: HarnessOptions): WriterHarness {
     events.push(name);
     for (const waiter of eventWaiters) if (waiter.name === name) waiter.resolve();
   };
-  const writer = createWriter({
+  const writer = new Writer({
     connect: () =>
       createClient({
         connectionString: options.connectionString,

@@ -6,14 +6,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import type { JsonValue } from '../../src/core/json.js';
-import {
-  cut,
-  failureOf,
-  handlerOver,
-  listen,
-  manualTimers,
-  openHandler,
-} from '../helpers/http-handler.js';
+import { cut, failureOf, listen, manualTimers, openHandler } from '../helpers/http-handler.js';
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -364,12 +357,4 @@ test('a pool that was closed before its first request is never opened', async (t
   assert.deepEqual(late.details, { code: 'STOPPING' });
   assert.equal(await handler.deps.dispatcher(), undefined);
   assert.equal(connects(), 0);
-});
-
-test('a defect of the handler fails its step, and is logged', async (t) => {
-  const { deps } = openHandler(t);
-  const broken = handlerOver({ ...deps, isAllowed: () => assert.fail('a defect') });
-  const failure = failureOf(await broken.run({ url: 'http://127.0.0.1/' }));
-  assert.equal(failure.retryable, false);
-  assert.deepEqual(broken.lines, ['warn defect in a handler']);
 });

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, test } from 'node:test';
 import pg from 'pg';
 import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
-import { createWriter, type Writer } from '../../actors/writer/writer.js';
+import { Writer } from '../../actors/writer/writer.js';
 import { realClock } from '../../src/clock.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import { createClient } from '../../src/db/pool.js';
@@ -70,7 +70,7 @@ afterEach(async () => {
 
 /** A writer over the memory that all of a test's writers share, as one thread after the other does. */
 async function startWriter(connectionString: string): Promise<Writer> {
-  const writer = createWriter({
+  const writer = new Writer({
     connect: () =>
       createClient({ connectionString, applicationName: APPLICATION, statementTimeoutMs: 0 }),
     applicationName: APPLICATION,

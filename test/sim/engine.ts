@@ -17,7 +17,7 @@ import type {
 import { ShardClient } from '../../actors/shard/client.js';
 import type { ShardSettings } from '../../actors/shard/parts.js';
 import { Shard } from '../../actors/shard/shard.js';
-import { createWriter, type Writer } from '../../actors/writer/writer.js';
+import { Writer } from '../../actors/writer/writer.js';
 import type { EffectHandler } from '../../src/handlers/registry.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { Watermark } from '../../src/http/operations/change-readers.js';
@@ -268,7 +268,7 @@ export class SimEngine {
   #newWriter(running: WriterThread): Writer {
     const { world, server, lanes } = this.#deps;
     const { thread } = running;
-    return createWriter({
+    return new Writer({
       connect: () => memoryClient(server, thread, this.writerName),
       applicationName: this.writerName,
       epoch: this.epoch,

@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test';
 import pg from 'pg';
 import { LOAD_SQL } from '../../actors/runtime/load-sql.js';
 import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
-import { createWriter, type Writer, type WriterOptions } from '../../actors/writer/writer.js';
+import { Writer, type WriterOptions } from '../../actors/writer/writer.js';
 import { realClock } from '../../src/clock.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { createClient, createPool } from '../../src/db/pool.js';
@@ -143,7 +143,7 @@ class RealStore {
 
   constructor(connectionString: string) {
     const applicationName = 'store test';
-    this.#writer = createWriter({
+    this.#writer = new Writer({
       ...commonOptions(this.#waiting),
       connect: () => createClient({ connectionString, applicationName, statementTimeoutMs: 0 }),
       applicationName,
@@ -188,7 +188,7 @@ class MemoryStore {
     const thread = new Thread('writer');
     this.#world = world;
     this.#pool = memoryPool(server, thread);
-    this.#writer = createWriter({
+    this.#writer = new Writer({
       ...commonOptions(this.#waiting),
       connect: () => memoryClient(server, thread, 'store test'),
       applicationName: 'store test',

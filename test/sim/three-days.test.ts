@@ -10,7 +10,7 @@ import { Loader } from '../../actors/runtime/loader.js';
 import type { Reply } from '../../actors/runtime/protocol.js';
 import type { ShardOperation } from '../../actors/shard/operations.js';
 import { Shard } from '../../actors/shard/shard.js';
-import { createWriter } from '../../actors/writer/writer.js';
+import { Writer } from '../../actors/writer/writer.js';
 import type { Clock } from '../../src/core/clock.js';
 import type { EffectHandler } from '../../src/handlers/registry.js';
 import type { Logger } from '../../src/log.js';
@@ -122,7 +122,7 @@ class Days {
       },
     });
     this.#server.tryRaiseEpoch(1);
-    this.#writer = createWriter({
+    this.#writer = new Writer({
       connect: () => memoryClient(this.#server, this.#thread, 'writer'),
       applicationName: 'writer',
       epoch: 1,

@@ -63,7 +63,7 @@ class World {
       incarnation: 1,
       settled: (_unit: PendingUnit, ack: Settlement) => {
         settled?.(ack);
-        if (ack.outcome === 'committed') this.feed.committed(TENANT);
+        if (ack.outcome === 'committed') this.feed.watchers.changed(TENANT);
       },
     };
     this.commits.append(owner, turn);
@@ -99,7 +99,7 @@ class World {
 
   watch(known?: number): number {
     this.#requests += 1;
-    this.feed.watch(this.#requests, TENANT, known);
+    this.feed.watchers.watch(TENANT, { request: this.#requests, tenant: TENANT }, known);
     return this.#requests;
   }
 
@@ -111,7 +111,7 @@ class World {
   regainWriter(): void {
     this.isWriterAway = false;
     for (const then of this.#onWriterKnown.splice(0)) then();
-    this.feed.writerReady();
+    this.feed.watchers.changedAll();
   }
 
   #release(effects: readonly Effect[]): void {

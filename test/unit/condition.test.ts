@@ -6,7 +6,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  conditionOutputs,
   evaluateCondition,
   isTruthy,
   parseCondition,
@@ -321,7 +320,7 @@ test('the outputs that a condition can read are known beforehand', () => {
   const reads = (text: string) => {
     const parsed = parseCondition(text);
     assert.ok(parsed.ok);
-    return conditionOutputs(parsed.value);
+    return parsed.value.outputs;
   };
   assert.deepEqual(reads('a == b'), new Set());
   assert.deepEqual(

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Scope } from '../../src/core/condition.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
-import { compileTemplate, renderTemplate, templateOutputs } from '../../src/core/template.js';
+import { compileTemplate, renderTemplate } from '../../src/core/template.js';
 import { cpuMsOf } from '../helpers/cpu-time.js';
 
 const outputs: JsonObject = {
@@ -264,7 +264,7 @@ test('a long hostile string is compiled in linear time', () => {
 });
 
 test('the outputs that a template can read are known beforehand', () => {
-  const reads = (value: JsonValue) => templateOutputs(compileTemplate(value));
+  const reads = (value: JsonValue) => compileTemplate(value).outputs;
   assert.deepEqual(reads({ a: 'x', b: '{{data.n}}' }), new Set());
   assert.deepEqual(
     reads({ a: ['{{outputs.s1.x | steps.s2}}'], b: 'x {{len(outputs.s3)}}' }),

@@ -218,7 +218,7 @@ function importsOf(source: Source): Import[] {
 
 // ---------------------------------------------------------------- purity
 
-const PURE_PACKAGES: ReadonlySet<string> = new Set(['@sinclair/typebox', 'luxon', 'cron-parser']);
+const PURE_PACKAGES: ReadonlySet<string> = new Set(['@sinclair/typebox', 'luxon', 'tinyqueue']);
 /** What gives the same for the same input: hashes, and ciphers and signatures under given keys. */
 const PURE_CRYPTO: ReadonlySet<string> = new Set([
   'createHash',

@@ -8,37 +8,14 @@
  */
 
 import type { Block } from '../../../schema/blocks.js';
-import type { Condition, Parsed } from '../condition.js';
 import { type CutBy, cutOff, hasOpenInside } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import { CANCELLED, type DoneCode, type OpenRecord, type StepRecord } from '../execution.js';
-import type { JsonObject, JsonValue } from '../json.js';
-import type { Details, NodePlace, SchemaCheck } from '../plan-nodes.js';
+import type { JsonValue } from '../json.js';
+import type { PlanCompiler } from '../plan.js';
+import type { Details, NodePlace } from '../plan-nodes.js';
 import type { TryEvent } from '../progress.js';
 import type { NodeState } from '../states.js';
-import type { Template } from '../template.js';
-
-/** What the compiler of plans does for the kinds. Its warnings and refusals name the block. */
-export interface Compiler {
-  /** What is probably a mistake, in words that follow the name of the block. Never fatal. */
-  warn(problem: string): void;
-  /** The definition is not accepted (400). */
-  refuse(problem: string): never;
-  /** Warns of a name that is not built in but resembles one that is. */
-  checkHandler(name: string): void;
-  /** Parses an expression that the block will evaluate. */
-  expression(text: string): Parsed<Condition>;
-  /** The same where what does not parse counts as false (docs/reference/expressions.md). */
-  condition(text: string): Condition | undefined;
-  /** Compiles a value with templates that the block will render. */
-  template(value: JsonValue): Template;
-  /** For outputs that the block reads in other ways. */
-  reads(outputs: 'all' | ReadonlySet<string>): void;
-  /** The check of an `output_schema`. */
-  outputSchema(schema: JsonObject): SchemaCheck;
-  /** The block acts on the world outside, so that its instances do more than one commit. */
-  noteEffect(): void;
-}
 
 export interface BlockKind<
   B extends Block = Block,
@@ -56,7 +33,7 @@ export interface BlockKind<
   readonly isKept: boolean;
 
   /** What the node has beside its place in the tree. */
-  compile(block: B, compiler: Compiler): Details<N>;
+  compile(block: B, compiler: PlanCompiler): Details<N>;
   /** The lists of blocks, in the order in which `branch` counts them. */
   lists(block: B): readonly (readonly Block[])[];
 

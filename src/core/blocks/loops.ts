@@ -77,7 +77,7 @@ function testLoop(run: Evaluation, node: LoopNode, record: LoopRecord): void {
 function endLoopPass(run: Evaluation, node: LoopNode, record: LoopRecord): void {
   record.i += 1;
   record.e = 1;
-  run.storeOwnRow(node, { _iterations: record.i }, record.i);
+  run.storeOutput(node, 0, { _iterations: record.i }, null, record.i);
   run.push(node.index);
 }
 
@@ -168,5 +168,5 @@ function storeRow(run: Evaluation, node: ForEachNode, record: ForEachRecord): vo
     _item_var: node.itemVar,
     _snapshot_ref: run.snapshotKey(node),
   };
-  run.storeOwnRow(node, row, record.i);
+  run.storeOutput(node, 0, row, null, record.i);
 }

@@ -2,12 +2,12 @@
 
 import { RETRY_DEFAULTS, SEND_WINDOW_DEFAULTS, type StepBlock } from '../../../schema/blocks.js';
 import { BUILTIN_NAMES, PURE_HANDLERS, type PureHandler } from '../builtin.js';
-import { type Condition, conditionOutputs, type Parsed, parseCondition } from '../condition.js';
+import { type Condition, type Parsed, parseCondition } from '../condition.js';
 import { type JsonObject, ownValue } from '../json.js';
+import type { PlanCompiler } from '../plan.js';
 import type { Details, NodePlace, SchemaCheck } from '../plan-nodes.js';
 import type { Template } from '../template.js';
 import { type DelayTimes, isLocalTime, type RetryTimes, type WindowTimes } from '../timing.js';
-import type { Compiler } from './kind.js';
 
 export interface RetryPolicy extends RetryTimes {
   /** Tries in total. */
@@ -35,7 +35,7 @@ export interface StepNode extends NodePlace {
   readonly checkOutput: SchemaCheck | undefined;
 }
 
-export function compileStep(block: StepBlock, compiler: Compiler): Details<StepNode> {
+export function compileStep(block: StepBlock, compiler: PlanCompiler): Details<StepNode> {
   const { handler } = block;
   const mode = modeOf(handler);
   if (mode !== 'pure') compiler.noteEffect();
@@ -72,18 +72,18 @@ function modeOf(handler: string): StepNode['mode'] {
 }
 
 /** `assert` parses its condition when it runs, so what it reads is not in the template. */
-function readAssertion(params: JsonObject | undefined, compiler: Compiler): void {
+function readAssertion(params: JsonObject | undefined, compiler: PlanCompiler): void {
   const text = params === undefined ? undefined : ownValue(params, 'condition');
   if (typeof text !== 'string') return;
   const parsed = parseCondition(text);
-  compiler.reads(text.includes('{{') || !parsed.ok ? 'all' : conditionOutputs(parsed.value));
+  compiler.reads(text.includes('{{') || !parsed.ok ? 'all' : parsed.value.outputs);
 }
 
 /**
  * A time is a duration or a wall-clock time: with both, nobody could say which is meant. A duration
  * of 0 adds nothing to either.
  */
-function delayTimes({ delay }: StepBlock, compiler: Compiler): DelayTimes | undefined {
+function delayTimes({ delay }: StepBlock, compiler: PlanCompiler): DelayTimes | undefined {
   if (delay == null) return undefined;
   const times: DelayTimes = {
     duration: delay.duration ?? 0,
@@ -105,7 +105,7 @@ function delayTimes({ delay }: StepBlock, compiler: Compiler): DelayTimes | unde
     : { ...times, fire_at_local: local };
 }
 
-function windowTimes(block: StepBlock, compiler: Compiler): WindowTimes | undefined {
+function windowTimes(block: StepBlock, compiler: PlanCompiler): WindowTimes | undefined {
   // Here too false may be stored, for absent.
   if (!block.send_window) return undefined;
   const { start_hour, end_hour, days } = block.send_window;
@@ -117,7 +117,7 @@ function windowTimes(block: StepBlock, compiler: Compiler): WindowTimes | undefi
   return { start_hour: start, end_hour: end, days: days ?? [] };
 }
 
-function retryPolicy({ retry }: StepBlock, compiler: Compiler): RetryPolicy | undefined {
+function retryPolicy({ retry }: StepBlock, compiler: PlanCompiler): RetryPolicy | undefined {
   if (retry == null) return undefined;
   const retryIf = retry.retry_if == null ? undefined : compiler.expression(retry.retry_if);
   if (retryIf?.ok === false) compiler.warn(`will not retry: ${retryIf.message}`);

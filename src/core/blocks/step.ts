@@ -197,7 +197,7 @@ function startSleep(
     settleTry(run, node, number, permanentFailure(duration.message));
     return;
   }
-  const sleeping: StepRecord = { b: record?.b ?? run.offset, p: 'sleep', a: number };
+  const sleeping = recordOf(run, record, 'sleep', number);
   sleeping.w = run.env.now + duration.ms;
   sleeping.m = duration.ms;
   setTimeLimit(run, node, sleeping);
@@ -213,12 +213,7 @@ function dispatch(
 ): void {
   const attempt = record?.a ?? 0;
   const external = node.mode === 'external';
-  const open: StepRecord = {
-    b: record?.b ?? run.offset,
-    p: external ? 'task' : 'run',
-    a: attempt,
-  };
-  if (record?.u !== undefined) open.u = record.u;
+  const open = recordOf(run, record, external ? 'task' : 'run', attempt);
   setTimeLimit(run, node, open);
   run.putLeaf(node, open);
   run.charge(params);
@@ -248,10 +243,21 @@ function moveTo(
   number: number,
   until?: number,
 ): void {
-  const next: StepRecord = { b: record?.b ?? run.offset, p: phase, a: number };
+  const next = recordOf(run, record, phase, number);
   if (until !== undefined) next.w = until;
-  if (record?.u !== undefined && record.a === number) next.u = record.u;
   run.putLeaf(node, next);
+}
+
+/** What a step is at next; a request that was noted stays with its try. */
+function recordOf(
+  run: Evaluation,
+  before: StepRecord | undefined,
+  phase: StepPhase,
+  number: number,
+): StepRecord {
+  const record: StepRecord = { b: before?.b ?? run.offset, p: phase, a: number };
+  if (before?.u !== undefined && before.a === number) record.u = before.u;
+  return record;
 }
 
 function isAwaited(record: StepRecord, event: TryEvent): boolean {
@@ -290,8 +296,8 @@ function makeReady(run: Evaluation, node: StepNode, record: StepRecord): void {
 
 /** The rate limit let this try pass. */
 function grant(run: Evaluation, node: StepNode, record: StepRecord): void {
-  const granted: StepRecord = { b: record.b, p: 'ready', a: record.a, g: 1 };
-  if (record.u !== undefined) granted.u = record.u;
+  const granted = recordOf(run, record, 'ready', record.a);
+  granted.g = 1;
   run.putLeaf(node, granted);
   // At once and not by way of the queue: a grant is for this moment.
   attempt(run, node, granted);

@@ -3,7 +3,7 @@
  * states, in UTC when it states none. Pure: no locale and no system time zone has a say.
  */
 
-import { DateTime } from 'luxon';
+import { DateTime, Info } from 'luxon';
 
 /** 0 = Monday … 6 = Sunday; null when the text is not a date. */
 export function dayOfWeek(time: string): number | null {
@@ -45,21 +45,8 @@ function parseTime(time: string): DateTime<true> | undefined {
   return date.isValid ? date : undefined;
 }
 
-const DAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
-const MONTHS = [
-  'January',
-  'February',
-  'March',
-  'April',
-  'May',
-  'June',
-  'July',
-  'August',
-  'September',
-  'October',
-  'November',
-  'December',
-];
+const DAYS = Info.weekdays('long', { locale: 'en-US' });
+const MONTHS = Info.months('long', { locale: 'en-US' });
 
 type Conversion = (date: DateTime<true>) => string;
 

@@ -21,7 +21,7 @@ export const FILTER_RESULT_MAX = 4 * 1024 * 1024;
 
 /** Whether `word` is a filter without parentheses; other names are words then. */
 export function isBareFilter(word: string): boolean {
-  return BARE_FILTERS.has(word);
+  return FILTERS.get(word)?.most === 0;
 }
 
 /** Binds the arguments; a message when the filter does not exist or cannot take them. */
@@ -40,9 +40,16 @@ export function parseFilter(name: string, args: readonly JsonValue[]): Parsed<Fi
   return { ok: true, value: { name, apply: (value) => limited(name, bound(value)) } };
 }
 
-/** What a filter gives: a value, or why it has none. */
-type Outcome = { readonly value: JsonValue } | { readonly fault: string };
-type Filter = (value: JsonValue) => Outcome;
+/** Why a filter gives no value, in words that follow its name. */
+class Fault {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    this.reason = reason;
+  }
+}
+
+type Filter = (value: JsonValue) => JsonValue | Fault;
 
 interface FilterDefinition {
   readonly least: number;
@@ -51,25 +58,26 @@ interface FilterDefinition {
   readonly bind: (args: readonly JsonValue[]) => Filter | string;
 }
 
-const TOO_LARGE: Outcome = { fault: 'gives more than 4 MiB' };
+const TOO_LARGE = new Fault('gives more than 4 MiB');
 
-function limited(name: string, outcome: Outcome): Parsed<JsonValue> {
-  const checked = 'value' in outcome && isTooLarge(outcome.value) ? TOO_LARGE : outcome;
-  if ('value' in checked) return { ok: true, value: checked.value };
-  return { ok: false, message: `the template filter ${name} ${checked.fault}` };
+function limited(name: string, outcome: JsonValue | Fault): Parsed<JsonValue> {
+  const value = isTooLarge(outcome) ? TOO_LARGE : outcome;
+  return value instanceof Fault
+    ? { ok: false, message: `the template filter ${name} ${value.reason}` }
+    : { ok: true, value };
 }
 
-function isTooLarge(value: JsonValue): boolean {
+function isTooLarge(value: JsonValue | Fault): boolean {
   if (typeof value !== 'string' || value.length * 3 <= FILTER_RESULT_MAX) return false;
   return Buffer.byteLength(value, 'utf8') > FILTER_RESULT_MAX;
 }
 
 const FILTERS: ReadonlyMap<string, FilterDefinition> = new Map<string, FilterDefinition>([
-  ['upper', onText((text) => ({ value: text.toUpperCase() }))],
-  ['lower', onText((text) => ({ value: text.toLowerCase() }))],
-  ['trim', onText((text) => ({ value: text.trim() }))],
-  ['url_encode', onText((text) => ({ value: encodeURIComponent(asUtf8(text)) }))],
-  ['base64', onText((text) => ({ value: Buffer.from(text, 'utf8').toString('base64') }))],
+  ['upper', onText((text) => text.toUpperCase())],
+  ['lower', onText((text) => text.toLowerCase())],
+  ['trim', onText((text) => text.trim())],
+  ['url_encode', onText((text) => encodeURIComponent(asUtf8(text)))],
+  ['base64', onText((text) => Buffer.from(text, 'utf8').toString('base64'))],
   ['base64_decode', onText(decodeBase64)],
   ['abs', { least: 0, most: 0, bind: () => onNumber(Math.abs) }],
   ['round', { least: 0, most: 1, bind: bindRound }],
@@ -81,17 +89,7 @@ const FILTERS: ReadonlyMap<string, FilterDefinition> = new Map<string, FilterDef
   ['hash', { least: 1, most: 1, bind: bindHash }],
 ]);
 
-const BARE_FILTERS: ReadonlySet<string> = new Set([
-  'upper',
-  'lower',
-  'trim',
-  'abs',
-  'url_encode',
-  'base64',
-  'base64_decode',
-]);
-
-function onText(apply: (text: string) => Outcome): FilterDefinition {
+function onText(apply: (text: string) => JsonValue | Fault): FilterDefinition {
   return { least: 0, most: 0, bind: () => (value) => apply(textOf(value)) };
 }
 
@@ -102,7 +100,7 @@ function textOf(value: JsonValue): string {
 function onNumber(apply: (number: number) => number): Filter {
   return (value) => {
     const number = toNumber(value);
-    return { value: number === null ? null : apply(number) };
+    return number === null ? null : apply(number);
   };
 }
 
@@ -112,16 +110,16 @@ function asUtf8(text: string): string {
 }
 
 /** Standard alphabet, padding optional; the bytes must be text that a row can hold. */
-function decodeBase64(text: string): Outcome {
+function decodeBase64(text: string): string | Fault {
   const stripped = text.trim().replaceAll('=', '');
   const bytes = Buffer.from(stripped, 'base64');
   // The decoder skips what it does not know: only an input that comes back unchanged was valid.
-  if (bytes.toString('base64').replaceAll('=', '') !== stripped) return { fault: 'got bad base64' };
+  if (bytes.toString('base64').replaceAll('=', '') !== stripped) return new Fault('got bad base64');
   const decoded = bytes.toString('utf8');
   if (decoded.includes('\0') || !Buffer.from(decoded, 'utf8').equals(bytes)) {
-    return { fault: 'got base64 of something that is not text' };
+    return new Fault('got base64 of something that is not text');
   }
-  return { value: decoded };
+  return decoded;
 }
 
 /** Digits beyond these mean nothing for a double. */
@@ -144,21 +142,26 @@ function bindReplace([search = '', replacement = '']: readonly JsonValue[]): Fil
   if (from === '') return 'needs a text to search for';
   return (value) => {
     const text = displayText(value);
-    const found = occurrences(text, from);
-    if (text.length + found.length * (to.length - from.length) > FILTER_RESULT_MAX)
-      return TOO_LARGE;
-    let result = '';
-    let end = 0;
-    for (const at of found) {
-      result += text.slice(end, at) + to;
-      end = at + from.length;
-    }
-    return { value: result + text.slice(end) };
+    const pieces = piecesOf(text, from);
+    const size = text.length + (pieces.length - 1) * (to.length - from.length);
+    return size > FILTER_RESULT_MAX ? TOO_LARGE : pieces.join(to);
   };
 }
 
+/** What `split` gives, in linear time whatever the separator is. */
+function piecesOf(text: string, separator: string): string[] {
+  const pieces: string[] = [];
+  let from = 0;
+  for (const at of occurrences(text, separator)) {
+    pieces.push(text.slice(from, at));
+    from = at + separator.length;
+  }
+  pieces.push(text.slice(from));
+  return pieces;
+}
+
 function bindDefault([fallback = null]: readonly JsonValue[]): Filter {
-  return (value) => ({ value: value === null || value === '' ? fallback : value });
+  return (value) => (value === null || value === '' ? fallback : value);
 }
 
 /** Counts code points; what was cut off is replaced by the suffix. */
@@ -168,8 +171,8 @@ function bindTruncate([length = null, suffix = '']: readonly JsonValue[]): Filte
   return (value) => {
     const text = textOf(value);
     const points = text.length <= length ? undefined : Array.from(text);
-    if (points === undefined || points.length <= length) return { value: text };
-    return { value: points.slice(0, length).join('') + end };
+    if (points === undefined || points.length <= length) return text;
+    return points.slice(0, length).join('') + end;
   };
 }
 
@@ -177,7 +180,7 @@ function bindTruncate([length = null, suffix = '']: readonly JsonValue[]): Filte
 function bindJoin([separator = '']: readonly JsonValue[]): Filter {
   const between = displayText(separator);
   return (value) => {
-    if (!Array.isArray(value)) return { value: '' };
+    if (!Array.isArray(value)) return '';
     let size = 0;
     const texts: string[] = [];
     for (const item of value) {
@@ -186,7 +189,7 @@ function bindJoin([separator = '']: readonly JsonValue[]): Filter {
       if (size - between.length > FILTER_RESULT_MAX) return TOO_LARGE;
       texts.push(text);
     }
-    return { value: texts.join(between) };
+    return texts.join(between);
   };
 }
 
@@ -196,19 +199,11 @@ function bindSplit([separator = '']: readonly JsonValue[]): Filter {
   return (value) => {
     const text = textOf(value);
     if (text.length > FILTER_RESULT_MAX) return TOO_LARGE;
-    if (between === '') return { value: Array.from(text) };
-    const pieces: string[] = [];
-    let from = 0;
-    for (const at of occurrences(text, between)) {
-      pieces.push(text.slice(from, at));
-      from = at + between.length;
-    }
-    pieces.push(text.slice(from));
-    return { value: pieces };
+    return between === '' ? Array.from(text) : piecesOf(text, between);
   };
 }
 
 function bindHash([algorithm = null]: readonly JsonValue[]): Filter | string {
   if (algorithm !== 'sha256') return 'knows only sha256';
-  return (value) => ({ value: createHash('sha256').update(textOf(value), 'utf8').digest('hex') });
+  return (value) => createHash('sha256').update(textOf(value), 'utf8').digest('hex');
 }

@@ -4,6 +4,7 @@
  * looks at.
  */
 
+import { uuidText } from '../ids.js';
 import { isJsonObject, type JsonValue } from '../json.js';
 import { canonicalText, compareText, lengthOf, occurrences } from './bounds.js';
 import { dayOfWeek, formatDate } from './dates.js';
@@ -198,7 +199,5 @@ function uuidFrom(random: () => number): string {
   const digits = Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16));
   digits[12] = '4';
   digits[16] = '89ab'.charAt(Math.floor(random() * 4));
-  const hex = digits.join('');
-  const parts = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)];
-  return `${parts.join('-')}-${hex.slice(20)}`;
+  return uuidText(digits.join(''));
 }

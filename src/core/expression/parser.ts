@@ -4,7 +4,7 @@
  */
 
 import { clip } from './bounds.js';
-import { type Token, tokenize } from './lexer.js';
+import { plainValue, type Token, tokenize } from './lexer.js';
 import type { ArithmeticOperator, ComparisonOperator, Expression, Parsed, Term } from './syntax.js';
 
 /**
@@ -23,13 +23,6 @@ export function parseExpression(text: string): Parsed<Expression> {
     if (error instanceof SyntaxFault) return { ok: false, message: error.message };
     throw error;
   }
-}
-
-/** The value of a word that is not a path; undefined for a path. */
-export function keywordValue(word: string): boolean | null | undefined {
-  if (word === 'true') return true;
-  if (word === 'false') return false;
-  return word === 'null' ? null : undefined;
 }
 
 /** Leaves the descent at the first error; it never leaves this module. */
@@ -62,15 +55,13 @@ class Parser {
   }
 
   #alternatives(): Expression {
-    const operands = [this.#conjunction()];
-    while (this.#take('||')) operands.push(this.#conjunction());
-    return operands.length === 1 ? operands[0]! : { kind: 'or', operands };
+    return this.#logical('or', '||', () => this.#logical('and', '&&', () => this.#comparison()));
   }
 
-  #conjunction(): Expression {
-    const operands = [this.#comparison()];
-    while (this.#take('&&')) operands.push(this.#comparison());
-    return operands.length === 1 ? operands[0]! : { kind: 'and', operands };
+  #logical(kind: 'and' | 'or', symbol: string, operand: () => Expression): Expression {
+    const operands = [operand()];
+    while (this.#take(symbol)) operands.push(operand());
+    return operands.length === 1 ? operands[0]! : { kind, operands };
   }
 
   #comparison(): Expression {
@@ -120,7 +111,7 @@ class Parser {
   #primary(): Expression {
     const token = this.#tokens[this.#next];
     if (token === undefined) throw this.#unexpected();
-    if (token.kind === 'number' || token.kind === 'string') {
+    if (token.kind === 'literal') {
       this.#next += 1;
       return { kind: 'literal', value: token.value };
     }
@@ -137,7 +128,7 @@ class Parser {
   #word(text: string): Expression {
     if (text === 'in') throw this.#unexpected();
     this.#next += 1;
-    const value = keywordValue(text);
+    const value = plainValue(text);
     if (value !== undefined) return { kind: 'literal', value };
     if (this.#take('(')) return { kind: 'call', name: text, args: this.#list(')') };
     const path = text.split('.');
@@ -166,7 +157,7 @@ class Parser {
 
   #takeComparison(): ComparisonOperator | undefined {
     const token = this.#tokens[this.#next];
-    if (token === undefined || (token.kind !== 'symbol' && token.kind !== 'word')) return undefined;
+    if (token === undefined || token.kind === 'literal') return undefined;
     const isOperator = token.kind === 'symbol' ? COMPARISONS.has(token.text) : token.text === 'in';
     if (!isOperator) return undefined;
     this.#next += 1;
@@ -187,7 +178,7 @@ class Parser {
   #unexpected(expectation = ''): SyntaxFault {
     const token = this.#tokens[this.#next];
     if (token === undefined) return new SyntaxFault(`unexpected end${expectation}`);
-    const shown = token.kind === 'number' || token.kind === 'string' ? token.value : token.text;
+    const shown = token.kind === 'literal' ? token.value : token.text;
     const text = typeof shown === 'string' ? `"${clip(shown)}"` : shown;
     return new SyntaxFault(`unexpected ${text} at character ${token.at}${expectation}`);
   }

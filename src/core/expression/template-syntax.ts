@@ -7,7 +7,7 @@
 import type { JsonValue } from '../json.js';
 import { clip } from './bounds.js';
 import { type FilterCall, isBareFilter, parseFilter } from './filters.js';
-import { isJsonNumber } from './lexer.js';
+import { plainValue } from './lexer.js';
 import { isRoot } from './scope.js';
 import type { Parsed } from './syntax.js';
 
@@ -72,16 +72,16 @@ function findEnd(text: string, from: number): End {
 
 function parseChain(text: string): Parsed<Chain> {
   const [first = '', ...others] = splitOutside(text, '|');
-  const source = parseSource(first);
-  if (!source.ok) return source;
-  const steps: Step[] = [];
-  for (const segment of others) {
-    const step = parseStep(segment);
-    if (!step.ok) return step;
-    steps.push(step.value);
+  try {
+    return { ok: true, value: { source: parseSource(first), steps: others.map(parseStep) } };
+  } catch (error) {
+    if (error instanceof ChainFault) return { ok: false, message: error.message };
+    throw error;
   }
-  return { ok: true, value: { source: source.value, steps } };
 }
+
+/** Leaves the parsing of a chain at the first thing that cannot work; never leaves this module. */
+class ChainFault extends Error {}
 
 /** The parts of `text` between separators that stand outside quotes and parentheses, trimmed. */
 function splitOutside(text: string, separator: string): readonly string[] {
@@ -105,68 +105,57 @@ function splitOutside(text: string, separator: string): readonly string[] {
 }
 
 /** The first segment has to be a path, or a function of one. */
-function parseSource(text: string): Parsed<Source> {
+function parseSource(text: string): Source {
   const call = parseCall(text);
-  if (call !== undefined) return parseFunction(call);
-  if (text === '') return { ok: false, message: 'the template {{ }} is empty' };
-  const literal = typedLiteral(text);
-  if (literal !== undefined) {
-    return { ok: false, message: `a template must begin with a path, not with ${clip(text)}` };
+  if (call !== undefined) return functionOf(call);
+  if (text === '') throw new ChainFault('the template {{ }} is empty');
+  if (typedLiteral(text) !== undefined) {
+    throw new ChainFault(`a template must begin with a path, not with ${clip(text)}`);
   }
+  return { kind: 'path', path: pathOf(text) };
+}
+
+function functionOf({ name, args }: Call): Source {
+  if (!isFunction(name)) throw new ChainFault(`unknown template function "${clip(name)}"`);
+  if (args.length !== 1) throw new ChainFault(`${name} takes one path`);
+  return { kind: name, path: pathOf(args[0]!) };
+}
+
+function isFunction(name: string): name is 'json' | 'len' {
+  return name === 'json' || name === 'len';
+}
+
+/** @throws ChainFault when the root is not known */
+function pathOf(text: string): readonly string[] {
   const path = text.split('.');
-  const problem = rootProblem(path);
-  if (problem !== undefined) return { ok: false, message: problem };
-  return { ok: true, value: { kind: 'path', path } };
-}
-
-function parseFunction(call: Call): Parsed<Source> {
-  const { name, args } = call;
-  if (name !== 'json' && name !== 'len') {
-    return { ok: false, message: `unknown template function "${clip(name)}"` };
-  }
-  const path = (args[0] ?? '').split('.');
-  if (args.length !== 1) return { ok: false, message: `${name} takes one path` };
-  const problem = rootProblem(path);
-  return problem === undefined
-    ? { ok: true, value: { kind: name, path } }
-    : { ok: false, message: problem };
-}
-
-/** Says why the path cannot be read; undefined when its root is known. */
-function rootProblem(path: readonly string[]): string | undefined {
   const [root = '', section] = path;
-  // The key-value store of an instance has no writer yet: every key of it is missing.
-  if (root === 'state') return undefined;
-  if (!isRoot(root)) return `unknown template root "${clip(root)}"`;
-  if (root !== 'context' || section === 'data' || section === 'config') return undefined;
+  if (!isTemplateRoot(root)) throw new ChainFault(`unknown template root "${clip(root)}"`);
+  if (root !== 'context' || section === 'data' || section === 'config') return path;
   const name = section === undefined ? 'context' : `context.${clip(section)}`;
-  return `unknown template root "${name}": context has the sections data and config`;
+  throw new ChainFault(`unknown template root "${name}": context has the sections data and config`);
 }
 
-function parseStep(text: string): Parsed<Step> {
-  if (text === '') return { ok: false, message: 'a template has an empty fallback' };
-  const call = parseCall(text);
-  if (call !== undefined) return parseCallStep(call);
-  if (isBareFilter(text)) return parseCallStep({ name: text, args: [] });
+/** The key-value store of an instance has no writer yet: every key of it is missing. */
+function isTemplateRoot(word: string): boolean {
+  return word === 'state' || isRoot(word);
+}
+
+function parseStep(text: string): Step {
+  if (text === '') throw new ChainFault('a template has an empty fallback');
+  const call = isBareFilter(text) ? { name: text, args: [] } : parseCall(text);
+  if (call !== undefined) return stepOf(call);
   const literal = typedLiteral(text);
-  if (literal !== undefined) return { ok: true, value: { kind: 'literal', value: literal } };
-  const path = text.split('.');
-  const [root = ''] = path;
-  if (root !== 'state' && !isRoot(root)) {
-    return { ok: true, value: { kind: 'literal', value: text } };
-  }
-  const problem = rootProblem(path);
-  if (problem !== undefined) return { ok: false, message: problem };
-  return { ok: true, value: { kind: 'fallback', source: { kind: 'path', path } } };
+  if (literal !== undefined) return { kind: 'literal', value: literal };
+  const [root = ''] = text.split('.', 1);
+  if (!isTemplateRoot(root)) return { kind: 'literal', value: text };
+  return { kind: 'fallback', source: { kind: 'path', path: pathOf(text) } };
 }
 
-function parseCallStep(call: Call): Parsed<Step> {
-  if (call.name === 'json' || call.name === 'len') {
-    const source = parseFunction(call);
-    return source.ok ? { ok: true, value: { kind: 'fallback', source: source.value } } : source;
-  }
+function stepOf(call: Call): Step {
+  if (isFunction(call.name)) return { kind: 'fallback', source: functionOf(call) };
   const filter = parseFilter(call.name, call.args.map(literalOf));
-  return filter.ok ? { ok: true, value: { kind: 'filter', filter: filter.value } } : filter;
+  if (!filter.ok) throw new ChainFault(filter.message);
+  return { kind: 'filter', filter: filter.value };
 }
 
 interface Call {
@@ -174,16 +163,12 @@ interface Call {
   readonly args: readonly string[];
 }
 
+const CALL = /^([a-z0-9_]+)\s*\((.*)\)$/s;
+
 /** `name(…)` as a whole; undefined for anything else, such as a path or a text in quotes. */
 function parseCall(text: string): Call | undefined {
-  const open = text.indexOf('(');
-  if (open <= 0 || !text.endsWith(')')) return undefined;
-  const name = text.slice(0, open).trimEnd();
-  for (const character of name) {
-    const isNamePart = (character >= 'a' && character <= 'z') || character === '_';
-    if (!isNamePart && !(character >= '0' && character <= '9')) return undefined;
-  }
-  const inside = text.slice(open + 1, -1);
+  const [, name, inside = ''] = CALL.exec(text) ?? [];
+  if (name === undefined) return undefined;
   return { name, args: inside.trim() === '' ? [] : splitOutside(inside, ',') };
 }
 
@@ -195,12 +180,9 @@ function literalOf(text: string): JsonValue {
 
 /** A text in quotes, a number, true, false or null; undefined for a bare word. */
 function typedLiteral(text: string): JsonValue | undefined {
-  if (text === 'true') return true;
-  if (text === 'false') return false;
-  if (text === 'null') return null;
   const quote = text.charAt(0);
   if (quote === '"' || quote === "'") {
     return text.length > 1 && text.endsWith(quote) ? text.slice(1, -1) : text;
   }
-  return isJsonNumber(text) ? Number(text) : undefined;
+  return plainValue(text);
 }

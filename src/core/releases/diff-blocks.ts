@@ -14,7 +14,7 @@ import { PURE_HANDLERS } from '../builtin.js';
 import { canonicalText, clip, compareText, isDeepEqual } from '../expression/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
 import { conditionsOf, nameOf, type PlacedBlock } from './block-tree.js';
-import type { DiffCategory, Entry, Severity } from './diff-entry.js';
+import { type DiffCategory, type Entry, entryOf, type Severity } from './diff-entry.js';
 
 /** What workers do is not known, so it counts as an effect; of the built-ins one reaches outside. */
 export function effectSeverity(block: Block): Severity {
@@ -26,12 +26,9 @@ export function effectSeverity(block: Block): Severity {
 /** The differences in what the block itself says; its place and the blocks inside are not looked at. */
 export function blockChanges(before: PlacedBlock, after: PlacedBlock): Entry[] {
   const { block } = after;
-  return changesOf(before, after).map(({ category, severity = 'behavioral', what }) => ({
-    category,
-    severity,
-    block_id: block.id,
-    summary: `${nameOf(block)}: ${what}`,
-  }));
+  return changesOf(before, after).map(({ category, severity = 'behavioral', what }) =>
+    entryOf(category, `${nameOf(block)}: ${what}`, { severity, block_id: block.id }),
+  );
 }
 
 interface Change {

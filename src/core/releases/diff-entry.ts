@@ -52,3 +52,13 @@ export interface Entry {
   readonly block_id?: string;
   readonly summary: string;
 }
+
+/** @param about nothing when it concerns the sequence as a whole, and is behavioral */
+export function entryOf(
+  category: DiffCategory,
+  summary: string,
+  about: Partial<Pick<Entry, 'severity' | 'block_id'>> = {},
+): Entry {
+  const { severity = 'behavioral', block_id } = about;
+  return { category, severity, ...(block_id === undefined ? {} : { block_id }), summary };
+}

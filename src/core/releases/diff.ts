@@ -19,7 +19,7 @@ import {
   treeOf,
 } from './block-tree.js';
 import { blockChanges, effectSeverity, listed } from './diff-blocks.js';
-import { DIFF_ENTRIES_MAX, type Entry, SEVERITIES } from './diff-entry.js';
+import { DIFF_ENTRIES_MAX, type Entry, entryOf, SEVERITIES } from './diff-entry.js';
 import { credentialsIn, missingOutputs } from './diff-references.js';
 
 /** The part of a stored sequence that decides what its instances do. */
@@ -89,12 +89,10 @@ function inTextOrder(a: string, b: string): number {
 
 function removedBlocks(before: BlockTree, after: BlockTree): Entry[] {
   const removed = [...before].filter(([id]) => !after.has(id));
-  return removed.map(([id, placed]) => ({
-    category: 'block_removed',
-    severity: 'behavioral',
-    block_id: id,
-    summary: `${nameOf(placed.block)} is removed from ${placeName(placed)}`,
-  }));
+  return removed.map(([block_id, placed]) => {
+    const summary = `${nameOf(placed.block)} is removed from ${placeName(placed)}`;
+    return entryOf('block_removed', summary, { block_id });
+  });
 }
 
 function keptAndAddedBlocks(before: BlockTree, after: BlockTree): Entry[] {
@@ -109,23 +107,16 @@ function keptAndAddedBlocks(before: BlockTree, after: BlockTree): Entry[] {
       continue;
     }
     const handler = block.type === 'step' ? ` with the handler ${listed([block.handler])}` : '';
-    entries.push({
-      category: 'block_added',
-      severity: effectSeverity(block),
-      block_id: id,
-      summary: `${nameOf(block)}${handler} is added to ${placeName(placed)}`,
-    });
+    const summary = `${nameOf(block)}${handler} is added to ${placeName(placed)}`;
+    const severity = effectSeverity(block);
+    entries.push(entryOf('block_added', summary, { severity, block_id: id }));
   }
   return entries;
 }
 
 function moveOf(from: PlacedBlock, to: PlacedBlock): Entry {
-  return {
-    category: 'structure_changed',
-    severity: 'behavioral',
-    block_id: to.block.id,
-    summary: `${nameOf(to.block)} moves from ${placeName(from)} to ${placeName(to)}`,
-  };
+  const summary = `${nameOf(to.block)} moves from ${placeName(from)} to ${placeName(to)}`;
+  return entryOf('structure_changed', summary, { block_id: to.block.id });
 }
 
 /** Which blocks stand in another list than before. */
@@ -163,13 +154,8 @@ function reordering(before: BlockTree, after: BlockTree): Entry[] {
   const at = next.findIndex((id, i) => id !== order[i]);
   const [now, was] = [next[at], order[at]];
   if (now === undefined || was === undefined) return [];
-  return [
-    {
-      category: 'blocks_reordered',
-      severity: 'behavioral',
-      summary: `blocks change their order: ${listed([now])} stands where ${listed([was])} stood`,
-    },
-  ];
+  const summary = `blocks change their order: ${listed([now])} stands where ${listed([was])} stood`;
+  return [entryOf('blocks_reordered', summary)];
 }
 
 function missingReferences(candidate: BlockTree): Entry[] {
@@ -178,12 +164,9 @@ function missingReferences(candidate: BlockTree): Entry[] {
     if (block.type !== 'step' || block.params == null) continue;
     const missing = missingOutputs(block.params, (other) => candidate.has(other));
     if (missing.size === 0) continue;
-    entries.push({
-      category: 'missing_output_reference',
-      severity: 'incompatible',
-      block_id: id,
-      summary: `${nameOf(block)}: params name outputs of blocks that do not exist: ${listed([...missing])}`,
-    });
+    const summary = `${nameOf(block)}: params name outputs of blocks that do not exist: ${listed([...missing])}`;
+    const about = { severity: 'incompatible', block_id: id } as const;
+    entries.push(entryOf('missing_output_reference', summary, about));
   }
   return entries;
 }
@@ -194,13 +177,8 @@ function newCredentials(baseline: ReleaseSide, candidate: ReleaseSide): Entry[] 
   const known = credentialsIn(asJson(baseline.blocks));
   const added = [...credentialsIn(asJson(candidate.blocks))].filter((id) => !known.has(id));
   if (added.length === 0) return [];
-  return [
-    {
-      category: 'credential_requirement_added',
-      severity: 'behavioral',
-      summary: `credentials are needed that were not before: ${listed(added)}`,
-    },
-  ];
+  const summary = `credentials are needed that were not before: ${listed(added)}`;
+  return [entryOf('credential_requirement_added', summary)];
 }
 
 /** Blocks are parsed JSON. */
@@ -212,18 +190,11 @@ function schemaChange(before: JsonObject | null, after: JsonObject | null): Entr
   const known = new Set(requiredOf(before));
   const demanded = requiredOf(after).filter((name) => !known.has(name));
   if (demanded.length > 0) {
-    return [
-      {
-        category: 'input_schema_narrowed',
-        severity: 'incompatible',
-        summary: `input_schema requires what it did not before: ${listed(demanded)}`,
-      },
-    ];
+    const summary = `input_schema requires what it did not before: ${listed(demanded)}`;
+    return [entryOf('input_schema_narrowed', summary, { severity: 'incompatible' })];
   }
   if (isDeepEqual(before, after)) return [];
-  return [
-    { category: 'input_schema_changed', severity: 'behavioral', summary: 'input_schema changes' },
-  ];
+  return [entryOf('input_schema_changed', 'input_schema changes')];
 }
 
 function requiredOf(schema: JsonObject | null): string[] {
