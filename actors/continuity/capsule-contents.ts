@@ -5,27 +5,24 @@
  */
 
 import type { Block } from '../../schema/blocks.js';
-import {
-  type CheckpointRecord,
-  PAYLOAD_BYTES_MAX,
-} from '../../src/core/continuity/capsule-payload.js';
+import type { CheckpointRecord } from '../../schema/continuity.js';
+import type { CapsuleFacts } from '../../src/core/continuity/capsule.js';
+import { PAYLOAD_BYTES_MAX } from '../../src/core/continuity/capsule-payload.js';
 import { writeTree } from '../../src/core/continuity/execution-tree.js';
 import type { OutputText, PayloadFrame } from '../../src/core/continuity/sealed-payload.js';
 import type { Execution } from '../../src/core/execution.js';
-import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
+import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { Plan } from '../../src/core/plan.js';
 import { PRIORITIES } from '../../src/core/states.js';
 import { conflict } from '../../src/errors.js';
 import type { Plans } from '../catalog/plans.js';
-import type { CheckpointRow, FrozenInstanceRow, ItemsRow } from './capsule-sql.js';
 import type { ExecutionService } from './execution-service.js';
+import type { ContinuityRows, FrozenInstanceRow } from './rows.js';
 
-export interface CapsuleContents {
+export interface CapsuleContents
+  extends Pick<CapsuleFacts, 'sequence_version' | 'sequence_definition' | 'current_step'> {
   readonly frame: PayloadFrame;
   readonly outputs: readonly OutputText[];
-  readonly sequence: { readonly version: number; readonly definition: JsonValue };
-  /** The block at which the instance stands, if it stands at one. */
-  readonly currentStep: string | null;
 }
 
 /**
@@ -37,31 +34,36 @@ export async function contentsOf(
   { rows, plans }: ExecutionService,
   instance: string,
 ): Promise<CapsuleContents> {
-  const [row, checkpoint, totals] = await Promise.all([
-    rows.frozenInstance(instance),
-    rows.lastCheckpoint(instance),
-    rows.outputTotals(instance),
+  const [row, totals] = await Promise.all([
+    rows.one('frozenInstance', instance),
+    rows.one('outputTotals', instance),
   ]);
   if (row === undefined) throw conflict(`instance ${instance} is not here`);
-  if (checkpoint === undefined) throw conflict(`instance ${instance} has no checkpoint`);
+  const checkpoint = await checkpointOf(rows, instance);
   // Before they are read: there may be far more of them than fit.
-  if (totals.bytes > PAYLOAD_BYTES_MAX) {
+  if ((totals?.bytes ?? 0) > PAYLOAD_BYTES_MAX) {
     throw conflict(`the outputs of instance ${instance} are too large for a capsule`);
   }
-  const [outputs, items, effectIds, plan] = await Promise.all([
-    rows.frozenOutputs(instance),
-    rows.frozenItems(instance),
-    rows.effectIds(instance),
-    planOf(plans, row),
+  const blocks = row.injected === null ? [] : (jsonOf(row.injected) as JsonObject[]);
+  const [outputs, items, effects, plan] = await Promise.all([
+    rows.all('frozenOutputs', instance),
+    rows.all('items', instance),
+    rows.all('effectIds', instance),
+    planOf(plans, row.sequence_id, blocks),
   ]);
-  const runtime = jsonOf(row.runtime) as JsonObject;
-  const { current_step: step } = runtime;
+  const tree = {
+    execution: jsonOf(row.execution) as unknown as Execution,
+    items: new Map(items.map(({ key, items: list }) => [key, jsonOf(list) as JsonValue[]])),
+    blocks,
+  };
+  const instanceShown = instanceOf(row);
+  const { current_step: step } = instanceShown.context.runtime;
   return {
     frame: {
-      instance: instanceOf(row, runtime),
-      checkpoint: checkpointOf(checkpoint),
-      execution_tree: treeOf(row, items, plan),
-      effect_ids: effectIds,
+      instance: instanceShown,
+      checkpoint,
+      execution_tree: writeTree(tree, plan),
+      effect_ids: effects.map(({ id }) => id),
       pending_waits: [],
       pending_signals: [],
       artifacts: [],
@@ -69,27 +71,39 @@ export async function contentsOf(
       redacted_audit_context: null,
     },
     outputs,
-    sequence: { version: row.version, definition: jsonOf(row.definition) },
-    currentStep: typeof step === 'string' ? step : null,
+    sequence_version: row.version,
+    sequence_definition: jsonOf(row.definition),
+    current_step: typeof step === 'string' ? step : null,
   };
 }
 
-async function planOf(plans: Plans, { sequence_id, injected }: FrozenInstanceRow): Promise<Plan> {
-  const blocks = ownBlocks(injected);
+/** The one that the instance saved last. Rejects with 409 when there is none. */
+export async function checkpointOf(
+  rows: ContinuityRows,
+  instance: string,
+): Promise<CheckpointRecord> {
+  const row = await rows.one('lastCheckpoint', instance);
+  if (row === undefined) throw conflict(`instance ${instance} has no checkpoint`);
+  return { ...row, checkpoint_data: jsonOf(row.checkpoint_data) };
+}
+
+/** Of a sequence and the blocks of one instance alone. Rejects with 409 when there is none. */
+export async function planOf(
+  plans: Plans,
+  sequence: string,
+  blocks: readonly JsonObject[],
+): Promise<Plan> {
+  const own = blocks as unknown as Block[];
   const compiled =
-    blocks.length === 0
-      ? await plans.load(sequence_id).then((stored) => stored && { ok: true as const, ...stored })
-      : await plans.compile(sequence_id, blocks as unknown as Block[]);
-  if (compiled === undefined) throw conflict(`sequence ${sequence_id} is not here any more`);
-  if (!compiled.ok) throw new Error(`a stored instance does not compile: ${compiled.message}`);
+    own.length === 0
+      ? await plans.load(sequence).then((stored) => stored && { ok: true as const, ...stored })
+      : await plans.compile(sequence, own);
+  if (compiled === undefined) throw conflict(`sequence ${sequence} is not stored here`);
+  if (!compiled.ok) throw conflict(compiled.message);
   return compiled.plan;
 }
 
-function ownBlocks(injected: string | null): JsonObject[] {
-  return injected === null ? [] : (JSON.parse(injected) as JsonObject[]);
-}
-
-function instanceOf(row: FrozenInstanceRow, runtime: JsonObject): PayloadFrame['instance'] {
+function instanceOf(row: FrozenInstanceRow) {
   return {
     sequence_id: row.sequence_id,
     namespace: row.namespace,
@@ -100,30 +114,13 @@ function instanceOf(row: FrozenInstanceRow, runtime: JsonObject): PayloadFrame['
       data: jsonOf(row.data),
       config: jsonOf(row.config),
       audit: jsonOf(row.context_audit),
-      runtime,
+      runtime: jsonOf(row.runtime) as JsonObject,
     },
     budget: null,
     parent_instance_id: row.parent_instance_id,
   };
 }
 
-function checkpointOf({ checkpoint_data, ...row }: CheckpointRow): CheckpointRecord {
-  return { ...row, checkpoint_data: jsonOf(checkpoint_data) };
-}
-
-function treeOf(
-  { execution, injected }: FrozenInstanceRow,
-  items: readonly ItemsRow[],
-  plan: Plan,
-): JsonObject[] {
-  const tree = {
-    execution: JSON.parse(execution) as Execution,
-    items: new Map(items.map(({ key, items: list }) => [key, jsonOf(list) as JsonValue[]])),
-    blocks: ownBlocks(injected).filter(isJsonObject),
-  };
-  return writeTree(tree, plan);
-}
-
-function jsonOf(text: string): JsonValue {
-  return JSON.parse(text) as JsonValue;
+function jsonOf(text: string | null): JsonValue {
+  return text === null ? null : (JSON.parse(text) as JsonValue);
 }

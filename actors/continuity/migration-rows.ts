@@ -18,11 +18,19 @@ import type { Execution } from '../../src/core/execution.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict, notFound, unavailable } from '../../src/errors.js';
+import type { Expectations, OrderedChange } from '../instance/orders.js';
 import type { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
-import type { PlaceRow, VersionRow } from './migration-sql.js';
+import { putCheckpoint, putExecution, putLocation } from './executions.js';
 import type { Asked, ContinuityOperation } from './operation.js';
-import type { ExecutionRow, MigrationRow } from './rows.js';
+import { type NewEntry, putNextEntry } from './provenance.js';
+import {
+  type ExecutionRow,
+  type MigrationRow,
+  owned,
+  type PlaceRow,
+  type VersionRow,
+} from './rows.js';
 
 /** A migration with what is sealed of it. */
 export interface OpenMigration {
@@ -62,15 +70,11 @@ export async function openMigration(
 }
 
 async function migrationOf(
-  service: ExecutionService,
+  { rows }: ExecutionService,
   tenant: string,
   id: string,
 ): Promise<MigrationRow> {
-  const row = await service.rows.migration(id);
-  if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) {
-    throw notFound(`migration ${id}`);
-  }
-  return row;
+  return owned(await rows.one('migration', id), tenant, `migration ${id}`);
 }
 
 /** Puts a new plan into the unit. */
@@ -117,7 +121,7 @@ export async function placeOf(
   service: ExecutionService,
   { current_instance_id: instance }: ExecutionRow,
 ): Promise<Place> {
-  const row = await service.rows.place(instance);
+  const row = await service.rows.one('place', instance);
   if (row === undefined) throw notFound(`instance ${instance}`);
   const place = {
     data: JSON.parse(row.data) as JsonObject,
@@ -135,7 +139,7 @@ export async function versionOf(
   tenant: string,
   id: string,
 ): Promise<VersionRow> {
-  const row = await service.rows.version(id);
+  const row = await service.rows.one('version', id);
   if (row?.tenant_id !== tenant) throw notFound(`sequence ${id}`);
   return row;
 }
@@ -143,4 +147,41 @@ export async function versionOf(
 /** The whole context, as callers see it. */
 export function contextOf({ data, config, audit, runtime }: Place): JsonObject {
   return { data, config, audit: [...audit], runtime };
+}
+
+/** What the instance and its execution become, and what the instance must still be. */
+export interface VersionChange {
+  readonly execution: ExecutionRow;
+  readonly place: Place;
+  readonly checkpoint_data: JsonValue;
+  readonly entry: Pick<NewEntry, 'kind' | 'summary' | 'evidence'>;
+  readonly change: OrderedChange;
+  readonly expect?: Expectations;
+}
+
+/** One unit: the instance goes to another version, at the next epoch, with what is in the turn already. */
+export async function changeVersion(
+  service: ExecutionService,
+  turn: Turn,
+  { execution, place, checkpoint_data, entry, change, expect }: VersionChange,
+): Promise<void> {
+  const { current_instance_id: instance, tenant_id, epoch } = execution;
+  putCheckpoint(service, turn, instance, { checkpoint_data, created_at: isoTime(service.now) });
+  const after = putExecution(service, turn, execution, { epoch: epoch + 1 });
+  putLocation(turn, after, null);
+  await putNextEntry(service, turn, execution, { ...entry, epoch: after.epoch });
+  const order = { expect: { ...unchanged(execution, place), ...expect }, changes: [change] };
+  await service.order(instance, tenant_id, order, turn);
+}
+
+/** Nothing has happened to the instance since it was looked at. */
+export function unchanged({ epoch }: ExecutionRow, { row, sha256 }: Place): Expectations {
+  return {
+    states: [row.state],
+    sequenceId: row.sequence_id,
+    epoch,
+    fence: 'none',
+    isAtRest: true,
+    placeSha256: sha256,
+  };
 }

@@ -4,13 +4,16 @@
  * looked at again, and the instance, its execution and the record change in one unit.
  */
 
-import type { MigrationPlan, PlanMigration } from '../../schema/continuity.js';
+import type {
+  CheckpointRecord,
+  MigrationPlan,
+  MigrationRecord,
+  PlanMigration,
+} from '../../schema/continuity.js';
 import { rollbackCapsuleOf } from '../../src/core/continuity/capsule.js';
-import type { CheckpointRecord } from '../../src/core/continuity/capsule-payload.js';
 import { liveCheckpoint } from '../../src/core/continuity/live-place.js';
 import { mayApply, retentionSeconds } from '../../src/core/continuity/migration-plan.js';
 import type { StoredMigration } from '../../src/core/continuity/migration-record.js';
-import type { Parsed } from '../../src/core/continuity/parsed.js';
 import {
   applyTransforms,
   type Transform,
@@ -20,34 +23,26 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../s
 import { isoTime } from '../../src/core/time.js';
 import { conflict, invalid, notFound } from '../../src/errors.js';
 import { Turn } from '../runtime/turn.js';
-import { contentsOf } from './capsule-contents.js';
+import { checkpointOf, contentsOf } from './capsule-contents.js';
 import { putArtifact, sealContents } from './capsule-sealing.js';
-import type { ExecutionService, OperationReply } from './execution-service.js';
-import { executionOf, putExecution, putLocation, touchExecution } from './executions.js';
-import { rollBack } from './migration-rollback.js';
+import type { ExecutionService } from './execution-service.js';
+import { executionOf, touchExecution } from './executions.js';
 import {
+  changeVersion,
   contextOf,
   insertMigration,
-  lineOfMigration,
   moveMigration,
   type OpenMigration,
   openMigration,
   type Place,
   placeOf,
+  unchanged,
   versionOf,
 } from './migration-rows.js';
-import type { VersionRow } from './migration-sql.js';
 import { judgeMigration, type Verdict } from './migration-verdicts.js';
-import { type Asked, type ExecutionOperations, keysOf } from './operation.js';
-import { putNextEntry } from './provenance.js';
+import { type Asked, keysOf, taken } from './operation.js';
 import { reclaim } from './reconciliation.js';
-import type { ExecutionRow } from './rows.js';
-
-export const MIGRATION_OPERATIONS = {
-  'migrations.plan': { ledBy: (body) => body.continuity_id, serve: planMigration },
-  'migrations.apply': { lineOf: lineOfMigration, serve: applyMigration },
-  'migrations.rollback': { lineOf: lineOfMigration, serve: rollBack },
-} satisfies Partial<ExecutionOperations>;
+import type { ExecutionRow, VersionRow } from './rows.js';
 
 // ---------------------------------------------------------------- plan
 
@@ -61,10 +56,10 @@ interface Subject {
   readonly transforms: readonly Transform[];
 }
 
-async function planMigration(
+export async function planMigration(
   service: ExecutionService,
   { tenant, body }: Asked<'migrations.plan'>,
-): Promise<OperationReply> {
+): Promise<MigrationPlan> {
   const execution = await ownedExecution(service, tenant, body.continuity_id);
   const place = await placeOf(service, execution);
   const { state } = place.row;
@@ -72,10 +67,12 @@ async function planMigration(
     throw conflict(`instance ${execution.current_instance_id} is ${state}, not waiting or paused`);
   }
   const saved =
-    body.capture_checkpoint === true ? undefined : await checkpointOf(service, execution);
+    body.capture_checkpoint === true
+      ? undefined
+      : await checkpointOf(service.rows, execution.current_instance_id);
   const { source, target } = await versionsOf(service, execution, place, body);
   const checkpoint = saved ?? (await captured(service, execution, place));
-  const transforms = accepted(transformsOf(body.transforms ?? []));
+  const transforms = taken(transformsOf(body.transforms ?? []), invalid);
   const subject = { execution, place, source, target, checkpoint, transforms };
   const verdict = await judgeSubject(service, subject);
   const { stored, secrets } = storedPlan(service, subject, verdict, body);
@@ -86,16 +83,11 @@ async function planMigration(
   else {
     // The checkpoint is of what was read: nothing may have happened to the instance since.
     turn.put('checkpoint.insert', checkpoint.id, checkpoint);
-    const expect = { states: [state], epoch: execution.epoch, placeSha256: place.sha256 } as const;
     const { current_instance_id, tenant_id } = execution;
-    await service.order(
-      current_instance_id,
-      tenant_id,
-      { expect: { ...expect, fence: 'none', isAtRest: true }, changes: [] },
-      turn,
-    );
+    const order = { expect: unchanged(execution, place), changes: [] };
+    await service.order(current_instance_id, tenant_id, order, turn);
   }
-  return { status: 200, body: stored.plan };
+  return stored.plan;
 }
 
 /** Rejects with 404, or 409 while the execution is being handed over. */
@@ -107,16 +99,6 @@ async function ownedExecution(
   const execution = await reclaim(service, await executionOf(service, tenant, id));
   if (execution.state !== 'owned') throw conflict(`execution ${id} is ${execution.state}`);
   return execution;
-}
-
-/** Rejects with 409 when there is none. */
-async function checkpointOf(
-  { rows }: ExecutionService,
-  { current_instance_id: instance }: ExecutionRow,
-): Promise<CheckpointRecord> {
-  const row = await rows.lastCheckpoint(instance);
-  if (row === undefined) throw conflict(`instance ${instance} has no checkpoint`);
-  return { ...row, checkpoint_data: JSON.parse(row.checkpoint_data) as JsonValue };
 }
 
 /** The one that the live state gives. */
@@ -172,7 +154,7 @@ function transformed(
   { checkpoint_data }: CheckpointRecord,
   transforms: readonly Transform[],
 ): JsonValue {
-  return accepted(applyTransforms(checkpoint_data, transforms));
+  return taken(applyTransforms(checkpoint_data, transforms), invalid);
 }
 
 /** What stands for context.data: the snapshot of the checkpoint, if it has one. */
@@ -181,12 +163,6 @@ function dataIn(checkpointData: JsonValue, { data }: Place): JsonObject {
     ? ownValue(checkpointData, 'context_snapshot')
     : undefined;
   return isJsonObject(snapshot) ? snapshot : data;
-}
-
-/** @throws EngineError 400 */
-function accepted<T>(parsed: Parsed<T>): T {
-  if (!parsed.ok) throw invalid(parsed.message);
-  return parsed.value;
 }
 
 function storedPlan(
@@ -237,10 +213,10 @@ function storedPlan(
 
 // ---------------------------------------------------------------- apply
 
-async function applyMigration(
+export async function applyMigration(
   service: ExecutionService,
   { tenant, id, body }: Asked<'migrations.apply'>,
-): Promise<OperationReply> {
+): Promise<MigrationRecord> {
   const migration = await openMigration(service, { tenant, id }, 'planned');
   const { plan, rollback_expires_at } = migration.stored;
   const isApproved = body.approved === true;
@@ -254,13 +230,12 @@ async function applyMigration(
   // What was found may have changed with the effects, and the code that finds it too.
   checkVerdict((await judgeSubject(service, subject)).disposition, isApproved);
   const contents = await contentsOf(service, execution.current_instance_id);
-  const capsuleId = service.newIdLike(execution.continuity_id);
-  const sealed = await sealContents(service, contents, {
-    capsuleId,
-    execution,
-    destination: null,
+  const sealed = await sealContents(service, execution, contents, {
+    capsule_id: service.newIdLike(execution.continuity_id),
+    // It undoes the migration, and is imported nowhere.
+    allowed_destination_runtime_id: null,
     requirements: {},
-    expiresAt: rollback_expires_at,
+    expires_at: rollback_expires_at,
   });
   const turn = new Turn();
   putArtifact(service, turn, sealed);
@@ -272,8 +247,31 @@ async function applyMigration(
     applied_epoch: execution.epoch + 1,
     applied_at: isoTime(service.now),
   });
-  await goOver(service, turn, subject, { id, capsule_sha256: rollback_capsule.manifest_sha256 });
-  return { status: 200, body: record };
+  const { place, source, target, checkpoint, transforms } = subject;
+  const checkpoint_data = transformed(checkpoint, transforms);
+  await changeVersion(service, turn, {
+    execution,
+    place,
+    checkpoint_data,
+    entry: {
+      kind: 'migration_applied',
+      summary: `migrated from version ${source.version} to version ${target.version}`,
+      evidence: {
+        id,
+        capsule_sha256: rollback_capsule.manifest_sha256,
+        from_sequence_id: source.id,
+        to_sequence_id: target.id,
+      },
+    },
+    change: {
+      kind: 'migrate',
+      sequenceId: target.id,
+      data: dataIn(checkpoint_data, place),
+      epoch: execution.epoch + 1,
+    },
+    expect: { checkpointId: checkpoint.id },
+  });
+  return record;
 }
 
 /** @throws EngineError 409 */
@@ -298,52 +296,10 @@ async function subjectOf(
   const source = await versionOf(service, plan.tenant_id, plan.from_sequence_id);
   const target = await versionOf(service, plan.tenant_id, plan.to_sequence_id);
   if (target.version !== plan.to_version) throw stale('the target is another version');
-  const newest = await checkpointOf(service, execution);
+  const newest = await checkpointOf(service.rows, execution.current_instance_id);
   if (newest.id !== source_checkpoint.id) throw stale('there is a newer checkpoint');
   if (place.sha256 !== secrets.place_sha256) throw stale('the context or the progress has changed');
   const checkpoint = { ...source_checkpoint, checkpoint_data: secrets.checkpoint_data };
-  const transforms = accepted(transformsOf(plan.transforms));
+  const transforms = taken(transformsOf(plan.transforms), invalid);
   return { execution, place, source, target, checkpoint, transforms };
-}
-
-/** One unit: the instance, its execution, and what is in the turn already. */
-async function goOver(
-  service: ExecutionService,
-  turn: Turn,
-  { execution, place, source, target, checkpoint, transforms }: Subject,
-  evidence: { readonly id: string; readonly capsule_sha256: string },
-): Promise<void> {
-  const { current_instance_id: instance, tenant_id } = execution;
-  const epoch = execution.epoch + 1;
-  const data = transformed(checkpoint, transforms);
-  const checkpointId = service.newIdLike(instance);
-  turn.put('checkpoint.insert', checkpointId, {
-    id: checkpointId,
-    instance_id: instance,
-    checkpoint_data: data,
-    created_at: isoTime(service.now),
-  });
-  putLocation(turn, putExecution(service, turn, execution, { epoch }), null);
-  await putNextEntry(service, turn, execution, {
-    kind: 'migration_applied',
-    epoch,
-    summary: `migrated from version ${source.version} to version ${target.version}`,
-    evidence: { ...evidence, from_sequence_id: source.id, to_sequence_id: target.id },
-  });
-  const migrate = {
-    kind: 'migrate',
-    sequenceId: target.id,
-    data: dataIn(data, place),
-    epoch,
-  } as const;
-  const expect = {
-    states: [place.row.state],
-    sequenceId: source.id,
-    epoch: execution.epoch,
-    fence: 'none',
-    isAtRest: true,
-    placeSha256: place.sha256,
-    checkpointId: checkpoint.id,
-  } as const;
-  await service.order(instance, tenant_id, { expect, changes: [migrate] }, turn);
 }

@@ -27,7 +27,7 @@ export async function putNextEntry(
   execution: Scope,
   entry: NewEntry,
 ): Promise<ProvenanceEntry> {
-  const head = await service.rows.provenanceHead(execution.continuity_id);
+  const head = await service.rows.one('provenanceHead', execution.continuity_id);
   return putEntry(service, turn, execution, entry, head ?? null);
 }
 

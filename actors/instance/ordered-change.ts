@@ -10,7 +10,7 @@ export type Came = Progress | 'touched' | undefined;
 /** What a change does in its turn; everything that can be refused is refused before. */
 export type Change = (turn: Turn, before: Came) => Came;
 
-export function putOwnership({ record }: LiveInstance, turn: Turn): void {
+export function putOwnership({ record }: Pick<LiveInstance, 'record'>, turn: Turn): void {
   turn.put('instance.ownership', record.id, {
     id: record.id,
     continuity_id: record.continuityId,
