@@ -18,10 +18,10 @@ import { conflict } from '../../src/errors.js';
 import { putOwnership } from '../instance/ordered-change.js';
 import { type InstanceRecord, newRecord, wholeRow } from '../instance/record.js';
 import { Turn } from '../runtime/turn.js';
-import { planOf } from './capsule-contents.js';
 import type { ExecutionService } from './execution-service.js';
 import { putCheckpoint } from './executions.js';
 import { taken } from './operation.js';
+import { planOf } from './places.js';
 import type { ImportRow } from './rows.js';
 
 /**

@@ -24,10 +24,10 @@ import {
   moveMigration,
   type OpenMigration,
   openMigration,
-  type Place,
-  placeOf,
+  presentPlace,
 } from './migration-rows.js';
 import { type Asked, keysOf, refuseFor, taken } from './operation.js';
+import type { Place } from './places.js';
 import type { ExecutionRow, OutputKeyRow } from './rows.js';
 
 /** Rejects with 404, or 409 when the migration cannot be undone. */
@@ -41,7 +41,7 @@ export async function rollBack(
     throw conflict(`migration ${id} can be rolled back until ${rollback_expires_at} only`);
   }
   const execution = await executionOf(service, plan.tenant_id, plan.continuity_id);
-  const place = await placeOf(service, execution);
+  const place = await presentPlace(service, execution);
   checkTarget(migration, execution, place);
   const opened = await openedCapsule(service, migration, execution);
   // Read after the place, which the order compares: an effect that comes later changes it.

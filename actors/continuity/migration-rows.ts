@@ -2,7 +2,6 @@
 
 import { randomBytes } from 'node:crypto';
 import type { MigrationRecord } from '../../schema/continuity.js';
-import { type LivePlace, placeSha256 } from '../../src/core/continuity/live-place.js';
 import {
   type MigrationSecrets,
   openSecrets,
@@ -14,8 +13,7 @@ import {
 } from '../../src/core/continuity/migration-record.js';
 import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
 import { type MigrationState, mayMoveMigration } from '../../src/core/continuity/states.js';
-import type { Execution } from '../../src/core/execution.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { JsonValue } from '../../src/core/json.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict, notFound, unavailable } from '../../src/errors.js';
 import type { Expectations, OrderedChange } from '../instance/orders.js';
@@ -23,27 +21,15 @@ import type { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
 import { putCheckpoint, putExecution, putLocation } from './executions.js';
 import type { Asked, ContinuityOperation } from './operation.js';
+import { type Place, placeOf } from './places.js';
 import { type NewEntry, putNextEntry } from './provenance.js';
-import {
-  type ExecutionRow,
-  type MigrationRow,
-  owned,
-  type PlaceRow,
-  type VersionRow,
-} from './rows.js';
+import { type ExecutionRow, type MigrationRow, owned, type VersionRow } from './rows.js';
 
 /** A migration with what is sealed of it. */
 export interface OpenMigration {
   readonly row: MigrationRow;
   readonly stored: StoredMigration;
   readonly secrets: MigrationSecrets;
-}
-
-/** An instance as it is stored. */
-export interface Place extends LivePlace {
-  readonly row: PlaceRow;
-  readonly runtime: JsonObject;
-  readonly sha256: string;
 }
 
 /** For every operation on a migration. Rejects with 404. */
@@ -116,21 +102,14 @@ export function moveMigration(
   return recordOf(record, state, secrets);
 }
 
-/** The present instance of an execution. Rejects with 404 when it is not here. */
-export async function placeOf(
-  service: ExecutionService,
+/** Rejects with 404 when the present instance of the execution is not here. */
+export async function presentPlace(
+  { rows }: ExecutionService,
   { current_instance_id: instance }: ExecutionRow,
 ): Promise<Place> {
-  const row = await service.rows.one('place', instance);
-  if (row === undefined) throw notFound(`instance ${instance}`);
-  const place = {
-    data: JSON.parse(row.data) as JsonObject,
-    config: JSON.parse(row.config) as JsonObject,
-    audit: JSON.parse(row.context_audit) as JsonValue[],
-    execution: JSON.parse(row.execution) as Execution,
-  };
-  const runtime = JSON.parse(row.runtime) as JsonObject;
-  return { ...place, row, runtime, sha256: placeSha256(place) };
+  const place = await placeOf(rows, instance);
+  if (place === undefined) throw notFound(`instance ${instance}`);
+  return place;
 }
 
 /** Rejects with 404 when the tenant has no such sequence. */
@@ -142,11 +121,6 @@ export async function versionOf(
   const row = await service.rows.one('version', id);
   if (row?.tenant_id !== tenant) throw notFound(`sequence ${id}`);
   return row;
-}
-
-/** The whole context, as callers see it. */
-export function contextOf({ data, config, audit, runtime }: Place): JsonObject {
-  return { data, config, audit: [...audit], runtime };
 }
 
 /** What the instance and its execution become, and what the instance must still be. */

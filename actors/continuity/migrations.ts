@@ -23,24 +23,23 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../s
 import { isoTime } from '../../src/core/time.js';
 import { conflict, invalid, notFound } from '../../src/errors.js';
 import { Turn } from '../runtime/turn.js';
-import { checkpointOf, contentsOf } from './capsule-contents.js';
+import { contentsOf } from './capsule-contents.js';
 import { putArtifact, sealContents } from './capsule-sealing.js';
 import type { ExecutionService } from './execution-service.js';
 import { executionOf, touchExecution } from './executions.js';
 import {
   changeVersion,
-  contextOf,
   insertMigration,
   moveMigration,
   type OpenMigration,
   openMigration,
-  type Place,
-  placeOf,
+  presentPlace,
   unchanged,
   versionOf,
 } from './migration-rows.js';
 import { judgeMigration, type Verdict } from './migration-verdicts.js';
 import { type Asked, keysOf, taken } from './operation.js';
+import { checkpointOf, contextOf, type Place } from './places.js';
 import { reclaim } from './reconciliation.js';
 import type { ExecutionRow, VersionRow } from './rows.js';
 
@@ -61,7 +60,7 @@ export async function planMigration(
   { tenant, body }: Asked<'migrations.plan'>,
 ): Promise<MigrationPlan> {
   const execution = await ownedExecution(service, tenant, body.continuity_id);
-  const place = await placeOf(service, execution);
+  const place = await presentPlace(service, execution);
   const { state } = place.row;
   if (state !== 'waiting' && state !== 'paused') {
     throw conflict(`instance ${execution.current_instance_id} is ${state}, not waiting or paused`);
@@ -288,7 +287,7 @@ async function subjectOf(
   execution: ExecutionRow,
 ): Promise<Subject> {
   const { plan, expected_epoch, source_state, source_checkpoint } = stored;
-  const place = await placeOf(service, execution);
+  const place = await presentPlace(service, execution);
   const stale = (what: string) => conflict(`the migration is stale: ${what}`);
   if (execution.epoch !== expected_epoch) throw stale('the execution is at another epoch');
   if (place.row.sequence_id !== plan.from_sequence_id) throw stale('the version has changed');

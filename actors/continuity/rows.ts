@@ -9,7 +9,6 @@ import type { EffectReceipt, Execution } from '../../schema/continuity.js';
 import type { RuntimeCapabilities } from '../../schema/handoff.js';
 import type { HandoffFacts } from '../../src/core/continuity/handoff-view.js';
 import { CANDIDATES_MAX } from '../../src/core/continuity/placement.js';
-import type { OutputText } from '../../src/core/continuity/sealed-payload.js';
 import { isResolvedEffect } from '../../src/core/continuity/states.js';
 import type { InstanceState } from '../../src/core/states.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
@@ -38,24 +37,13 @@ const QUERY_TIMEOUT_MS = 30_000;
 /** One more than a capsule can carry, so that it shows. */
 const CARRIED_MAX = PAYLOAD_LIST_MAX + 1;
 
-const INSTANCE = ['tenant_id', 'state'] as const;
-/** Where an instance stands. */
+/** Everything of an instance that a capsule carries or a migration looks at. */
 const PLACE = [
-  ...INSTANCE,
-  'sequence_id',
-  'next_fire_at',
-  'data',
-  'config',
-  'context_audit',
-  'runtime',
-  'execution',
-] as const;
-const VERSION = ['id', 'tenant_id', 'namespace', 'name', 'version', 'definition'] as const;
-const OUTPUT_KEY = ['block_id', 'iteration', 'attempt'] as const;
-const ITEMS = ['key', 'items'] as const;
-const FROZEN = [
+  'tenant_id',
   'sequence_id',
   'namespace',
+  'state',
+  'next_fire_at',
   'priority',
   'timezone',
   'metadata',
@@ -66,124 +54,127 @@ const FROZEN = [
   'execution',
   'parent_instance_id',
 ] as const;
+export type PlaceRow = Selected<'instances', (typeof PLACE)[number]> &
+  StoredRow<'sequences', 'version' | 'definition'> & { readonly injected: string | null };
 
-export type ExecutionRow = Execution & { readonly version: number };
-export type HandoffRow = HandoffFacts;
-export type ImportRow = Omit<StoredRow<'capsule_imports'>, 'created_at'>;
-export type MigrationRow = StoredRow<'migrations'>;
-export type ProvenanceRow = StoredRow<'provenance_entries'>;
-export type VersionRow = StoredRow<'sequences', (typeof VERSION)[number]>;
-export type OutputKeyRow = StoredRow<'block_outputs', (typeof OUTPUT_KEY)[number]>;
-export type ItemsRow = StoredRow<'iteration_snapshots', (typeof ITEMS)[number]>;
-export type PlaceRow = InState<(typeof PLACE)[number]>;
-export type FrozenInstanceRow = StoredRow<'instances', (typeof FROZEN)[number]> &
-  Pick<VersionRow, 'version' | 'definition'> & { readonly injected: string | null };
+/** The text of a statement that gives such rows. */
+type Sql<Row> = string & { readonly row?: Row };
+const sql = <Row>(text: string): Sql<Row> => text;
 
-type InState<C extends ColumnOf<'instances'>> = StoredRow<'instances', Exclude<C, 'state'>> & {
-  readonly state: InstanceState;
-};
-
-/** What each statement gives. */
-interface RowOf {
-  execution: ExecutionRow;
-  instance: InState<(typeof INSTANCE)[number]>;
-  stateAt: InState<'state'>;
-  handoff: HandoffRow;
-  handoffs: HandoffRow;
-  decision: StoredRow<'placement_decisions'>;
-  runtimes: StoredRow<'runtimes', 'capabilities'>;
-  runtime: StoredRow<'runtimes', 'capabilities'>;
-  provenanceHead: ProvenanceRow;
-  migration: MigrationRow;
-  capsuleImport: ImportRow;
-  importOf: ImportRow;
-  artifact: StoredRow<'artifacts', 'content'>;
-  frozenInstance: FrozenInstanceRow;
-  lastCheckpoint: StoredRow<'checkpoints'>;
-  outputTotals: { readonly rows: number; readonly bytes: number };
-  frozenOutputs: OutputText;
-  items: ItemsRow;
-  effectIds: { readonly id: string };
-  place: PlaceRow;
-  version: VersionRow;
-  life: StoredRun;
-  outputKeys: OutputKeyRow;
-  outputBlocks: StoredRow<'block_outputs', 'block_id'>;
+/** Columns of words that are of a closed list. */
+interface Words {
+  readonly instances: { readonly state: InstanceState };
+  readonly handoffs: Pick<HandoffFacts, 'state'>;
+  readonly continuity_executions: Pick<Execution, 'state'>;
 }
-type Statement = keyof RowOf;
-
-const OF_INSTANCE = 'where instance_id = $1::uuid';
-const IMPORT = selected('capsule_imports', columnsBut('capsule_imports', 'created_at'));
-const FROZEN_OUTPUTS = columnsBut('block_outputs', 'id', 'instance_id', 'effect');
-
-export const CONTINUITY_SQL: Readonly<Record<Statement, string>> = {
-  execution: `${selected('continuity_executions')} where continuity_id = $1::uuid`,
-  instance: `${selected('instances', INSTANCE)} where id = $1::uuid`,
-  // Of the instance that an execution was at an epoch.
-  stateAt:
-    'select i.state from continuity_locations l join instances i on i.id = l.instance_id ' +
-    'where l.continuity_id = $1::uuid and l.epoch = $2::bigint',
-  handoff: `${selected('handoffs')} where id = $1::uuid`,
-  handoffs: `${selected('handoffs')} where continuity_id = $1::uuid order by created_at, id`,
-  decision: `${selected('placement_decisions')} where id = $1::uuid`,
-  // The live ones, those seen last first.
-  runtimes:
-    'select capabilities from runtimes where tenant_id = $1::text ' +
-    'and observed_at > $2::timestamptz and expires_at > $3::timestamptz ' +
-    `order by observed_at desc, runtime_id limit ${CANDIDATES_MAX}`,
-  runtime: 'select capabilities from runtimes where tenant_id = $1::text and runtime_id = $2::uuid',
-  provenanceHead:
-    `${selected('provenance_entries')} where continuity_id = $1::uuid ` +
-    'order by seq desc limit 1',
-  migration: `${selected('migrations')} where id = $1::uuid`,
-  capsuleImport:
-    `${IMPORT} where tenant_id = $1::text and capsule_id = $2::uuid ` +
-    'and destination_runtime_id = $3::uuid',
-  importOf: `${IMPORT} ${OF_INSTANCE}`,
-  artifact: "select encode(content, 'base64') as content from artifacts where key = $1::text",
-
-  // What a capsule carries of an instance that is fenced, so that its rows stay as they are.
-  frozenInstance:
-    `select ${FROZEN.map((column) => `i.${column}`).join(', ')}, b.blocks as injected, ` +
-    's.version, s.definition from instances i cross join lateral (select version, definition ' +
-    'from sequences where id = i.sequence_id offset 0) s ' +
-    'left join injected_blocks b on b.instance_id = i.id where i.id = $1::uuid',
-  lastCheckpoint: `${selected('checkpoints')} ${OF_INSTANCE} order by created_at desc, id desc limit 1`,
-  outputTotals:
-    'select count(*)::float8 as rows, coalesce(sum(output_size), 0)::float8 as bytes ' +
-    `from block_outputs ${OF_INSTANCE}`,
-  frozenOutputs:
-    `${selected('block_outputs', FROZEN_OUTPUTS)} ${OF_INSTANCE} ` +
-    `order by created_at, id limit ${CARRIED_MAX}`,
-  items: `${selected('iteration_snapshots', ITEMS)} ${OF_INSTANCE} order by key`,
-  // Each receipt is where its facts lie.
-  effectIds:
-    `select id from worker_tasks ${OF_INSTANCE} ` +
-    `union all select id from block_outputs ${OF_INSTANCE} and effect is not null ` +
-    `union all select id from effect_receipts ${OF_INSTANCE} order by id limit ${CARRIED_MAX}`,
-
-  // What a migration looks at.
-  place: `${selected('instances', PLACE)} where id = $1::uuid`,
-  version: `${selected('sequences', VERSION)} where id = $1::uuid`,
-  life: REPLAY_SQL.run,
-  outputKeys:
-    `${selected('block_outputs', OUTPUT_KEY)} ${OF_INSTANCE} ` +
-    'order by block_id, iteration, attempt',
-  outputBlocks:
-    `select distinct block_id from block_outputs ${OF_INSTANCE} ` +
-    'and output_ref is null order by block_id',
-};
+type Selected<T extends TableName, C extends ColumnOf<T>> = T extends keyof Words
+  ? StoredRow<T, Exclude<C, keyof Words[T]>> & Pick<Words[T], C & keyof Words[T]>
+  : StoredRow<T, C>;
 
 /** Numbers of 64 bits as numbers: the driver gives texts. */
-function selected<T extends TableName>(
+function select<T extends TableName, const C extends ColumnOf<T> = ColumnOf<T>>(
   table: T,
-  columns: readonly ColumnOf<T>[] = columnsBut(table),
-): string {
+  rest: string,
+  columns: readonly C[] = columnsBut(table) as C[],
+): Sql<Selected<T, C>> {
   const list = columns.map((column) =>
     columnType(table, column).base === 'bigint' ? `${column}::float8 as ${column}` : column,
   );
-  return `select ${list.join(', ')} from ${table}`;
+  return `select ${list.join(', ')} from ${table} ${rest}`;
 }
+
+const BY_ID = 'where id = $1::uuid';
+const OF_EXECUTION = 'where continuity_id = $1::uuid';
+const OF_INSTANCE = 'where instance_id = $1::uuid';
+const IMPORT = columnsBut('capsule_imports', 'created_at');
+/** Without ids, and without the receipts of what was done here. */
+const OUTPUT = columnsBut('block_outputs', 'id', 'instance_id', 'effect');
+
+export const CONTINUITY_SQL = {
+  execution: select('continuity_executions', OF_EXECUTION),
+  instance: select('instances', BY_ID, ['tenant_id', 'state']),
+  // Of the instance that an execution was at an epoch.
+  stateAt: sql<{ readonly state: InstanceState }>(
+    'select i.state from continuity_locations l join instances i on i.id = l.instance_id ' +
+      'where l.continuity_id = $1::uuid and l.epoch = $2::bigint',
+  ),
+  handoff: select('handoffs', BY_ID),
+  handoffs: select('handoffs', `${OF_EXECUTION} order by created_at, id`),
+  decision: select('placement_decisions', BY_ID),
+  // The live ones, those seen last first.
+  runtimes: select(
+    'runtimes',
+    'where tenant_id = $1::text and observed_at > $2::timestamptz and expires_at > $3::timestamptz ' +
+      `order by observed_at desc, runtime_id limit ${CANDIDATES_MAX}`,
+    ['capabilities'],
+  ),
+  runtime: select('runtimes', 'where tenant_id = $1::text and runtime_id = $2::uuid', [
+    'capabilities',
+  ]),
+  provenanceHead: select('provenance_entries', `${OF_EXECUTION} order by seq desc limit 1`),
+  migration: select('migrations', BY_ID),
+  capsuleImport: select(
+    'capsule_imports',
+    'where tenant_id = $1::text and capsule_id = $2::uuid and destination_runtime_id = $3::uuid',
+    IMPORT,
+  ),
+  importOf: select('capsule_imports', OF_INSTANCE, IMPORT),
+  artifact: sql<StoredRow<'artifacts', 'content'>>(
+    "select encode(content, 'base64') as content from artifacts where key = $1::text",
+  ),
+  // With its own blocks and its version.
+  place: sql<PlaceRow>(
+    `select ${PLACE.map((column) => `i.${column}`).join(', ')}, b.blocks as injected, ` +
+      's.version, s.definition from instances i cross join lateral (select version, definition ' +
+      'from sequences where id = i.sequence_id offset 0) s ' +
+      'left join injected_blocks b on b.instance_id = i.id where i.id = $1::uuid',
+  ),
+  lastCheckpoint: select('checkpoints', `${OF_INSTANCE} order by created_at desc, id desc limit 1`),
+  outputTotals: sql<{ readonly bytes: number }>(
+    `select coalesce(sum(output_size), 0)::float8 as bytes from block_outputs ${OF_INSTANCE}`,
+  ),
+  outputs: select(
+    'block_outputs',
+    `${OF_INSTANCE} order by created_at, id limit ${CARRIED_MAX}`,
+    OUTPUT,
+  ),
+  items: select('iteration_snapshots', `${OF_INSTANCE} order by key`, ['key', 'items']),
+  // Each receipt is where its facts lie.
+  effectIds: sql<{ readonly id: string }>(
+    `select id from worker_tasks ${OF_INSTANCE} ` +
+      `union all select id from block_outputs ${OF_INSTANCE} and effect is not null ` +
+      `union all select id from effect_receipts ${OF_INSTANCE} order by id limit ${CARRIED_MAX}`,
+  ),
+  version: select('sequences', BY_ID, [
+    'id',
+    'tenant_id',
+    'namespace',
+    'name',
+    'version',
+    'definition',
+  ]),
+  life: sql<StoredRun>(REPLAY_SQL.run),
+  outputKeys: select('block_outputs', `${OF_INSTANCE} order by block_id, iteration, attempt`, [
+    'block_id',
+    'iteration',
+    'attempt',
+  ]),
+  // Of its outputs that are no notes on tries.
+  outputBlocks: sql<StoredRow<'block_outputs', 'block_id'>>(
+    `select distinct block_id from block_outputs ${OF_INSTANCE} ` +
+      'and output_ref is null order by block_id',
+  ),
+};
+type Statement = keyof typeof CONTINUITY_SQL;
+type RowOf<Name extends Statement> = NonNullable<(typeof CONTINUITY_SQL)[Name]['row']>;
+
+export type ExecutionRow = RowOf<'execution'>;
+export type HandoffRow = RowOf<'handoff'>;
+export type ImportRow = RowOf<'importOf'>;
+export type MigrationRow = RowOf<'migration'>;
+export type OutputKeyRow = RowOf<'outputKeys'>;
+export type ProvenanceRow = RowOf<'provenanceHead'>;
+export type VersionRow = RowOf<'version'>;
 
 export class ContinuityRows {
   readonly #pool: Pick<pg.Pool, 'query'>;
@@ -196,14 +187,14 @@ export class ContinuityRows {
   async one<Name extends Statement>(
     name: Name,
     ...values: readonly (string | number)[]
-  ): Promise<RowOf[Name] | undefined> {
+  ): Promise<RowOf<Name> | undefined> {
     return (await this.all(name, ...values))[0];
   }
 
   all<Name extends Statement>(
     name: Name,
     ...values: readonly (string | number)[]
-  ): Promise<RowOf[Name][]> {
+  ): Promise<RowOf<Name>[]> {
     return this.#query({ name: `continuity_${name}`, text: CONTINUITY_SQL[name], values });
   }
 
@@ -255,7 +246,7 @@ export class ContinuityRows {
   }
 }
 
-function capabilitiesIn({ capabilities }: RowOf['runtime']): RuntimeCapabilities {
+function capabilitiesIn({ capabilities }: RowOf<'runtime'>): RuntimeCapabilities {
   return JSON.parse(capabilities) as RuntimeCapabilities;
 }
 
