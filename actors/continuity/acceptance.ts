@@ -81,7 +81,6 @@ export async function resumeHandoff(
   touchExecution(turn, execution);
   await putNextEntry(service, turn, execution, {
     kind: 'execution_resumed',
-    epoch,
     summary: 'execution resumed',
     evidence: { handoff_id: handoff.id, instance_id, epoch },
   });
@@ -142,8 +141,8 @@ async function accepted(
   putLocation(turn, after, handoff.id);
   const moved = handoffView(moveHandoff(service, turn, handoff, 'accepted'), service.now);
   const evidence = { handoff: moved, execution: after };
-  const entry = { kind: 'runtime_claimed', epoch, summary: 'runtime claimed', evidence } as const;
-  await putNextEntry(service, turn, execution, entry);
+  const entry = { kind: 'runtime_claimed', summary: 'runtime claimed', evidence } as const;
+  await putNextEntry(service, turn, after, entry);
   return { turn, reply: evidence };
 }
 

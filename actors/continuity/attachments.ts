@@ -106,7 +106,7 @@ async function markExported(
   const exported = moveHandoff(service, turn, quiescing, 'exported');
   putExecution(service, turn, execution, { state: 'transferring' });
   const { epoch } = execution;
-  const entry = { kind: 'capsule_exported', epoch, summary: 'device capsule attached' } as const;
+  const entry = { kind: 'capsule_exported', summary: 'device capsule attached' } as const;
   await putNextEntry(service, turn, execution, { ...entry, evidence: manifest });
   const fence = { reason: 'transferring', until: expires_at } as const;
   const expect = { fence: 'none', epoch } as const;

@@ -101,7 +101,7 @@ async function takeOver(
   const execution = before === undefined ? first : putExecution(service, turn, before, owned);
   if (before === undefined) turn.put('execution.insert', continuity_id, first);
   putLocation(turn, execution, grant.handoff_id as string);
-  const entry = { kind: 'runtime_claimed', epoch, summary: 'runtime claimed' } as const;
+  const entry = { kind: 'runtime_claimed', summary: 'runtime claimed' } as const;
   await putNextEntry(service, turn, execution, { ...entry, evidence: { grant, execution } });
   await ownImported(service, turn, execution);
   return execution;

@@ -46,7 +46,7 @@ export async function createExecution(
   const turn = new Turn();
   turn.put('execution.insert', instance_id, execution);
   putLocation(turn, execution, null);
-  const entry = { kind: 'execution_created', epoch: 0, summary: 'execution created' } as const;
+  const entry = { kind: 'execution_created', summary: 'execution created' } as const;
   putEntry(service, turn, execution, { ...entry, evidence: execution }, null);
   const enrol = { kind: 'enrol', continuityId: instance_id, epoch: 0 } as const;
   const expect = { epoch: 0, fence: 'none' } as const;
@@ -68,9 +68,8 @@ export async function appendProvenance(
     throw conflict(`the chain has ${CHAIN_LENGTH_MAX} entries`);
   }
   const turn = new Turn();
-  const { epoch } = execution;
   const evidence = { sha256: body.payload_sha256.toLowerCase() };
-  const entry = await putNextEntry(service, turn, execution, { kind: body.kind, epoch, evidence });
+  const entry = await putNextEntry(service, turn, execution, { kind: body.kind, evidence });
   touchExecution(turn, execution);
   await service.commit(turn);
   return entry;
@@ -99,7 +98,6 @@ export async function settleEffect(
     const summary = `effect of block ${receipt.block_id} was ${before.state}, is ${receipt.state}`;
     await putNextEntry(service, turn, execution, {
       kind: 'effect_resolved',
-      epoch: execution.epoch,
       summary: summary.slice(0, SUMMARY_LENGTH_MAX),
       evidence: receipt,
     });

@@ -146,7 +146,6 @@ async function finish(
   putArtifact(service, turn, sealed);
   await putNextEntry(service, turn, execution, {
     kind: 'capsule_exported',
-    epoch: execution.epoch,
     summary: 'capsule exported',
     evidence: sealed.capsule.manifest,
   });

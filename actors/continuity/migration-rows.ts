@@ -128,7 +128,7 @@ export interface VersionChange {
   readonly execution: ExecutionRow;
   readonly place: Place;
   readonly checkpoint_data: JsonValue;
-  readonly entry: Pick<NewEntry, 'kind' | 'summary' | 'evidence'>;
+  readonly entry: NewEntry;
   readonly change: OrderedChange;
   readonly expect?: Expectations;
 }
@@ -143,7 +143,7 @@ export async function changeVersion(
   putCheckpoint(service, turn, instance, { checkpoint_data, created_at: isoTime(service.now) });
   const after = putExecution(service, turn, execution, { epoch: epoch + 1 });
   putLocation(turn, after, null);
-  await putNextEntry(service, turn, execution, { ...entry, epoch: after.epoch });
+  await putNextEntry(service, turn, after, entry);
   const order = { expect: { ...unchanged(execution, place), ...expect }, changes: [change] };
   await service.order(instance, tenant_id, order, turn);
 }

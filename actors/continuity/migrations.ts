@@ -37,7 +37,7 @@ import {
   unchanged,
   versionOf,
 } from './migration-rows.js';
-import { judgeMigration, type Verdict } from './migration-verdicts.js';
+import { type JudgedMigration, judgeMigration, type Verdict } from './migration-verdicts.js';
 import { type Asked, keysOf, taken } from './operation.js';
 import { checkpointOf, contextOf, type Place } from './places.js';
 import { reclaim } from './reconciliation.js';
@@ -46,13 +46,15 @@ import type { ExecutionRow, VersionRow } from './rows.js';
 // ---------------------------------------------------------------- plan
 
 /** An execution with its instance, both versions, and the checkpoint that is migrated. */
-interface Subject {
-  readonly execution: ExecutionRow;
+interface Found extends Pick<JudgedMigration, 'execution' | 'source' | 'target'> {
   readonly place: Place;
-  readonly source: VersionRow;
-  readonly target: VersionRow;
   readonly checkpoint: CheckpointRecord;
   readonly transforms: readonly Transform[];
+}
+
+interface Subject extends Found, JudgedMigration {
+  /** The data of the checkpoint after the transforms. */
+  readonly migrated: JsonValue;
 }
 
 export async function planMigration(
@@ -72,8 +74,8 @@ export async function planMigration(
   const { source, target } = await versionsOf(service, execution, place, body);
   const checkpoint = saved ?? (await captured(service, execution, place));
   const transforms = taken(transformsOf(body.transforms ?? []), invalid);
-  const subject = { execution, place, source, target, checkpoint, transforms };
-  const verdict = await judgeSubject(service, subject);
+  const subject = subjectOf({ execution, place, source, target, checkpoint, transforms });
+  const verdict = await judgeMigration(service, subject);
   const { stored, secrets } = storedPlan(service, subject, verdict, body);
   const turn = new Turn();
   touchExecution(turn, execution);
@@ -137,23 +139,17 @@ async function versionsOf(
 }
 
 /** Rejects with 400 when the transforms do not apply to the checkpoint. */
-function judgeSubject(service: ExecutionService, subject: Subject): Promise<Verdict> {
-  const { execution, source, target, checkpoint, transforms, place } = subject;
-  return judgeMigration(service, {
-    execution,
-    source,
-    target,
-    sourceData: dataIn(checkpoint.checkpoint_data, place),
-    targetData: dataIn(transformed(checkpoint, transforms), place),
+function subjectOf(found: Found): Subject {
+  const { place, checkpoint, transforms } = found;
+  const { checkpoint_data } = checkpoint;
+  const migrated = taken(applyTransforms(checkpoint_data, transforms), invalid);
+  return {
+    ...found,
+    migrated,
+    sourceData: dataIn(checkpoint_data, place),
+    targetData: dataIn(migrated, place),
     hasTransforms: transforms.length > 0,
-  });
-}
-
-function transformed(
-  { checkpoint_data }: CheckpointRecord,
-  transforms: readonly Transform[],
-): JsonValue {
-  return taken(applyTransforms(checkpoint_data, transforms), invalid);
+  };
 }
 
 /** What stands for context.data: the snapshot of the checkpoint, if it has one. */
@@ -221,56 +217,56 @@ export async function applyMigration(
   const isApproved = body.approved === true;
   checkVerdict(plan.disposition, isApproved);
   const execution = await ownedExecution(service, plan.tenant_id, plan.continuity_id);
-  const subject = await subjectOf(service, migration, execution);
+  const subject = subjectOf(await foundAgain(service, migration, execution));
   keysOf(service);
   if (service.now >= Date.parse(rollback_expires_at)) {
     throw conflict(`migration ${id} could not be rolled back any more: plan it anew`);
   }
   // What was found may have changed with the effects, and the code that finds it too.
-  checkVerdict((await judgeSubject(service, subject)).disposition, isApproved);
-  const contents = await contentsOf(service, execution.current_instance_id);
-  const sealed = await sealContents(service, execution, contents, {
-    capsule_id: service.newIdLike(execution.continuity_id),
-    // It undoes the migration, and is imported nowhere.
-    allowed_destination_runtime_id: null,
-    requirements: {},
-    expires_at: rollback_expires_at,
-  });
+  checkVerdict((await judgeMigration(service, subject)).disposition, isApproved);
   const turn = new Turn();
-  putArtifact(service, turn, sealed);
-  const { manifest } = sealed.capsule;
-  const rollback_capsule = rollbackCapsuleOf(sealed.capsule);
-  const record = moveMigration(service, turn, migration, 'applied', {
-    rollback_capsule,
-    manifest,
-    applied_epoch: execution.epoch + 1,
-    applied_at: isoTime(service.now),
-  });
-  const { place, source, target, checkpoint, transforms } = subject;
-  const checkpoint_data = transformed(checkpoint, transforms);
+  const rollback = await sealRollback(service, turn, execution, rollback_expires_at);
+  const epoch = execution.epoch + 1;
+  const applied = { ...rollback, applied_epoch: epoch, applied_at: isoTime(service.now) };
+  const record = moveMigration(service, turn, migration, 'applied', applied);
+  const { place, source, target, checkpoint } = subject;
   await changeVersion(service, turn, {
     execution,
     place,
-    checkpoint_data,
+    checkpoint_data: subject.migrated,
     entry: {
       kind: 'migration_applied',
       summary: `migrated from version ${source.version} to version ${target.version}`,
       evidence: {
         id,
-        capsule_sha256: rollback_capsule.manifest_sha256,
+        capsule_sha256: rollback.rollback_capsule.manifest_sha256,
         from_sequence_id: source.id,
         to_sequence_id: target.id,
       },
     },
-    change: {
-      kind: 'migrate',
-      sequenceId: target.id,
-      data: dataIn(checkpoint_data, place),
-      epoch: execution.epoch + 1,
-    },
+    change: { kind: 'migrate', sequenceId: target.id, data: subject.targetData, epoch },
     expect: { checkpointId: checkpoint.id },
   });
   return record;
+}
+
+/** Keeps the instance as it is, in a capsule that undoes the migration and is imported nowhere. */
+async function sealRollback(
+  service: ExecutionService,
+  turn: Turn,
+  execution: ExecutionRow,
+  expires_at: string,
+) {
+  const contents = await contentsOf(service, execution.current_instance_id);
+  const sealed = await sealContents(service, execution, contents, {
+    capsule_id: service.newIdLike(execution.continuity_id),
+    allowed_destination_runtime_id: null,
+    requirements: {},
+    expires_at,
+  });
+  putArtifact(service, turn, sealed);
+  const { capsule } = sealed;
+  return { manifest: capsule.manifest, rollback_capsule: rollbackCapsuleOf(capsule) };
 }
 
 /** @throws EngineError 409 */
@@ -281,11 +277,11 @@ function checkVerdict(disposition: Verdict['disposition'], isApproved: boolean):
 }
 
 /** What the plan was made on. Rejects with 404 or 409 when that is not what there is. */
-async function subjectOf(
+async function foundAgain(
   service: ExecutionService,
   { stored, secrets }: OpenMigration,
   execution: ExecutionRow,
-): Promise<Subject> {
+): Promise<Found> {
   const { plan, expected_epoch, source_state, source_checkpoint } = stored;
   const place = await presentPlace(service, execution);
   const stale = (what: string) => conflict(`the migration is stale: ${what}`);
