@@ -6,7 +6,6 @@
 
 import type {
   AcceptHandoff,
-  Handoff,
   HandoffAccepted,
   ImportReceipt,
   OwnershipGrant,
@@ -30,7 +29,7 @@ import {
   touchExecution,
 } from './executions.js';
 import { moveHandoff, type Passage, requireExecution, requireState } from './handoff-rows.js';
-import { type Asked, keysOf } from './operation.js';
+import { keysOf, type Serve } from './operation.js';
 import { putNextEntry } from './provenance.js';
 import { handoffAndExecution, LEFT_BEHIND, leaveBehind } from './reconciliation.js';
 import type { ExecutionRow } from './rows.js';
@@ -40,10 +39,7 @@ interface Acceptance extends Passage {
   readonly instance: string;
 }
 
-export async function acceptHandoff(
-  service: ExecutionService,
-  { tenant, id, body }: Asked<'handoffs.accept'>,
-): Promise<HandoffAccepted> {
+export const acceptHandoff: Serve<'handoffs.accept'> = async (service, { tenant, id, body }) => {
   const { rows } = service;
   const instance = body.destination_instance_id;
   const acceptance = { ...(await handoffAndExecution(service, tenant, id)), instance };
@@ -64,12 +60,9 @@ export async function acceptHandoff(
   await ownImported(service, turn, reply.execution);
   await leaveSource(service, execution);
   return reply;
-}
+};
 
-export async function resumeHandoff(
-  service: ExecutionService,
-  { tenant, id }: Asked<'handoffs.resume'>,
-): Promise<Handoff> {
+export const resumeHandoff: Serve<'handoffs.resume'> = async (service, { tenant, id }) => {
   const { handoff, execution } = await handoffAndExecution(service, tenant, id);
   requireState(service, handoff, 'accepted');
   if (execution.owner_runtime_id !== handoff.destination_runtime_id) {
@@ -87,7 +80,7 @@ export async function resumeHandoff(
   const expect = { states: ['paused'], fence: 'none' } as const;
   await commitWith(service, turn, execution, { expect, changes: [{ kind: 'resume' }] });
   return handoffView(moved, service.now);
-}
+};
 
 /**
  * The instance is on a server with a database of its own. Asked again, it answers the same: without

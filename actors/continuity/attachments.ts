@@ -4,7 +4,7 @@
  * can be asked for again: the instance is inserted first, fenced, and then the handoff moves.
  */
 
-import type { Capsule, CapsuleAttached } from '../../schema/handoff.js';
+import type { Capsule } from '../../schema/handoff.js';
 import { canonicalSha256 } from '../../src/core/continuity/canonical-json.js';
 import { isLive } from '../../src/core/continuity/capabilities.js';
 import type { ImportExpectation } from '../../src/core/continuity/capsule-import.js';
@@ -19,15 +19,12 @@ import type { ExecutionService } from './execution-service.js';
 import { commitWith, putExecution } from './executions.js';
 import { moveHandoff, type Passage, requireExecution, requireState } from './handoff-rows.js';
 import { importInstance, importOf, openFor } from './imports.js';
-import { type Asked, keysOf } from './operation.js';
+import { keysOf, type Serve } from './operation.js';
 import { putNextEntry } from './provenance.js';
 import { handoffAndExecution, reclaim } from './reconciliation.js';
 import type { ExecutionRow, HandoffRow } from './rows.js';
 
-export async function attachCapsule(
-  service: ExecutionService,
-  { tenant, id, body }: Asked<'handoffs.attach'>,
-): Promise<CapsuleAttached> {
+export const attachCapsule: Serve<'handoffs.attach'> = async (service, { tenant, id, body }) => {
   keysOf(service);
   const { capsule } = body;
   const { handoff, execution: found } = await handoffAndExecution(service, tenant, id);
@@ -59,7 +56,7 @@ export async function attachCapsule(
   await refuseServer(service, execution);
   if (known === undefined) await importInstance(service, capsule, opened, destination, instance);
   return attached(await markExported(service, { handoff, execution }, capsule));
-}
+};
 
 /** Rejects with 409 unless the source is live and registered with a key. */
 async function expected(

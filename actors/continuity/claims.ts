@@ -14,7 +14,7 @@ import { conflict, invalid } from '../../src/errors.js';
 import { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
 import { ownImported, putExecution, putLocation, shownExecution } from './executions.js';
-import { type Asked, keysOf } from './operation.js';
+import { keysOf, type Serve } from './operation.js';
 import { putNextEntry } from './provenance.js';
 import type { ExecutionRow, ImportRow } from './rows.js';
 
@@ -30,10 +30,7 @@ export function executionIn({ ownership_grant }: ClaimExecution): string {
 }
 
 /** Asked again, it answers the same for as long as the execution is here at that epoch. */
-export async function claimExecution(
-  service: ExecutionService,
-  { tenant, id, body }: Asked<'continuity.claim'>,
-): Promise<Execution> {
+export const claimExecution: Serve<'continuity.claim'> = async (service, { tenant, id, body }) => {
   const { rows } = service;
   const { trusted, signing } = keysOf(service);
   const grant = openStatement(body.ownership_grant, trusted.values());
@@ -52,7 +49,7 @@ export async function claimExecution(
   return before !== undefined && before.epoch >= epoch
     ? claimedBefore(before, imported, epoch)
     : takeOver(service, before, imported, grant);
-}
+};
 
 /** Every fact that is stated is that of the import, which this very server made. */
 function isGranted(grant: JsonObject, imported: ImportRow, importer: string): boolean {

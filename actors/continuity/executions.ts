@@ -3,27 +3,22 @@
  * writes.
  */
 
-import type {
-  CheckpointRecord,
-  EffectReceipt,
-  Execution,
-  ProvenanceEntry,
-} from '../../schema/continuity.js';
+import type { CheckpointRecord, EffectReceipt, Execution } from '../../schema/continuity.js';
 import { resolveEffect } from '../../src/core/continuity/effects.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict, notFound } from '../../src/errors.js';
 import type { Order } from '../instance/orders.js';
 import { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
-import { type Asked, taken } from './operation.js';
+import { type Serve, taken } from './operation.js';
 import { putEntry, putNextEntry } from './provenance.js';
 import { type ExecutionRow, owned } from './rows.js';
 
 /** Adopts the scope that the instance has by itself: its id is that of the execution. */
-export async function createExecution(
-  service: ExecutionService,
-  { tenant, body: { instance_id, runtime_id } }: Asked<'continuity.create'>,
-): Promise<Execution> {
+export const createExecution: Serve<'continuity.create'> = async (
+  service,
+  { tenant, body: { instance_id, runtime_id } },
+) => {
   const { rows } = service;
   // What exists is answered before the instance is asked, which may be gone or fenced.
   const enrolled =
@@ -52,17 +47,17 @@ export async function createExecution(
   const expect = { epoch: 0, fence: 'none' } as const;
   await service.order(instance_id, tenant_id, { expect, changes: [enrol] }, turn);
   return execution;
-}
+};
 
 /** Up to which callers may add to a chain, so that it can be verified as a whole. */
 const CHAIN_LENGTH_MAX = 10_000;
 
 /** An entry of the caller's own. */
-export async function appendProvenance(
-  service: ExecutionService,
-  { tenant, id, body }: Asked<'continuity.appendProvenance'>,
-): Promise<ProvenanceEntry> {
-  const execution = await executionOf(service, tenant, id);
+export const appendProvenance: Serve<'continuity.appendProvenance'> = async (
+  service,
+  { tenant, id, body },
+) => {
+  const execution = await service.rows.owned('execution', tenant, id);
   const head = await service.rows.one('provenanceHead', id);
   if (head !== undefined && head.seq + 1 >= CHAIN_LENGTH_MAX) {
     throw conflict(`the chain has ${CHAIN_LENGTH_MAX} entries`);
@@ -73,7 +68,7 @@ export async function appendProvenance(
   touchExecution(turn, execution);
   await service.commit(turn);
   return entry;
-}
+};
 
 /** Below 500 characters; ids of blocks may be longer. */
 const SUMMARY_LENGTH_MAX = 400;
@@ -83,10 +78,10 @@ const SUMMARY_LENGTH_MAX = 400;
  * that the receipt leads to, which is the one of its instance. An execution that began elsewhere has
  * its service there: the guard on its version settles who comes first.
  */
-export async function settleEffect(
-  service: ExecutionService,
-  { tenant, id, body }: Asked<'continuity.resolveEffect'>,
-): Promise<EffectReceipt> {
+export const settleEffect: Serve<'continuity.resolveEffect'> = async (
+  service,
+  { tenant, id, body },
+) => {
   const before = await effectOf(service, tenant, id);
   const resolved = resolveEffect(before, body.state, body.provider_receipt_id, service.now);
   const receipt = taken(resolved, conflict);
@@ -105,7 +100,7 @@ export async function settleEffect(
   }
   await service.commit(turn);
   return receipt;
-}
+};
 
 /** Rejects with 404 when the tenant ('' is any) has none of that id. */
 export async function effectOf(
@@ -114,15 +109,6 @@ export async function effectOf(
   id: string,
 ): Promise<EffectReceipt> {
   return owned(await rows.effect(id), tenant, `effect ${id}`);
-}
-
-/** Rejects with 404 when the tenant ('' is any) has none of that id. */
-export async function executionOf(
-  { rows }: ExecutionService,
-  tenant: string,
-  id: string,
-): Promise<ExecutionRow> {
-  return owned(await rows.one('execution', id), tenant, `execution ${id}`);
 }
 
 /** The wire record. */

@@ -16,7 +16,7 @@ import { Turn } from '../runtime/turn.js';
 import { contentsOf } from './capsule-contents.js';
 import { putArtifact, sealContents, transferKeyIn } from './capsule-sealing.js';
 import type { ExecutionService } from './execution-service.js';
-import { executionOf, putExecution, touchExecution } from './executions.js';
+import { putExecution, touchExecution } from './executions.js';
 import {
   decisionOf,
   moveHandoff,
@@ -24,7 +24,7 @@ import {
   requireExecution,
   requireState,
 } from './handoff-rows.js';
-import { type Asked, keysOf, refuseFor } from './operation.js';
+import { keysOf, refuseFor, type Serve } from './operation.js';
 import { termsIn } from './placements.js';
 import { putNextEntry } from './provenance.js';
 import { handoffAndExecution, reclaim, settle } from './reconciliation.js';
@@ -32,10 +32,7 @@ import type { ExecutionRow } from './rows.js';
 
 const EXPIRES_DEFAULT_SECONDS = 300;
 
-export async function exportHandoff(
-  service: ExecutionService,
-  { tenant, id, body }: Asked<'handoffs.export'>,
-): Promise<HandoffExported> {
+export const exportHandoff: Serve<'handoffs.export'> = async (service, { tenant, id, body }) => {
   keysOf(service);
   const transferKey = transferKeyIn(body.payload_key_base64);
   const { handoff, execution } = await handoffAndExecution(service, tenant, id);
@@ -49,7 +46,7 @@ export async function exportHandoff(
     await undo(service, begun);
     throw error;
   }
-}
+};
 
 /** Rejects with 409 when anything is not as it was agreed on; nothing has happened then. */
 async function checkExport(
@@ -156,7 +153,10 @@ async function finish(
 /** The handoff has failed, and the instance goes on; should that fail too, the instance asks. */
 async function undo(service: ExecutionService, { execution }: Passage): Promise<void> {
   try {
-    await settle(service, await executionOf(service, execution.tenant_id, execution.continuity_id));
+    await settle(
+      service,
+      await service.rows.owned('execution', execution.tenant_id, execution.continuity_id),
+    );
   } catch (error) {
     service.log.info({ err: error }, 'an export that failed is undone later');
   }

@@ -7,8 +7,7 @@ import { isoTime } from '../../src/core/time.js';
 import { conflict } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
-import type { Asked, ContinuityOperation } from './operation.js';
-import { type ExecutionRow, type HandoffRow, owned } from './rows.js';
+import type { ExecutionRow, HandoffRow } from './rows.js';
 
 /** A handoff and its execution, as they are in the rows. */
 export interface Passage {
@@ -17,30 +16,12 @@ export interface Passage {
 }
 
 /** Rejects with 404 when the tenant ('' is any) has none of that id. */
-export async function handoffOf(
-  { rows }: ExecutionService,
-  tenant: string,
-  id: string,
-): Promise<HandoffRow> {
-  return owned(await rows.one('handoff', id), tenant, `handoff ${id}`);
-}
-
-/** For every operation on a handoff. */
-export async function lineOfHandoff<Id extends ContinuityOperation>(
-  service: ExecutionService,
-  { tenant, id }: Asked<Id>,
-): Promise<string> {
-  return (await handoffOf(service, tenant, id)).continuity_id;
-}
-
-/** Rejects with 404 when the tenant ('' is any) has none of that id. */
 export async function decisionOf(
   { rows }: ExecutionService,
   tenant: string,
   id: string,
 ): Promise<PlacementDecision> {
-  const row = owned(await rows.one('decision', id), tenant, `placement decision ${id}`);
-  return JSON.parse(row.record) as PlacementDecision;
+  return JSON.parse((await rows.owned('decision', tenant, id)).record) as PlacementDecision;
 }
 
 /** @throws EngineError 409 unless the handoff is in that state now */

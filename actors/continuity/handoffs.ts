@@ -2,26 +2,25 @@
  * Handoffs: the creation, bound to a fresh preview, and every move but the export.
  */
 
-import type { Handoff } from '../../schema/handoff.js';
 import { creationConflict, requestedHandoff } from '../../src/core/continuity/handoff.js';
 import { handoffView } from '../../src/core/continuity/handoff-view.js';
 import type { HandoffState } from '../../src/core/continuity/states.js';
 import { conflict } from '../../src/errors.js';
 import { Turn } from '../runtime/turn.js';
-import type { ExecutionService } from './execution-service.js';
-import { executionOf, touchExecution } from './executions.js';
+import { touchExecution } from './executions.js';
 import { decisionOf, moveHandoff, putHandoff, requireState } from './handoff-rows.js';
-import { type Asked, refuseFor } from './operation.js';
+import { refuseFor, type Serve } from './operation.js';
 import { previewOf, termsIn } from './placements.js';
 import { handoffAndExecution, openHandoff, reclaim } from './reconciliation.js';
 
-export async function createHandoff(
-  service: ExecutionService,
-  { tenant, id, body }: Asked<'handoffs.create'>,
-): Promise<Handoff> {
+export const createHandoff: Serve<'handoffs.create'> = async (service, { tenant, id, body }) => {
   const decision = await decisionOf(service, tenant, id);
   const terms = termsIn(body);
-  const execution = await executionOf(service, decision.tenant_id, decision.continuity_id);
+  const execution = await service.rows.owned(
+    'execution',
+    decision.tenant_id,
+    decision.continuity_id,
+  );
   const destination = body.destination_runtime_id;
   const seen = await previewOf(service, execution, terms, destination);
   const asked = { ...body, terms };
@@ -39,17 +38,14 @@ export async function createHandoff(
   touchExecution(turn, free);
   await service.commit(turn);
   return handoffView(row, service.now);
-}
+};
 
 export const rejectHandoff = move('requested', 'rejected');
 /** The execution stays `transferring`: whoever begins something new takes it back. */
 export const revokeHandoff = move('exported', 'revoked');
 
-function move(from: HandoffState, to: HandoffState) {
-  return async (
-    service: ExecutionService,
-    { tenant, id }: Pick<Asked<'handoffs.reject'>, 'tenant' | 'id'>,
-  ): Promise<Handoff> => {
+function move(from: HandoffState, to: HandoffState): Serve<'handoffs.reject' | 'handoffs.revoke'> {
+  return async (service, { tenant, id }) => {
     const { handoff, execution } = await handoffAndExecution(service, tenant, id);
     requireState(service, handoff, from);
     const turn = new Turn();

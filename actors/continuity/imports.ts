@@ -3,7 +3,7 @@
  * source is a server with a database of its own: the claim, for which the source has to grant it.
  */
 
-import type { Capsule, CapsuleImported, ImportCapsule } from '../../schema/handoff.js';
+import type { Capsule, ImportCapsule } from '../../schema/handoff.js';
 import { base64Length, decodeBase64 } from '../../src/core/continuity/base64.js';
 import { canonicalSha256 } from '../../src/core/continuity/canonical-json.js';
 import {
@@ -22,13 +22,10 @@ import { conflict, invalid, tooLarge } from '../../src/errors.js';
 import { transferKeyIn, workOn } from './capsule-sealing.js';
 import type { ExecutionService } from './execution-service.js';
 import { importUnit } from './imported-instance.js';
-import { type Asked, keysOf, refuseFor, taken } from './operation.js';
+import { keysOf, refuseFor, type Serve, taken } from './operation.js';
 import type { ImportRow } from './rows.js';
 
-export async function importCapsule(
-  service: ExecutionService,
-  { tenant, body }: Asked<'capsules.import'>,
-): Promise<CapsuleImported> {
+export const importCapsule: Serve<'capsules.import'> = async (service, { tenant, body }) => {
   const keyring = keysOf(service);
   const { capsule } = body;
   const { manifest } = capsule;
@@ -54,7 +51,7 @@ export async function importCapsule(
   const facts: ImportFacts = { ...imported, kind: 'capsule_imported', epoch };
   const import_receipt = signStatement(keyring.signing, facts);
   return { instance_id: row.instance_id, state: 'paused', import_receipt };
-}
+};
 
 /** Every check but those on what is stored. Rejects with 400, 409, 413 or 503. */
 export async function openFor(

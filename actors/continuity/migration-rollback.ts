@@ -4,7 +4,6 @@
  */
 
 import type { CarriedOutput } from '../../schema/capsule.js';
-import type { MigrationRecord } from '../../schema/continuity.js';
 import { canonicalJson } from '../../src/core/continuity/canonical-json.js';
 import { rollbackCapsuleOf } from '../../src/core/continuity/capsule.js';
 import { manifestFault, trustOf } from '../../src/core/continuity/capsule-import.js';
@@ -18,7 +17,6 @@ import type { OrderedRestore } from '../instance/orders.js';
 import { Turn } from '../runtime/turn.js';
 import { workOn } from './capsule-sealing.js';
 import type { ExecutionService } from './execution-service.js';
-import { executionOf } from './executions.js';
 import {
   changeVersion,
   moveMigration,
@@ -26,21 +24,18 @@ import {
   openMigration,
   presentPlace,
 } from './migration-rows.js';
-import { type Asked, keysOf, refuseFor, taken } from './operation.js';
+import { keysOf, refuseFor, type Serve, taken } from './operation.js';
 import type { Place } from './places.js';
 import type { ExecutionRow, OutputKeyRow } from './rows.js';
 
 /** Rejects with 404, or 409 when the migration cannot be undone. */
-export async function rollBack(
-  service: ExecutionService,
-  { tenant, id }: Asked<'migrations.rollback'>,
-): Promise<MigrationRecord> {
+export const rollBack: Serve<'migrations.rollback'> = async (service, { tenant, id }) => {
   const migration = await openMigration(service, { tenant, id }, 'applied');
   const { plan, rollback_expires_at } = migration.stored;
   if (service.now >= Date.parse(rollback_expires_at)) {
     throw conflict(`migration ${id} can be rolled back until ${rollback_expires_at} only`);
   }
-  const execution = await executionOf(service, plan.tenant_id, plan.continuity_id);
+  const execution = await service.rows.owned('execution', plan.tenant_id, plan.continuity_id);
   const place = await presentPlace(service, execution);
   checkTarget(migration, execution, place);
   const opened = await openedCapsule(service, migration, execution);
@@ -73,7 +68,7 @@ export async function rollBack(
     },
   });
   return record;
-}
+};
 
 /** @throws EngineError 409 unless the execution is where the migration has brought it */
 function checkTarget(

@@ -20,10 +20,10 @@ import type { Expectations, OrderedChange } from '../instance/orders.js';
 import type { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
 import { putCheckpoint, putExecution, putLocation } from './executions.js';
-import type { Asked, ContinuityOperation } from './operation.js';
+import type { Asked } from './operation.js';
 import { type Place, placeOf } from './places.js';
 import { type NewEntry, putNextEntry } from './provenance.js';
-import { type ExecutionRow, type MigrationRow, owned, type VersionRow } from './rows.js';
+import type { ExecutionRow, MigrationRow, VersionRow } from './rows.js';
 
 /** A migration with what is sealed of it. */
 export interface OpenMigration {
@@ -32,35 +32,19 @@ export interface OpenMigration {
   readonly secrets: MigrationSecrets;
 }
 
-/** For every operation on a migration. Rejects with 404. */
-export async function lineOfMigration<Id extends ContinuityOperation>(
-  service: ExecutionService,
-  { tenant, id }: Asked<Id>,
-): Promise<string> {
-  return (await migrationOf(service, tenant, id)).continuity_id;
-}
-
 /** Rejects with 404 when the tenant ('' is any) has none of that id, 409 when it is in another state. */
 export async function openMigration(
   service: ExecutionService,
   { tenant, id }: Pick<Asked<'migrations.apply'>, 'tenant' | 'id'>,
   state: MigrationState,
 ): Promise<OpenMigration> {
-  const row = await migrationOf(service, tenant, id);
+  const row = await service.rows.owned('migration', tenant, id);
   if (row.state !== state) throw conflict(`migration ${id} is ${row.state}, not ${state}`);
   const secrets = openSecrets(row, service.keyring?.opening ?? []);
   if (secrets === undefined) {
     throw unavailable('ENG_NO_KEYS', 'no key of the server opens what is sealed of the migration');
   }
   return { row, stored: storedOf(row), secrets };
-}
-
-async function migrationOf(
-  { rows }: ExecutionService,
-  tenant: string,
-  id: string,
-): Promise<MigrationRow> {
-  return owned(await rows.one('migration', id), tenant, `migration ${id}`);
 }
 
 /** Puts a new plan into the unit. */

@@ -4,12 +4,7 @@
  * looked at again, and the instance, its execution and the record change in one unit.
  */
 
-import type {
-  CheckpointRecord,
-  MigrationPlan,
-  MigrationRecord,
-  PlanMigration,
-} from '../../schema/continuity.js';
+import type { CheckpointRecord, MigrationPlan, PlanMigration } from '../../schema/continuity.js';
 import { rollbackCapsuleOf } from '../../src/core/continuity/capsule.js';
 import { liveCheckpoint } from '../../src/core/continuity/live-place.js';
 import { mayApply, retentionSeconds } from '../../src/core/continuity/migration-plan.js';
@@ -26,7 +21,7 @@ import { Turn } from '../runtime/turn.js';
 import { contentsOf } from './capsule-contents.js';
 import { putArtifact, sealContents } from './capsule-sealing.js';
 import type { ExecutionService } from './execution-service.js';
-import { executionOf, touchExecution } from './executions.js';
+import { touchExecution } from './executions.js';
 import {
   changeVersion,
   insertMigration,
@@ -38,7 +33,7 @@ import {
   versionOf,
 } from './migration-rows.js';
 import { type JudgedMigration, judgeMigration, type Verdict } from './migration-verdicts.js';
-import { type Asked, keysOf, taken } from './operation.js';
+import { keysOf, type Serve, taken } from './operation.js';
 import { checkpointOf, contextOf, type Place } from './places.js';
 import { reclaim } from './reconciliation.js';
 import type { ExecutionRow, VersionRow } from './rows.js';
@@ -57,10 +52,7 @@ interface Subject extends Found, JudgedMigration {
   readonly migrated: JsonValue;
 }
 
-export async function planMigration(
-  service: ExecutionService,
-  { tenant, body }: Asked<'migrations.plan'>,
-): Promise<MigrationPlan> {
+export const planMigration: Serve<'migrations.plan'> = async (service, { tenant, body }) => {
   const execution = await ownedExecution(service, tenant, body.continuity_id);
   const place = await presentPlace(service, execution);
   const { state } = place.row;
@@ -89,7 +81,7 @@ export async function planMigration(
     await service.order(current_instance_id, tenant_id, order, turn);
   }
   return stored.plan;
-}
+};
 
 /** Rejects with 404, or 409 while the execution is being handed over. */
 async function ownedExecution(
@@ -97,7 +89,7 @@ async function ownedExecution(
   tenant: string,
   id: string,
 ): Promise<ExecutionRow> {
-  const execution = await reclaim(service, await executionOf(service, tenant, id));
+  const execution = await reclaim(service, await service.rows.owned('execution', tenant, id));
   if (execution.state !== 'owned') throw conflict(`execution ${id} is ${execution.state}`);
   return execution;
 }
@@ -208,10 +200,7 @@ function storedPlan(
 
 // ---------------------------------------------------------------- apply
 
-export async function applyMigration(
-  service: ExecutionService,
-  { tenant, id, body }: Asked<'migrations.apply'>,
-): Promise<MigrationRecord> {
+export const applyMigration: Serve<'migrations.apply'> = async (service, { tenant, id, body }) => {
   const migration = await openMigration(service, { tenant, id }, 'planned');
   const { plan, rollback_expires_at } = migration.stored;
   const isApproved = body.approved === true;
@@ -248,7 +237,7 @@ export async function applyMigration(
     expect: { checkpointId: checkpoint.id },
   });
   return record;
-}
+};
 
 /** Keeps the instance as it is, in a capsule that undoes the migration and is imported nowhere. */
 async function sealRollback(

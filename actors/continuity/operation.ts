@@ -1,6 +1,6 @@
 /** What every operation on executions is made of; `operations.ts` has the table of them. */
 
-import type { BodyOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
+import type { BodyOf, ReplyOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { Keyring } from '../../src/core/continuity/keys.js';
 import type { Parsed } from '../../src/core/continuity/parsed.js';
 import { conflict, type EngineError, unavailable } from '../../src/errors.js';
@@ -31,9 +31,14 @@ export interface ExecutionOperation<Id extends ContinuityOperation> {
    * execution's own. Rejects with 404 when there is none.
    */
   readonly lineOf?: (service: ExecutionService, asked: Asked<Id>) => Promise<string>;
-  /** Gives the body of the answer. Rejects with the EngineError that is the answer. */
-  readonly serve: (service: ExecutionService, asked: Asked<Id>) => Promise<object>;
+  readonly serve: Serve<Id>;
 }
+
+/** Gives the body of the answer. Rejects with the EngineError that is the answer. */
+export type Serve<Id extends ContinuityOperation> = (
+  service: ExecutionService,
+  asked: Asked<Id>,
+) => Promise<ReplyOf<Id>>;
 
 /** One for each route; those whose bodies lead to the execution's shard say how. */
 export type ExecutionOperations = {

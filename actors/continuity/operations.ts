@@ -13,11 +13,9 @@ import { claimExecution, executionIn } from './claims.js';
 import { ExecutionService, type ExecutionServiceDeps } from './execution-service.js';
 import { appendProvenance, createExecution, effectOf, settleEffect } from './executions.js';
 import { exportHandoff } from './exports.js';
-import { decisionOf, lineOfHandoff } from './handoff-rows.js';
 import { createHandoff, rejectHandoff, revokeHandoff } from './handoffs.js';
 import { importCapsule } from './imports.js';
 import { rollBack } from './migration-rollback.js';
-import { lineOfMigration } from './migration-rows.js';
 import { applyMigration, planMigration } from './migrations.js';
 import type { ContinuityOperation, ExecutionOperation, ExecutionOperations } from './operation.js';
 import { place, preview, registerRuntime } from './placements.js';
@@ -40,23 +38,22 @@ const OPERATIONS: ExecutionOperations = {
   'continuity.preview': { serve: preview },
   'handoffs.create': {
     ledBy: (body) => body.placement_decision_id,
-    lineOf: async (service, { tenant, id }) =>
-      (await decisionOf(service, tenant, id)).continuity_id,
+    lineOf: lineOf('decision'),
     serve: createHandoff,
   },
-  'handoffs.export': { lineOf: lineOfHandoff, serve: exportHandoff },
-  'handoffs.attach': { lineOf: lineOfHandoff, serve: attachCapsule },
-  'handoffs.accept': { lineOf: lineOfHandoff, serve: acceptHandoff },
-  'handoffs.resume': { lineOf: lineOfHandoff, serve: resumeHandoff },
-  'handoffs.reject': { lineOf: lineOfHandoff, serve: rejectHandoff },
-  'handoffs.revoke': { lineOf: lineOfHandoff, serve: revokeHandoff },
+  'handoffs.export': { lineOf: lineOf('handoff'), serve: exportHandoff },
+  'handoffs.attach': { lineOf: lineOf('handoff'), serve: attachCapsule },
+  'handoffs.accept': { lineOf: lineOf('handoff'), serve: acceptHandoff },
+  'handoffs.resume': { lineOf: lineOf('handoff'), serve: resumeHandoff },
+  'handoffs.reject': { lineOf: lineOf('handoff'), serve: rejectHandoff },
+  'handoffs.revoke': { lineOf: lineOf('handoff'), serve: revokeHandoff },
   'capsules.import': {
     ledBy: (body) => body.capsule.manifest.continuity_id,
     serve: importCapsule,
   },
   'migrations.plan': { ledBy: (body) => body.continuity_id, serve: planMigration },
-  'migrations.apply': { lineOf: lineOfMigration, serve: applyMigration },
-  'migrations.rollback': { lineOf: lineOfMigration, serve: rollBack },
+  'migrations.apply': { lineOf: lineOf('migration'), serve: applyMigration },
+  'migrations.rollback': { lineOf: lineOf('migration'), serve: rollBack },
 };
 
 export class Continuity {
@@ -102,6 +99,14 @@ export const CONTINUITY_OPERATIONS = Object.fromEntries(
     return [id, row];
   }),
 ) as Pick<RouteOperations<ContinuityParts>, ContinuityOperation>;
+
+/** Of what the id names, the execution. */
+function lineOf(name: 'decision' | 'handoff' | 'migration') {
+  return async (
+    { rows }: ExecutionService,
+    { tenant, id }: { readonly tenant: string; readonly id: string },
+  ): Promise<string> => (await rows.owned(name, tenant, id)).continuity_id;
+}
 
 /** @throws EngineError 403 when the body names another tenant than the header */
 function tenantOf(header: string, body: string | null | undefined): string {

@@ -21,14 +21,10 @@ import { isoTime } from '../../src/core/time.js';
 import { invalid, notFound } from '../../src/errors.js';
 import { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
-import { executionOf } from './executions.js';
-import { type Asked, taken } from './operation.js';
+import { type Serve, taken } from './operation.js';
 import type { ExecutionRow } from './rows.js';
 
-export async function registerRuntime(
-  service: ExecutionService,
-  { tenant, body }: Asked<'runtimes.register'>,
-): Promise<RuntimeCapabilities> {
+export const registerRuntime: Serve<'runtimes.register'> = async (service, { tenant, body }) => {
   if (tenant === '') throw invalid('tenant_id is required');
   const capabilities = taken(capabilitiesOf(body.capabilities, service.now), invalid);
   const { runtime_id, observed_at, expires_at } = capabilities;
@@ -37,14 +33,11 @@ export async function registerRuntime(
   turn.put('runtime.set', `${tenant}:${runtime_id}`, row);
   await service.commit(turn);
   return capabilities;
-}
+};
 
-export async function place(
-  service: ExecutionService,
-  { tenant, id, body }: Asked<'continuity.place'>,
-): Promise<PlacementDecision> {
+export const place: Serve<'continuity.place'> = async (service, { tenant, id, body }) => {
   const terms = termsIn(body);
-  const execution = await executionOf(service, tenant, id);
+  const execution = await service.rows.owned('execution', tenant, id);
   const runtimes = await service.rows.runtimes(execution.tenant_id, service.now);
   const { now } = service;
   const { owner_runtime_id: owner } = execution;
@@ -52,19 +45,16 @@ export async function place(
   const decision = placementDecision(newDecision(service, execution), execution, terms, placement);
   await store(service, decision);
   return decision;
-}
+};
 
-export async function preview(
-  service: ExecutionService,
-  { tenant, id, body }: Asked<'continuity.preview'>,
-): Promise<HandoffPreview> {
+export const preview: Serve<'continuity.preview'> = async (service, { tenant, id, body }) => {
   const terms = termsIn(body);
-  const execution = await executionOf(service, tenant, id);
+  const execution = await service.rows.owned('execution', tenant, id);
   const seen = await previewOf(service, execution, terms, body.destination_runtime_id);
   if (seen === undefined) throw notFound(`live runtime ${body.destination_runtime_id}`);
   await store(service, seen.placement_decision);
   return seen;
-}
+};
 
 /** @throws EngineError 400 */
 export function termsIn(body: SentTerms): PlacementTerms {

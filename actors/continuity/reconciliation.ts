@@ -9,8 +9,8 @@ import { handoffStateAt } from '../../src/core/continuity/handoff-view.js';
 import { holdsExecution } from '../../src/core/continuity/states.js';
 import { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
-import { commitWith, executionOf, putExecution, touchExecution } from './executions.js';
-import { handoffOf, moveHandoff, type Passage } from './handoff-rows.js';
+import { commitWith, putExecution, touchExecution } from './executions.js';
+import { moveHandoff, type Passage } from './handoff-rows.js';
 import type { ExecutionRow, HandoffRow } from './rows.js';
 
 /**
@@ -36,9 +36,12 @@ export async function handoffAndExecution(
   tenant: string,
   id: string,
 ): Promise<Passage> {
-  const { tenant_id, continuity_id } = await handoffOf(service, tenant, id);
-  const execution = await settle(service, await executionOf(service, tenant_id, continuity_id));
-  return { handoff: await handoffOf(service, tenant, id), execution };
+  const { tenant_id, continuity_id } = await service.rows.owned('handoff', tenant, id);
+  const execution = await settle(
+    service,
+    await service.rows.owned('execution', tenant_id, continuity_id),
+  );
+  return { handoff: await service.rows.owned('handoff', tenant, id), execution };
 }
 
 /** Takes an execution back whose handoff was revoked or has failed; for who begins something new. */

@@ -176,6 +176,14 @@ export type OutputKeyRow = RowOf<'outputKeys'>;
 export type ProvenanceRow = RowOf<'provenanceHead'>;
 export type VersionRow = RowOf<'version'>;
 
+/** What callers name, in words for them. */
+const OWNED = {
+  execution: 'execution',
+  handoff: 'handoff',
+  decision: 'placement decision',
+  migration: 'migration',
+} as const;
+
 export class ContinuityRows {
   readonly #pool: Pick<pg.Pool, 'query'>;
 
@@ -196,6 +204,16 @@ export class ContinuityRows {
     ...values: readonly (string | number)[]
   ): Promise<RowOf<Name>[]> {
     return this.#query({ name: `continuity_${name}`, text: CONTINUITY_SQL[name], values });
+  }
+
+  /** Rejects with 404 when the tenant ('' is any) has none of that id. */
+  async owned<Name extends keyof typeof OWNED>(
+    name: Name,
+    tenant: string,
+    id: string,
+  ): Promise<RowOf<Name>> {
+    const row: RowOf<Name> | undefined = await this.one(name, id);
+    return owned(row, tenant, `${OWNED[name]} ${id}`);
   }
 
   /** Whether there is such an instance in this database. */
