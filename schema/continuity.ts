@@ -283,16 +283,19 @@ export const RollbackCapsule = Type.Object(
 );
 export type RollbackCapsule = Static<typeof RollbackCapsule>;
 
+const CheckpointRecord = Type.Object({
+  id: Uuid,
+  instance_id: Uuid,
+  checkpoint_data: AnyJson,
+  created_at: Timestamp,
+});
+export type CheckpointRecord = Static<typeof CheckpointRecord>;
+
 export const MigrationRecord = Type.Object(
   {
     plan: MigrationPlan,
     expected_epoch: Epoch,
-    source_checkpoint: Type.Object({
-      id: Uuid,
-      instance_id: Uuid,
-      checkpoint_data: AnyJson,
-      created_at: Timestamp,
-    }),
+    source_checkpoint: CheckpointRecord,
     source_context: JsonObjectSchema,
     source_state: InstanceStateWord,
     rollback_capsule: Type.Unsafe<RollbackCapsule | null>({

@@ -3,7 +3,7 @@
  * typed values by `core/continuity`.
  */
 
-import { type Static, Type } from '@sinclair/typebox';
+import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import {
   CAPABILITY_FACTS_MAX,
   CLAIMABLE_TRUST,
@@ -36,6 +36,14 @@ const Fact = Type.String({ pattern: '\\S', 'x-check': 'fact' });
 const facts = (most: number) => Type.Array(Fact, { maxItems: most });
 const OfferedFacts = facts(CAPABILITY_FACTS_MAX);
 const WantedFacts = facts(REQUIREMENT_FACTS_MAX);
+/** What a runtime has and an execution may require. */
+const factsOf = <T extends TSchema>(list: T) => ({
+  handlers: list,
+  plugins: list,
+  credentials: list,
+  regions: list,
+  hardware: list,
+});
 const Kind = oneOfWords(RUNTIME_KINDS);
 const Trust = oneOfWords(TRUST_LEVELS);
 const Connectivity = oneOfWords(CONNECTIVITIES);
@@ -46,11 +54,7 @@ const CAPABILITY_FIELDS = {
   runtime_id: Uuid,
   kind: Kind,
   trust: oneOfWords(CLAIMABLE_TRUST),
-  handlers: optional(OfferedFacts),
-  plugins: optional(OfferedFacts),
-  credentials: optional(OfferedFacts),
-  regions: optional(OfferedFacts),
-  hardware: optional(OfferedFacts),
+  ...factsOf(optional(OfferedFacts)),
   offline_capable: optional(Type.Boolean()),
   draining: optional(Type.Boolean()),
   connectivity: optional(Connectivity),
@@ -74,11 +78,7 @@ export const RuntimeCapabilities = Type.Object(
     runtime_id: Uuid,
     kind: Kind,
     trust: Trust,
-    handlers: Type.Optional(Texts),
-    plugins: Type.Optional(Texts),
-    credentials: Type.Optional(Texts),
-    regions: Type.Optional(Texts),
-    hardware: Type.Optional(Texts),
+    ...factsOf(Type.Optional(Texts)),
     offline_capable: Type.Boolean(),
     draining: Type.Boolean(),
     connectivity: Type.Optional(Connectivity),
@@ -97,11 +97,7 @@ export type RuntimeCapabilities = Static<typeof RuntimeCapabilities>;
 
 export const Requirements = Type.Object(
   {
-    handlers: optional(WantedFacts),
-    plugins: optional(WantedFacts),
-    credentials: optional(WantedFacts),
-    regions: optional(WantedFacts),
-    hardware: optional(WantedFacts),
+    ...factsOf(optional(WantedFacts)),
     requires_network: optional(Type.Boolean()),
     requires_human_ui: optional(Type.Boolean()),
     minimum_trust: optional(Trust),

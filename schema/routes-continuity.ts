@@ -1,27 +1,27 @@
 /** Rows of the operations on executions, their effects and provenance, and live migration. */
 
-import { IdParams } from './common.js';
 import * as continuity from './continuity.js';
 import * as handoff from './handoff.js';
 import { byId, listOf, type RouteRow, readById, refusals } from './route-row.js';
 
 const act = { method: 'POST', ...byId } as const;
-const read = { method: 'GET', ...readById } as const;
+const create = { method: 'POST', owner: 'by-body' } as const;
+const read = { method: 'GET', ...readById, query: continuity.TenantQuery } as const;
+/** A body that only says whose the object is. */
+const bare = { body: continuity.TenantBody, isBodyOptional: true } as const;
 
 export const CONTINUITY_ROWS = {
   'continuity.create': {
-    method: 'POST',
+    ...create,
     path: '/continuity/executions',
     summary: 'Give an instance a portable identity with an owner and an epoch.',
-    owner: 'by-body',
     body: continuity.CreateExecution,
     replies: { 201: continuity.Execution, ...refusals(400, 404, 409, 413) },
   },
   'continuity.claim': {
-    method: 'POST',
+    ...create,
     path: '/continuity/executions/claim',
     summary: 'Take over an imported execution that its source has granted to this server.',
-    owner: 'by-body',
     body: handoff.ClaimExecution,
     replies: { 200: continuity.Execution, ...refusals(400, 404, 409, 413) },
   },
@@ -29,21 +29,18 @@ export const CONTINUITY_ROWS = {
     ...read,
     path: '/continuity/executions/{id}',
     summary: 'Get an execution.',
-    query: continuity.TenantQuery,
     replies: { 200: continuity.Execution, ...refusals(400, 404) },
   },
   'continuity.locations': {
     ...read,
     path: '/continuity/executions/{id}/locations',
     summary: 'List where an execution has been, by epoch.',
-    query: continuity.TenantQuery,
     replies: { 200: listOf(continuity.Location), ...refusals(400, 404) },
   },
   'continuity.effects': {
     ...read,
     path: '/continuity/executions/{id}/effects',
     summary: 'List the receipts of what an execution did outside; none of an unknown one.',
-    query: continuity.TenantQuery,
     replies: { 200: listOf(continuity.EffectReceipt), ...refusals(400) },
   },
   'continuity.checkpoints': {
@@ -66,7 +63,6 @@ export const CONTINUITY_ROWS = {
     ...read,
     path: '/continuity/executions/{id}/provenance',
     summary: 'List the chain of what was decided about an execution; empty of an unknown one.',
-    query: continuity.TenantQuery,
     replies: { 200: listOf(continuity.ProvenanceEntry), ...refusals(400) },
   },
   'continuity.appendProvenance': {
@@ -101,7 +97,6 @@ export const CONTINUITY_ROWS = {
     ...read,
     path: '/instances/{id}/effects',
     summary: 'List the receipts of what an instance did outside.',
-    query: continuity.TenantQuery,
     replies: { 200: listOf(continuity.EffectReceipt), ...refusals(400, 404) },
   },
   'continuity.resolveEffect': {
@@ -112,10 +107,9 @@ export const CONTINUITY_ROWS = {
     replies: { 200: continuity.EffectReceipt, ...refusals(400, 404, 409, 413) },
   },
   'migrations.plan': {
-    method: 'POST',
+    ...create,
     path: '/continuity/migrations/plan',
     summary: 'Judge whether a live execution can go over to another version.',
-    owner: 'by-body',
     body: continuity.PlanMigration,
     replies: { 200: continuity.MigrationPlan, ...refusals(400, 404, 409, 413) },
   },
@@ -123,7 +117,6 @@ export const CONTINUITY_ROWS = {
     ...read,
     path: '/continuity/migrations/{id}',
     summary: 'Get a migration.',
-    query: continuity.TenantQuery,
     replies: { 200: continuity.MigrationRecord, ...refusals(400, 404) },
   },
   'migrations.apply': {
@@ -138,13 +131,10 @@ export const CONTINUITY_ROWS = {
     ...act,
     path: '/continuity/migrations/{id}/rollback',
     summary: 'Go back to what the sealed capsule of the migration holds.',
-    body: continuity.TenantBody,
-    isBodyOptional: true,
+    ...bare,
     replies: { 200: continuity.MigrationRecord, ...refusals(400, 404, 409, 413) },
   },
 } as const satisfies Record<string, RouteRow>;
-
-const HandoffParams = { params: IdParams };
 
 export const HANDOFF_ROWS = {
   'runtimes.register': {
@@ -164,19 +154,16 @@ export const HANDOFF_ROWS = {
     replies: { 200: listOf(handoff.RuntimeCapabilities), ...refusals(400) },
   },
   'handoffs.create': {
-    method: 'POST',
+    ...create,
     path: '/continuity/handoffs',
     summary: 'Begin to hand an execution to the runtime of a fresh preview.',
-    owner: 'by-body',
     body: handoff.CreateHandoff,
     replies: { 201: handoff.Handoff, ...refusals(400, 404, 409, 413) },
   },
   'handoffs.get': {
     ...read,
-    ...HandoffParams,
     path: '/continuity/handoffs/{id}',
     summary: 'Get a handoff.',
-    query: continuity.TenantQuery,
     replies: { 200: handoff.Handoff, ...refusals(400, 404) },
   },
   'handoffs.export': {
@@ -205,31 +192,27 @@ export const HANDOFF_ROWS = {
     ...act,
     path: '/continuity/handoffs/{id}/resume',
     summary: 'Let the destination run.',
-    body: continuity.TenantBody,
-    isBodyOptional: true,
+    ...bare,
     replies: { 200: handoff.Handoff, ...refusals(400, 404, 409, 413) },
   },
   'handoffs.reject': {
     ...act,
     path: '/continuity/handoffs/{id}/reject',
     summary: 'Refuse a handoff before its export.',
-    body: continuity.TenantBody,
-    isBodyOptional: true,
+    ...bare,
     replies: { 200: handoff.Handoff, ...refusals(400, 404, 409, 413) },
   },
   'handoffs.revoke': {
     ...act,
     path: '/continuity/handoffs/{id}/revoke',
     summary: 'Take an exported capsule back before it is accepted.',
-    body: continuity.TenantBody,
-    isBodyOptional: true,
+    ...bare,
     replies: { 200: handoff.Handoff, ...refusals(400, 404, 409, 413) },
   },
   'capsules.import': {
-    method: 'POST',
+    ...create,
     path: '/continuity/capsules/import',
     summary: 'Create the paused instance that a capsule holds.',
-    owner: 'by-body',
     body: handoff.ImportCapsule,
     replies: { 201: handoff.CapsuleImported, ...refusals(400, 409, 413) },
   },

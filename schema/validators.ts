@@ -8,6 +8,7 @@
 import type { TSchema } from '@sinclair/typebox';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { Block } from './blocks.js';
+import { CapsulePayload, type SealedPayload } from './capsule.js';
 import { isCalendarDay, isTimestamp, isTimeZone, isUuid } from './formats.js';
 import { capNumber, lowerCase, runNamedCheck } from './keywords.js';
 import { describeError } from './messages.js';
@@ -41,6 +42,8 @@ export interface Validators {
     id: Id,
     params: Readonly<Record<string, string>>,
   ): Checked<ParamsOf<Id>>;
+  /** What was unsealed of a capsule, changed and handed back in the same way. */
+  checkPayload(value: unknown): Checked<SealedPayload>;
   /** What is wrong with an answer that the server gave, for tests; undefined when it is as agreed. */
   describeReply(id: RouteId, status: number, body: unknown): string | undefined;
 }
@@ -84,6 +87,7 @@ export function createValidators(): Validators {
       if (schema === undefined) return { ok: true, value: {} as ParamsOf<Id> };
       return check(schema, { ...params }, 'the path');
     },
+    checkPayload: (value) => check(CapsulePayload, value, 'the payload'),
     describeReply: (id, status, body) => {
       const schema = ROUTES[id].replies[status];
       if (schema === undefined) return `status ${status} is not declared`;

@@ -6,11 +6,7 @@
 import type { Block } from '../schema/blocks.js';
 import type { EffectReceipt } from '../schema/continuity.js';
 import { compileUserSchema } from '../schema/user-schema.js';
-import {
-  type FrontierOptions,
-  type FrontierVerdict,
-  replayToFrontier,
-} from './core/continuity/frontier.js';
+import { type FrontierVerdict, replayToFrontier } from './core/continuity/frontier.js';
 import type { Execution } from './core/execution.js';
 import type { JsonObject, JsonValue } from './core/json.js';
 import { type CompiledPlan, compilePlan } from './core/plan.js';
@@ -85,7 +81,7 @@ function prepared(definitions: DefinitionPair): Prepared {
 
 // ---------------------------------------------------------------- an instance, for its migration
 
-export interface MigrationReplay extends Pick<FrontierOptions, 'unpoliciedRetry'> {
+export interface MigrationReplay extends Pick<RerunOptions, 'unpoliciedRetry'> {
   /** `SequenceDefinition`s as JSON. */
   readonly source: string;
   readonly target: string;

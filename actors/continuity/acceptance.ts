@@ -4,85 +4,83 @@
  * that it owns the execution.
  */
 
-import type { Execution } from '../../schema/continuity.js';
-import type { AcceptHandoff, HandoffAccepted, ImportReceipt } from '../../schema/handoff.js';
+import type {
+  AcceptHandoff,
+  HandoffAccepted,
+  ImportReceipt,
+  OwnershipGrant,
+} from '../../schema/handoff.js';
 import { handoffView } from '../../src/core/continuity/handoff-view.js';
 import {
   type GrantFacts,
   openStatement,
-  type SignedStatement,
   signStatement,
+  states,
 } from '../../src/core/continuity/statements.js';
 import { conflict, EngineError, notFound } from '../../src/errors.js';
 import { Turn } from '../runtime/turn.js';
-import type { ExecutionService, OperationReply } from './execution-service.js';
-import { putExecution, putLocation, touchExecution } from './executions.js';
-import { moveHandoff, requireState } from './handoff-rows.js';
-import { type Asked, keysOf } from './operation.js';
+import type { ExecutionService } from './execution-service.js';
+import {
+  commitWith,
+  ownImported,
+  putExecution,
+  putLocation,
+  shownExecution,
+  touchExecution,
+} from './executions.js';
+import { moveHandoff, type Passage, requireExecution, requireState } from './handoff-rows.js';
+import { keysOf, type Serve } from './operation.js';
 import { putNextEntry } from './provenance.js';
-import { handoffAndExecution, leaveBehind } from './reconciliation.js';
-import type { ExecutionRow, HandoffRow } from './rows.js';
+import { handoffAndExecution, LEFT_BEHIND, leaveBehind } from './reconciliation.js';
+import type { ExecutionRow } from './rows.js';
 
-/** A handoff, its execution, and the instance that the caller names as its destination. */
-interface Acceptance {
-  readonly handoff: HandoffRow;
-  readonly execution: ExecutionRow;
+/** With the instance that the caller names as the destination. */
+interface Acceptance extends Passage {
   readonly instance: string;
 }
 
-export async function acceptHandoff(
-  service: ExecutionService,
-  { tenant, id, body }: Asked<'handoffs.accept'>,
-): Promise<OperationReply> {
+export const acceptHandoff: Serve<'handoffs.accept'> = async (service, { tenant, id, body }) => {
+  const { rows } = service;
   const instance = body.destination_instance_id;
   const acceptance = { ...(await handoffAndExecution(service, tenant, id)), instance };
-  const owner = await service.rows.tenantOf(instance);
-  if (owner === undefined) return acceptElsewhere(service, acceptance, body);
-  const { handoff } = acceptance;
-  if (owner !== handoff.tenant_id) throw conflict(`instance ${instance} was not imported for it`);
+  const here = await rows.one('instance', instance);
+  if (here === undefined) return acceptElsewhere(service, acceptance, body);
+  const { handoff, execution } = acceptance;
+  if (here.tenant_id !== handoff.tenant_id) {
+    throw conflict(`instance ${instance} was not imported for it`);
+  }
   requireTransfer(service, acceptance);
-  const imported = await service.rows.importOf(instance);
+  const imported = await rows.one('importOf', instance);
   const isImport =
     imported?.tenant_id === handoff.tenant_id &&
     imported.capsule_id === handoff.capsule_id &&
     imported.destination_runtime_id === handoff.destination_runtime_id;
   if (!isImport) throw conflict(`instance ${instance} was not imported from its capsule`);
   const { turn, reply } = await accepted(service, acceptance);
-  const epoch = acceptance.execution.epoch + 1;
-  const expect = { states: ['paused'], fence: 'imported' } as const;
-  await service.order(instance, owner, { expect, changes: [{ kind: 'own', epoch }] }, turn);
-  await leaveSource(service, acceptance.execution);
-  return { status: 200, body: reply };
-}
+  await ownImported(service, turn, reply.execution);
+  await leaveSource(service, execution);
+  return reply;
+};
 
-export async function resumeHandoff(
-  service: ExecutionService,
-  { tenant, id }: Asked<'handoffs.resume'>,
-): Promise<OperationReply> {
+export const resumeHandoff: Serve<'handoffs.resume'> = async (service, { tenant, id }) => {
   const { handoff, execution } = await handoffAndExecution(service, tenant, id);
   requireState(service, handoff, 'accepted');
   if (execution.owner_runtime_id !== handoff.destination_runtime_id) {
     throw conflict(`execution ${execution.continuity_id} has another owner by now`);
   }
-  const { current_instance_id: instance, epoch, tenant_id } = execution;
+  const { current_instance_id: instance_id, epoch } = execution;
   const turn = new Turn();
   const moved = moveHandoff(service, turn, handoff, 'resumed');
   touchExecution(turn, execution);
-  const evidence = { handoff_id: handoff.id, instance_id: instance, epoch };
-  const entry = {
+  await putNextEntry(service, turn, execution, {
     kind: 'execution_resumed',
-    epoch,
     summary: 'execution resumed',
-    evidence,
-  } as const;
-  await putNextEntry(service, turn, execution, entry);
-  if (await isElsewhere(service, instance)) await service.commit(turn);
-  else {
-    const expect = { states: ['paused'], fence: 'none' } as const;
-    await service.order(instance, tenant_id, { expect, changes: [{ kind: 'resume' }] }, turn);
-  }
-  return { status: 200, body: handoffView(moved, service.now) };
-}
+    evidence: { handoff_id: handoff.id, instance_id, epoch },
+  });
+  const expect = { states: ['paused'], fence: 'none' } as const;
+  await commitWith(service, turn, execution, { expect, changes: [{ kind: 'resume' }] });
+  return handoffView(moved, service.now);
+};
 
 /**
  * The instance is on a server with a database of its own. Asked again, it answers the same: without
@@ -92,39 +90,32 @@ async function acceptElsewhere(
   service: ExecutionService,
   acceptance: Acceptance,
   { import_receipt: receipt }: AcceptHandoff,
-): Promise<OperationReply> {
+): Promise<HandoffAccepted> {
   const { handoff, execution, instance } = acceptance;
   if (receipt == null) throw notFound(`instance ${instance}`);
   const { signing } = keysOf(service);
   await checkReceipt(service, acceptance, receipt);
+  const granted = (reply: HandoffAccepted) => ({
+    ...reply,
+    ownership_grant: grantOf(reply, signing, receipt),
+  });
   const isRepeated =
     execution.current_instance_id === instance && execution.epoch === handoff.expected_epoch + 1;
   if (isRepeated && (handoff.state === 'accepted' || handoff.state === 'resumed')) {
-    const { version: _, ...shown } = execution;
-    const reply = { handoff: handoffView(handoff, service.now), execution: shown };
-    const ownership_grant = grantOf(reply, signing, receipt);
-    return { status: 200, body: { ...reply, ownership_grant } };
+    const shown = handoffView(handoff, service.now);
+    return granted({ handoff: shown, execution: shownExecution(execution) });
   }
   requireTransfer(service, acceptance);
   const { turn, reply } = await accepted(service, acceptance);
-  const { current_instance_id: source, epoch, tenant_id } = execution;
-  if (await isElsewhere(service, source)) await service.commit(turn);
-  else {
-    const expect = { fence: 'transferring', epoch } as const;
-    const fence = { reason: 'moved', until: null } as const;
-    await service.order(source, tenant_id, { expect, changes: [{ kind: 'fence', fence }] }, turn);
-  }
-  return { status: 200, body: { ...reply, ownership_grant: grantOf(reply, signing, receipt) } };
+  const expect = { fence: 'transferring', epoch: execution.epoch } as const;
+  await commitWith(service, turn, execution, { expect, changes: [LEFT_BEHIND] });
+  return granted(reply);
 }
 
 /** @throws EngineError 409 unless the execution is still on its way from the source */
-function requireTransfer(service: ExecutionService, { handoff, execution }: Acceptance): void {
-  requireState(service, handoff, 'exported');
-  const isOnItsWay =
-    execution.state === 'transferring' &&
-    execution.epoch === handoff.expected_epoch &&
-    execution.owner_runtime_id === handoff.source_runtime_id;
-  if (!isOnItsWay) throw conflict(`execution ${execution.continuity_id} was changed meanwhile`);
+function requireTransfer(service: ExecutionService, acceptance: Acceptance): void {
+  requireState(service, acceptance.handoff, 'exported');
+  requireExecution(acceptance, 'transferring');
 }
 
 /** What every acceptance writes; the unit is put together, not committed. */
@@ -134,19 +125,17 @@ async function accepted(
 ): Promise<{ turn: Turn; reply: HandoffAccepted }> {
   const turn = new Turn();
   const epoch = execution.epoch + 1;
-  const owner_runtime_id = handoff.destination_runtime_id;
-  const changes = {
+  const after = putExecution(service, turn, execution, {
     state: 'owned',
     epoch,
-    owner_runtime_id,
+    owner_runtime_id: handoff.destination_runtime_id,
     current_instance_id: instance,
-  } as const;
-  const after = putExecution(service, turn, execution, changes);
+  });
   putLocation(turn, after, handoff.id);
   const moved = handoffView(moveHandoff(service, turn, handoff, 'accepted'), service.now);
   const evidence = { handoff: moved, execution: after };
-  const entry = { kind: 'runtime_claimed', epoch, summary: 'runtime claimed', evidence } as const;
-  await putNextEntry(service, turn, execution, entry);
+  const entry = { kind: 'runtime_claimed', summary: 'runtime claimed', evidence } as const;
+  await putNextEntry(service, turn, after, entry);
   return { turn, reply: evidence };
 }
 
@@ -158,11 +147,6 @@ async function leaveSource(service: ExecutionService, execution: ExecutionRow): 
     if (!(error instanceof EngineError)) throw error;
     service.log.info({ err: error }, 'the source of a handoff is told later');
   }
-}
-
-/** It was never here, or is not any more. */
-async function isElsewhere(service: ExecutionService, instance: string): Promise<boolean> {
-  return (await service.rows.tenantOf(instance)) === undefined;
 }
 
 /**
@@ -180,22 +164,24 @@ async function checkReceipt(
   const own = runtime?.capsule_signing_public_key;
   const trusted = own === undefined ? keysOf(service).trusted.values() : [own];
   const stated = openStatement(receipt, trusted);
-  const isSo =
-    stated?.kind === 'capsule_imported' &&
-    stated.tenant_id === tenant_id &&
-    stated.capsule_id === capsule_id &&
-    stated.continuity_id === continuity_id &&
-    stated.epoch === expected_epoch &&
-    stated.destination_runtime_id === destination_runtime_id &&
-    stated.instance_id === instance;
+  const facts = {
+    kind: 'capsule_imported',
+    tenant_id,
+    capsule_id: capsule_id ?? '',
+    continuity_id,
+    epoch: expected_epoch,
+    destination_runtime_id,
+    instance_id: instance,
+  } as const;
+  const isSo = stated !== undefined && states(stated, facts);
   if (!isSo) throw conflict('the import receipt does not prove that the capsule was imported');
 }
 
 function grantOf(
-  { handoff, execution }: { handoff: HandoffAccepted['handoff']; execution: Execution },
+  { handoff, execution }: HandoffAccepted,
   key: Parameters<typeof signStatement>[0],
   { public_key }: ImportReceipt,
-): SignedStatement {
+): OwnershipGrant {
   const facts: GrantFacts = {
     kind: 'ownership_granted',
     tenant_id: execution.tenant_id,

@@ -4,9 +4,10 @@
  * can be asked for again: the instance is inserted first, fenced, and then the handoff moves.
  */
 
-import type { Capsule, CapsuleAttached } from '../../schema/handoff.js';
+import type { Capsule } from '../../schema/handoff.js';
 import { canonicalSha256 } from '../../src/core/continuity/canonical-json.js';
 import { isLive } from '../../src/core/continuity/capabilities.js';
+import type { ImportExpectation } from '../../src/core/continuity/capsule-import.js';
 import {
   handoffStateAt,
   handoffTerms,
@@ -14,27 +15,20 @@ import {
 } from '../../src/core/continuity/handoff-view.js';
 import { conflict } from '../../src/errors.js';
 import { Turn } from '../runtime/turn.js';
-import type { ExecutionService, OperationReply } from './execution-service.js';
-import { putExecution } from './executions.js';
-import { lineOfHandoff, moveHandoff, requireState } from './handoff-rows.js';
-import { type Expected, importInstance, importOf, openFor } from './imports.js';
-import { type Asked, type ExecutionOperations, keysOf } from './operation.js';
+import type { ExecutionService } from './execution-service.js';
+import { commitWith, putExecution } from './executions.js';
+import { moveHandoff, type Passage, requireExecution, requireState } from './handoff-rows.js';
+import { importInstance, importOf, openFor } from './imports.js';
+import { keysOf, type Serve } from './operation.js';
 import { putNextEntry } from './provenance.js';
 import { handoffAndExecution, reclaim } from './reconciliation.js';
 import type { ExecutionRow, HandoffRow } from './rows.js';
 
-export const ATTACHMENT_OPERATIONS = {
-  'handoffs.attach': { lineOf: lineOfHandoff, serve: attachCapsule },
-} satisfies Partial<ExecutionOperations>;
-
-async function attachCapsule(
-  service: ExecutionService,
-  { tenant, id, body }: Asked<'handoffs.attach'>,
-): Promise<OperationReply> {
+export const attachCapsule: Serve<'handoffs.attach'> = async (service, { tenant, id, body }) => {
   keysOf(service);
   const { capsule } = body;
   const { handoff, execution: found } = await handoffAndExecution(service, tenant, id);
-  const opened = await openFor(service, { ...body, capsule }, await expected(service, handoff));
+  const opened = await openFor(service, body, await expected(service, handoff));
   const { manifest } = capsule;
   if (manifest.continuity_id !== handoff.continuity_id) {
     throw conflict('the capsule is of another execution');
@@ -48,32 +42,27 @@ async function attachCapsule(
   if (known !== undefined && known.instance_id !== instance) {
     throw conflict(`the capsule was imported as instance ${known.instance_id}`);
   }
+  const attached = (row: HandoffRow) => ({
+    handoff: handoffView(row, service.now),
+    destination_instance_id: instance,
+  });
   const isRepeated =
     handoff.capsule_id === manifest.capsule_id &&
     handoffStateAt(handoff, service.now) === 'exported';
-  if (known !== undefined && isRepeated) return attached(service, handoff, instance);
+  if (known !== undefined && isRepeated) return attached(handoff);
   requireState(service, handoff, 'requested');
   const execution = await reclaim(service, found);
-  requireOwned(execution, handoff);
+  requireExecution({ handoff, execution }, 'owned');
   await refuseServer(service, execution);
   if (known === undefined) await importInstance(service, capsule, opened, destination, instance);
-  return attached(service, await markExported(service, handoff, execution, capsule), instance);
-}
-
-function attached(
-  service: ExecutionService,
-  handoff: HandoffRow,
-  instance: string,
-): OperationReply {
-  const body: CapsuleAttached = {
-    handoff: handoffView(handoff, service.now),
-    destination_instance_id: instance,
-  };
-  return { status: 200, body };
-}
+  return attached(await markExported(service, { handoff, execution }, capsule));
+};
 
 /** Rejects with 409 unless the source is live and registered with a key. */
-async function expected(service: ExecutionService, handoff: HandoffRow): Promise<Expected> {
+async function expected(
+  service: ExecutionService,
+  handoff: HandoffRow,
+): Promise<ImportExpectation> {
   const { tenant_id, source_runtime_id, expected_epoch, destination_runtime_id } = handoff;
   const source = await service.rows.runtime(tenant_id, source_runtime_id);
   const key = source?.capsule_signing_public_key;
@@ -81,20 +70,12 @@ async function expected(service: ExecutionService, handoff: HandoffRow): Promise
     throw conflict(`the source ${source_runtime_id} is not live, or has no key to sign with`);
   }
   return {
-    tenant: tenant_id,
-    destination: destination_runtime_id,
-    epoch: expected_epoch,
+    tenant_id,
+    destination_runtime_id,
+    expected_epoch,
     isTrusted: (_, publicKey) => publicKey === key,
-    requirementsSha256: canonicalSha256(handoffTerms(handoff).requirements),
+    requirements_sha256: canonicalSha256(handoffTerms(handoff).requirements),
   };
-}
-
-function requireOwned(execution: ExecutionRow, handoff: HandoffRow): void {
-  const isOwned =
-    execution.state === 'owned' &&
-    execution.epoch === handoff.expected_epoch &&
-    execution.owner_runtime_id === handoff.source_runtime_id;
-  if (!isOwned) throw conflict(`execution ${execution.continuity_id} was changed meanwhile`);
 }
 
 /**
@@ -103,19 +84,16 @@ function requireOwned(execution: ExecutionRow, handoff: HandoffRow): void {
  *
  * @throws EngineError 409 when the execution is on another server
  */
-async function refuseServer(service: ExecutionService, execution: ExecutionRow): Promise<void> {
-  const { tenant_id, owner_runtime_id, current_instance_id } = execution;
-  const { rows } = service;
-  const source = await rows.runtime(tenant_id, owner_runtime_id);
-  if (source?.kind !== 'server' || (await rows.tenantOf(current_instance_id)) !== undefined) return;
+async function refuseServer({ rows }: ExecutionService, execution: ExecutionRow): Promise<void> {
+  const source = await rows.runtime(execution.tenant_id, execution.owner_runtime_id);
+  if (source?.kind !== 'server' || (await rows.isHere(execution.current_instance_id))) return;
   throw conflict('the capsule of another server is imported, accepted there, and claimed');
 }
 
 /** Both moves at once; where the device's instance is kept here too, it is fenced with them. */
 async function markExported(
   service: ExecutionService,
-  handoff: HandoffRow,
-  execution: ExecutionRow,
+  { handoff, execution }: Passage,
   { manifest }: Capsule,
 ): Promise<HandoffRow> {
   const { capsule_id, expires_at } = manifest;
@@ -124,14 +102,11 @@ async function markExported(
   const quiescing = moveHandoff(service, turn, handoff, 'quiescing', named);
   const exported = moveHandoff(service, turn, quiescing, 'exported');
   putExecution(service, turn, execution, { state: 'transferring' });
-  const { epoch, tenant_id, current_instance_id: source } = execution;
-  const entry = { kind: 'capsule_exported', epoch, summary: 'device capsule attached' } as const;
+  const { epoch } = execution;
+  const entry = { kind: 'capsule_exported', summary: 'device capsule attached' } as const;
   await putNextEntry(service, turn, execution, { ...entry, evidence: manifest });
-  if ((await service.rows.tenantOf(source)) === undefined) await service.commit(turn);
-  else {
-    const fence = { reason: 'transferring', until: expires_at } as const;
-    const expect = { fence: 'none', epoch } as const;
-    await service.order(source, tenant_id, { expect, changes: [{ kind: 'fence', fence }] }, turn);
-  }
+  const fence = { reason: 'transferring', until: expires_at } as const;
+  const expect = { fence: 'none', epoch } as const;
+  await commitWith(service, turn, execution, { expect, changes: [{ kind: 'fence', fence }] });
   return exported;
 }

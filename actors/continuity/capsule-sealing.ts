@@ -1,66 +1,59 @@
 /** From what an instance holds to a sealed, signed capsule and the artifact that keeps its payload. */
 
 import { randomBytes } from 'node:crypto';
-import { CAPSULE_CONTENT_TYPE } from '../../src/core/continuity/capsule.js';
-import type { PayloadKey } from '../../src/core/continuity/keys.js';
-import type { SealedPayload } from '../../src/core/continuity/sealed-payload.js';
+import { CAPSULE_CONTENT_TYPE, type CapsuleFacts } from '../../src/core/continuity/capsule.js';
+import { KEY_BYTES, type PayloadKey, parseTransferKey } from '../../src/core/continuity/keys.js';
+import type { SealedCapsule } from '../../src/core/continuity/sealed-payload.js';
 import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
 import { isoTime } from '../../src/core/time.js';
-import { conflict, tooLarge } from '../../src/errors.js';
+import { conflict, invalid, tooLarge } from '../../src/errors.js';
 import { TooCostly } from '../runtime/offload.js';
 import type { JobInput, JobOutput } from '../runtime/offload-jobs.js';
 import type { Turn } from '../runtime/turn.js';
 import type { CapsuleContents } from './capsule-contents.js';
 import type { ExecutionService } from './execution-service.js';
-import { keysOf } from './operation.js';
+import { keysOf, taken } from './operation.js';
 import type { ExecutionRow } from './rows.js';
 
-export interface CapsuleTerms {
-  readonly capsuleId: string;
-  readonly execution: ExecutionRow;
-  /** Null: any runtime. Such a capsule undoes a migration, and is imported nowhere. */
-  readonly destination: string | null;
-  readonly requirements: object;
-  /** RFC 3339. */
-  readonly expiresAt: string;
-  /** Absent: the server's own. */
-  readonly transferKey?: PayloadKey | undefined;
-}
+/** What the exporter decides about a capsule; the rest is what its execution and contents are. */
+type CapsuleTerms = Pick<
+  CapsuleFacts,
+  'capsule_id' | 'allowed_destination_runtime_id' | 'requirements' | 'expires_at'
+>;
 
-/** Rejects with 409 or 413 when the contents are over a bound. */
+/**
+ * Rejects with 409 or 413 when the contents are over a bound.
+ *
+ * @param transferKey absent: the payload is sealed with the server's own key
+ */
 export async function sealContents(
   service: ExecutionService,
-  { frame, outputs, sequence, currentStep }: CapsuleContents,
+  execution: ExecutionRow,
+  { frame, outputs, ...about }: CapsuleContents,
   terms: CapsuleTerms,
-): Promise<SealedPayload> {
-  const { execution, capsuleId } = terms;
+  transferKey?: PayloadKey,
+): Promise<SealedCapsule> {
+  const { continuity_id, tenant_id, epoch } = execution;
   const { signing, payload } = keysOf(service);
-  const head = await service.rows.provenanceHead(execution.continuity_id);
+  const head = await service.rows.one('provenanceHead', continuity_id);
   const made = await workOn(service, 'sealCapsule', {
     facts: {
-      capsule_id: capsuleId,
-      continuity_id: execution.continuity_id,
+      ...terms,
+      ...about,
+      continuity_id,
+      tenant_id,
+      epoch,
       source_instance_id: execution.current_instance_id,
-      epoch: execution.epoch,
-      tenant_id: execution.tenant_id,
       source_runtime_id: execution.owner_runtime_id,
-      destination_runtime_id: terms.destination,
-      sequence_version: sequence.version,
-      sequence_definition: sequence.definition,
-      current_step: currentStep,
-      requirements: terms.requirements,
-      artifact_key: `capsules/${capsuleId}`,
       provenance_head: head?.entry_sha256 ?? null,
       issued_at: isoTime(service.now),
-      expires_at: terms.expiresAt,
     },
     frame,
     outputs,
-    keys: { signing, payload: terms.transferKey ?? payload },
+    keys: { signing, payload: transferKey ?? payload },
     nonce: randomBytes(NONCE_BYTES),
   });
-  if (!made.ok) throw conflict(made.message);
-  return made.value;
+  return taken(made, conflict);
 }
 
 /** Rejects with 413 when the capsule takes too much, 503 when it cannot be worked on now. */
@@ -77,9 +70,21 @@ export async function workOn<Name extends 'sealCapsule' | 'openCapsule'>(
   }
 }
 
+/** @throws EngineError 400 unless the key, if there is one, is base64 of 32 bytes */
+export function transferKeyIn(text: string | null | undefined): PayloadKey | undefined {
+  if (text == null) return undefined;
+  const key = parseTransferKey(text);
+  if (key === undefined) throw invalid(`payload_key_base64 must be base64 of ${KEY_BYTES} bytes`);
+  return key;
+}
+
 /** Keeps the sealed payload, as an artifact of the source instance. */
-export function putArtifact(service: ExecutionService, turn: Turn, sealed: SealedPayload): void {
-  const { payload_artifact, tenant_id, source_instance_id } = sealed.capsule.manifest;
+export function putArtifact(
+  service: ExecutionService,
+  turn: Turn,
+  { capsule, payload_base64 }: SealedCapsule,
+): void {
+  const { payload_artifact, tenant_id, source_instance_id } = capsule.manifest;
   const { key, sha256 } = payload_artifact;
   const columns = JSON.stringify({
     key,
@@ -90,6 +95,6 @@ export function putArtifact(service: ExecutionService, turn: Turn, sealed: Seale
     created_at: isoTime(service.now),
   });
   // Nothing in base64 has to be escaped, and a large text takes its time.
-  const row = `${columns.slice(0, -1)},"content":"${sealed.payloadBase64}"}`;
+  const row = `${columns.slice(0, -1)},"content":"${payload_base64}"}`;
   turn.put('artifact.insert', key, row);
 }

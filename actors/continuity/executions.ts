@@ -1,41 +1,37 @@
-/** Executions: how an instance gets one, and the rows that every change of one writes. */
+/**
+ * Executions: how an instance gets one, what callers say of one, and the rows that every change of one
+ * writes.
+ */
 
-import type { Execution } from '../../schema/continuity.js';
+import type { CheckpointRecord, EffectReceipt, Execution } from '../../schema/continuity.js';
+import { resolveEffect } from '../../src/core/continuity/effects.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict, notFound } from '../../src/errors.js';
+import type { Order } from '../instance/orders.js';
 import { Turn } from '../runtime/turn.js';
-import type { ExecutionService, OperationReply } from './execution-service.js';
-import type { Asked, ExecutionOperations } from './operation.js';
+import type { ExecutionService } from './execution-service.js';
+import { type Serve, taken } from './operation.js';
 import { putEntry, putNextEntry } from './provenance.js';
-import type { ExecutionRow } from './rows.js';
-
-export const EXECUTION_OPERATIONS = {
-  'continuity.create': {
-    ledBy: (body) => body.instance_id,
-    serve: createExecution,
-  },
-  'continuity.appendProvenance': { serve: appendProvenance },
-} satisfies Partial<ExecutionOperations>;
+import { type ExecutionRow, owned } from './rows.js';
 
 /** Adopts the scope that the instance has by itself: its id is that of the execution. */
-async function createExecution(
-  service: ExecutionService,
-  { tenant, body: { instance_id, runtime_id } }: Asked<'continuity.create'>,
-): Promise<OperationReply> {
+export const createExecution: Serve<'continuity.create'> = async (
+  service,
+  { tenant, body: { instance_id, runtime_id } },
+) => {
   const { rows } = service;
   // What exists is answered before the instance is asked, which may be gone or fenced.
-  const enrolled = (await rows.execution(instance_id)) ?? (await rows.importOf(instance_id));
+  const enrolled =
+    (await rows.one('execution', instance_id)) ?? (await rows.one('importOf', instance_id));
   if (enrolled?.tenant_id === tenant || (enrolled !== undefined && tenant === '')) {
     throw conflict(`instance ${instance_id} belongs to an execution already`);
   }
   if (enrolled !== undefined) throw notFound(`instance ${instance_id}`);
-  const owner = await rows.tenantOf(instance_id);
-  if (owner === undefined || (tenant !== '' && owner !== tenant)) {
-    throw notFound(`instance ${instance_id}`);
-  }
+  const instance = await rows.one('instance', instance_id);
+  const { tenant_id } = owned(instance, tenant, `instance ${instance_id}`);
   const execution: Execution = {
     continuity_id: instance_id,
-    tenant_id: owner,
+    tenant_id,
     current_instance_id: instance_id,
     owner_runtime_id: runtime_id,
     epoch: 0,
@@ -45,38 +41,79 @@ async function createExecution(
   const turn = new Turn();
   turn.put('execution.insert', instance_id, execution);
   putLocation(turn, execution, null);
-  const entry = { kind: 'execution_created', epoch: 0, summary: 'execution created' } as const;
+  const entry = { kind: 'execution_created', summary: 'execution created' } as const;
   putEntry(service, turn, execution, { ...entry, evidence: execution }, null);
   const enrol = { kind: 'enrol', continuityId: instance_id, epoch: 0 } as const;
-  await service.order(
-    instance_id,
-    owner,
-    { expect: { epoch: 0, fence: 'none' }, changes: [enrol] },
-    turn,
-  );
-  return { status: 201, body: execution };
-}
+  const expect = { epoch: 0, fence: 'none' } as const;
+  await service.order(instance_id, tenant_id, { expect, changes: [enrol] }, turn);
+  return execution;
+};
 
 /** Up to which callers may add to a chain, so that it can be verified as a whole. */
 const CHAIN_LENGTH_MAX = 10_000;
 
 /** An entry of the caller's own. */
-async function appendProvenance(
-  service: ExecutionService,
-  { tenant, id, body }: Asked<'continuity.appendProvenance'>,
-): Promise<OperationReply> {
-  const execution = await executionOf(service, tenant, id);
-  const head = await service.rows.provenanceHead(id);
+export const appendProvenance: Serve<'continuity.appendProvenance'> = async (
+  service,
+  { tenant, id, body },
+) => {
+  const execution = await service.rows.owned('execution', tenant, id);
+  const head = await service.rows.one('provenanceHead', id);
   if (head !== undefined && head.seq + 1 >= CHAIN_LENGTH_MAX) {
     throw conflict(`the chain has ${CHAIN_LENGTH_MAX} entries`);
   }
   const turn = new Turn();
-  const { epoch } = execution;
   const evidence = { sha256: body.payload_sha256.toLowerCase() };
-  const entry = await putNextEntry(service, turn, execution, { kind: body.kind, epoch, evidence });
+  const entry = await putNextEntry(service, turn, execution, { kind: body.kind, evidence });
   touchExecution(turn, execution);
   await service.commit(turn);
-  return { status: 201, body: entry };
+  return entry;
+};
+
+/** Below 500 characters; ids of blocks may be longer. */
+const SUMMARY_LENGTH_MAX = 400;
+
+/**
+ * What somebody says became of an effect. It is stored beside the facts, by the service of the shard
+ * that the receipt leads to, which is the one of its instance. An execution that began elsewhere has
+ * its service there: the guard on its version settles who comes first.
+ */
+export const settleEffect: Serve<'continuity.resolveEffect'> = async (
+  service,
+  { tenant, id, body },
+) => {
+  const before = await effectOf(service, tenant, id);
+  const resolved = resolveEffect(before, body.state, body.provider_receipt_id, service.now);
+  const receipt = taken(resolved, conflict);
+  const turn = new Turn();
+  turn.put('effectResolution.set', id, receipt);
+  // A scope that nobody enrolled has no chain.
+  const execution = await service.rows.one('execution', receipt.continuity_id);
+  if (execution !== undefined) {
+    const summary = `effect of block ${receipt.block_id} was ${before.state}, is ${receipt.state}`;
+    await putNextEntry(service, turn, execution, {
+      kind: 'effect_resolved',
+      summary: summary.slice(0, SUMMARY_LENGTH_MAX),
+      evidence: receipt,
+    });
+    touchExecution(turn, execution);
+  }
+  await service.commit(turn);
+  return receipt;
+};
+
+/** Rejects with 404 when the tenant ('' is any) has none of that id. */
+export async function effectOf(
+  { rows }: ExecutionService,
+  tenant: string,
+  id: string,
+): Promise<EffectReceipt> {
+  return owned(await rows.effect(id), tenant, `effect ${id}`);
+}
+
+/** The wire record. */
+export function shownExecution({ version: _, ...execution }: ExecutionRow): Execution {
+  return execution;
 }
 
 /** Changes an execution in a unit, which commits nothing if it has changed since it was read. */
@@ -86,10 +123,9 @@ export function putExecution(
   before: ExecutionRow,
   changes: Partial<Pick<Execution, 'current_instance_id' | 'owner_runtime_id' | 'epoch' | 'state'>>,
 ): Execution {
-  const { version, ...execution } = before;
-  const after: Execution = { ...execution, ...changes, updated_at: isoTime(service.now) };
-  turn.put('execution.update', before.continuity_id, { ...after, version });
-  return after;
+  const after = { ...before, ...changes, updated_at: isoTime(service.now) };
+  touchExecution(turn, after);
+  return shownExecution(after);
 }
 
 /** For a unit that changes what hangs on the execution, and nothing of itself; guarded the same. */
@@ -98,7 +134,7 @@ export function touchExecution(turn: Turn, execution: ExecutionRow): void {
 }
 
 /** Where the execution is at its epoch. */
-export function putLocation(turn: Turn, execution: Execution, handoffId: string | null): void {
+export function putLocation(turn: Turn, execution: Execution, handoff_id: string | null): void {
   const { continuity_id, tenant_id, epoch, owner_runtime_id, current_instance_id } = execution;
   turn.put('location.insert', `${continuity_id}:${epoch}`, {
     continuity_id,
@@ -106,20 +142,39 @@ export function putLocation(turn: Turn, execution: Execution, handoffId: string 
     epoch,
     runtime_id: owner_runtime_id,
     instance_id: current_instance_id,
-    handoff_id: handoffId,
+    handoff_id,
     entered_at: execution.updated_at,
   });
 }
 
-/** @throws EngineError 404 when the tenant ('' is any) has none of that id */
-export async function executionOf(
+/** One more checkpoint of an instance. */
+export function putCheckpoint(
   service: ExecutionService,
-  tenant: string,
-  id: string,
-): Promise<ExecutionRow> {
-  const row = await service.rows.execution(id);
-  if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) {
-    throw notFound(`execution ${id}`);
-  }
-  return row;
+  turn: Turn,
+  instance_id: string,
+  { checkpoint_data, created_at }: Pick<CheckpointRecord, 'checkpoint_data' | 'created_at'>,
+): void {
+  const id = service.newIdLike(instance_id);
+  turn.put('checkpoint.insert', id, { id, instance_id, checkpoint_data, created_at });
+}
+
+/** Commits the unit, with what its present instance is asked where that is in this database. */
+export async function commitWith(
+  service: ExecutionService,
+  turn: Turn,
+  { current_instance_id: instance, tenant_id }: ExecutionRow,
+  order: Pick<Order, 'expect' | 'changes'>,
+): Promise<void> {
+  if (await service.rows.isHere(instance)) await service.order(instance, tenant_id, order, turn);
+  else await service.commit(turn);
+}
+
+/** Commits the unit, and has the paused instance that was imported own the execution with it. */
+export async function ownImported(
+  service: ExecutionService,
+  turn: Turn,
+  { current_instance_id: instance, tenant_id, epoch }: Execution,
+): Promise<void> {
+  const expect = { states: ['paused'], fence: 'imported' } as const;
+  await service.order(instance, tenant_id, { expect, changes: [{ kind: 'own', epoch }] }, turn);
 }

@@ -1,34 +1,27 @@
-/** Handoffs as rows: how one is found, and moved. */
+/** Handoffs and the decisions they are bound to, as rows: how one is found, and moved. */
 
 import { handoffStateAt, handoffTerms } from '../../src/core/continuity/handoff-view.js';
-import type { HandoffState } from '../../src/core/continuity/states.js';
-import { mayMoveHandoff } from '../../src/core/continuity/states.js';
+import type { PlacementDecision } from '../../src/core/continuity/placement.js';
+import { type HandoffState, mayMoveHandoff } from '../../src/core/continuity/states.js';
 import { isoTime } from '../../src/core/time.js';
-import { conflict, notFound } from '../../src/errors.js';
+import { conflict } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
-import type { Asked, ContinuityOperation } from './operation.js';
-import type { HandoffRow } from './rows.js';
+import type { ExecutionRow, HandoffRow } from './rows.js';
 
-/** @throws EngineError 404 when the tenant ('' is any) has none of that id */
-export async function handoffOf(
-  service: ExecutionService,
-  tenant: string,
-  id: string,
-): Promise<HandoffRow> {
-  const row = await service.rows.handoff(id);
-  if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) {
-    throw notFound(`handoff ${id}`);
-  }
-  return row;
+/** A handoff and its execution, as they are in the rows. */
+export interface Passage {
+  readonly handoff: HandoffRow;
+  readonly execution: ExecutionRow;
 }
 
-/** For every operation on a handoff. */
-export async function lineOfHandoff<Id extends ContinuityOperation>(
-  service: ExecutionService,
-  { tenant, id }: Asked<Id>,
-): Promise<string> {
-  return (await handoffOf(service, tenant, id)).continuity_id;
+/** Rejects with 404 when the tenant ('' is any) has none of that id. */
+export async function decisionOf(
+  { rows }: ExecutionService,
+  tenant: string,
+  id: string,
+): Promise<PlacementDecision> {
+  return JSON.parse((await rows.owned('decision', tenant, id)).record) as PlacementDecision;
 }
 
 /** @throws EngineError 409 unless the handoff is in that state now */
@@ -41,8 +34,20 @@ export function requireState(
   if (is !== state) throw conflict(`handoff ${handoff.id} is ${is}, not ${state}`);
 }
 
+/** @throws EngineError 409 unless the source has the execution in that state, as it was agreed on */
+export function requireExecution(
+  { handoff, execution }: Passage,
+  state: ExecutionRow['state'],
+): void {
+  const isSame =
+    execution.state === state &&
+    execution.epoch === handoff.expected_epoch &&
+    execution.owner_runtime_id === handoff.source_runtime_id;
+  if (!isSame) throw conflict(`execution ${execution.continuity_id} was changed meanwhile`);
+}
+
 /** A new one, as it is. */
-export function insertHandoff(turn: Turn, row: HandoffRow): void {
+export function putHandoff(turn: Turn, row: HandoffRow): void {
   turn.put('handoff.set', row.id, { ...row, terms: handoffTerms(row) });
 }
 
@@ -59,6 +64,6 @@ export function moveHandoff(
   }
   const version = before.version + 1;
   const after = { ...before, ...changes, state, version, updated_at: isoTime(service.now) };
-  insertHandoff(turn, after);
+  putHandoff(turn, after);
   return after;
 }

@@ -3,137 +3,115 @@
  * source is a server with a database of its own: the claim, for which the source has to grant it.
  */
 
-import type { Capsule, CapsuleImported } from '../../schema/handoff.js';
+import type { Capsule, ImportCapsule } from '../../schema/handoff.js';
+import { base64Length, decodeBase64 } from '../../src/core/continuity/base64.js';
 import { canonicalSha256 } from '../../src/core/continuity/canonical-json.js';
 import {
-  admitImport,
-  checkManifest,
-  checkSequence,
-  type ImportBody,
-  type Imported,
-  type ImportRefusal,
-  type SignerTrust,
+  type ImportExpectation,
+  manifestFault,
+  sequenceFault,
   trustOf,
 } from '../../src/core/continuity/capsule-import.js';
+import { PAYLOAD_BYTES_MAX } from '../../src/core/continuity/capsule-payload.js';
 import { handoffStateAt, handoffTerms } from '../../src/core/continuity/handoff-view.js';
+import type { Keyring, PayloadKey } from '../../src/core/continuity/keys.js';
 import type { OpenedCapsule } from '../../src/core/continuity/sealed-payload.js';
-import { signStatement } from '../../src/core/continuity/statements.js';
-import type { JsonValue } from '../../src/core/json.js';
+import { type ImportFacts, signStatement } from '../../src/core/continuity/statements.js';
 import { isoTime } from '../../src/core/time.js';
-import { conflict, type EngineError, invalid, tooLarge, unavailable } from '../../src/errors.js';
-import { workOn } from './capsule-sealing.js';
-import type { ExecutionService, OperationReply } from './execution-service.js';
+import { conflict, invalid, tooLarge } from '../../src/errors.js';
+import { transferKeyIn, workOn } from './capsule-sealing.js';
+import type { ExecutionService } from './execution-service.js';
 import { importUnit } from './imported-instance.js';
-import { type Asked, type ExecutionOperations, keysOf } from './operation.js';
+import { keysOf, refuseFor, type Serve, taken } from './operation.js';
 import type { ImportRow } from './rows.js';
 
-export const IMPORT_OPERATIONS = {
-  'capsules.import': {
-    ledBy: (body) => body.capsule.manifest.continuity_id,
-    serve: importCapsule,
-  },
-} satisfies Partial<ExecutionOperations>;
-
-/** What a capsule is taken as. */
-export interface Expected {
-  readonly tenant: string;
-  readonly destination: string;
-  readonly epoch: number;
-  readonly isTrusted: SignerTrust;
-  readonly requirementsSha256?: string | undefined;
-}
-
-async function importCapsule(
-  service: ExecutionService,
-  { tenant, body }: Asked<'capsules.import'>,
-): Promise<OperationReply> {
+export const importCapsule: Serve<'capsules.import'> = async (service, { tenant, body }) => {
   const keyring = keysOf(service);
   const { capsule } = body;
   const { manifest } = capsule;
-  const handoff = (await service.rows.handoffs(manifest.continuity_id)).find(
+  const handoff = (await service.rows.all('handoffs', manifest.continuity_id)).find(
     ({ capsule_id }) => capsule_id === manifest.capsule_id,
   );
-  const expected: Expected = {
-    tenant: tenant === '' ? manifest.tenant_id : tenant,
-    destination: body.destination_runtime_id,
-    epoch: body.expected_epoch,
+  const opened = await openFor(service, body, {
+    tenant_id: tenant === '' ? manifest.tenant_id : tenant,
+    destination_runtime_id: body.destination_runtime_id,
+    expected_epoch: body.expected_epoch,
     isTrusted: trustOf(keyring),
-    requirementsSha256: handoff && canonicalSha256(handoffTerms(handoff).requirements),
-  };
-  const opened = await openFor(service, body, expected);
-  const known = await importOf(service, capsule, expected.destination);
+    requirements_sha256: handoff && canonicalSha256(handoffTerms(handoff).requirements),
+  });
+  const destination = body.destination_runtime_id;
+  const known = await importOf(service, capsule, destination);
   const state = handoff && handoffStateAt(handoff, service.now);
   if (known === undefined && state !== undefined && state !== 'exported') {
     throw conflict(`the handoff of the capsule is ${state}`);
   }
   const id = body.destination_instance_id ?? undefined;
-  const row = known ?? (await importInstance(service, capsule, opened, expected.destination, id));
-  const reply: CapsuleImported = {
-    instance_id: row.instance_id,
-    state: 'paused',
-    import_receipt: signStatement(keyring.signing, {
-      kind: 'capsule_imported',
-      tenant_id: row.tenant_id,
-      capsule_id: row.capsule_id,
-      continuity_id: row.continuity_id,
-      epoch: row.source_epoch,
-      destination_runtime_id: row.destination_runtime_id,
-      instance_id: row.instance_id,
-    }),
-  };
-  return { status: 201, body: reply };
-}
+  const row = known ?? (await importInstance(service, capsule, opened, destination, id));
+  const { source_epoch: epoch, ...imported } = row;
+  const facts: ImportFacts = { ...imported, kind: 'capsule_imported', epoch };
+  const import_receipt = signStatement(keyring.signing, facts);
+  return { instance_id: row.instance_id, state: 'paused', import_receipt };
+};
 
 /** Every check but those on what is stored. Rejects with 400, 409, 413 or 503. */
 export async function openFor(
   service: ExecutionService,
   body: ImportBody,
-  expected: Expected,
+  expected: ImportExpectation,
 ): Promise<OpenedCapsule> {
   const { capsule } = body;
   const { manifest } = capsule;
-  const admitted = taken(admitImport(body, service.keyring));
-  const { tenant, destination, epoch, isTrusted, requirementsSha256 } = expected;
-  const refusal = checkManifest(
-    capsule,
-    {
-      tenant_id: tenant,
-      destination_runtime_id: destination,
-      expected_epoch: epoch,
-      now: service.now,
-      ...(requirementsSha256 === undefined ? {} : { requirements_sha256: requirementsSha256 }),
-    },
-    isTrusted,
-  );
-  if (refusal !== undefined) throw errorOf(refusal);
+  const { sealed: sent, keys } = admitted(body, keysOf(service));
+  refuseFor(manifestFault(capsule, expected, service.now));
   if (manifest.allowed_destination_runtime_id === null) {
     throw conflict('the capsule is for the rollback of a migration');
   }
-  const sealed = admitted.sealed ?? (await storedPayload(service, manifest.payload_artifact.key));
-  const { keyring, transferKey } = admitted;
-  const task = { capsule, sealed, keyring, transferKey, now: isoTime(service.now) };
-  const opened = taken(await workOn(service, 'openCapsule', task));
-  const sequence = await service.rows.sequenceFacts(manifest.sequence.id);
-  const isOwn = sequence?.tenant_id === tenant;
-  const stored = isOwn ? (JSON.parse(sequence.definition) as JsonValue) : undefined;
-  const fault = checkSequence(manifest, stored);
-  if (fault !== undefined) throw errorOf(fault);
-  return opened;
+  const sealed = sent ?? (await service.rows.artifact(manifest.payload_artifact.key));
+  if (sealed === undefined) throw conflict('the payload of the capsule is not stored here');
+  const now = isoTime(service.now);
+  const opened = await workOn(service, 'openCapsule', { capsule, sealed, keys, now });
+  const frame = taken(opened, conflict);
+  const sequence = await service.rows.one('version', manifest.sequence.id);
+  const isOwn = sequence?.tenant_id === expected.tenant_id;
+  refuseFor(sequenceFault(manifest, isOwn ? JSON.parse(sequence.definition) : undefined));
+  return frame;
 }
 
-async function storedPayload(service: ExecutionService, key: string): Promise<Buffer> {
-  const artifact = await service.rows.artifact(key);
-  if (artifact === undefined) throw conflict('the payload of the capsule is not stored here');
-  return artifact.content;
+type ImportBody = Pick<ImportCapsule, 'capsule' | 'payload_base64' | 'payload_key_base64'>;
+
+/** A little more than nonce and tag add to the largest payload. */
+export const SEALED_BYTES_MAX = PAYLOAD_BYTES_MAX + 64;
+
+/**
+ * What may open a capsule, and its sealed bytes; undefined when the body has none: they are to be
+ * read from storage.
+ *
+ * @throws EngineError 400, 413
+ */
+export function admitted(
+  { capsule, payload_base64, payload_key_base64 }: ImportBody,
+  { opening }: Keyring,
+): { readonly keys: readonly PayloadKey[]; readonly sealed: Buffer | undefined } {
+  const transferKey = transferKeyIn(payload_key_base64);
+  const keys = transferKey === undefined ? opening : [transferKey];
+  const { bytes } = capsule.manifest.payload_artifact;
+  const text = payload_base64 ?? undefined;
+  // Before it is decoded, so that nobody pays for a text that cannot be right.
+  if (bytes > SEALED_BYTES_MAX || (text !== undefined && text.length > base64Length(bytes))) {
+    throw tooLarge('the sealed payload is larger than it may be');
+  }
+  const sealed = text === undefined ? undefined : decodeBase64(text);
+  if (text !== undefined && sealed === undefined) throw invalid('payload_base64 must be base64');
+  return { keys, sealed };
 }
 
 /** By which the capsule came to the destination before; the first import is the only one. */
 export function importOf(
-  service: ExecutionService,
-  { manifest }: Capsule,
+  { rows }: ExecutionService,
+  { manifest: { tenant_id, capsule_id } }: Capsule,
   destination: string,
 ): Promise<ImportRow | undefined> {
-  return service.rows.capsuleImport(manifest.tenant_id, manifest.capsule_id, destination);
+  return rows.one('capsuleImport', tenant_id, capsule_id, destination);
 }
 
 /**
@@ -147,39 +125,22 @@ export async function importInstance(
   destination: string,
   chosen: string | undefined,
 ): Promise<ImportRow> {
-  const { manifest } = capsule;
-  const instance = chosen?.toLowerCase() ?? service.newIdLike(manifest.continuity_id);
-  if ((await service.rows.tenantOf(instance)) !== undefined) {
-    throw conflict(`there is an instance ${instance} already, of another origin`);
+  const { tenant_id, capsule_id, continuity_id, epoch, sequence } = capsule.manifest;
+  const instance_id = chosen?.toLowerCase() ?? service.newIdLike(continuity_id);
+  if (await service.rows.isHere(instance_id)) {
+    throw conflict(`there is an instance ${instance_id} already, of another origin`);
   }
   const { plans } = service;
   const { deletions } = plans;
-  const turn = await importUnit(service, { instance, capsule, opened, destination });
-  await service.commit(turn, () => plans.checkUsable(manifest.sequence.id, deletions));
-  return {
-    tenant_id: manifest.tenant_id,
-    capsule_id: manifest.capsule_id,
+  const imported: ImportRow = {
+    tenant_id,
+    capsule_id,
     destination_runtime_id: destination,
-    instance_id: instance,
-    continuity_id: manifest.continuity_id,
-    source_epoch: manifest.epoch,
+    instance_id,
+    continuity_id,
+    source_epoch: epoch,
   };
-}
-
-function taken<T>(imported: Imported<T>): T {
-  if (!imported.ok) throw errorOf(imported);
-  return imported.value;
-}
-
-function errorOf({ status, message }: ImportRefusal): EngineError {
-  switch (status) {
-    case 400:
-      return invalid(message);
-    case 409:
-      return conflict(message);
-    case 413:
-      return tooLarge(message);
-    case 503:
-      return unavailable('ENG_NO_KEYS', message);
-  }
+  const turn = await importUnit(service, imported, opened);
+  await service.commit(turn, () => plans.checkUsable(sequence.id, deletions));
+  return imported;
 }

@@ -3,47 +3,40 @@
  * capsule of the state before is opened and verified, and the instance becomes what it says.
  */
 
-import type { RollbackCapsule } from '../../schema/continuity.js';
-import type { Capsule, CapsuleManifest } from '../../schema/handoff.js';
+import type { CarriedOutput } from '../../schema/capsule.js';
 import { canonicalJson } from '../../src/core/continuity/canonical-json.js';
 import { rollbackCapsuleOf } from '../../src/core/continuity/capsule.js';
-import {
-  checkManifest,
-  type ImportRefusal,
-  trustOf,
-} from '../../src/core/continuity/capsule-import.js';
+import { manifestFault, trustOf } from '../../src/core/continuity/capsule-import.js';
+import { readTree } from '../../src/core/continuity/execution-tree.js';
 import type { OpenedCapsule } from '../../src/core/continuity/sealed-payload.js';
 import { forbidsRollback } from '../../src/core/continuity/states.js';
+import type { JsonValue } from '../../src/core/json.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict } from '../../src/errors.js';
+import type { OrderedRestore } from '../instance/orders.js';
 import { Turn } from '../runtime/turn.js';
 import { workOn } from './capsule-sealing.js';
-import type { ExecutionService, OperationReply } from './execution-service.js';
-import { executionOf, putExecution, putLocation } from './executions.js';
-import { putProgress } from './migration-return.js';
+import type { ExecutionService } from './execution-service.js';
 import {
+  changeVersion,
   moveMigration,
   type OpenMigration,
   openMigration,
-  type Place,
-  placeOf,
+  presentPlace,
 } from './migration-rows.js';
-import { type Asked, keysOf } from './operation.js';
-import { putNextEntry } from './provenance.js';
-import type { ExecutionRow } from './rows.js';
+import { keysOf, refuseFor, type Serve, taken } from './operation.js';
+import type { Place } from './places.js';
+import type { ExecutionRow, OutputKeyRow } from './rows.js';
 
 /** Rejects with 404, or 409 when the migration cannot be undone. */
-export async function rollBack(
-  service: ExecutionService,
-  { tenant, id }: Asked<'migrations.rollback'>,
-): Promise<OperationReply> {
+export const rollBack: Serve<'migrations.rollback'> = async (service, { tenant, id }) => {
   const migration = await openMigration(service, { tenant, id }, 'applied');
   const { plan, rollback_expires_at } = migration.stored;
   if (service.now >= Date.parse(rollback_expires_at)) {
     throw conflict(`migration ${id} can be rolled back until ${rollback_expires_at} only`);
   }
-  const execution = await executionOf(service, plan.tenant_id, plan.continuity_id);
-  const place = await placeOf(service, execution);
+  const execution = await service.rows.owned('execution', plan.tenant_id, plan.continuity_id);
+  const place = await presentPlace(service, execution);
   checkTarget(migration, execution, place);
   const opened = await openedCapsule(service, migration, execution);
   // Read after the place, which the order compares: an effect that comes later changes it.
@@ -51,9 +44,31 @@ export async function rollBack(
   const turn = new Turn();
   const rolled_back_at = isoTime(service.now);
   const record = moveMigration(service, turn, migration, 'rolled_back', { rolled_back_at });
-  await goBack(service, turn, { migration, execution, place, opened });
-  return { status: 200, body: record };
-}
+  const { stored, secrets } = migration;
+  const { current_instance_id: instance, epoch } = execution;
+  const address = { instance, sequenceId: plan.from_sequence_id, opened };
+  await changeVersion(service, turn, {
+    execution,
+    place,
+    checkpoint_data: opened.frame.checkpoint.checkpoint_data,
+    entry: {
+      kind: 'migration_rolled_back',
+      summary: `rolled back from version ${plan.to_version} to version ${plan.from_version}`,
+      evidence: { id, capsule_sha256: stored.rollback_capsule?.manifest_sha256 ?? null },
+    },
+    change: {
+      ...(await putProgress(service, turn, address)),
+      kind: 'restore',
+      sequenceId: plan.from_sequence_id,
+      context: opened.frame.instance.context,
+      execution: secrets.execution,
+      state: stored.source_state === 'waiting' ? 'waiting' : 'paused',
+      nextFireAt: secrets.next_fire_at,
+      epoch: epoch + 1,
+    },
+  });
+  return record;
+};
 
 /** @throws EngineError 409 unless the execution is where the migration has brought it */
 function checkTarget(
@@ -87,90 +102,91 @@ async function openedCapsule(
   const { manifest, rollback_capsule: retained, expected_epoch } = stored;
   if (manifest === null || retained === null) throw conflict('there is no rollback capsule');
   const keyring = keysOf(service);
-  const capsule = capsuleOf(manifest, retained);
+  const { manifest_sha256, signature, public_key, payload_artifact } = retained;
+  const capsule = { manifest, manifest_sha256, signature, public_key };
+  const sealed = await service.rows.artifact(payload_artifact.key);
+  if (sealed === undefined) throw conflict('the payload of the rollback capsule is gone');
+  const isWhole = canonicalJson(rollbackCapsuleOf(capsule)) === canonicalJson(retained);
+  if (!isWhole) throw conflict('the manifest is not that of the rollback capsule');
   const expected = {
     tenant_id: execution.tenant_id,
     destination_runtime_id: execution.owner_runtime_id,
     expected_epoch,
-    now: service.now,
+    isTrusted: trustOf(keyring),
   };
-  const artifact = await service.rows.artifact(retained.payload_artifact.key);
-  if (artifact === undefined) throw conflict('the payload of the rollback capsule is gone');
-  const isWhole = canonicalJson(rollbackCapsuleOf(capsule)) === canonicalJson(retained);
-  if (!isWhole) throw conflict('the manifest is not that of the rollback capsule');
-  accept(checkManifest(capsule, expected, trustOf(keyring)));
-  const { content: sealed } = artifact;
-  const keys = { keyring, transferKey: undefined };
-  const opened = await workOn(service, 'openCapsule', {
-    capsule,
-    sealed,
-    now: isoTime(service.now),
-    ...keys,
-  });
-  if (!opened.ok) throw conflict(opened.message);
-  return opened.value;
+  refuseFor(manifestFault(capsule, expected, service.now));
+  const task = { capsule, sealed, keys: keyring.opening, now: isoTime(service.now) };
+  return taken(await workOn(service, 'openCapsule', task), conflict);
 }
 
-function capsuleOf(
-  manifest: CapsuleManifest,
-  { manifest_sha256, signature, public_key }: RollbackCapsule,
-): Capsule {
-  return { manifest, manifest_sha256, signature, public_key };
-}
-
-/** @throws EngineError 409 */
-function accept(refusal: ImportRefusal | undefined): void {
-  if (refusal !== undefined) throw conflict(refusal.message);
-}
-
-interface Return {
-  readonly migration: OpenMigration;
-  readonly execution: ExecutionRow;
-  readonly place: Place;
+interface ReturnAddress {
+  readonly instance: string;
+  /** The version that the capsule is of. */
+  readonly sequenceId: string;
   readonly opened: OpenedCapsule;
 }
 
-/** One unit: the instance, its execution, and what is in the turn already. */
-async function goBack(
+/**
+ * Brings what is stored beside the instance back to what the capsule has of it: what the target did
+ * without any effect is forgotten, so that the source can do it again.
+ *
+ * @returns what of the rows the instance has in memory
+ */
+async function putProgress(
   service: ExecutionService,
   turn: Turn,
-  { migration: { stored, secrets }, execution, place, opened }: Return,
-): Promise<void> {
-  const { plan, source_state } = stored;
-  const { current_instance_id: instance, tenant_id } = execution;
-  const epoch = execution.epoch + 1;
-  const checkpointId = service.newIdLike(instance);
-  turn.put('checkpoint.insert', checkpointId, {
-    id: checkpointId,
-    instance_id: instance,
-    checkpoint_data: opened.frame.checkpoint.checkpoint_data,
-    created_at: isoTime(service.now),
-  });
-  putLocation(turn, putExecution(service, turn, execution, { epoch }), null);
-  await putNextEntry(service, turn, execution, {
-    kind: 'migration_rolled_back',
-    epoch,
-    summary: `rolled back from version ${plan.to_version} to version ${plan.from_version}`,
-    evidence: { id: plan.id, capsule_sha256: stored.rollback_capsule?.manifest_sha256 ?? null },
-  });
-  const address = { instance, sequenceId: plan.from_sequence_id, opened };
-  const restore = {
-    ...(await putProgress(service, turn, address)),
-    kind: 'restore',
-    sequenceId: plan.from_sequence_id,
-    context: opened.frame.instance.context,
-    execution: secrets.execution,
-    state: source_state === 'waiting' ? 'waiting' : 'paused',
-    nextFireAt: secrets.next_fire_at,
-    epoch,
-  } as const;
-  const expect = {
-    states: ['paused'],
-    sequenceId: plan.to_sequence_id,
-    epoch: execution.epoch,
-    fence: 'none',
-    isAtRest: true,
-    placeSha256: place.sha256,
-  } as const;
-  await service.order(instance, tenant_id, { expect, changes: [restore] }, turn);
+  { instance, sequenceId, opened }: ReturnAddress,
+): Promise<Pick<OrderedRestore, 'dropped' | 'outputs' | 'items'>> {
+  const { rows, plans } = service;
+  const [present, presentItems, stored] = await Promise.all([
+    rows.all('outputKeys', instance),
+    rows.all('items', instance),
+    plans.load(sequenceId),
+  ]);
+  if (stored === undefined) throw conflict(`sequence ${sequenceId} is not there any more`);
+  const tree = taken(readTree(opened.frame.execution_tree, stored.plan), conflict);
+  const items = [...tree.items];
+  for (const { key } of presentItems) {
+    if (tree.items.has(key)) continue;
+    turn.put('snapshot.clear', `${instance}:${key}`, { instance_id: instance, key });
+  }
+  for (const [key, list] of items) {
+    turn.put('snapshot.set', `${instance}:${key}`, { instance_id: instance, key, items: list });
+  }
+  return { ...putOutputs(service, turn, instance, present, opened.outputs), items };
+}
+
+/** All rows of the blocks that have others than in the capsule, or lack one. */
+function putOutputs(
+  service: ExecutionService,
+  turn: Turn,
+  instance: string,
+  present: readonly OutputKeyRow[],
+  texts: readonly string[],
+): Pick<OrderedRestore, 'dropped' | 'outputs'> {
+  const kept = texts.map((text) => ({ text, row: JSON.parse(text) as CarriedOutput }));
+  const isPresent = new Set(present.map(nameOf));
+  const isKept = new Set(kept.map(({ row }) => nameOf(row)));
+  const changed = [
+    ...present.filter((row) => !isKept.has(nameOf(row))),
+    ...kept.map(({ row }) => row).filter((row) => !isPresent.has(nameOf(row))),
+  ];
+  const blocks = new Set(changed.map(({ block_id }) => block_id));
+  if (blocks.size === 0) return { dropped: [], outputs: [] };
+  const dropped = [...blocks];
+  turn.put('output.dropBlocks', instance, { instance_id: instance, block_ids: dropped });
+  const outputs = new Map<string, JsonValue>();
+  for (const { text, row } of kept) {
+    if (!blocks.has(row.block_id)) continue;
+    const id = service.newIdLike(instance);
+    turn.put('output.insert', id, `{"id":"${id}","instance_id":"${instance}",${text.slice(1)}`);
+    // Oldest first: the latest one stays.
+    const { output = null, output_ref = null } = row;
+    if (output_ref === null || output_ref === '__error__') outputs.set(row.block_id, output);
+  }
+  return { dropped, outputs: [...outputs] };
+}
+
+function nameOf(row: OutputKeyRow): string {
+  return JSON.stringify([row.block_id, row.iteration, row.attempt]);
 }

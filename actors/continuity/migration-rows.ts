@@ -2,7 +2,6 @@
 
 import { randomBytes } from 'node:crypto';
 import type { MigrationRecord } from '../../schema/continuity.js';
-import { type LivePlace, placeSha256 } from '../../src/core/continuity/live-place.js';
 import {
   type MigrationSecrets,
   openSecrets,
@@ -14,15 +13,17 @@ import {
 } from '../../src/core/continuity/migration-record.js';
 import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
 import { type MigrationState, mayMoveMigration } from '../../src/core/continuity/states.js';
-import type { Execution } from '../../src/core/execution.js';
-import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { JsonValue } from '../../src/core/json.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict, notFound, unavailable } from '../../src/errors.js';
+import type { Expectations, OrderedChange } from '../instance/orders.js';
 import type { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
-import type { PlaceRow, VersionRow } from './migration-sql.js';
-import type { Asked, ContinuityOperation } from './operation.js';
-import type { ExecutionRow, MigrationRow } from './rows.js';
+import { putCheckpoint, putExecution, putLocation } from './executions.js';
+import type { Asked } from './operation.js';
+import { type Place, placeOf } from './places.js';
+import { type NewEntry, putNextEntry } from './provenance.js';
+import type { ExecutionRow, MigrationRow, VersionRow } from './rows.js';
 
 /** A migration with what is sealed of it. */
 export interface OpenMigration {
@@ -31,46 +32,19 @@ export interface OpenMigration {
   readonly secrets: MigrationSecrets;
 }
 
-/** An instance as it is stored. */
-export interface Place extends LivePlace {
-  readonly row: PlaceRow;
-  readonly runtime: JsonObject;
-  readonly sha256: string;
-}
-
-/** For every operation on a migration. Rejects with 404. */
-export async function lineOfMigration<Id extends ContinuityOperation>(
-  service: ExecutionService,
-  { tenant, id }: Asked<Id>,
-): Promise<string> {
-  return (await migrationOf(service, tenant, id)).continuity_id;
-}
-
 /** Rejects with 404 when the tenant ('' is any) has none of that id, 409 when it is in another state. */
 export async function openMigration(
   service: ExecutionService,
   { tenant, id }: Pick<Asked<'migrations.apply'>, 'tenant' | 'id'>,
   state: MigrationState,
 ): Promise<OpenMigration> {
-  const row = await migrationOf(service, tenant, id);
+  const row = await service.rows.owned('migration', tenant, id);
   if (row.state !== state) throw conflict(`migration ${id} is ${row.state}, not ${state}`);
   const secrets = openSecrets(row, service.keyring?.opening ?? []);
   if (secrets === undefined) {
     throw unavailable('ENG_NO_KEYS', 'no key of the server opens what is sealed of the migration');
   }
   return { row, stored: storedOf(row), secrets };
-}
-
-async function migrationOf(
-  service: ExecutionService,
-  tenant: string,
-  id: string,
-): Promise<MigrationRow> {
-  const row = await service.rows.migration(id);
-  if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) {
-    throw notFound(`migration ${id}`);
-  }
-  return row;
 }
 
 /** Puts a new plan into the unit. */
@@ -112,21 +86,14 @@ export function moveMigration(
   return recordOf(record, state, secrets);
 }
 
-/** The present instance of an execution. Rejects with 404 when it is not here. */
-export async function placeOf(
-  service: ExecutionService,
+/** Rejects with 404 when the present instance of the execution is not here. */
+export async function presentPlace(
+  { rows }: ExecutionService,
   { current_instance_id: instance }: ExecutionRow,
 ): Promise<Place> {
-  const row = await service.rows.place(instance);
-  if (row === undefined) throw notFound(`instance ${instance}`);
-  const place = {
-    data: JSON.parse(row.data) as JsonObject,
-    config: JSON.parse(row.config) as JsonObject,
-    audit: JSON.parse(row.context_audit) as JsonValue[],
-    execution: JSON.parse(row.execution) as Execution,
-  };
-  const runtime = JSON.parse(row.runtime) as JsonObject;
-  return { ...place, row, runtime, sha256: placeSha256(place) };
+  const place = await placeOf(rows, instance);
+  if (place === undefined) throw notFound(`instance ${instance}`);
+  return place;
 }
 
 /** Rejects with 404 when the tenant has no such sequence. */
@@ -135,12 +102,44 @@ export async function versionOf(
   tenant: string,
   id: string,
 ): Promise<VersionRow> {
-  const row = await service.rows.version(id);
+  const row = await service.rows.one('version', id);
   if (row?.tenant_id !== tenant) throw notFound(`sequence ${id}`);
   return row;
 }
 
-/** The whole context, as callers see it. */
-export function contextOf({ data, config, audit, runtime }: Place): JsonObject {
-  return { data, config, audit: [...audit], runtime };
+/** What the instance and its execution become, and what the instance must still be. */
+export interface VersionChange {
+  readonly execution: ExecutionRow;
+  readonly place: Place;
+  readonly checkpoint_data: JsonValue;
+  readonly entry: NewEntry;
+  readonly change: OrderedChange;
+  readonly expect?: Expectations;
+}
+
+/** One unit: the instance goes to another version, at the next epoch, with what is in the turn already. */
+export async function changeVersion(
+  service: ExecutionService,
+  turn: Turn,
+  { execution, place, checkpoint_data, entry, change, expect }: VersionChange,
+): Promise<void> {
+  const { current_instance_id: instance, tenant_id, epoch } = execution;
+  putCheckpoint(service, turn, instance, { checkpoint_data, created_at: isoTime(service.now) });
+  const after = putExecution(service, turn, execution, { epoch: epoch + 1 });
+  putLocation(turn, after, null);
+  await putNextEntry(service, turn, after, entry);
+  const order = { expect: { ...unchanged(execution, place), ...expect }, changes: [change] };
+  await service.order(instance, tenant_id, order, turn);
+}
+
+/** Nothing has happened to the instance since it was looked at. */
+export function unchanged({ epoch }: ExecutionRow, { row, sha256 }: Place): Expectations {
+  return {
+    states: [row.state],
+    sequenceId: row.sequence_id,
+    epoch,
+    fence: 'none',
+    isAtRest: true,
+    placeSha256: sha256,
+  };
 }

@@ -11,8 +11,7 @@ import type { JsonObject } from '../../src/core/json.js';
 import { EngineError, notFound } from '../../src/errors.js';
 import { TooCostly } from '../runtime/offload.js';
 import type { ExecutionService } from './execution-service.js';
-import type { VersionRow } from './migration-sql.js';
-import type { ExecutionRow } from './rows.js';
+import type { ExecutionRow, VersionRow } from './rows.js';
 
 export interface JudgedMigration {
   readonly execution: ExecutionRow;
@@ -43,12 +42,14 @@ export async function judgeMigration(
       baseline: source.definition,
       candidate: target.definition,
     }),
-    service.rows.outputBlocks(execution.current_instance_id),
+    service.rows.all('outputBlocks', execution.current_instance_id),
     plans.load(target.id),
   ]);
   if (stored === undefined) throw notFound(`sequence ${target.id}`);
   const diff = JSON.parse(diffText) as SemanticDiff;
-  const removed = outputBlocks.filter((block) => !stored.plan.indexOf.has(block));
+  const removed = outputBlocks
+    .map(({ block_id }) => block_id)
+    .filter((block) => !stored.plan.indexOf.has(block));
   const replayed = await replay(service, asked, diff.entries.length === 0);
   if (!replayed.passed) {
     const { continuity_id } = execution;
@@ -65,10 +66,14 @@ async function replay(
 ): Promise<FrontierVerdict> {
   const { rows, offload, log, unpoliciedRetry } = service;
   const { current_instance_id: instance, continuity_id } = execution;
-  const totals = await rows.outputTotals(instance);
-  if (totals.bytes > HISTORY_BYTES_MAX)
+  const totals = await rows.one('outputTotals', instance);
+  if ((totals?.bytes ?? 0) > HISTORY_BYTES_MAX) {
     return { passed: false, reason: 'its history is too large' };
-  const [life, receipts] = await Promise.all([rows.life(instance), rows.effects(continuity_id)]);
+  }
+  const [life, receipts] = await Promise.all([
+    rows.one('life', instance),
+    rows.effects(continuity_id),
+  ]);
   if (life === undefined) throw notFound(`instance ${instance}`);
   try {
     return await offload.run('replayMigration', {

@@ -4,13 +4,11 @@
  * looked at again, and the instance, its execution and the record change in one unit.
  */
 
-import type { MigrationPlan, PlanMigration } from '../../schema/continuity.js';
+import type { CheckpointRecord, MigrationPlan, PlanMigration } from '../../schema/continuity.js';
 import { rollbackCapsuleOf } from '../../src/core/continuity/capsule.js';
-import type { CheckpointRecord } from '../../src/core/continuity/capsule-payload.js';
 import { liveCheckpoint } from '../../src/core/continuity/live-place.js';
 import { mayApply, retentionSeconds } from '../../src/core/continuity/migration-plan.js';
 import type { StoredMigration } from '../../src/core/continuity/migration-record.js';
-import type { Parsed } from '../../src/core/continuity/parsed.js';
 import {
   applyTransforms,
   type Transform,
@@ -22,62 +20,54 @@ import { conflict, invalid, notFound } from '../../src/errors.js';
 import { Turn } from '../runtime/turn.js';
 import { contentsOf } from './capsule-contents.js';
 import { putArtifact, sealContents } from './capsule-sealing.js';
-import type { ExecutionService, OperationReply } from './execution-service.js';
-import { executionOf, putExecution, putLocation, touchExecution } from './executions.js';
-import { rollBack } from './migration-rollback.js';
+import type { ExecutionService } from './execution-service.js';
+import { touchExecution } from './executions.js';
 import {
-  contextOf,
+  changeVersion,
   insertMigration,
-  lineOfMigration,
   moveMigration,
   type OpenMigration,
   openMigration,
-  type Place,
-  placeOf,
+  presentPlace,
+  unchanged,
   versionOf,
 } from './migration-rows.js';
-import type { VersionRow } from './migration-sql.js';
-import { judgeMigration, type Verdict } from './migration-verdicts.js';
-import { type Asked, type ExecutionOperations, keysOf } from './operation.js';
-import { putNextEntry } from './provenance.js';
+import { type JudgedMigration, judgeMigration, type Verdict } from './migration-verdicts.js';
+import { keysOf, type Serve, taken } from './operation.js';
+import { checkpointOf, contextOf, type Place } from './places.js';
 import { reclaim } from './reconciliation.js';
-import type { ExecutionRow } from './rows.js';
-
-export const MIGRATION_OPERATIONS = {
-  'migrations.plan': { ledBy: (body) => body.continuity_id, serve: planMigration },
-  'migrations.apply': { lineOf: lineOfMigration, serve: applyMigration },
-  'migrations.rollback': { lineOf: lineOfMigration, serve: rollBack },
-} satisfies Partial<ExecutionOperations>;
+import type { ExecutionRow, VersionRow } from './rows.js';
 
 // ---------------------------------------------------------------- plan
 
 /** An execution with its instance, both versions, and the checkpoint that is migrated. */
-interface Subject {
-  readonly execution: ExecutionRow;
+interface Found extends Pick<JudgedMigration, 'execution' | 'source' | 'target'> {
   readonly place: Place;
-  readonly source: VersionRow;
-  readonly target: VersionRow;
   readonly checkpoint: CheckpointRecord;
   readonly transforms: readonly Transform[];
 }
 
-async function planMigration(
-  service: ExecutionService,
-  { tenant, body }: Asked<'migrations.plan'>,
-): Promise<OperationReply> {
+interface Subject extends Found, JudgedMigration {
+  /** The data of the checkpoint after the transforms. */
+  readonly migrated: JsonValue;
+}
+
+export const planMigration: Serve<'migrations.plan'> = async (service, { tenant, body }) => {
   const execution = await ownedExecution(service, tenant, body.continuity_id);
-  const place = await placeOf(service, execution);
+  const place = await presentPlace(service, execution);
   const { state } = place.row;
   if (state !== 'waiting' && state !== 'paused') {
     throw conflict(`instance ${execution.current_instance_id} is ${state}, not waiting or paused`);
   }
   const saved =
-    body.capture_checkpoint === true ? undefined : await checkpointOf(service, execution);
+    body.capture_checkpoint === true
+      ? undefined
+      : await checkpointOf(service.rows, execution.current_instance_id);
   const { source, target } = await versionsOf(service, execution, place, body);
   const checkpoint = saved ?? (await captured(service, execution, place));
-  const transforms = accepted(transformsOf(body.transforms ?? []));
-  const subject = { execution, place, source, target, checkpoint, transforms };
-  const verdict = await judgeSubject(service, subject);
+  const transforms = taken(transformsOf(body.transforms ?? []), invalid);
+  const subject = subjectOf({ execution, place, source, target, checkpoint, transforms });
+  const verdict = await judgeMigration(service, subject);
   const { stored, secrets } = storedPlan(service, subject, verdict, body);
   const turn = new Turn();
   touchExecution(turn, execution);
@@ -86,17 +76,12 @@ async function planMigration(
   else {
     // The checkpoint is of what was read: nothing may have happened to the instance since.
     turn.put('checkpoint.insert', checkpoint.id, checkpoint);
-    const expect = { states: [state], epoch: execution.epoch, placeSha256: place.sha256 } as const;
     const { current_instance_id, tenant_id } = execution;
-    await service.order(
-      current_instance_id,
-      tenant_id,
-      { expect: { ...expect, fence: 'none', isAtRest: true }, changes: [] },
-      turn,
-    );
+    const order = { expect: unchanged(execution, place), changes: [] };
+    await service.order(current_instance_id, tenant_id, order, turn);
   }
-  return { status: 200, body: stored.plan };
-}
+  return stored.plan;
+};
 
 /** Rejects with 404, or 409 while the execution is being handed over. */
 async function ownedExecution(
@@ -104,19 +89,9 @@ async function ownedExecution(
   tenant: string,
   id: string,
 ): Promise<ExecutionRow> {
-  const execution = await reclaim(service, await executionOf(service, tenant, id));
+  const execution = await reclaim(service, await service.rows.owned('execution', tenant, id));
   if (execution.state !== 'owned') throw conflict(`execution ${id} is ${execution.state}`);
   return execution;
-}
-
-/** Rejects with 409 when there is none. */
-async function checkpointOf(
-  { rows }: ExecutionService,
-  { current_instance_id: instance }: ExecutionRow,
-): Promise<CheckpointRecord> {
-  const row = await rows.lastCheckpoint(instance);
-  if (row === undefined) throw conflict(`instance ${instance} has no checkpoint`);
-  return { ...row, checkpoint_data: JSON.parse(row.checkpoint_data) as JsonValue };
 }
 
 /** The one that the live state gives. */
@@ -156,23 +131,17 @@ async function versionsOf(
 }
 
 /** Rejects with 400 when the transforms do not apply to the checkpoint. */
-function judgeSubject(service: ExecutionService, subject: Subject): Promise<Verdict> {
-  const { execution, source, target, checkpoint, transforms, place } = subject;
-  return judgeMigration(service, {
-    execution,
-    source,
-    target,
-    sourceData: dataIn(checkpoint.checkpoint_data, place),
-    targetData: dataIn(transformed(checkpoint, transforms), place),
+function subjectOf(found: Found): Subject {
+  const { place, checkpoint, transforms } = found;
+  const { checkpoint_data } = checkpoint;
+  const migrated = taken(applyTransforms(checkpoint_data, transforms), invalid);
+  return {
+    ...found,
+    migrated,
+    sourceData: dataIn(checkpoint_data, place),
+    targetData: dataIn(migrated, place),
     hasTransforms: transforms.length > 0,
-  });
-}
-
-function transformed(
-  { checkpoint_data }: CheckpointRecord,
-  transforms: readonly Transform[],
-): JsonValue {
-  return accepted(applyTransforms(checkpoint_data, transforms));
+  };
 }
 
 /** What stands for context.data: the snapshot of the checkpoint, if it has one. */
@@ -181,12 +150,6 @@ function dataIn(checkpointData: JsonValue, { data }: Place): JsonObject {
     ? ownValue(checkpointData, 'context_snapshot')
     : undefined;
   return isJsonObject(snapshot) ? snapshot : data;
-}
-
-/** @throws EngineError 400 */
-function accepted<T>(parsed: Parsed<T>): T {
-  if (!parsed.ok) throw invalid(parsed.message);
-  return parsed.value;
 }
 
 function storedPlan(
@@ -237,43 +200,62 @@ function storedPlan(
 
 // ---------------------------------------------------------------- apply
 
-async function applyMigration(
-  service: ExecutionService,
-  { tenant, id, body }: Asked<'migrations.apply'>,
-): Promise<OperationReply> {
+export const applyMigration: Serve<'migrations.apply'> = async (service, { tenant, id, body }) => {
   const migration = await openMigration(service, { tenant, id }, 'planned');
   const { plan, rollback_expires_at } = migration.stored;
   const isApproved = body.approved === true;
   checkVerdict(plan.disposition, isApproved);
   const execution = await ownedExecution(service, plan.tenant_id, plan.continuity_id);
-  const subject = await subjectOf(service, migration, execution);
+  const subject = subjectOf(await foundAgain(service, migration, execution));
   keysOf(service);
   if (service.now >= Date.parse(rollback_expires_at)) {
     throw conflict(`migration ${id} could not be rolled back any more: plan it anew`);
   }
   // What was found may have changed with the effects, and the code that finds it too.
-  checkVerdict((await judgeSubject(service, subject)).disposition, isApproved);
-  const contents = await contentsOf(service, execution.current_instance_id);
-  const capsuleId = service.newIdLike(execution.continuity_id);
-  const sealed = await sealContents(service, contents, {
-    capsuleId,
-    execution,
-    destination: null,
-    requirements: {},
-    expiresAt: rollback_expires_at,
-  });
+  checkVerdict((await judgeMigration(service, subject)).disposition, isApproved);
   const turn = new Turn();
-  putArtifact(service, turn, sealed);
-  const { manifest } = sealed.capsule;
-  const rollback_capsule = rollbackCapsuleOf(sealed.capsule);
-  const record = moveMigration(service, turn, migration, 'applied', {
-    rollback_capsule,
-    manifest,
-    applied_epoch: execution.epoch + 1,
-    applied_at: isoTime(service.now),
+  const rollback = await sealRollback(service, turn, execution, rollback_expires_at);
+  const epoch = execution.epoch + 1;
+  const applied = { ...rollback, applied_epoch: epoch, applied_at: isoTime(service.now) };
+  const record = moveMigration(service, turn, migration, 'applied', applied);
+  const { place, source, target, checkpoint } = subject;
+  await changeVersion(service, turn, {
+    execution,
+    place,
+    checkpoint_data: subject.migrated,
+    entry: {
+      kind: 'migration_applied',
+      summary: `migrated from version ${source.version} to version ${target.version}`,
+      evidence: {
+        id,
+        capsule_sha256: rollback.rollback_capsule.manifest_sha256,
+        from_sequence_id: source.id,
+        to_sequence_id: target.id,
+      },
+    },
+    change: { kind: 'migrate', sequenceId: target.id, data: subject.targetData, epoch },
+    expect: { checkpointId: checkpoint.id },
   });
-  await goOver(service, turn, subject, { id, capsule_sha256: rollback_capsule.manifest_sha256 });
-  return { status: 200, body: record };
+  return record;
+};
+
+/** Keeps the instance as it is, in a capsule that undoes the migration and is imported nowhere. */
+async function sealRollback(
+  service: ExecutionService,
+  turn: Turn,
+  execution: ExecutionRow,
+  expires_at: string,
+) {
+  const contents = await contentsOf(service, execution.current_instance_id);
+  const sealed = await sealContents(service, execution, contents, {
+    capsule_id: service.newIdLike(execution.continuity_id),
+    allowed_destination_runtime_id: null,
+    requirements: {},
+    expires_at,
+  });
+  putArtifact(service, turn, sealed);
+  const { capsule } = sealed;
+  return { manifest: capsule.manifest, rollback_capsule: rollbackCapsuleOf(capsule) };
 }
 
 /** @throws EngineError 409 */
@@ -284,13 +266,13 @@ function checkVerdict(disposition: Verdict['disposition'], isApproved: boolean):
 }
 
 /** What the plan was made on. Rejects with 404 or 409 when that is not what there is. */
-async function subjectOf(
+async function foundAgain(
   service: ExecutionService,
   { stored, secrets }: OpenMigration,
   execution: ExecutionRow,
-): Promise<Subject> {
+): Promise<Found> {
   const { plan, expected_epoch, source_state, source_checkpoint } = stored;
-  const place = await placeOf(service, execution);
+  const place = await presentPlace(service, execution);
   const stale = (what: string) => conflict(`the migration is stale: ${what}`);
   if (execution.epoch !== expected_epoch) throw stale('the execution is at another epoch');
   if (place.row.sequence_id !== plan.from_sequence_id) throw stale('the version has changed');
@@ -298,52 +280,10 @@ async function subjectOf(
   const source = await versionOf(service, plan.tenant_id, plan.from_sequence_id);
   const target = await versionOf(service, plan.tenant_id, plan.to_sequence_id);
   if (target.version !== plan.to_version) throw stale('the target is another version');
-  const newest = await checkpointOf(service, execution);
+  const newest = await checkpointOf(service.rows, execution.current_instance_id);
   if (newest.id !== source_checkpoint.id) throw stale('there is a newer checkpoint');
   if (place.sha256 !== secrets.place_sha256) throw stale('the context or the progress has changed');
   const checkpoint = { ...source_checkpoint, checkpoint_data: secrets.checkpoint_data };
-  const transforms = accepted(transformsOf(plan.transforms));
+  const transforms = taken(transformsOf(plan.transforms), invalid);
   return { execution, place, source, target, checkpoint, transforms };
-}
-
-/** One unit: the instance, its execution, and what is in the turn already. */
-async function goOver(
-  service: ExecutionService,
-  turn: Turn,
-  { execution, place, source, target, checkpoint, transforms }: Subject,
-  evidence: { readonly id: string; readonly capsule_sha256: string },
-): Promise<void> {
-  const { current_instance_id: instance, tenant_id } = execution;
-  const epoch = execution.epoch + 1;
-  const data = transformed(checkpoint, transforms);
-  const checkpointId = service.newIdLike(instance);
-  turn.put('checkpoint.insert', checkpointId, {
-    id: checkpointId,
-    instance_id: instance,
-    checkpoint_data: data,
-    created_at: isoTime(service.now),
-  });
-  putLocation(turn, putExecution(service, turn, execution, { epoch }), null);
-  await putNextEntry(service, turn, execution, {
-    kind: 'migration_applied',
-    epoch,
-    summary: `migrated from version ${source.version} to version ${target.version}`,
-    evidence: { ...evidence, from_sequence_id: source.id, to_sequence_id: target.id },
-  });
-  const migrate = {
-    kind: 'migrate',
-    sequenceId: target.id,
-    data: dataIn(data, place),
-    epoch,
-  } as const;
-  const expect = {
-    states: [place.row.state],
-    sequenceId: source.id,
-    epoch: execution.epoch,
-    fence: 'none',
-    isAtRest: true,
-    placeSha256: place.sha256,
-    checkpointId: checkpoint.id,
-  } as const;
-  await service.order(instance, tenant_id, { expect, changes: [migrate] }, turn);
 }

@@ -1,12 +1,10 @@
-/**
- * What every operation on executions is made of: how it is led to the service of its execution, and
- * what is done there. Each subject has a table of its own; `operations.ts` puts them together.
- */
+/** What every operation on executions is made of; `operations.ts` has the table of them. */
 
-import type { BodyOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
+import type { BodyOf, ReplyOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { Keyring } from '../../src/core/continuity/keys.js';
-import { forbidden, unavailable } from '../../src/errors.js';
-import type { ExecutionService, OperationReply } from './execution-service.js';
+import type { Parsed } from '../../src/core/continuity/parsed.js';
+import { conflict, type EngineError, unavailable } from '../../src/errors.js';
+import type { ExecutionService } from './execution-service.js';
 
 export type ContinuityOperation = Extract<
   ShardRouteId,
@@ -33,9 +31,14 @@ export interface ExecutionOperation<Id extends ContinuityOperation> {
    * execution's own. Rejects with 404 when there is none.
    */
   readonly lineOf?: (service: ExecutionService, asked: Asked<Id>) => Promise<string>;
-  /** Rejects with the EngineError that is the answer. */
-  readonly serve: (service: ExecutionService, asked: Asked<Id>) => Promise<OperationReply>;
+  readonly serve: Serve<Id>;
 }
+
+/** Gives the body of the answer. Rejects with the EngineError that is the answer. */
+export type Serve<Id extends ContinuityOperation> = (
+  service: ExecutionService,
+  asked: Asked<Id>,
+) => Promise<ReplyOf<Id>>;
 
 /** One for each route; those whose bodies lead to the execution's shard say how. */
 export type ExecutionOperations = {
@@ -45,23 +48,21 @@ export type ExecutionOperations = {
       : { readonly ledBy?: never });
 };
 
-/**
- * Whose the object is that a body speaks of.
- *
- * @throws EngineError 403 when the body names another tenant than the header
- */
-export function tenantOf(header: string, body: string | null | undefined): string {
-  if (body == null || body === '') return header;
-  if (header !== '' && body !== header) {
-    throw forbidden('tenant_id is not the tenant of x-tenant-id');
-  }
-  return body;
-}
-
 /** @throws EngineError 503 when the server has no encryption key */
-export function keysOf({ keyring }: ExecutionService): Keyring {
+export function keysOf({ keyring }: Pick<ExecutionService, 'keyring'>): Keyring {
   if (keyring === undefined) {
     throw unavailable('ENG_NO_KEYS', 'the server has no encryption key (ENGINE_ENCRYPTION_KEY)');
   }
   return keyring;
+}
+
+/** @throws EngineError that `refused` makes of the message */
+export function taken<T>(parsed: Parsed<T>, refused: (message: string) => EngineError): T {
+  if (!parsed.ok) throw refused(parsed.message);
+  return parsed.value;
+}
+
+/** @throws EngineError 409 when anything stands against it */
+export function refuseFor(objection: string | undefined): void {
+  if (objection !== undefined) throw conflict(objection);
 }

@@ -3,40 +3,58 @@
  * is served in its line.
  */
 
-import type { BodyOf } from '../../schema/routes.js';
+import { type BodyOf, ROUTES } from '../../schema/routes.js';
 import { routeOf } from '../../src/core/ids.js';
+import { forbidden } from '../../src/errors.js';
 import type { Call, Operation, RouteOperations } from '../runtime/operation.js';
-import { ATTACHMENT_OPERATIONS } from './attachments.js';
-import { CLAIM_OPERATIONS } from './claims.js';
-import { EFFECT_OPERATIONS } from './effects.js';
+import { acceptHandoff, resumeHandoff } from './acceptance.js';
+import { attachCapsule } from './attachments.js';
+import { claimExecution, executionIn } from './claims.js';
 import { ExecutionService, type ExecutionServiceDeps } from './execution-service.js';
-import { EXECUTION_OPERATIONS } from './executions.js';
-import { EXPORT_OPERATIONS } from './exports.js';
-import { HANDOFF_OPERATIONS } from './handoffs.js';
-import { IMPORT_OPERATIONS } from './imports.js';
-import { MIGRATION_OPERATIONS } from './migrations.js';
-import {
-  type ContinuityOperation,
-  type ExecutionOperation,
-  type ExecutionOperations,
-  tenantOf,
-} from './operation.js';
-import { PLACEMENT_OPERATIONS } from './placements.js';
+import { appendProvenance, createExecution, effectOf, settleEffect } from './executions.js';
+import { exportHandoff } from './exports.js';
+import { createHandoff, rejectHandoff, revokeHandoff } from './handoffs.js';
+import { importCapsule } from './imports.js';
+import { rollBack } from './migration-rollback.js';
+import { applyMigration, planMigration } from './migrations.js';
+import type { ContinuityOperation, ExecutionOperation, ExecutionOperations } from './operation.js';
+import { place, preview, registerRuntime } from './placements.js';
 import { answerFence } from './reconciliation.js';
-import { RUNTIME_OPERATIONS } from './runtimes.js';
 
-const OPERATIONS = {
-  ...EXECUTION_OPERATIONS,
-  ...EFFECT_OPERATIONS,
-  ...RUNTIME_OPERATIONS,
-  ...PLACEMENT_OPERATIONS,
-  ...HANDOFF_OPERATIONS,
-  ...MIGRATION_OPERATIONS,
-  ...EXPORT_OPERATIONS,
-  ...IMPORT_OPERATIONS,
-  ...CLAIM_OPERATIONS,
-  ...ATTACHMENT_OPERATIONS,
-} satisfies ExecutionOperations;
+const OPERATIONS: ExecutionOperations = {
+  'continuity.create': { ledBy: (body) => body.instance_id, serve: createExecution },
+  'continuity.claim': { ledBy: executionIn, serve: claimExecution },
+  'continuity.appendProvenance': { serve: appendProvenance },
+  'continuity.resolveEffect': {
+    lineOf: async (service, { tenant, id }) => (await effectOf(service, tenant, id)).continuity_id,
+    serve: settleEffect,
+  },
+  'runtimes.register': {
+    // Whoever serves it: the statement keeps what was observed last, in whatever order two come.
+    lineOf: async (_, { body }) => body.capabilities.runtime_id,
+    serve: registerRuntime,
+  },
+  'continuity.place': { serve: place },
+  'continuity.preview': { serve: preview },
+  'handoffs.create': {
+    ledBy: (body) => body.placement_decision_id,
+    lineOf: lineOf('decision'),
+    serve: createHandoff,
+  },
+  'handoffs.export': { lineOf: lineOf('handoff'), serve: exportHandoff },
+  'handoffs.attach': { lineOf: lineOf('handoff'), serve: attachCapsule },
+  'handoffs.accept': { lineOf: lineOf('handoff'), serve: acceptHandoff },
+  'handoffs.resume': { lineOf: lineOf('handoff'), serve: resumeHandoff },
+  'handoffs.reject': { lineOf: lineOf('handoff'), serve: rejectHandoff },
+  'handoffs.revoke': { lineOf: lineOf('handoff'), serve: revokeHandoff },
+  'capsules.import': {
+    ledBy: (body) => body.capsule.manifest.continuity_id,
+    serve: importCapsule,
+  },
+  'migrations.plan': { ledBy: (body) => body.continuity_id, serve: planMigration },
+  'migrations.apply': { lineOf: lineOf('migration'), serve: applyMigration },
+  'migrations.rollback': { lineOf: lineOf('migration'), serve: rollBack },
+};
 
 export class Continuity {
   readonly service: ExecutionService;
@@ -47,17 +65,16 @@ export class Continuity {
 
   /** @throws EngineError 403 when the body names another tenant than the header */
   serve<Id extends ContinuityOperation>(
-    operation: ExecutionOperation<Id>,
-    call: Call<BodyOf<Id>>,
+    route: Id,
+    { ledBy, lineOf, serve }: ExecutionOperation<Id>,
+    { request, target, body, tenant: header }: Call<BodyOf<Id>>,
   ): void {
     const { service } = this;
-    const { request, body } = call;
     const named = body as { readonly tenant_id?: string | null } | undefined;
-    const tenant = tenantOf(call.tenant, named?.tenant_id);
-    const id = operation.ledBy?.(body) ?? call.target;
-    const asked = { tenant, id, body };
-    const line = () => operation.lineOf?.(service, asked) ?? Promise.resolve(id);
-    service.serve(request, line, () => operation.serve(service, asked));
+    const asked = { tenant: tenantOf(header, named?.tenant_id), id: ledBy?.(body) ?? target, body };
+    const line = async () => (await lineOf?.(service, asked)) ?? asked.id;
+    const status = 201 in ROUTES[route].replies ? 201 : 200;
+    service.serve(request, line, async () => ({ status, body: await serve(service, asked) }));
   }
 
   /** A fenced instance asks whether its fence still stands. */
@@ -77,8 +94,25 @@ export const CONTINUITY_OPERATIONS = Object.fromEntries(
     const { ledBy } = operation;
     const row: Operation<never, ContinuityParts> = {
       ...(ledBy && { leadsTo: (body: never) => routeOf(ledBy(body)) }),
-      serve: ({ continuity }, call) => continuity.serve(operation, call),
+      serve: ({ continuity }, call) => continuity.serve(id as never, operation, call),
     };
     return [id, row];
   }),
 ) as Pick<RouteOperations<ContinuityParts>, ContinuityOperation>;
+
+/** Of what the id names, the execution. */
+function lineOf(name: 'decision' | 'handoff' | 'migration') {
+  return async (
+    { rows }: ExecutionService,
+    { tenant, id }: { readonly tenant: string; readonly id: string },
+  ): Promise<string> => (await rows.owned(name, tenant, id)).continuity_id;
+}
+
+/** @throws EngineError 403 when the body names another tenant than the header */
+function tenantOf(header: string, body: string | null | undefined): string {
+  if (body == null || body === '') return header;
+  if (header !== '' && body !== header) {
+    throw forbidden('tenant_id is not the tenant of x-tenant-id');
+  }
+  return body;
+}

@@ -1,9 +1,10 @@
 /**
- * Placement of an execution and the preview of its handoff. Both store the decision
- * that they answer with; a handoff is then bound to it.
+ * Runtimes, as each says what it offers for some minutes, and the placement of executions among them.
+ * Placement and preview store the decision that they answer with; a handoff is then bound to it.
  */
 
 import type { RuntimeCapabilities } from '../../schema/handoff.js';
+import { capabilitiesOf } from '../../src/core/continuity/capabilities.js';
 import {
   liveCandidates,
   type PlacementDecision,
@@ -19,48 +20,45 @@ import {
 import { isoTime } from '../../src/core/time.js';
 import { invalid, notFound } from '../../src/errors.js';
 import { Turn } from '../runtime/turn.js';
-import type { ExecutionService, OperationReply } from './execution-service.js';
-import { executionOf } from './executions.js';
-import type { Asked, ExecutionOperations } from './operation.js';
+import type { ExecutionService } from './execution-service.js';
+import { type Serve, taken } from './operation.js';
 import type { ExecutionRow } from './rows.js';
 
-export const PLACEMENT_OPERATIONS = {
-  'continuity.place': { serve: place },
-  'continuity.preview': { serve: preview },
-} satisfies Partial<ExecutionOperations>;
+export const registerRuntime: Serve<'runtimes.register'> = async (service, { tenant, body }) => {
+  if (tenant === '') throw invalid('tenant_id is required');
+  const capabilities = taken(capabilitiesOf(body.capabilities, service.now), invalid);
+  const { runtime_id, observed_at, expires_at } = capabilities;
+  const turn = new Turn();
+  const row = { tenant_id: tenant, runtime_id, capabilities, observed_at, expires_at };
+  turn.put('runtime.set', `${tenant}:${runtime_id}`, row);
+  await service.commit(turn);
+  return capabilities;
+};
 
-async function place(
-  service: ExecutionService,
-  { tenant, id, body }: Asked<'continuity.place'>,
-): Promise<OperationReply> {
+export const place: Serve<'continuity.place'> = async (service, { tenant, id, body }) => {
   const terms = termsIn(body);
-  const execution = await executionOf(service, tenant, id);
+  const execution = await service.rows.owned('execution', tenant, id);
   const runtimes = await service.rows.runtimes(execution.tenant_id, service.now);
   const { now } = service;
   const { owner_runtime_id: owner } = execution;
   const placement = placeExecution(liveCandidates(runtimes, now), terms, owner, now);
   const decision = placementDecision(newDecision(service, execution), execution, terms, placement);
   await store(service, decision);
-  return { status: 200, body: decision };
-}
+  return decision;
+};
 
-async function preview(
-  service: ExecutionService,
-  { tenant, id, body }: Asked<'continuity.preview'>,
-): Promise<OperationReply> {
+export const preview: Serve<'continuity.preview'> = async (service, { tenant, id, body }) => {
   const terms = termsIn(body);
-  const execution = await executionOf(service, tenant, id);
+  const execution = await service.rows.owned('execution', tenant, id);
   const seen = await previewOf(service, execution, terms, body.destination_runtime_id);
   if (seen === undefined) throw notFound(`live runtime ${body.destination_runtime_id}`);
   await store(service, seen.placement_decision);
-  return { status: 200, body: seen };
-}
+  return seen;
+};
 
 /** @throws EngineError 400 */
 export function termsIn(body: SentTerms): PlacementTerms {
-  const terms = placementTerms(body);
-  if (!terms.ok) throw invalid(terms.message);
-  return terms.value;
+  return taken(placementTerms(body), invalid);
 }
 
 /** As of now; undefined when the destination is not registered or no longer live. */

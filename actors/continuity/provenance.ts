@@ -10,15 +10,14 @@ import type { ExecutionRow } from './rows.js';
 
 export interface NewEntry {
   readonly kind: ProvenanceKind;
-  /** The epoch that the entry is about. */
-  readonly epoch: number;
   /** For people, below 500 characters, without anything of the payload. */
   readonly summary?: string;
   /** What is put down by its hash only. */
   readonly evidence: object | { readonly sha256: string };
 }
 
-type Scope = Pick<ExecutionRow, 'continuity_id' | 'tenant_id'>;
+/** As it is when what the entry tells of has happened. */
+type Scope = Pick<ExecutionRow, 'continuity_id' | 'tenant_id' | 'epoch'>;
 
 /** Puts the next entry of the chain into the unit. Chains are written in their execution's line only. */
 export async function putNextEntry(
@@ -27,7 +26,7 @@ export async function putNextEntry(
   execution: Scope,
   entry: NewEntry,
 ): Promise<ProvenanceEntry> {
-  const head = await service.rows.provenanceHead(execution.continuity_id);
+  const head = await service.rows.one('provenanceHead', execution.continuity_id);
   return putEntry(service, turn, execution, entry, head ?? null);
 }
 
@@ -35,8 +34,8 @@ export async function putNextEntry(
 export function putEntry(
   service: ExecutionService,
   turn: Turn,
-  { continuity_id, tenant_id }: Scope,
-  { kind, epoch, summary, evidence }: NewEntry,
+  { continuity_id, tenant_id, epoch }: Scope,
+  { kind, summary, evidence }: NewEntry,
   previous: { readonly entry_sha256: string; readonly seq: number } | null,
 ): ProvenanceEntry {
   const sha256 = (evidence as { sha256?: unknown }).sha256;

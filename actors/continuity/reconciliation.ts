@@ -9,8 +9,8 @@ import { handoffStateAt } from '../../src/core/continuity/handoff-view.js';
 import { holdsExecution } from '../../src/core/continuity/states.js';
 import { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
-import { executionOf, putExecution, touchExecution } from './executions.js';
-import { handoffOf, moveHandoff } from './handoff-rows.js';
+import { commitWith, putExecution, touchExecution } from './executions.js';
+import { moveHandoff, type Passage } from './handoff-rows.js';
 import type { ExecutionRow, HandoffRow } from './rows.js';
 
 /**
@@ -23,7 +23,7 @@ export async function settle(
   service: ExecutionService,
   execution: ExecutionRow,
 ): Promise<ExecutionRow> {
-  const handoffs = await service.rows.handoffs(execution.continuity_id);
+  const handoffs = await service.rows.all('handoffs', execution.continuity_id);
   const open = handoffs.find(({ state }) => holdsExecution(state));
   if (open !== undefined) return settleOpen(service, execution, open);
   const resumed = handoffs.findLast(({ state }) => state === 'resumed');
@@ -35,10 +35,13 @@ export async function handoffAndExecution(
   service: ExecutionService,
   tenant: string,
   id: string,
-): Promise<{ handoff: HandoffRow; execution: ExecutionRow }> {
-  const { tenant_id, continuity_id } = await handoffOf(service, tenant, id);
-  const execution = await settle(service, await executionOf(service, tenant_id, continuity_id));
-  return { handoff: await handoffOf(service, tenant, id), execution };
+): Promise<Passage> {
+  const { tenant_id, continuity_id } = await service.rows.owned('handoff', tenant, id);
+  const execution = await settle(
+    service,
+    await service.rows.owned('execution', tenant_id, continuity_id),
+  );
+  return { handoff: await service.rows.owned('handoff', tenant, id), execution };
 }
 
 /** Takes an execution back whose handoff was revoked or has failed; for who begins something new. */
@@ -57,7 +60,7 @@ export async function openHandoff(
   { rows }: ExecutionService,
   { continuity_id }: ExecutionRow,
 ): Promise<HandoffRow | undefined> {
-  return (await rows.handoffs(continuity_id)).find(({ state }) => holdsExecution(state));
+  return (await rows.all('handoffs', continuity_id)).find(({ state }) => holdsExecution(state));
 }
 
 /** A fenced instance asks whether it may go on. */
@@ -66,7 +69,7 @@ export async function answerFence(
   continuityId: string,
   instance: string,
 ): Promise<void> {
-  const found = await service.rows.execution(continuityId);
+  const found = await service.rows.one('execution', continuityId);
   if (found === undefined) return;
   if (found.current_instance_id !== instance) {
     await leaveBehind(service, found, instance);
@@ -87,14 +90,15 @@ export async function answerFence(
 }
 
 /** The execution has gone on as another instance: this one is never run again. */
+export const LEFT_BEHIND = { kind: 'fence', fence: { reason: 'moved', until: null } } as const;
+
 export async function leaveBehind(
   service: ExecutionService,
   { tenant_id }: ExecutionRow,
   instance: string,
 ): Promise<void> {
-  const fence = { reason: 'moved', until: null } as const;
-  const changes = [{ kind: 'fence', fence }] as const;
-  await service.order(instance, tenant_id, { expect: { fence: 'transferring' }, changes });
+  const expect = { fence: 'transferring' } as const;
+  await service.order(instance, tenant_id, { expect, changes: [LEFT_BEHIND] });
 }
 
 async function settleOpen(
@@ -117,9 +121,9 @@ async function settleResumed(
   execution: ExecutionRow,
   resumed: HandoffRow,
 ): Promise<ExecutionRow> {
-  const { rows } = service;
-  const state = await rows.stateAt(execution.continuity_id, resumed.expected_epoch + 1);
-  if (handoffStateAt(resumed, service.now, state) !== 'completed') return execution;
+  const epoch = resumed.expected_epoch + 1;
+  const destination = await service.rows.one('stateAt', execution.continuity_id, epoch);
+  if (handoffStateAt(resumed, service.now, destination?.state) !== 'completed') return execution;
   const turn = new Turn();
   moveHandoff(service, turn, resumed, 'completed');
   touchExecution(turn, execution);
@@ -128,17 +132,14 @@ async function settleResumed(
 }
 
 /** Owned again at the same epoch, and its instance goes on where it is here. */
-export async function takeBack(
+async function takeBack(
   service: ExecutionService,
   execution: ExecutionRow,
   turn: Turn,
 ): Promise<ExecutionRow> {
   const after = putExecution(service, turn, execution, { state: 'owned' });
-  const { current_instance_id: instance, tenant_id, epoch, version } = execution;
-  if ((await service.rows.tenantOf(instance)) === undefined) await service.commit(turn);
-  else {
-    const expect = { fence: 'transferring', epoch } as const;
-    await service.order(instance, tenant_id, { expect, changes: [{ kind: 'own', epoch }] }, turn);
-  }
+  const { epoch, version } = execution;
+  const expect = { fence: 'transferring', epoch } as const;
+  await commitWith(service, turn, execution, { expect, changes: [{ kind: 'own', epoch }] });
   return { ...after, version: version + 1 };
 }

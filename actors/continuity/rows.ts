@@ -1,13 +1,14 @@
 /**
  * What the execution service reads: the rows that hang on one execution, by key. Reads only; every
- * statement is named and finds its rows by an index.
+ * statement is named and finds its rows by an index. JSON comes as its text.
  */
 
 import type pg from 'pg';
+import { PAYLOAD_LIST_MAX } from '../../schema/capsule.js';
 import type { EffectReceipt, Execution } from '../../schema/continuity.js';
 import type { RuntimeCapabilities } from '../../schema/handoff.js';
 import type { HandoffFacts } from '../../src/core/continuity/handoff-view.js';
-import type { OutputText } from '../../src/core/continuity/sealed-payload.js';
+import { CANDIDATES_MAX } from '../../src/core/continuity/placement.js';
 import { isResolvedEffect } from '../../src/core/continuity/states.js';
 import type { InstanceState } from '../../src/core/states.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
@@ -19,95 +20,169 @@ import {
   effectsOfExecution,
 } from '../../src/db/reads/effect-reads.js';
 import type { Query } from '../../src/db/reads/query.js';
-import type { StoredRun } from '../../src/db/reads/replay-reads.js';
-import { Runner, type Statement } from '../../src/db/runner.js';
-import type { StoredRow } from '../../src/db/tables.js';
+import { REPLAY_SQL, type StoredRun } from '../../src/db/reads/replay-reads.js';
+import { Runner } from '../../src/db/runner.js';
 import {
-  CAPSULE_SQL,
-  type CheckpointRow,
-  type FrozenInstanceRow,
-  type ItemsRow,
-  type OutputTotalsRow,
-  type SequenceFactsRow,
-} from './capsule-sql.js';
-import {
-  MIGRATION_SQL,
-  type OutputKeyRow,
-  type PlaceRow,
-  type VersionRow,
-} from './migration-sql.js';
+  type ColumnOf,
+  columnsBut,
+  columnType,
+  type StoredRow,
+  type TableName,
+} from '../../src/db/tables.js';
+import { notFound } from '../../src/errors.js';
 
-export type ExecutionRow = Execution & { readonly version: number };
-
-export type HandoffRow = HandoffFacts;
-
-export type ProvenanceRow = StoredRow<'provenance_entries'>;
-export type MigrationRow = StoredRow<'migrations'>;
-
-export interface ImportRow {
-  readonly tenant_id: string;
-  readonly capsule_id: string;
-  readonly destination_runtime_id: string;
-  readonly instance_id: string;
-  readonly continuity_id: string;
-  readonly source_epoch: number;
-}
-
-/** Candidates of one placement. */
-const CANDIDATES_MAX = 1_000;
 /** How long ago a live runtime was observed at most. */
 export const LIVE_MS = 5 * 60_000;
 /** As the drivers of the other reads: longer than any of these takes. */
 const QUERY_TIMEOUT_MS = 30_000;
+/** One more than a capsule can carry, so that it shows. */
+const CARRIED_MAX = PAYLOAD_LIST_MAX + 1;
 
-const HANDOFF_COLUMNS =
-  'id, continuity_id, tenant_id, source_runtime_id, destination_runtime_id, ' +
-  'expected_epoch::float8 as expected_epoch, state, capsule_id, capsule_expires_at, ' +
-  'placement_decision_id, preview_sha256, version, failure_code, terms, created_at, updated_at';
+/** Everything of an instance that a capsule carries or a migration looks at. */
+const PLACE = [
+  'tenant_id',
+  'sequence_id',
+  'namespace',
+  'state',
+  'next_fire_at',
+  'priority',
+  'timezone',
+  'metadata',
+  'data',
+  'config',
+  'context_audit',
+  'runtime',
+  'execution',
+  'parent_instance_id',
+] as const;
+export type PlaceRow = Selected<'instances', (typeof PLACE)[number]> &
+  StoredRow<'sequences', 'version' | 'definition'> & { readonly injected: string | null };
 
-const EXECUTION_COLUMNS =
-  'continuity_id, tenant_id, current_instance_id, owner_runtime_id, epoch::float8 as epoch, state, ' +
-  'version::float8 as version, updated_at';
+/** The text of a statement that gives such rows. */
+type Sql<Row> = string & { readonly row?: Row };
+const sql = <Row>(text: string): Sql<Row> => text;
 
-const IMPORT_COLUMNS =
-  'tenant_id, capsule_id, destination_runtime_id, instance_id, continuity_id, ' +
-  'source_epoch::float8 as source_epoch';
+/** Columns of words that are of a closed list. */
+interface Words {
+  readonly instances: { readonly state: InstanceState };
+  readonly handoffs: Pick<HandoffFacts, 'state'>;
+  readonly continuity_executions: Pick<Execution, 'state'>;
+}
+type Selected<T extends TableName, C extends ColumnOf<T>> = T extends keyof Words
+  ? StoredRow<T, Exclude<C, keyof Words[T]>> & Pick<Words[T], C & keyof Words[T]>
+  : StoredRow<T, C>;
+
+/** Numbers of 64 bits as numbers: the driver gives texts. */
+function select<T extends TableName, const C extends ColumnOf<T> = ColumnOf<T>>(
+  table: T,
+  rest: string,
+  columns: readonly C[] = columnsBut(table) as C[],
+): Sql<Selected<T, C>> {
+  const list = columns.map((column) =>
+    columnType(table, column).base === 'bigint' ? `${column}::float8 as ${column}` : column,
+  );
+  return `select ${list.join(', ')} from ${table} ${rest}`;
+}
+
+const BY_ID = 'where id = $1::uuid';
+const OF_EXECUTION = 'where continuity_id = $1::uuid';
+const OF_INSTANCE = 'where instance_id = $1::uuid';
+const IMPORT = columnsBut('capsule_imports', 'created_at');
+/** Without ids, and without the receipts of what was done here. */
+const OUTPUT = columnsBut('block_outputs', 'id', 'instance_id', 'effect');
 
 export const CONTINUITY_SQL = {
-  execution: `select ${EXECUTION_COLUMNS} from continuity_executions where continuity_id = $1::uuid`,
-  executionOf:
-    `select ${EXECUTION_COLUMNS} from continuity_executions ` +
-    'where tenant_id = $1::text and current_instance_id = $2::uuid',
-  tenantOf: 'select tenant_id from instances where id = $1::uuid',
-  handoff: `select ${HANDOFF_COLUMNS} from handoffs where id = $1::uuid`,
-  handoffs:
-    `select ${HANDOFF_COLUMNS} from handoffs where continuity_id = $1::uuid ` +
-    'order by created_at, id',
-  decision: 'select tenant_id, record from placement_decisions where id = $1::uuid',
-  runtimes:
-    'select capabilities from runtimes where tenant_id = $1::text ' +
-    'and observed_at > $2::timestamptz and expires_at > $3::timestamptz ' +
-    `order by observed_at desc, runtime_id limit ${CANDIDATES_MAX}`,
-  runtime: 'select capabilities from runtimes where tenant_id = $1::text and runtime_id = $2::uuid',
-  stateOf: 'select state from instances where id = $1::uuid',
-  stateAt:
+  execution: select('continuity_executions', OF_EXECUTION),
+  instance: select('instances', BY_ID, ['tenant_id', 'state']),
+  // Of the instance that an execution was at an epoch.
+  stateAt: sql<{ readonly state: InstanceState }>(
     'select i.state from continuity_locations l join instances i on i.id = l.instance_id ' +
-    'where l.continuity_id = $1::uuid and l.epoch = $2::bigint',
-  provenanceHead:
-    'select continuity_id, seq, id, tenant_id, epoch::float8 as epoch, kind, redacted_summary, ' +
-    'payload_sha256, previous_sha256, entry_sha256, signing_key_id, signature, created_at ' +
-    'from provenance_entries where continuity_id = $1::uuid order by seq desc limit 1',
-  migration:
-    'select id, continuity_id, tenant_id, state, record, secrets, created_at, updated_at ' +
-    'from migrations where id = $1::uuid',
-  capsuleImport:
-    `select ${IMPORT_COLUMNS} from capsule_imports where tenant_id = $1::text ` +
-    'and capsule_id = $2::uuid and destination_runtime_id = $3::uuid',
-  importOf: `select ${IMPORT_COLUMNS} from capsule_imports where instance_id = $1::uuid`,
-  artifact:
-    "select encode(content, 'base64') as content, sha256 from artifacts where key = $1::text",
-  ...CAPSULE_SQL,
-  ...MIGRATION_SQL,
+      'where l.continuity_id = $1::uuid and l.epoch = $2::bigint',
+  ),
+  handoff: select('handoffs', BY_ID),
+  handoffs: select('handoffs', `${OF_EXECUTION} order by created_at, id`),
+  decision: select('placement_decisions', BY_ID),
+  // The live ones, those seen last first.
+  runtimes: select(
+    'runtimes',
+    'where tenant_id = $1::text and observed_at > $2::timestamptz and expires_at > $3::timestamptz ' +
+      `order by observed_at desc, runtime_id limit ${CANDIDATES_MAX}`,
+    ['capabilities'],
+  ),
+  runtime: select('runtimes', 'where tenant_id = $1::text and runtime_id = $2::uuid', [
+    'capabilities',
+  ]),
+  provenanceHead: select('provenance_entries', `${OF_EXECUTION} order by seq desc limit 1`),
+  migration: select('migrations', BY_ID),
+  capsuleImport: select(
+    'capsule_imports',
+    'where tenant_id = $1::text and capsule_id = $2::uuid and destination_runtime_id = $3::uuid',
+    IMPORT,
+  ),
+  importOf: select('capsule_imports', OF_INSTANCE, IMPORT),
+  artifact: sql<StoredRow<'artifacts', 'content'>>(
+    "select encode(content, 'base64') as content from artifacts where key = $1::text",
+  ),
+  // With its own blocks and its version.
+  place: sql<PlaceRow>(
+    `select ${PLACE.map((column) => `i.${column}`).join(', ')}, b.blocks as injected, ` +
+      's.version, s.definition from instances i cross join lateral (select version, definition ' +
+      'from sequences where id = i.sequence_id offset 0) s ' +
+      'left join injected_blocks b on b.instance_id = i.id where i.id = $1::uuid',
+  ),
+  lastCheckpoint: select('checkpoints', `${OF_INSTANCE} order by created_at desc, id desc limit 1`),
+  outputTotals: sql<{ readonly bytes: number }>(
+    `select coalesce(sum(output_size), 0)::float8 as bytes from block_outputs ${OF_INSTANCE}`,
+  ),
+  outputs: select(
+    'block_outputs',
+    `${OF_INSTANCE} order by created_at, id limit ${CARRIED_MAX}`,
+    OUTPUT,
+  ),
+  items: select('iteration_snapshots', `${OF_INSTANCE} order by key`, ['key', 'items']),
+  // Each receipt is where its facts lie.
+  effectIds: sql<{ readonly id: string }>(
+    `select id from worker_tasks ${OF_INSTANCE} ` +
+      `union all select id from block_outputs ${OF_INSTANCE} and effect is not null ` +
+      `union all select id from effect_receipts ${OF_INSTANCE} order by id limit ${CARRIED_MAX}`,
+  ),
+  version: select('sequences', BY_ID, [
+    'id',
+    'tenant_id',
+    'namespace',
+    'name',
+    'version',
+    'definition',
+  ]),
+  life: sql<StoredRun>(REPLAY_SQL.run),
+  outputKeys: select('block_outputs', `${OF_INSTANCE} order by block_id, iteration, attempt`, [
+    'block_id',
+    'iteration',
+    'attempt',
+  ]),
+  // Of its outputs that are no notes on tries.
+  outputBlocks: sql<StoredRow<'block_outputs', 'block_id'>>(
+    `select distinct block_id from block_outputs ${OF_INSTANCE} ` +
+      'and output_ref is null order by block_id',
+  ),
+};
+type Statement = keyof typeof CONTINUITY_SQL;
+type RowOf<Name extends Statement> = NonNullable<(typeof CONTINUITY_SQL)[Name]['row']>;
+
+export type ExecutionRow = RowOf<'execution'>;
+export type HandoffRow = RowOf<'handoff'>;
+export type ImportRow = RowOf<'importOf'>;
+export type MigrationRow = RowOf<'migration'>;
+export type OutputKeyRow = RowOf<'outputKeys'>;
+export type ProvenanceRow = RowOf<'provenanceHead'>;
+export type VersionRow = RowOf<'version'>;
+
+/** What callers name, in words for them. */
+const OWNED = {
+  execution: 'execution',
+  handoff: 'handoff',
+  decision: 'placement decision',
+  migration: 'migration',
 } as const;
 
 export class ContinuityRows {
@@ -117,55 +192,52 @@ export class ContinuityRows {
     this.#runner = new Runner(pool, QUERY_TIMEOUT_MS);
   }
 
-  execution(id: string): Promise<ExecutionRow | undefined> {
-    return this.one<ExecutionRow>('execution', [id]);
+  /** The first row that the statement gives for its parameters. */
+  async one<Name extends Statement>(
+    name: Name,
+    ...values: readonly (string | number)[]
+  ): Promise<RowOf<Name> | undefined> {
+    return (await this.all(name, ...values))[0];
   }
 
-  /** The execution whose present instance this is. */
-  executionOf(tenant: string, instance: string): Promise<ExecutionRow | undefined> {
-    return this.one<ExecutionRow>('executionOf', [tenant, instance]);
+  all<Name extends Statement>(
+    name: Name,
+    ...values: readonly (string | number)[]
+  ): Promise<RowOf<Name>[]> {
+    return this.#runner.all({ name: `continuity_${name}`, text: CONTINUITY_SQL[name], values });
   }
 
-  /** Of an instance; undefined when there is none. */
-  async tenantOf(instance: string): Promise<string | undefined> {
-    return (await this.one<{ tenant_id: string }>('tenantOf', [instance]))?.tenant_id;
+  /** Rejects with 404 when the tenant ('' is any) has none of that id. */
+  async owned<Name extends keyof typeof OWNED>(
+    name: Name,
+    tenant: string,
+    id: string,
+  ): Promise<RowOf<Name>> {
+    const row: RowOf<Name> | undefined = await this.one(name, id);
+    return owned(row, tenant, `${OWNED[name]} ${id}`);
   }
 
-  handoff(id: string): Promise<HandoffRow | undefined> {
-    return this.one<HandoffRow>('handoff', [id]);
-  }
-
-  /** Of one execution, oldest first. */
-  handoffs(execution: string): Promise<HandoffRow[]> {
-    return this.all<HandoffRow>('handoffs', [execution]);
-  }
-
-  decision(id: string): Promise<{ tenant_id: string; record: string } | undefined> {
-    return this.one('decision', [id]);
+  /** Whether there is such an instance in this database. */
+  async isHere(instance: string): Promise<boolean> {
+    return (await this.one('instance', instance)) !== undefined;
   }
 
   /** The live ones, those seen last first. */
   async runtimes(tenant: string, now: UnixMs): Promise<RuntimeCapabilities[]> {
-    const values = [tenant, isoTime(now - LIVE_MS), isoTime(now)];
-    const rows = await this.all<{ capabilities: string }>('runtimes', values);
-    return rows.map(({ capabilities }) => JSON.parse(capabilities) as RuntimeCapabilities);
+    const rows = await this.all('runtimes', tenant, isoTime(now - LIVE_MS), isoTime(now));
+    return rows.map(capabilitiesIn);
   }
 
   /** As it was registered last; whether it is live is another question. */
   async runtime(tenant: string, id: string): Promise<RuntimeCapabilities | undefined> {
-    const row = await this.one<{ capabilities: string }>('runtime', [tenant, id]);
-    return row && (JSON.parse(row.capabilities) as RuntimeCapabilities);
+    const row = await this.one('runtime', tenant, id);
+    return row && capabilitiesIn(row);
   }
 
-  /** Of an instance; undefined when there is none here. */
-  async stateOf(instance: string): Promise<InstanceState | undefined> {
-    return (await this.one<{ state: InstanceState }>('stateOf', [instance]))?.state;
-  }
-
-  /** Of the instance that the execution was at an epoch; undefined when that is not here. */
-  async stateAt(execution: string, epoch: number): Promise<InstanceState | undefined> {
-    const row = await this.one<{ state: InstanceState }>('stateAt', [execution, epoch]);
-    return row?.state;
+  /** The sealed payload of a capsule; undefined when it is not stored here. */
+  async artifact(key: string): Promise<Buffer | undefined> {
+    const row = await this.one('artifact', key);
+    return row && Buffer.from(row.content, 'base64');
   }
 
   /** Effects of the execution in doubt, of all its instances, in a fixed order. */
@@ -186,106 +258,18 @@ export class ContinuityRows {
   async #effects(query: Query): Promise<EffectReceipt[]> {
     return (await this.#runner.all<EffectRow>(query)).map(effectOfRow);
   }
-
-  provenanceHead(execution: string): Promise<ProvenanceRow | undefined> {
-    return this.one<ProvenanceRow>('provenanceHead', [execution]);
-  }
-
-  migration(id: string): Promise<MigrationRow | undefined> {
-    return this.one<MigrationRow>('migration', [id]);
-  }
-
-  capsuleImport(tenant: string, capsule: string, runtime: string): Promise<ImportRow | undefined> {
-    return this.one<ImportRow>('capsuleImport', [tenant, capsule, runtime]);
-  }
-
-  /** By which the instance came here. */
-  importOf(instance: string): Promise<ImportRow | undefined> {
-    return this.one<ImportRow>('importOf', [instance]);
-  }
-
-  async artifact(key: string): Promise<{ content: Buffer; sha256: string } | undefined> {
-    const row = await this.one<{ content: string; sha256: string }>('artifact', [key]);
-    return row && { content: Buffer.from(row.content, 'base64'), sha256: row.sha256 };
-  }
-
-  // ---------------------------------------------------------------- what a capsule carries
-
-  /** With its own blocks and its sequence; undefined when it is not here. */
-  frozenInstance(id: string): Promise<FrozenInstanceRow | undefined> {
-    return this.one<FrozenInstanceRow>('frozenInstance', [id]);
-  }
-
-  /** The one that an instance saved last. */
-  lastCheckpoint(instance: string): Promise<CheckpointRow | undefined> {
-    return this.one<CheckpointRow>('lastCheckpoint', [instance]);
-  }
-
-  /** How many outputs an instance has, and their bytes. */
-  async outputTotals(instance: string): Promise<OutputTotalsRow> {
-    return (await this.one<OutputTotalsRow>('frozenTotals', [instance])) ?? { rows: 0, bytes: 0 };
-  }
-
-  /** Oldest first; as many as a capsule can carry, and one more. */
-  frozenOutputs(instance: string): Promise<OutputText[]> {
-    return this.all<OutputText>('frozenOutputs', [instance]);
-  }
-
-  frozenItems(instance: string): Promise<ItemsRow[]> {
-    return this.all<ItemsRow>('frozenItems', [instance]);
-  }
-
-  /** Of all receipts of an instance; as many as a capsule can carry, and one more. */
-  async effectIds(instance: string): Promise<string[]> {
-    return (await this.all<{ id: string }>('effectIds', [instance])).map(({ id }) => id);
-  }
-
-  sequenceFacts(id: string): Promise<SequenceFactsRow | undefined> {
-    return this.one<SequenceFactsRow>('sequenceFacts', [id]);
-  }
-
-  // ---------------------------------------------------------------- what a migration looks at
-
-  /** Where an instance stands; undefined when it is not here. */
-  place(instance: string): Promise<PlaceRow | undefined> {
-    return this.one<PlaceRow>('place', [instance]);
-  }
-
-  version(sequence: string): Promise<VersionRow | undefined> {
-    return this.one<VersionRow>('version', [sequence]);
-  }
-
-  /** What an instance has left behind so far. */
-  life(instance: string): Promise<StoredRun | undefined> {
-    return this.one<StoredRun>('life', [instance]);
-  }
-
-  /** Of every output of an instance. */
-  outputKeys(instance: string): Promise<OutputKeyRow[]> {
-    return this.all<OutputKeyRow>('outputKeys', [instance]);
-  }
-
-  /** The blocks of an instance that gave an output. */
-  async outputBlocks(instance: string): Promise<string[]> {
-    const rows = await this.all<{ block_id: string }>('outputBlocks', [instance]);
-    return rows.map(({ block_id }) => block_id);
-  }
-
-  protected one<Row extends object>(
-    name: keyof typeof CONTINUITY_SQL,
-    values: readonly unknown[],
-  ): Promise<Row | undefined> {
-    return this.#runner.one(statementOf(name, values));
-  }
-
-  protected all<Row extends object>(
-    name: keyof typeof CONTINUITY_SQL,
-    values: readonly unknown[],
-  ): Promise<Row[]> {
-    return this.#runner.all(statementOf(name, values));
-  }
 }
 
-function statementOf(name: keyof typeof CONTINUITY_SQL, values: readonly unknown[]): Statement {
-  return { name: `continuity_${name}`, text: CONTINUITY_SQL[name], values };
+function capabilitiesIn({ capabilities }: RowOf<'runtime'>): RuntimeCapabilities {
+  return JSON.parse(capabilities) as RuntimeCapabilities;
+}
+
+/** @throws EngineError 404 when there is none, or the tenant ('' is any) has none */
+export function owned<Row extends { readonly tenant_id: string }>(
+  row: Row | undefined,
+  tenant: string,
+  what: string,
+): Row {
+  if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) throw notFound(what);
+  return row;
 }

@@ -26,7 +26,7 @@ export const JOBS = {
     ms: LARGE_MS,
   }),
   openCapsule: job({
-    load: async () => (await import('../../src/core/continuity/sealed-payload.js')).openSealed,
+    load: async () => (await import('../../src/sealed-capsules.js')).openCapsule,
     isSmall: ({ sealed }) => sealed.length <= 256 * KIB,
     ms: LARGE_MS,
   }),

@@ -1,6 +1,7 @@
 /** Handoffs from their preview to their end, and capsules that a device seals by itself. */
 
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
+import type { CapsulePayload } from '../../schema/capsule.js';
 import type {
   Capsule,
   CapsuleImported,
@@ -9,7 +10,6 @@ import type {
   HandoffExported,
 } from '../../schema/handoff.js';
 import { type CapsuleFacts, createCapsule } from '../../src/core/continuity/capsule.js';
-import type { CapsulePayload } from '../../src/core/continuity/capsule-payload.js';
 import { parseTransferKey, type SigningKey, signingKeyId } from '../../src/core/continuity/keys.js';
 import type { Json, Tenant } from './api.js';
 import { expectStatus, type Reply } from './client.js';

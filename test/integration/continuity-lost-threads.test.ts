@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { afterEach, describe, test } from 'node:test';
-import { ContinuityRows, type ProvenanceRow } from '../../actors/continuity/rows.js';
+import { ContinuityRows } from '../../actors/continuity/rows.js';
 import { eventually, type Json, step } from '../helpers/api.js';
 import { capabilities } from '../helpers/continuity.js';
 import { type Answer, type LocalShards, startShards } from '../helpers/shards.js';
@@ -20,12 +20,16 @@ let shards: LocalShards;
 let afterHead: (() => Promise<void>) | undefined;
 
 class HookedRows extends ContinuityRows {
-  override async provenanceHead(execution: string): Promise<ProvenanceRow | undefined> {
-    const head = await super.provenanceHead(execution);
+  override async one<Name extends Parameters<ContinuityRows['one']>[0]>(
+    name: Name,
+    ...values: readonly (string | number)[]
+  ) {
+    const row = await super.one(name, ...values);
+    if (name !== 'provenanceHead') return row;
     const then = afterHead;
     afterHead = undefined;
     await then?.();
-    return head;
+    return row;
   }
 }
 

@@ -218,10 +218,10 @@ describe('heavy work', () => {
     for (const text of ['{"n":1}', LARGE_OUTPUT.output ?? '']) {
       const sealed = await offload.run('sealCapsule', sealTask([output(text)]));
       assert.ok(sealed.ok);
-      const { capsule, payloadBase64 } = sealed.value;
+      const { capsule, payload_base64 } = sealed.value;
       const now = '2026-01-02T00:00:00Z';
-      const task = { capsule, keyring: KEYRING, transferKey: undefined, now };
-      const bytes = Buffer.from(payloadBase64, 'base64');
+      const task = { capsule, keys: KEYRING.opening, now };
+      const bytes = Buffer.from(payload_base64, 'base64');
       const opened = await offload.run('openCapsule', { ...task, sealed: bytes });
       assert.ok(opened.ok);
       assert.deepEqual(JSON.parse(opened.value.outputs[0] ?? '').output, JSON.parse(text));

@@ -4,13 +4,10 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  type OutputText,
-  openSealed,
-  sealCapsule,
-} from '../../src/core/continuity/sealed-payload.js';
+import { type OutputText, sealCapsule } from '../../src/core/continuity/sealed-payload.js';
 import type { JsonValue } from '../../src/core/json.js';
 import { parseJson } from '../../src/core/json-guard.js';
+import { openCapsule } from '../../src/sealed-capsules.js';
 import { KEYRING, sealTask } from '../helpers/capsule-tasks.js';
 import { check } from '../helpers/properties.js';
 
@@ -37,12 +34,11 @@ test('outputs come back as rows; none is of later than now', (t) => {
   check(t, 200, outputs, (rows: OutputText[]) => {
     const sealed = sealCapsule(sealTask(rows));
     assert.ok(sealed.ok);
-    const { capsule, payloadBase64 } = sealed.value;
-    const opened = openSealed({
+    const { capsule, payload_base64 } = sealed.value;
+    const opened = openCapsule({
       capsule,
-      sealed: Buffer.from(payloadBase64, 'base64'),
-      keyring: KEYRING,
-      transferKey: undefined,
+      sealed: Buffer.from(payload_base64, 'base64'),
+      keys: KEYRING.opening,
       now: NOW,
     });
     assert.ok(opened.ok);
@@ -65,13 +61,12 @@ test('outputs that a stranger made up are refused, not stored', () => {
     const task = sealTask([{ ...good, ...wrong } as never]);
     const sealed = sealCapsule({ ...task, nonce: randomBytes(12) });
     assert.ok(sealed.ok);
-    const opened = openSealed({
+    const opened = openCapsule({
       capsule: sealed.value.capsule,
-      sealed: Buffer.from(sealed.value.payloadBase64, 'base64'),
-      keyring: KEYRING,
-      transferKey: undefined,
+      sealed: Buffer.from(sealed.value.payload_base64, 'base64'),
+      keys: KEYRING.opening,
       now: NOW,
     });
-    assert.deepEqual([opened.ok, !opened.ok && opened.status], [false, 409]);
+    assert.ok(!opened.ok && /^outputs\[0\]\./.test(opened.message));
   }
 });

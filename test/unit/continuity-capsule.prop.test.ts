@@ -3,7 +3,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { admitted, SEALED_BYTES_MAX } from '../../actors/continuity/imports.js';
+import { refuseFor, taken } from '../../actors/continuity/operation.js';
+import type { CapsulePayload } from '../../schema/capsule.js';
 import type { Capsule } from '../../schema/handoff.js';
+import { createValidators } from '../../schema/validators.js';
 import { canonicalSha256, sha256Hex } from '../../src/core/continuity/canonical-json.js';
 import {
   type CapsuleFacts,
@@ -13,24 +17,17 @@ import {
   signManifest,
 } from '../../src/core/continuity/capsule.js';
 import {
-  admitImport,
-  checkManifest,
-  checkSequence,
   type ImportExpectation,
-  type ImportRefusal,
-  type ImportStatus,
+  manifestFault,
   openCapsule,
-  SEALED_BYTES_MAX,
+  sequenceFault,
   trustOf,
 } from '../../src/core/continuity/capsule-import.js';
-import {
-  type CapsulePayload,
-  decodePayload,
-  encodePayload,
-} from '../../src/core/continuity/capsule-payload.js';
+import { decodePayload, encodePayload } from '../../src/core/continuity/capsule-payload.js';
 import { createKeyring, parseTransferKey } from '../../src/core/continuity/keys.js';
 import { type SealContext, seal, unseal } from '../../src/core/continuity/sealing.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { conflict, EngineError } from '../../src/errors.js';
 import { takenCapsule } from '../helpers/continuity-bodies.js';
 import { check } from '../helpers/properties.js';
 
@@ -38,6 +35,7 @@ const id = (n: number) => `0198c0de-0000-7000-8000-${n.toString(16).padStart(12,
 const NOW = Date.UTC(2026, 0, 1, 12);
 const DESTINATION = id(4);
 const KEYRING = createKeyring(Buffer.alloc(32, 1));
+const { checkPayload } = createValidators();
 const NONCE = Buffer.alloc(12, 9);
 const DEFINITION = { name: 'order', version: 3, blocks: [{ id: 'a', type: 'step' }] };
 const REQUIREMENTS = { handlers: ['ship'] };
@@ -59,7 +57,16 @@ const PAYLOAD: CapsulePayload = {
     checkpoint_data: { safe_boundary: 'a', context_snapshot: { total: 3 } },
     created_at: '2026-01-01T11:00:00.000Z',
   },
-  outputs: [{ block_id: 'a', output: { ok: true } }],
+  outputs: [
+    {
+      block_id: 'a',
+      iteration: '',
+      attempt: 0,
+      try: 0,
+      output: { ok: true },
+      created_at: '2026-01-01T11:00:00.000Z',
+    },
+  ],
   execution_tree: [],
   effect_ids: [id(8)],
   pending_waits: [],
@@ -76,18 +83,17 @@ const FACTS: CapsuleFacts = {
   epoch: 2,
   tenant_id: 'acme',
   source_runtime_id: id(5),
-  destination_runtime_id: DESTINATION,
+  allowed_destination_runtime_id: DESTINATION,
   sequence_version: 3,
   sequence_definition: DEFINITION,
   current_step: 'a',
   requirements: REQUIREMENTS,
-  artifact_key: 'capsules/1',
   provenance_head: null,
   issued_at: '2026-01-01T12:00:00.000Z',
   expires_at: '2026-01-01T12:05:00.000Z',
 };
 
-const EXPECTED: ImportExpectation = {
+const EXPECTED = {
   tenant_id: 'acme',
   destination_runtime_id: DESTINATION,
   expected_epoch: 2,
@@ -107,47 +113,47 @@ function made(facts: Partial<CapsuleFacts> = {}, keyring = KEYRING, transferKey?
 interface Attempt {
   readonly capsule: Capsule;
   readonly sealed: Uint8Array;
-  readonly expected?: Partial<ImportExpectation>;
-  readonly keyring?: typeof KEYRING | undefined;
+  readonly expected?: Partial<ImportExpectation & { readonly now: number }>;
+  readonly keyring?: typeof KEYRING;
   readonly transferKey?: Buffer;
 }
 
-/** All stages, as an import goes through them. */
-function attempt(given: Attempt): ImportRefusal | { ok: true; value: CapsulePayload } {
-  const keyring = 'keyring' in given ? given.keyring : KEYRING;
+/** All stages, as an import goes through them. @throws EngineError */
+function attempt(given: Attempt): CapsulePayload {
+  const { capsule, expected, keyring = KEYRING } = given;
   const body = {
-    capsule: given.capsule,
+    capsule,
     payload_base64: Buffer.from(given.sealed).toString('base64'),
     payload_key_base64: given.transferKey?.toString('base64') ?? null,
   };
-  const admitted = admitImport(body, keyring);
-  if (!admitted.ok) return admitted;
-  const { keyring: keys, sealed = Buffer.alloc(0) } = admitted.value;
-  const refused = checkManifest(given.capsule, { ...EXPECTED, ...given.expected }, trustOf(keys));
-  if (refused !== undefined) return refused;
-  const opened = openCapsule(given.capsule, sealed, admitted.value);
-  if (!opened.ok) return opened;
-  return checkSequence(given.capsule.manifest, DEFINITION) ?? opened;
+  const { keys, sealed = Buffer.alloc(0) } = admitted(body, keyring);
+  const { now, ...wanted } = { ...EXPECTED, isTrusted: trustOf(keyring), ...expected };
+  refuseFor(manifestFault(capsule, wanted, now));
+  const opened = taken(openCapsule(capsule, sealed, keys, checkPayload), conflict);
+  refuseFor(sequenceFault(capsule.manifest, DEFINITION));
+  return opened;
 }
 
-function refused(given: Attempt, status: ImportStatus, text: RegExp): void {
-  const result = attempt(given);
-  assert.ok(!result.ok, 'the capsule was taken');
-  assert.deepEqual([result.status, text.test(result.message)], [status, true], result.message);
+function refused(given: Attempt, status: number, text: RegExp): void {
+  assert.throws(() => attempt(given), isRefusal(status, text));
 }
+
+const isRefusal = (status: number, text: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof EngineError, String(error));
+  assert.deepEqual([error.status, text.test(error.message)], [status, true], error.message);
+  return true;
+};
 
 test('a capsule arrives as it was made', () => {
   const { capsule, sealed } = made();
-  const result = attempt({ capsule, sealed });
-  assert.ok(result.ok, result.ok ? '' : result.message);
-  assert.deepEqual(result.value, PAYLOAD);
+  assert.deepEqual(attempt({ capsule, sealed }), PAYLOAD);
 });
 
 test('a capsule survives the wire', () => {
   const { capsule, sealed } = made();
   const parsed = takenCapsule(JSON.parse(JSON.stringify(capsule)) as JsonValue);
   assert.ok(parsed.ok);
-  assert.ok(attempt({ capsule: parsed.value, sealed }).ok);
+  assert.deepEqual(attempt({ capsule: parsed.value, sealed }), PAYLOAD);
 });
 
 test('the manifest says what was sealed', () => {
@@ -164,7 +170,7 @@ test('the manifest says what was sealed', () => {
     sequence: { id: id(6), version: 3, content_sha256: canonicalSha256(DEFINITION) },
     checkpoint: { block_id: 'a', sha256: canonicalSha256(PAYLOAD.checkpoint) },
     requirements_sha256: canonicalSha256(REQUIREMENTS),
-    payload_artifact: { key: 'capsules/1', sha256: sha256Hex(sealed), bytes: sealed.length },
+    payload_artifact: { key: `capsules/${id(1)}`, sha256: sha256Hex(sealed), bytes: sealed.length },
     provenance_head: null,
     issued_at: FACTS.issued_at,
     expires_at: FACTS.expires_at,
@@ -195,31 +201,31 @@ test('lists over their bound are neither sealed nor taken', () => {
   assert.ok(encodePayload({ ...PAYLOAD, stream_cursors: over.stream_cursors.slice(1) }).ok);
   const encoded = encodePayload(over);
   assert.ok(!encoded.ok && /^stream_cursors /.test(encoded.message));
-  const decoded = decodePayload(Buffer.from(JSON.stringify(over)));
-  assert.ok(!decoded.ok && /^payload\.stream_cursors /.test(decoded.message));
+  const decoded = decodePayload(Buffer.from(JSON.stringify(over)), checkPayload);
+  assert.ok(!decoded.ok && /^stream_cursors /.test(decoded.message));
 });
 
 test('a payload that is none is refused by name', () => {
   const wrong: [JsonValue, RegExp][] = [
-    [null, /^payload must be an object/],
-    [{}, /^payload\.instance must be an object/],
-    [{ ...(PAYLOAD as unknown as JsonObject), checkpoint: {} }, /^payload\.checkpoint\.id /],
-    [{ ...(PAYLOAD as unknown as JsonObject), outputs: [1] }, /^payload\.outputs\[0\] /],
-    [{ ...(PAYLOAD as unknown as JsonObject), effect_ids: ['x'] }, /^payload\.effect_ids\[0\] /],
+    [null, /^the payload must be an object/],
+    [{}, /^instance is required/],
+    [{ ...(PAYLOAD as unknown as JsonObject), checkpoint: {} }, /^checkpoint\.id /],
+    [{ ...(PAYLOAD as unknown as JsonObject), outputs: [1] }, /^outputs\[0\] /],
+    [{ ...(PAYLOAD as unknown as JsonObject), effect_ids: ['x'] }, /^effect_ids\[0\] /],
   ];
   for (const [value, text] of wrong) {
-    const decoded = decodePayload(Buffer.from(JSON.stringify(value)));
+    const decoded = decodePayload(Buffer.from(JSON.stringify(value)), checkPayload);
     assert.ok(!decoded.ok && text.test(decoded.message), JSON.stringify(value));
   }
-  assert.ok(!decodePayload(Buffer.from([0xff])).ok);
-  assert.ok(!decodePayload(Buffer.from('{')).ok);
+  assert.ok(!decodePayload(Buffer.from([0xff]), checkPayload).ok);
+  assert.ok(!decodePayload(Buffer.from('{'), checkPayload).ok);
 });
 
 const CONTEXT: SealContext = {
   tenant_id: 'acme',
   continuity_id: id(2),
   epoch: 2,
-  destination_runtime_id: DESTINATION,
+  allowed_destination_runtime_id: DESTINATION,
 };
 const KEY = Buffer.alloc(32, 3);
 
@@ -252,13 +258,13 @@ test('a seal holds for one tenant, execution, epoch and destination', () => {
     { tenant_id: 'acm' },
     { continuity_id: id(3) },
     { epoch: 3 },
-    { destination_runtime_id: id(9) },
-    { destination_runtime_id: null },
+    { allowed_destination_runtime_id: id(9) },
+    { allowed_destination_runtime_id: null },
   ];
   for (const other of others) {
     assert.equal(unseal(sealed, KEY, { ...CONTEXT, ...other }), undefined, JSON.stringify(other));
   }
-  const forAny = { ...CONTEXT, destination_runtime_id: null };
+  const forAny = { ...CONTEXT, allowed_destination_runtime_id: null };
   assert.ok(unseal(seal(Buffer.alloc(0), KEY, NONCE, forAny), KEY, forAny) !== undefined);
   assert.throws(() => seal(KEY, KEY, NONCE, { ...CONTEXT, tenant_id: 'a\0b' }), RangeError);
   assert.throws(() => seal(KEY, KEY, Buffer.alloc(11), CONTEXT), RangeError);
@@ -311,9 +317,9 @@ test('no change of the manifest is taken, not even of a member that nobody knows
       const manifest = withLeaf(capsule.manifest, path, leaf) as Capsule['manifest'];
       if (canonicalSha256(manifest) === capsule.manifest_sha256) continue;
       const changed = { ...capsule, manifest };
-      assert.ok(!attempt({ capsule: changed, sealed }).ok, path.join('.'));
+      assert.throws(() => attempt({ capsule: changed, sealed }), EngineError, path.join('.'));
       const rehashed = { ...changed, manifest_sha256: canonicalSha256(manifest) };
-      assert.ok(!attempt({ capsule: rehashed, sealed }).ok, path.join('.'));
+      assert.throws(() => attempt({ capsule: rehashed, sealed }), EngineError, path.join('.'));
     }
   }
 });
@@ -333,7 +339,7 @@ test('a configured key is believed under its own id', () => {
   const { capsule, sealed } = made({}, other, TRANSFER_KEY);
   const { id: keyId, publicKey } = other.signing;
   const trusting = createKeyring(Buffer.alloc(32, 1), undefined, new Map([[keyId, publicKey]]));
-  assert.ok(attempt({ capsule, sealed, keyring: trusting, transferKey: TRANSFER_KEY }).ok);
+  assert.ok(attempt({ capsule, sealed, keyring: trusting, transferKey: TRANSFER_KEY }));
   const misnamed = createKeyring(Buffer.alloc(32, 1), undefined, new Map([['else', publicKey]]));
   refused({ capsule, sealed, keyring: misnamed, transferKey: TRANSFER_KEY }, 409, /not trusted/);
 });
@@ -345,9 +351,9 @@ test('a capsule is for one tenant, destination, epoch and time', () => {
   refused({ ...given, expected: { expected_epoch: 1 } }, 409, /epoch/);
   const end = Date.parse(FACTS.expires_at);
   refused({ ...given, expected: { now: end } }, 409, /expired/);
-  assert.ok(attempt({ ...given, expected: { now: end - 1 } }).ok);
-  const anywhere = made({ destination_runtime_id: null });
-  assert.ok(attempt({ ...anywhere, expected: { destination_runtime_id: id(9) } }).ok);
+  assert.ok(attempt({ ...given, expected: { now: end - 1 } }));
+  const anywhere = made({ allowed_destination_runtime_id: null });
+  assert.ok(attempt({ ...anywhere, expected: { destination_runtime_id: id(9) } }));
 });
 
 test('a capsule for other requirements is refused', () => {
@@ -355,7 +361,7 @@ test('a capsule for other requirements is refused', () => {
   const requirements_sha256 = canonicalSha256({ handlers: [] });
   refused({ ...given, expected: { requirements_sha256 } }, 409, /requirements/);
   const same = { requirements_sha256: canonicalSha256(REQUIREMENTS) };
-  assert.ok(attempt({ ...given, expected: same }).ok);
+  assert.ok(attempt({ ...given, expected: same }));
 });
 
 test('only the schema of this reader is read', () => {
@@ -376,14 +382,14 @@ test('the wrong key does not open a capsule', () => {
   refused(given, 409, /decryption failed/);
   const handed = made({}, KEYRING, TRANSFER_KEY);
   assert.match(handed.capsule.manifest.encryption_key_id, /^continuity-transfer-[0-9a-f]{16}$/);
-  assert.ok(attempt({ ...handed, transferKey: TRANSFER_KEY }).ok);
+  assert.ok(attempt({ ...handed, transferKey: TRANSFER_KEY }));
   refused({ ...handed, transferKey: Buffer.alloc(32, 6) }, 409, /decryption failed/);
   refused(handed, 409, /decryption failed/);
 });
 
 test('what was sealed before a rotation is opened with the former key', () => {
   const rotated = createKeyring(Buffer.alloc(32, 2), Buffer.alloc(32, 1));
-  assert.ok(attempt({ ...made(), keyring: rotated }).ok);
+  assert.ok(attempt({ ...made(), keyring: rotated }));
   const forgotten = createKeyring(
     Buffer.alloc(32, 2),
     undefined,
@@ -392,31 +398,33 @@ test('what was sealed before a rotation is opened with the former key', () => {
   refused({ ...made(), keyring: forgotten }, 409, /decryption failed/);
 });
 
-test('without keys 503, with malformed base64 400, with too many bytes 413', () => {
+test('with malformed base64 400, with too many bytes 413', () => {
   const { capsule, sealed } = made();
-  refused({ capsule, sealed, keyring: undefined }, 503, /key/);
-  refused({ capsule, sealed, transferKey: Buffer.alloc(31) }, 400, /^payload_key_base64 /);
+  refused(
+    { capsule, sealed, transferKey: Buffer.alloc(31) },
+    400,
+    / payload_key_base64 must be base64/,
+  );
   const longer = Buffer.concat([sealed, Buffer.alloc(3)]);
   refused({ capsule, sealed: longer }, 413, /larger/);
   const text = sealed.toString('base64');
   for (const payload_base64 of [`${text.slice(0, -4)}?===`, text.slice(1), `${text.slice(1)} `]) {
-    const result = admitImport({ capsule, payload_base64 }, KEYRING);
-    assert.deepEqual(result, { ok: false, status: 400, message: 'payload_base64 must be base64' });
+    const malformed = isRefusal(400, / payload_base64 must be base64$/);
+    assert.throws(() => admitted({ capsule, payload_base64 }, KEYRING), malformed);
   }
   const payload_artifact = { ...capsule.manifest.payload_artifact, bytes: SEALED_BYTES_MAX + 1 };
   const huge = { ...capsule, manifest: { ...capsule.manifest, payload_artifact } };
-  const result = admitImport({ capsule: huge }, KEYRING);
-  assert.ok(!result.ok && result.status === 413);
+  assert.throws(() => admitted({ capsule: huge }, KEYRING), isRefusal(413, /larger/));
   payload_artifact.bytes = SEALED_BYTES_MAX;
-  assert.ok(admitImport({ capsule: huge, payload_base64: null }, KEYRING).ok);
+  assert.ok(admitted({ capsule: huge, payload_base64: null }, KEYRING));
   assert.equal(SEALED_BYTES_MAX, 64 * 1_024 * 1_024 + 64);
 });
 
 test('without bytes in the body they are to be read from storage', () => {
   const { capsule, sealed } = made();
-  const admitted = admitImport({ capsule }, KEYRING);
-  assert.ok(admitted.ok && admitted.value.sealed === undefined);
-  assert.ok(openCapsule(capsule, sealed, admitted.value).ok);
+  const { keys, ...body } = admitted({ capsule }, KEYRING);
+  assert.equal(body.sealed, undefined);
+  assert.ok(openCapsule(capsule, sealed, keys, checkPayload).ok);
 });
 
 test('a payload that is not the one of the manifest is refused though it opens', () => {
@@ -432,7 +440,7 @@ test('a payload that is not the one of the manifest is refused though it opens',
   refused(sign({ checkpoint }), 409, /another hash/);
   const sequence = { ...manifest.sequence, content_sha256: '0'.repeat(64) };
   refused(sign({ sequence }), 409, /stored sequence/);
-  assert.equal(checkSequence(manifest, undefined)?.status, 409);
+  assert.match(sequenceFault(manifest, undefined) ?? '', /not stored here/);
 });
 
 test('a body that is no capsule is refused by name', () => {

@@ -155,7 +155,7 @@ test('an effect is resolved only to where its state leads', () => {
     for (const to of EFFECT_STATES) {
       const result = resolveEffect({ ...receipt, state: from }, to, undefined, NOW);
       assert.equal(result.ok, mayMoveEffect(from, to), `${from} to ${to}`);
-      if (result.ok) assert.equal(result.receipt.state, to);
+      if (result.ok) assert.equal(result.value.state, to);
       else assert.match(result.message, new RegExp(`${from} cannot become ${to}$`));
     }
   }
@@ -165,8 +165,8 @@ test('what was stored of a resolution gives the same receipt again', () => {
   const facts = task({ state: 'failed', claim_epoch: 1, updated_at: at(10) });
   const result = resolveEffect(taskReceipt(facts), 'verified', 'p-1', NOW + 20);
   assert.ok(result.ok);
-  assert.deepEqual(taskReceipt(facts, result.resolution), result.receipt);
-  assert.equal(result.receipt.updated_at, at(20));
+  assert.deepEqual(taskReceipt(facts, result.value), result.value);
+  assert.equal(result.value.updated_at, at(20));
 });
 
 test('the receipt id that is known stays when none is given', () => {
@@ -178,7 +178,7 @@ test('the receipt id that is known stays when none is given', () => {
   ] as const) {
     const result = resolveEffect(committed, 'compensated', given, NOW);
     assert.ok(result.ok);
-    assert.equal(result.receipt.provider_receipt_id, kept);
+    assert.equal(result.value.provider_receipt_id, kept);
   }
 });
 
@@ -186,10 +186,10 @@ test('every resolution moves updated_at on, even within one instant', () => {
   const receipt = taskReceipt(task({ state: 'failed', claim_epoch: 1, updated_at: at(10) }));
   const first = resolveEffect(receipt, 'committed', undefined, NOW + 10);
   assert.ok(first.ok);
-  assert.equal(first.receipt.updated_at, at(11));
-  const second = resolveEffect(first.receipt, 'compensated', undefined, NOW);
+  assert.equal(first.value.updated_at, at(11));
+  const second = resolveEffect(first.value, 'compensated', undefined, NOW);
   assert.ok(second.ok);
-  assert.equal(second.receipt.updated_at, at(12));
+  assert.equal(second.value.updated_at, at(12));
 });
 
 test('an effect that was resolved as unknown is committed when the worker reports it done', () => {

@@ -6,11 +6,10 @@ import type { Block } from '../../schema/blocks.js';
 import type { EffectReceipt } from '../../schema/continuity.js';
 import {
   type FrontierCase,
-  type FrontierOptions,
   type FrontierVerdict,
   replayToFrontier,
 } from '../../src/core/continuity/frontier.js';
-import { ALWAYS_ON, type JudgedReceipt } from '../../src/core/continuity/invariants.js';
+import { brokenRule, type JudgedReceipt } from '../../src/core/continuity/invariants.js';
 import { createKeyring } from '../../src/core/continuity/keys.js';
 import {
   findingCodes,
@@ -29,6 +28,7 @@ import type { EffectState } from '../../src/core/continuity/states.js';
 import { emptyExecution } from '../../src/core/execution.js';
 import type { JsonObject } from '../../src/core/json.js';
 import type { Entry } from '../../src/core/releases/diff-entry.js';
+import type { RerunOptions } from '../../src/core/releases/rerun.js';
 import { http, loop, noop, parallel, planOf, sleep, tryCatch, work } from '../helpers/player.js';
 import { recordLife } from '../helpers/recorder.js';
 
@@ -103,16 +103,9 @@ function judge(
   source: Block[],
   target: Block[],
   more: Partial<FrontierCase> &
-    Partial<FrontierOptions> & { stuck?: readonly string[]; data?: JsonObject } = {},
+    Partial<RerunOptions> & { stuck?: readonly string[]; data?: JsonObject } = {},
 ): FrontierVerdict {
-  const {
-    stuck = ['gate'],
-    data = {},
-    unpoliciedRetry = 'redispatch',
-    invariants,
-    ticksMax,
-    ...rest
-  } = more;
+  const { stuck = ['gate'], data = {}, unpoliciedRetry = 'redispatch', ticksMax, ...rest } = more;
   const options = { unpoliciedRetry } as const;
   const life = recordLife(source, {
     ...options,
@@ -133,7 +126,7 @@ function judge(
       receipts: [],
       ...rest,
     },
-    { ...options, ...(invariants && { invariants }), ...(ticksMax && { ticksMax }) },
+    { ...options, ...(ticksMax && { ticksMax }) },
   );
 }
 
@@ -226,10 +219,9 @@ describe('the frontier', () => {
     assert.match(reasonOf(verdict), /one is open, the other failed/);
   });
 
-  test('is judged by the rules of both sides', () => {
-    const rule = { rule: 'terminal_state_in', judge: () => 'unknown' as const };
-    const verdict = judge(source, source, { invariants: [rule] });
-    assert.equal(reasonOf(verdict), 'terminal_state_in: unknown');
+  test('is judged by what has to hold of effects', () => {
+    const verdict = judge(source, source, { receipts: [receipt('unknown', 'elsewhere')] });
+    assert.equal(reasonOf(verdict), 'no_unknown_effects: fail');
   });
 
   test('is given up after too many turns', () => {
@@ -344,7 +336,6 @@ function replayWithSchemas(source: Block[], target: Block[]): FrontierVerdict {
 
 describe('what has to hold of effects', () => {
   const judged = (state: EffectState, more: Partial<JudgedReceipt> = {}): JudgedReceipt => ({
-    id: '',
     block_id: 'a',
     state,
     destination_fingerprint: 'd',
@@ -352,29 +343,29 @@ describe('what has to hold of effects', () => {
     iteration: '',
     ...more,
   });
-  const told = (...receipts: JudgedReceipt[]) =>
-    ALWAYS_ON.map(({ judge }) => judge({ state: 'waiting', receipts })).join(' ');
+  const told = (...receipts: JudgedReceipt[]) => brokenRule(receipts) ?? 'all hold';
+  const [TWICE, IN_DOUBT] = ['effect_at_most_once: fail', 'no_unknown_effects: fail'];
 
   test('each happens at most once, and none is in doubt', () => {
-    assert.equal(told(), 'pass pass');
-    assert.equal(told(judged('committed')), 'pass pass');
-    assert.equal(told(judged('committed'), judged('verified')), 'fail pass');
-    assert.equal(told(judged('compensated'), judged('committed')), 'pass pass');
-    assert.equal(told(judged('abandoned'), judged('committed')), 'pass pass');
-    assert.equal(told(judged('unknown'), judged('committed')), 'pass fail');
-    assert.equal(told(judged('dispatched')), 'pass unknown');
-    assert.equal(told(judged('prepared')), 'pass pass');
+    assert.equal(told(), 'all hold');
+    assert.equal(told(judged('committed')), 'all hold');
+    assert.equal(told(judged('committed'), judged('verified')), TWICE);
+    assert.equal(told(judged('compensated'), judged('committed')), 'all hold');
+    assert.equal(told(judged('abandoned'), judged('committed')), 'all hold');
+    assert.equal(told(judged('unknown'), judged('committed')), IN_DOUBT);
+    assert.equal(told(judged('dispatched')), 'no_unknown_effects: unknown');
+    assert.equal(told(judged('prepared')), 'all hold');
   });
 
   test('passes of a loop are effects of their own, unless they share a key', () => {
     const passes = ['0', '1'].map((iteration) => ({ iteration }));
-    assert.equal(told(...passes.map((pass) => judged('committed', pass))), 'pass pass');
+    assert.equal(told(...passes.map((pass) => judged('committed', pass))), 'all hold');
     const keyed = passes.map((pass) => judged('committed', { ...pass, idempotency_key: 'k' }));
-    assert.equal(told(...keyed), 'fail pass');
+    assert.equal(told(...keyed), TWICE);
     const elsewhere = judged('committed', { ...keyed[1], destination_fingerprint: 'e' });
-    assert.equal(told(keyed[0] as JudgedReceipt, elsewhere), 'pass pass');
+    assert.equal(told(keyed[0] as JudgedReceipt, elsewhere), 'all hold');
     const unknown = judged('committed', { iteration: null });
-    assert.equal(told(unknown, unknown), 'pass pass');
+    assert.equal(told(unknown, unknown), 'all hold');
   });
 });
 

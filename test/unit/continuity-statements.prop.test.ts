@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { ImportReceipt } from '../../schema/handoff.js';
 import { createKeyring } from '../../src/core/continuity/keys.js';
 import {
   type GrantFacts,
   openStatement,
-  type SignedStatement,
   signStatement,
 } from '../../src/core/continuity/statements.js';
 
@@ -43,7 +43,7 @@ test('a statement counts only by a trusted key', () => {
 
 test('a statement of which any character is another one counts no more', () => {
   const signed = signStatement(signing, FACTS);
-  const part = fc.constantFrom<keyof SignedStatement>('statement', 'public_key', 'signature');
+  const part = fc.constantFrom<keyof ImportReceipt>('statement', 'public_key', 'signature');
   fc.assert(
     fc.property(part, fc.nat(), fc.integer({ min: 1, max: 94 }), (name, place, shift) => {
       const text = signed[name];

@@ -1,5 +1,5 @@
 /**
- * What a runtime says of itself when it registers, and how long that holds . A runtime is live
+ * What a runtime says of itself when it registers, and how long that holds. A runtime is live
  * exactly until `expires_at`; there is no other sign of life.
  */
 
@@ -23,12 +23,11 @@ export const CLAIMABLE_TRUST = [
 ] as const satisfies readonly TrustLevel[];
 
 export const CONNECTIVITIES = ['offline', 'metered', 'wifi', 'ethernet'] as const;
-export type Connectivity = (typeof CONNECTIVITIES)[number];
 
 export const CAPABILITY_FACTS_MAX = 256;
 /** How far the clock of a runtime may be ahead. */
-export const OBSERVED_AHEAD_MS_MAX = 30_000;
-export const CAPABILITIES_LIFE_MS_MAX = 5 * 60_000;
+const OBSERVED_AHEAD_MS_MAX = 30_000;
+const CAPABILITIES_LIFE_MS_MAX = 5 * 60_000;
 
 /** Higher trust has the higher rank. */
 export function trustRank(trust: TrustLevel): number {

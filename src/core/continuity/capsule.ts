@@ -3,10 +3,11 @@
  * Whether one may be taken is decided by `capsule-import.ts`.
  */
 
+import type { CapsulePayload } from '../../../schema/capsule.js';
 import type { RollbackCapsule } from '../../../schema/continuity.js';
 import type { Capsule, CapsuleManifest } from '../../../schema/handoff.js';
 import { canonicalSha256, sha256Hex } from './canonical-json.js';
-import { type CapsulePayload, encodePayload } from './capsule-payload.js';
+import { encodePayload } from './capsule-payload.js';
 import { isSignedBy, parsePublicKey, signText } from './ed25519.js';
 import type { PayloadKey, SigningKey } from './keys.js';
 import type { Parsed } from './parsed.js';
@@ -16,39 +17,35 @@ export const CAPSULE_CONTENT_TYPE = 'application/vnd.engine.execution-capsule+ae
 /** A reader takes capsules of its own major version whose minor version is not above its own. */
 export const CAPSULE_SCHEMA = { major: 1, minor: 0 } as const;
 /** What `checkpoint.block_id` says of an instance that stands at no step. */
-export const NO_STEP = 'checkpoint';
+const NO_STEP = 'checkpoint';
 
 /** What the exporter knows; everything else of the manifest follows from the payload and the keys. */
-export interface CapsuleFacts {
-  readonly capsule_id: string;
-  readonly continuity_id: string;
-  readonly source_instance_id: string;
-  readonly epoch: number;
-  readonly tenant_id: string;
-  readonly source_runtime_id: string;
-  /** Null: any runtime. */
-  readonly destination_runtime_id: string | null;
+export interface CapsuleFacts
+  extends Pick<
+    CapsuleManifest,
+    | 'capsule_id'
+    | 'continuity_id'
+    | 'source_instance_id'
+    | 'epoch'
+    | 'tenant_id'
+    | 'source_runtime_id'
+    | 'allowed_destination_runtime_id'
+    | 'provenance_head'
+    | 'issued_at'
+    | 'expires_at'
+  > {
   readonly sequence_version: number;
   /** As it is stored. */
   readonly sequence_definition: unknown;
   /** The step at which the instance stands, if it stands at one. */
   readonly current_step: string | null;
   readonly requirements: unknown;
-  readonly artifact_key: string;
-  readonly provenance_head: string | null;
-  readonly issued_at: string;
-  readonly expires_at: string;
 }
 
 export interface CapsuleKeys {
   readonly signing: SigningKey;
   /** The destination's own key, or that of the server. */
   readonly payload: PayloadKey;
-}
-
-export interface SealedCapsule {
-  readonly capsule: Capsule;
-  readonly sealed: Buffer;
 }
 
 /**
@@ -62,7 +59,7 @@ export function createCapsule(
   payload: CapsulePayload,
   keys: CapsuleKeys,
   nonce: Uint8Array,
-): Parsed<SealedCapsule> {
+): Parsed<{ readonly capsule: Capsule; readonly sealed: Buffer }> {
   const plain = encodePayload(payload);
   if (!plain.ok) return plain;
   const sealed = seal(plain.value, keys.payload.key, nonce, facts);
@@ -95,31 +92,26 @@ export function rollbackCapsuleOf({ manifest, ...signed }: Capsule): RollbackCap
 }
 
 function manifestOf(
-  facts: CapsuleFacts,
+  { sequence_version, sequence_definition, current_step, requirements, ...facts }: CapsuleFacts,
   { instance, checkpoint }: CapsulePayload,
   keys: CapsuleKeys,
   sealed: Buffer,
 ): CapsuleManifest {
   return {
+    ...facts,
     schema: CAPSULE_SCHEMA,
-    capsule_id: facts.capsule_id,
-    continuity_id: facts.continuity_id,
-    source_instance_id: facts.source_instance_id,
-    epoch: facts.epoch,
-    tenant_id: facts.tenant_id,
-    source_runtime_id: facts.source_runtime_id,
-    allowed_destination_runtime_id: facts.destination_runtime_id,
     sequence: {
       id: instance.sequence_id,
-      version: facts.sequence_version,
-      content_sha256: canonicalSha256(facts.sequence_definition),
+      version: sequence_version,
+      content_sha256: canonicalSha256(sequence_definition),
     },
-    checkpoint: { block_id: facts.current_step ?? NO_STEP, sha256: canonicalSha256(checkpoint) },
-    requirements_sha256: canonicalSha256(facts.requirements),
-    payload_artifact: { key: facts.artifact_key, sha256: sha256Hex(sealed), bytes: sealed.length },
-    provenance_head: facts.provenance_head,
-    issued_at: facts.issued_at,
-    expires_at: facts.expires_at,
+    checkpoint: { block_id: current_step ?? NO_STEP, sha256: canonicalSha256(checkpoint) },
+    requirements_sha256: canonicalSha256(requirements),
+    payload_artifact: {
+      key: `capsules/${facts.capsule_id}`,
+      sha256: sha256Hex(sealed),
+      bytes: sealed.length,
+    },
     signing_key_id: keys.signing.id,
     encryption_key_id: keys.payload.id,
   };

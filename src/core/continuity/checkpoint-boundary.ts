@@ -1,9 +1,8 @@
 /** Checkpoints as an execution shows them: where each stands in its life. */
 
-import type { Boundary, Location } from '../../../schema/continuity.js';
+import type { Boundary, CheckpointRecord, Location } from '../../../schema/continuity.js';
 import { isJsonObject, type JsonValue, ownValue } from '../json.js';
 import { canonicalSha256 } from './canonical-json.js';
-import type { CheckpointRecord } from './capsule-payload.js';
 
 const UNKNOWN_BOUNDARY = 'unknown_boundary';
 

@@ -3,7 +3,7 @@
 import type { RuntimeCapabilities } from '../../../schema/handoff.js';
 import type { UnixMs } from '../time.js';
 import { isLive, type RuntimeKind, trustRank } from './capabilities.js';
-import type { Finding, FindingStatus } from './findings.js';
+import type { Finding } from './findings.js';
 import type { Requirements } from './requirements.js';
 
 const KINDS_WITH_PEOPLE: readonly RuntimeKind[] = ['mobile', 'desktop', 'browser'];
@@ -79,6 +79,6 @@ function fail(code: string, summary: string): Finding {
   return finding(code, 'fail', summary);
 }
 
-function finding(code: string, status: FindingStatus, summary: string): Finding {
+function finding(code: string, status: Finding['status'], summary: string): Finding {
   return { code, status, summary };
 }

@@ -10,6 +10,7 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json
 import type { TaskState } from '../states.js';
 import { isoTime, type UnixMs } from '../time.js';
 import { canonicalSha256 } from './canonical-json.js';
+import { type Parsed, refused } from './parsed.js';
 import { type EffectState, mayMoveEffect } from './states.js';
 
 export const EFFECT_KINDS = [
@@ -22,65 +23,49 @@ export const EFFECT_KINDS = [
   'human_decision',
   'custom',
 ] as const;
-export type EffectKind = (typeof EFFECT_KINDS)[number];
 
 /** Of an idempotency key and of a provider's receipt id. */
-export const RECEIPT_TEXT_BYTES_MAX = 256;
+const RECEIPT_TEXT_BYTES_MAX = 256;
 
 /** The request of a step, without its secrets. */
-export interface EffectRequest {
-  readonly request_sha256: string;
-  readonly destination_fingerprint: string;
-  readonly idempotency_key: string | null;
-}
+export type EffectRequest = Pick<
+  EffectReceipt,
+  'request_sha256' | 'destination_fingerprint' | 'idempotency_key'
+>;
 
-/** Which step it was. */
-export interface EffectPlace {
-  readonly tenant_id: string;
-  readonly continuity_id: string;
-  /** The ownership epoch in which the step was dispatched. */
-  readonly epoch: number;
-  readonly instance_id: string;
-  readonly block_id: string;
-  readonly attempt: number;
+/** Which step it was; the epoch is the one in which it was dispatched. */
+export type EffectPlace = Pick<
+  EffectReceipt,
+  'tenant_id' | 'continuity_id' | 'epoch' | 'instance_id' | 'block_id' | 'attempt'
+>;
+
+/** What is known of every step that acts outside. */
+interface EffectFacts extends EffectPlace {
+  readonly id: string;
+  readonly handler_name: string;
+  readonly output: JsonValue;
+  readonly created_at: string;
+  /** When it last changed, such as when it ended; null while nothing happened. */
+  readonly updated_at: string | null;
 }
 
 /** The row of an external task. */
-export interface TaskFacts extends EffectPlace {
-  readonly id: string;
-  readonly handler_name: string;
+export interface TaskFacts extends EffectFacts {
   /** After templating. */
   readonly params: JsonValue;
   readonly state: TaskState;
   readonly withdrawn: boolean;
   /** Zero until a worker has claimed it. */
   readonly claim_epoch: number;
-  readonly output: JsonValue;
-  readonly created_at: string;
-  /** When it last changed: when it ended or was withdrawn; null while nothing happened. */
-  readonly updated_at: string | null;
 }
 
 /** What is stored of a step that the engine runs itself, with its output. */
-export interface InProcessFacts extends EffectPlace, EffectRequest {
-  readonly id: string;
-  readonly handler_name: string;
+export interface InProcessFacts extends EffectFacts, EffectRequest {
   readonly outcome: 'in_flight' | 'success' | 'error';
-  readonly output: JsonValue;
-  readonly created_at: string;
-  readonly updated_at: string | null;
 }
 
 /** What somebody said about an effect (`POST /continuity/effects/{id}/resolve`). */
-export interface EffectResolution {
-  readonly state: EffectState;
-  readonly provider_receipt_id: string | null;
-  readonly updated_at: string;
-}
-
-export type Resolved =
-  | { readonly ok: true; readonly receipt: EffectReceipt; readonly resolution: EffectResolution }
-  | { readonly ok: false; readonly message: string };
+export type EffectResolution = Pick<EffectReceipt, 'state' | 'provider_receipt_id' | 'updated_at'>;
 
 /** What a receipt tells about the request of a step. */
 export function effectRequest(handlerName: string, params: JsonValue): EffectRequest {
@@ -96,36 +81,43 @@ export function effectRequest(handlerName: string, params: JsonValue): EffectReq
 
 /** The receipt of an external task has the task's id, and so survives every change of epoch. */
 export function taskReceipt(facts: TaskFacts, resolution?: EffectResolution | null): EffectReceipt {
-  const receipt: EffectReceipt = {
-    ...placeOf(facts),
-    ...effectRequest(facts.handler_name, facts.params),
-    id: facts.id,
-    kind: kindOf(facts.handler_name),
-    state: taskEffectState(facts),
-    provider_receipt_id: facts.state === 'completed' ? providerReceiptId(facts.output) : null,
-    created_at: facts.created_at,
-    updated_at: facts.updated_at ?? facts.created_at,
-  };
-  return withResolution(receipt, resolution);
+  const request = effectRequest(facts.handler_name, facts.params);
+  return withResolution(receiptOf(facts, request, taskEffectState(facts)), resolution);
 }
 
 export function inProcessReceipt(
   facts: InProcessFacts,
   resolution?: EffectResolution | null,
 ): EffectReceipt {
-  const receipt: EffectReceipt = {
-    ...placeOf(facts),
-    request_sha256: facts.request_sha256,
-    destination_fingerprint: facts.destination_fingerprint,
-    idempotency_key: facts.idempotency_key,
-    id: facts.id,
-    kind: kindOf(facts.handler_name),
-    state: IN_PROCESS_STATE[facts.outcome],
-    provider_receipt_id: facts.outcome === 'success' ? providerReceiptId(facts.output) : null,
-    created_at: facts.created_at,
-    updated_at: facts.updated_at ?? facts.created_at,
+  const state = IN_PROCESS_STATE[facts.outcome];
+  return withResolution(receiptOf(facts, facts, state), resolution);
+}
+
+/** Exactly these members, whatever else the facts have. */
+function receiptOf(
+  facts: EffectFacts,
+  { destination_fingerprint, idempotency_key, request_sha256 }: EffectRequest,
+  state: EffectState,
+): EffectReceipt {
+  const { id, tenant_id, continuity_id, epoch, instance_id, block_id, attempt } = facts;
+  const { created_at, updated_at } = facts;
+  return {
+    tenant_id,
+    continuity_id,
+    epoch,
+    instance_id,
+    block_id,
+    attempt,
+    request_sha256,
+    destination_fingerprint,
+    idempotency_key,
+    id,
+    kind: facts.handler_name === 'http_request' ? 'http' : 'worker',
+    state,
+    provider_receipt_id: state === 'committed' ? providerReceiptId(facts.output) : null,
+    created_at,
+    updated_at: updated_at ?? created_at,
   };
-  return withResolution(receipt, resolution);
 }
 
 /**
@@ -133,23 +125,24 @@ export function inProcessReceipt(
  *
  * @param receipt with the resolution that it has so far
  * @param providerReceiptId when absent, the one that is known stays
- * @returns the receipt as it is now and what to store, or the message of a conflict
+ * @returns the receipt as it is now, or the message of a conflict
  */
 export function resolveEffect(
   receipt: EffectReceipt,
   state: EffectState,
   providerReceiptId: string | null | undefined,
   now: UnixMs,
-): Resolved {
+): Parsed<EffectReceipt> {
   if (!mayMoveEffect(receipt.state, state)) {
-    return { ok: false, message: `an effect that is ${receipt.state} cannot become ${state}` };
+    return refused(`an effect that is ${receipt.state} cannot become ${state}`);
   }
-  const resolution: EffectResolution = {
+  const resolved = {
+    ...receipt,
     state,
     provider_receipt_id: providerReceiptId ?? receipt.provider_receipt_id,
     updated_at: isoTime(Math.max(now, (toUnixMs(receipt.updated_at) ?? 0) + 1)),
   };
-  return { ok: true, receipt: { ...receipt, ...resolution }, resolution };
+  return { ok: true, value: resolved };
 }
 
 /**
@@ -197,10 +190,6 @@ function taskEffectState({ state, withdrawn, claim_epoch }: TaskFacts): EffectSt
   return claim_epoch > 0 ? 'unknown' : 'abandoned';
 }
 
-function kindOf(handlerName: string): EffectKind {
-  return handlerName === 'http_request' ? 'http' : 'worker';
-}
-
 /** In this order. */
 const PROVIDER_ID_FIELDS = ['provider_receipt_id', 'receipt_id', 'request_id'] as const;
 
@@ -216,12 +205,6 @@ function providerReceiptId(output: JsonValue): string | null {
 function shortText(value: JsonValue | undefined): string | null {
   if (typeof value !== 'string') return null;
   return Buffer.byteLength(value) <= RECEIPT_TEXT_BYTES_MAX ? value : null;
-}
-
-/** Exactly these members, whatever else the facts have. */
-function placeOf(facts: EffectPlace): EffectPlace {
-  const { tenant_id, continuity_id, epoch, instance_id, block_id, attempt } = facts;
-  return { tenant_id, continuity_id, epoch, instance_id, block_id, attempt };
 }
 
 /** Times of the engine have one form, in which the order of the texts is that of the times. */

@@ -4,11 +4,11 @@
  * plan, and of handlers, tasks and slots that the importer does not have.
  */
 
-import type { DoneRecord, Execution, OpenRecord } from '../execution.js';
+import type { TreeEntry } from '../../../schema/capsule.js';
+import type { DoneRecord, Execution, OpenRecord, StepPhase, StepRecord } from '../execution.js';
 import type { JsonObject, JsonValue } from '../json.js';
-import { isJsonObject, ownValue } from '../json.js';
 import type { Plan, PlanNode } from '../plan-nodes.js';
-import { Fields, type Parsed, parsing, refuse } from './parsed.js';
+import { type Parsed, parsing, refuse } from './parsed.js';
 
 /** What belongs to an instance's place in its plan beside the execution. */
 export interface ExecutionTree {
@@ -20,9 +20,9 @@ export interface ExecutionTree {
 }
 
 /** @param plan that of the sequence and the blocks of the instance alone */
-export function writeTree({ execution, items, blocks }: ExecutionTree, plan: Plan): JsonObject[] {
-  const { q, s } = execution;
-  const head: JsonObject = { execution: wholeOf(execution) };
+export function writeTree({ execution, items, blocks }: ExecutionTree, plan: Plan): TreeEntry[] {
+  const { q, s, t } = execution;
+  const head: TreeEntry = { execution: { t, ...wholeOf(execution) } };
   if (q !== undefined) head.queue = q.map((index) => idOf(plan, index));
   if (s !== undefined) head.resumed_from = idOf(plan, s);
   const entries = [head];
@@ -36,26 +36,20 @@ export function writeTree({ execution, items, blocks }: ExecutionTree, plan: Pla
 }
 
 /** The blocks of the instance alone, which its plan is compiled with before the rest can be read. */
-export function readOwnBlocks(entries: readonly JsonObject[]): JsonObject[] {
-  return entries.flatMap((entry) => {
-    const block = ownValue(entry, 'own_block');
-    return isJsonObject(block) ? [block] : [];
-  });
+export function readOwnBlocks(entries: readonly TreeEntry[]): JsonObject[] {
+  return entries.flatMap(({ own_block }) => (own_block == null ? [] : [own_block]));
 }
 
 /** The way back; the message names the entry that the plan does not go with. */
-export function readTree(entries: readonly JsonObject[], plan: Plan): Parsed<ExecutionTree> {
+export function readTree(entries: readonly TreeEntry[], plan: Plan): Parsed<ExecutionTree> {
   return parsing(() => {
     const execution: Execution = { t: null, o: {}, d: {} };
     const items = new Map<string, readonly JsonValue[]>();
     for (const [i, entry] of entries.entries()) {
-      const fields = new Fields(entry, `execution_tree[${i}]`);
-      if (fields.value('execution') !== undefined) readHead(fields, execution, plan);
-      else if (fields.value('block_id') !== undefined) readEntry(fields, execution, plan);
-      else if (fields.value('items_key') !== undefined) {
-        const key = fields.required('items_key', fields.text('items_key'));
-        items.set(key, fields.list('items', Number.MAX_SAFE_INTEGER));
-      }
+      const name = `execution_tree[${i}]`;
+      if (entry.execution != null) readHead(entry, execution, plan, name);
+      else if (entry.block_id != null) readEntry(entry, execution, plan, name);
+      else if (entry.items_key != null) items.set(entry.items_key, entry.items ?? []);
     }
     return { execution, items, blocks: readOwnBlocks(entries) };
   });
@@ -64,50 +58,43 @@ export function readTree(entries: readonly JsonObject[], plan: Plan): Parsed<Exe
 /** The fields of the whole; a slot of a concurrency key, and the wish for one, stay behind. */
 const WHOLE = ['t', 'e', 'm', 'h', 'p', 'x', 'f'] as const;
 
-function wholeOf(execution: Execution): JsonObject {
-  const whole: JsonObject = {};
-  for (const field of WHOLE) {
-    const value = execution[field];
-    if (value !== undefined) whole[field] = value;
-  }
-  return whole;
+function wholeOf(from: NonNullable<TreeEntry['execution']>): Partial<Execution> {
+  return Object.fromEntries(
+    WHOLE.flatMap((name) => (from[name] == null ? [] : [[name, from[name]]])),
+  );
 }
 
-function entryOf(node: PlanNode, { o, d, k, c }: Execution): JsonObject | undefined {
-  const { index } = node;
-  const open = o[index];
-  const done = d[index];
-  const kept = k?.[index];
-  const rows = c?.[index];
+function entryOf(node: PlanNode, { o, d, k, c }: Execution): TreeEntry | undefined {
+  const { index, id: block_id } = node;
+  const [open, done, kept, rows] = [o[index], d[index], k?.[index], c?.[index]];
   if (open === undefined && done === undefined && kept === undefined && rows === undefined) {
     return undefined;
   }
-  const entry: JsonObject = { block_id: node.id };
-  if (open !== undefined) entry.open = openOf(node, open);
-  if (done !== undefined) entry.done = doneOf(node, done);
-  if (kept !== undefined) entry.kept = openOf(node, kept);
-  if (rows !== undefined) entry.rows = rows;
-  return entry;
+  return {
+    block_id,
+    ...(open && { open: openOf(node, open) }),
+    ...(done && { done: doneOf(node, done) }),
+    ...(kept && { kept: openOf(node, kept) }),
+    ...(rows !== undefined && { rows }),
+  };
 }
 
 /**
  * A step that was with a handler, a worker or a rate limit: nobody there answers the importer, where
  * it is begun again with the same try, as after a crash.
  */
-const AT_WORK: ReadonlySet<JsonValue> = new Set(['run', 'task', 'asking']);
+const AT_WORK: ReadonlySet<StepPhase> = new Set(['run', 'task', 'asking']);
 const BEGIN_AGAIN = 'run';
 
-function openOf({ type }: PlanNode, record: OpenRecord): JsonObject {
-  const flat: JsonObject = {};
-  for (const [field, value] of Object.entries(record)) {
-    if (typeof value === 'number' || typeof value === 'string') flat[field] = value;
-  }
-  if (type !== 'step' || !AT_WORK.has(flat.p ?? null)) return flat;
-  const { b = 0, a = 0 } = flat;
-  return { b, p: BEGIN_AGAIN, a, ...(flat.x === undefined ? {} : { x: flat.x }) };
+function openOf({ type }: PlanNode, record: OpenRecord): OpenRecord {
+  const values = Object.entries(record).filter(([, value]) => typeof value !== 'object');
+  const flat = Object.fromEntries(values) as unknown as StepRecord;
+  if (type !== 'step' || !AT_WORK.has(flat.p)) return flat;
+  const { b, a, x } = flat;
+  return { b, p: BEGIN_AGAIN, a, ...(x && { x }) };
 }
 
-function doneOf(node: PlanNode, [code, began, took, kept]: DoneRecord): JsonValue[] {
+function doneOf(node: PlanNode, [code, began, took, kept]: DoneRecord): DoneRecord {
   return kept === undefined ? [code, began, took] : [code, began, took, openOf(node, kept)];
 }
 
@@ -119,45 +106,41 @@ function idOf({ nodes }: Plan, index: number): string {
 
 // ---------------------------------------------------------------- reading
 
-function readHead(fields: Fields, execution: Execution, plan: Plan): void {
-  const whole = fields.inner('execution');
-  for (const field of ['t', 'h'] as const) {
-    const value = whole.value(field);
-    if (isNumber(value)) execution[field] = value;
-  }
-  const end = whole.integer('e', 0, 3);
-  if (end !== undefined) execution.e = end as NonNullable<Execution['e']>;
-  const reason = whole.text('m');
-  if (reason !== undefined) execution.m = reason;
-  for (const field of ['p', 'x', 'f'] as const) {
-    if (whole.integer(field, 1, 1) === 1) execution[field] = 1;
-  }
-  if (fields.value('queue') !== undefined) {
-    const queue = fields.list('queue', plan.nodes.length);
-    execution.q = queue.map((id, i) => indexIn(plan, id, fields.name(`queue[${i}]`)));
-  }
-  const from = fields.value('resumed_from');
-  if (from !== undefined) execution.s = indexIn(plan, from, fields.name('resumed_from'));
+function readHead(
+  { execution: whole, queue, resumed_from }: TreeEntry,
+  execution: Execution,
+  plan: Plan,
+  name: string,
+): void {
+  Object.assign(execution, wholeOf(whole ?? {}));
+  if (queue != null) execution.q = queue.map((id, i) => indexIn(plan, id, `${name}.queue[${i}]`));
+  if (resumed_from != null) execution.s = indexIn(plan, resumed_from, `${name}.resumed_from`);
 }
 
-function readEntry(fields: Fields, execution: Execution, plan: Plan): void {
-  const index = indexIn(plan, fields.value('block_id'), fields.name('block_id'));
+function readEntry(
+  { block_id, open, done, kept, rows }: TreeEntry,
+  execution: Execution,
+  plan: Plan,
+  name: string,
+): void {
+  const index = indexIn(plan, block_id, `${name}.block_id`);
   const node = plan.nodes[index] as PlanNode;
-  if (fields.value('open') !== undefined) {
-    execution.o[index] = readOpen(fields.object('open'), node, fields.name('open'));
+  if (open != null) execution.o[index] = readOpen(open, node, `${name}.open`);
+  if (done != null) {
+    const [, , , last] = done;
+    if (last !== undefined) readOpen(last, node, `${name}.done[3]`);
+    execution.d[index] = done;
   }
-  if (fields.value('done') !== undefined) execution.d[index] = readDone(fields, node);
-  if (fields.value('kept') !== undefined) {
+  if (kept != null) {
     execution.k ??= {};
-    execution.k[index] = readOpen(fields.object('kept'), node, fields.name('kept'));
+    execution.k[index] = readOpen(kept, node, `${name}.kept`);
   }
-  const rows = fields.integer('rows', 0);
-  if (rows === undefined) return;
+  if (rows == null) return;
   execution.c ??= {};
   execution.c[index] = rows;
 }
 
-const STEP_PHASES: ReadonlySet<unknown> = new Set([
+const STEP_PHASES: ReadonlySet<unknown> = new Set<StepPhase>([
   'ready',
   'delay',
   'limited',
@@ -166,34 +149,16 @@ const STEP_PHASES: ReadonlySet<unknown> = new Set([
   BEGIN_AGAIN,
 ]);
 
-function readOpen(record: JsonObject, { type }: PlanNode, name: string): OpenRecord {
-  const { p, ...numbers } = record;
-  const isPhase = type === 'step' ? STEP_PHASES.has(p) : p === undefined || isNumber(p);
-  if (!isPhase || !Object.values(numbers).every(isNumber) || !isNumber(record.b)) {
-    refuse(name, `must be the record of an open ${type}`);
-  }
-  // The check above has looked at every member.
-  return record as unknown as OpenRecord;
+/** Which phases there are depends on the kind of block. */
+function readOpen(record: OpenRecord, { type }: PlanNode, name: string): OpenRecord {
+  const { p } = record as Partial<StepRecord>;
+  const isPhase = type === 'step' ? STEP_PHASES.has(p) : typeof p !== 'string';
+  if (!isPhase) refuse(name, `must be the record of an open ${type}`);
+  return record;
 }
 
-function readDone(fields: Fields, node: PlanNode): DoneRecord {
-  const [code, began, took, kept] = fields.list('done', 4);
-  const isCode = code === 0 || code === 1 || code === 2 || code === 3;
-  if (!isCode || !isNumber(began) || !isNumber(took)) {
-    fields.refuse('done', 'must be a code and two times');
-  }
-  if (kept === undefined) return [code, began, took];
-  if (!isJsonObject(kept)) fields.refuse('done[3]', 'must be an object');
-  return [code, began, took, readOpen(kept, node, fields.name('done[3]'))];
-}
-
-/** Times may have fractions. */
-function isNumber(value: JsonValue | undefined): value is number {
-  return typeof value === 'number' && Number.isFinite(value);
-}
-
-function indexIn(plan: Plan, id: JsonValue | undefined, name: string): number {
-  const index = typeof id === 'string' ? plan.indexOf.get(id) : undefined;
+function indexIn(plan: Plan, id: string | null | undefined, name: string): number {
+  const index = plan.indexOf.get(id ?? '');
   if (index === undefined) refuse(name, 'must be a block of the sequence');
   return index;
 }

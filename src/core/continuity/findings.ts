@@ -1,17 +1,9 @@
 /** What was found for or against a runtime, and what follows from it. */
 
-export const FINDING_STATUSES = ['pass', 'fail', 'unknown'] as const;
-export type FindingStatus = (typeof FINDING_STATUSES)[number];
+import type { HandoffPreview, PlacementDecision } from '../../../schema/handoff.js';
 
-export interface Finding {
-  readonly code: string;
-  readonly status: FindingStatus;
-  /** For people. */
-  readonly summary: string;
-}
-
-export const OUTCOMES = ['allow', 'deny', 'unknown'] as const;
-export type Outcome = (typeof OUTCOMES)[number];
+export type Finding = HandoffPreview['findings'][number];
+export type Outcome = PlacementDecision['candidates'][number]['outcome'];
 
 /** A single failure denies; without one, a single doubt leaves it unknown. */
 export function outcomeOf(findings: readonly Finding[]): Outcome {

@@ -23,7 +23,7 @@ import { iterationOf, type OpenStep, Rerun, type RerunOptions } from '../release
 import { Script } from '../releases/stand-ins.js';
 import { clashOf } from '../remap.js';
 import { type InstanceState, isEnded } from '../states.js';
-import { ALWAYS_ON, type Invariant, type JudgedReceipt } from './invariants.js';
+import { brokenRule, type JudgedReceipt } from './invariants.js';
 import { strandedBy } from './stranded.js';
 
 export interface FrontierCase {
@@ -40,15 +40,11 @@ export interface FrontierCase {
   readonly receipts: readonly EffectReceipt[];
 }
 
-export interface FrontierOptions extends RerunOptions {
-  readonly invariants?: readonly Invariant[];
-}
-
 export type FrontierVerdict =
   | { readonly passed: true }
   | { readonly passed: false; readonly reason: string };
 
-export function replayToFrontier(asked: FrontierCase, options: FrontierOptions): FrontierVerdict {
+export function replayToFrontier(asked: FrontierCase, options: RerunOptions): FrontierVerdict {
   try {
     const verdict = verdictOn(asked, options);
     const stranded = strandedBy(asked.life.execution, asked.source, asked.target);
@@ -59,7 +55,7 @@ export function replayToFrontier(asked: FrontierCase, options: FrontierOptions):
   }
 }
 
-function verdictOn(asked: FrontierCase, options: FrontierOptions): FrontierVerdict {
+function verdictOn(asked: FrontierCase, options: RerunOptions): FrontierVerdict {
   const { life, source, target } = asked;
   const recording = recordingOf(life, source);
   const run = (plan: Plan, data: JsonObject, signals: readonly RecordedSignal[]) => {
@@ -72,7 +68,7 @@ function verdictOn(asked: FrontierCase, options: FrontierOptions): FrontierVerdi
   for (const { before, after, signals } of inputsOf(asked)) {
     const old = run(source, before, signals);
     if (!asked.isSame && !reproduces(old, asked, recording)) continue;
-    verdict = compare(old, run(target, after, signals), asked, recording, options);
+    verdict = compare(old, run(target, after, signals), asked, recording);
     if (verdict.passed || !asked.isSame) return verdict;
   }
   return verdict;
@@ -124,7 +120,6 @@ function compare(
   after: Rerun,
   asked: FrontierCase,
   recording: Recording,
-  { invariants = ALWAYS_ON }: FrontierOptions,
 ): FrontierVerdict {
   const states = [endOf(before), endOf(after)];
   if (states[0] !== states[1]) {
@@ -138,17 +133,10 @@ function compare(
   if (!isSameList(next[0] ?? [], next[1] ?? [])) return failure('other steps come next');
   const sent = sentFrom(after.openSteps(), asked, recording);
   if (sent !== undefined) return failure(`step ${sent} was sent already`);
-  for (const [plan, { snapshot }] of [
-    [asked.source, before],
-    [asked.target, after],
-  ] as const) {
-    const receipts = judgedReceipts(asked, plan);
-    for (const { rule, judge } of invariants) {
-      const judgement = judge({ state: snapshot.state, receipts });
-      if (judgement !== 'pass') return failure(`${rule}: ${judgement}`);
-    }
-  }
-  return { passed: true };
+  const [broken] = [asked.source, asked.target].flatMap(
+    (plan) => brokenRule(judgedReceipts(asked, plan)) ?? [],
+  );
+  return broken === undefined ? { passed: true } : failure(broken);
 }
 
 /** The first step of the frontier that went out and has not come back with an output. */

@@ -5,30 +5,15 @@
 
 import { toUnixMs } from '../../../schema/common.js';
 import type { Handoff } from '../../../schema/handoff.js';
+import type { StoredRow } from '../../db/tables.js';
 import { type InstanceState, isTerminal } from '../states.js';
 import type { UnixMs } from '../time.js';
 import type { PlacementTerms } from './requirements.js';
 import type { HandoffState } from './states.js';
 
-/** Its row. */
-export interface HandoffFacts {
-  readonly id: string;
-  readonly continuity_id: string;
-  readonly tenant_id: string;
-  readonly source_runtime_id: string;
-  readonly destination_runtime_id: string;
-  readonly expected_epoch: number;
+/** Its row; the terms are the JSON text of its PlacementTerms. */
+export interface HandoffFacts extends Omit<StoredRow<'handoffs'>, 'state'> {
   readonly state: HandoffState;
-  readonly capsule_id: string | null;
-  readonly capsule_expires_at: string | null;
-  readonly placement_decision_id: string;
-  readonly preview_sha256: string;
-  readonly version: number;
-  readonly failure_code: string | null;
-  /** JSON text of its PlacementTerms. */
-  readonly terms: string;
-  readonly created_at: string;
-  readonly updated_at: string;
 }
 
 /**
@@ -46,10 +31,8 @@ export function handoffView(
     ...shown,
     state: handoffStateAt(row, now, destination),
     data_classification: classification,
-    ...(policy === null
-      ? {}
-      : { locality_policy: policy as NonNullable<Handoff['locality_policy']> }),
-    requirements: requirements as Handoff['requirements'],
+    ...(policy && { locality_policy: policy }),
+    requirements,
   };
 }
 

@@ -1,55 +1,42 @@
 /**
- * What has to hold of an execution before and after a migration, judged on the receipts of
- * its effects. Further rules join by being put into the list.
+ * What has to hold of what an execution has done outside before and after a migration, judged on the
+ * receipts of its effects.
  */
 
 import type { EffectReceipt } from '../../../schema/continuity.js';
-import type { InstanceState } from '../states.js';
 import type { EffectState } from './states.js';
-
-/** Whether a rule holds; a migration needs `pass`, so that `unknown` stands in its way too. */
-export type Judgement = 'pass' | 'fail' | 'unknown';
 
 export interface JudgedReceipt
   extends Pick<
     EffectReceipt,
-    'id' | 'block_id' | 'state' | 'destination_fingerprint' | 'idempotency_key'
+    'block_id' | 'state' | 'destination_fingerprint' | 'idempotency_key'
   > {
   /** The pass of the loops around its step, '' outside of loops; null where it is not known. */
   readonly iteration: string | null;
 }
 
-/** One of the two runs of a replay, and what the execution has done outside so far. */
-export interface Evidence {
-  readonly state: InstanceState;
-  readonly receipts: readonly JudgedReceipt[];
+/** The first rule that does not hold, or of which nobody knows whether it does. */
+export function brokenRule(receipts: readonly JudgedReceipt[]): string | undefined {
+  if (isDoneTwice(receipts)) return 'effect_at_most_once: fail';
+  const states = new Set(receipts.map(({ state }) => state));
+  if (states.has('unknown')) return 'no_unknown_effects: fail';
+  return states.has('dispatched') ? 'no_unknown_effects: unknown' : undefined;
 }
-
-export interface Invariant {
-  readonly rule: string;
-  readonly judge: (evidence: Evidence) => Judgement;
-}
-
-/** Rules that every sequence has. */
-export const ALWAYS_ON: readonly Invariant[] = [
-  { rule: 'effect_at_most_once', judge: judgeAtMostOnce },
-  { rule: 'no_unknown_effects', judge: judgeNoUnknown },
-];
 
 /** Undone effects, such as those that were compensated, may be done again. */
 const DONE: ReadonlySet<EffectState> = new Set<EffectState>(['committed', 'verified']);
 
 /** Done twice: by one step in one pass, or under one idempotency key at one destination. */
-function judgeAtMostOnce({ receipts }: Evidence): Judgement {
+function isDoneTwice(receipts: readonly JudgedReceipt[]): boolean {
   const seen = new Set<string>();
   for (const receipt of receipts) {
     if (!DONE.has(receipt.state)) continue;
     for (const name of namesOf(receipt)) {
-      if (seen.has(name)) return 'fail';
+      if (seen.has(name)) return true;
       seen.add(name);
     }
   }
-  return 'pass';
+  return false;
 }
 
 /** What may stand in one receipt only. */
@@ -61,9 +48,4 @@ function namesOf(receipt: JudgedReceipt): string[] {
     names.push(JSON.stringify(['key', destination_fingerprint, idempotency_key]));
   }
   return names;
-}
-
-function judgeNoUnknown({ receipts }: Evidence): Judgement {
-  if (receipts.some(({ state }) => state === 'unknown')) return 'fail';
-  return receipts.some(({ state }) => state === 'dispatched') ? 'unknown' : 'pass';
 }

@@ -2,7 +2,7 @@
 
 import type { RuntimeCapabilities } from '../../../schema/handoff.js';
 import { trustRank } from './capabilities.js';
-import type { Finding, FindingStatus } from './findings.js';
+import type { Finding } from './findings.js';
 import type { Classification, LocalityPolicy, LocalityRule } from './requirements.js';
 
 const CODES = {
@@ -24,8 +24,8 @@ const CODES = {
   RUNTIME_LATENCY_UNKNOWN: ['unknown', 'the runtime does not say its latency'],
   BATTERY_DENIED: ['fail', 'the policy asks for a fuller battery'],
   RUNTIME_BATTERY_UNKNOWN: ['unknown', 'the runtime does not say how full its battery is'],
-} as const satisfies Record<string, readonly [FindingStatus, string]>;
-export type LocalityCode = keyof typeof CODES;
+} as const satisfies Record<string, readonly [Finding['status'], string]>;
+type LocalityCode = keyof typeof CODES;
 
 const WITHOUT_RULE: Readonly<Record<Classification, LocalityCode>> = {
   public: 'POLICY_DEFAULT_CURRENT_BOUNDARY',

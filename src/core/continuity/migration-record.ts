@@ -5,6 +5,7 @@
 
 import type { MigrationRecord } from '../../../schema/continuity.js';
 import type { CapsuleManifest } from '../../../schema/handoff.js';
+import type { StoredRow } from '../../db/tables.js';
 import type { Execution } from '../execution.js';
 import type { JsonObject, JsonValue } from '../json.js';
 import { decodeBase64 } from './base64.js';
@@ -34,13 +35,10 @@ export interface MigrationSecrets {
 }
 
 /** A row of `migrations`: JSON as text. */
-export interface MigrationFacts {
-  readonly id: string;
-  readonly tenant_id: string;
-  readonly state: string;
-  readonly record: string;
-  readonly secrets: string;
-}
+type MigrationFacts = Pick<
+  StoredRow<'migrations'>,
+  'id' | 'tenant_id' | 'state' | 'record' | 'secrets'
+>;
 
 /** The two forms of the column: base64, or what it is without keys. */
 export type StoredSecrets = { readonly sealed: string } | { readonly plain: MigrationSecrets };
@@ -100,5 +98,5 @@ export function recordOf(
 
 /** Bound to the migration, so that no text of one row passes for that of another. */
 function sealContext(id: string, tenant_id: string): SealContext {
-  return { tenant_id, continuity_id: id, epoch: 0, destination_runtime_id: null };
+  return { tenant_id, continuity_id: id, epoch: 0, allowed_destination_runtime_id: null };
 }

@@ -3,68 +3,35 @@
  * those that are allowed.
  */
 
-import type { RuntimeCapabilities } from '../../../schema/handoff.js';
+import type { Execution } from '../../../schema/continuity.js';
+import type {
+  RuntimeCapabilities,
+  PlacementDecision as SentDecision,
+} from '../../../schema/handoff.js';
 import { compareText } from '../expression/bounds.js';
 import type { UnixMs } from '../time.js';
 import { isLive, trustRank } from './capabilities.js';
 import { compatibilityFindings } from './compatibility.js';
 import { type Finding, type Outcome, outcomeOf } from './findings.js';
 import { localityFindings } from './locality.js';
-import type {
-  Classification,
-  LocalityPolicy,
-  PlacementTerms,
-  Requirements,
-} from './requirements.js';
+import type { LocalityPolicy, PlacementTerms, Requirements } from './requirements.js';
 
 export const CANDIDATES_MAX = 1_000;
 
-export interface ScoreFactors {
-  readonly trust: number;
-  readonly current_runtime: number;
-  readonly offline_capable: number;
-  readonly battery_rank: number;
-  readonly cost_rank: number;
-  readonly latency_rank: number;
-}
-
-export interface PlacementCandidate {
-  readonly runtime_id: string;
-  readonly outcome: Outcome;
-  readonly score: number;
-  readonly score_factors: ScoreFactors;
-  /** Sorted, each once. */
-  readonly finding_codes: readonly string[];
-}
-
-/** `policy` is left out when there is none. */
-export interface PlacementDecision {
-  readonly id: string;
-  readonly tenant_id: string;
-  readonly continuity_id: string;
-  readonly epoch: number;
-  readonly selected_runtime_id: string | null;
+/** Candidates are sorted by score, the highest first, then by id; `policy` is left out when there is none. */
+export interface PlacementDecision extends Omit<SentDecision, 'requirements' | 'policy'> {
   readonly requirements: Requirements;
   readonly policy?: LocalityPolicy;
-  readonly classification: Classification;
-  readonly policy_version: number | null;
-  /** The highest score first, then by runtime id. */
-  readonly candidates: readonly PlacementCandidate[];
-  readonly created_at: string;
 }
+type Candidate = PlacementDecision['candidates'][number];
 
 /** The execution to be placed, as it is now. */
-export interface PlacedExecution {
-  readonly continuity_id: string;
-  readonly tenant_id: string;
-  readonly owner_runtime_id: string;
-  readonly epoch: number;
-}
+export type PlacedExecution = Pick<
+  Execution,
+  'continuity_id' | 'tenant_id' | 'owner_runtime_id' | 'epoch'
+>;
 
-export interface Placement {
-  readonly candidates: readonly PlacementCandidate[];
-  readonly selected_runtime_id: string | null;
-}
+type Placement = Pick<PlacementDecision, 'candidates' | 'selected_runtime_id'>;
 
 /**
  * The runtimes that are judged: of those that are live, the thousand most recently observed.
@@ -98,8 +65,8 @@ export function placeExecution(
   const battery = ranks(runtimes.map((one) => negated(one.battery_percent)));
   const cost = ranks(runtimes.map((one) => one.estimated_cost_microunits));
   const latency = ranks(runtimes.map((one) => one.estimated_latency_ms));
-  const candidates = runtimes.map((one): PlacementCandidate => {
-    const score_factors: ScoreFactors = {
+  const candidates = runtimes.map((one): Candidate => {
+    const score_factors = {
       trust: 10 * trustRank(one.trust),
       current_runtime: one.runtime_id === ownerRuntimeId ? 5 : 0,
       offline_capable: one.offline_capable ? 3 : 0,
@@ -108,7 +75,7 @@ export function placeExecution(
       latency_rank: rankIn(latency, one.estimated_latency_ms),
     };
     const { outcome, findings } = judge(one, terms, now);
-    const score = Object.values(score_factors).reduce((sum: number, factor) => sum + factor, 0);
+    const score = Object.values(score_factors).reduce((sum, factor) => sum + factor, 0);
     const finding_codes = [...new Set(findings.map(({ code }) => code))].sort(compareText);
     return { runtime_id: one.runtime_id, outcome, score, score_factors, finding_codes };
   });
@@ -138,23 +105,22 @@ export function judge(
 
 /** The record of a placement, as it is stored. */
 export function placementDecision(
-  made: { readonly id: string; readonly created_at: string },
+  made: Pick<PlacementDecision, 'id' | 'created_at'>,
   { tenant_id, continuity_id, epoch }: PlacedExecution,
   { requirements, policy, classification }: PlacementTerms,
   { selected_runtime_id, candidates }: Placement,
 ): PlacementDecision {
   return {
-    id: made.id,
+    ...made,
     tenant_id,
     continuity_id,
     epoch,
     selected_runtime_id,
     requirements,
-    ...(policy === null ? {} : { policy }),
+    ...(policy && { policy }),
     classification,
     policy_version: policy?.version ?? null,
     candidates,
-    created_at: made.created_at,
   };
 }
 

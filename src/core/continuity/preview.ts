@@ -4,7 +4,10 @@
  */
 
 import type { EffectReceipt } from '../../../schema/continuity.js';
-import type { RuntimeCapabilities } from '../../../schema/handoff.js';
+import type {
+  RuntimeCapabilities,
+  HandoffPreview as SentPreview,
+} from '../../../schema/handoff.js';
 import type { UnixMs } from '../time.js';
 import { canonicalSha256 } from './canonical-json.js';
 import type { Finding } from './findings.js';
@@ -19,18 +22,9 @@ import {
 import type { PlacementTerms } from './requirements.js';
 import { isResolvedEffect } from './states.js';
 
-export interface HandoffPreview {
-  readonly continuity_id: string;
-  readonly source_runtime_id: string;
-  readonly destination_runtime_id: string;
-  readonly compatible: boolean;
-  /** Of the destination: compatibility, and what the policy has against it. */
-  readonly findings: readonly Finding[];
-  readonly unresolved_effects: readonly EffectReceipt[];
+/** Its findings are those of the destination: compatibility, and what the policy has against it. */
+export interface HandoffPreview extends Omit<SentPreview, 'placement_decision'> {
   readonly placement_decision: PlacementDecision;
-  readonly placement_decision_id: string;
-  /** 64 lower-case hexadecimal digits. */
-  readonly preview_sha256: string;
 }
 
 /** Everything that a preview is made from. */
@@ -43,7 +37,7 @@ export interface PreviewFacts {
   /** All receipts of the execution, in a fixed order. */
   readonly effects: readonly EffectReceipt[];
   readonly now: UnixMs;
-  readonly decision: { readonly id: string; readonly created_at: string };
+  readonly decision: Pick<PlacementDecision, 'id' | 'created_at'>;
 }
 
 /** Undefined when the destination is not registered or no longer live. */
@@ -60,46 +54,40 @@ export function previewHandoff(facts: PreviewFacts): HandoffPreview | undefined 
   const chosen = { ...placement, selected_runtime_id };
   const decision = placementDecision(facts.decision, execution, terms, chosen);
   const unresolved_effects = facts.effects.filter(({ state }) => !isResolvedEffect(state));
-  const findings = judgement.findings.filter(isShown);
-  const compatible = isAllowed && unresolved_effects.length === 0;
-  return {
+  const shown = {
     continuity_id: execution.continuity_id,
     source_runtime_id: execution.owner_runtime_id,
-    destination_runtime_id,
-    compatible,
-    findings,
+    compatible: isAllowed && unresolved_effects.length === 0,
+    findings: judgement.findings.filter(isShown),
     unresolved_effects,
+  };
+  const evidence = {
+    ...shown,
+    ...terms,
+    epoch: execution.epoch,
+    destination,
+    selected_runtime_id,
+    candidates: decision.candidates,
+  };
+  return {
+    ...shown,
+    destination_runtime_id,
     placement_decision: decision,
     placement_decision_id: decision.id,
-    preview_sha256: previewHash({
-      continuity_id: execution.continuity_id,
-      epoch: execution.epoch,
-      source_runtime_id: execution.owner_runtime_id,
-      destination,
-      requirements: terms.requirements,
-      policy: terms.policy,
-      classification: terms.classification,
-      selected_runtime_id,
-      candidates: decision.candidates,
-      compatible,
-      findings,
-      unresolved_effects,
-    }),
+    preview_sha256: previewHash(evidence),
   };
 }
 
 /** Exactly what the hash covers; not among it are the decision's id and the time. */
-export interface PreviewEvidence extends PlacementTerms {
-  readonly continuity_id: string;
-  readonly epoch: number;
-  readonly source_runtime_id: string;
+export interface PreviewEvidence
+  extends PlacementTerms,
+    Pick<
+      HandoffPreview,
+      'continuity_id' | 'source_runtime_id' | 'compatible' | 'findings' | 'unresolved_effects'
+    >,
+    Pick<PlacementDecision, 'epoch' | 'selected_runtime_id' | 'candidates'> {
   /** The whole registration, its times too. */
   readonly destination: RuntimeCapabilities;
-  readonly selected_runtime_id: string | null;
-  readonly candidates: PlacementDecision['candidates'];
-  readonly compatible: boolean;
-  readonly findings: readonly Finding[];
-  readonly unresolved_effects: readonly EffectReceipt[];
 }
 
 export function previewHash(evidence: PreviewEvidence): string {

@@ -5,13 +5,13 @@
  */
 
 import type { KeyObject } from 'node:crypto';
-import type { ProvenanceEntry } from '../../../schema/continuity.js';
+import type { ProvenanceEntry, ProvenanceVerdict } from '../../../schema/continuity.js';
 import { sha256Hex } from './canonical-json.js';
 import { isSignedBy, parsePublicKey, signText } from './ed25519.js';
 import type { SigningKey, TrustedKeys } from './keys.js';
 
 /** What the server itself writes down. */
-export const SERVER_PROVENANCE_KINDS = [
+const SERVER_PROVENANCE_KINDS = [
   'execution_created',
   'capsule_exported',
   'runtime_claimed',
@@ -34,39 +34,22 @@ export type ProvenanceKind = (typeof PROVENANCE_KINDS)[number];
 /** A summary is for people: below 500 characters. */
 export const SUMMARY_LENGTH_MAX = 499;
 
-export interface ProvenanceFacts {
-  readonly id: string;
-  readonly continuity_id: string;
-  readonly tenant_id: string;
-  readonly epoch: number;
+/** What an entry says by itself: the chain and the server's key add the rest. */
+export interface ProvenanceFacts
+  extends Omit<
+    ProvenanceEntry,
+    'kind' | 'previous_sha256' | 'entry_sha256' | 'signing_key_id' | 'signature'
+  > {
   readonly kind: ProvenanceKind;
-  /** Short, without anything of the payload. */
-  readonly redacted_summary?: string;
-  /** Of the evidence, as lower-case hexadecimal digits. */
-  readonly payload_sha256: string;
-  readonly created_at: string;
 }
 
-export const PROVENANCE_CODES = [
-  'PROVENANCE_LINK_MISMATCH',
-  'PROVENANCE_HASH_MISMATCH',
-  'PROVENANCE_HEAD_MISMATCH',
-  'PROVENANCE_SIGNATURE_INCOMPLETE',
-  'PROVENANCE_SIGNING_KEY_UNTRUSTED',
-  'PROVENANCE_PUBLIC_KEY_INVALID',
-  'PROVENANCE_SIGNATURE_INVALID',
-] as const;
-export type ProvenanceCode = (typeof PROVENANCE_CODES)[number];
-
-export interface ProvenanceVerification {
-  readonly valid: boolean;
-  /** Up to and with the first invalid entry. */
-  readonly entries_checked: number;
-  readonly first_invalid_index: number | null;
-  readonly code: ProvenanceCode | null;
-  /** Of the last entry, as it says itself; null for a chain without entries. */
-  readonly head_sha256: string | null;
-}
+type ProvenanceCode =
+  | 'PROVENANCE_LINK_MISMATCH'
+  | 'PROVENANCE_HASH_MISMATCH'
+  | 'PROVENANCE_SIGNATURE_INCOMPLETE'
+  | 'PROVENANCE_SIGNING_KEY_UNTRUSTED'
+  | 'PROVENANCE_PUBLIC_KEY_INVALID'
+  | 'PROVENANCE_SIGNATURE_INVALID';
 
 /** The entry that follows `previous`, which is null for the first one. */
 export function nextProvenanceEntry(
@@ -89,7 +72,7 @@ export function nextProvenanceEntry(
 }
 
 /**
- * Looks at every entry in turn: its link, its hash, its signature.
+ * Looks at every entry in turn, up to and with the first invalid one: its link, its hash, its signature.
  *
  * @param expectedHead what the caller knows as the last entry's hash, in any case
  */
@@ -97,7 +80,7 @@ export function verifyProvenance(
   chain: readonly ProvenanceEntry[],
   trusted: TrustedKeys,
   expectedHead?: string,
-): ProvenanceVerification {
+): ProvenanceVerdict {
   const head_sha256 = chain.at(-1)?.entry_sha256 ?? null;
   const keys = new Map<string, KeyObject | undefined>();
   for (const [i, entry] of chain.entries()) {
@@ -116,7 +99,7 @@ export function verifyProvenance(
   };
 }
 
-export interface StoredChain {
+interface StoredChain {
   /** JSON array of its entries. */
   readonly text: string;
   /** Public keys by their ids. */

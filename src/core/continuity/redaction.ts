@@ -4,6 +4,7 @@
  * Rather one value too many is hidden than one too few.
  */
 
+import type { BoundaryDetail } from '../../../schema/continuity.js';
 import { compareText, isDeepEqual } from '../expression/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
 
@@ -15,11 +16,7 @@ export const DIFF_DEPTH_MAX = 32;
 const REDACTION_DEPTH_MAX = 512;
 
 /** What is absent on one side is null there. The path is dotted; empty for the whole value. */
-export interface StateChange {
-  readonly path: string;
-  readonly before: JsonValue;
-  readonly after: JsonValue;
-}
+type StateChange = BoundaryDetail['redacted_state_diff'][number];
 
 /**
  * At most {@link DIFF_CHANGES_MAX} changes, sorted by path. Arrays change as a whole. What is the

@@ -4,47 +4,42 @@
  * the order of lists matters.
  */
 
-import type { PlaceExecution } from '../../../schema/handoff.js';
+import type {
+  PlaceExecution,
+  LocalityPolicy as SentPolicy,
+  Requirements as SentRequirements,
+} from '../../../schema/handoff.js';
 import { canonicalJson } from './canonical-json.js';
-import type { Connectivity, RuntimeKind, TrustLevel } from './capabilities.js';
 import { type Parsed, parsing, refuse } from './parsed.js';
 
 export const REQUIREMENT_FACTS_MAX = 64;
 export const POLICY_RULES_MAX = 256;
 
-export interface Requirements {
-  readonly handlers: readonly string[];
-  readonly plugins: readonly string[];
-  readonly credentials: readonly string[];
-  readonly regions: readonly string[];
-  readonly hardware: readonly string[];
-  readonly requires_network: boolean;
-  readonly requires_human_ui: boolean;
-  readonly minimum_trust: TrustLevel;
-}
+type Filled<T> = { readonly [K in keyof T]-?: NonNullable<T[K]> };
+
+export type Requirements = Filled<SentRequirements>;
 
 export const CLASSIFICATIONS = ['public', 'internal', 'confidential', 'restricted'] as const;
 export type Classification = (typeof CLASSIFICATIONS)[number];
-export const CLASSIFICATION_DEFAULT: Classification = 'internal';
+const CLASSIFICATION_DEFAULT: Classification = 'internal';
 
-/** A list without entries constrains nothing, and neither does what is absent. */
-export interface LocalityRule {
-  readonly classification: Classification;
-  readonly allowed_runtime_ids: readonly string[];
-  readonly allowed_runtime_kinds: readonly RuntimeKind[];
-  readonly allowed_regions: readonly string[];
-  readonly minimum_trust?: TrustLevel;
-  readonly require_offline?: boolean;
-  readonly require_hardware?: string;
-  readonly allowed_connectivity: readonly Connectivity[];
-  readonly minimum_battery_percent?: number;
-  readonly maximum_cost_microunits?: number;
-  readonly maximum_latency_ms?: number;
-}
+/** What constrains nothing when it is absent. */
+const BOUNDS = [
+  'minimum_trust',
+  'require_offline',
+  'require_hardware',
+  'minimum_battery_percent',
+  'maximum_cost_microunits',
+  'maximum_latency_ms',
+] as const;
+type Bound = (typeof BOUNDS)[number];
+type SentRule = SentPolicy['rules'][number];
 
-export interface LocalityPolicy {
-  readonly version: number;
-  readonly rules: readonly LocalityRule[];
+/** A list without entries constrains nothing either. */
+export type LocalityRule = Filled<Omit<SentRule, Bound>> & Partial<Filled<Pick<SentRule, Bound>>>;
+
+export interface LocalityPolicy extends Omit<SentPolicy, 'rules'> {
+  readonly rules: LocalityRule[];
 }
 
 /** What a preview, a handoff and a placement are asked with. */
@@ -97,8 +92,6 @@ function requirementsOf(sent: SentTerms['requirements']): Requirements {
   };
 }
 
-type SentPolicy = NonNullable<SentTerms['policy']>;
-
 function policyOf(sent: SentTerms['policy'], name: string): LocalityPolicy | undefined {
   if (sent == null) return undefined;
   const rules = sent.rules.map(ruleOf);
@@ -106,17 +99,7 @@ function policyOf(sent: SentTerms['policy'], name: string): LocalityPolicy | und
   return { version: sent.version, rules };
 }
 
-/** What constrains nothing when it is absent. */
-const BOUNDS = [
-  'minimum_trust',
-  'require_offline',
-  'require_hardware',
-  'minimum_battery_percent',
-  'maximum_cost_microunits',
-  'maximum_latency_ms',
-] as const;
-
-function ruleOf(sent: SentPolicy['rules'][number]): LocalityRule {
+function ruleOf(sent: SentRule): LocalityRule {
   const bounds = BOUNDS.filter((bound) => sent[bound] != null);
   return {
     classification: sent.classification,

@@ -4,24 +4,21 @@
  * that anything but a small capsule is a job for another thread (`actors/runtime/offload`).
  */
 
-import type { Capsule } from '../../../schema/handoff.js';
-import type { JsonObject, JsonValue } from '../json.js';
+import type { CapsulePayload, CarriedOutput } from '../../../schema/capsule.js';
+import type { Capsule, HandoffExported } from '../../../schema/handoff.js';
+import type { ColumnOf, StoredRow } from '../../db/tables.js';
+import type { JsonValue } from '../json.js';
 import { type CapsuleFacts, type CapsuleKeys, createCapsule } from './capsule.js';
-import { type AdmittedImport, type Imported, openCapsule } from './capsule-import.js';
-import type { CapsulePayload } from './capsule-payload.js';
-import { Fields, type Parsed, parsing } from './parsed.js';
+import { openCapsule } from './capsule-import.js';
+import type { CheckPayload } from './capsule-payload.js';
+import type { PayloadKey } from './keys.js';
+import type { Parsed } from './parsed.js';
 
 /** A row of outputs; the output is JSON text. */
-export interface OutputText {
-  readonly block_id: string;
-  readonly iteration: string;
-  readonly attempt: number;
-  readonly try: number;
-  readonly output: string | null;
-  readonly output_ref: string | null;
-  readonly output_size: number;
-  readonly created_at: string;
-}
+export type OutputText = StoredRow<
+  'block_outputs',
+  Exclude<ColumnOf<'block_outputs'>, 'id' | 'instance_id' | 'effect'>
+>;
 
 export type PayloadFrame = Omit<CapsulePayload, 'outputs'>;
 
@@ -35,10 +32,7 @@ export interface SealTask {
   readonly nonce: Uint8Array;
 }
 
-export interface SealedPayload {
-  readonly capsule: Capsule;
-  readonly payloadBase64: string;
-}
+export type SealedCapsule = Pick<HandoffExported, 'capsule' | 'payload_base64'>;
 
 /** The message when the payload is over a bound. */
 export function sealCapsule({
@@ -47,22 +41,24 @@ export function sealCapsule({
   outputs,
   keys,
   nonce,
-}: SealTask): Parsed<SealedPayload> {
+}: SealTask): Parsed<SealedCapsule> {
   const payload = { ...frame, outputs: outputs.map(parsedOutput) };
   const made = createCapsule(facts, payload, keys, nonce);
   if (!made.ok) return made;
   const { capsule, sealed } = made.value;
-  return { ok: true, value: { capsule, payloadBase64: sealed.toString('base64') } };
+  return { ok: true, value: { capsule, payload_base64: sealed.toString('base64') } };
 }
 
 /** Its receipt stays behind: the capsule names it, and the importer did not do what it tells of. */
-function parsedOutput({ output, ...row }: OutputText): JsonObject {
-  return { ...row, output: output === null ? null : (JSON.parse(output) as JsonValue) };
+function parsedOutput({ output, ...row }: OutputText): CarriedOutput {
+  return { ...row, output: JSON.parse(output ?? 'null') as JsonValue };
 }
 
-export interface OpenTask extends Pick<AdmittedImport, 'keyring' | 'transferKey'> {
+export interface OpenTask {
   readonly capsule: Capsule;
   readonly sealed: Uint8Array;
+  /** Any of which may open it. */
+  readonly keys: readonly PayloadKey[];
   /** RFC 3339: of a clock that is ahead no output is later than what is still to come. */
   readonly now: string;
 }
@@ -73,28 +69,29 @@ export interface OpenedCapsule {
   readonly outputs: readonly string[];
 }
 
-/** The third stage of an import (`core/continuity/capsule-import.ts`), and its outputs as rows. */
-export function openSealed({ capsule, sealed, now, ...keys }: OpenTask): Imported<OpenedCapsule> {
-  const opened = openCapsule(capsule, sealed, keys);
+/** Opens a capsule whose manifest was checked, with its outputs as rows. */
+export function openSealed(
+  { capsule, sealed, keys, now }: OpenTask,
+  check: CheckPayload,
+): Parsed<OpenedCapsule> {
+  const opened = openCapsule(capsule, sealed, keys, check);
   if (!opened.ok) return opened;
   const { outputs, ...frame } = opened.value;
-  const texts = parsing(() => outputs.map((output) => JSON.stringify(columnsOf(output, now))));
-  if (!texts.ok) return { ok: false, status: 409, message: texts.message };
-  return { ok: true, value: { frame, outputs: texts.value } };
+  const texts = outputs.map((output) => JSON.stringify(columnsOf(output, now)));
+  return { ok: true, value: { frame, outputs: texts } };
 }
 
-function columnsOf(row: JsonObject, now: string): object {
-  const fields = new Fields(row, 'outputs');
-  const created = fields.required('created_at', fields.timestamp('created_at'));
-  const { output = null } = row;
+/** Exactly these, whatever else was sealed with them. */
+function columnsOf(row: CarriedOutput, now: string): CarriedOutput {
+  const { block_id, iteration, attempt, try: number, output = null, output_ref = null } = row;
   return {
-    block_id: fields.required('block_id', fields.text('block_id')),
-    iteration: fields.required('iteration', fields.text('iteration')),
-    attempt: fields.required('attempt', fields.integer('attempt', 0)),
-    try: fields.required('try', fields.integer('try', 0)),
+    block_id,
+    iteration,
+    attempt,
+    try: number,
     output,
-    output_ref: fields.text('output_ref') ?? null,
-    output_size: fields.integer('output_size', 0) ?? Buffer.byteLength(JSON.stringify(output)),
-    created_at: Date.parse(created) > Date.parse(now) ? now : created,
+    output_ref,
+    output_size: row.output_size ?? Buffer.byteLength(JSON.stringify(output)),
+    created_at: Date.parse(row.created_at) > Date.parse(now) ? now : row.created_at,
   };
 }

@@ -4,21 +4,19 @@
  */
 
 import { createCipheriv, createDecipheriv } from 'node:crypto';
+import type { CapsuleManifest } from '../../../schema/handoff.js';
 
 const CIPHER = 'aes-256-gcm';
 export const NONCE_BYTES = 12;
-export const TAG_BYTES = 16;
+const TAG_BYTES = 16;
 /** By how much the sealed bytes are more than the plain ones. */
-export const SEAL_BYTES = NONCE_BYTES + TAG_BYTES;
+const SEAL_BYTES = NONCE_BYTES + TAG_BYTES;
 
 /** What opens a payload only for those for whom it was sealed. */
-export interface SealContext {
-  readonly tenant_id: string;
-  readonly continuity_id: string;
-  readonly epoch: number;
-  /** Null for the capsules that undo a migration: any runtime. */
-  readonly destination_runtime_id: string | null;
-}
+export type SealContext = Pick<
+  CapsuleManifest,
+  'tenant_id' | 'continuity_id' | 'epoch' | 'allowed_destination_runtime_id'
+>;
 
 /** @returns nonce, ciphertext and tag, one after the other */
 export function seal(
@@ -60,8 +58,8 @@ const LABEL = 'engine-capsule-v1';
 
 /** NUL cannot occur inside a part: Postgres stores no text with it. */
 function additionalData(context: SealContext): Buffer {
-  const { tenant_id, continuity_id, epoch, destination_runtime_id } = context;
-  const parts = [LABEL, tenant_id, continuity_id, `${epoch}`, destination_runtime_id ?? 'any'];
+  const { tenant_id, continuity_id, epoch, allowed_destination_runtime_id: allowed } = context;
+  const parts = [LABEL, tenant_id, continuity_id, `${epoch}`, allowed ?? 'any'];
   if (parts.some((part) => part.includes('\0'))) throw new RangeError('a part holds U+0000');
   return Buffer.from(parts.join('\0'));
 }

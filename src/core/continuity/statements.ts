@@ -3,18 +3,12 @@
  * statement is canonical JSON with a `kind`; it is signed with the key that also signs capsules.
  */
 
-import { isJsonObject, type JsonObject } from '../json.js';
+import type { ImportReceipt } from '../../../schema/handoff.js';
+import { isJsonObject, type JsonObject, ownValue } from '../json.js';
 import { parseJson } from '../json-guard.js';
 import { canonicalJson, sha256Hex } from './canonical-json.js';
 import { isSignedBy, parsePublicKey, signText } from './ed25519.js';
 import type { SigningKey } from './keys.js';
-
-export interface SignedStatement {
-  readonly statement: string;
-  /** 32 bytes in base64. */
-  readonly public_key: string;
-  readonly signature: string;
-}
 
 /** What the destination states once it holds the instance of a capsule. */
 export interface ImportFacts {
@@ -44,7 +38,7 @@ export interface GrantFacts {
 }
 
 /** The same facts always give the same text and the same signature. */
-export function signStatement(key: SigningKey, facts: ImportFacts | GrantFacts): SignedStatement {
+export function signStatement(key: SigningKey, facts: ImportFacts | GrantFacts): ImportReceipt {
   const statement = canonicalJson(facts);
   const signature = signText(key.privateKey, digestOf(statement));
   return { statement, public_key: key.publicKey, signature };
@@ -56,7 +50,7 @@ export function signStatement(key: SigningKey, facts: ImportFacts | GrantFacts):
  * @param trusted public keys in base64
  */
 export function openStatement(
-  { statement, public_key, signature }: SignedStatement,
+  { statement, public_key, signature }: ImportReceipt,
   trusted: Iterable<string>,
 ): JsonObject | undefined {
   if (![...trusted].includes(public_key)) return undefined;
@@ -64,6 +58,11 @@ export function openStatement(
   if (key === undefined || !isSignedBy(key, digestOf(statement), signature)) return undefined;
   const json = parseJson(statement);
   return json.ok && isJsonObject(json.value) ? json.value : undefined;
+}
+
+/** Whether all of these facts are stated. */
+export function states(stated: JsonObject, facts: Partial<ImportFacts | GrantFacts>): boolean {
+  return Object.entries(facts).every(([name, fact]) => ownValue(stated, name) === fact);
 }
 
 /** Keeps statements apart from everything else that the key signs. */

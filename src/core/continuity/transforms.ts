@@ -1,6 +1,7 @@
 /**
- * Transforms, version 1: what a migration copies, moves and drops in the data of a checkpoint. Paths name members of objects only, by their own keys, so that `constructor` is a key
- * like any other and nothing inherited is ever reached.
+ * Transforms, version 1: what a migration copies, moves and drops in the data of a
+ * checkpoint. Paths name members of objects only, by their own keys, so that `constructor` is a key like
+ * any other and nothing inherited is ever reached.
  */
 
 import type { Transform as SentTransform } from '../../../schema/continuity.js';
@@ -10,21 +11,18 @@ import { type Parsed, parsing, refuse } from './parsed.js';
 
 export const TRANSFORMS_MAX = 128;
 export const PATH_BYTES_MAX = 1_024;
-export const PATH_SEGMENTS_MAX = 32;
-export const PATH_SEGMENT_BYTES_MAX = 128;
+const PATH_SEGMENTS_MAX = 32;
+const PATH_SEGMENT_BYTES_MAX = 128;
 /** Copies can double what was copied before, so the result is bounded: room for the largest body. */
-export const TRANSFORMED_SIZE_MAX = 16 * 1_024 * 1_024;
+const TRANSFORMED_SIZE_MAX = 16 * 1_024 * 1_024;
 /** As deep as the entry check lets a stored value nest. */
-export const TRANSFORMED_DEPTH_MAX = 256;
+const TRANSFORMED_DEPTH_MAX = 256;
 
 export const TRANSFORM_OPERATIONS = ['copy', 'move', 'drop'] as const;
-export type TransformOperation = (typeof TRANSFORM_OPERATIONS)[number];
 
 /** `to_path` is empty exactly when the operation is `drop`. */
-export interface Transform {
+export interface Transform extends SentTransform {
   readonly version: 1;
-  readonly transform: TransformOperation;
-  readonly from_path: string;
   readonly to_path: string;
 }
 

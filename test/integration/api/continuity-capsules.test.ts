@@ -4,13 +4,12 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
 import pg from 'pg';
+import type { CapsulePayload } from '../../../schema/capsule.js';
 import type { Capsule, CapsuleAttached, Handoff } from '../../../schema/handoff.js';
+import { createValidators } from '../../../schema/validators.js';
 import { canonicalSha256, sha256Hex } from '../../../src/core/continuity/canonical-json.js';
 import { type CapsuleFacts, signManifest } from '../../../src/core/continuity/capsule.js';
-import {
-  type CapsulePayload,
-  decodePayload,
-} from '../../../src/core/continuity/capsule-payload.js';
+import { decodePayload } from '../../../src/core/continuity/capsule-payload.js';
 import { createKeyring, parseTransferKey } from '../../../src/core/continuity/keys.js';
 import { unseal } from '../../../src/core/continuity/sealing.js';
 import { type Json, newHandler, sleep, step, useApi } from '../../helpers/api.js';
@@ -35,6 +34,7 @@ import { expectStatus, type Reply } from '../../helpers/client.js';
 import { continuityOf } from '../../helpers/continuity.js';
 import { inject } from '../../helpers/edits.js';
 
+const { checkPayload } = createValidators();
 const MASTER = 'cd'.repeat(32);
 const ENV = { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: MASTER };
 
@@ -103,12 +103,9 @@ describe('an export', () => {
     assert.equal(canonicalSha256(manifest), capsule.manifest_sha256);
     const transfer = parseTransferKey(key ?? '');
     assert.ok(transfer);
-    const plain = unseal(sealed, transfer.key, {
-      ...manifest,
-      destination_runtime_id: manifest.allowed_destination_runtime_id,
-    });
+    const plain = unseal(sealed, transfer.key, manifest);
     assert.ok(plain);
-    const payload = decodePayload(plain);
+    const payload = decodePayload(plain, checkPayload);
     assert.ok(payload.ok);
     assert.equal(payload.value.checkpoint.instance_id, from.id);
     assert.deepEqual(manifest.checkpoint.sha256, canonicalSha256(payload.value.checkpoint));
@@ -431,11 +428,9 @@ async function abroad(blocks?: readonly Json[]): Promise<Abroad> {
   const { bundle, instance } = await carried(there);
   await accepted(from, bundle.handoff.id, instance);
   const { capsule, payload_base64, key } = bundle;
-  const plain = unseal(Buffer.from(payload_base64, 'base64'), Buffer.from(key ?? '', 'base64'), {
-    ...capsule.manifest,
-    destination_runtime_id: runtime_id,
-  });
-  const payload = decodePayload(plain ?? Buffer.of());
+  const sealed = Buffer.from(payload_base64, 'base64');
+  const plain = unseal(sealed, Buffer.from(key ?? '', 'base64'), capsule.manifest);
+  const payload = decodePayload(plain ?? Buffer.of(), checkPayload);
   assert.ok(payload.ok);
   const { id: sequence, version } = capsule.manifest.sequence;
   const stored = await tenant.get<Json>(`/sequences/${sequence}`);
@@ -462,12 +457,11 @@ function sealedBy(from: Abroad, key: string, more: Partial<CapsuleFacts> = {}) {
     epoch: 1,
     tenant_id: from.tenant.name,
     source_runtime_id: device.runtime,
-    destination_runtime_id: from.destination,
+    allowed_destination_runtime_id: from.destination,
     sequence_version: version,
     sequence_definition: definition,
     current_step: null,
     requirements: back.requirements,
-    artifact_key: 'on the device',
     provenance_head: null,
     issued_at: new Date(now).toISOString(),
     expires_at: new Date(now + 60_000).toISOString(),
@@ -528,8 +522,8 @@ describe('a device that comes back', () => {
     const facts: [Partial<CapsuleFacts>, RegExp][] = [
       [{ continuity_id: randomUUID() }, /./],
       [{ source_runtime_id: randomUUID() }, /source/],
-      [{ destination_runtime_id: randomUUID() }, /destination/],
-      [{ destination_runtime_id: null }, /./],
+      [{ allowed_destination_runtime_id: randomUUID() }, /destination/],
+      [{ allowed_destination_runtime_id: null }, /./],
       [{ epoch: 0 }, /epoch/],
       [{ tenant_id: 'somebody else' }, /tenant/],
       [{ expires_at: '2020-01-01T00:00:00Z' }, /expired/],
