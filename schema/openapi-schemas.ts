@@ -7,7 +7,7 @@ import type { TSchema } from '@sinclair/typebox';
 import type { JsonObject, JsonValue } from '../src/core/json.js';
 import { Block } from './blocks.js';
 import { FACT_BYTES_MAX } from './common.js';
-import { EXAMPLES } from './examples.js';
+import { exampleOf } from './examples.js';
 import { FIELD_DEFAULTS, FIELD_NOTES, SCHEMA_NOTES } from './openapi-notes.js';
 import { USER_SCHEMA_BYTES_MAX, USER_SCHEMA_NODES_MAX } from './sequence.js';
 
@@ -84,7 +84,7 @@ export class SchemaBook {
         ? this.#describe(schema, name)
         : this.#describeTagged(schema, name);
     const note = SCHEMA_NOTES[name];
-    const example = EXAMPLES[name];
+    const example = exampleOf(schema);
     return {
       ...(note === undefined ? {} : { description: joined(note, described.description) }),
       ...omit(described, note === undefined ? [] : ['description']),

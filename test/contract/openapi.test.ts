@@ -258,10 +258,19 @@ describe('examples', () => {
   test('every named schema has one, and there is none without a schema', () => {
     // The document's own schema is that of OpenAPI.
     const named = Object.keys(SCHEMAS).filter((name) => name !== 'OpenApiDocument');
-    assert.deepEqual(Object.keys(EXAMPLES).sort(), named.sort());
+    assert.deepEqual(
+      named.filter((name) => objectAt(SCHEMAS, name).examples === undefined),
+      [],
+    );
+    assert.deepEqual(
+      Object.keys(EXAMPLES).filter((name) => !named.includes(name)),
+      [],
+    );
   });
 
-  for (const [name, example] of Object.entries(EXAMPLES)) {
+  for (const [name, { examples }] of Object.entries(SCHEMAS) as [string, JsonObject][]) {
+    if (examples === undefined) continue;
+    const [example] = examples as JsonValue[];
     test(`that of ${name} fits its schema`, () => {
       const check = checkOf(`/components/schemas/${name}`);
       assert.ok(check(structuredClone(example)), JSON.stringify(check.errors));
