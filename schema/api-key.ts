@@ -4,6 +4,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import {
   NAME_LENGTH_MAX,
   Name,
+  named,
   Offset,
   oneOfWords,
   optional,
@@ -17,33 +18,28 @@ export const KEY_CAPABILITIES_MAX = 32;
 
 const CapabilityWord = oneOfWords(CAPABILITIES);
 
-/** No capabilities, null or an empty list stand for `["operator"]`. */
-export const MintKey = Type.Object(
-  {
-    tenant_id: Name,
-    name: optional(Type.String({ maxLength: NAME_LENGTH_MAX })),
-    capabilities: optional(Type.Array(CapabilityWord, { maxItems: KEY_CAPABILITIES_MAX })),
-    expires_at: optional(Timestamp),
-  },
-  { $id: 'MintKey' },
-);
+export const MintKey = named('MintKey', 'No capabilities, or an empty list, stand for operator.', {
+  tenant_id: Name,
+  name: optional(Type.String({ maxLength: NAME_LENGTH_MAX, default: '' })),
+  capabilities: optional(
+    Type.Array(CapabilityWord, { maxItems: KEY_CAPABILITIES_MAX, default: ['operator'] }),
+  ),
+  expires_at: optional(Timestamp),
+});
 export type MintKey = Static<typeof MintKey>;
 
 const KeyId = Type.String({ description: 'ak_ and 32 hexadecimal digits.' });
 
 /** The only answer that ever holds the secret. */
-export const KeyMinted = Type.Object(
-  {
-    id: KeyId,
-    tenant_id: Type.String(),
-    name: Type.String(),
-    capabilities: Type.Array(CapabilityWord),
-    secret: Type.String({ description: 'sk_ and 64 hexadecimal digits; shown this once.' }),
-    created_at: Timestamp,
-    expires_at: orNull(Timestamp),
-  },
-  { $id: 'KeyMinted' },
-);
+export const KeyMinted = named('KeyMinted', {
+  id: KeyId,
+  tenant_id: Type.String(),
+  name: Type.String(),
+  capabilities: Type.Array(CapabilityWord),
+  secret: Type.String({ description: 'sk_ and 64 hexadecimal digits; shown this once.' }),
+  created_at: Timestamp,
+  expires_at: orNull(Timestamp),
+});
 export type KeyMinted = Static<typeof KeyMinted>;
 
 /** No default limit: a reply that was cut says so by its link. */
@@ -54,19 +50,16 @@ export const KeyListQuery = Type.Object({
 });
 export type KeyListQuery = Static<typeof KeyListQuery>;
 
-export const ApiKey = Type.Object(
-  {
-    id: KeyId,
-    tenant_id: Type.String(),
-    name: Type.String(),
-    capabilities: Type.Array(CapabilityWord),
-    created_at: Timestamp,
-    last_used_at: orNull(Timestamp),
-    expires_at: orNull(Timestamp),
-    revoked: Type.Boolean(),
-  },
-  { $id: 'ApiKey' },
-);
+export const ApiKey = named('ApiKey', {
+  id: KeyId,
+  tenant_id: Type.String(),
+  name: Type.String(),
+  capabilities: Type.Array(CapabilityWord),
+  created_at: Timestamp,
+  last_used_at: orNull(Timestamp),
+  expires_at: orNull(Timestamp),
+  revoked: Type.Boolean(),
+});
 export type ApiKey = Static<typeof ApiKey>;
 
 /** Any text: an id that no key has is not found, whatever it looks like. */

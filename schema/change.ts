@@ -1,7 +1,7 @@
 /** Wire shapes of the change feed: the audit entries of a tenant in order (docs/changes.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { Limit } from './common.js';
+import { Limit, named } from './common.js';
 import { AuditEntry } from './instance.js';
 
 export const CHANGES_LIMIT_MAX = 500;
@@ -24,12 +24,9 @@ export const ChangesStreamQuery = Type.Object({
 export type ChangesStreamQuery = Static<typeof ChangesStreamQuery>;
 
 /** Ascending by time and id. */
-export const Changes = Type.Object(
-  {
-    changes: Type.Array(AuditEntry),
-    next_cursor: Type.Optional(Type.String()),
-    has_more: Type.Boolean(),
-  },
-  { $id: 'Changes' },
-);
+export const Changes = named('Changes', {
+  changes: Type.Array(AuditEntry),
+  next_cursor: Type.Optional(Type.String()),
+  has_more: Type.Boolean(),
+});
 export type Changes = Static<typeof Changes>;

@@ -21,6 +21,7 @@ import {
   JsonObjectSchema,
   Limit,
   Natural,
+  noted,
   oneOfWords,
   optional,
   orNull,
@@ -63,7 +64,11 @@ export const Execution = Type.Object(
     state: oneOfWords(EXECUTION_STATES),
     updated_at: Timestamp,
   },
-  { $id: 'ContinuityExecution' },
+  {
+    $id: 'ContinuityExecution',
+    description:
+      'The portable identity of an instance. Its epoch grows with each change of owner or version.',
+  },
 );
 export type Execution = Static<typeof Execution>;
 
@@ -104,7 +109,7 @@ export const Boundary = Type.Object(
     provenance_head: orNull(Sha256),
     created_at: Timestamp,
   },
-  { $id: 'CheckpointBoundary' },
+  { $id: 'CheckpointBoundary', description: 'A checkpoint at one of the epochs of its instance.' },
 );
 export type Boundary = Static<typeof Boundary>;
 
@@ -117,7 +122,11 @@ export const BoundaryDetail = Type.Object(
       Type.Object({ path: Type.String(), before: AnyJson, after: AnyJson }),
     ),
   },
-  { $id: 'CheckpointBoundaryDetail' },
+  {
+    $id: 'CheckpointBoundaryDetail',
+    description:
+      'Whatever looks like a secret is [REDACTED] in the difference, and as it is in the data.',
+  },
 );
 export type BoundaryDetail = Static<typeof BoundaryDetail>;
 
@@ -141,7 +150,12 @@ export const EffectReceipt = Type.Object(
     created_at: Timestamp,
     updated_at: Timestamp,
   },
-  { $id: 'EffectReceipt' },
+  {
+    $id: 'EffectReceipt',
+    description:
+      'What a try of a step did outside: dispatched until its outcome is known, then committed or ' +
+      'unknown.',
+  },
 );
 export type EffectReceipt = Static<typeof EffectReceipt>;
 
@@ -183,7 +197,7 @@ export const ProvenanceEntry = Type.Object(
     signature: orNull(Type.String()),
     created_at: Timestamp,
   },
-  { $id: 'ProvenanceEntry' },
+  { $id: 'ProvenanceEntry', description: 'One decision; holds the hash of the entry before it.' },
 );
 export type ProvenanceEntry = Static<typeof ProvenanceEntry>;
 
@@ -201,7 +215,10 @@ export const ProvenanceVerdict = Type.Object(
     code: orNull(Type.String()),
     head_sha256: orNull(Sha256),
   },
-  { $id: 'ProvenanceVerdict' },
+  {
+    $id: 'ProvenanceVerdict',
+    description: 'code says what is wrong with the first entry that is not right.',
+  },
 );
 export type ProvenanceVerdict = Static<typeof ProvenanceVerdict>;
 
@@ -210,37 +227,58 @@ export type ProvenanceVerdict = Static<typeof ProvenanceVerdict>;
 /** The rules of paths are those of `core/continuity/transforms`. */
 export const Transform = Type.Object(
   {
-    version: optional(Type.Unsafe<1>({ type: 'integer', enum: [1] })),
+    version: optional(Type.Unsafe<1>({ type: 'integer', enum: [1], default: 1 })),
     transform: oneOfWords(TRANSFORM_OPERATIONS),
     from_path: Type.String(),
-    to_path: optional(Type.String()),
+    to_path: optional(Type.String({ description: 'Of copy and move; none of drop.' })),
   },
-  { $id: 'Transform' },
+  {
+    $id: 'Transform',
+    description:
+      'Paths are dotted and lead into checkpoint_data; what stands under context_snapshot becomes ' +
+      'context.data.',
+  },
 );
 export type Transform = Static<typeof Transform>;
 
-const CaptureCheckpoint = optional(
-  Type.Boolean({ description: 'First save a checkpoint of the live state.' }),
-);
+export const CaptureCheckpoint = Type.Boolean({
+  default: false,
+  description: 'First save a checkpoint of the live state.',
+});
 
 export const PlanMigration = Type.Object(
   {
     tenant_id: TenantField,
     continuity_id: Uuid,
     to_sequence_id: Uuid,
-    to_version: Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX }),
-    transforms: optional(Type.Array(Transform, { maxItems: TRANSFORMS_MAX })),
+    to_version: Type.Integer({
+      minimum: -INT32_MAX,
+      maximum: INT32_MAX,
+      description: 'That of to_sequence_id, else 404.',
+    }),
+    transforms: optional(Type.Array(Transform, { maxItems: TRANSFORMS_MAX, default: [] })),
     rollback_retention_seconds: optional(
-      Type.Integer({ description: 'At least 60 and at most 2,592,000; 86,400 by default.' }),
+      Type.Integer({
+        default: 86_400,
+        description: 'At least 60 and at most 2,592,000; 86,400 by default.',
+      }),
     ),
-    capture_checkpoint: CaptureCheckpoint,
+    capture_checkpoint: optional(
+      noted(
+        CaptureCheckpoint,
+        'First save a checkpoint of the live state. Without one, and with none saved, 409.',
+      ),
+    ),
   },
-  { $id: 'PlanMigration' },
+  {
+    $id: 'PlanMigration',
+    description: 'What a checkpoint of the source has is moved to where the target looks for it.',
+  },
 );
 export type PlanMigration = Static<typeof PlanMigration>;
 
 export const ApplyMigration = Type.Object(
-  { tenant_id: TenantField, approved: optional(Type.Boolean()) },
+  { tenant_id: TenantField, approved: optional(Type.Boolean({ default: false })) },
   { $id: 'ApplyMigration' },
 );
 export type ApplyMigration = Static<typeof ApplyMigration>;
@@ -261,7 +299,12 @@ export const MigrationPlan = Type.Object(
     rollback_capsule_required: Type.Boolean(),
     created_at: Timestamp,
   },
-  { $id: 'MigrationPlan' },
+  {
+    $id: 'MigrationPlan',
+    description:
+      'verdict, also named disposition: automatic may be applied, approval_required with approved ' +
+      'true, pin and incompatible never.',
+  },
 );
 export type MigrationPlan = Static<typeof MigrationPlan>;
 
@@ -304,6 +347,6 @@ export const MigrationRecord = Type.Object(
     applied_at: orNull(Timestamp),
     rolled_back_at: orNull(Timestamp),
   },
-  { $id: 'MigrationRecord' },
+  { $id: 'MigrationRecord', description: 'A plan, and what became of it.' },
 );
 export type MigrationRecord = Static<typeof MigrationRecord>;

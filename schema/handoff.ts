@@ -17,8 +17,19 @@ import {
   REQUIREMENT_FACTS_MAX,
 } from '../src/core/continuity/requirements.js';
 import { HANDOFF_STATES } from '../src/core/continuity/states.js';
-import { INTEGER_MAX, Natural, oneOfWords, optional, orNull, Timestamp, Uuid } from './common.js';
 import {
+  INTEGER_MAX,
+  Natural,
+  noted,
+  oneOfWords,
+  optional,
+  orNull,
+  Timestamp,
+  Uuid,
+  withDefault,
+} from './common.js';
+import {
+  CaptureCheckpoint,
   EffectReceipt,
   Epoch,
   Execution,
@@ -63,7 +74,14 @@ const CAPABILITY_FIELDS = {
 };
 
 export const RegisterRuntime = Type.Object(
-  { tenant_id: TenantField, capabilities: Type.Object(CAPABILITY_FIELDS) },
+  {
+    tenant_id: TenantField,
+    capabilities: Type.Object(CAPABILITY_FIELDS, {
+      description:
+        'observed_at at most 30 s ahead, expires_at at most 5 min after it. trust is unverified or ' +
+        'registered. Of each list at most 256 entries of at most 256 bytes.',
+    }),
+  },
   { $id: 'RegisterRuntime' },
 );
 export type RegisterRuntime = Static<typeof RegisterRuntime>;
@@ -89,7 +107,10 @@ export const RuntimeCapabilities = Type.Object(
     observed_at: Timestamp,
     expires_at: Timestamp,
   },
-  { $id: 'RuntimeCapabilities' },
+  {
+    $id: 'RuntimeCapabilities',
+    description: 'What a runtime says of itself; live until expires_at.',
+  },
 );
 export type RuntimeCapabilities = Static<typeof RuntimeCapabilities>;
 
@@ -106,7 +127,10 @@ export const Requirements = Type.Object(
     requires_human_ui: optional(Type.Boolean()),
     minimum_trust: optional(Trust),
   },
-  { $id: 'Requirements' },
+  {
+    $id: 'Requirements',
+    description: 'What a runtime must offer: all of each list, but any one of the regions.',
+  },
 );
 export type Requirements = Static<typeof Requirements>;
 
@@ -132,7 +156,10 @@ export const LocalityPolicy = Type.Object(
       { maxItems: POLICY_RULES_MAX },
     ),
   },
-  { $id: 'LocalityPolicy' },
+  {
+    $id: 'LocalityPolicy',
+    description: 'Where data of a classification may go; all rules of it hold together.',
+  },
 );
 export type LocalityPolicy = Static<typeof LocalityPolicy>;
 
@@ -143,7 +170,7 @@ const PLACEMENT_FIELDS = {
   policy: optional(LocalityPolicy),
   locality_policy: optional(LocalityPolicy),
   classification: optional(Classification),
-  data_classification: optional(Classification),
+  data_classification: optional(withDefault(Classification, 'internal')),
 };
 
 export const PlaceExecution = Type.Object(PLACEMENT_FIELDS, { $id: 'PlaceExecution' });
@@ -184,7 +211,7 @@ export const PlacementDecision = Type.Object(
     ),
     created_at: Timestamp,
   },
-  { $id: 'PlacementDecision' },
+  { $id: 'PlacementDecision', description: 'What was found of every live runtime of the tenant.' },
 );
 export type PlacementDecision = Static<typeof PlacementDecision>;
 
@@ -206,7 +233,12 @@ export const HandoffPreview = Type.Object(
     placement_decision_id: Uuid,
     preview_sha256: Sha256,
   },
-  { $id: 'HandoffPreview' },
+  {
+    $id: 'HandoffPreview',
+    description:
+      'Holds as long as nothing of what it was computed from changes: the execution, its effects, ' +
+      'and every live runtime of the tenant.',
+  },
 );
 export type HandoffPreview = Static<typeof HandoffPreview>;
 
@@ -220,7 +252,10 @@ export const CreateHandoff = Type.Object(
     preview_sha256: Sha256Input,
     destination_runtime_id: Uuid,
   },
-  { $id: 'CreateHandoff' },
+  {
+    $id: 'CreateHandoff',
+    description: 'Everything as it was previewed. policy and classification are other spellings.',
+  },
 );
 export type CreateHandoff = Static<typeof CreateHandoff>;
 
@@ -253,12 +288,16 @@ const Base64 = Type.String();
 export const ExportHandoff = Type.Object(
   {
     tenant_id: TenantField,
-    requirements: optional(Requirements),
-    expires_in_seconds: optional(Type.Integer({ minimum: 1, maximum: 3_600 })),
-    payload_key_base64: optional(Base64),
-    capture_checkpoint: optional(
-      Type.Boolean({ description: 'First save a checkpoint of the live state.' }),
+    requirements: optional(noted(Requirements, 'Those of the placement decision.')),
+    expires_in_seconds: optional(Type.Integer({ minimum: 1, maximum: 3_600, default: 300 })),
+    payload_key_base64: optional(
+      noted(
+        Base64,
+        '32 bytes that the destination made for this once; without it only a server with the same ' +
+          'encryption key opens the capsule.',
+      ),
     ),
+    capture_checkpoint: optional(CaptureCheckpoint),
   },
   { $id: 'ExportHandoff' },
 );
@@ -295,7 +334,10 @@ export const Capsule = Type.Object(
     signature: Type.String(),
     public_key: Type.String(),
   },
-  { $id: 'Capsule' },
+  {
+    $id: 'Capsule',
+    description: 'Says what was sealed, for whom and until when; signed by who sealed it.',
+  },
 );
 export type Capsule = Static<typeof Capsule>;
 
@@ -310,9 +352,11 @@ export const ImportCapsule = Type.Object(
     tenant_id: TenantField,
     destination_runtime_id: Uuid,
     expected_epoch: Epoch,
-    destination_instance_id: optional(Uuid),
+    destination_instance_id: optional(noted(Uuid, 'Made by the server when absent.')),
     capsule: Capsule,
-    payload_base64: optional(Base64),
+    payload_base64: optional(
+      noted(Base64, 'When absent, what this server sealed itself is taken.'),
+    ),
     payload_key_base64: optional(Base64),
   },
   { $id: 'ImportCapsule' },
@@ -327,11 +371,23 @@ const Statement = Type.Object({
 });
 
 /** The destination's word that it holds the capsule's instance, and no other one. */
-export const ImportReceipt = Type.Object({ ...Statement.properties }, { $id: 'ImportReceipt' });
+export const ImportReceipt = Type.Object(
+  { ...Statement.properties },
+  {
+    $id: 'ImportReceipt',
+    description: 'A signed statement: this server holds the instance of the capsule.',
+  },
+);
 export type ImportReceipt = Static<typeof ImportReceipt>;
 
 /** The source's word that the destination owns the execution from an epoch on. */
-export const OwnershipGrant = Type.Object({ ...Statement.properties }, { $id: 'OwnershipGrant' });
+export const OwnershipGrant = Type.Object(
+  { ...Statement.properties },
+  {
+    $id: 'OwnershipGrant',
+    description: 'A signed statement: from this epoch on the destination owns the execution.',
+  },
+);
 export type OwnershipGrant = Static<typeof OwnershipGrant>;
 
 export const CapsuleImported = Type.Object(
@@ -349,7 +405,10 @@ export const AcceptHandoff = Type.Object(
     tenant_id: TenantField,
     destination_instance_id: Uuid,
     import_receipt: Type.Optional(
-      Type.Unsafe<ImportReceipt | null>({ anyOf: [ImportReceipt, { type: 'null' }] }),
+      Type.Unsafe<ImportReceipt | null>({
+        description: 'Of an instance on another server: what its import answered.',
+        anyOf: [ImportReceipt, { type: 'null' }],
+      }),
     ),
   },
   { $id: 'AcceptHandoff' },
@@ -357,7 +416,11 @@ export const AcceptHandoff = Type.Object(
 export type AcceptHandoff = Static<typeof AcceptHandoff>;
 
 export const HandoffAccepted = Type.Object(
-  { handoff: Handoff, execution: Execution, ownership_grant: Type.Optional(OwnershipGrant) },
+  {
+    handoff: Handoff,
+    execution: Execution,
+    ownership_grant: Type.Optional(OwnershipGrant),
+  },
   { $id: 'HandoffAccepted' },
 );
 export type HandoffAccepted = Static<typeof HandoffAccepted>;

@@ -1,7 +1,6 @@
 /** What the document says in prose, and the statuses and error codes that answers have. */
 
-import { BLOCKS_MAX, DEPTH_MAX } from '../src/core/plan.js';
-import { BRANCHES_MAX, ITERATIONS_MAX } from './blocks.js';
+import { BLOCKS_MAX, BRANCHES_MAX, DEPTH_MAX, ITERATIONS_MAX } from './blocks.js';
 
 const spoken = (count: number) => count.toLocaleString('en');
 
