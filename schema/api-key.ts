@@ -1,4 +1,4 @@
-/** Wire shapes of keys of tenants (docs/authorization.md). */
+/** Wire shapes and routes of keys of tenants (docs/authorization.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import {
@@ -11,7 +11,7 @@ import {
   orNull,
   Timestamp,
 } from './common.js';
-import { CAPABILITIES } from './route-row.js';
+import { CAPABILITIES, listOf, type RouteRow, read, refusals } from './route-row.js';
 
 /** More entries than there are capabilities can only repeat some; they are kept as given. */
 export const KEY_CAPABILITIES_MAX = 32;
@@ -65,3 +65,34 @@ export type ApiKey = Static<typeof ApiKey>;
 /** Any text: an id that no key has is not found, whatever it looks like. */
 export const KeyParams = Type.Object({ id: Type.String({ maxLength: NAME_LENGTH_MAX }) });
 export type KeyParams = Static<typeof KeyParams>;
+
+// ---------------------------------------------------------------- routes
+
+export const KEY_ROWS = {
+  'apiKeys.mint': {
+    method: 'POST',
+    path: '/api-keys',
+    summary: 'Make a key for a tenant. Its secret is shown in this answer only.',
+    owner: 'front',
+    body: MintKey,
+    isTenantless: true,
+    replies: { 201: KeyMinted, ...refusals(400, 409) },
+  },
+  'apiKeys.list': {
+    ...read,
+    path: '/api-keys',
+    summary: 'List the keys of a tenant, oldest first.',
+    query: KeyListQuery,
+    isTenantless: true,
+    replies: { 200: listOf(ApiKey), ...refusals(400) },
+  },
+  'apiKeys.revoke': {
+    method: 'DELETE',
+    path: '/api-keys/{id}',
+    summary: 'Revoke a key, at once and for good.',
+    owner: 'front',
+    params: KeyParams,
+    isTenantless: true,
+    replies: { 204: null, ...refusals(400, 404) },
+  },
+} as const satisfies Record<string, RouteRow>;

@@ -1,4 +1,4 @@
-/** Wire shapes of cron schedules (docs/cron.md). */
+/** Wire shapes and routes of cron schedules (docs/cron.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import {
@@ -14,6 +14,7 @@ import {
   Uuid,
   withDefault,
 } from './common.js';
+import { byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
 
 /** Longer than any expression that a person writes; lists of every second and minute fit in. */
 export const CRON_EXPRESSION_LENGTH_MAX = 1_024;
@@ -110,3 +111,51 @@ export const NextFires = named('NextFires', {
   fires: Type.Array(Timestamp),
 });
 export type NextFires = Static<typeof NextFires>;
+
+// ---------------------------------------------------------------- routes
+
+export const CRON_ROWS = {
+  'cron.create': {
+    method: 'POST',
+    path: '/cron',
+    summary: 'Create a schedule that creates instances.',
+    owner: 'any-shard',
+    body: CreateSchedule,
+    replies: { 201: ScheduleCreated, ...refusals(400, 404, 413) },
+  },
+  'cron.list': {
+    ...read,
+    path: '/cron',
+    summary: 'List schedules, oldest first.',
+    query: ScheduleListQuery,
+    replies: { 200: listOf(CronSchedule), ...refusals(400) },
+  },
+  'cron.get': {
+    ...readById,
+    path: '/cron/{id}',
+    summary: 'Get a schedule.',
+    replies: { 200: CronSchedule, ...refusals(400, 404) },
+  },
+  'cron.update': {
+    method: 'PUT',
+    path: '/cron/{id}',
+    summary: 'Change a schedule.',
+    ...byId,
+    body: UpdateSchedule,
+    replies: { 200: CronSchedule, ...refusals(400, 404, 413) },
+  },
+  'cron.delete': {
+    method: 'DELETE',
+    path: '/cron/{id}',
+    summary: 'Delete a schedule; the instances that it created go on.',
+    ...byId,
+    replies: { 204: null, ...refusals(400, 404) },
+  },
+  'cron.nextFires': {
+    ...readById,
+    path: '/cron/{id}/next-fires',
+    summary: 'List the next instants at which a schedule fires.',
+    query: NextFiresQuery,
+    replies: { 200: NextFires, ...refusals(400, 404) },
+  },
+} as const satisfies Record<string, RouteRow>;

@@ -1,5 +1,5 @@
 /**
- * Wire shapes of what is done to instances beside their normal course: injected blocks, resuming and
+ * Wire shapes and routes of what is done to instances beside their normal course: injected blocks, resuming and
  * forking from a block, migration, actions on many, checkpoints and step logs.
  */
 
@@ -17,7 +17,8 @@ import {
   Timestamp,
   Uuid,
 } from './common.js';
-import { InstanceFilter, SendSignal } from './instance.js';
+import { BulkUpdated, InstanceFilter, PageQuery, SendSignal } from './instance.js';
+import { actById, listOf, type RouteRow, readById, refusals } from './route-row.js';
 
 /** Offsets of a bulk reschedule: a year either way. */
 export const OFFSET_SECS_MAX = 365 * 86_400;
@@ -183,3 +184,98 @@ export const RESUMABLE_STATES: readonly InstanceStateWord[] = [
   'completed',
   'cancelled',
 ];
+
+// ---------------------------------------------------------------- routes
+
+export const EDIT_ROWS = {
+  'sequences.migrateInstance': {
+    method: 'POST',
+    path: '/sequences/migrate-instance',
+    summary: 'Move an instance at rest to another version of its sequence.',
+    owner: 'by-body',
+    body: MigrateInstance,
+    replies: { 200: InstanceMigrated, ...refusals(400, 404, 409) },
+  },
+  'instances.bulkReschedule': {
+    method: 'PATCH',
+    path: '/instances/bulk/reschedule',
+    summary: 'Shift the start of every matching scheduled instance.',
+    owner: 'front',
+    body: BulkReschedule,
+    replies: { 200: BulkUpdated, ...refusals(400) },
+  },
+  'instances.batchAction': {
+    method: 'POST',
+    path: '/instances/batch-action',
+    summary: 'Retry, pause, resume, cancel or signal matching instances.',
+    owner: 'front',
+    body: BatchAction,
+    replies: { 200: BatchActionResult, ...refusals(400) },
+  },
+  'instances.logs': {
+    ...readById,
+    path: '/instances/{id}/logs',
+    summary: 'List the lines that steps logged, oldest first.',
+    query: PageQuery,
+    replies: { 200: listOf(StepLogLine), ...refusals(400, 404) },
+  },
+  'instances.stream': {
+    ...readById,
+    path: '/instances/{id}/stream',
+    summary: 'Follow states and outputs as server-sent events until the instance ends.',
+    owner: 'stream',
+    query: StreamQuery,
+    contentType: 'text/event-stream',
+    replies: { 200: null, ...refusals(400, 404, 503) },
+  },
+  'instances.injectBlocks': {
+    ...actById,
+    path: '/instances/{id}/inject-blocks',
+    summary: 'Let this instance run further blocks after those of its sequence.',
+    body: InjectBlocks,
+    replies: { 200: BlocksInjected, ...refusals(400, 404, 409, 413) },
+  },
+  'instances.resumeFrom': {
+    method: 'POST',
+    path: '/instances/{id}/resume-from/{block_id}',
+    summary: 'Run an instance again from one of its top-level blocks.',
+    params: BlockParams,
+    owner: 'by-id',
+    body: ResumeFrom,
+    isBodyOptional: true,
+    replies: { 200: ResumedFrom, ...refusals(400, 404, 409, 413) },
+  },
+  'instances.fork': {
+    ...actById,
+    path: '/instances/{id}/fork',
+    summary: 'Create a copy of an instance that runs on from one of its top-level blocks.',
+    body: ForkInstance,
+    replies: { 201: InstanceForked, ...refusals(400, 404, 409, 413) },
+  },
+  'instances.saveCheckpoint': {
+    ...actById,
+    path: '/instances/{id}/checkpoints',
+    summary: 'Keep a value with the instance.',
+    body: SaveCheckpoint,
+    replies: { 201: CheckpointSaved, ...refusals(400, 404, 409, 413) },
+  },
+  'instances.checkpoints': {
+    ...readById,
+    path: '/instances/{id}/checkpoints',
+    summary: 'List the newest 100 checkpoints, newest first.',
+    replies: { 200: listOf(Checkpoint), ...refusals(400, 404) },
+  },
+  'instances.latestCheckpoint': {
+    ...readById,
+    path: '/instances/{id}/checkpoints/latest',
+    summary: 'Get the newest checkpoint.',
+    replies: { 200: Checkpoint, ...refusals(400, 404) },
+  },
+  'instances.pruneCheckpoints': {
+    ...actById,
+    path: '/instances/{id}/checkpoints/prune',
+    summary: 'Delete all but the newest checkpoints.',
+    body: PruneCheckpoints,
+    replies: { 200: CheckpointsPruned, ...refusals(400, 404, 409) },
+  },
+} as const satisfies Record<string, RouteRow>;

@@ -1,5 +1,5 @@
 /**
- * Wire shapes of instances, their signals and what can be read about them
+ * Wire shapes and routes of instances, their signals and what can be read about them
  * (docs/reference/instances.md). In replies unset optional fields are left out; those typed with
  * null are always present.
  */
@@ -27,6 +27,7 @@ import {
   unsupported,
   withDefault,
 } from './common.js';
+import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
 
 export const BATCH_INSTANCES_MAX = 10_000;
 export const LIST_LIMIT_DEFAULT = 100;
@@ -318,3 +319,117 @@ export const Timeline = named('Timeline', {
   has_more: Type.Boolean(),
 });
 export type Timeline = Static<typeof Timeline>;
+
+// ---------------------------------------------------------------- routes
+
+export const INSTANCE_ROWS = {
+  'instances.create': {
+    method: 'POST',
+    path: '/instances',
+    summary: 'Create an instance of a sequence.',
+    owner: 'by-body',
+    body: CreateInstance,
+    replies: { 201: InstanceCreated, ...refusals(400, 404, 409, 413, 422) },
+  },
+  'instances.createBatch': {
+    method: 'POST',
+    path: '/instances/batch',
+    summary: 'Create up to 10,000 instances, all or none.',
+    owner: 'any-shard',
+    body: CreateBatch,
+    isTenantInBody: true,
+    replies: { 201: BatchCreated, ...refusals(400, 404, 413, 422) },
+  },
+  'instances.list': {
+    ...read,
+    path: '/instances',
+    summary: 'List instances, newest first.',
+    query: InstanceListQuery,
+    replies: { 200: InstanceList, ...refusals(400) },
+  },
+  'instances.deadLetters': {
+    ...read,
+    path: '/instances/dlq',
+    summary: 'List failed instances, newest first.',
+    query: InstanceListQuery,
+    replies: { 200: InstanceList, ...refusals(400) },
+  },
+  'instances.bulkState': {
+    method: 'PATCH',
+    path: '/instances/bulk/state',
+    summary: 'Set the state of every matching instance that is not completed or cancelled.',
+    owner: 'front',
+    body: BulkState,
+    replies: { 200: BulkUpdated, ...refusals(400) },
+  },
+  'instances.get': {
+    method: 'GET',
+    path: '/instances/{id}',
+    summary: 'Get an instance.',
+    ...byId,
+    replies: { 200: TaskInstance, ...refusals(400, 404) },
+  },
+  'instances.patchState': {
+    method: 'PATCH',
+    path: '/instances/{id}/state',
+    summary: 'Move an instance to another state.',
+    ...byId,
+    body: PatchState,
+    replies: { 200: TaskInstance, ...refusals(400, 404, 409) },
+  },
+  'instances.patchContext': {
+    method: 'PATCH',
+    path: '/instances/{id}/context',
+    summary: 'Replace sections of the context.',
+    ...byId,
+    body: PatchContext,
+    replies: { 200: ContextPatched, ...refusals(400, 404, 409, 413) },
+  },
+  'instances.signal': {
+    ...actById,
+    path: '/instances/{id}/signals',
+    summary: 'Send a signal.',
+    body: SendSignal,
+    replies: { 201: SignalAccepted, ...refusals(400, 404, 409, 413) },
+  },
+  'instances.retry': {
+    ...actById,
+    path: '/instances/{id}/retry',
+    summary: 'Run a failed instance again from where it failed.',
+    replies: { 200: InstanceRetried, ...refusals(400, 404, 409) },
+  },
+  'instances.tree': {
+    method: 'GET',
+    path: '/instances/{id}/tree',
+    summary: 'Get the nodes of the execution tree.',
+    ...byId,
+    replies: { 200: listOf(TreeNode), ...refusals(400, 404) },
+  },
+  'instances.outputs': {
+    ...readById,
+    path: '/instances/{id}/outputs',
+    summary: 'List block outputs, oldest first.',
+    query: PageQuery,
+    replies: { 200: listOf(BlockOutput), ...refusals(400, 404) },
+  },
+  'instances.children': {
+    ...readById,
+    path: '/instances/{id}/children',
+    summary: 'List the instances that this one started, oldest first.',
+    query: PageQuery,
+    replies: { 200: InstanceList, ...refusals(400, 404) },
+  },
+  'instances.audit': {
+    ...readById,
+    path: '/instances/{id}/audit',
+    summary: 'List the newest 200 audit entries, newest first.',
+    replies: { 200: listOf(AuditEntry), ...refusals(400, 404) },
+  },
+  'instances.timeline': {
+    ...readById,
+    path: '/instances/{id}/timeline',
+    summary: 'Get state transitions and outputs in the order in which they happened.',
+    query: TimelineQuery,
+    replies: { 200: Timeline, ...refusals(400, 404) },
+  },
+} as const satisfies Record<string, RouteRow>;

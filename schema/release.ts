@@ -1,4 +1,4 @@
-/** Wire shapes of releases (docs/releases.md). */
+/** Wire shapes and routes of releases (docs/releases.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { DIFF_CATEGORIES, DIFF_ENTRIES_MAX, SEVERITIES } from '../src/core/releases/diff-entry.js';
@@ -9,6 +9,7 @@ import {
   RELEASE_STATES,
 } from '../src/core/releases/release.js';
 import {
+  IdParams,
   INT32_MAX,
   InstanceStateWord,
   named,
@@ -19,6 +20,7 @@ import {
   Uuid,
   withDefault,
 } from './common.js';
+import { listOf, type RouteRow, read, readById, refusals } from './route-row.js';
 
 /** Nobody needs more: there are two metrics. */
 export const GATES_MAX = 16;
@@ -243,3 +245,99 @@ export const EvaluationReport = named(
   },
 );
 export type EvaluationReport = Static<typeof EvaluationReport>;
+
+// ---------------------------------------------------------------- routes
+
+/** The transitions belong to the owner of the releases, on the first shard. */
+const move = {
+  method: 'POST',
+  params: IdParams,
+  owner: 'first-shard',
+} as const;
+
+export const RELEASE_ROWS = {
+  'releases.create': {
+    method: 'POST',
+    path: '/releases',
+    summary: 'Draft a release that leads from one version of a sequence to another.',
+    owner: 'first-shard',
+    body: CreateRelease,
+    replies: { 201: Release, ...refusals(400, 404, 409, 413) },
+  },
+  'releases.list': {
+    ...read,
+    path: '/releases',
+    summary: 'List releases, newest first.',
+    query: ReleaseListQuery,
+    replies: { 200: listOf(Release), ...refusals(400) },
+  },
+  'releases.get': {
+    ...readById,
+    path: '/releases/{id}',
+    summary: 'Get a release.',
+    replies: { 200: Release, ...refusals(400, 404) },
+  },
+  'releases.diff': {
+    ...readById,
+    path: '/releases/{id}/diff',
+    summary: 'Tell what changes from the baseline to the candidate.',
+    replies: { 200: SemanticDiff, ...refusals(400, 404) },
+  },
+  'releases.decisions': {
+    ...readById,
+    path: '/releases/{id}/decisions',
+    summary: 'List the decisions about a release, oldest first.',
+    replies: { 200: listOf(ReleaseDecision), ...refusals(400, 404) },
+  },
+  'releases.validate': {
+    method: 'POST',
+    path: '/releases/{id}/validate',
+    summary: 'Replay ended runs of the baseline through the candidate, without any side effect.',
+    params: IdParams,
+    owner: 'front',
+    body: ValidateRelease,
+    isBodyOptional: true,
+    replies: { 200: ValidationReport, ...refusals(400, 404, 409, 413) },
+  },
+  'releases.canary': {
+    ...move,
+    path: '/releases/{id}/canary',
+    summary: 'Route a share of the new instances of the baseline to the candidate.',
+    body: StartCanary,
+    replies: { 200: Release, ...refusals(400, 404, 409, 413) },
+  },
+  'releases.evaluate': {
+    ...move,
+    path: '/releases/{id}/evaluate',
+    summary: 'Judge the gates by the instances that have ended; a failing one rolls a canary back.',
+    replies: { 200: EvaluationReport, ...refusals(400, 404) },
+  },
+  'releases.promote': {
+    ...move,
+    path: '/releases/{id}/promote',
+    summary: 'Route all new instances of the baseline to the candidate, for good.',
+    body: PromoteRelease,
+    isBodyOptional: true,
+    replies: { 200: Release, ...refusals(400, 404, 409, 413) },
+  },
+  'releases.pause': {
+    ...move,
+    path: '/releases/{id}/pause',
+    summary: 'Route new instances to the baseline again, for the time being.',
+    replies: { 200: Release, ...refusals(400, 404, 409) },
+  },
+  'releases.rollback': {
+    ...move,
+    path: '/releases/{id}/rollback',
+    summary: 'Route new instances to the baseline again, for good.',
+    replies: { 200: Release, ...refusals(400, 404, 409) },
+  },
+  'sequences.compare': {
+    method: 'POST',
+    path: '/sequences/releases/diff',
+    summary: 'Tell what changes from one stored definition to another.',
+    owner: 'front',
+    body: CompareSequences,
+    replies: { 200: SemanticDiff, ...refusals(400, 404, 413) },
+  },
+} as const satisfies Record<string, RouteRow>;

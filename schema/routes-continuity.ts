@@ -3,10 +3,7 @@
 import { IdParams } from './common.js';
 import * as continuity from './continuity.js';
 import * as handoff from './handoff.js';
-import { byId, listOf, type RouteRow, readById, refusals } from './route-row.js';
-
-const act = { method: 'POST', ...byId } as const;
-const read = { method: 'GET', ...readById } as const;
+import { actById as act, listOf, type RouteRow, readById as read, refusals } from './route-row.js';
 
 export const CONTINUITY_ROWS = {
   'continuity.create': {

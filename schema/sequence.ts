@@ -1,5 +1,5 @@
 /**
- * Wire shapes of stored definitions, and the rule on what a JSON Schema given by a user may
+ * Wire shapes and routes of stored definitions, and the rule on what a JSON Schema given by a user may
  * contain. Definitions are immutable once stored.
  */
 
@@ -7,6 +7,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../src/core/json.js';
 import { BLOCKS_MAX, DEPTH_MAX, RootBlocks } from './blocks.js';
 import {
+  IdParams,
   INT32_MAX,
   Limit,
   NAME_LENGTH_MAX,
@@ -22,6 +23,7 @@ import {
   unsupported,
   withDefault,
 } from './common.js';
+import { type RouteRow, read, readById, refusals } from './route-row.js';
 
 export const SEQUENCE_STATUSES = ['draft', 'staging', 'production', 'unpublished'] as const;
 const Version = Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX });
@@ -227,3 +229,60 @@ function resolvePointer(root: JsonObject, reference: string): JsonValue | undefi
   }
   return isJsonObject(at) || typeof at === 'boolean' ? at : undefined;
 }
+
+// ---------------------------------------------------------------- routes
+
+export const SEQUENCE_ROWS = {
+  'sequences.create': {
+    method: 'POST',
+    path: '/sequences',
+    summary: 'Store an immutable sequence definition.',
+    owner: 'first-shard',
+    body: CreateSequence,
+    replies: { 201: SequenceCreated, ...refusals(400, 409, 413) },
+  },
+  'sequences.list': {
+    ...read,
+    path: '/sequences',
+    summary: 'List definitions by tenant, namespace, name and descending version.',
+    query: SequenceListQuery,
+    replies: { 200: SequenceList, ...refusals(400) },
+  },
+  'sequences.byName': {
+    ...read,
+    path: '/sequences/by-name',
+    summary: 'Get a version of a definition by name; the newest not deprecated when not given.',
+    query: SequenceByNameQuery,
+    replies: { 200: SequenceDefinition, ...refusals(400, 404) },
+  },
+  'sequences.versions': {
+    ...read,
+    path: '/sequences/versions',
+    summary: 'List the versions of a name that are not deprecated, newest first.',
+    query: SequenceVersionsQuery,
+    replies: { 200: SequenceList, ...refusals(400) },
+  },
+  'sequences.get': {
+    ...readById,
+    path: '/sequences/{id}',
+    summary: 'Get a definition.',
+    replies: { 200: SequenceDefinition, ...refusals(400, 404) },
+  },
+  'sequences.deprecate': {
+    method: 'POST',
+    path: '/sequences/{id}/deprecate',
+    summary: 'Take a version out of the choice of the newest one.',
+    owner: 'first-shard',
+    params: IdParams,
+    replies: { 204: null, ...refusals(400, 404) },
+  },
+  'sequences.delete': {
+    method: 'DELETE',
+    path: '/sequences/{id}',
+    summary: 'Delete a definition that no live or failed instance uses; the others follow.',
+    owner: 'front',
+    params: IdParams,
+    query: SequenceDeleteQuery,
+    replies: { 204: null, ...refusals(400, 404, 409) },
+  },
+} as const satisfies Record<string, RouteRow>;

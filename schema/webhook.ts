@@ -1,7 +1,8 @@
-/** Wire shapes of outbound webhooks, their outbox and their delivery log (docs/webhooks.md). */
+/** Wire shapes and routes of outbound webhooks, their outbox and their delivery log (docs/webhooks.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { AnyJson, Limit, named, oneOfWords, optional, orNull, Timestamp, Uuid } from './common.js';
+import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
 
 export const WEBHOOK_EVENTS = ['instance.completed', 'instance.failed'] as const;
 export const OUTBOX_STATUSES = ['pending', 'in_flight', 'parked'] as const;
@@ -112,3 +113,54 @@ export type DeliveryAttempt = Static<typeof DeliveryAttempt>;
 
 export const DeliveryParams = Type.Object({ delivery_id: Uuid });
 export type DeliveryParams = Static<typeof DeliveryParams>;
+
+// ---------------------------------------------------------------- routes
+
+export const WEBHOOK_ROWS = {
+  'webhooks.outbox': {
+    ...read,
+    path: '/webhooks/outbox',
+    summary: 'List webhooks that are not delivered yet, oldest first.',
+    query: OutboxQuery,
+    isTenantless: true,
+    replies: { 200: listOf(OutboxEntry), ...refusals(400) },
+  },
+  'webhooks.redeliver': {
+    ...actById,
+    path: '/webhooks/outbox/{id}/redeliver',
+    summary: 'Try to deliver a webhook now; the answer says whether it was delivered.',
+    isTenantless: true,
+    replies: { 200: Redelivered, ...refusals(400, 404, 409, 502) },
+  },
+  'webhooks.redeliverPreview': {
+    ...readById,
+    path: '/webhooks/outbox/{id}/redeliver-preview',
+    summary: 'What a redelivery would send.',
+    isTenantless: true,
+    replies: { 200: RedeliverPreview, ...refusals(400, 404) },
+  },
+  'webhooks.discard': {
+    method: 'DELETE',
+    path: '/webhooks/outbox/{id}',
+    summary: 'Give a webhook up that is not delivered yet.',
+    ...byId,
+    isTenantless: true,
+    replies: { 204: null, ...refusals(400, 404) },
+  },
+  'webhooks.deliveries': {
+    ...read,
+    path: '/webhooks/deliveries',
+    summary: 'List deliveries, newest first.',
+    query: DeliveriesQuery,
+    isTenantless: true,
+    replies: { 200: listOf(DeliverySummary), ...refusals(400) },
+  },
+  'webhooks.delivery': {
+    ...read,
+    path: '/webhooks/deliveries/{delivery_id}',
+    summary: 'List the attempts of one delivery, oldest first.',
+    params: DeliveryParams,
+    isTenantless: true,
+    replies: { 200: listOf(DeliveryAttempt), ...refusals(400, 404) },
+  },
+} as const satisfies Record<string, RouteRow>;

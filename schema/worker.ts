@@ -1,5 +1,5 @@
 /**
- * Wire shapes of external work. A claim is judged by `worker_id` and, when it is sent, by
+ * Wire shapes and routes of external work. A claim is judged by `worker_id` and, when it is sent, by
  * `claim_epoch` (docs/decisions/0033-claims.md).
  */
 
@@ -19,6 +19,8 @@ import {
   Timestamp,
   Uuid,
 } from './common.js';
+import { PageQuery } from './instance.js';
+import { actById, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
 
 export const POLL_LIMIT_DEFAULT = 1;
 export const POLL_LIMIT_MAX = 1_000;
@@ -222,3 +224,81 @@ export const HandlerNames = named('HandlerNames', {
   external: Type.Array(Type.String()),
 });
 export type HandlerNames = Static<typeof HandlerNames>;
+
+// ---------------------------------------------------------------- routes
+
+export const WORKER_ROWS = {
+  'workers.poll': {
+    method: 'POST',
+    path: '/workers/tasks/poll',
+    summary: 'Claim tasks of a handler.',
+    owner: 'by-body',
+    isParked: true,
+    body: PollTasks,
+    replies: { 200: TaskList, ...refusals(400) },
+  },
+  'workers.pollQueue': {
+    method: 'POST',
+    path: '/workers/tasks/poll/queue',
+    summary: 'Claim tasks of a handler from a named queue.',
+    owner: 'by-body',
+    isParked: true,
+    body: PollQueue,
+    replies: { 200: TaskList, ...refusals(400) },
+  },
+  'workers.tasks': {
+    ...read,
+    path: '/workers/tasks',
+    summary: 'List tasks, newest first.',
+    query: TaskListQuery,
+    replies: { 200: TaskList, ...refusals(400) },
+  },
+  'workers.stats': {
+    ...read,
+    path: '/workers/tasks/stats',
+    summary: 'Count tasks by state and handler.',
+    replies: { 200: TaskStats },
+  },
+  'workers.complete': {
+    ...actById,
+    path: '/workers/tasks/{id}/complete',
+    summary: 'Complete a claimed task with its output.',
+    body: CompleteTask,
+    replies: { 200: WorkerTask, ...refusals(400, 404, 409, 413) },
+  },
+  'workers.fail': {
+    ...actById,
+    path: '/workers/tasks/{id}/fail',
+    summary: 'Fail a claimed task.',
+    body: FailTask,
+    replies: { 200: WorkerTask, ...refusals(400, 404, 409) },
+  },
+  'workers.heartbeat': {
+    ...actById,
+    path: '/workers/tasks/{id}/heartbeat',
+    summary: 'Keep a claim alive and save a checkpoint.',
+    body: HeartbeatTask,
+    replies: { 200: HeartbeatAccepted, ...refusals(400, 404, 409, 413) },
+  },
+  'workers.attempts': {
+    ...readById,
+    path: '/workers/tasks/{id}/attempts',
+    summary: 'List the claim history of a task, oldest first.',
+    query: PageQuery,
+    replies: { 200: listOf(WorkerAttempt), ...refusals(400, 404) },
+  },
+  'workers.list': {
+    ...read,
+    path: '/workers',
+    summary: 'List workers by when they were last seen, newest first.',
+    query: WorkerListQuery,
+    replies: { 200: listOf(WorkerInfo), ...refusals(400) },
+  },
+
+  handlers: {
+    ...read,
+    path: '/handlers',
+    summary: 'Names of built-in handlers and of those that workers serve.',
+    replies: { 200: HandlerNames },
+  },
+} as const satisfies Record<string, RouteRow>;
