@@ -1,4 +1,4 @@
-/** Wire shapes and routes of the change feed: the audit entries of a tenant in order (docs/changes.md). */
+/** Wire shapes and routes of the change feed: a tenant's audit entries (docs/changes.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { Limit, named } from './common.js';

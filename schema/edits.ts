@@ -1,6 +1,6 @@
 /**
- * Wire shapes and routes of what is done to instances beside their normal course: injected blocks, resuming and
- * forking from a block, migration, actions on many, checkpoints and step logs.
+ * Wire shapes and routes of what is done to instances beside their normal course: injected blocks,
+ * resuming and forking from a block, migration, actions on many, checkpoints and step logs.
  */
 
 import { type Static, Type } from '@sinclair/typebox';

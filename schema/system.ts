@@ -1,6 +1,7 @@
 /** Wire shapes and routes of the server itself: liveness, readiness and what the server says about itself. */
 
 import { type Static, Type } from '@sinclair/typebox';
+import { TROUBLE_KINDS } from '../src/errors.js';
 import { named } from './common.js';
 import { type RouteRow, read, refusals } from './route-row.js';
 
@@ -16,20 +17,7 @@ export const NotReady = named(
     error: Type.String(),
     reason: Type.Optional(
       Type.Object({
-        kind: Type.Union(
-          [
-            'unreachable',
-            'disk-full',
-            'resources',
-            'descriptors',
-            'connections',
-            'rights',
-            'schema',
-            'read-only',
-            'lease',
-            'other',
-          ].map((kind) => Type.Literal(kind)),
-        ),
+        kind: Type.Union(TROUBLE_KINDS.map((kind) => Type.Literal(kind))),
         sql_state: Type.Optional(Type.String()),
       }),
     ),
