@@ -22,27 +22,40 @@ interface Called<Kind extends string, Id extends ShardRouteId> extends Call<Body
   readonly kind: Kind;
 }
 
+type CalledBy<Told> = {
+  [Id in keyof Told & ShardRouteId]: Called<Told[Id] & string, Id>;
+}[keyof Told & ShardRouteId];
+
+/** By their routes, the kinds that are told to the instance that the path names. */
+export const TOLD = {
+  'instances.get': 'get',
+  'instances.tree': 'tree',
+  'instances.retry': 'retry',
+  'instances.patchState': 'patchState',
+  'instances.patchContext': 'patchContext',
+  'instances.signal': 'signal',
+  'instances.saveCheckpoint': 'checkpoint.save',
+  'instances.pruneCheckpoints': 'checkpoint.prune',
+  // These need rows first, see `preparation.ts`.
+  'instances.injectBlocks': 'injectBlocks',
+  'instances.resumeFrom': 'resumeFrom',
+  'instances.fork': 'fork',
+} as const;
+
 /** What comes by the routes of instances. */
 export type CalledRequest =
-  | Called<'get', 'instances.get'>
-  | Called<'tree', 'instances.tree'>
-  | Called<'retry', 'instances.retry'>
-  | Called<'patchState', 'instances.patchState'>
-  | Called<'patchContext', 'instances.patchContext'>
-  | Called<'signal', 'instances.signal'>
-  | Called<'checkpoint.save', 'instances.saveCheckpoint'>
-  | Called<'checkpoint.prune', 'instances.pruneCheckpoints'>
-  // These need rows first, see `preparation.ts`.
-  | Called<'injectBlocks', 'instances.injectBlocks'>
-  | Called<'resumeFrom', 'instances.resumeFrom'>
-  | Called<'fork', 'instances.fork'>
-  | Called<'migrate', 'sequences.migrateInstance'>;
+  | CalledBy<typeof TOLD>
+  | CalledBy<{ 'sequences.migrateInstance': 'migrate' }>;
+
+/** The same of the task that the path names, told to its instance. */
+export const TOLD_OF_TASK = {
+  'workers.complete': 'task.complete',
+  'workers.fail': 'task.fail',
+  'workers.heartbeat': 'task.heartbeat',
+} as const;
 
 /** What a worker calls about a task; `claim_epoch` is absent with old clients. */
-export type WorkerRequest =
-  | (Called<'task.complete', 'workers.complete'> & { readonly task: string })
-  | (Called<'task.fail', 'workers.fail'> & { readonly task: string })
-  | (Called<'task.heartbeat', 'workers.heartbeat'> & { readonly task: string });
+export type WorkerRequest = CalledBy<typeof TOLD_OF_TASK> & { readonly task: string };
 
 export type InstanceRequest =
   | CalledRequest

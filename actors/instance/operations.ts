@@ -1,5 +1,6 @@
 /** The operations on instances and on their tasks. */
 
+import { type BodyOf, ROUTES, type ShardRouteId } from '../../schema/routes.js';
 import { routeOf } from '../../src/core/ids.js';
 import { DATABASE_AWAY, notFound } from '../../src/errors.js';
 import type { Call, EngineOperations, Operation, RouteOperations } from '../runtime/operation.js';
@@ -8,7 +9,7 @@ import type { Effect } from '../runtime/turn.js';
 import type { ChangeGroups, ChangeMany } from './change-many.js';
 import type { Creations } from './creations.js';
 import type { Instances } from './instances.js';
-import type { CalledRequest, InstanceRequest, WorkerRequest } from './messages.js';
+import { type InstanceRequest, TOLD, TOLD_OF_TASK, type WorkerRequest } from './messages.js';
 import type { PurgeRequest } from './purge.js';
 import type { TaskIndex } from './task-index.js';
 
@@ -21,19 +22,34 @@ export interface InstanceParts {
   readonly release: (effects: readonly Effect[]) => void;
 }
 
-type Told<Request extends CalledRequest | WorkerRequest, Kind extends Request['kind']> = Operation<
-  Extract<Request, { kind: Kind }>['body'],
-  InstanceParts
-> & { readonly leadsTo?: never };
+type Serving = Pick<Operation<unknown, InstanceParts>, 'serve'>;
+
+type Rows<Told> = {
+  readonly [Id in keyof Told & ShardRouteId]: Operation<BodyOf<Id>, InstanceParts> & {
+    readonly leadsTo?: never;
+  };
+};
+
+/** A row for each route, whose request is told as the kind that stands beside it. */
+function rowsOf<Told extends Readonly<Record<string, string>>>(
+  told: Told,
+  serveAs: (kind: string) => Serving,
+): Rows<Told> {
+  const rows = Object.entries(told).map(([id, kind]) => {
+    const isRead = ROUTES[id as ShardRouteId].method === 'GET';
+    return [id, { ...serveAs(kind), ...(isRead ? { isRead } : {}) }];
+  });
+  return Object.fromEntries(rows) as Rows<Told>;
+}
 
 /** Told to the instance that the path names. */
-const told = <Kind extends CalledRequest['kind']>(kind: Kind): Told<CalledRequest, Kind> => ({
+const told = (kind: string): Serving => ({
   serve: ({ instances }, call) =>
     instances.tell(call.target.slice(0, UUID_LENGTH), { kind, ...call } as InstanceRequest),
 });
 
 /** Told to the instance of the task that the path names. */
-const toldOfTask = <Kind extends WorkerRequest['kind']>(kind: Kind): Told<WorkerRequest, Kind> => ({
+const toldOfTask = (kind: string): Serving => ({
   serve: ({ tasks, instances, release }, call) => {
     const { request, target: task } = call;
     tasks.find(task, (instance) => {
@@ -55,25 +71,13 @@ export const INSTANCE_OPERATIONS = {
     serve: ({ creations }, call) => creations.create(call),
   },
   'instances.createBatch': { serve: ({ creations }, call) => creations.createBatch(call) },
-  'instances.get': { ...told('get'), isRead: true },
-  'instances.tree': { ...told('tree'), isRead: true },
-  'instances.retry': told('retry'),
-  'instances.patchState': told('patchState'),
-  'instances.patchContext': told('patchContext'),
-  'instances.signal': told('signal'),
-  'instances.saveCheckpoint': told('checkpoint.save'),
-  'instances.pruneCheckpoints': told('checkpoint.prune'),
-  'instances.injectBlocks': told('injectBlocks'),
-  'instances.resumeFrom': told('resumeFrom'),
-  'instances.fork': told('fork'),
+  ...rowsOf(TOLD, told),
   'sequences.migrateInstance': {
     leadsTo: ({ instance_id }) => routeOf(instance_id),
     serve: ({ instances }, call) =>
       instances.tell(call.body.instance_id, { kind: 'migrate', ...call }),
   },
-  'workers.complete': toldOfTask('task.complete'),
-  'workers.fail': toldOfTask('task.fail'),
-  'workers.heartbeat': toldOfTask('task.heartbeat'),
+  ...rowsOf(TOLD_OF_TASK, toldOfTask),
 } satisfies Partial<RouteOperations<InstanceParts>>;
 
 export const INSTANCE_ENGINE_OPERATIONS = {
