@@ -387,6 +387,8 @@ export function exampleOf(schema: TSchema): JsonValue | undefined {
 
 function fieldExample(field: string, schema: TSchema): JsonValue | undefined {
   if (field in FIELDS) return FIELDS[field];
+  // Of a block: what becomes a key of the outputs.
+  if (schema['x-check'] === 'plain-name') return archive.id;
   if (schema.type?.includes('null')) return null;
   return schema.format === 'date-time' ? AT : schema.const;
 }

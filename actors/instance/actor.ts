@@ -82,7 +82,7 @@ function apply(
       return retry(actor, turn, message.request);
     case 'change':
       return change(actor, turn, message.group, message.change);
-    case 'checkpoint.save':
+    case 'saveCheckpoint':
       return notes.saveCheckpoint(actor, turn, message);
     case 'look':
       turn.reply(
@@ -125,7 +125,7 @@ function apply(
     case 'fork':
     case 'migrate':
     case 'order':
-    case 'checkpoint.prune':
+    case 'pruneCheckpoints':
       throw new Error(`${message.kind} has to be prepared`);
     default:
       throw new Error(`a message ${JSON.stringify(message satisfies never)}`);

@@ -3,7 +3,7 @@
  * through it; the others are the engine's own, and hints among them may be dropped.
  */
 
-import type { BodyOf, ShardRouteId } from '../../schema/routes.js';
+import type { BodyOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import type { UnixMs } from '../../src/core/time.js';
 import type { Call } from '../runtime/operation.js';
@@ -22,40 +22,23 @@ interface Called<Kind extends string, Id extends ShardRouteId> extends Call<Body
   readonly kind: Kind;
 }
 
-type CalledBy<Told> = {
-  [Id in keyof Told & ShardRouteId]: Called<Told[Id] & string, Id>;
-}[keyof Told & ShardRouteId];
+type CalledBy<Id> = Id extends InstanceRouteId & `instances.${infer Kind}`
+  ? Called<Kind, Id>
+  : Id extends TaskRouteId & `workers.${infer Kind}`
+    ? Called<`task.${Kind}`, Id>
+    : never;
 
-/** By their routes, the kinds that are told to the instance that the path names. */
-export const TOLD = {
-  'instances.get': 'get',
-  'instances.tree': 'tree',
-  'instances.retry': 'retry',
-  'instances.patchState': 'patchState',
-  'instances.patchContext': 'patchContext',
-  'instances.signal': 'signal',
-  'instances.saveCheckpoint': 'checkpoint.save',
-  'instances.pruneCheckpoints': 'checkpoint.prune',
-  // These need rows first, see `preparation.ts`.
-  'instances.injectBlocks': 'injectBlocks',
-  'instances.resumeFrom': 'resumeFrom',
-  'instances.fork': 'fork',
-} as const;
+/** Routes whose path names an instance, or a task: it is told the request, under their name. */
+export type InstanceRouteId = Extract<RoutesOf<'by-id'>, `instances.${string}`>;
+export type TaskRouteId = Extract<RoutesOf<'by-id'>, `workers.${string}`>;
 
-/** What comes by the routes of instances. */
+/** What comes by the routes of instances; some need rows first, see `preparation.ts`. */
 export type CalledRequest =
-  | CalledBy<typeof TOLD>
-  | CalledBy<{ 'sequences.migrateInstance': 'migrate' }>;
-
-/** The same of the task that the path names, told to its instance. */
-export const TOLD_OF_TASK = {
-  'workers.complete': 'task.complete',
-  'workers.fail': 'task.fail',
-  'workers.heartbeat': 'task.heartbeat',
-} as const;
+  | CalledBy<InstanceRouteId>
+  | Called<'migrate', 'sequences.migrateInstance'>;
 
 /** What a worker calls about a task; `claim_epoch` is absent with old clients. */
-export type WorkerRequest = CalledBy<typeof TOLD_OF_TASK> & { readonly task: string };
+export type WorkerRequest = CalledBy<TaskRouteId> & { readonly task: string };
 
 export type InstanceRequest =
   | CalledRequest

@@ -15,8 +15,8 @@ import { type LiveInstance, nextId } from './live-instance.js';
 import type { InstanceRequest } from './messages.js';
 import type { Operation, Sources } from './operation.js';
 
-type Save = Extract<InstanceRequest, { kind: 'checkpoint.save' }>;
-type Prune = Extract<InstanceRequest, { kind: 'checkpoint.prune' }>;
+type Save = Extract<InstanceRequest, { kind: 'saveCheckpoint' }>;
+type Prune = Extract<InstanceRequest, { kind: 'pruneCheckpoints' }>;
 
 /** Ids of one instance ascend: the newest checkpoint is the one with the highest. */
 export function saveCheckpoint(actor: LiveInstance, turn: Turn, message: Save): undefined {

@@ -9,7 +9,7 @@ import type { Effect } from '../runtime/turn.js';
 import type { ChangeGroups, ChangeMany } from './change-many.js';
 import type { Creations } from './creations.js';
 import type { Instances } from './instances.js';
-import { type InstanceRequest, TOLD, TOLD_OF_TASK, type WorkerRequest } from './messages.js';
+import type { InstanceRequest, InstanceRouteId, TaskRouteId, WorkerRequest } from './messages.js';
 import type { PurgeRequest } from './purge.js';
 import type { TaskIndex } from './task-index.js';
 
@@ -24,22 +24,23 @@ export interface InstanceParts {
 
 type Serving = Pick<Operation<unknown, InstanceParts>, 'serve'>;
 
-type Rows<Told> = {
-  readonly [Id in keyof Told & ShardRouteId]: Operation<BodyOf<Id>, InstanceParts> & {
-    readonly leadsTo?: never;
-  };
+type Rows<Ids extends ShardRouteId> = {
+  readonly [Id in Ids]: Operation<BodyOf<Id>, InstanceParts> & { readonly leadsTo?: never };
 };
 
-/** A row for each route, whose request is told as the kind that stands beside it. */
-function rowsOf<Told extends Readonly<Record<string, string>>>(
-  told: Told,
+/** A row for each route whose path leads to an instance and whose name begins so. */
+function rowsOf<Ids extends ShardRouteId>(
+  start: string,
   serveAs: (kind: string) => Serving,
-): Rows<Told> {
-  const rows = Object.entries(told).map(([id, kind]) => {
-    const isRead = ROUTES[id as ShardRouteId].method === 'GET';
-    return [id, { ...serveAs(kind), ...(isRead ? { isRead } : {}) }];
+): Rows<Ids> {
+  const routes = Object.values(ROUTES).filter(
+    ({ owner, id }) => owner === 'by-id' && id.startsWith(start),
+  );
+  const rows = routes.map(({ id, method }) => {
+    const serving = serveAs(id.slice(start.length));
+    return [id, method === 'GET' ? { ...serving, isRead: true } : serving];
   });
-  return Object.fromEntries(rows) as Rows<Told>;
+  return Object.fromEntries(rows) as Rows<Ids>;
 }
 
 /** Told to the instance that the path names. */
@@ -49,7 +50,7 @@ const told = (kind: string): Serving => ({
 });
 
 /** Told to the instance of the task that the path names. */
-const toldOfTask = (kind: string): Serving => ({
+const toldOfTask = (name: string): Serving => ({
   serve: ({ tasks, instances, release }, call) => {
     const { request, target: task } = call;
     tasks.find(task, (instance) => {
@@ -57,7 +58,12 @@ const toldOfTask = (kind: string): Serving => ({
         release([{ kind: 'error', request, error: notFound(`worker task ${task}`) }]);
       } else if (instance === 'unavailable') {
         release([{ kind: 'error', request, error: DATABASE_AWAY }]);
-      } else instances.tell(instance.id, { kind, task, ...call } as unknown as WorkerRequest);
+      } else
+        instances.tell(instance.id, {
+          kind: `task.${name}`,
+          task,
+          ...call,
+        } as unknown as WorkerRequest);
     });
   },
 });
@@ -71,13 +77,13 @@ export const INSTANCE_OPERATIONS = {
     serve: ({ creations }, call) => creations.create(call),
   },
   'instances.createBatch': { serve: ({ creations }, call) => creations.createBatch(call) },
-  ...rowsOf(TOLD, told),
+  ...rowsOf<InstanceRouteId>('instances.', told),
   'sequences.migrateInstance': {
     leadsTo: ({ instance_id }) => routeOf(instance_id),
     serve: ({ instances }, call) =>
       instances.tell(call.body.instance_id, { kind: 'migrate', ...call }),
   },
-  ...rowsOf(TOLD_OF_TASK, toldOfTask),
+  ...rowsOf<TaskRouteId>('workers.', toldOfTask),
 } satisfies Partial<RouteOperations<InstanceParts>>;
 
 export const INSTANCE_ENGINE_OPERATIONS = {

@@ -24,7 +24,7 @@ export function preparationOf(message: InstanceMessage): Prepare | undefined {
       return (actor, sources) => migrate(actor, sources, message);
     case 'order':
       return (actor, sources) => carryOut(actor, sources, message);
-    case 'checkpoint.prune':
+    case 'pruneCheckpoints':
       return (actor, sources) => pruneCheckpoints(actor, sources, message);
     default:
       return undefined;
