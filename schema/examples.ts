@@ -385,10 +385,15 @@ export function exampleOf(schema: TSchema): JsonValue | undefined {
   return found;
 }
 
+/** What the story does not tell is null, the first instant, or the plainest value of its type. */
 function fieldExample(field: string, schema: TSchema): JsonValue | undefined {
   if (field in FIELDS) return FIELDS[field];
   // Of a block: what becomes a key of the outputs.
   if (schema['x-check'] === 'plain-name') return archive.id;
   if (schema.type?.includes('null')) return null;
-  return schema.format === 'date-time' ? AT : schema.const;
+  if (schema.format === 'date-time') return AT;
+  if (schema.format === 'uuid') return EXAMPLE_IDS.instance;
+  return schema.const ?? schema.enum?.[0] ?? PLAINEST[schema.type];
 }
+
+const PLAINEST: JsonObject = { string: 'text', integer: 1, number: 1, boolean: true, array: [] };
