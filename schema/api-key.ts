@@ -1,49 +1,45 @@
-/** Wire shapes of keys of tenants (docs/authorization.md). */
+/** Wire shapes and routes of keys of tenants (docs/authorization.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import {
   NAME_LENGTH_MAX,
   Name,
+  named,
   Offset,
   oneOfWords,
   optional,
   orNull,
   Timestamp,
 } from './common.js';
-import { CAPABILITIES } from './route-row.js';
+import { CAPABILITIES, listOf, type RouteRow, read, refusals } from './route-row.js';
 
 /** More entries than there are capabilities can only repeat some; they are kept as given. */
 export const KEY_CAPABILITIES_MAX = 32;
 
 const CapabilityWord = oneOfWords(CAPABILITIES);
 
-/** No capabilities, null or an empty list stand for `["operator"]`. */
-export const MintKey = Type.Object(
-  {
-    tenant_id: Name,
-    name: optional(Type.String({ maxLength: NAME_LENGTH_MAX })),
-    capabilities: optional(Type.Array(CapabilityWord, { maxItems: KEY_CAPABILITIES_MAX })),
-    expires_at: optional(Timestamp),
-  },
-  { $id: 'MintKey' },
-);
+export const MintKey = named('MintKey', 'No capabilities, or an empty list, stand for operator.', {
+  tenant_id: Name,
+  name: optional(Type.String({ maxLength: NAME_LENGTH_MAX, default: '' })),
+  capabilities: optional(
+    Type.Array(CapabilityWord, { maxItems: KEY_CAPABILITIES_MAX, default: ['operator'] }),
+  ),
+  expires_at: optional(Timestamp),
+});
 export type MintKey = Static<typeof MintKey>;
 
 const KeyId = Type.String({ description: 'ak_ and 32 hexadecimal digits.' });
 
 /** The only answer that ever holds the secret. */
-export const KeyMinted = Type.Object(
-  {
-    id: KeyId,
-    tenant_id: Type.String(),
-    name: Type.String(),
-    capabilities: Type.Array(CapabilityWord),
-    secret: Type.String({ description: 'sk_ and 64 hexadecimal digits; shown this once.' }),
-    created_at: Timestamp,
-    expires_at: orNull(Timestamp),
-  },
-  { $id: 'KeyMinted' },
-);
+export const KeyMinted = named('KeyMinted', {
+  id: KeyId,
+  tenant_id: Type.String(),
+  name: Type.String(),
+  capabilities: Type.Array(CapabilityWord),
+  secret: Type.String({ description: 'sk_ and 64 hexadecimal digits; shown this once.' }),
+  created_at: Timestamp,
+  expires_at: orNull(Timestamp),
+});
 export type KeyMinted = Static<typeof KeyMinted>;
 
 /** No default limit: a reply that was cut says so by its link. */
@@ -54,21 +50,49 @@ export const KeyListQuery = Type.Object({
 });
 export type KeyListQuery = Static<typeof KeyListQuery>;
 
-export const ApiKey = Type.Object(
-  {
-    id: KeyId,
-    tenant_id: Type.String(),
-    name: Type.String(),
-    capabilities: Type.Array(CapabilityWord),
-    created_at: Timestamp,
-    last_used_at: orNull(Timestamp),
-    expires_at: orNull(Timestamp),
-    revoked: Type.Boolean(),
-  },
-  { $id: 'ApiKey' },
-);
+export const ApiKey = named('ApiKey', {
+  id: KeyId,
+  tenant_id: Type.String(),
+  name: Type.String(),
+  capabilities: Type.Array(CapabilityWord),
+  created_at: Timestamp,
+  last_used_at: orNull(Timestamp),
+  expires_at: orNull(Timestamp),
+  revoked: Type.Boolean(),
+});
 export type ApiKey = Static<typeof ApiKey>;
 
 /** Any text: an id that no key has is not found, whatever it looks like. */
 export const KeyParams = Type.Object({ id: Type.String({ maxLength: NAME_LENGTH_MAX }) });
 export type KeyParams = Static<typeof KeyParams>;
+
+// ---------------------------------------------------------------- routes
+
+export const KEY_ROWS = {
+  'apiKeys.mint': {
+    method: 'POST',
+    path: '/api-keys',
+    summary: 'Make a key for a tenant. Its secret is shown in this answer only.',
+    owner: 'front',
+    body: MintKey,
+    isTenantless: true,
+    replies: { 201: KeyMinted, ...refusals(400, 409) },
+  },
+  'apiKeys.list': {
+    ...read,
+    path: '/api-keys',
+    summary: 'List the keys of a tenant, oldest first.',
+    query: KeyListQuery,
+    isTenantless: true,
+    replies: { 200: listOf(ApiKey), ...refusals(400) },
+  },
+  'apiKeys.revoke': {
+    method: 'DELETE',
+    path: '/api-keys/{id}',
+    summary: 'Revoke a key, at once and for good.',
+    owner: 'front',
+    params: KeyParams,
+    isTenantless: true,
+    replies: { 204: null, ...refusals(400, 404) },
+  },
+} as const satisfies Record<string, RouteRow>;

@@ -17,15 +17,19 @@ import {
   JsonObjectSchema,
   Key,
   Name,
+  noted,
   oneOfWords,
   optional,
   PlainName,
   TimeZone,
   UserSchema,
   unsupported,
+  withDefault,
 } from './common.js';
 
 /** Caps of ours, against stacks and turns without end (docs/reference/blocks.md). */
+export const DEPTH_MAX = 64;
+export const BLOCKS_MAX = 5_000;
 export const BRANCHES_MAX = 256;
 export const ITERATIONS_MAX = 100_000;
 
@@ -50,16 +54,23 @@ const Branches = Type.Array(BlockList, { minItems: 1, maxItems: BRANCHES_MAX });
 const MaxIterations = Type.Integer({
   exclusiveMinimum: 0,
   maximum: ITERATIONS_MAX,
+  default: MAX_ITERATIONS_DEFAULT,
   description: `Default ${MAX_ITERATIONS_DEFAULT}.`,
 });
 
-/** Tries in total are `max_attempts`. The check: initial_backoff is not above max_backoff. */
+/** The check: initial_backoff is not above max_backoff. */
 export const Retry = Type.Object(
   {
-    max_attempts: Type.Integer({ exclusiveMinimum: 0, maximum: INT32_MAX }),
-    initial_backoff: optional(DurationMs),
-    max_backoff: optional(DurationMs),
-    backoff_multiplier: optional(Type.Number({ exclusiveMinimum: 0 })),
+    max_attempts: Type.Integer({
+      exclusiveMinimum: 0,
+      maximum: INT32_MAX,
+      description: 'Tries in total.',
+    }),
+    initial_backoff: optional(withDefault(DurationMs, RETRY_DEFAULTS.initial_backoff)),
+    max_backoff: optional(withDefault(DurationMs, RETRY_DEFAULTS.max_backoff)),
+    backoff_multiplier: optional(
+      Type.Number({ exclusiveMinimum: 0, default: RETRY_DEFAULTS.backoff_multiplier }),
+    ),
     retry_if: optional(Expression),
     non_retryable_codes: optional(Type.Array(Name)),
   },
@@ -85,7 +96,12 @@ export const Delay = Type.Object({
 export type Delay = Static<typeof Delay>;
 
 const hourOfDay = (byDefault: number) =>
-  Type.Integer({ minimum: 0, maximum: 23, description: `Default ${byDefault}.` });
+  Type.Integer({
+    minimum: 0,
+    maximum: 23,
+    default: byDefault,
+    description: `Default ${byDefault}.`,
+  });
 const DayOfWeek = Type.Integer({ minimum: 0, maximum: 6, description: '0 is Monday.' });
 
 /**
@@ -102,21 +118,39 @@ export const SendWindow = Type.Object(
 );
 export type SendWindow = Static<typeof SendWindow>;
 
-function blockObject<K extends string, P extends TProperties>(kind: K, properties: P) {
-  return Type.Object({ type: Type.Literal(kind), id: PlainName, ...properties });
+/** @param note what the document says of the kind */
+function blockObject<K extends string, P extends TProperties>(
+  kind: K,
+  note: string,
+  properties: P,
+) {
+  const shape = { type: Type.Literal(kind), id: PlainName, ...properties };
+  return Type.Object(shape, { description: note });
 }
 
 // An interface may refer to itself by way of `Block`, where an alias may not.
 
-const Step = blockObject('step', {
-  handler: Name,
-  params: optional(JsonObjectSchema),
+const STEP_NOTE =
+  'Runs a handler: a built-in one (noop, log, sleep, http_request, fail, transform, assert) in ' +
+  'the server, any other by an external worker.';
+const PARAMS_NOTE =
+  'Of the handler. log: message, level (debug, info, warn). sleep: duration_ms (default 100). ' +
+  'http_request: url, method (GET, POST, PUT, DELETE), body, timeout_ms (default 10000). noop: none.';
+
+const Step = blockObject('step', STEP_NOTE, {
+  handler: noted(Name, 'A name that is not built in is served by external workers.'),
+  params: optional(noted(JsonObjectSchema, PARAMS_NOTE)),
   delay: optional(Delay),
   retry: optional(Retry),
-  timeout: optional(DurationMs),
+  timeout: optional(noted(DurationMs, 'Of one try; the step then fails retryably.')),
   send_window: optional(SendWindow),
-  rate_limit_key: optional(Key),
-  when: optional(Type.String({ maxLength: EXPRESSION_LENGTH_MAX })),
+  rate_limit_key: optional(noted(Key, 'A step whose key is at its limit is put off.')),
+  when: optional(
+    Type.String({
+      maxLength: EXPRESSION_LENGTH_MAX,
+      description: 'An expression; the step is skipped when it does not hold.',
+    }),
+  ),
   cancellable: optional(Type.Boolean()),
   queue_name: optional(Name),
   output_schema: optional(UserSchema),
@@ -132,13 +166,25 @@ const Step = blockObject('step', {
 });
 export interface StepBlock extends Static<typeof Step> {}
 
-const Parallel = blockObject('parallel', { branches: Branches });
+const Parallel = blockObject(
+  'parallel',
+  `Runs all branches, at most ${BRANCHES_MAX}; fails if one of them fails.`,
+  { branches: Branches },
+);
 export interface ParallelBlock extends Static<typeof Parallel> {}
 
-const Race = blockObject('race', {
+const RACE_NOTE =
+  'first_to_resolve: the first branch that ends wins, whether it succeeds or fails; ' +
+  'first_to_succeed: the first that succeeds, failures count once all failed. The other branches ' +
+  'are cancelled.';
+
+const Race = blockObject('race', RACE_NOTE, {
   branches: Branches,
   semantics: optional(
-    oneOfWords(['first_to_resolve', 'first_to_succeed'], 'Default first_to_resolve.'),
+    withDefault(
+      oneOfWords(['first_to_resolve', 'first_to_succeed'], 'Default first_to_resolve.'),
+      'first_to_resolve',
+    ),
   ),
 });
 export interface RaceBlock extends Static<typeof Race> {}
@@ -152,31 +198,47 @@ const Router = Type.Object(
     routes: optional(Type.Array(Route)),
     default: optional(BlockList),
   },
-  { 'x-check': 'router' },
+  {
+    'x-check': 'router',
+    description: 'Runs the blocks of the first route whose condition holds, else default.',
+  },
 );
 export interface RouterBlock extends Static<typeof Router> {}
 
-const TryCatch = blockObject('try_catch', {
-  try_block: NonEmptyBlockList,
-  catch_block: BlockList,
-  finally_block: optional(BlockList),
-});
+const TryCatch = blockObject(
+  'try_catch',
+  'catch_block runs only if try_block failed, finally_block always.',
+  {
+    try_block: NonEmptyBlockList,
+    catch_block: BlockList,
+    finally_block: optional(BlockList),
+  },
+);
 export interface TryCatchBlock extends Static<typeof TryCatch> {}
 
-const Loop = blockObject('loop', {
-  condition: Expression,
+const Loop = blockObject('loop', 'Repeats its body while the condition holds.', {
+  condition: noted(Expression, 'path == value, or a path that must be truthy, in context.data.'),
   body: NonEmptyBlockList,
-  max_iterations: optional(MaxIterations),
+  max_iterations: optional(noted(MaxIterations, `At most ${ITERATIONS_MAX}.`)),
   ...unsupported('break_on', 'poll_interval', 'continue_on_error', 'retain_iterations'),
 });
 export interface LoopBlock extends Static<typeof Loop> {}
 
-const ForEach = blockObject('for_each', {
-  collection: Expression,
-  item_var: optional(PlainName),
-  body: NonEmptyBlockList,
-  max_iterations: optional(MaxIterations),
-});
+const ForEach = blockObject(
+  'for_each',
+  'Runs its body for each item of an array of context.data.',
+  {
+    collection: noted(
+      Expression,
+      'Path in context.data of an array; missing or empty: nothing runs.',
+    ),
+    item_var: optional(withDefault(PlainName, ITEM_VAR_DEFAULT)),
+    body: NonEmptyBlockList,
+    max_iterations: optional(
+      noted(MaxIterations, `At most ${ITERATIONS_MAX}; a longer collection fails the block.`),
+    ),
+  },
+);
 export interface ForEachBlock extends Static<typeof ForEach> {}
 
 export type Block =
@@ -206,6 +268,9 @@ export function membersOf(kind: Block['type']): TProperties {
 /** The tag decides which kind is checked, so that a mistake is reported once and in its place. */
 export const Block = Type.Unsafe<Block>({
   $id: 'Block',
+  description:
+    `A block of a sequence. Blocks nest at most ${DEPTH_MAX} levels deep; a sequence has at most ` +
+    `${BLOCKS_MAX} of them, each with an id of its own.`,
   type: 'object',
   properties: { type: { type: 'string' } },
   required: ['type'],

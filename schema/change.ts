@@ -1,8 +1,9 @@
-/** Wire shapes of the change feed: the audit entries of a tenant in order (docs/changes.md). */
+/** Wire shapes and routes of the change feed: a tenant's audit entries (docs/changes.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { Limit } from './common.js';
+import { Limit, named } from './common.js';
 import { AuditEntry } from './instance.js';
+import { type RouteRow, read, refusals } from './route-row.js';
 
 export const CHANGES_LIMIT_MAX = 500;
 
@@ -24,12 +25,32 @@ export const ChangesStreamQuery = Type.Object({
 export type ChangesStreamQuery = Static<typeof ChangesStreamQuery>;
 
 /** Ascending by time and id. */
-export const Changes = Type.Object(
-  {
-    changes: Type.Array(AuditEntry),
-    next_cursor: Type.Optional(Type.String()),
-    has_more: Type.Boolean(),
-  },
-  { $id: 'Changes' },
-);
+export const Changes = named('Changes', {
+  changes: Type.Array(AuditEntry),
+  next_cursor: Type.Optional(Type.String()),
+  has_more: Type.Boolean(),
+});
 export type Changes = Static<typeof Changes>;
+
+// ---------------------------------------------------------------- routes
+
+export const CHANGE_ROWS = {
+  'changes.list': {
+    ...read,
+    path: '/changes',
+    summary: 'Read what happened to the instances of the tenant, oldest first.',
+    isTenantInBody: true,
+    query: ChangesQuery,
+    replies: { 200: Changes, ...refusals(400) },
+  },
+  'changes.stream': {
+    method: 'GET',
+    path: '/changes/stream',
+    summary: 'Follow what happens to the instances of the tenant as server-sent events.',
+    owner: 'stream',
+    isTenantInBody: true,
+    query: ChangesStreamQuery,
+    contentType: 'text/event-stream',
+    replies: { 200: null, ...refusals(400, 429) },
+  },
+} as const satisfies Record<string, RouteRow>;

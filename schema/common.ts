@@ -6,7 +6,15 @@
  * named rule beyond JSON Schema).
  */
 
-import { type Static, type TOptional, type TSchema, type TUnsafe, Type } from '@sinclair/typebox';
+import {
+  type Static,
+  type TObject,
+  type TOptional,
+  type TProperties,
+  type TSchema,
+  type TUnsafe,
+  Type,
+} from '@sinclair/typebox';
 import type { JsonObject, JsonValue } from '../src/core/json.js';
 import { INSTANCE_STATES, PRIORITIES, TASK_STATES } from '../src/core/states.js';
 import type { UnixMs } from '../src/core/time.js';
@@ -30,14 +38,41 @@ export const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
 
 /** A field that may be absent or null, which mean the same. */
 export function optional<T extends TSchema>(schema: T): TOptional<TUnsafe<Static<T> | null>> {
-  const { $id: _, ...rest } = schema;
-  const values = schema.enum as readonly unknown[] | undefined;
-  const nullable = { ...rest, type: [schema.type as string, 'null'] };
-  return Type.Optional(
-    Type.Unsafe<Static<T> | null>(
-      values === undefined ? nullable : { ...nullable, enum: [...values, null] },
-    ),
-  );
+  const { default: byDefault, ...rest } = unnamed(schema);
+  const nullable = {
+    ...rest,
+    type: [schema.type as string, 'null'],
+    ...(schema.enum === undefined ? {} : { enum: [...schema.enum, null] }),
+    ...(byDefault === undefined ? {} : { default: byDefault }),
+  };
+  return Type.Optional(Type.Unsafe<Static<T> | null>(nullable));
+}
+
+/** The shape of a named schema without its name and what the document says under that. */
+function unnamed(schema: TSchema): Record<string, unknown> {
+  const { $id, description, ...shape } = schema;
+  return $id === undefined ? schema : shape;
+}
+
+/** The schema with words for the document, before those that it has. */
+export function noted<T extends TSchema>(schema: T, note: string): T {
+  const shape = unnamed(schema);
+  const words = shape.description === undefined ? note : `${note} ${shape.description}`;
+  return { ...shape, description: words } as T;
+}
+
+/** The schema with the value that the engine puts where there is none. */
+export function withDefault<T extends TSchema>(schema: T, value: JsonValue): T {
+  return { ...schema, default: value };
+}
+
+/** A shape that has a name of its own in the document, and words there if it needs some. */
+export function named<P extends TProperties>(name: string, properties: P): TObject<P>;
+export function named<P extends TProperties>(name: string, note: string, properties: P): TObject<P>;
+export function named<P extends TProperties>(name: string, ...rest: [P] | [string, P]): TObject<P> {
+  const [note, properties] = rest.length === 1 ? [undefined, rest[0]] : rest;
+  const shape = Type.Object(properties, { $id: name });
+  return note === undefined ? shape : { ...shape, description: note };
 }
 
 type Unsupported<K extends string> = Record<K, TOptional<TUnsafe<null | false>>>;
@@ -140,8 +175,9 @@ export const PriorityWord = Type.Unsafe<(typeof PRIORITIES)[number]>({
 });
 export type PriorityWord = Static<typeof PriorityWord>;
 
-/** The body of every answer that is not a success. */
-export const ErrorBody = Type.Object({ error: Type.String() }, { $id: 'ErrorBody' });
+export const ErrorBody = named('ErrorBody', 'The body of every answer that is not a success.', {
+  error: Type.String(),
+});
 export type ErrorBody = Static<typeof ErrorBody>;
 
 /** Query fields of a page; `limit` above the maximum is lowered to it without an error. */

@@ -21,6 +21,8 @@ import {
   JsonObjectSchema,
   Limit,
   Natural,
+  named,
+  noted,
   oneOfWords,
   optional,
   orNull,
@@ -34,7 +36,7 @@ export const TenantQuery = Type.Object({ tenant_id: Type.Optional(Type.String())
 export type TenantQuery = Static<typeof TenantQuery>;
 
 /** A body that says nothing but whose the object is. */
-export const TenantBody = Type.Object({ tenant_id: TenantField }, { $id: 'TenantBody' });
+export const TenantBody = named('TenantBody', { tenant_id: TenantField });
 export type TenantBody = Static<typeof TenantBody>;
 
 /** SHA-256 in hexadecimal digits. */
@@ -47,13 +49,16 @@ export const Epoch = Type.Integer({ minimum: 0, maximum: INTEGER_MAX });
 
 // ---------------------------------------------------------------- executions
 
-export const CreateExecution = Type.Object(
-  { tenant_id: TenantField, instance_id: Uuid, runtime_id: Uuid },
-  { $id: 'CreateExecution' },
-);
+export const CreateExecution = named('CreateExecution', {
+  tenant_id: TenantField,
+  instance_id: Uuid,
+  runtime_id: Uuid,
+});
 export type CreateExecution = Static<typeof CreateExecution>;
 
-export const Execution = Type.Object(
+export const Execution = named(
+  'ContinuityExecution',
+  'The portable identity of an instance. Its epoch grows with each change of owner or version.',
   {
     continuity_id: Uuid,
     tenant_id: Type.String(),
@@ -63,22 +68,18 @@ export const Execution = Type.Object(
     state: oneOfWords(EXECUTION_STATES),
     updated_at: Timestamp,
   },
-  { $id: 'ContinuityExecution' },
 );
 export type Execution = Static<typeof Execution>;
 
-export const Location = Type.Object(
-  {
-    continuity_id: Uuid,
-    tenant_id: Type.String(),
-    epoch: Epoch,
-    runtime_id: Uuid,
-    instance_id: Uuid,
-    handoff_id: orNull(Uuid),
-    entered_at: Timestamp,
-  },
-  { $id: 'ContinuityLocation' },
-);
+export const Location = named('ContinuityLocation', {
+  continuity_id: Uuid,
+  tenant_id: Type.String(),
+  epoch: Epoch,
+  runtime_id: Uuid,
+  instance_id: Uuid,
+  handoff_id: orNull(Uuid),
+  entered_at: Timestamp,
+});
 export type Location = Static<typeof Location>;
 
 // ---------------------------------------------------------------- checkpoints
@@ -91,7 +92,9 @@ export type BoundaryListQuery = Static<typeof BoundaryListQuery>;
 
 export const BoundaryParams = Type.Object({ id: Uuid, checkpoint_id: Uuid });
 
-export const Boundary = Type.Object(
+export const Boundary = named(
+  'CheckpointBoundary',
+  'A checkpoint at one of the epochs of its instance.',
   {
     checkpoint_id: Uuid,
     instance_id: Uuid,
@@ -104,11 +107,12 @@ export const Boundary = Type.Object(
     provenance_head: orNull(Sha256),
     created_at: Timestamp,
   },
-  { $id: 'CheckpointBoundary' },
 );
 export type Boundary = Static<typeof Boundary>;
 
-export const BoundaryDetail = Type.Object(
+export const BoundaryDetail = named(
+  'CheckpointBoundaryDetail',
+  'Whatever looks like a secret is [REDACTED] in the difference, and as it is in the data.',
   {
     boundary: Boundary,
     checkpoint_data: AnyJson,
@@ -117,13 +121,15 @@ export const BoundaryDetail = Type.Object(
       Type.Object({ path: Type.String(), before: AnyJson, after: AnyJson }),
     ),
   },
-  { $id: 'CheckpointBoundaryDetail' },
 );
 export type BoundaryDetail = Static<typeof BoundaryDetail>;
 
 // ---------------------------------------------------------------- effects
 
-export const EffectReceipt = Type.Object(
+export const EffectReceipt = named(
+  'EffectReceipt',
+  'What a try of a step did outside: dispatched until its outcome is known, then committed or ' +
+    'unknown.',
   {
     id: Uuid,
     tenant_id: Type.String(),
@@ -141,34 +147,29 @@ export const EffectReceipt = Type.Object(
     created_at: Timestamp,
     updated_at: Timestamp,
   },
-  { $id: 'EffectReceipt' },
 );
 export type EffectReceipt = Static<typeof EffectReceipt>;
 
-export const ResolveEffect = Type.Object(
-  {
-    tenant_id: TenantField,
-    state: oneOfWords(EFFECT_STATES),
-    provider_receipt_id: optional(Type.String({ maxLength: 256 })),
-  },
-  { $id: 'ResolveEffect' },
-);
+export const ResolveEffect = named('ResolveEffect', {
+  tenant_id: TenantField,
+  state: oneOfWords(EFFECT_STATES),
+  provider_receipt_id: optional(Type.String({ maxLength: 256 })),
+});
 export type ResolveEffect = Static<typeof ResolveEffect>;
 
 // ---------------------------------------------------------------- provenance
 
 /** What callers may add to a chain; the server adds the rest itself. */
-export const AppendProvenance = Type.Object(
-  {
-    tenant_id: TenantField,
-    kind: oneOfWords(CALLER_PROVENANCE_KINDS),
-    payload_sha256: Sha256Input,
-  },
-  { $id: 'AppendProvenance' },
-);
+export const AppendProvenance = named('AppendProvenance', {
+  tenant_id: TenantField,
+  kind: oneOfWords(CALLER_PROVENANCE_KINDS),
+  payload_sha256: Sha256Input,
+});
 export type AppendProvenance = Static<typeof AppendProvenance>;
 
-export const ProvenanceEntry = Type.Object(
+export const ProvenanceEntry = named(
+  'ProvenanceEntry',
+  'One decision; holds the hash of the entry before it.',
   {
     id: Uuid,
     continuity_id: Uuid,
@@ -183,7 +184,6 @@ export const ProvenanceEntry = Type.Object(
     signature: orNull(Type.String()),
     created_at: Timestamp,
   },
-  { $id: 'ProvenanceEntry' },
 );
 export type ProvenanceEntry = Static<typeof ProvenanceEntry>;
 
@@ -193,7 +193,9 @@ export const VerifyProvenanceQuery = Type.Object({
 });
 export type VerifyProvenanceQuery = Static<typeof VerifyProvenanceQuery>;
 
-export const ProvenanceVerdict = Type.Object(
+export const ProvenanceVerdict = named(
+  'ProvenanceVerdict',
+  'code says what is wrong with the first entry that is not right.',
   {
     valid: Type.Boolean(),
     entries_checked: Type.Integer(),
@@ -201,51 +203,69 @@ export const ProvenanceVerdict = Type.Object(
     code: orNull(Type.String()),
     head_sha256: orNull(Sha256),
   },
-  { $id: 'ProvenanceVerdict' },
 );
 export type ProvenanceVerdict = Static<typeof ProvenanceVerdict>;
 
 // ---------------------------------------------------------------- live migration
 
 /** The rules of paths are those of `core/continuity/transforms`. */
-export const Transform = Type.Object(
+export const Transform = named(
+  'Transform',
+  'Paths are dotted and lead into checkpoint_data; what stands under context_snapshot becomes ' +
+    'context.data.',
   {
-    version: optional(Type.Unsafe<1>({ type: 'integer', enum: [1] })),
+    version: optional(Type.Unsafe<1>({ type: 'integer', enum: [1], default: 1 })),
     transform: oneOfWords(TRANSFORM_OPERATIONS),
     from_path: Type.String(),
-    to_path: optional(Type.String()),
+    to_path: optional(Type.String({ description: 'Of copy and move; none of drop.' })),
   },
-  { $id: 'Transform' },
 );
 export type Transform = Static<typeof Transform>;
 
-const CaptureCheckpoint = optional(
-  Type.Boolean({ description: 'First save a checkpoint of the live state.' }),
-);
+export const CaptureCheckpoint = Type.Boolean({
+  default: false,
+  description: 'First save a checkpoint of the live state.',
+});
 
-export const PlanMigration = Type.Object(
+export const PlanMigration = named(
+  'PlanMigration',
+  'What a checkpoint of the source has is moved to where the target looks for it.',
   {
     tenant_id: TenantField,
     continuity_id: Uuid,
     to_sequence_id: Uuid,
-    to_version: Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX }),
-    transforms: optional(Type.Array(Transform, { maxItems: TRANSFORMS_MAX })),
+    to_version: Type.Integer({
+      minimum: -INT32_MAX,
+      maximum: INT32_MAX,
+      description: 'That of to_sequence_id, else 404.',
+    }),
+    transforms: optional(Type.Array(Transform, { maxItems: TRANSFORMS_MAX, default: [] })),
     rollback_retention_seconds: optional(
-      Type.Integer({ description: 'At least 60 and at most 2,592,000; 86,400 by default.' }),
+      Type.Integer({
+        default: 86_400,
+        description: 'At least 60 and at most 2,592,000; 86,400 by default.',
+      }),
     ),
-    capture_checkpoint: CaptureCheckpoint,
+    capture_checkpoint: optional(
+      noted(
+        CaptureCheckpoint,
+        'First save a checkpoint of the live state. Without one, and with none saved, 409.',
+      ),
+    ),
   },
-  { $id: 'PlanMigration' },
 );
 export type PlanMigration = Static<typeof PlanMigration>;
 
-export const ApplyMigration = Type.Object(
-  { tenant_id: TenantField, approved: optional(Type.Boolean()) },
-  { $id: 'ApplyMigration' },
-);
+export const ApplyMigration = named('ApplyMigration', {
+  tenant_id: TenantField,
+  approved: optional(Type.Boolean({ default: false })),
+});
 export type ApplyMigration = Static<typeof ApplyMigration>;
 
-export const MigrationPlan = Type.Object(
+export const MigrationPlan = named(
+  'MigrationPlan',
+  'verdict, also named disposition: automatic may be applied, approval_required with approved ' +
+    'true, pin and incompatible never.',
   {
     id: Uuid,
     tenant_id: Type.String(),
@@ -261,26 +281,23 @@ export const MigrationPlan = Type.Object(
     rollback_capsule_required: Type.Boolean(),
     created_at: Timestamp,
   },
-  { $id: 'MigrationPlan' },
 );
 export type MigrationPlan = Static<typeof MigrationPlan>;
 
-export const PayloadArtifact = Type.Object(
-  { key: Type.String(), sha256: Sha256, bytes: Natural },
-  { $id: 'PayloadArtifact' },
-);
+export const PayloadArtifact = named('PayloadArtifact', {
+  key: Type.String(),
+  sha256: Sha256,
+  bytes: Natural,
+});
 export type PayloadArtifact = Static<typeof PayloadArtifact>;
 
-export const RollbackCapsule = Type.Object(
-  {
-    capsule_id: Uuid,
-    payload_artifact: PayloadArtifact,
-    manifest_sha256: Sha256,
-    public_key: Type.String(),
-    signature: Type.String(),
-  },
-  { $id: 'RollbackCapsule' },
-);
+export const RollbackCapsule = named('RollbackCapsule', {
+  capsule_id: Uuid,
+  payload_artifact: PayloadArtifact,
+  manifest_sha256: Sha256,
+  public_key: Type.String(),
+  signature: Type.String(),
+});
 export type RollbackCapsule = Static<typeof RollbackCapsule>;
 
 const CheckpointRecord = Type.Object({
@@ -291,22 +308,19 @@ const CheckpointRecord = Type.Object({
 });
 export type CheckpointRecord = Static<typeof CheckpointRecord>;
 
-export const MigrationRecord = Type.Object(
-  {
-    plan: MigrationPlan,
-    expected_epoch: Epoch,
-    source_checkpoint: CheckpointRecord,
-    source_context: JsonObjectSchema,
-    source_state: InstanceStateWord,
-    rollback_capsule: Type.Unsafe<RollbackCapsule | null>({
-      anyOf: [RollbackCapsule, { type: 'null' }],
-    }),
-    state: oneOfWords(MIGRATION_STATES),
-    applied_epoch: orNull(Epoch),
-    rollback_expires_at: Timestamp,
-    applied_at: orNull(Timestamp),
-    rolled_back_at: orNull(Timestamp),
-  },
-  { $id: 'MigrationRecord' },
-);
+export const MigrationRecord = named('MigrationRecord', 'A plan, and what became of it.', {
+  plan: MigrationPlan,
+  expected_epoch: Epoch,
+  source_checkpoint: CheckpointRecord,
+  source_context: JsonObjectSchema,
+  source_state: InstanceStateWord,
+  rollback_capsule: Type.Unsafe<RollbackCapsule | null>({
+    anyOf: [RollbackCapsule, { type: 'null' }],
+  }),
+  state: oneOfWords(MIGRATION_STATES),
+  applied_epoch: orNull(Epoch),
+  rollback_expires_at: Timestamp,
+  applied_at: orNull(Timestamp),
+  rolled_back_at: orNull(Timestamp),
+});
 export type MigrationRecord = Static<typeof MigrationRecord>;

@@ -1,16 +1,20 @@
-/** Wire shapes of cron schedules (docs/cron.md). */
+/** Wire shapes and routes of cron schedules (docs/cron.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import {
   JsonObjectSchema,
   Name,
+  named,
+  noted,
   oneOfWords,
   optional,
   orNull,
   Timestamp,
   TimeZone,
   Uuid,
+  withDefault,
 } from './common.js';
+import { byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
 
 /** Longer than any expression that a person writes; lists of every second and minute fit in. */
 export const CRON_EXPRESSION_LENGTH_MAX = 1_024;
@@ -32,32 +36,30 @@ const OverlapPolicy = oneOfWords(
   'What a fire does while an earlier run has not ended.',
 );
 
-export const CreateSchedule = Type.Object(
+export const CreateSchedule = named(
+  'CreateSchedule',
+  'A schedule that creates an instance of the sequence at each of its instants.',
   {
     tenant_id: Name,
     namespace: Name,
     sequence_id: Uuid,
     cron_expr: CronExpression,
-    timezone: optional(TimeZone),
-    metadata: optional(JsonObjectSchema),
-    enabled: optional(Type.Boolean()),
-    overlap_policy: optional(OverlapPolicy),
+    timezone: optional(withDefault(TimeZone, 'UTC')),
+    metadata: optional(noted(JsonObjectSchema, 'Copied to the instances that it creates.')),
+    enabled: optional(Type.Boolean({ default: true })),
+    overlap_policy: optional(withDefault(OverlapPolicy, 'allow')),
   },
-  { $id: 'CreateSchedule' },
 );
 export type CreateSchedule = Static<typeof CreateSchedule>;
 
-/** Absent and null fields stay as they are; the next fire is computed anew in any case. */
-export const UpdateSchedule = Type.Object(
-  {
-    cron_expr: optional(CronExpression),
-    timezone: optional(TimeZone),
-    enabled: optional(Type.Boolean()),
-    metadata: optional(JsonObjectSchema),
-    overlap_policy: optional(OverlapPolicy),
-  },
-  { $id: 'UpdateSchedule' },
-);
+/** The next fire is computed anew in any case. */
+export const UpdateSchedule = named('UpdateSchedule', 'Absent and null fields stay as they are.', {
+  cron_expr: optional(CronExpression),
+  timezone: optional(TimeZone),
+  enabled: optional(Type.Boolean()),
+  metadata: optional(JsonObjectSchema),
+  overlap_policy: optional(OverlapPolicy),
+});
 export type UpdateSchedule = Static<typeof UpdateSchedule>;
 
 /** No default limit (docs/decisions/0013-lists.md): a reply that was cut says so by its link. */
@@ -74,41 +76,86 @@ export const NextFiresQuery = Type.Object({
 });
 export type NextFiresQuery = Static<typeof NextFiresQuery>;
 
-export const ScheduleCreated = Type.Object(
-  { id: Uuid, next_fire_at: orNull(Timestamp) },
-  { $id: 'ScheduleCreated' },
-);
+export const ScheduleCreated = named('ScheduleCreated', {
+  id: Uuid,
+  next_fire_at: orNull(Timestamp),
+});
 export type ScheduleCreated = Static<typeof ScheduleCreated>;
 
 /**
  * `next_fire_at` lies in the past while a fire waits for an earlier run, or the schedule is disabled.
  * `last_error` says why the last fire could make no instance; null when it made one.
  */
-export const CronSchedule = Type.Object(
-  {
-    id: Uuid,
-    tenant_id: Type.String(),
-    namespace: Type.String(),
-    sequence_id: Uuid,
-    cron_expr: Type.String(),
-    timezone: Type.String(),
-    enabled: Type.Boolean(),
-    metadata: JsonObjectSchema,
-    overlap_policy: OverlapPolicy,
-    skipped_fires: Type.Integer(),
-    last_skipped_at: orNull(Timestamp),
-    last_triggered_at: orNull(Timestamp),
-    next_fire_at: orNull(Timestamp),
-    last_error: orNull(Type.String()),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-  },
-  { $id: 'CronSchedule' },
-);
+export const CronSchedule = named('CronSchedule', {
+  id: Uuid,
+  tenant_id: Type.String(),
+  namespace: Type.String(),
+  sequence_id: Uuid,
+  cron_expr: Type.String(),
+  timezone: Type.String(),
+  enabled: Type.Boolean(),
+  metadata: JsonObjectSchema,
+  overlap_policy: OverlapPolicy,
+  skipped_fires: Type.Integer(),
+  last_skipped_at: orNull(Timestamp),
+  last_triggered_at: orNull(Timestamp),
+  next_fire_at: orNull(Timestamp),
+  last_error: orNull(Type.String()),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
 export type CronSchedule = Static<typeof CronSchedule>;
 
-export const NextFires = Type.Object(
-  { timezone: Type.String(), fires: Type.Array(Timestamp) },
-  { $id: 'NextFires' },
-);
+export const NextFires = named('NextFires', {
+  timezone: Type.String(),
+  fires: Type.Array(Timestamp),
+});
 export type NextFires = Static<typeof NextFires>;
+
+// ---------------------------------------------------------------- routes
+
+export const CRON_ROWS = {
+  'cron.create': {
+    method: 'POST',
+    path: '/cron',
+    summary: 'Create a schedule that creates instances.',
+    owner: 'any-shard',
+    body: CreateSchedule,
+    replies: { 201: ScheduleCreated, ...refusals(400, 404, 413) },
+  },
+  'cron.list': {
+    ...read,
+    path: '/cron',
+    summary: 'List schedules, oldest first.',
+    query: ScheduleListQuery,
+    replies: { 200: listOf(CronSchedule), ...refusals(400) },
+  },
+  'cron.get': {
+    ...readById,
+    path: '/cron/{id}',
+    summary: 'Get a schedule.',
+    replies: { 200: CronSchedule, ...refusals(400, 404) },
+  },
+  'cron.update': {
+    method: 'PUT',
+    path: '/cron/{id}',
+    summary: 'Change a schedule.',
+    ...byId,
+    body: UpdateSchedule,
+    replies: { 200: CronSchedule, ...refusals(400, 404, 413) },
+  },
+  'cron.delete': {
+    method: 'DELETE',
+    path: '/cron/{id}',
+    summary: 'Delete a schedule; the instances that it created go on.',
+    ...byId,
+    replies: { 204: null, ...refusals(400, 404) },
+  },
+  'cron.nextFires': {
+    ...readById,
+    path: '/cron/{id}/next-fires',
+    summary: 'List the next instants at which a schedule fires.',
+    query: NextFiresQuery,
+    replies: { 200: NextFires, ...refusals(400, 404) },
+  },
+} as const satisfies Record<string, RouteRow>;

@@ -1,6 +1,6 @@
 /**
- * Wire shapes of what is done to instances beside their normal course: injected blocks, resuming and
- * forking from a block, migration, actions on many, checkpoints and step logs.
+ * Wire shapes and routes of what is done to instances beside their normal course: injected blocks,
+ * resuming and forking from a block, migration, actions on many, checkpoints and step logs.
  */
 
 import { type Static, Type } from '@sinclair/typebox';
@@ -10,12 +10,15 @@ import {
   type InstanceStateWord,
   JsonObjectSchema,
   Name,
+  named,
+  noted,
   oneOfWords,
   optional,
   Timestamp,
   Uuid,
 } from './common.js';
-import { InstanceFilter, SendSignal } from './instance.js';
+import { BulkUpdated, InstanceFilter, PageQuery, SendSignal } from './instance.js';
+import { actById, listOf, type RouteRow, readById, refusals } from './route-row.js';
 
 /** Offsets of a bulk reschedule: a year either way. */
 export const OFFSET_SECS_MAX = 365 * 86_400;
@@ -27,98 +30,79 @@ const SIGNALS_MAX = 1_000;
 // ---------------------------------------------------------------- one instance
 
 /** `position` counts within the injected blocks, which run after the stored ones; default: the end. */
-export const InjectBlocks = Type.Object(
-  { blocks: InjectedBlocks, position: optional(Type.Integer({ minimum: 0 })) },
-  { $id: 'InjectBlocks' },
-);
+export const InjectBlocks = named('InjectBlocks', {
+  blocks: noted(InjectedBlocks, 'At most 1 MiB as JSON over all injections of an instance.'),
+  position: optional(Type.Integer({ minimum: 0 })),
+});
 export type InjectBlocks = Static<typeof InjectBlocks>;
 
-export const BlocksInjected = Type.Object(
-  {
-    injected_block_ids: Type.Array(Type.String()),
-    position: Type.Integer(),
-    total_injected: Type.Integer(),
-  },
-  { $id: 'BlocksInjected' },
-);
+export const BlocksInjected = named('BlocksInjected', {
+  injected_block_ids: Type.Array(Type.String()),
+  position: Type.Integer(),
+  total_injected: Type.Integer(),
+});
 export type BlocksInjected = Static<typeof BlocksInjected>;
 
 const Signals = Type.Array(SendSignal, { maxItems: SIGNALS_MAX });
 
 /** `context` is shallow-merged into context.data; signals take effect before the instance runs. */
-export const ResumeFrom = Type.Object(
-  { context: optional(JsonObjectSchema), signals: optional(Signals) },
-  { $id: 'ResumeFrom' },
-);
+export const ResumeFrom = named('ResumeFrom', {
+  context: optional(JsonObjectSchema),
+  signals: optional(Signals),
+});
 export type ResumeFrom = Static<typeof ResumeFrom>;
 
-export const ResumedFrom = Type.Object(
-  {
-    id: Uuid,
-    state: Type.Literal('scheduled'),
-    resumed_from: Type.String(),
-    outputs_deleted: Type.Integer(),
-    signals_enqueued: Type.Integer(),
-  },
-  { $id: 'ResumedFrom' },
-);
+export const ResumedFrom = named('ResumedFrom', {
+  id: Uuid,
+  state: Type.Literal('scheduled'),
+  resumed_from: Type.String(),
+  outputs_deleted: Type.Integer(),
+  signals_enqueued: Type.Integer(),
+});
 export type ResumedFrom = Static<typeof ResumedFrom>;
 
 export const BlockParams = Type.Object({ id: Uuid, block_id: Type.String() });
 export type BlockParams = Static<typeof BlockParams>;
 
-/** A fork is a dry run unless `dry_run` is false. */
-export const ForkInstance = Type.Object(
-  {
-    from_block_id: Name,
-    context: optional(JsonObjectSchema),
-    dry_run: optional(Type.Boolean()),
-    signals: optional(Signals),
-  },
-  { $id: 'ForkInstance' },
-);
+export const ForkInstance = named('ForkInstance', {
+  from_block_id: Name,
+  context: optional(JsonObjectSchema),
+  dry_run: optional(Type.Boolean({ default: true })),
+  signals: optional(Signals),
+});
 export type ForkInstance = Static<typeof ForkInstance>;
 
-export const InstanceForked = Type.Object(
-  {
-    id: Uuid,
-    forked_from: Uuid,
-    state: Type.Literal('scheduled'),
-    copied_blocks: Type.Array(Type.String()),
-    rerun_blocks: Type.Array(Type.String()),
-    dry_run: Type.Boolean(),
-  },
-  { $id: 'InstanceForked' },
-);
+export const InstanceForked = named('InstanceForked', {
+  id: Uuid,
+  forked_from: Uuid,
+  state: Type.Literal('scheduled'),
+  copied_blocks: Type.Array(Type.String()),
+  rerun_blocks: Type.Array(Type.String()),
+  dry_run: Type.Boolean(),
+});
 export type InstanceForked = Static<typeof InstanceForked>;
 
-export const MigrateInstance = Type.Object(
-  { instance_id: Uuid, target_sequence_id: Uuid },
-  { $id: 'MigrateInstance' },
-);
+export const MigrateInstance = named('MigrateInstance', {
+  instance_id: Uuid,
+  target_sequence_id: Uuid,
+});
 export type MigrateInstance = Static<typeof MigrateInstance>;
 
-export const InstanceMigrated = Type.Object(
-  {
-    migrated: Type.Literal(true),
-    instance_id: Uuid,
-    from_sequence_id: Uuid,
-    to_sequence_id: Uuid,
-  },
-  { $id: 'InstanceMigrated' },
-);
+export const InstanceMigrated = named('InstanceMigrated', {
+  migrated: Type.Literal(true),
+  instance_id: Uuid,
+  from_sequence_id: Uuid,
+  to_sequence_id: Uuid,
+});
 export type InstanceMigrated = Static<typeof InstanceMigrated>;
 
 // ---------------------------------------------------------------- many instances
 
 /** Only scheduled instances move, by `offset_secs`, which may be negative. */
-export const BulkReschedule = Type.Object(
-  {
-    filter: InstanceFilter,
-    offset_secs: Type.Integer({ minimum: -OFFSET_SECS_MAX, maximum: OFFSET_SECS_MAX }),
-  },
-  { $id: 'BulkReschedule' },
-);
+export const BulkReschedule = named('BulkReschedule', {
+  filter: InstanceFilter,
+  offset_secs: Type.Integer({ minimum: -OFFSET_SECS_MAX, maximum: OFFSET_SECS_MAX }),
+});
 export type BulkReschedule = Static<typeof BulkReschedule>;
 
 export const BATCH_ACTIONS = ['retry', 'pause', 'resume', 'cancel', 'signal'] as const;
@@ -130,61 +114,61 @@ export const BatchAction = Type.Object(
     action: oneOfWords(BATCH_ACTIONS),
     signal_type: optional(Name),
     payload: Type.Optional(AnyJson),
-    dry_run: optional(Type.Boolean()),
-    limit: optional(Type.Integer({ minimum: 1, maximum: BATCH_ACTION_LIMIT_MAX })),
+    dry_run: optional(Type.Boolean({ default: false })),
+    limit: optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: BATCH_ACTION_LIMIT_MAX,
+        default: BATCH_ACTION_LIMIT_DEFAULT,
+      }),
+    ),
   },
   { $id: 'BatchAction', 'x-check': 'batch-action' },
 );
 export type BatchAction = Static<typeof BatchAction>;
 
-export const BatchActionResult = Type.Object(
-  {
-    matched: Type.Integer(),
-    applied: Type.Integer(),
-    skipped: Type.Integer(),
-    failed: Type.Integer(),
-    dry_run: Type.Boolean(),
-  },
-  { $id: 'BatchActionResult' },
-);
+export const BatchActionResult = named('BatchActionResult', {
+  matched: Type.Integer(),
+  applied: Type.Integer(),
+  skipped: Type.Integer(),
+  failed: Type.Integer(),
+  dry_run: Type.Boolean(),
+});
 export type BatchActionResult = Static<typeof BatchActionResult>;
 
 // ---------------------------------------------------------------- checkpoints and logs
 
-export const SaveCheckpoint = Type.Object({ checkpoint_data: AnyJson }, { $id: 'SaveCheckpoint' });
+export const SaveCheckpoint = named('SaveCheckpoint', {
+  checkpoint_data: noted(AnyJson, 'At most 256 KiB as JSON.'),
+});
 export type SaveCheckpoint = Static<typeof SaveCheckpoint>;
 
-export const CheckpointSaved = Type.Object({ id: Uuid }, { $id: 'CheckpointSaved' });
+export const CheckpointSaved = named('CheckpointSaved', { id: Uuid });
 export type CheckpointSaved = Static<typeof CheckpointSaved>;
 
-export const Checkpoint = Type.Object(
-  { id: Uuid, instance_id: Uuid, checkpoint_data: AnyJson, created_at: Timestamp },
-  { $id: 'Checkpoint' },
-);
+export const Checkpoint = named('Checkpoint', {
+  id: Uuid,
+  instance_id: Uuid,
+  checkpoint_data: AnyJson,
+  created_at: Timestamp,
+});
 export type Checkpoint = Static<typeof Checkpoint>;
 
 /** 0 clears all. */
-export const PruneCheckpoints = Type.Object(
-  { keep: Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 }) },
-  { $id: 'PruneCheckpoints' },
-);
+export const PruneCheckpoints = named('PruneCheckpoints', {
+  keep: Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 }),
+});
 export type PruneCheckpoints = Static<typeof PruneCheckpoints>;
 
-export const CheckpointsPruned = Type.Object(
-  { count: Type.Integer() },
-  { $id: 'CheckpointsPruned' },
-);
+export const CheckpointsPruned = named('CheckpointsPruned', { count: Type.Integer() });
 export type CheckpointsPruned = Static<typeof CheckpointsPruned>;
 
-export const StepLogLine = Type.Object(
-  {
-    block_id: Type.String(),
-    ts: Timestamp,
-    level: Type.String(),
-    message: Type.String(),
-  },
-  { $id: 'StepLogLine' },
-);
+export const StepLogLine = named('StepLogLine', {
+  block_id: Type.String(),
+  ts: Timestamp,
+  level: Type.String(),
+  message: Type.String(),
+});
 export type StepLogLine = Static<typeof StepLogLine>;
 
 /** `poll_ms`: how long changes are collected before they are sent, 100 … 5,000. */
@@ -200,3 +184,98 @@ export const RESUMABLE_STATES: readonly InstanceStateWord[] = [
   'completed',
   'cancelled',
 ];
+
+// ---------------------------------------------------------------- routes
+
+export const EDIT_ROWS = {
+  'sequences.migrateInstance': {
+    method: 'POST',
+    path: '/sequences/migrate-instance',
+    summary: 'Move an instance at rest to another version of its sequence.',
+    owner: 'by-body',
+    body: MigrateInstance,
+    replies: { 200: InstanceMigrated, ...refusals(400, 404, 409) },
+  },
+  'instances.bulkReschedule': {
+    method: 'PATCH',
+    path: '/instances/bulk/reschedule',
+    summary: 'Shift the start of every matching scheduled instance.',
+    owner: 'front',
+    body: BulkReschedule,
+    replies: { 200: BulkUpdated, ...refusals(400) },
+  },
+  'instances.batchAction': {
+    method: 'POST',
+    path: '/instances/batch-action',
+    summary: 'Retry, pause, resume, cancel or signal matching instances.',
+    owner: 'front',
+    body: BatchAction,
+    replies: { 200: BatchActionResult, ...refusals(400) },
+  },
+  'instances.logs': {
+    ...readById,
+    path: '/instances/{id}/logs',
+    summary: 'List the lines that steps logged, oldest first.',
+    query: PageQuery,
+    replies: { 200: listOf(StepLogLine), ...refusals(400, 404) },
+  },
+  'instances.stream': {
+    ...readById,
+    path: '/instances/{id}/stream',
+    summary: 'Follow states and outputs as server-sent events until the instance ends.',
+    owner: 'stream',
+    query: StreamQuery,
+    contentType: 'text/event-stream',
+    replies: { 200: null, ...refusals(400, 404, 503) },
+  },
+  'instances.injectBlocks': {
+    ...actById,
+    path: '/instances/{id}/inject-blocks',
+    summary: 'Let this instance run further blocks after those of its sequence.',
+    body: InjectBlocks,
+    replies: { 200: BlocksInjected, ...refusals(400, 404, 409, 413) },
+  },
+  'instances.resumeFrom': {
+    method: 'POST',
+    path: '/instances/{id}/resume-from/{block_id}',
+    summary: 'Run an instance again from one of its top-level blocks.',
+    params: BlockParams,
+    owner: 'by-id',
+    body: ResumeFrom,
+    isBodyOptional: true,
+    replies: { 200: ResumedFrom, ...refusals(400, 404, 409, 413) },
+  },
+  'instances.fork': {
+    ...actById,
+    path: '/instances/{id}/fork',
+    summary: 'Create a copy of an instance that runs on from one of its top-level blocks.',
+    body: ForkInstance,
+    replies: { 201: InstanceForked, ...refusals(400, 404, 409, 413) },
+  },
+  'instances.saveCheckpoint': {
+    ...actById,
+    path: '/instances/{id}/checkpoints',
+    summary: 'Keep a value with the instance.',
+    body: SaveCheckpoint,
+    replies: { 201: CheckpointSaved, ...refusals(400, 404, 409, 413) },
+  },
+  'instances.checkpoints': {
+    ...readById,
+    path: '/instances/{id}/checkpoints',
+    summary: 'List the newest 100 checkpoints, newest first.',
+    replies: { 200: listOf(Checkpoint), ...refusals(400, 404) },
+  },
+  'instances.latestCheckpoint': {
+    ...readById,
+    path: '/instances/{id}/checkpoints/latest',
+    summary: 'Get the newest checkpoint.',
+    replies: { 200: Checkpoint, ...refusals(400, 404) },
+  },
+  'instances.pruneCheckpoints': {
+    ...actById,
+    path: '/instances/{id}/checkpoints/prune',
+    summary: 'Delete all but the newest checkpoints.',
+    body: PruneCheckpoints,
+    replies: { 200: CheckpointsPruned, ...refusals(400, 404, 409) },
+  },
+} as const satisfies Record<string, RouteRow>;

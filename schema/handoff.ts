@@ -17,8 +17,20 @@ import {
   REQUIREMENT_FACTS_MAX,
 } from '../src/core/continuity/requirements.js';
 import { HANDOFF_STATES } from '../src/core/continuity/states.js';
-import { INTEGER_MAX, Natural, oneOfWords, optional, orNull, Timestamp, Uuid } from './common.js';
 import {
+  INTEGER_MAX,
+  Natural,
+  named,
+  noted,
+  oneOfWords,
+  optional,
+  orNull,
+  Timestamp,
+  Uuid,
+  withDefault,
+} from './common.js';
+import {
+  CaptureCheckpoint,
   EffectReceipt,
   Epoch,
   Execution,
@@ -66,14 +78,20 @@ const CAPABILITY_FIELDS = {
   expires_at: Timestamp,
 };
 
-export const RegisterRuntime = Type.Object(
-  { tenant_id: TenantField, capabilities: Type.Object(CAPABILITY_FIELDS) },
-  { $id: 'RegisterRuntime' },
-);
+export const RegisterRuntime = named('RegisterRuntime', {
+  tenant_id: TenantField,
+  capabilities: Type.Object(CAPABILITY_FIELDS, {
+    description:
+      'observed_at at most 30 s ahead, expires_at at most 5 min after it. trust is unverified or ' +
+      'registered. Of each list at most 256 entries of at most 256 bytes.',
+  }),
+});
 export type RegisterRuntime = Static<typeof RegisterRuntime>;
 
 /** As stored and shown: empty lists and what was not given are left out. */
-export const RuntimeCapabilities = Type.Object(
+export const RuntimeCapabilities = named(
+  'RuntimeCapabilities',
+  'What a runtime says of itself; live until expires_at.',
   {
     runtime_id: Uuid,
     kind: Kind,
@@ -89,24 +107,26 @@ export const RuntimeCapabilities = Type.Object(
     observed_at: Timestamp,
     expires_at: Timestamp,
   },
-  { $id: 'RuntimeCapabilities' },
 );
 export type RuntimeCapabilities = Static<typeof RuntimeCapabilities>;
 
 // ---------------------------------------------------------------- placement
 
-export const Requirements = Type.Object(
+export const Requirements = named(
+  'Requirements',
+  'What a runtime must offer: all of each list, but any one of the regions.',
   {
     ...factsOf(optional(WantedFacts)),
     requires_network: optional(Type.Boolean()),
     requires_human_ui: optional(Type.Boolean()),
     minimum_trust: optional(Trust),
   },
-  { $id: 'Requirements' },
 );
 export type Requirements = Static<typeof Requirements>;
 
-export const LocalityPolicy = Type.Object(
+export const LocalityPolicy = named(
+  'LocalityPolicy',
+  'Where data of a classification may go; all rules of it hold together.',
   {
     version: Type.Integer({ minimum: 1, maximum: INTEGER_MAX }),
     rules: Type.Array(
@@ -128,7 +148,6 @@ export const LocalityPolicy = Type.Object(
       { maxItems: POLICY_RULES_MAX },
     ),
   },
-  { $id: 'LocalityPolicy' },
 );
 export type LocalityPolicy = Static<typeof LocalityPolicy>;
 
@@ -139,19 +158,21 @@ const PLACEMENT_FIELDS = {
   policy: optional(LocalityPolicy),
   locality_policy: optional(LocalityPolicy),
   classification: optional(Classification),
-  data_classification: optional(Classification),
+  data_classification: optional(withDefault(Classification, 'internal')),
 };
 
-export const PlaceExecution = Type.Object(PLACEMENT_FIELDS, { $id: 'PlaceExecution' });
+export const PlaceExecution = named('PlaceExecution', PLACEMENT_FIELDS);
 export type PlaceExecution = Static<typeof PlaceExecution>;
 
-export const PreviewHandoff = Type.Object(
-  { ...PLACEMENT_FIELDS, destination_runtime_id: Uuid },
-  { $id: 'PreviewHandoff' },
-);
+export const PreviewHandoff = named('PreviewHandoff', {
+  ...PLACEMENT_FIELDS,
+  destination_runtime_id: Uuid,
+});
 export type PreviewHandoff = Static<typeof PreviewHandoff>;
 
-export const PlacementDecision = Type.Object(
+export const PlacementDecision = named(
+  'PlacementDecision',
+  'What was found of every live runtime of the tenant.',
   {
     id: Uuid,
     tenant_id: Type.String(),
@@ -180,11 +201,13 @@ export const PlacementDecision = Type.Object(
     ),
     created_at: Timestamp,
   },
-  { $id: 'PlacementDecision' },
 );
 export type PlacementDecision = Static<typeof PlacementDecision>;
 
-export const HandoffPreview = Type.Object(
+export const HandoffPreview = named(
+  'HandoffPreview',
+  'Holds as long as nothing of what it was computed from changes: the execution, its effects, ' +
+    'and every live runtime of the tenant.',
   {
     continuity_id: Uuid,
     source_runtime_id: Uuid,
@@ -202,13 +225,14 @@ export const HandoffPreview = Type.Object(
     placement_decision_id: Uuid,
     preview_sha256: Sha256,
   },
-  { $id: 'HandoffPreview' },
 );
 export type HandoffPreview = Static<typeof HandoffPreview>;
 
 // ---------------------------------------------------------------- handoffs
 
-export const CreateHandoff = Type.Object(
+export const CreateHandoff = named(
+  'CreateHandoff',
+  'Everything as it was previewed. policy and classification are other spellings.',
   {
     ...PLACEMENT_FIELDS,
     continuity_id: optional(Uuid),
@@ -216,103 +240,96 @@ export const CreateHandoff = Type.Object(
     preview_sha256: Sha256Input,
     destination_runtime_id: Uuid,
   },
-  { $id: 'CreateHandoff' },
 );
 export type CreateHandoff = Static<typeof CreateHandoff>;
 
-export const Handoff = Type.Object(
-  {
-    id: Uuid,
-    continuity_id: Uuid,
-    tenant_id: Type.String(),
-    source_runtime_id: Uuid,
-    destination_runtime_id: Uuid,
-    expected_epoch: Epoch,
-    state: oneOfWords(HANDOFF_STATES),
-    capsule_id: orNull(Uuid),
-    placement_decision_id: Uuid,
-    preview_sha256: Sha256,
-    version: Type.Integer(),
-    failure_code: orNull(Type.String()),
-    data_classification: Classification,
-    locality_policy: Type.Optional(LocalityPolicy),
-    requirements: Requirements,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-  },
-  { $id: 'Handoff' },
-);
+export const Handoff = named('Handoff', {
+  id: Uuid,
+  continuity_id: Uuid,
+  tenant_id: Type.String(),
+  source_runtime_id: Uuid,
+  destination_runtime_id: Uuid,
+  expected_epoch: Epoch,
+  state: oneOfWords(HANDOFF_STATES),
+  capsule_id: orNull(Uuid),
+  placement_decision_id: Uuid,
+  preview_sha256: Sha256,
+  version: Type.Integer(),
+  failure_code: orNull(Type.String()),
+  data_classification: Classification,
+  locality_policy: Type.Optional(LocalityPolicy),
+  requirements: Requirements,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
 export type Handoff = Static<typeof Handoff>;
 
 const Base64 = Type.String();
 
-export const ExportHandoff = Type.Object(
-  {
-    tenant_id: TenantField,
-    requirements: optional(Requirements),
-    expires_in_seconds: optional(Type.Integer({ minimum: 1, maximum: 3_600 })),
-    payload_key_base64: optional(Base64),
-    capture_checkpoint: optional(
-      Type.Boolean({ description: 'First save a checkpoint of the live state.' }),
+export const ExportHandoff = named('ExportHandoff', {
+  tenant_id: TenantField,
+  requirements: optional(noted(Requirements, 'Those of the placement decision.')),
+  expires_in_seconds: optional(Type.Integer({ minimum: 1, maximum: 3_600, default: 300 })),
+  payload_key_base64: optional(
+    noted(
+      Base64,
+      '32 bytes that the destination made for this once; without it only a server with the same ' +
+        'encryption key opens the capsule.',
     ),
-  },
-  { $id: 'ExportHandoff' },
-);
+  ),
+  capture_checkpoint: optional(CaptureCheckpoint),
+});
 export type ExportHandoff = Static<typeof ExportHandoff>;
 
-export const CapsuleManifest = Type.Object(
-  {
-    schema: Type.Object({ major: Natural, minor: Natural }),
-    capsule_id: Uuid,
-    continuity_id: Uuid,
-    source_instance_id: Uuid,
-    epoch: Epoch,
-    tenant_id: Type.String(),
-    source_runtime_id: Uuid,
-    allowed_destination_runtime_id: orNull(Uuid),
-    sequence: Type.Object({ id: Uuid, version: Natural, content_sha256: Sha256 }),
-    checkpoint: Type.Object({ block_id: Type.String(), sha256: Sha256 }),
-    requirements_sha256: Sha256,
-    payload_artifact: PayloadArtifact,
-    provenance_head: orNull(Sha256),
-    issued_at: Timestamp,
-    expires_at: Timestamp,
-    signing_key_id: Type.String(),
-    encryption_key_id: Type.String(),
-  },
-  { $id: 'CapsuleManifest' },
-);
+export const CapsuleManifest = named('CapsuleManifest', {
+  schema: Type.Object({ major: Natural, minor: Natural }),
+  capsule_id: Uuid,
+  continuity_id: Uuid,
+  source_instance_id: Uuid,
+  epoch: Epoch,
+  tenant_id: Type.String(),
+  source_runtime_id: Uuid,
+  allowed_destination_runtime_id: orNull(Uuid),
+  sequence: Type.Object({ id: Uuid, version: Natural, content_sha256: Sha256 }),
+  checkpoint: Type.Object({ block_id: Type.String(), sha256: Sha256 }),
+  requirements_sha256: Sha256,
+  payload_artifact: PayloadArtifact,
+  provenance_head: orNull(Sha256),
+  issued_at: Timestamp,
+  expires_at: Timestamp,
+  signing_key_id: Type.String(),
+  encryption_key_id: Type.String(),
+});
 export type CapsuleManifest = Static<typeof CapsuleManifest>;
 
-export const Capsule = Type.Object(
+export const Capsule = named(
+  'Capsule',
+  'Says what was sealed, for whom and until when; signed by who sealed it.',
   {
     manifest: CapsuleManifest,
     manifest_sha256: Sha256,
     signature: Type.String(),
     public_key: Type.String(),
   },
-  { $id: 'Capsule' },
 );
 export type Capsule = Static<typeof Capsule>;
 
-export const HandoffExported = Type.Object(
-  { handoff: Handoff, capsule: Capsule, payload_base64: Base64 },
-  { $id: 'HandoffExported' },
-);
+export const HandoffExported = named('HandoffExported', {
+  handoff: Handoff,
+  capsule: Capsule,
+  payload_base64: Base64,
+});
 export type HandoffExported = Static<typeof HandoffExported>;
 
-export const ImportCapsule = Type.Object(
-  {
-    tenant_id: TenantField,
-    destination_runtime_id: Uuid,
-    expected_epoch: Epoch,
-    destination_instance_id: optional(Uuid),
-    capsule: Capsule,
-    payload_base64: optional(Base64),
-    payload_key_base64: optional(Base64),
-  },
-  { $id: 'ImportCapsule' },
-);
+export const ImportCapsule = named('ImportCapsule', {
+  tenant_id: TenantField,
+  destination_runtime_id: Uuid,
+  expected_epoch: Epoch,
+  destination_instance_id: optional(noted(Uuid, 'Made by the server when absent.')),
+  capsule: Capsule,
+  payload_base64: optional(noted(Base64, 'When absent, what this server sealed itself is taken.')),
+  payload_key_base64: optional(Base64),
+});
 export type ImportCapsule = Static<typeof ImportCapsule>;
 
 /** Signed statements by which two servers with databases of their own tell each other what is so. */
@@ -323,62 +340,65 @@ const Statement = Type.Object({
 });
 
 /** The destination's word that it holds the capsule's instance, and no other one. */
-export const ImportReceipt = Type.Object({ ...Statement.properties }, { $id: 'ImportReceipt' });
+export const ImportReceipt = named(
+  'ImportReceipt',
+  'A signed statement: this server holds the instance of the capsule.',
+  { ...Statement.properties },
+);
 export type ImportReceipt = Static<typeof ImportReceipt>;
 
 /** The source's word that the destination owns the execution from an epoch on. */
-export const OwnershipGrant = Type.Object({ ...Statement.properties }, { $id: 'OwnershipGrant' });
+export const OwnershipGrant = named(
+  'OwnershipGrant',
+  'A signed statement: from this epoch on the destination owns the execution.',
+  { ...Statement.properties },
+);
 export type OwnershipGrant = Static<typeof OwnershipGrant>;
 
-export const CapsuleImported = Type.Object(
-  {
-    instance_id: Uuid,
-    state: Type.Unsafe<'paused'>({ type: 'string', enum: ['paused'] }),
-    import_receipt: ImportReceipt,
-  },
-  { $id: 'CapsuleImported' },
-);
+export const CapsuleImported = named('CapsuleImported', {
+  instance_id: Uuid,
+  state: Type.Unsafe<'paused'>({ type: 'string', enum: ['paused'] }),
+  import_receipt: ImportReceipt,
+});
 export type CapsuleImported = Static<typeof CapsuleImported>;
 
-export const AcceptHandoff = Type.Object(
-  {
-    tenant_id: TenantField,
-    destination_instance_id: Uuid,
-    import_receipt: Type.Optional(
-      Type.Unsafe<ImportReceipt | null>({ anyOf: [ImportReceipt, { type: 'null' }] }),
-    ),
-  },
-  { $id: 'AcceptHandoff' },
-);
+export const AcceptHandoff = named('AcceptHandoff', {
+  tenant_id: TenantField,
+  destination_instance_id: Uuid,
+  import_receipt: Type.Optional(
+    Type.Unsafe<ImportReceipt | null>({
+      description: 'Of an instance on another server: what its import answered.',
+      anyOf: [ImportReceipt, { type: 'null' }],
+    }),
+  ),
+});
 export type AcceptHandoff = Static<typeof AcceptHandoff>;
 
-export const HandoffAccepted = Type.Object(
-  { handoff: Handoff, execution: Execution, ownership_grant: Type.Optional(OwnershipGrant) },
-  { $id: 'HandoffAccepted' },
-);
+export const HandoffAccepted = named('HandoffAccepted', {
+  handoff: Handoff,
+  execution: Execution,
+  ownership_grant: Type.Optional(OwnershipGrant),
+});
 export type HandoffAccepted = Static<typeof HandoffAccepted>;
 
 /** On the destination: the execution that was imported is its own from now on. */
-export const ClaimExecution = Type.Object(
-  { tenant_id: TenantField, ownership_grant: OwnershipGrant },
-  { $id: 'ClaimExecution' },
-);
+export const ClaimExecution = named('ClaimExecution', {
+  tenant_id: TenantField,
+  ownership_grant: OwnershipGrant,
+});
 export type ClaimExecution = Static<typeof ClaimExecution>;
 
-export const AttachCapsule = Type.Object(
-  {
-    tenant_id: TenantField,
-    destination_instance_id: Uuid,
-    capsule: Capsule,
-    payload_base64: Base64,
-    payload_key_base64: Base64,
-  },
-  { $id: 'AttachCapsule' },
-);
+export const AttachCapsule = named('AttachCapsule', {
+  tenant_id: TenantField,
+  destination_instance_id: Uuid,
+  capsule: Capsule,
+  payload_base64: Base64,
+  payload_key_base64: Base64,
+});
 export type AttachCapsule = Static<typeof AttachCapsule>;
 
-export const CapsuleAttached = Type.Object(
-  { handoff: Handoff, destination_instance_id: Uuid },
-  { $id: 'CapsuleAttached' },
-);
+export const CapsuleAttached = named('CapsuleAttached', {
+  handoff: Handoff,
+  destination_instance_id: Uuid,
+});
 export type CapsuleAttached = Static<typeof CapsuleAttached>;

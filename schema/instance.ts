@@ -1,5 +1,5 @@
 /**
- * Wire shapes of instances, their signals and what can be read about them
+ * Wire shapes and routes of instances, their signals and what can be read about them
  * (docs/reference/instances.md). In replies unset optional fields are left out; those typed with
  * null are always present.
  */
@@ -14,6 +14,8 @@ import {
   Key,
   Limit,
   Name,
+  named,
+  noted,
   Offset,
   oneOfWords,
   optional,
@@ -23,7 +25,9 @@ import {
   TimeZone,
   Uuid,
   unsupported,
+  withDefault,
 } from './common.js';
+import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
 
 export const BATCH_INSTANCES_MAX = 10_000;
 export const LIST_LIMIT_DEFAULT = 100;
@@ -38,41 +42,51 @@ const GivenContext = Type.Object({
 });
 
 /** An empty `idempotency_key` is none. `state`, `session_id` and parents sent along are ignored. */
-export const CreateInstance = Type.Object(
-  {
-    sequence_id: Uuid,
-    tenant_id: Name,
-    namespace: Name,
-    priority: optional(PriorityWord),
-    timezone: optional(TimeZone),
-    metadata: optional(JsonObjectSchema),
-    context: optional(GivenContext),
-    next_fire_at: optional(Timestamp),
-    concurrency_key: optional(Key),
-    max_concurrency: optional(Type.Integer({ exclusiveMinimum: 0, maximum: INT32_MAX })),
-    idempotency_key: optional(Key),
-    dry_run: optional(Type.Boolean()),
-    ...unsupported('dry_run_auto_approve', 'budget'),
-  },
-  { $id: 'CreateInstance' },
-);
+export const CreateInstance = named('CreateInstance', 'Of a creation, alone or in a batch.', {
+  sequence_id: noted(Uuid, 'Pins the instance to this version.'),
+  tenant_id: noted(Name, 'The same as in the header x-tenant-id when that is sent.'),
+  namespace: Name,
+  priority: optional(withDefault(PriorityWord, 'normal')),
+  timezone: optional(withDefault(TimeZone, 'UTC')),
+  metadata: optional(JsonObjectSchema),
+  context: optional(
+    noted(GivenContext, 'At most 256 KiB as JSON, unless the deployment sets another limit.'),
+  ),
+  next_fire_at: optional(noted(Timestamp, 'When to start; now when absent.')),
+  concurrency_key: optional(noted(Key, 'Instances of the tenant with this key share their slots.')),
+  max_concurrency: optional(
+    Type.Integer({
+      exclusiveMinimum: 0,
+      maximum: INT32_MAX,
+      description: 'How many of them run at once.',
+    }),
+  ),
+  idempotency_key: optional(
+    noted(
+      Key,
+      'When an instance of the tenant has it, the answer names that one with deduplicated true.',
+    ),
+  ),
+  dry_run: optional(Type.Boolean({ default: false })),
+  ...unsupported('dry_run_auto_approve', 'budget'),
+});
 export type CreateInstance = Static<typeof CreateInstance>;
 
-/** All or nothing; items whose idempotency key matches are deduplicated each. */
-export const CreateBatch = Type.Object(
-  { instances: Type.Array(CreateInstance, { maxItems: BATCH_INSTANCES_MAX }) },
-  { $id: 'CreateBatch' },
-);
+/** Items whose idempotency key matches are deduplicated each. */
+export const CreateBatch = named('CreateBatch', 'All are created, or none.', {
+  instances: Type.Array(CreateInstance, { maxItems: BATCH_INSTANCES_MAX }),
+});
 export type CreateBatch = Static<typeof CreateBatch>;
 
-export const PatchState = Type.Object(
-  { state: InstanceStateWord, next_fire_at: optional(Timestamp) },
-  { $id: 'PatchState' },
-);
+export const PatchState = named('PatchState', {
+  state: InstanceStateWord,
+  next_fire_at: optional(noted(Timestamp, 'For a move to scheduled; now when absent.')),
+});
 export type PatchState = Static<typeof PatchState>;
 
-/** Sections that are sent replace the stored ones; the others are kept. */
-export const PatchContext = Type.Object(
+export const PatchContext = named(
+  'PatchContext',
+  'Sections that are sent replace the stored ones; the others are kept.',
   {
     context: Type.Object({
       data: optional(JsonObjectSchema),
@@ -80,7 +94,6 @@ export const PatchContext = Type.Object(
       audit: optional(Type.Array(AnyJson)),
     }),
   },
-  { $id: 'PatchContext' },
 );
 export type PatchContext = Static<typeof PatchContext>;
 
@@ -93,10 +106,10 @@ const SignalType = Type.Unsafe<string>({
   description: 'pause, resume, cancel, update_context or custom:<name>.',
 });
 
-export const SendSignal = Type.Object(
-  { signal_type: SignalType, payload: Type.Optional(AnyJson) },
-  { $id: 'SendSignal' },
-);
+export const SendSignal = named('SendSignal', {
+  signal_type: SignalType,
+  payload: Type.Optional(AnyJson),
+});
 export type SendSignal = Static<typeof SendSignal>;
 
 /** Top-level string equality on `metadata`, all of them at once. */
@@ -116,10 +129,7 @@ export const InstanceFilter = Type.Object({
 export type InstanceFilter = Static<typeof InstanceFilter>;
 
 /** Terminal instances are skipped (docs/decisions/0040-changes-of-many-instances.md). */
-export const BulkState = Type.Object(
-  { filter: InstanceFilter, state: InstanceStateWord },
-  { $id: 'BulkState' },
-);
+export const BulkState = named('BulkState', { filter: InstanceFilter, state: InstanceStateWord });
 export type BulkState = Static<typeof BulkState>;
 
 /** `state` is a comma-separated list on the wire, a list here; blanks and no value mean no filter. */
@@ -168,124 +178,111 @@ export const RuntimeContext = Type.Object({
 });
 export type RuntimeContext = Static<typeof RuntimeContext>;
 
-export const InstanceContext = Type.Object(
+export const InstanceContext = named(
+  'InstanceContext',
+  'Of data, config and audit together 256 KiB at most, unless set otherwise.',
   {
     data: JsonObjectSchema,
     config: JsonObjectSchema,
     audit: Type.Array(AnyJson),
     runtime: RuntimeContext,
   },
-  { $id: 'InstanceContext' },
 );
 export type InstanceContext = Static<typeof InstanceContext>;
 
-export const TaskInstance = Type.Object(
-  {
-    id: Uuid,
-    sequence_id: Uuid,
-    tenant_id: Type.String(),
-    namespace: Type.String(),
-    state: InstanceStateWord,
-    next_fire_at: orNull(Timestamp),
-    priority: CapitalPriority,
-    timezone: Type.String(),
-    metadata: JsonObjectSchema,
-    context: InstanceContext,
-    concurrency_key: Type.Optional(Type.String()),
-    max_concurrency: Type.Optional(Type.Integer()),
-    idempotency_key: Type.Optional(Type.String()),
-    parent_instance_id: Type.Optional(Uuid),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-  },
-  { $id: 'TaskInstance' },
-);
+export const TaskInstance = named('TaskInstance', 'A run of a sequence.', {
+  id: Uuid,
+  sequence_id: Uuid,
+  tenant_id: Type.String(),
+  namespace: Type.String(),
+  state: InstanceStateWord,
+  next_fire_at: orNull(Timestamp),
+  priority: CapitalPriority,
+  timezone: Type.String(),
+  metadata: JsonObjectSchema,
+  context: InstanceContext,
+  concurrency_key: Type.Optional(Type.String()),
+  max_concurrency: Type.Optional(Type.Integer()),
+  idempotency_key: Type.Optional(Type.String()),
+  parent_instance_id: Type.Optional(Uuid),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
 export type TaskInstance = Static<typeof TaskInstance>;
 
 export const InstanceList = Type.Array(TaskInstance);
 export type InstanceList = Static<typeof InstanceList>;
 
-export const InstanceCreated = Type.Object(
-  { id: Uuid, deduplicated: Type.Boolean() },
-  { $id: 'InstanceCreated' },
-);
+export const InstanceCreated = named('InstanceCreated', {
+  id: Uuid,
+  deduplicated: Type.Boolean({
+    description: 'True: the id is that of an instance that was there already.',
+  }),
+});
 export type InstanceCreated = Static<typeof InstanceCreated>;
 
-/** `count` of accepted items, `created` of new ones. */
-export const BatchCreated = Type.Object(
-  { count: Type.Integer(), created: Type.Integer() },
-  { $id: 'BatchCreated' },
-);
+export const BatchCreated = named('BatchCreated', {
+  count: Type.Integer({ description: 'Accepted items.' }),
+  created: Type.Integer({ description: 'New ones among them.' }),
+});
 export type BatchCreated = Static<typeof BatchCreated>;
 
-/** `updated` repeats `count` for older clients. */
-export const BulkUpdated = Type.Object(
-  { count: Type.Integer(), updated: Type.Integer() },
-  { $id: 'BulkUpdated' },
-);
+export const BulkUpdated = named('BulkUpdated', {
+  count: Type.Integer(),
+  updated: Type.Integer({ description: 'The same as count, for older clients.' }),
+});
 export type BulkUpdated = Static<typeof BulkUpdated>;
 
-export const ContextPatched = Type.Object({ context: InstanceContext }, { $id: 'ContextPatched' });
+export const ContextPatched = named('ContextPatched', { context: InstanceContext });
 export type ContextPatched = Static<typeof ContextPatched>;
 
-export const SignalAccepted = Type.Object({ signal_id: Uuid }, { $id: 'SignalAccepted' });
+export const SignalAccepted = named('SignalAccepted', { signal_id: Uuid });
 export type SignalAccepted = Static<typeof SignalAccepted>;
 
-export const InstanceRetried = Type.Object(
-  { id: Uuid, state: Type.Literal('scheduled') },
-  { $id: 'InstanceRetried' },
-);
+export const InstanceRetried = named('InstanceRetried', {
+  id: Uuid,
+  state: Type.Literal('scheduled'),
+});
 export type InstanceRetried = Static<typeof InstanceRetried>;
 
-/**
- * `attempt` is 0-based; `output_size` is in bytes of compact JSON (docs/reference/instances.md).
- */
-export const BlockOutput = Type.Object(
-  {
-    id: Uuid,
-    instance_id: Uuid,
-    block_id: Type.String(),
-    output: AnyJson,
-    output_ref: orNull(Type.String()),
-    output_size: Type.Integer(),
-    attempt: Type.Integer(),
-    created_at: Timestamp,
-  },
-  { $id: 'BlockOutput' },
-);
+/** `output_size` is in bytes of compact JSON (docs/reference/instances.md). */
+export const BlockOutput = named('BlockOutput', 'What a block left. attempt counts from 0.', {
+  id: Uuid,
+  instance_id: Uuid,
+  block_id: Type.String(),
+  output: AnyJson,
+  output_ref: orNull(Type.String()),
+  output_size: Type.Integer(),
+  attempt: Type.Integer(),
+  created_at: Timestamp,
+});
 export type BlockOutput = Static<typeof BlockOutput>;
 
-export const TreeNode = Type.Object(
-  {
-    id: Uuid,
-    instance_id: Uuid,
-    block_id: Type.String(),
-    parent_id: orNull(Uuid),
-    block_type: Type.String(),
-    branch_index: orNull(Type.Integer()),
-    state: oneOfWords(NODE_STATES),
-    started_at: orNull(Timestamp),
-    completed_at: orNull(Timestamp),
-  },
-  { $id: 'TreeNode' },
-);
+export const TreeNode = named('TreeNode', {
+  id: Uuid,
+  instance_id: Uuid,
+  block_id: Type.String(),
+  parent_id: orNull(Uuid),
+  block_type: Type.String(),
+  branch_index: orNull(Type.Integer()),
+  state: oneOfWords(NODE_STATES),
+  started_at: orNull(Timestamp),
+  completed_at: orNull(Timestamp),
+});
 export type TreeNode = Static<typeof TreeNode>;
 
 /** Newest first, at most 200 of an instance. */
-export const AuditEntry = Type.Object(
-  {
-    id: Uuid,
-    instance_id: Uuid,
-    tenant_id: Type.String(),
-    event_type: Type.String(),
-    from_state: Type.Optional(InstanceStateWord),
-    to_state: Type.Optional(InstanceStateWord),
-    block_id: Type.Optional(Type.String()),
-    details: AnyJson,
-    created_at: Timestamp,
-  },
-  { $id: 'AuditEntry' },
-);
+export const AuditEntry = named('AuditEntry', {
+  id: Uuid,
+  instance_id: Uuid,
+  tenant_id: Type.String(),
+  event_type: Type.String(),
+  from_state: Type.Optional(InstanceStateWord),
+  to_state: Type.Optional(InstanceStateWord),
+  block_id: Type.Optional(Type.String()),
+  details: AnyJson,
+  created_at: Timestamp,
+});
 export type AuditEntry = Static<typeof AuditEntry>;
 
 export const StateTransition = Type.Object({
@@ -306,22 +303,133 @@ export const TimelineEntry = Type.Object({
 export type TimelineEntry = Static<typeof TimelineEntry>;
 
 /** Oldest first; bookkeeping rows are marked `is_sentinel`, not hidden. */
-export const Timeline = Type.Object(
-  {
-    instance: Type.Object({
-      id: Uuid,
-      sequence_id: Uuid,
-      state: InstanceStateWord,
-      created_at: Timestamp,
-      updated_at: Timestamp,
-      context: Type.Optional(InstanceContext),
-    }),
-    state_transitions: Type.Array(StateTransition),
-    entries: Type.Array(TimelineEntry),
-    offset: Type.Integer(),
-    limit: Type.Integer(),
-    has_more: Type.Boolean(),
-  },
-  { $id: 'Timeline' },
-);
+export const Timeline = named('Timeline', {
+  instance: Type.Object({
+    id: Uuid,
+    sequence_id: Uuid,
+    state: InstanceStateWord,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    context: Type.Optional(InstanceContext),
+  }),
+  state_transitions: Type.Array(StateTransition),
+  entries: Type.Array(TimelineEntry),
+  offset: Type.Integer(),
+  limit: Type.Integer(),
+  has_more: Type.Boolean(),
+});
 export type Timeline = Static<typeof Timeline>;
+
+// ---------------------------------------------------------------- routes
+
+export const INSTANCE_ROWS = {
+  'instances.create': {
+    method: 'POST',
+    path: '/instances',
+    summary: 'Create an instance of a sequence.',
+    owner: 'by-body',
+    body: CreateInstance,
+    replies: { 201: InstanceCreated, ...refusals(400, 404, 409, 413, 422) },
+  },
+  'instances.createBatch': {
+    method: 'POST',
+    path: '/instances/batch',
+    summary: 'Create up to 10,000 instances, all or none.',
+    owner: 'any-shard',
+    body: CreateBatch,
+    isTenantInBody: true,
+    replies: { 201: BatchCreated, ...refusals(400, 404, 413, 422) },
+  },
+  'instances.list': {
+    ...read,
+    path: '/instances',
+    summary: 'List instances, newest first.',
+    query: InstanceListQuery,
+    replies: { 200: InstanceList, ...refusals(400) },
+  },
+  'instances.deadLetters': {
+    ...read,
+    path: '/instances/dlq',
+    summary: 'List failed instances, newest first.',
+    query: InstanceListQuery,
+    replies: { 200: InstanceList, ...refusals(400) },
+  },
+  'instances.bulkState': {
+    method: 'PATCH',
+    path: '/instances/bulk/state',
+    summary: 'Set the state of every matching instance that is not completed or cancelled.',
+    owner: 'front',
+    body: BulkState,
+    replies: { 200: BulkUpdated, ...refusals(400) },
+  },
+  'instances.get': {
+    method: 'GET',
+    path: '/instances/{id}',
+    summary: 'Get an instance.',
+    ...byId,
+    replies: { 200: TaskInstance, ...refusals(400, 404) },
+  },
+  'instances.patchState': {
+    method: 'PATCH',
+    path: '/instances/{id}/state',
+    summary: 'Move an instance to another state.',
+    ...byId,
+    body: PatchState,
+    replies: { 200: TaskInstance, ...refusals(400, 404, 409) },
+  },
+  'instances.patchContext': {
+    method: 'PATCH',
+    path: '/instances/{id}/context',
+    summary: 'Replace sections of the context.',
+    ...byId,
+    body: PatchContext,
+    replies: { 200: ContextPatched, ...refusals(400, 404, 409, 413) },
+  },
+  'instances.signal': {
+    ...actById,
+    path: '/instances/{id}/signals',
+    summary: 'Send a signal.',
+    body: SendSignal,
+    replies: { 201: SignalAccepted, ...refusals(400, 404, 409, 413) },
+  },
+  'instances.retry': {
+    ...actById,
+    path: '/instances/{id}/retry',
+    summary: 'Run a failed instance again from where it failed.',
+    replies: { 200: InstanceRetried, ...refusals(400, 404, 409) },
+  },
+  'instances.tree': {
+    method: 'GET',
+    path: '/instances/{id}/tree',
+    summary: 'Get the nodes of the execution tree.',
+    ...byId,
+    replies: { 200: listOf(TreeNode), ...refusals(400, 404) },
+  },
+  'instances.outputs': {
+    ...readById,
+    path: '/instances/{id}/outputs',
+    summary: 'List block outputs, oldest first.',
+    query: PageQuery,
+    replies: { 200: listOf(BlockOutput), ...refusals(400, 404) },
+  },
+  'instances.children': {
+    ...readById,
+    path: '/instances/{id}/children',
+    summary: 'List the instances that this one started, oldest first.',
+    query: PageQuery,
+    replies: { 200: InstanceList, ...refusals(400, 404) },
+  },
+  'instances.audit': {
+    ...readById,
+    path: '/instances/{id}/audit',
+    summary: 'List the newest 200 audit entries, newest first.',
+    replies: { 200: listOf(AuditEntry), ...refusals(400, 404) },
+  },
+  'instances.timeline': {
+    ...readById,
+    path: '/instances/{id}/timeline',
+    summary: 'Get state transitions and outputs in the order in which they happened.',
+    query: TimelineQuery,
+    replies: { 200: Timeline, ...refusals(400, 404) },
+  },
+} as const satisfies Record<string, RouteRow>;

@@ -7,8 +7,7 @@ import type { TSchema } from '@sinclair/typebox';
 import type { JsonObject, JsonValue } from '../src/core/json.js';
 import { Block } from './blocks.js';
 import { FACT_BYTES_MAX } from './common.js';
-import { EXAMPLES } from './examples.js';
-import { FIELD_DEFAULTS, FIELD_NOTES, SCHEMA_NOTES } from './openapi-notes.js';
+import { exampleOf } from './examples.js';
 import { USER_SCHEMA_BYTES_MAX, USER_SCHEMA_NODES_MAX } from './sequence.js';
 
 /** What the named checks of `keywords.ts` ask for. */
@@ -83,11 +82,9 @@ export class SchemaBook {
       schema.discriminator === undefined
         ? this.#describe(schema, name)
         : this.#describeTagged(schema, name);
-    const note = SCHEMA_NOTES[name];
-    const example = EXAMPLES[name];
+    const example = exampleOf(schema);
     return {
-      ...(note === undefined ? {} : { description: joined(note, described.description) }),
-      ...omit(described, note === undefined ? [] : ['description']),
+      ...described,
       ...(example === undefined ? {} : { examples: [example] }),
     };
   }
@@ -101,6 +98,7 @@ export class SchemaBook {
       mapping[tag] = this.refTo({ ...kind, $id: kindName }).$ref as string;
     }
     return {
+      description: schema.description ?? '',
       oneOf: Object.values(mapping).map(($ref) => ({ $ref })),
       discriminator: { propertyName: schema.discriminator.propertyName, mapping },
     };
@@ -112,14 +110,12 @@ export class SchemaBook {
     // Blocks hold blocks, which is the contract's only reference by name.
     if (schema.$ref === Block.$id) return this.refTo(Block);
     const described: Record<string, JsonValue> = {};
-    const description = joined(FIELD_NOTES[place], schema.description, ...remarks(schema));
+    const description = joined(schema.description, ...remarks(schema));
     if (description !== '') described.description = description;
     for (const [keyword, value] of Object.entries(schema)) {
       if (TOLD_IN_WORDS.has(keyword)) continue;
       described[keyword] = this.#keyword(keyword, value, place);
     }
-    const byDefault = FIELD_DEFAULTS[place];
-    if (byDefault !== undefined) described.default = byDefault;
     return described;
   }
 
@@ -162,10 +158,6 @@ function remarks(schema: TSchema): string[] {
 
 function joined(...texts: readonly unknown[]): string {
   return texts.filter((text) => typeof text === 'string' && text !== '').join(' ');
-}
-
-function omit(object: JsonObject, keys: readonly string[]): JsonObject {
-  return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key)));
 }
 
 /** `try_catch` as `TryCatch`. */

@@ -1,7 +1,6 @@
 /** What the document says in prose, and the statuses and error codes that answers have. */
 
-import { BLOCKS_MAX, DEPTH_MAX } from '../src/core/plan.js';
-import { BRANCHES_MAX, ITERATIONS_MAX } from './blocks.js';
+import { BLOCKS_MAX, BRANCHES_MAX, DEPTH_MAX, ITERATIONS_MAX } from './blocks.js';
 
 const spoken = (count: number) => count.toLocaleString('en');
 
@@ -91,96 +90,31 @@ export const TAGS: readonly {
   { name: 'Server', path: /^/, description: 'Health, metrics and documentation.' },
 ];
 
-export interface Refusal {
-  /** Name of the component that describes it. */
-  readonly name: string;
-  readonly description: string;
-  /** What `x-error-code` may say; none where the connection is given up. */
-  readonly codes: readonly string[];
-  readonly isRetryable?: true;
-}
-
-/** Every status that is not a success. */
-export const REFUSALS: Readonly<Record<number, Refusal>> = {
-  400: {
-    name: 'BadRequest',
-    description:
-      'Invalid JSON, a field, parameter or header that is missing or wrong, data that cannot be ' +
+/** Name of its component and words, of every status that is not a success. */
+export const REFUSALS: Readonly<Record<number, readonly [name: string, description: string]>> = {
+  400: [
+    'BadRequest',
+    'Invalid JSON, a field, parameter or header that is missing or wrong, data that cannot be ' +
       'stored, or an invalid state transition.',
-    codes: ['ENG_INVALID_JSON', 'ENG_VALIDATION', 'ENG_INVALID_TRANSITION', 'ENG_REFUSED_DATA'],
-  },
-  401: {
-    name: 'Unauthorized',
-    description: 'Missing, unknown, expired or revoked key.',
-    codes: ['ENG_UNAUTHENTICATED'],
-  },
-  403: {
-    name: 'Forbidden',
-    description: 'The key lacks the capability, or names another tenant.',
-    codes: ['ENG_FORBIDDEN'],
-  },
-  404: {
-    name: 'NotFound',
-    description: 'There is none, or it belongs to another tenant.',
-    codes: ['ENG_NOT_FOUND'],
-  },
-  405: {
-    name: 'MethodNotAllowed',
-    description: 'The path has no operation with this method.',
-    codes: ['ENG_METHOD_NOT_ALLOWED'],
-  },
-  408: { name: 'RequestTimeout', description: 'The body came too slowly.', codes: [] },
-  409: {
-    name: 'Conflict',
-    description:
-      'True when asked, not now: it exists already, is in use, is claimed otherwise, is in another ' +
+  ],
+  401: ['Unauthorized', 'Missing, unknown, expired or revoked key.'],
+  403: ['Forbidden', 'The key lacks the capability, or names another tenant.'],
+  404: ['NotFound', 'There is none, or it belongs to another tenant.'],
+  405: ['MethodNotAllowed', 'The path has no operation with this method.'],
+  408: ['RequestTimeout', 'The body came too slowly.'],
+  409: [
+    'Conflict',
+    'True when asked, not now: it exists already, is in use, is claimed otherwise, is in another ' +
       'state than the move starts from, has changed since it was looked at, or belongs elsewhere.',
-    codes: ['ENG_CONFLICT', 'ENG_STALE_EPOCH'],
-  },
-  413: {
-    name: 'ContentTooLarge',
-    description: 'The body, a context or a checkpoint is larger than its limit.',
-    codes: ['ENG_TOO_LARGE'],
-  },
-  422: {
-    name: 'InputRefused',
-    description: 'context.data does not conform to the input_schema of the sequence.',
-    codes: ['ENG_INPUT_SCHEMA'],
-  },
-  429: {
-    name: 'TooManyRequests',
-    description: 'Too many streams of the tenant are open.',
-    codes: ['ENG_TOO_MANY_STREAMS'],
-    isRetryable: true,
-  },
-  431: {
-    name: 'HeadersTooLarge',
-    description: 'Request line and headers are larger than 16 KiB.',
-    codes: ['ENG_HEADERS_TOO_LARGE'],
-  },
-  500: {
-    name: 'InternalError',
-    description: 'A defect of the server. The body tells nothing; its log has the request id.',
-    codes: ['ENG_INTERNAL'],
-  },
-  502: {
-    name: 'BadGateway',
-    description: 'The address that was called did not take what was sent.',
-    codes: ['ENG_DELIVERY_FAILED'],
-  },
-  503: {
-    name: 'Unavailable',
-    description: 'Not now; ask again after the wait.',
-    codes: [
-      'ENG_DATABASE_DOWN',
-      'ENG_OVERLOADED',
-      'ENG_SLOW_READ',
-      'ENG_NO_KEYS',
-      'ENG_STANDBY',
-      'ENG_STARTING',
-      'ENG_STOPPING',
-      'ENG_SHARD_RESTARTING',
-    ],
-    isRetryable: true,
-  },
+  ],
+  413: ['ContentTooLarge', 'The body, a context or a checkpoint is larger than its limit.'],
+  422: ['InputRefused', 'context.data does not conform to the input_schema of the sequence.'],
+  429: ['TooManyRequests', 'Too many streams of the tenant are open.'],
+  431: ['HeadersTooLarge', 'Request line and headers are larger than 16 KiB.'],
+  500: [
+    'InternalError',
+    'A defect of the server. The body tells nothing; its log has the request id.',
+  ],
+  502: ['BadGateway', 'The address that was called did not take what was sent.'],
+  503: ['Unavailable', 'Not now; ask again after the wait.'],
 };

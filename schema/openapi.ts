@@ -5,11 +5,12 @@
 
 import type { TObject, TSchema } from '@sinclair/typebox';
 import type { JsonObject, JsonValue } from '../src/core/json.js';
+import { ERROR_STATUS } from '../src/errors.js';
 import { ErrorBody } from './common.js';
 import { exampleIdIn, PARAMETER_EXAMPLES } from './examples.js';
 import { HEADER_NOTES, OPERATION_NOTES, QUERY_NOTES } from './openapi-notes.js';
 import { SchemaBook } from './openapi-schemas.js';
-import { DESCRIPTION, REFUSALS, type Refusal, TAGS, TITLE } from './openapi-texts.js';
+import { DESCRIPTION, REFUSALS, TAGS, TITLE } from './openapi-texts.js';
 import { ROUTES, type Route } from './routes.js';
 
 /** Where the paths of the document are served. */
@@ -24,7 +25,10 @@ export function openApiDocument(version: string): JsonObject {
   const book = new SchemaBook();
   const paths = pathsOf(book);
   const responses = Object.fromEntries(
-    Object.values(REFUSALS).map((refusal) => [refusal.name, describeRefusal(book, refusal)]),
+    Object.entries(REFUSALS).map(([status, [name, words]]) => [
+      name,
+      describeRefusal(book, Number(status), words),
+    ]),
   );
   return deepFreeze({
     openapi: '3.1.0',
@@ -283,22 +287,25 @@ function mediaOf(book: SchemaBook, type: string, schema: TSchema | null): JsonOb
 }
 
 function responseRef(status: number): JsonObject {
-  const refusal = REFUSALS[status];
-  if (refusal === undefined) throw new Error(`status ${status} is not described`);
-  return { $ref: `#/components/responses/${refusal.name}` };
+  const [name] = REFUSALS[status] ?? [];
+  if (name === undefined) throw new Error(`status ${status} is not described`);
+  return { $ref: `#/components/responses/${name}` };
 }
 
-function describeRefusal(book: SchemaBook, refusal: Refusal): JsonObject {
-  const { codes } = refusal;
+/** Where the connection is given up there is no code. */
+function describeRefusal(book: SchemaBook, status: number, description: string): JsonObject {
+  const codes = Object.entries(ERROR_STATUS)
+    .filter(([, of]) => of === status)
+    .map(([code]) => code);
   return {
-    description: refusal.description,
+    description,
     headers: {
       ...COMMON_HEADERS,
       ...(codes.length === 0
         ? {}
-        : { 'x-error-code': { required: true, schema: { type: 'string', enum: [...codes] } } }),
-      ...(refusal.isRetryable ? headerRefs('retry-after') : {}),
-      ...(refusal.name === REFUSALS[405]?.name ? headerRefs('allow') : {}),
+        : { 'x-error-code': { required: true, schema: { type: 'string', enum: codes } } }),
+      ...(status === 429 || status === 503 ? headerRefs('retry-after') : {}),
+      ...(status === 405 ? headerRefs('allow') : {}),
     },
     content: { [JSON_TYPE]: { schema: book.refTo(ErrorBody) } },
   };

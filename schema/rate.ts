@@ -1,35 +1,58 @@
-/** Wire shapes of rate limits: per tenant and key; a key without a limit is unlimited. */
+/** Wire shapes and routes of rate limits: per tenant and key; a key without a limit is unlimited. */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { KEY_LENGTH_MAX, Timestamp } from './common.js';
+import { KEY_LENGTH_MAX, named, Timestamp } from './common.js';
+import { listOf, type RouteRow, read, refusals } from './route-row.js';
 
 /** Grants are kept one by one within a window, so that no window of any position exceeds the limit. */
 export const RATE_COUNT_MAX = 100_000;
 export const RATE_WINDOW_SECONDS_MAX = 86_400;
 
 /** At most `max_count` tries in any window of `window_seconds`. */
-export const PutRateLimit = Type.Object(
-  {
-    max_count: Type.Integer({ minimum: 1, maximum: RATE_COUNT_MAX }),
-    window_seconds: Type.Integer({ minimum: 1, maximum: RATE_WINDOW_SECONDS_MAX }),
-  },
-  { $id: 'PutRateLimit' },
-);
+export const PutRateLimit = named('PutRateLimit', {
+  max_count: Type.Integer({ minimum: 1, maximum: RATE_COUNT_MAX }),
+  window_seconds: Type.Integer({ minimum: 1, maximum: RATE_WINDOW_SECONDS_MAX }),
+});
 export type PutRateLimit = Static<typeof PutRateLimit>;
 
-export const RateLimit = Type.Object(
-  {
-    tenant_id: Type.String(),
-    key: Type.String(),
-    max_count: Type.Integer(),
-    window_seconds: Type.Integer(),
-    updated_at: Timestamp,
-  },
-  { $id: 'RateLimit' },
-);
+export const RateLimit = named('RateLimit', {
+  tenant_id: Type.String(),
+  key: Type.String(),
+  max_count: Type.Integer(),
+  window_seconds: Type.Integer(),
+  updated_at: Timestamp,
+});
 export type RateLimit = Static<typeof RateLimit>;
 
 export const RateLimitParams = Type.Object({
   key: Type.String({ pattern: '\\S', maxLength: KEY_LENGTH_MAX }),
 });
 export type RateLimitParams = Static<typeof RateLimitParams>;
+
+// ---------------------------------------------------------------- routes
+
+export const RATE_ROWS = {
+  'rateLimits.put': {
+    method: 'PUT',
+    path: '/rate-limits/{key}',
+    summary: 'Set the rate limit of a key.',
+    owner: 'by-limit',
+    params: RateLimitParams,
+    body: PutRateLimit,
+    replies: { 200: RateLimit, ...refusals(400) },
+  },
+  'rateLimits.list': {
+    ...read,
+    path: '/rate-limits',
+    summary: 'List the rate limits of the tenant by key.',
+    replies: { 200: listOf(RateLimit) },
+  },
+  'rateLimits.delete': {
+    method: 'DELETE',
+    path: '/rate-limits/{key}',
+    summary: 'Remove the rate limit of a key, which is unlimited then.',
+    owner: 'by-limit',
+    params: RateLimitParams,
+    replies: { 204: null, ...refusals(400, 404) },
+  },
+} as const satisfies Record<string, RouteRow>;

@@ -1,4 +1,4 @@
-/** Wire shapes of releases (docs/releases.md). */
+/** Wire shapes and routes of releases (docs/releases.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { DIFF_CATEGORIES, DIFF_ENTRIES_MAX, SEVERITIES } from '../src/core/releases/diff-entry.js';
@@ -8,7 +8,19 @@ import {
   IN_FLIGHT_POLICIES,
   RELEASE_STATES,
 } from '../src/core/releases/release.js';
-import { INT32_MAX, InstanceStateWord, oneOfWords, optional, Timestamp, Uuid } from './common.js';
+import {
+  IdParams,
+  INT32_MAX,
+  InstanceStateWord,
+  named,
+  noted,
+  oneOfWords,
+  optional,
+  Timestamp,
+  Uuid,
+  withDefault,
+} from './common.js';
+import { listOf, type RouteRow, read, readById, refusals } from './route-row.js';
 
 /** Nobody needs more: there are two metrics. */
 export const GATES_MAX = 16;
@@ -21,7 +33,10 @@ export const SAMPLE_MAX = 50;
 export const ReleaseState = oneOfWords(RELEASE_STATES);
 export type ReleaseState = Static<typeof ReleaseState>;
 
-export const Gate = Type.Object(
+export const Gate = named(
+  'Gate',
+  'Judged once both versions have min_sample ended instances: it fails when the rate of the ' +
+    'candidate is above that of the baseline by more than max_regression.',
   {
     metric: oneOfWords(
       GATE_METRICS,
@@ -37,7 +52,6 @@ export const Gate = Type.Object(
       description: 'How many ended instances each version needs for a verdict.',
     }),
   },
-  { $id: 'Gate' },
 );
 export type Gate = Static<typeof Gate>;
 
@@ -46,15 +60,18 @@ const InFlightPolicy = oneOfWords(
   'Neither moves a running instance: with operator_decision an operator migrates them explicitly.',
 );
 
-export const CreateRelease = Type.Object(
+export const CreateRelease = named(
+  'CreateRelease',
+  'Baseline and candidate are versions of one name in one namespace.',
   {
-    tenant_id: optional(Type.String()),
+    tenant_id: optional(
+      Type.String({ description: 'The same as in the header x-tenant-id when that is sent.' }),
+    ),
     baseline_sequence_id: Uuid,
     candidate_sequence_id: Uuid,
-    gates: optional(Type.Array(Gate, { maxItems: GATES_MAX })),
-    in_flight_policy: optional(InFlightPolicy),
+    gates: optional(Type.Array(Gate, { maxItems: GATES_MAX, default: [] })),
+    in_flight_policy: optional(withDefault(InFlightPolicy, 'pin')),
   },
-  { $id: 'CreateRelease' },
 );
 export type CreateRelease = Static<typeof CreateRelease>;
 
@@ -69,138 +86,125 @@ export const ReleaseListQuery = Type.Object({
 export type ReleaseListQuery = Static<typeof ReleaseListQuery>;
 
 /** A sample beyond the bounds is taken for the nearest one. */
-export const ValidateRelease = Type.Object(
-  {
-    sample: optional(
-      Type.Integer({
-        minimum: 0,
-        description: `How many of the newest ended runs are replayed: at least 1, at most ${SAMPLE_MAX}.`,
-      }),
-    ),
-    skip: optional(Type.Boolean({ description: 'Makes the release ready without a replay.' })),
-  },
-  { $id: 'ValidateRelease' },
-);
+export const ValidateRelease = named('ValidateRelease', {
+  sample: optional(
+    Type.Integer({
+      minimum: 0,
+      default: SAMPLE_DEFAULT,
+      description: `How many of the newest ended runs are replayed: at least 1, at most ${SAMPLE_MAX}.`,
+    }),
+  ),
+  skip: optional(
+    Type.Boolean({ default: false, description: 'Makes the release ready without a replay.' }),
+  ),
+});
 export type ValidateRelease = Static<typeof ValidateRelease>;
 
-export const StartCanary = Type.Object(
-  {
-    percent: Type.Integer({
-      minimum: 1,
-      maximum: 100,
-      description: 'Of new instances of the baseline, those that the candidate gets.',
-    }),
-  },
-  { $id: 'StartCanary' },
-);
+export const StartCanary = named('StartCanary', {
+  percent: Type.Integer({
+    minimum: 1,
+    maximum: 100,
+    description: 'Of new instances of the baseline, those that the candidate gets.',
+  }),
+});
 export type StartCanary = Static<typeof StartCanary>;
 
-export const PromoteRelease = Type.Object(
-  {
-    force: optional(
-      Type.Boolean({
-        description: 'Noted in the decision; evidence that does not pass is refused all the same.',
-      }),
-    ),
-  },
-  { $id: 'PromoteRelease' },
-);
+export const PromoteRelease = named('PromoteRelease', {
+  force: optional(
+    Type.Boolean({
+      default: false,
+      description: 'Noted in the decision; evidence that does not pass is refused all the same.',
+    }),
+  ),
+});
 export type PromoteRelease = Static<typeof PromoteRelease>;
 
-export const CompareSequences = Type.Object(
-  {
-    tenant_id: optional(Type.String()),
-    baseline_sequence_id: Uuid,
-    candidate_sequence_id: Uuid,
-  },
-  { $id: 'CompareSequences' },
-);
+export const CompareSequences = named('CompareSequences', {
+  tenant_id: optional(Type.String()),
+  baseline_sequence_id: Uuid,
+  candidate_sequence_id: Uuid,
+});
 export type CompareSequences = Static<typeof CompareSequences>;
 
-export const Divergence = Type.Object(
-  {
-    instance_id: Uuid,
-    recorded_state: InstanceStateWord,
-    replayed_state: InstanceStateWord,
-    blocks_added: Type.Array(Type.String()),
-    blocks_removed: Type.Array(Type.String()),
-  },
-  { $id: 'Divergence' },
-);
+export const Divergence = named('Divergence', 'A run that went another way with the candidate.', {
+  instance_id: Uuid,
+  recorded_state: InstanceStateWord,
+  replayed_state: InstanceStateWord,
+  blocks_added: Type.Array(Type.String()),
+  blocks_removed: Type.Array(Type.String()),
+});
 export type Divergence = Static<typeof Divergence>;
 
-/** `divergences` lists the first 20; `diverged` counts all. `replayed` counts inconclusive runs too. */
 const Evidence = {
-  replayed: Type.Integer(),
+  replayed: Type.Integer({ description: 'The inconclusive ones among them.' }),
   matches: Type.Integer(),
-  diverged: Type.Integer(),
+  diverged: Type.Integer({ description: 'All, of which divergences lists the first 20.' }),
   inconclusive: Type.Integer(),
   divergences: Type.Array(Divergence),
 };
 
-export const ValidationReport = Type.Object(
+export const ValidationReport = named(
+  'ValidationReport',
+  'What replays of ended runs of the baseline showed.',
   { ...Evidence, release_state: ReleaseState },
-  { $id: 'ValidationReport' },
 );
 export type ValidationReport = Static<typeof ValidationReport>;
 
-export const ValidationSummary = Type.Object(
+export const ValidationSummary = named(
+  'ValidationSummary',
+  'The evidence of the last validation.',
   { ...Evidence, validated_at: Timestamp },
-  { $id: 'ValidationSummary' },
 );
 export type ValidationSummary = Static<typeof ValidationSummary>;
 
-export const Release = Type.Object(
-  {
-    id: Uuid,
-    tenant_id: Type.String(),
-    namespace: Type.String(),
-    sequence_name: Type.String(),
-    baseline_sequence_id: Uuid,
-    baseline_version: Type.Integer(),
-    candidate_sequence_id: Uuid,
-    candidate_version: Type.Integer(),
-    state: ReleaseState,
-    canary_percent: Type.Integer(),
-    gates: Type.Optional(Type.Array(Gate)),
-    in_flight_policy: InFlightPolicy,
-    validation_summary: Type.Optional(ValidationSummary),
-    canary_started_at: Type.Optional(Timestamp),
-    created_at: Timestamp,
-    updated_at: Timestamp,
-  },
-  { $id: 'Release' },
-);
+export const Release = named('Release', 'Leads new instances from the baseline to the candidate.', {
+  id: Uuid,
+  tenant_id: Type.String(),
+  namespace: Type.String(),
+  sequence_name: Type.String(),
+  baseline_sequence_id: Uuid,
+  baseline_version: Type.Integer(),
+  candidate_sequence_id: Uuid,
+  candidate_version: Type.Integer(),
+  state: ReleaseState,
+  canary_percent: Type.Integer({
+    description: 'What was asked for last; 0 before the first canary.',
+  }),
+  gates: Type.Optional(Type.Array(Gate, { description: 'Left out when there are none.' })),
+  in_flight_policy: InFlightPolicy,
+  validation_summary: Type.Optional(ValidationSummary),
+  canary_started_at: Type.Optional(
+    noted(Timestamp, 'Of the last start of the canary; left out until the first.'),
+  ),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
 export type Release = Static<typeof Release>;
 
-export const ReleaseDecision = Type.Object(
-  {
-    id: Uuid,
-    release_id: Uuid,
-    from_state: ReleaseState,
-    to_state: ReleaseState,
-    actor: Type.String({ description: 'operator, validation, or gate:<metric>.' }),
-    reason: Type.String(),
-    decided_at: Timestamp,
-  },
-  { $id: 'ReleaseDecision' },
-);
+export const ReleaseDecision = named('ReleaseDecision', 'A change of state; never altered.', {
+  id: Uuid,
+  release_id: Uuid,
+  from_state: ReleaseState,
+  to_state: ReleaseState,
+  actor: Type.String({ description: 'operator, validation, or gate:<metric>.' }),
+  reason: Type.String(),
+  decided_at: Timestamp,
+});
 export type ReleaseDecision = Static<typeof ReleaseDecision>;
 
 const Severity = oneOfWords(SEVERITIES);
 
-export const DiffEntry = Type.Object(
-  {
-    category: oneOfWords(DIFF_CATEGORIES),
-    severity: Severity,
-    block_id: Type.Optional(Type.String()),
-    summary: Type.String(),
-  },
-  { $id: 'DiffEntry' },
-);
+export const DiffEntry = named('DiffEntry', {
+  category: oneOfWords(DIFF_CATEGORIES),
+  severity: Severity,
+  block_id: Type.Optional(Type.String()),
+  summary: Type.String(),
+});
 export type DiffEntry = Static<typeof DiffEntry>;
 
-export const SemanticDiff = Type.Object(
+export const SemanticDiff = named(
+  'SemanticDiff',
+  'What changes from one definition to another, the gravest first.',
   {
     entries: Type.Array(DiffEntry),
     max_severity: Type.Optional(Severity),
@@ -212,7 +216,6 @@ export const SemanticDiff = Type.Object(
     ),
     candidate_lint: Type.Optional(Type.Array(Type.String())),
   },
-  { $id: 'SemanticDiff' },
 );
 export type SemanticDiff = Static<typeof SemanticDiff>;
 
@@ -223,7 +226,9 @@ const EndedCounts = Type.Object({
   cancelled: Type.Integer(),
 });
 
-export const EvaluationReport = Type.Object(
+export const EvaluationReport = named(
+  'EvaluationReport',
+  'Ended instances since the canary began, and what the gates say of them.',
   {
     baseline: EndedCounts,
     candidate: EndedCounts,
@@ -238,6 +243,101 @@ export const EvaluationReport = Type.Object(
     auto_rolled_back: Type.Boolean(),
     release_state: ReleaseState,
   },
-  { $id: 'EvaluationReport' },
 );
 export type EvaluationReport = Static<typeof EvaluationReport>;
+
+// ---------------------------------------------------------------- routes
+
+/** The transitions belong to the owner of the releases, on the first shard. */
+const move = {
+  method: 'POST',
+  params: IdParams,
+  owner: 'first-shard',
+} as const;
+
+export const RELEASE_ROWS = {
+  'releases.create': {
+    method: 'POST',
+    path: '/releases',
+    summary: 'Draft a release that leads from one version of a sequence to another.',
+    owner: 'first-shard',
+    body: CreateRelease,
+    replies: { 201: Release, ...refusals(400, 404, 409, 413) },
+  },
+  'releases.list': {
+    ...read,
+    path: '/releases',
+    summary: 'List releases, newest first.',
+    query: ReleaseListQuery,
+    replies: { 200: listOf(Release), ...refusals(400) },
+  },
+  'releases.get': {
+    ...readById,
+    path: '/releases/{id}',
+    summary: 'Get a release.',
+    replies: { 200: Release, ...refusals(400, 404) },
+  },
+  'releases.diff': {
+    ...readById,
+    path: '/releases/{id}/diff',
+    summary: 'Tell what changes from the baseline to the candidate.',
+    replies: { 200: SemanticDiff, ...refusals(400, 404) },
+  },
+  'releases.decisions': {
+    ...readById,
+    path: '/releases/{id}/decisions',
+    summary: 'List the decisions about a release, oldest first.',
+    replies: { 200: listOf(ReleaseDecision), ...refusals(400, 404) },
+  },
+  'releases.validate': {
+    method: 'POST',
+    path: '/releases/{id}/validate',
+    summary: 'Replay ended runs of the baseline through the candidate, without any side effect.',
+    params: IdParams,
+    owner: 'front',
+    body: ValidateRelease,
+    isBodyOptional: true,
+    replies: { 200: ValidationReport, ...refusals(400, 404, 409, 413) },
+  },
+  'releases.canary': {
+    ...move,
+    path: '/releases/{id}/canary',
+    summary: 'Route a share of the new instances of the baseline to the candidate.',
+    body: StartCanary,
+    replies: { 200: Release, ...refusals(400, 404, 409, 413) },
+  },
+  'releases.evaluate': {
+    ...move,
+    path: '/releases/{id}/evaluate',
+    summary: 'Judge the gates by the instances that have ended; a failing one rolls a canary back.',
+    replies: { 200: EvaluationReport, ...refusals(400, 404) },
+  },
+  'releases.promote': {
+    ...move,
+    path: '/releases/{id}/promote',
+    summary: 'Route all new instances of the baseline to the candidate, for good.',
+    body: PromoteRelease,
+    isBodyOptional: true,
+    replies: { 200: Release, ...refusals(400, 404, 409, 413) },
+  },
+  'releases.pause': {
+    ...move,
+    path: '/releases/{id}/pause',
+    summary: 'Route new instances to the baseline again, for the time being.',
+    replies: { 200: Release, ...refusals(400, 404, 409) },
+  },
+  'releases.rollback': {
+    ...move,
+    path: '/releases/{id}/rollback',
+    summary: 'Route new instances to the baseline again, for good.',
+    replies: { 200: Release, ...refusals(400, 404, 409) },
+  },
+  'sequences.compare': {
+    method: 'POST',
+    path: '/sequences/releases/diff',
+    summary: 'Tell what changes from one stored definition to another.',
+    owner: 'front',
+    body: CompareSequences,
+    replies: { 200: SemanticDiff, ...refusals(400, 404, 413) },
+  },
+} as const satisfies Record<string, RouteRow>;

@@ -70,5 +70,8 @@ export function refusals<S extends number>(...statuses: readonly S[]): Refusals<
 }
 
 export const listOf = <T extends TSchema>(item: T): TArray<T> => Type.Array(item);
+/** What is asked of the owner of the id, done by it, and read for it. */
 export const byId = { params: IdParams, owner: 'by-id' } as const;
-export const readById = { params: IdParams, owner: 'front' } as const;
+export const actById = { method: 'POST', ...byId } as const;
+export const readById = { method: 'GET', params: IdParams, owner: 'front' } as const;
+export const read = { method: 'GET', owner: 'front' } as const;

@@ -2,11 +2,10 @@
 
 import * as continuity from './continuity.js';
 import * as handoff from './handoff.js';
-import { byId, listOf, type RouteRow, readById, refusals } from './route-row.js';
+import { actById as act, listOf, type RouteRow, readById, refusals } from './route-row.js';
 
-const act = { method: 'POST', ...byId } as const;
 const create = { method: 'POST', owner: 'by-body' } as const;
-const read = { method: 'GET', ...readById, query: continuity.TenantQuery } as const;
+const read = { ...readById, query: continuity.TenantQuery } as const;
 /** A body that only says whose the object is. */
 const bare = { body: continuity.TenantBody, isBodyOptional: true } as const;
 

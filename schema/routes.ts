@@ -1,22 +1,23 @@
 /**
  * The table of operations: one row each, which drives routing, validation, authorisation and the
- * OpenAPI document. The rows are in one file per resource; this one joins them and says what follows
- * from them.
+ * OpenAPI document. The rows stand with the shapes of their resource; this file joins them and says
+ * what follows from them.
  */
 
 import type { Static, TSchema } from '@sinclair/typebox';
+import { KEY_ROWS } from './api-key.js';
+import { CHANGE_ROWS } from './change.js';
+import { CRON_ROWS } from './cron.js';
+import { EDIT_ROWS } from './edits.js';
+import { INSTANCE_ROWS } from './instance.js';
+import { RATE_ROWS } from './rate.js';
+import { RELEASE_ROWS } from './release.js';
 import type { Capability, FrontOwner, Method, Owner, RouteRow } from './route-row.js';
-import { CHANGE_ROWS } from './routes-changes.js';
 import { CONTINUITY_ROWS, HANDOFF_ROWS } from './routes-continuity.js';
-import { CRON_ROWS } from './routes-cron.js';
-import { EDIT_ROWS } from './routes-edits.js';
-import { INSTANCE_ROWS } from './routes-instances.js';
-import { KEY_ROWS } from './routes-keys.js';
-import { RELEASE_ROWS } from './routes-releases.js';
-import { SEQUENCE_ROWS } from './routes-sequences.js';
-import { SYSTEM_ROWS } from './routes-system.js';
-import { WEBHOOK_ROWS } from './routes-webhooks.js';
-import { WORKER_ROWS } from './routes-workers.js';
+import { SEQUENCE_ROWS } from './sequence.js';
+import { SYSTEM_ROWS } from './system.js';
+import { WEBHOOK_ROWS } from './webhook.js';
+import { WORKER_ROWS } from './worker.js';
 
 export type { Capability, Method, Owner, RouteRow } from './route-row.js';
 
@@ -25,6 +26,7 @@ const ROWS = {
   ...SEQUENCE_ROWS,
   ...INSTANCE_ROWS,
   ...EDIT_ROWS,
+  ...RATE_ROWS,
   ...WORKER_ROWS,
   ...CRON_ROWS,
   ...RELEASE_ROWS,

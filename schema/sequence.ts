@@ -1,16 +1,19 @@
 /**
- * Wire shapes of stored definitions, and the rule on what a JSON Schema given by a user may
+ * Wire shapes and routes of stored definitions, and the rule on what a JSON Schema given by a user may
  * contain. Definitions are immutable once stored.
  */
 
 import { type Static, Type } from '@sinclair/typebox';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../src/core/json.js';
-import { RootBlocks } from './blocks.js';
+import { BLOCKS_MAX, DEPTH_MAX, RootBlocks } from './blocks.js';
 import {
+  IdParams,
   INT32_MAX,
   Limit,
   NAME_LENGTH_MAX,
   Name,
+  named,
+  noted,
   Offset,
   oneOfWords,
   optional,
@@ -18,55 +21,57 @@ import {
   UserSchema,
   Uuid,
   unsupported,
+  withDefault,
 } from './common.js';
+import { type RouteRow, read, readById, refusals } from './route-row.js';
 
 export const SEQUENCE_STATUSES = ['draft', 'staging', 'production', 'unpublished'] as const;
+const Version = Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX });
 const SequenceStatus = oneOfWords(SEQUENCE_STATUSES);
 
-/**
- * `tenant_id` must be there but may be blank: then the tenant header decides
- * (docs/authorization.md).
- */
-export const CreateSequence = Type.Object(
-  {
-    id: optional(Uuid),
-    tenant_id: Type.String({ maxLength: NAME_LENGTH_MAX }),
-    namespace: Name,
-    name: Name,
-    version: Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX }),
-    blocks: RootBlocks,
-    deprecated: optional(Type.Boolean()),
-    status: optional(SequenceStatus),
-    input_schema: optional(UserSchema),
-    created_at: optional(Timestamp),
-    ...unsupported('interceptors', 'sla', 'on_failure', 'on_cancel'),
-  },
-  { $id: 'CreateSequence' },
-);
+export const CreateSequence = named('CreateSequence', 'A definition; immutable once stored.', {
+  id: optional(noted(Uuid, 'Made by the server when absent.')),
+  tenant_id: Type.String({
+    maxLength: NAME_LENGTH_MAX,
+    description:
+      'Must be there, may be blank when the header x-tenant-id is sent; else both must be the same.',
+  }),
+  namespace: Name,
+  name: Name,
+  version: noted(Version, 'Unique together with tenant, namespace and name.'),
+  blocks: noted(
+    RootBlocks,
+    `At most ${BLOCKS_MAX} blocks in all, nested at most ${DEPTH_MAX} levels deep.`,
+  ),
+  deprecated: optional(Type.Boolean({ default: false })),
+  status: optional(withDefault(SequenceStatus, 'production')),
+  input_schema: optional(
+    noted(UserSchema, 'What context.data of a new instance must conform to, else 422.'),
+  ),
+  created_at: optional(Timestamp),
+  ...unsupported('interceptors', 'sla', 'on_failure', 'on_cancel'),
+});
 export type CreateSequence = Static<typeof CreateSequence>;
 
 /** Warnings are never fatal and are present only when there are any. */
-export const SequenceCreated = Type.Object(
-  { id: Uuid, warnings: Type.Optional(Type.Array(Type.String())) },
-  { $id: 'SequenceCreated' },
-);
+export const SequenceCreated = named('SequenceCreated', {
+  id: Uuid,
+  warnings: Type.Optional(Type.Array(Type.String())),
+});
 export type SequenceCreated = Static<typeof SequenceCreated>;
 
-export const SequenceDefinition = Type.Object(
-  {
-    id: Uuid,
-    tenant_id: Type.String(),
-    namespace: Type.String(),
-    name: Type.String(),
-    version: Type.Integer(),
-    deprecated: Type.Boolean(),
-    status: SequenceStatus,
-    blocks: RootBlocks,
-    input_schema: Type.Optional(UserSchema),
-    created_at: Timestamp,
-  },
-  { $id: 'SequenceDefinition' },
-);
+export const SequenceDefinition = named('SequenceDefinition', 'A stored definition.', {
+  id: Uuid,
+  tenant_id: Type.String(),
+  namespace: Type.String(),
+  name: Type.String(),
+  version: Type.Integer(),
+  deprecated: Type.Boolean(),
+  status: SequenceStatus,
+  blocks: RootBlocks,
+  input_schema: Type.Optional(UserSchema),
+  created_at: Timestamp,
+});
 export type SequenceDefinition = Static<typeof SequenceDefinition>;
 
 export const SequenceList = Type.Array(SequenceDefinition);
@@ -77,7 +82,7 @@ export const SequenceByNameQuery = Type.Object({
   tenant_id: Type.String({ minLength: 1 }),
   namespace: Type.String({ minLength: 1 }),
   name: Type.String({ minLength: 1 }),
-  version: Type.Optional(Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX })),
+  version: Type.Optional(Version),
 });
 export type SequenceByNameQuery = Static<typeof SequenceByNameQuery>;
 
@@ -224,3 +229,60 @@ function resolvePointer(root: JsonObject, reference: string): JsonValue | undefi
   }
   return isJsonObject(at) || typeof at === 'boolean' ? at : undefined;
 }
+
+// ---------------------------------------------------------------- routes
+
+export const SEQUENCE_ROWS = {
+  'sequences.create': {
+    method: 'POST',
+    path: '/sequences',
+    summary: 'Store an immutable sequence definition.',
+    owner: 'first-shard',
+    body: CreateSequence,
+    replies: { 201: SequenceCreated, ...refusals(400, 409, 413) },
+  },
+  'sequences.list': {
+    ...read,
+    path: '/sequences',
+    summary: 'List definitions by tenant, namespace, name and descending version.',
+    query: SequenceListQuery,
+    replies: { 200: SequenceList, ...refusals(400) },
+  },
+  'sequences.byName': {
+    ...read,
+    path: '/sequences/by-name',
+    summary: 'Get a version of a definition by name; the newest not deprecated when not given.',
+    query: SequenceByNameQuery,
+    replies: { 200: SequenceDefinition, ...refusals(400, 404) },
+  },
+  'sequences.versions': {
+    ...read,
+    path: '/sequences/versions',
+    summary: 'List the versions of a name that are not deprecated, newest first.',
+    query: SequenceVersionsQuery,
+    replies: { 200: SequenceList, ...refusals(400) },
+  },
+  'sequences.get': {
+    ...readById,
+    path: '/sequences/{id}',
+    summary: 'Get a definition.',
+    replies: { 200: SequenceDefinition, ...refusals(400, 404) },
+  },
+  'sequences.deprecate': {
+    method: 'POST',
+    path: '/sequences/{id}/deprecate',
+    summary: 'Take a version out of the choice of the newest one.',
+    owner: 'first-shard',
+    params: IdParams,
+    replies: { 204: null, ...refusals(400, 404) },
+  },
+  'sequences.delete': {
+    method: 'DELETE',
+    path: '/sequences/{id}',
+    summary: 'Delete a definition that no live or failed instance uses; the others follow.',
+    owner: 'front',
+    params: IdParams,
+    query: SequenceDeleteQuery,
+    replies: { 204: null, ...refusals(400, 404, 409) },
+  },
+} as const satisfies Record<string, RouteRow>;

@@ -1,61 +1,124 @@
-/** Wire shapes of the public routes: liveness, readiness and what the server says about itself. */
+/** Wire shapes and routes of the server itself: liveness, readiness and what the server says about itself. */
 
 import { type Static, Type } from '@sinclair/typebox';
+import { TROUBLE_KINDS } from '../src/errors.js';
+import { named } from './common.js';
+import { type RouteRow, read, refusals } from './route-row.js';
 
 /** The same body for liveness and readiness. */
-export const Health = Type.Object({ status: Type.Literal('ok') }, { $id: 'Health' });
+export const Health = named('Health', { status: Type.Literal('ok') });
 export type Health = Static<typeof Health>;
 
-/** Why readiness is refused; `reason` when the database is why, with its SQLSTATE if it gave one. */
-export const NotReady = Type.Object(
+/** Why readiness is refused. */
+export const NotReady = named(
+  'NotReady',
+  '`reason` is there when the database is why, with its SQLSTATE if it answered.',
   {
     error: Type.String(),
     reason: Type.Optional(
       Type.Object({
-        kind: Type.Union(
-          [
-            'unreachable',
-            'disk-full',
-            'resources',
-            'descriptors',
-            'connections',
-            'rights',
-            'schema',
-            'read-only',
-            'lease',
-            'other',
-          ].map((kind) => Type.Literal(kind)),
-        ),
+        kind: Type.Union(TROUBLE_KINDS.map((kind) => Type.Literal(kind))),
         sql_state: Type.Optional(Type.String()),
       }),
     ),
   },
-  { $id: 'NotReady' },
 );
 export type NotReady = Static<typeof NotReady>;
 
 /** `version` is the server's own semantic version; labels are null when not set. */
-export const Info = Type.Object(
-  {
-    version: Type.String(),
-    storage_schema_version: Type.Integer(),
-    contract_schema_version: Type.Integer(),
-    env_label: Type.Union([Type.String(), Type.Null()]),
-    env_color: Type.Union([Type.String(), Type.Null()]),
-  },
-  { $id: 'Info' },
-);
+export const Info = named('Info', {
+  version: Type.String(),
+  storage_schema_version: Type.Integer(),
+  contract_schema_version: Type.Integer(),
+  env_label: Type.Union([Type.String(), Type.Null()]),
+  env_color: Type.Union([Type.String(), Type.Null()]),
+});
 export type Info = Static<typeof Info>;
 
 /** Raised when the wire contract changes in a way that a client could notice. */
 export const CONTRACT_VERSION = 1;
 
 /** The description of the API; OpenAPI has a schema of its own. */
-export const OpenApiDocument = Type.Object(
-  { openapi: Type.String(), info: Type.Object({}), paths: Type.Object({}) },
-  { $id: 'OpenApiDocument' },
-);
+export const OpenApiDocument = named('OpenApiDocument', {
+  openapi: Type.String(),
+  info: Type.Object({}),
+  paths: Type.Object({}),
+});
 export type OpenApiDocument = Static<typeof OpenApiDocument>;
 
 export const AssetParams = Type.Object({ file: Type.String({ maxLength: 255 }) });
 export type AssetParams = Static<typeof AssetParams>;
+
+// ---------------------------------------------------------------- routes
+
+export const SYSTEM_ROWS = {
+  'health.live': {
+    method: 'GET',
+    path: '/health/live',
+    summary: 'Answers while the process runs.',
+    owner: 'probe',
+    replies: { 200: Health },
+    isPublic: true,
+    isAtRoot: true,
+  },
+  'health.ready': {
+    method: 'GET',
+    path: '/health/ready',
+    summary: 'Answers 200 while this engine owns the database and can reach it.',
+    owner: 'probe',
+    replies: { 200: Health, 503: NotReady },
+    isPublic: true,
+    isAtRoot: true,
+  },
+
+  info: {
+    method: 'GET',
+    path: '/info',
+    summary: 'Versions of the server and of its schemas.',
+    owner: 'probe',
+    replies: { 200: Info },
+    isPublic: true,
+    isAtRoot: true,
+  },
+  metrics: {
+    ...read,
+    path: '/metrics',
+    summary: 'Counters, histograms and gauges in the text format of Prometheus.',
+    contentType: 'text/plain; version=0.0.4; charset=utf-8',
+    replies: { 200: Type.String() },
+    isTenantless: true,
+    isAlwaysServed: true,
+    isAtRoot: true,
+  },
+  'docs.openapi': {
+    method: 'GET',
+    path: '/api-docs/openapi.json',
+    summary: 'This document.',
+    owner: 'probe',
+    replies: { 200: OpenApiDocument },
+    isPublic: true,
+    isDocument: true,
+    isAtRoot: true,
+  },
+  'docs.ui': {
+    method: 'GET',
+    path: '/swagger-ui',
+    summary: 'A page to read this document and to try the operations.',
+    owner: 'probe',
+    contentType: 'text/html; charset=utf-8',
+    replies: { 200: Type.String() },
+    isPublic: true,
+    isAtRoot: true,
+  },
+  'docs.asset': {
+    method: 'GET',
+    path: '/swagger-ui/{file}',
+    summary: 'Scripts and styles of that page.',
+    owner: 'probe',
+    params: AssetParams,
+    contentType: '*/*',
+    replies: { 200: null, ...refusals(404) },
+    isPublic: true,
+    isAtRoot: true,
+  },
+} as const satisfies Record<string, RouteRow>;

@@ -1,5 +1,5 @@
 /**
- * Wire shapes of external work. A claim is judged by `worker_id` and, when it is sent, by
+ * Wire shapes and routes of external work. A claim is judged by `worker_id` and, when it is sent, by
  * `claim_epoch` (docs/decisions/0033-claims.md).
  */
 
@@ -10,6 +10,8 @@ import {
   JsonObjectSchema,
   Limit,
   Name,
+  named,
+  noted,
   Offset,
   optional,
   orNull,
@@ -17,6 +19,8 @@ import {
   Timestamp,
   Uuid,
 } from './common.js';
+import { PageQuery } from './instance.js';
+import { actById, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
 
 export const POLL_LIMIT_DEFAULT = 1;
 export const POLL_LIMIT_MAX = 1_000;
@@ -30,23 +34,38 @@ export const LOG_LEVEL_LENGTH_MAX = 32;
 export const LOG_MESSAGE_LENGTH_MAX = 8_192;
 
 const Epoch = Type.Integer({ minimum: 0, maximum: INTEGER_MAX });
+const ClaimedBy = noted(Name, 'That of the claim.');
+const ClaimEpoch = optional(noted(Epoch, 'That of the claim; asked for by some deployments.'));
 
 // ---------------------------------------------------------------- requests
 
-/** `limit` absent means 1, above the maximum is lowered, 0 gives none; `wait_ms` makes it a long poll. */
 const POLL_FIELDS = {
   handler_name: Name,
   worker_id: Name,
-  limit: optional(Type.Integer({ minimum: 0, 'x-cap': POLL_LIMIT_MAX })),
-  wait_ms: optional(Type.Integer({ minimum: 0, 'x-cap': POLL_WAIT_MS_MAX })),
+  limit: optional(
+    Type.Integer({
+      minimum: 0,
+      'x-cap': POLL_LIMIT_MAX,
+      default: POLL_LIMIT_DEFAULT,
+      description: '0 gives none.',
+    }),
+  ),
+  wait_ms: optional(
+    Type.Integer({
+      minimum: 0,
+      'x-cap': POLL_WAIT_MS_MAX,
+      default: 0,
+      description: 'How long to wait for a task when there is none.',
+    }),
+  ),
   version: optional(Name),
 };
 
-export const PollTasks = Type.Object(POLL_FIELDS, { $id: 'PollTasks' });
+export const PollTasks = named('PollTasks', POLL_FIELDS);
 export type PollTasks = Static<typeof PollTasks>;
 
 /** Only tasks with exactly this queue and handler. */
-export const PollQueue = Type.Object({ ...POLL_FIELDS, queue_name: Name }, { $id: 'PollQueue' });
+export const PollQueue = named('PollQueue', { ...POLL_FIELDS, queue_name: Name });
 export type PollQueue = Static<typeof PollQueue>;
 
 /** What the worker logged. Without `ts` a line is from when it arrives, without `level` it is info. */
@@ -60,39 +79,39 @@ const LogLines = Type.Array(
 );
 export type LogLines = Static<typeof LogLines>;
 
-export const CompleteTask = Type.Object(
+export const CompleteTask = named(
+  'CompleteTask',
+  'The output is stored, and its top-level keys are merged into context.data.',
   {
-    worker_id: Name,
+    worker_id: ClaimedBy,
     output: JsonObjectSchema,
-    claim_epoch: optional(Epoch),
+    claim_epoch: ClaimEpoch,
     logs: optional(LogLines),
   },
-  { $id: 'CompleteTask' },
 );
 export type CompleteTask = Static<typeof CompleteTask>;
 
-/** `retryable` absent means false. */
-export const FailTask = Type.Object(
-  {
-    worker_id: Name,
-    message: Type.String(),
-    retryable: optional(Type.Boolean()),
-    claim_epoch: optional(Epoch),
-    logs: optional(LogLines),
-  },
-  { $id: 'FailTask' },
-);
+export const FailTask = named('FailTask', {
+  worker_id: ClaimedBy,
+  message: Type.String(),
+  retryable: optional(Type.Boolean({ default: false })),
+  claim_epoch: ClaimEpoch,
+  logs: optional(LogLines),
+});
 export type FailTask = Static<typeof FailTask>;
 
-/** A checkpoint needs `checkpoint_seq`, the number that the last reply gave. */
 export const HeartbeatTask = Type.Object(
   {
-    worker_id: Name,
-    claim_epoch: optional(Epoch),
+    worker_id: ClaimedBy,
+    claim_epoch: ClaimEpoch,
     checkpoint_seq: optional(Epoch),
     checkpoint: optional(JsonObjectSchema),
   },
-  { $id: 'HeartbeatTask', 'x-check': 'heartbeat' },
+  {
+    $id: 'HeartbeatTask',
+    'x-check': 'heartbeat',
+    description: 'A checkpoint needs the checkpoint_seq that the last answer gave.',
+  },
 );
 export type HeartbeatTask = Static<typeof HeartbeatTask>;
 
@@ -116,43 +135,37 @@ export type WorkerListQuery = Static<typeof WorkerListQuery>;
 // ---------------------------------------------------------------- replies
 
 /** `context` holds the sections that the step may see. Fields typed with null are always present. */
-export const WorkerTask = Type.Object(
-  {
-    id: Uuid,
-    instance_id: Uuid,
-    block_id: Type.String(),
-    handler_name: Type.String(),
-    queue_name: Type.Optional(Type.String()),
-    params: AnyJson,
-    context: Type.Object({ data: JsonObjectSchema, config: JsonObjectSchema }),
-    attempt: Type.Integer(),
-    timeout_ms: orNull(Type.Integer()),
-    state: TaskStateWord,
-    worker_id: orNull(Type.String()),
-    claim_epoch: Type.Integer(),
-    claimed_at: orNull(Timestamp),
-    heartbeat_at: orNull(Timestamp),
-    completed_at: orNull(Timestamp),
-    output: orNull(JsonObjectSchema),
-    error_message: orNull(Type.String()),
-    error_retryable: orNull(Type.Boolean()),
-    checkpoint_seq: Type.Integer(),
-    resume_checkpoint: Type.Optional(AnyJson),
-    /** W3C trace context: what the worker does for the task is a child of it. */
-    traceparent: Type.Optional(Type.String()),
-    created_at: Timestamp,
-  },
-  { $id: 'WorkerTask' },
-);
+export const WorkerTask = named('WorkerTask', 'A step that an external worker runs.', {
+  id: Uuid,
+  instance_id: Uuid,
+  block_id: Type.String(),
+  handler_name: Type.String(),
+  queue_name: Type.Optional(Type.String()),
+  params: AnyJson,
+  context: Type.Object({ data: JsonObjectSchema, config: JsonObjectSchema }),
+  attempt: Type.Integer(),
+  timeout_ms: orNull(Type.Integer()),
+  state: TaskStateWord,
+  worker_id: orNull(Type.String()),
+  claim_epoch: Type.Integer(),
+  claimed_at: orNull(Timestamp),
+  heartbeat_at: orNull(Timestamp),
+  completed_at: orNull(Timestamp),
+  output: orNull(JsonObjectSchema),
+  error_message: orNull(Type.String()),
+  error_retryable: orNull(Type.Boolean()),
+  checkpoint_seq: Type.Integer(),
+  resume_checkpoint: Type.Optional(AnyJson),
+  /** W3C trace context: what the worker does for the task is a child of it. */
+  traceparent: Type.Optional(Type.String()),
+  created_at: Timestamp,
+});
 export type WorkerTask = Static<typeof WorkerTask>;
 
 export const TaskList = Type.Array(WorkerTask);
 export type TaskList = Static<typeof TaskList>;
 
-export const HeartbeatAccepted = Type.Object(
-  { checkpoint_seq: Type.Integer() },
-  { $id: 'HeartbeatAccepted' },
-);
+export const HeartbeatAccepted = named('HeartbeatAccepted', { checkpoint_seq: Type.Integer() });
 export type HeartbeatAccepted = Static<typeof HeartbeatAccepted>;
 
 export const ATTEMPT_EVENTS = [
@@ -166,21 +179,18 @@ export const ATTEMPT_EVENTS = [
 ] as const;
 
 /** One line of a task's claim history, oldest first. */
-export const WorkerAttempt = Type.Object(
-  {
-    id: Uuid,
-    task_id: Uuid,
-    claim_epoch: Type.Integer(),
-    worker_id: Type.Optional(Type.String()),
-    event: Type.Unsafe<(typeof ATTEMPT_EVENTS)[number]>({
-      type: 'string',
-      enum: [...ATTEMPT_EVENTS],
-    }),
-    reason: Type.Optional(Type.String()),
-    created_at: Timestamp,
-  },
-  { $id: 'WorkerAttempt' },
-);
+export const WorkerAttempt = named('WorkerAttempt', {
+  id: Uuid,
+  task_id: Uuid,
+  claim_epoch: Type.Integer(),
+  worker_id: Type.Optional(Type.String()),
+  event: Type.Unsafe<(typeof ATTEMPT_EVENTS)[number]>({
+    type: 'string',
+    enum: [...ATTEMPT_EVENTS],
+  }),
+  reason: Type.Optional(Type.String()),
+  created_at: Timestamp,
+});
 export type WorkerAttempt = Static<typeof WorkerAttempt>;
 
 const counts = Type.Unsafe<Record<string, number>>({
@@ -188,35 +198,107 @@ const counts = Type.Unsafe<Record<string, number>>({
   additionalProperties: { type: 'integer' },
 });
 
-export const TaskStats = Type.Object(
-  {
-    by_state: counts,
-    by_handler: Type.Unsafe<Record<string, Record<string, number>>>({
-      type: 'object',
-      additionalProperties: { type: 'object', additionalProperties: { type: 'integer' } },
-    }),
-    active_workers: Type.Array(Type.String()),
-  },
-  { $id: 'TaskStats' },
-);
+export const TaskStats = named('TaskStats', {
+  by_state: counts,
+  by_handler: Type.Unsafe<Record<string, Record<string, number>>>({
+    type: 'object',
+    additionalProperties: { type: 'object', additionalProperties: { type: 'integer' } },
+  }),
+  active_workers: Type.Array(Type.String()),
+});
 export type TaskStats = Static<typeof TaskStats>;
 
-export const WorkerInfo = Type.Object(
-  {
-    worker_id: Type.String(),
-    handlers: Type.Array(Type.String()),
-    queues: Type.Array(Type.String()),
-    version: orNull(Type.String()),
-    last_seen_at: Timestamp,
-    alive: Type.Boolean(),
-    in_flight: Type.Integer(),
-  },
-  { $id: 'WorkerInfo' },
-);
+export const WorkerInfo = named('WorkerInfo', {
+  worker_id: Type.String(),
+  handlers: Type.Array(Type.String()),
+  queues: Type.Array(Type.String()),
+  version: orNull(Type.String()),
+  last_seen_at: Timestamp,
+  alive: Type.Boolean(),
+  in_flight: Type.Integer(),
+});
 export type WorkerInfo = Static<typeof WorkerInfo>;
 
-export const HandlerNames = Type.Object(
-  { builtin: Type.Array(Type.String()), external: Type.Array(Type.String()) },
-  { $id: 'HandlerNames' },
-);
+export const HandlerNames = named('HandlerNames', {
+  builtin: Type.Array(Type.String()),
+  external: Type.Array(Type.String()),
+});
 export type HandlerNames = Static<typeof HandlerNames>;
+
+// ---------------------------------------------------------------- routes
+
+export const WORKER_ROWS = {
+  'workers.poll': {
+    method: 'POST',
+    path: '/workers/tasks/poll',
+    summary: 'Claim tasks of a handler.',
+    owner: 'by-body',
+    isParked: true,
+    body: PollTasks,
+    replies: { 200: TaskList, ...refusals(400) },
+  },
+  'workers.pollQueue': {
+    method: 'POST',
+    path: '/workers/tasks/poll/queue',
+    summary: 'Claim tasks of a handler from a named queue.',
+    owner: 'by-body',
+    isParked: true,
+    body: PollQueue,
+    replies: { 200: TaskList, ...refusals(400) },
+  },
+  'workers.tasks': {
+    ...read,
+    path: '/workers/tasks',
+    summary: 'List tasks, newest first.',
+    query: TaskListQuery,
+    replies: { 200: TaskList, ...refusals(400) },
+  },
+  'workers.stats': {
+    ...read,
+    path: '/workers/tasks/stats',
+    summary: 'Count tasks by state and handler.',
+    replies: { 200: TaskStats },
+  },
+  'workers.complete': {
+    ...actById,
+    path: '/workers/tasks/{id}/complete',
+    summary: 'Complete a claimed task with its output.',
+    body: CompleteTask,
+    replies: { 200: WorkerTask, ...refusals(400, 404, 409, 413) },
+  },
+  'workers.fail': {
+    ...actById,
+    path: '/workers/tasks/{id}/fail',
+    summary: 'Fail a claimed task.',
+    body: FailTask,
+    replies: { 200: WorkerTask, ...refusals(400, 404, 409) },
+  },
+  'workers.heartbeat': {
+    ...actById,
+    path: '/workers/tasks/{id}/heartbeat',
+    summary: 'Keep a claim alive and save a checkpoint.',
+    body: HeartbeatTask,
+    replies: { 200: HeartbeatAccepted, ...refusals(400, 404, 409, 413) },
+  },
+  'workers.attempts': {
+    ...readById,
+    path: '/workers/tasks/{id}/attempts',
+    summary: 'List the claim history of a task, oldest first.',
+    query: PageQuery,
+    replies: { 200: listOf(WorkerAttempt), ...refusals(400, 404) },
+  },
+  'workers.list': {
+    ...read,
+    path: '/workers',
+    summary: 'List workers by when they were last seen, newest first.',
+    query: WorkerListQuery,
+    replies: { 200: listOf(WorkerInfo), ...refusals(400) },
+  },
+
+  handlers: {
+    ...read,
+    path: '/handlers',
+    summary: 'Names of built-in handlers and of those that workers serve.',
+    replies: { 200: HandlerNames },
+  },
+} as const satisfies Record<string, RouteRow>;

@@ -8,48 +8,7 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { parseTrustedKeys } from './core/continuity/keys.js';
 
-export interface Config {
-  readonly host: string;
-  readonly port: number;
-  readonly httpBackend: 'auto' | 'uws' | 'node';
-  /** Absent: the embedded Postgres under `dataDir`. */
-  readonly databaseUrl: string | undefined;
-  readonly dataDir: string;
-  readonly runMigrations: boolean;
-  /** The root key; undefined under --insecure-auth, or until the embedded set-up makes one. */
-  readonly apiKey: string | undefined;
-  readonly insecureAuth: boolean;
-  /** A database that may lose what it acknowledged, when its machine dies, is accepted. */
-  readonly unsafeDatabase: boolean;
-  readonly requireTenantHeader: boolean;
-  readonly encryptionKey: string | undefined;
-  /** The one before it, during a rotation. */
-  readonly oldEncryptionKey: string | undefined;
-  /** JSON: public keys of other servers and earlier ones of this, in base64 by key id. */
-  readonly trustedSigningKeys: string;
-  readonly shards: number;
-  /** 0: measured at start. */
-  readonly writerLanes: number;
-  readonly tickIntervalMs: number;
-  readonly workerStaleMs: number;
-  readonly workerReaperTickMs: number;
-  readonly requireClaimEpoch: boolean;
-  readonly unpoliciedRetry: 'redispatch' | 'fail';
-  readonly maxBodyBytes: number;
-  readonly maxContextBytes: number;
-  readonly allowInternalUrls: boolean;
-  readonly corsOrigins: readonly string[];
-  /** Upper bound between two scans for schedules whose instant was missed. */
-  readonly cronTickMs: number;
-  /** The OpenAPI document asks for key and tenant. */
-  readonly protectDocs: boolean;
-  readonly webhookUrls: readonly string[];
-  /** Signs what is sent to them; undefined: unsigned. */
-  readonly webhookSecret: string | undefined;
-  /** Instances that ended longer ago are removed; 0: never. */
-  readonly retentionDays: number;
-  readonly logLevel: string;
-}
+const MIB = 1024 * 1024;
 
 /** Limits that no one needs to turn; those that the wire contract states are in `schema/`. */
 export const LIMITS = {
@@ -157,41 +116,74 @@ export const USAGE = `Usage: npm start -- [--insecure-auth] [--unsafe-database] 
 
 The environment variables are listed in README.md.`;
 
-/** The names that are understood; any other ENGINE_* name is reported by `unknownNames`. */
-const NAMES = [
-  'ENGINE_HTTP_ADDR',
-  'ENGINE_DATA_DIR',
-  'ENGINE_RUN_MIGRATIONS',
-  'ENGINE_API_KEY',
-  'ENGINE_REQUIRE_TENANT_HEADER',
-  'ENGINE_ALLOW_NO_TENANT_ISOLATION',
-  'ENGINE_ENCRYPTION_KEY',
-  'ENGINE_OLD_ENCRYPTION_KEY',
-  'ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON',
-  'ENGINE_SHARDS',
-  'ENGINE_WRITER_LANES',
-  'ENGINE_TICK_INTERVAL_MS',
-  'ENGINE_WORKER_REAPER_STALE_SECS',
-  'ENGINE_WORKER_REAPER_TICK_SECS',
-  'ENGINE_REQUIRE_CLAIM_EPOCH',
-  'ENGINE_UNPOLICIED_RETRY',
-  'ENGINE_MAX_BODY_BYTES',
-  'ENGINE_MAX_CONTEXT_BYTES',
-  'ENGINE_ALLOW_INTERNAL_URLS',
-  'ENGINE_CORS_ORIGINS',
-  'ENGINE_CRON_TICK_SECS',
-  'ENGINE_PROTECT_DOCS',
-  'ENGINE_WEBHOOK_URLS',
-  'ENGINE_WEBHOOK_SECRET',
-  'ENGINE_RETENTION_DAYS',
-  'ENGINE_LOG_LEVEL',
-  'ENGINE_HTTP_BACKEND',
-] as const;
+// ---------------------------------------------------------------- knobs
 
-type Name = (typeof NAMES)[number];
+/** @param text without blanks around it; undefined when the variable is not set, or empty */
+type Parse<T> = (text: string | undefined, name: string) => T;
 
+/** The variable, and what is made of it. A row more here is a row more in README.md. */
+const KNOBS = {
+  address: ['ENGINE_HTTP_ADDR', address('127.0.0.1:8080')],
+  httpBackend: ['ENGINE_HTTP_BACKEND', choice(['auto', 'uws', 'node'], 'auto')],
+  /** Absent: the embedded Postgres under `dataDir`. */
+  databaseUrl: ['DATABASE_URL', text],
+  dataDir: ['ENGINE_DATA_DIR', (value) => path.resolve(value ?? 'data')],
+  runMigrations: ['ENGINE_RUN_MIGRATIONS', toggle(true)],
+  /** The root key; undefined under --insecure-auth, or until the embedded set-up makes one. */
+  apiKey: ['ENGINE_API_KEY', text],
+  /** Any word that is not true or 1 is false. */
+  requireTenantHeader: ['ENGINE_REQUIRE_TENANT_HEADER', lenientToggle(true)],
+  allowNoTenantIsolation: ['ENGINE_ALLOW_NO_TENANT_ISOLATION', toggle(false)],
+  encryptionKey: ['ENGINE_ENCRYPTION_KEY', hexKey],
+  /** The one before it, during a rotation. */
+  oldEncryptionKey: ['ENGINE_OLD_ENCRYPTION_KEY', hexKey],
+  /** JSON: public keys of other servers and earlier ones of this, in base64 by key id. */
+  trustedSigningKeys: ['ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON', trustedKeys],
+  shards: ['ENGINE_SHARDS', integer(Math.max(1, availableParallelism() - 1), 1, 64)],
+  /** 0: measured at start. */
+  writerLanes: ['ENGINE_WRITER_LANES', integer(0, 0, 16)],
+  tickIntervalMs: ['ENGINE_TICK_INTERVAL_MS', integer(100, 10, 60_000)],
+  workerStaleMs: ['ENGINE_WORKER_REAPER_STALE_SECS', seconds(60, 1, 86_400)],
+  workerReaperTickMs: ['ENGINE_WORKER_REAPER_TICK_SECS', seconds(5, 1, 3_600)],
+  requireClaimEpoch: ['ENGINE_REQUIRE_CLAIM_EPOCH', toggle(false)],
+  unpoliciedRetry: ['ENGINE_UNPOLICIED_RETRY', choice(['redispatch', 'fail'], 'redispatch')],
+  maxBodyBytes: ['ENGINE_MAX_BODY_BYTES', integer(10 * MIB, 1_024, 256 * MIB)],
+  /** 0: no limit. */
+  maxContextBytes: ['ENGINE_MAX_CONTEXT_BYTES', integer(MIB / 4, 0, 64 * MIB)],
+  /** Undefined: as `insecureAuth`. */
+  allowInternalUrls: ['ENGINE_ALLOW_INTERNAL_URLS', toggle(undefined)],
+  corsOrigins: ['ENGINE_CORS_ORIGINS', list],
+  /** Upper bound between two scans for schedules whose instant was missed. */
+  cronTickMs: ['ENGINE_CRON_TICK_SECS', seconds(10, 1, 3_600)],
+  /** The OpenAPI document asks for key and tenant. */
+  protectDocs: ['ENGINE_PROTECT_DOCS', toggle(false)],
+  webhookUrls: ['ENGINE_WEBHOOK_URLS', urls],
+  /** Signs what is sent to them; undefined: unsigned. */
+  webhookSecret: ['ENGINE_WEBHOOK_SECRET', text],
+  /** Instances that ended longer ago are removed; 0: never. */
+  retentionDays: ['ENGINE_RETENTION_DAYS', integer(0, 0, 36_500)],
+  logLevel: [
+    'ENGINE_LOG_LEVEL',
+    choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info'),
+  ],
+} as const satisfies Record<string, readonly [name: string, parse: Parse<unknown>]>;
+
+type Knobs = {
+  readonly [Knob in keyof typeof KNOBS]: ReturnType<(typeof KNOBS)[Knob][1]>;
+};
+
+export interface Config extends Omit<Knobs, 'address' | 'allowNoTenantIsolation'> {
+  readonly host: string;
+  readonly port: number;
+  readonly insecureAuth: boolean;
+  /** A database that may lose what it acknowledged, when its machine dies, is accepted. */
+  readonly unsafeDatabase: boolean;
+  readonly allowInternalUrls: boolean;
+}
+
+/** Those that begin like ours and mean nothing. */
 export function unknownNames(env: NodeJS.ProcessEnv): string[] {
-  const known = new Set<string>(NAMES);
+  const known = new Set<string>(Object.values(KNOBS).map(([name]) => name));
   return Object.keys(env).filter((name) => name.startsWith('ENGINE_') && !known.has(name));
 }
 
@@ -203,64 +195,43 @@ export function unknownNames(env: NodeJS.ProcessEnv): string[] {
 export function readConfig(env: NodeJS.ProcessEnv, args: readonly string[]): Config {
   const flags = readFlags(args);
   const insecureAuth = flags.has('--insecure-auth');
-  const read = reader(env);
-  const [host, port] = read.address('ENGINE_HTTP_ADDR', '127.0.0.1:8080');
-  const databaseUrl = env.DATABASE_URL?.trim() || undefined;
-  const apiKey = insecureAuth ? undefined : read.text('ENGINE_API_KEY');
-  const requireTenantHeader = read.switch('ENGINE_REQUIRE_TENANT_HEADER', true, 'lenient');
-  const allowNoIsolation = read.switch('ENGINE_ALLOW_NO_TENANT_ISOLATION', false);
-  if (!insecureAuth && !requireTenantHeader && !allowNoIsolation) {
+  const { address, allowNoTenantIsolation, ...knobs } = readKnobs(env);
+  if (!insecureAuth) checkAccess({ ...knobs, allowNoTenantIsolation });
+  return Object.freeze({
+    ...knobs,
+    host: address.host,
+    port: address.port,
+    insecureAuth,
+    unsafeDatabase: flags.has('--unsafe-database'),
+    apiKey: insecureAuth ? undefined : knobs.apiKey,
+    allowInternalUrls: knobs.allowInternalUrls ?? insecureAuth,
+  });
+}
+
+function readKnobs(env: NodeJS.ProcessEnv): Knobs {
+  const values = Object.entries(KNOBS).map(([knob, [name, parse]]) => {
+    return [knob, parse(env[name]?.trim() || undefined, name)];
+  });
+  return Object.fromEntries(values) as Knobs;
+}
+
+/** What would open the server further than was probably meant. */
+function checkAccess(knobs: Omit<Knobs, 'address'>): void {
+  if (!knobs.requireTenantHeader && !knobs.allowNoTenantIsolation) {
     throw new ConfigError(
       'ENGINE_REQUIRE_TENANT_HEADER=false lets every key reach every tenant; set ' +
         'ENGINE_ALLOW_NO_TENANT_ISOLATION=true to confirm it',
     );
   }
-  if (!insecureAuth && databaseUrl !== undefined && apiKey === undefined) {
+  if (knobs.databaseUrl !== undefined && knobs.apiKey === undefined) {
     throw new ConfigError(
       'ENGINE_API_KEY is not set: set it to the root key that clients will send in x-api-key, ' +
         'or start with --insecure-auth for development',
     );
   }
-  const corsOrigins = read.list('ENGINE_CORS_ORIGINS');
-  if (!insecureAuth && corsOrigins.includes('*')) {
+  if (knobs.corsOrigins.includes('*')) {
     throw new ConfigError('ENGINE_CORS_ORIGINS must not contain * while keys are required');
   }
-  return Object.freeze({
-    host,
-    port,
-    httpBackend: read.choice('ENGINE_HTTP_BACKEND', ['auto', 'uws', 'node'], 'auto'),
-    databaseUrl,
-    dataDir: path.resolve(read.text('ENGINE_DATA_DIR') ?? 'data'),
-    runMigrations: read.switch('ENGINE_RUN_MIGRATIONS', true),
-    apiKey,
-    insecureAuth,
-    unsafeDatabase: flags.has('--unsafe-database'),
-    requireTenantHeader,
-    encryptionKey: read.hexKey('ENGINE_ENCRYPTION_KEY'),
-    oldEncryptionKey: read.hexKey('ENGINE_OLD_ENCRYPTION_KEY'),
-    trustedSigningKeys: read.trustedKeys('ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON'),
-    shards: read.integer('ENGINE_SHARDS', Math.max(1, availableParallelism() - 1), 1, 64),
-    writerLanes: read.integer('ENGINE_WRITER_LANES', 0, 0, 16),
-    tickIntervalMs: read.integer('ENGINE_TICK_INTERVAL_MS', 100, 10, 60_000),
-    workerStaleMs: read.integer('ENGINE_WORKER_REAPER_STALE_SECS', 60, 1, 86_400) * 1_000,
-    workerReaperTickMs: read.integer('ENGINE_WORKER_REAPER_TICK_SECS', 5, 1, 3_600) * 1_000,
-    requireClaimEpoch: read.switch('ENGINE_REQUIRE_CLAIM_EPOCH', false),
-    unpoliciedRetry: read.choice('ENGINE_UNPOLICIED_RETRY', ['redispatch', 'fail'], 'redispatch'),
-    maxBodyBytes: read.integer('ENGINE_MAX_BODY_BYTES', 10 * 1024 * 1024, 1_024, 256 * 1024 * 1024),
-    maxContextBytes: read.integer('ENGINE_MAX_CONTEXT_BYTES', 262_144, 0, 64 * 1024 * 1024),
-    allowInternalUrls: read.switch('ENGINE_ALLOW_INTERNAL_URLS', insecureAuth),
-    corsOrigins,
-    cronTickMs: read.integer('ENGINE_CRON_TICK_SECS', 10, 1, 3_600) * 1_000,
-    protectDocs: read.switch('ENGINE_PROTECT_DOCS', false),
-    webhookUrls: read.urls('ENGINE_WEBHOOK_URLS'),
-    webhookSecret: read.text('ENGINE_WEBHOOK_SECRET'),
-    retentionDays: read.integer('ENGINE_RETENTION_DAYS', 0, 0, 36_500),
-    logLevel: read.choice(
-      'ENGINE_LOG_LEVEL',
-      ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
-      'info',
-    ),
-  });
 }
 
 const FLAGS: ReadonlySet<string> = new Set(['--insecure-auth', '--unsafe-database']);
@@ -271,81 +242,95 @@ function readFlags(args: readonly string[]): ReadonlySet<string> {
   return new Set(args);
 }
 
-function reader(env: NodeJS.ProcessEnv) {
-  const text = (name: Name): string | undefined => env[name]?.trim() || undefined;
-  return {
-    text,
-    integer(name: Name, fallback: number, min: number, max: number): number {
-      const value = text(name);
-      if (value === undefined) return fallback;
-      const number = Number(value);
-      if (!/^\d+$/.test(value) || number < min || number > max) {
-        throw new ConfigError(`${name} must be an integer from ${min} to ${max}, not "${value}"`);
-      }
-      return number;
-    },
-    /** `lenient`: any word that is not true or 1 is false. */
-    switch(name: Name, fallback: boolean, mode: 'strict' | 'lenient' = 'strict'): boolean {
-      const value = text(name)?.toLowerCase();
-      if (value === undefined) return fallback;
-      if (value === 'true' || value === '1') return true;
-      if (mode === 'lenient' || value === 'false' || value === '0') return false;
-      throw new ConfigError(`${name} must be true, false, 1 or 0, not "${value}"`);
-    },
-    choice<T extends string>(name: Name, allowed: readonly T[], fallback: T): T {
-      const value = text(name);
-      if (value === undefined) return fallback;
-      const found = allowed.find((word) => word === value);
-      if (found === undefined) {
-        throw new ConfigError(`${name} must be one of ${allowed.join(', ')}, not "${value}"`);
-      }
-      return found;
-    },
-    list(name: Name): readonly string[] {
-      return (text(name) ?? '')
-        .split(',')
-        .map((item) => item.trim())
-        .filter((item) => item !== '');
-    },
-    /** Absolute http or https addresses, without repetitions. The message keeps what may be secret. */
-    urls(name: Name): readonly string[] {
-      const urls = this.list(name).map((item, index) => {
-        const url = URL.canParse(item) ? new URL(item) : undefined;
-        if (url === undefined || !/^https?:$/.test(url.protocol)) {
-          throw new ConfigError(`${name}: address ${index + 1} is not an http or https URL`);
-        }
-        if (url.username !== '' || url.password !== '') {
-          throw new ConfigError(`${name}: address ${index + 1} must not contain credentials`);
-        }
-        return item;
-      });
-      const distinct = [...new Set(urls)];
-      if (distinct.length > LIMITS.webhookUrlsMax) {
-        throw new ConfigError(`${name} must name at most ${LIMITS.webhookUrlsMax} addresses`);
-      }
-      return distinct;
-    },
-    address(name: Name, fallback: string): [string, number] {
-      const value = text(name) ?? fallback;
-      const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s]+)):(\d{1,5})$/.exec(value);
-      const port = Number(match?.[3]);
-      if (match === null || port > 65_535) {
-        throw new ConfigError(`${name} must be host:port, not "${value}"`);
-      }
-      return [match[1] ?? match[2]!, port];
-    },
-    hexKey(name: Name): string | undefined {
-      const value = text(name);
-      if (value !== undefined && !/^[0-9a-fA-F]{64}$/.test(value)) {
-        throw new ConfigError(`${name} must be 64 hexadecimal digits`);
-      }
-      return value;
-    },
-    trustedKeys(name: Name): string {
-      const value = text(name) ?? '';
-      const parsed = parseTrustedKeys(value);
-      if (!parsed.ok) throw new ConfigError(`${name}: ${parsed.message}`);
-      return value;
-    },
+// ---------------------------------------------------------------- parsers
+
+function text(value: string | undefined): string | undefined {
+  return value;
+}
+
+function integer(byDefault: number, min: number, max: number): Parse<number> {
+  return (value, name) => {
+    if (value === undefined) return byDefault;
+    const number = Number(value);
+    if (!/^\d+$/.test(value) || number < min || number > max) {
+      throw new ConfigError(`${name} must be an integer from ${min} to ${max}, not "${value}"`);
+    }
+    return number;
   };
+}
+
+/** In milliseconds. */
+function seconds(byDefault: number, min: number, max: number): Parse<number> {
+  const parse = integer(byDefault, min, max);
+  return (value, name) => parse(value, name) * 1_000;
+}
+
+function toggle<Absent extends boolean | undefined>(absent: Absent): Parse<boolean | Absent> {
+  return (value, name) => {
+    const word = value?.toLowerCase();
+    if (word === undefined) return absent;
+    if (word === 'true' || word === '1') return true;
+    if (word === 'false' || word === '0') return false;
+    throw new ConfigError(`${name} must be true, false, 1 or 0, not "${word}"`);
+  };
+}
+
+function lenientToggle(byDefault: boolean): Parse<boolean> {
+  return (value) => (value === undefined ? byDefault : /^(?:true|1)$/i.test(value));
+}
+
+function choice<const T extends string>(allowed: readonly T[], byDefault: NoInfer<T>): Parse<T> {
+  return (value, name) => {
+    const found = value === undefined ? byDefault : allowed.find((word) => word === value);
+    if (found !== undefined) return found;
+    throw new ConfigError(`${name} must be one of ${allowed.join(', ')}, not "${value}"`);
+  };
+}
+
+function list(value: string | undefined): readonly string[] {
+  const items = (value ?? '').split(',').map((item) => item.trim());
+  return items.filter((item) => item !== '');
+}
+
+/** Absolute http or https addresses, without repetitions. The message keeps what may be secret. */
+function urls(value: string | undefined, name: string): readonly string[] {
+  const distinct = new Set<string>();
+  for (const [index, item] of list(value).entries()) {
+    const url = URL.canParse(item) ? new URL(item) : undefined;
+    if (url === undefined || !/^https?:$/.test(url.protocol)) {
+      throw new ConfigError(`${name}: address ${index + 1} is not an http or https URL`);
+    }
+    if (url.username !== '' || url.password !== '') {
+      throw new ConfigError(`${name}: address ${index + 1} must not contain credentials`);
+    }
+    distinct.add(item);
+  }
+  if (distinct.size > LIMITS.webhookUrlsMax) {
+    throw new ConfigError(`${name} must name at most ${LIMITS.webhookUrlsMax} addresses`);
+  }
+  return [...distinct];
+}
+
+function address(byDefault: string): Parse<{ readonly host: string; readonly port: number }> {
+  return (value = byDefault, name) => {
+    const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s]+)):(\d{1,5})$/.exec(value);
+    const port = Number(match?.[3]);
+    if (match === null || port > 65_535) {
+      throw new ConfigError(`${name} must be host:port, not "${value}"`);
+    }
+    return { host: match[1] ?? match[2]!, port };
+  };
+}
+
+function hexKey(value: string | undefined, name: string): string | undefined {
+  if (value !== undefined && !/^[0-9a-fA-F]{64}$/.test(value)) {
+    throw new ConfigError(`${name} must be 64 hexadecimal digits`);
+  }
+  return value;
+}
+
+function trustedKeys(value = '', name = ''): string {
+  const parsed = parseTrustedKeys(value);
+  if (!parsed.ok) throw new ConfigError(`${name}: ${parsed.message}`);
+  return value;
 }

@@ -36,6 +36,10 @@ export const ERROR_STATUS = {
 
 export type ErrorCode = keyof typeof ERROR_STATUS;
 
+type CodesOf<Status extends number> = {
+  [Code in ErrorCode]: (typeof ERROR_STATUS)[Code] extends Status ? Code : never;
+}[ErrorCode];
+
 /** The form in which an error crosses a thread. `retryAfterMs` is present on 429 and 503 only. */
 export interface ErrorData {
   readonly code: ErrorCode;
@@ -81,21 +85,8 @@ export const tooLarge = (message: string) =>
   new EngineError('ENG_TOO_LARGE', `payload too large: ${message}`);
 export const forbidden = (message: string) =>
   new EngineError('ENG_FORBIDDEN', `forbidden: ${message}`);
-export const unavailable = (
-  code: Extract<
-    ErrorCode,
-    | 'ENG_DATABASE_DOWN'
-    | 'ENG_OVERLOADED'
-    | 'ENG_SLOW_READ'
-    | 'ENG_NO_KEYS'
-    | 'ENG_STANDBY'
-    | 'ENG_STARTING'
-    | 'ENG_STOPPING'
-    | 'ENG_SHARD_RESTARTING'
-  >,
-  message: string,
-  retryAfterMs = RETRY_AFTER_MS,
-) => new EngineError(code, `unavailable: ${message}`, retryAfterMs);
+export const unavailable = (code: CodesOf<503>, message: string, retryAfterMs = RETRY_AFTER_MS) =>
+  new EngineError(code, `unavailable: ${message}`, retryAfterMs);
 
 export const refusedData = (reason: string) =>
   new EngineError('ENG_REFUSED_DATA', `invalid argument: the database refused the data: ${reason}`);
@@ -119,18 +110,22 @@ export function isFaultOfData(sqlState: string): boolean {
   return /^(22|23|54)/.test(sqlState);
 }
 
+const TROUBLE_TEXTS = {
+  unreachable: 'it cannot be reached',
+  'disk-full': 'its disk is full',
+  resources: 'it lacks resources',
+  descriptors: 'too many files are open',
+  connections: 'it has no connection to spare',
+  rights: 'a right is missing',
+  schema: 'its schema is not the one that is needed',
+  'read-only': 'it is read-only',
+  lease: 'another engine may own it',
+  other: 'it fails',
+} as const;
+
 /** `unreachable`: it serves nobody. All others: it answers, though it does not write. */
-export type TroubleKind =
-  | 'unreachable'
-  | 'disk-full'
-  | 'resources'
-  | 'descriptors'
-  | 'connections'
-  | 'rights'
-  | 'schema'
-  | 'read-only'
-  | 'lease'
-  | 'other';
+export type TroubleKind = keyof typeof TROUBLE_TEXTS;
+export const TROUBLE_KINDS = Object.keys(TROUBLE_TEXTS) as TroubleKind[];
 
 /** What keeps the database from serving the writer. */
 export interface DatabaseTrouble {
@@ -174,19 +169,6 @@ export function troubleOf(error: unknown): DatabaseTrouble {
   const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };
   return databaseTrouble(typeof code === 'string' ? code : undefined, String(message));
 }
-
-const TROUBLE_TEXTS: Readonly<Record<TroubleKind, string>> = {
-  unreachable: 'it cannot be reached',
-  'disk-full': 'its disk is full',
-  resources: 'it lacks resources',
-  descriptors: 'too many files are open',
-  connections: 'it has no connection to spare',
-  rights: 'a right is missing',
-  schema: 'its schema is not the one that is needed',
-  'read-only': 'it is read-only',
-  lease: 'another engine may own it',
-  other: 'it fails',
-};
 
 /**
  * What callers are told of it: which kind it is, and nothing of tables and hosts.

@@ -4,7 +4,7 @@
  * down when a thread is replaced (docs/decisions/0054). Names and kinds: `metrics/catalog.ts`.
  */
 
-import { Counter, Gauge, Registry } from 'prom-client';
+import { type Gauge, type MetricValueWithName, Registry } from 'prom-client';
 import {
   COUNTER_INDEX,
   COUNTERS,
@@ -62,30 +62,31 @@ export interface MetricSources {
   readonly rows: Readonly<Record<RowGaugeName, () => number>>;
 }
 
+type Kind = 'counter' | 'gauge' | 'histogram';
+type Samples = MetricValueWithName<string>[];
+
 /** Every series is present from the start. */
 export class Metrics {
   readonly #registry = new Registry();
-  readonly #memory: MetricMemory;
 
   constructor({ memory, front, rows }: MetricSources) {
-    this.#memory = memory;
     for (const [name, help] of entriesOf(COUNTERS)) {
-      this.#counter(name, help, () => memory.counter(name));
+      this.#add(name, 'counter', help, () => memory.counter(name));
     }
     for (const [name, help] of entriesOf(THREAD_GAUGES)) {
-      this.#gauge(name, help, () => memory.gauge(name));
+      this.#add(name, 'gauge', help, () => memory.gauge(name));
     }
-    for (const [name, help] of entriesOf(FRONT_GAUGES)) this.#gauge(name, help, front[name]);
-    for (const [name, help] of entriesOf(ROW_GAUGES)) this.#gauge(name, help, rows[name]);
+    for (const [name, help] of entriesOf(FRONT_GAUGES)) this.#add(name, 'gauge', help, front[name]);
+    for (const [name, help] of entriesOf(ROW_GAUGES)) this.#add(name, 'gauge', help, rows[name]);
     this.#addProcess();
+    for (const [name, { help, buckets }] of entriesOf(HISTOGRAMS)) {
+      this.#add(name, 'histogram', help, () => samplesOf(name, buckets, memory.observations(name)));
+    }
   }
 
   /** Prometheus text format 0.0.4. */
-  async text(): Promise<string> {
-    const histograms = entriesOf(HISTOGRAMS).map(([name, { help, buckets }]) =>
-      histogramText(name, help, buckets, this.#memory.observations(name)),
-    );
-    return [await this.#registry.metrics(), ...histograms].join('\n');
+  text(): Promise<string> {
+    return this.#registry.metrics();
   }
 
   /**
@@ -94,60 +95,45 @@ export class Metrics {
    */
   #addProcess(): void {
     const startedAt = Date.now() / 1_000 - process.uptime();
-    this.#counter('process_cpu_seconds_total', 'CPU time of all threads.', () => {
+    this.#add('process_cpu_seconds_total', 'counter', 'CPU time of all threads.', () => {
       const { user, system } = process.cpuUsage();
       return (user + system) / 1_000_000;
     });
-    this.#gauge(
-      'process_start_time_seconds',
-      'When the process was started, in seconds since 1970.',
-      () => startedAt,
-    );
-    this.#gauge('process_resident_memory_bytes', 'Memory of the process that is in RAM.', () =>
-      process.memoryUsage.rss(),
-    );
+    const since = 'When the process was started, in seconds since 1970.';
+    this.#add('process_start_time_seconds', 'gauge', since, () => startedAt);
+    const resident = 'Memory of the process that is in RAM.';
+    this.#add('process_resident_memory_bytes', 'gauge', resident, () => process.memoryUsage.rss());
   }
 
-  /** @param read never goes down */
-  #counter(name: string, help: string, read: () => number): void {
-    new Counter({
-      name,
-      help,
-      registers: [this.#registry],
-      collect() {
-        this.reset();
-        this.inc(read());
-      },
-    });
-  }
-
-  #gauge(name: string, help: string, read: () => number): void {
-    new Gauge({
-      name,
-      help,
-      registers: [this.#registry],
-      collect() {
-        this.set(read());
-      },
-    });
+  /**
+   * The library's own metrics are counted in, and cannot be read from elsewhere; what its registry
+   * asks of one in order to print it is this.
+   */
+  #add(name: string, type: Kind, help: string, read: () => number | Samples): void {
+    const get = async () => {
+      const found = read();
+      const values = typeof found === 'number' ? [{ value: found, labels: {} }] : found;
+      return { name, help, type, values };
+    };
+    this.#registry.registerMetric({ name, get } as unknown as Gauge);
   }
 }
 
-/** The library's histograms can only be observed, not read from elsewhere. */
-function histogramText(
+function samplesOf(
   name: string,
-  help: string,
   bounds: readonly number[],
   { buckets, sum }: Observations,
-): string {
-  const lines = [`# HELP ${name} ${help}`, `# TYPE ${name} histogram`];
+): Samples {
   let count = 0;
-  for (const [i, bound] of [...bounds, '+Inf'].entries()) {
+  const values = [...bounds, '+Inf'].map((le, i) => {
     count += buckets[i]!;
-    lines.push(`${name}_bucket{le="${bound}"} ${count}`);
-  }
-  lines.push(`${name}_sum ${sum}`, `${name}_count ${count}`);
-  return `${lines.join('\n')}\n`;
+    return { metricName: `${name}_bucket`, labels: { le }, value: count };
+  });
+  return [
+    ...values,
+    { metricName: `${name}_sum`, labels: {}, value: sum },
+    { metricName: `${name}_count`, labels: {}, value: count },
+  ];
 }
 
 function entriesOf<Name extends string, Value>(table: Readonly<Record<Name, Value>>) {

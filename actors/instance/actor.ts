@@ -74,7 +74,7 @@ const HANDLERS: {
   signal: signals.signal,
   retry,
   change,
-  'checkpoint.save': notes.saveCheckpoint,
+  saveCheckpoint: notes.saveCheckpoint,
   wake,
   'permit.granted': limits.permitGranted,
   'rate.granted': limits.rateGranted,

@@ -3,7 +3,7 @@
  * through it; the others are the engine's own, and hints among them may be dropped.
  */
 
-import type { BodyOf, ShardRouteId } from '../../schema/routes.js';
+import type { BodyOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import type { EngineError } from '../../src/errors.js';
 import type { StoredSequence } from '../catalog/plans.js';
@@ -25,27 +25,23 @@ interface Called<Kind extends string, Id extends ShardRouteId> extends Call<Body
   readonly kind: Kind;
 }
 
-/** What comes by the routes of instances. */
+type CalledBy<Id> = Id extends InstanceRouteId & `instances.${infer Kind}`
+  ? Called<Kind, Id>
+  : Id extends TaskRouteId & `workers.${infer Kind}`
+    ? Called<`task.${Kind}`, Id>
+    : never;
+
+/** Routes whose path names an instance, or a task: it is told the request, under their name. */
+export type InstanceRouteId = Extract<RoutesOf<'by-id'>, `instances.${string}`>;
+export type TaskRouteId = Extract<RoutesOf<'by-id'>, `workers.${string}`>;
+
+/** What comes by the routes of instances; some need rows first, see `preparation.ts`. */
 export type CalledRequest =
-  | Called<'get', 'instances.get'>
-  | Called<'tree', 'instances.tree'>
-  | Called<'retry', 'instances.retry'>
-  | Called<'patchState', 'instances.patchState'>
-  | Called<'patchContext', 'instances.patchContext'>
-  | Called<'signal', 'instances.signal'>
-  | Called<'checkpoint.save', 'instances.saveCheckpoint'>
-  | Called<'checkpoint.prune', 'instances.pruneCheckpoints'>
-  // These need rows first, see `preparation.ts`.
-  | Called<'injectBlocks', 'instances.injectBlocks'>
-  | Called<'resumeFrom', 'instances.resumeFrom'>
-  | Called<'fork', 'instances.fork'>
+  | CalledBy<InstanceRouteId>
   | Called<'migrate', 'sequences.migrateInstance'>;
 
 /** What a worker calls about a task; `claim_epoch` is absent with old clients. */
-export type WorkerRequest =
-  | (Called<'task.complete', 'workers.complete'> & { readonly task: string })
-  | (Called<'task.fail', 'workers.fail'> & { readonly task: string })
-  | (Called<'task.heartbeat', 'workers.heartbeat'> & { readonly task: string });
+export type WorkerRequest = CalledBy<TaskRouteId> & { readonly task: string };
 
 export type InstanceRequest =
   | CalledRequest

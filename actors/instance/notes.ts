@@ -14,8 +14,8 @@ import { type LiveInstance, nextId } from './live-instance.js';
 import { checkBytes } from './memory.js';
 import type { MessageOf } from './messages.js';
 
-type Save = MessageOf<'checkpoint.save'>;
-type Prune = MessageOf<'checkpoint.prune'>;
+type Save = MessageOf<'saveCheckpoint'>;
+type Prune = MessageOf<'pruneCheckpoints'>;
 
 /** Ids of one instance ascend: the newest checkpoint is the one with the highest. */
 export function saveCheckpoint(actor: LiveInstance, turn: Turn, message: Save): undefined {

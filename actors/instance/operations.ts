@@ -1,5 +1,6 @@
 /** The operations on instances and on their tasks. */
 
+import { type BodyOf, ROUTES, type ShardRouteId } from '../../schema/routes.js';
 import { routeOf } from '../../src/core/ids.js';
 import type { Call, EngineOperations, Operation, RouteOperations } from '../runtime/operation.js';
 import type { TaskClaim } from '../runtime/protocol.js';
@@ -7,7 +8,7 @@ import type { Effect } from '../runtime/turn.js';
 import type { ChangeGroups, ChangeMany } from './change-many.js';
 import type { Creations } from './creations.js';
 import type { Instances } from './instances.js';
-import type { CalledRequest, InstanceRequest, WorkerRequest } from './messages.js';
+import type { InstanceRequest, InstanceRouteId, TaskRouteId, WorkerRequest } from './messages.js';
 import type { PurgeRequest } from './purge.js';
 import type { TaskIndex } from './task-index.js';
 
@@ -20,21 +21,38 @@ export interface InstanceParts {
   readonly release: (effects: readonly Effect[]) => void;
 }
 
-type Told<Request extends CalledRequest | WorkerRequest, Kind extends Request['kind']> = Operation<
-  Extract<Request, { kind: Kind }>['body'],
-  InstanceParts
-> & { readonly leadsTo?: never };
+type Serving = Pick<Operation<unknown, InstanceParts>, 'serve'>;
+
+type Rows<Ids extends ShardRouteId> = {
+  readonly [Id in Ids]: Operation<BodyOf<Id>, InstanceParts> & { readonly leadsTo?: never };
+};
+
+/** A row for each route whose path leads to an instance and whose name begins so. */
+function rowsOf<Ids extends ShardRouteId>(
+  start: string,
+  serveAs: (kind: string) => Serving,
+): Rows<Ids> {
+  const routes = Object.values(ROUTES).filter(
+    ({ owner, id }) => owner === 'by-id' && id.startsWith(start),
+  );
+  const rows = routes.map(({ id, method }) => {
+    const serving = serveAs(id.slice(start.length));
+    return [id, method === 'GET' ? { ...serving, isRead: true } : serving];
+  });
+  return Object.fromEntries(rows) as Rows<Ids>;
+}
 
 /** Told to the instance that the path names. */
-const told = <Kind extends CalledRequest['kind']>(kind: Kind): Told<CalledRequest, Kind> => ({
+const told = (kind: string): Serving => ({
   serve: ({ instances }, call) =>
     instances.tell(call.target.slice(0, UUID_LENGTH), { kind, ...call } as InstanceRequest),
 });
 
 /** Told to the instance of the task that the path names. */
-const toldOfTask = <Kind extends WorkerRequest['kind']>(kind: Kind): Told<WorkerRequest, Kind> => ({
+const toldOfTask = (name: string): Serving => ({
   serve: ({ tasks, instances, release }, call) => {
     const { request, target: task } = call;
+    const kind = `task.${name}`;
     tasks.find(
       task,
       (instance) => instances.tell(instance, { kind, task, ...call } as unknown as WorkerRequest),
@@ -52,25 +70,13 @@ export const INSTANCE_OPERATIONS = {
     serve: ({ creations }, call) => creations.create(call),
   },
   'instances.createBatch': { serve: ({ creations }, call) => creations.createBatch(call) },
-  'instances.get': { ...told('get'), isRead: true },
-  'instances.tree': { ...told('tree'), isRead: true },
-  'instances.retry': told('retry'),
-  'instances.patchState': told('patchState'),
-  'instances.patchContext': told('patchContext'),
-  'instances.signal': told('signal'),
-  'instances.saveCheckpoint': told('checkpoint.save'),
-  'instances.pruneCheckpoints': told('checkpoint.prune'),
-  'instances.injectBlocks': told('injectBlocks'),
-  'instances.resumeFrom': told('resumeFrom'),
-  'instances.fork': told('fork'),
+  ...rowsOf<InstanceRouteId>('instances.', told),
   'sequences.migrateInstance': {
     leadsTo: ({ instance_id }) => routeOf(instance_id),
     serve: ({ instances }, call) =>
       instances.tell(call.body.instance_id, { kind: 'migrate', ...call }),
   },
-  'workers.complete': toldOfTask('task.complete'),
-  'workers.fail': toldOfTask('task.fail'),
-  'workers.heartbeat': toldOfTask('task.heartbeat'),
+  ...rowsOf<TaskRouteId>('workers.', toldOfTask),
 } satisfies Partial<RouteOperations<InstanceParts>>;
 
 export const INSTANCE_ENGINE_OPERATIONS = {

@@ -19,7 +19,7 @@ const PREPARATIONS = {
   fork,
   migrate,
   order: carryOut,
-  'checkpoint.prune': pruneCheckpoints,
+  pruneCheckpoints,
 } satisfies {
   readonly [Kind in InstanceMessage['kind']]?: (
     actor: LiveInstance,

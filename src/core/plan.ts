@@ -5,7 +5,7 @@
  * condition is false, a step fails.
  */
 
-import type { Block } from '../../schema/blocks.js';
+import { BLOCKS_MAX, type Block, DEPTH_MAX } from '../../schema/blocks.js';
 import { kindOf } from './blocks/kinds.js';
 import { type Condition, type Parsed, parseCondition } from './condition.js';
 import type { JsonObject, JsonValue } from './json.js';
@@ -14,10 +14,6 @@ import { handlerWarnings, templateWarnings } from './plan-warnings.js';
 import { compileTemplate, type Template } from './template.js';
 
 export type { Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
-
-/** Limits of ours, against stacks and turns without end (docs/reference/blocks.md). */
-export const DEPTH_MAX = 64;
-export const BLOCKS_MAX = 5_000;
 
 /** More would make the reply to a creation larger than the definition. */
 const WARNINGS_MAX = 100;

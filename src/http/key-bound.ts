@@ -5,8 +5,7 @@
 
 import type { KeyRegistry, ResidentKey } from './key-registry.js';
 import type { HttpBodyStream, HttpExchange, HttpReply } from './server.js';
-
-const NO_STREAM: HttpBodyStream = { write: () => false, onDrain: () => {}, end: () => {} };
+import { NO_STREAM } from './transport.js';
 
 /**
  * The same exchange, which counts as aborted from the moment its key is no longer live: a stream ends

@@ -21,6 +21,7 @@ import type { KeyRegistry } from './key-registry.js';
 import { checkCall, type FrontDeps, type FrontOperations } from './operations/operation.js';
 import type { RequestWatch } from './request-watch.js';
 import type { HttpExchange, HttpHandler, HttpReply, HttpRequest } from './server.js';
+import { DEFECT, refusalReply } from './transport.js';
 
 export interface RouterDeps {
   readonly gate: Gate;
@@ -276,23 +277,16 @@ function httpReply(reply: ShardReply): HttpReply {
   return { status: reply.status, body: reply.status === 204 ? undefined : reply.body };
 }
 
-/** The body is the message alone; the code goes into a header, defects into the log. */
+/** Defects go into the log. */
 function errorReply(log: Logger, request: HttpRequest, error: unknown): HttpReply {
   if (!(error instanceof EngineError) || error.code === 'ENG_INTERNAL') {
     log.error({ requestId: request.requestId, err: error }, 'defect');
-    return {
-      status: 500,
-      body: '{"error":"internal error"}',
-      headers: [['x-error-code', 'ENG_INTERNAL']],
-    };
+    return refusalReply(DEFECT);
   }
   if (error.cause !== undefined) {
     log.error({ requestId: request.requestId, err: error.cause }, 'the database cannot answer');
   }
-  const headers: [string, string][] = [['x-error-code', error.code]];
-  if (error.retryAfterMs !== undefined) {
-    headers.push(['retry-after', String(Math.ceil(error.retryAfterMs / 1_000))]);
-  }
-  if (error instanceof MethodNotAllowed) headers.push(['allow', error.allow.join(', ')]);
-  return { status: error.status, body: JSON.stringify({ error: error.message }), headers };
+  const reply = refusalReply(error);
+  if (!(error instanceof MethodNotAllowed)) return reply;
+  return { ...reply, headers: [...(reply.headers ?? []), ['allow', error.allow.join(', ')]] };
 }

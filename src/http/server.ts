@@ -36,10 +36,8 @@ export interface HttpReply {
 }
 
 /** The head of a reply whose body follows in pieces. */
-export interface HttpStreamHead {
-  readonly status: number;
+export interface HttpStreamHead extends Omit<HttpReply, 'body'> {
   readonly contentType: string;
-  readonly headers?: readonly (readonly [string, string])[];
 }
 
 /**

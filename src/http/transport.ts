@@ -5,7 +5,7 @@
  * that is decided here and nowhere else.
  */
 
-import type { ErrorCode } from '../errors.js';
+import { EngineError, type ErrorCode } from '../errors.js';
 import { type CorsPolicy, corsPolicy } from './cors.js';
 import { BodyBudget, BodyDeadlines, BodyReader } from './request-body.js';
 import type { RequestHead } from './request-head.js';
@@ -26,6 +26,19 @@ export interface Refusal {
   readonly retryAfterMs?: number | undefined;
 }
 
+/** Of a defect nothing is told; the log has the request id. */
+export const DEFECT = new EngineError('ENG_INTERNAL', 'internal error');
+
+/** The body is the message alone; the code goes into a header. */
+export function refusalReply({ status, message, code, retryAfterMs }: Refusal): HttpReply {
+  const headers: [string, string][] = [];
+  if (code !== undefined) headers.push(['x-error-code', code]);
+  if (retryAfterMs !== undefined) {
+    headers.push(['retry-after', String(Math.ceil(retryAfterMs / 1_000))]);
+  }
+  return { status, body: JSON.stringify({ error: message }), headers };
+}
+
 export type HeaderList = readonly (readonly [string, string])[];
 
 /** Enough for four maximum bodies at once, and less than the 64 MiB a crowd of them may cost. */
@@ -35,7 +48,7 @@ const NO_HEADERS: HeaderList = [];
 /** uWebSockets.js writes a value as it is: a line break in one would forge the reply. */
 const HEADER_UNWANTED = /[^\t\x20-\x7e]/;
 
-const NO_STREAM: HttpBodyStream = { write: () => false, onDrain: () => {}, end: () => {} };
+export const NO_STREAM: HttpBodyStream = { write: () => false, onDrain: () => {}, end: () => {} };
 
 /** The state that all connections of one server share. */
 export class Transport {
@@ -192,26 +205,13 @@ export abstract class Exchange implements HttpExchange {
   /** Answers with the refusal's error body and closes the connection afterwards. */
   refuse(refusal: Refusal): void {
     this.#isRefused = true;
-    const headers: [string, string][] = [];
-    if (refusal.code !== undefined) headers.push(['x-error-code', refusal.code]);
-    if (refusal.retryAfterMs !== undefined) {
-      headers.push(['retry-after', String(Math.ceil(refusal.retryAfterMs / 1000))]);
-    }
-    this.reply({
-      status: refusal.status,
-      body: JSON.stringify({ error: refusal.message }),
-      headers,
-    });
+    this.reply(refusalReply(refusal));
   }
 
   /** The handler threw: 500 if nothing was answered yet, else the reply under way is cut off. */
   fail(): void {
     if (this.#phase === 'waiting') {
-      this.reply({
-        status: 500,
-        body: '{"error":"internal error"}',
-        headers: [['x-error-code', 'ENG_INTERNAL']],
-      });
+      this.reply(refusalReply(DEFECT));
     } else if (this.#phase === 'streaming' && !this.aborted) {
       this.destroy();
     }

@@ -8,7 +8,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { MigrationPlan } from '../../schema/continuity.js';
 import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, UNTIL } from '../../schema/example-ids.js';
-import { EXAMPLES, exampleIdIn } from '../../schema/examples.js';
+import { exampleIdIn, exampleOf } from '../../schema/examples.js';
 import { EXAMPLE_DIGEST } from '../../schema/examples-continuity.js';
 import type {
   CapsuleImported,
@@ -49,7 +49,7 @@ function pathOf(id: RouteId): string {
 /** The example of the operation's body, and its success. `changes` are made to the example. */
 async function send<T = Json>(id: BodyRouteId, changes: Json = {}): Promise<T> {
   const route = ROUTES[id];
-  const example = EXAMPLES[route.body?.$id ?? ''];
+  const example = route.body && exampleOf(route.body);
   assert.ok(example, `${id} has no example`);
   const body: unknown = JSON.parse(
     withRealIds(JSON.stringify({ ...(example as Json), ...changes })),

@@ -3,8 +3,7 @@
  * for the tests that they end as specified, and for the benches of what they cost their neighbours.
  */
 
-import { BRANCHES_MAX, ITERATIONS_MAX } from '../../schema/blocks.js';
-import { BLOCKS_MAX, DEPTH_MAX } from '../../src/core/plan.js';
+import { BLOCKS_MAX, BRANCHES_MAX, DEPTH_MAX, ITERATIONS_MAX } from '../../schema/blocks.js';
 import { forEach, type Json, loop, parallel, race, router, step, tryCatch } from './api.js';
 
 export interface Giant {

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Block } from '../../schema/blocks.js';
-import { BLOCKS_MAX, compilePlan, DEPTH_MAX } from '../../src/core/plan.js';
+import { BLOCKS_MAX, DEPTH_MAX } from '../../schema/blocks.js';
+import { compilePlan } from '../../src/core/plan.js';
 import { forEach, loop, noop, parallel, planOf, race, tryCatch, work } from '../helpers/player.js';
 
 function refusal(blocks: Block[]): string {

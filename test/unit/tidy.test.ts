@@ -159,6 +159,7 @@ const isPure = ({ name }: Source) =>
   name.startsWith('src/core/') ||
   /^src\/db\/(?:batch|mutations|(?:special-)?statements|tables)\.ts$/.test(name) ||
   name === 'actors/runtime/protocol.ts' ||
+  name === 'src/errors.ts' ||
   (name.startsWith('schema/') && !COMPILES_SCHEMAS.has(name));
 
 const PURE: readonly Source[] = PRODUCT.filter(isPure);
