@@ -17,6 +17,7 @@ import {
 import type { Classification } from '../../src/core/continuity/requirements.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { acceptedTerms } from '../helpers/continuity-bodies.js';
+import { column } from '../helpers/rows.js';
 
 const id = (n: number) => `0198c0de-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
 const NOW = Date.UTC(2026, 0, 1, 12);
@@ -108,10 +109,7 @@ test('without a rule the classification decides', () => {
     }
   }
   const findings = localityFindings(runtime(1), 'internal', null);
-  assert.deepEqual(
-    findings.map(({ code }) => code),
-    ['POLICY_DEFAULT_CURRENT_BOUNDARY'],
-  );
+  assert.deepEqual(column(findings, 'code'), ['POLICY_DEFAULT_CURRENT_BOUNDARY']);
 });
 
 test('a rule denies, allows or does not know', () => {

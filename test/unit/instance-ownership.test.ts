@@ -27,6 +27,7 @@ import { isoTime } from '../../src/core/time.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import { EngineError } from '../../src/errors.js';
 import { http, loop, noop, planOf, work } from '../helpers/player.js';
+import { column } from '../helpers/rows.js';
 import { born, told } from '../helpers/turns.js';
 
 const START = 1_700_000_000_000;
@@ -245,10 +246,7 @@ test('an instance that has gone for good gives its slot back', async () => {
   told(actor, { kind: 'permit.granted', number: 1 });
   assert.equal(stateOf(actor), 'waiting');
   const turn = await command(actor, [fence(null, 'moved')]);
-  assert.deepEqual(
-    peersOf(turn).map(({ kind }) => kind),
-    ['permit.left'],
-  );
+  assert.deepEqual(column(peersOf(turn), 'kind'), ['permit.left']);
   assert.equal(stateOf(actor), 'paused');
   assert.equal(actor.timer?.fireAt ?? null, null);
 });
@@ -397,10 +395,7 @@ test('where the open block is gone, the other version begins anew behind what is
   const resumed = await command(waiting, [{ kind: 'resume' }]);
   assert.ok(resumed.effects.some(({ kind }) => kind === 'continue'));
   told(waiting, { kind: 'wake', recovered: false });
-  assert.deepEqual(
-    [...waiting.tasks.values()].map(({ blockId }) => blockId),
-    ['c'],
-  );
+  assert.deepEqual(column([...waiting.tasks.values()], 'blockId'), ['c']);
 });
 
 test('a worker’s task is not left behind', async () => {

@@ -13,6 +13,7 @@ import type { OpenTaskRow, PollScope, TaskPlace } from '../../actors/runtime/row
 import type { Effect } from '../../actors/runtime/turn.js';
 import { LIMITS } from '../../src/config.js';
 import { isoTime } from '../../src/core/time.js';
+import { column } from '../helpers/rows.js';
 
 type Scope = Pick<PollScope, 'tenant' | 'queue'>;
 
@@ -210,10 +211,7 @@ test('of the long polls that may have a task, the one that came first gets it', 
     recorder.poll(request, { ...scope, until: 1_000 });
   });
   for (const id of ['a', 'b', 'c']) recorder.add(id, { queue: 'gpu' });
-  assert.deepEqual(
-    recorder.claims.map(({ worker }) => worker),
-    ['all', 'queue', 'tenant'],
-  );
+  assert.deepEqual(column(recorder.claims, 'worker'), ['all', 'queue', 'tenant']);
 });
 
 test('a long poll whose time is over is answered with an empty array', () => {
@@ -550,8 +548,5 @@ test('of the tasks of many tenants, those that were polled for last stay in memo
   await poll(1, 't9');
   await poll(2, 't0');
   assert.deepEqual(claims, ['t9-0', 't0-0']);
-  assert.deepEqual(
-    reads.slice(10).map(({ tenant }) => tenant),
-    ['t0'],
-  );
+  assert.deepEqual(column(reads.slice(10), 'tenant'), ['t0']);
 });

@@ -20,6 +20,7 @@ import {
 import type { HttpReply } from '../../src/http/server.js';
 import { createLogger } from '../../src/log.js';
 import { frontCall } from '../helpers/front-call.js';
+import { column } from '../helpers/rows.js';
 
 const AWAY = unavailable('ENG_DATABASE_DOWN', 'the database is away');
 
@@ -160,10 +161,7 @@ test('a candidate that is gone makes the release a draft again', async () => {
   const world = new World();
   world.read = async () => undefined;
   await assert.rejects(world.report(), { code: 'ENG_NOT_FOUND' });
-  assert.deepEqual(
-    world.ends.map(({ outcome }) => outcome),
-    ['draft'],
-  );
+  assert.deepEqual(column(world.ends, 'outcome'), ['draft']);
 });
 
 test('so does history that cannot be read, and a defect', async () => {
@@ -199,10 +197,7 @@ test('an end that the owner could not take is told again until it does', async (
     await new Promise((resolve) => setImmediate(resolve));
   }
   // Whether the first one was stored after all is not known; that it is ready is not claimed again.
-  assert.deepEqual(
-    world.ends.map(({ outcome }) => outcome),
-    ['draft'],
-  );
+  assert.deepEqual(column(world.ends, 'outcome'), ['draft']);
   assert.equal(world.refusals.length, 0);
 });
 
