@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { test } from 'node:test';
+import { beforeEach, test } from 'node:test';
 import { pino } from 'pino';
 import type { KeyRow, KeyUse } from '../../actors/catalog/api-keys.js';
 import type { KeyMinted } from '../../schema/api-key.js';
@@ -93,8 +93,12 @@ async function newWorld(keysMax = 10) {
   };
 }
 
+let world: Awaited<ReturnType<typeof newWorld>>;
+beforeEach(async () => {
+  world = await newWorld();
+});
+
 test('a key is valid when its row is stored, and not when that is not known', async () => {
-  const world = await newWorld();
   const key = await world.mint();
   assert.equal(world.use(key), key.id);
   world.failures.push(UNKNOWN_OUTCOME);
@@ -103,7 +107,6 @@ test('a key is valid when its row is stored, and not when that is not known', as
 });
 
 test('neither the secret nor a part of it reaches the shard', async () => {
-  const world = await newWorld();
   const { secret } = await world.mint({ tenant_id: 'a', name: 'n' });
   const text = JSON.stringify(world.asked);
   assert.ok(!text.includes(secret.slice(3, 12)));
@@ -112,7 +115,7 @@ test('neither the secret nor a part of it reaches the shard', async () => {
 });
 
 test('mintings under way count against the limit, and one that failed does not', async () => {
-  const world = await newWorld(2);
+  world = await newWorld(2);
   world.failures.push(UNKNOWN_OUTCOME);
   const results = await Promise.allSettled([world.mint(), world.mint(), world.mint()]);
   assert.deepEqual(
@@ -124,7 +127,6 @@ test('mintings under way count against the limit, and one that failed does not',
 });
 
 test('a key is refused from the moment its revocation is taken up', async () => {
-  const world = await newWorld();
   const key = await world.mint();
   const revoked = world.revoke(key.id);
   assert.equal(world.use(key), undefined);
@@ -132,7 +134,6 @@ test('a key is refused from the moment its revocation is taken up', async () => 
 });
 
 test('a revocation whose outcome is unknown is told so, stays in force and is carried through', async () => {
-  const world = await newWorld();
   const key = await world.mint();
   world.failures.push(UNKNOWN_OUTCOME, UNKNOWN_OUTCOME);
   await assert.rejects(world.revoke(key.id), { code: 'ENG_DATABASE_DOWN' });
@@ -149,7 +150,6 @@ test('a revocation whose outcome is unknown is told so, stays in force and is ca
 });
 
 test('revoking again what was revoked, or never known, does as the table says', async () => {
-  const world = await newWorld();
   world.states.set('ak_revoked', { revoked: true, last_used_at: null });
   world.states.set('ak_expired', { revoked: false, last_used_at: '2029-01-01T00:00:00.000Z' });
   assert.equal(await world.revoke('ak_revoked'), 204);
@@ -161,7 +161,6 @@ test('revoking again what was revoked, or never known, does as the table says', 
 });
 
 test('uses are stored once a minute, all together, and again when that failed', async () => {
-  const world = await newWorld();
   const [a, b] = [await world.mint(), await world.mint()];
   const stored = () =>
     world.asked.filter(({ operation }) => operation === 'keys.used').map(({ body }) => body);
@@ -180,7 +179,6 @@ test('uses are stored once a minute, all together, and again when that failed', 
 });
 
 test('a use that was noted before a revocation does not undo it', async () => {
-  const world = await newWorld();
   const key = await world.mint();
   world.use(key);
   await world.revoke(key.id);
@@ -192,7 +190,6 @@ test('a use that was noted before a revocation does not undo it', async () => {
 });
 
 test('a stop leaves no timer behind', async () => {
-  const world = await newWorld();
   const key = await world.mint();
   world.failures.push(UNKNOWN_OUTCOME);
   await assert.rejects(world.revoke(key.id));

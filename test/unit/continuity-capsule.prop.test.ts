@@ -104,6 +104,9 @@ function made(facts: Partial<CapsuleFacts> = {}, keyring = KEYRING, transferKey?
   return result.value;
 }
 
+/** The capsule that most tests try to get in, and its sealed payload. */
+const { capsule, sealed } = made();
+
 interface Attempt {
   readonly capsule: Capsule;
   readonly sealed: Uint8Array;
@@ -137,21 +140,18 @@ function refused(given: Attempt, status: ImportStatus, text: RegExp): void {
 }
 
 test('a capsule arrives as it was made', () => {
-  const { capsule, sealed } = made();
   const result = attempt({ capsule, sealed });
   assert.ok(result.ok, result.ok ? '' : result.message);
   assert.deepEqual(result.value, PAYLOAD);
 });
 
 test('a capsule survives the wire', () => {
-  const { capsule, sealed } = made();
   const parsed = takenCapsule(JSON.parse(JSON.stringify(capsule)) as JsonValue);
   assert.ok(parsed.ok);
   assert.ok(attempt({ capsule: parsed.value, sealed }).ok);
 });
 
 test('the manifest says what was sealed', () => {
-  const { capsule, sealed } = made();
   assert.deepEqual(capsule.manifest, {
     schema: { major: 1, minor: 0 },
     capsule_id: id(1),
@@ -271,7 +271,6 @@ function flipped(bytes: Uint8Array, bit: number): Buffer {
 }
 
 test('any flipped bit of the sealed payload is a hash mismatch', (t) => {
-  const { capsule, sealed } = made();
   check(t, 100, fc.nat(sealed.length * 8 - 1), (bit) => {
     refused({ capsule, sealed: flipped(sealed, bit) }, 409, /hash mismatch/);
   });
@@ -280,7 +279,6 @@ test('any flipped bit of the sealed payload is a hash mismatch', (t) => {
 });
 
 test('no flipped bit of the signature or the public key is taken', (t) => {
-  const { capsule, sealed } = made();
   check(t, 200, fc.tuple(fc.constantFrom('signature', 'public_key'), fc.nat()), ([field, n]) => {
     const name = field as 'signature' | 'public_key';
     const bytes = Buffer.from(capsule[name], 'base64');
@@ -305,7 +303,6 @@ function withLeaf(value: unknown, [key, ...rest]: readonly string[], leaf: unkno
 }
 
 test('no change of the manifest is taken, not even of a member that nobody knows', () => {
-  const { capsule, sealed } = made();
   for (const path of [...leaves(capsule.manifest), ['unknown'], ['schema', 'unknown']]) {
     for (const leaf of [null, 1, 'else', '0'.repeat(64)]) {
       const manifest = withLeaf(capsule.manifest, path, leaf) as Capsule['manifest'];
@@ -320,7 +317,6 @@ test('no change of the manifest is taken, not even of a member that nobody knows
 
 test('a manifest that another key signed is not believed', () => {
   const other = createKeyring(Buffer.alloc(32, 2));
-  const { capsule, sealed } = made();
   const resigned = signManifest(capsule.manifest, other.signing);
   refused({ capsule: resigned, sealed }, 409, /not trusted/);
   // Nor is one that only claims the id of a trusted key.
@@ -359,7 +355,6 @@ test('a capsule for other requirements is refused', () => {
 });
 
 test('only the schema of this reader is read', () => {
-  const { capsule, sealed } = made();
   for (const schema of [
     { major: 2, minor: 0 },
     { major: 1, minor: 1 },
@@ -393,7 +388,6 @@ test('what was sealed before a rotation is opened with the former key', () => {
 });
 
 test('without keys 503, with malformed base64 400, with too many bytes 413', () => {
-  const { capsule, sealed } = made();
   refused({ capsule, sealed, keyring: undefined }, 503, /key/);
   refused({ capsule, sealed, transferKey: Buffer.alloc(31) }, 400, /^payload_key_base64 /);
   const longer = Buffer.concat([sealed, Buffer.alloc(3)]);
@@ -413,14 +407,12 @@ test('without keys 503, with malformed base64 400, with too many bytes 413', () 
 });
 
 test('without bytes in the body they are to be read from storage', () => {
-  const { capsule, sealed } = made();
   const admitted = admitImport({ capsule }, KEYRING);
   assert.ok(admitted.ok && admitted.value.sealed === undefined);
   assert.ok(openCapsule(capsule, sealed, admitted.value).ok);
 });
 
 test('a payload that is not the one of the manifest is refused though it opens', () => {
-  const { capsule, sealed } = made();
   const { manifest } = capsule;
   const sign = (changed: Partial<Capsule['manifest']>) => ({
     capsule: signManifest({ ...manifest, ...changed }, KEYRING.signing),
@@ -436,7 +428,6 @@ test('a payload that is not the one of the manifest is refused though it opens',
 });
 
 test('a body that is no capsule is refused by name', () => {
-  const { capsule } = made();
   const json = JSON.parse(JSON.stringify(capsule)) as JsonObject;
   for (const path of leaves(capsule)) {
     const value = withLeaf(json, path, { not: 'this' }) as JsonValue;

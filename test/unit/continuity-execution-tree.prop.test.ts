@@ -13,11 +13,12 @@ import type { Dispatch } from '../../src/core/evaluator.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { isEnded } from '../../src/core/states.js';
 import { contexts, trees } from '../helpers/block-trees.js';
+import { byDepth } from '../helpers/depth.js';
 import { clone, noop, Player } from '../helpers/player.js';
 import { check } from '../helpers/properties.js';
 
 /** Lives that are under way when they are looked at: others are drawn again. */
-const COMPARED = 75;
+const COMPARED = byDepth(30, 75);
 
 const lives = fc.record({
   tree: trees({}),

@@ -16,19 +16,19 @@ import { check, isWholeRun } from '../helpers/properties.js';
 const tally = new Tally();
 
 const PROFILES: Record<string, Profile & { runs: number }> = {
-  'of all kinds': { runs: byDepth(800, 4_000) },
+  'of all kinds': { runs: byDepth(500, 4_000) },
   'with races and pauses': {
-    runs: byDepth(400, 2_000),
+    runs: byDepth(250, 2_000),
     kinds: { race: 8, loop: 3, for_each: 3 },
     requests: { pause: 8, resume: 6, cancel: 0, stop: 0, park: 3, reschedule: 4 },
   },
   'with finally lists and cancels': {
-    runs: byDepth(400, 2_000),
+    runs: byDepth(250, 2_000),
     kinds: { try_catch: 8 },
     requests: { cancel: 8, stop: 0 },
   },
   'with loops, deaths and stops': {
-    runs: byDepth(400, 2_000),
+    runs: byDepth(250, 2_000),
     kinds: { loop: 5, for_each: 5 },
     requests: { pause: 9, stop: 7, resume: 1, cancel: 0 },
     deathsMax: 4,
@@ -84,7 +84,7 @@ test('the stories have seen every kind of block and of trouble', (t) => {
   if (!isWholeRun) return t.skip('only a part of the stories is run');
   for (const [what, count] of tally.counts) t.diagnostic(`${what}: ${count}`);
   for (const [what, inDepth] of Object.entries(AT_LEAST)) {
-    const least = inDepth * byDepth(1 / 5, 1);
+    const least = inDepth * byDepth(1 / 10, 1);
     assert.ok(tally.of(what) >= least, `${what}: ${tally.of(what)} is less than ${least}`);
   }
   const share = tally.of('draws') / tally.of('stories');

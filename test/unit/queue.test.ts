@@ -1,7 +1,7 @@
 /** The queue of one handler on a table in memory: what it asks for is recorded, and answered by hand. */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { beforeEach, test } from 'node:test';
 import fc from 'fast-check';
 import { newPoll, type Poll, type PollRequest } from '../../actors/queue/poll.js';
 import { QueueActor } from '../../actors/queue/queue.js';
@@ -102,14 +102,17 @@ class Recorder {
   }
 }
 
+let recorder: Recorder;
+beforeEach(() => {
+  recorder = new Recorder();
+});
+
 test('a poll that finds nothing and may not wait is answered with an empty array', () => {
-  const recorder = new Recorder();
   recorder.poll(1);
   assert.deepEqual(recorder.replies, [{ request: 1, body: '[]' }]);
 });
 
 test('tasks are offered by priority, then by age', () => {
-  const recorder = new Recorder();
   recorder.add('old', { createdAt: 1 });
   recorder.add('young', { createdAt: 5 });
   recorder.add('urgent', { createdAt: 9, rank: 0 });
@@ -118,7 +121,6 @@ test('tasks are offered by priority, then by age', () => {
 });
 
 test('a poll of a tenant sees only the tasks of that tenant', () => {
-  const recorder = new Recorder();
   recorder.add('foreign', { tenant: 't2' });
   recorder.poll(1);
   assert.deepEqual(recorder.replies, [{ request: 1, body: '[]' }]);
@@ -127,7 +129,6 @@ test('a poll of a tenant sees only the tasks of that tenant', () => {
 });
 
 test('a queue poll takes only the tasks of that queue, a plain poll those of every queue', () => {
-  const recorder = new Recorder();
   recorder.add('plain');
   recorder.add('named', { queue: 'gpu' });
   recorder.poll(1, { queue: 'gpu', limit: 5 });
@@ -138,7 +139,6 @@ test('a queue poll takes only the tasks of that queue, a plain poll those of eve
 });
 
 test('a poll of all tenants takes the tasks of one queue name of theirs in one order', () => {
-  const recorder = new Recorder();
   recorder.add('second', { queue: 'gpu', createdAt: 2 });
   recorder.add('other', { createdAt: 1 });
   recorder.add('first', { queue: 'gpu', tenant: 't2', createdAt: 1 });
@@ -147,7 +147,6 @@ test('a poll of all tenants takes the tasks of one queue name of theirs in one o
 });
 
 test('more tasks than memory takes hide nothing from polls for other tenants and queues', () => {
-  const recorder = new Recorder();
   recorder.poll(1, { tenant: '' });
   recorder.poll(2, { tenant: 't2' });
   for (let n = 0; n < LIMITS.windowTasksMax + 1_000; n++) recorder.add(`flood-${n}`, { rank: 0 });
@@ -162,7 +161,6 @@ test('more tasks than memory takes hide nothing from polls for other tenants and
 });
 
 test('a poll is answered when all of its claims are settled', () => {
-  const recorder = new Recorder();
   recorder.add('a');
   recorder.add('b');
   recorder.poll(1, { limit: 2 });
@@ -173,7 +171,6 @@ test('a poll is answered when all of its claims are settled', () => {
 });
 
 test('a task that is being claimed is not offered again by a repeated hint', () => {
-  const recorder = new Recorder();
   recorder.add('a');
   recorder.poll(1);
   recorder.add('a');
@@ -182,7 +179,6 @@ test('a task that is being claimed is not offered again by a repeated hint', () 
 });
 
 test('a claim of unknown outcome offers the task again, a refused one does not', () => {
-  const recorder = new Recorder();
   recorder.add('unknown');
   recorder.add('gone', { createdAt: 2 });
   recorder.poll(1, { limit: 2 });
@@ -192,7 +188,6 @@ test('a claim of unknown outcome offers the task again, a refused one does not',
 });
 
 test('a long poll waits and gets the task that comes', () => {
-  const recorder = new Recorder();
   recorder.poll(1, { until: 1_000 });
   assert.deepEqual(recorder.replies, []);
   recorder.add('a');
@@ -200,7 +195,6 @@ test('a long poll waits and gets the task that comes', () => {
 });
 
 test('of the long polls that may have a task, the one that came first gets it', () => {
-  const recorder = new Recorder();
   const scopes = [
     { tenant: '', worker: 'all' },
     { queue: 'gpu', worker: 'queue' },
@@ -215,7 +209,6 @@ test('of the long polls that may have a task, the one that came first gets it', 
 });
 
 test('a long poll whose time is over is answered with an empty array', () => {
-  const recorder = new Recorder();
   const poll = recorder.poll(1, { until: 1_000 });
   recorder.queue.expire(poll, 999);
   assert.deepEqual(recorder.replies, []);
@@ -224,7 +217,6 @@ test('a long poll whose time is over is answered with an empty array', () => {
 });
 
 test('what a poll claimed is given back when its client has gone', () => {
-  const recorder = new Recorder();
   recorder.add('a');
   recorder.add('b');
   const poll = recorder.poll(1, { limit: 2 });
@@ -239,14 +231,12 @@ test('what a poll claimed is given back when its client has gone', () => {
 });
 
 test('an aborted long poll takes no task', () => {
-  const recorder = new Recorder();
   recorder.queue.abort(recorder.poll(1, { until: 1_000 }));
   recorder.add('a');
   assert.deepEqual(recorder.claims, []);
 });
 
 test('a poll that comes before the table is read waits for it', () => {
-  const recorder = new Recorder();
   recorder.add('a');
   recorder.pollUnread(1);
   assert.deepEqual([recorder.replies, recorder.claims], [[], []]);
@@ -255,7 +245,6 @@ test('a poll that comes before the table is read waits for it', () => {
 });
 
 test('a hint that comes during a read is not lost, although its place is behind the horizon', () => {
-  const recorder = new Recorder();
   recorder.add('b');
   recorder.pollUnread(1, { limit: 2 });
   const { window, read } = recorder.reads.pop()!;
@@ -267,7 +256,7 @@ test('a hint that comes during a read is not lost, although its place is behind 
 
 test('a full page leaves the rest in the table until memory runs low', () => {
   const bounds = { windowTasksMax: 100, readyPageRowsMin: 4, readyPageRowsMax: 8 };
-  const recorder = new Recorder(bounds);
+  recorder = new Recorder(bounds);
   for (const id of 'abcdefgh') recorder.add(id);
   recorder.poll(1);
   recorder.add('late', { createdAt: 2 });
@@ -279,7 +268,7 @@ test('a full page leaves the rest in the table until memory runs low', () => {
 });
 
 test('tasks that had to leave memory during a read are not passed over', () => {
-  const recorder = new Recorder({ windowTasksMax: 4, readyPageRowsMin: 2, readyPageRowsMax: 2 });
+  recorder = new Recorder({ windowTasksMax: 4, readyPageRowsMin: 2, readyPageRowsMax: 2 });
   for (const id of ['x', 'y', 'z']) recorder.add(id);
   recorder.pollUnread(1);
   const first = recorder.reads.pop()!;
@@ -291,7 +280,6 @@ test('tasks that had to leave memory during a read are not passed over', () => {
 });
 
 test('the answer to a poll stops at the size limit and gives the rest back', () => {
-  const recorder = new Recorder();
   recorder.add('a');
   recorder.add('b');
   recorder.poll(1, { limit: 2 });
@@ -303,14 +291,12 @@ test('the answer to a poll stops at the size limit and gives the rest back', () 
 });
 
 test('when the engine stops, parked polls are answered with an empty array', () => {
-  const recorder = new Recorder();
   recorder.poll(1, { until: 1_000 });
   recorder.queue.answerParked();
   assert.deepEqual(recorder.replies, [{ request: 1, body: '[]' }]);
 });
 
 test('a long poll whose read failed gets its task from the next one', () => {
-  const recorder = new Recorder();
   recorder.add('a');
   recorder.pollUnread(1, { until: 1_000 });
   const { window, read } = recorder.reads.pop()!;
@@ -320,7 +306,6 @@ test('a long poll whose read failed gets its task from the next one', () => {
 });
 
 test('what a dead shard had not told of is read again', () => {
-  const recorder = new Recorder();
   recorder.poll(1, { until: 1_000 });
   recorder.addUntold('untold');
   recorder.queue.dropClaims(() => true, 10);

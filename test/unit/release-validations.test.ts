@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { test } from 'node:test';
+import { beforeEach, test } from 'node:test';
 import type { ValidationEnd } from '../../actors/release/releases.js';
 import { TooCostly } from '../../actors/runtime/offload.js';
 import type { ValidationReport } from '../../schema/release.js';
@@ -94,8 +94,12 @@ class World {
 
 const runs = (...ids: string[]) => ids.map((id) => ({ id, bytes: 10 }));
 
+let world: World;
+beforeEach(() => {
+  world = new World();
+});
+
 test('every run is judged, and the owner is told of all', async () => {
-  const world = new World();
   world.runs = [...runs('a', 'gone', 'b'), { id: 'large', bytes: RUN_BYTES_MAX + 1 }];
   const report = await world.report();
   assert.deepEqual(report, {
@@ -112,7 +116,6 @@ test('every run is judged, and the owner is told of all', async () => {
 });
 
 test('runs that are not reached in time are inconclusive', async () => {
-  const world = new World();
   world.runs = runs('a', 'b', 'c');
   world.verdict = async () => {
     world.now += REPLAYS_MS / 2;
@@ -123,7 +126,6 @@ test('runs that are not reached in time are inconclusive', async () => {
 });
 
 test('runs are inconclusive whose replay costs too much or throws', async () => {
-  const world = new World();
   world.runs = runs('costly', 'broken', 'c');
   world.verdict = async (id) => {
     if (id === 'costly') throw new TooCostly();
@@ -135,7 +137,6 @@ test('runs are inconclusive whose replay costs too much or throws', async () => 
 });
 
 test('validations follow one another, and more than may wait are refused before they begin', async () => {
-  const world = new World();
   world.runs = runs('a');
   let underWay = 0;
   const goOn: (() => void)[] = [];
@@ -158,7 +159,6 @@ test('validations follow one another, and more than may wait are refused before 
 });
 
 test('a candidate that is gone makes the release a draft again', async () => {
-  const world = new World();
   world.read = async () => undefined;
   await assert.rejects(world.report(), { code: 'ENG_NOT_FOUND' });
   assert.deepEqual(column(world.ends, 'outcome'), ['draft']);
@@ -181,7 +181,6 @@ test('so does history that cannot be read, and a defect', async () => {
 });
 
 test('a candidate that does not compile fails its release', async () => {
-  const world = new World();
   world.problem = 'block a is not unique';
   world.runs = runs('a');
   const { replayed, release_state } = await world.report();
@@ -189,7 +188,6 @@ test('a candidate that does not compile fails its release', async () => {
 });
 
 test('an end that the owner could not take is told again until it does', async () => {
-  const world = new World();
   world.refusals.push(AWAY, AWAY, AWAY);
   await assert.rejects(world.report(), { code: 'ENG_DATABASE_DOWN' });
   while (world.timers.length > 0) {
@@ -202,14 +200,12 @@ test('an end that the owner could not take is told again until it does', async (
 });
 
 test('an end that has been overtaken is not told again', async () => {
-  const world = new World();
   world.refusals.push(conflict('release is not being validated'));
   await assert.rejects(world.report(), { code: 'ENG_CONFLICT' });
   assert.deepEqual(world.timers, []);
 });
 
 test('nothing begins after the stop, and nothing is told again', async () => {
-  const world = new World();
   world.refusals.push(AWAY);
   const failed = assert.rejects(world.report(), { code: 'ENG_DATABASE_DOWN' });
   await world.validations.stop();

@@ -89,17 +89,19 @@ function scan(name: string, text: string): Source {
     if (kind > SyntaxKind.LastTriviaToken) last = kind;
   }
   const view = (wanted: View) => {
-    let seen = '';
-    const show = (shown: View, from: number, to: number) => {
-      const part = text.slice(from, to);
-      seen += shown === wanted ? part : part.replace(/[^\n]/g, ' ');
+    const parts: string[] = [];
+    let at = 0;
+    const show = (shown: View, to: number) => {
+      const part = text.slice(at, to);
+      parts.push(shown === wanted ? part : blank(part));
+      at = to;
     };
     for (const [inside, from, to] of insides) {
-      show('code', seen.length, from);
-      show(inside, from, to);
+      show('code', from);
+      show(inside, to);
     }
-    show('code', seen.length, text.length);
-    return seen;
+    show('code', text.length);
+    return parts.join('');
   };
   return {
     name,
@@ -108,6 +110,11 @@ function scan(name: string, text: string): Source {
     comments: view('comments'),
     strings: view('strings'),
   };
+}
+
+/** As many blanks, in the same lines. */
+function blank(text: string): string {
+  return text.includes('\n') ? text.replace(/[^\n]+/g, blank) : ' '.repeat(text.length);
 }
 
 // ---------------------------------------------------------------- the files
