@@ -189,76 +189,60 @@ function stateOf(kind: MutationKind): string {
   return kind === 'release.set' ? 'release_state' : 'state';
 }
 
+/** What a parameter of a statement of the loader may be; anything else stands for itself. */
+const PARAMETERS: Readonly<Record<string, (random: Random) => unknown>> = {
+  id: randomId,
+  ids: (random) => [...new Set([randomId(random), randomId(random), randomId(random)])].sort(),
+  time: randomTime,
+  from: (random) => random.pick(['-infinity', randomTime(random)]),
+  start: () => new Date(START_MS).toISOString(),
+  blocks: (random) => random.pick([null, ['a', 'b']]),
+  rank: (random) => random.integer(-1, 1),
+  handler: (random) => random.pick(WORDS.handler_name!),
+  tenant: (random) => random.pick(WORDS.tenant_id!),
+  queue: (random) => random.pick(WORDS.queue_name!),
+};
+
+/** The parameters of those that take more, or less, than one id. */
+const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
+  instances: ['ids'],
+  tasks: ['ids'],
+  snapshots: ['ids'],
+  taskOwners: ['ids'],
+  schedules: ['ids'],
+  activeRuns: ['ids'],
+  orphanedInstances: ['ids'],
+  endedInstances: ['ids', 'time'],
+  outputs: ['id', 'blocks'],
+  outputTotals: ['id', ['a', 'b', 'c']],
+  outputRows: ['id', ['a', 'b', 'c']],
+  dueSchedules: ['from', 'id', 'time', 3],
+  dueTimers: ['from', 'time'],
+  overdueTimers: ['from', 'time'],
+  recover: [],
+  claimedTasks: [],
+  routingReleases: [],
+  openReleases: [],
+  oldestDelivery: [],
+  permitKeys: ['id', 2],
+  permitWaiters: ['id', 'start', 'id', 2],
+  rateGrants: ['id', 'time'],
+  releaseOutcomes: ['id', 'time'],
+  webhookUrls: [2],
+  dueWebhooks: ['north', 'from', 'id', 3],
+  readyTasks: ['alpha', 'rank', 'time', 'id', 3],
+  readyTasksOfTenant: ['alpha', -1, 'time', 'id', 3, 'tenant'],
+  readyTasksOfQueue: ['alpha', -1, 'time', 'id', 3, 'queue'],
+  readyTasksOfTenantQueue: ['handler', -1, 'time', 'id', 3, 'tenant', 'queue'],
+};
+
 /** Values for the parameters of a statement of the loader. */
 export function randomValues(random: Random, name: keyof typeof LOAD_SQL): readonly unknown[] {
-  const id = () => randomId(random);
-  const ids = () => [id(), id(), id()];
-  const time = () => randomTime(random);
-  switch (name) {
-    case 'instances':
-    case 'tasks':
-    case 'snapshots':
-    case 'taskOwners':
-    case 'schedules':
-    case 'activeRuns':
-    case 'orphanedInstances':
-      return [[...new Set(ids())].sort()];
-    case 'endedInstances':
-      return [[...new Set(ids())].sort(), time()];
-    case 'outputs':
-      return [id(), random.pick([null, ['a', 'b']])];
-    case 'outputTotals':
-    case 'outputRows':
-      return [id(), ['a', 'b', 'c']];
-    case 'task':
-    case 'sequence':
-    case 'instanceCounts':
-    case 'permitHolders':
-    case 'rateLimit':
-    case 'checkpoints':
-    case 'newestCheckpoint':
-    case 'endedBlocks':
-    case 'doubtfulEffect':
-    case 'release':
-    case 'routingRelease':
-    case 'releaseNaming':
-      return [id()];
-    case 'dueSchedules':
-      return [random.pick(['-infinity', time()]), id(), time(), 3];
-    case 'dueTimers':
-    case 'overdueTimers':
-      return [random.pick(['-infinity', time()]), time()];
-    case 'recover':
-    case 'claimedTasks':
-    case 'routingReleases':
-    case 'openReleases':
-      return [];
-    case 'permitKeys':
-      return [id(), 2];
-    case 'permitWaiters':
-      return [id(), new Date(START_MS).toISOString(), id(), 2];
-    case 'rateGrants':
-    case 'releaseOutcomes':
-      return [id(), time()];
-    case 'webhookUrls':
-      return [2];
-    case 'dueWebhooks':
-      return ['north', random.pick(['-infinity', time()]), id(), 3];
-    case 'webhook':
-      return [id()];
-    case 'oldestDelivery':
-      return [];
-    case 'readyTasks':
-      return ['alpha', random.integer(-1, 1), time(), id(), 3];
-    case 'readyTasksOfTenant':
-      return ['alpha', -1, time(), id(), 3, random.pick(WORDS.tenant_id!)];
-    case 'readyTasksOfQueue':
-      return ['alpha', -1, time(), id(), 3, random.pick(WORDS.queue_name!)];
-    case 'readyTasksOfTenantQueue': {
-      const names = [random.pick(WORDS.tenant_id!), random.pick(WORDS.queue_name!)];
-      return [random.pick(WORDS.handler_name!), -1, time(), id(), 3, ...names];
-    }
-  }
+  const parameters = STATEMENTS[name] ?? ['id'];
+  return parameters.map((one) => {
+    const draw = PARAMETERS[String(one)];
+    return draw === undefined ? one : draw(random);
+  });
 }
 
 function randomId(random: Random): string {

@@ -14,6 +14,7 @@ import { rateLimitId } from '../../src/core/ids.js';
 import { isoTime } from '../../src/core/time.js';
 import { createLogger } from '../../src/log.js';
 import { HandShard, rowsOf, TENANT } from '../helpers/hand-shard.js';
+import { newInstance } from '../helpers/instances.js';
 import { work } from '../helpers/player.js';
 
 const ID = '01950000-0000-7000-8000-000000000000';
@@ -27,22 +28,7 @@ const SEQUENCE: SequenceRow = {
   definition: JSON.stringify({ blocks: [work('a')] }),
 };
 
-const INSTANCE: NewInstance = {
-  id: ID,
-  sequenceId: ID,
-  tenantId: TENANT,
-  namespace: 'n',
-  priority: 1,
-  timezone: 'UTC',
-  metadata: {},
-  data: {},
-  config: {},
-  nextFireAt: null,
-  concurrencyKey: null,
-  maxConcurrency: null,
-  idempotencyKey: null,
-  dryRun: false,
-};
+const INSTANCE = newInstance(ID, { sequenceId: ID, tenantId: TENANT });
 
 const creation = (request: number, instance: NewInstance): PeerMessage => {
   return { kind: 'create', request, creation: JSON.stringify(instance) };

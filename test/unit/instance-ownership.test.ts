@@ -6,26 +6,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Plans } from '../../actors/catalog/plans.js';
-import {
-  type InstanceEnv,
-  type LiveInstance,
-  liveInstance,
-} from '../../actors/instance/live-instance.js';
+import { type LiveInstance, liveInstance } from '../../actors/instance/live-instance.js';
 import type { InstanceMessage } from '../../actors/instance/messages.js';
 import type { Sources } from '../../actors/instance/operation.js';
 import type { Expectations, Order, OrderedChange } from '../../actors/instance/orders.js';
 import { carryOut, fenced } from '../../actors/instance/ownership.js';
-import { newRecord } from '../../actors/instance/record.js';
+import { type NewInstance, newRecord } from '../../actors/instance/record.js';
 import type { Rows } from '../../actors/runtime/loader.js';
 import type { PeerMessage } from '../../actors/runtime/protocol.js';
 import type { Turn } from '../../actors/runtime/turn.js';
 import type { Block } from '../../schema/blocks.js';
-import { createIdGenerator, routeOf } from '../../src/core/ids.js';
+import { routeOf } from '../../src/core/ids.js';
 import type { JsonObject } from '../../src/core/json.js';
 import type { Plan } from '../../src/core/plan.js';
 import { isoTime } from '../../src/core/time.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import { EngineError } from '../../src/errors.js';
+import { idsOf, instanceEnv, newInstance } from '../helpers/instances.js';
 import { http, loop, noop, planOf, work } from '../helpers/player.js';
 import { column } from '../helpers/rows.js';
 import { born, told } from '../helpers/turns.js';
@@ -36,51 +33,13 @@ const SOURCE = 'source';
 const TARGET = 'target';
 
 let now = START;
-const ENV: InstanceEnv = {
-  now: () => now,
-  stamp: () => now,
-  random: () => 0.5,
-  ids: createIdGenerator(
-    () => now,
-    () => 1,
-  ),
-  shards: 1,
-  unpoliciedRetry: 'redispatch',
-  requireClaimEpoch: false,
-  workerStaleMs: 60_000,
-  maxContextBytes: 0,
-  webhookUrls: [],
-  readySince: () => 0,
-  monotonic: () => 0,
-};
+const ENV = instanceEnv({ now: () => now, stamp: () => now, ids: idsOf(() => now) });
 
-interface Keyed {
-  readonly concurrencyKey: string | null;
-  readonly maxConcurrency: number | null;
-}
-
-const KEYED: Keyed = { concurrencyKey: 'k', maxConcurrency: 1 };
+const KEYED = { concurrencyKey: 'k', maxConcurrency: 1 };
 
 /** As far as it goes without the outside world. */
-function begin(
-  blocks: Block[],
-  keyed: Keyed = { concurrencyKey: null, maxConcurrency: null },
-): LiveInstance {
-  const instance = {
-    ...keyed,
-    id: ENV.ids.next(1),
-    sequenceId: SOURCE,
-    tenantId: TENANT,
-    namespace: 'n',
-    priority: 1,
-    timezone: 'UTC',
-    metadata: {},
-    data: {},
-    config: {},
-    nextFireAt: null,
-    idempotencyKey: null,
-    dryRun: false,
-  };
+function begin(blocks: Block[], more: Partial<NewInstance> = {}): LiveInstance {
+  const instance = newInstance(ENV.ids.next(1), { sequenceId: SOURCE, ...more });
   const actor = liveInstance(newRecord(instance, now), planOf(blocks), ENV);
   born(actor);
   return actor;
@@ -362,7 +321,7 @@ test('a resume by order makes a paused instance go on', async () => {
 const migrate = (data: JsonObject = {}) =>
   ({ kind: 'migrate', sequenceId: TARGET, data, epoch: 1 }) as const satisfies OrderedChange;
 
-function parked(blocks: Block[], keyed?: Keyed): LiveInstance {
+function parked(blocks: Block[], keyed?: Partial<NewInstance>): LiveInstance {
   const actor = begin(blocks, keyed);
   if (keyed !== undefined) told(actor, { kind: 'permit.granted', number: 1 });
   told(actor, { kind: 'patchState', ...CALL, body: { state: 'waiting' } });

@@ -1,0 +1,48 @@
+/** An instance's actor without a host: what it runs in, and what it is created from. */
+
+import type { InstanceEnv } from '../../actors/instance/live-instance.js';
+import type { NewInstance } from '../../actors/instance/record.js';
+import { createIdGenerator } from '../../src/core/ids.js';
+
+const NOW = 1_700_000_000_000;
+
+/** A clock that stands still, unless another one is given. */
+export function instanceEnv(more: Partial<InstanceEnv> = {}): InstanceEnv {
+  return {
+    now: () => NOW,
+    stamp: () => NOW,
+    random: () => 0.5,
+    ids: idsOf(() => NOW),
+    shards: 1,
+    unpoliciedRetry: 'redispatch',
+    requireClaimEpoch: false,
+    workerStaleMs: 60_000,
+    maxContextBytes: 0,
+    webhookUrls: [],
+    readySince: () => 0,
+    monotonic: () => 0,
+    ...more,
+  };
+}
+
+export const idsOf = (now: () => number) => createIdGenerator(now, () => 1);
+
+export function newInstance(id: string, more: Partial<NewInstance> = {}): NewInstance {
+  return {
+    id,
+    sequenceId: 'sequence',
+    tenantId: 't',
+    namespace: 'n',
+    priority: 1,
+    timezone: 'UTC',
+    metadata: {},
+    data: {},
+    config: {},
+    nextFireAt: null,
+    concurrencyKey: null,
+    maxConcurrency: null,
+    idempotencyKey: null,
+    dryRun: false,
+    ...more,
+  };
+}
