@@ -232,7 +232,7 @@ test('409 is described where two callers may collide', () => {
   }
 });
 
-for (const { limit, place, text } of WIRE_LIMIT_TEXTS) {
+for (const [limit, place, text] of WIRE_LIMIT_TEXTS) {
   test(`the document tells the limit: ${limit}`, () => {
     const [name = '', field = ''] = place.split('.');
     const [method = '', path = ''] = place.split(' ');
