@@ -73,7 +73,7 @@ function judge(
 
 test('with the definition that it has, an instance replays at any frontier', (t) => {
   let replayed = 0;
-  check(t, byDepth(150, 600), lives, (asked) => {
+  check(t, byDepth(200, 600), lives, (asked) => {
     const life = recorded(asked);
     if (life === undefined) return;
     replayed += life.outputs.length > 0 ? 1 : 0;
@@ -83,7 +83,7 @@ test('with the definition that it has, an instance replays at any frontier', (t)
       assert.deepEqual(judge(life, blocks, blocks, asked, isSame), { passed: true });
     }
   });
-  if (isWholeRun) assert.ok(replayed > 100, `only ${replayed} lives had come to anything`);
+  if (isWholeRun) assert.ok(replayed > byDepth(20, 100), `only ${replayed} lives had come to anything`);
 });
 
 test('a step that nobody recorded is never passed by', (t) => {
