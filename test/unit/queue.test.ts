@@ -112,6 +112,14 @@ test('a poll that finds nothing and may not wait is answered with an empty array
   assert.deepEqual(recorder.replies, [{ request: 1, body: '[]' }]);
 });
 
+test('tasks are offered by priority, then by age', () => {
+  recorder.add('old', { createdAt: 1 });
+  recorder.add('young', { createdAt: 5 });
+  recorder.add('urgent', { createdAt: 9, rank: 0 });
+  recorder.poll(1, { limit: 3 });
+  assert.deepEqual(recorder.claimed, ['urgent', 'old', 'young']);
+});
+
 test('more tasks than memory takes hide nothing from polls for other tenants and queues', () => {
   recorder.poll(1, { tenant: '' });
   recorder.poll(2, { tenant: 't2' });
