@@ -96,10 +96,8 @@ test('everybody who waits for a unit is told when it is refused, those with an e
   const put = shard.ask('rateLimits.put', 'a', { max_count: 1, window_seconds: 1 });
   await shard.run();
   await shard.ack(({ seq }) => ({ seq, outcome: 'refused', sqlState: '22P05', reason: 'no' }));
-  assert.deepEqual(
-    [gone, put].map((request) => shard.answer(request)),
-    ['ENG_REFUSED_DATA', 'ENG_REFUSED_DATA'],
-  );
+  const seen = [gone, put].map((request) => shard.answer(request));
+  assert.deepEqual(seen, ['ENG_REFUSED_DATA', 'ENG_REFUSED_DATA']);
 });
 
 test('an effect that cannot be performed holds up neither its unit nor those behind it', async () => {
@@ -114,10 +112,8 @@ test('an effect that cannot be performed holds up neither its unit nor those beh
   const other = shard.ask('instances.patchState', sound, { state: 'running' });
   await shard.run();
   await shard.ack();
-  assert.deepEqual(
-    [unsound, other].map((request) => shard.answer(request)),
-    [200, 200],
-  );
+  const seen = [unsound, other].map((request) => shard.answer(request));
+  assert.deepEqual(seen, [200, 200]);
 });
 
 test('a reply that cannot be posted is a 500, and the others of its post leave', async () => {
@@ -130,10 +126,8 @@ test('a reply that cannot be posted is a 500, and the others of its post leave',
   const asked = ['a', 'b'].map((name) => shard.ask('sequences.create', '', { ...place, name }));
   await shard.run();
   await shard.ack();
-  assert.deepEqual(
-    asked.map((request) => shard.answer(request)),
-    ['ENG_INTERNAL', 201],
-  );
+  const seen = asked.map((request) => shard.answer(request));
+  assert.deepEqual(seen, ['ENG_INTERNAL', 201]);
 });
 
 test('an answer that has no form is a 500', async () => {

@@ -142,10 +142,8 @@ test('a step of the engine is dispatched, committed or unknown', () => {
   assert.deepEqual([receipt.kind, receipt.state], ['http', 'dispatched']);
   const output = { request_id: 'r-1', status: 200 };
   const done = inProcessReceipt(inProcess({ outcome: 'success', output, updated_at: at(7) }));
-  assert.deepEqual(
-    [done.state, done.provider_receipt_id, done.updated_at],
-    ['committed', 'r-1', at(7)],
-  );
+  const seen = [done.state, done.provider_receipt_id, done.updated_at];
+  assert.deepEqual(seen, ['committed', 'r-1', at(7)]);
   assert.equal(inProcessReceipt(inProcess({ outcome: 'error' })).state, 'unknown');
 });
 
@@ -195,10 +193,8 @@ test('every resolution moves updated_at on, even within one instant', () => {
 test('an effect that was resolved as unknown is committed when the worker reports it done', () => {
   const facts = task({ state: 'completed', output: { receipt_id: 'r-1' }, updated_at: at(9_000) });
   const receipt = taskReceipt(facts, resolution('unknown'));
-  assert.deepEqual(
-    [receipt.state, receipt.provider_receipt_id, receipt.updated_at],
-    ['committed', 'r-1', at(9_000)],
-  );
+  const seen = [receipt.state, receipt.provider_receipt_id, receipt.updated_at];
+  assert.deepEqual(seen, ['committed', 'r-1', at(9_000)]);
 });
 
 test('a final resolution stays, whatever the engine sees later', () => {

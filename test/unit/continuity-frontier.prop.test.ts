@@ -83,7 +83,8 @@ test('with the definition that it has, an instance replays at any frontier', (t)
       assert.deepEqual(judge(life, blocks, blocks, asked, isSame), { passed: true });
     }
   });
-  if (isWholeRun) assert.ok(replayed > byDepth(20, 100), `only ${replayed} lives had come to anything`);
+  if (isWholeRun)
+    assert.ok(replayed > byDepth(20, 100), `only ${replayed} lives had come to anything`);
 });
 
 test('a step that nobody recorded is never passed by', (t) => {

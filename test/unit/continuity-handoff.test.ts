@@ -84,10 +84,8 @@ test('a hash of other terms does not make a decision fit them', () => {
   ]) {
     const fresh = preview({ terms: other });
     const request = { ...REQUEST, terms: other, preview_sha256: fresh.preview_sha256 };
-    assert.match(
-      creationConflict(request, STORED.placement_decision, fresh) ?? '',
-      /something else/,
-    );
+    const seen = creationConflict(request, STORED.placement_decision, fresh) ?? '';
+    assert.match(seen, /something else/);
   }
 });
 

@@ -332,10 +332,8 @@ describe('for_each', () => {
       transform('list', { xs: [1, 2] }),
       forEach('f', '{{ outputs.list.xs }}', [noop('a')]),
     ]);
-    assert.deepEqual(
-      player.done.filter((id) => id.startsWith('a')),
-      ['a@0', 'a@1'],
-    );
+    const seen = player.done.filter((id) => id.startsWith('a'));
+    assert.deepEqual(seen, ['a@0', 'a@1']);
   });
 
   test('the items of one that failed and was caught go with the next iteration', () => {

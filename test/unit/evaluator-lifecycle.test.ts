@@ -250,10 +250,8 @@ describe('retry of a failed instance', () => {
     assert.equal(player.dispatched.at(-1)!.iteration, '1');
     player.complete('b', { go: true });
     player.after('ok b').shows({ state: 'completed' });
-    assert.deepEqual(
-      player.done.filter((id) => id.startsWith('a')),
-      ['a@0', 'a@1', 'a@2'],
-    );
+    const seen = player.done.filter((id) => id.startsWith('a'));
+    assert.deepEqual(seen, ['a@0', 'a@1', 'a@2']);
   });
 
   test('keeps the items and the place of a for_each', () => {

@@ -217,10 +217,8 @@ test('what the fence kept back is due again once the instance is owned', async (
   assert.ok(task);
   await command(actor, [fence(1_000)]);
   const turn = await command(actor, [{ kind: 'own', epoch: 3 }], { fence: 'transferring' });
-  assert.deepEqual(
-    peersOf(turn).map((message) => [message.kind, 'task' in message && message.task]),
-    [['task.ready', task]],
-  );
+  const seen = peersOf(turn).map((message) => [message.kind, 'task' in message && message.task]);
+  assert.deepEqual(seen, [['task.ready', task]]);
   assert.equal(actor.record.fence, null);
   assert.deepEqual(rowOf(turn, 'instance.ownership'), {
     id: actor.record.id,
@@ -238,10 +236,8 @@ test('the heartbeats of a claimed task are watched again once the instance is ow
   told(actor, { kind: 'claim', task, ...poll } as InstanceMessage);
   await command(actor, [fence(1_000)]);
   const { effects } = await command(actor, [OWN]);
-  assert.deepEqual(
-    effects.flatMap((effect) => (effect.kind === 'reap' ? [effect.task] : [])),
-    [task],
-  );
+  const seen = effects.flatMap((effect) => (effect.kind === 'reap' ? [effect.task] : []));
+  assert.deepEqual(seen, [task]);
 });
 
 test('a step that a crash left inside of a handler begins again once the instance is owned', async () => {
@@ -332,10 +328,8 @@ test('a migration pauses the instance where it is, in the other version', async 
   const actor = parked([noop('a'), work('b')]);
   const plans = { [TARGET]: planOf([noop('a'), noop('new'), work('b'), noop('c')]) };
   const turn = await command(actor, [migrate({ n: 1 })], {}, { plans });
-  assert.deepEqual(
-    [stateOf(actor), actor.record.sequenceId, actor.record.ownershipEpoch],
-    ['paused', TARGET, 1],
-  );
+  const seen = [stateOf(actor), actor.record.sequenceId, actor.record.ownershipEpoch];
+  assert.deepEqual(seen, ['paused', TARGET, 1]);
   assert.deepEqual(actor.record.snapshot.data, { n: 1 });
   assert.ok(kindsOf(turn).includes('instance.rebind'));
   const { d, o } = actor.record.snapshot.execution;
@@ -388,10 +382,8 @@ for (const keyed of [undefined, KEYED]) {
     };
     const turn = await command(actor, [restore], {}, { plans });
     const { snapshot, ownershipEpoch, sequenceId } = actor.record;
-    assert.deepEqual(
-      [snapshot.state, ownershipEpoch, sequenceId, snapshot.data],
-      ['waiting', 2, SOURCE, { old: true }],
-    );
+    const seen = [snapshot.state, ownershipEpoch, sequenceId, snapshot.data];
+    assert.deepEqual(seen, ['waiting', 2, SOURCE, { old: true }]);
     if (keyed === undefined) {
       assert.deepEqual(snapshot.execution, before);
       return;

@@ -361,10 +361,8 @@ describe('the sequence as a whole', () => {
 
   test('a demand that was not there before', () => {
     assert.deepEqual(compare(undefined, { required: ['n'] }), narrowed);
-    assert.deepEqual(
-      compare({ required: ['n'] }, { required: ['m', 'n'], type: 'object' }),
-      narrowed,
-    );
+    const seen = compare({ required: ['n'] }, { required: ['m', 'n'], type: 'object' });
+    assert.deepEqual(seen, narrowed);
   });
 
   test('any other change of input_schema', () => {

@@ -596,10 +596,8 @@ test('every schema of the contract is valid JSON Schema 2020-12', () => {
 test('replies are held against the declared status and shape', () => {
   const created: ReplyOf<'instances.create'> = { id: ID, deduplicated: false };
   assert.equal(validators.describeReply('instances.create', 201, created), undefined);
-  assert.equal(
-    validators.describeReply('instances.create', 201, { id: ID }),
-    'deduplicated is required',
-  );
+  const seen = validators.describeReply('instances.create', 201, { id: ID });
+  assert.equal(seen, 'deduplicated is required');
   assert.equal(validators.describeReply('instances.create', 404, { error: 'x' }), undefined);
   assert.match(validators.describeReply('instances.create', 418, {}) ?? '', /not declared/);
   assert.equal(validators.describeReply('sequences.delete', 204, undefined), undefined);
