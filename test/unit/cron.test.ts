@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { nextFire, nextFires } from '../../src/core/cron.js';
 import { type CronFields, parseCron } from '../../src/core/cron-fields.js';
+import { casesIn } from '../helpers/table.js';
 
 function fieldsOf(expression: string): CronFields {
   const parsed = parseCron(expression);
@@ -236,16 +237,12 @@ describe('the calendar', () => {
   });
 });
 
-/**
- * What fires after an instant: zone, expression, instant and the fires, if any, each to the minute.
- * A line that begins with `#` says why the cases below it are there.
- */
+/** What fires after an instant: zone, expression, instant and the fires, each to the minute. */
 function table(text: string): void {
-  for (const line of text.split('\n').filter((one) => one !== '' && !one.startsWith('#'))) {
-    const [zone, expression, after, times] = line.split('|').map((cell) => cell.trim());
-    const expected = times === '' ? [] : times!.split(' ').map((time) => `${time}:00Z`);
+  for (const [zone = '', expression = '', after = '', times = ''] of casesIn(text)) {
+    const expected = times.split(' ').flatMap((time) => (time === '' ? [] : `${time}:00Z`));
     test(`${expression} in ${zone} after ${after}`, () => {
-      assert.deepEqual(fires(expression!, zone!, after!, expected.length || 1), expected);
+      assert.deepEqual(fires(expression, zone, after, expected.length || 1), expected);
     });
   }
 }
