@@ -32,10 +32,9 @@ import { createKeyring, parseTransferKey } from '../../src/core/continuity/keys.
 import { type SealContext, seal, unseal } from '../../src/core/continuity/sealing.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { takenCapsule } from '../helpers/continuity-bodies.js';
+import { id, NOW } from '../helpers/continuity-facts.js';
 import { check } from '../helpers/properties.js';
 
-const id = (n: number) => `0198c0de-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
-const NOW = Date.UTC(2026, 0, 1, 12);
 const DESTINATION = id(4);
 const KEYRING = createKeyring(Buffer.alloc(32, 1));
 const NONCE = Buffer.alloc(12, 9);

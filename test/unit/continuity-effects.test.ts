@@ -13,9 +13,7 @@ import {
   taskReceipt,
 } from '../../src/core/continuity/effects.js';
 import { EFFECT_STATES, mayMoveEffect } from '../../src/core/continuity/states.js';
-
-const NOW = Date.UTC(2026, 0, 1, 12);
-const at = (ms: number) => new Date(NOW + ms).toISOString();
+import { at, NOW } from '../helpers/continuity-facts.js';
 
 const PLACE = {
   tenant_id: 't',

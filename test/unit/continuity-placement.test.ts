@@ -17,22 +17,11 @@ import {
 import type { Classification } from '../../src/core/continuity/requirements.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { acceptedTerms } from '../helpers/continuity-bodies.js';
+import { runtime as anyRuntime, at, id, NOW } from '../helpers/continuity-facts.js';
 import { column } from '../helpers/rows.js';
 
-const id = (n: number) => `0198c0de-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
-const NOW = Date.UTC(2026, 0, 1, 12);
-const at = (ms: number) => new Date(NOW + ms).toISOString();
-
-const runtime = (n: number, more: Partial<RuntimeCapabilities> = {}): RuntimeCapabilities => ({
-  runtime_id: id(n),
-  kind: 'server',
-  trust: 'unverified',
-  offline_capable: false,
-  draining: false,
-  observed_at: at(0),
-  expires_at: at(60_000),
-  ...more,
-});
+const runtime = (n: number, more: Partial<RuntimeCapabilities> = {}) =>
+  anyRuntime(n, { trust: 'unverified', ...more });
 
 /** `CODE:status` of each finding. */
 function compatibility(offered: Partial<RuntimeCapabilities>, required: JsonObject = {}) {

@@ -12,24 +12,12 @@ import {
   previewHash,
 } from '../../src/core/continuity/preview.js';
 import { acceptedTerms } from '../helpers/continuity-bodies.js';
+import { runtime as anyRuntime, at, id, NOW } from '../helpers/continuity-facts.js';
 import { check } from '../helpers/properties.js';
 import { column, lines } from '../helpers/rows.js';
 
-const id = (n: number) => `0198c0de-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
-const NOW = Date.UTC(2026, 0, 1, 12);
-const at = (ms: number) => new Date(NOW + ms).toISOString();
-
-const runtime = (n: number, more: Partial<RuntimeCapabilities> = {}): RuntimeCapabilities => ({
-  runtime_id: id(n),
-  kind: 'server',
-  trust: 'registered',
-  handlers: ['ship'],
-  offline_capable: false,
-  draining: false,
-  observed_at: at(0),
-  expires_at: at(60_000),
-  ...more,
-});
+const runtime = (n: number, more: Partial<RuntimeCapabilities> = {}) =>
+  anyRuntime(n, { handlers: ['ship'], ...more });
 
 const receipt = (more: Partial<TaskFacts> = {}) =>
   taskReceipt({
