@@ -79,8 +79,7 @@ function finish(player: Player): void {
   for (let i = 0; i < 10_000 && !isEnded(player.snapshot.state); i += 1) {
     const [blockId] = player.atWork;
     if (player.state === 'paused') {
-      player.send({ kind: 'resume' });
-      player.send({ kind: 'wake' });
+      player.after('resume', 'wake');
     } else if (blockId !== undefined) player.complete(blockId);
     else if (player.last?.more === true) player.send({ kind: 'wake' });
     else player.tick();
@@ -112,8 +111,7 @@ test('what was at work is begun again with the same try, and what is done stays'
     const atWork = [...stayed.open.values()];
     const rows = [...stayed.rows];
     const carried = carry(stayed, life.tree.blocks);
-    carried.send({ kind: 'resume' });
-    carried.send({ kind: 'wake' });
+    carried.after('resume', 'wake');
     const again = carried.dispatched.map(tryOf);
     for (const one of atWork) {
       assert.ok(again.includes(tryOf(one)) || isOver(carried, one), tryOf(one));

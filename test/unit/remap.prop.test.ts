@@ -181,12 +181,10 @@ test('further blocks change nothing of an instance that has ended, until it is r
     for (const next of life.before) make(player, next);
     finish(player);
     const extended = goOver(player, [...life.tree.blocks, ...FURTHER]);
-    extended.send({ kind: 'wake' });
-    assert.equal(extended.state, player.state);
+    extended.after('wake').shows({ state: player.state });
     assert.deepEqual(extended.rows, player.rows);
     if (player.state !== 'failed') return;
-    extended.send({ kind: 'retry' });
-    extended.send({ kind: 'wake' });
+    extended.after('retry', 'wake');
     finish(extended);
     assert.ok(extended.state === 'failed' || extended.done.includes('further6'));
   });
