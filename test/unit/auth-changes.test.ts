@@ -9,13 +9,13 @@ import { beforeEach, test } from 'node:test';
 import { pino } from 'pino';
 import type { KeyRow, KeyUse } from '../../actors/catalog/api-keys.js';
 import type { KeyMinted } from '../../schema/api-key.js';
-import type { Clock } from '../../src/core/clock.js';
 import type { KeyState } from '../../src/db/reads/key-reads.js';
 import { type EngineError, UNKNOWN_OUTCOME } from '../../src/errors.js';
 import { KeyRegistry } from '../../src/http/key-registry.js';
 import { KeyOperations } from '../../src/http/operations/keys.js';
 import type { FrontDeps } from '../../src/http/operations/operation.js';
 import { frontCall } from '../helpers/front-call.js';
+import { HandClock } from '../helpers/hand-clock.js';
 
 const NOW = Date.UTC(2030, 0, 1);
 const MINUTE_MS = 60_000;
@@ -26,23 +26,13 @@ interface Asked {
 }
 
 async function newWorld(keysMax = 10) {
-  let now = NOW;
-  let timers: { at: number; fn: () => void }[] = [];
-  const clock = {
-    setTimeout: (fn: () => void, ms: number) => {
-      const timer = { at: now + ms, fn };
-      timers.push(timer);
-      return timer;
-    },
-    clearTimeout: (timer: unknown) => {
-      timers = timers.filter((other) => other !== timer);
-    },
-  } as Pick<Clock, 'setTimeout' | 'clearTimeout'> as Clock;
+  const clock = new HandClock(NOW);
+  const { now } = clock;
   const asked: Asked[] = [];
   /** How the shard answers the next questions: an error, or a success when there is none left. */
   const failures: (EngineError | undefined)[] = [];
   const states = new Map<string, KeyState>();
-  const registry = new KeyRegistry({ now: () => now, keysMax, refusal: () => undefined });
+  const registry = new KeyRegistry({ now, keysMax, refusal: () => undefined });
   await registry.load({ live: async () => [] });
   const keys = new KeyOperations({
     registry,
@@ -58,7 +48,7 @@ async function newWorld(keysMax = 10) {
     },
   });
   const reads = { keys: { state: async (id: string) => states.get(id) } };
-  const front = { now: () => now, reads } as unknown as FrontDeps;
+  const front = { now, reads } as unknown as FrontDeps;
   return {
     registry,
     asked,
@@ -66,7 +56,7 @@ async function newWorld(keysMax = 10) {
     states,
     keys,
     get waiting() {
-      return timers.length;
+      return clock.waiting;
     },
     mint: async (body: object = { tenant_id: 'a' }): Promise<KeyMinted> => {
       const call = frontCall('apiKeys.mint', { bodyText: JSON.stringify(body) });
@@ -84,10 +74,7 @@ async function newWorld(keysMax = 10) {
       registry.use(createHash('sha256').update(secret).digest('hex'))?.id,
     /** Runs the timers that are due by then, and what follows from them. */
     pass: async (ms: number) => {
-      now += ms;
-      const due = timers.filter(({ at }) => at <= now);
-      timers = timers.filter(({ at }) => at > now);
-      for (const { fn } of due) fn();
+      clock.pass(ms);
       await new Promise((resolve) => setImmediate(resolve));
     },
   };
