@@ -146,6 +146,6 @@ function operationOf(id: string): Operation {
 
 function sample(operation: Operation): Draft[] {
   const known = new KnownIds();
-  const drafts = fc.sample(draftOf(operation), { numRuns: 40, seed: 1 });
+  const drafts = fc.sample(draftOf(operation), { numRuns: byDepth(20, 40), seed: 1 });
   return drafts.map((draft) => known.fill(draft, 'tenant'));
 }
