@@ -84,7 +84,7 @@ test('the stories have seen every kind of block and of trouble', (t) => {
   if (!isWholeRun) return t.skip('only a part of the stories is run');
   for (const [what, count] of tally.counts) t.diagnostic(`${what}: ${count}`);
   for (const [what, inDepth] of Object.entries(AT_LEAST)) {
-    const least = inDepth * byDepth(1 / 10, 1);
+    const least = inDepth * byDepth(1 / 20, 1);
     assert.ok(tally.of(what) >= least, `${what}: ${tally.of(what)} is less than ${least}`);
   }
   const share = tally.of('draws') / tally.of('stories');
