@@ -42,7 +42,7 @@ export interface Parties {
 }
 
 /** Drawn at once: a draft costs less so. */
-const DRAFTS_AT_ONCE = 20;
+const DRAFTS_AT_ONCE = 50;
 const METHODS = ['GET', 'PUT', 'POST', 'PATCH', 'DELETE', 'OPTIONS'];
 const WRONG_KEYS: readonly Readonly<Record<string, string>>[] = [
   {},
