@@ -9,7 +9,7 @@ import { after, before, test } from 'node:test';
 import { byDepth } from '../helpers/depth.js';
 import { type ChaosServer, startChaosServer } from './run.js';
 
-const KILLS = byDepth(8, 50);
+const KILLS = byDepth(4, 50);
 const CRASHES = byDepth(1, 5);
 const SHARDS = 2;
 

@@ -62,10 +62,8 @@ test('The server reports its own semantic version in the OpenAPI document', () =
 test('each cap is documented in the OpenAPI document', () => {
   const prose = String(objectAt(DOCUMENT, 'info').description).replace(/\s+/g, ' ');
   const caps = ['10 MiB', '256 KiB', '64 levels', '5,000', '256 branches', '100,000 iterations'];
-  assert.deepEqual(
-    caps.filter((cap) => !prose.includes(cap)),
-    [],
-  );
+  const wrong = caps.filter((cap) => !prose.includes(cap));
+  assert.deepEqual(wrong, []);
   for (const kind of ['LoopBlock', 'ForEachBlock']) {
     assert.equal(objectAt(SCHEMAS, kind, 'properties', 'max_iterations').maximum, 100_000);
   }

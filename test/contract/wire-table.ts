@@ -21,106 +21,69 @@ export interface WireRoute {
   readonly access?: 'open' | 'key';
 }
 
+function route(
+  method: WireRoute['method'],
+  path: string,
+  status: number,
+  more: Omit<WireRoute, 'method' | 'path' | 'status'> = {},
+): WireRoute {
+  return { method, path, status, ...more };
+}
+
+/** Of a text: `name: type, name: type`. */
+function fields(text: string): Fields {
+  return Object.fromEntries(
+    text
+      .trim()
+      .split(/,\s+/)
+      .map((one) => one.split(': ')),
+  );
+}
+
 // ---------------------------------------------------------------- 'Resources and their fields'
 
-const SEQUENCE_DEFINITION: Fields = {
-  id: 'uuid',
-  tenant_id: 'string',
-  namespace: 'string',
-  name: 'string',
-  version: 'integer',
-  blocks: 'array',
-  created_at: 'datetime',
-};
+const SEQUENCE_DEFINITION = fields(`
+  id: uuid, tenant_id: string, namespace: string, name: string, version: integer,
+  blocks: array, created_at: datetime
+`);
 
-const TASK_INSTANCE: Fields = {
-  id: 'uuid',
-  sequence_id: 'uuid',
-  tenant_id: 'string',
-  namespace: 'string',
-  state: 'string of scheduled|running|waiting|paused|failed|completed|cancelled',
-  next_fire_at: 'datetime',
-  // "responses may show the value capitalised"
-  priority: 'string of Low|Normal|High|Critical',
-  timezone: 'string',
-  metadata: 'object',
-  context: 'object',
-  'context.data': 'object',
-  'context.config': 'object',
-  'context.audit': 'array',
-  'context.runtime': 'object',
-  'context.runtime.current_step': 'string',
-  'context.runtime.attempt': 'integer',
-  concurrency_key: 'string',
-  max_concurrency: 'integer',
-  idempotency_key: 'string',
-  created_at: 'datetime',
-  updated_at: 'datetime',
-};
+/** Of the priority: "responses may show the value capitalised". */
+const TASK_INSTANCE = fields(`
+  id: uuid, sequence_id: uuid, tenant_id: string, namespace: string,
+  state: string of scheduled|running|waiting|paused|failed|completed|cancelled,
+  next_fire_at: datetime, priority: string of Low|Normal|High|Critical, timezone: string,
+  metadata: object, context: object, context.data: object, context.config: object,
+  context.audit: array, context.runtime: object, context.runtime.current_step: string,
+  context.runtime.attempt: integer, concurrency_key: string, max_concurrency: integer,
+  idempotency_key: string, created_at: datetime, updated_at: datetime
+`);
 
-const BLOCK_OUTPUT: Fields = {
-  id: 'uuid',
-  instance_id: 'uuid',
-  block_id: 'string',
-  output: 'object',
-  output_ref: 'any',
-  output_size: 'integer',
-  attempt: 'integer',
-  created_at: 'datetime',
-};
+const BLOCK_OUTPUT = fields(`
+  id: uuid, instance_id: uuid, block_id: string, output: object, output_ref: any,
+  output_size: integer, attempt: integer, created_at: datetime
+`);
 
-const CRON_SCHEDULE: Fields = {
-  id: 'uuid',
-  tenant_id: 'string',
-  namespace: 'string',
-  sequence_id: 'uuid',
-  cron_expr: 'string',
-  timezone: 'string',
-  metadata: 'object',
-  enabled: 'boolean',
-  next_fire_at: 'datetime',
-};
+const CRON_SCHEDULE = fields(`
+  id: uuid, tenant_id: string, namespace: string, sequence_id: uuid, cron_expr: string,
+  timezone: string, metadata: object, enabled: boolean, next_fire_at: datetime
+`);
 
-const WORKER_TASK: Fields = {
-  id: 'uuid',
-  instance_id: 'uuid',
-  block_id: 'string',
-  handler_name: 'string',
-  params: 'object',
-  context: 'object',
-  'context.data': 'object',
-  'context.config': 'object',
-  attempt: 'integer',
-  timeout_ms: 'integer',
-  state: 'string',
-  worker_id: 'string',
-  claim_epoch: 'integer',
-  claimed_at: 'datetime',
-  heartbeat_at: 'datetime',
-  completed_at: 'datetime',
-  output: 'object',
-  error_message: 'string',
-  error_retryable: 'boolean',
-  created_at: 'datetime',
-};
+const WORKER_TASK = fields(`
+  id: uuid, instance_id: uuid, block_id: string, handler_name: string, params: object,
+  context: object, context.data: object, context.config: object, attempt: integer,
+  timeout_ms: integer, state: string, worker_id: string, claim_epoch: integer,
+  claimed_at: datetime, heartbeat_at: datetime, completed_at: datetime, output: object,
+  error_message: string, error_retryable: boolean, created_at: datetime
+`);
 
 /** 'Block definitions': every block has `type` and `id`. */
 export const WIRE_BLOCKS: Readonly<Record<string, Fields>> = {
-  step: {
-    handler: 'string',
-    params: 'object',
-    delay: 'object',
-    'delay.duration': 'integer',
-    'delay.business_days_only': 'boolean',
-    'delay.jitter': 'integer',
-    retry: 'object',
-    'retry.max_attempts': 'integer',
-    'retry.initial_backoff': 'integer',
-    'retry.max_backoff': 'integer',
-    'retry.backoff_multiplier': 'number',
-    timeout: 'integer',
-    rate_limit_key: 'string',
-  },
+  step: fields(`
+    handler: string, params: object, delay: object, delay.duration: integer,
+    delay.business_days_only: boolean, delay.jitter: integer, retry: object,
+    retry.max_attempts: integer, retry.initial_backoff: integer, retry.max_backoff: integer,
+    retry.backoff_multiplier: number, timeout: integer, rate_limit_key: string
+  `),
   parallel: { branches: 'array' },
   race: {
     branches: 'array',
@@ -129,12 +92,9 @@ export const WIRE_BLOCKS: Readonly<Record<string, Fields>> = {
   router: { routes: 'array', default: 'array' },
   try_catch: { try_block: 'array', catch_block: 'array', finally_block: 'array' },
   loop: { condition: 'string', body: 'array', max_iterations: 'integer = 1000' },
-  for_each: {
-    collection: 'string',
-    item_var: 'string',
-    body: 'array',
-    max_iterations: 'integer = 1000',
-  },
+  for_each: fields(
+    `collection: string, item_var: string, body: array, max_iterations: integer = 1000`,
+  ),
 };
 
 /** "finally_block optional"; the others say nothing and may be optional as well. */
@@ -143,255 +103,149 @@ export const OPTIONAL_BLOCK_FIELDS: readonly string[] = ['try_catch.finally_bloc
 // ---------------------------------------------------------------- 'Endpoints'
 
 /** "query filters below"; "same query parameters as list" for the dead letter queue. */
-const LIST_QUERY: Fields = {
-  tenant_id: 'string',
-  namespace: 'string',
-  sequence_id: 'uuid',
-  state: 'array',
-  offset: 'integer = 0',
-  limit: 'integer = 100 <= 1000',
-};
+const LIST_QUERY = fields(`
+  tenant_id: string, namespace: string, sequence_id: uuid, state: array, offset: integer = 0,
+  limit: integer = 100 <= 1000
+`);
 
-const CREATE_INSTANCE: Fields = {
-  sequence_id: 'uuid !',
-  tenant_id: 'string !',
-  namespace: 'string !',
-  priority: 'string = normal of low|normal|high|critical',
-  timezone: 'string = UTC',
-  metadata: 'object',
-  context: 'object',
-  'context.data': 'object',
-  'context.config': 'object',
-  next_fire_at: 'datetime',
-  concurrency_key: 'string',
-  max_concurrency: 'integer',
-  idempotency_key: 'string',
-};
+const CREATE_INSTANCE = fields(`
+  sequence_id: uuid !, tenant_id: string !, namespace: string !,
+  priority: string = normal of low|normal|high|critical, timezone: string = UTC,
+  metadata: object, context: object, context.data: object, context.config: object,
+  next_fire_at: datetime, concurrency_key: string, max_concurrency: integer,
+  idempotency_key: string
+`);
 
 export const WIRE_ROUTES: readonly WireRoute[] = [
-  { method: 'GET', path: '/health/live', status: 200, access: 'open' },
-  { method: 'GET', path: '/health/ready', status: 200, access: 'open' },
+  route('GET', '/health/live', 200, { access: 'open' }),
+  route('GET', '/health/ready', 200, { access: 'open' }),
 
-  {
-    method: 'POST',
-    path: '/sequences',
-    status: 201,
+  route('POST', '/sequences', 201, {
     // The text does not say which fields may be left out; without these there is no definition.
     body: {
       ...SEQUENCE_DEFINITION,
-      tenant_id: 'string !',
-      namespace: 'string !',
-      name: 'string !',
-      version: 'integer !',
-      blocks: 'array !',
+      ...fields(`tenant_id: string !, namespace: string !, name: string !`),
+      ...fields(`version: integer !, blocks: array !`),
     },
     reply: { id: 'uuid !' },
-  },
-  { method: 'GET', path: '/sequences/{id}', status: 200, reply: SEQUENCE_DEFINITION },
-  {
-    method: 'GET',
-    path: '/sequences/by-name',
-    status: 200,
-    query: {
-      tenant_id: 'string !',
-      namespace: 'string !',
-      name: 'string !',
-      version: 'integer',
-    },
+  }),
+  route('GET', '/sequences/{id}', 200, { reply: SEQUENCE_DEFINITION }),
+  route('GET', '/sequences/by-name', 200, {
+    query: fields(`tenant_id: string !, namespace: string !, name: string !, version: integer`),
     reply: SEQUENCE_DEFINITION,
-  },
+  }),
 
-  {
-    method: 'POST',
-    path: '/instances',
-    status: 201,
+  route('POST', '/instances', 201, {
     body: CREATE_INSTANCE,
     reply: { id: 'uuid !', deduplicated: 'boolean !' },
-  },
-  {
-    method: 'POST',
-    path: '/instances/batch',
-    status: 201,
+  }),
+  route('POST', '/instances/batch', 201, {
     body: { instances: 'array !' },
     reply: { count: 'integer !' },
-  },
-  { method: 'GET', path: '/instances/{id}', status: 200, reply: TASK_INSTANCE },
-  {
-    method: 'GET',
-    path: '/instances',
-    status: 200,
+  }),
+  route('GET', '/instances/{id}', 200, { reply: TASK_INSTANCE }),
+  route('GET', '/instances', 200, {
     query: LIST_QUERY,
     reply: TASK_INSTANCE,
     isList: true,
-  },
-  {
-    method: 'PATCH',
-    path: '/instances/{id}/state',
-    status: 200,
+  }),
+  route('PATCH', '/instances/{id}/state', 200, {
     body: {
       state: 'string ! of scheduled|running|waiting|paused|failed|completed|cancelled',
       next_fire_at: 'datetime',
     },
-  },
-  {
-    method: 'PATCH',
-    path: '/instances/{id}/context',
-    status: 200,
+  }),
+  route('PATCH', '/instances/{id}/context', 200, {
     body: { context: 'object !', 'context.data': 'object' },
-  },
-  {
-    method: 'POST',
-    path: '/instances/{id}/signals',
-    status: 201,
+  }),
+  route('POST', '/instances/{id}/signals', 201, {
     body: { signal_type: 'string !', payload: 'any' },
     reply: { signal_id: 'uuid !' },
-  },
-  {
-    method: 'GET',
-    path: '/instances/{id}/outputs',
-    status: 200,
+  }),
+  route('GET', '/instances/{id}/outputs', 200, {
     reply: BLOCK_OUTPUT,
     isList: true,
-  },
-  {
-    method: 'POST',
-    path: '/instances/{id}/retry',
-    status: 200,
+  }),
+  route('POST', '/instances/{id}/retry', 200, {
     reply: { id: 'uuid !', state: 'string ! of scheduled' },
-  },
-  {
-    method: 'PATCH',
-    path: '/instances/bulk/state',
-    status: 200,
-    body: {
-      filter: 'object !',
-      'filter.tenant_id': 'string',
-      'filter.namespace': 'string',
-      'filter.sequence_id': 'uuid',
-      'filter.states': 'array',
-      state: 'string !',
-    },
+  }),
+  route('PATCH', '/instances/bulk/state', 200, {
+    body: fields(`
+      filter: object !, filter.tenant_id: string, filter.namespace: string,
+      filter.sequence_id: uuid, filter.states: array, state: string !
+    `),
     reply: { count: 'integer !' },
-  },
-  {
-    method: 'GET',
-    path: '/instances/dlq',
-    status: 200,
+  }),
+  route('GET', '/instances/dlq', 200, {
     query: LIST_QUERY,
     reply: TASK_INSTANCE,
     isList: true,
-  },
+  }),
 
-  {
-    method: 'POST',
-    path: '/cron',
-    status: 201,
-    body: {
-      tenant_id: 'string !',
-      namespace: 'string !',
-      sequence_id: 'uuid !',
-      cron_expr: 'string !',
-      timezone: 'string = UTC',
-      metadata: 'object',
-      enabled: 'boolean = true',
-    },
+  route('POST', '/cron', 201, {
+    body: fields(`
+      tenant_id: string !, namespace: string !, sequence_id: uuid !, cron_expr: string !,
+      timezone: string = UTC, metadata: object, enabled: boolean = true
+    `),
     reply: { id: 'uuid !', next_fire_at: 'datetime !' },
-  },
-  { method: 'GET', path: '/cron/{id}', status: 200, reply: CRON_SCHEDULE },
-  {
-    method: 'GET',
-    path: '/cron',
-    status: 200,
+  }),
+  route('GET', '/cron/{id}', 200, { reply: CRON_SCHEDULE }),
+  route('GET', '/cron', 200, {
     query: { tenant_id: 'string' },
     reply: CRON_SCHEDULE,
     isList: true,
-  },
-  {
-    method: 'PUT',
-    path: '/cron/{id}',
-    status: 200,
-    body: {
-      cron_expr: 'string',
-      timezone: 'string',
-      enabled: 'boolean',
-      metadata: 'object',
-    },
+  }),
+  route('PUT', '/cron/{id}', 200, {
+    body: fields(`cron_expr: string, timezone: string, enabled: boolean, metadata: object`),
     reply: CRON_SCHEDULE,
-  },
-  { method: 'DELETE', path: '/cron/{id}', status: 204 },
+  }),
+  route('DELETE', '/cron/{id}', 204),
 
-  {
-    method: 'POST',
-    path: '/workers/tasks/poll',
-    status: 200,
+  route('POST', '/workers/tasks/poll', 200, {
     body: { handler_name: 'string !', worker_id: 'string !', limit: 'integer = 1' },
     reply: WORKER_TASK,
     isList: true,
-  },
-  {
-    method: 'POST',
-    path: '/workers/tasks/{id}/complete',
-    status: 200,
+  }),
+  route('POST', '/workers/tasks/{id}/complete', 200, {
     body: { worker_id: 'string !', output: 'object !', claim_epoch: 'integer' },
-  },
-  {
-    method: 'POST',
-    path: '/workers/tasks/{id}/fail',
-    status: 200,
-    body: {
-      worker_id: 'string !',
-      message: 'string !',
-      retryable: 'boolean = false',
-      claim_epoch: 'integer',
-    },
-  },
-  {
-    method: 'POST',
-    path: '/workers/tasks/{id}/heartbeat',
-    status: 200,
-    body: {
-      // Not said to be required; a claim is nobody's without it.
-      worker_id: 'string !',
-      claim_epoch: 'integer',
-      checkpoint_seq: 'integer',
-      checkpoint: 'object',
-    },
-  },
-  { method: 'GET', path: '/workers/tasks/{id}/attempts', status: 200, isList: true },
+  }),
+  route('POST', '/workers/tasks/{id}/fail', 200, {
+    body: fields(
+      `worker_id: string !, message: string !, retryable: boolean = false, claim_epoch: integer`,
+    ),
+  }),
+  route('POST', '/workers/tasks/{id}/heartbeat', 200, {
+    // The worker is not said to be required; a claim is nobody's without it.
+    body: fields(`
+      worker_id: string !, claim_epoch: integer, checkpoint_seq: integer, checkpoint: object
+    `),
+  }),
+  route('GET', '/workers/tasks/{id}/attempts', 200, { isList: true }),
 
-  {
-    method: 'POST',
-    path: '/releases',
-    status: 201,
+  route('POST', '/releases', 201, {
     // The text does not say which fields may be left out; without these there is no release.
-    body: {
-      tenant_id: 'string',
-      baseline_sequence_id: 'uuid !',
-      candidate_sequence_id: 'uuid !',
-      gates: 'array',
-      in_flight_policy: 'string = pin',
-    },
-    reply: {
-      tenant_id: 'string',
-      baseline_sequence_id: 'uuid',
-      candidate_sequence_id: 'uuid',
-      gates: 'array',
-      in_flight_policy: 'string',
-    },
-  },
+    body: fields(`
+      tenant_id: string, baseline_sequence_id: uuid !, candidate_sequence_id: uuid !, gates: array,
+      in_flight_policy: string = pin
+    `),
+    reply: fields(`
+      tenant_id: string, baseline_sequence_id: uuid, candidate_sequence_id: uuid, gates: array,
+      in_flight_policy: string
+    `),
+  }),
   // "HTTP method and payloads: not shown"
-  { method: 'POST', path: '/releases/{id}/validate', status: 200 },
-  { method: 'POST', path: '/releases/{id}/canary', status: 200 },
-  { method: 'POST', path: '/releases/{id}/evaluate', status: 200 },
-  { method: 'POST', path: '/releases/{id}/promote', status: 200 },
-  { method: 'POST', path: '/releases/{id}/pause', status: 200 },
-  { method: 'POST', path: '/releases/{id}/rollback', status: 200 },
-  { method: 'GET', path: '/releases/{id}/diff', status: 200 },
-  { method: 'GET', path: '/releases/{id}/decisions', status: 200, isList: true },
+  route('POST', '/releases/{id}/validate', 200),
+  route('POST', '/releases/{id}/canary', 200),
+  route('POST', '/releases/{id}/evaluate', 200),
+  route('POST', '/releases/{id}/promote', 200),
+  route('POST', '/releases/{id}/pause', 200),
+  route('POST', '/releases/{id}/rollback', 200),
+  route('GET', '/releases/{id}/diff', 200),
+  route('GET', '/releases/{id}/decisions', 200, { isList: true }),
 
-  { method: 'GET', path: '/metrics', status: 200, access: 'key' },
-  { method: 'GET', path: '/api-docs/openapi.json', status: 200, access: 'open' },
-  { method: 'GET', path: '/swagger-ui', status: 200, access: 'open' },
+  route('GET', '/metrics', 200, { access: 'key' }),
+  route('GET', '/api-docs/openapi.json', 200, { access: 'open' }),
+  route('GET', '/swagger-ui', 200, { access: 'open' }),
 ];
 
 /** 'Release states'. */
@@ -432,35 +286,15 @@ export const WIRE_STATUSES = [200, 201, 204, 400, 401, 403, 404, 409, 500, 503];
 // ---------------------------------------------------------------- 'Limits'
 
 /** Limits that no field carries: the document must say them in words, each in this place. */
-export const WIRE_LIMIT_TEXTS: readonly {
-  readonly limit: string;
+export const WIRE_LIMIT_TEXTS: readonly (readonly [
+  limit: string,
   /** A component and its field, or an operation. */
-  readonly place: string;
-  readonly text: RegExp;
-}[] = [
-  {
-    limit: 'http_request timeout_ms default 10000',
-    place: 'StepBlock.params',
-    text: /timeout_ms \(default 10000\)/,
-  },
-  {
-    limit: 'sleep duration_ms default 100',
-    place: 'StepBlock.params',
-    text: /duration_ms \(default 100\)/,
-  },
-  {
-    limit: 'worker heartbeat interval',
-    place: 'POST /workers/tasks/{id}/heartbeat',
-    text: /every 15 to 30 seconds/,
-  },
-  {
-    limit: 'worker heartbeat silence',
-    place: 'POST /workers/tasks/{id}/heartbeat',
-    text: /60 seconds/,
-  },
-  {
-    limit: 'concurrency',
-    place: 'CreateInstance.max_concurrency',
-    text: /at once/,
-  },
+  place: string,
+  text: RegExp,
+])[] = [
+  ['http_request timeout_ms', 'StepBlock.params', /timeout_ms \(default 10000\)/],
+  ['sleep duration_ms', 'StepBlock.params', /duration_ms \(default 100\)/],
+  ['heartbeat interval', 'POST /workers/tasks/{id}/heartbeat', /every 15 to 30 seconds/],
+  ['heartbeat silence', 'POST /workers/tasks/{id}/heartbeat', /60 seconds/],
+  ['concurrency', 'CreateInstance.max_concurrency', /at once/],
 ];

@@ -51,6 +51,29 @@ export interface PlayerOptions {
   readonly compileSchema?: () => SchemaCheck;
 }
 
+type PlainEvent = 'wake' | 'pause' | 'resume' | 'park' | 'cancel' | 'retry' | 'admitted';
+type Act = PlainEvent | 'tick' | 'recover' | `${'ok' | 'fail' | 'again'} ${string}`;
+
+/** What can be seen of an instance, as far as tests ask. */
+interface Sight {
+  readonly state: string;
+  readonly done: readonly string[];
+  readonly atWork: readonly string[];
+  readonly tree: Readonly<Record<string, string>>;
+  /** Of every dispatch, its block with the number of the try. */
+  readonly tries: readonly string[];
+  /** Blocks whose work was taken back last. */
+  readonly withdrawn: readonly string[];
+  /** How often a rate limit was asked. */
+  readonly asked: number;
+  readonly failure: string | undefined;
+  readonly data: JsonObject;
+  readonly wakeAt: number | null;
+  readonly nextFireAt: number | null;
+  /** For a slot of its concurrency key. */
+  readonly waits: boolean;
+}
+
 export class Player {
   readonly plan: Plan;
   snapshot: Snapshot;
@@ -138,6 +161,42 @@ export class Player {
     return this.send({ kind: 'step.outcome', node, iteration, attempt, outcome, external });
   }
 
+  /** Lets things happen one after the other: `ok a`, `fail a` and `again a` (which may be tried again)
+   * are outcomes of the block `a`; `tick` and `recover` are meant as the methods of that name. */
+  after(...acts: readonly (Act | EngineEvent)[]): this {
+    for (const act of acts) {
+      if (typeof act !== 'string') this.send(act);
+      else if (act === 'tick' || act === 'recover') this[act]();
+      else if (act.startsWith('ok ')) this.complete(act.slice(3));
+      else if (act.startsWith('fail ')) this.fail(act.slice(5));
+      else if (act.startsWith('again ')) this.fail(act.slice(6), true);
+      else this.send({ kind: act as PlainEvent });
+    }
+    return this;
+  }
+
+  /** Holds what can be seen of the instance against what is expected; of the tree, the blocks named. */
+  shows(expected: Partial<Sight>): this {
+    const { last, snapshot, tree } = this;
+    const sight: Sight = {
+      state: this.state,
+      done: this.done,
+      atWork: this.atWork,
+      tree: Object.fromEntries(Object.keys(expected.tree ?? {}).map((id) => [id, tree[id] ?? ''])),
+      tries: this.dispatched.map(({ blockId, attempt }) => `${blockId}${attempt}`),
+      withdrawn: (last?.withdrawals ?? []).map(({ blockId }) => blockId),
+      asked: this.asked.length,
+      failure: last?.failure,
+      data: snapshot.data,
+      wakeAt: last?.wakeAt ?? null,
+      nextFireAt: snapshot.nextFireAt,
+      waits: snapshot.execution.w === 1,
+    };
+    const seen = Object.keys(expected).map((name) => [name, sight[name as keyof Sight]]);
+    assert.deepEqual(Object.fromEntries(seen), expected);
+    return this;
+  }
+
   /** Ids of the blocks at work, in order of dispatch. */
   get atWork(): string[] {
     return [...this.open.values()].map(({ blockId }) => blockId);
@@ -195,6 +254,11 @@ export class Player {
   }
 }
 
+/** An instance that has started. */
+export function play(blocks: Block[], options?: PlayerOptions): Player {
+  return new Player(blocks, options).start();
+}
+
 function keyOf(step: { node: number; iteration: string; attempt: number }): string {
   return `${step.node}/${step.iteration}/${step.attempt}`;
 }
@@ -217,6 +281,10 @@ export function noop(id: string): Block {
 
 export function failing(id: string): Block {
   return { type: 'step', id, handler: 'fail' };
+}
+
+export function transform(id: string, params: JsonObject): Block {
+  return { type: 'step', id, handler: 'transform', params };
 }
 
 /** A step of an external worker. */

@@ -113,10 +113,8 @@ describe('exactly once', () => {
         const id = await cron.schedule('*/10 * * * * ? *');
         cron.atNextFire = () => strike(cron, id);
         await cron.until('2031-03-03T12:00:45Z');
-        assert.deepEqual(
-          cron.times(id).map((time) => time.slice(0, 8)),
-          EVERY_TEN,
-        );
+        const seen = cron.times(id).map((time) => time.slice(0, 8));
+        assert.deepEqual(seen, EVERY_TEN);
         assert.ok(cron.states(id).every((state) => state === 'completed'));
       }));
 
@@ -141,10 +139,8 @@ describe('a missed stretch fires once, then the next time counts', () => {
       await cron.until('2031-03-03T12:01:35Z');
       const times = cron.times(id);
       // The second was on its way when the database went; the third stands for those from :30 on.
-      assert.deepEqual(
-        [...times.slice(0, 2), ...times.slice(3)],
-        ['12:00:10', '12:00:20', '12:01:20', '12:01:30'],
-      );
+      const seen = [...times.slice(0, 2), ...times.slice(3)];
+      assert.deepEqual(seen, ['12:00:10', '12:00:20', '12:01:20', '12:01:30']);
       assert.match(times[2] ?? '', /^12:01:1/);
     }));
 
@@ -155,10 +151,8 @@ describe('a missed stretch fires once, then the next time counts', () => {
       for (const thread of cron.cluster.newest.threads) thread.busyUntil = cron.world.now + 600_000;
       await cron.until('2031-03-03T12:15:30Z');
       const times = cron.times(id);
-      assert.deepEqual(
-        [...times.slice(0, 2), ...times.slice(3)],
-        ['12:01:00', '12:02:00', '12:13:00', '12:14:00', '12:15:00'],
-      );
+      const seen = [...times.slice(0, 2), ...times.slice(3)];
+      assert.deepEqual(seen, ['12:01:00', '12:02:00', '12:13:00', '12:14:00', '12:15:00']);
       assert.match(times[2] ?? '', /^12:12:3/);
     }));
 });
@@ -191,10 +185,8 @@ describe('while an earlier run has not ended', () => {
       assert.equal(cron.row(id)?.next_fire_at, '2031-03-03T12:00:20.000Z');
       await cron.until('2031-03-03T12:01:15Z');
       // The first run ends at :35, the second at :00.
-      assert.deepEqual(
-        cron.times(id).map((time) => time.slice(0, 8)),
-        ['12:00:10', '12:00:35', '12:01:00'],
-      );
+      const seen = cron.times(id).map((time) => time.slice(0, 8));
+      assert.deepEqual(seen, ['12:00:10', '12:00:35', '12:01:00']);
       assert.equal(cron.row(id)?.skipped_fires, 0);
     }));
 

@@ -128,10 +128,26 @@ function selected(db: MemoryTables, columns: readonly string[], row: Row): Row {
   return result;
 }
 
-function all(db: MemoryTables, table: string, matches: (row: Row) => boolean): Row[] {
+interface Query {
+  /** Columns that must have these values. */
+  readonly is?: Readonly<Record<string, unknown>>;
+  readonly where?: (row: Row) => boolean;
+  /** Columns, the most significant first; `-` in front of a name turns its order round. */
+  readonly by?: readonly string[];
+  /** The place in that order which the rows lie behind. */
+  readonly behind?: Values;
+  readonly limit?: unknown;
+}
+
+function select(db: MemoryTables, table: string, query: Query = {}): Row[] {
+  const { is = {}, where = () => true, by = [], behind, limit } = query;
+  const values = Object.entries(is);
   const found: Row[] = [];
-  for (const row of db.rows(table).values()) if (matches(row)) found.push(row);
-  return found;
+  for (const row of db.rows(table).values()) {
+    if (!values.every(([column, value]) => row[column] === value) || !where(row)) continue;
+    if (behind === undefined || isBehind(row, by, behind)) found.push(row);
+  }
+  return sorted(found, by).slice(0, (limit as number | undefined) ?? found.length);
 }
 
 function byKey(db: MemoryTables, table: string, key: unknown): Row[] {
@@ -143,8 +159,7 @@ function byKeys(db: MemoryTables, table: string, keys: unknown): Row[] {
   return (keys as string[]).flatMap((key) => byKey(db, table, key));
 }
 
-/** Sorts by columns, one after the other; `-` in front of a name turns its order round. */
-function sorted(rows: Row[], ...columns: readonly string[]): Row[] {
+function sorted(rows: Row[], columns: readonly string[]): Row[] {
   return rows.sort((a, b) => {
     for (const column of columns) {
       const [name, sign] = column.startsWith('-') ? [column.slice(1), -1] : [column, 1];
@@ -164,10 +179,22 @@ function isBehind(row: Row, columns: readonly string[], place: Values): boolean 
   return false;
 }
 
-/** Whether the row belongs to the shard that asks. Of a cursor, numbers come as text. */
-function isOwn(id: JsonValue | undefined, [shard, shards]: Values): boolean {
-  return shardOf(routeOf(String(id)), Number(shards)) === Number(shard);
+const isAmong = (values: unknown, column: string) => {
+  const wanted = new Set(values as JsonValue[]);
+  return (row: Row) => wanted.has(row[column]!);
+};
+
+/** Of the rows with one value of the column, the one that comes first. */
+function firstOfEach(rows: readonly Row[], column: string): Row[] {
+  const seen = new Set<JsonValue | undefined>();
+  return rows.filter((row) => !seen.has(row[column]) && seen.add(row[column]));
 }
+
+/** Whether the row belongs to the shard that asks. Of a cursor, numbers come as text. */
+const isOf =
+  ([shard, shards]: Values, column: string) =>
+  (row: Row) =>
+    shardOf(routeOf(String(row[column])), Number(shards)) === Number(shard);
 
 /** The rows of every ask, with its number in `n`. */
 function asked<Ask>(asks: readonly Ask[], read: (ask: Ask) => Row[]): Row[] {
@@ -175,68 +202,47 @@ function asked<Ask>(asks: readonly Ask[], read: (ask: Ask) => Row[]): Row[] {
 }
 
 /** The same for asks that come as a number, an instance and a block. */
-function askedPairs(
-  values: Values,
-  read: (instance: string, block: string) => readonly Row[],
-): Row[] {
+function askedPairs(values: Values, read: (instance: string, block: string) => Row[]): Row[] {
   const [numbers, instances, blocks] = values as [number[], string[], string[]];
-  return numbers.flatMap((n, at) =>
-    read(instances[at]!, blocks[at]!).map((row) => ({ ...row, block_id: blocks[at]!, n })),
-  );
+  return numbers.flatMap((n, at) => {
+    const block_id = blocks[at]!;
+    return read(instances[at]!, block_id).map((row) => ({ ...row, block_id, n }));
+  });
 }
 
-/** Newest first. */
-function storedOutputs(db: MemoryTables, instance: string): Row[] {
-  const isStored = (row: Row) =>
-    row.instance_id === instance && (row.output_ref === null || row.output_ref === '__error__');
-  return sorted(all(db, 'block_outputs', isStored), '-created_at', '-id');
+/** The last one of each block. */
+function lastOutputs(db: MemoryTables, instance_id: string): Row[] {
+  const where = isAmong([null, '__error__'], 'output_ref');
+  const by = ['block_id', '-created_at', '-id'];
+  return firstOfEach(select(db, 'block_outputs', { is: { instance_id }, where, by }), 'block_id');
 }
 
-/** The first row of each block. */
-function firstOfBlocks(rows: readonly Row[]): Row[] {
-  const first = new Map<JsonValue, Row>();
-  for (const row of rows) if (!first.has(row.block_id!)) first.set(row.block_id!, row);
-  return [...first.values()];
-}
-
-function outputsOf(db: MemoryTables, instance: unknown, blocks: unknown): Row[] {
-  const wanted = new Set(blocks as string[]);
-  return all(
-    db,
-    'block_outputs',
-    (row) => row.instance_id === instance && wanted.has(row.block_id as string),
-  );
-}
+const outputsOf = (db: MemoryTables, instance_id: unknown, blocks: unknown) =>
+  select(db, 'block_outputs', {
+    is: { instance_id },
+    where: isAmong(blocks, 'block_id'),
+    by: ['created_at', 'id'],
+  });
 
 /** @param columns must have the values that follow the limit */
 function readyTasks(...columns: readonly string[]): Read {
-  const order = ['rank', 'created_at', 'task_id'];
-  return (db, [handler, rank, createdAt, id, limit, ...names]) => {
-    const waiting = all(
-      db,
-      'open_tasks',
-      (row) =>
-        row.handler_name === handler &&
-        columns.every((column, i) => row[column] === names[i]) &&
-        isBehind(row, order, [rank, createdAt, id]) &&
-        db.row('worker_tasks', String(row.task_id))?.state === 'pending',
-    );
-    return sorted(waiting, ...order).slice(0, limit as number);
-  };
+  return (db, [handler_name, rank, createdAt, id, limit, ...names]) =>
+    select(db, 'open_tasks', {
+      is: { handler_name, ...Object.fromEntries(columns.map((column, i) => [column, names[i]])) },
+      where: ({ task_id }) => db.row('worker_tasks', String(task_id))?.state === 'pending',
+      by: ['rank', 'created_at', 'task_id'],
+      behind: [rank, createdAt, id],
+      limit,
+    });
 }
 
-const LIVE: ReadonlySet<JsonValue> = new Set(['scheduled', 'running', 'waiting', 'paused']);
-const OPEN: ReadonlySet<JsonValue> = new Set(['pending', 'claimed']);
+const isLive = isAmong(['scheduled', 'running', 'waiting', 'paused'], 'state');
+const isOpen = isAmong(['pending', 'claimed'], 'state');
+const isRouting = isAmong(['canary', 'promoted'], 'state');
+const needsCandidate = isAmong(['validating', 'ready', 'canary', 'paused', 'promoted'], 'state');
 
-const NEEDS_CANDIDATE: ReadonlySet<JsonValue> = new Set([
-  'validating',
-  'ready',
-  'canary',
-  'paused',
-  'promoted',
-]);
-
-const isRouting = ({ state }: Row) => state === 'canary' || state === 'promoted';
+/** The parameter where a read begins at the beginning. */
+const BEGINNING = '-infinity';
 
 const READS: Readonly<Record<Name, Read>> = {
   instances: (db, [ids]) =>
@@ -244,50 +250,35 @@ const READS: Readonly<Record<Name, Read>> = {
       const timer = db.row('timers', String(row.id));
       const { fire_at = null, recover = null } = timer ?? {};
       const injected = db.row('injected_blocks', String(row.id))?.blocks ?? null;
-      return {
-        ...row,
-        has_timer: timer !== undefined,
-        fire_at,
-        recover,
-        injected: injected === null ? null : JSON.stringify(injected),
-      };
+      const text = injected === null ? null : JSON.stringify(injected);
+      return { ...row, has_timer: timer !== undefined, fire_at, recover, injected: text };
     }),
   endedInstances: (db, [ids, before]) =>
-    byKeys(db, 'instances', ids).filter(
-      (row) =>
-        (row.state === 'completed' || row.state === 'cancelled') &&
-        row.updated_at! < (before as string),
-    ),
+    byKeys(db, 'instances', ids)
+      .filter(isAmong(['completed', 'cancelled'], 'state'))
+      .filter((row) => row.updated_at! < (before as string)),
   tasks: (db, [ids]) => {
-    const wanted = new Set(ids as string[]);
-    const isLoaded = (row: Row) =>
-      wanted.has(row.instance_id as string) &&
-      (OPEN.has(row.state!) ||
-        (row.withdrawn === true && row.state === 'failed' && Number(row.checkpoint_seq) > 0));
-    return sorted(all(db, 'worker_tasks', isLoaded), 'id');
+    const isCut = (row: Row) =>
+      row.withdrawn === true && row.state === 'failed' && Number(row.checkpoint_seq) > 0;
+    const isOfThem = isAmong(ids, 'instance_id');
+    const where = (row: Row) => isOfThem(row) && (isOpen(row) || isCut(row));
+    return select(db, 'worker_tasks', { where, by: ['id'] });
   },
-  snapshots: (db, [ids]) => {
-    const wanted = new Set(ids as string[]);
-    return all(db, 'iteration_snapshots', (row) => wanted.has(row.instance_id as string));
-  },
+  snapshots: (db, [ids]) =>
+    select(db, 'iteration_snapshots', { where: isAmong(ids, 'instance_id') }),
   outputs: (db, values) =>
     askedPairs(values, (instance, block) =>
-      storedOutputs(db, instance)
-        .filter((row) => row.block_id === block)
-        .slice(0, 1),
+      lastOutputs(db, instance).filter(({ block_id }) => block_id === block),
     ),
   allOutputs: (db, [instances]) =>
-    asked(instances as string[], (instance) =>
-      sorted(firstOfBlocks(storedOutputs(db, instance)), 'block_id'),
-    ),
+    asked(instances as string[], (instance) => lastOutputs(db, instance)),
   outputTotals: (db, values) =>
     askedPairs(values, (instance, block) => {
       const rows = outputsOf(db, instance, [block]);
       const bytes = rows.reduce((sum, row) => sum + Number(row.output_size), 0);
       return [{ rows: rows.length, bytes }];
     }),
-  outputRows: (db, [instance, blocks]) =>
-    sorted(outputsOf(db, instance, blocks), 'created_at', 'id'),
+  outputRows: (db, [instance, blocks]) => outputsOf(db, instance, blocks),
   task: (db, [id]) => byKey(db, 'worker_tasks', id),
   taskOwners: (db, [ids]) => byKeys(db, 'worker_tasks', ids),
   sequence: (db, [id]) => byKey(db, 'sequences', id),
@@ -295,187 +286,147 @@ const READS: Readonly<Record<Name, Read>> = {
     byKeys(db, 'instances', ids).filter(
       (row) => db.row('sequence_tombstones', String(row.sequence_id)) !== undefined,
     ),
-  instanceCounts: (db, [sequence]) => {
-    const states = all(db, 'instances', (row) => row.sequence_id === sequence).map(
-      ({ state }) => state!,
-    );
-    const live = states.filter((state) => LIVE.has(state)).length;
-    const failed = states.filter((state) => state === 'failed').length;
-    return [{ live, failed, ended: states.length - live - failed }];
+  instanceCounts: (db, [sequence_id]) => {
+    const rows = select(db, 'instances', { is: { sequence_id } });
+    const live = rows.filter(isLive).length;
+    const failed = rows.filter(isAmong(['failed'], 'state')).length;
+    return [{ live, failed, ended: rows.length - live - failed }];
   },
   dueTimers: (db, [from, to, ...place]) => {
-    const isDue = ({ instance_id, fire_at }: Row) =>
+    const isOwn = isOf(place, 'instance_id');
+    const isDue = ({ fire_at }: Row) =>
       fire_at !== null &&
-      (from === '-infinity' || fire_at! > (from as string)) &&
-      fire_at! <= (to as string) &&
-      isOwn(instance_id, place);
-    return sorted(all(db, 'timers', isDue), 'fire_at', 'instance_id');
+      (from === BEGINNING || fire_at! > (from as string)) &&
+      fire_at! <= (to as string);
+    const where = (row: Row) => isDue(row) && isOwn(row);
+    return select(db, 'timers', { where, by: ['fire_at', 'instance_id'] });
   },
   overdueTimers: (db, values) => READS.dueTimers(db, values).slice(0, OVERDUE_ROWS_MAX),
-  recover: (db, place) =>
-    sorted(
-      all(db, 'timers', (row) => row.recover === true && isOwn(row.instance_id, place)),
-      'instance_id',
-    ),
-  permitKeys: (db, [after, limit, ...place]) => {
-    const rows = [...db.rows('permit_requests').values(), ...db.rows('permits').values()];
-    const keys = new Set(rows.map((row) => row.key_id!));
-    return [...keys]
-      .filter((key) => key! > (after as string) && isOwn(key, place))
-      .sort()
-      .slice(0, limit as number)
-      .map((key_id) => ({ key_id }));
+  recover: (db, place) => {
+    const where = isOf(place, 'instance_id');
+    return select(db, 'timers', { is: { recover: true }, where, by: ['instance_id'] });
   },
-  permitHolders: (db, [key]) =>
-    sorted(
-      all(db, 'permits', (row) => row.key_id === key),
-      'instance_id',
-    ).map((row) => ({
+  permitKeys: (db, [after, limit, ...place]) => {
+    const isOwn = isOf(place, 'key_id');
+    const rows = [...select(db, 'permit_requests'), ...select(db, 'permits')];
+    const keys = sorted(firstOfEach(rows.filter(isOwn), 'key_id'), ['key_id']);
+    return keys.filter(({ key_id }) => key_id! > (after as string)).slice(0, limit as number);
+  },
+  permitHolders: (db, [key_id]) =>
+    select(db, 'permits', { is: { key_id }, by: ['instance_id'] }).map((row) => ({
       ...row,
       wanted: db.row('permit_requests', String(row.instance_id))?.number ?? null,
       state: db.row('instances', String(row.instance_id))?.state ?? null,
     })),
-  permitWaiters: (db, [key, limit]) =>
-    sorted(
-      all(
-        db,
-        'permit_requests',
-        (row) => row.key_id === key && db.row('permits', String(row.instance_id)) === undefined,
-      ),
-      'created_at',
-      'instance_id',
-    ).slice(0, limit as number),
+  permitWaiters: (db, [key_id, limit]) =>
+    select(db, 'permit_requests', {
+      is: { key_id },
+      where: ({ instance_id }) => db.row('permits', String(instance_id)) === undefined,
+      by: ['created_at', 'instance_id'],
+      limit,
+    }),
   rateLimit: (db, [id]) => byKey(db, 'rate_limits', id),
-  rateGrants: (db, [limit, since]) =>
-    sorted(
-      all(
-        db,
-        'rate_grants',
-        (row) => row.limit_id === limit && row.granted_at! >= (since as string),
-      ),
-      'granted_at',
-      'id',
-    ),
+  rateGrants: (db, [limit_id, since]) =>
+    select(db, 'rate_grants', {
+      is: { limit_id },
+      where: ({ granted_at }) => granted_at! >= (since as string),
+      by: ['granted_at', 'id'],
+    }),
   webhookUrls: (db, [limit, ...place]) => {
-    const isOpen = (row: Row) => row.next_attempt_at !== null && isOwn(row.id, place);
-    const open = all(db, 'webhook_outbox', isOpen);
-    const urls = [...new Set(open.map((row) => row.url!))].sort();
-    return urls.slice(0, limit as number).map((url) => ({ url }));
-  },
-  dueWebhooks: (db, [url, at, id, limit, ...shard]) => {
-    const place = [at === '-infinity' ? '' : at, id];
-    const isDue = (row: Row) =>
-      row.url === url &&
-      row.next_attempt_at !== null &&
-      isBehind(row, ['next_attempt_at', 'id'], place) &&
-      isOwn(row.id, shard);
-    return sorted(all(db, 'webhook_outbox', isDue), 'next_attempt_at', 'id').slice(
+    const isOwn = isOf(place, 'id');
+    const where = (row: Row) => row.next_attempt_at !== null && isOwn(row);
+    return firstOfEach(select(db, 'webhook_outbox', { where, by: ['url'] }), 'url').slice(
       0,
       limit as number,
     );
   },
+  dueWebhooks: (db, [url, at, id, limit, ...place]) => {
+    const isOwn = isOf(place, 'id');
+    return select(db, 'webhook_outbox', {
+      is: { url },
+      where: (row) => row.next_attempt_at !== null && isOwn(row),
+      by: ['next_attempt_at', 'id'],
+      behind: [at === BEGINNING ? '' : at, id],
+      limit,
+    });
+  },
   webhook: (db, [id]) => byKey(db, 'webhook_outbox', id),
   oldestDelivery: (db) =>
-    sorted(
-      all(db, 'webhook_deliveries', () => true),
-      'attempted_at',
-      'id',
-    ).slice(0, 1),
+    select(db, 'webhook_deliveries', { by: ['attempted_at', 'id'], limit: 1 }),
   schedules: (db, [ids]) => byKeys(db, 'cron_schedules', ids),
   dueSchedules: (db, [at, id, to, limit, ...place]) => {
-    const isDue = (row: Row) =>
-      row.enabled === true &&
-      row.next_fire_at !== null &&
-      (at === '-infinity' || isBehind(row, ['next_fire_at', 'id'], [at, id])) &&
-      row.next_fire_at! <= (to as string) &&
-      isOwn(row.id, place);
-    const due = sorted(all(db, 'cron_schedules', isDue), 'next_fire_at', 'id');
-    return due.slice(0, limit as number);
+    const isOwn = isOf(place, 'id');
+    const isDue = ({ next_fire_at }: Row) =>
+      next_fire_at !== null && next_fire_at! <= (to as string);
+    return select(db, 'cron_schedules', {
+      is: { enabled: true },
+      where: (row) => isDue(row) && isOwn(row),
+      by: ['next_fire_at', 'id'],
+      ...(at === BEGINNING ? {} : { behind: [at, id] }),
+      limit,
+    });
   },
   activeRuns: (db, [schedules]) =>
-    asked(schedules as string[], (schedule) => {
-      const runs = all(db, 'instances', (row) => row.cron_schedule_id === schedule);
-      return sorted(runs, '-created_at', '-id')
-        .slice(0, 1_000)
-        .filter((row) => LIVE.has(row.state!));
+    asked(schedules as string[], (cron_schedule_id) => {
+      const is = { cron_schedule_id };
+      const runs = select(db, 'instances', { is, by: ['-created_at', '-id'], limit: 1_000 });
+      return runs.filter(isLive);
     }),
-  routingReleases: (db) => sorted(all(db, 'releases', isRouting), 'id'),
+  routingReleases: (db) => select(db, 'releases', { where: isRouting, by: ['id'] }),
   release: (db, [id]) => byKey(db, 'releases', id),
-  routingRelease: (db, [baseline]) =>
-    all(db, 'releases', (row) => row.baseline_sequence_id === baseline && isRouting(row)).slice(
-      0,
-      1,
-    ),
-  releaseNaming: (db, [id]) =>
-    all(
-      db,
-      'releases',
-      (row) =>
-        (row.baseline_sequence_id === id || row.candidate_sequence_id === id) &&
-        (NEEDS_CANDIDATE.has(row.state!) ||
-          (row.state === 'draft' && row.baseline_sequence_id === id)),
-    ).slice(0, 1),
+  routingRelease: (db, [baseline_sequence_id]) =>
+    select(db, 'releases', { is: { baseline_sequence_id }, where: isRouting, limit: 1 }),
+  releaseNaming: (db, [id]) => {
+    const isBaseline = (row: Row) => row.baseline_sequence_id === id;
+    const where = (row: Row) =>
+      (isBaseline(row) || row.candidate_sequence_id === id) &&
+      (needsCandidate(row) || (row.state === 'draft' && isBaseline(row)));
+    return select(db, 'releases', { where, limit: 1 });
+  },
   openReleases: (db) =>
-    sorted(
-      all(
-        db,
-        'releases',
-        ({ state, gates }) =>
-          state === 'validating' || (state === 'canary' && (gates as JsonValue[]).length > 0),
-      ),
-      'id',
-    ),
-  releaseOutcomes: (db, [release, since]) => {
+    select(db, 'releases', {
+      where: ({ state, gates }) =>
+        state === 'validating' || (state === 'canary' && (gates as JsonValue[]).length > 0),
+      by: ['id'],
+    }),
+  releaseOutcomes: (db, [release_id, since]) => {
     const counts = new Map<string, Row & { instances: number }>();
-    for (const { release_id, sequence_id, state, created_at } of db
-      .rows('release_outcomes')
-      .values()) {
-      if (release_id !== release || created_at! < (since as string)) continue;
+    const where = ({ created_at }: Row) => created_at! >= (since as string);
+    for (const row of select(db, 'release_outcomes', { is: { release_id }, where })) {
+      const { sequence_id = null, state = null } = row;
       const name = `${sequence_id} ${state}`;
       const instances = (counts.get(name)?.instances ?? 0) + 1;
-      counts.set(name, { sequence_id: sequence_id!, state: state!, instances });
+      counts.set(name, { sequence_id, state, instances });
     }
     return [...counts.values()];
   },
   checkpoints: (db, [instances]) =>
-    asked(instances as string[], (instance) => [
-      { stored: all(db, 'checkpoints', (row) => row.instance_id === instance).length },
+    asked(instances as string[], (instance_id) => [
+      { stored: select(db, 'checkpoints', { is: { instance_id } }).length },
     ]),
-  newestCheckpoint: (db, [instance]) =>
-    sorted(
-      all(db, 'checkpoints', (row) => row.instance_id === instance),
-      'id',
-    ).slice(-1),
-  doubtfulEffect: (db, [instance]) => {
-    const isOpen = ({ id }: Row) =>
+  newestCheckpoint: (db, [instance_id]) =>
+    select(db, 'checkpoints', { is: { instance_id }, by: ['-id'], limit: 1 }),
+  doubtfulEffect: (db, [instance_id]) => {
+    const isInDoubt = ({ id }: Row) =>
       (db.row('effect_resolutions', String(id))?.state ?? 'unknown') === 'unknown';
-    const tried = all(
-      db,
-      'worker_tasks',
-      (row) =>
-        row.instance_id === instance && row.state === 'failed' && Number(row.claim_epoch) > 0,
-    );
-    const untold = all(
-      db,
-      'effect_receipts',
-      (row) => row.instance_id === instance && row.state === 'unknown',
-    );
-    return [...tried, ...untold].filter(isOpen).slice(0, 1);
+    const isTried = (row: Row) => Number(row.claim_epoch) > 0;
+    const tried = select(db, 'worker_tasks', {
+      is: { instance_id, state: 'failed' },
+      where: isTried,
+    });
+    const untold = select(db, 'effect_receipts', { is: { instance_id, state: 'unknown' } });
+    return [...tried, ...untold].filter(isInDoubt).slice(0, 1);
   },
-  endedBlocks: (db, [instances]) =>
-    asked(instances as string[], (instance) =>
-      firstOfBlocks(
-        all(
-          db,
-          'block_outputs',
-          (row) => row.instance_id === instance && row.output_ref !== '__error__',
-        ),
-      ),
-    ),
+  endedBlocks: (db, [instances]) => {
+    const where = (row: Row) => row.output_ref !== '__error__';
+    return asked(instances as string[], (instance_id) =>
+      firstOfEach(select(db, 'block_outputs', { is: { instance_id }, where }), 'block_id'),
+    );
+  },
   claimedTasks: (db, place) =>
-    [...db.rows('open_tasks').values()].flatMap((row) => {
+    select(db, 'open_tasks', { where: isOf(place, 'instance_id') }).flatMap((row) => {
       const task = db.row('worker_tasks', String(row.task_id));
-      if (task?.state !== 'claimed' || !isOwn(row.instance_id, place)) return [];
+      if (task?.state !== 'claimed') return [];
       return [{ ...row, heartbeat_at: task.heartbeat_at ?? null }];
     }),
   readyTasks: readyTasks(),

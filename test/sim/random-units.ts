@@ -189,84 +189,70 @@ function stateOf(kind: MutationKind): string {
   return kind === 'release.set' ? 'release_state' : 'state';
 }
 
+/** What a parameter of a statement of the loader may be; anything else stands for itself. */
+const PARAMETERS: Readonly<Record<string, (random: Random) => unknown>> = {
+  id: randomId,
+  ids: (random) => [...new Set([randomId(random), randomId(random), randomId(random)])].sort(),
+  time: randomTime,
+  from: (random) => random.pick(['-infinity', randomTime(random)]),
+  shard: (random) => random.integer(0, 1),
+  rank: (random) => random.integer(-1, 1),
+  handler: (random) => random.pick(WORDS.handler_name!),
+  tenant: (random) => random.pick(WORDS.tenant_id!),
+  queue: (random) => random.pick(WORDS.queue_name!),
+};
+
+/** The parameters of those that take more, or less, than one id. */
+const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
+  instances: ['ids'],
+  tasks: ['ids'],
+  snapshots: ['ids'],
+  taskOwners: ['ids'],
+  schedules: ['ids'],
+  activeRuns: ['ids'],
+  allOutputs: ['ids'],
+  endedBlocks: ['ids'],
+  checkpoints: ['ids'],
+  orphanedInstances: ['ids'],
+  endedInstances: ['ids', 'time'],
+  outputRows: ['id', ['a', 'b', 'c']],
+  dueSchedules: ['from', 'id', 'time', 3, 'shard', 2],
+  dueTimers: ['from', 'time', 'shard', 2],
+  overdueTimers: ['from', 'time', 'shard', 2],
+  recover: ['shard', 2],
+  claimedTasks: ['shard', 2],
+  routingReleases: [],
+  openReleases: [],
+  oldestDelivery: [],
+  permitKeys: ['id', 2, 'shard', 2],
+  permitWaiters: ['id', 2],
+  rateGrants: ['id', 'time'],
+  releaseOutcomes: ['id', 'time'],
+  webhookUrls: [2, 'shard', 2],
+  dueWebhooks: ['north', 'from', 'id', 3, 'shard', 2],
+  readyTasks: ['alpha', 'rank', 'time', 'id', 3],
+  readyTasksOfTenant: ['alpha', -1, 'time', 'id', 3, 'tenant'],
+  readyTasksOfQueue: ['alpha', -1, 'time', 'id', 3, 'queue'],
+  readyTasksOfTenantQueue: ['handler', -1, 'time', 'id', 3, 'tenant', 'queue'],
+};
+
 /** Values for the parameters of a statement of the loader. */
 export function randomValues(random: Random, name: keyof typeof LOAD_SQL): readonly unknown[] {
-  const id = () => randomId(random);
-  const ids = () => [id(), id(), id()];
-  const time = () => randomTime(random);
-  const place = [random.integer(0, 1), 2];
-  switch (name) {
-    case 'instances':
-    case 'tasks':
-    case 'snapshots':
-    case 'taskOwners':
-    case 'schedules':
-    case 'orphanedInstances':
-    case 'allOutputs':
-    case 'endedBlocks':
-    case 'checkpoints':
-    case 'activeRuns':
-      return [[...new Set(ids())].sort()];
-    case 'endedInstances':
-      return [[...new Set(ids())].sort(), time()];
-    case 'outputs':
-    case 'outputTotals': {
-      const instances = ids();
-      const blocks = instances.flatMap((instance, at) =>
-        ['a', 'b'].map((block) => [at + 1, instance, block] as const),
-      );
-      return [0, 1, 2].map((column) => blocks.map((row) => row[column]));
-    }
-    case 'outputRows':
-      return [id(), ['a', 'b', 'c']];
-    case 'task':
-    case 'sequence':
-    case 'instanceCounts':
-    case 'permitHolders':
-    case 'rateLimit':
-    case 'newestCheckpoint':
-    case 'doubtfulEffect':
-    case 'release':
-    case 'routingRelease':
-    case 'releaseNaming':
-      return [id()];
-    case 'dueSchedules':
-      return [random.pick(['-infinity', time()]), id(), time(), 3, ...place];
-    case 'dueTimers':
-    case 'overdueTimers':
-      return [random.pick(['-infinity', time()]), time(), ...place];
-    case 'recover':
-    case 'claimedTasks':
-      return place;
-    case 'routingReleases':
-    case 'openReleases':
-      return [];
-    case 'permitKeys':
-      return [id(), 2, ...place];
-    case 'permitWaiters':
-      return [id(), 2];
-    case 'rateGrants':
-    case 'releaseOutcomes':
-      return [id(), time()];
-    case 'webhookUrls':
-      return [2, ...place];
-    case 'dueWebhooks':
-      return ['north', random.pick(['-infinity', time()]), id(), 3, ...place];
-    case 'webhook':
-      return [id()];
-    case 'oldestDelivery':
-      return [];
-    case 'readyTasks':
-      return ['alpha', random.integer(-1, 1), time(), id(), 3];
-    case 'readyTasksOfTenant':
-      return ['alpha', -1, time(), id(), 3, random.pick(WORDS.tenant_id!)];
-    case 'readyTasksOfQueue':
-      return ['alpha', -1, time(), id(), 3, random.pick(WORDS.queue_name!)];
-    case 'readyTasksOfTenantQueue': {
-      const names = [random.pick(WORDS.tenant_id!), random.pick(WORDS.queue_name!)];
-      return [random.pick(WORDS.handler_name!), -1, time(), id(), 3, ...names];
-    }
-  }
+  if (name === 'outputs' || name === 'outputTotals') return askedBlocks(random);
+  const parameters = STATEMENTS[name] ?? ['id'];
+  return parameters.map((one) => {
+    const draw = PARAMETERS[String(one)];
+    return draw === undefined ? one : draw(random);
+  });
+}
+
+/** Blocks of some instances: the rows of three arrays. */
+function askedBlocks(random: Random): readonly unknown[] {
+  const asked = [1, 2, 3].flatMap((at) => {
+    const instance = randomId(random);
+    return ['a', 'b'].map((block) => [at, instance, block]);
+  });
+  return [0, 1, 2].map((column) => asked.map((row) => row[column]));
 }
 
 function randomId(random: Random): string {

@@ -4,6 +4,7 @@
  * what goes first; an event runs to its end before the next one. Two runs of a seed are the same run.
  */
 
+import TinyQueue from 'tinyqueue';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
 import { createRandom, type Random } from '../chaos/random.js';
 
@@ -63,7 +64,7 @@ export class World {
   now: number = START_MS;
   readonly #random: Random;
   readonly #isInstant: boolean;
-  readonly #heap: Event[] = [];
+  readonly #events = new TinyQueue<Event>([], (a, b) => a.at - b.at || a.order - b.order);
   #order = 0;
   #streams: number = STREAMS.threads;
   eventCount = 0;
@@ -91,7 +92,7 @@ export class World {
   at(time: number, run: () => void, thread?: Thread): TimerHandle {
     this.#order += 1;
     const event = { at: time, order: this.#order, run, thread, isCancelled: false };
-    this.#push(event);
+    this.#events.push(event);
     return event;
   }
 
@@ -138,14 +139,13 @@ export class World {
 
   #runNext(): Ending | undefined {
     for (;;) {
-      const event = this.#heap[0];
+      const event = this.#events.pop();
       if (event === undefined) return 'idle';
-      this.#pop();
       const { thread } = event;
       if (event.isCancelled || thread?.isAlive === false) continue;
       if (thread !== undefined && thread.busyUntil > event.at) {
         event.at = thread.busyUntil;
-        this.#push(event);
+        this.#events.push(event);
         continue;
       }
       this.now = Math.max(this.now, event.at);
@@ -155,41 +155,6 @@ export class World {
       return undefined;
     }
   }
-
-  #push(event: Event): void {
-    const heap = this.#heap;
-    let child = heap.length;
-    heap.push(event);
-    while (child > 0) {
-      const parent = (child - 1) >> 1;
-      if (!isBefore(event, heap[parent] as Event)) break;
-      heap[child] = heap[parent] as Event;
-      child = parent;
-    }
-    heap[child] = event;
-  }
-
-  #pop(): void {
-    const heap = this.#heap;
-    const last = heap.pop();
-    if (last === undefined || heap.length === 0) return;
-    let parent = 0;
-    for (;;) {
-      let child = 2 * parent + 1;
-      if (child >= heap.length) break;
-      const right = child + 1;
-      if (right < heap.length && isBefore(heap[right] as Event, heap[child] as Event))
-        child = right;
-      if (!isBefore(heap[child] as Event, last)) break;
-      heap[parent] = heap[child] as Event;
-      parent = child;
-    }
-    heap[parent] = last;
-  }
-}
-
-function isBefore(a: Event, b: Event): boolean {
-  return a.at < b.at || (a.at === b.at && a.order < b.order);
 }
 
 /** What happened, as a hash that tells two runs apart, and as lines when somebody wants to read. */

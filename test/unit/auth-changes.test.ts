@@ -5,17 +5,17 @@
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { test } from 'node:test';
+import { beforeEach, test } from 'node:test';
 import { pino } from 'pino';
 import type { KeyRow, KeyUse } from '../../actors/catalog/api-keys.js';
 import type { KeyMinted } from '../../schema/api-key.js';
-import type { Clock } from '../../src/core/clock.js';
 import type { KeyState } from '../../src/db/reads/key-reads.js';
 import { type EngineError, UNKNOWN_OUTCOME } from '../../src/errors.js';
 import { KeyRegistry } from '../../src/http/key-registry.js';
 import { KeyOperations } from '../../src/http/operations/keys.js';
 import type { FrontDeps } from '../../src/http/operations/operation.js';
 import { frontCall } from '../helpers/front-call.js';
+import { HandClock } from '../helpers/hand-clock.js';
 
 const NOW = Date.UTC(2030, 0, 1);
 const MINUTE_MS = 60_000;
@@ -26,23 +26,13 @@ interface Asked {
 }
 
 async function newWorld(keysMax = 10) {
-  let now = NOW;
-  let timers: { at: number; fn: () => void }[] = [];
-  const clock = {
-    setTimeout: (fn: () => void, ms: number) => {
-      const timer = { at: now + ms, fn };
-      timers.push(timer);
-      return timer;
-    },
-    clearTimeout: (timer: unknown) => {
-      timers = timers.filter((other) => other !== timer);
-    },
-  } as Pick<Clock, 'setTimeout' | 'clearTimeout'> as Clock;
+  const clock = new HandClock(NOW);
+  const { now } = clock;
   const asked: Asked[] = [];
   /** How the shard answers the next questions: an error, or a success when there is none left. */
   const failures: (EngineError | undefined)[] = [];
   const states = new Map<string, KeyState>();
-  const registry = new KeyRegistry({ now: () => now, keysMax, refusal: () => undefined });
+  const registry = new KeyRegistry({ now, keysMax, refusal: () => undefined });
   await registry.load(async () => []);
   const keys = new KeyOperations({
     registry,
@@ -63,7 +53,7 @@ async function newWorld(keysMax = 10) {
       return state === undefined ? [] : [state];
     },
   };
-  const front = { now: () => now, reads } as unknown as FrontDeps;
+  const front = { now, reads } as unknown as FrontDeps;
   return {
     registry,
     asked,
@@ -71,7 +61,7 @@ async function newWorld(keysMax = 10) {
     states,
     keys,
     get waiting() {
-      return timers.length;
+      return clock.waiting;
     },
     mint: async (body: object = { tenant_id: 'a' }): Promise<KeyMinted> => {
       const call = frontCall('apiKeys.mint', { bodyText: JSON.stringify(body) });
@@ -89,17 +79,18 @@ async function newWorld(keysMax = 10) {
       registry.use(createHash('sha256').update(secret).digest('hex'))?.id,
     /** Runs the timers that are due by then, and what follows from them. */
     pass: async (ms: number) => {
-      now += ms;
-      const due = timers.filter(({ at }) => at <= now);
-      timers = timers.filter(({ at }) => at > now);
-      for (const { fn } of due) fn();
+      clock.pass(ms);
       await new Promise((resolve) => setImmediate(resolve));
     },
   };
 }
 
+let world: Awaited<ReturnType<typeof newWorld>>;
+beforeEach(async () => {
+  world = await newWorld();
+});
+
 test('a key is valid when its row is stored, and not when that is not known', async () => {
-  const world = await newWorld();
   const key = await world.mint();
   assert.equal(world.use(key), key.id);
   world.failures.push(UNKNOWN_OUTCOME);
@@ -108,7 +99,6 @@ test('a key is valid when its row is stored, and not when that is not known', as
 });
 
 test('neither the secret nor a part of it reaches the shard', async () => {
-  const world = await newWorld();
   const { secret } = await world.mint({ tenant_id: 'a', name: 'n' });
   const text = JSON.stringify(world.asked);
   assert.ok(!text.includes(secret.slice(3, 12)));
@@ -117,7 +107,7 @@ test('neither the secret nor a part of it reaches the shard', async () => {
 });
 
 test('mintings under way count against the limit, and one that failed does not', async () => {
-  const world = await newWorld(2);
+  world = await newWorld(2);
   world.failures.push(UNKNOWN_OUTCOME);
   const results = await Promise.allSettled([world.mint(), world.mint(), world.mint()]);
   assert.deepEqual(
@@ -129,7 +119,6 @@ test('mintings under way count against the limit, and one that failed does not',
 });
 
 test('a key is refused from the moment its revocation is taken up', async () => {
-  const world = await newWorld();
   const key = await world.mint();
   const revoked = world.revoke(key.id);
   assert.equal(world.use(key), undefined);
@@ -137,7 +126,6 @@ test('a key is refused from the moment its revocation is taken up', async () => 
 });
 
 test('a revocation whose outcome is unknown is told so, stays in force and is carried through', async () => {
-  const world = await newWorld();
   const key = await world.mint();
   world.failures.push(UNKNOWN_OUTCOME, UNKNOWN_OUTCOME);
   await assert.rejects(world.revoke(key.id), { code: 'ENG_DATABASE_DOWN' });
@@ -154,7 +142,6 @@ test('a revocation whose outcome is unknown is told so, stays in force and is ca
 });
 
 test('revoking again what was revoked, or never known, does as the table says', async () => {
-  const world = await newWorld();
   world.states.set('ak_revoked', { revoked: true, last_used_at: null });
   world.states.set('ak_expired', { revoked: false, last_used_at: '2029-01-01T00:00:00.000Z' });
   assert.equal(await world.revoke('ak_revoked'), 204);
@@ -166,7 +153,6 @@ test('revoking again what was revoked, or never known, does as the table says', 
 });
 
 test('uses are stored once a minute, all together, and again when that failed', async () => {
-  const world = await newWorld();
   const [a, b] = [await world.mint(), await world.mint()];
   const stored = () =>
     world.asked.filter(({ operation }) => operation === 'keys.used').map(({ body }) => body);
@@ -185,7 +171,6 @@ test('uses are stored once a minute, all together, and again when that failed', 
 });
 
 test('a use that was noted before a revocation does not undo it', async () => {
-  const world = await newWorld();
   const key = await world.mint();
   world.use(key);
   await world.revoke(key.id);
@@ -197,7 +182,6 @@ test('a use that was noted before a revocation does not undo it', async () => {
 });
 
 test('a stop leaves no timer behind', async () => {
-  const world = await newWorld();
   const key = await world.mint();
   world.failures.push(UNKNOWN_OUTCOME);
   await assert.rejects(world.revoke(key.id));

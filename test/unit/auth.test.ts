@@ -9,6 +9,7 @@ import type { LiveKeyRow } from '../../src/db/reads/key-reads.js';
 import { EngineError, unavailable } from '../../src/errors.js';
 import { type AuthSettings, createAuth } from '../../src/http/auth.js';
 import { capabilityBits, KeyRegistry } from '../../src/http/key-registry.js';
+import { column } from '../helpers/rows.js';
 
 const ROOT = 'the-root-key';
 const NOW = Date.UTC(2030, 0, 1);
@@ -297,10 +298,7 @@ describe('the registry', () => {
     assert.deepEqual(registry.takeUsed(), []);
     registry.remove('k');
     registry.usedStill(used);
-    assert.deepEqual(
-      registry.takeUsed().map(({ id }) => id),
-      ['l'],
-    );
+    assert.deepEqual(column(registry.takeUsed(), 'id'), ['l']);
     assert.equal(registry.lastUsedAt('l'), NOW);
   });
 });

@@ -23,6 +23,7 @@ import {
   type MutationKind,
 } from '../../src/db/mutations.js';
 import { GATED_STATEMENTS, STATEMENTS } from '../../src/db/statements.js';
+import { check } from '../helpers/properties.js';
 
 interface Row {
   readonly key: string;
@@ -241,31 +242,32 @@ function updatesOnlyWhatIsThere(units: readonly BatchUnit[], tables: Tables): bo
   });
 }
 
-test('a batch leaves the rows and outcomes of its units one after the other', () => {
+test('a batch leaves the rows and outcomes of its units one after the other', (t) => {
   let refusals = 0;
-  fc.assert(
-    fc.property(
+  check(
+    t,
+    2_000,
+    fc.tuple(
       fc.array(fc.oneof(ungated, exists, births), { minLength: 1, maxLength: 8 }),
       fc.integer({ min: 4, max: 40 }),
       fc.subarray(KEYS),
-      (made, rowsMax, present) => {
-        const units = toUnits(made);
-        const before: Tables = new Map(
-          present.flatMap((key) =>
-            ['instances', 'sequences', 'tasks', 'timers'].map((table) => [`${table}/${key}`, '']),
-          ),
-        );
-        fc.pre(updatesOnlyWhatIsThere(units, before));
-        const expected = new Map(before);
-        const actual = new Map(before);
-        const expectedAcks = units.map((unit) => applyOrRefuse(expected, unit));
-        const acks = batchesOf(units, rowsMax).flatMap((batch) => flushHalving(actual, batch));
-        refusals += acks.filter(({ outcome }) => outcome === 'refused').length;
-        assert.deepEqual(acks, expectedAcks);
-        assert.deepEqual(new Map([...actual].sort()), new Map([...expected].sort()));
-      },
     ),
-    { numRuns: 2_000 },
+    ([made, rowsMax, present]) => {
+      const units = toUnits(made);
+      const before: Tables = new Map(
+        present.flatMap((key) =>
+          ['instances', 'sequences', 'tasks', 'timers'].map((table) => [`${table}/${key}`, '']),
+        ),
+      );
+      fc.pre(updatesOnlyWhatIsThere(units, before));
+      const expected = new Map(before);
+      const actual = new Map(before);
+      const expectedAcks = units.map((unit) => applyOrRefuse(expected, unit));
+      const acks = batchesOf(units, rowsMax).flatMap((batch) => flushHalving(actual, batch));
+      refusals += acks.filter(({ outcome }) => outcome === 'refused').length;
+      assert.deepEqual(acks, expectedAcks);
+      assert.deepEqual(new Map([...actual].sort()), new Map([...expected].sort()));
+    },
   );
   assert.ok(refusals > 0, 'some batches were refused');
 });

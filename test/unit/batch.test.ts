@@ -16,16 +16,18 @@ import {
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import { GATED_STATEMENTS, STATEMENTS } from '../../src/db/statements.js';
 
-type Put = readonly [kind: MutationKind, key: string, row: string];
-
 const A = '01950000-0000-7000-8000-00000000000a';
 const B = '01950000-0000-7000-8000-00000000000b';
 
 const FROM = { actor: 'actor', incarnation: 0 };
 let seq = 0;
 
-function unit(puts: readonly Put[], gate: UnitGate = 'none'): BatchUnit {
-  const mutations = puts.flatMap(([kind, key, row]) => [MUTATION_KINDS.indexOf(kind), key, row]);
+/** @param puts each a kind, a key and a row */
+function unit(puts: readonly string[], gate: UnitGate = 'none'): BatchUnit {
+  const mutations = puts.flatMap((put) => {
+    const [kind, key = '', ...row] = put.split(' ');
+    return [MUTATION_KINDS.indexOf(kind as MutationKind), key, row.join(' ')];
+  });
   seq += 1;
   return readUnit({ ...FROM, seq, gate, mutations });
 }
@@ -35,25 +37,32 @@ function batchOf(units: readonly BatchUnit[], limits = { rowsMax: 10, bytesMax: 
   return { batch, added: units.map((one) => batch.tryAdd(one)) };
 }
 
+/** The kinds of mutations by the names of their statements. */
+const KINDS = new Map(
+  [STATEMENTS, GATED_STATEMENTS].flatMap((all, at) =>
+    Object.entries(all).map(([kind, { name }]) => [name, at === 0 ? kind : `gate of ${kind}`]),
+  ),
+);
+
+/** Each statement as a kind and its rows. */
 const named = (commands: readonly RowsCommand[]) =>
-  commands.map(({ statement, rows }) => [statement.name, rows]);
+  commands.map(({ statement, rows }) => `${KINDS.get(statement.name)} ${rows}`);
 
 test('the rows of one kind are one statement, in the order of the units', () => {
   const units = [
-    unit([['output.insert', 'o1', '{"id":1}']]),
-    unit([
-      ['instance.insert', A, '{"id":"a"}'],
-      ['output.insert', 'o2', '{"id":2}'],
-    ]),
+    unit(['output.insert o1 {"id":1}']),
+    unit([`instance.insert ${A} {"id":"a"}`, 'output.insert o2 {"id":2}']),
   ];
   assert.deepEqual(named(bodyCommands(units)), [
-    [STATEMENTS['instance.insert'].name, '[{"id":"a"}]'],
-    [STATEMENTS['output.insert'].name, '[{"id":1},{"id":2}]'],
+    'instance.insert [{"id":"a"}]',
+    'output.insert [{"id":1},{"id":2}]',
   ]);
 });
 
 test('statements run in the order of the kinds, whatever the order in the units', () => {
-  const units = [unit(MUTATION_KINDS.toReversed().map((kind) => [kind, kind, `{"k":"${kind}"}`]))];
+  const units = [
+    unit(MUTATION_KINDS.toReversed().map((kind) => `${kind} ${kind} {"k":"${kind}"}`)),
+  ];
   // The two kinds of a group replace each other, so one of each group is left, the last one put.
   const names = bodyCommands(units).map(({ statement }) => statement.name);
   const order = MUTATION_KINDS.map((kind) => STATEMENTS[kind].name);
@@ -66,83 +75,61 @@ test('statements run in the order of the kinds, whatever the order in the units'
 
 test('of several snapshots of one row only the last is written', () => {
   const units = [
-    unit([['instance.update', A, '{"v":1}']]),
-    unit([['instance.update', B, '{"v":2}']]),
-    unit([['instance.update', A, '{"v":3}']]),
+    unit([`instance.update ${A} {"v":1}`]),
+    unit([`instance.update ${B} {"v":2}`]),
+    unit([`instance.update ${A} {"v":3}`]),
   ];
-  assert.deepEqual(named(bodyCommands(units)), [
-    [STATEMENTS['instance.update'].name, '[{"v":3},{"v":2}]'],
-  ]);
+  assert.deepEqual(named(bodyCommands(units)), ['instance.update [{"v":3},{"v":2}]']);
 });
 
 test('setting and clearing the same row replace each other', () => {
   const units = [
-    unit([
-      ['timer.set', A, '{"set":"a"}'],
-      ['timer.clear', B, '{"clear":"b"}'],
-    ]),
-    unit([
-      ['timer.clear', A, '{"clear":"a"}'],
-      ['timer.set', B, '{"set":"b"}'],
-    ]),
+    unit([`timer.set ${A} {"set":"a"}`, `timer.clear ${B} {"clear":"b"}`]),
+    unit([`timer.clear ${A} {"clear":"a"}`, `timer.set ${B} {"set":"b"}`]),
   ];
   assert.deepEqual(named(bodyCommands(units)), [
-    [STATEMENTS['timer.clear'].name, '[{"clear":"a"}]'],
-    [STATEMENTS['timer.set'].name, '[{"set":"b"}]'],
+    'timer.clear [{"clear":"a"}]',
+    'timer.set [{"set":"b"}]',
   ]);
 });
 
 test('a batch ends before the unit that would exceed its rows or its bytes', () => {
-  const three = unit([1, 2, 3].map((n) => ['audit.insert', `${n}`, '{}']));
+  const three = unit([1, 2, 3].map((n) => `audit.insert ${n} {}`));
   assert.deepEqual(batchOf([three, three, three, three]).added, [true, true, true, false]);
-  const wide = unit([['audit.insert', '1', `{"x":"${'y'.repeat(42)}"}`]]);
+  const wide = unit([`audit.insert 1 {"x":"${'y'.repeat(42)}"}`]);
   assert.deepEqual(batchOf([wide, wide, wide]).added, [true, true, false]);
 });
 
 test('a unit larger than a batch goes alone', () => {
-  const small = unit([['audit.insert', '1', '{}']]);
-  const large = unit(Array.from({ length: 11 }, (_, n) => ['audit.insert', `${n}`, '{}']));
+  const small = unit(['audit.insert 1 {}']);
+  const large = unit(Array.from({ length: 11 }, (_, n) => `audit.insert ${n} {}`));
   assert.deepEqual(batchOf([small, large]).added, [true, false]);
   assert.deepEqual(batchOf([large, small]).added, [true, false]);
 });
 
 test('a barrier goes alone, in its place', () => {
-  const plain = unit([['audit.insert', '1', '{}']]);
-  const barrier = unit([['output.dropErrors', A, '{}']]);
+  const plain = unit(['audit.insert 1 {}']);
+  const barrier = unit([`output.dropErrors ${A} {}`]);
   assert.deepEqual(batchOf([plain, barrier]).added, [true, false]);
   assert.deepEqual(batchOf([barrier, plain]).added, [true, false]);
 });
 
 test('a second gated insert of the same row starts a new batch', () => {
-  const gated = () => unit([['instance.insert', A, '{}']], 'exists');
-  const other = unit([['instance.insert', B, '{}']], 'exists');
-  const births = unit([['instance.insert', A, '{}']], 'batch');
+  const gated = () => unit([`instance.insert ${A} {}`], 'exists');
+  const other = unit([`instance.insert ${B} {}`], 'exists');
+  const births = unit([`instance.insert ${A} {}`], 'batch');
   assert.deepEqual(batchOf([gated(), other, gated()]).added, [true, true, false]);
   assert.deepEqual(batchOf([gated(), births]).added, [true, false]);
 });
 
 test('a unit whose gate finds its row writes nothing and says so', () => {
-  const found = unit(
-    [
-      ['instance.insert', A, '{"id":"a"}'],
-      ['audit.insert', 'x', '{"of":"a"}'],
-    ],
-    'exists',
-  );
-  const inserted = unit(
-    [
-      ['instance.insert', B, '{"id":"b"}'],
-      ['audit.insert', 'y', '{"of":"b"}'],
-    ],
-    'exists',
-  );
+  const found = unit([`instance.insert ${A} {"id":"a"}`, 'audit.insert x {"of":"a"}'], 'exists');
+  const inserted = unit([`instance.insert ${B} {"id":"b"}`, 'audit.insert y {"of":"b"}'], 'exists');
   assert.deepEqual(named(gateCommands([found, inserted])), [
-    [GATED_STATEMENTS['instance.insert'].name, '[{"id":"a"},{"id":"b"}]'],
+    'gate of instance.insert [{"id":"a"},{"id":"b"}]',
   ]);
   const ids = new Set([B]);
-  assert.deepEqual(named(bodyCommands([found, inserted], ids)), [
-    [STATEMENTS['audit.insert'].name, '[{"of":"b"}]'],
-  ]);
+  assert.deepEqual(named(bodyCommands([found, inserted], ids)), ['audit.insert [{"of":"b"}]']);
   assert.deepEqual(committedAck(found, ids), { seq: found.seq, outcome: 'exists' });
   assert.deepEqual(committedAck(inserted, ids), { seq: inserted.seq, outcome: 'committed' });
 });
@@ -150,36 +137,29 @@ test('a unit whose gate finds its row writes nothing and says so', () => {
 test('of births only what belongs to the inserted is written, and the outcome names them', () => {
   const births = unit(
     [
-      ['instance.insert', A, '{"id":"a"}'],
-      ['timer.set', A, '{"of":"a"}'],
-      ['instance.insert', B, '{"id":"b"}'],
-      ['timer.set', B, '{"of":"b"}'],
-      ['audit.insert', `${B}:1`, '{"of":"b"}'],
+      `instance.insert ${A} {"id":"a"}`,
+      `timer.set ${A} {"of":"a"}`,
+      `instance.insert ${B} {"id":"b"}`,
+      `timer.set ${B} {"of":"b"}`,
+      `audit.insert ${B}:1 {"of":"b"}`,
     ],
     'batch',
   );
   const ids = new Set([B]);
   assert.deepEqual(named(bodyCommands([births], ids)), [
-    [STATEMENTS['audit.insert'].name, '[{"of":"b"}]'],
-    [STATEMENTS['timer.set'].name, '[{"of":"b"}]'],
+    'audit.insert [{"of":"b"}]',
+    'timer.set [{"of":"b"}]',
   ]);
   assert.deepEqual(committedAck(births, ids), { seq: births.seq, outcome: 'inserted', ids: [B] });
 });
 
 test('only the first insert of a gated unit is its gate', () => {
   const one = unit(
-    [
-      ['sequence.insert', A, '{"id":"a"}'],
-      ['instance.insert', B, '{"id":"b"}'],
-    ],
+    [`sequence.insert ${A} {"id":"a"}`, `instance.insert ${B} {"id":"b"}`],
     'exists',
   );
-  assert.deepEqual(named(gateCommands([one])), [
-    [GATED_STATEMENTS['sequence.insert'].name, '[{"id":"a"}]'],
-  ]);
-  assert.deepEqual(named(bodyCommands([one], new Set([A]))), [
-    [STATEMENTS['instance.insert'].name, '[{"id":"b"}]'],
-  ]);
+  assert.deepEqual(named(gateCommands([one])), ['gate of sequence.insert [{"id":"a"}]']);
+  assert.deepEqual(named(bodyCommands([one], new Set([A]))), ['instance.insert [{"id":"b"}]']);
 });
 
 test('an envelope that no actor may send is a defect', () => {

@@ -25,10 +25,8 @@ test('a cursor is base64url without padding of the JSON of time and id, and is r
 test('a time with another offset, another order of fields and upper case name the same place', () => {
   const place = { at: AT, id: ID };
   assert.deepEqual(placeOf(ofFields('2026-03-01T13:00:00.123+01:00', ID.toUpperCase())), place);
-  assert.deepEqual(
-    placeOf(encoded(`{"id":"${ID}", "created_at":"2026-03-01T12:00:00.123Z"}`)),
-    place,
-  );
+  const seen = placeOf(encoded(`{"id":"${ID}", "created_at":"2026-03-01T12:00:00.123Z"}`));
+  assert.deepEqual(seen, place);
 });
 
 test('a time between two milliseconds lies behind every entry of the first', () => {

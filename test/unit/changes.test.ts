@@ -4,7 +4,7 @@
  */
 
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import { ChangeFeed } from '../../actors/feed/changes.js';
 import { CommitLog, type PendingUnit, type Settlement } from '../../actors/runtime/commit-log.js';
 import type { Ack } from '../../actors/runtime/protocol.js';
@@ -129,9 +129,14 @@ const numberOf = (body: string | undefined): number => {
   return at;
 };
 
+let world: World;
+beforeEach(() => {
+  world = new World(1);
+});
+
 describe('the times of entries', () => {
   test('never go back, although the clock does', () => {
-    const world = new World();
+    world = new World();
     const times = [0, 5, -3_600_000, -10, 6, 7].map((offset) => {
       world.now = T0 + offset;
       return world.feed.stamp();
@@ -140,7 +145,6 @@ describe('the times of entries', () => {
   });
 
   test('are not below a watermark that was answered, although the clock is', () => {
-    const world = new World(1);
     const at = numberOf(world.answers.get(world.ask()));
     world.now = T0 - 86_400_000;
     const entry = world.entry();
@@ -154,7 +158,6 @@ describe('the times of entries', () => {
 
 describe('the answer', () => {
   test('comes when the units that were made before are settled, and waits for no later one', () => {
-    const world = new World(1);
     const [first, second] = [world.entry(), world.entry()];
     const request = world.ask();
     const later = world.entry();
@@ -166,7 +169,6 @@ describe('the answer', () => {
   });
 
   test('is above what the reader names, and above every entry that was made before', () => {
-    const world = new World(1);
     const entry = world.entry();
     const request = world.ask(entry.at);
     world.commit(entry.seq);
@@ -174,7 +176,6 @@ describe('the answer', () => {
   });
 
   test('waits for a new writer when the old one died: its units may have been committed', () => {
-    const world = new World(1);
     world.entry();
     const request = world.ask();
     world.loseWriter();
@@ -188,7 +189,7 @@ describe('the answer', () => {
 
 describe('the mark on the first shard', () => {
   test('is durable before a watermark is answered, and ahead of it', () => {
-    const world = new World(0);
+    world = new World(0);
     const request = world.ask();
     const [mark] = world.marks();
     assert.ok(mark);
@@ -204,7 +205,7 @@ describe('the mark on the first shard', () => {
   });
 
   test('an answer whose mark was lost is an error, and the next one sets it anew', () => {
-    const world = new World(0);
+    world = new World(0);
     const request = world.ask();
     world.marks();
     world.loseWriter();
@@ -216,7 +217,7 @@ describe('the mark on the first shard', () => {
   });
 
   test('an owner that begins with it stamps above all answers, an hour behind by its clock', () => {
-    const world = new World(0);
+    world = new World(0);
     const request = world.ask();
     const [mark] = world.marks();
     world.commit(mark?.seq ?? 0);
@@ -229,7 +230,6 @@ describe('the mark on the first shard', () => {
 
 describe('a watch', () => {
   test('is answered when entries of its tenant were committed, with a time that is not below', () => {
-    const world = new World(1);
     const first = JSON.parse(String(world.answers.get(world.watch())));
     const request = world.watch(first.version);
     assert.equal(world.answers.get(request), undefined);
@@ -242,7 +242,6 @@ describe('a watch', () => {
   });
 
   test('with a version that is not the present one is answered at once', () => {
-    const world = new World(1);
     const { version } = JSON.parse(String(world.answers.get(world.watch())));
     const entry = world.entry();
     world.commit(entry.seq);
@@ -252,7 +251,6 @@ describe('a watch', () => {
   });
 
   test('is answered when a writer died: nobody was told of what it had committed', () => {
-    const world = new World(1);
     const { version } = JSON.parse(String(world.answers.get(world.watch())));
     world.entry();
     const request = world.watch(version);

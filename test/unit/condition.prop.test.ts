@@ -12,6 +12,8 @@ import {
 import { occurrences } from '../../src/core/expression/bounds.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { cpuMsOf } from '../helpers/cpu-time.js';
+import { byDepth } from '../helpers/depth.js';
+import { check } from '../helpers/properties.js';
 
 function scopeOf(data: JsonObject): Scope {
   const outputs: JsonObject = { s: { n: 1, list: [1, 'a', null] } };
@@ -53,77 +55,68 @@ const text = fc.oneof(
 );
 const json = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<JsonValue>;
 
-test('parsing and evaluating never throw and give JSON', () => {
-  fc.assert(
-    fc.property(text, json, json, (source, a, b) => {
-      const parsed = parseCondition(source);
-      if (!parsed.ok) return;
-      const value = evaluateCondition(parsed.value, scopeOf({ a, b }));
-      assert.notEqual(JSON.stringify(value), undefined);
-      assert.equal(typeof isTruthy(value), 'boolean');
-    }),
-    { numRuns: 20_000 },
-  );
+test('parsing and evaluating never throw and give JSON', (t) => {
+  check(t, byDepth(4_000, 20_000), fc.tuple(text, json, json), ([source, a, b]) => {
+    const parsed = parseCondition(source);
+    if (!parsed.ok) return;
+    const value = evaluateCondition(parsed.value, scopeOf({ a, b }));
+    assert.notEqual(JSON.stringify(value), undefined);
+    assert.equal(typeof isTruthy(value), 'boolean');
+  });
 });
 
-test('S12: a random text of any length up to the cap is parsed in bounded time', () => {
+test('S12: a random text of any length up to the cap is parsed in bounded time', (t) => {
   const long = fc
     .array(fragment, { minLength: 1_000, maxLength: 8_000 })
     .map((parts) => parts.join(''));
-  fc.assert(
-    fc.property(long, (source) => {
-      assert.ok(cpuMsOf(() => parseCondition(source)) < 1_000);
-    }),
-    { numRuns: 30 },
-  );
+  check(t, 30, long, (source) => {
+    assert.ok(cpuMsOf(() => parseCondition(source)) < 1_000);
+  });
 });
 
-test('numbers compare by value however they are written', () => {
-  fc.assert(
-    fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (n) => {
-      const value = n === 0 ? 0 : n;
-      for (const written of [`${value}`, value.toExponential()]) {
-        const parsed = parseCondition(`a == ${written}`);
-        assert.ok(parsed.ok, written);
-        assert.equal(evaluateCondition(parsed.value, scopeOf({ a: value })), true, written);
-      }
-    }),
-  );
+test('numbers compare by value however they are written', (t) => {
+  check(t, 100, fc.double({ noNaN: true, noDefaultInfinity: true }), (n) => {
+    const value = n === 0 ? 0 : n;
+    for (const written of [`${value}`, value.toExponential()]) {
+      const parsed = parseCondition(`a == ${written}`);
+      assert.ok(parsed.ok, written);
+      assert.equal(evaluateCondition(parsed.value, scopeOf({ a: value })), true, written);
+    }
+  });
 });
 
-test('a value equals its copy, and != is the negation of ==', () => {
-  fc.assert(
-    fc.property(json, json, (a, b) => {
-      const world = scopeOf({ a, b, copy: JSON.parse(JSON.stringify(a)) });
-      const run = (source: string) => {
-        const parsed = parseCondition(source);
-        assert.ok(parsed.ok);
-        return evaluateCondition(parsed.value, world);
-      };
-      assert.equal(run('a == copy'), true);
-      assert.equal(run('a != b'), !run('a == b'));
-    }),
-  );
+test('a value equals its copy, and != is the negation of ==', (t) => {
+  check(t, 100, fc.tuple(json, json), ([a, b]) => {
+    const world = scopeOf({ a, b, copy: JSON.parse(JSON.stringify(a)) });
+    const run = (source: string) => {
+      const parsed = parseCondition(source);
+      assert.ok(parsed.ok);
+      return evaluateCondition(parsed.value, world);
+    };
+    assert.equal(run('a == copy'), true);
+    assert.equal(run('a != b'), !run('a == b'));
+  });
 });
 
-test('no path through a prototype finds anything', () => {
+test('no path through a prototype finds anything', (t) => {
   const name = fc.constantFrom('__proto__', 'constructor', 'prototype', 'toString', 'length');
-  fc.assert(
-    fc.property(fc.array(name, { minLength: 1, maxLength: 4 }), (names) => {
-      for (const start of ['', 'a.', 'list.', 'data.', 'outputs.', 'runtime.', 'instance_id.']) {
-        const parsed = parseCondition(start + names.join('.'));
-        assert.ok(parsed.ok);
-        const value = evaluateCondition(parsed.value, scopeOf({ a: {}, list: [], s: 'text' }));
-        assert.equal(value, null);
-      }
-    }),
-  );
+  check(t, 100, fc.array(name, { minLength: 1, maxLength: 4 }), (names) => {
+    for (const start of ['', 'a.', 'list.', 'data.', 'outputs.', 'runtime.', 'instance_id.']) {
+      const parsed = parseCondition(start + names.join('.'));
+      assert.ok(parsed.ok);
+      const value = evaluateCondition(parsed.value, scopeOf({ a: {}, list: [], s: 'text' }));
+      assert.equal(value, null);
+    }
+  });
 });
 
-test('the linear search finds what the built-in one finds', () => {
+test('the linear search finds what the built-in one finds', (t) => {
   const letters = fc.array(fc.constantFrom('a', 'b'), { minLength: 1, maxLength: 12 });
-  fc.assert(
-    fc.property(letters, fc.nat(40), fc.array(letters, { maxLength: 60 }), (unit, times, rest) => {
+  check(
+    t,
+    100,
+    fc.tuple(letters, fc.nat(40), fc.array(letters, { maxLength: 60 })),
+    ([unit, times, rest]) => {
       const needle = unit
         .join('')
         .repeat(times + 1)
@@ -138,6 +131,6 @@ test('the linear search finds what the built-in one finds', () => {
         expected.push(at);
       }
       assert.deepEqual(occurrences(haystack, needle), expected);
-    }),
+    },
   );
 });

@@ -323,9 +323,7 @@ test('the outputs that a condition can read are known beforehand', () => {
     return parsed.value.outputs;
   };
   assert.deepEqual(reads('a == b'), new Set());
-  assert.deepEqual(
-    reads('outputs.s1.x > 1 && len(steps.s2) == outputs.s3'),
-    new Set(['s1', 's2', 's3']),
-  );
+  const seen = reads('outputs.s1.x > 1 && len(steps.s2) == outputs.s3');
+  assert.deepEqual(seen, new Set(['s1', 's2', 's3']));
   assert.equal(reads('len(outputs) > 1'), 'all');
 });

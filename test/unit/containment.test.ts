@@ -14,6 +14,7 @@ import { rateLimitId } from '../../src/core/ids.js';
 import { isoTime } from '../../src/core/time.js';
 import { createLogger } from '../../src/log.js';
 import { HandShard, rowsOf, TENANT } from '../helpers/hand-shard.js';
+import { newInstance } from '../helpers/instances.js';
 import { work } from '../helpers/player.js';
 
 const ID = '01950000-0000-7000-8000-000000000000';
@@ -27,10 +28,7 @@ const SEQUENCE: SequenceRow = {
   definition: JSON.stringify({ blocks: [work('a')] }),
 };
 
-const INSTANCE: NewInstance = {
-  id: ID,
-  body: { sequence_id: ID, tenant_id: TENANT, namespace: 'n' },
-};
+const INSTANCE = newInstance(ID, { sequence_id: ID, tenant_id: TENANT });
 
 const creation = (request: number, instance: NewInstance): PeerMessage => {
   return { kind: 'create', request, creation: JSON.stringify(instance) };
@@ -98,10 +96,8 @@ test('everybody who waits for a unit is told when it is refused, those with an e
   const put = shard.ask('rateLimits.put', 'a', { max_count: 1, window_seconds: 1 });
   await shard.run();
   await shard.ack(({ seq }) => ({ seq, outcome: 'refused', sqlState: '22P05', reason: 'no' }));
-  assert.deepEqual(
-    [gone, put].map((request) => shard.answer(request)),
-    ['ENG_REFUSED_DATA', 'ENG_REFUSED_DATA'],
-  );
+  const seen = [gone, put].map((request) => shard.answer(request));
+  assert.deepEqual(seen, ['ENG_REFUSED_DATA', 'ENG_REFUSED_DATA']);
 });
 
 test('an effect that cannot be performed holds up neither its unit nor those behind it', async () => {
@@ -117,10 +113,8 @@ test('an effect that cannot be performed holds up neither its unit nor those beh
   const other = shard.ask('instances.patchState', sound, { state: 'running' });
   await shard.run();
   await shard.ack();
-  assert.deepEqual(
-    [unsound, other].map((request) => shard.answer(request)),
-    [200, 200],
-  );
+  const seen = [unsound, other].map((request) => shard.answer(request));
+  assert.deepEqual(seen, [200, 200]);
 });
 
 test('a reply that cannot be posted is a 500, and the others of its post leave', async () => {
@@ -133,10 +127,8 @@ test('a reply that cannot be posted is a 500, and the others of its post leave',
   const asked = ['a', 'b'].map((name) => shard.ask('sequences.create', '', { ...place, name }));
   await shard.run();
   await shard.ack();
-  assert.deepEqual(
-    asked.map((request) => shard.answer(request)),
-    ['ENG_INTERNAL', 201],
-  );
+  const seen = asked.map((request) => shard.answer(request));
+  assert.deepEqual(seen, ['ENG_INTERNAL', 201]);
 });
 
 test('an answer that has no form is a 500', async () => {

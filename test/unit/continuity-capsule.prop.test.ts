@@ -29,10 +29,9 @@ import { type SealContext, seal, unseal } from '../../src/core/continuity/sealin
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { conflict, EngineError } from '../../src/errors.js';
 import { takenCapsule } from '../helpers/continuity-bodies.js';
+import { id, NOW } from '../helpers/continuity-facts.js';
 import { check } from '../helpers/properties.js';
 
-const id = (n: number) => `0198c0de-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
-const NOW = Date.UTC(2026, 0, 1, 12);
 const DESTINATION = id(4);
 const KEYRING = createKeyring(Buffer.alloc(32, 1));
 const { checkPayload } = createValidators();
@@ -110,6 +109,9 @@ function made(facts: Partial<CapsuleFacts> = {}, keyring = KEYRING, transferKey?
   return result.value;
 }
 
+/** The capsule that most tests try to get in, and its sealed payload. */
+const { capsule, sealed } = made();
+
 interface Attempt {
   readonly capsule: Capsule;
   readonly sealed: Uint8Array;
@@ -145,19 +147,16 @@ const isRefusal = (status: number, text: RegExp) => (error: unknown) => {
 };
 
 test('a capsule arrives as it was made', () => {
-  const { capsule, sealed } = made();
   assert.deepEqual(attempt({ capsule, sealed }), PAYLOAD);
 });
 
 test('a capsule survives the wire', () => {
-  const { capsule, sealed } = made();
   const parsed = takenCapsule(JSON.parse(JSON.stringify(capsule)) as JsonValue);
   assert.ok(parsed.ok);
   assert.deepEqual(attempt({ capsule: parsed.value, sealed }), PAYLOAD);
 });
 
 test('the manifest says what was sealed', () => {
-  const { capsule, sealed } = made();
   assert.deepEqual(capsule.manifest, {
     schema: { major: 1, minor: 0 },
     capsule_id: id(1),
@@ -277,7 +276,6 @@ function flipped(bytes: Uint8Array, bit: number): Buffer {
 }
 
 test('any flipped bit of the sealed payload is a hash mismatch', (t) => {
-  const { capsule, sealed } = made();
   check(t, 100, fc.nat(sealed.length * 8 - 1), (bit) => {
     refused({ capsule, sealed: flipped(sealed, bit) }, 409, /hash mismatch/);
   });
@@ -286,7 +284,6 @@ test('any flipped bit of the sealed payload is a hash mismatch', (t) => {
 });
 
 test('no flipped bit of the signature or the public key is taken', (t) => {
-  const { capsule, sealed } = made();
   check(t, 200, fc.tuple(fc.constantFrom('signature', 'public_key'), fc.nat()), ([field, n]) => {
     const name = field as 'signature' | 'public_key';
     const bytes = Buffer.from(capsule[name], 'base64');
@@ -311,7 +308,6 @@ function withLeaf(value: unknown, [key, ...rest]: readonly string[], leaf: unkno
 }
 
 test('no change of the manifest is taken, not even of a member that nobody knows', () => {
-  const { capsule, sealed } = made();
   for (const path of [...leaves(capsule.manifest), ['unknown'], ['schema', 'unknown']]) {
     for (const leaf of [null, 1, 'else', '0'.repeat(64)]) {
       const manifest = withLeaf(capsule.manifest, path, leaf) as Capsule['manifest'];
@@ -326,7 +322,6 @@ test('no change of the manifest is taken, not even of a member that nobody knows
 
 test('a manifest that another key signed is not believed', () => {
   const other = createKeyring(Buffer.alloc(32, 2));
-  const { capsule, sealed } = made();
   const resigned = signManifest(capsule.manifest, other.signing);
   refused({ capsule: resigned, sealed }, 409, /not trusted/);
   // Nor is one that only claims the id of a trusted key.
@@ -365,7 +360,6 @@ test('a capsule for other requirements is refused', () => {
 });
 
 test('only the schema of this reader is read', () => {
-  const { capsule, sealed } = made();
   for (const schema of [
     { major: 2, minor: 0 },
     { major: 1, minor: 1 },
@@ -399,7 +393,6 @@ test('what was sealed before a rotation is opened with the former key', () => {
 });
 
 test('with malformed base64 400, with too many bytes 413', () => {
-  const { capsule, sealed } = made();
   refused(
     { capsule, sealed, transferKey: Buffer.alloc(31) },
     400,
@@ -421,14 +414,12 @@ test('with malformed base64 400, with too many bytes 413', () => {
 });
 
 test('without bytes in the body they are to be read from storage', () => {
-  const { capsule, sealed } = made();
   const { keys, ...body } = admitted({ capsule }, KEYRING);
   assert.equal(body.sealed, undefined);
   assert.ok(openCapsule(capsule, sealed, keys, checkPayload).ok);
 });
 
 test('a payload that is not the one of the manifest is refused though it opens', () => {
-  const { capsule, sealed } = made();
   const { manifest } = capsule;
   const sign = (changed: Partial<Capsule['manifest']>) => ({
     capsule: signManifest({ ...manifest, ...changed }, KEYRING.signing),
@@ -444,7 +435,6 @@ test('a payload that is not the one of the manifest is refused though it opens',
 });
 
 test('a body that is no capsule is refused by name', () => {
-  const { capsule } = made();
   const json = JSON.parse(JSON.stringify(capsule)) as JsonObject;
   for (const path of leaves(capsule)) {
     const value = withLeaf(json, path, { not: 'this' }) as JsonValue;

@@ -13,9 +13,7 @@ import {
   taskReceipt,
 } from '../../src/core/continuity/effects.js';
 import { EFFECT_STATES, mayMoveEffect } from '../../src/core/continuity/states.js';
-
-const NOW = Date.UTC(2026, 0, 1, 12);
-const at = (ms: number) => new Date(NOW + ms).toISOString();
+import { at, NOW } from '../helpers/continuity-facts.js';
 
 const PLACE = {
   tenant_id: 't',
@@ -142,10 +140,8 @@ test('a step of the engine is dispatched, committed or unknown', () => {
   assert.deepEqual([receipt.kind, receipt.state], ['http', 'dispatched']);
   const output = { request_id: 'r-1', status: 200 };
   const done = inProcessReceipt(inProcess({ outcome: 'success', output, updated_at: at(7) }));
-  assert.deepEqual(
-    [done.state, done.provider_receipt_id, done.updated_at],
-    ['committed', 'r-1', at(7)],
-  );
+  const seen = [done.state, done.provider_receipt_id, done.updated_at];
+  assert.deepEqual(seen, ['committed', 'r-1', at(7)]);
   assert.equal(inProcessReceipt(inProcess({ outcome: 'error' })).state, 'unknown');
 });
 
@@ -195,10 +191,8 @@ test('every resolution moves updated_at on, even within one instant', () => {
 test('an effect that was resolved as unknown is committed when the worker reports it done', () => {
   const facts = task({ state: 'completed', output: { receipt_id: 'r-1' }, updated_at: at(9_000) });
   const receipt = taskReceipt(facts, resolution('unknown'));
-  assert.deepEqual(
-    [receipt.state, receipt.provider_receipt_id, receipt.updated_at],
-    ['committed', 'r-1', at(9_000)],
-  );
+  const seen = [receipt.state, receipt.provider_receipt_id, receipt.updated_at];
+  assert.deepEqual(seen, ['committed', 'r-1', at(9_000)]);
 });
 
 test('a final resolution stays, whatever the engine sees later', () => {

@@ -16,13 +16,14 @@ import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { isEnded } from '../../src/core/states.js';
 import { contexts, trees } from '../helpers/block-trees.js';
 import { sealTask } from '../helpers/capsule-tasks.js';
+import { byDepth } from '../helpers/depth.js';
 import { clone, noop, Player } from '../helpers/player.js';
 import { check } from '../helpers/properties.js';
 
 const { checkPayload } = createValidators();
 
 /** Lives that are under way when they are looked at: others are drawn again. */
-const COMPARED = 75;
+const COMPARED = byDepth(30, 75);
 
 const lives = fc.record({
   tree: trees({}),
@@ -91,8 +92,7 @@ function finish(player: Player): void {
   for (let i = 0; i < 10_000 && !isEnded(player.snapshot.state); i += 1) {
     const [blockId] = player.atWork;
     if (player.state === 'paused') {
-      player.send({ kind: 'resume' });
-      player.send({ kind: 'wake' });
+      player.after('resume', 'wake');
     } else if (blockId !== undefined) player.complete(blockId);
     else if (player.last?.more === true) player.send({ kind: 'wake' });
     else player.tick();
@@ -124,8 +124,7 @@ test('what was at work is begun again with the same try, and what is done stays'
     const atWork = [...stayed.open.values()];
     const rows = [...stayed.rows];
     const carried = carry(stayed, life.tree.blocks);
-    carried.send({ kind: 'resume' });
-    carried.send({ kind: 'wake' });
+    carried.after('resume', 'wake');
     const again = carried.dispatched.map(tryOf);
     for (const one of atWork) {
       assert.ok(again.includes(tryOf(one)) || isOver(carried, one), tryOf(one));

@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { RuntimeCapabilities } from '../../schema/handoff.js';
 import {
   creationConflict,
   type ExportFacts,
@@ -12,21 +11,7 @@ import {
 } from '../../src/core/continuity/handoff.js';
 import { type PreviewFacts, previewHandoff } from '../../src/core/continuity/preview.js';
 import { acceptedTerms } from '../helpers/continuity-bodies.js';
-
-const id = (n: number) => `0198c0de-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
-const NOW = Date.UTC(2026, 0, 1, 12);
-const at = (ms: number) => new Date(NOW + ms).toISOString();
-
-const runtime = (n: number, more: Partial<RuntimeCapabilities> = {}): RuntimeCapabilities => ({
-  runtime_id: id(n),
-  kind: 'server',
-  trust: 'registered',
-  offline_capable: false,
-  draining: false,
-  observed_at: at(0),
-  expires_at: at(60_000),
-  ...more,
-});
+import { at, id, NOW, runtime } from '../helpers/continuity-facts.js';
 
 const FACTS: PreviewFacts = {
   execution: { continuity_id: id(20), tenant_id: 't', owner_runtime_id: id(1), epoch: 2 },
@@ -84,10 +69,8 @@ test('a hash of other terms does not make a decision fit them', () => {
   ]) {
     const fresh = preview({ terms: other });
     const request = { ...REQUEST, terms: other, preview_sha256: fresh.preview_sha256 };
-    assert.match(
-      creationConflict(request, STORED.placement_decision, fresh) ?? '',
-      /something else/,
-    );
+    const seen = creationConflict(request, STORED.placement_decision, fresh) ?? '';
+    assert.match(seen, /something else/);
   }
 });
 

@@ -17,21 +17,11 @@ import {
 import type { Classification } from '../../src/core/continuity/requirements.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { acceptedTerms } from '../helpers/continuity-bodies.js';
+import { runtime as anyRuntime, at, id, NOW } from '../helpers/continuity-facts.js';
+import { column } from '../helpers/rows.js';
 
-const id = (n: number) => `0198c0de-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
-const NOW = Date.UTC(2026, 0, 1, 12);
-const at = (ms: number) => new Date(NOW + ms).toISOString();
-
-const runtime = (n: number, more: Partial<RuntimeCapabilities> = {}): RuntimeCapabilities => ({
-  runtime_id: id(n),
-  kind: 'server',
-  trust: 'unverified',
-  offline_capable: false,
-  draining: false,
-  observed_at: at(0),
-  expires_at: at(60_000),
-  ...more,
-});
+const runtime = (n: number, more: Partial<RuntimeCapabilities> = {}) =>
+  anyRuntime(n, { trust: 'unverified', ...more });
 
 /** `CODE:status` of each finding. */
 function compatibility(offered: Partial<RuntimeCapabilities>, required: JsonObject = {}) {
@@ -108,10 +98,7 @@ test('without a rule the classification decides', () => {
     }
   }
   const findings = localityFindings(runtime(1), 'internal', null);
-  assert.deepEqual(
-    findings.map(({ code }) => code),
-    ['POLICY_DEFAULT_CURRENT_BOUNDARY'],
-  );
+  assert.deepEqual(column(findings, 'code'), ['POLICY_DEFAULT_CURRENT_BOUNDARY']);
 });
 
 test('a rule denies, allows or does not know', () => {
@@ -127,10 +114,8 @@ test('a rule denies, allows or does not know', () => {
   const registered = { trust: 'registered' } as const;
   assert.equal(locality(registered, { minimum_trust: 'registered' }), 'allow POLICY_ALLOW');
   assert.equal(locality({}, { require_offline: true }), 'deny CONNECTIVITY_DENIED');
-  assert.equal(
-    locality({ offline_capable: true }, { require_offline: false }),
-    'deny CONNECTIVITY_DENIED',
-  );
+  const seen = locality({ offline_capable: true }, { require_offline: false });
+  assert.equal(seen, 'deny CONNECTIVITY_DENIED');
   const wifi = { allowed_connectivity: ['wifi'] };
   assert.equal(locality({}, wifi), 'unknown RUNTIME_CONNECTIVITY_UNKNOWN');
   assert.equal(locality({ connectivity: 'metered' }, wifi), 'deny CONNECTIVITY_DENIED');
@@ -236,10 +221,8 @@ test('ranks are over those who know the metric, and ties share the first place',
   );
   const { candidates } = placeExecution(runtimes, acceptedTerms(), id(9), NOW);
   const ranks = new Map(candidates.map((one) => [one.runtime_id, one.score_factors.cost_rank]));
-  assert.deepEqual(
-    costs.map((_, n) => ranks.get(id(n))),
-    [0, 7, 10, 7, 2],
-  );
+  const seen = costs.map((_, n) => ranks.get(id(n)));
+  assert.deepEqual(seen, [0, 7, 10, 7, 2]);
 });
 
 test('the best that is allowed is selected, equal scores by id, none if none is allowed', () => {

@@ -12,23 +12,12 @@ import {
   previewHash,
 } from '../../src/core/continuity/preview.js';
 import { acceptedTerms } from '../helpers/continuity-bodies.js';
+import { runtime as anyRuntime, at, id, NOW } from '../helpers/continuity-facts.js';
 import { check } from '../helpers/properties.js';
+import { column, lines } from '../helpers/rows.js';
 
-const id = (n: number) => `0198c0de-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
-const NOW = Date.UTC(2026, 0, 1, 12);
-const at = (ms: number) => new Date(NOW + ms).toISOString();
-
-const runtime = (n: number, more: Partial<RuntimeCapabilities> = {}): RuntimeCapabilities => ({
-  runtime_id: id(n),
-  kind: 'server',
-  trust: 'registered',
-  handlers: ['ship'],
-  offline_capable: false,
-  draining: false,
-  observed_at: at(0),
-  expires_at: at(60_000),
-  ...more,
-});
+const runtime = (n: number, more: Partial<RuntimeCapabilities> = {}) =>
+  anyRuntime(n, { handlers: ['ship'], ...more });
 
 const receipt = (more: Partial<TaskFacts> = {}) =>
   taskReceipt({
@@ -74,10 +63,7 @@ test('a destination that may take the execution is selected though another score
   assert.equal(made.placement_decision.selected_runtime_id, id(2));
   assert.equal(made.placement_decision_id, id(30));
   assert.equal(made.placement_decision.id, id(30));
-  assert.deepEqual(
-    made.findings.map(({ code }) => code),
-    ['COMPATIBLE'],
-  );
+  assert.deepEqual(column(made.findings, 'code'), ['COMPATIBLE']);
   assert.match(made.preview_sha256, /^[0-9a-f]{64}$/);
 });
 
@@ -85,20 +71,14 @@ test('a destination that is denied is not selected, and the findings say why', (
   const made = preview({ runtimes: [runtime(1), runtime(2, { draining: true })] });
   assert.equal(made.compatible, false);
   assert.equal(made.placement_decision.selected_runtime_id, id(1));
-  assert.deepEqual(
-    made.findings.map(({ code, status }) => [code, status]),
-    [['RUNTIME_DRAINING', 'fail']],
-  );
+  assert.deepEqual(lines(made.findings, 'code', 'status'), ['RUNTIME_DRAINING fail']);
   const policy = {
     version: 1,
     rules: [{ classification: 'internal', allowed_runtime_ids: [id(1)] }],
   };
   const denied = preview({ terms: acceptedTerms({ policy }) });
   assert.equal(denied.compatible, false);
-  assert.deepEqual(
-    denied.findings.map(({ code }) => code),
-    ['COMPATIBLE', 'RUNTIME_ID_DENIED'],
-  );
+  assert.deepEqual(column(denied.findings, 'code'), ['COMPATIBLE', 'RUNTIME_ID_DENIED']);
 });
 
 test('a doubt is not compatible', () => {

@@ -6,11 +6,10 @@ import { isLive } from '../../src/core/continuity/capabilities.js';
 import { areSameTerms } from '../../src/core/continuity/requirements.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { acceptedTerms, takenCapabilities, takenTerms } from '../helpers/continuity-bodies.js';
+import { at, NOW } from '../helpers/continuity-facts.js';
 
 const RUNTIME = '0198c0de-0000-7000-8000-000000000001';
 const OTHER = '0198c0de-0000-7000-8000-000000000002';
-const NOW = Date.UTC(2026, 0, 1, 12);
-const at = (ms: number) => new Date(NOW + ms).toISOString();
 
 const CAPABILITIES: JsonObject = {
   runtime_id: RUNTIME,

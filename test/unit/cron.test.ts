@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { nextFire, nextFires } from '../../src/core/cron.js';
 import { type CronFields, parseCron } from '../../src/core/cron-fields.js';
+import { casesIn } from '../helpers/table.js';
 
 function fieldsOf(expression: string): CronFields {
   const parsed = parseCron(expression);
@@ -236,169 +237,54 @@ describe('the calendar', () => {
   });
 });
 
-describe('where clocks are put forward, skipped times fire once at the first minute after the gap', () => {
-  type Case = readonly [
-    zone: string,
-    expression: string,
-    after: string,
-    expected: readonly string[],
-  ];
-  const CASES: readonly Case[] = [
-    // 02:00 → 03:00 on 29 March.
-    [
-      'Europe/Berlin',
-      '0 30 2 * * ? *',
-      '2026-03-27T12:00:00Z',
-      ['2026-03-28T01:30:00Z', '2026-03-29T01:00:00Z', '2026-03-30T00:30:00Z'],
-    ],
-    // All that was skipped is one fire, which is also that of 03:00.
-    [
-      'Europe/Berlin',
-      '0 */20 1-3 29 3 ? 2026',
-      '2026-03-29T00:30:00Z',
-      [
-        '2026-03-29T00:40:00Z',
-        '2026-03-29T01:00:00Z',
-        '2026-03-29T01:20:00Z',
-        '2026-03-29T01:40:00Z',
-      ],
-    ],
-    // Asked just before the gap, and at its end.
-    ['Europe/Berlin', '15 59 2 29 3 ? 2026', '2026-03-29T00:59:59Z', ['2026-03-29T01:00:00Z']],
-    ['Europe/Berlin', '15 59 2 29 3 ? 2026', '2026-03-29T01:00:00Z', []],
-    // 02:00 → 03:00 on 8 March.
-    [
-      'America/New_York',
-      '0 5 2 * * SUN *',
-      '2026-03-02T00:00:00Z',
-      ['2026-03-08T07:00:00Z', '2026-03-15T06:05:00Z'],
-    ],
-    // 02:00 → 02:30 on 4 October.
-    [
-      'Australia/Lord_Howe',
-      '0 10,40 2 4 10 ? 2026',
-      '2026-10-03T00:00:00Z',
-      ['2026-10-03T15:30:00Z', '2026-10-03T15:40:00Z'],
-    ],
-    // 00:00 → 01:00 on 6 September.
-    [
-      'America/Santiago',
-      '@daily',
-      '2026-09-05T12:00:00Z',
-      ['2026-09-06T04:00:00Z', '2026-09-07T03:00:00Z'],
-    ],
-    // A whole day, the 30th of December, is left out.
-    [
-      'Pacific/Apia',
-      '0 0 12 * 12 ? 2011',
-      '2011-12-29T00:00:00Z',
-      ['2011-12-29T22:00:00Z', '2011-12-30T10:00:00Z', '2011-12-30T22:00:00Z'],
-    ],
-  ];
-  for (const [zone, expression, after, expected] of CASES) {
+/** What fires after an instant: zone, expression, instant and the fires, each to the minute. */
+function table(text: string): void {
+  for (const [zone = '', expression = '', after = '', times = ''] of casesIn(text)) {
+    const expected = times.split(' ').flatMap((time) => (time === '' ? [] : `${time}:00Z`));
     test(`${expression} in ${zone} after ${after}`, () => {
-      const count = Math.max(1, expected.length);
-      assert.deepEqual(fires(expression, zone, after, count), expected);
+      assert.deepEqual(fires(expression, zone, after, expected.length || 1), expected);
     });
   }
+}
+
+describe('where clocks are put forward, skipped times fire once at the first minute after the gap', () => {
+  table(`
+# 02:00 → 03:00 on 29 March.
+Europe/Berlin       | 0 30 2 * * ? *         | 2026-03-27T12:00:00Z | 2026-03-28T01:30 2026-03-29T01:00 2026-03-30T00:30
+# All that was skipped is one fire, which is also that of 03:00.
+Europe/Berlin       | 0 */20 1-3 29 3 ? 2026 | 2026-03-29T00:30:00Z | 2026-03-29T00:40 2026-03-29T01:00 2026-03-29T01:20 2026-03-29T01:40
+# Asked just before the gap, and at its end.
+Europe/Berlin       | 15 59 2 29 3 ? 2026    | 2026-03-29T00:59:59Z | 2026-03-29T01:00
+Europe/Berlin       | 15 59 2 29 3 ? 2026    | 2026-03-29T01:00:00Z |
+# 02:00 → 03:00 on 8 March.
+America/New_York    | 0 5 2 * * SUN *        | 2026-03-02T00:00:00Z | 2026-03-08T07:00 2026-03-15T06:05
+# 02:00 → 02:30 on 4 October.
+Australia/Lord_Howe | 0 10,40 2 4 10 ? 2026  | 2026-10-03T00:00:00Z | 2026-10-03T15:30 2026-10-03T15:40
+# 00:00 → 01:00 on 6 September.
+America/Santiago    | @daily                 | 2026-09-05T12:00:00Z | 2026-09-06T04:00 2026-09-07T03:00
+# A whole day, the 30th of December, is left out.
+Pacific/Apia        | 0 0 12 * 12 ? 2011     | 2011-12-29T00:00:00Z | 2011-12-29T22:00 2011-12-30T10:00 2011-12-30T22:00
+`);
 });
 
 describe('where clocks are put back, a fixed hour fires the first time only, and every hour each time', () => {
-  type Case = readonly [
-    zone: string,
-    expression: string,
-    after: string,
-    expected: readonly string[],
-  ];
-  const CASES: readonly Case[] = [
-    // 03:00 → 02:00 on 25 October.
-    [
-      'Europe/Berlin',
-      '0 30 2 * * ? *',
-      '2026-10-24T12:00:00Z',
-      ['2026-10-25T00:30:00Z', '2026-10-26T01:30:00Z'],
-    ],
-    // Asked between the two.
-    ['Europe/Berlin', '0 30 2 * * ? *', '2026-10-25T00:45:00Z', ['2026-10-26T01:30:00Z']],
-    ['Europe/Berlin', '0 30 2 * * ? *', '2026-10-25T01:10:00Z', ['2026-10-26T01:30:00Z']],
-    [
-      'Europe/Berlin',
-      '0 0,30 1-3 25 10 ? 2026',
-      '2026-10-24T23:15:00Z',
-      [
-        '2026-10-24T23:30:00Z',
-        '2026-10-25T00:00:00Z',
-        '2026-10-25T00:30:00Z',
-        '2026-10-25T02:00:00Z',
-        '2026-10-25T02:30:00Z',
-      ],
-    ],
-    [
-      'Europe/Berlin',
-      '0 0,30 * * * ? *',
-      '2026-10-25T00:10:00Z',
-      [
-        '2026-10-25T00:30:00Z',
-        '2026-10-25T01:00:00Z',
-        '2026-10-25T01:30:00Z',
-        '2026-10-25T02:00:00Z',
-      ],
-    ],
-    // 02:00 → 01:00 on 1 November.
-    [
-      'America/New_York',
-      '0 15 1 * * ? *',
-      '2026-10-31T12:00:00Z',
-      ['2026-11-01T05:15:00Z', '2026-11-02T06:15:00Z'],
-    ],
-    [
-      'America/New_York',
-      '0 45 * 1 11 ? *',
-      '2026-11-01T05:00:00Z',
-      ['2026-11-01T05:45:00Z', '2026-11-01T06:45:00Z', '2026-11-01T07:45:00Z'],
-    ],
-    // 02:00 → 01:30 on 5 April: half an hour comes twice.
-    [
-      'Australia/Lord_Howe',
-      '0 0/15 * 5 4 ? 2026',
-      '2026-04-04T14:20:00Z',
-      [
-        '2026-04-04T14:30:00Z',
-        '2026-04-04T14:45:00Z',
-        '2026-04-04T15:00:00Z',
-        '2026-04-04T15:15:00Z',
-        '2026-04-04T15:30:00Z',
-      ],
-    ],
-    [
-      'Australia/Lord_Howe',
-      '0 0,30,45 1,2 5 4 ? 2026',
-      '2026-04-04T14:20:00Z',
-      ['2026-04-04T14:30:00Z', '2026-04-04T14:45:00Z', '2026-04-04T15:30:00Z'],
-    ],
-    // 24:00 → 23:00 on 4 April, before midnight: the day has 25 hours.
-    [
-      'America/Santiago',
-      '0 30 23 * * ? *',
-      '2026-04-04T12:00:00Z',
-      ['2026-04-05T02:30:00Z', '2026-04-06T03:30:00Z'],
-    ],
-    // 03:00 → 02:00 on 15 February, when Ramadan begins, and 02:00 → 03:00 on 22 March.
-    [
-      'Africa/Casablanca',
-      '0 30 2 15,22 2,3 ? 2026',
-      '2026-02-14T12:00:00Z',
-      [
-        '2026-02-15T01:30:00Z',
-        '2026-02-22T02:30:00Z',
-        '2026-03-15T02:30:00Z',
-        '2026-03-22T02:00:00Z',
-      ],
-    ],
-  ];
-  for (const [zone, expression, after, expected] of CASES) {
-    test(`${expression} in ${zone} after ${after}`, () => {
-      assert.deepEqual(fires(expression, zone, after, expected.length), expected);
-    });
-  }
+  table(`
+# 03:00 → 02:00 on 25 October.
+Europe/Berlin       | 0 30 2 * * ? *           | 2026-10-24T12:00:00Z | 2026-10-25T00:30 2026-10-26T01:30
+# Asked between the two.
+Europe/Berlin       | 0 30 2 * * ? *           | 2026-10-25T00:45:00Z | 2026-10-26T01:30
+Europe/Berlin       | 0 30 2 * * ? *           | 2026-10-25T01:10:00Z | 2026-10-26T01:30
+Europe/Berlin       | 0 0,30 1-3 25 10 ? 2026  | 2026-10-24T23:15:00Z | 2026-10-24T23:30 2026-10-25T00:00 2026-10-25T00:30 2026-10-25T02:00 2026-10-25T02:30
+Europe/Berlin       | 0 0,30 * * * ? *         | 2026-10-25T00:10:00Z | 2026-10-25T00:30 2026-10-25T01:00 2026-10-25T01:30 2026-10-25T02:00
+# 02:00 → 01:00 on 1 November.
+America/New_York    | 0 15 1 * * ? *           | 2026-10-31T12:00:00Z | 2026-11-01T05:15 2026-11-02T06:15
+America/New_York    | 0 45 * 1 11 ? *          | 2026-11-01T05:00:00Z | 2026-11-01T05:45 2026-11-01T06:45 2026-11-01T07:45
+# 02:00 → 01:30 on 5 April: half an hour comes twice.
+Australia/Lord_Howe | 0 0/15 * 5 4 ? 2026      | 2026-04-04T14:20:00Z | 2026-04-04T14:30 2026-04-04T14:45 2026-04-04T15:00 2026-04-04T15:15 2026-04-04T15:30
+Australia/Lord_Howe | 0 0,30,45 1,2 5 4 ? 2026 | 2026-04-04T14:20:00Z | 2026-04-04T14:30 2026-04-04T14:45 2026-04-04T15:30
+# 24:00 → 23:00 on 4 April, before midnight: the day has 25 hours.
+America/Santiago    | 0 30 23 * * ? *          | 2026-04-04T12:00:00Z | 2026-04-05T02:30 2026-04-06T03:30
+# 03:00 → 02:00 on 15 February, when Ramadan begins, and 02:00 → 03:00 on 22 March.
+Africa/Casablanca   | 0 30 2 15,22 2,3 ? 2026  | 2026-02-14T12:00:00Z | 2026-02-15T01:30 2026-02-22T02:30 2026-03-15T02:30 2026-03-22T02:00
+`);
 });

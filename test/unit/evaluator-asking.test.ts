@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Player, parallel, START, work } from '../helpers/player.js';
+import { parallel, play, START, work } from '../helpers/player.js';
 
 const AGAIN_MS = 2_000;
 const env = { isRateLimited: () => true };
@@ -11,14 +11,15 @@ const blocks = [work('a', { rate_limit_key: 'k', timeout: 500 })];
 
 describe('a step that asks its rate limit', () => {
   test('keeps the instance running, with a time to ask again', () => {
-    const player = new Player(blocks, { env }).start();
-    assert.equal(player.state, 'running');
-    assert.equal(player.last!.wakeAt, START + AGAIN_MS);
-    assert.equal(player.tree.a, 'running');
+    play(blocks, { env }).shows({
+      state: 'running',
+      wakeAt: START + AGAIN_MS,
+      tree: { a: 'running' },
+    });
   });
 
   test('asks again for the same try when no answer has come, as often as it takes', () => {
-    const player = new Player(blocks, { env }).start();
+    const player = play(blocks, { env });
     for (let times = 2; times <= 4; times += 1) {
       player.tick();
       assert.equal(player.now, START + (times - 1) * AGAIN_MS);
@@ -30,14 +31,13 @@ describe('a step that asks its rate limit', () => {
   });
 
   test('does not ask again before that time', () => {
-    const player = new Player(blocks, { env }).start();
+    const player = play(blocks, { env });
     player.now += AGAIN_MS - 1;
-    player.send({ kind: 'wake' });
-    assert.equal(player.asked.length, 1);
+    player.after('wake').shows({ asked: 1 });
   });
 
   test('takes a late answer to the first question, and ignores the second answer', () => {
-    const player = new Player(blocks, { env }).start().tick();
+    const player = play(blocks, { env }).tick();
     player.send({ kind: 'rate.granted', ...step });
     assert.deepEqual(player.atWork, ['a']);
     assert.equal(player.last!.wakeAt, player.now + 500, 'only the time-out of the try is left');
@@ -46,36 +46,26 @@ describe('a step that asks its rate limit', () => {
   });
 
   test('has no time to ask again once it is put off', () => {
-    const player = new Player(blocks, { env }).start();
+    const player = play(blocks, { env });
     player.send({ kind: 'rate.deferred', ...step, until: START + 60_000 });
-    assert.equal(player.last!.wakeAt, START + 60_000);
-    assert.equal(player.state, 'scheduled');
+    player.shows({ wakeAt: START + 60_000, state: 'scheduled' });
   });
 
   test('asks nothing while the instance is paused, and again after it', () => {
-    const player = new Player(blocks, { env }).start();
-    player.send({ kind: 'pause' });
-    assert.equal(player.last!.wakeAt, null);
+    const player = play(blocks, { env });
+    player.after('pause').shows({ wakeAt: null });
     player.now += 2 * AGAIN_MS;
-    player.send({ kind: 'wake' });
-    assert.equal(player.asked.length, 1);
-    player.send({ kind: 'resume' });
-    assert.equal(player.asked.length, 2);
-    assert.equal(player.state, 'running');
+    player.after('wake').shows({ asked: 1 });
+    player.after('resume').shows({ asked: 2, state: 'running' });
   });
 
   test('asks again beside a branch that waits for its worker', () => {
-    const player = new Player([parallel('p', [work('b')], blocks)], { env }).start();
+    const player = play([parallel('p', [work('b')], blocks)], { env });
     assert.equal(player.state, 'running');
-    player.tick();
-    assert.equal(player.asked.length, 2);
-    assert.deepEqual(player.atWork, ['b']);
+    player.after('tick').shows({ asked: 2, atWork: ['b'] });
   });
 
   test('asks no more when it is cut off', () => {
-    const player = new Player(blocks, { env }).start();
-    player.send({ kind: 'cancel' });
-    assert.equal(player.state, 'cancelled');
-    assert.equal(player.last!.wakeAt, null);
+    play(blocks, { env }).after('cancel').shows({ state: 'cancelled', wakeAt: null });
   });
 });

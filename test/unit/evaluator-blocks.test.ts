@@ -12,74 +12,51 @@ import {
   noop,
   Player,
   parallel,
+  play,
   race,
+  transform,
   tryCatch,
   work,
 } from '../helpers/player.js';
-
-const transform = (id: string, params: JsonObject): Block => ({
-  type: 'step',
-  id,
-  handler: 'transform',
-  params,
-});
+import { lines } from '../helpers/rows.js';
 
 describe('parallel', () => {
   test('starts all branches together and keeps the order within them', () => {
-    const player = new Player([parallel('p', [http('a'), http('b')], [http('c')], [])]).start();
+    const player = play([parallel('p', [http('a'), http('b')], [http('c')], [])]);
     assert.deepEqual(player.atWork, ['a', 'c']);
-    player.complete('c');
-    player.complete('a');
-    assert.deepEqual(player.atWork, ['b']);
-    player.complete('b');
-    assert.equal(player.state, 'completed');
+    player.after('ok c', 'ok a').shows({ atWork: ['b'] });
+    player.after('ok b').shows({ state: 'completed' });
   });
 
   test('a failing branch fails it, after the others have finished', () => {
-    const player = new Player([parallel('p', [failing('a'), noop('a2')], [work('b')]), noop('z')]);
-    player.start();
-    assert.equal(player.state, 'waiting');
-    assert.equal(player.tree.a2, 'skipped');
-    player.complete('b');
-    assert.equal(player.state, 'failed');
-    assert.deepEqual([player.tree.b, player.tree.z], ['completed', 'skipped']);
+    const player = play([parallel('p', [failing('a'), noop('a2')], [work('b')]), noop('z')]);
+    player.shows({ state: 'waiting', tree: { a2: 'skipped' } });
+    player.after('ok b').shows({ state: 'failed', tree: { b: 'completed', z: 'skipped' } });
   });
 
   test('with empty branches only completes at once', () => {
-    assert.equal(new Player([parallel('p', [], [])]).start().state, 'completed');
+    assert.equal(play([parallel('p', [], [])]).state, 'completed');
   });
 });
 
 describe('race', () => {
   test('the first branch to finish wins and the losers are withdrawn', () => {
-    const player = new Player([race('r', [work('a'), noop('a2')], [http('b'), noop('b2')])]);
-    player.start();
-    player.complete('b');
-    assert.equal(player.state, 'completed');
-    assert.deepEqual(
-      player.last!.withdrawals.map(({ blockId, reason }) => [blockId, reason]),
-      [['a', 'cancelled']],
-    );
-    assert.equal(player.tree.a, 'cancelled');
-    assert.equal(player.tree.a2, 'cancelled');
-    assert.equal(player.tree.b2, 'completed');
+    const player = play([race('r', [work('a'), noop('a2')], [http('b'), noop('b2')])]);
+    player.after('ok b').shows({ state: 'completed' });
+    assert.deepEqual(lines(player.last!.withdrawals, 'blockId', 'reason'), ['a cancelled']);
+    player.shows({ tree: { a: 'cancelled', a2: 'cancelled', b2: 'completed' } });
   });
 
   test('first_to_resolve fails with the first failure, first_to_succeed with the last', () => {
     const branches = [[work('a')], [work('b')]];
-    const resolve = new Player([race('r', ...branches)]).start();
-    resolve.fail('a');
-    assert.equal(resolve.state, 'failed');
+    const resolve = play([race('r', ...branches)]);
+    resolve.after('fail a').shows({ state: 'failed' });
     const succeed: Block = { type: 'race', id: 'r', semantics: 'first_to_succeed', branches };
-    const player = new Player([succeed]).start();
-    player.fail('a');
-    assert.equal(player.state, 'waiting');
-    const other = new Player([succeed]).start();
-    other.fail('b');
-    other.complete('a');
-    assert.equal(other.state, 'completed');
-    player.fail('b');
-    assert.equal(player.state, 'failed');
+    const player = play([succeed]);
+    player.after('fail a').shows({ state: 'waiting' });
+    const other = play([succeed]);
+    other.after('fail b', 'ok a').shows({ state: 'completed' });
+    player.after('fail b').shows({ state: 'failed' });
   });
 
   test('a success in the same round as a failure wins', () => {
@@ -87,14 +64,14 @@ describe('race', () => {
       [[failing('a')], [noop('b')]],
       [[noop('b')], [failing('a')]],
     ]) {
-      assert.equal(new Player([race('r', ...branches)]).start().state, 'completed');
+      assert.equal(play([race('r', ...branches)]).state, 'completed');
     }
-    const later = new Player([race('r', [failing('a')], [noop('b'), noop('c')])]).start();
+    const later = play([race('r', [failing('a')], [noop('b'), noop('c')])]);
     assert.equal(later.state, 'failed');
   });
 
   test('an empty branch finishes at once, successfully', () => {
-    const player = new Player([race('r', [work('a')], [])]).start();
+    const player = play([race('r', [work('a')], [])]);
     assert.equal(player.state, 'completed');
     assert.deepEqual(player.dispatched, []);
   });
@@ -105,20 +82,18 @@ describe('race', () => {
     ]);
     player.start();
     assert.equal(player.state, 'waiting');
-    player.complete('y');
-    assert.equal(player.state, 'completed');
+    player.after('ok y').shows({ state: 'completed' });
   });
 
   test('the finally list of a loser runs before the race ends', () => {
     const loser = tryCatch('t', [work('a')], [noop('c')], [work('clean')]);
-    const player = new Player([race('r', [loser, noop('never')], [work('b')]), noop('z')]).start();
-    player.complete('b');
-    assert.deepEqual(player.atWork, ['clean']);
-    assert.equal(player.tree.a, 'cancelled');
-    player.complete('clean');
-    assert.equal(player.state, 'completed');
-    assert.deepEqual(player.done, ['b', 'clean', 'z']);
-    assert.deepEqual([player.tree.t, player.tree.c], ['cancelled', 'cancelled']);
+    const player = play([race('r', [loser, noop('never')], [work('b')]), noop('z')]);
+    player.after('ok b').shows({ atWork: ['clean'], tree: { a: 'cancelled' } });
+    player.after('ok clean').shows({
+      state: 'completed',
+      done: ['b', 'clean', 'z'],
+      tree: { t: 'cancelled', c: 'cancelled' },
+    });
   });
 });
 
@@ -138,9 +113,10 @@ describe('router', () => {
     [['user.vip'], { user: { vip: true } }, 'b0'],
   ] as const) {
     test(`${conditions.join(' / ')} with ${JSON.stringify(data)} runs ${expected}`, () => {
-      const player = new Player([router(...conditions)], { data: data as JsonObject }).start();
-      assert.deepEqual(player.done, [expected]);
-      assert.equal(player.state, 'completed');
+      play([router(...conditions)], { data: data as JsonObject }).shows({
+        done: [expected],
+        state: 'completed',
+      });
     });
   }
 
@@ -151,10 +127,9 @@ describe('router', () => {
       routes: [{ condition: 'flag', blocks: [work('a'), noop('b')] }],
       default: [noop('c')],
     };
-    const player = new Player([block], { data: { flag: true } }).start();
+    const player = play([block], { data: { flag: true } });
     player.complete('a', { flag: false });
-    assert.deepEqual(player.done, ['a', 'b']);
-    assert.equal(player.tree.c, 'skipped');
+    player.shows({ done: ['a', 'b'], tree: { c: 'skipped' } });
   });
 
   test('without a match and without a default completes; a failing child fails it', () => {
@@ -163,8 +138,8 @@ describe('router', () => {
       id: 'r',
       routes: [{ condition: 'x', blocks: [failing('a')] }],
     };
-    assert.equal(new Player([block]).start().state, 'completed');
-    assert.equal(new Player([block], { data: { x: 1 } }).start().state, 'failed');
+    assert.equal(play([block]).state, 'completed');
+    assert.equal(play([block], { data: { x: 1 } }).state, 'failed');
   });
 });
 
@@ -184,14 +159,12 @@ describe('try_catch', () => {
   ];
   for (const [title, block, state, done] of cases) {
     test(`${title}: the instance is ${state}`, () => {
-      const player = new Player([block]).start();
-      assert.equal(player.state, state);
-      assert.deepEqual(player.done, done);
+      play([block]).shows({ state, done });
     });
   }
 
   test('_error names the failed block, and later siblings are skipped', () => {
-    const player = new Player([tryCatch('t', [failing('a'), noop('b')], [noop('c')])]).start();
+    const player = play([tryCatch('t', [failing('a'), noop('b')], [noop('c')])]);
     assert.deepEqual(player.snapshot.data._error, {
       failed_blocks: ['a'],
       source: 'try_catch',
@@ -203,25 +176,20 @@ describe('try_catch', () => {
 
   test('a nested recovery leaves the outer one untouched', () => {
     const inner = tryCatch('i', [failing('a')], [noop('c')]);
-    const player = new Player([tryCatch('o', [inner, noop('b')], [noop('never')])]).start();
+    const player = play([tryCatch('o', [inner, noop('b')], [noop('never')])]);
     assert.deepEqual(player.done, ['c', 'b']);
   });
 });
 
 describe('loop', () => {
   test('rows of body steps count over the iterations, its own rows follow each of them', () => {
-    const player = new Player([loop('l', 'true', 3, [noop('a'), noop('b')])]).start();
-    assert.equal(player.state, 'completed');
-    assert.deepEqual(player.done, ['a@0', 'b@0', 'l', 'a@1', 'b@1', 'l', 'a@2', 'b@2', 'l']);
+    const player = play([loop('l', 'true', 3, [noop('a'), noop('b')])]);
+    player.shows({
+      state: 'completed',
+      done: ['a@0', 'b@0', 'l', 'a@1', 'b@1', 'l', 'a@2', 'b@2', 'l'],
+    });
     const rows = player.rows.filter(({ blockId }) => blockId === 'a');
-    assert.deepEqual(
-      rows.map(({ attempt, tryNumber }) => [attempt, tryNumber]),
-      [
-        [0, 0],
-        [1, 0],
-        [2, 0],
-      ],
-    );
+    assert.deepEqual(lines(rows, 'attempt', 'tryNumber'), ['0 0', '1 0', '2 0']);
     const own = player.rows.filter(({ blockId }) => blockId === 'l');
     assert.deepEqual(
       own.map(({ attempt, output }) => [attempt, output]),
@@ -234,54 +202,42 @@ describe('loop', () => {
   });
 
   test('tests its condition before each iteration only', () => {
-    const player = new Player([loop('l', 'go', 9, [work('a'), noop('b')])], { data: { go: true } });
-    player.start();
+    const player = play([loop('l', 'go', 9, [work('a'), noop('b')])], { data: { go: true } });
+
     player.complete('a', { go: false });
     assert.deepEqual(player.done, ['a@0', 'b@0', 'l']);
-    assert.equal(new Player([loop('l', 'go', 9, [noop('a')])]).start().rows.length, 0);
+    assert.equal(play([loop('l', 'go', 9, [noop('a')])]).rows.length, 0);
   });
 
   test('stops with a failure in its body; a try_catch inside keeps it going', () => {
-    assert.equal(new Player([loop('l', 'true', 5, [failing('a')])]).start().state, 'failed');
+    assert.equal(play([loop('l', 'true', 5, [failing('a')])]).state, 'failed');
     const caught = loop('l', 'true', 5, [tryCatch('t', [failing('a')], [])]);
-    const player = new Player([caught]).start();
+    const player = play([caught]);
     assert.equal(player.state, 'completed');
     assert.equal(player.rows.filter(({ blockId }) => blockId === 'l').length, 5);
   });
 
   test('counts tries per iteration', () => {
     const retry = { max_attempts: 2, initial_backoff: 0, max_backoff: 0 };
-    const player = new Player([loop('l', 'true', 2, [work('a', { retry })])]).start();
+    const player = play([loop('l', 'true', 2, [work('a', { retry })])]);
     for (let i = 0; i < 2; i += 1) {
-      player.fail('a', true);
-      player.complete('a');
+      player.after('again a', 'ok a');
     }
-    assert.deepEqual(
-      player.dispatched.map(({ iteration, attempt }) => [iteration, attempt]),
-      [
-        ['0', 0],
-        ['0', 1],
-        ['1', 0],
-        ['1', 1],
-      ],
-    );
+    assert.deepEqual(lines(player.dispatched, 'iteration', 'attempt'), [
+      '0 0',
+      '0 1',
+      '1 0',
+      '1 1',
+    ]);
     assert.equal(player.state, 'completed');
   });
 
   test('nested loops have a path of counters', () => {
-    const player = new Player([loop('o', 'true', 2, [loop('i', 'true', 2, [noop('a')])])]).start();
+    const player = play([loop('o', 'true', 2, [loop('i', 'true', 2, [noop('a')])])]);
     const paths = player.done.filter((id) => id.startsWith('a'));
     assert.deepEqual(paths, ['a@0.0', 'a@0.1', 'a@1.0', 'a@1.1']);
     const inner = player.rows.filter(({ blockId }) => blockId === 'i');
-    assert.deepEqual(
-      inner.map(({ iteration, attempt }) => [iteration, attempt]),
-      [
-        ['0', 0],
-        ['0', 1],
-        ['1', 2],
-        ['1', 3],
-      ],
-    );
+    assert.deepEqual(lines(inner, 'iteration', 'attempt'), ['0 0', '0 1', '1 2', '1 3']);
   });
 });
 
@@ -292,11 +248,10 @@ describe('for_each', () => {
       { ...work('w'), when: 'item.v > 1' } as Block,
     ];
     const data = { items: [{ v: 1 }, { v: 2 }] };
-    const player = new Player([forEach('f', 'items', body)], { data }).start();
+    const player = play([forEach('f', 'items', body)], { data });
     assert.deepEqual(player.dispatched[0]!.overlay, { item: { v: 2 } });
     assert.equal(player.dispatched[0]!.iteration, '1');
-    player.complete('w');
-    assert.equal(player.state, 'completed');
+    player.after('ok w').shows({ state: 'completed' });
     const seen = player.rows.filter(({ blockId }) => blockId === 'a').map(({ output }) => output);
     assert.deepEqual(seen, [{ v: 1 }, { v: 2 }]);
     assert.equal(player.snapshot.data.item, undefined);
@@ -304,7 +259,7 @@ describe('for_each', () => {
   });
 
   test('its own rows carry the index, the first one before any item', () => {
-    const player = new Player([forEach('f', 'xs', [noop('a')])], { data: { xs: [7, 8] } }).start();
+    const player = play([forEach('f', 'xs', [noop('a')])], { data: { xs: [7, 8] } });
     const own = player.rows.filter(({ blockId }) => blockId === 'f');
     assert.deepEqual(
       own.map(({ attempt, output }) => [attempt, (output as JsonObject)._index]),
@@ -323,9 +278,9 @@ describe('for_each', () => {
   });
 
   test('the items are frozen, stored once and dropped when all are done', () => {
-    const player = new Player([forEach('f', 'xs', [work('a')], { item_var: 'x' })], {
+    const player = play([forEach('f', 'xs', [work('a')], { item_var: 'x' })], {
       data: { xs: [1, 2] },
-    }).start();
+    });
     assert.deepEqual(player.last!.snapshots, [{ key: ':f', items: [1, 2] }]);
     player.complete('a', { xs: [9, 9, 9, 9] });
     assert.deepEqual(player.dispatched[1]!.overlay, { x: 2 });
@@ -349,9 +304,9 @@ describe('for_each', () => {
         { n: 2, cells: ['z'] },
       ],
     };
-    const player = new Player([forEach('o', 'rows', [inner], { item_var: 'row' })], {
+    const player = play([forEach('o', 'rows', [inner], { item_var: 'row' })], {
       data,
-    }).start();
+    });
     const seen = player.rows.filter(({ blockId }) => blockId === 'a').map(({ output }) => output);
     assert.deepEqual(seen, [{ v: 'x1' }, { v: 'y1' }, { v: 'z2' }]);
   });
@@ -365,7 +320,7 @@ describe('for_each', () => {
   ] as const) {
     test(`${title}, without a row`, () => {
       const block = forEach('f', 'xs', [noop('a')], { max_iterations: max });
-      const player = new Player([block], { data: data as unknown as JsonObject }).start();
+      const player = play([block], { data: data as unknown as JsonObject });
       assert.equal(player.state, state);
       assert.deepEqual(player.rows, []);
       assert.equal(player.last!.failure !== undefined, state === 'failed');
@@ -373,23 +328,20 @@ describe('for_each', () => {
   }
 
   test('the collection may be a template over outputs', () => {
-    const player = new Player([
+    const player = play([
       transform('list', { xs: [1, 2] }),
       forEach('f', '{{ outputs.list.xs }}', [noop('a')]),
-    ]).start();
-    assert.deepEqual(
-      player.done.filter((id) => id.startsWith('a')),
-      ['a@0', 'a@1'],
-    );
+    ]);
+    const seen = player.done.filter((id) => id.startsWith('a'));
+    assert.deepEqual(seen, ['a@0', 'a@1']);
   });
 
   test('the items of one that failed and was caught go with the next iteration', () => {
     const body = [tryCatch('t', [forEach('f', 'xs', [work('a')])], [])];
-    const player = new Player([loop('l', 'true', 2, body)], { data: { xs: [1, 2] } }).start();
+    const player = play([loop('l', 'true', 2, body)], { data: { xs: [1, 2] } });
     player.fail('a');
     assert.deepEqual([...player.snapshot.snapshots.keys()], ['1:f']);
-    player.fail('a');
-    assert.equal(player.state, 'completed');
+    player.after('fail a').shows({ state: 'completed' });
     assert.equal(player.snapshot.snapshots.size, 0);
   });
 });

@@ -9,6 +9,7 @@ import {
   noop,
   Player,
   type PlayerOptions,
+  play,
   START,
   sleep,
   work,
@@ -22,8 +23,7 @@ function rehearse(blocks: Block[], options: PlayerOptions = {}): Player {
 
 test('a dry run ends without a single dispatch', () => {
   const player = rehearse([work('a'), http('b'), noop('c')]);
-  assert.equal(player.state, 'completed');
-  assert.deepEqual(player.done, ['a', 'b', 'c']);
+  player.shows({ state: 'completed', done: ['a', 'b', 'c'] });
   assert.deepEqual(player.dispatched, []);
   const counts = { stepsExecuted: 3, stepsInPlace: 1, stepsFailed: 0, stepsRetried: 0 };
   assert.deepEqual(player.last!.counts, counts);
@@ -82,9 +82,7 @@ test('the output is not held against output_schema, which is about the real one'
   const compileSchema = () => () => 'never conforms';
   const blocks = [work('a', { output_schema: {} })];
   assert.equal(rehearse(blocks, { compileSchema }).state, 'completed');
-  const real = new Player(blocks, { compileSchema }).start();
-  real.complete('a');
-  assert.equal(real.state, 'failed');
+  play(blocks, { compileSchema }).after('ok a').shows({ state: 'failed' });
 });
 
 test('steps without an effect outside run as ever', () => {
@@ -102,8 +100,7 @@ test('the gates of a step hold, but no rate limit is asked', () => {
   assert.deepEqual([skipped.tree.a, skipped.rows], ['skipped', []]);
   const delayed = rehearse([work('a', { delay: { duration: 50 }, rate_limit_key: 'k' })], { env });
   assert.equal(delayed.state, 'scheduled');
-  delayed.tick();
-  assert.equal(delayed.state, 'completed');
+  delayed.after('tick').shows({ state: 'completed' });
   assert.deepEqual(delayed.asked, []);
   const closed = rehearse([work('a', { send_window: { start_hour: 1, end_hour: 2 } })]);
   assert.equal(closed.state, 'scheduled');

@@ -11,6 +11,7 @@ import {
   noop,
   Player,
   parallel,
+  play,
   START,
   sleep,
   tryCatch,
@@ -19,66 +20,48 @@ import {
 
 describe('pause and resume', () => {
   test('an outcome during a pause is stored, and nothing new is dispatched', () => {
-    const player = new Player([work('a'), work('b')]).start();
+    const player = play([work('a'), work('b')]);
     player.send({ kind: 'pause' });
     player.complete('a', { x: 1 });
-    assert.equal(player.state, 'paused');
-    assert.deepEqual(player.done, ['a']);
+    player.shows({ state: 'paused', done: ['a'] });
     assert.equal(player.snapshot.data.x, 1);
     assert.deepEqual(player.atWork, []);
-    player.send({ kind: 'resume' });
-    assert.deepEqual(player.atWork, ['b']);
-    assert.equal(player.state, 'waiting');
+    player.after('resume').shows({ atWork: ['b'], state: 'waiting' });
   });
 
   test('a permanent failure fails a paused step-only instance', () => {
-    const player = new Player([work('a')]).start();
-    player.send({ kind: 'pause' });
-    player.fail('a');
-    assert.equal(player.state, 'failed');
+    play([work('a')])
+      .after('pause', 'fail a')
+      .shows({ state: 'failed' });
   });
 
   test('a permanent failure leaves an instance with composite blocks paused', () => {
-    const player = new Player([tryCatch('t', [work('a')], [noop('c')])]).start();
-    player.send({ kind: 'pause' });
-    player.fail('a');
-    assert.equal(player.state, 'paused');
-    assert.equal(player.tree.a, 'failed');
-    player.send({ kind: 'resume' });
-    assert.equal(player.state, 'completed');
-    assert.deepEqual(player.done, ['c']);
+    const player = play([tryCatch('t', [work('a')], [noop('c')])]);
+    player.after('pause', 'fail a').shows({ state: 'paused', tree: { a: 'failed' } });
+    player.after('resume').shows({ state: 'completed', done: ['c'] });
   });
 
   test('an instance whose last step completes during the pause completes after it', () => {
-    const player = new Player([work('a')]).start();
-    player.send({ kind: 'pause' });
-    player.complete('a');
-    assert.equal(player.state, 'paused');
-    player.send({ kind: 'resume' });
-    assert.equal(player.state, 'completed');
+    const player = play([work('a')]);
+    player.after('pause', 'ok a').shows({ state: 'paused' });
+    player.after('resume').shows({ state: 'completed' });
   });
 
   test('a sleep keeps its deadline over a pause, and a task its timeout', () => {
     const player = new Player([parallel('p', [sleep('s', 100)], [work('a', { timeout: 5_000 })])]);
-    player.start();
-    player.send({ kind: 'pause' });
-    assert.equal(player.last!.wakeAt, START + 5_000);
+    player
+      .start()
+      .after('pause')
+      .shows({ wakeAt: START + 5_000 });
     player.now += 200;
-    player.send({ kind: 'wake' });
-    assert.deepEqual(player.done, []);
-    player.send({ kind: 'resume' });
-    assert.deepEqual(player.done, ['s']);
-    player.send({ kind: 'pause' });
-    player.tick();
-    assert.equal(player.tree.a, 'failed');
-    assert.equal(player.state, 'paused');
+    player.after('wake').shows({ done: [] });
+    player.after('resume').shows({ done: ['s'] });
+    player.after('pause', 'tick').shows({ state: 'paused', tree: { a: 'failed' } });
   });
 
   test('a retry that falls into a pause is dispatched after it', () => {
-    const player = new Player([work('a')]).start();
-    player.send({ kind: 'pause' });
-    player.fail('a', true);
-    assert.deepEqual(player.atWork, []);
+    const player = play([work('a')]);
+    player.after('pause', 'again a').shows({ atWork: [] });
     player.send({ kind: 'resume' });
     assert.equal(player.dispatched.at(-1)!.attempt, 1);
   });
@@ -89,24 +72,19 @@ describe('pause and resume', () => {
     player.start();
     player.send({ kind: 'pause' });
     player.sendOnce({ kind: 'resume' });
-    assert.equal(player.state, 'scheduled');
-    assert.equal(player.last!.wakeAt, START);
-    player.send({ kind: 'wake' });
-    assert.equal(player.state, 'completed');
+    player.shows({ state: 'scheduled', wakeAt: START });
+    player.after('wake').shows({ state: 'completed' });
   });
 
   test('a failed instance that is paused is retried when it is resumed', () => {
-    const player = new Player([work('a')]).start();
-    player.fail('a');
-    player.send({ kind: 'pause' });
-    player.send({ kind: 'wake' });
-    assert.equal(player.state, 'paused');
+    const player = play([work('a')]);
+    player.after('fail a', 'pause', 'wake').shows({ state: 'paused' });
     assert.equal(player.send({ kind: 'resume' }).dropErrorRows, true);
     assert.deepEqual(player.atWork, ['a']);
   });
 
   test('a failed instance that is paused and then cancelled keeps its error', () => {
-    const player = new Player([failing('a')]).start();
+    const player = play([failing('a')]);
     player.send({ kind: 'pause' });
     assert.equal(player.send({ kind: 'cancel' }).dropErrorRows, false);
     assert.equal(player.state, 'cancelled');
@@ -115,38 +93,28 @@ describe('pause and resume', () => {
 
 describe('requested states', () => {
   test('park holds everything until an outcome', () => {
-    const player = new Player([parallel('p', [work('a')], [sleep('s', 10)]), noop('z')]).start();
-    player.send({ kind: 'park' });
-    assert.equal(player.state, 'waiting');
+    const player = play([parallel('p', [work('a')], [sleep('s', 10)]), noop('z')]);
+    player.after('park').shows({ state: 'waiting' });
     player.now += 20;
-    player.send({ kind: 'wake' });
-    assert.deepEqual(player.done, []);
-    player.complete('a');
-    assert.deepEqual(player.done, ['a', 's', 'z']);
+    player.after('wake').shows({ done: [] });
+    player.after('ok a').shows({ done: ['a', 's', 'z'] });
   });
 
   test('reschedule holds new work until its time, while open work goes on', () => {
-    const player = new Player([work('a'), work('b')]).start();
-    player.send({ kind: 'reschedule', at: START + 1_000 });
-    assert.equal(player.state, 'scheduled');
-    player.complete('a');
-    assert.equal(player.state, 'scheduled');
-    assert.equal(player.snapshot.nextFireAt, START + 1_000);
-    assert.deepEqual(player.atWork, []);
-    player.tick();
-    assert.deepEqual(player.atWork, ['b']);
+    const player = play([work('a'), work('b')]);
+    player.after({ kind: 'reschedule', at: START + 1_000 }).shows({ state: 'scheduled' });
+    player.after('ok a').shows({ state: 'scheduled', nextFireAt: START + 1_000, atWork: [] });
+    player.after('tick').shows({ atWork: ['b'] });
   });
 
   test('reschedule to an earlier time ends a delay early, to a later one holds it', () => {
     const delayed = { ...noop('a'), delay: { duration: 10_000 } } as Block;
-    const early = new Player([delayed]).start();
-    early.send({ kind: 'reschedule', at: null });
-    assert.equal(early.state, 'completed');
-    const late = new Player([delayed]).start();
+    const early = play([delayed]);
+    early.after({ kind: 'reschedule', at: null }).shows({ state: 'completed' });
+    const late = play([delayed]);
     late.send({ kind: 'reschedule', at: START + 20_000 });
     late.now = START + 15_000;
-    late.send({ kind: 'wake' });
-    assert.deepEqual(late.done, []);
+    late.after('wake').shows({ done: [] });
     late.tick();
     assert.equal(late.now, START + 20_000);
     assert.equal(late.state, 'completed');
@@ -160,15 +128,10 @@ describe('requested states', () => {
         [],
         [noop('f')],
       );
-      const player = new Player([block, noop('z')]).start();
-      player.send({ kind: 'stop', state, reason: 'by request' });
-      assert.equal(player.state, state);
-      assert.deepEqual(
-        player.last!.withdrawals.map(({ blockId }) => blockId),
-        ['a', 'b'],
-      );
-      assert.equal(player.last!.wakeAt, null);
-      assert.deepEqual(player.done, []);
+      const player = play([block, noop('z')]);
+      player
+        .after({ kind: 'stop', state, reason: 'by request' })
+        .shows({ state, withdrawn: ['a', 'b'], wakeAt: null, done: [] });
       assert.deepEqual(player.tree, {
         t: 'cancelled',
         p: 'cancelled',
@@ -183,7 +146,7 @@ describe('requested states', () => {
   }
 
   test('a terminal state is never left', () => {
-    const player = new Player([noop('a')]).start();
+    const player = play([noop('a')]);
     for (const event of [
       { kind: 'wake' },
       { kind: 'pause' },
@@ -202,96 +165,74 @@ describe('requested states', () => {
 
 describe('cancel', () => {
   test('without protected work ends at once', () => {
-    const player = new Player([parallel('p', [work('a')], [sleep('s', 9)]), noop('z')]).start();
-    player.send({ kind: 'cancel' });
-    assert.equal(player.state, 'cancelled');
-    assert.deepEqual(player.atWork, []);
-    assert.equal(player.tree.z, 'cancelled');
+    play([parallel('p', [work('a')], [sleep('s', 9)]), noop('z')])
+      .after('cancel')
+      .shows({ state: 'cancelled', atWork: [], tree: { z: 'cancelled' } });
   });
 
   test('before the start, and of a failed instance, ends at once', () => {
     const early = new Player([noop('a')]);
-    early.send({ kind: 'cancel' });
-    assert.equal(early.state, 'cancelled');
-    const failed = new Player([failing('a')]).start();
-    failed.send({ kind: 'cancel' });
-    assert.equal(failed.state, 'cancelled');
+    early.after('cancel').shows({ state: 'cancelled' });
+    play([failing('a')])
+      .after('cancel')
+      .shows({ state: 'cancelled' });
   });
 
   test('runs the finally list first, also from waiting and paused, and no later block', () => {
     for (const paused of [false, true]) {
       const block = tryCatch('t', [work('a'), noop('b')], [noop('c')], [work('f'), noop('g')]);
-      const player = new Player([block, noop('z')]).start();
+      const player = play([block, noop('z')]);
       if (paused) player.send({ kind: 'pause' });
-      player.send({ kind: 'cancel' });
-      assert.deepEqual(player.atWork, ['f']);
-      assert.equal(player.state, 'waiting');
-      assert.equal(player.tree.g, 'pending');
-      player.send({ kind: 'cancel' });
-      player.complete('f');
-      assert.equal(player.state, 'cancelled');
-      assert.deepEqual(player.done, ['f', 'g']);
-      assert.deepEqual([player.tree.b, player.tree.z], ['cancelled', 'cancelled']);
+      player.after('cancel').shows({ atWork: ['f'], state: 'waiting', tree: { g: 'pending' } });
+      player
+        .after('cancel', 'ok f')
+        .shows({ state: 'cancelled', done: ['f', 'g'], tree: { b: 'cancelled', z: 'cancelled' } });
     }
   });
 
   test('during the finally list lets it finish, even if it fails', () => {
-    const player = new Player([tryCatch('t', [noop('a')], [], [work('f')])]).start();
-    player.send({ kind: 'cancel' });
-    player.fail('f');
-    assert.equal(player.state, 'cancelled');
+    play([tryCatch('t', [noop('a')], [], [work('f')])])
+      .after('cancel', 'fail f')
+      .shows({ state: 'cancelled' });
   });
 
   test('waits for steps that are not cancellable, and cuts off the rest', () => {
-    const player = new Player([
+    const player = play([
       parallel('p', [work('a', { cancellable: false }), noop('a2')], [work('b')]),
       noop('z'),
-    ]).start();
-    player.send({ kind: 'cancel' });
-    assert.deepEqual(player.atWork, ['a']);
-    assert.equal(player.state, 'waiting');
-    player.complete('a');
-    assert.equal(player.state, 'cancelled');
-    assert.deepEqual(player.done, ['a']);
+    ]);
+    player.after('cancel').shows({ atWork: ['a'], state: 'waiting' });
+    player.after('ok a').shows({ state: 'cancelled', done: ['a'] });
   });
 
   test('nested: the protected step ends, then its finally lists run inside out', () => {
     const inner = tryCatch('i', [work('a', { cancellable: false }), noop('b')], [], [noop('f1')]);
     const outer = tryCatch('o', [parallel('p', [inner, noop('c')], [work('d')])], [], [noop('f2')]);
-    const player = new Player([outer]).start();
-    player.send({ kind: 'cancel' });
-    player.complete('a');
-    assert.deepEqual(player.done, ['a', 'f1', 'f2']);
-    assert.equal(player.state, 'cancelled');
+    play([outer])
+      .after('cancel', 'ok a')
+      .shows({ done: ['a', 'f1', 'f2'], state: 'cancelled' });
   });
 
   test('in the body of a loop ends the loop', () => {
     const body = [tryCatch('t', [work('a')], [], [noop('f')])];
-    const player = new Player([loop('l', 'true', 5, body)]).start();
-    player.complete('a');
-    player.send({ kind: 'cancel' });
-    assert.deepEqual(player.done, ['a@0', 'f@0', 'l', 'f@1']);
-    assert.equal(player.state, 'cancelled');
+    play([loop('l', 'true', 5, body)])
+      .after('ok a', 'cancel')
+      .shows({ done: ['a@0', 'f@0', 'l', 'f@1'], state: 'cancelled' });
   });
 });
 
 describe('retry of a failed instance', () => {
   test('runs the failed step again, with fresh tries, and nothing that completed', () => {
     const retry = { max_attempts: 2, initial_backoff: 0, max_backoff: 0 };
-    const player = new Player([noop('a'), work('b', { retry }), noop('c')]).start();
-    player.fail('b', true);
-    player.fail('b', true);
-    assert.equal(player.state, 'failed');
+    const player = play([noop('a'), work('b', { retry }), noop('c')]);
+    player.after('again b', 'again b').shows({ state: 'failed' });
     const progress = player.sendOnce({ kind: 'retry' });
-    assert.equal(player.state, 'scheduled');
-    assert.equal(player.snapshot.nextFireAt, START);
+    player.shows({ state: 'scheduled', nextFireAt: START });
     assert.equal(progress.dropErrorRows, true);
     assert.equal(progress.more, true);
     player.send({ kind: 'wake' });
     assert.equal(player.dispatched.at(-1)!.attempt, 0);
-    player.complete('b');
-    assert.equal(player.state, 'completed');
-    assert.deepEqual(player.done, ['a', 'b', 'c']);
+    player.after('ok b').shows({ state: 'completed', done: ['a', 'b', 'c'] });
   });
 
   test('goes on in the iteration and the route that failed', () => {
@@ -301,51 +242,36 @@ describe('retry of a failed instance', () => {
       routes: [{ condition: 'go', blocks: [noop('a'), work('b')] }],
       default: [noop('d')],
     };
-    const player = new Player([loop('l', 'true', 3, [routed])], { data: { go: true } }).start();
+    const player = play([loop('l', 'true', 3, [routed])], { data: { go: true } });
     player.complete('b', { go: true });
     player.fail('b');
     player.snapshot.data = { go: false };
     player.send({ kind: 'retry' });
     assert.equal(player.dispatched.at(-1)!.iteration, '1');
     player.complete('b', { go: true });
-    player.complete('b');
-    assert.equal(player.state, 'completed');
-    assert.deepEqual(
-      player.done.filter((id) => id.startsWith('a')),
-      ['a@0', 'a@1', 'a@2'],
-    );
+    player.after('ok b').shows({ state: 'completed' });
+    const seen = player.done.filter((id) => id.startsWith('a'));
+    assert.deepEqual(seen, ['a@0', 'a@1', 'a@2']);
   });
 
   test('keeps the items and the place of a for_each', () => {
-    const player = new Player([forEach('f', 'xs', [work('a')])], { data: { xs: [1, 2] } }).start();
-    player.complete('a');
-    player.fail('a');
-    player.send({ kind: 'retry' });
+    const player = play([forEach('f', 'xs', [work('a')])], { data: { xs: [1, 2] } });
+    player.after('ok a', 'fail a', 'retry');
     assert.deepEqual(player.dispatched.at(-1)!.overlay, { item: 2 });
-    player.complete('a');
-    assert.equal(player.state, 'completed');
+    player.after('ok a').shows({ state: 'completed' });
   });
 
   test('tries the whole of a try_catch again, and steps over what completed', () => {
     const block = tryCatch('t', [work('a')], [noop('c1'), work('c2')], [noop('f')]);
-    const player = new Player([block]).start();
-    player.fail('a');
-    player.fail('c2');
-    assert.equal(player.state, 'failed');
-    player.send({ kind: 'retry' });
-    player.fail('a');
-    player.complete('c2');
-    assert.equal(player.state, 'completed');
-    assert.deepEqual(player.done, ['c1', 'f', 'c2']);
+    const player = play([block]);
+    player.after('fail a', 'fail c2').shows({ state: 'failed' });
+    player.after('retry', 'fail a', 'ok c2').shows({ state: 'completed', done: ['c1', 'f', 'c2'] });
   });
 
   test('after a hard stop runs what was cut off', () => {
-    const player = new Player([parallel('p', [work('a')], [noop('b')])]).start();
-    player.send({ kind: 'stop', state: 'failed' });
-    assert.equal(player.last!.failure, undefined);
-    player.send({ kind: 'retry' });
-    assert.deepEqual(player.atWork, ['a']);
-    player.complete('a');
-    assert.equal(player.state, 'completed');
+    const player = play([parallel('p', [work('a')], [noop('b')])]);
+    player.after({ kind: 'stop', state: 'failed' }).shows({ failure: undefined });
+    player.after('retry').shows({ atWork: ['a'] });
+    player.after('ok a').shows({ state: 'completed' });
   });
 });

@@ -10,25 +10,25 @@ import { byDepth } from '../helpers/depth.js';
 import { Tally } from '../helpers/model-laws.js';
 import { type Profile, stories } from '../helpers/model-stories.js';
 import { Trial } from '../helpers/model-trial.js';
-import { forEach, loop, noop, Player, race, START, tryCatch, work } from '../helpers/player.js';
+import { forEach, loop, noop, play, race, START, tryCatch, work } from '../helpers/player.js';
 import { check, isWholeRun } from '../helpers/properties.js';
 
 const tally = new Tally();
 
 const PROFILES: Record<string, Profile & { runs: number }> = {
-  'of all kinds': { runs: byDepth(800, 4_000) },
+  'of all kinds': { runs: byDepth(500, 4_000) },
   'with races and pauses': {
-    runs: byDepth(400, 2_000),
+    runs: byDepth(250, 2_000),
     kinds: { race: 8, loop: 3, for_each: 3 },
     requests: { pause: 8, resume: 6, cancel: 0, stop: 0, park: 3, reschedule: 4 },
   },
   'with finally lists and cancels': {
-    runs: byDepth(400, 2_000),
+    runs: byDepth(250, 2_000),
     kinds: { try_catch: 8 },
     requests: { cancel: 8, stop: 0 },
   },
   'with loops, deaths and stops': {
-    runs: byDepth(400, 2_000),
+    runs: byDepth(250, 2_000),
     kinds: { loop: 5, for_each: 5 },
     requests: { pause: 9, stop: 7, resume: 1, cancel: 0 },
     deathsMax: 4,
@@ -84,7 +84,7 @@ test('the stories have seen every kind of block and of trouble', (t) => {
   if (!isWholeRun) return t.skip('only a part of the stories is run');
   for (const [what, count] of tally.counts) t.diagnostic(`${what}: ${count}`);
   for (const [what, inDepth] of Object.entries(AT_LEAST)) {
-    const least = inDepth * byDepth(1 / 5, 1);
+    const least = inDepth * byDepth(1 / 20, 1);
     assert.ok(tally.of(what) >= least, `${what}: ${tally.of(what)} is less than ${least}`);
   }
   const share = tally.of('draws') / tally.of('stories');
@@ -95,35 +95,29 @@ describe('what the model has found', () => {
   const cleaning = tryCatch('t', [work('a')], [], [noop('f')]);
 
   test('a loser that has cleaned up is cancelled, and begins again in a retry', () => {
-    const player = new Player([race('r', [cleaning], [work('b')])]).start();
-    player.fail('b');
-    assert.equal(player.state, 'failed');
-    assert.deepEqual([player.tree.t, player.tree.f], ['cancelled', 'completed']);
+    const player = play([race('r', [cleaning], [work('b')])]);
+    player.after('fail b').shows({ state: 'failed', tree: { t: 'cancelled', f: 'completed' } });
     player.send({ kind: 'retry' });
     assert.deepEqual(player.atWork.sort(), ['a', 'b']);
   });
 
   test('a cancelled block without a finally list is not completed by what cleans up inside', () => {
-    const player = new Player([tryCatch('o', [cleaning, noop('z')], [])]).start();
-    player.send({ kind: 'cancel' });
-    assert.equal(player.state, 'cancelled');
-    assert.deepEqual([player.tree.t, player.tree.o], ['completed', 'cancelled']);
+    play([tryCatch('o', [cleaning, noop('z')], [])])
+      .after('cancel')
+      .shows({ state: 'cancelled', tree: { t: 'completed', o: 'cancelled' } });
   });
 
   test('an instance stopped as failed with nothing left to do completes when it is retried', () => {
-    const player = new Player([work('a')]).start();
-    player.send({ kind: 'pause' });
-    player.complete('a');
-    player.send({ kind: 'stop', state: 'failed' });
-    player.send({ kind: 'retry' });
-    assert.equal(player.state, 'completed');
-    assert.deepEqual(player.done, ['a']);
+    const player = play([work('a')]);
+    player
+      .after('pause', 'ok a', { kind: 'stop', state: 'failed' }, 'retry')
+      .shows({ state: 'completed', done: ['a'] });
   });
 
   test('a race that a failure wins is decided at once, whatever holds the instance', () => {
     for (const event of [{ kind: 'pause' }, { kind: 'reschedule', at: START + 1_000 }] as const) {
       const inner = race('i', [work('a')], [work('b')]);
-      const player = new Player([race('o', [inner], [work('c')])]).start();
+      const player = play([race('o', [inner], [work('c')])]);
       player.send(event);
       player.fail('a');
       assert.deepEqual(player.atWork, [], event.kind);
@@ -137,11 +131,8 @@ describe('what the model has found', () => {
     ['for_each', forEach('l', 'items', [work('a')])],
   ] as const) {
     test(`a retry goes on with the iteration of a ${title} that had yet to begin`, () => {
-      const player = new Player([block], { data: { items: [1, 2, 3] } }).start();
-      player.send({ kind: 'pause' });
-      player.complete('a');
-      player.send({ kind: 'stop', state: 'failed' });
-      player.send({ kind: 'retry' });
+      const player = play([block], { data: { items: [1, 2, 3] } });
+      player.after('pause', 'ok a', { kind: 'stop', state: 'failed' }, 'retry');
       for (let i = 0; i < 2; i += 1) player.complete('a');
       assert.equal(player.state, 'completed');
       const passes = player.done.filter((id) => id.startsWith('a'));
@@ -150,22 +141,20 @@ describe('what the model has found', () => {
   }
 
   test('a retry tests the condition of an iteration that had yet to begin', () => {
-    const player = new Player([loop('l', 'go', 3, [work('a')])], { data: { go: true } }).start();
+    const player = play([loop('l', 'go', 3, [work('a')])], { data: { go: true } });
     player.send({ kind: 'pause' });
     player.complete('a', { go: false });
-    player.send({ kind: 'stop', state: 'failed' });
-    player.send({ kind: 'retry' });
-    assert.equal(player.state, 'completed');
-    assert.deepEqual(player.done, ['a@0', 'l']);
+    player
+      .after({ kind: 'stop', state: 'failed' }, 'retry')
+      .shows({ state: 'completed', done: ['a@0', 'l'] });
   });
 
   test('what a rate limit answers leaves a parked instance parked', () => {
     const env = { isRateLimited: () => true };
-    const player = new Player([work('a', { rate_limit_key: 'k' })], { env }).start();
+    const player = play([work('a', { rate_limit_key: 'k' })], { env });
     player.send({ kind: 'park' });
     const until = START + 100;
     player.send({ kind: 'rate.deferred', node: 0, iteration: '', attempt: 0, until });
-    assert.equal(player.state, 'waiting');
-    assert.equal(player.last!.wakeAt, null);
+    player.shows({ state: 'waiting', wakeAt: null });
   });
 });

@@ -51,9 +51,7 @@ describe('the start', () => {
   test('nothing starts without a slot: the instance stays scheduled, due since it was created', () => {
     const player = new KeyedPlayer([noop('a')]);
     player.now += 7;
-    player.start();
-    assert.deepEqual([player.state, player.waits], ['scheduled', true]);
-    assert.equal(player.snapshot.nextFireAt, START);
+    player.start().shows({ state: 'scheduled', waits: true, nextFireAt: START });
     assert.equal(player.snapshot.execution.t, null);
     assert.deepEqual(player.transitions, []);
     const { wakeAt, more } = player.last!;
@@ -63,9 +61,7 @@ describe('the start', () => {
   test('the slot lets it start, and is asked for once', () => {
     const player = admitted(noop('a'), work('b'), noop('c'));
     assert.deepEqual([player.state, player.waits], ['waiting', false]);
-    player.complete('b');
-    assert.equal(player.state, 'completed');
-    assert.deepEqual(player.done, ['a', 'b', 'c']);
+    player.after('ok b').shows({ state: 'completed', done: ['a', 'b', 'c'] });
   });
 
   test('no wake, whatever its kind, starts one that waits', () => {
@@ -81,10 +77,8 @@ describe('the start', () => {
     player.snapshot.nextFireAt = START + 500;
     player.start();
     assert.deepEqual([player.waits, player.last!.wakeAt], [false, START + 500]);
-    player.tick();
-    assert.equal(player.waits, true);
-    player.admit();
-    assert.equal(player.state, 'completed');
+    player.after('tick').shows({ waits: true });
+    player.after('admitted').shows({ state: 'completed' });
   });
 
   test('a slot that comes although nobody waits for one changes nothing', () => {
@@ -129,9 +123,7 @@ describe('what needs no slot', () => {
       assert.deepEqual([player.state, player.waits], ['scheduled', false]);
       player.tick();
       const due = START + 100;
-      assert.deepEqual([player.state, player.waits], ['scheduled', true]);
-      assert.equal(player.snapshot.nextFireAt, due);
-      assert.deepEqual(player.atWork, []);
+      player.shows({ state: 'scheduled', waits: true, nextFireAt: due, atWork: [] });
       player.admit();
       assert.equal(holdsSlot(player.snapshot), true);
     });
@@ -140,17 +132,14 @@ describe('what needs no slot', () => {
   test('a sleep and an open task do', () => {
     const mixed = admitted(parallel('p', [sleep('s', 100)], [delayed('d', 50)]));
     assert.equal(mixed.state, 'running');
-    mixed.tick();
-    assert.deepEqual([mixed.state, mixed.waits], ['running', false]);
+    mixed.after('tick').shows({ state: 'running', waits: false });
     assert.equal(admitted(parallel('p', [work('a')], [delayed('d', 50)])).state, 'running');
   });
 
   test('the last step that ends while its instance waits for a slot ends the instance', () => {
     const player = admitted(work('a'));
-    player.send({ kind: 'reschedule', at: null });
-    assert.deepEqual([player.state, player.waits], ['scheduled', true]);
-    player.complete('a');
-    assert.deepEqual([player.state, player.waits], ['completed', false]);
+    player.after({ kind: 'reschedule', at: null }).shows({ state: 'scheduled', waits: true });
+    player.after('ok a').shows({ state: 'completed', waits: false });
   });
 });
 
@@ -158,33 +147,27 @@ describe('one that waits for a slot', () => {
   /** Its task is open, and the slot was given away. */
   const waiting = (...more: Block[]) => {
     const player = admitted(work('a', { timeout: 1_000 }), ...more);
-    player.send({ kind: 'reschedule', at: null });
-    assert.equal(player.waits, true);
+    player.after({ kind: 'reschedule', at: null }).shows({ waits: true });
     return player;
   };
 
   test('takes in the outcome of a task, and starts nothing after it', () => {
     const player = waiting(work('b'));
     player.complete('a', { x: 1 });
-    assert.deepEqual([player.state, player.waits], ['scheduled', true]);
-    assert.deepEqual([player.done, player.atWork], [['a'], []]);
-    player.admit();
-    assert.deepEqual([player.state, player.atWork], ['waiting', ['b']]);
+    player.shows({ state: 'scheduled', waits: true, done: ['a'], atWork: [] });
+    player.after('admitted').shows({ state: 'waiting', atWork: ['b'] });
   });
 
   test('lets a task time out, and takes a failure in', () => {
     const player = waiting();
     assert.equal(player.last!.wakeAt, START + 1_000);
-    player.tick();
-    assert.deepEqual([player.state, player.waits], ['failed', false]);
+    player.after('tick').shows({ state: 'failed', waits: false });
   });
 
   test('dispatches a retry when it has its slot', () => {
     const player = waiting();
-    player.fail('a', true);
-    assert.deepEqual([player.state, player.atWork], ['scheduled', []]);
-    player.admit();
-    assert.deepEqual([player.state, player.atWork], ['waiting', ['a']]);
+    player.after('again a').shows({ state: 'scheduled', atWork: [] });
+    player.after('admitted').shows({ state: 'waiting', atWork: ['a'] });
     assert.equal(player.dispatched.at(-1)!.attempt, 1);
   });
 
@@ -202,8 +185,7 @@ describe('one that waits for a slot', () => {
       const player = waiting();
       player.send(event);
       assert.deepEqual([player.state, player.waits], [state, false]);
-      player.admit();
-      assert.equal(player.state, state);
+      player.after('admitted').shows({ state });
     });
   }
 });
@@ -211,16 +193,13 @@ describe('one that waits for a slot', () => {
 describe('a slot that was given back is asked for again', () => {
   const returns: Record<string, (player: KeyedPlayer) => void> = {
     'after a pause': (player) => {
-      player.send({ kind: 'pause' });
-      player.send({ kind: 'resume' });
+      player.after('pause', 'resume');
     },
     'after a failure': (player) => {
-      player.send({ kind: 'stop', state: 'failed' });
-      player.send({ kind: 'retry' });
+      player.after({ kind: 'stop', state: 'failed' }, 'retry');
     },
     'when its new time comes': (player) => {
-      player.send({ kind: 'reschedule', at: START + 500 });
-      assert.equal(player.waits, false);
+      player.after({ kind: 'reschedule', at: START + 500 }).shows({ waits: false });
       player.tick();
     },
   };
@@ -229,18 +208,14 @@ describe('a slot that was given back is asked for again', () => {
       const player = admitted(noop('x'), work('a'));
       leave(player);
       assert.deepEqual([player.state, player.waits], ['scheduled', true]);
-      player.admit();
-      assert.deepEqual([player.state, player.atWork], ['waiting', ['a']]);
-      assert.deepEqual(player.done, ['x']);
+      player.after('admitted').shows({ state: 'waiting', atWork: ['a'], done: ['x'] });
     });
   }
 
   test('a parked instance keeps its slot', () => {
     const player = admitted(work('a'), work('b'));
-    player.send({ kind: 'park' });
-    assert.deepEqual([player.state, player.waits], ['waiting', false]);
-    player.complete('a');
-    assert.deepEqual([player.state, player.atWork], ['waiting', ['b']]);
+    player.after('park').shows({ state: 'waiting', waits: false });
+    player.after('ok a').shows({ state: 'waiting', atWork: ['b'] });
   });
 });
 
@@ -249,18 +224,13 @@ describe('protected work of a cancelled instance', () => {
 
   test('goes on in the slot that the instance has', () => {
     const player = admitted(...guarded);
-    player.send({ kind: 'cancel' });
-    assert.deepEqual([player.state, player.done], ['cancelled', ['last']]);
+    player.after('cancel').shows({ state: 'cancelled', done: ['last'] });
   });
 
   test('waits for a slot when it has none', () => {
     const player = admitted(...guarded);
-    player.send({ kind: 'pause' });
-    player.send({ kind: 'cancel' });
-    assert.deepEqual([player.state, player.waits], ['scheduled', true]);
-    assert.deepEqual(player.done, []);
-    player.admit();
-    assert.deepEqual([player.state, player.done], ['cancelled', ['last']]);
+    player.after('pause', 'cancel').shows({ state: 'scheduled', waits: true, done: [] });
+    player.after('admitted').shows({ state: 'cancelled', done: ['last'] });
   });
 });
 

@@ -49,8 +49,7 @@ describe('send_window', () => {
       const player = at('20:00', [withFields(block, { send_window: OFFICE })]);
       assert.equal(player.state, 'scheduled');
       assert.equal(nextFireAt(player), '2024-03-07T09:00:00.000Z');
-      assert.equal(player.last!.wakeAt, player.snapshot.nextFireAt);
-      assert.equal(player.tree.a, 'waiting');
+      player.shows({ wakeAt: player.snapshot.nextFireAt, tree: { a: 'waiting' } });
       assert.deepEqual([player.dispatched, player.rows], [[], []]);
     }
   });
@@ -59,8 +58,7 @@ describe('send_window', () => {
     const player = at('20:00', [work('a', { send_window: OFFICE })]).tick();
     assert.deepEqual(player.atWork, ['a']);
     assert.equal(player.dispatched[0]!.attempt, 0);
-    player.complete('a');
-    assert.equal(player.state, 'completed');
+    player.after('ok a').shows({ state: 'completed' });
   });
 
   test('without fields it is open from 9 to 17 on every day', () => {
@@ -76,8 +74,7 @@ describe('send_window', () => {
 
   test('comes behind when: a step that is skipped waits for nothing', () => {
     const player = at('20:00', [work('a', { when: 'no', send_window: OFFICE }), noop('b')]);
-    assert.equal(player.state, 'completed');
-    assert.deepEqual(player.done, ['b']);
+    player.shows({ state: 'completed', done: ['b'] });
   });
 
   test('comes behind the delay, whose end may lie outside', () => {
@@ -86,8 +83,7 @@ describe('send_window', () => {
     assert.equal(nextFireAt(player), '2024-03-06T18:00:00.000Z');
     player.tick();
     assert.equal(nextFireAt(player), '2024-03-07T09:00:00.000Z');
-    player.tick();
-    assert.deepEqual(player.atWork, ['a']);
+    player.after('tick').shows({ atWork: ['a'] });
   });
 
   test('comes before the rate limit: nothing is asked while it is closed', () => {
@@ -95,8 +91,7 @@ describe('send_window', () => {
     const fields = { send_window: OFFICE, rate_limit_key: 'k' };
     const player = at('20:00', [work('a', fields)], { env });
     assert.deepEqual(player.asked, []);
-    player.tick();
-    assert.equal(player.asked.length, 1);
+    player.after('tick').shows({ asked: 1 });
   });
 
   test('a try that the rate limit lets pass too late waits for the next opening and asks again', () => {
@@ -107,8 +102,7 @@ describe('send_window', () => {
     player.now += MINUTE;
     player.send({ kind: 'rate.granted', ...step });
     assert.equal(nextFireAt(player), '2024-03-07T09:00:00.000Z');
-    player.tick();
-    assert.equal(player.asked.length, 2);
+    player.after('tick').shows({ asked: 2 });
     player.send({ kind: 'rate.granted', ...step });
     assert.deepEqual(player.atWork, ['a']);
   });
@@ -126,8 +120,7 @@ describe('send_window', () => {
     const player = at('16:50', [work('a', { retry, send_window: OFFICE })]);
     player.fail('a', true);
     assert.equal(nextFireAt(player), '2024-03-06T17:10:00.000Z');
-    player.tick();
-    assert.equal(player.state, 'scheduled');
+    player.after('tick').shows({ state: 'scheduled' });
     assert.equal(nextFireAt(player), '2024-03-07T09:00:00.000Z');
     player.tick();
     assert.equal(player.dispatched.at(-1)!.attempt, 1);
@@ -145,15 +138,13 @@ describe('send_window', () => {
   test('does not take back a try that is at work when it closes', () => {
     const player = at('16:59', [work('a', { send_window: OFFICE }), noop('b')]);
     player.now += HOUR;
-    player.complete('a');
-    assert.equal(player.state, 'completed');
+    player.after('ok a').shows({ state: 'completed' });
   });
 
   test('of one branch does not hold the others', () => {
     const player = at('20:00', [parallel('p', [work('a', { send_window: OFFICE })], [work('b')])]);
     assert.deepEqual(player.atWork, ['b']);
-    player.complete('b');
-    assert.equal(player.state, 'scheduled');
+    player.after('ok b').shows({ state: 'scheduled' });
     assert.equal(nextFireAt(player), '2024-03-07T09:00:00.000Z');
   });
 
@@ -169,23 +160,19 @@ describe('send_window', () => {
 
   test('is not opened by a reschedule to an earlier time', () => {
     const player = at('20:00', [work('a', { send_window: OFFICE })]);
-    player.send({ kind: 'reschedule', at: null });
-    assert.deepEqual(player.atWork, []);
+    player.after({ kind: 'reschedule', at: null }).shows({ atWork: [] });
     assert.equal(nextFireAt(player), '2024-03-07T09:00:00.000Z');
   });
 
   test('a step that waits for it is cut off by a cancel, and outlives a pause', () => {
     const blocks = [work('a', { send_window: OFFICE })];
     const cancelled = at('20:00', blocks);
-    cancelled.send({ kind: 'cancel' });
-    assert.equal(cancelled.state, 'cancelled');
+    cancelled.after('cancel').shows({ state: 'cancelled' });
     const paused = at('20:00', blocks);
     paused.send({ kind: 'pause' });
     paused.now += 14 * HOUR;
-    paused.send({ kind: 'wake' });
-    assert.deepEqual(paused.atWork, []);
-    paused.send({ kind: 'resume' });
-    assert.deepEqual(paused.atWork, ['a']);
+    paused.after('wake').shows({ atWork: [] });
+    paused.after('resume').shows({ atWork: ['a'] });
   });
 });
 
@@ -207,8 +194,7 @@ describe('fire_at_local', () => {
     assert.equal(player.state, 'scheduled');
     player.tick();
     assert.equal(new Date(player.now).toISOString(), '2024-03-06T10:00:00.000Z');
-    player.fail('a', true);
-    assert.deepEqual(player.atWork, ['a']);
+    player.after('again a').shows({ atWork: ['a'] });
   });
 
   test('in the past is no wait', () => {

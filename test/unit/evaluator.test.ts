@@ -13,18 +13,14 @@ import {
   Player,
   parallel,
   planOf,
+  play,
   race,
   START,
   sleep,
+  transform,
   work,
 } from '../helpers/player.js';
-
-const transform = (id: string, params: JsonObject): Block => ({
-  type: 'step',
-  id,
-  handler: 'transform',
-  params,
-});
+import { column, lines } from '../helpers/rows.js';
 
 const ENV: Env = {
   now: START,
@@ -36,9 +32,8 @@ const ENV: Env = {
 
 describe('pure steps', () => {
   test('run to the end in one turn, with one row each and every move audited', () => {
-    const player = new Player([noop('a'), noop('b')]).start();
-    assert.equal(player.state, 'completed');
-    assert.deepEqual(player.done, ['a', 'b']);
+    const player = play([noop('a'), noop('b')]);
+    player.shows({ state: 'completed', done: ['a', 'b'] });
     assert.deepEqual(player.transitions, ['scheduled>running', 'running>completed']);
     assert.equal(player.snapshot.nextFireAt, null);
     const counts = { stepsExecuted: 2, stepsInPlace: 2, stepsFailed: 0, stepsRetried: 0 };
@@ -46,16 +41,13 @@ describe('pure steps', () => {
   });
 
   test('see the outputs of earlier steps, which are not merged into the data', () => {
-    const player = new Player([
-      transform('a', { n: 7 }),
-      transform('b', { copy: '{{ outputs.a.n }}' }),
-    ]).start();
+    const player = play([transform('a', { n: 7 }), transform('b', { copy: '{{ outputs.a.n }}' })]);
     assert.deepEqual(player.outputOf('b'), { copy: 7 });
     assert.deepEqual(player.snapshot.data, {});
   });
 
   test('with an unknown root in a template fail for good and name it', () => {
-    const player = new Player([transform('a', { n: '{{ nowhere.x }}' })]).start();
+    const player = play([transform('a', { n: '{{ nowhere.x }}' })]);
     assert.equal(player.state, 'failed');
     assert.match(player.last!.failure!, /nowhere/);
     assert.equal(player.rows[0]!.outputRef, '__error__');
@@ -64,15 +56,12 @@ describe('pure steps', () => {
   test('do not start before next_fire_at', () => {
     const player = new Player([noop('a')]);
     player.snapshot.nextFireAt = START + 1_000;
-    player.start();
-    assert.equal(player.state, 'scheduled');
-    assert.equal(player.last!.wakeAt, START + 1_000);
-    player.tick();
-    assert.equal(player.state, 'completed');
+    player.start().shows({ state: 'scheduled', wakeAt: START + 1_000 });
+    player.after('tick').shows({ state: 'completed' });
   });
 
   test('leave what runs now in the runtime section', () => {
-    const { runtime } = new Player([noop('a'), noop('b')]).start().snapshot;
+    const { runtime } = play([noop('a'), noop('b')]).snapshot;
     assert.equal(runtime.current_step, 'b');
     assert.equal(runtime.total_steps_executed, 2);
     assert.equal(runtime.started_at, new Date(START).toISOString());
@@ -87,22 +76,20 @@ describe('when', () => {
     ['flag == 1 && (', 'failed'],
   ] as const) {
     test(`"${when}" leaves the step ${expected}`, () => {
-      const player = new Player([{ ...noop('a'), when } as Block, noop('b')], {
+      const player = play([{ ...noop('a'), when } as Block, noop('b')], {
         data: { flag: true },
-      }).start();
-      assert.equal(player.tree.a, expected);
-      assert.equal(player.tree.b, expected === 'failed' ? 'skipped' : 'completed');
+      });
+      player.shows({ tree: { a: expected, b: expected === 'failed' ? 'skipped' : 'completed' } });
     });
   }
 });
 
 describe('external steps', () => {
   test('are dispatched rendered, wait, and merge an object into the data', () => {
-    const player = new Player([work('a', { params: { x: '{{ data.n }}' }, queue_name: 'q' })], {
+    const player = play([work('a', { params: { x: '{{ data.n }}' }, queue_name: 'q' })], {
       data: { n: 3, keep: 1 },
-    }).start();
-    assert.equal(player.state, 'waiting');
-    assert.equal(player.last!.wakeAt, null);
+    });
+    player.shows({ state: 'waiting', wakeAt: null });
     const [dispatch] = player.dispatched;
     assert.deepEqual(dispatch!.params, { x: 3 });
     assert.equal(dispatch!.queueName, 'q');
@@ -117,7 +104,7 @@ describe('external steps', () => {
   });
 
   test('without a retry policy are dispatched again at once, without limit', () => {
-    const player = new Player([work('a')]).start();
+    const player = play([work('a')]);
     for (let attempt = 0; attempt < 5; attempt += 1) {
       assert.equal(player.dispatched.at(-1)!.attempt, attempt);
       player.fail('a', true);
@@ -127,58 +114,44 @@ describe('external steps', () => {
   });
 
   test('without a retry policy fail at once when the engine is set so', () => {
-    const player = new Player([work('a')], { env: { unpoliciedRetry: 'fail' } }).start();
-    player.fail('a', true);
-    assert.equal(player.state, 'failed');
-    assert.equal(player.last!.failure, 'broken');
+    play([work('a')], { env: { unpoliciedRetry: 'fail' } })
+      .after('again a')
+      .shows({ state: 'failed', failure: 'broken' });
   });
 
   test('with a policy are tried max_attempts times, scheduled in between', () => {
     const retry = { max_attempts: 3, initial_backoff: 100, max_backoff: 1_000 };
-    const player = new Player([work('a', { retry })]).start();
-    player.fail('a', true);
-    assert.equal(player.state, 'scheduled');
-    assert.equal(player.snapshot.nextFireAt, START + 100);
+    const player = play([work('a', { retry })]);
+    player.after('again a').shows({ state: 'scheduled', nextFireAt: START + 100 });
     assert.equal(player.dispatched.length, 1);
-    player.tick();
-    player.fail('a', true);
-    assert.equal(player.snapshot.nextFireAt, START + 100 + 200);
-    player.tick();
-    player.fail('a', true);
-    assert.equal(player.state, 'failed');
-    assert.deepEqual(
-      player.dispatched.map(({ attempt }) => attempt),
-      [0, 1, 2],
-    );
+    player.after('tick', 'again a').shows({ nextFireAt: START + 100 + 200 });
+    player.after('tick', 'again a').shows({ state: 'failed' });
+    assert.deepEqual(column(player.dispatched, 'attempt'), [0, 1, 2]);
     assert.deepEqual(player.rows, [], 'the error stands on the task');
   });
 
   test('that fail for good are not tried again', () => {
-    const player = new Player([work('a', { retry: { max_attempts: 9 } })]).start();
+    const player = play([work('a', { retry: { max_attempts: 9 } })]);
     player.fail('a', false);
     assert.equal(player.state, 'failed');
   });
 
   test('that time out fail finally without a policy, and are withdrawn', () => {
-    const player = new Player([work('a', { timeout: 500 })]).start();
+    const player = play([work('a', { timeout: 500 })]);
     assert.equal(player.last!.wakeAt, START + 500);
-    player.tick();
-    assert.equal(player.state, 'failed');
-    assert.deepEqual(
-      player.last!.withdrawals.map(({ reason, external }) => [reason, external]),
-      [['timed_out', true]],
-    );
+    player.after('tick').shows({ state: 'failed' });
+    assert.deepEqual(lines(player.last!.withdrawals, 'reason', 'external'), ['timed_out true']);
   });
 
   test('that time out are tried again under a policy', () => {
     const retry = { max_attempts: 2, initial_backoff: 0, max_backoff: 0 };
-    const player = new Player([work('a', { timeout: 500, retry })]).start().tick();
+    const player = play([work('a', { timeout: 500, retry })]).tick();
     assert.equal(player.state, 'waiting');
     assert.equal(player.dispatched[1]!.attempt, 1);
   });
 
   test('take no outcome of another try, iteration, kind or node', () => {
-    const player = new Player([work('a')]).start();
+    const player = play([work('a')]);
     const outcome = { kind: 'success', output: {} } as const;
     const good = { kind: 'step.outcome', node: 0, iteration: '', attempt: 0, outcome } as const;
     for (const event of [
@@ -194,17 +167,15 @@ describe('external steps', () => {
   });
 
   test('whose data the database refused fail for good', () => {
-    const player = new Player([work('a', { retry: { max_attempts: 5 } })]).start();
+    const player = play([work('a', { retry: { max_attempts: 5 } })]);
     player.send({ kind: 'step.refused', node: 0, iteration: '', attempt: 0, message: 'bad data' });
-    assert.equal(player.state, 'failed');
-    assert.equal(player.last!.failure, 'bad data');
-    assert.deepEqual(player.atWork, []);
+    player.shows({ state: 'failed', failure: 'bad data', atWork: [] });
   });
 });
 
 describe('in-process steps', () => {
   test('keep the instance running and leave an __error__ row when they fail', () => {
-    const player = new Player([http('a')]).start();
+    const player = play([http('a')]);
     assert.equal(player.state, 'running');
     assert.equal(player.dispatched[0]!.external, false);
     player.fail('a', true, 'no route', { status: 500 });
@@ -218,21 +189,17 @@ describe('in-process steps', () => {
   });
 
   test('run again with the same try after the process is gone', () => {
-    const player = new Player([parallel('p', [http('a')], [work('b')])]).start();
-    player.recover();
-    assert.deepEqual(
-      player.dispatched.map(({ blockId, attempt }) => `${blockId}${attempt}`),
-      ['a0', 'b0', 'a0'],
-    );
+    play([parallel('p', [http('a')], [work('b')])])
+      .after('recover')
+      .shows({ tries: ['a0', 'b0', 'a0'] });
   });
 
   test('that time out are aborted and tried again', () => {
     const retry = { max_attempts: 2, initial_backoff: 50, max_backoff: 50 };
-    const player = new Player([http('a', { timeout: 10, retry })]).start().tick();
+    const player = play([http('a', { timeout: 10, retry })]).tick();
     assert.equal(player.state, 'scheduled');
     assert.equal(player.last!.withdrawals[0]!.reason, 'timed_out');
-    player.tick();
-    assert.deepEqual(player.atWork, ['a']);
+    player.after('tick').shows({ atWork: ['a'] });
   });
 
   test('retry_if and non_retryable_codes stop the retries', () => {
@@ -244,7 +211,7 @@ describe('in-process steps', () => {
       [{ ...retry, non_retryable_codes: ['E1'] }, { error_code: 'E2' }, 3],
     ];
     for (const [policy, details, tries] of policies) {
-      const player = new Player([http('a', { retry: policy })]).start();
+      const player = play([http('a', { retry: policy })]);
       while (player.state !== 'failed') player.fail('a', true, 'broken', details);
       assert.equal(player.dispatched.length, tries, JSON.stringify(policy));
     }
@@ -253,10 +220,10 @@ describe('in-process steps', () => {
   test('output_schema is checked, and a violation is final', () => {
     const compileSchema = () => (value: unknown) => (value === 1 ? undefined : 'must be 1');
     const blocks = [http('a', { output_schema: {}, retry: { max_attempts: 3 } })];
-    const good = new Player(blocks, { compileSchema }).start();
+    const good = play(blocks, { compileSchema });
     good.complete('a', 1);
     assert.equal(good.state, 'completed');
-    const bad = new Player(blocks, { compileSchema }).start();
+    const bad = play(blocks, { compileSchema });
     bad.complete('a', 2);
     assert.equal(bad.state, 'failed');
     assert.match(bad.last!.failure!, /must be 1/);
@@ -265,9 +232,8 @@ describe('in-process steps', () => {
 
 describe('sleep and delay', () => {
   test('sleep is a durable timer, runs on time and reports the requested duration', () => {
-    const player = new Player([sleep('a', 300)]).start();
-    assert.equal(player.state, 'running');
-    assert.equal(player.last!.wakeAt, START + 300);
+    const player = play([sleep('a', 300)]);
+    player.shows({ state: 'running', wakeAt: START + 300 });
     assert.deepEqual(player.dispatched, []);
     player.now += 10_000;
     player.send({ kind: 'wake' });
@@ -276,39 +242,32 @@ describe('sleep and delay', () => {
   });
 
   test('a sleep that is longer than its timeout fails', () => {
-    const player = new Player([sleep('a', 300, { timeout: 100 })]).start().tick();
+    const player = play([sleep('a', 300, { timeout: 100 })]).tick();
     assert.equal(player.now, START + 100);
     assert.equal(player.state, 'failed');
   });
 
   test('delay makes the instance scheduled, once, and not again for a retry', () => {
     const retry = { max_attempts: 2, initial_backoff: 0, max_backoff: 0 };
-    const player = new Player([work('a', { delay: { duration: 1_000 }, retry })]).start();
-    assert.equal(player.state, 'scheduled');
-    assert.equal(player.snapshot.nextFireAt, START + 1_000);
-    player.tick();
-    player.fail('a', true);
-    assert.equal(player.state, 'waiting');
+    const player = play([work('a', { delay: { duration: 1_000 }, retry })]);
+    player.shows({ state: 'scheduled', nextFireAt: START + 1_000 });
+    player.after('tick', 'again a').shows({ state: 'waiting' });
   });
 
   test('with a delay and an open task the instance is neither waiting nor scheduled', () => {
     const delayed = work('b', { delay: { duration: 1_000 } });
-    const player = new Player([parallel('p', [work('a')], [delayed])]).start();
+    const player = play([parallel('p', [work('a')], [delayed])]);
     assert.equal(player.state, 'running');
-    player.complete('a');
-    assert.equal(player.state, 'scheduled');
-    player.tick();
-    assert.equal(player.state, 'waiting');
+    player.after('ok a').shows({ state: 'scheduled' });
+    player.after('tick').shows({ state: 'waiting' });
   });
 
   test('of several deferrals the earliest is next_fire_at', () => {
     const at = (id: string, duration: number) => ({ ...noop(id), delay: { duration } }) as Block;
-    const player = new Player([parallel('p', [at('a', 900)], [at('b', 300)])]).start();
+    const player = play([parallel('p', [at('a', 900)], [at('b', 300)])]);
     assert.equal(player.snapshot.nextFireAt, START + 300);
-    player.tick();
-    assert.equal(player.snapshot.nextFireAt, START + 900);
-    player.tick();
-    assert.deepEqual(player.done, ['b', 'a']);
+    player.after('tick').shows({ nextFireAt: START + 900 });
+    player.after('tick').shows({ done: ['b', 'a'] });
   });
 });
 
@@ -320,18 +279,16 @@ describe('rate limits', () => {
   const step = { node: 0, iteration: '', attempt: 0 };
 
   test('a key without a limit passes', () => {
-    assert.deepEqual(new Player(blocks).start().atWork, ['a']);
+    assert.deepEqual(play(blocks).atWork, ['a']);
   });
 
   test('a try asks, is put off without being consumed, asks again, and runs when granted', () => {
-    const player = new Player(blocks, { env }).start();
+    const player = play(blocks, { env });
     assert.equal(player.state, 'running');
     assert.deepEqual(player.asked[0], { ...step, blockId: 'a', key: 'k' });
     player.send({ kind: 'rate.deferred', ...step, until: START + 700 });
-    assert.equal(player.state, 'scheduled');
-    assert.equal(player.snapshot.nextFireAt, START + 700);
-    player.tick();
-    assert.equal(player.asked.length, 2);
+    player.shows({ state: 'scheduled', nextFireAt: START + 700 });
+    player.after('tick').shows({ asked: 2 });
     player.send({ kind: 'rate.granted', ...step });
     assert.deepEqual(player.atWork, ['a']);
     assert.equal(player.dispatched[0]!.attempt, 0);
@@ -340,9 +297,7 @@ describe('rate limits', () => {
   });
 
   test('a question that was lost with its process is asked again', () => {
-    const player = new Player(blocks, { env }).start();
-    player.recover();
-    assert.equal(player.asked.length, 2);
+    play(blocks, { env }).after('recover').shows({ asked: 2 });
   });
 });
 
@@ -353,8 +308,7 @@ describe('bounds', () => {
     assert.equal(player.state, 'running');
     assert.equal(player.last!.more, true);
     assert.ok(player.rows.length <= 10);
-    player.send({ kind: 'wake' });
-    assert.equal(player.state, 'completed');
+    player.after('wake').shows({ state: 'completed' });
   });
 
   test('a turn stops when its outputs are large enough', () => {
@@ -417,15 +371,14 @@ describe('bounds', () => {
     const player = new Player([race('r', [endless], [work('b')])], { env: { stepBudget: 50 } });
     player.sendOnce({ kind: 'wake' });
     assert.deepEqual(player.atWork, ['b']);
-    player.complete('b');
-    assert.equal(player.state, 'completed');
+    player.after('ok b').shows({ state: 'completed' });
     assert.ok(player.rows.length < 200);
   });
 });
 
 describe('the tree', () => {
   test('has a node for every block, with parents, branches, times and stable ids', () => {
-    const player = new Player([parallel('p', [work('a')], [noop('b')]), noop('z')]).start();
+    const player = play([parallel('p', [work('a')], [noop('b')]), noop('z')]);
     player.now += 5;
     player.complete('a');
     const { plan, snapshot } = player;

@@ -170,10 +170,8 @@ describe('the execution service', () => {
     const view = service.order(EXECUTION, 't', { expect: { epoch: 3 }, changes: [] }, unit('a'));
     const [message] = sent;
     assert.ok(message);
-    assert.deepEqual(
-      [message.shard, message.order.replyTo, message.order.expect],
-      [1, 0, { epoch: 3 }],
-    );
+    const seen = [message.shard, message.order.replyTo, message.order.expect];
+    assert.deepEqual(seen, [1, 0, { epoch: 3 }]);
     assert.equal(message.order.mutations.length, 3);
     service.answered(message.order.ticket, { ok: true, view: VIEW });
     assert.deepEqual(await view, VIEW);

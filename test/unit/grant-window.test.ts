@@ -1,9 +1,10 @@
 /** The arithmetic of sliding windows, with times in milliseconds of a made-up clock. */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { beforeEach, test } from 'node:test';
 import fc from 'fast-check';
 import { GrantWindow } from '../../actors/limits/grant-window.js';
+import { check } from '../helpers/properties.js';
 
 const WINDOW_MS = 1_000;
 
@@ -16,6 +17,11 @@ function take(window: GrantWindow, key: string, now: number): number | undefined
   return undefined;
 }
 
+let window: GrantWindow;
+beforeEach(() => {
+  window = new GrantWindow(1, WINDOW_MS);
+});
+
 test('grants up to the maximum, then names the time at which the oldest one is over', () => {
   const window = new GrantWindow(2, WINDOW_MS);
   assert.equal(take(window, 'a', 100), undefined);
@@ -26,7 +32,6 @@ test('grants up to the maximum, then names the time at which the oldest one is o
 });
 
 test('lets those in first who were told to come, and puts newcomers behind them', () => {
-  const window = new GrantWindow(1, WINDOW_MS);
   take(window, 'a', 0);
   assert.equal(take(window, 'b', 10), 1_000);
   assert.equal(take(window, 'newcomer', 1_000), 2_000);
@@ -34,7 +39,6 @@ test('lets those in first who were told to come, and puts newcomers behind them'
 });
 
 test('asking again with a place keeps the place', () => {
-  const window = new GrantWindow(1, WINDOW_MS);
   take(window, 'a', 0);
   assert.equal(take(window, 'b', 10), 1_000);
   assert.equal(take(window, 'c', 20), 2_000);
@@ -42,14 +46,12 @@ test('asking again with a place keeps the place', () => {
 });
 
 test('a place that nobody takes up is given away', () => {
-  const window = new GrantWindow(1, WINDOW_MS);
   take(window, 'a', 0);
   take(window, 'gone', 10);
   assert.equal(take(window, 'b', 6_100), undefined);
 });
 
 test('a grant counts from its use; one of unknown use from the last moment at which it could be', () => {
-  const window = new GrantWindow(1, WINDOW_MS);
   window.grant(1, 500);
   window.used(1, 40);
   assert.equal(window.place('a', 50), 1_040);
@@ -59,14 +61,12 @@ test('a grant counts from its use; one of unknown use from the last moment at wh
 });
 
 test('a grant that was not used is free again', () => {
-  const window = new GrantWindow(1, WINDOW_MS);
   window.grant(1, 500);
   window.used(1, null);
   assert.equal(window.place('a', 50), 50);
 });
 
 test('with another limit the places are void and those who had one are named', () => {
-  const window = new GrantWindow(1, WINDOW_MS);
   take(window, 'a', 0);
   take(window, 'b', 10);
   assert.deepEqual(window.change(5, WINDOW_MS), ['b']);
@@ -74,41 +74,38 @@ test('with another limit the places are void and those who had one are named', (
 });
 
 test('is empty when nothing counts any more', () => {
-  const window = new GrantWindow(1, WINDOW_MS);
   take(window, 'a', 0);
   assert.equal(window.isEmpty(999), false);
   assert.equal(window.isEmpty(1_000), true);
 });
 
-test('no window of any position holds more than the maximum, and everyone is let in', () => {
+test('no window of any position holds more than the maximum, and everyone is let in', (t) => {
   const run = fc.record({
     max: fc.integer({ min: 1, max: 4 }),
     asks: fc.array(fc.integer({ min: 0, max: 3_000 }), { minLength: 1, maxLength: 40 }),
     useAfter: fc.integer({ min: 0, max: 50 }),
   });
-  fc.assert(
-    fc.property(run, ({ max, asks, useAfter }) => {
-      const window = new GrantWindow(max, WINDOW_MS);
-      const due = asks.map((at, index) => ({ at, key: String(index) }));
-      const used: number[] = [];
-      while (due.length > 0) {
-        due.sort((a, b) => a.at - b.at);
-        const next = due.shift();
-        if (next === undefined) break;
-        const at = window.place(next.key, next.at);
-        if (at > next.at) due.push({ at, key: next.key });
-        else {
-          window.grant(used.length + 1, at + useAfter);
-          // Every third use is never reported.
-          if (used.length % 3 < 2) window.used(used.length + 1, at + useAfter);
-          used.push(at + useAfter);
-        }
-        assert.ok(next.at < 1_000_000, 'somebody is never let in');
+  check(t, 100, run, ({ max, asks, useAfter }) => {
+    const window = new GrantWindow(max, WINDOW_MS);
+    const due = asks.map((at, index) => ({ at, key: String(index) }));
+    const used: number[] = [];
+    while (due.length > 0) {
+      due.sort((a, b) => a.at - b.at);
+      const next = due.shift();
+      if (next === undefined) break;
+      const at = window.place(next.key, next.at);
+      if (at > next.at) due.push({ at, key: next.key });
+      else {
+        window.grant(used.length + 1, at + useAfter);
+        // Every third use is never reported.
+        if (used.length % 3 < 2) window.used(used.length + 1, at + useAfter);
+        used.push(at + useAfter);
       }
-      used.sort((a, b) => a - b);
-      for (let i = max; i < used.length; i++) {
-        assert.ok((used[i] as number) - (used[i - max] as number) >= WINDOW_MS);
-      }
-    }),
-  );
+      assert.ok(next.at < 1_000_000, 'somebody is never let in');
+    }
+    used.sort((a, b) => a - b);
+    for (let i = max; i < used.length; i++) {
+      assert.ok((used[i] as number) - (used[i - max] as number) >= WINDOW_MS);
+    }
+  });
 });

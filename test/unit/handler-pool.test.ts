@@ -209,10 +209,8 @@ describe('an outcome', () => {
     await settled();
     for (const instance of ['a', 'b', 'c']) call(`${instance}/0`).end();
     await settled();
-    assert.equal(
-      handOver(() => false),
-      true,
-    );
+    const seen = handOver(() => false);
+    assert.equal(seen, true);
     assert.deepEqual(taken, ['a/0 success']);
   });
 

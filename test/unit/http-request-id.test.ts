@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { requestIdFrom } from '../../src/http/request-id.js';
+import { check } from '../helpers/properties.js';
 
 const fresh = () => 'fresh';
 
@@ -22,10 +23,8 @@ test('a new id is made when none was sent or nothing is left of it', () => {
     assert.equal(requestIdFrom(sent, fresh), 'fresh');
 });
 
-test('whatever is sent, the id is safe to log and to echo', () => {
-  fc.assert(
-    fc.property(fc.string({ unit: 'binary', maxLength: 300 }), (sent) => {
-      assert.match(requestIdFrom(sent, fresh), /^[A-Za-z0-9_-]{1,128}$/);
-    }),
-  );
+test('whatever is sent, the id is safe to log and to echo', (t) => {
+  check(t, 100, fc.string({ unit: 'binary', maxLength: 300 }), (sent) => {
+    assert.match(requestIdFrom(sent, fresh), /^[A-Za-z0-9_-]{1,128}$/);
+  });
 });

@@ -2,16 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import {
-  type InstanceEnv,
-  type LiveInstance,
-  liveInstance,
-} from '../../actors/instance/live-instance.js';
+import { type LiveInstance, liveInstance } from '../../actors/instance/live-instance.js';
 import { type CreationBody, newRecord } from '../../actors/instance/record.js';
 import type { Turn } from '../../actors/runtime/turn.js';
-import { createIdGenerator } from '../../src/core/ids.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
+import { instanceEnv, newInstance } from '../helpers/instances.js';
 import { planOf, work } from '../helpers/player.js';
 import { created, told } from '../helpers/turns.js';
 
@@ -22,28 +18,11 @@ const STAMP = NOW + 5;
 let now: UnixMs;
 let actor: LiveInstance;
 
-const ENV: InstanceEnv = {
-  now: () => now,
-  stamp: () => STAMP,
-  random: () => 0.5,
-  ids: createIdGenerator(
-    () => NOW,
-    () => 1,
-  ),
-  shards: 1,
-  unpoliciedRetry: 'redispatch',
-  requireClaimEpoch: false,
-  workerStaleMs: 60_000,
-  maxContextBytes: 0,
-  webhookUrls: [],
-  readySince: () => 0,
-  monotonic: () => 0,
-};
+const ENV = instanceEnv({ now: () => now, stamp: () => STAMP });
 
 /** @returns the row that it is inserted with */
 function create(more: Partial<CreationBody>): { created_at: string; next_fire_at: string | null } {
-  const body = { sequence_id: 'sequence', tenant_id: 't', namespace: 'n', ...more };
-  const instance = { id: ENV.ids.next(1), body };
+  const instance = newInstance(ENV.ids.next(1), more);
   actor = liveInstance(newRecord(instance, NOW), planOf([work('a')]), ENV);
   const { mutations } = created(actor);
   const at = mutations.indexOf(MUTATION_KINDS.indexOf('instance.insert'));

@@ -7,26 +7,24 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Plans } from '../../actors/catalog/plans.js';
 import type { Sources } from '../../actors/instance/action.js';
-import {
-  type InstanceEnv,
-  type LiveInstance,
-  liveInstance,
-} from '../../actors/instance/live-instance.js';
+import { type LiveInstance, liveInstance } from '../../actors/instance/live-instance.js';
 import type { InstanceMessage } from '../../actors/instance/messages.js';
 import type { Expectations, Order, OrderedChange } from '../../actors/instance/orders.js';
 import { carryOut, fenced } from '../../actors/instance/ownership.js';
-import { newRecord } from '../../actors/instance/record.js';
+import { type CreationBody, newRecord } from '../../actors/instance/record.js';
 import type { Rows } from '../../actors/runtime/loader.js';
 import type { PeerMessage } from '../../actors/runtime/protocol.js';
 import type { Turn } from '../../actors/runtime/turn.js';
 import type { Block } from '../../schema/blocks.js';
-import { createIdGenerator, routeOf } from '../../src/core/ids.js';
+import { routeOf } from '../../src/core/ids.js';
 import type { JsonObject } from '../../src/core/json.js';
 import type { Plan } from '../../src/core/plan.js';
 import { isoTime } from '../../src/core/time.js';
 import { MUTATION_KINDS, type MutationKind } from '../../src/db/mutations.js';
 import { EngineError } from '../../src/errors.js';
+import { idsOf, instanceEnv, newInstance } from '../helpers/instances.js';
 import { http, loop, noop, planOf, work } from '../helpers/player.js';
+import { column } from '../helpers/rows.js';
 import { created, told } from '../helpers/turns.js';
 
 const START = 1_700_000_000_000;
@@ -35,30 +33,17 @@ const SOURCE = 'source';
 const TARGET = 'target';
 
 let now = START;
-const ENV: InstanceEnv = {
-  now: () => now,
-  stamp: () => now,
-  random: () => 0.5,
-  ids: createIdGenerator(
-    () => now,
-    () => 1,
-  ),
-  shards: 1,
-  unpoliciedRetry: 'redispatch',
-  requireClaimEpoch: false,
-  workerStaleMs: 60_000,
-  maxContextBytes: 0,
-  webhookUrls: [],
-  readySince: () => 0,
-  monotonic: () => 0,
-};
+const ENV = instanceEnv({ now: () => now, stamp: () => now, ids: idsOf(() => now) });
 
 const KEYED = { concurrency_key: 'k', max_concurrency: 1 };
 
 /** As far as it goes without the outside world. */
-function begin(blocks: Block[], keyed: Partial<typeof KEYED> = {}): LiveInstance {
-  const body = { sequence_id: SOURCE, tenant_id: TENANT, namespace: 'n', ...keyed };
-  const instance = { id: ENV.ids.next(1), body };
+function begin(blocks: Block[], more: Partial<CreationBody> = {}): LiveInstance {
+  const instance = newInstance(ENV.ids.next(1), {
+    sequence_id: SOURCE,
+    tenant_id: TENANT,
+    ...more,
+  });
   const actor = liveInstance(newRecord(instance, now), planOf(blocks), ENV);
   created(actor);
   return actor;
@@ -225,10 +210,7 @@ test('an instance that has gone for good gives its slot back', async () => {
   told(actor, { kind: 'permit.granted', number: 1 });
   assert.equal(stateOf(actor), 'waiting');
   const turn = await command(actor, [fence(null, 'moved')]);
-  assert.deepEqual(
-    peersOf(turn).map(({ kind }) => kind),
-    ['permit.left'],
-  );
+  assert.deepEqual(column(peersOf(turn), 'kind'), ['permit.left']);
   assert.equal(stateOf(actor), 'paused');
   assert.equal(actor.timer?.fireAt ?? null, null);
 });
@@ -240,10 +222,8 @@ test('what the fence kept back is due again once the instance is owned', async (
   assert.ok(task);
   await command(actor, [fence(1_000)]);
   const turn = await command(actor, [{ kind: 'own', epoch: 3 }], { fence: 'transferring' });
-  assert.deepEqual(
-    peersOf(turn).map((message) => [message.kind, 'task' in message && message.task]),
-    [['task.ready', task]],
-  );
+  const seen = peersOf(turn).map((message) => [message.kind, 'task' in message && message.task]);
+  assert.deepEqual(seen, [['task.ready', task]]);
   assert.equal(actor.record.fence, null);
   assert.deepEqual(rowOf(turn, 'instance.ownership'), {
     id: actor.record.id,
@@ -261,10 +241,8 @@ test('the heartbeats of a claimed task are watched again once the instance is ow
   told(actor, { kind: 'claim', task, ...poll } as InstanceMessage);
   await command(actor, [fence(1_000)]);
   const { effects } = await command(actor, [OWN]);
-  assert.deepEqual(
-    effects.flatMap((effect) => (effect.kind === 'reap' ? [effect.task] : [])),
-    [task],
-  );
+  const seen = effects.flatMap((effect) => (effect.kind === 'reap' ? [effect.task] : []));
+  assert.deepEqual(seen, [task]);
 });
 
 test('a step that a crash left inside of a handler begins again once the instance is owned', async () => {
@@ -344,7 +322,7 @@ test('a resume by order makes a paused instance go on', async () => {
 const migrate = (data: JsonObject = {}) =>
   ({ kind: 'migrate', sequenceId: TARGET, data, epoch: 1 }) as const satisfies OrderedChange;
 
-function parked(blocks: Block[], keyed?: Partial<typeof KEYED>): LiveInstance {
+function parked(blocks: Block[], keyed?: Partial<CreationBody>): LiveInstance {
   const actor = begin(blocks, keyed);
   if (keyed !== undefined) told(actor, { kind: 'permit.granted', number: 1 });
   told(actor, { kind: 'patchState', ...CALL, body: { state: 'waiting' } });
@@ -355,10 +333,8 @@ test('a migration pauses the instance where it is, in the other version', async 
   const actor = parked([noop('a'), work('b')]);
   const plans = { [TARGET]: planOf([noop('a'), noop('new'), work('b'), noop('c')]) };
   const turn = await command(actor, [migrate({ n: 1 })], {}, { plans });
-  assert.deepEqual(
-    [stateOf(actor), actor.record.sequence_id, actor.record.ownership_epoch],
-    ['paused', TARGET, 1],
-  );
+  const seen = [stateOf(actor), actor.record.sequence_id, actor.record.ownership_epoch];
+  assert.deepEqual(seen, ['paused', TARGET, 1]);
   assert.deepEqual(actor.record.snapshot.data, { n: 1 });
   assert.ok(kindsOf(turn).includes('instance.rebind'));
   const { d, o } = actor.record.snapshot.execution;
@@ -377,10 +353,7 @@ test('where the open block is gone, the other version begins anew behind what is
   const resumed = await command(waiting, [{ kind: 'resume' }]);
   assert.ok(resumed.effects.some(({ kind }) => kind === 'continue'));
   told(waiting, { kind: 'wake', recovered: false });
-  assert.deepEqual(
-    [...waiting.tasks.values()].map(({ block_id }) => block_id),
-    ['c'],
-  );
+  assert.deepEqual(column([...waiting.tasks.values()], 'block_id'), ['c']);
 });
 
 test('a worker’s task is not left behind', async () => {
@@ -414,10 +387,8 @@ for (const keyed of [undefined, KEYED]) {
     };
     const turn = await command(actor, [restore], {}, { plans });
     const { snapshot, ownership_epoch, sequence_id } = actor.record;
-    assert.deepEqual(
-      [snapshot.state, ownership_epoch, sequence_id, snapshot.data],
-      ['waiting', 2, SOURCE, { old: true }],
-    );
+    const seen = [snapshot.state, ownership_epoch, sequence_id, snapshot.data];
+    assert.deepEqual(seen, ['waiting', 2, SOURCE, { old: true }]);
     if (keyed === undefined) {
       assert.deepEqual(snapshot.execution, before);
       return;

@@ -68,10 +68,8 @@ test('integers beyond 2^53 are refused with their path, up to 2^53 they are kept
   assert.equal(problemOf('9007199254740993').kind, 'number');
   assert.equal(problemOf('[1, 2 ,\n12345678901234567890]').kind, 'number');
   assert.deepEqual(parsedOf('[9007199254740992,-9007199254740991]'), [2 ** 53, -(2 ** 53) + 1]);
-  assert.deepEqual(
-    parsedOf('[0.12345678901234566,1234567.8901234567]'),
-    [0.12345678901234566, 1234567.8901234567],
-  );
+  const seen = parsedOf('[0.12345678901234566,1234567.8901234567]');
+  assert.deepEqual(seen, [0.12345678901234566, 1234567.8901234567]);
 });
 
 test('an exponent that gives infinity or zero is refused, others are kept', () => {

@@ -4,13 +4,17 @@
  */
 
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import fc from 'fast-check';
 import { KeyWorld, type Word } from '../helpers/key-world.js';
 
+let world: KeyWorld;
+beforeEach(() => {
+  world = new KeyWorld();
+});
+
 describe('who is next', () => {
   test('as many as the maximum are let in, by age and then by id, however they came', async () => {
-    const world = new KeyWorld();
     await world.turn(
       world.want('d', { createdAt: 2, max: 2 }),
       world.want('c', { createdAt: 1, max: 2 }),
@@ -24,7 +28,6 @@ describe('who is next', () => {
   });
 
   test('each is judged by its own maximum', async () => {
-    const world = new KeyWorld();
     const words = [1, 3, 3, 2, 4].map((max, at) => world.want(`a${at}`, { createdAt: at, max }));
     await world.turn(...words);
     assert.deepEqual(world.told, ['a0#1', 'a1#1', 'a2#1']);
@@ -35,7 +38,6 @@ describe('who is next', () => {
   });
 
   test('nobody is overtaken by a younger one with a higher maximum', async () => {
-    const world = new KeyWorld();
     await world.turn(world.want('a', { createdAt: 1 }));
     await world.turn(world.want('b', { createdAt: 2 }), world.want('c', { createdAt: 3, max: 9 }));
     assert.deepEqual(world.told, ['a#1']);
@@ -44,7 +46,6 @@ describe('who is next', () => {
   });
 
   test('one that comes back is in its old place', async () => {
-    const world = new KeyWorld();
     await world.turn(world.want('a', { createdAt: 1 }));
     await world.turn(world.want('b', { createdAt: 2 }), world.want('c', { createdAt: 3 }));
     await world.turn(world.leave('a'));
@@ -54,14 +55,12 @@ describe('who is next', () => {
   });
 
   test('a slot is passed on in the unit in which it is given back', async () => {
-    const world = new KeyWorld();
     await world.turn(world.want('a'), world.want('b', { createdAt: 1 }));
     await world.turn(world.leave('a'));
     assert.deepEqual(world.units, [['permit.set'], ['permit.clear', 'permit.set']]);
   });
 
   test('nothing is kept of a key that nobody wants', async () => {
-    const world = new KeyWorld();
     await world.turn(world.want('a'));
     assert.equal(world.isPassive, false);
     await world.turn(world.leave('a'));
@@ -72,7 +71,6 @@ describe('who is next', () => {
 
 describe('words that come twice, or late', () => {
   test('a wish that is heard again takes no second slot; its instance is told again', async () => {
-    const world = new KeyWorld();
     const word = world.want('a', { max: 2 });
     await world.turn(word, word);
     assert.deepEqual(world.told, ['a#1']);
@@ -89,7 +87,6 @@ describe('words that come twice, or late', () => {
   });
 
   test('an earlier leave takes nothing from a later wish', async () => {
-    const world = new KeyWorld();
     await world.turn(world.want('a'));
     const left = world.leave('a');
     const again = world.want('a');
@@ -100,7 +97,6 @@ describe('words that come twice, or late', () => {
   });
 
   test('a wish that is heard before the leave that came first replaces the slot', async () => {
-    const world = new KeyWorld();
     await world.turn(world.want('a'));
     const left = world.leave('a');
     await world.turn(world.want('a'));
@@ -110,7 +106,6 @@ describe('words that come twice, or late', () => {
   });
 
   test('one that waits is taken out by its leave, and its next wish counts', async () => {
-    const world = new KeyWorld();
     await world.turn(world.want('a'), world.want('b', { createdAt: 1 }));
     await world.turn(world.leave('b'));
     await world.turn(world.leave('a'));
@@ -120,7 +115,6 @@ describe('words that come twice, or late', () => {
   });
 
   test('a leave of one that is unknown changes nothing', async () => {
-    const world = new KeyWorld();
     await world.turn(world.leave('a'));
     assert.deepEqual(world.units, []);
   });
@@ -128,7 +122,6 @@ describe('words that come twice, or late', () => {
 
 describe('words that are lost', () => {
   test('a lost leave is found by the rescan, and the slot is passed on', async () => {
-    const world = new KeyWorld();
     await world.turn(world.want('a'), world.want('b', { createdAt: 1 }));
     world.leave('a');
     await world.turn();
@@ -139,7 +132,6 @@ describe('words that are lost', () => {
   });
 
   test('a lost wish is found by the rescan, in its place', async () => {
-    const world = new KeyWorld();
     await world.turn(world.want('a'), world.want('c', { createdAt: 2 }));
     world.want('b', { createdAt: 1 });
     await world.rescan();
@@ -148,7 +140,6 @@ describe('words that are lost', () => {
   });
 
   test('a leave and a new wish, both lost, keep their place before the younger', async () => {
-    const world = new KeyWorld();
     await world.turn(world.want('a'), world.want('b', { createdAt: 1 }));
     world.leave('a');
     world.want('a');
@@ -159,7 +150,6 @@ describe('words that are lost', () => {
   });
 
   test('an instance that was not told is told when the rows are read, one that runs is not', async () => {
-    const world = new KeyWorld();
     await world.turn(world.want('a', { max: 2 }), world.want('b', { max: 2 }));
     world.running.delete('b');
     await world.restart();
@@ -167,7 +157,6 @@ describe('words that are lost', () => {
   });
 
   test('after a restart those who run keep their slots, and the others their order', async () => {
-    const world = new KeyWorld();
     const more = { max: 2 };
     const words = ['a', 'b', 'c', 'd'].map((id, createdAt) =>
       world.want(id, { createdAt, ...more }),
@@ -182,7 +171,6 @@ describe('words that are lost', () => {
   });
 
   test('after a refused unit nobody is told, and the rows are read again', async () => {
-    const world = new KeyWorld();
     world.refuses = true;
     await world.turn(world.want('a'), world.want('b', { createdAt: 1 }));
     assert.equal(world.reads, 2);
@@ -203,7 +191,6 @@ describe('more that wait than are kept in memory', () => {
     ['when they were heard of', true],
   ] as const) {
     test(`2,500 leave in order ${how}, those that come meanwhile in their places`, async () => {
-      const world = new KeyWorld();
       if (isAwake) await world.turn(world.want('0', { createdAt: -1 }));
       const words: Word[] = [];
       const expected: string[] = isAwake ? ['0#1'] : [];

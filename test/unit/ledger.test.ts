@@ -1,7 +1,7 @@
 /** The judge of the chaos runs, on ledgers and rows made by hand: it must find what is wrong. */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { beforeEach, test } from 'node:test';
 import type { AuditEntry } from '../../schema/instance.js';
 import type { WorkerAttempt } from '../../schema/worker.js';
 import { LIMITS } from '../../src/config.js';
@@ -114,20 +114,23 @@ function assertFinds(found: readonly string[], pattern: RegExp) {
   assert.match(found[0]!, pattern);
 }
 
+let ledger: Ledger;
+beforeEach(() => {
+  ledger = new Ledger();
+});
+
 test('a run in which every promise was kept has no violations', () => {
   const { ledger, rows } = completedTask();
   assert.deepEqual(violations(ledger, rows), []);
 });
 
 test('an acknowledged instance that is not in the database is found', () => {
-  const ledger = new Ledger();
   acknowledge(ledger, 'pure', 'a');
   const found = violations(ledger, NO_ROWS);
   assert.match(found[0]!, /acknowledged instance i-a \(pure\) does not exist/);
 });
 
 test('a creation of unknown outcome may have happened once or not at all', () => {
-  const ledger = new Ledger();
   ledger.create('a', 'pure');
   assert.deepEqual(violations(ledger, NO_ROWS), []);
   const once = completed('a', 'pure');
@@ -144,14 +147,12 @@ test('an instance that nobody asked for is found', () => {
 });
 
 test('a completed instance that lacks the output of a block is found', () => {
-  const ledger = new Ledger();
   acknowledge(ledger, 'pure', 'a');
   const rows = { ...completed('a', 'pure'), outputs: outputRows('a', ['first', 'last']) };
   assertFinds(violations(ledger, rows), /lacks the output of said/);
 });
 
 test('a block that succeeded at two attempts is found', () => {
-  const ledger = new Ledger();
   acknowledge(ledger, 'pure', 'a');
   const rows = completed('a', 'pure');
   const again = { ...rows.outputs[0]!, attempt: 1 };
@@ -162,7 +163,6 @@ test('a block that succeeded at two attempts is found', () => {
 });
 
 test('replies that name two instances for one key are found', () => {
-  const ledger = new Ledger();
   acknowledge(ledger, 'pure', 'a', 'k');
   acknowledge(ledger, 'pure', 'b', 'k');
   assert.deepEqual(ledger.violations, [
@@ -172,7 +172,6 @@ test('replies that name two instances for one key are found', () => {
 });
 
 test('a deduplicated reply names the instance of the first one', () => {
-  const ledger = new Ledger();
   const record = acknowledge(ledger, 'pure', 'a', 'k');
   const creation = ledger.create('b', 'pure', 'k');
   assert.equal(ledger.created(creation, { id: 'i-a', deduplicated: true }), record);
@@ -182,7 +181,6 @@ test('a deduplicated reply names the instance of the first one', () => {
 });
 
 test('a batch is all or nothing, also when its answer was lost', () => {
-  const ledger = new Ledger();
   const batch = ledger.createBatch(['a', 'b'], 'pure');
   assert.deepEqual(violations(ledger, NO_ROWS), []);
   assertFinds(violations(ledger, completed('a', 'pure')), /half done/);
@@ -215,7 +213,6 @@ test('two claims at one epoch are found', () => {
 });
 
 test('a claimed task without an owner, and a queue that disagrees with its task, are found', () => {
-  const ledger = new Ledger();
   acknowledge(ledger, 'parked', 'a');
   const instances = [instanceRow('a', 'waiting')];
   const open = taskRow({ state: 'claimed', worker_id: null, is_open: true });
@@ -227,7 +224,6 @@ test('a claimed task without an owner, and a queue that disagrees with its task,
 });
 
 test('a scheduled instance without a timer and a failed one without a dead letter are found', () => {
-  const ledger = new Ledger();
   acknowledge(ledger, 'later', 'a');
   const asleep = [instanceRow('a', 'scheduled', { has_timer: false })];
   assertFinds(violations(ledger, { ...NO_ROWS, instances: asleep }), /nothing will wake/);
@@ -238,7 +234,6 @@ test('a scheduled instance without a timer and a failed one without a dead lette
 });
 
 test('acknowledged signals must exist in the order in which they were sent', () => {
-  const ledger = new Ledger();
   const record = acknowledge(ledger, 'parked', 'a');
   for (const id of ['s1', 's2']) {
     const signal = ledger.signal(record, 'custom:ping');
@@ -267,7 +262,6 @@ test('acknowledged signals must exist in the order in which they were sent', () 
 });
 
 test('an audit whose times go back is found', () => {
-  const ledger = new Ledger();
   acknowledge(ledger, 'pure', 'a');
   const rows = completed('a', 'pure');
   const audit = [2, 1].map((created_ms, seq) => ({ instance_id: 'i-a', seq, created_ms }));
@@ -276,7 +270,6 @@ test('an audit whose times go back is found', () => {
 });
 
 test('an outbound request must follow the commit, and precede the completion', () => {
-  const ledger = new Ledger();
   ledger.create('a', 'web');
   assertFinds(violations(ledger, NO_ROWS, ['a']), /left before its commit/);
   assertFinds(violations(ledger, completed('a', 'web')), /was never made/);
@@ -295,7 +288,6 @@ test('the last acknowledged write must be there, or an unknown one that came aft
 });
 
 test('a terminal instance that reads differently later is found, its written context aside', () => {
-  const ledger = new Ledger();
   const record = acknowledge(ledger, 'pure', 'a');
   const body = { id: 'i-a', state: 'completed', context: { data: {} }, updated_at: '1' };
   ledger.seen(record, 'completed', body);

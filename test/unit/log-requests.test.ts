@@ -6,6 +6,7 @@ import { ROUTES, type RouteId } from '../../schema/routes.js';
 import { RequestWatch } from '../../src/http/request-watch.js';
 import type { HttpExchange, HttpRequest } from '../../src/http/server.js';
 import { createLogger } from '../../src/log.js';
+import { lines } from '../helpers/rows.js';
 
 const INSTANCE = '0195ffff-0000-7000-8000-000000000001';
 
@@ -96,18 +97,15 @@ test('what stands in a path where an id should be is not told', () => {
 });
 
 test('a refused key and a slow request are warnings; a poll may take its time', () => {
-  const lines = linesOf('info', [
+  const shown = linesOf('info', [
     { route: 'instances.list', status: 401 },
     { route: 'instances.list', status: 200, ms: 1_000 },
     { route: 'workers.poll', status: 200, ms: 60_000 },
   ]);
-  assert.deepEqual(
-    lines.map(({ level, msg, status, ms }) => [level, msg, status, ms]),
-    [
-      [40, 'key refused', 401, 3],
-      [40, 'slow request', 200, 1_000],
-    ],
-  );
+  assert.deepEqual(lines(shown, 'level', 'msg', 'status', 'ms'), [
+    '40 key refused 401 3',
+    '40 slow request 200 1000',
+  ]);
 });
 
 test('a crowd of refusals leaves ten lines in a second; the next tells how many more there were', () => {

@@ -120,10 +120,8 @@ describe('a turn', () => {
       COUNTER_NAMES.indexOf('engine_steps_executed_total'),
       3,
     ]);
-    assert.deepEqual(
-      turn.effects.map((effect) => effect.kind === 'reply' && effect.request),
-      [1, 2],
-    );
+    const seen = turn.effects.map((effect) => effect.kind === 'reply' && effect.request);
+    assert.deepEqual(seen, [1, 2]);
     assert.deepEqual(turn.takeCounts(), []);
   });
 });

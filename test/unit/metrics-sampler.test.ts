@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Clock } from '../../src/core/clock.js';
 import { ROW_GAUGES, type RowGaugeName } from '../../src/metrics/catalog.js';
 import { Sampler } from '../../src/metrics/sampler.js';
+import { HandClock } from '../helpers/hand-clock.js';
 
 const SECOND = 1_000;
 
@@ -13,41 +13,8 @@ type Sample = Readonly<Record<RowGaugeName, number>>;
 const sampleOf = (value: number) =>
   Object.fromEntries(Object.keys(ROW_GAUGES).map((name) => [name, value])) as Sample;
 
-/** A clock whose timers run when the test says so. */
-class ManualClock implements Clock {
-  ms = 0;
-  readonly waiting = new Map<object, { readonly at: number; readonly fn: () => void }>();
-
-  now(): number {
-    return this.ms;
-  }
-
-  monotonic(): number {
-    return this.ms;
-  }
-
-  setTimeout(fn: () => void, ms: number): object {
-    const handle = {};
-    this.waiting.set(handle, { at: this.ms + ms, fn });
-    return handle;
-  }
-
-  clearTimeout(handle: unknown): void {
-    this.waiting.delete(handle as object);
-  }
-
-  pass(ms: number): void {
-    this.ms += ms;
-    for (const [handle, { at, fn }] of this.waiting) {
-      if (at > this.ms) continue;
-      this.waiting.delete(handle);
-      fn();
-    }
-  }
-}
-
 function setUp() {
-  const clock = new ManualClock();
+  const clock = new HandClock();
   const looks: { resolve: (sample: Sample) => void; reject: (error: Error) => void }[] = [];
   let isServing = true;
   const sampler = new Sampler({
@@ -79,7 +46,7 @@ test('a scrape shows what it had looked up, and the next ones share that look', 
   looks[1]!.resolve(sampleOf(4));
   await later;
   assert.equal(pending(), 4);
-  assert.equal(clock.waiting.size, 0);
+  assert.equal(clock.waiting, 0);
 });
 
 test('a scrape does not wait for a slow look, whose numbers the next one shows', async () => {

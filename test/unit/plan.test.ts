@@ -107,10 +107,8 @@ describe('the plan', () => {
     const fields = { params: null, delay: null, retry: null, timeout: null, when: null };
     const [a] = planOf([work('a', fields)]).nodes;
     assert.ok(a?.type === 'step');
-    assert.deepEqual(
-      [a.delay, a.retry, a.timeoutMs, a.when],
-      [undefined, undefined, null, undefined],
-    );
+    const seen = [a.delay, a.retry, a.timeoutMs, a.when];
+    assert.deepEqual(seen, [undefined, undefined, null, undefined]);
   });
 });
 

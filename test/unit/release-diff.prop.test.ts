@@ -8,9 +8,10 @@ import type { JsonValue } from '../../src/core/json.js';
 import { type ReleaseSide, semanticDiff } from '../../src/core/releases/diff.js';
 import { type DiffCategory, SEVERITIES } from '../../src/core/releases/diff-entry.js';
 import { listsOf, trees } from '../helpers/block-trees.js';
+import { byDepth } from '../helpers/depth.js';
 import { check } from '../helpers/properties.js';
 
-const RUNS = 500;
+const RUNS = byDepth(125, 500);
 
 const schemas: fc.Arbitrary<Pick<ReleaseSide, 'input_schema'>> = fc.constantFrom(
   {},

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { RouteTable, type RoutingRow } from '../../src/core/releases/routes.js';
 import { check } from '../helpers/properties.js';
+import { casesIn } from '../helpers/table.js';
 
 const TENANT = 'tenant';
 
@@ -32,6 +33,14 @@ function canary(number: number, from: string, to: string, percent: number): Rout
   return { ...promoted(number, from, to), state: 'canary', canary_percent: percent };
 }
 
+function rowOf(text: string): RoutingRow {
+  const [, number, from = '', kind, to = '', rest] =
+    /^(\d) (\w+)([>~])(\w+) ?(.*)$/.exec(text) ?? [];
+  if (kind === '~') return canary(Number(number), from, to, Number(rest));
+  const later = rest === 'in 2027' ? { updated_at: '2027-01-01T00:00:00.000Z' } : {};
+  return promoted(Number(number), from, to, later);
+}
+
 /** As `release>sequence` or `release=sequence`, for the candidate and the baseline. */
 function route(rows: readonly RoutingRow[], from: string, key = 'a key', tenant = TENANT): string {
   const taken = new RouteTable(rows).route(from, tenant, () => key);
@@ -41,86 +50,29 @@ function route(rows: readonly RoutingRow[], from: string, key = 'a key', tenant 
 }
 
 describe('a table of routes', () => {
-  const CASES: readonly (readonly [string, readonly RoutingRow[], string, string])[] = [
-    ['has no route without releases', [], 'v1', 'none'],
-    ['follows a promoted release', [promoted(1, 'v1', 'v2')], 'v1', '1>v2'],
-    ['leaves the candidate alone', [promoted(1, 'v1', 'v2')], 'v2', 'none'],
-    ['leaves other sequences alone', [promoted(1, 'v1', 'v2')], 'x', 'none'],
-    ['gives a canary of all to the candidate', [canary(1, 'v1', 'v2', 100)], 'v1', '1>v2'],
-    ['stamps the baseline of a canary too', [canary(1, 'v1', 'v2', 0)], 'v1', '1=v1'],
-    [
-      'follows promotions one after the other, and names the last',
-      [promoted(1, 'v1', 'v2'), promoted(2, 'v2', 'v3')],
-      'v1',
-      '2>v3',
-    ],
-    [
-      'splits behind a promotion',
-      [promoted(1, 'v1', 'v2'), canary(2, 'v2', 'v3', 0)],
-      'v1',
-      '2=v2',
-    ],
-    [
-      'gives the candidate of a canary behind a promotion',
-      [promoted(1, 'v1', 'v2'), canary(2, 'v2', 'v3', 100)],
-      'v1',
-      '2>v3',
-    ],
-    [
-      'ends at a canary, whatever is behind it',
-      [canary(1, 'v1', 'v2', 100), promoted(2, 'v2', 'v3')],
-      'v1',
-      '1>v2',
-    ],
-    [
-      'lets the newest of two releases win',
-      [canary(2, 'v1', 'v3', 100), canary(1, 'v1', 'v2', 100)],
-      'v1',
-      '2>v3',
-    ],
-    [
-      'goes back by a later promotion',
-      [promoted(1, 'v1', 'v2'), promoted(2, 'v2', 'v1')],
-      'v2',
-      '2>v1',
-    ],
-    [
-      'ends a circle at its oldest promotion',
-      [promoted(1, 'v1', 'v2'), promoted(2, 'v2', 'v1')],
-      'v1',
-      'none',
-    ],
-    [
-      'takes the time of the promotion, not that of the creation',
-      [
-        promoted(1, 'v1', 'v2', { updated_at: '2027-01-01T00:00:00.000Z' }),
-        promoted(2, 'v2', 'v1'),
-      ],
-      'v1',
-      '1>v2',
-    ],
-    [
-      'leads into what is left of a circle',
-      [
-        promoted(1, 'v1', 'v2'),
-        promoted(2, 'v2', 'v3'),
-        promoted(3, 'v3', 'v1'),
-        promoted(4, 'v0', 'v2'),
-      ],
-      'v0',
-      '3>v1',
-    ],
-    [
-      'may split to where a promotion came from',
-      [promoted(1, 'v1', 'v2'), canary(2, 'v2', 'v1', 100)],
-      'v1',
-      '2>v1',
-    ],
-  ];
-  for (const [title, rows, from, expected] of CASES) {
+  // `1 v1>v2`: release 1 has promoted v2; `1 v1~v2 50`: it is a canary of half.
+  for (const [title = '', releases = '', from = '', expected] of casesIn(`
+has no route without releases                              |                                    | v1 | none
+follows a promoted release                                 | 1 v1>v2                            | v1 | 1>v2
+leaves the candidate alone                                 | 1 v1>v2                            | v2 | none
+leaves other sequences alone                               | 1 v1>v2                            | x  | none
+gives a canary of all to the candidate                     | 1 v1~v2 100                        | v1 | 1>v2
+stamps the baseline of a canary too                        | 1 v1~v2 0                          | v1 | 1=v1
+follows promotions one after the other, and names the last | 1 v1>v2, 2 v2>v3                   | v1 | 2>v3
+splits behind a promotion                                  | 1 v1>v2, 2 v2~v3 0                 | v1 | 2=v2
+gives the candidate of a canary behind a promotion         | 1 v1>v2, 2 v2~v3 100               | v1 | 2>v3
+ends at a canary, whatever is behind it                    | 1 v1~v2 100, 2 v2>v3               | v1 | 1>v2
+lets the newest of two releases win                        | 2 v1~v3 100, 1 v1~v2 100           | v1 | 2>v3
+goes back by a later promotion                             | 1 v1>v2, 2 v2>v1                   | v2 | 2>v1
+ends a circle at its oldest promotion                      | 1 v1>v2, 2 v2>v1                   | v1 | none
+takes the time of the promotion, not that of the creation  | 1 v1>v2 in 2027, 2 v2>v1           | v1 | 1>v2
+leads into what is left of a circle                        | 1 v1>v2, 2 v2>v3, 3 v3>v1, 4 v0>v2 | v0 | 3>v1
+may split to where a promotion came from                   | 1 v1>v2, 2 v2~v1 100               | v1 | 2>v1
+`)) {
     test(title, () => {
+      const rows = releases.split(', ').flatMap((one) => (one === '' ? [] : rowOf(one)));
       assert.equal(route(rows, from), expected);
-      assert.equal(route([...rows].reverse(), from), expected, 'whatever the order of the rows');
+      assert.equal(route(rows.reverse(), from), expected, 'whatever the order of the rows');
     });
   }
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { test } from 'node:test';
+import { beforeEach, test } from 'node:test';
 import type { ValidationEnd } from '../../actors/release/releases.js';
 import { TooCostly } from '../../actors/runtime/offload.js';
 import type { ValidationReport } from '../../schema/release.js';
@@ -20,6 +20,7 @@ import {
 import type { HttpReply } from '../../src/http/server.js';
 import { createLogger } from '../../src/log.js';
 import { frontCall } from '../helpers/front-call.js';
+import { column } from '../helpers/rows.js';
 
 const AWAY = unavailable('ENG_DATABASE_DOWN', 'the database is away');
 
@@ -94,8 +95,12 @@ class World {
 
 const runs = (...ids: string[]) => ids.map((id) => ({ id, bytes: 10 }));
 
+let world: World;
+beforeEach(() => {
+  world = new World();
+});
+
 test('every run is judged, and the owner is told of all', async () => {
-  const world = new World();
   world.runs = [...runs('a', 'gone', 'b'), { id: 'large', bytes: RUN_BYTES_MAX + 1 }];
   const report = await world.report();
   assert.deepEqual(report, {
@@ -112,7 +117,6 @@ test('every run is judged, and the owner is told of all', async () => {
 });
 
 test('runs that are not reached in time are inconclusive', async () => {
-  const world = new World();
   world.runs = runs('a', 'b', 'c');
   world.verdict = async () => {
     world.now += REPLAYS_MS / 2;
@@ -123,7 +127,6 @@ test('runs that are not reached in time are inconclusive', async () => {
 });
 
 test('runs are inconclusive whose replay costs too much or throws', async () => {
-  const world = new World();
   world.runs = runs('costly', 'broken', 'c');
   world.verdict = async (id) => {
     if (id === 'costly') throw new TooCostly();
@@ -135,7 +138,6 @@ test('runs are inconclusive whose replay costs too much or throws', async () => 
 });
 
 test('validations follow one another, and more than may wait are refused before they begin', async () => {
-  const world = new World();
   world.runs = runs('a');
   let underWay = 0;
   const goOn: (() => void)[] = [];
@@ -158,13 +160,9 @@ test('validations follow one another, and more than may wait are refused before 
 });
 
 test('a candidate that is gone makes the release a draft again', async () => {
-  const world = new World();
   world.read = async () => undefined;
   await assert.rejects(world.report(), { code: 'ENG_NOT_FOUND' });
-  assert.deepEqual(
-    world.ends.map(({ outcome }) => outcome),
-    ['draft'],
-  );
+  assert.deepEqual(column(world.ends, 'outcome'), ['draft']);
 });
 
 test('so does history that cannot be read, and a defect', async () => {
@@ -184,7 +182,6 @@ test('so does history that cannot be read, and a defect', async () => {
 });
 
 test('a candidate that does not compile fails its release', async () => {
-  const world = new World();
   world.problem = 'block a is not unique';
   world.runs = runs('a');
   const { replayed, release_state } = await world.report();
@@ -192,7 +189,6 @@ test('a candidate that does not compile fails its release', async () => {
 });
 
 test('an end that the owner could not take is told again until it does', async () => {
-  const world = new World();
   world.refusals.push(AWAY, AWAY, AWAY);
   await assert.rejects(world.report(), { code: 'ENG_DATABASE_DOWN' });
   while (world.timers.length > 0) {
@@ -200,22 +196,17 @@ test('an end that the owner could not take is told again until it does', async (
     await new Promise((resolve) => setImmediate(resolve));
   }
   // Whether the first one was stored after all is not known; that it is ready is not claimed again.
-  assert.deepEqual(
-    world.ends.map(({ outcome }) => outcome),
-    ['draft'],
-  );
+  assert.deepEqual(column(world.ends, 'outcome'), ['draft']);
   assert.equal(world.refusals.length, 0);
 });
 
 test('an end that has been overtaken is not told again', async () => {
-  const world = new World();
   world.refusals.push(conflict('release is not being validated'));
   await assert.rejects(world.report(), { code: 'ENG_CONFLICT' });
   assert.deepEqual(world.timers, []);
 });
 
 test('nothing begins after the stop, and nothing is told again', async () => {
-  const world = new World();
   world.refusals.push(AWAY);
   const failed = assert.rejects(world.report(), { code: 'ENG_DATABASE_DOWN' });
   await world.validations.stop();

@@ -13,12 +13,13 @@ import type { JsonObject } from '../../src/core/json.js';
 import { goOnBehindEnd, remapExecution } from '../../src/core/remap.js';
 import { isEnded } from '../../src/core/states.js';
 import { contexts, trees } from '../helpers/block-trees.js';
+import { byDepth } from '../helpers/depth.js';
 import { clone, noop, Player, parallel, tryCatch, work } from '../helpers/player.js';
 import { check } from '../helpers/properties.js';
 
-const RUNS = 300;
+const RUNS = byDepth(100, 300);
 /** Lives that are still at work when they are looked at: others are drawn again. */
-const COMPARED = 75;
+const COMPARED = byDepth(30, 75);
 
 // ---------------------------------------------------------------- random lives
 
@@ -180,12 +181,10 @@ test('further blocks change nothing of an instance that has ended, until it is r
     for (const next of life.before) make(player, next);
     finish(player);
     const extended = goOver(player, [...life.tree.blocks, ...FURTHER]);
-    extended.send({ kind: 'wake' });
-    assert.equal(extended.state, player.state);
+    extended.after('wake').shows({ state: player.state });
     assert.deepEqual(extended.rows, player.rows);
     if (player.state !== 'failed') return;
-    extended.send({ kind: 'retry' });
-    extended.send({ kind: 'wake' });
+    extended.after('retry', 'wake');
     finish(extended);
     assert.ok(extended.state === 'failed' || extended.done.includes('further6'));
   });

@@ -120,8 +120,7 @@ describe('what is open has to be in the target', () => {
 
   test('what a retry goes on from: the counter of a loop and the choice of a router', () => {
     const looped = started(loop('l', 'true', 3, [work('a')]));
-    looped.complete('a');
-    looped.fail('a');
+    looped.after('ok a', 'fail a');
     looped.sendOnce({ kind: 'retry' });
     assert.match(clash(looped, noop('x')) ?? '', /^block l is open and is not in the target/);
 
@@ -136,8 +135,7 @@ describe('what is open has to be in the target', () => {
     const nested = (id: string) =>
       parallel('p', [tryCatch(id, [loop('l', 'true', 3, [work('a')])], [failing('c')])]);
     const player = started(nested('t'));
-    player.complete('a');
-    player.fail('a');
+    player.after('ok a', 'fail a');
     player.sendOnce({ kind: 'retry' });
     assert.equal(clash(player, nested('t')), undefined);
     assert.match(clash(player, nested('u')) ?? '', /^block l is open and is at another place/);
@@ -209,8 +207,7 @@ describe('the execution in the new plan', () => {
 
   test('what is queued, counted and kept goes over too', () => {
     const player = started(noop('x'), loop('l', 'true', 3, [noop('a'), work('b')]), noop('y'));
-    player.complete('b');
-    player.fail('b');
+    player.after('ok b', 'fail b');
     player.sendOnce({ kind: 'retry' });
     const { execution, queued } = moved(
       player,

@@ -11,6 +11,7 @@ import type { JsonObject } from '../../src/core/json.js';
 import type { RecordedRun } from '../../src/core/releases/recording.js';
 import { replay } from '../../src/core/releases/replay.js';
 import { contexts, type Tree, time, trees, values } from '../helpers/block-trees.js';
+import { byDepth } from '../helpers/depth.js';
 import { planOf } from '../helpers/player.js';
 import { check } from '../helpers/properties.js';
 import { record } from '../helpers/recorder.js';
@@ -51,7 +52,7 @@ function recorded({ tree, ...options }: Life): RecordedRun {
 const TRIES_MAX = 5;
 
 test('a run replays as a match with the definition that it had', (t) => {
-  check(t, 600, lives, (life) => {
+  check(t, byDepth(150, 600), lives, (life) => {
     const { blocks } = life.tree;
     const verdict = replay(planOf(blocks), planOf(blocks), recorded(life), life);
     assert.deepEqual(verdict, { kind: 'match' });
@@ -60,7 +61,7 @@ test('a run replays as a match with the definition that it had', (t) => {
 
 test('a step that nobody recorded is never proven right', (t) => {
   const handler = fc.constantFrom('noop', 'work', 'http_request', 'sleep');
-  check(t, 300, fc.tuple(lives, handler, fc.boolean()), ([life, name, isLast]) => {
+  check(t, byDepth(100, 300), fc.tuple(lives, handler, fc.boolean()), ([life, name, isLast]) => {
     const { blocks } = life.tree;
     const added: Block = { type: 'step', id: 'added', handler: name, timeout: 5 };
     const run = recorded(life);

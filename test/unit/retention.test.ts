@@ -7,6 +7,7 @@ import type { Clock } from '../../src/core/clock.js';
 import { firstIdAt } from '../../src/core/ids.js';
 import { type EndedPage, Retention } from '../../src/retention.js';
 import { SequenceRemoval } from '../../src/sequence-removal.js';
+import { column } from '../helpers/rows.js';
 
 const NOW = Date.parse('2031-06-01T00:00:00.000Z');
 const KEEP_MS = 30 * 86_400_000;
@@ -118,10 +119,7 @@ function old(count: number): Stored[] {
 test('walks the whole table by pages, and removes what has ended', async () => {
   table = old(10);
   assert.equal(await finish(retention.sweep()), 5);
-  assert.deepEqual(
-    table.map(({ isEnded }) => isEnded),
-    [false, false, false, false, false],
-  );
+  assert.deepEqual(column(table, 'isEnded'), [false, false, false, false, false]);
 });
 
 test('does not walk over what was created since: it cannot have ended before', async () => {
@@ -147,10 +145,7 @@ test('removes fifty at once at most', async () => {
     remove,
   });
   assert.equal(await finish(wide.sweep()), 120);
-  assert.deepEqual(
-    removals.map(({ length }) => length),
-    [50, 50, 20],
-  );
+  assert.deepEqual(column(removals, 'length'), [50, 50, 20]);
 });
 
 test('pauses for as long as each piece of work took', async () => {

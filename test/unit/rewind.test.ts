@@ -16,11 +16,13 @@ import {
   noop,
   Player,
   parallel,
+  play,
   sleep,
   tryCatch,
   work,
 } from '../helpers/player.js';
 import { check } from '../helpers/properties.js';
+import { column, lines } from '../helpers/rows.js';
 
 /** Goes back as an actor does: the rows of the forgotten blocks are gone with it. */
 function rewind(player: Player, blockId: string): Progress {
@@ -52,16 +54,15 @@ function resumeFrom(player: Player, blockId: string): Player {
   return player;
 }
 
-const failed = () => new Player([noop('a'), failing('b'), work('c'), noop('d')]).start();
+const failed = () => play([noop('a'), failing('b'), work('c'), noop('d')]);
 
 describe('an instance that goes back', () => {
   test('is scheduled for now, with everything from the block on forgotten', () => {
-    const player = new Player([noop('a'), parallel('p', [noop('b')], [noop('c')]), noop('d')]);
-    player.start();
+    const player = play([noop('a'), parallel('p', [noop('b')], [noop('c')]), noop('d')]);
+
     assert.equal(player.state, 'completed');
     const progress = rewind(player, 'p');
-    assert.equal(player.state, 'scheduled');
-    assert.equal(player.snapshot.nextFireAt, player.now);
+    player.shows({ state: 'scheduled', nextFireAt: player.now });
     assert.equal(progress.more, true);
     assert.deepEqual(player.tree, {
       a: 'completed',
@@ -71,8 +72,7 @@ describe('an instance that goes back', () => {
       d: 'pending',
     });
     assert.deepEqual(player.done, ['a']);
-    player.send({ kind: 'wake' });
-    assert.deepEqual([player.state, player.done], ['completed', ['a', 'b', 'c', 'd']]);
+    player.after('wake').shows({ state: 'completed', done: ['a', 'b', 'c', 'd'] });
   });
 
   test('says so in its audit, with the block', () => {
@@ -88,18 +88,13 @@ describe('an instance that goes back', () => {
   test('leaves a failed block before it as it is, and goes on behind it', () => {
     const player = resumeFrom(failed(), 'c');
     assert.deepEqual(player.tree, { a: 'completed', b: 'failed', c: 'waiting', d: 'pending' });
-    player.complete('c');
-    assert.equal(player.state, 'completed');
+    player.after('ok c').shows({ state: 'completed' });
   });
 
   test('is retried from there: what was left behind is not started again', () => {
     const player = resumeFrom(failed(), 'c');
-    player.fail('c');
-    assert.equal(player.state, 'failed');
-    player.send({ kind: 'retry' });
-    player.send({ kind: 'wake' });
-    assert.deepEqual(player.atWork, ['c']);
-    assert.equal(player.tree.b, 'failed');
+    player.after('fail c').shows({ state: 'failed' });
+    player.after('retry', 'wake').shows({ atWork: ['c'], tree: { b: 'failed' } });
   });
 
   test('may go back further later on', () => {
@@ -108,16 +103,12 @@ describe('an instance that goes back', () => {
   });
 
   test('skips what it had not come to before the block', () => {
-    const player = new Player([work('a'), noop('b'), noop('c')]).start();
+    const player = play([work('a'), noop('b'), noop('c')]);
     player.send({ kind: 'pause' });
     const { withdrawals } = rewind(player, 'c');
-    assert.deepEqual(
-      withdrawals.map(({ blockId }) => blockId),
-      ['a'],
-    );
+    assert.deepEqual(column(withdrawals, 'blockId'), ['a']);
     assert.deepEqual(player.tree, { a: 'cancelled', b: 'skipped', c: 'pending' });
-    player.send({ kind: 'wake' });
-    assert.deepEqual([player.state, player.done], ['completed', ['c']]);
+    player.after('wake').shows({ state: 'completed', done: ['c'] });
   });
 
   test('begins at the block when it had not begun', () => {
@@ -129,56 +120,39 @@ describe('an instance that goes back', () => {
   });
 
   test('cuts off all that is open: tasks, handlers and sleeps', () => {
-    const player = new Player([parallel('p', [work('a')], [http('b')], [sleep('c', 900)])]).start();
+    const player = play([parallel('p', [work('a')], [http('b')], [sleep('c', 900)])]);
     player.send({ kind: 'pause' });
     const { withdrawals, wakeAt } = rewind(player, 'p');
-    assert.deepEqual(
-      withdrawals.map(({ blockId, external }) => [blockId, external]),
-      [
-        ['a', true],
-        ['b', false],
-      ],
-    );
+    assert.deepEqual(lines(withdrawals, 'blockId', 'external'), ['a true', 'b false']);
     assert.equal(wakeAt, player.now);
     assert.deepEqual(player.snapshot.execution.o, {});
   });
 
   test('counts tries, iterations and the rows of loops afresh', () => {
     const body = [work('a', { retry: { max_attempts: 2, initial_backoff: 0 } })];
-    const player = new Player([loop('l', 'true', 5, body)]).start();
-    player.complete('a');
-    player.fail('a', true);
-    player.fail('a', true);
-    assert.equal(player.state, 'failed');
+    const player = play([loop('l', 'true', 5, body)]);
+    player.after('ok a', 'again a', 'again a').shows({ state: 'failed' });
     resumeFrom(player, 'l');
     const [dispatch] = [...player.open.values()];
     assert.deepEqual([dispatch?.iteration, dispatch?.attempt], ['0', 0]);
     player.complete('a');
-    assert.deepEqual(
-      player.rows.map(({ blockId, attempt }) => [blockId, attempt]),
-      [
-        ['a', 0],
-        ['l', 1],
-      ],
-    );
+    assert.deepEqual(lines(player.rows, 'blockId', 'attempt'), ['a 0', 'l 1']);
   });
 
   test('takes the items of a for_each anew, and decides routers and loops anew', () => {
-    const player = new Player([forEach('f', 'items', [work('a')])], { data: { items: [1, 2] } });
-    player.start().fail('a');
+    const player = play([forEach('f', 'items', [work('a')])], { data: { items: [1, 2] } });
+    player.fail('a');
     player.snapshot.data = { items: [7] };
     const progress = rewind(player, 'f');
     assert.deepEqual(progress.droppedSnapshots, [':f']);
     player.send({ kind: 'wake' });
     assert.deepEqual([...player.open.values()][0]?.overlay, { item: 7 });
-    player.complete('a');
-    assert.equal(player.state, 'completed');
+    player.after('ok a').shows({ state: 'completed' });
   });
 
   test('begins a loop anew that a retry would have gone on with', () => {
-    const player = new Player([noop('x'), loop('l', 'true', 3, [work('a')])]).start();
-    player.complete('a');
-    player.fail('a');
+    const player = play([noop('x'), loop('l', 'true', 3, [work('a')])]);
+    player.after('ok a', 'fail a');
     player.sendOnce({ kind: 'retry' });
     player.sendOnce({ kind: 'pause' });
     resumeFrom(player, 'x');
@@ -186,9 +160,8 @@ describe('an instance that goes back', () => {
   });
 
   test('forgets a cancel that was under way, and a retry that a pause stood for', () => {
-    const cleaning = new Player([tryCatch('t', [work('a')], [], [work('f')]), noop('b')]).start();
-    cleaning.send({ kind: 'cancel' });
-    cleaning.send({ kind: 'pause' });
+    const cleaning = play([tryCatch('t', [work('a')], [], [work('f')]), noop('b')]);
+    cleaning.after('cancel', 'pause');
     assert.deepEqual(resumeFrom(cleaning, 'b').state, 'completed');
 
     const player = failed();
@@ -200,9 +173,9 @@ describe('an instance that goes back', () => {
   test('reads the outputs of earlier blocks, not those that it forgot', () => {
     const reads = (id: string, path: string) =>
       ({ type: 'step', id, handler: 'transform', params: { x: `{{ ${path} }}` } }) as const;
-    const player = new Player([reads('a', 'data.n'), reads('b', 'outputs.a.x'), failing('c')], {
+    const player = play([reads('a', 'data.n'), reads('b', 'outputs.a.x'), failing('c')], {
       data: { n: 1 },
-    }).start();
+    });
     assert.deepEqual([...player.snapshot.outputs.keys()], ['a']);
     resumeFrom(player, 'b');
     assert.deepEqual(player.outputOf('b'), { x: 1 });
@@ -231,8 +204,8 @@ interface Life {
   readonly outcomes: readonly Outcome[];
 }
 
-function play({ tree, data, outcomes }: Life): Player {
-  const player = new Player(tree.blocks, { data: structuredClone(data) }).start();
+function live({ tree, data, outcomes }: Life): Player {
+  const player = play(tree.blocks, { data: structuredClone(data) });
   for (const { pick, ok } of outcomes) {
     const { atWork } = player;
     const blockId = atWork[pick % atWork.length];
@@ -253,7 +226,7 @@ function finish(player: Player): void {
 
 test('from any point an instance goes back to any root, runs on and ends', (t) => {
   check(t, 300, lives, (life) => {
-    const player = play(life);
+    const player = live(life);
     const { plan, snapshot } = player;
     const root = plan.roots[life.from % plan.roots.length]!;
     const before = new Set(plan.nodes.slice(0, root).map(({ id }) => id));

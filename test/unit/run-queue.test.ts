@@ -17,10 +17,8 @@ test('instances leave by priority, within one in the order in which they became 
   queue.push('critical', CRITICAL);
   queue.push('third', NORMAL);
   assert.equal(queue.size, 4);
-  assert.deepEqual(
-    [queue.shift(), queue.shift(), queue.shift(), queue.shift(), queue.shift()],
-    ['critical', 'second', 'third', 'low', undefined],
-  );
+  const seen = [queue.shift(), queue.shift(), queue.shift(), queue.shift(), queue.shift()];
+  assert.deepEqual(seen, ['critical', 'second', 'third', 'low', undefined]);
   assert.equal(queue.size, 0);
 });
 

@@ -24,6 +24,7 @@ import {
   routeOf,
   shardOf,
 } from '../../src/core/ids.js';
+import { check } from '../helpers/properties.js';
 
 const request = (id: number, tenant: string): Request => ({
   id,
@@ -49,27 +50,26 @@ test('tenants take turns, so a flood of one does not delay the other', () => {
   assert.equal(inbox.size, 99);
 });
 
-test('the timer heap gives what is due in the order of time and nothing early', () => {
-  fc.assert(
-    fc.property(
-      fc.array(fc.integer({ min: 0, max: 50 })),
-      fc.integer({ min: 0, max: 50 }),
-      (times, now) => {
-        const heap = new TimerHeap<number>();
-        for (const at of times) heap.push(at, at);
-        const due: number[] = [];
-        for (let at = heap.popDue(now); at !== undefined; at = heap.popDue(now)) due.push(at);
-        assert.deepEqual(
-          due,
-          times.filter((at) => at <= now).sort((a, b) => a - b),
-        );
-        assert.equal(heap.size, times.length - due.length);
-      },
-    ),
+test('the timer heap gives what is due in the order of time and nothing early', (t) => {
+  check(
+    t,
+    100,
+    fc.tuple(fc.array(fc.integer({ min: 0, max: 50 })), fc.integer({ min: 0, max: 50 })),
+    ([times, now]) => {
+      const heap = new TimerHeap<number>();
+      for (const at of times) heap.push(at, at);
+      const due: number[] = [];
+      for (let at = heap.popDue(now); at !== undefined; at = heap.popDue(now)) due.push(at);
+      assert.deepEqual(
+        due,
+        times.filter((at) => at <= now).sort((a, b) => a - b),
+      );
+      assert.equal(heap.size, times.length - due.length);
+    },
   );
 });
 
-test('ready tasks leave in the order of their queue, whatever was removed or had no room', () => {
+test('ready tasks leave in the order of their queue, whatever was removed or had no room', (t) => {
   const tasks = fc.array(
     fc.record({
       rank: fc.integer({ min: 0, max: 3 }),
@@ -78,30 +78,28 @@ test('ready tasks leave in the order of their queue, whatever was removed or had
     }),
     { maxLength: 200 },
   );
-  fc.assert(
-    fc.property(tasks, fc.integer({ min: 2, max: 100 }), (specs, max) => {
-      const count = { tasks: 0 };
-      const ready = new ReadyTasks(count, max, LAST_PLACE);
-      const kept: ReadyTask[] = [];
-      specs.forEach(({ rank, createdAt, isRemoved }, index) => {
-        const id = `t${String(index).padStart(4, '0')}`;
-        const item = { id, instance: '', tenant: 't', queue: '', rank, createdAt };
-        ready.add(item);
-        if (isRemoved) ready.remove(id);
-        else kept.push(item);
-        assert.ok(ready.size <= max && ready.size === count.tasks);
-      });
-      const { horizon } = ready;
-      const taken: string[] = [];
-      for (let item = ready.take(); item; item = ready.take()) taken.push(item.id);
-      const known = kept.filter((item) => compareTasks(item, horizon) <= 0).sort(compareTasks);
-      assert.deepEqual(
-        taken,
-        known.map(({ id }) => id),
-      );
-      assert.equal(count.tasks, 0);
-    }),
-  );
+  check(t, 100, fc.tuple(tasks, fc.integer({ min: 2, max: 100 })), ([specs, max]) => {
+    const count = { tasks: 0 };
+    const ready = new ReadyTasks(count, max, LAST_PLACE);
+    const kept: ReadyTask[] = [];
+    specs.forEach(({ rank, createdAt, isRemoved }, index) => {
+      const id = `t${String(index).padStart(4, '0')}`;
+      const item = { id, instance: '', tenant: 't', queue: '', rank, createdAt };
+      ready.add(item);
+      if (isRemoved) ready.remove(id);
+      else kept.push(item);
+      assert.ok(ready.size <= max && ready.size === count.tasks);
+    });
+    const { horizon } = ready;
+    const taken: string[] = [];
+    for (let item = ready.take(); item; item = ready.take()) taken.push(item.id);
+    const known = kept.filter((item) => compareTasks(item, horizon) <= 0).sort(compareTasks);
+    assert.deepEqual(
+      taken,
+      known.map(({ id }) => id),
+    );
+    assert.equal(count.tasks, 0);
+  });
 });
 
 test('ready tasks that were removed leave nothing in memory', () => {
@@ -143,14 +141,17 @@ test('ids of one generator are valid, unique and ordered, and carry their routin
   assert.ok(made.every((id, index) => routeOf(id) === (index & 0xffff)));
 });
 
-test('an id made for a shard falls on it', () => {
-  fc.assert(
-    fc.property(fc.integer({ min: 1, max: 64 }), fc.nat(), fc.nat(), (shards, pick, random) => {
+test('an id made for a shard falls on it', (t) => {
+  check(
+    t,
+    100,
+    fc.tuple(fc.integer({ min: 1, max: 64 }), fc.nat(), fc.nat()),
+    ([shards, pick, random]) => {
       const shard = pick % shards;
       const route = routeForShard(shard, shards, () => random);
       assert.ok(route >= 0 && route <= 0xffff);
       assert.equal(shardOf(route, shards), shard);
-    }),
+    },
   );
 });
 

@@ -11,6 +11,7 @@ import {
   isLocalTime,
   nextOpening,
 } from '../../src/core/timing.js';
+import { casesIn } from '../helpers/table.js';
 
 const DAY_MS = 86_400_000;
 
@@ -22,10 +23,8 @@ function target(delay: Partial<DelayTimes>, world: Partial<DelayWorld> & { at?: 
 
 test('the back-off grows by the multiplier up to its cap', () => {
   const retry = { initial_backoff: 1_000, max_backoff: 10_000, backoff_multiplier: 2 };
-  assert.deepEqual(
-    [0, 1, 2, 3, 4, 500].map((attempt) => backoffMs(retry, attempt)),
-    [1_000, 2_000, 4_000, 8_000, 10_000, 10_000],
-  );
+  const seen = [0, 1, 2, 3, 4, 500].map((attempt) => backoffMs(retry, attempt));
+  assert.deepEqual(seen, [1_000, 2_000, 4_000, 8_000, 10_000, 10_000]);
 });
 
 test('the back-off is whole milliseconds and never NaN', () => {
@@ -133,102 +132,47 @@ test('a delay beyond the calendar ends in the year 9999', () => {
 });
 
 describe('a send window', () => {
-  type Window = [start: number, end: number, days?: number[]];
-
-  function opening([start_hour, end_hour, days = []]: Window, at: string, zone: string): string {
-    const text = at.endsWith('Z') ? at : `${at}Z`;
-    const due = nextOpening({ start_hour, end_hour, days }, Date.parse(text), zone);
-    return due === Date.parse(text) ? 'open' : new Date(due).toISOString().replace('.000', '');
+  function opening(hours: string, days: string, at: string, zone: string): string {
+    const [start_hour = 0, end_hour = 0] = hours.split('-').map(Number);
+    const list = days === '' ? [] : days.split(',').map(Number);
+    const now = Date.parse(at.endsWith('Z') ? at : `${at}Z`);
+    const due = nextOpening({ start_hour, end_hour, days: list }, now, zone);
+    return due === now ? 'open' : new Date(due).toISOString().replace('.000', '');
   }
 
-  // 2024-03-06 is a Wednesday; days count from Monday, which is 0.
-  const cases: [title: string, Window, at: string, zone: string, expected: string][] = [
-    ['at its first moment', [9, 17], '2024-03-06T09:00:00', 'UTC', 'open'],
-    ['at its last moment', [9, 17], '2024-03-06T16:59:59.999', 'UTC', 'open'],
-    ['when its end has come', [9, 17], '2024-03-06T17:00:00', 'UTC', '2024-03-07T09:00:00Z'],
-    ['before it', [9, 17], '2024-03-06T08:59:59.999', 'UTC', '2024-03-06T09:00:00Z'],
-    ['in its zone', [9, 17], '2024-03-06T07:00:00', 'Asia/Kolkata', 'open'],
-    ['before it in a zone', [9, 17], '2024-03-06T03:00:00', 'Asia/Kolkata', '2024-03-06T03:30:00Z'],
-    ['in no known zone', [9, 17], '2024-03-06T10:00:00', 'No/Where', 'open'],
-    ['on another day', [9, 17, [0]], '2024-03-06T10:00:00', 'UTC', '2024-03-11T09:00:00Z'],
-    [
-      'behind it on its only day',
-      [9, 17, [2]],
-      '2024-03-06T18:00:00',
-      'UTC',
-      '2024-03-13T09:00:00Z',
-    ],
-    [
-      'on a weekend',
-      [9, 17, [0, 1, 2, 3, 4]],
-      '2024-03-09T10:00:00',
-      'UTC',
-      '2024-03-11T09:00:00Z',
-    ],
-    ['on the day of its zone', [0, 23, [3]], '2024-03-06T20:00:00', 'Asia/Tokyo', 'open'],
-    ['over midnight, before it', [22, 6], '2024-03-06T23:00:00', 'UTC', 'open'],
-    ['over midnight, behind it', [22, 6], '2024-03-06T05:59:59', 'UTC', 'open'],
-    ['over midnight, at noon', [22, 6], '2024-03-06T12:00:00', 'UTC', '2024-03-06T22:00:00Z'],
-    ['up to midnight', [18, 0], '2024-03-06T23:59:59', 'UTC', 'open'],
-    ['up to midnight, behind it', [18, 0], '2024-03-07T00:00:00', 'UTC', '2024-03-07T18:00:00Z'],
-    ['from midnight', [0, 6], '2024-03-06T07:00:00', 'UTC', '2024-03-07T00:00:00Z'],
-    ['before midnight of an allowed day', [22, 6, [2]], '2024-03-06T23:00:00', 'UTC', 'open'],
-    ['in the small hours of that day', [22, 6, [2]], '2024-03-06T01:00:00', 'UTC', 'open'],
-    ['in those of the next', [22, 6, [2]], '2024-03-07T01:00:00', 'UTC', '2024-03-13T22:00:00Z'],
-    [
-      'whose start is in a gap',
-      [2, 5],
-      '2024-03-30T12:00:00',
-      'Europe/Berlin',
-      '2024-03-31T01:00:00Z',
-    ],
-    [
-      'whose hours are all in a gap',
-      [2, 3],
-      '2024-03-30T12:00:00',
-      'Europe/Berlin',
-      '2024-04-01T00:00:00Z',
-    ],
-    [
-      'whose only day has the gap',
-      [2, 3, [6]],
-      '2024-03-30T12:00:00',
-      'Europe/Berlin',
-      '2024-04-07T00:00:00Z',
-    ],
-    [
-      'whose start comes twice',
-      [2, 5],
-      '2024-10-26T12:00:00',
-      'Europe/Berlin',
-      '2024-10-27T00:00:00Z',
-    ],
-    ['in the second of two same hours', [2, 3], '2024-10-27T01:30:00', 'Europe/Berlin', 'open'],
-    [
-      'when midnight is in a gap',
-      [0, 6],
-      '2024-04-25T12:00:00',
-      'Africa/Cairo',
-      '2024-04-25T22:00:00Z',
-    ],
-    [
-      'whose day a zone has skipped',
-      [9, 17, [4]],
-      '2011-12-29T12:00:00',
-      'Pacific/Apia',
-      '2012-01-05T19:00:00Z',
-    ],
-    [
-      'in the last days of the year',
-      [9, 17, [0]],
-      '2024-12-31T18:00:00',
-      'UTC',
-      '2025-01-06T09:00:00Z',
-    ],
-    ['in the past', [9, 17], '1969-12-31T18:00:00', 'UTC', '1970-01-01T09:00:00Z'],
-  ];
-  for (const [title, window, at, zone, expected] of cases) {
-    test(`${title}: ${expected}`, () => assert.equal(opening(window, at, zone), expected));
+  // Title, hours, days, time, zone, what comes. 2024-03-06 is a Wednesday; Monday is day 0.
+  for (const [title, hours = '', days = '', at = '', zone = '', expected] of casesIn(`
+at its first moment               | 9-17 |           | 2024-03-06T09:00:00     | UTC           | open
+at its last moment                | 9-17 |           | 2024-03-06T16:59:59.999 | UTC           | open
+when its end has come             | 9-17 |           | 2024-03-06T17:00:00     | UTC           | 2024-03-07T09:00:00Z
+before it                         | 9-17 |           | 2024-03-06T08:59:59.999 | UTC           | 2024-03-06T09:00:00Z
+in its zone                       | 9-17 |           | 2024-03-06T07:00:00     | Asia/Kolkata  | open
+before it in a zone               | 9-17 |           | 2024-03-06T03:00:00     | Asia/Kolkata  | 2024-03-06T03:30:00Z
+in no known zone                  | 9-17 |           | 2024-03-06T10:00:00     | No/Where      | open
+on another day                    | 9-17 | 0         | 2024-03-06T10:00:00     | UTC           | 2024-03-11T09:00:00Z
+behind it on its only day         | 9-17 | 2         | 2024-03-06T18:00:00     | UTC           | 2024-03-13T09:00:00Z
+on a weekend                      | 9-17 | 0,1,2,3,4 | 2024-03-09T10:00:00     | UTC           | 2024-03-11T09:00:00Z
+on the day of its zone            | 0-23 | 3         | 2024-03-06T20:00:00     | Asia/Tokyo    | open
+over midnight, before it          | 22-6 |           | 2024-03-06T23:00:00     | UTC           | open
+over midnight, behind it          | 22-6 |           | 2024-03-06T05:59:59     | UTC           | open
+over midnight, at noon            | 22-6 |           | 2024-03-06T12:00:00     | UTC           | 2024-03-06T22:00:00Z
+up to midnight                    | 18-0 |           | 2024-03-06T23:59:59     | UTC           | open
+up to midnight, behind it         | 18-0 |           | 2024-03-07T00:00:00     | UTC           | 2024-03-07T18:00:00Z
+from midnight                     | 0-6  |           | 2024-03-06T07:00:00     | UTC           | 2024-03-07T00:00:00Z
+before midnight of an allowed day | 22-6 | 2         | 2024-03-06T23:00:00     | UTC           | open
+in the small hours of that day    | 22-6 | 2         | 2024-03-06T01:00:00     | UTC           | open
+in those of the next              | 22-6 | 2         | 2024-03-07T01:00:00     | UTC           | 2024-03-13T22:00:00Z
+whose start is in a gap           | 2-5  |           | 2024-03-30T12:00:00     | Europe/Berlin | 2024-03-31T01:00:00Z
+whose hours are all in a gap      | 2-3  |           | 2024-03-30T12:00:00     | Europe/Berlin | 2024-04-01T00:00:00Z
+whose only day has the gap        | 2-3  | 6         | 2024-03-30T12:00:00     | Europe/Berlin | 2024-04-07T00:00:00Z
+whose start comes twice           | 2-5  |           | 2024-10-26T12:00:00     | Europe/Berlin | 2024-10-27T00:00:00Z
+in the second of two same hours   | 2-3  |           | 2024-10-27T01:30:00     | Europe/Berlin | open
+when midnight is in a gap         | 0-6  |           | 2024-04-25T12:00:00     | Africa/Cairo  | 2024-04-25T22:00:00Z
+whose day a zone has skipped      | 9-17 | 4         | 2011-12-29T12:00:00     | Pacific/Apia  | 2012-01-05T19:00:00Z
+in the last days of the year      | 9-17 | 0         | 2024-12-31T18:00:00     | UTC           | 2025-01-06T09:00:00Z
+in the past                       | 9-17 |           | 1969-12-31T18:00:00     | UTC           | 1970-01-01T09:00:00Z
+`)) {
+    test(`${title}: ${expected}`, () => assert.equal(opening(hours, days, at, zone), expected));
   }
 });
 

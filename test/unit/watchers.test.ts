@@ -4,12 +4,12 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { Watchers } from '../../actors/feed/watchers.js';
 import type { Effect } from '../../actors/runtime/turn.js';
+import { HandClock } from '../helpers/hand-clock.js';
 
 /** The longest that a watch is parked. */
 const WATCH_MS = 20_000;
 
-let now: number;
-let timers: { at: number; fn: () => void }[];
+let clock: HandClock;
 /** Who was told to look, as `instance/request/version`. */
 let looks: string[];
 /** Requests that were answered without a look. */
@@ -19,8 +19,7 @@ let watchers: Watchers;
 let request: number;
 
 beforeEach(() => {
-  now = 0;
-  timers = [];
+  clock = new HandClock();
   looks = [];
   released = [];
   errors = 0;
@@ -30,18 +29,7 @@ beforeEach(() => {
 
 function create(random: number): Watchers {
   return new Watchers({
-    clock: {
-      now: () => now,
-      monotonic: () => now,
-      setTimeout: (fn, ms) => {
-        const timer = { at: now + ms, fn };
-        timers.push(timer);
-        return timer;
-      },
-      clearTimeout: (handle) => {
-        timers = timers.filter((timer) => timer !== handle);
-      },
-    },
+    clock,
     random: () => random,
     look: (instance, watch, version) => void looks.push(`${instance}/${watch.request}/${version}`),
     release: (effects) => {
@@ -54,19 +42,6 @@ function create(random: number): Watchers {
 function take(effect: Effect): void {
   if (effect.kind === 'reply') released.push(effect.request);
   else if (effect.kind === 'error') errors += 1;
-}
-
-/** Lets time pass with everything that is due in it. */
-function pass(ms: number): void {
-  const until = now + ms;
-  for (;;) {
-    const due = timers.filter(({ at }) => at <= until).sort((a, b) => a.at - b.at)[0];
-    if (due === undefined) break;
-    timers = timers.filter((timer) => timer !== due);
-    now = due.at;
-    due.fn();
-  }
-  now = until;
 }
 
 /** Watches and gives the number of the request. */
@@ -96,8 +71,9 @@ test('a watch with the present version waits for the next change of its instance
   assert.equal(looks.length, 0);
   watchers.changed('c');
   watchers.changed('a');
+  const seen = looks.map((look) => look.split('/').slice(0, 2).join('/'));
   assert.deepEqual(
-    looks.map((look) => look.split('/').slice(0, 2).join('/')),
+    seen,
     parked.map((each) => `a/${each}`),
   );
   assert.notEqual(looks[0]?.split('/')[2], version);
@@ -123,13 +99,13 @@ test('versions of a shard that died are not those of its successor', () => {
 test('a watch that lasts is answered with the version that it has, so that it is armed again', () => {
   const version = present('a');
   const first = watch('a', version);
-  pass(WATCH_MS / 2);
+  clock.pass(WATCH_MS / 2);
   const second = watch('a', version);
-  pass(WATCH_MS / 2);
+  clock.pass(WATCH_MS / 2);
   assert.deepEqual(looks, [`a/${first}/${version}`]);
-  pass(WATCH_MS / 2);
+  clock.pass(WATCH_MS / 2);
   assert.deepEqual(looks, [`a/${first}/${version}`, `a/${second}/${version}`]);
-  assert.deepEqual(timers, []);
+  assert.equal(clock.waiting, 0);
 });
 
 test('a watch whose client goes away is forgotten', () => {
@@ -140,20 +116,16 @@ test('a watch whose client goes away is forgotten', () => {
   watchers.abort(99);
   assert.deepEqual(released, [goes]);
   watchers.changed('a');
-  assert.deepEqual(
-    looks.map((look) => look.split('/')[1]),
-    [String(stays)],
-  );
+  const seen = looks.map((look) => look.split('/')[1]);
+  assert.deepEqual(seen, [String(stays)]);
 });
 
 test('when the engine stops nobody waits, nor begins to', () => {
   const parked = [watch('a', present('a')), watch('b', present('b'))];
   watchers.drain();
   watch('a', Number(looks[0]?.split('/')[2]));
-  assert.deepEqual(
-    looks.map((look) => look.split('/')[1]),
-    [...parked, request].map(String),
-  );
+  const seen = looks.map((look) => look.split('/')[1]);
+  assert.deepEqual(seen, [...parked, request].map(String));
 });
 
 test('the instances of which versions are kept are bounded: those that nobody waits for go first', () => {
@@ -173,9 +145,9 @@ test('the instances of which versions are kept are bounded: those that nobody wa
 test('after the last parked watch no timer is left', () => {
   watch('a', present('a'));
   watchers.changed('a');
-  pass(WATCH_MS);
-  assert.deepEqual(timers, []);
+  clock.pass(WATCH_MS);
+  assert.equal(clock.waiting, 0);
   watch('a', present('a'));
   watchers.stop();
-  assert.deepEqual(timers, []);
+  assert.equal(clock.waiting, 0);
 });

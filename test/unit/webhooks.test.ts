@@ -4,23 +4,36 @@
  */
 
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { beforeEach, describe, test } from 'node:test';
 import { WINDOW_MAX } from '../../actors/webhook/lane.js';
 import { ATTEMPTS_AT_ONCE_MAX } from '../../actors/webhook/webhooks.js';
 import { busy, TAKEN, WebhookWorld } from '../helpers/webhook-world.js';
 
 const A = 'http://a.example/';
 const B = 'http://b.example/';
+const PARKED = { status: 'parked', next_attempt_at: null, attempts: 4 } as const;
+
+let world: WebhookWorld;
+beforeEach(() => {
+  world = new WebhookWorld({ urls: [A] });
+});
+
+/** The sender has started, and an instance has ended: its webhook is under way. */
+async function begun() {
+  await world.restart();
+  return world.end(A);
+}
+
+const bodiesSent = () => world.sent.map(({ body }) => body);
+const attempts = () => world.log.map(({ number }) => number);
+/** The number of webhooks that are stored, under way, and in the log. */
+const counted = () => [world.outbox.size, world.sent.length, world.log.length];
+const replies = () => Object.fromEntries(world.replies);
 
 describe('the course of a webhook', () => {
   test('it is sent when it is there, and gone once it was taken', async () => {
-    const world = new WebhookWorld({ urls: [A] });
-    await world.restart();
-    const { id } = await world.end(A);
-    assert.deepEqual(
-      world.sent.map(({ url, body }) => [url, body]),
-      [[A, `"${id}"`]],
-    );
+    const { id } = await begun();
+    assert.deepEqual([world.sent[0]?.url, ...bodiesSent()], [A, `"${id}"`]);
     assert.equal(world.outbox.get(id)?.status, 'in_flight');
     await world.answer(TAKEN);
     assert.equal(world.outbox.size, 0);
@@ -28,9 +41,7 @@ describe('the course of a webhook', () => {
   });
 
   test('it waits 500 ms, one second and two between its attempts, then it is parked', async () => {
-    const world = new WebhookWorld({ urls: [A] });
-    await world.restart();
-    const { id } = await world.end(A);
+    const { id } = await begun();
     for (const waitMs of [500, 1_000, 2_000]) {
       await world.answer(busy());
       assert.equal(world.outbox.get(id)?.status, 'pending');
@@ -48,7 +59,6 @@ describe('the course of a webhook', () => {
   });
 
   test('what an earlier process left is taken up, also of addresses that are not configured any more', async () => {
-    const world = new WebhookWorld({ urls: [A] });
     world.store(A, { status: 'in_flight' });
     world.store(B);
     world.store(B, { status: 'parked', next_attempt_at: null });
@@ -59,9 +69,7 @@ describe('the course of a webhook', () => {
   });
 
   test('a wait that began before a restart goes on', async () => {
-    const world = new WebhookWorld({ urls: [A] });
-    await world.restart();
-    await world.end(A);
+    await begun();
     await world.answer(busy());
     await world.pass(100);
     await world.restart();
@@ -69,16 +77,12 @@ describe('the course of a webhook', () => {
     await world.pass(400);
     assert.equal(world.sent.length, 1);
     await world.answer(TAKEN);
-    assert.deepEqual(
-      world.log.map(({ number }) => number),
-      [1, 2],
-    );
+    assert.deepEqual(attempts(), [1, 2]);
   });
 });
 
 describe('many webhooks', () => {
   test('no more are under way than there may be, and one that is answered makes room', async () => {
-    const world = new WebhookWorld({ urls: [A] });
     for (let i = 0; i < 200; i++) world.store(A);
     await world.restart();
     assert.equal(world.sent.length, ATTEMPTS_AT_ONCE_MAX);
@@ -87,12 +91,11 @@ describe('many webhooks', () => {
     await world.quiet();
     assert.equal(world.sent.length, ATTEMPTS_AT_ONCE_MAX);
     while (world.sent.length > 0) await world.answer(TAKEN);
-    assert.equal(world.outbox.size, 0);
-    assert.equal(world.log.length, 200);
+    assert.deepEqual(counted(), [0, 0, 200]);
   });
 
   test('an address that does not answer takes its share, and no more', async () => {
-    const world = new WebhookWorld({ urls: [A, B] });
+    world = new WebhookWorld({ urls: [A, B] });
     for (let i = 0; i < 1_000; i++) world.store(A);
     await world.restart();
     assert.equal(world.sent.length, ATTEMPTS_AT_ONCE_MAX / 2);
@@ -100,14 +103,10 @@ describe('many webhooks', () => {
       await world.end(B);
       await world.answer(TAKEN, B);
     }
-    assert.deepEqual(
-      [...world.outbox.values()].filter(({ url }) => url === B),
-      [],
-    );
+    assert.ok(![...world.outbox.values()].some(({ url }) => url === B));
   });
 
   test('only a window of a long outbox is in memory, and all of it is sent, each once', async () => {
-    const world = new WebhookWorld({ urls: [A] });
     const rows = 5_000;
     for (let i = 0; i < rows; i++) world.store(A);
     await world.restart();
@@ -128,18 +127,15 @@ describe('many webhooks', () => {
   });
 
   test('what comes while a window is full is found later', async () => {
-    const world = new WebhookWorld({ urls: [A] });
     await world.restart();
     const rows = 2 * WINDOW_MAX;
     for (let i = 0; i < rows; i++) world.sender.added(world.store(A));
     await world.quiet();
     while (world.sent.length > 0) await world.answer(TAKEN);
-    assert.equal(world.log.length, rows);
-    assert.equal(world.outbox.size, 0);
+    assert.deepEqual(counted(), [0, 0, rows]);
   });
 
   test('a window full of waits does not keep others from being found afterwards', async () => {
-    const world = new WebhookWorld({ urls: [A] });
     for (let i = 0; i < 2 * WINDOW_MAX; i++) world.store(A);
     await world.restart();
     // The first attempt of each fails.
@@ -158,7 +154,6 @@ describe('many webhooks', () => {
 
 describe('outcomes that are hard to record', () => {
   test('nothing more is sent than there are places while nothing can be committed', async () => {
-    const world = new WebhookWorld({ urls: [A] });
     for (let i = 0; i < 200; i++) world.store(A);
     await world.restart();
     world.fate = 'hold';
@@ -171,20 +166,16 @@ describe('outcomes that are hard to record', () => {
   });
 
   test('lost with the writer but committed: it is not sent again', async () => {
-    const world = new WebhookWorld({ urls: [A] });
-    await world.restart();
-    await world.end(A);
+    await begun();
     world.fate = 'hold';
     await world.answer(TAKEN);
     await world.loseWriter(true);
     await world.findWriter();
-    assert.deepEqual([world.outbox.size, world.sent.length], [0, 0]);
+    assert.deepEqual(counted(), [0, 0, 1]);
   });
 
   test('lost with the writer and not committed: it is sent again, once that is known', async () => {
-    const world = new WebhookWorld({ urls: [A] });
-    await world.restart();
-    await world.end(A);
+    await begun();
     world.fate = 'hold';
     await world.answer(TAKEN);
     await world.loseWriter(false);
@@ -197,7 +188,6 @@ describe('outcomes that are hard to record', () => {
   });
 
   test('what a dead writer committed without telling is found', async () => {
-    const world = new WebhookWorld({ urls: [A] });
     await world.restart();
     await world.loseWriter(false);
     world.store(A);
@@ -206,21 +196,17 @@ describe('outcomes that are hard to record', () => {
   });
 
   test('refused by the database: it is recorded again, not sent again', async () => {
-    const world = new WebhookWorld({ urls: [A] });
-    await world.restart();
-    await world.end(A);
+    await begun();
     world.fate = 'refuse';
     await world.answer(TAKEN);
     assert.deepEqual([world.outbox.size, world.log.length], [1, 0]);
     world.fate = 'commit';
     await world.pass(1_000);
-    assert.deepEqual([world.outbox.size, world.log.length, world.sent.length], [0, 1, 0]);
+    assert.deepEqual(counted(), [0, 0, 1]);
   });
 
   test('refused again and again: it is let be until the next start', async () => {
-    const world = new WebhookWorld({ urls: [A] });
-    await world.restart();
-    await world.end(A);
+    await begun();
     world.fate = 'refuse';
     await world.answer(TAKEN);
     for (let i = 0; i < 20; i++) await world.pass(10_000);
@@ -233,7 +219,6 @@ describe('outcomes that are hard to record', () => {
   });
 
   test('more than a window refused for good: what is behind them is sent, and they are not sent again', async () => {
-    const world = new WebhookWorld({ urls: [A] });
     const rows = WINDOW_MAX + 100;
     for (let i = 0; i < rows; i++) world.store(A);
     await world.restart();
@@ -248,124 +233,85 @@ describe('outcomes that are hard to record', () => {
     world.fate = 'commit';
     world.sender.rescan();
     const { id } = await world.end(A);
-    assert.deepEqual(
-      world.sent.map(({ body }) => body),
-      [`"${id}"`],
-    );
+    assert.deepEqual(bodiesSent(), [`"${id}"`]);
   });
 });
 
 describe('answers that are older than what happened meanwhile', () => {
   test('a page that still has a delivered webhook does not bring it back', async () => {
-    const world = new WebhookWorld({ urls: [A] });
-    await world.restart();
-    await world.end(A);
+    await begun();
     world.areReadsHeld = true;
     world.sender.rescan();
     await world.quiet();
     await world.answer(TAKEN);
     await world.answerReads();
-    assert.deepEqual([world.outbox.size, world.sent.length, world.log.length], [0, 0, 1]);
+    assert.deepEqual(counted(), [0, 0, 1]);
   });
 
   test('what ends while a page is read is found by the next one', async () => {
-    const world = new WebhookWorld({ urls: [A] });
     world.areReadsHeld = true;
-    await world.restart();
-    await world.end(A);
+    await begun();
     assert.equal(world.sent.length, 0);
     await world.answerReads();
     assert.equal(world.sent.length, 1);
   });
 
   test('a redelivery of what was delivered meanwhile finds nothing', async () => {
-    const world = new WebhookWorld({ urls: [A] });
     await world.restart();
-    const { id } = world.store(A, { status: 'parked', next_attempt_at: null, attempts: 4 });
+    const { id } = world.store(A, PARKED);
     world.areReadsHeld = true;
     world.sender.redeliver(id, 1);
     world.sender.redeliver(id, 2);
     await world.quiet();
     await world.answerReads();
     await world.answer(TAKEN);
-    assert.deepEqual(world.replies.get(1), 200);
-    assert.deepEqual(world.replies.get(2), 'ENG_CONFLICT');
     world.sender.redeliver(id, 3);
     await world.quiet();
-    assert.deepEqual(world.replies.get(3), 'ENG_NOT_FOUND');
+    assert.deepEqual(replies(), { 1: 200, 2: 'ENG_CONFLICT', 3: 'ENG_NOT_FOUND' });
   });
 });
 
 describe('by hand', () => {
-  const parked = { status: 'parked', next_attempt_at: null, attempts: 4 } as const;
-
   test('a parked one is sent once: taken, or parked again', async () => {
-    const world = new WebhookWorld({ urls: [A] });
-    const taken = world.store(A, parked);
-    const refused = world.store(B, { ...parked, attempts: 1 });
+    const taken = world.store(A, PARKED);
+    const refused = world.store(B, { ...PARKED, attempts: 1 });
     await world.restart();
     world.sender.redeliver(taken.id, 1);
     world.sender.redeliver(refused.id, 2);
     await world.quiet();
     await world.answer(TAKEN, A);
     await world.answer(busy(), B);
-    assert.deepEqual(
-      [...world.replies],
-      [
-        [1, 200],
-        [2, 'ENG_DELIVERY_FAILED'],
-      ],
-    );
-    assert.deepEqual(
-      [...world.outbox.values()].map(({ status, attempts }) => [status, attempts]),
-      [['parked', 2]],
-    );
-    assert.deepEqual(
-      world.log.map(({ number }) => number),
-      [1, 1],
-    );
+    assert.deepEqual(replies(), { 1: 200, 2: 'ENG_DELIVERY_FAILED' });
+    const left = [...world.outbox.values()].map(({ status, attempts: made }) => [status, made]);
+    assert.deepEqual(left, [['parked', 2]]);
+    assert.deepEqual(attempts(), [1, 1]);
     await world.pass(60_000);
     assert.equal(world.sent.length, 0);
   });
 
   test('it is refused while one is in flight, and for one that is not there', async () => {
-    const world = new WebhookWorld({ urls: [A] });
-    await world.restart();
-    const { id } = await world.end(A);
+    const { id } = await begun();
     world.sender.redeliver(id, 1);
     world.sender.redeliver('00000000-0000-7000-8000-0000000000ff', 2);
     world.sender.discard('00000000-0000-7000-8000-0000000000ff', 3);
     await world.quiet();
-    assert.deepEqual(
-      [...world.replies],
-      [
-        [1, 'ENG_CONFLICT'],
-        [2, 'ENG_NOT_FOUND'],
-        [3, 'ENG_NOT_FOUND'],
-      ],
-    );
+    assert.deepEqual(replies(), { 1: 'ENG_CONFLICT', 2: 'ENG_NOT_FOUND', 3: 'ENG_NOT_FOUND' });
     assert.equal(world.sent.length, 1);
   });
 
   test('two at once: the second is refused', async () => {
-    const world = new WebhookWorld({ urls: [A] });
-    const { id } = world.store(A, parked);
+    const { id } = world.store(A, PARKED);
     await world.restart();
     world.sender.redeliver(id, 1);
     world.sender.redeliver(id, 2);
     await world.quiet();
     assert.equal(world.sent.length, 1);
     await world.answer(TAKEN);
-    assert.deepEqual([...world.replies].sort(), [
-      [1, 200],
-      [2, 'ENG_CONFLICT'],
-    ]);
+    assert.deepEqual(replies(), { 1: 200, 2: 'ENG_CONFLICT' });
   });
 
   test('a discarded one is aborted, and what its receiver says interests nobody', async () => {
-    const world = new WebhookWorld({ urls: [A] });
-    await world.restart();
-    const { id } = await world.end(A);
+    const { id } = await begun();
     world.sender.discard(id, 1);
     await world.quiet();
     assert.equal(world.sent[0]?.signal.aborted, true);
@@ -375,9 +321,7 @@ describe('by hand', () => {
   });
 
   test('one that waits can be discarded, and does not come back', async () => {
-    const world = new WebhookWorld({ urls: [A] });
-    await world.restart();
-    const { id } = await world.end(A);
+    const { id } = await begun();
     await world.answer(busy());
     world.sender.discard(id, 1);
     await world.quiet();
@@ -388,16 +332,12 @@ describe('by hand', () => {
 
 describe('the end of the process', () => {
   test('attempts are aborted, count as not made, and are made by the next one', async () => {
-    const world = new WebhookWorld({ urls: [A] });
-    await world.restart();
-    const { id } = await world.end(A);
+    const { id } = await begun();
     world.sender.drain();
     await world.quiet();
     assert.equal(world.sent[0]?.signal.aborted, true);
-    assert.deepEqual(
-      [world.outbox.get(id)?.status, world.outbox.get(id)?.attempts],
-      ['pending', 0],
-    );
+    const { status, attempts: made } = world.outbox.get(id)!;
+    assert.deepEqual([status, made], ['pending', 0]);
     await world.end(A);
     assert.equal(world.sent.length, 1, 'nothing new is begun');
     await world.answer({ delivered: false, errorClass: 'aborted', status: undefined, excerpt: '' });
@@ -405,28 +345,18 @@ describe('the end of the process', () => {
     await world.restart();
     assert.equal(world.sent.length, 2);
     await world.answer(TAKEN);
-    assert.deepEqual(
-      world.log.map(({ number }) => number),
-      [1, 1],
-    );
+    assert.deepEqual(attempts(), [1, 1]);
   });
 
   test('who waits for a redelivery is told that the engine stops', async () => {
-    const world = new WebhookWorld({ urls: [A] });
-    const { id } = world.store(A, { status: 'parked', next_attempt_at: null, attempts: 4 });
+    const { id } = world.store(A, PARKED);
     await world.restart();
     world.sender.redeliver(id, 1);
     await world.quiet();
     world.sender.drain();
     world.sender.redeliver(id, 2);
     await world.quiet();
-    assert.deepEqual(
-      [...world.replies],
-      [
-        [1, 'ENG_STOPPING'],
-        [2, 'ENG_STOPPING'],
-      ],
-    );
+    assert.deepEqual(replies(), { 1: 'ENG_STOPPING', 2: 'ENG_STOPPING' });
     assert.equal(world.outbox.get(id)?.status, 'parked');
   });
 });

@@ -1,0 +1,43 @@
+/** A clock whose timers run when the test says so, in the order of their times. */
+
+import type { Clock } from '../../src/core/clock.js';
+
+export class HandClock implements Clock {
+  ms: number;
+  readonly #timers = new Map<object, { readonly at: number; readonly fn: () => void }>();
+
+  constructor(ms = 0) {
+    this.ms = ms;
+  }
+
+  readonly now = () => this.ms;
+  readonly monotonic = this.now;
+
+  setTimeout(fn: () => void, ms: number): object {
+    const handle = {};
+    this.#timers.set(handle, { at: this.ms + ms, fn });
+    return handle;
+  }
+
+  clearTimeout(handle: unknown): void {
+    this.#timers.delete(handle as object);
+  }
+
+  /** How many timers wait. */
+  get waiting(): number {
+    return this.#timers.size;
+  }
+
+  /** Lets time pass with everything that is due in it. */
+  pass(ms: number): void {
+    const until = this.ms + ms;
+    for (;;) {
+      const [next] = [...this.#timers].sort(([, a], [, b]) => a.at - b.at);
+      if (next === undefined || next[1].at > until) break;
+      this.#timers.delete(next[0]);
+      this.ms = Math.max(this.ms, next[1].at);
+      next[1].fn();
+    }
+    this.ms = until;
+  }
+}
