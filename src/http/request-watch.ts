@@ -64,18 +64,22 @@ export class RequestWatch {
     const { log } = this.#deps;
     if (this.#isDebug) log.debug(factsOf(exchange, status, ms), 'request');
     if (exchange.route?.id.startsWith('health.')) return;
-    const warn = (limit: LineLimit, message: string) => {
-      const more = limit.admit(now);
-      const known = status >= 500 ? { code } : {};
-      if (more !== undefined) {
-        log.warn({ ...factsOf(exchange, status, ms), ...known, ...more }, message);
-      }
-    };
-    // A defect has a line of its own each time; the rest may come in crowds.
-    if (status === 500) log.error({ ...factsOf(exchange, status, ms), code }, 'request failed');
-    else if (status > 500) warn(this.#failed, 'request failed');
-    else if (status === 401) warn(this.#refused, 'key refused');
-    else if (ms >= SLOW_MS && !exchange.route?.isParked) warn(this.#slow, 'slow request');
+    if (status >= 500) {
+      // A defect has a line of its own each time; the rest may come in crowds.
+      const more = status === 500 ? {} : this.#failed.admit(now);
+      if (more === undefined) return;
+      const facts = { ...factsOf(exchange, status, ms), code, ...more };
+      if (status === 500) log.error(facts, 'request failed');
+      else log.warn(facts, 'request failed');
+    } else if (status === 401) {
+      const more = this.#refused.admit(now);
+      if (more !== undefined)
+        log.warn({ ...factsOf(exchange, status, ms), ...more }, 'key refused');
+    } else if (ms >= SLOW_MS && !exchange.route?.isParked) {
+      const more = this.#slow.admit(now);
+      if (more !== undefined)
+        log.warn({ ...factsOf(exchange, status, ms), ...more }, 'slow request');
+    }
   }
 }
 
