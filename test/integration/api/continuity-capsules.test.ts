@@ -13,7 +13,14 @@ import {
 } from '../../../src/core/continuity/capsule-payload.js';
 import { createKeyring, parseTransferKey } from '../../../src/core/continuity/keys.js';
 import { unseal } from '../../../src/core/continuity/sealing.js';
-import { type Json, newHandler, sleep, step, useApi } from '../../helpers/api.js';
+import {
+  type Json,
+  newHandler,
+  SHARED_MASTER_KEY,
+  sleep,
+  step,
+  useSharedApi,
+} from '../../helpers/api.js';
 import {
   accepted,
   type Bundle,
@@ -35,10 +42,7 @@ import { expectStatus, type Reply } from '../../helpers/client.js';
 import { continuityOf } from '../../helpers/continuity.js';
 import { inject } from '../../helpers/edits.js';
 
-const MASTER = 'cd'.repeat(32);
-const ENV = { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: MASTER };
-
-const api = useApi({ env: ENV, isCovered: true });
+const api = useSharedApi();
 
 /** A tenant whose execution is paused before its first step. */
 async function world(blocks?: readonly Json[]): Promise<Passage> {
@@ -57,36 +61,6 @@ const tryExport = (from: Passage, { id }: Handoff, body: Json = {}) =>
   from.act<Bundle & { error: string }>(id, 'export', body);
 
 describe('an export', () => {
-  test('export ttl 0 or 3601 → 400; source not paused/waiting → 409; different requirements (superset) → 409 and a correct retry then works; second export 409; no keys → 503', async () => {
-    const from = await world();
-    await checkpoint(from);
-    const requirements = { minimum_trust: 'registered' };
-    const handoff = await from.handoff(from.id, from.destination, { requirements });
-    refused(await tryExport(from, handoff, { requirements, expires_in_seconds: 0 }), 400);
-    refused(await tryExport(from, handoff, { requirements, expires_in_seconds: 3_601 }), 400);
-    await from.tenant.move(from.id, 'scheduled', { next_fire_at: '2099-01-01T00:00:00Z' });
-    refused(await tryExport(from, handoff, { requirements }), 409, /paused or waiting/);
-    await from.tenant.move(from.id, 'paused');
-    const superset = { ...requirements, requires_network: true };
-    refused(await tryExport(from, handoff, { requirements: superset }), 409);
-    refused(await tryExport(from, handoff, {}), 409);
-    assert.deepEqual(await from.getHandoff(handoff.id), handoff);
-    const bundle = expectStatus(await tryExport(from, handoff, { requirements }), 200);
-    assert.equal(bundle.handoff.state, 'exported');
-    assert.equal((await from.execution(from.id)).state, 'transferring');
-    refused(await tryExport(from, handoff, { requirements }), 409);
-
-    const late = await world();
-    await checkpoint(late);
-    const waiting = await late.handoff(late.id, late.destination);
-    const { ENGINE_ENCRYPTION_KEY: _, ...env } = ENV;
-    await api.restart('SIGTERM', { env });
-    refused(await tryExport(late, waiting), 503);
-    refused(await importing(from.tenant, { ...bundle, key: null }), 503);
-    await api.restart('SIGTERM', { env: ENV });
-    expectStatus(await tryExport(late, waiting), 200);
-  });
-
   test('exported bundle has base64 payload and key id prefix continuity-transfer- when a transfer key is used', async () => {
     const from = await world();
     const { capsule, payload_base64, key } = await exported(
@@ -244,7 +218,7 @@ describe('an import', () => {
     refused(await changed({ manifest: later, manifest_sha256: canonicalSha256(later) }), 409);
     refused(await changed({ signature: Buffer.alloc(64).toString('base64') }), 409);
     refused(await changed(signManifest(capsule.manifest, newDevice().signing)), 409);
-    const { signing } = createKeyring(Buffer.from(MASTER, 'hex'));
+    const { signing } = createKeyring(Buffer.from(SHARED_MASTER_KEY, 'hex'));
     const forAll = { ...capsule.manifest, allowed_destination_runtime_id: null };
     refused(await changed(signManifest(forAll, signing)), 409, /rollback/);
     const newer = { ...capsule.manifest, schema: { major: 1, minor: 1 } };
@@ -354,21 +328,6 @@ describe('an import', () => {
       ['x', 'y', 'z'],
     );
     assert.equal((await tenant.instance(id)).state, 'paused');
-  });
-
-  test('takes what an earlier master key signed and sealed, for as long as it is configured', async () => {
-    const from = await world();
-    const { tenant } = from;
-    const handoff = await from.handoff(from.id, from.destination);
-    const bundle = await exported(from, handoff, { payload_key_base64: null });
-    const stored = { payload_base64: undefined };
-    const env = { ...ENV, ENGINE_ENCRYPTION_KEY: 'ab'.repeat(32) };
-    await api.restart('SIGTERM', { env });
-    refused(await importing(tenant, bundle, stored), 409, /not trusted/);
-    await api.restart('SIGTERM', { env: { ...env, ENGINE_OLD_ENCRYPTION_KEY: MASTER } });
-    const { instance_id } = await imported(tenant, bundle, stored);
-    await accepted(from, handoff.id, instance_id);
-    await api.restart('SIGTERM', { env: ENV });
   });
 });
 

@@ -8,10 +8,10 @@ import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { EffectReceipt } from '../../../schema/continuity.js';
 import {
-  type Api,
   eventually,
   newHandler,
-  startApi,
+  type SharedApi,
+  sharedApi,
   step,
   type Tenant,
   tryCatch,
@@ -23,7 +23,7 @@ import { MIGRATE, migrate, resumeFrom } from '../../helpers/edits.js';
 const UNKNOWN = '0195ffff-0000-7000-8000-000000000000';
 const HASH = /^[0-9a-f]{64}$/;
 
-let api: Api;
+let api: SharedApi;
 let tenant: Tenant;
 let continuity: Continuity;
 
@@ -37,12 +37,7 @@ const sink = createServer((request, response) => {
 before(async () => {
   sink.listen(0, '127.0.0.1');
   await once(sink, 'listening');
-  const env = {
-    ENGINE_SHARDS: '2',
-    ENGINE_ENCRYPTION_KEY: 'cd'.repeat(32),
-    ENGINE_ALLOW_INTERNAL_URLS: 'true',
-  };
-  api = await startApi({ env });
+  api = await sharedApi();
   tenant = api.tenant();
   continuity = continuityOf(tenant);
 });
@@ -232,21 +227,6 @@ describe('the receipt of an http_request', () => {
     );
     const { id: resolvedId } = await resolved(before.id, { state: 'compensated' });
     assert.equal(resolvedId, before.id);
-  });
-
-  test('is the same one when the try is dispatched again after a crash', async () => {
-    const id = await tenant.run([call('a', '/crash')]);
-    await request('/crash');
-    const before = await onlyEffect(id);
-    await api.restart();
-    (await request('/crash', 2)).end('late');
-    await tenant.until(id, 'completed');
-    const { updated_at, ...committed } = await onlyEffect(id);
-    assert.deepEqual(
-      { ...committed, updated_at: before.updated_at },
-      { ...before, state: 'committed' },
-    );
-    assert.ok(updated_at > before.updated_at);
   });
 
   test('can be resolved while it is open', async () => {

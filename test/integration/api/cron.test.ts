@@ -12,14 +12,14 @@ import {
   sleep,
   step,
   type Tenant,
-  useApi,
+  useSharedApi,
 } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 
 const EVERY_SECOND = '* * * * * ? *';
 const NEVER_SOON = '0 0 0 1 1 ? 2998';
 
-const api = useApi({ env: { ENGINE_SHARDS: '2', ENGINE_CRON_TICK_SECS: '1' } });
+const api = useSharedApi();
 
 interface Scheduled {
   readonly tenant: Tenant;

@@ -95,15 +95,6 @@ describe('what is stored', () => {
     assert.deepEqual(await tenant.outputs(future.body.id), []);
   });
 
-  test('an instance starts at its next_fire_at, not before', async () => {
-    const noop = await tenant.sequence([step('a', 'noop')]);
-    const due = new Date(Date.now() + 400);
-    const id = await tenant.create(noop, { next_fire_at: due.toISOString() });
-    const done = await tenant.until(id, 'completed');
-    const [output] = (await tenant.outputs(id)) as unknown as { created_at: string }[];
-    assert.ok(output && Date.parse(output.created_at) >= due.getTime(), done.updated_at);
-  });
-
   test('fields of the engine that a client sends are ignored', async () => {
     const id = randomUUID();
     const { body } = await create({ id, state: 'completed', created_at: 'x', session_id: 4 });
@@ -142,21 +133,6 @@ describe('idempotency keys', () => {
     assert.equal(instance.priority, 'Normal');
   });
 
-  test('64 clients with the same new key create one instance and all get its id', async () => {
-    const lonely = api.tenant();
-    const id = await lonely.sequence([step('a', 'noop')]);
-    for (const round of ['a', 'b', 'c']) {
-      const body = lonely.creation(id, { idempotency_key: `herd-${round}` });
-      const replies = await Promise.all(
-        Array.from({ length: 64 }, () => lonely.post<Created>('/instances', body)),
-      );
-      assert.ok(replies.every((reply) => reply.status === 201));
-      assert.equal(new Set(replies.map((reply) => reply.body.id)).size, 1);
-      assert.equal(replies.filter((reply) => !reply.body.deduplicated).length, 1);
-    }
-    assert.equal(await count(lonely), 3);
-  });
-
   test('a key belongs to its tenant', async () => {
     const other = api.tenant();
     const theirs = await other.sequence([step('a', 'noop')]);
@@ -168,32 +144,6 @@ describe('idempotency keys', () => {
     );
     assert.equal(second.body.deduplicated, false);
     assert.notEqual(second.body.id, first.body.id);
-  });
-
-  test('different keys, no key and the empty key are distinct instances', async () => {
-    const ids = [];
-    for (const idempotency_key of ['k1', 'K1', '', '', undefined, null, null]) {
-      const { body } = await create({ idempotency_key });
-      assert.equal(body.deduplicated, false);
-      ids.push(body.id);
-    }
-    assert.equal(new Set(ids).size, ids.length);
-  });
-
-  test('a key holds for ever: after the end, after a failure, after a retry', async () => {
-    const ended = await tenant.sequence([step('a', 'noop')]);
-    const failing = await tenant.sequence([step('a', 'fail')]);
-    for (const [which, state] of [
-      [ended, 'completed'],
-      [failing, 'failed'],
-    ] as const) {
-      const body = tenant.creation(which, { idempotency_key: randomUUID() });
-      const first = await tenant.post<Created>('/instances', body);
-      await tenant.until(first.body.id, state);
-      if (state === 'failed') await tenant.post(`/instances/${first.body.id}/retry`);
-      const again = await tenant.post<Created>('/instances', body);
-      assert.deepEqual(again.body, { id: first.body.id, deduplicated: true });
-    }
   });
 });
 

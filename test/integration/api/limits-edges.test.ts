@@ -19,14 +19,14 @@ import {
   router,
   step,
   type Tenant,
-  useApi,
+  useSharedApi,
 } from '../../helpers/api.js';
 import type { Reply } from '../../helpers/client.js';
 import { DEFAULT_API_KEY } from '../../helpers/engine.js';
 
 let sequence: string;
 
-const api = useApi({ env: { ENGINE_SHARDS: '2' } });
+const api = useSharedApi();
 const tenant = api.tenant();
 
 beforeWith(api, async () => {
@@ -88,7 +88,7 @@ async function statusWithHeaders(bytes: number): Promise<number> {
   const used = path.length + Object.entries(headers).flat().join('').length;
   const lines = Object.entries({ ...headers, 'x-pad': text(bytes - used) });
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  const socket = connect(api.engine.port, '127.0.0.1');
+  const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
   try {
     socket.write(`GET ${path} HTTP/1.1\r\n${head}\r\n`);
     const [chunk] = (await once(socket, 'data')) as [Buffer];

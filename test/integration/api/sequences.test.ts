@@ -174,11 +174,6 @@ describe('reading', () => {
     assert.equal(bad.status, 400);
   });
 
-  test('versions of an unknown name are an empty array', async () => {
-    const reply = await tenant.get('/sequences/versions?namespace=test&name=nobody');
-    assert.deepEqual(reply.body, []);
-  });
-
   test('the list goes by namespace, name and descending version, in pages', async () => {
     const lister = api.tenant();
     const wanted = [
@@ -206,32 +201,6 @@ describe('reading', () => {
 describe('deletion', () => {
   before(() => {
     tenant = api.tenant();
-  });
-
-  test('an unused sequence is deleted, and a second deletion is 404', async () => {
-    const id = await tenant.sequence([step('a', 'noop')]);
-    assert.equal((await tenant.delete(`/sequences/${id}`)).status, 204);
-    assert.equal((await tenant.get(`/sequences/${id}`)).status, 404);
-    assert.equal((await tenant.delete(`/sequences/${id}`)).status, 404);
-    assert.equal((await tenant.post('/instances', tenant.creation(id))).status, 404);
-  });
-
-  test('one with live instances is 409 in every live state, and usable afterwards', async () => {
-    const handler = newHandler();
-    const id = await tenant.sequence([step('a', handler)]);
-    const waiting = await tenant.create(id);
-    const refuse = async (state: string) => {
-      assert.equal((await tenant.instance(waiting)).state, state);
-      assert.equal((await tenant.delete(`/sequences/${id}`)).status, 409, state);
-    };
-    await refuse('waiting');
-    await tenant.post(`/instances/${waiting}/signals`, { signal_type: 'pause' });
-    await refuse('paused');
-    await tenant.patch(`/instances/${waiting}/state`, { state: 'cancelled' });
-    const later = await tenant.create(id, { next_fire_at: '2100-01-01T00:00:00Z' });
-    assert.equal((await tenant.delete(`/sequences/${id}`)).status, 409);
-    await tenant.patch(`/instances/${later}/state`, { state: 'cancelled' });
-    assert.equal((await tenant.delete(`/sequences/${id}`)).status, 204);
   });
 
   test('it takes its ended instances with outputs and tasks along', async () => {

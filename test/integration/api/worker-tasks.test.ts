@@ -78,9 +78,11 @@ describe('Heartbeat on a claimed task is accepted; on a task that is not claimed
     await tenant.run([step('a', handler)]);
     const [pending] = await tenant.tasks(handler);
     assert.equal(pending?.state, 'pending');
-    const by = { worker_id: 'w1' };
-    assert.equal(await tenant.call('heartbeat', pending, by), 404);
-    assert.equal(await tenant.call('heartbeat', pending, { ...by, claim_epoch: 0 }), 409);
+    for (const name of CALLS) {
+      const by = { worker_id: 'w1' };
+      assert.equal(await tenant.call(name, pending, by), 404, name);
+      assert.equal(await tenant.call(name, pending, { ...by, claim_epoch: 0 }), 409, name);
+    }
     const claimed = await tenant.task(handler);
     await tenant.complete(claimed);
     assert.equal(await tenant.call('heartbeat', claimed), 404);
