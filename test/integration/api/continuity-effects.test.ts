@@ -327,29 +327,6 @@ describe('migrate-instance', () => {
   const ask = (instance_id: string, target_sequence_id: string, as: Tenant = tenant) =>
     as.post(MIGRATE, { instance_id, target_sequence_id });
 
-  test('migrate-instance: running instance 409; terminal 4xx; unknown ids 404; foreign tenant header rejected and nothing changes', async () => {
-    const handler = newHandler();
-    const [from, to] = await versions(handler);
-    const id = await tenant.create(from);
-    await tenant.until(id, 'waiting');
-    expectStatus(await ask(id, to, api.tenant()), 404);
-    expectStatus(await ask(UNKNOWN, to), 404);
-    expectStatus(await ask(id, UNKNOWN), 404);
-    assert.equal((await tenant.instance(id)).sequence_id, from);
-    await migrate(tenant, id, to);
-    await tenant.complete(await tenant.task(handler));
-    await tenant.until(id, 'completed');
-    expectStatus(await ask(id, to), 400);
-    const name = `s-${randomUUID()}`;
-    const first = await tenant.sequence([call('a', '/running')], { name, version: 1 });
-    const second = await tenant.sequence([call('a', '/running')], { name, version: 2 });
-    const running = await tenant.create(first);
-    const response = await request('/running');
-    expectStatus(await ask(running, second), 409);
-    response.end();
-    await tenant.until(running, 'completed');
-  });
-
   test('is refused for an instance of an execution, and while an effect is in doubt', async () => {
     const handler = newHandler();
     const [from, to] = await versions(handler);

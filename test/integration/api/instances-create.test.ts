@@ -113,12 +113,6 @@ describe('what is stored', () => {
     assert.ok(text.includes('"__proto__":{"x":1}'), text);
     assert.ok(text.includes('"__proto__":{"a":1}'), text);
   });
-
-  test('a deprecated sequence can still be named', async () => {
-    const old = await tenant.sequence([step('a', 'noop')]);
-    await tenant.post(`/sequences/${old}/deprecate`);
-    await tenant.until(await tenant.create(old), 'completed');
-  });
 });
 
 describe('idempotency keys', () => {
