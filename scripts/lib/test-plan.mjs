@@ -32,7 +32,6 @@ const SLOW = [
   'integration/metrics-api',
   'integration/tracing',
   'integration/logs',
-  'integration/docs-migration',
   'api/edits-restart',
   'integration/change-threads',
   'unit/evaluator-model',
@@ -43,8 +42,7 @@ const FILES_PER_PROCESS = { unit: 16, api: 8 };
 
 /**
  * What is run by one process each, in order: a file of those given, or one that is written into
- * `folder`, beside the folder of all tests, and runs several of them. Files of the API only ask servers,
- * so that their own processes note no coverage: the server that they share does.
+ * `folder`, beside the folder of all tests, and runs several of them.
  */
 export function planTests(files, folder) {
   const slow = files.filter((file) => rank(file) >= 0).sort((a, b) => rank(a) - rank(b));
@@ -70,7 +68,13 @@ const nameOf = (file) => path.relative('dist/test', file).replace(/\.test\.js$/,
 
 const isApi = (file) => file.includes('/integration/api/');
 
-const single = (file) => ({ name: nameOf(file), file, files: [file], isCovered: !isApi(file) });
+/**
+ * Files of the API only ask servers, of which the one that they share notes its coverage. One file whose
+ * threads die stands for all of them: each thread writes what it has covered.
+ */
+const isCovered = (file) => !isApi(file) && !file.includes('-threads');
+
+const single = (file) => ({ name: nameOf(file), file, files: [file], isCovered: isCovered(file) });
 
 function grouped(name, files, folder) {
   const count = Math.ceil(files.length / FILES_PER_PROCESS[name]);

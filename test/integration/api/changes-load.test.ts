@@ -10,7 +10,7 @@ import pg from 'pg';
 import type { TaskInstance } from '../../../schema/instance.js';
 import { eventually, newHandler, step, type Tenant, useApi } from '../../helpers/api.js';
 import { assertSame, auditOf, PageReader, StreamReader } from '../../helpers/changes.js';
-import { expectStatus, NoReplyError } from '../../helpers/client.js';
+import { expectStatus, NoReplyError, UnexpectedStatusError } from '../../helpers/client.js';
 import { byDepth } from '../../helpers/depth.js';
 
 const CALLERS = 12;
@@ -41,12 +41,13 @@ async function follow(): Promise<Followed> {
   return { tenant, pages: new PageReader(7), stream, sequences };
 }
 
-/** What a server that is killed leaves unanswered is no failure. */
+/** What a server that is killed leaves unanswered is no failure, nor that the next one is starting. */
 async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
   } catch (error) {
     if (error instanceof NoReplyError) return undefined;
+    if (error instanceof UnexpectedStatusError && error.status === 503) return undefined;
     throw error;
   }
 }

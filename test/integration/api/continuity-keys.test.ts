@@ -65,14 +65,15 @@ async function verdict({ tenant, id }: Passage): Promise<ProvenanceVerdict> {
   return expectStatus(await tenant.get<ProvenanceVerdict>(path), 200);
 }
 
+const CAPTURED = { capture_checkpoint: true };
+
 /** Plans to the next version, which differs in nothing but its number; resolves with the plan's id. */
-async function plan({ tenant, id }: Passage): Promise<string> {
+async function plan({ tenant, id }: Passage, more: Json = {}): Promise<string> {
   const { sequence_id } = await tenant.instance(id);
   const { body: stored } = await tenant.get<Json>(`/sequences/${sequence_id}`);
   const { name, blocks } = stored;
   const next = await tenant.sequence(blocks as Json[], { name, version: 2 });
   const asked = { continuity_id: id, to_sequence_id: next, to_version: 2 };
-  const more = { capture_checkpoint: true };
   const reply = await tenant.post<{ id: string }>(`${MIGRATIONS}/plan`, { ...asked, ...more });
   return expectStatus(reply, 200).id;
 }
@@ -87,7 +88,7 @@ beforeWith(api, async () => {
   migration = `${MIGRATIONS}/${await plan(planned)}`;
   asPlanned = await read();
   const from = await world();
-  sealed = { from, id: await plan(from) };
+  sealed = { from, id: await plan(from, CAPTURED) };
   await apply(from.tenant, sealed.id);
   carried = await world();
   const handoff = await carried.handoff(carried.id, carried.destination);
@@ -131,7 +132,7 @@ describe('export ttl 0 or 3601 → 400; source not paused/waiting → 409; diffe
     refused(await importing(carried.tenant, bundle), 503);
     expectStatus(await askRollback(sealed.from.tenant, sealed.id), 503);
     const bare = await world();
-    unsealed = { from: bare, id: await plan(bare) };
+    unsealed = { from: bare, id: await plan(bare, CAPTURED) };
     expectStatus(await askApply(bare.tenant, unsealed.id), 503);
     await restartWith(SECOND);
     expectStatus(await tryExport(late, handoff), 200);

@@ -67,6 +67,12 @@ const LARGE = [
   'workers.complete',
 ];
 
+/** How the body as it is is answered, when it has been sent before. */
+async function usualStatus(ask: Ask): Promise<number> {
+  await send(ask, '1');
+  return (await send(ask, '1')).status;
+}
+
 /** An array in arrays: with the object around it the body is `depth` levels deep. */
 const nested = (depth: number) => '['.repeat(depth - 1) + ']'.repeat(depth - 1);
 
@@ -81,7 +87,7 @@ const stored = async () => {
 describe('every route with a body', () => {
   test('takes JSON of depth 255 and 256 and refuses 257 and more with 400', async () => {
     for (const [id, ask] of asks()) {
-      const { status } = await send(ask, '1');
+      const status = await usualStatus(ask);
       for (const depth of [255, 256]) {
         const reply = await send(ask, nested(depth));
         assert.equal(reply.status, status, `${id} ${depth}: ${reply.text}`);
@@ -124,7 +130,7 @@ describe('every route with a body', () => {
     // One of each owner that reads bodies is enough: a front thread, and a shard.
     const some = asks().filter(([id]) => isDeep || LARGE.includes(id));
     for (const [id, ask] of some) {
-      const { status } = await send(ask, '1');
+      const status = await usualStatus(ask);
       const around = JSON.stringify(ask.body).length + ',"pad":""'.length;
       const fits = await send(ask, `"${'x'.repeat(BODY_BYTES_MAX - around)}"`);
       assert.equal(fits.status, status, id);
