@@ -19,6 +19,7 @@ import {
 import { eventually, newHandler, step } from '../helpers/api.js';
 import { accepted, imported, importing, newDevice } from '../helpers/capsules.js';
 import { expectStatus, type Reply } from '../helpers/client.js';
+import { column, columns } from '../helpers/columns.js';
 import { DEFAULT_API_KEY } from '../helpers/engine.js';
 import {
   accepting,
@@ -69,14 +70,13 @@ test('an instance starts on one server, is handed over, and ends on the other; t
   await finish(journey, b, instance);
   await assertFenced(a, id);
   assert.equal((await a.tenant.poll(journey.handler)).length, 0);
-  assert.deepEqual(
-    (await a.continuity.provenance(id)).map(({ kind }) => kind),
-    ['execution_created', 'capsule_exported', 'runtime_claimed', 'execution_resumed'],
-  );
-  assert.deepEqual(
-    (await b.continuity.provenance(id)).map(({ kind }) => kind),
-    ['runtime_claimed'],
-  );
+  assert.deepEqual(column(await a.continuity.provenance(id), 'kind'), [
+    'execution_created',
+    'capsule_exported',
+    'runtime_claimed',
+    'execution_resumed',
+  ]);
+  assert.deepEqual(column(await b.continuity.provenance(id), 'kind'), ['runtime_claimed']);
 });
 
 test('an execution that was handed over can come back, and end where it began', async () => {
@@ -88,14 +88,11 @@ test('an execution that was handed over can come back, and end where it began', 
   await assertFenced(a, id);
   await assertFenced(b, there.instance);
   await finish(journey, a, back.instance);
-  assert.deepEqual(
-    (await a.continuity.locations(id)).map(({ epoch, instance_id }) => [epoch, instance_id]),
-    [
-      [0, id],
-      [1, there.instance],
-      [2, back.instance],
-    ],
-  );
+  assert.deepEqual(columns(await a.continuity.locations(id), 'epoch', 'instance_id'), [
+    [0, id],
+    [1, there.instance],
+    [2, back.instance],
+  ]);
 });
 
 test('a capsule of the other server is no device capsule: that server would go on when it expires', async () => {

@@ -11,6 +11,7 @@ import type { DeliveryAttempt, DeliverySummary, OutboxEntry } from '../../schema
 import { readConfig } from '../../src/config.js';
 import { eventually, type Json, newHandler, step, useApi } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
+import { column, columns } from '../helpers/columns.js';
 import { startEngine } from '../helpers/engine.js';
 import { type Receiver, startReceiver, statuses, statusOf } from '../helpers/receiver.js';
 
@@ -143,7 +144,7 @@ describe('over a SIGTERM', () => {
     assert.deepEqual(receiver.of(after), []);
     const left = await outbox();
     assert.deepEqual(
-      left.map((row) => row.instance_id),
+      column(left, 'instance_id'),
       [instance],
       'nothing is written without an address',
     );
@@ -167,10 +168,7 @@ describe('over a SIGTERM', () => {
     assert.deepEqual(expectStatus(reply, 200), { redelivered: true, delivery_id: delivery });
     const path = `/webhooks/deliveries/${delivery}`;
     const attempts = expectStatus(await api.root.get<DeliveryAttempt[]>(path), 200);
-    assert.deepEqual(
-      attempts.map(({ attempt_number, success }) => [attempt_number, success]),
-      [[2, true]],
-    );
+    assert.deepEqual(columns(attempts, 'attempt_number', 'success'), [[2, true]]);
     assert.equal(receiver.of(instance).length, 1);
     await untilEmpty();
   });
@@ -201,10 +199,7 @@ test('Private addresses are refused unless ENGINE_ALLOW_INTERNAL_URLS, at the de
   const id = await tenant.run(NOOP);
   const rows = await eventually(async () => {
     const found = await outbox();
-    assert.deepEqual(
-      found.map(({ status }) => status),
-      ['parked', 'parked'],
-    );
+    assert.deepEqual(column(found, 'status'), ['parked', 'parked']);
     return found;
   });
   for (const { attempts, last_error } of rows) {

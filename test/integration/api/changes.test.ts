@@ -8,6 +8,7 @@ import type { AuditEntry } from '../../../schema/instance.js';
 import { eventually, type Json, newHandler, step, type Tenant, useApi } from '../../helpers/api.js';
 import { allChanges, assertSame, auditOf, changesOf, openChanges } from '../../helpers/changes.js';
 import { expectStatus } from '../../helpers/client.js';
+import { column, columns } from '../../helpers/columns.js';
 import { isDeep } from '../../helpers/depth.js';
 import type { EventReader } from '../../helpers/event-stream.js';
 
@@ -118,10 +119,7 @@ function pages(backend: string): void {
       await tenant.create(sequence);
       const { next_cursor: cursor } = await changesOf(tenant, `limit=${first.length}`);
       const { changes } = await changesOf(tenant, `cursor=${cursor}`);
-      assert.deepEqual(
-        changes.map(({ to_state }) => to_state),
-        ['running', 'waiting'],
-      );
+      assert.deepEqual(column(changes, 'to_state'), ['running', 'waiting']);
     });
 
     test('a malformed cursor is refused, wherever it comes from', async () => {
@@ -171,7 +169,7 @@ function pages(backend: string): void {
       await resumed.until(({ events }) => events.length >= expected.length - 1);
       assertSame(told(resumed), expected.slice(1));
       assert.deepEqual(
-        resumed.events.map(({ event, id }) => [event, id]),
+        columns(resumed.events, 'event', 'id'),
         expected.slice(1).map((entry) => ['change', cursorOf(entry)]),
       );
       const options = { lastEventId: first, query: `cursor=${second}` };

@@ -39,6 +39,7 @@ import {
   passageOf,
 } from '../../helpers/capsules.js';
 import { expectStatus, type Reply } from '../../helpers/client.js';
+import { column } from '../../helpers/columns.js';
 import { continuityOf } from '../../helpers/continuity.js';
 import { inject } from '../../helpers/edits.js';
 
@@ -453,21 +454,15 @@ describe('a device that comes back', () => {
     assert.deepEqual([execution.epoch, execution.owner_runtime_id], [2, from.destination]);
     expectStatus(await from.act(from.back.id, 'resume'), 200);
     await tenant.until(instance, 'completed');
-    assert.deepEqual(
-      (await from.locations(from.id)).map(({ epoch }) => epoch),
-      [0, 1, 2],
-    );
-    assert.deepEqual(
-      (await from.provenance(from.id)).map(({ kind }) => kind),
-      [
-        'execution_created',
-        'capsule_exported',
-        'runtime_claimed',
-        'capsule_exported',
-        'runtime_claimed',
-        'execution_resumed',
-      ],
-    );
+    assert.deepEqual(column(await from.locations(from.id), 'epoch'), [0, 1, 2]);
+    assert.deepEqual(column(await from.provenance(from.id), 'kind'), [
+      'execution_created',
+      'capsule_exported',
+      'runtime_claimed',
+      'capsule_exported',
+      'runtime_claimed',
+      'execution_resumed',
+    ]);
   });
 
   test('is heard only with its own key, for its own execution, in its own time', async () => {

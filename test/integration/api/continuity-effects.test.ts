@@ -17,6 +17,7 @@ import {
   tryCatch,
 } from '../../helpers/api.js';
 import { expectStatus, type Reply } from '../../helpers/client.js';
+import { column, columns } from '../../helpers/columns.js';
 import { type Continuity, continuityOf } from '../../helpers/continuity.js';
 import { MIGRATE, migrate, resumeFrom } from '../../helpers/edits.js';
 
@@ -150,13 +151,10 @@ describe('the receipt of a worker’s task', () => {
     await tenant.fail(await tenant.task(handler), 'later', true);
     await tenant.complete(await tenant.task(handler));
     await tenant.until(id, 'completed');
-    assert.deepEqual(
-      (await effects(id)).map(({ attempt, state }) => [attempt, state]),
-      [
-        [0, 'unknown'],
-        [1, 'committed'],
-      ],
-    );
+    assert.deepEqual(columns(await effects(id), 'attempt', 'state'), [
+      [0, 'unknown'],
+      [1, 'committed'],
+    ]);
   });
 
   test('a task that no worker had taken was never done', async () => {
@@ -197,13 +195,10 @@ describe('the receipt of an http_request', () => {
     (await request('/doubt')).destroy();
     await request('/doubt', 2);
     await tenant.until(id, 'failed');
-    assert.deepEqual(
-      (await effects(id)).map(({ attempt, state }) => [attempt, state]),
-      [
-        [0, 'unknown'],
-        [1, 'unknown'],
-      ],
-    );
+    assert.deepEqual(columns(await effects(id), 'attempt', 'state'), [
+      [0, 'unknown'],
+      [1, 'unknown'],
+    ]);
     const cancelled = await tenant.run([call('a', '/cancelled')]);
     await request('/cancelled');
     await tenant.signal(cancelled, 'cancel');
@@ -221,10 +216,7 @@ describe('the receipt of an http_request', () => {
     await tenant.until(id, 'completed');
     const after = await effects(id);
     assert.deepEqual(after[0], before);
-    assert.deepEqual(
-      after.map(({ state }) => state),
-      ['committed', 'committed'],
-    );
+    assert.deepEqual(column(after, 'state'), ['committed', 'committed']);
     const { id: resolvedId } = await resolved(before.id, { state: 'compensated' });
     assert.equal(resolvedId, before.id);
   });

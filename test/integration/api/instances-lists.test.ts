@@ -49,13 +49,6 @@ describe('filters', () => {
     assert.equal((await list('?state=,%20')).length, 7);
   });
 
-  test('namespace and sequence', async () => {
-    assert.deepEqual(await list('?namespace=other'), [ids.failed]);
-    assert.deepEqual(await list(`?sequence_id=${failing.toUpperCase()}`), [ids.failed]);
-    assert.deepEqual(await list('?namespace=nowhere'), []);
-    assert.deepEqual(await list('?namespace=other&state=waiting'), []);
-  });
-
   test('metadata by top-level text, all conditions at once', async () => {
     assert.deepEqual((await list('?metadata.colour=red')).sort(), some('completed', 'failed'));
     assert.deepEqual(await list('?metadata.colour=red&metadata.size=L'), [ids.completed]);

@@ -10,6 +10,7 @@ import { after, before } from 'node:test';
 import type { EffectReceipt } from '../../../schema/continuity.js';
 import type { WorkerAttempt } from '../../../schema/worker.js';
 import { eventually, newHandler, step, useApi } from '../../helpers/api.js';
+import { column, columns } from '../../helpers/columns.js';
 import { survival } from '../../helpers/survival.js';
 
 const FAR = '2100-01-01T00:00:00.000Z';
@@ -78,10 +79,7 @@ survives('pending tasks, in their order', async (tenant) => {
   const high = await tenant.create(sequence, { priority: 'high' });
   return async () => {
     const tasks = await tenant.poll(handler, { limit: 5 });
-    assert.deepEqual(
-      tasks.map((task) => task.instance_id),
-      [high, low],
-    );
+    assert.deepEqual(column(tasks, 'instance_id'), [high, low]);
   };
 });
 
@@ -204,14 +202,11 @@ survives(
       assert.notEqual(first?.token, 'undefined');
       second?.response.end('done');
       await tenant.until(id, 'completed');
-      assert.deepEqual(
-        (await tenant.outputs(id)).map((row) => [row.block_id, row.attempt]),
-        [
-          ['a', 0],
-          ['b', 0],
-          ['c', 0],
-        ],
-      );
+      assert.deepEqual(columns(await tenant.outputs(id), 'block_id', 'attempt'), [
+        ['a', 0],
+        ['b', 0],
+        ['c', 0],
+      ]);
       assert.equal(requestsTo(path).length, 2);
       assert.deepEqual(await receipts(), [{ ...receipt, state: 'committed' }]);
     };
@@ -246,10 +241,7 @@ survives('a batch that was half done: the rest is done, nothing twice', async (t
   return async () => {
     await eventually(async () => assert.equal((await completed()).length, size));
     for (const { id } of (await completed()).filter((_, index) => index % 20 === 0)) {
-      assert.deepEqual(
-        (await tenant.outputs(id)).map((row) => row.block_id),
-        ['a', 'b', 'c'],
-      );
+      assert.deepEqual(column(await tenant.outputs(id), 'block_id'), ['a', 'b', 'c']);
     }
   };
 });

@@ -13,6 +13,7 @@ import {
   transform,
   useApi,
 } from '../../helpers/api.js';
+import { column } from '../../helpers/columns.js';
 import { DEFAULT_API_KEY } from '../../helpers/engine.js';
 import { type EventReader, openEvents } from '../../helpers/event-stream.js';
 
@@ -84,10 +85,7 @@ function streams(backend: string): void {
       await tenant.complete(await tenant.task(handler), { y: 2 });
       await endsWith(stream, 'completed');
       assert.deepEqual(outputs(stream), await tenant.outputs(id));
-      assert.deepEqual(
-        outputs(stream).map((row) => row.block_id),
-        ['a', 'b', 'c'],
-      );
+      assert.deepEqual(column(outputs(stream), 'block_id'), ['a', 'b', 'c']);
     });
 
     test('each change of state is told, also long after the one before', async () => {
@@ -112,10 +110,7 @@ function streams(backend: string): void {
       const failed = await tenant.runUntil('failed', [step('a', 'noop'), step('b', 'fail')]);
       const stream = await open(tenant, failed);
       await endsWith(stream, 'failed');
-      assert.deepEqual(
-        stream.events.map(({ event }) => event),
-        ['state', 'output', 'output', 'done'],
-      );
+      assert.deepEqual(column(stream.events, 'event'), ['state', 'output', 'output', 'done']);
       assert.equal(outputs(stream)[1]?.output_ref, '__error__');
     });
 
@@ -144,7 +139,10 @@ function streams(backend: string): void {
       const rows = outputs(stream);
       assert.equal(rows.length, (await countOf(tenant, id)) as number);
       assert.deepEqual(
-        rows.filter((row) => row.block_id === 't').map((row) => row.attempt),
+        column(
+          rows.filter((row) => row.block_id === 't'),
+          'attempt',
+        ),
         Array.from({ length: 150 }, (_, index) => index),
       );
     });

@@ -10,6 +10,7 @@ import type { Release } from '../../../schema/release.js';
 import type { WorkerTask } from '../../../schema/worker.js';
 import { type Json, newHandler, step, type Tenant, useApi } from '../../helpers/api.js';
 import { type Client, expectStatus } from '../../helpers/client.js';
+import { column, columns } from '../../helpers/columns.js';
 
 const api = useApi({
   env: {
@@ -39,10 +40,7 @@ describe('with a key of a tenant', () => {
       assert.equal((await key.get(`/instances/${foreign}${path}`)).status, 404, path);
     }
     const list = await key.get<{ id: string }[]>(`/instances?tenant_id=${other.name}`);
-    assert.deepEqual(
-      list.body.map(({ id }) => id),
-      [own],
-    );
+    assert.deepEqual(column(list.body, 'id'), [own]);
     const poll = { handler_name: theirs, worker_id: 'w', limit: 10 };
     assert.deepEqual((await key.post('/workers/tasks/poll', poll)).body, []);
     const bulk = await key.patch('/instances/bulk/state', { filter: {}, state: 'cancelled' });
@@ -73,10 +71,7 @@ describe('Poll order: Without a tenant header (when it is optional) a poll serve
     ];
     const body = { handler_name: handler, worker_id: 'w1', limit: 5 };
     const tasks = await api.root.post<WorkerTask[]>('/workers/tasks/poll', body);
-    assert.deepEqual(
-      expectStatus(tasks, 200).map((task) => task.instance_id),
-      ids,
-    );
+    assert.deepEqual(column(expectStatus(tasks, 200), 'instance_id'), ids);
     const list = expectStatus(await api.root.get<TaskInstance[]>('/instances?limit=1000'), 200);
     assert.ok(ids.every((id) => list.some((instance) => instance.id === id)));
   });
@@ -134,7 +129,11 @@ describe('rate limits', () => {
     }
     const all = expectStatus(await api.root.get<RateLimit[]>('/rate-limits'), 200);
     assert.deepEqual(
-      all.filter((limit) => names.includes(limit.tenant_id)).map((it) => [it.tenant_id, it.key]),
+      columns(
+        all.filter((limit) => names.includes(limit.tenant_id)),
+        'tenant_id',
+        'key',
+      ),
       names.flatMap((name) => [
         [name, '1'],
         [name, '2'],

@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import type { WorkerAttempt, WorkerTask } from '../../../schema/worker.js';
 import { eventually, type Json, newHandler, step, useTenant } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
+import { column, columns } from '../../helpers/columns.js';
 
 const tenant = useTenant();
 
@@ -48,13 +49,10 @@ describe('complete', () => {
     assert.ok(record.completed_at);
     const done = await tenant.until(id, 'completed');
     assert.deepEqual(done.context.data, { kept: 1, ...output });
-    assert.deepEqual(
-      (await tenant.outputs(id)).map((row) => [row.block_id, row.attempt, row.output]),
-      [
-        ['a', 0, output],
-        ['b', 0, { c: 'A' }],
-      ],
-    );
+    assert.deepEqual(columns(await tenant.outputs(id), 'block_id', 'attempt', 'output'), [
+      ['a', 0, output],
+      ['b', 0, { c: 'A' }],
+    ]);
   });
 
   test('a second completion is 404 without an epoch, 409 with one, and changes nothing', async () => {
@@ -64,10 +62,7 @@ describe('complete', () => {
     assert.equal((await call(task, 'complete', again)).status, 404);
     assert.equal((await call(task, 'complete', { ...again, claim_epoch: 1 })).status, 409);
     const rows = await tenant.outputs(task.instance_id);
-    assert.deepEqual(
-      rows.map((row) => row.output),
-      [{ n: 1 }],
-    );
+    assert.deepEqual(column(rows, 'output'), [{ n: 1 }]);
   });
 
   test('16 completions at once: exactly one is accepted', async () => {
@@ -180,21 +175,18 @@ describe('the history', () => {
     await call(task, 'heartbeat', { worker_id: 'w1', claim_epoch: 7 });
     await tenant.complete(task);
     const entries = await attempts(task);
-    assert.deepEqual(
-      entries.map((entry) => [entry.event, entry.claim_epoch, entry.worker_id]),
-      [
-        ['claimed', 1, 'w1'],
-        ['stale_mutation_rejected', 1, 'thief'],
-        ['stale_mutation_rejected', 7, 'w1'],
-        ['completed', 1, 'w1'],
-      ],
-    );
+    assert.deepEqual(columns(entries, 'event', 'claim_epoch', 'worker_id'), [
+      ['claimed', 1, 'w1'],
+      ['stale_mutation_rejected', 1, 'thief'],
+      ['stale_mutation_rejected', 7, 'w1'],
+      ['completed', 1, 'w1'],
+    ]);
     assert.ok(entries.every((entry) => entry.task_id === task.id));
     assert.equal(new Set(entries.map((entry) => entry.id)).size, 4);
     const times = entries.map((entry) => entry.created_at);
     assert.deepEqual(times, [...times].sort());
     assert.deepEqual(
-      (await attempts(task, '?offset=1&limit=2')).map((entry) => entry.id),
+      column(await attempts(task, '?offset=1&limit=2'), 'id'),
       entries.slice(1, 3).map((entry) => entry.id),
     );
   });

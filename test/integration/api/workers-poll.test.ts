@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import type { TaskStats } from '../../../schema/worker.js';
 import { eventually, newHandler, step, useSharedApi } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
+import { column, columns } from '../../helpers/columns.js';
 
 const api = useSharedApi();
 const tenant = api.tenant();
@@ -59,10 +60,7 @@ test('a poll with a tenant gets only its tasks, in its own order', async () => {
   const theirs = await other.run([step('a', handler)], { priority: 'critical' });
   const mine = await tenant.run([step('a', handler)], { priority: 'low' });
   const tasks = await tenant.poll(handler, { limit: 10 });
-  assert.deepEqual(
-    tasks.map((task) => task.instance_id),
-    [mine],
-  );
+  assert.deepEqual(column(tasks, 'instance_id'), [mine]);
   assert.equal((await other.task(handler)).instance_id, theirs);
 });
 
@@ -92,13 +90,10 @@ test('a queue poll gets tasks with exactly that queue, a plain poll gets all', a
       200,
     );
   const fromOne = await queue('q1');
-  assert.deepEqual(
-    fromOne.map((task) => [task.block_id, task.queue_name]),
-    [
-      ['one', 'q1'],
-      ['one', 'q1'],
-    ],
-  );
+  assert.deepEqual(columns(fromOne, 'block_id', 'queue_name'), [
+    ['one', 'q1'],
+    ['one', 'q1'],
+  ]);
   assert.deepEqual(await queue('q3'), []);
   const rest = await tenant.poll(handler, { limit: 10 });
   assert.deepEqual(rest.map((task) => task.block_id).sort(), ['none', 'none', 'two', 'two']);
