@@ -32,14 +32,13 @@ const SLOW = [
   'integration/metrics-api',
   'integration/tracing',
   'integration/logs',
-  'integration/docs-migration',
   'api/edits-restart',
   'integration/change-threads',
   'unit/evaluator-model',
 ];
 
 /** Small enough that a failure is found quickly, and that the last ones keep both cores busy. */
-const FILES_PER_PROCESS = { unit: 16, api: 5 };
+const FILES_PER_PROCESS = { unit: 16, api: 8 };
 
 /**
  * What is run by one process each, in order: a file of those given, or one that is written into
@@ -49,7 +48,7 @@ export function planTests(files, folder) {
   const slow = files.filter((file) => rank(file) >= 0).sort((a, b) => rank(a) - rank(b));
   const others = files.filter((file) => rank(file) < 0);
   const unit = others.filter(isSmall);
-  const api = others.filter((file) => file.includes('/integration/api/'));
+  const api = others.filter(isApi);
   const alone = others.filter((file) => !unit.includes(file) && !api.includes(file));
   return [
     ...slow.map(single),
@@ -67,7 +66,15 @@ const isSmall = (file) => /test\/(unit|contract)\//.test(file);
 
 const nameOf = (file) => path.relative('dist/test', file).replace(/\.test\.js$/, '');
 
-const single = (file) => ({ name: nameOf(file), file, files: [file] });
+const isApi = (file) => file.includes('/integration/api/');
+
+/**
+ * Files of the API only ask servers, of which the one that they share notes its coverage. One file whose
+ * threads die stands for all of them: each thread writes what it has covered.
+ */
+const isCovered = (file) => !isApi(file) && !file.includes('-threads');
+
+const single = (file) => ({ name: nameOf(file), file, files: [file], isCovered: isCovered(file) });
 
 function grouped(name, files, folder) {
   const count = Math.ceil(files.length / FILES_PER_PROCESS[name]);
@@ -76,7 +83,8 @@ function grouped(name, files, folder) {
     if (members.length === 1) return single(members[0]);
     const file = path.join(folder, `${name}-${group + 1}.mjs`);
     writeFileSync(file, groupText(members));
-    return { name: `${name} files, part ${group + 1} of ${count}`, file, files: members };
+    const part = `${name} files, part ${group + 1} of ${count}`;
+    return { name: part, file, files: members, isCovered: name !== 'api' };
   });
 }
 

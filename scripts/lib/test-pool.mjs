@@ -23,6 +23,14 @@ const PATIENCE_MS = 10_000;
 const OUTPUT_PATIENCE_MS = 2_000;
 const OUTPUT_MAX = 200_000;
 
+/** Most tests run once: what is compiled for speed has to be worth it, and no module is behind a link. */
+const NODE_FLAGS = [
+  '--enable-source-maps',
+  '--interrupt-budget=1000000',
+  '--preserve-symlinks',
+  '--preserve-symlinks-main',
+];
+
 const REPORTER = new URL('./test-reporter.mjs', import.meta.url).href;
 
 /**
@@ -47,14 +55,13 @@ export async function runUnits(units, { atOnce, folder, root, signal, on, limits
   await Promise.all(Array.from({ length: atOnce }, work));
 }
 
-async function runUnit({ file }, { report, root, signal, limits, onLine }) {
+async function runUnit({ file, isCovered = true }, { report, root, signal, limits, onLine }) {
   const startedAt = performance.now();
-  // Most tests run once: what is compiled for speed has to be worth it.
-  const flags = ['--enable-source-maps', '--interrupt-budget=1000000'];
-  const args = [...flags, `--test-reporter=${REPORTER}`, file];
+  const args = [...NODE_FLAGS, `--test-reporter=${REPORTER}`, file];
   const child = spawn(process.execPath, args, {
     cwd: root,
-    env: { ...process.env, TEST_REPORT: report },
+    // What is absent would be inherited.
+    env: { ...process.env, TEST_REPORT: report, ...(isCovered ? {} : { NODE_V8_COVERAGE: '' }) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const abort = () => child.kill('SIGTERM');

@@ -77,6 +77,8 @@ export interface Api {
   /** The current process; replaced by `restart`. */
   readonly engine: Engine;
   readonly database: TestDatabase;
+  /** Of the current process, without the prefix. */
+  readonly url: string;
   /** Asks the database itself, as superuser; connects at the first query. */
   readonly sql: pg.Pool;
   /** With the root key, without a tenant. */
@@ -109,7 +111,7 @@ export const SHARED_SERVER: ApiOptions = {
 };
 
 /** What a test may touch of a server that others use at the same time: of its rows, only its own. */
-export interface SharedApi extends Pick<Api, 'root' | 'sql' | 'tenant' | 'stop'> {
+export interface SharedApi extends Pick<Api, 'url' | 'root' | 'sql' | 'tenant' | 'stop'> {
   readonly database: Pick<TestDatabase, 'connectionString'>;
 }
 
@@ -124,6 +126,7 @@ export async function sharedApi(): Promise<SharedApi> {
   const root = checked(createClient({ url, apiKey: DEFAULT_API_KEY, connections: 64 }));
   const sql = new pg.Pool({ connectionString, max: 1 });
   return {
+    url,
     root,
     database: { connectionString },
     sql,
@@ -150,6 +153,9 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
     },
     database,
     sql,
+    get url() {
+      return engine.url;
+    },
     get root() {
       return root;
     },

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { AuditEntry } from '../../schema/instance.js';
-import { type Api, eventually, type Json, newHandler, step, type Tenant } from './api.js';
+import { eventually, type Json, newHandler, type SharedApi, step, type Tenant } from './api.js';
 import { expectStatus } from './client.js';
 
 /** From when to when an instance was running or waiting, in Unix ms; one that still is has no end. */
@@ -103,7 +103,7 @@ export type Blocks = (handler: string) => Json[];
 
 export const oneTask: Blocks = (handler) => [step('a', handler)];
 
-export async function lineOf(api: Api, max: number, blocks = oneTask): Promise<Line> {
+export async function lineOf(api: SharedApi, max: number, blocks = oneTask): Promise<Line> {
   const tenant = api.tenant();
   const handler = newHandler();
   const sequence = await tenant.sequence(blocks(handler));
@@ -138,7 +138,7 @@ export interface Pair extends Line {
 
 /** @param state in which the blocks leave the one that has the slot */
 export async function pairOf(
-  api: Api,
+  api: SharedApi,
   state: 'waiting' | 'running',
   blocks = oneTask,
 ): Promise<Pair> {
@@ -153,7 +153,7 @@ export async function pairOf(
 const HANDOVERS = 5;
 
 /** Slots of another key change hands: whatever was to follow from before has had its time. */
-export async function aWhile(api: Api): Promise<void> {
+export async function aWhile(api: SharedApi): Promise<void> {
   const { add, serve } = await lineOf(api, 1);
   for (let index = 0; index < HANDOVERS; index++) await add();
   for (let index = 0; index < HANDOVERS; index++) await serve();

@@ -5,6 +5,7 @@
  */
 
 import assert from 'node:assert/strict';
+import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { ShardClient } from '../../actors/shard/client.js';
 import type { ShardOperation } from '../../actors/shard/operations.js';
@@ -12,7 +13,12 @@ import { Supervisor, type SupervisorDeps, writerName } from '../../actors/shard/
 import { realClock } from '../../src/clock.js';
 import { readConfig } from '../../src/config.js';
 import { acquireLease } from '../../src/db/lease.js';
+import { createPool } from '../../src/db/pool.js';
+import { createReads, READ_POOL_OPTIONS } from '../../src/db/reads.js';
+import { EngineError } from '../../src/errors.js';
+import type { FrontDeps } from '../../src/http/operations/operation.js';
 import { createLogger } from '../../src/log.js';
+import type { Json } from './api.js';
 import { createTestDatabase } from './database.js';
 
 export interface ThreadEngine {
@@ -23,6 +29,12 @@ export interface ThreadEngine {
   readonly clockOffsetMs: number;
   /** As the tenant of the options; `target` is the id in the path. Rejects with the EngineError. */
   ask<T>(operation: ShardOperation, target: string, body?: unknown): Promise<T>;
+  /** Stores version 1 of a sequence; resolves with its id. */
+  store(name: string, blocks: readonly unknown[]): Promise<string>;
+  /** The body of a creation that is complete. */
+  creation(sequence: string, idempotencyKey?: string): Json;
+  /** What operations of the front read with, over a pool that ends with the engine. */
+  front(): FrontDeps;
   stop(): Promise<void>;
 }
 
@@ -72,20 +84,48 @@ export async function startThreadEngine(options: ThreadEngineOptions): Promise<T
   });
   const { epoch, clockOffsetMs } = lease;
   await supervisor.start({ epoch, lanes, clockOffsetMs });
+  const ask = async <T>(operation: ShardOperation, target: string, body?: unknown) => {
+    const anyShard = operation.startsWith('sequences') ? 0 : client.anyShard();
+    const shard = target === '' ? anyShard : client.shardOf(target);
+    const text = body === undefined ? '' : JSON.stringify(body);
+    const reply = await client.ask(shard, operation, tenant, target, text);
+    return (reply.body === '' ? undefined : JSON.parse(reply.body)) as T;
+  };
+  const place = { tenant_id: tenant, namespace: 'n' };
+  const pools: pg.Pool[] = [];
   return {
     connectionString,
     sql,
     client,
     supervisor,
     clockOffsetMs,
-    async ask<T>(operation: ShardOperation, target: string, body?: unknown) {
-      const anyShard = operation.startsWith('sequences') ? 0 : client.anyShard();
-      const shard = target === '' ? anyShard : client.shardOf(target);
-      const text = body === undefined ? '' : JSON.stringify(body);
-      const reply = await client.ask(shard, operation, tenant, target, text);
-      return (reply.body === '' ? undefined : JSON.parse(reply.body)) as T;
+    ask,
+    async store(name, blocks) {
+      const body = { ...place, name, version: 1, blocks };
+      return (await ask<{ id: string }>('sequences.create', '', body)).id;
+    },
+    creation: (sequence_id, idempotency_key) => ({
+      ...place,
+      sequence_id,
+      ...(idempotency_key === undefined ? {} : { idempotency_key }),
+    }),
+    front() {
+      const pool = createPool({
+        connectionString,
+        applicationName: `${owner} reads`,
+        ...READ_POOL_OPTIONS,
+        onError: () => undefined,
+      });
+      pools.push(pool);
+      return {
+        reads: createReads(pool),
+        now: Date.now,
+        keyring: undefined,
+        changeMany: () => assert.fail('nothing is changed'),
+      };
     },
     async stop() {
+      await Promise.all(pools.map((pool) => pool.end()));
       await supervisor.stop();
       client.stop();
       await lease.release();
@@ -93,4 +133,21 @@ export async function startThreadEngine(options: ThreadEngineOptions): Promise<T
       await database.drop();
     },
   };
+}
+
+const PATIENCE_MS = 300_000;
+const PAUSE_MS = 10;
+
+/** Asks again for as long as the answer is 503: what is repeated changes nothing twice. */
+export async function persist<T>(work: () => Promise<T>): Promise<T> {
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      const mayRetry = error instanceof EngineError && error.status === 503;
+      if (!mayRetry || performance.now() > deadline) throw error;
+      await wait(PAUSE_MS);
+    }
+  }
 }

@@ -7,12 +7,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
-import type pg from 'pg';
 import type { ShardOperation } from '../../actors/shard/operations.js';
 import type { AuditEntry } from '../../schema/instance.js';
 import { realClock } from '../../src/clock.js';
-import { createPool } from '../../src/db/pool.js';
-import { createReads, READ_POOL_OPTIONS } from '../../src/db/reads.js';
 import { EngineError } from '../../src/errors.js';
 import { Changes } from '../../src/http/operations/changes.js';
 import type { FrontDeps } from '../../src/http/operations/operation.js';
@@ -30,7 +27,6 @@ let engine: ThreadEngine;
 let client: ThreadEngine['client'];
 let supervisor: ThreadEngine['supervisor'];
 let sql: ThreadEngine['sql'];
-let pool: pg.Pool;
 let front: FrontDeps;
 let changes: Changes;
 let sequence: string;
@@ -45,27 +41,12 @@ before(async () => {
   ({ client, supervisor, sql } = engine);
   const log = createLogger('silent', 'test');
   changes = new Changes({ client, shards: SHARDS, clock: realClock, now: Date.now, log });
-  pool = createPool({
-    connectionString: engine.connectionString,
-    applicationName: 'changes-test reads',
-    ...READ_POOL_OPTIONS,
-    onError: () => undefined,
-  });
-  front = {
-    reads: createReads(pool),
-    now: Date.now,
-    keyring: undefined,
-    changeMany: () => assert.fail('nothing is changed'),
-  };
-  const names = { tenant_id: TENANT, namespace: 'n' };
-  const blocks = [{ type: 'step', id: 'a', handler: 'changes.nobody' }];
-  const reply = await ask('sequences.create', '', { ...names, name: 's', version: 1, blocks });
-  sequence = String(reply.id);
+  front = engine.front();
+  sequence = await engine.store('s', [{ type: 'step', id: 'a', handler: 'changes.nobody' }]);
 });
 
 after(async () => {
   changes?.close();
-  await pool?.end();
   await engine?.stop();
 });
 
@@ -147,7 +128,7 @@ test('nothing is skipped or given twice while shards and the writer are killed',
   await eventually(() => assert.ok(stream.isOpen()));
   let isOver = false;
   const callers = Array.from({ length: 8 }, async () => {
-    const body = { tenant_id: TENANT, namespace: 'n', sequence_id: sequence };
+    const body = engine.creation(sequence);
     while (!isOver) {
       await attempt(async () => {
         const { id } = await ask('instances.create', '', body);

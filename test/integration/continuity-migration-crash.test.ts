@@ -122,22 +122,3 @@ describe('a kill', () => {
     });
   }
 });
-
-test('without its key a server plans only; with the next one it rolls back what the former sealed', async () => {
-  const [first, second] = ['ab', 'cd'].map((digits) => digits.repeat(32));
-  const journey = await between();
-  const made = await plan(tenant, journey, { capture_checkpoint: true });
-  await apply(tenant, made.id);
-  const env = { ENGINE_SHARDS: '2' };
-  await api.restart('SIGTERM', { env: { ...env, ENGINE_ENCRYPTION_KEY: '' } });
-  expectStatus(await askRollback(tenant, made.id), 503);
-  const bare = await between();
-  const unsealed = await plan(tenant, bare, { capture_checkpoint: true });
-  expectStatus(await askApply(tenant, unsealed.id), 503);
-  const keys = { ENGINE_ENCRYPTION_KEY: `${second}`, ENGINE_OLD_ENCRYPTION_KEY: `${first}` };
-  await api.restart('SIGTERM', { env: { ...env, ...keys } });
-  await rollBack(tenant, made.id);
-  await finish(journey, ['a', 'b']);
-  await apply(tenant, unsealed.id);
-  await finish(bare, ['a', 'b', 'c']);
-});

@@ -6,9 +6,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { type Api, eventually, newHandler, startApi, step, type Tenant } from '../helpers/api.js';
-import { createClient, expectStatus } from '../helpers/client.js';
-import { startPostgres } from '../helpers/database.js';
-import { startEngine } from '../helpers/engine.js';
+import { expectStatus } from '../helpers/client.js';
 
 const CANARY = 'canary-6f1d2c';
 const canary = (what: string) => `${CANARY}-${what}`;
@@ -195,80 +193,6 @@ describe('a server at debug level', () => {
       );
       assert.match(String(failure.sequenceId), /^[0-9a-f-]{36}$/);
       assert.match(String(failure.thread), /^shard-\d$/);
-    });
-  });
-});
-
-describe('a server at info level', () => {
-  test('of two engines each tells when it waits and when it takes over', async () => {
-    const postgres = await startPostgres();
-    const database = await postgres.createDatabase();
-    const options = { databaseUrl: database.connectionString };
-    const first = await startEngine(options);
-    const second = await startEngine({ ...options, waitFor: 'listening' });
-    const told = () => second.logs().map(({ msg }) => msg);
-    try {
-      await eventually(() =>
-        assert.ok(told().includes('another engine owns the database: standing by')),
-      );
-      assert.ok(!told().includes('took the database over'));
-      await first.stop();
-      await second.waitReady();
-      await eventually(() => assert.ok(told().includes('took the database over')));
-      assert.ok(!first.logs().some(({ msg }) => msg === 'took the database over'));
-    } finally {
-      await first.stop();
-      await second.stop();
-      await postgres.stop();
-    }
-  });
-
-  test('tells its life, nothing of single requests, and of a 5xx which request and instance', async () => {
-    const postgres = await startPostgres();
-    const database = await postgres.createDatabase();
-    const engine = await startEngine({ databaseUrl: database.connectionString });
-    const { url, apiKey } = engine;
-    const client = createClient({ url, apiKey, tenant: 'logs' });
-    let isStopped = false;
-    const told = () => engine.logs().map(({ msg }) => msg);
-    try {
-      const before = told();
-      for (const msg of ['starting', 'listening', 'ready']) assert.ok(before.includes(msg), msg);
-      for (let i = 0; i < 20; i += 1) expectStatus(await client.get('/instances'), 200);
-      expectStatus(await client.get(`/instances/${randomUUID()}`), 404);
-      assert.deepEqual(told(), before);
-
-      isStopped = true;
-      await postgres.stop();
-      await eventually(() => assert.ok(told().includes('the database is away')));
-      const instance = randomUUID();
-      const headers = { 'x-request-id': `r-${randomUUID()}` };
-      const options = { body: { signal_type: 'resume' }, headers };
-      expectStatus(await client.request('POST', `/instances/${instance}/signals`, options), 503);
-      const line = await eventually(() => {
-        const found = engine.logs().find(({ requestId }) => requestId === headers['x-request-id']);
-        assert.ok(found);
-        return found;
-      });
-      const { level, msg, route, status, instanceId, code } = line;
-      assert.deepEqual(
-        { level, msg, route, status, instanceId, code },
-        {
-          level: 40,
-          msg: 'request failed',
-          route: 'instances.signal',
-          status: 503,
-          instanceId: instance,
-          code: 'ENG_DATABASE_DOWN',
-        },
-      );
-    } finally {
-      await client.close();
-      await engine.stop();
-      if (!isStopped) await postgres.stop();
-    }
-    await eventually(() => {
-      for (const msg of ['stopping', 'stopped']) assert.ok(told().includes(msg), msg);
     });
   });
 });

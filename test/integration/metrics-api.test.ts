@@ -191,20 +191,4 @@ describe('an engine that does not serve', () => {
       await database.drop();
     }
   });
-
-  test('answers as a standby', async () => {
-    const database = await createTestDatabase();
-    const { connectionString: databaseUrl } = database;
-    const owner = await startEngine({ databaseUrl });
-    const standby = await startEngine({ databaseUrl, waitFor: 'listening' });
-    try {
-      const { value } = await scrapeEngine(standby);
-      assert.equal(value('engine_ready'), 0);
-      await assertNeedsKey(standby);
-    } finally {
-      await standby.stop();
-      await owner.stop();
-      await database.drop();
-    }
-  });
 });

@@ -41,9 +41,11 @@ before(async () => {
   });
   ({ supervisor, sql } = engine);
   watcher = setInterval(lookForDecreases, 5);
-  noop = await store('noop', [{ type: 'step', id: 'inside', handler: 'noop' }]);
+  noop = await engine.store('noop', [{ type: 'step', id: 'inside', handler: 'noop' }]);
   const retry = { max_attempts: 2, initial_backoff: 20, max_backoff: 20 };
-  external = await store('external', [{ type: 'step', id: 'outside', handler: HANDLER, retry }]);
+  external = await engine.store('external', [
+    { type: 'step', id: 'outside', handler: HANDLER, retry },
+  ]);
 });
 
 after(async () => {
@@ -105,18 +107,7 @@ const agree = () =>
 // ---------------------------------------------------------------- work
 
 const ask: ThreadEngine['ask'] = (...question) => engine.ask(...question);
-
-async function store(name: string, blocks: unknown[]): Promise<string> {
-  const body = { tenant_id: TENANT, namespace: 'n', name, version: 1, blocks };
-  return (await ask<{ id: string }>('sequences.create', '', body)).id;
-}
-
-const creation = (sequence: string, key?: string) => ({
-  sequence_id: sequence,
-  tenant_id: TENANT,
-  namespace: 'n',
-  ...(key === undefined ? {} : { idempotency_key: key }),
-});
+const creation: ThreadEngine['creation'] = (...of) => engine.creation(...of);
 
 let keys = 0;
 

@@ -6,11 +6,13 @@
  */
 
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
 import { LIMITS } from '../../src/config.js';
-import { type Client, createClient } from '../helpers/client.js';
+import { eventually } from '../helpers/api.js';
+import { type Client, createClient, expectStatus } from '../helpers/client.js';
 import { startPostgres, type TestPostgres } from '../helpers/database.js';
 import { type Engine, startEngine } from '../helpers/engine.js';
 
@@ -49,9 +51,17 @@ after(async () => {
   await client?.close();
   await probe?.close();
   await engine?.stop();
+  await stopDatabase();
+});
+
+let isDatabaseThere = true;
+
+async function stopDatabase(): Promise<void> {
+  if (!isDatabaseThere) return;
+  isDatabaseThere = false;
   await admin?.end();
   await postgres?.stop();
-});
+}
 
 /** The postmaster and its backends. */
 function signalPostgres(signal: NodeJS.Signals): void {
@@ -94,6 +104,16 @@ async function untilReady(status: number, withinMs: number): Promise<void> {
     assert.ok(performance.now() < deadline, `readiness stayed ${reply.status}`);
   }
 }
+
+const told = () => engine.logs().map(({ msg }) => msg);
+
+test('the log tells of the life of the server, and nothing of single requests', async () => {
+  for (const msg of ['starting', 'listening', 'ready']) assert.ok(told().includes(msg), msg);
+  const before = told();
+  for (let i = 0; i < 20; i += 1) expectStatus(await client.get('/instances'), 200);
+  expectStatus(await client.get(`/instances/${randomUUID()}`), 404);
+  assert.deepEqual(told(), before);
+});
 
 test('an engine with nothing to do sees that Postgres is silent', async (t) => {
   if (process.platform !== 'linux') return t.skip('the processes are found through /proc');
@@ -225,4 +245,38 @@ test('a database that may lose what it acknowledged is refused', async () => {
   const databaseUrl = (await postgres.createDatabase()).connectionString;
   const refused = startEngine({ databaseUrl, args: [] });
   await assert.rejects(refused, /fsync and full_page_writes off.*--unsafe-database/s);
+});
+
+test('without a database the log tells of a 5xx which request and instance, and of the end', async () => {
+  const lines = engine.logs().length;
+  await stopDatabase();
+  await eventually(() => {
+    const news = engine.logs().slice(lines);
+    assert.ok(news.some(({ msg }) => msg === 'the database is away'));
+  });
+  const instance = randomUUID();
+  const headers = { 'x-request-id': `r-${randomUUID()}` };
+  const options = { body: { signal_type: 'resume' }, headers };
+  expectStatus(await client.request('POST', `/instances/${instance}/signals`, options), 503);
+  const line = await eventually(() => {
+    const found = engine.logs().find(({ requestId }) => requestId === headers['x-request-id']);
+    assert.ok(found);
+    return found;
+  });
+  const { level, msg, route, status, instanceId, code } = line;
+  assert.deepEqual(
+    { level, msg, route, status, instanceId, code },
+    {
+      level: 40,
+      msg: 'request failed',
+      route: 'instances.signal',
+      status: 503,
+      instanceId: instance,
+      code: 'ENG_DATABASE_DOWN',
+    },
+  );
+  await engine.stop();
+  await eventually(() => {
+    for (const end of ['stopping', 'stopped']) assert.ok(told().includes(end), end);
+  });
 });

@@ -5,7 +5,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { BatchActionResult } from '../../schema/edits.js';
 import { beforeWith, forEach, loop, newHandler, step, transform, useApi } from '../helpers/api.js';
+import { expectStatus } from '../helpers/client.js';
+import { auditOf } from '../helpers/edits.js';
 import { startNeighbour } from '../helpers/neighbour.js';
 
 const KIB = 1024;
@@ -163,4 +166,29 @@ test('a failure whose message is cut inside of a character is stored', async () 
   const id = await guilty().run([step('a', handler)]);
   await guilty().fail(await guilty().task(handler), `${'x'.repeat(499)}🙂 and more`);
   await guilty().until(id, 'failed');
+});
+
+test('what the database refuses of a change of many is counted as failed, and leaves the instance as it was', async () => {
+  const tenant = api.tenant();
+  const ids = [
+    await tenant.runUntil('waiting', [step('a', newHandler())]),
+    await tenant.runUntil('completed', [step('a', 'noop')]),
+  ];
+  await api.sql.query(
+    "alter table signals add constraint refused check (signal_type <> 'custom:refused')",
+  );
+  const act = async (body: object) => {
+    const reply = await tenant.post<BatchActionResult>('/instances/batch-action', {
+      filter: {},
+      ...body,
+    });
+    const { matched, applied, skipped, failed } = expectStatus(reply, 200);
+    return [matched, applied, skipped, failed];
+  };
+  const states = () => Promise.all(ids.map(async (id) => (await tenant.instance(id)).state));
+  assert.deepEqual(await act({ action: 'signal', signal_type: 'refused' }), [2, 0, 1, 1]);
+  assert.deepEqual(await states(), ['waiting', 'completed']);
+  assert.deepEqual(await auditOf(tenant, ids[0] ?? ''), []);
+  assert.deepEqual(await act({ action: 'pause' }), [2, 1, 1, 0]);
+  assert.deepEqual(await states(), ['paused', 'completed']);
 });

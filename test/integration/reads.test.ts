@@ -274,12 +274,6 @@ describe('instances', () => {
     assert.equal(text, JSON.stringify([wireInstance(plain), wireInstance(full)]));
   });
 
-  test('the newest instance comes first, and equal times are ordered by id', async () => {
-    const old = await stored({ createdAt: T0 - 5 });
-    const [a, b] = [await stored(), await stored()];
-    assert.deepEqual(ids((await ask('instances.list')).body), [b.id, a.id, old.id]);
-  });
-
   test('a full page links to the next one until a page is not full', async () => {
     const records = Array.from({ length: 5 }, (_, age) => instance({ createdAt: T0 - age }));
     await store(...records);
@@ -300,12 +294,6 @@ describe('instances', () => {
     assert.match(link ?? '', /^<[^<>]*namespace=a%3Eb&offset=1>; rel="next"$/);
   });
 
-  test('a limit of 0 gives an empty list without a link', async () => {
-    await stored();
-    const { body, link } = await ask('instances.list', { search: 'limit=0' });
-    assert.deepEqual([body, link], [[], undefined]);
-  });
-
   test('a list stops at 8 MiB, says so, and goes on where it stopped', async () => {
     const blob = 'x'.repeat(250_000);
     const records = Array.from({ length: 40 }, (_, age) =>
@@ -322,26 +310,6 @@ describe('instances', () => {
     assert.equal(second.link, undefined);
   });
 
-  test('filters are joined by and', async () => {
-    const other = '0195ffff-0000-7000-8000-000000000002';
-    const wanted = await stored({
-      namespace: 'eu',
-      sequenceId: other,
-      state: 'paused',
-      metadata: { tier: 'gold', 'order id': '7' },
-    });
-    await stored({ namespace: 'eu', sequenceId: other, state: 'paused' });
-    await stored({ namespace: 'eu', sequenceId: other, metadata: { tier: 'gold' } });
-    await stored({ namespace: 'eu', state: 'paused', metadata: { tier: 'gold' } });
-    await stored({ sequenceId: other, state: 'paused', metadata: { tier: 'gold' } });
-    const query =
-      `namespace=eu&sequence_id=${other}&state=running,%20paused` +
-      '&metadata.tier=gold&metadata.order%20id=7';
-    assert.deepEqual(ids((await ask('instances.list', { search: query })).body), [wanted.id]);
-    const none = await ask('instances.list', { search: `${query}&metadata.tier=silver` });
-    assert.deepEqual(none.body, []);
-  });
-
   test('the tenant header overrides the query; without it lists span tenants', async () => {
     const mine = await stored();
     const theirs = await stored({ tenant: 'globex', createdAt: T0 - 1 });
@@ -350,26 +318,6 @@ describe('instances', () => {
     assert.deepEqual(await list({ search: 'tenant_id=globex' }), [mine.id]);
     assert.deepEqual(await list({ tenant: '' }), [mine.id, theirs.id]);
     assert.deepEqual(await list({ tenant: '', search: 'tenant_id=globex' }), [theirs.id]);
-  });
-
-  test('a wrong query is refused with the name of its parameter', async () => {
-    const wrong = (query: string, message: RegExp) =>
-      assertRefused(ask('instances.list', { search: query }), 'ENG_VALIDATION', message);
-    await wrong('state=asleep', /state/);
-    await wrong('limit=-1', /limit/);
-    await wrong('offset=x', /offset/);
-    await wrong('sequence_id=7', /sequence_id must be a UUID/);
-  });
-
-  test('the dead letter queue lists failed instances, whatever states are asked for', async () => {
-    const record = instance({ state: 'failed' });
-    await store(record, instance(), instance({ tenant: 'globex', state: 'failed' }));
-    const { text } = await ask('instances.deadLetters', { search: 'state=running' });
-    assert.equal(text, JSON.stringify([wireInstance(record)]));
-    const spanning = await ask('instances.deadLetters', { tenant: '' });
-    assert.equal(spanning.body.length, 2);
-    const none = await ask('instances.deadLetters', { search: 'namespace=eu' });
-    assert.deepEqual(none.body, []);
   });
 
   test('children are listed oldest first', async () => {
@@ -551,43 +499,6 @@ describe('the bulk change of states', () => {
     assert.deepEqual(moves.flat(), ids(movable).reverse());
     assert.deepEqual((await change({})).body, { count: 0, updated: 0 });
   });
-
-  test('the filter names states, namespace, sequence and metadata; an empty list is none', async () => {
-    const wanted = await stored({ state: 'paused', namespace: 'eu', metadata: { tier: 'gold' } });
-    await stored({ state: 'paused', namespace: 'eu' });
-    await stored({ namespace: 'eu', metadata: { tier: 'gold' } });
-    const filter = {
-      namespace: 'eu',
-      sequence_id: SEQUENCE,
-      states: ['paused'],
-      metadata: { tier: 'gold' },
-    };
-    assert.equal((await change(filter)).body.count, 1);
-    assert.deepEqual(moves, [[wanted.id]]);
-    assert.equal((await change({ namespace: 'eu', states: [], metadata: null })).body.count, 2);
-  });
-
-  test('a bulk change needs exactly one tenant', async () => {
-    await store(instance(), instance({ tenant: 'globex' }));
-    const tenant = '';
-    await assertRefused(change({}, { tenant }), 'ENG_VALIDATION', /filter\.tenant_id is required/);
-    await assertRefused(change({ tenant_id: 'globex' }), 'ENG_FORBIDDEN', /^forbidden: /);
-    assert.equal((await change({ tenant_id: 'globex' }, { tenant })).body.count, 1);
-    assert.equal((await change({ tenant_id: '' })).body.count, 1);
-  });
-
-  test('a body that is wrong changes nothing', async () => {
-    await stored();
-    const send = (bodyText: string) => ask('instances.bulkState', { bodyText });
-    await assertRefused(send('{"filter":'), 'ENG_INVALID_JSON', /^invalid argument: /);
-    await assertRefused(send('{"filter":{}}'), 'ENG_VALIDATION', /state is required/);
-    await assertRefused(
-      send('{"filter":{"states":["x"]},"state":"paused"}'),
-      'ENG_VALIDATION',
-      /states\[0\] must be/,
-    );
-    assert.deepEqual(moves, []);
-  });
 });
 
 // ---------------------------------------------------------------- sequences
@@ -625,26 +536,6 @@ describe('sequences', () => {
     assert.equal(text, JSON.stringify(expected));
     const foreign = ask('sequences.get', { tenant: 'globex', params: { id } });
     await assertRefused(foreign, 'ENG_NOT_FOUND', new RegExp(`^not found: sequence ${id}$`));
-  });
-
-  test('by name the newest version counts that is not deprecated, unless one is named', async () => {
-    const [v1, v2, v3] = [newId(), newId(), newId()];
-    await define(v1, 'pay', 1);
-    await define(v2, 'pay', 2);
-    await define(v3, 'pay', 3);
-    await put('sequence.update', { id: v3, deprecated: true });
-    const get = async (query: string) =>
-      (await ask<{ id: string }>('sequences.byName', { search: query })).body.id;
-    assert.equal(await get(named), v2);
-    assert.equal(await get(`${named}&version=3`), v3);
-    const versions = await ask('sequences.versions', { search: named });
-    assert.deepEqual(ids(versions.body), [v2, v1]);
-    const unknown = await ask('sequences.versions', { search: 'namespace=default&name=other' });
-    assert.deepEqual(unknown.body, []);
-    await assertRefused(get(`${named}&version=4`), 'ENG_NOT_FOUND', /sequence pay version 4/);
-    await put('sequence.update', { id: v1, deprecated: true }, { id: v2, deprecated: true });
-    await assertRefused(get(named), 'ENG_NOT_FOUND', /sequence pay in namespace default/);
-    await assertRefused(get('namespace=default'), 'ENG_VALIDATION', /is required/);
   });
 
   test('the list is ordered by tenant, namespace, name and descending version', async () => {
@@ -734,28 +625,6 @@ describe('workers', () => {
     }
   });
 
-  test('the statistics count tasks by state and handler and name who holds claims', async () => {
-    const owner = await stored();
-    await storeTasks(
-      task(owner),
-      task(owner, { state: 'claimed', worker_id: 'w2', handler_name: '__proto__' }),
-      task(owner, { state: 'claimed', worker_id: 'w1' }),
-      task(owner, { state: 'completed', worker_id: 'w3' }),
-      task(owner, { state: 'failed', withdrawn: true }),
-      task({ ...owner, tenant_id: 'globex' }),
-    );
-    const { text } = await ask('workers.stats');
-    const none = { pending: 0, claimed: 0, completed: 0, failed: 0 };
-    assert.deepEqual(JSON.parse(text), {
-      by_state: { ...none, pending: 1, claimed: 2, completed: 1 },
-      by_handler: Object.fromEntries([
-        ['__proto__', { ...none, claimed: 1 }],
-        ['charge_card', { ...none, pending: 1, claimed: 1, completed: 1 }],
-      ]),
-      active_workers: ['w1', 'w2'],
-    });
-  });
-
   test('workers are listed by when they were last seen, with what they hold', async () => {
     const owner = await stored();
     await storeTasks(task(owner, { state: 'claimed', worker_id: 'w1' }), task(owner));
@@ -794,20 +663,6 @@ describe('workers', () => {
       search: 'alive_within_secs=9007199254740991',
     });
     assert.equal(long.body.length, 3);
-  });
-
-  test('handlers are those built in and those that workers have polled for', async () => {
-    await put('worker.seen', {
-      tenant_id: 'acme',
-      worker_id: 'w1',
-      handler_name: 'mail',
-      queue_name: null,
-      version: null,
-      last_seen_at: isoTime(T0),
-    });
-    const { body } = await ask<{ builtin: string[]; external: string[] }>('handlers');
-    assert.ok(body.builtin.includes('http_request'));
-    assert.deepEqual(body.external, ['mail']);
   });
 });
 

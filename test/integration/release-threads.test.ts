@@ -3,18 +3,14 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import type { ShardOperation } from '../../actors/shard/operations.js';
 import type { Release } from '../../schema/release.js';
-import { EngineError } from '../../src/errors.js';
 import { eventually } from '../helpers/api.js';
-import { startThreadEngine, type ThreadEngine } from '../helpers/thread-engine.js';
+import { persist, startThreadEngine, type ThreadEngine } from '../helpers/thread-engine.js';
 
 const SHARDS = 3;
 const TENANT = 'release-threads';
-const PATIENCE_MS = 300_000;
-const PAUSE_MS = 20;
 
 let engine: ThreadEngine;
 
@@ -30,20 +26,6 @@ after(async () => {
 async function askFirst<T>(operation: ShardOperation, target: string, body: unknown): Promise<T> {
   const text = JSON.stringify(body);
   return JSON.parse((await engine.client.ask(0, operation, TENANT, target, text)).body) as T;
-}
-
-/** Asks again for as long as the answer is 503. */
-async function persist<T>(work: () => Promise<T>): Promise<T> {
-  const deadline = performance.now() + PATIENCE_MS;
-  for (;;) {
-    try {
-      return await work();
-    } catch (error) {
-      const mayRetry = error instanceof EngineError && error.status === 503;
-      if (!mayRetry || performance.now() > deadline) throw error;
-      await pause(PAUSE_MS);
-    }
-  }
 }
 
 /** Under a name of its own, so that it can be asked for again. */
@@ -62,7 +44,7 @@ async function canary(): Promise<Release> {
 
 /** The sequence of a new instance, which any shard creates. */
 async function sequenceOfNew(baseline: string): Promise<string> {
-  const creation = { sequence_id: baseline, tenant_id: TENANT, namespace: 'n' };
+  const creation = engine.creation(baseline);
   const { id } = await engine.ask<{ id: string }>('instances.create', '', creation);
   const get = () => engine.ask<{ sequence_id: string }>('instances.get', id);
   return (await persist(get)).sequence_id;

@@ -17,6 +17,7 @@ import {
   type Resolver,
 } from '../../src/handlers/address-guard.js';
 import { type Api, eventually, startApi, step, type Tenant } from '../helpers/api.js';
+import { byDepth } from '../helpers/depth.js';
 import {
   type NameVector,
   nameVectors,
@@ -72,6 +73,9 @@ describe('the guard, which requests of workflows and webhooks share', () => {
     }
   });
 });
+
+/** All of them pass the guard by itself. No list repeats itself every third time. */
+const some = <T>(vectors: readonly T[]): T[] => vectors.filter((_, at) => at % byDepth(3, 1) === 0);
 
 describe('http_request in the running server', () => {
   let api: Api | undefined;
@@ -154,7 +158,7 @@ describe('http_request in the running server', () => {
 
   test('no URL that says where it leads makes a connection', async () => {
     const before = connections().length;
-    const vectors = urlVectors(sink.port());
+    const vectors = some(urlVectors(sink.port()));
     await allRefused(vectors);
     assert.ok(distinct(vectors) >= VECTORS_MIN, `${distinct(vectors)} vectors`);
     assert.deepEqual(connections().slice(before), []);
@@ -164,7 +168,7 @@ describe('http_request in the running server', () => {
     const before = connections().length;
     const port = sink.port();
     await allRefused(
-      nameVectors().map(({ kind, name }) => ({ kind, url: `http://${name}:${port}/` })),
+      some(nameVectors()).map(({ kind, name }) => ({ kind, url: `http://${name}:${port}/` })),
     );
     assert.deepEqual(connections().slice(before), []);
   });
@@ -183,7 +187,7 @@ describe('http_request in the running server', () => {
   test('no redirect of a public server leads inside', async () => {
     const before = connections().length;
     const statuses = [301, 302, 303, 307, 308];
-    const vectors = redirectVectors(sink.port()).map(({ kind, url }, index) => {
+    const vectors = some(redirectVectors(sink.port())).map(({ kind, url }, index) => {
       const status = statuses[index % statuses.length];
       const target = encodeURIComponent(url);
       return { kind, url: `http://${OUTSIDE}:${outside.port()}/go/${status}/${target}` };

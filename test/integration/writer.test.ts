@@ -14,6 +14,7 @@ import runWriter, {
 import { FLUSHES_KEPT, STATEMENTS } from '../../src/db/statements.js';
 import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
+import { column } from '../helpers/columns.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import {
   auditPut,
@@ -263,7 +264,7 @@ test('what arrives during a flush is one batch, and outcomes come in order', asy
     new Set(['committed']),
   );
   assert.deepEqual(
-    h.acks.map(({ seq }) => seq),
+    column(h.acks, 'seq'),
     settled.map((_, n) => n + 1),
   );
   const stats = h.writer.stats();
@@ -307,10 +308,7 @@ test('a sequence whose version is taken exists, also when both come in one batch
     h.put('c', [sequencePut(2, 'same')], 'exists'),
     h.put('c', [sequencePut(3, 'other')], 'exists'),
   ]);
-  assert.deepEqual(
-    outcomes.map((ack) => ack.outcome),
-    ['committed', 'exists', 'committed'],
-  );
+  assert.deepEqual(column(outcomes, 'outcome'), ['committed', 'exists', 'committed']);
 });
 
 test('births write what is new and name it', async () => {
@@ -323,10 +321,7 @@ test('births write what is new and name it', async () => {
     ids: [uuid(1), uuid(3)],
   });
   const { rows } = await client.query('select instance_id from timers order by 1');
-  assert.deepEqual(
-    rows.map((row) => row.instance_id),
-    [uuid(1), uuid(3)],
-  );
+  assert.deepEqual(column(rows, 'instance_id'), [uuid(1), uuid(3)]);
 });
 
 test('an ungated insert of a row that exists is refused', async () => {
@@ -349,14 +344,11 @@ test('only the unit whose data is refused fails, with the later ones of its acto
     if (n % 10 === 3 && n > 123) return 'suffix';
     return n % 10 === 5 && n > 205 ? 'suffix' : 'committed';
   });
-  assert.deepEqual(
-    acks.map((ack) => ack.outcome),
-    expected,
-  );
+  assert.deepEqual(column(acks, 'outcome'), expected);
   assert.equal(outcomeOf(acks[123]!)[1], '22P05');
   const { rows } = await client.query('select instance_id from audit_log order by 1');
   assert.deepEqual(
-    rows.map((row) => row.instance_id),
+    column(rows, 'instance_id'),
     expected.flatMap((outcome, n) => (outcome === 'committed' ? [uuid(n)] : [])),
   );
   assert.equal(h.writer.stats().refused, 2);
@@ -378,10 +370,7 @@ test('a refused gated unit leaves no trace, and its batch goes on', async () => 
     h.put('i2', [instancePut(2), poisonPut(2)], 'exists'),
     h.put('b', [instancePut(3), timerPut(3)], 'batch'),
   ]);
-  assert.deepEqual(
-    acks.map((ack) => ack.outcome),
-    ['committed', 'refused', 'inserted'],
-  );
+  assert.deepEqual(column(acks, 'outcome'), ['committed', 'refused', 'inserted']);
   assert.equal(await count('instances'), 2);
 });
 
@@ -432,10 +421,7 @@ test('a discarded shard has nothing written any more, and what was in flight is 
   await other;
   await h.writer.drain();
   const { rows } = await client.query('select instance_id from audit_log order by 1');
-  assert.deepEqual(
-    rows.map((row) => row.instance_id),
-    [uuid(100), uuid(200), uuid(300)],
-  );
+  assert.deepEqual(column(rows, 'instance_id'), [uuid(100), uuid(200), uuid(300)]);
   assert.equal(h.writer.stats().backlogUnits, 0);
 });
 

@@ -1,11 +1,8 @@
 /** What the kinds of blocks decide, over HTTP. */
 
 import assert from 'node:assert/strict';
-import type { RequestListener, ServerResponse } from 'node:http';
 import { describe, test } from 'node:test';
 import {
-  type Api,
-  eventually,
   forEach,
   type Json,
   loop,
@@ -15,18 +12,16 @@ import {
   router,
   sleep,
   step,
+  type Tenant,
   transform,
   tryCatch,
-  useApi,
+  useSharedApi,
 } from '../../helpers/api.js';
-import { listen } from '../../helpers/http-handler.js';
 
-/** As `http_request` bounds itself; steps of other kinds share a higher bound. */
-const SHARD_REQUESTS_MAX = 128;
 /** Never over within a test. */
 const LONG_MS = 600_000;
 
-const api = useApi({ env: { ENGINE_SHARDS: '1', ENGINE_ALLOW_INTERNAL_URLS: 'true' } });
+const api = useSharedApi();
 
 const noop = (id: string) => step(id, 'noop');
 const fail = (id: string) => step(id, 'fail');
@@ -36,70 +31,6 @@ async function nodes(state: string, blocks: Json[], data: Json = {}) {
   const tenant = api.tenant();
   return tenant.nodeStates(await tenant.runUntil(state, blocks, data));
 }
-
-describe('Parallel in-process steps: Truly concurrent, bounded per shard; never one after the other', () => {
-  /** Answers nothing before it is opened. */
-  function gate(): { onRequest: RequestListener; held: () => number; open: () => void } {
-    const waiting: ServerResponse[] = [];
-    let isOpen = false;
-    return {
-      onRequest: (_request, response) => {
-        if (isOpen) response.end('through');
-        else waiting.push(response);
-      },
-      held: () => waiting.length,
-      open: () => {
-        isOpen = true;
-        for (const response of waiting) response.end('through');
-      },
-    };
-  }
-  const ask = (id: string, url: string) =>
-    step(id, 'http_request', { params: { url, timeout_ms: 60_000 } });
-
-  test('two requests of one instance are under way at the same time', async (t) => {
-    const { onRequest, held, open } = gate();
-    const { origin } = await listen(t, onRequest);
-    const tenant = api.tenant();
-    const id = await tenant.run([parallel('p', [ask('a', origin)], [noop('x'), ask('b', origin)])]);
-    await eventually(() => assert.equal(held(), 2));
-    open();
-    await tenant.until(id, 'completed');
-  });
-
-  test('two sleeps take less than their sum', async () => {
-    const tenant = api.tenant();
-    const blocks = [parallel('p', [sleep('a', 300)], [noop('x'), sleep('b', 300)])];
-    const tree = await tenant.tree(await tenant.runUntil('completed', blocks));
-    const [whole, a, b] = ['p', 'a', 'b'].map((id) => {
-      const { started_at, completed_at } = tree[id] ?? {};
-      return Date.parse(completed_at ?? '') - Date.parse(started_at ?? '');
-    });
-    assert.ok((whole ?? Number.NaN) < 0.8 * ((a ?? 0) + (b ?? 0)), `${whole} of ${a} and ${b}`);
-  });
-
-  test('a shard has so many under way at most, and the others after them', async (t) => {
-    const { onRequest, held, open } = gate();
-    const tenant = api.tenant();
-    const branches: Json[][] = [];
-    while (branches.length < SHARD_REQUESTS_MAX / 2 + 16) {
-      // Many servers, so that the limit of requests to one of them is not met first.
-      const { origin } = await listen(t, onRequest);
-      for (let index = 0; index < 8; index++) branches.push([ask(`a${branches.length}`, origin)]);
-    }
-    // And two instances, so that their share is not, either.
-    const sequence = await tenant.sequence([parallel('p', ...branches)]);
-    const ids = [await tenant.create(sequence), await tenant.create(sequence)];
-    await eventually(() => assert.equal(held(), SHARD_REQUESTS_MAX));
-    await tenant.runUntil('completed', [sleep('while', 100)]);
-    assert.equal(held(), SHARD_REQUESTS_MAX);
-    open();
-    for (const id of ids) {
-      await tenant.until(id, 'completed');
-      assert.equal((await tenant.outputs(id)).length, branches.length);
-    }
-  });
-});
 
 describe('Race: `semantics` is honoured exactly, default `first_to_resolve`', () => {
   /** A race of two workers: who calls first, and with what, is up to the test. */
@@ -168,10 +99,7 @@ describe('Siblings after a failed block in any list: Not run; `skipped`. What a 
     assert.deepEqual([won, open, later], ['completed', 'cancelled', 'cancelled']);
   });
 
-  const ends: readonly [
-    string,
-    (tenant: ReturnType<Api['tenant']>, id: string) => Promise<unknown>,
-  ][] = [
+  const ends: readonly [string, (tenant: Tenant, id: string) => Promise<unknown>][] = [
     ['a cancel', (tenant, id) => tenant.signal(id, 'cancel')],
     ['the end of the instance, cancelled', (tenant, id) => tenant.move(id, 'cancelled')],
     ['the end of the instance, failed', (tenant, id) => tenant.move(id, 'failed')],

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eventually, newHandler, step, type Tenant, useSharedApi } from '../../helpers/api.js';
+import { newHandler, step, type Tenant, useSharedApi } from '../../helpers/api.js';
 
 const api = useSharedApi();
 
@@ -45,31 +45,6 @@ test('every filter narrows the change, and all of them hold together', async () 
   }
 });
 
-test('completed and cancelled instances are skipped, failed ones are not', async () => {
-  const tenant = api.tenant();
-  const done = await tenant.run([step('a', 'noop')]);
-  const failed = await tenant.run([step('a', 'fail')]);
-  const waiting = await tenant.run([step('a', newHandler())]);
-  await tenant.until(done, 'completed');
-  await tenant.until(failed, 'failed');
-  const reply = await bulk(tenant, {}, 'cancelled');
-  assert.equal(reply.body.count, 2);
-  assert.deepEqual(await states(tenant, [done, failed, waiting]), [
-    'completed',
-    'cancelled',
-    'cancelled',
-  ]);
-  assert.deepEqual((await tenant.get('/instances/dlq')).body, []);
-});
-
-test('another tenant’s instances are not touched', async () => {
-  const tenant = api.tenant();
-  const other = api.tenant();
-  const theirs = await other.run([step('a', newHandler())]);
-  assert.equal((await bulk(tenant, {}, 'cancelled')).body.count, 0);
-  assert.equal((await other.instance(theirs)).state, 'waiting');
-});
-
 test('cancelling withdraws the tasks of all of them', async () => {
   const tenant = api.tenant();
   const handler = newHandler();
@@ -107,18 +82,6 @@ test('there is no check of the transition, and a repeated call is safe', async (
   assert.equal((await bulk(tenant, {}, 'completed')).body.count, 1);
   assert.deepEqual(await states(tenant, ids), ['completed', 'completed']);
   assert.deepEqual((await tenant.get('/instances/dlq')).body, []);
-});
-
-test('1,200 instances are changed in one call', async () => {
-  const tenant = api.tenant();
-  const sequence = await tenant.sequence([step('a', 'noop')]);
-  const later = tenant.creation(sequence, { next_fire_at: '2100-01-01T00:00:00Z' });
-  await tenant.post('/instances/batch', { instances: Array(1_200).fill(later) });
-  assert.equal((await bulk(tenant, {}, 'scheduled')).body.count, 1_200);
-  await eventually(async () => {
-    const left = await tenant.get<unknown[]>('/instances?state=scheduled,running&limit=1');
-    assert.equal(left.body.length, 0);
-  });
 });
 
 test('what is wrong is 400, and nothing changes', async () => {

@@ -8,22 +8,23 @@ import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { EffectReceipt } from '../../../schema/continuity.js';
 import {
-  type Api,
   eventually,
   newHandler,
-  startApi,
+  type SharedApi,
+  sharedApi,
   step,
   type Tenant,
   tryCatch,
 } from '../../helpers/api.js';
 import { expectStatus, type Reply } from '../../helpers/client.js';
+import { column, columns } from '../../helpers/columns.js';
 import { type Continuity, continuityOf } from '../../helpers/continuity.js';
 import { MIGRATE, migrate, resumeFrom } from '../../helpers/edits.js';
 
 const UNKNOWN = '0195ffff-0000-7000-8000-000000000000';
 const HASH = /^[0-9a-f]{64}$/;
 
-let api: Api;
+let api: SharedApi;
 let tenant: Tenant;
 let continuity: Continuity;
 
@@ -37,12 +38,7 @@ const sink = createServer((request, response) => {
 before(async () => {
   sink.listen(0, '127.0.0.1');
   await once(sink, 'listening');
-  const env = {
-    ENGINE_SHARDS: '2',
-    ENGINE_ENCRYPTION_KEY: 'cd'.repeat(32),
-    ENGINE_ALLOW_INTERNAL_URLS: 'true',
-  };
-  api = await startApi({ env });
+  api = await sharedApi();
   tenant = api.tenant();
   continuity = continuityOf(tenant);
 });
@@ -155,13 +151,10 @@ describe('the receipt of a worker’s task', () => {
     await tenant.fail(await tenant.task(handler), 'later', true);
     await tenant.complete(await tenant.task(handler));
     await tenant.until(id, 'completed');
-    assert.deepEqual(
-      (await effects(id)).map(({ attempt, state }) => [attempt, state]),
-      [
-        [0, 'unknown'],
-        [1, 'committed'],
-      ],
-    );
+    assert.deepEqual(columns(await effects(id), 'attempt', 'state'), [
+      [0, 'unknown'],
+      [1, 'committed'],
+    ]);
   });
 
   test('a task that no worker had taken was never done', async () => {
@@ -202,13 +195,10 @@ describe('the receipt of an http_request', () => {
     (await request('/doubt')).destroy();
     await request('/doubt', 2);
     await tenant.until(id, 'failed');
-    assert.deepEqual(
-      (await effects(id)).map(({ attempt, state }) => [attempt, state]),
-      [
-        [0, 'unknown'],
-        [1, 'unknown'],
-      ],
-    );
+    assert.deepEqual(columns(await effects(id), 'attempt', 'state'), [
+      [0, 'unknown'],
+      [1, 'unknown'],
+    ]);
     const cancelled = await tenant.run([call('a', '/cancelled')]);
     await request('/cancelled');
     await tenant.signal(cancelled, 'cancel');
@@ -226,27 +216,9 @@ describe('the receipt of an http_request', () => {
     await tenant.until(id, 'completed');
     const after = await effects(id);
     assert.deepEqual(after[0], before);
-    assert.deepEqual(
-      after.map(({ state }) => state),
-      ['committed', 'committed'],
-    );
+    assert.deepEqual(column(after, 'state'), ['committed', 'committed']);
     const { id: resolvedId } = await resolved(before.id, { state: 'compensated' });
     assert.equal(resolvedId, before.id);
-  });
-
-  test('is the same one when the try is dispatched again after a crash', async () => {
-    const id = await tenant.run([call('a', '/crash')]);
-    await request('/crash');
-    const before = await onlyEffect(id);
-    await api.restart();
-    (await request('/crash', 2)).end('late');
-    await tenant.until(id, 'completed');
-    const { updated_at, ...committed } = await onlyEffect(id);
-    assert.deepEqual(
-      { ...committed, updated_at: before.updated_at },
-      { ...before, state: 'committed' },
-    );
-    assert.ok(updated_at > before.updated_at);
   });
 
   test('can be resolved while it is open', async () => {
@@ -346,29 +318,6 @@ describe('migrate-instance', () => {
 
   const ask = (instance_id: string, target_sequence_id: string, as: Tenant = tenant) =>
     as.post(MIGRATE, { instance_id, target_sequence_id });
-
-  test('migrate-instance: running instance 409; terminal 4xx; unknown ids 404; foreign tenant header rejected and nothing changes', async () => {
-    const handler = newHandler();
-    const [from, to] = await versions(handler);
-    const id = await tenant.create(from);
-    await tenant.until(id, 'waiting');
-    expectStatus(await ask(id, to, api.tenant()), 404);
-    expectStatus(await ask(UNKNOWN, to), 404);
-    expectStatus(await ask(id, UNKNOWN), 404);
-    assert.equal((await tenant.instance(id)).sequence_id, from);
-    await migrate(tenant, id, to);
-    await tenant.complete(await tenant.task(handler));
-    await tenant.until(id, 'completed');
-    expectStatus(await ask(id, to), 400);
-    const name = `s-${randomUUID()}`;
-    const first = await tenant.sequence([call('a', '/running')], { name, version: 1 });
-    const second = await tenant.sequence([call('a', '/running')], { name, version: 2 });
-    const running = await tenant.create(first);
-    const response = await request('/running');
-    expectStatus(await ask(running, second), 409);
-    response.end();
-    await tenant.until(running, 'completed');
-  });
 
   test('is refused for an instance of an execution, and while an effect is in doubt', async () => {
     const handler = newHandler();

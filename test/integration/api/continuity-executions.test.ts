@@ -4,18 +4,16 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { Execution, ProvenanceEntry, ProvenanceVerdict } from '../../../schema/continuity.js';
-import { createKeyring } from '../../../src/core/continuity/keys.js';
-import { beforeWith, newHandler, step, type Tenant, useApi } from '../../helpers/api.js';
+import { beforeWith, newHandler, step, type Tenant, useSharedApi } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 import { type Continuity, continuityOf } from '../../helpers/continuity.js';
 
 const UNKNOWN = '0195ffff-0000-7000-8000-000000000000';
 const EXECUTIONS = '/continuity/executions';
-const ENV = { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: 'ab'.repeat(32) };
 
 let continuity: Continuity;
 
-const api = useApi({ env: ENV });
+const api = useSharedApi();
 const tenant = api.tenant();
 
 beforeWith(api, async () => {
@@ -97,13 +95,6 @@ describe('an execution', () => {
     await tenant.complete(await tenant.task(handler));
     await tenant.until(id, 'completed');
     assert.equal((await continuity.execution(id)).epoch, 0);
-  });
-
-  test('is still there after a crash', async () => {
-    const created = await continuity.enrol(await waiting());
-    await api.restart();
-    assert.deepEqual(await continuity.execution(created.continuity_id), created);
-    expectStatus(await enrol(created.continuity_id), 409);
   });
 });
 
@@ -188,27 +179,5 @@ describe('provenance', () => {
       assert.equal(entry.previous_sha256, chain[i - 1]?.entry_sha256 ?? null);
     }
     assert.equal((await verify(id)).valid, true);
-  });
-
-  test('signed by an earlier key is valid as long as that key is configured', async () => {
-    const { continuity_id: id } = await continuity.enrol(await waiting());
-    const other = { ...ENV, ENGINE_ENCRYPTION_KEY: 'ef'.repeat(32) };
-    const { signing } = createKeyring(Buffer.from(ENV.ENGINE_ENCRYPTION_KEY, 'hex'));
-    const named = JSON.stringify({ [signing.id]: signing.publicKey });
-    await api.restart('SIGTERM', { env: other });
-    expectStatus(await append(id), 201);
-    const unknown = await verify(id);
-    assert.deepEqual(
-      [unknown.valid, unknown.code, unknown.first_invalid_index],
-      [false, 'PROVENANCE_SIGNING_KEY_UNTRUSTED', 0],
-    );
-    for (const more of [
-      { ENGINE_OLD_ENCRYPTION_KEY: ENV.ENGINE_ENCRYPTION_KEY },
-      { ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON: named },
-    ]) {
-      await api.restart('SIGTERM', { env: { ...other, ...more } });
-      assert.deepEqual([(await verify(id)).valid, (await verify(id)).entries_checked], [true, 2]);
-    }
-    await api.restart('SIGTERM', { env: ENV });
   });
 });

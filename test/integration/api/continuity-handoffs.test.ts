@@ -25,6 +25,7 @@ import {
   useSharedApi,
 } from '../../helpers/api.js';
 import { expectStatus, type Reply } from '../../helpers/client.js';
+import { column, columns } from '../../helpers/columns.js';
 import { type Continuity, continuityOf } from '../../helpers/continuity.js';
 
 const UNKNOWN = '0195ffff-0000-7000-8000-000000000000';
@@ -296,22 +297,21 @@ describe('a handoff', () => {
     );
     assert.equal(accepted.execution.current_instance_id, instance);
     assert.deepEqual(await from.execution(from.id), accepted.execution);
-    assert.deepEqual(
-      (await from.locations(from.id)).map((one) => [one.epoch, one.instance_id, one.handoff_id]),
-      [
-        [0, from.id, null],
-        [1, instance, handoff.id],
-      ],
-    );
+    assert.deepEqual(columns(await from.locations(from.id), 'epoch', 'instance_id', 'handoff_id'), [
+      [0, from.id, null],
+      [1, instance, handoff.id],
+    ]);
     const resumed = expectStatus(await from.act(handoff.id, 'resume'), 200);
     assert.equal(resumed.state, 'resumed');
     await from.tenant.complete(await from.tenant.task(handler));
     await from.tenant.until(instance, 'completed');
     assert.equal((await from.getHandoff(handoff.id)).state, 'completed');
-    assert.deepEqual(
-      (await from.provenance(from.id)).map(({ kind }) => kind),
-      ['execution_created', 'capsule_exported', 'runtime_claimed', 'execution_resumed'],
-    );
+    assert.deepEqual(column(await from.provenance(from.id), 'kind'), [
+      'execution_created',
+      'capsule_exported',
+      'runtime_claimed',
+      'execution_resumed',
+    ]);
     expectStatus(
       await from.tenant.patch(`/instances/${from.id}/state`, { state: 'scheduled' }),
       409,

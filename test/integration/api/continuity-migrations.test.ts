@@ -19,10 +19,8 @@ import {
   tryCatch,
   useSharedApi,
 } from '../../helpers/api.js';
-import { accepted, exported, imported, passageOf } from '../../helpers/capsules.js';
 import { expectStatus } from '../../helpers/client.js';
 import { type Continuity, continuityOf } from '../../helpers/continuity.js';
-import { migrate } from '../../helpers/edits.js';
 import {
   apply,
   askApply,
@@ -642,77 +640,10 @@ describe('the way back', () => {
   });
 });
 
-describe('a handoff after a migration', () => {
-  test('migrate then handoff works; expected_epoch is the post-migration epoch; capsule without transfer key can be imported from server storage; chain verifies', async () => {
-    const handler = newHandler();
-    const source = [step('a', handler), step('b', handler)];
-    const name = `s-${randomUUID()}`;
-    const from = await tenant.sequence(source, { name });
-    const to = await tenant.sequence([...source, step('c', 'noop')], { name, version: 2 });
-    const id = await tenant.create(from);
-    const task = await tenant.task(handler);
-    await tenant.signal(id, 'pause');
-    await tenant.until(id, 'paused');
-    await tenant.complete(task, { done: 'a' });
-    const passage = await passageOf(tenant, id);
-    const execution = await continuity.execution(id);
-    const made = await plan(tenant, { execution, to }, { capture_checkpoint: true });
-    await apply(tenant, made.id);
-
-    const handoff = await continuity.handoff(id, passage.destination);
-    assert.equal(handoff.expected_epoch, 1);
-    const bundle = await exported(continuity, handoff, {
-      payload_key_base64: null,
-      capture_checkpoint: false,
-    });
-    assert.equal(bundle.capsule.manifest.epoch, 1);
-    assert.equal(bundle.capsule.manifest.sequence.id, to);
-    const { instance_id } = await imported(tenant, bundle, { payload_base64: null });
-    await accepted(continuity, handoff.id, instance_id);
-    // The migration is of an instance that is not run here any more.
-    expectStatus(await askRollback(tenant, made.id), 409);
-    expectStatus(await continuity.act(handoff.id, 'resume'), 200);
-    await tenant.complete(await tenant.task(handler), { done: 'b' });
-    await tenant.until(instance_id, 'completed');
-    assert.deepEqual(await tenant.rowsOf(instance_id), ['a', 'b', 'c']);
-    assert.deepEqual(await epochs(id), [0, 1, 2]);
-    const path = `/continuity/executions/${id}/provenance/verify`;
-    assert.equal((await tenant.get<ProvenanceVerdict>(path)).body.valid, true);
-  });
-});
-
 describe('the simple rebind', () => {
   test('migrate-instance on an enrolled instance → 409', async () => {
     const subject = await moving(tenant);
     const body = { instance_id: subject.id, target_sequence_id: subject.to };
     expectStatus(await tenant.post('/sequences/migrate-instance', body), 409);
-  });
-
-  test('migrate-instance: instance at rest 200; terminal 4xx; unknown ids 404; foreign tenant header rejected and nothing changes', async () => {
-    // A running one is refused, and one at rest is not.
-    const name = `s-${randomUUID()}`;
-    const from = await tenant.sequence(GATED, { name });
-    const to = await tenant.sequence(GATED, { name, version: 2 });
-    const id = await tenant.create(from);
-    await tenant.until(id, 'running');
-    expectStatus(
-      await tenant.post('/sequences/migrate-instance', {
-        instance_id: id,
-        target_sequence_id: to,
-      }),
-      409,
-    );
-    await tenant.move(id, 'waiting');
-    const body = { instance_id: id, target_sequence_id: to };
-    const path = '/sequences/migrate-instance';
-    expectStatus(await api.tenant().post(path, body), 404);
-    assert.equal((await tenant.instance(id)).sequence_id, from);
-    await migrate(tenant, id, to);
-    assert.equal((await tenant.instance(id)).sequence_id, to);
-    expectStatus(await tenant.post(path, { ...body, instance_id: UNKNOWN }), 404);
-    expectStatus(await tenant.post(path, { ...body, target_sequence_id: UNKNOWN }), 404);
-    await tenant.signal(id, 'cancel');
-    await tenant.until(id, 'cancelled');
-    expectStatus(await tenant.post(path, { instance_id: id, target_sequence_id: from }), 400);
   });
 });

@@ -6,22 +6,19 @@ import type {
   Boundary,
   BoundaryDetail,
   MigrationPlan,
-  MigrationRecord,
   ProvenanceVerdict,
 } from '../../../schema/continuity.js';
 import type { RuntimeCapabilities } from '../../../schema/handoff.js';
 import { canonicalSha256 } from '../../../src/core/continuity/canonical-json.js';
-import { type Json, step, type Tenant, useApi } from '../../helpers/api.js';
+import { type Json, step, type Tenant, useSharedApi } from '../../helpers/api.js';
 import { accepted, exported, imported } from '../../helpers/capsules.js';
 import { expectStatus } from '../../helpers/client.js';
 import { type Continuity, continuityOf } from '../../helpers/continuity.js';
 
 const UNKNOWN = '0195ffff-0000-7000-8000-000000000000';
 const EXECUTIONS = '/continuity/executions';
-const [FIRST_KEY, SECOND_KEY] = ['1a'.repeat(32), '2b'.repeat(32)];
 
-const env = { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: FIRST_KEY };
-const api = useApi({ env, isCovered: true });
+const api = useSharedApi();
 
 interface World extends Continuity {
   readonly tenant: Tenant;
@@ -278,37 +275,4 @@ describe('provenance that was tampered with', () => {
     const { valid, code } = await verdict(it, `?expected_head=${head}`);
     assert.deepEqual([valid, code], [false, 'PROVENANCE_HEAD_MISMATCH']);
   });
-});
-
-test('a new key takes over, and what the old one sealed and signed stays good while it is named', async () => {
-  const it = await world();
-  await save(it, { context_snapshot: { n: 1 } });
-  const { id } = await plan(it);
-  const path = `/continuity/migrations/${id}`;
-  const read = async () => expectStatus(await it.tenant.get<MigrationRecord>(path), 200);
-  const first = await read();
-  assert.deepEqual(first.source_checkpoint.checkpoint_data, { context_snapshot: { n: 1 } });
-  const { rows } = await api.sql.query(`select secrets from migrations where id = '${id}'`);
-  assert.doesNotMatch(JSON.stringify(rows), /context_snapshot/);
-
-  const keys = { ENGINE_ENCRYPTION_KEY: SECOND_KEY, ENGINE_OLD_ENCRYPTION_KEY: FIRST_KEY };
-  await api.restart('SIGTERM', { env: { ENGINE_SHARDS: '2', ...keys } });
-  assert.deepEqual(await read(), first);
-  assert.equal((await verdict(it)).valid, true);
-  const applied = expectStatus(await it.tenant.post<MigrationRecord>(`${path}/apply`), 200);
-  assert.deepEqual(await read(), applied);
-  assert.equal((await verdict(it)).entries_checked, 2);
-
-  await api.restart('SIGTERM', {
-    env: { ENGINE_SHARDS: '2', ENGINE_ENCRYPTION_KEY: SECOND_KEY, ENGINE_OLD_ENCRYPTION_KEY: '' },
-  });
-  const reply = await it.tenant.get<{ error: string }>(path);
-  assert.match(expectStatus(reply, 503).error, /no key of the server/);
-  assert.equal(reply.headers['x-error-code'], 'ENG_NO_KEYS');
-  const { valid, first_invalid_index, code } = await verdict(it);
-  assert.deepEqual(
-    [valid, first_invalid_index, code],
-    [false, 0, 'PROVENANCE_SIGNING_KEY_UNTRUSTED'],
-  );
-  assert.equal((await it.execution(it.id)).epoch, 1);
 });

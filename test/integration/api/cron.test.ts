@@ -12,14 +12,15 @@ import {
   sleep,
   step,
   type Tenant,
-  useApi,
+  useSharedApi,
 } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
+import { column } from '../../helpers/columns.js';
 
 const EVERY_SECOND = '* * * * * ? *';
 const NEVER_SOON = '0 0 0 1 1 ? 2998';
 
-const api = useApi({ env: { ENGINE_SHARDS: '2', ENGINE_CRON_TICK_SECS: '1' } });
+const api = useSharedApi();
 
 interface Scheduled {
   readonly tenant: Tenant;
@@ -174,10 +175,7 @@ describe('Cron: bad expression 4xx; CRUD; disabled never fires; deleted stops fi
     await other.create();
     const ids = [(await create()).id, (await create()).id, (await create()).id];
     const all = await tenant.get<CronSchedule[]>('/cron');
-    assert.deepEqual(
-      all.body.map(({ id }) => id),
-      ids,
-    );
+    assert.deepEqual(column(all.body, 'id'), ids);
     assert.deepEqual(all.body[0], await get(ids[0] as string));
     const foreign = await tenant.get<CronSchedule[]>(`/cron?tenant_id=${other.tenant.name}`);
     assert.equal(foreign.body.length, 3);
@@ -185,10 +183,7 @@ describe('Cron: bad expression 4xx; CRUD; disabled never fires; deleted stops fi
     assert.equal(page.body.length, 2);
     assert.match(String(page.headers.link), /offset=2>; rel="next"/);
     const rest = await tenant.get<CronSchedule[]>('/cron?limit=2&offset=2');
-    assert.deepEqual(
-      rest.body.map(({ id }) => id),
-      ids.slice(2),
-    );
+    assert.deepEqual(column(rest.body, 'id'), ids.slice(2));
   });
 
   test('what cannot be read is 400 and names the field', async () => {
@@ -218,10 +213,7 @@ describe('Cron: bad expression 4xx; CRUD; disabled never fires; deleted stops fi
     await refused({ cron_expr: undefined }, /cron_expr is required/);
     await refused({ tenant_id: undefined }, /tenant_id is required/);
     const list = await tenant.get<CronSchedule[]>('/cron');
-    assert.deepEqual(
-      list.body.map((schedule) => schedule.id),
-      [id],
-    );
+    assert.deepEqual(column(list.body, 'id'), [id]);
   });
 });
 

@@ -29,42 +29,51 @@ test('Duplicate sequence id is 409', async () => {
 });
 
 describe('Deprecated version disappears from by-name and versions, stays readable by id; deprecating twice is fine; deprecating an unknown id is 404', () => {
-  let tenant: Tenant;
-  let first: string;
-  let second: string;
+  describe('deprecate: hidden from by-name and versions list, still readable by id with deprecated true, idempotent, unknown id → 404', () => {
+    let tenant: Tenant;
+    let first: string;
+    let second: string;
 
-  before(async () => {
-    tenant = api.tenant();
-    first = await tenant.sequence(blocks, { name: 'order', version: 1 });
-    second = await tenant.sequence(blocks, { name: 'order', version: 2 });
-    assert.equal((await tenant.post(`/sequences/${second}/deprecate`)).status, 204);
-  });
+    before(async () => {
+      tenant = api.tenant();
+      first = await tenant.sequence(blocks, { name: 'order', version: 1 });
+      second = await tenant.sequence(blocks, { name: 'order', version: 2 });
+      for (const time of ['once', 'twice']) {
+        const reply = await tenant.post(`/sequences/${second}/deprecate`);
+        assert.deepEqual([reply.status, reply.text], [204, ''], time);
+      }
+    });
 
-  test('it disappears from by-name', async () => {
-    const found = expectStatus(await byName(tenant, 'by-name', 'order'), 200);
-    assert.equal((found as SequenceDefinition).id, first);
-  });
+    test('by-name gives the newest that is left, unless a version is named, or 404', async () => {
+      const found = expectStatus(await byName(tenant, 'by-name', 'order'), 200);
+      assert.equal((found as SequenceDefinition).id, first);
+      const named = expectStatus(await byName(tenant, 'by-name', 'order&version=2'), 200);
+      assert.equal((named as SequenceDefinition).id, second);
+      assert.equal((await byName(tenant, 'by-name', 'order&version=3')).status, 404);
+      const other = api.tenant();
+      await other.post(`/sequences/${await other.sequence(blocks, { name: 'order' })}/deprecate`);
+      assert.equal((await byName(other, 'by-name', 'order')).status, 404);
+      assert.deepEqual((await byName(other, 'versions', 'order')).body, []);
+    });
 
-  test('and from versions', async () => {
-    const versions = expectStatus(await byName(tenant, 'versions', 'order'), 200);
-    assert.deepEqual(
-      (versions as SequenceDefinition[]).map(({ id }) => id),
-      [first],
-    );
-  });
+    test('versions are without it', async () => {
+      const versions = expectStatus(await byName(tenant, 'versions', 'order'), 200);
+      assert.deepEqual(
+        (versions as SequenceDefinition[]).map(({ id }) => id),
+        [first],
+      );
+    });
 
-  test('it stays readable by id', async () => {
-    const found = await tenant.get<SequenceDefinition>(`/sequences/${second}`);
-    assert.deepEqual([found.status, found.body.deprecated], [200, true]);
-  });
+    test('by id it is read as deprecated, and instances of it can be created', async () => {
+      const { status, body } = await tenant.get<SequenceDefinition>(`/sequences/${second}`);
+      assert.deepEqual([status, body.deprecated], [200, true]);
+      await tenant.until(await tenant.create(second), 'completed');
+    });
 
-  test('deprecating twice is fine', async () => {
-    assert.equal((await tenant.post(`/sequences/${second}/deprecate`)).status, 204);
-  });
-
-  test('deprecating an unknown id is 404', async () => {
-    assert.equal((await tenant.post(`/sequences/${randomUUID()}/deprecate`)).status, 404);
-    assert.equal((await api.tenant().post(`/sequences/${first}/deprecate`)).status, 404);
+    test('an unknown id is 404, and so is a foreign one', async () => {
+      assert.equal((await tenant.post(`/sequences/${randomUUID()}/deprecate`)).status, 404);
+      assert.equal((await api.tenant().post(`/sequences/${first}/deprecate`)).status, 404);
+    });
   });
 });
 

@@ -69,165 +69,176 @@ async function assertRefused(
   assert.equal(after.sequence_id, from);
 }
 
-describe('migrate-instance moves a waiting instance; terminal instance, unknown instance, unknown target and foreign target are refused', () => {
-  test('migrate-instance moves a waiting instance', async () => {
-    const handler = newHandler();
-    const { id, from, to } = await instanceIn(
-      'waiting',
-      [step('a', handler)],
-      [step('a', handler), transform('b', { got: '{{ outputs.a.n }}' })],
-    );
-    assert.deepEqual(await migrate(tenant, id, to), {
-      migrated: true,
-      instance_id: id,
-      from_sequence_id: from,
-      to_sequence_id: to,
+describe('migrate-instance: running instance 409; terminal 4xx; unknown ids 404; foreign tenant header rejected and nothing changes', () => {
+  describe('migrate-instance: instance at rest 200; terminal 4xx; unknown ids 404; foreign tenant header rejected and nothing changes', () => {
+    describe('migrate-instance moves a waiting instance; terminal instance, unknown instance, unknown target and foreign target are refused', () => {
+      test('migrate-instance moves a waiting instance', async () => {
+        const handler = newHandler();
+        const { id, from, to } = await instanceIn(
+          'waiting',
+          [step('a', handler)],
+          [step('a', handler), transform('b', { got: '{{ outputs.a.n }}' })],
+        );
+        assert.deepEqual(await migrate(tenant, id, to), {
+          migrated: true,
+          instance_id: id,
+          from_sequence_id: from,
+          to_sequence_id: to,
+        });
+        assert.equal((await tenant.instance(id)).sequence_id, to);
+        await tenant.complete(await tenant.task(handler), { n: 5 });
+        await tenant.until(id, 'completed');
+        assert.deepEqual((await tenant.outputsOf(id)).b, { got: 5 });
+      });
+
+      test('terminal instance, failed ones included', async () => {
+        for (const handler of ['noop', 'fail']) {
+          const state = handler === 'noop' ? 'completed' : 'failed';
+          const moving = await instanceIn(state, [step('a', handler)], [step('a', handler)]);
+          await assertRefused(moving, 400, new RegExp(`is ${state}`));
+        }
+        const moving = await instanceIn('waiting', [step('a', newHandler())], [step('a', 'noop')]);
+        await tenant.signal(moving.id, 'cancel');
+        await assertRefused(moving, 400, /is cancelled/);
+      });
+
+      test('unknown instance', async () => {
+        const [target = ''] = await versions([step('a', 'noop')]);
+        assert.equal((await ask(UNKNOWN, target)).status, 404);
+      });
+
+      test('unknown target', async () => {
+        const blocks = [step('a', newHandler())];
+        await assertRefused(
+          { ...(await instanceIn('waiting', blocks, blocks)), to: UNKNOWN },
+          404,
+          /./,
+        );
+      });
+
+      test('foreign target, with the text of an unknown one', async () => {
+        const blocks = [step('a', newHandler())];
+        const moving = await instanceIn('waiting', blocks, blocks);
+        const foreign = await api.tenant().sequence(blocks);
+        await assertRefused({ ...moving, to: foreign }, 404, new RegExp(`sequence ${foreign}$`));
+      });
+
+      test('an instance of another tenant, with the text of an unknown one', async () => {
+        const blocks = [step('a', newHandler())];
+        const { id, to, from } = await instanceIn('waiting', blocks, blocks);
+        const reply = await ask(id, to, api.tenant());
+        const missing = await ask(UNKNOWN, to);
+        assert.deepEqual([reply.status, missing.status], [404, 404]);
+        assert.equal(reply.body.error.replace(id, UNKNOWN), missing.body.error);
+        assert.equal((await tenant.instance(id)).sequence_id, from);
+      });
     });
-    assert.equal((await tenant.instance(id)).sequence_id, to);
-    await tenant.complete(await tenant.task(handler), { n: 5 });
-    await tenant.until(id, 'completed');
-    assert.deepEqual((await tenant.outputsOf(id)).b, { got: 5 });
-  });
 
-  test('terminal instance, failed ones included', async () => {
-    for (const handler of ['noop', 'fail']) {
-      const state = handler === 'noop' ? 'completed' : 'failed';
-      const moving = await instanceIn(state, [step('a', handler)], [step('a', handler)]);
-      await assertRefused(moving, 400, new RegExp(`is ${state}`));
-    }
-    const moving = await instanceIn('waiting', [step('a', newHandler())], [step('a', 'noop')]);
-    await tenant.signal(moving.id, 'cancel');
-    await assertRefused(moving, 400, /is cancelled/);
-  });
+    describe('409 while running; at scheduled, waiting or paused it works. Same namespace and name, else 400', () => {
+      test('409 while running', async () => {
+        const blocks = [sleep('a', 600_000)];
+        await assertRefused(await instanceIn('running', blocks, blocks), 409, /is running/);
+      });
 
-  test('unknown instance', async () => {
-    const [target = ''] = await versions([step('a', 'noop')]);
-    assert.equal((await ask(UNKNOWN, target)).status, 404);
-  });
+      test('at scheduled, before it began: the target runs from its beginning', async () => {
+        const { id, to } = await instanceIn('scheduled', [step('a', 'noop')], [step('b', 'noop')], {
+          next_fire_at: '2100-01-01T00:00:00Z',
+        });
+        await migrate(tenant, id, to);
+        await tenant.move(id, 'running');
+        await tenant.until(id, 'completed');
+        assert.deepEqual(await tenant.rowsOf(id), ['b']);
+      });
 
-  test('unknown target', async () => {
-    const blocks = [step('a', newHandler())];
-    await assertRefused(
-      { ...(await instanceIn('waiting', blocks, blocks)), to: UNKNOWN },
-      404,
-      /./,
-    );
-  });
+      test('at scheduled, in a delay: the deadline stays', async () => {
+        const delayed = step('b', 'noop', { delay: { duration: 86_400_000 } });
+        const { id, to } = await instanceIn(
+          'scheduled',
+          [step('a', 'noop'), delayed],
+          [step('new', 'noop'), step('a', 'noop'), delayed, step('c', 'noop')],
+        );
+        const { next_fire_at: due } = await tenant.until(id, 'scheduled');
+        await migrate(tenant, id, to);
+        assert.equal((await tenant.instance(id)).next_fire_at, due);
+        await tenant.move(id, 'running');
+        await tenant.until(id, 'completed');
+        assert.deepEqual(await tenant.rowsOf(id), ['a', 'b', 'c']);
+        assert.equal((await tenant.nodeStates(id)).new, 'skipped');
+      });
 
-  test('foreign target, with the text of an unknown one', async () => {
-    const blocks = [step('a', newHandler())];
-    const moving = await instanceIn('waiting', blocks, blocks);
-    const foreign = await api.tenant().sequence(blocks);
-    await assertRefused({ ...moving, to: foreign }, 404, new RegExp(`sequence ${foreign}$`));
-  });
+      test('at waiting, inside a for_each in a parallel: it goes on with its item', async () => {
+        const handler = newHandler();
+        const body = (...more: Json[]) =>
+          parallel(
+            'p',
+            [forEach('f', 'items', [...more, step('a', handler)])],
+            [step('s', 'noop')],
+          );
+        const { id, to } = await instanceIn(
+          'waiting',
+          [body()],
+          [step('n', 'noop'), body(step('m', 'noop')), step('z', 'noop')],
+          { context: { data: { items: ['x', 'y'] } } },
+        );
+        const task = await tenant.task(handler);
+        await migrate(tenant, id, to);
+        assert.equal(await tenant.call('heartbeat', task), 200);
+        await tenant.complete(task);
+        const next = await tenant.task(handler);
+        assert.equal(next.context.data.item, 'y');
+        await tenant.complete(next);
+        await tenant.until(id, 'completed');
+        // `m` came into the first item behind its turn.
+        assert.deepEqual(await tenant.rowsOf(id), ['f', 's', 'a', 'f', 'm', 'a', 'f', 'z']);
+      });
 
-  test('an instance of another tenant, with the text of an unknown one', async () => {
-    const blocks = [step('a', newHandler())];
-    const { id, to, from } = await instanceIn('waiting', blocks, blocks);
-    const reply = await ask(id, to, api.tenant());
-    const missing = await ask(UNKNOWN, to);
-    assert.deepEqual([reply.status, missing.status], [404, 404]);
-    assert.equal(reply.body.error.replace(id, UNKNOWN), missing.body.error);
-    assert.equal((await tenant.instance(id)).sequence_id, from);
-  });
-});
+      test('at waiting: the next try of a step follows the target', async () => {
+        const handler = newHandler();
+        const tries = (max_attempts: number) => ({ retry: { max_attempts, initial_backoff: 0 } });
+        const { id, to } = await instanceIn(
+          'waiting',
+          [step('a', handler, tries(9))],
+          [step('x', 'noop'), step('a', handler, tries(2))],
+        );
+        const first = await tenant.task(handler);
+        await migrate(tenant, id, to);
+        await tenant.fail(first, 'once', true);
+        const second = await tenant.task(handler);
+        assert.equal(second.attempt, 1);
+        await tenant.fail(second, 'twice', true);
+        await tenant.until(id, 'failed');
+      });
 
-describe('409 while running; at scheduled, waiting or paused it works. Same namespace and name, else 400', () => {
-  test('409 while running', async () => {
-    const blocks = [sleep('a', 600_000)];
-    await assertRefused(await instanceIn('running', blocks, blocks), 409, /is running/);
-  });
+      test('at paused, also when all blocks ended during the pause', async () => {
+        const handler = newHandler();
+        const { id, to } = await instanceIn(
+          'waiting',
+          [step('a', handler)],
+          [step('a', handler), step('b', 'noop')],
+        );
+        await tenant.signal(id, 'pause');
+        await tenant.complete(await tenant.task(handler));
+        await migrate(tenant, id, to);
+        assert.equal((await tenant.instance(id)).state, 'paused');
+        await tenant.signal(id, 'resume');
+        await tenant.until(id, 'completed');
+        assert.deepEqual(await tenant.rowsOf(id), ['a', 'b']);
+      });
 
-  test('at scheduled, before it began: the target runs from its beginning', async () => {
-    const { id, to } = await instanceIn('scheduled', [step('a', 'noop')], [step('b', 'noop')], {
-      next_fire_at: '2100-01-01T00:00:00Z',
+      test('another name or namespace, else 400', async () => {
+        const blocks = [step('a', newHandler())];
+        const moving = await instanceIn('waiting', blocks, blocks);
+        const name = await tenant.sequence(blocks);
+        const { body } = await tenant.get<{ name: string }>(`/sequences/${moving.to}`);
+        const namespace = await tenant.sequence(blocks, {
+          name: body.name,
+          namespace: 'elsewhere',
+        });
+        for (const to of [name, namespace]) {
+          await assertRefused({ ...moving, to }, 400, /another namespace or name/);
+        }
+      });
     });
-    await migrate(tenant, id, to);
-    await tenant.move(id, 'running');
-    await tenant.until(id, 'completed');
-    assert.deepEqual(await tenant.rowsOf(id), ['b']);
-  });
-
-  test('at scheduled, in a delay: the deadline stays', async () => {
-    const delayed = step('b', 'noop', { delay: { duration: 86_400_000 } });
-    const { id, to } = await instanceIn(
-      'scheduled',
-      [step('a', 'noop'), delayed],
-      [step('new', 'noop'), step('a', 'noop'), delayed, step('c', 'noop')],
-    );
-    const { next_fire_at: due } = await tenant.until(id, 'scheduled');
-    await migrate(tenant, id, to);
-    assert.equal((await tenant.instance(id)).next_fire_at, due);
-    await tenant.move(id, 'running');
-    await tenant.until(id, 'completed');
-    assert.deepEqual(await tenant.rowsOf(id), ['a', 'b', 'c']);
-    assert.equal((await tenant.nodeStates(id)).new, 'skipped');
-  });
-
-  test('at waiting, inside a for_each in a parallel: it goes on with its item', async () => {
-    const handler = newHandler();
-    const body = (...more: Json[]) =>
-      parallel('p', [forEach('f', 'items', [...more, step('a', handler)])], [step('s', 'noop')]);
-    const { id, to } = await instanceIn(
-      'waiting',
-      [body()],
-      [step('n', 'noop'), body(step('m', 'noop')), step('z', 'noop')],
-      { context: { data: { items: ['x', 'y'] } } },
-    );
-    const task = await tenant.task(handler);
-    await migrate(tenant, id, to);
-    assert.equal(await tenant.call('heartbeat', task), 200);
-    await tenant.complete(task);
-    const next = await tenant.task(handler);
-    assert.equal(next.context.data.item, 'y');
-    await tenant.complete(next);
-    await tenant.until(id, 'completed');
-    // `m` came into the first item behind its turn.
-    assert.deepEqual(await tenant.rowsOf(id), ['f', 's', 'a', 'f', 'm', 'a', 'f', 'z']);
-  });
-
-  test('at waiting: the next try of a step follows the target', async () => {
-    const handler = newHandler();
-    const tries = (max_attempts: number) => ({ retry: { max_attempts, initial_backoff: 0 } });
-    const { id, to } = await instanceIn(
-      'waiting',
-      [step('a', handler, tries(9))],
-      [step('x', 'noop'), step('a', handler, tries(2))],
-    );
-    const first = await tenant.task(handler);
-    await migrate(tenant, id, to);
-    await tenant.fail(first, 'once', true);
-    const second = await tenant.task(handler);
-    assert.equal(second.attempt, 1);
-    await tenant.fail(second, 'twice', true);
-    await tenant.until(id, 'failed');
-  });
-
-  test('at paused, also when all blocks ended during the pause', async () => {
-    const handler = newHandler();
-    const { id, to } = await instanceIn(
-      'waiting',
-      [step('a', handler)],
-      [step('a', handler), step('b', 'noop')],
-    );
-    await tenant.signal(id, 'pause');
-    await tenant.complete(await tenant.task(handler));
-    await migrate(tenant, id, to);
-    assert.equal((await tenant.instance(id)).state, 'paused');
-    await tenant.signal(id, 'resume');
-    await tenant.until(id, 'completed');
-    assert.deepEqual(await tenant.rowsOf(id), ['a', 'b']);
-  });
-
-  test('another name or namespace, else 400', async () => {
-    const blocks = [step('a', newHandler())];
-    const moving = await instanceIn('waiting', blocks, blocks);
-    const name = await tenant.sequence(blocks);
-    const { body } = await tenant.get<{ name: string }>(`/sequences/${moving.to}`);
-    const namespace = await tenant.sequence(blocks, { name: body.name, namespace: 'elsewhere' });
-    for (const to of [name, namespace]) {
-      await assertRefused({ ...moving, to }, 400, /another namespace or name/);
-    }
   });
 });
 

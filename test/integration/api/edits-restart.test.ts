@@ -6,7 +6,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  beforeWith,
   forEach,
   type Json,
   newHandler,
@@ -18,27 +17,10 @@ import {
 } from '../../helpers/api.js';
 import { expectStatus, NoReplyError } from '../../helpers/client.js';
 import { auditOf, fork, inject, migrate, resumeFrom, signalsOf } from '../../helpers/edits.js';
-
-type Check = () => Promise<void>;
-/** In the order of the tests; each with a tenant of its own. */
-const scenarios: { arrange: (tenant: Tenant) => Promise<Check>; check?: Check }[] = [];
-
-/** A test in two parts: `arrange` runs before the kill and gives what is checked after it. */
-function survives(title: string, arrange: (tenant: Tenant) => Promise<Check>): void {
-  const scenario: (typeof scenarios)[number] = { arrange };
-  scenarios.push(scenario);
-  test(title, async () => {
-    assert.ok(scenario.check);
-    await scenario.check();
-  });
-}
+import { survival } from '../../helpers/survival.js';
 
 const api = useApi({ env: { ENGINE_SHARDS: '2' } });
-
-beforeWith(api, async () => {
-  for (const scenario of scenarios) scenario.check = await scenario.arrange(api.tenant());
-  await api.restart();
-});
+const survives = survival(api);
 
 /** Versions 1 and 2 of one name. */
 async function versions(tenant: Tenant, first: Json[], second: Json[]): Promise<[string, string]> {

@@ -2,25 +2,19 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, before, describe, test } from 'node:test';
+import { test } from 'node:test';
 import type { KeyMinted } from '../../../schema/api-key.js';
 import { ROUTES } from '../../../schema/routes.js';
-import {
-  type Api,
-  type Json,
-  newHandler,
-  type SharedApi,
-  startApi,
-  step,
-  type Tenant,
-  useSharedApi,
-} from '../../helpers/api.js';
+import { type Json, newHandler, step, type Tenant, useSharedApi } from '../../helpers/api.js';
 import { type Client, expectStatus } from '../../helpers/client.js';
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { noThings, requestTo } from '../../helpers/route-requests.js';
 
+const api = useSharedApi();
+const mine = api.tenant();
+const other = api.tenant();
+
 /** A client with a new key of the tenant, and without capabilities an operator's. */
-async function keyOf(api: SharedApi, tenant: Tenant, ...capabilities: string[]): Promise<Client> {
+async function keyOf(tenant: Tenant, ...capabilities: string[]): Promise<Client> {
   const body = { tenant_id: tenant.name, capabilities };
   const { secret } = expectStatus(await api.root.post<KeyMinted>('/api-keys', body), 201);
   return api.root.with({ apiKey: secret, tenant: tenant.name });
@@ -29,262 +23,174 @@ async function keyOf(api: SharedApi, tenant: Tenant, ...capabilities: string[]):
 const statusesOf = async (...replies: Promise<{ status: number }>[]): Promise<number[]> =>
   (await Promise.all(replies)).map(({ status }) => status);
 
-describe('with a root key', () => {
-  const api = useSharedApi();
-  const mine = api.tenant();
-  const other = api.tenant();
-
-  test('Unauthenticated and wrong-key requests get 401; missing tenant header 400; health routes work with no headers', async () => {
-    for (const apiKey of [null, 'wrong', `sk_${'0'.repeat(64)}`]) {
-      assert.equal((await api.root.with({ apiKey, tenant: 'a' }).get('/instances')).status, 401);
+test('Unauthenticated and wrong-key requests get 401; missing tenant header 400; health routes work with no headers', async () => {
+  for (const apiKey of [null, 'wrong', `sk_${'0'.repeat(64)}`]) {
+    assert.equal((await api.root.with({ apiKey, tenant: 'a' }).get('/instances')).status, 401);
+  }
+  assert.equal((await api.root.get('/instances')).status, 400);
+  const key = await keyOf(mine);
+  assert.equal((await key.with({ tenant: null }).get('/instances')).status, 400);
+  for (const prefix of ['', '/api/v1']) {
+    const nobody = api.root.with({ apiKey: null, tenant: null, prefix });
+    for (const path of ['/health/live', '/health/ready', '/info']) {
+      assert.equal((await nobody.get(path)).status, 200);
     }
-    assert.equal((await api.root.get('/instances')).status, 400);
-    const key = await keyOf(api, mine);
-    assert.equal((await key.with({ tenant: null }).get('/instances')).status, 400);
-    for (const prefix of ['', '/api/v1']) {
-      const nobody = api.root.with({ apiKey: null, tenant: null, prefix });
-      for (const path of ['/health/live', '/health/ready', '/info']) {
-        assert.equal((await nobody.get(path)).status, 200);
-      }
-    }
-  });
-
-  test('Tenant keys, operator included, get 403 on mint, list and revoke; unknown key id on revoke is 404', async () => {
-    const unknown = `ak_${'0'.repeat(32)}`;
-    for (const capability of ['operator', 'worker', 'device', 'publisher', 'approver', 'auditor']) {
-      const key = await keyOf(api, mine, capability);
-      const statuses = await statusesOf(
-        key.post('/api-keys', { tenant_id: mine.name }),
-        key.get(`/api-keys?tenant_id=${mine.name}`),
-        key.delete(`/api-keys/${unknown}`),
-      );
-      assert.deepEqual(statuses, [403, 403, 403], capability);
-    }
-    assert.equal((await api.root.delete(`/api-keys/${unknown}`)).status, 404);
-  });
-
-  test('Tenant key with another x-tenant-id gets 403; its list calls only return its own tenant even with a foreign tenant_id query', async () => {
-    const key = await keyOf(api, mine);
-    assert.equal((await key.with({ tenant: other.name }).get('/instances')).status, 403);
-    const [handler, theirs] = [newHandler(), newHandler()];
-    const id = await mine.run([step('a', handler)]);
-    await other.run([step('a', theirs)]);
-    await other.task(theirs);
-    const query = `tenant_id=${other.name}`;
-    const instances = await key.get<{ id: string }[]>(`/instances?${query}`);
-    assert.deepEqual(
-      instances.body.map((instance) => instance.id),
-      [id],
-    );
-    for (const path of ['/sequences', '/workers/tasks', '/instances/dlq', '/workers']) {
-      const reply = await key.get(`${path}?${query}`);
-      assert.equal(reply.status, 200, path);
-      assert.ok(!reply.text.includes(other.name) && !reply.text.includes(theirs), path);
-    }
-  });
-
-  test('Worker key: poll, complete, stats, /handlers allowed; sequences, instances, approvals, keys 403; bogus task id is not 403', async () => {
-    const worker = await keyOf(api, mine, 'worker');
-    const handler = newHandler();
-    const id = await mine.run([step('a', handler)]);
-    const polled = await worker.post<{ id: string; claim_epoch: number }[]>('/workers/tasks/poll', {
-      handler_name: handler,
-      worker_id: 'w',
-    });
-    const [task] = expectStatus(polled, 200);
-    const done = { worker_id: 'w', claim_epoch: task?.claim_epoch, output: {} };
-    const statuses = await statusesOf(
-      worker.post(`/workers/tasks/${task?.id}/complete`, done),
-      worker.get('/workers/tasks/stats'),
-      worker.get('/handlers'),
-      worker.get('/sequences'),
-      worker.get('/instances'),
-      worker.get(`/instances/${id}`),
-      worker.get(`/api-keys?tenant_id=${mine.name}`),
-      worker.post(`/workers/tasks/${randomUUID()}/complete`, done),
-      worker.post('/workers/tasks/not-an-id/complete', done),
-    );
-    assert.deepEqual(statuses, [200, 200, 200, 403, 403, 403, 403, 404, 400]);
-    // No route of approvals is built yet; what is not there is not found, with any key.
-    assert.equal((await worker.get('/approvals')).status, 404);
-    await mine.until(id, 'completed');
-  });
-
-  test('Approver key: approvals list and signals only; signal to an unknown instance is 404, GET instance is 403', async () => {
-    const approver = await keyOf(api, mine, 'approver');
-    const id = await mine.run([step('a', newHandler())]);
-    const signal = { signal_type: 'custom:approved' };
-    const statuses = await statusesOf(
-      approver.post(`/instances/${id}/signals`, signal),
-      approver.post(`/instances/${randomUUID()}/signals`, signal),
-      approver.get(`/instances/${id}`),
-      approver.get('/instances'),
-      approver.post(`/instances/${id}/retry`),
-      approver.patch(`/instances/${id}/state`, { state: 'cancelled' }),
-      approver.post('/instances', mine.creation(randomUUID())),
-    );
-    assert.deepEqual(statuses, [201, 404, 403, 403, 403, 403, 403]);
-  });
-
-  test('Auditor key: all GETs 200; every write 403; Publisher key: sequences, releases, plugins; instances 403', async () => {
-    const auditor = await keyOf(api, mine, 'auditor');
-    const handler = newHandler();
-    const sequence = await mine.sequence([step('a', handler)], { name: 'audited' });
-    const id = await mine.create(sequence);
-    const task = await mine.task(handler);
-    for (const path of [
-      '/instances',
-      '/instances/dlq',
-      `/instances/${id}`,
-      `/instances/${id}/tree`,
-      `/instances/${id}/audit`,
-      '/sequences',
-      `/sequences/${sequence}`,
-      `/sequences/by-name?tenant_id=${mine.name}&namespace=test&name=audited`,
-      '/workers',
-      '/workers/tasks',
-      '/workers/tasks/stats',
-      `/workers/tasks/${task.id}/attempts`,
-      '/rate-limits',
-      '/handlers',
-    ]) {
-      assert.equal((await auditor.get(path)).status, 200, path);
-      assert.equal((await auditor.request('HEAD', path)).status, 200, path);
-    }
-    for (const route of Object.values(ROUTES)) {
-      if (route.method === 'GET') continue;
-      const { method, path, body } = requestTo(route, noThings(mine.name), mine.name, mine.name);
-      const reply = await auditor.request(method, path, { body });
-      assert.equal(reply.status, 403, `${method} ${path}`);
-    }
-    const publisher = await keyOf(api, mine, 'publisher');
-    const statuses = await statusesOf(
-      publisher.post('/sequences', mine.definition([step('a', 'noop')])),
-      publisher.get('/sequences'),
-      publisher.post(`/sequences/${sequence}/deprecate`),
-      publisher.get('/instances'),
-      publisher.get(`/instances/${id}`),
-      publisher.post('/instances', mine.creation(sequence)),
-    );
-    assert.deepEqual(statuses, [201, 200, 204, 403, 403, 403]);
-  });
-
-  test('a key with several capabilities may do what any of them allows', async () => {
-    const key = await keyOf(api, mine, 'worker', 'publisher');
-    const statuses = await statusesOf(
-      key.get('/handlers'),
-      key.get('/sequences'),
-      key.get('/instances'),
-    );
-    assert.deepEqual(statuses, [200, 200, 403]);
-  });
-
-  test('a body that names another tenant than the key is 403, and stores nothing', async () => {
-    const key = await keyOf(api, mine);
-    const sequence = await other.sequence([step('a', 'noop')]);
-    const before = await other.get<unknown[]>('/instances');
-    const bulk = { filter: { tenant_id: other.name }, state: 'cancelled' };
-    for (const tenant of [mine.name, null]) {
-      const client = key.with({ tenant });
-      const batch = { instances: [other.creation(sequence)] };
-      assert.equal((await client.post('/instances/batch', batch)).status, 403, String(tenant));
-    }
-    const statuses = await statusesOf(
-      key.post('/instances', other.creation(sequence)),
-      key.post('/sequences', other.definition([step('a', 'noop')])),
-      key.patch('/instances/bulk/state', bulk),
-    );
-    assert.deepEqual(statuses, [403, 403, 403]);
-    assert.deepEqual((await other.get<unknown[]>('/instances')).body, before.body);
-  });
-
-  test('a batch without a header is the key’s tenant’s', async () => {
-    const key = await keyOf(api, mine);
-    const sequence = await mine.sequence([step('a', 'noop')]);
-    const body = { instances: [mine.creation(sequence)] };
-    const reply = await key.with({ tenant: null }).post<Json>('/instances/batch', body);
-    assert.deepEqual([reply.status, reply.body], [201, { count: 1, created: 1 }]);
-  });
+  }
 });
 
-describe('with a root key and an optional tenant header', () => {
-  let database: TestDatabase;
-  let api: Api;
-
-  before(async () => {
-    database = await createTestDatabase();
-    const env = {
-      ENGINE_REQUIRE_TENANT_HEADER: 'false',
-      ENGINE_ALLOW_NO_TENANT_ISOLATION: 'true',
-    };
-    api = await startApi({ database, env });
-  });
-  after(async () => {
-    await api.stop();
-    await database.drop();
-  });
-
-  test('Cross-tenant GET of an instance with the header is 404; without header (header optional) it is readable', async () => {
-    const [mine, other] = [api.tenant(), api.tenant()];
-    const id = await mine.run([step('a', newHandler())]);
-    assert.equal((await other.get(`/instances/${id}`)).status, 404);
-    assert.equal((await api.root.get(`/instances/${id}`)).status, 200);
-  });
-
-  test('a key of a tenant stays within its tenant, by id, in lists, polls and changes of many', async () => {
-    const [mine, other] = [api.tenant(), api.tenant()];
-    const [handler, theirs] = [newHandler(), newHandler()];
-    const own = await mine.run([step('a', handler)]);
-    const foreign = await other.run([step('a', theirs)]);
-    const key = (await keyOf(api, mine)).with({ tenant: null });
-    assert.equal((await key.get(`/instances/${own}`)).status, 200);
-    for (const path of ['', '/tree', '/outputs', '/audit', '/timeline', '/logs', '/checkpoints']) {
-      assert.equal((await key.get(`/instances/${foreign}${path}`)).status, 404, path);
-    }
-    const list = await key.get<{ id: string }[]>(`/instances?tenant_id=${other.name}`);
-    assert.deepEqual(
-      list.body.map(({ id }) => id),
-      [own],
+test('Tenant keys, operator included, get 403 on mint, list and revoke; unknown key id on revoke is 404', async () => {
+  const unknown = `ak_${'0'.repeat(32)}`;
+  for (const capability of ['operator', 'worker', 'device', 'publisher', 'approver', 'auditor']) {
+    const key = await keyOf(mine, capability);
+    const statuses = await statusesOf(
+      key.post('/api-keys', { tenant_id: mine.name }),
+      key.get(`/api-keys?tenant_id=${mine.name}`),
+      key.delete(`/api-keys/${unknown}`),
     );
-    const poll = { handler_name: theirs, worker_id: 'w', limit: 10 };
-    assert.deepEqual((await key.post('/workers/tasks/poll', poll)).body, []);
-    const bulk = await key.patch('/instances/bulk/state', { filter: {}, state: 'cancelled' });
-    assert.deepEqual(bulk.body, { count: 1, updated: 1 });
-    assert.equal((await other.instance(foreign)).state, 'waiting');
-    const limits = await key.put('/rate-limits/own', { max_count: 1, window_seconds: 1 });
-    assert.equal((limits.body as Json).tenant_id, mine.name);
-  });
-
-  test('a key of a tenant with another header is refused all the same', async () => {
-    const [mine, other] = [api.tenant(), api.tenant()];
-    const key = await keyOf(api, mine);
-    assert.equal((await key.with({ tenant: other.name }).get('/instances')).status, 403);
-  });
+    assert.deepEqual(statuses, [403, 403, 403], capability);
+  }
+  assert.equal((await api.root.delete(`/api-keys/${unknown}`)).status, 404);
 });
 
-describe('with --insecure-auth', () => {
-  let database: TestDatabase;
-  let api: Api;
+test('Tenant key with another x-tenant-id gets 403; its list calls only return its own tenant even with a foreign tenant_id query', async () => {
+  const key = await keyOf(mine);
+  assert.equal((await key.with({ tenant: other.name }).get('/instances')).status, 403);
+  const [handler, theirs] = [newHandler(), newHandler()];
+  const id = await mine.run([step('a', handler)]);
+  await other.run([step('a', theirs)]);
+  await other.task(theirs);
+  const query = `tenant_id=${other.name}`;
+  const instances = await key.get<{ id: string }[]>(`/instances?${query}`);
+  assert.deepEqual(
+    instances.body.map((instance) => instance.id),
+    [id],
+  );
+  for (const path of ['/sequences', '/workers/tasks', '/instances/dlq', '/workers']) {
+    const reply = await key.get(`${path}?${query}`);
+    assert.equal(reply.status, 200, path);
+    assert.ok(!reply.text.includes(other.name) && !reply.text.includes(theirs), path);
+  }
+});
 
-  before(async () => {
-    database = await createTestDatabase();
-    api = await startApi({ database, apiKey: null });
+test('Worker key: poll, complete, stats, /handlers allowed; sequences, instances, approvals, keys 403; bogus task id is not 403', async () => {
+  const worker = await keyOf(mine, 'worker');
+  const handler = newHandler();
+  const id = await mine.run([step('a', handler)]);
+  const polled = await worker.post<{ id: string; claim_epoch: number }[]>('/workers/tasks/poll', {
+    handler_name: handler,
+    worker_id: 'w',
   });
-  after(async () => {
-    await api.stop();
-    await database.drop();
-  });
+  const [task] = expectStatus(polled, 200);
+  const done = { worker_id: 'w', claim_epoch: task?.claim_epoch, output: {} };
+  const statuses = await statusesOf(
+    worker.post(`/workers/tasks/${task?.id}/complete`, done),
+    worker.get('/workers/tasks/stats'),
+    worker.get('/handlers'),
+    worker.get('/sequences'),
+    worker.get('/instances'),
+    worker.get(`/instances/${id}`),
+    worker.get(`/api-keys?tenant_id=${mine.name}`),
+    worker.post(`/workers/tasks/${randomUUID()}/complete`, done),
+    worker.post('/workers/tasks/not-an-id/complete', done),
+  );
+  assert.deepEqual(statuses, [200, 200, 200, 403, 403, 403, 403, 404, 400]);
+  // No route of approvals is built yet; what is not there is not found, with any key.
+  assert.equal((await worker.get('/approvals')).status, 404);
+  await mine.until(id, 'completed');
+});
 
-  test('everybody may make keys, and no key is looked at, not even a revoked one', async () => {
-    const tenant = api.tenant();
-    const body = { tenant_id: tenant.name, capabilities: ['worker'] };
-    const key = expectStatus(await api.root.post<KeyMinted>('/api-keys', body), 201);
-    expectStatus(await api.root.delete(`/api-keys/${key.id}`), 204);
-    for (const apiKey of [null, 'nonsense', key.secret]) {
-      const client = api.root.with({ apiKey, tenant: 'another' });
-      assert.equal((await client.get('/instances')).status, 200);
-      assert.equal((await client.get(`/api-keys?tenant_id=${tenant.name}`)).status, 200);
-      assert.equal((await client.with({ tenant: null }).get('/instances')).status, 400);
-    }
-  });
+test('Approver key: approvals list and signals only; signal to an unknown instance is 404, GET instance is 403', async () => {
+  const approver = await keyOf(mine, 'approver');
+  const id = await mine.run([step('a', newHandler())]);
+  const signal = { signal_type: 'custom:approved' };
+  const statuses = await statusesOf(
+    approver.post(`/instances/${id}/signals`, signal),
+    approver.post(`/instances/${randomUUID()}/signals`, signal),
+    approver.get(`/instances/${id}`),
+    approver.get('/instances'),
+    approver.post(`/instances/${id}/retry`),
+    approver.patch(`/instances/${id}/state`, { state: 'cancelled' }),
+    approver.post('/instances', mine.creation(randomUUID())),
+  );
+  assert.deepEqual(statuses, [201, 404, 403, 403, 403, 403, 403]);
+});
+
+test('Auditor key: all GETs 200; every write 403; Publisher key: sequences, releases, plugins; instances 403', async () => {
+  const auditor = await keyOf(mine, 'auditor');
+  const handler = newHandler();
+  const sequence = await mine.sequence([step('a', handler)], { name: 'audited' });
+  const id = await mine.create(sequence);
+  const task = await mine.task(handler);
+  for (const path of [
+    '/instances',
+    '/instances/dlq',
+    `/instances/${id}`,
+    `/instances/${id}/tree`,
+    `/instances/${id}/audit`,
+    '/sequences',
+    `/sequences/${sequence}`,
+    `/sequences/by-name?tenant_id=${mine.name}&namespace=test&name=audited`,
+    '/workers',
+    '/workers/tasks',
+    '/workers/tasks/stats',
+    `/workers/tasks/${task.id}/attempts`,
+    '/rate-limits',
+    '/handlers',
+  ]) {
+    assert.equal((await auditor.get(path)).status, 200, path);
+    assert.equal((await auditor.request('HEAD', path)).status, 200, path);
+  }
+  for (const route of Object.values(ROUTES)) {
+    if (route.method === 'GET') continue;
+    const { method, path, body } = requestTo(route, noThings(mine.name), mine.name, mine.name);
+    const reply = await auditor.request(method, path, { body });
+    assert.equal(reply.status, 403, `${method} ${path}`);
+  }
+  const publisher = await keyOf(mine, 'publisher');
+  const statuses = await statusesOf(
+    publisher.post('/sequences', mine.definition([step('a', 'noop')])),
+    publisher.get('/sequences'),
+    publisher.post(`/sequences/${sequence}/deprecate`),
+    publisher.get('/instances'),
+    publisher.get(`/instances/${id}`),
+    publisher.post('/instances', mine.creation(sequence)),
+  );
+  assert.deepEqual(statuses, [201, 200, 204, 403, 403, 403]);
+});
+
+test('a key with several capabilities may do what any of them allows', async () => {
+  const key = await keyOf(mine, 'worker', 'publisher');
+  const statuses = await statusesOf(
+    key.get('/handlers'),
+    key.get('/sequences'),
+    key.get('/instances'),
+  );
+  assert.deepEqual(statuses, [200, 200, 403]);
+});
+
+test('a body that names another tenant than the key is 403, and stores nothing', async () => {
+  const key = await keyOf(mine);
+  const sequence = await other.sequence([step('a', 'noop')]);
+  const before = await other.get<unknown[]>('/instances');
+  const bulk = { filter: { tenant_id: other.name }, state: 'cancelled' };
+  for (const tenant of [mine.name, null]) {
+    const client = key.with({ tenant });
+    const batch = { instances: [other.creation(sequence)] };
+    assert.equal((await client.post('/instances/batch', batch)).status, 403, String(tenant));
+  }
+  const statuses = await statusesOf(
+    key.post('/instances', other.creation(sequence)),
+    key.post('/sequences', other.definition([step('a', 'noop')])),
+    key.patch('/instances/bulk/state', bulk),
+  );
+  assert.deepEqual(statuses, [403, 403, 403]);
+  assert.deepEqual((await other.get<unknown[]>('/instances')).body, before.body);
+});
+
+test('a batch without a header is the key’s tenant’s', async () => {
+  const key = await keyOf(mine);
+  const sequence = await mine.sequence([step('a', 'noop')]);
+  const body = { instances: [mine.creation(sequence)] };
+  const reply = await key.with({ tenant: null }).post<Json>('/instances/batch', body);
+  assert.deepEqual([reply.status, reply.body], [201, { count: 1, created: 1 }]);
 });

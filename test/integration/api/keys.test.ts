@@ -10,18 +10,16 @@ import {
   eventually,
   type Json,
   newHandler,
-  startApi,
   step,
-  useApi,
+  useSharedApi,
 } from '../../helpers/api.js';
 import { type Client, expectStatus, type Reply } from '../../helpers/client.js';
-import { DEFAULT_API_KEY } from '../../helpers/engine.js';
 import { openEvents } from '../../helpers/event-stream.js';
 
 /** With the root key and no tenant. */
 let root: Client;
 
-const api = useApi({ env: { ENGINE_SHARDS: '2' } });
+const api = useSharedApi();
 
 beforeWith(api, async () => {
   root = api.root;
@@ -247,7 +245,7 @@ describe('revocation', () => {
 describe('what is open when a key is revoked', () => {
   const openWith = (key: KeyMinted, path: string) =>
     openEvents({
-      url: `${api.engine.url}/api/v1${path}`,
+      url: `${api.url}/api/v1${path}`,
       headers: { 'x-api-key': key.secret, 'x-tenant-id': key.tenant_id },
     });
 
@@ -311,25 +309,6 @@ describe('expiry', () => {
     assert.equal(key.expires_at, '2124-12-31T22:00:00.000Z');
     assert.equal(await statusWith(key.secret, tenant), 200);
   });
-});
-
-test('keys survive a kill, and so do revocations', async () => {
-  const own = await startApi();
-  try {
-    const tenant = own.tenant().name;
-    const mintThere = async () =>
-      expectStatus(await own.root.post<KeyMinted>('/api-keys', { tenant_id: tenant }), 201);
-    const [kept, gone] = [await mintThere(), await mintThere()];
-    expectStatus(await own.root.delete(`/api-keys/${gone.id}`), 204);
-    await own.restart('SIGKILL');
-    const ask = async (apiKey: string) =>
-      (await own.root.with({ apiKey, tenant }).get('/instances')).status;
-    assert.equal(await ask(kept.secret), 200);
-    assert.equal(await ask(gone.secret), 401);
-    assert.equal(await ask(DEFAULT_API_KEY), 200);
-  } finally {
-    await own.stop();
-  }
 });
 
 function sha256(text: string): string {

@@ -19,14 +19,14 @@ import {
   router,
   step,
   type Tenant,
-  useApi,
+  useSharedApi,
 } from '../../helpers/api.js';
 import type { Reply } from '../../helpers/client.js';
 import { DEFAULT_API_KEY } from '../../helpers/engine.js';
 
 let sequence: string;
 
-const api = useApi({ env: { ENGINE_SHARDS: '2' } });
+const api = useSharedApi();
 const tenant = api.tenant();
 
 beforeWith(api, async () => {
@@ -35,18 +35,13 @@ beforeWith(api, async () => {
 
 type Ask = (size: number) => Promise<Reply<{ error?: string }>>;
 
-interface Limit {
-  readonly what: string;
-  readonly max: number;
-  readonly ask: Ask;
-  readonly served: number;
-  readonly refused: number;
-  readonly says: RegExp;
+interface Rest {
+  readonly served?: number;
+  readonly refused?: number;
 }
 
-function limit(what: string, max: number, ask: Ask, rest: Partial<Limit> = {}): Limit {
-  return { what, max, ask, served: 201, refused: 400, says: new RegExp(`${max}`), ...rest };
-}
+/** What is limited, its most, and the request that has so much of it. */
+type Limit = readonly [what: string, max: number, ask: Ask, rest?: Rest];
 
 const text = (size: number) => 'x'.repeat(size);
 const many = <T>(size: number, make: (at: number) => T): T[] =>
@@ -76,6 +71,27 @@ function contextOf(bytes: number): Json {
   return { data: { x: text(bytes - rest) } };
 }
 
+/** A creation whose body has so many bytes. */
+function bodyOf(bytes: number): string {
+  const body = JSON.stringify(tenant.creation(sequence, { pad: '' }));
+  return body.replace('"pad":""', `"pad":"${text(bytes - body.length)}"`);
+}
+
+const batchOf = (items: readonly Json[]) =>
+  tenant.post<{ error?: string }>('/instances/batch', {
+    instances: items.map((more) => tenant.creation(sequence, more)),
+  });
+const limiting = (key: string, more: Json = {}) =>
+  tenant.put<{ error?: string }>(`/rate-limits/${key}`, {
+    max_count: 1,
+    window_seconds: 1,
+    ...more,
+  });
+const polling = (worker_id: string) =>
+  tenant.post<{ error?: string }>('/workers/tasks/poll', { handler_name: 'h', worker_id });
+const minting = (more: Json) =>
+  api.root.post<{ error?: string }>('/api-keys', { tenant_id: tenant.name, ...more });
+
 /** A request of which line and headers, as they are counted, have so many bytes. */
 async function statusWithHeaders(bytes: number): Promise<number> {
   const path = '/api/v1/instances';
@@ -88,7 +104,7 @@ async function statusWithHeaders(bytes: number): Promise<number> {
   const used = path.length + Object.entries(headers).flat().join('').length;
   const lines = Object.entries({ ...headers, 'x-pad': text(bytes - used) });
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  const socket = connect(api.engine.port, '127.0.0.1');
+  const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
   try {
     socket.write(`GET ${path} HTTP/1.1\r\n${head}\r\n`);
     const [chunk] = (await once(socket, 'data')) as [Buffer];
@@ -98,148 +114,61 @@ async function statusWithHeaders(bytes: number): Promise<number> {
   }
 }
 
+const TAKEN = { served: 200 };
+const TOO_LARGE = { refused: 413 };
+
 const LIMITS: readonly Limit[] = [
-  limit('nesting of blocks', 64, storing(nested)),
-  limit(
-    'blocks of a sequence',
-    5_000,
-    storing((n) => many(n, (at) => step(`s${at}`, 'noop'))),
-  ),
-  limit(
-    'branches of a parallel',
-    256,
-    storing((n) => [parallel('p', ...many(n, () => []))]),
-  ),
-  limit(
+  ['nesting of blocks', 64, storing(nested)],
+  ['blocks of a sequence', 5_000, storing((n) => many(n, (at) => step(`s${at}`, 'noop')))],
+  ['branches of a parallel', 256, storing((n) => [parallel('p', ...many(n, () => []))])],
+  [
     'branches of a race',
     256,
     storing((n) => [
       race(
         'r',
-        many(n, () => []),
+        many<Json[]>(n, () => []),
       ),
     ]),
-  ),
-  limit(
-    'iterations of a loop',
-    100_000,
-    storing((n) => [loop('l', 'no', oneStep(), n)]),
-  ),
-  limit(
+  ],
+  ['iterations of a loop', 100_000, storing((n) => [loop('l', 'no', oneStep(), n)])],
+  [
     'iterations of a for_each',
     100_000,
     storing((n) => [forEach('f', 'items', oneStep(), { max_iterations: n })]),
-  ),
-  limit(
-    'the condition of a loop',
-    16_384,
-    storing((n) => [loop('l', text(n), oneStep())]),
-  ),
-  limit(
-    'the condition of a route',
-    16_384,
-    storing((n) => [router('r', { [text(n)]: oneStep() })]),
-  ),
-  limit(
-    'when of a step',
-    16_384,
-    storing((n) => [step('a', 'noop', { when: text(n) })]),
-  ),
-  limit(
-    'the id of a block',
-    255,
-    storing((n) => [step(text(n), 'noop')]),
-  ),
-  limit(
-    'the name of a handler',
-    255,
-    storing((n) => [step('a', text(n))]),
-  ),
-  limit(
-    'the name of a sequence',
-    255,
-    storing(oneStep, (n) => ({ name: text(n) })),
-  ),
-  limit(
-    'a namespace',
-    255,
-    storing(oneStep, (n) => ({ namespace: text(n) })),
-  ),
-  limit(
-    'the key of a rate limit on a step',
+  ],
+  ['the condition of a loop', 16_384, storing((n) => [loop('l', text(n), oneStep())])],
+  ['the condition of a route', 16_384, storing((n) => [router('r', { [text(n)]: oneStep() })])],
+  ['when of a step', 16_384, storing((n) => [step('a', 'noop', { when: text(n) })])],
+  ['the id of a block', 255, storing((n) => [step(text(n), 'noop')])],
+  ['the name of a handler', 255, storing((n) => [step('a', text(n))])],
+  ['the name of a sequence', 255, storing(oneStep, (n) => ({ name: text(n) }))],
+  ['a namespace', 255, storing(oneStep, (n) => ({ namespace: text(n) }))],
+  [
+    'a rate limit key of a step',
     512,
     storing((n) => [step('a', 'noop', { rate_limit_key: text(n) })]),
-  ),
-  limit(
-    'the namespace of an instance',
-    255,
-    creating((n) => ({ namespace: text(n) })),
-  ),
-  limit(
-    'an idempotency key',
-    512,
-    creating((n) => ({ idempotency_key: text(n) })),
-  ),
-  limit(
-    'a concurrency key',
-    512,
-    creating((n) => ({ concurrency_key: text(n), max_concurrency: 1 })),
-  ),
-  limit(
-    'a context',
-    256 * 1024,
-    creating((n) => ({ context: contextOf(n) })),
-    { refused: 413 },
-  ),
-  limit(
+  ],
+  ['the namespace of an instance', 255, creating((n) => ({ namespace: text(n) }))],
+  ['an idempotency key', 512, creating((n) => ({ idempotency_key: text(n) }))],
+  ['a concurrency key', 512, creating((n) => ({ concurrency_key: text(n), max_concurrency: 1 }))],
+  ['a context', 256 * 1024, creating((n) => ({ context: contextOf(n) })), TOO_LARGE],
+  [
     'a body',
     10 * 1024 * 1024,
-    (n) => {
-      const body = JSON.stringify(tenant.creation(sequence, { pad: '' }));
-      const raw = body.replace('"pad":""', `"pad":"${text(n - body.length)}"`);
-      return tenant.request('POST', '/instances', { raw });
-    },
-    { refused: 413 },
-  ),
+    (n) => tenant.request('POST', '/instances', { raw: bodyOf(n) }),
+    TOO_LARGE,
+  ],
   // Of one idempotency key, since ten thousand instances say no more about the limit than one.
-  limit('items of a batch', 10_000, (n) => {
-    const item = tenant.creation(sequence, { idempotency_key: 'once' });
-    return tenant.post('/instances/batch', { instances: many(n, () => item) });
-  }),
-  limit(
-    'the key of a rate limit',
-    512,
-    (n) => tenant.put(`/rate-limits/${text(n)}`, { max_count: 1, window_seconds: 1 }),
-    { served: 200 },
-  ),
-  limit(
-    'the count of a rate limit',
-    100_000,
-    (n) => tenant.put('/rate-limits/count', { max_count: n, window_seconds: 1 }),
-    { served: 200 },
-  ),
-  limit(
-    'the window of a rate limit',
-    86_400,
-    (n) => tenant.put('/rate-limits/window', { max_count: 1, window_seconds: n }),
-    { served: 200 },
-  ),
-  limit(
-    'the id of a worker',
-    255,
-    (n) => tenant.post('/workers/tasks/poll', { handler_name: 'h', worker_id: text(n) }),
-    { served: 200 },
-  ),
-  limit('the name of a key', 255, (n) =>
-    api.root.post('/api-keys', { tenant_id: tenant.name, name: text(n) }),
-  ),
-  limit('the tenant of a key', 255, (n) => api.root.post('/api-keys', { tenant_id: text(n) })),
-  limit('capabilities of a key', 32, (n) =>
-    api.root.post('/api-keys', { tenant_id: tenant.name, capabilities: many(n, () => 'worker') }),
-  ),
-  limit('the tenant in the header', 255, (n) => api.tenant(text(n)).get('/instances'), {
-    served: 200,
-  }),
+  ['items of a batch', 10_000, (n) => batchOf(many(n, () => ({ idempotency_key: 'once' })))],
+  ['the key of a rate limit', 512, (n) => limiting(text(n)), TAKEN],
+  ['the count of a rate limit', 100_000, (n) => limiting('count', { max_count: n }), TAKEN],
+  ['the window of a rate limit', 86_400, (n) => limiting('window', { window_seconds: n }), TAKEN],
+  ['the id of a worker', 255, (n) => polling(text(n)), TAKEN],
+  ['the name of a key', 255, (n) => minting({ name: text(n) })],
+  ['the tenant of a key', 255, (n) => minting({ tenant_id: text(n) })],
+  ['capabilities of a key', 32, (n) => minting({ capabilities: many(n, () => 'worker') })],
+  ['the tenant in the header', 255, (n) => api.tenant(text(n)).get('/instances'), TAKEN],
 ];
 
 const counts = async () => {
@@ -251,7 +180,7 @@ const counts = async () => {
   return [...lengths, keys.body.length];
 };
 
-for (const { what, max, ask, served, refused, says } of LIMITS) {
+for (const [what, max, ask, { served = 201, refused = 400 } = {}] of LIMITS) {
   test(`${what}: ${max - 1} and ${max} are taken, ${max + 1} is ${refused} and leaves nothing`, async () => {
     for (const size of [max - 1, max]) {
       const reply = await ask(size);
@@ -260,7 +189,7 @@ for (const { what, max, ask, served, refused, says } of LIMITS) {
     const start = await counts();
     const reply = await ask(max + 1);
     assert.equal(reply.status, refused, reply.text.slice(0, 300));
-    assert.match(reply.body.error ?? '', says);
+    assert.match(reply.body.error ?? '', new RegExp(`${max}`));
     assert.deepEqual(await counts(), start);
   });
 }

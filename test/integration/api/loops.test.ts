@@ -16,6 +16,7 @@ import {
   tryCatch,
   useSharedApi,
 } from '../../helpers/api.js';
+import { column } from '../../helpers/columns.js';
 
 const api = useSharedApi();
 
@@ -58,10 +59,7 @@ describe('Loop: false condition never runs the body; constant true stops at max_
     for (const go of [true, true, false]) await tenant.complete(await tenant.task(handler), { go });
     await tenant.until(id, 'completed');
     const body = (await tenant.outputs(id)).filter((row) => row.block_id === 'a');
-    assert.deepEqual(
-      body.map((row) => row.attempt),
-      [0, 1, 2],
-    );
+    assert.deepEqual(column(body, 'attempt'), [0, 1, 2]);
   });
 
   test('multi-step bodies', async () => {
@@ -99,10 +97,7 @@ test('Loop stops dispatching right after a permanent body failure', async () => 
   await tenant.fail(await tenant.task(handler), 'no more');
   await tenant.until(id, 'failed');
   assert.deepEqual(await tenant.poll(handler), []);
-  assert.deepEqual(
-    (await tenant.tasks(handler)).map((task) => task.state),
-    ['failed', 'completed'],
-  );
+  assert.deepEqual(column(await tenant.tasks(handler), 'state'), ['failed', 'completed']);
 });
 
 describe('for_each: N items give N body rows; numbers, strings, objects with nested fields; custom item_var; empty or missing collection completes with no body rows; snapshot semantics; try_catch around or inside works', () => {

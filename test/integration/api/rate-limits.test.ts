@@ -1,7 +1,7 @@
 /** Rate limits over HTTP: never too many, nobody lost, and what is set and taken away again. */
 
 import assert from 'node:assert/strict';
-import { before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { RateLimit } from '../../../schema/rate.js';
 import {
   eventually,
@@ -14,7 +14,7 @@ import {
   step,
   type Tenant,
   tryCatch,
-  useApi,
+  useSharedApi,
 } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 import { assertNeverMore, underKey, untilAll } from '../../helpers/slots.js';
@@ -23,7 +23,7 @@ import { assertNeverMore, underKey, untilAll } from '../../helpers/slots.js';
 const HOUR_MS = 3_600_000;
 const HOURLY = (max_count: number) => ({ max_count, window_seconds: HOUR_MS / 1_000 });
 
-const api = useApi({ env: { ENGINE_SHARDS: '3' }, isCovered: true });
+const api = useSharedApi();
 
 const limit = async (tenant: Tenant, body: Json, key = 'k') =>
   expectStatus(await tenant.put<RateLimit>(`/rate-limits/${key}`, body), 200);
@@ -302,55 +302,29 @@ describe('Rate limits: `PUT /rate-limits/{key}` `{max_count, window_seconds}`, `
   }
 });
 
-describe('after SIGKILL, with an optional tenant header', () => {
-  let tenant: Tenant;
-  let hourly: Tenant;
-  let ids: readonly string[];
-  let off: { readonly id: string; readonly next_fire_at: string | null };
+describe('the list', () => {
+  const list = async (tenant: Tenant) =>
+    expectStatus(await tenant.get<RateLimit[]>('/rate-limits'), 200);
 
-  before(async () => {
-    [tenant, hourly] = [api.tenant(), api.tenant()];
-    await limit(hourly, HOURLY(1));
-    await hourly.runUntil('completed', [limited('in')]);
-    off = await putOff(hourly);
-    await limit(tenant, { max_count: 4, window_seconds: 1 });
-    const sequence = await tenant.sequence([limited('in1'), limited('in2')]);
-    ids = await Promise.all(Array.from({ length: 6 }, () => tenant.create(sequence)));
-    await eventually(async () => assert.ok((await beginnings(tenant, ids)).length >= 4));
-    const env = {
-      ENGINE_SHARDS: '3',
-      ENGINE_REQUIRE_TENANT_HEADER: 'false',
-      ENGINE_ALLOW_NO_TENANT_ISOLATION: 'true',
-    };
-    await api.restart('SIGKILL', { env });
+  test('has the own limits in the order of their keys, as they were put', async () => {
+    const [tenant, other] = [api.tenant(), api.tenant()];
+    assert.deepEqual(await list(tenant), []);
+    const minutely = { max_count: 1, window_seconds: 60 };
+    const b = await limit(tenant, { max_count: 5, window_seconds: 10 }, 'b');
+    const a = await limit(tenant, { ...minutely, max_count: 7 }, 'a%2Fb%20c');
+    const z = await limit(tenant, minutely, 'Z');
+    const umlaut = await limit(tenant, minutely, '%C3%A4');
+    const theirs = await limit(other, minutely, 'theirs');
+    assert.deepEqual(await list(tenant), [z, a, b, umlaut]);
+    assert.deepEqual(await list(other), [theirs]);
   });
 
-  test('all complete, and no window holds more than the maximum', async () => {
-    await untilAll(tenant, ids, 'completed');
-    const times = await beginnings(tenant, ids);
-    assert.equal(times.length, 12);
-    assert.ok(mostInASecond(times) <= 4);
-  });
-
-  test('the limit is there, and what was used of it is used', async () => {
-    const { state, next_fire_at } = await hourly.instance(off.id);
-    assert.deepEqual([state, next_fire_at], ['scheduled', off.next_fire_at]);
-    const { id } = await putOff(hourly);
-    await limit(hourly, HOURLY(2));
-    await hourly.until(id, 'completed');
-    await hourly.move(off.id, 'running');
-    await putOff(hourly);
-    assert.deepEqual(await hourly.outputs(off.id), []);
-    await unlimit(hourly);
-    await hourly.until(off.id, 'completed');
-  });
-
-  test('without a tenant no limit can be set or taken away: 400', async () => {
-    const put = await api.root.put<{ error: string }>('/rate-limits/k', HOURLY(1));
-    const deletion = await api.root.delete<{ error: string }>('/rate-limits/k');
-    for (const { status, body } of [put, deletion]) {
-      assert.equal(status, 400);
-      assert.match(body.error, /tenant/);
-    }
+  test('shows a limit as it was changed, and none that was deleted', async () => {
+    const tenant = api.tenant();
+    await limit(tenant, HOURLY(1), 'kept');
+    await limit(tenant, HOURLY(1), 'gone');
+    const changed = await limit(tenant, HOURLY(9), 'kept');
+    await unlimit(tenant, 'gone');
+    assert.deepEqual(await list(tenant), [changed]);
   });
 });

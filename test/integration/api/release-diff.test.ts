@@ -13,6 +13,7 @@ import {
   useSharedApi,
 } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
+import { column, columns } from '../../helpers/columns.js';
 
 const api = useSharedApi();
 const tenant = api.tenant();
@@ -102,18 +103,15 @@ describe('two definitions', () => {
       ],
     );
     const diff = await compare(pair);
-    assert.deepEqual(
-      diff.entries.map(({ severity, category, block_id }) => [severity, category, block_id]),
-      [
-        ['incompatible', 'missing_output_reference', 't'],
-        ['incompatible', 'missing_output_reference', 'v'],
-        ['side_effect_risk', 'block_added', 'v'],
-        ['behavioral', 'block_removed', 'w'],
-        ['behavioral', 'params_changed', 't'],
-        ['behavioral', 'structure_changed', 'p'],
-        ['behavioral', 'structure_changed', 't'],
-      ],
-    );
+    assert.deepEqual(columns(diff.entries, 'severity', 'category', 'block_id'), [
+      ['incompatible', 'missing_output_reference', 't'],
+      ['incompatible', 'missing_output_reference', 'v'],
+      ['side_effect_risk', 'block_added', 'v'],
+      ['behavioral', 'block_removed', 'w'],
+      ['behavioral', 'params_changed', 't'],
+      ['behavioral', 'structure_changed', 'p'],
+      ['behavioral', 'structure_changed', 't'],
+    ]);
     assert.equal(diff.max_severity, 'incompatible');
   });
 
@@ -121,10 +119,7 @@ describe('two definitions', () => {
     const one = await tenant.sequence([a]);
     const other = await tenant.sequence([step('a', 'log')]);
     const diff = await compare({ baseline_sequence_id: one, candidate_sequence_id: other });
-    assert.deepEqual(
-      diff.entries.map(({ category }) => category),
-      ['handler_changed'],
-    );
+    assert.deepEqual(column(diff.entries, 'category'), ['handler_changed']);
     const same = await compare({ baseline_sequence_id: one, candidate_sequence_id: one });
     assert.deepEqual(same, { entries: [] });
   });
@@ -159,10 +154,9 @@ describe('two definitions', () => {
       baseline_sequence_id: await tenant.sequence([a], { name, version: 1 }),
       candidate_sequence_id: await tenant.sequence([a], { name, version: 2, input_schema }),
     });
-    assert.deepEqual(
-      diff.entries.map(({ category, block_id }) => [category, block_id]),
-      [['input_schema_narrowed', undefined]],
-    );
+    assert.deepEqual(columns(diff.entries, 'category', 'block_id'), [
+      ['input_schema_narrowed', undefined],
+    ]);
   });
 
   test('of another tenant than that of the body are refused', async () => {

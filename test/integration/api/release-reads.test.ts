@@ -1,25 +1,16 @@
 /**
  * What is read of releases: records, lists and decisions. The rows are written here, so that their
- * order and every form of a record are known. The server asks for no tenant header.
+ * order and every form of a record are known.
  */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { before, describe, test } from 'node:test';
 import type { Release, ReleaseDecision } from '../../../schema/release.js';
-import { beforeWith, type Json, step, type Tenant, useApi } from '../../helpers/api.js';
+import { type Json, type Tenant, useSharedApi } from '../../helpers/api.js';
 import { type Client, expectStatus } from '../../helpers/client.js';
 
-/** With the root key, and without a tenant. */
-let nobody: Client;
-
-const api = useApi({
-  env: { ENGINE_REQUIRE_TENANT_HEADER: 'false', ENGINE_ALLOW_NO_TENANT_ISOLATION: 'true' },
-});
-
-beforeWith(api, async () => {
-  nobody = api.root.with({ tenant: null });
-});
+const api = useSharedApi();
 
 async function insert(table: string, row: Json): Promise<void> {
   await api.sql.query(
@@ -103,7 +94,6 @@ describe('a record', () => {
     const tenant = api.tenant();
     const { id } = await stored(tenant);
     assert.equal((await get(tenant, id.toUpperCase())).id, id);
-    assert.equal((await get(nobody, id)).id, id);
     const foreign = await api.tenant().get<{ error: string }>(`/releases/${id}`);
     const unknown = await tenant.get<{ error: string }>(`/releases/${randomUUID()}`);
     assert.deepEqual([foreign.status, unknown.status], [404, 404]);
@@ -112,7 +102,7 @@ describe('a record', () => {
   });
 });
 
-describe('list scoped by header tenant; newest first; limit honoured; query tenant_id filters when no header', () => {
+describe('a list', () => {
   /** The ids that are listed. */
   const list = async (client: Client, query = '') =>
     expectStatus(await client.get<Release[]>(`/releases${query}`), 200).map(({ id }) => id);
@@ -134,7 +124,7 @@ describe('list scoped by header tenant; newest first; limit honoured; query tena
     newestFirst = made.map(({ id }) => id);
   });
 
-  test('scoped by the header, whatever the query says', async () => {
+  test('is scoped by the header, whatever the query says, the newest first', async () => {
     assert.deepEqual(await list(mine), newestFirst);
     assert.deepEqual(await list(mine, `?tenant_id=${other.name}`), newestFirst);
     assert.deepEqual(await list(other), [theirs]);
@@ -166,16 +156,7 @@ describe('list scoped by header tenant; newest first; limit honoured; query tena
     assert.ok(!most.includes(id), 'the oldest is left out');
   });
 
-  test('without a header the query names the tenant, or nobody does and all are listed', async () => {
-    assert.deepEqual(await list(nobody, `?tenant_id=${mine.name}`), newestFirst);
-    assert.deepEqual(await list(nobody, `?tenant_id=${mine.name}&limit=1`), [newestFirst[0]]);
-    const first = await stored(api.tenant(), { created_at: '2199-01-01T00:00:00.000Z' });
-    const second = await stored(api.tenant(), { created_at: '2198-01-01T00:00:00.000Z' });
-    assert.deepEqual(await list(nobody, '?limit=2'), [first.id, second.id]);
-    assert.deepEqual(await list(nobody, `?tenant_id=${second.tenant_id}`), [second.id]);
-  });
-
-  test('a list is a bare array without pages', async () => {
+  test('is a bare array without pages', async () => {
     const reply = await mine.get<Release[]>('/releases?limit=2&offset=1');
     assert.deepEqual(
       reply.body.map(({ id }) => id),
@@ -218,34 +199,5 @@ describe('decisions', () => {
     assert.deepEqual((await tenant.get(`/releases/${id}/decisions`)).body, []);
     assert.equal((await tenant.get(`/releases/${randomUUID()}/decisions`)).status, 404);
     assert.equal((await api.tenant().get(`/releases/${id}/decisions`)).status, 404);
-  });
-});
-
-describe('without a tenant header', () => {
-  const ofVersions = async (tenant: Tenant) => {
-    const name = `s-${randomUUID()}`;
-    const blocks = [step('a', 'noop')];
-    return {
-      baseline_sequence_id: await tenant.sequence(blocks, { name, version: 1 }),
-      candidate_sequence_id: await tenant.sequence(blocks, { name, version: 2 }),
-    };
-  };
-
-  test('a release is of the tenant that the body names', async () => {
-    const tenant = api.tenant();
-    const body = { tenant_id: tenant.name, ...(await ofVersions(tenant)) };
-    const made = expectStatus(await nobody.post<Release>('/releases', body), 201);
-    assert.equal(made.tenant_id, tenant.name);
-    assert.deepEqual(await get(tenant, made.id), made);
-  });
-
-  test('nobody named is the tenant default', async () => {
-    const pair = await ofVersions(api.tenant('default'));
-    for (const body of [pair, { ...pair, tenant_id: '' }, { ...pair, tenant_id: null }]) {
-      const made = expectStatus(await nobody.post<Release>('/releases', body), 201);
-      assert.equal(made.tenant_id, 'default');
-    }
-    const foreign = await ofVersions(api.tenant());
-    assert.equal((await nobody.post('/releases', foreign)).status, 404);
   });
 });

@@ -6,6 +6,7 @@ import { describe, test } from 'node:test';
 import type { Gate, Release, ReleaseDecision, ValidationReport } from '../../../schema/release.js';
 import { eventually, useTenant } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
+import { byDepth } from '../../helpers/depth.js';
 import {
   type Action,
   act,
@@ -79,30 +80,6 @@ describe('the life of a release', () => {
     assert.equal(decision.actor, 'operator');
     assert.equal(decision.decided_at, created_at);
     assert.deepEqual(chain([decision]), ['draft→draft']);
-  });
-
-  test('gates are left out when there are none, and a policy is kept', async () => {
-    const release = await draft(tenant, { in_flight_policy: 'operator_decision', gates: [] });
-    assert.equal(release.gates, undefined);
-    assert.equal(release.in_flight_policy, 'operator_decision');
-  });
-
-  test('gates that cannot be meant, and policies that are unknown, are 400', async () => {
-    const pair = await pairOf(tenant);
-    const gate = errorRate(0.1, 1);
-    const bodies = [
-      { gates: [{ ...gate, max_regression: -0.1 }] },
-      { gates: [{ ...gate, min_sample: -1 }] },
-      { gates: [{ ...gate, min_sample: 0.5 }] },
-      { gates: [{ ...gate, metric: 'latency' }] },
-      { gates: [{ metric: 'error_rate' }] },
-      { in_flight_policy: 'move' },
-    ].map((more) => JSON.stringify({ ...pair, ...more }));
-    const infinite = JSON.stringify({ ...pair, gates: [gate] }).replace('0.1', '1e999');
-    for (const raw of [...bodies, infinite]) {
-      const { status, text } = await tenant.request('POST', '/releases', { raw });
-      assert.equal(status, 400, `${raw} → ${text}`);
-    }
   });
 
   test('second release of a baseline allowed while the first is draft; 409 while the first is canary; allowed again after rollback', async () => {
@@ -271,7 +248,7 @@ describe('at the same time', () => {
     return { promote: statuses('promote'), rollback: statuses('rollback') };
   }
 
-  for (const round of [1, 2, 3]) {
+  for (const round of byDepth([1], [1, 2, 3])) {
     test(`of 50 promotions and rollbacks one wins, with one decision (round ${round})`, async () => {
       const release = await canary(tenant, 30);
       const { promote, rollback } = await race(release, 50);

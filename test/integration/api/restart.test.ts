@@ -6,22 +6,25 @@
 import assert from 'node:assert/strict';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { after, before, test } from 'node:test';
+import { after, before } from 'node:test';
+import type { EffectReceipt } from '../../../schema/continuity.js';
 import type { WorkerAttempt } from '../../../schema/worker.js';
-import {
-  type Api,
-  eventually,
-  newHandler,
-  startApi,
-  step,
-  type Tenant,
-} from '../../helpers/api.js';
+import { eventually, newHandler, step, useApi } from '../../helpers/api.js';
+import { column, columns } from '../../helpers/columns.js';
+import { survival } from '../../helpers/survival.js';
 
 const FAR = '2100-01-01T00:00:00.000Z';
 /** The server is down for longer: without counting from readiness the claims would be over. */
 const STALE_MS = 5_000;
 
-let api: Api;
+const api = useApi({
+  env: {
+    ENGINE_SHARDS: '2',
+    ENGINE_ALLOW_INTERNAL_URLS: 'true',
+    ENGINE_WORKER_REAPER_STALE_SECS: String(STALE_MS / 1_000),
+    ENGINE_WORKER_REAPER_TICK_SECS: '1',
+  },
+});
 /** When the second process wrote this line. */
 const toldAt = (message: 'listening' | 'ready'): number => {
   const line = api.engine.logs().find(({ msg }) => msg === message);
@@ -37,43 +40,17 @@ const server = createServer((request, response) => {
 const urlOf = (path: string) => `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`;
 const requestsTo = (path: string) => held.get(path) ?? [];
 
-type Check = () => Promise<void>;
-/** In the order of the tests; each with a tenant of its own. */
-const scenarios: { arrange: (tenant: Tenant) => Promise<Check>; check?: Check }[] = [];
-
-/** A test in two parts: `arrange` runs before the kill and gives what is checked after it. */
-function survives(title: string, arrange: (tenant: Tenant) => Promise<Check>): void {
-  const scenario: (typeof scenarios)[number] = { arrange };
-  scenarios.push(scenario);
-  test(title, async () => {
-    assert.ok(scenario.check);
-    await scenario.check();
-  });
-}
-
 before(async () => {
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve);
   });
-  api = await startApi({
-    env: {
-      ENGINE_SHARDS: '2',
-      ENGINE_ALLOW_INTERNAL_URLS: 'true',
-      ENGINE_WORKER_REAPER_STALE_SECS: String(STALE_MS / 1_000),
-      ENGINE_WORKER_REAPER_TICK_SECS: '1',
-    },
-  });
-  for (const scenario of scenarios) scenario.check = await scenario.arrange(api.tenant());
-  const killedAt = Date.now();
-  await api.engine.kill();
-  await eventually(() => assert.ok(Date.now() > killedAt + STALE_MS));
-  await api.restart();
 });
-after(async () => {
-  await api.stop();
+after(() => {
   server.closeAllConnections();
   server.close();
 });
+
+const survives = survival(api, STALE_MS);
 
 survives('a claim with its checkpoint: its worker completes the task', async (tenant) => {
   const handler = newHandler();
@@ -102,10 +79,7 @@ survives('pending tasks, in their order', async (tenant) => {
   const high = await tenant.create(sequence, { priority: 'high' });
   return async () => {
     const tasks = await tenant.poll(handler, { limit: 5 });
-    assert.deepEqual(
-      tasks.map((task) => task.instance_id),
-      [high, low],
-    );
+    assert.deepEqual(column(tasks, 'instance_id'), [high, low]);
   };
 });
 
@@ -155,7 +129,7 @@ survives('the history of a task whose step has been dispatched again', async (te
   return async () => assert.deepEqual((await tenant.get(path)).body, told);
 });
 
-survives('a sleep, with its deadline', async (tenant) => {
+survives('`sleep`: A durable timer: it survives a restart with its deadline', async (tenant) => {
   const durationMs = 2 * STALE_MS;
   const id = await tenant.run([step('a', 'sleep', { params: { duration_ms: durationMs } })]);
   const { created_at } = await tenant.instance(id);
@@ -174,51 +148,70 @@ survives('a sleep, with its deadline', async (tenant) => {
   };
 });
 
-survives('delays, back-offs, timeouts and starts that fell due meanwhile', async (tenant) => {
-  const soon = { duration: STALE_MS / 2 };
-  const delayed = await tenant.run([step('a', 'noop', { delay: soon })]);
-  const retry = { max_attempts: 2, initial_backoff: STALE_MS / 2 };
-  const retried = await tenant.run([step('a', 'fail', { params: { retryable: true }, retry })]);
-  const timed = await tenant.run([step('a', newHandler(), { timeout: STALE_MS / 2 })]);
-  const started = await tenant.run([step('a', 'noop')], {
-    next_fire_at: new Date(Date.now() + STALE_MS / 2).toISOString(),
-  });
-  return async () => {
-    await tenant.until(delayed, 'completed');
-    await tenant.until(started, 'completed');
-    await tenant.until(retried, 'failed');
-    await tenant.until(timed, 'failed');
-    assert.equal((await tenant.outputs(retried))[0]?.attempt, 1);
-  };
-});
+survives(
+  '`timeout` of a step: Durable: it passes while the server is down, as do delays, back-offs and starts',
+  async (tenant) => {
+    const soon = { duration: STALE_MS / 2 };
+    const delayed = await tenant.run([step('a', 'noop', { delay: soon })]);
+    const retry = { max_attempts: 2, initial_backoff: STALE_MS / 2 };
+    const retried = await tenant.run([step('a', 'fail', { params: { retryable: true }, retry })]);
+    const timed = await tenant.run([step('a', newHandler(), { timeout: STALE_MS / 2 })]);
+    const retriedInTime = await tenant.run([
+      step('a', newHandler(), {
+        timeout: STALE_MS / 2,
+        retry: { max_attempts: 2, initial_backoff: 1 },
+      }),
+    ]);
+    const started = await tenant.run([step('a', 'noop')], {
+      next_fire_at: new Date(Date.now() + STALE_MS / 2).toISOString(),
+    });
+    return async () => {
+      await tenant.until(delayed, 'completed');
+      await tenant.until(started, 'completed');
+      await tenant.until(retried, 'failed');
+      await tenant.until(timed, 'failed');
+      await tenant.until(retriedInTime, 'failed');
+      assert.equal((await tenant.outputs(retried))[0]?.attempt, 1);
+    };
+  },
+);
 
-survives('a step in flight: it runs again with the same attempt and token', async (tenant) => {
-  const path = '/in-flight';
-  const id = await tenant.run([
-    step('a', 'noop'),
-    step('b', 'http_request', { params: { url: urlOf(path), method: 'POST', timeout_ms: 60_000 } }),
-    step('c', 'noop'),
-  ]);
-  await eventually(() => assert.equal(requestsTo(path).length, 1));
-  assert.equal((await tenant.instance(id)).state, 'running');
-  return async () => {
-    await eventually(() => assert.equal(requestsTo(path).length, 2));
-    const [first, second] = requestsTo(path);
-    assert.equal(second?.token, first?.token);
-    assert.notEqual(first?.token, 'undefined');
-    second?.response.end('done');
-    await tenant.until(id, 'completed');
-    assert.deepEqual(
-      (await tenant.outputs(id)).map((row) => [row.block_id, row.attempt]),
-      [
+survives(
+  'a step in flight: it runs again with the same attempt, token and receipt',
+  async (tenant) => {
+    const path = '/in-flight';
+    const id = await tenant.run([
+      step('a', 'noop'),
+      step('b', 'http_request', {
+        params: { url: urlOf(path), method: 'POST', timeout_ms: 60_000 },
+      }),
+      step('c', 'noop'),
+    ]);
+    await eventually(() => assert.equal(requestsTo(path).length, 1));
+    assert.equal((await tenant.instance(id)).state, 'running');
+    const receipts = async () =>
+      (await tenant.get<EffectReceipt[]>(`/instances/${id}/effects`)).body.map(
+        ({ updated_at: _, ...receipt }) => receipt,
+      );
+    const [receipt] = await receipts();
+    assert.ok(receipt);
+    return async () => {
+      await eventually(() => assert.equal(requestsTo(path).length, 2));
+      const [first, second] = requestsTo(path);
+      assert.equal(second?.token, first?.token);
+      assert.notEqual(first?.token, 'undefined');
+      second?.response.end('done');
+      await tenant.until(id, 'completed');
+      assert.deepEqual(columns(await tenant.outputs(id), 'block_id', 'attempt'), [
         ['a', 0],
         ['b', 0],
         ['c', 0],
-      ],
-    );
-    assert.equal(requestsTo(path).length, 2);
-  };
-});
+      ]);
+      assert.equal(requestsTo(path).length, 2);
+      assert.deepEqual(await receipts(), [{ ...receipt, state: 'committed' }]);
+    };
+  },
+);
 
 survives('a cancelled instance does not run its step again', async (tenant) => {
   const path = '/cancelled';
@@ -248,10 +241,7 @@ survives('a batch that was half done: the rest is done, nothing twice', async (t
   return async () => {
     await eventually(async () => assert.equal((await completed()).length, size));
     for (const { id } of (await completed()).filter((_, index) => index % 20 === 0)) {
-      assert.deepEqual(
-        (await tenant.outputs(id)).map((row) => row.block_id),
-        ['a', 'b', 'c'],
-      );
+      assert.deepEqual(column(await tenant.outputs(id), 'block_id'), ['a', 'b', 'c']);
     }
   };
 });

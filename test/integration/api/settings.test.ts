@@ -43,13 +43,17 @@ describe('ENGINE_REQUIRE_CLAIM_EPOCH', () => {
   });
 });
 
-describe('ENGINE_UNPOLICIED_RETRY=fail', () => {
-  test('a retryable failure of a step without a policy fails the step', async () => {
+describe('`ENGINE_UNPOLICIED_RETRY=fail` makes it a step failure', () => {
+  test('With ENGINE_UNPOLICIED_RETRY=fail retryable true without a policy fails at once', async () => {
     const handler = newHandler();
     const id = await tenant.run([step('a', handler)]);
-    await tenant.fail(await tenant.task(handler), 'later', true);
-    await tenant.until(id, 'failed');
+    const task = await tenant.task(handler);
+    await tenant.fail(task, 'later', true);
+    assert.equal((await tenant.instance(id)).state, 'failed');
+    const [listed] = await tenant.tasks(handler);
+    assert.deepEqual([listed?.id, listed?.state], [task.id, 'failed']);
     assert.deepEqual(await tenant.poll(handler), []);
+    assert.deepEqual(await tenant.deadLetters(), [id]);
   });
 
   test('a policy still counts', async () => {

@@ -1,47 +1,15 @@
 /** SIGTERM under load: what was accepted is answered, parked polls get [], the process ends in time. */
 
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { type Api, eventually, newHandler, startApi, step } from '../../helpers/api.js';
+import { before, describe, test } from 'node:test';
+import type { WorkerTask } from '../../../schema/worker.js';
+import { eventually, newHandler, sleep, step, useApi } from '../../helpers/api.js';
 import { NoReplyError } from '../../helpers/client.js';
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 
 /** The promise is 3 s from the signal to the exit on a machine that has nothing else to do. */
 const EXIT_MS_MAX = 30_000;
 
-let database: TestDatabase;
-let api: Api;
-
-before(async () => {
-  database = await createTestDatabase();
-  api = await startApi({ database, env: { ENGINE_SHARDS: '2' } });
-});
-after(async () => {
-  await api.stop();
-  await database.drop();
-});
-
-/** Sends the signal and measures the time to the exit. */
-async function terminate(): Promise<number> {
-  const began = performance.now();
-  const { code, signal } = await api.engine.kill('SIGTERM');
-  assert.deepEqual([code, signal], [0, null], api.engine.output());
-  return performance.now() - began;
-}
-
-test('parked polls are answered [] at once', async () => {
-  const tenant = api.tenant();
-  const parked = Array.from({ length: 20 }, () => tenant.poll(newHandler(), { wait_ms: 30_000 }));
-  // Answered after the polls were received: they came first on their own connections.
-  await eventually(async () => {
-    const workers = await tenant.get<unknown[]>('/workers');
-    assert.equal(workers.body.length, 1);
-  });
-  const took = await terminate();
-  assert.deepEqual(await Promise.all(parked), Array(20).fill([]));
-  assert.ok(took < EXIT_MS_MAX, `${took} ms`);
-  await api.restart();
-});
+const api = useApi({ env: { ENGINE_SHARDS: '2' } });
 
 test('under load every request is answered or was never accepted, and what was acknowledged is there', async () => {
   const tenant = api.tenant();
@@ -66,7 +34,10 @@ test('under load every request is answered or was never accepted, and what was a
   };
   const clients = Array.from({ length: 32 }, client);
   await eventually(() => assert.ok(acknowledged.length > 200));
-  const took = await terminate();
+  const began = performance.now();
+  const { code, signal } = await api.engine.kill('SIGTERM');
+  const took = performance.now() - began;
+  assert.deepEqual([code, signal], [0, null], api.engine.output());
   isOver = true;
   await Promise.all(clients);
   assert.ok(took < EXIT_MS_MAX, `${took} ms`);
@@ -93,25 +64,44 @@ test('under load every request is answered or was never accepted, and what was a
   assert.ok(ids.size - acknowledged.length <= 0, `${ids.size} stored, ${acknowledged.length} told`);
 });
 
-test('steps in flight are not waited for, and run again after the restart', async () => {
-  const tenant = api.tenant();
+describe('a SIGTERM that is sent again and again', () => {
   const SLEEP_MS = 10_000;
-  const id = await tenant.run([step('a', 'sleep', { params: { duration_ms: SLEEP_MS } })]);
-  const took = await terminate();
-  assert.ok(took < SLEEP_MS, `${took} ms`);
-  await api.restart();
-  await tenant.until(id, 'completed');
-});
-
-test('idle connections do not hold the process, and further signals do not cut the stop short', async () => {
+  const PARKED = 20;
+  let sleeping: string;
+  let parked: Promise<WorkerTask[]>[];
+  let took: number;
   const tenant = api.tenant();
-  await Promise.all(Array.from({ length: 50 }, () => tenant.get('/instances')));
-  const terminated = terminate();
-  // Again and again, since signals that come before the first is handled count as one.
-  await eventually(() => {
-    api.engine.signal('SIGTERM');
-    assert.ok(!api.engine.isRunning());
+
+  before(async () => {
+    sleeping = await tenant.run([sleep('a', SLEEP_MS)]);
+    parked = Array.from({ length: PARKED }, () => tenant.poll(newHandler(), { wait_ms: 30_000 }));
+    // Answered after the polls were received: they came first on their own connections.
+    await eventually(async () => {
+      const workers = await tenant.get<unknown[]>('/workers');
+      assert.equal(workers.body.length, 1);
+    });
+    // These connections stay open.
+    await Promise.all(Array.from({ length: 30 }, () => tenant.get('/instances')));
+    const began = performance.now();
+    // Signals that come before the first is handled count as one.
+    await eventually(() => {
+      api.engine.signal('SIGTERM');
+      assert.ok(!api.engine.isRunning());
+    });
+    took = performance.now() - began;
   });
-  assert.ok((await terminated) < EXIT_MS_MAX);
-  await api.restart();
+
+  test('does not cut the stop short, and idle connections do not hold the process', async () => {
+    assert.deepEqual(await api.engine.exited, { code: 0, signal: null });
+    assert.ok(took < EXIT_MS_MAX, `${took} ms`);
+  });
+
+  test('has parked polls answered [] at once', async () => {
+    assert.deepEqual(await Promise.all(parked), Array(PARKED).fill([]));
+  });
+
+  test('does not wait for steps in flight, which run again after the restart', async () => {
+    await api.restart();
+    await tenant.until(sleeping, 'completed');
+  });
 });

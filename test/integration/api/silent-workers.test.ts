@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { newHandler, step, useApi } from '../../helpers/api.js';
+import { eventually, newHandler, step, useApi } from '../../helpers/api.js';
 
 /** Long enough for a few calls within a claim, however busy the machine is. */
 const STALE_SECS = 3;
@@ -91,5 +91,35 @@ describe('silence', { concurrency: true }, () => {
       ['claimed', 1],
       ['completed', 1],
     ]);
+  });
+
+  test('a heartbeat keeps the claim', async () => {
+    const tenant = api.tenant();
+    const handler = newHandler();
+    await tenant.run([step('a', handler)]);
+    const task = await tenant.task(handler);
+    const until = Date.now() + 1.8 * STALE_SECS * 1_000;
+    await eventually(async () => {
+      assert.equal(await tenant.call('heartbeat', task), 200);
+      assert.ok(Date.now() > until);
+    });
+    assert.deepEqual(await tenant.poll(handler), []);
+    await tenant.complete(task);
+  });
+
+  test('a checkpoint is handed to the next try, and to who claims it next', async () => {
+    const tenant = api.tenant();
+    const handler = newHandler();
+    await tenant.run([step('a', handler)]);
+    const task = await tenant.task(handler);
+    const checkpoint = { page: 1 };
+    assert.equal(await tenant.call('heartbeat', task, { checkpoint, checkpoint_seq: 0 }), 200);
+    await tenant.fail(task, 'later', true);
+    const next = await tenant.task(handler);
+    const again = await tenant.task(handler, { worker_id: 'w2' });
+    assert.equal(again.id, next.id);
+    for (const { checkpoint_seq, resume_checkpoint } of [next, again]) {
+      assert.deepEqual([checkpoint_seq, resume_checkpoint], [1, checkpoint]);
+    }
   });
 });

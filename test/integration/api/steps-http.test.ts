@@ -1,200 +1,69 @@
-/** http_request as a step: what is sent, what comes back, which answers fail, and the address guard. */
+/**
+ * http_request as a step: templates, the tries of its policy, and answers that no column holds. What is
+ * sent and what fails is in `http-request.test.ts` and `insecure-auth.test.ts`.
+ */
 
 import assert from 'node:assert/strict';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { after, before, describe, test } from 'node:test';
-import {
-  type Api,
-  type Json,
-  type SharedApi,
-  sharedApi,
-  startApi,
-  step,
-  type Tenant,
-} from '../../helpers/api.js';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type TestContext, test } from 'node:test';
+import { step, transform, useTenant } from '../../helpers/api.js';
+import { listen } from '../../helpers/http-handler.js';
+
+const tenant = useTenant();
 
 interface Seen {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: IncomingMessage['headers'];
+  readonly method: string | undefined;
+  readonly url: string | undefined;
+  readonly token: unknown;
   readonly body: string;
 }
 
-let api: SharedApi;
-let tenant: Tenant;
-let server: Server;
-let base: string;
-const seen: Seen[] = [];
-/** Statuses for the next requests to `/flaky`; 200 when it is empty. */
-let flaky: number[] = [];
-
-before(async () => {
-  server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const { method = '', url = '', headers } = request;
-      seen.push({ method, url, headers, body: Buffer.concat(chunks).toString() });
-      const status = /^\/status\/(\d+)/.exec(url)?.[1];
-      if (url === '/cut') response.destroy();
-      else if (url === '/flaky') response.writeHead(flaky.shift() ?? 200).end('made it');
-      else if (url === '/nul') response.end('a\u0000b\ud800');
-      else response.writeHead(Number(status ?? 200)).end(`answer to ${method}`);
-    });
+/** A server outside, and the requests that it has seen. */
+async function outside(
+  t: TestContext,
+  answer: (response: ServerResponse, seen: readonly Seen[]) => void,
+): Promise<{ origin: string; seen: readonly Seen[] }> {
+  const seen: Seen[] = [];
+  const { origin } = await listen(t, async (request: IncomingMessage, response) => {
+    const { method, url, headers } = request;
+    const body = Buffer.concat(await request.toArray()).toString();
+    seen.push({ method, url, token: headers['idempotency-key'], body });
+    answer(response, seen);
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  api = await sharedApi();
-  tenant = api.tenant();
-});
-after(async () => {
-  await api.stop();
-  server.closeAllConnections();
-  server.close();
-});
-
-async function ask(params: Json, state = 'completed', more: Json = {}): Promise<Json> {
-  const id = await tenant.run([step('a', 'http_request', { params, ...more })]);
-  await tenant.until(id, state);
-  const [row] = await tenant.outputs(id);
-  assert.ok(row);
-  return row.output;
+  return { origin, seen };
 }
 
-describe('requests', () => {
-  test('GET by default; the output has status and body', async () => {
-    assert.deepEqual(await ask({ url: `${base}/x?y=1` }), { status: 200, body: 'answer to GET' });
-    assert.deepEqual([seen.at(-1)?.method, seen.at(-1)?.url], ['GET', '/x?y=1']);
-  });
-
-  test('text and objects are sent as bodies, headers as given', async () => {
-    for (const [body, sent] of [
-      ['{"raw":1}', '{"raw":1}'],
-      [{ n: [1] }, '{"n":[1]}'],
-    ] as const) {
-      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
-        await ask({ url: base, method, body, headers: { 'x-own': 'v', host: 'evil' } });
-        const last = seen.at(-1);
-        assert.deepEqual([last?.method, last?.body], [method, sent]);
-        assert.equal(last?.headers['content-type'], 'application/json');
-        assert.equal(last?.headers['x-own'], 'v');
-        assert.notEqual(last?.headers.host, 'evil');
-      }
-    }
-  });
-
-  test('templates fill url and body', async () => {
-    const id = await tenant.run(
-      [
-        step('a', 'http_request', {
-          params: { url: `${base}/{{ data.path }}`, method: 'POST', body: { n: '{{ data.n }}' } },
-        }),
-        step('b', 'transform', { params: { status: '{{ outputs.a.status }}' } }),
-      ],
-      { context: { data: { path: 'p', n: 4 } } },
-    );
-    await tenant.until(id, 'completed');
-    assert.deepEqual([seen.at(-1)?.url, seen.at(-1)?.body], ['/p', '{"n":4}']);
-    assert.deepEqual((await tenant.outputs(id))[1]?.output, { status: 200 });
+test('templates fill url and body, and later steps read the answer', async (t) => {
+  const { origin, seen } = await outside(t, (response) => response.end('said'));
+  const params = { url: `${origin}/{{ data.path }}?y=1`, body: { n: '{{ data.n }}' } };
+  const blocks = [
+    step('a', 'http_request', { params: { ...params, method: 'POST' } }),
+    transform('b', { status: '{{ outputs.a.status }}' }),
+  ];
+  const id = await tenant.runUntil('completed', blocks, { path: 'p', n: 4 });
+  const { method, url, body } = seen[0] ?? {};
+  assert.deepEqual([method, url, body], ['POST', '/p?y=1', '{"n":4}']);
+  assert.deepEqual(await tenant.outputsOf(id), {
+    a: { status: 200, body: 'said' },
+    b: { status: 200 },
   });
 });
 
-describe('answers', () => {
-  test('2xx and 3xx succeed', async () => {
-    for (const status of [200, 201, 299, 304, 399]) {
-      assert.equal((await ask({ url: `${base}/status/${status}` })).status, status);
-    }
-  });
-
-  test('4xx fail permanently, 5xx retryably, with status and body in the details', async () => {
-    for (const [status, retryable] of [
-      [400, false],
-      [404, false],
-      [429, false],
-      [500, true],
-      [503, true],
-    ] as const) {
-      const error = await ask({ url: `${base}/status/${status}` }, 'failed');
-      assert.equal(error.__error__, true);
-      assert.equal(error.retryable, retryable);
-      assert.deepEqual(error.details, { status, body: 'answer to GET' });
-    }
-  });
-
-  test('a connection that breaks or is refused fails retryably', async () => {
-    assert.equal((await ask({ url: `${base}/cut` }, 'failed')).retryable, true);
-    assert.equal((await ask({ url: 'http://127.0.0.1:1/' }, 'failed')).retryable, true);
-  });
-
-  test('5xx are tried again by the policy, with one idempotency token a try', async () => {
-    flaky = [500, 503];
-    const from = seen.length;
-    const output = await ask({ url: `${base}/flaky`, method: 'POST' }, 'completed', {
-      retry: { max_attempts: 3, initial_backoff: 1, max_backoff: 1 },
-    });
-    assert.deepEqual(output, { status: 200, body: 'made it' });
-    const tries = seen.slice(from);
-    assert.equal(tries.length, 3);
-    assert.equal(new Set(tries.map((item) => item.headers['idempotency-key'])).size, 3);
-  });
-
-  test('a body that cannot be stored does not stop the instance for ever', async () => {
-    const output = await ask({ url: `${base}/nul` });
-    assert.equal(output.status, 200);
-  });
-
-  test('wrong parameters fail permanently', async () => {
-    for (const params of [
-      {},
-      { url: 5 },
-      { url: 'not a url' },
-      { url: 'ftp://127.0.0.1/' },
-      { url: 'file:///etc/passwd' },
-      { url: base, method: 'BREW' },
-      { url: base, timeout_ms: -1 },
-    ]) {
-      const error = await ask(params, 'failed');
-      assert.equal(error.retryable, false, JSON.stringify(params));
-    }
-  });
+test('5xx are tried again by the policy, with one idempotency token a try', async (t) => {
+  const { origin, seen } = await outside(t, (response, { length }) =>
+    response.writeHead([500, 503][length - 1] ?? 200).end('made it'),
+  );
+  const retry = { max_attempts: 3, initial_backoff: 1, max_backoff: 1 };
+  const params = { url: origin, method: 'POST' };
+  const id = await tenant.runUntil('completed', [step('a', 'http_request', { params, retry })]);
+  assert.deepEqual((await tenant.outputsOf(id)).a, { status: 200, body: 'made it' });
+  assert.equal(seen.length, 3);
+  assert.equal(new Set(seen.map(({ token }) => token)).size, 3);
 });
 
-describe('with private addresses refused', () => {
-  let guarded: Api;
-
-  before(async () => {
-    guarded = await startApi();
-  });
-  after(() => guarded.stop());
-
-  test('loopback, private and metadata addresses fail permanently, and nothing is connected', async () => {
-    const own = guarded.tenant();
-    const before = seen.length;
-    const { port } = server.address() as AddressInfo;
-    for (const url of [
-      base,
-      `http://localhost:${port}`,
-      `http://[::1]:${port}`,
-      `http://[::ffff:127.0.0.1]:${port}`,
-      `http://2130706433:${port}`,
-      `http://0x7f.1:${port}`,
-      'http://10.0.0.1/',
-      'http://192.168.1.1/',
-      'http://169.254.169.254/latest/meta-data',
-    ]) {
-      const id = await own.run([
-        step('a', 'http_request', {
-          params: { url },
-          retry: { max_attempts: 5, initial_backoff: 60_000 },
-        }),
-      ]);
-      await own.until(id, 'failed');
-      assert.equal((await own.outputs(id))[0]?.output.retryable, false, url);
-    }
-    assert.equal(seen.length, before);
-    assert.equal((await own.get<unknown[]>('/instances/dlq')).body.length, 9);
-  });
+test('a body that cannot be stored does not stop the instance for ever', async (t) => {
+  const { origin } = await outside(t, (response) => response.end('a\u0000b\ud800'));
+  const blocks = [step('a', 'http_request', { params: { url: origin } })];
+  const id = await tenant.runUntil('completed', blocks);
+  assert.equal((await tenant.outputsOf(id)).a?.status, 200);
 });

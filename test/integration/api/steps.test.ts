@@ -170,6 +170,20 @@ describe('Templates: context, outputs chain, deep paths, dot index, unicode, quo
     assert.deepEqual((await tenant.outputsOf(id)).three, { taken: 2 });
   });
 
+  test('an external task has its parameters filled in', async () => {
+    const tenant = api.tenant();
+    const handler = newHandler();
+    const params = { who: '{{ data.name }}', at: ['{{ data.n }}'] };
+    await tenant.run([step('a', handler, { params })], { context: { data } });
+    assert.deepEqual((await tenant.task(handler)).params, { who: 'Ada', at: [3] });
+  });
+
+  for (const path of ['__proto__', 'constructor', 'name.length', 'deep.er.list.map']) {
+    test(`data.${path} is missing: no prototype is reached`, async () => {
+      assert.equal(await rendered(`{{ data.${path} }}`), null);
+    });
+  }
+
   test('an unknown root fails the step', async () => {
     const tenant = api.tenant();
     const id = await tenant.runUntil('failed', [transform('a', { v: '{{ secrets.key }}' })]);
@@ -210,6 +224,27 @@ describe('output_schema violation fails the instance; conforming output passes; 
       assert.match(expectStatus(reply, 400).error, /output_schema/);
     });
   }
+});
+
+test('outputs of steps of the process are not merged into context.data', async () => {
+  const tenant = api.tenant();
+  const id = await tenant.runUntil('completed', [transform('a', { x: 1 })]);
+  assert.deepEqual((await tenant.instance(id)).context.data, {});
+});
+
+test('names of other families are external handlers', async () => {
+  const tenant = api.tenant();
+  for (const handler of ['set_state', 'human_review', 'llm_call', 'wait_for_input', 'NOOP']) {
+    const id = await tenant.run([step('a', handler)]);
+    assert.equal((await tenant.task(handler)).instance_id, id);
+  }
+});
+
+test('1,000 steps of the process run to their end', async () => {
+  const tenant = api.tenant();
+  const blocks = Array.from({ length: 1_000 }, (_, index) => step(`s${index}`, 'noop'));
+  const id = await tenant.runUntil('completed', blocks);
+  assert.equal(Object.keys(await tenant.tree(id)).length, 1_000);
 });
 
 interface Deferred {

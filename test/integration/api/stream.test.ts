@@ -1,46 +1,38 @@
 /** GET /instances/{id}/stream over both HTTP backends: events, their order, limits, and the end. */
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import {
-  type Api,
   eventually,
   type Json,
   loop,
   newHandler,
   sleep,
-  startApi,
   step,
   type Tenant,
   transform,
+  useApi,
 } from '../../helpers/api.js';
+import { column } from '../../helpers/columns.js';
 import { DEFAULT_API_KEY } from '../../helpers/engine.js';
 import { type EventReader, openEvents } from '../../helpers/event-stream.js';
 
-const BACKENDS = ['uws', 'node'] as const;
 const UNKNOWN = '01950000-0000-7000-8000-00000000abcd';
-const apis = new Map<string, Api>();
 
-before(async () => {
-  for (const backend of BACKENDS) {
-    const env = { ENGINE_SHARDS: '2', ENGINE_HTTP_BACKEND: backend };
-    apis.set(backend, await startApi({ env }));
-  }
-});
-after(async () => {
-  for (const api of apis.values()) await api.stop();
-});
+/** One server, which is started again with the second backend. */
+const envOf = (backend: string) => ({ ENGINE_SHARDS: '2', ENGINE_HTTP_BACKEND: backend });
+
+const api = useApi({ env: envOf('uws') });
 
 /** Opens the stream of an instance, as fast as streams go unless `query` says otherwise. */
 function openStream(
-  api: Api,
   tenant: string,
   id: string,
   query = 'poll_ms=100',
   method: 'GET' | 'HEAD' = 'GET',
 ): Promise<EventReader> {
   return openEvents({
-    url: `${api.engine.url}/api/v1/instances/${id}/stream?${query}`,
+    url: `${api.url}/api/v1/instances/${id}/stream?${query}`,
     headers: { 'x-api-key': DEFAULT_API_KEY, 'x-tenant-id': tenant },
     method,
   });
@@ -63,14 +55,14 @@ async function endsWith(reader: EventReader, state: string): Promise<void> {
   assert.equal(states(reader).at(-1), state);
 }
 
-for (const backend of BACKENDS) {
+function streams(backend: string): void {
   describe(`over ${backend}`, () => {
-    let api: Api;
-    before(() => {
-      api = apis.get(backend) as Api;
+    let silent: EventReader;
+    before(async () => {
+      const tenant = api.tenant();
+      silent = await openStream(tenant.name, await tenant.run([step('a', newHandler())]));
     });
-    const open = (tenant: Tenant, id: string, query?: string) =>
-      openStream(api, tenant.name, id, query);
+    const open = (tenant: Tenant, id: string, query?: string) => openStream(tenant.name, id, query);
 
     test('SSE: at least one state event, one output per step, done last with a terminal state', async () => {
       const tenant = api.tenant();
@@ -93,10 +85,7 @@ for (const backend of BACKENDS) {
       await tenant.complete(await tenant.task(handler), { y: 2 });
       await endsWith(stream, 'completed');
       assert.deepEqual(outputs(stream), await tenant.outputs(id));
-      assert.deepEqual(
-        outputs(stream).map((row) => row.block_id),
-        ['a', 'b', 'c'],
-      );
+      assert.deepEqual(column(outputs(stream), 'block_id'), ['a', 'b', 'c']);
     });
 
     test('each change of state is told, also long after the one before', async () => {
@@ -121,10 +110,7 @@ for (const backend of BACKENDS) {
       const failed = await tenant.runUntil('failed', [step('a', 'noop'), step('b', 'fail')]);
       const stream = await open(tenant, failed);
       await endsWith(stream, 'failed');
-      assert.deepEqual(
-        stream.events.map(({ event }) => event),
-        ['state', 'output', 'output', 'done'],
-      );
+      assert.deepEqual(column(stream.events, 'event'), ['state', 'output', 'output', 'done']);
       assert.equal(outputs(stream)[1]?.output_ref, '__error__');
     });
 
@@ -153,7 +139,10 @@ for (const backend of BACKENDS) {
       const rows = outputs(stream);
       assert.equal(rows.length, (await countOf(tenant, id)) as number);
       assert.deepEqual(
-        rows.filter((row) => row.block_id === 't').map((row) => row.attempt),
+        column(
+          rows.filter((row) => row.block_id === 't'),
+          'attempt',
+        ),
         Array.from({ length: 150 }, (_, index) => index),
       );
     });
@@ -163,7 +152,7 @@ for (const backend of BACKENDS) {
       const id = await tenant.run([step('a', newHandler())]);
       const refusals: [Promise<EventReader>, number, RegExp][] = [
         [open(tenant, UNKNOWN), 404, /not found/],
-        [openStream(api, api.tenant().name, id), 404, /not found/],
+        [openStream(api.tenant().name, id), 404, /not found/],
         [open(tenant, 'not-an-id'), 400, /id/],
         [open(tenant, id, 'poll_ms=soon'), 400, /poll_ms/],
         [open(tenant, id, 'poll_ms=-1'), 400, /poll_ms/],
@@ -185,13 +174,19 @@ for (const backend of BACKENDS) {
     test('HEAD answers without a body', async () => {
       const tenant = api.tenant();
       const id = await tenant.run([step('a', newHandler())]);
-      const head = await openStream(api, tenant.name, id, '', 'HEAD');
+      const head = await openStream(tenant.name, id, '', 'HEAD');
       await head.ended;
       assert.equal(head.status, 200);
       assert.equal(head.headers['content-type'], 'text/event-stream');
       assert.deepEqual(head.events, []);
-      const gone = await openStream(api, tenant.name, UNKNOWN, '', 'HEAD');
+      const gone = await openStream(tenant.name, UNKNOWN, '', 'HEAD');
       assert.equal(gone.status, 404);
+    });
+
+    test('a silent one is kept alive by comments', async () => {
+      await silent.until(({ comments }) => comments > 0);
+      assert.deepEqual(states(silent), ['waiting']);
+      silent.close();
     });
 
     test('the 257th stream is refused until another one ends', async () => {
@@ -224,49 +219,43 @@ for (const backend of BACKENDS) {
   });
 }
 
-test('a silent stream is kept alive by comments', async () => {
-  const streams = await Promise.all(
-    [...apis.values()].map(async (api) => {
-      const tenant = api.tenant();
-      return openStream(api, tenant.name, await tenant.run([step('a', newHandler())]));
-    }),
-  );
-  for (const stream of streams) {
-    await stream.until(({ comments }) => comments > 0);
-    assert.deepEqual(states(stream), ['waiting']);
-    stream.close();
+/** The server ends while streams are open. */
+async function stopped(): Promise<void> {
+  const tenant = api.tenant();
+  const id = await tenant.run([step('a', 'noop'), step('b', newHandler())]);
+  const open = await Promise.all([
+    openStream(tenant.name, id, 'poll_ms=100'),
+    openStream(tenant.name, id, 'poll_ms=5000'),
+  ]);
+  for (const stream of open) await stream.until(has('output'));
+  assert.deepEqual(await api.engine.kill('SIGTERM'), { code: 0, signal: null });
+  for (const stream of open) {
+    assert.equal(await stream.ended, 2);
+    assert.ok(!has('done')(stream));
   }
+}
+
+streams('uws');
+
+test('SIGTERM ends streams properly, and a new one tells all again', async () => {
+  const tenant = api.tenant();
+  const handler = newHandler();
+  const id = await tenant.run([step('a', 'noop'), step('b', handler)]);
+  await stopped();
+  await api.restart('SIGTERM', { env: envOf('node') });
+  const again = await openStream(tenant.name, id);
+  await again.until(has('output'));
+  await api.restart('SIGKILL');
+  await assert.rejects(again.ended);
+  const last = await openStream(tenant.name, id);
+  await tenant.complete(await tenant.task(handler));
+  await endsWith(last, 'completed');
+  assert.deepEqual(outputs(last), await tenant.outputs(id));
 });
 
-describe('when the server stops', () => {
-  for (const backend of BACKENDS) {
-    test(`SIGTERM ends streams properly, and a new one tells all again: ${backend}`, async () => {
-      const api = apis.get(backend) as Api;
-      const tenant = api.tenant();
-      const handler = newHandler();
-      const id = await tenant.run([step('a', 'noop'), step('b', handler)]);
-      const streams = await Promise.all([
-        openStream(api, tenant.name, id, 'poll_ms=100'),
-        openStream(api, tenant.name, id, 'poll_ms=5000'),
-      ]);
-      for (const stream of streams) await stream.until(has('output'));
-      assert.deepEqual(await api.engine.kill('SIGTERM'), { code: 0, signal: null });
-      for (const stream of streams) {
-        assert.equal(await stream.ended, 2);
-        assert.ok(!has('done')(stream));
-      }
-      await api.restart();
-      const again = await openStream(api, tenant.name, id);
-      await again.until(has('output'));
-      await api.restart('SIGKILL');
-      await assert.rejects(again.ended);
-      const last = await openStream(api, tenant.name, id);
-      await tenant.complete(await tenant.task(handler));
-      await endsWith(last, 'completed');
-      assert.deepEqual(outputs(last), await tenant.outputs(id));
-    });
-  }
-});
+streams('node');
+
+test('SIGTERM ends streams properly with node:http too', stopped);
 
 /** How many rows the outputs have in all, however many answers they fill. */
 async function countOf(tenant: Tenant, id: string): Promise<number> {

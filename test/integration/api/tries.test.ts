@@ -134,7 +134,10 @@ describe('Wrong worker, no epoch sent: 404; with epoch 409', () => {
       const task = await tenant.task(handler);
       const wrong = { worker_id: 'wrong' };
       assert.equal(await tenant.call(name, task, wrong), 404);
-      assert.equal(await tenant.call(name, task, { ...wrong, claim_epoch: task.claim_epoch }), 409);
+      assert.equal(await tenant.call(name, task, { ...wrong, claim_epoch: 1 }), 409);
+      assert.equal(await tenant.call(name, task, { claim_epoch: 2 }), 409);
+      assert.equal(await tenant.call(name, task, { claim_epoch: 0 }), 409);
+      assert.equal((await tenant.instance(task.instance_id)).state, 'waiting');
       assert.equal(await tenant.call(name, task), 200);
     });
   }
@@ -159,6 +162,9 @@ describe('`timeout` of a step: Durable. The task of an external step ends `faile
     }
     assert.deepEqual(await tenant.rowsOf(id), []);
     assert.deepEqual(await tenant.deadLetters(), [id]);
+    const events = (await tenant.attempts(task.id)).map(([event]) => event);
+    assert.deepEqual(events.slice(0, 2), ['claimed', 'timed_out']);
+    assert.match(task.error_message ?? '', /timed out/);
   });
 
   /** The task of a try that has timed out, and that of the next one. */

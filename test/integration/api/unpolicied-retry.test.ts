@@ -1,18 +1,14 @@
-/**
- * Tries of external steps over HTTP, under both settings of ENGINE_UNPOLICIED_RETRY. That tasks
- * survive a restart is tested here too, since the settings need one between them.
- */
+/** Tries of external steps with a policy and without one, over HTTP. `settings.test.ts` forbids the latter. */
 
 import assert from 'node:assert/strict';
-import { before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Timeline } from '../../../schema/instance.js';
 import type { WorkerTask } from '../../../schema/worker.js';
-import { eventually, type Json, newHandler, step, type Tenant, useApi } from '../../helpers/api.js';
-import { expectStatus } from '../../helpers/client.js';
+import { type Json, newHandler, step, type Tenant, useSharedApi } from '../../helpers/api.js';
 
 const RETRY = { max_attempts: 3, initial_backoff: 1, max_backoff: 1 };
 
-const api = useApi({ env: { ENGINE_SHARDS: '2' } });
+const api = useSharedApi();
 
 interface Failing {
   readonly tenant: Tenant;
@@ -98,55 +94,4 @@ describe('Retryable worker failure of a step without `retry`: Dispatched again a
     await tenant.until(id, 'completed');
     assert.equal((await tenant.outputs(id))[0]?.attempt, 41);
   });
-});
-
-describe('after a restart with ENGINE_UNPOLICIED_RETRY=fail', () => {
-  const handlers = { pending: newHandler(), claimed: newHandler(), completed: newHandler() };
-  let owner: Tenant;
-  let told: unknown;
-
-  const tasksOf = async () => [
-    expectStatus(await owner.get('/workers/tasks'), 200),
-    await Promise.all(
-      Object.values(handlers).map(async (handler) => {
-        const [task] = await owner.tasks(handler);
-        return owner.attempts(task?.id ?? '');
-      }),
-    ),
-  ];
-
-  before(async () => {
-    owner = api.tenant();
-    for (const handler of Object.values(handlers)) await owner.run([step('a', handler)]);
-    await owner.complete(await owner.task(handlers.completed), { n: 1 });
-    await owner.task(handlers.claimed);
-    told = await tasksOf();
-    const env = { ENGINE_SHARDS: '2', ENGINE_UNPOLICIED_RETRY: 'fail' };
-    await api.restart('SIGKILL', { env });
-  });
-
-  test('Worker task state survives a server restart', async () => {
-    assert.deepEqual(await tasksOf(), told);
-    const [claimed] = await owner.tasks(handlers.claimed);
-    assert.ok(claimed);
-    await owner.complete(claimed);
-    await owner.complete(await owner.task(handlers.pending));
-    await eventually(async () => {
-      const reply = await owner.get<unknown[]>('/instances?state=completed');
-      assert.equal(reply.body.length, 3);
-    });
-  });
-
-  test('`ENGINE_UNPOLICIED_RETRY=fail` makes it a step failure', async () => {
-    await assertDead(await failedOnce());
-  });
-
-  test('With ENGINE_UNPOLICIED_RETRY=fail retryable true without a policy fails at once', async () => {
-    const { tenant, id, task } = await failedOnce();
-    assert.equal((await tenant.instance(id)).state, 'failed');
-    const [listed] = await tenant.tasks(task.handler_name);
-    assert.deepEqual([listed?.id, listed?.state], [task.id, 'failed']);
-  });
-
-  test('a policy still counts', offersThree);
 });

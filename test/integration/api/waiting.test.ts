@@ -1,9 +1,7 @@
 /** Timers, pauses, time-outs and the order of polls, over HTTP. */
 
 import assert from 'node:assert/strict';
-import { before, describe, test } from 'node:test';
-import type { TaskInstance } from '../../../schema/instance.js';
-import type { WorkerTask } from '../../../schema/worker.js';
+import { describe, test } from 'node:test';
 import {
   forEach,
   type Json,
@@ -16,14 +14,14 @@ import {
   step,
   type Tenant,
   tryCatch,
-  useApi,
+  useSharedApi,
 } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 
 /** Never over within a test. */
 const LONG_MS = 600_000;
 
-const api = useApi({ env: { ENGINE_SHARDS: '2' } });
+const api = useSharedApi();
 
 const delayed = (id: string, duration: number) => step(id, 'noop', { delay: { duration } });
 const startOf = async (tenant: Tenant, id: string, block: string) =>
@@ -266,84 +264,4 @@ test('Poll order: Priority of the instance, then age of the task', async () => {
     tasks.map((task) => task.instance_id),
     ['critical', 'high', 'normal', 'low'].flatMap((priority) => ids[priority] ?? []),
   );
-});
-
-describe('after a restart with ENGINE_REQUIRE_TENANT_HEADER=false', () => {
-  const SLEEP_MS = 1_500;
-  const handler = newHandler();
-  let timing: Tenant;
-  let final: string;
-  let retried: string;
-  let sleeper: Tenant;
-  let asleep: string;
-  let shorter: string;
-
-  before(async () => {
-    sleeper = api.tenant();
-    asleep = await sleeper.run([sleep('a', SLEEP_MS)]);
-    timing = api.tenant();
-    final = await timing.run([step('a', handler, { timeout: 300 })]);
-    const retry = { max_attempts: 2, initial_backoff: 1 };
-    retried = await timing.run([step('a', handler, { timeout: 300, retry })]);
-    const env = {
-      ENGINE_SHARDS: '2',
-      ENGINE_REQUIRE_TENANT_HEADER: 'false',
-      ENGINE_ALLOW_NO_TENANT_ISOLATION: 'true',
-    };
-    await api.restart('SIGKILL', { env });
-    shorter = await sleeper.run([sleep('b', SLEEP_MS - 300)]);
-  });
-
-  describe('Poll order: Without a tenant header (when it is optional) a poll serves all tenants, and reads and writes by id are unscoped', () => {
-    test('a poll serves all tenants', async () => {
-      const handler = newHandler();
-      const ids = [
-        await api.tenant().run([step('a', handler)]),
-        await api.tenant().run([step('a', handler)]),
-      ];
-      const body = { handler_name: handler, worker_id: 'w1', limit: 5 };
-      const reply = await api.root.post<WorkerTask[]>('/workers/tasks/poll', body);
-      const tasks = expectStatus(reply, 200);
-      assert.deepEqual(
-        tasks.map((task) => task.instance_id),
-        ids,
-      );
-    });
-
-    test('reads and writes by id are unscoped', async () => {
-      const tenant = api.tenant();
-      const handler = newHandler();
-      const id = await tenant.run([step('a', handler)]);
-      const task = await tenant.task(handler);
-      const path = `/instances/${id}`;
-      assert.equal(expectStatus(await api.root.get<TaskInstance>(path), 200).id, id);
-      expectStatus(
-        await api.root.post(`${path}/signals`, {
-          signal_type: 'update_context',
-          payload: { n: 1 },
-        }),
-        201,
-      );
-      expectStatus(
-        await api.root.post(`/workers/tasks/${task.id}/complete`, { worker_id: 'w1', output: {} }),
-        200,
-      );
-      const { context } = await tenant.until(id, 'completed');
-      assert.deepEqual(context.data, { n: 1 });
-      // With a header it is a scope, as ever.
-      assert.equal((await api.tenant().get(path)).status, 404);
-    });
-  });
-
-  test('`sleep`: A durable timer: it survives a restart with its deadline', async () => {
-    await sleeper.until(asleep, 'completed');
-    await sleeper.until(shorter, 'completed');
-    assert.ok((await endOf(sleeper, asleep, 'a')) < (await endOf(sleeper, shorter, 'b')));
-    assert.deepEqual(await sleeper.outputsOf(asleep), { a: { slept_ms: SLEEP_MS } });
-  });
-
-  test('`timeout` of a step: Durable: it passes while the server is down', async () => {
-    await timing.until(final, 'failed');
-    await timing.until(retried, 'failed');
-  });
 });

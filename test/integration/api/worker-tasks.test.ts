@@ -12,6 +12,7 @@ import {
   useSharedApi,
 } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
+import { column } from '../../helpers/columns.js';
 
 const CALLS: readonly TaskCall[] = ['complete', 'fail', 'heartbeat'];
 const NOBODY = '00000000-0000-7000-8000-000000000000';
@@ -78,9 +79,11 @@ describe('Heartbeat on a claimed task is accepted; on a task that is not claimed
     await tenant.run([step('a', handler)]);
     const [pending] = await tenant.tasks(handler);
     assert.equal(pending?.state, 'pending');
-    const by = { worker_id: 'w1' };
-    assert.equal(await tenant.call('heartbeat', pending, by), 404);
-    assert.equal(await tenant.call('heartbeat', pending, { ...by, claim_epoch: 0 }), 409);
+    for (const name of CALLS) {
+      const by = { worker_id: 'w1' };
+      assert.equal(await tenant.call(name, pending, by), 404, name);
+      assert.equal(await tenant.call(name, pending, { ...by, claim_epoch: 0 }), 409, name);
+    }
     const claimed = await tenant.task(handler);
     await tenant.complete(claimed);
     assert.equal(await tenant.call('heartbeat', claimed), 404);
@@ -160,36 +163,55 @@ test('Task with queue_name is returned by the queue poll of that queue only', as
 });
 
 describe('Task list filters by state; stats count pending and claimed and have by_state, by_handler, active_workers', () => {
-  async function threeTasks() {
+  test('the list, newest first, filters by state, handler, worker and queue', async () => {
+    const tenant = api.tenant();
+    const [one, two] = [newHandler(), newHandler()];
+    const sequence = await tenant.sequence([step('a', one, { queue_name: 'q' })]);
+    const ids: string[] = [];
+    for (let index = 0; index < 3; index++) ids.push(await tenant.create(sequence));
+    const other = await tenant.run([step('a', two)]);
+    const task = await tenant.task(one, { worker_id: 'me' });
+    const list = async (query: string) => {
+      const reply = await tenant.get<WorkerTask[]>(`/workers/tasks${query}`);
+      assert.equal(reply.status, 200, reply.text);
+      return reply.body;
+    };
+    const all = await list('');
+    assert.equal(all.length, 4);
+    const times = all.map((item) => item.created_at);
+    assert.deepEqual(times, [...times].sort().reverse());
+    assert.equal((await list('?state=pending')).length, 3);
+    assert.deepEqual(column(await list('?state=claimed'), 'id'), [task.id]);
+    assert.equal((await list('?state=pending,claimed')).length, 4);
+    assert.equal((await list(`?handler_name=${one}`)).length, 3);
+    assert.deepEqual(column(await list(`?handler_name=${two}`), 'instance_id'), [other]);
+    assert.equal((await list('?worker_id=me')).length, 1);
+    assert.equal((await list('?queue_name=q')).length, 3);
+    assert.equal((await list('?queue_name=q&state=claimed')).length, 1);
+    const pages = [...(await list('?limit=2')), ...(await list('?limit=2&offset=2'))];
+    assert.deepEqual(pages, all);
+    for (const query of ['?state=done', '?limit=x', '?offset=-1']) {
+      assert.equal((await tenant.get(`/workers/tasks${query}`)).status, 400, query);
+    }
+  });
+
+  test('the stats count by state and handler, and name the workers that hold tasks', async () => {
     const tenant = api.tenant();
     const handler = newHandler();
     const sequence = await tenant.sequence([step('a', handler)]);
-    for (let index = 0; index < 3; index++) await tenant.create(sequence);
-    const task = await tenant.task(handler, { worker_id: 'busy' });
-    return { tenant, handler, task };
-  }
-
-  test('the list filters by state', async () => {
-    const { tenant, task } = await threeTasks();
-    const states = async (state: string) => {
-      const reply = await tenant.get<WorkerTask[]>(`/workers/tasks?state=${state}`);
-      return expectStatus(reply, 200).map((item) => item.state);
-    };
-    assert.deepEqual(await states('pending'), ['pending', 'pending']);
-    assert.deepEqual(await states('claimed'), ['claimed']);
-    assert.equal((await states('pending,claimed')).length, 3);
-    assert.deepEqual(await states('completed'), []);
-    await tenant.complete(task);
-    assert.deepEqual(await states('completed'), ['completed']);
-  });
-
-  test('the stats', async () => {
-    const { tenant, handler } = await threeTasks();
-    const stats = expectStatus(await tenant.get<TaskStats>('/workers/tasks/stats'), 200);
-    assert.deepEqual([stats.by_state.pending, stats.by_state.claimed], [2, 1]);
-    const own = stats.by_handler[handler];
-    assert.deepEqual([own?.pending, own?.claimed], [2, 1]);
-    assert.deepEqual(stats.active_workers, ['busy']);
+    for (let index = 0; index < 4; index++) await tenant.create(sequence);
+    await tenant.complete(await tenant.task(handler));
+    await tenant.fail(await tenant.task(handler), 'no');
+    await tenant.task(handler, { worker_id: 'busy' });
+    const { body } = await tenant.get<TaskStats>('/workers/tasks/stats');
+    const counts = { pending: 1, claimed: 1, completed: 1, failed: 1 };
+    assert.deepEqual(body, {
+      by_state: counts,
+      by_handler: { [handler]: counts },
+      active_workers: ['busy'],
+    });
+    const other = await api.tenant().get<TaskStats>('/workers/tasks/stats');
+    assert.deepEqual(other.body.by_handler, {});
   });
 });
 

@@ -3,20 +3,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { WorkerAttempt, WorkerTask } from '../../../schema/worker.js';
-import { eventually, type Json, newHandler, step, useApi } from '../../helpers/api.js';
+import { eventually, type Json, newHandler, step, useTenant } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
+import { column, columns } from '../../helpers/columns.js';
 
-const api = useApi({
-  env: {
-    ENGINE_SHARDS: '2',
-    ENGINE_WORKER_REAPER_STALE_SECS: '1',
-    ENGINE_WORKER_REAPER_TICK_SECS: '1',
-  },
-});
-const tenant = api.tenant();
+const tenant = useTenant();
 
 type Call = 'complete' | 'fail' | 'heartbeat';
-const CALLS: readonly Call[] = ['complete', 'fail', 'heartbeat'];
 const NEEDED: Readonly<Record<Call, Json>> = {
   complete: { output: { ok: true } },
   fail: { message: 'no' },
@@ -33,8 +26,6 @@ const attempts = async (task: { id: string }, query = '') =>
     await tenant.get<WorkerAttempt[]>(`/workers/tasks/${task.id}/attempts${query}`),
     200,
   );
-const events = async (task: { id: string }) =>
-  (await attempts(task)).map((entry) => [entry.event, entry.claim_epoch]);
 
 async function claimed(more: Json = {}, worker = 'w1'): Promise<WorkerTask> {
   const handler = newHandler();
@@ -58,24 +49,10 @@ describe('complete', () => {
     assert.ok(record.completed_at);
     const done = await tenant.until(id, 'completed');
     assert.deepEqual(done.context.data, { kept: 1, ...output });
-    assert.deepEqual(
-      (await tenant.outputs(id)).map((row) => [row.block_id, row.attempt, row.output]),
-      [
-        ['a', 0, output],
-        ['b', 0, { c: 'A' }],
-      ],
-    );
-  });
-
-  test('the reply comes after the commit: the instance never reads waiting on that task again', async () => {
-    const handler = newHandler();
-    const sequence = await tenant.sequence([step('a', handler)]);
-    for (let round = 0; round < 30; round++) {
-      const id = await tenant.create(sequence);
-      await tenant.complete(await tenant.task(handler));
-      assert.notEqual((await tenant.instance(id)).state, 'waiting');
-      assert.equal((await tenant.outputs(id)).length, 1);
-    }
+    assert.deepEqual(columns(await tenant.outputs(id), 'block_id', 'attempt', 'output'), [
+      ['a', 0, output],
+      ['b', 0, { c: 'A' }],
+    ]);
   });
 
   test('a second completion is 404 without an epoch, 409 with one, and changes nothing', async () => {
@@ -85,10 +62,7 @@ describe('complete', () => {
     assert.equal((await call(task, 'complete', again)).status, 404);
     assert.equal((await call(task, 'complete', { ...again, claim_epoch: 1 })).status, 409);
     const rows = await tenant.outputs(task.instance_id);
-    assert.deepEqual(
-      rows.map((row) => row.output),
-      [{ n: 1 }],
-    );
+    assert.deepEqual(column(rows, 'output'), [{ n: 1 }]);
   });
 
   test('16 completions at once: exactly one is accepted', async () => {
@@ -105,114 +79,10 @@ describe('complete', () => {
 });
 
 describe('fail', () => {
-  test('not retryable: the instance fails, is a dead letter, and the task stays listed', async () => {
-    const task = await claimed();
-    const reply = await call(task, 'fail', { worker_id: 'w1', message: 'out of stock' });
-    const record = reply.body as unknown as WorkerTask;
-    assert.deepEqual(
-      [reply.status, record.state, record.error_message, record.error_retryable],
-      [200, 'failed', 'out of stock', false],
-    );
-    await tenant.until(task.instance_id, 'failed');
-    const listed = await tenant.get<WorkerTask[]>(
-      `/workers/tasks?state=failed&handler_name=${task.handler_name}`,
-    );
-    assert.deepEqual(
-      listed.body.map((item) => item.id),
-      [task.id],
-    );
-    assert.deepEqual(await tenant.outputs(task.instance_id), []);
-    const dlq = await tenant.get<{ id: string }[]>('/instances/dlq?limit=1000');
-    assert.ok(dlq.body.some((item) => item.id === task.instance_id));
-  });
-
-  test('retryable without a policy: a new task with a new id at once, without limit', async () => {
-    let task = await claimed();
-    const seen = new Set<string>();
-    for (let attempt = 0; attempt < 5; attempt++) {
-      assert.equal(task.attempt, attempt);
-      assert.equal(task.claim_epoch, 1);
-      seen.add(task.id);
-      await tenant.fail(task, 'later', true);
-      const late = await call(task, 'complete', { worker_id: 'w1', claim_epoch: 1 });
-      assert.equal(late.status, 409);
-      assert.equal((await call(task, 'heartbeat', { worker_id: 'w1' })).status, 404);
-      task = await tenant.task(task.handler_name);
-    }
-    assert.equal(seen.size, 5);
-    const listed = await tenant.get<WorkerTask[]>(
-      `/workers/tasks?handler_name=${task.handler_name}`,
-    );
-    assert.deepEqual(
-      listed.body.map((item) => item.id),
-      [task.id],
-    );
-    for (const id of seen) {
-      assert.deepEqual((await events({ id })).slice(0, 2), [
-        ['claimed', 1],
-        ['failed', 1],
-      ]);
-    }
-    await tenant.complete(task);
-    await tenant.until(task.instance_id, 'completed');
-    assert.deepEqual(
-      (await tenant.outputs(task.instance_id)).map((row) => row.attempt),
-      [5],
-    );
-  });
-
-  test('retryable with max_attempts 3: exactly three tasks, then a dead letter', async () => {
-    let task = await claimed({
-      retry: { max_attempts: 3, initial_backoff: 1, max_backoff: 1 },
-    });
-    for (const attempt of [0, 1]) {
-      assert.equal(task.attempt, attempt);
-      await tenant.fail(task, 'again', true);
-      task = await tenant.task(task.handler_name);
-    }
-    assert.equal(task.attempt, 2);
-    await tenant.fail(task, 'last', true);
-    await tenant.until(task.instance_id, 'failed');
-    assert.deepEqual(await tenant.poll(task.handler_name), []);
-    assert.deepEqual(await tenant.outputs(task.instance_id), []);
-  });
-
   test('a permanent failure is never tried again', async () => {
     const task = await claimed({ retry: { max_attempts: 5, initial_backoff: 1 } });
     await tenant.fail(task, 'no', false);
     await tenant.until(task.instance_id, 'failed');
-  });
-
-  test('inside try_catch the catch runs and the instance completes', async () => {
-    const handler = newHandler();
-    const id = await tenant.run([
-      {
-        type: 'try_catch',
-        id: 't',
-        try_block: [step('try', handler), step('never', 'noop')],
-        catch_block: [step('catch', 'noop')],
-      },
-    ]);
-    await tenant.fail(await tenant.task(handler), 'no');
-    await tenant.until(id, 'completed');
-    assert.deepEqual(
-      (await tenant.outputs(id)).map((row) => row.block_id),
-      ['catch'],
-    );
-  });
-
-  test('the back-off of an external step: scheduled until its end, no task before it', async () => {
-    const task = await claimed({ retry: { max_attempts: 2, initial_backoff: 400 } });
-    const failedAt = Date.now();
-    await tenant.fail(task, 'later', true);
-    const instance = await tenant.instance(task.instance_id);
-    assert.equal(instance.state, 'scheduled');
-    const due = Date.parse(instance.next_fire_at ?? '');
-    assert.ok(Math.abs(due - failedAt - 400) < 250, instance.next_fire_at ?? 'null');
-    assert.deepEqual(await tenant.poll(task.handler_name), []);
-    const next = await tenant.task(task.handler_name);
-    assert.ok(Date.parse(next.created_at) >= due);
-    assert.equal(next.attempt, 1);
   });
 });
 
@@ -248,17 +118,6 @@ describe('heartbeats and checkpoints', () => {
     assert.deepEqual([listed?.checkpoint_seq, listed?.resume_checkpoint], [2, { page: 2 }]);
   });
 
-  test('a checkpoint is handed to the next claimer and to the next try', async () => {
-    const task = await claimed();
-    await call(task, 'heartbeat', { worker_id: 'w1', checkpoint: { page: 1 }, checkpoint_seq: 0 });
-    await tenant.fail(task, 'later', true);
-    const next = await tenant.task(task.handler_name);
-    assert.deepEqual([next.checkpoint_seq, next.resume_checkpoint], [1, { page: 1 }]);
-    const again = await tenant.task(task.handler_name, { worker_id: 'w2' });
-    assert.equal(again.id, next.id);
-    assert.deepEqual([again.checkpoint_seq, again.resume_checkpoint], [1, { page: 1 }]);
-  });
-
   test('a checkpoint of 256 KiB is taken, one byte more is 413', async () => {
     const task = await claimed();
     const beat = (bytes: number) =>
@@ -273,29 +132,6 @@ describe('heartbeats and checkpoints', () => {
 });
 
 describe('whose call counts', () => {
-  for (const name of CALLS) {
-    test(`${name} by another worker is 404 without an epoch and 409 with one`, async () => {
-      const task = await claimed();
-      assert.equal((await call(task, name, { worker_id: 'w2' })).status, 404);
-      assert.equal((await call(task, name, { worker_id: 'w2', claim_epoch: 1 })).status, 409);
-      assert.equal((await call(task, name, { worker_id: 'w1', claim_epoch: 2 })).status, 409);
-      assert.equal((await call(task, name, { worker_id: 'w1', claim_epoch: 0 })).status, 409);
-      assert.equal((await tenant.instance(task.instance_id)).state, 'waiting');
-      assert.equal((await call(task, name, { worker_id: 'w1' })).status, 200);
-    });
-
-    test(`${name} of a task that nobody claimed is 404 without an epoch and 409 with one`, async () => {
-      const handler = newHandler();
-      await tenant.run([step('a', handler)]);
-      const [task] = (await tenant.get<WorkerTask[]>(`/workers/tasks?handler_name=${handler}`))
-        .body;
-      assert.ok(task);
-      assert.equal(task.state, 'pending');
-      assert.equal((await call(task, name, { worker_id: 'w1' })).status, 404);
-      assert.equal((await call(task, name, { worker_id: 'w1', claim_epoch: 0 })).status, 409);
-    });
-  }
-
   test('what is wrong in a body is 400, and the claim stays', async () => {
     const task = await claimed();
     const bodies: [Call, Json, RegExp][] = [
@@ -332,36 +168,6 @@ describe('whose call counts', () => {
   });
 });
 
-describe('silence', () => {
-  test('a silent claim returns to the queue: same id and try, next epoch; the old one gets 409', async () => {
-    const task = await claimed();
-    const again = await tenant.task(task.handler_name, { worker_id: 'w1' });
-    assert.deepEqual([again.id, again.attempt, again.claim_epoch], [task.id, 0, 2]);
-    const silence = Date.parse(again.claimed_at ?? '') - Date.parse(task.heartbeat_at ?? '');
-    assert.ok(silence >= 1_000, `${silence} ms`);
-    assert.equal((await call(task, 'complete', { worker_id: 'w1', claim_epoch: 1 })).status, 409);
-    await tenant.complete(again);
-    assert.deepEqual(await events(task), [
-      ['claimed', 1],
-      ['reclaimed', 1],
-      ['claimed', 2],
-      ['stale_mutation_rejected', 1],
-      ['completed', 2],
-    ]);
-  });
-
-  test('heartbeats keep a claim', async () => {
-    const task = await claimed();
-    const until = Date.now() + 1_800;
-    await eventually(async () => {
-      assert.equal((await call(task, 'heartbeat', { worker_id: 'w1' })).status, 200);
-      assert.ok(Date.now() > until);
-    });
-    assert.deepEqual(await tenant.poll(task.handler_name), []);
-    await tenant.complete(task);
-  });
-});
-
 describe('the history', () => {
   test('rejected calls are kept with the caller’s epoch and worker', async () => {
     const task = await claimed();
@@ -369,41 +175,19 @@ describe('the history', () => {
     await call(task, 'heartbeat', { worker_id: 'w1', claim_epoch: 7 });
     await tenant.complete(task);
     const entries = await attempts(task);
-    assert.deepEqual(
-      entries.map((entry) => [entry.event, entry.claim_epoch, entry.worker_id]),
-      [
-        ['claimed', 1, 'w1'],
-        ['stale_mutation_rejected', 1, 'thief'],
-        ['stale_mutation_rejected', 7, 'w1'],
-        ['completed', 1, 'w1'],
-      ],
-    );
+    assert.deepEqual(columns(entries, 'event', 'claim_epoch', 'worker_id'), [
+      ['claimed', 1, 'w1'],
+      ['stale_mutation_rejected', 1, 'thief'],
+      ['stale_mutation_rejected', 7, 'w1'],
+      ['completed', 1, 'w1'],
+    ]);
     assert.ok(entries.every((entry) => entry.task_id === task.id));
     assert.equal(new Set(entries.map((entry) => entry.id)).size, 4);
     const times = entries.map((entry) => entry.created_at);
     assert.deepEqual(times, [...times].sort());
     assert.deepEqual(
-      (await attempts(task, '?offset=1&limit=2')).map((entry) => entry.id),
+      column(await attempts(task, '?offset=1&limit=2'), 'id'),
       entries.slice(1, 3).map((entry) => entry.id),
     );
-  });
-
-  test('the history of a cancelled task stays, and late calls are added to it', async () => {
-    const task = await claimed();
-    await tenant.patch(`/instances/${task.instance_id}/state`, { state: 'cancelled' });
-    assert.equal((await call(task, 'complete', { worker_id: 'w1', claim_epoch: 1 })).status, 409);
-    assert.deepEqual(await events(task), [
-      ['claimed', 1],
-      ['cancelled', 1],
-      ['stale_mutation_rejected', 1],
-    ]);
-  });
-
-  test('at most 100 entries are kept', async () => {
-    const task = await claimed();
-    for (let index = 0; index < 110; index++) {
-      await call(task, 'heartbeat', { worker_id: 'w1', claim_epoch: 5 });
-    }
-    assert.equal((await attempts(task)).length, 100);
   });
 });

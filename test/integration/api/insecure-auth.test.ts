@@ -1,13 +1,15 @@
 /**
- * What becomes of the answers to `http_request`, and when private
- * addresses are refused: the server is started once for each default.
+ * What follows from `--insecure-auth` and its absence: which addresses `http_request` reaches by default
+ * and what becomes of its answers, and whose keys are looked at.
  */
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
+import type { KeyMinted } from '../../../schema/api-key.js';
 import { type Api, type Json, startApi, step } from '../../helpers/api.js';
+import { expectStatus } from '../../helpers/client.js';
 
 /** Method and body of the last request. */
 let seen: { method: string; type: string | undefined; body: string } | undefined;
@@ -44,9 +46,21 @@ async function ask(state: string, params: Json): Promise<Json | undefined> {
 }
 
 describe('`http_request` results: 2xx and 3xx succeed with `{status, body}`; 4xx fail permanently, 5xx and transport errors retryably, the details carry status and body. An object body is sent as JSON. Private addresses are refused unless `ENGINE_ALLOW_INTERNAL_URLS`, whose default is true under `--insecure-auth` and false otherwise', () => {
-  test('private addresses are refused by default with keys', async () => {
-    assert.equal((await ask('failed', { url: url('200') }))?.retryable, false);
-    assert.equal(seen, undefined);
+  describe('http_request to 127.0.0.1, 10/8, 192.168/16, 169.254.169.254 fails permanently and lands in the DLQ', () => {
+    const hosts = ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '2130706433', '0x7f.1'];
+    const others = ['10.0.0.1', '10.255.1.2', '192.168.7.7', '169.254.169.254'];
+    for (const host of [...hosts, ...others]) {
+      test(`${host}, whatever the policy, and nothing is connected`, async () => {
+        const tenant = api.tenant();
+        const params = { url: url('200').replace('127.0.0.1', host) };
+        // A retryable failure would leave the instance scheduled.
+        const retry = { max_attempts: 5, initial_backoff: 60_000 };
+        const id = await tenant.runUntil('failed', [step('a', 'http_request', { params, retry })]);
+        assert.equal((await tenant.outputsOf(id)).a?.retryable, false);
+        assert.deepEqual(await tenant.deadLetters(), [id]);
+        assert.equal(seen, undefined);
+      });
+    }
   });
 
   describe('under --insecure-auth, without the setting', () => {
@@ -85,6 +99,21 @@ describe('`http_request` results: 2xx and 3xx succeed with `{status, body}`; 4xx
       await ask('completed', { url: url('200'), method: 'POST', body });
       const sent = { method: 'POST', type: 'application/json', body: JSON.stringify(body) };
       assert.deepEqual(seen, sent);
+    });
+
+    test('no key is looked at, not even a revoked one, and everybody may make keys', async () => {
+      const tenant = api.tenant();
+      const body = { tenant_id: tenant.name, capabilities: ['worker'] };
+      const key = expectStatus(await api.root.post<KeyMinted>('/api-keys', body), 201);
+      expectStatus(await api.root.delete(`/api-keys/${key.id}`), 204);
+      for (const apiKey of [null, 'nonsense', key.secret]) {
+        const client = api.root.with({ apiKey, tenant: 'another' });
+        assert.equal((await client.get('/instances')).status, 200);
+        assert.equal((await client.get(`/api-keys?tenant_id=${tenant.name}`)).status, 200);
+        assert.equal((await client.with({ tenant: null }).get('/instances')).status, 400);
+      }
+      const headers = { authorization: 'Bearer nonsense' };
+      assert.equal((await tenant.request('GET', '/instances', { headers })).status, 200);
     });
   });
 });

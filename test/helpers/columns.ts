@@ -1,0 +1,13 @@
+/** Columns of rows, for comparing what a test is about and nothing else. */
+
+export function column<Row, Key extends keyof Row>(rows: readonly Row[], key: Key): Row[Key][] {
+  return rows.map((row) => row[key]);
+}
+
+/** Each row as a list of these fields, in this order. */
+export function columns<Row, Key extends keyof Row>(
+  rows: readonly Row[],
+  ...keys: readonly Key[]
+): Row[Key][][] {
+  return rows.map((row) => keys.map((key) => row[key]));
+}
