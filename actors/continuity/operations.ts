@@ -38,22 +38,22 @@ const OPERATIONS: ExecutionOperations = {
   'continuity.preview': { serve: preview },
   'handoffs.create': {
     ledBy: (body) => body.placement_decision_id,
-    lineOf: lineOf('decision'),
+    lineOf: lineBy('decision'),
     serve: createHandoff,
   },
-  'handoffs.export': { lineOf: lineOf('handoff'), serve: exportHandoff },
-  'handoffs.attach': { lineOf: lineOf('handoff'), serve: attachCapsule },
-  'handoffs.accept': { lineOf: lineOf('handoff'), serve: acceptHandoff },
-  'handoffs.resume': { lineOf: lineOf('handoff'), serve: resumeHandoff },
-  'handoffs.reject': { lineOf: lineOf('handoff'), serve: rejectHandoff },
-  'handoffs.revoke': { lineOf: lineOf('handoff'), serve: revokeHandoff },
+  'handoffs.export': { lineOf: lineBy('handoff'), serve: exportHandoff },
+  'handoffs.attach': { lineOf: lineBy('handoff'), serve: attachCapsule },
+  'handoffs.accept': { lineOf: lineBy('handoff'), serve: acceptHandoff },
+  'handoffs.resume': { lineOf: lineBy('handoff'), serve: resumeHandoff },
+  'handoffs.reject': { lineOf: lineBy('handoff'), serve: rejectHandoff },
+  'handoffs.revoke': { lineOf: lineBy('handoff'), serve: revokeHandoff },
   'capsules.import': {
     ledBy: (body) => body.capsule.manifest.continuity_id,
     serve: importCapsule,
   },
   'migrations.plan': { ledBy: (body) => body.continuity_id, serve: planMigration },
-  'migrations.apply': { lineOf: lineOf('migration'), serve: applyMigration },
-  'migrations.rollback': { lineOf: lineOf('migration'), serve: rollBack },
+  'migrations.apply': { lineOf: lineBy('migration'), serve: applyMigration },
+  'migrations.rollback': { lineOf: lineBy('migration'), serve: rollBack },
 };
 
 export class Continuity {
@@ -100,8 +100,8 @@ export const CONTINUITY_OPERATIONS = Object.fromEntries(
   }),
 ) as Pick<RouteOperations<ContinuityParts>, ContinuityOperation>;
 
-/** Of what the id names, the execution. */
-function lineOf(name: 'decision' | 'handoff' | 'migration') {
+/** The execution that a row of that id hangs on. */
+function lineBy(name: 'decision' | 'handoff' | 'migration') {
   return async (
     { rows }: ExecutionService,
     { tenant, id }: { readonly tenant: string; readonly id: string },
