@@ -1,4 +1,10 @@
-/** Cron expressions as sets of values (docs/cron.md). */
+/**
+ * Cron expressions as sets of values (docs/cron.md). A list is read item by item: cron-parser knows
+ * what an item of a field stands for, and the rest is ours, because it has no year, counts weekdays
+ * from 0 alone, and refuses lists that name a value twice.
+ */
+
+import { CronExpressionParser } from 'cron-parser';
 
 /** Values in ascending order. A moment matches when each of its parts is among them. */
 export interface CronFields {
@@ -11,10 +17,10 @@ export interface CronFields {
   readonly months: readonly number[];
   /** 0 is Sunday, 6 Saturday. */
   readonly weekdays: readonly number[];
-  readonly years: readonly ValueRange[];
+  readonly years: readonly YearRange[];
 }
 
-export interface ValueRange {
+export interface YearRange {
   readonly first: number;
   readonly last: number;
   readonly step: number;
@@ -38,41 +44,18 @@ const SHORTHANDS: ReadonlyMap<string, string> = new Map([
   ['@yearly', '0 0 0 1 1 ? *'],
 ]);
 
-/** A field of an expression. */
-interface Field {
-  readonly name: string;
-  readonly min: number;
-  readonly max: number;
-  /** The value of a number or a name; NaN when there is none. */
-  readonly read: (text: string) => number;
-  /** A range may lead over the end. */
-  readonly isCircular?: true;
-}
+/** The fields that cron-parser reads, in its order, with our words for them. */
+const PARTS = [
+  ['second', 'second'],
+  ['minute', 'minute'],
+  ['hour', 'hour'],
+  ['dayOfMonth', 'day'],
+  ['month', 'month'],
+  ['dayOfWeek', 'day of the week'],
+] as const;
 
-const MONTHS = 'JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC'.split(' ');
-const WEEKDAYS = 'SUN MON TUE WED THU FRI SAT'.split(' ');
-
-const SECOND: Field = { name: 'second', min: 0, max: 59, read: Number };
-const MINUTE: Field = { name: 'minute', min: 0, max: 59, read: Number };
-const HOUR: Field = { name: 'hour', min: 0, max: 23, read: Number };
-const DAY: Field = { name: 'day', min: 1, max: 31, read: Number };
-const MONTH: Field = {
-  name: 'month',
-  min: 1,
-  max: 12,
-  read: (text) => MONTHS.indexOf(text) + 1 || Number(text),
-};
-/** Of five fields: Sunday is 0 as well as 7. */
-const WEEKDAY: Field = {
-  name: 'day of the week',
-  min: 0,
-  max: 6,
-  read: (text) => weekdayOf(text, 0, 7),
-  isCircular: true,
-};
-/** Of six and seven fields. */
-const WEEKDAY_FROM_ONE: Field = { ...WEEKDAY, read: (text) => weekdayOf(text, 1, 7) };
-const YEAR: Field = { name: 'year', min: YEAR_MIN, max: YEAR_MAX, read: Number };
+type Part = 0 | 1 | 2 | 3 | 4 | 5;
+const WEEKDAY = 5;
 
 /** As many as the largest field has values; more would only repeat some. */
 const ITEMS_MAX = 60;
@@ -100,72 +83,110 @@ function fieldsOf(expression: string): CronFields {
     throw new CronError('must have seven fields, or six, five, or be a shorthand such as @daily');
   }
   if (count === 5) atoms.unshift('0');
+  const isFromOne = count > 5;
   const [second, minute, hour, day, month, weekday, year = '*'] = atoms as [string, ...string[]];
   return {
-    seconds: valuesOf(SECOND, second),
-    minutes: valuesOf(MINUTE, minute),
-    hours: valuesOf(HOUR, hour),
-    days: valuesOf(DAY, day),
-    months: valuesOf(MONTH, month),
-    weekdays: valuesOf(count === 5 ? WEEKDAY : WEEKDAY_FROM_ONE, weekday),
-    years: rangesOf(YEAR, year),
+    seconds: valuesOf(0, second),
+    minutes: valuesOf(1, minute),
+    hours: valuesOf(2, hour),
+    days: valuesOf(3, day),
+    months: valuesOf(4, month),
+    weekdays: valuesOf(WEEKDAY, weekday, (item) => plainWeekdays(item, isFromOne)),
+    years: itemsOf('year', year).map(yearRange),
   };
 }
 
-function valuesOf(field: Field, atom: string | undefined): readonly number[] {
-  const values = new Set<number>();
-  for (const { first, last, step } of rangesOf(field, atom)) {
-    for (let value = first; value <= last; value += step) {
-      values.add(value > field.max ? value - WEEKDAYS.length : value);
-    }
-  }
-  return [...values].sort((a, b) => a - b);
-}
-
-function rangesOf(field: Field, atom = ''): ValueRange[] {
+function itemsOf(name: string, atom = ''): string[] {
   const items = [...new Set(atom.split(','))];
-  if (items.length > ITEMS_MAX) throw new CronError(`lists too many values for the ${field.name}`);
-  return items.map((item) => {
-    const range = rangeOf(field, item);
-    if (range !== undefined) return range;
-    throw new CronError(`has a value for the ${field.name} that cannot be read: "${item}"`);
+  if (items.length > ITEMS_MAX) throw new CronError(`lists too many values for the ${name}`);
+  for (const item of items) if (!ITEM.test(item)) throw unreadable(name, item);
+  return items;
+}
+
+function unreadable(name: string, item: string): CronError {
+  return new CronError(`has a value for the ${name} that cannot be read: "${item}"`);
+}
+
+// ---------------------------------------------------------------- what cron-parser reads
+
+/** @param plain what an item says in the words of cron-parser */
+function valuesOf(
+  part: Part,
+  atom: string | undefined,
+  plain: (item: string) => readonly string[] = (item) => [item],
+): readonly number[] {
+  const lists = itemsOf(PARTS[part][1], atom).map((item) => {
+    try {
+      return plain(item).map((text) => valuesOfItem(part, text));
+    } catch {
+      // Whatever its reason is, it is about the text of this item.
+      throw unreadable(PARTS[part][1], item);
+    }
   });
+  const all = lists.flat();
+  return all.length === 1 ? (all[0] as readonly number[]) : ascending(all.flat());
 }
 
-function rangeOf(field: Field, item: string): ValueRange | undefined {
-  const parts = ITEM.exec(item);
-  if (parts === null) return undefined;
-  const [, wildcard, from = '', to, stepText] = parts;
-  const { min, max, read } = field;
-  const isOpen = wildcard !== undefined || (to === undefined && stepText !== undefined);
-  const first = wildcard === undefined ? read(from) : min;
-  const last = isOpen ? max : read(to ?? from);
-  // Of a single day, which one may write as a range, a step says nothing.
-  const isSingleDay = field.isCircular === true && from === to;
-  const step = isSingleDay ? 1 : Number(stepText ?? 1);
-  if (!(first >= min && first <= max && last >= min && last <= max && step > 0)) return undefined;
-  if (field.isCircular === true && to !== undefined && !isSingleDay) {
-    return rangeOfDays(first, last, to === '7', step);
-  }
-  return first <= last ? { first, last, step } : undefined;
+/** Items that were read before: reading one takes some 50 µs, and schedules use few different ones. */
+const knownItems = new Map<string, readonly number[]>();
+const KNOWN_ITEMS_MAX = 5_000;
+
+/** @throws Error when the item is none of this field */
+function valuesOfItem(part: Part, item: string): readonly number[] {
+  const key = `${part} ${item}`;
+  const known = knownItems.get(key);
+  if (known !== undefined) return known;
+  const atoms = PARTS.map((_, index) => (index === part ? item : '*'));
+  const options = { currentDate: new Date(0), tz: 'UTC' };
+  const { fields } = CronExpressionParser.parse(atoms.join(' '), options);
+  const read = fields[PARTS[part][0]].values.map(Number);
+  const values = ascending(part === WEEKDAY ? read.map((value) => value % 7) : read);
+  if (knownItems.size < KNOWN_ITEMS_MAX) knownItems.set(key, values);
+  return values;
 }
 
-/** Sunday is the end of the week as well as its beginning; steps do not lead over it. */
-function rangeOfDays(
-  first: number,
-  last: number,
-  isSeven: boolean,
-  step: number,
-): ValueRange | undefined {
-  const isAround = last < first || (last === 0 && isSeven);
-  const end = isAround ? last + WEEKDAYS.length : last;
-  return end > WEEKDAYS.length && step !== 1 ? undefined : { first, last: end, step };
+function ascending(values: readonly number[]): readonly number[] {
+  return [...new Set(values)].sort((a, b) => a - b);
+}
+
+// ---------------------------------------------------------------- days of the week
+
+const WEEKDAYS = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'];
+
+/** With days as 0 … 6 from Sunday, and a range over the end of the week as two. */
+function plainWeekdays(item: string, isFromOne: boolean): readonly string[] {
+  const [, wildcard, from, to, step = '1'] = ITEM.exec(item) ?? [];
+  if (wildcard !== undefined) return [item];
+  const first = weekday(from, isFromOne);
+  if (to === undefined) return item.includes('/') ? [`${first}-6/${step}`] : [String(first)];
+  if (from === to) return [String(first)];
+  const last = weekday(to, isFromOne);
+  // Sunday is the end of the week as well as its beginning.
+  if (last === 0 && (first > 0 || to === '7')) return [`${first}-7/${step}`];
+  if (first <= last) return [`${first}-${last}/${step}`];
+  if (step !== '1') throw new CronError('steps over the end of the week');
+  return [`${first}-6`, `0-${last}`];
 }
 
 /** 0 is Sunday. */
-function weekdayOf(text: string, sunday: number, most: number): number {
+function weekday(text = '', isFromOne: boolean): number {
   const named = WEEKDAYS.indexOf(text);
   if (named >= 0) return named;
-  const number = Number(text);
-  return number >= sunday && number <= most ? (number - sunday) % WEEKDAYS.length : Number.NaN;
+  const number = Number(text) - (isFromOne ? 1 : 0);
+  const max = isFromOne ? 6 : 7;
+  if (!(number >= 0 && number <= max)) throw new CronError('is no day of the week');
+  return number % 7;
+}
+
+// ---------------------------------------------------------------- years
+
+function yearRange(item: string): YearRange {
+  const [, wildcard, from, to, stepText] = ITEM.exec(item) ?? [];
+  const first = wildcard === undefined ? Number(from) : YEAR_MIN;
+  const isOpen = wildcard !== undefined || (to === undefined && stepText !== undefined);
+  const last = isOpen ? YEAR_MAX : Number(to ?? from);
+  const step = Number(stepText ?? 1);
+  const isRange = first >= YEAR_MIN && first <= last && last <= YEAR_MAX && step > 0;
+  if (!isRange) throw unreadable('year', item);
+  return { first, last, step };
 }

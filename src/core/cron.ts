@@ -8,7 +8,7 @@
  */
 
 import type { Zone } from 'luxon';
-import { type CronFields, type ValueRange, YEAR_MAX } from './cron-fields.js';
+import { type CronFields, YEAR_MAX, type YearRange } from './cron-fields.js';
 import type { UnixMs } from './time.js';
 import { DAY_MS, type LocalMs, offsetMs, SECOND_MS, showingsOf, zoneOf } from './wall-clock.js';
 
@@ -159,11 +159,11 @@ function weekdayOf(day: LocalMs): number {
   return (((day / DAY_MS + 4) % 7) + 7) % 7;
 }
 
-function isYear(years: readonly ValueRange[], year: number): boolean {
+function isYear(years: readonly YearRange[], year: number): boolean {
   return nextYear(years, year) === year;
 }
 
-function nextYear(years: readonly ValueRange[], from: number): number | undefined {
+function nextYear(years: readonly YearRange[], from: number): number | undefined {
   let next = YEAR_MAX + 1;
   for (const { first, last, step } of years) {
     const year = first + Math.max(0, Math.ceil((from - first) / step)) * step;
