@@ -3,8 +3,8 @@
  * opened or loaded lately, else by one query per turn.
  */
 
-import { LRUCache } from 'lru-cache';
 import { DATABASE_AWAY, type EngineError, notFound } from '../../src/errors.js';
+import { lastUsed } from '../../src/last-used.js';
 import { BatchedReads } from '../runtime/batched-reads.js';
 import type { Rows } from '../runtime/loader.js';
 
@@ -13,11 +13,7 @@ const TASKS_REMEMBERED = 100_000;
 
 export class TaskIndex {
   readonly #schedule: (work: () => void) => void;
-  /** Counted by size, which reserves nothing: with `max` a shard would take megabytes at once. */
-  readonly #owners = new LRUCache<string, string>({
-    maxSize: TASKS_REMEMBERED,
-    sizeCalculation: () => 1,
-  });
+  readonly #owners = lastUsed<string, string>(TASKS_REMEMBERED);
   readonly #reads: BatchedReads<string, string | undefined>;
 
   constructor(loader: Rows, schedule: (work: () => void) => void) {

@@ -5,10 +5,10 @@
  * hold is bounded: windows that nobody has polled for longest are let go.
  */
 
-import { LRUCache } from 'lru-cache';
 import { LIMITS } from '../../src/config.js';
 import { routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
+import { lastUsed } from '../../src/last-used.js';
 import type { PeerMessage, TaskClaim } from '../runtime/protocol.js';
 import type { Room } from '../runtime/room.js';
 import type { OpenTaskRow } from '../runtime/rows.js';
@@ -52,7 +52,7 @@ export class Queues {
   readonly #names = new Map<string, string>();
   #isDraining = false;
   /** When the registry row of a worker was last written. */
-  readonly #seen = new LRUCache<string, UnixMs>({ max: WORKERS_REMEMBERED });
+  readonly #seen = lastUsed<string, UnixMs>(WORKERS_REMEMBERED);
 
   constructor(deps: QueuesDeps) {
     this.#deps = deps;

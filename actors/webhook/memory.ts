@@ -3,9 +3,9 @@
  * and the reading on behind what is in memory. Sends nothing.
  */
 
-import { LRUCache } from 'lru-cache';
 import type { TimerHandle } from '../../src/core/clock.js';
 import type { UnixMs } from '../../src/core/time.js';
+import { lastUsed } from '../../src/last-used.js';
 import type { PendingUnit, Settlement } from '../runtime/commit-log.js';
 import type { Room } from '../runtime/room.js';
 import type { WebhookRow } from '../runtime/rows.js';
@@ -43,7 +43,7 @@ export class WebhookMemory {
   readonly #due = new TimerHeap<Entry>();
   /** For each read under way, the webhooks that were forgotten since it began. */
   readonly #reads = new Set<Set<string>>();
-  readonly #abandoned = new LRUCache<string, true>({ max: ABANDONED_MAX });
+  readonly #abandoned = lastUsed<string, true>(ABANDONED_MAX);
   #isStopped = false;
   #timer: TimerHandle | undefined;
 

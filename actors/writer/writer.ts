@@ -5,12 +5,13 @@
  * knows threads.
  */
 
-import { LRUCache } from 'lru-cache';
+import type { LRUCache } from 'lru-cache';
 import type pg from 'pg';
 import { within } from '../../src/clock.js';
 import { type BatchLimits, committedAck, type InsertedIds, readUnit } from '../../src/db/batch.js';
 import { WriterSession } from '../../src/db/writer-session.js';
 import { type DatabaseTrouble, troubleOf } from '../../src/errors.js';
+import { lastUsed } from '../../src/last-used.js';
 import { CommitLedger, type UnitCounts } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
 import type { Ack, UnitEnvelope } from '../runtime/protocol.js';
@@ -316,7 +317,7 @@ export class Writer implements LaneHost<WriterUnit> {
       shard,
       incarnation,
       isDead: false,
-      refusedActors: new LRUCache({ max: REFUSED_ACTORS_MAX }),
+      refusedActors: lastUsed(REFUSED_ACTORS_MAX),
       acks: [],
     };
     this.#sources.set(shard, made);
