@@ -1,3 +1,5 @@
+/** How caches of so many entries are made, in one way. */
+
 import { LRUCache } from 'lru-cache';
 
 /**
