@@ -95,7 +95,7 @@ export function commitUnit(
   commits.append(owner, turn);
 }
 
-export interface LoneUnitDeps extends CommitDeps {
+export interface ScheduledCommitDeps extends CommitDeps {
   readonly schedule: (work: () => void) => void;
 }
 
@@ -108,7 +108,7 @@ export interface LoneUnitDeps extends CommitDeps {
  *   outcome is unknown
  */
 export function commitAlone(
-  deps: LoneUnitDeps,
+  deps: ScheduledCommitDeps,
   key: string,
   turn: Turn,
   check?: () => void,

@@ -5,6 +5,7 @@
  */
 
 import { RELEASE_COLUMNS } from '../../src/core/releases/record.js';
+import { columnsBut, selected } from '../../src/db/tables.js';
 import { INSTANCE_COLUMNS, TASK_COLUMNS, WEBHOOK_COLUMNS } from './rows.js';
 
 /** Overdue timers that are read at once. */
@@ -60,13 +61,13 @@ function nextPermitKey(after: string): string {
 
 export const LOAD_SQL = {
   instances:
-    `select ${INSTANCE_COLUMNS.map((column) => `i.${column}`).join(', ')}, ` +
+    `select ${selected(INSTANCE_COLUMNS, 'i')}, ` +
     't.instance_id is not null as has_timer, t.fire_at, t.recover, b.blocks as injected ' +
     'from instances i left join timers t on t.instance_id = i.id ' +
     'left join injected_blocks b on b.instance_id = i.id where i.id = any($1::uuid[])',
   // A failed try that was given back keeps its checkpoint for the next one.
   tasks:
-    `select ${TASK_COLUMNS.join(', ')} from worker_tasks where instance_id = any($1::uuid[]) ` +
+    `select ${selected(TASK_COLUMNS)} from worker_tasks where instance_id = any($1::uuid[]) ` +
     "and (state in ('pending', 'claimed') or (withdrawn and state = 'failed' and checkpoint_seq > 0)) " +
     'order by id',
   snapshots:
@@ -114,7 +115,7 @@ export const LOAD_SQL = {
     'select distinct block_id from block_outputs where instance_id = w.id ' +
       "and output_ref is distinct from '__error__'",
   ),
-  task: `select ${TASK_COLUMNS.join(', ')} from worker_tasks where id = $1::uuid`,
+  task: `select ${selected(TASK_COLUMNS)} from worker_tasks where id = $1::uuid`,
   taskOwners: 'select id, instance_id from worker_tasks where id = any($1::uuid[])',
   sequence:
     'select id, tenant_id, namespace, name, version, deprecated, definition from sequences ' +
@@ -157,10 +158,7 @@ export const LOAD_SQL = {
   rateGrants:
     'select granted_at, count from rate_grants where limit_id = $1::uuid ' +
     'and granted_at >= $2::timestamptz order by granted_at, id',
-  schedules:
-    'select id, tenant_id, namespace, sequence_id, cron_expr, timezone, enabled, metadata, ' +
-    'overlap_policy, skipped_fires, last_skipped_at, last_triggered_at, next_fire_at, last_error, ' +
-    'created_at, updated_at from cron_schedules where id = any($1::uuid[])',
+  schedules: `select ${selected(columnsBut('cron_schedules'))} from cron_schedules where id = any($1::uuid[])`,
   dueSchedules:
     'select id, next_fire_at from cron_schedules where enabled ' +
     'and (next_fire_at, id) > ($1::timestamptz, $2::uuid) and next_fire_at <= $3::timestamptz ' +
@@ -190,10 +188,10 @@ export const LOAD_SQL = {
     'select 1 from webhook_outbox w where w.url = u.url and w.next_attempt_at is not null ' +
     `and ${isOwn('w.id', '$2', '$3')} offset 0) limit $1`,
   dueWebhooks:
-    `select ${WEBHOOK_COLUMNS.join(', ')} from webhook_outbox where url = $1 ` +
+    `select ${selected(WEBHOOK_COLUMNS)} from webhook_outbox where url = $1 ` +
     'and next_attempt_at is not null and (next_attempt_at, id) > ($2::timestamptz, $3::uuid) ' +
     `and ${isOwn('id', '$5', '$6')} order by next_attempt_at, id limit $4`,
-  webhook: `select ${WEBHOOK_COLUMNS.join(', ')} from webhook_outbox where id = $1::uuid`,
+  webhook: `select ${selected(WEBHOOK_COLUMNS)} from webhook_outbox where id = $1::uuid`,
   oldestDelivery: 'select attempted_at from webhook_deliveries order by attempted_at, id limit 1',
   // `offset 0` keeps the join a look-up by key for each open task: as a plain join, Postgres may
   // read the whole history of tasks instead. The same in `readyTasks`.

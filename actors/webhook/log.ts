@@ -5,11 +5,11 @@
 
 import { BackgroundJob } from '../../src/background-job.js';
 import { isoTime } from '../../src/core/time.js';
-import { commitAlone, type LoneUnitDeps } from '../runtime/commit.js';
+import { commitAlone, type ScheduledCommitDeps } from '../runtime/commit.js';
 import type { Room } from '../runtime/room.js';
 import { Turn } from '../runtime/turn.js';
 
-export type WebhookLogDeps = LoneUnitDeps & Pick<Room, 'loader' | 'clock' | 'log' | 'now'>;
+export type WebhookLogDeps = ScheduledCommitDeps & Pick<Room, 'loader' | 'clock' | 'log' | 'now'>;
 
 const KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 /** Between two looks at the oldest one. */
