@@ -24,9 +24,8 @@ ENV NODE_ENV=production \
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
-COPY --from=build /app/dist/schema ./dist/schema
-COPY --from=build /app/dist/actors ./dist/actors
-COPY --from=build /app/dist/src ./dist/src
+COPY --from=build /app/dist/server ./dist/server
+COPY --from=build /app/src/db/migrations ./src/db/migrations
 USER node
 EXPOSE 8080
 # A standby is healthy and not ready: the orchestrator must not restart it.
@@ -34,4 +33,4 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.ENGINE_HTTP_ADDR || ':8080').split(':').pop() + '/health/live').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 # Node as process 1 gets SIGTERM itself; the engine answers what it has accepted and exits within 3 s.
 STOPSIGNAL SIGTERM
-CMD ["node", "dist/src/main.js"]
+CMD ["node", "dist/server/main.js"]

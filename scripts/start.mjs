@@ -6,4 +6,4 @@
 import { bootstrap } from './lib/bootstrap.mjs';
 
 await bootstrap();
-await import('../dist/src/main.js');
+await import('../dist/server/main.js');

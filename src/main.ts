@@ -6,6 +6,7 @@ import { EmbeddedPostgresError } from './db/embedded-files.js';
 import { SchemaError } from './db/migrate.js';
 import { startEngine } from './engine.js';
 import { createLogger } from './log.js';
+import { packageFile } from './package-files.js';
 
 const args = process.argv.slice(2);
 
@@ -53,6 +54,6 @@ function isExpected(error: unknown): error is Error {
 }
 
 function packageVersion(): string {
-  const file = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+  return (JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string })
+    .version;
 }

@@ -11,6 +11,7 @@ import { once } from 'node:events';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { EngineError, unavailable } from '../../src/errors.js';
+import { threadEntry } from '../../src/package-files.js';
 import type { JobAnswer, JobBegun, JobCall } from './offload.thread.js';
 import { type JobInput, type JobName, type JobOutput, jobNamed } from './offload-jobs.js';
 
@@ -100,7 +101,7 @@ export class OffloadPool {
   /** @param heapMib what each thread may hold */
   constructor(heapMib = HEAP_MIB) {
     this.#pool = new Piscina({
-      filename: new URL('./offload.thread.js', import.meta.url).href,
+      filename: threadEntry('actors/runtime/offload.thread.js'),
       minThreads: 0,
       maxThreads: THREADS_MAX,
       concurrentTasksPerWorker: 1,

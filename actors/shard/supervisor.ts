@@ -18,6 +18,7 @@ import type { DatabaseTrouble } from '../../src/errors.js';
 import type { Logger } from '../../src/log.js';
 import type { Meter } from '../../src/metrics/meter.js';
 import { MetricMemory } from '../../src/metrics.js';
+import { threadEntry } from '../../src/package-files.js';
 import { memoryMib, threadHeapMib } from '../../src/thread-memory.js';
 import { type ControlLink, linkControl, type Remote, serveControl } from '../runtime/control.js';
 import { OffloadPool } from '../runtime/offload.js';
@@ -73,8 +74,8 @@ const CONTROL_DEADLINE_MS = 120_000;
 const DEATHS_WITHIN_MS = 60_000;
 const DEATHS_MAX = 10;
 
-const WRITER_THREAD = new URL('../writer/writer.thread.js', import.meta.url).href;
-const SHARD_THREAD = new URL('./shard.thread.js', import.meta.url).href;
+const WRITER_THREAD = threadEntry('actors/writer/writer.thread.js');
+const SHARD_THREAD = threadEntry('actors/shard/shard.thread.js');
 
 export class Supervisor {
   /** Where the threads count; it outlives them. */

@@ -6,23 +6,16 @@
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  copyFileSync,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bundleServer } from './bundle.mjs';
 import { withLock } from './lock.mjs';
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 
 const dist = path.join(root, 'dist');
+const server = path.join(dist, 'server');
 const packages = path.join(root, 'node_modules');
 const installStamp = path.join(packages, '.install-stamp');
 const buildStamp = path.join(dist, '.build-stamp');
@@ -34,9 +27,9 @@ export async function bootstrap() {
   try {
     await withLock(
       path.join(dist, '.bootstrap-lock'),
-      () => {
+      async () => {
         if (!isInstalled()) install();
-        if (!isBuilt()) build();
+        if (!isBuilt()) await build();
       },
       (pid) => say(`waiting for process ${pid}, which is installing or building`),
     );
@@ -98,7 +91,7 @@ function isBuilt() {
   return existsSync(buildStamp) && readFileSync(buildStamp, 'utf8') === sourceHash();
 }
 
-function build() {
+async function build() {
   const startedAt = Date.now();
   // Taken before compiling: a file saved meanwhile makes the next start build again.
   const hash = sourceHash();
@@ -110,7 +103,8 @@ function build() {
     compile();
   }
   removeOrphans();
-  copyMigrations();
+  rmSync(server, { recursive: true, force: true });
+  await bundleServer(dist);
   writeFileSync(buildStamp, hash);
   say(`built in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
 }
@@ -122,7 +116,7 @@ function compile() {
 
 function sourceHash() {
   const hash = createHash('sha256').update(lockHash());
-  const files = [...sources(), 'tsconfig.json', 'package.json'];
+  const files = [...sources(), 'tsconfig.json', 'package.json', 'scripts/lib/bundle.mjs'];
   for (const file of files) hash.update(`\0${file}\0`).update(readFileSync(path.join(root, file)));
   return hash.digest('hex');
 }
@@ -136,16 +130,14 @@ function list(folder) {
   const full = path.join(root, folder);
   if (!existsSync(full)) return [];
   return readdirSync(full, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile() && /\.(ts|sql)$/.test(entry.name))
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
     .map((entry) => path.relative(root, path.join(entry.parentPath ?? entry.path, entry.name)));
 }
 
 const outputOf = (source) => path.join(dist, source.replace(/\.ts$/, '.js'));
 
 function missingOutputs() {
-  return sources().filter(
-    (file) => file.endsWith('.ts') && !file.endsWith('.d.ts') && !existsSync(outputOf(file)),
-  );
+  return sources().filter((file) => !file.endsWith('.d.ts') && !existsSync(outputOf(file)));
 }
 
 /** The output of a source that is gone would still be imported, or run as a test. */
@@ -159,14 +151,6 @@ function removeOrphans() {
       if (!entry.isFile() || !/\.(js|js\.map|sql)$/.test(file)) continue;
       if (!current.has(file.replace(/\.map$/, ''))) rmSync(file);
     }
-  }
-}
-
-/** The compiler leaves plain SQL behind; the runner reads it beside its own compiled file. */
-function copyMigrations() {
-  for (const file of sources().filter((source) => source.endsWith('.sql'))) {
-    mkdirSync(path.dirname(path.join(dist, file)), { recursive: true });
-    copyFileSync(path.join(root, file), path.join(dist, file));
   }
 }
 

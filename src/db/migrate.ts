@@ -8,12 +8,12 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
+import { packageFile } from '../package-files.js';
 import { withClient } from './pool.js';
 
-/** Where the files of this program lie; the build copies them beside the compiled module. */
-export const MIGRATIONS_DIR = fileURLToPath(new URL('./migrations', import.meta.url));
+/** Where the files of this program lie. */
+export const MIGRATIONS_DIR = packageFile('src/db/migrations');
 
 /** Thrown when the database and this program do not fit; the message says what to do. */
 export class SchemaError extends Error {

@@ -76,19 +76,10 @@ export interface Engine {
 
 export const DEFAULT_API_KEY = 'root-key-of-the-tests';
 
-/**
- * Most servers live for seconds, and a third of their start is spared: what runs once is not worth
- * optimising, no module is behind a link, and on Node 20 `pg` has every thread load the `fetch` that
- * nothing here uses.
- */
-const NODE_FLAGS = [
-  '--interrupt-budget=1000000',
-  ...['--preserve-symlinks', '--preserve-symlinks-main', '--no-experimental-fetch'].filter((flag) =>
-    process.allowedNodeEnvironmentFlags.has(flag),
-  ),
-];
+/** What `npm start` runs, and the same as modules: half as fast to start, with coverage by source. */
+const BUNDLE = fileURLToPath(new URL('../../server/main.js', import.meta.url));
+const MODULES = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
-const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const START_TIMEOUT_MS = 600_000;
 /** The server promises to exit within 3 s of SIGTERM; a busy machine gets more. */
 const STOP_PATIENCE_MS = 60_000;
@@ -157,7 +148,7 @@ function launch(options: EngineOptions, port: number): ChildProcess {
   installCleanup();
   const { apiKey = DEFAULT_API_KEY, args = ['--unsafe-database'] } = options;
   const flags = apiKey === null ? ['--insecure-auth', ...args] : args;
-  const child = spawn(process.execPath, [...NODE_FLAGS, MAIN, ...flags], {
+  const child = spawn(process.execPath, [options.isCovered ? MODULES : BUNDLE, ...flags], {
     env: {
       ...inheritedEnvironment(),
       // What is absent would be inherited.

@@ -1,0 +1,21 @@
+/**
+ * Where the files of the package lie. The same code runs as compiled, each module in the folder of its
+ * source, and as the bundle of the server, whose files lie side by side; see `scripts/lib/bundle.mjs`.
+ */
+
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** `dist/src`, or `dist/server` in the bundle. */
+const HERE = path.dirname(fileURLToPath(import.meta.url));
+
+/** The path of a file or folder that is shipped as it is, such as `package.json`. */
+export function packageFile(place: string): string {
+  return path.join(HERE, '../..', place);
+}
+
+/** The URL of a thread's entry. @param place below the folder of the compiled modules */
+export function threadEntry(place: string): string {
+  const isBundle = path.basename(HERE) === 'server';
+  return new URL(isBundle ? path.basename(place) : `../${place}`, import.meta.url).href;
+}
