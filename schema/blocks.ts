@@ -154,6 +154,12 @@ const Step = blockObject('step', STEP_NOTE, {
   cancellable: optional(Type.Boolean()),
   queue_name: optional(Name),
   output_schema: optional(UserSchema),
+  merge_output: optional(
+    Type.Boolean({
+      default: true,
+      description: "Whether a worker's output is merged into context.data. Default true.",
+    }),
+  ),
   ...unsupported(
     'context_access',
     'wait_for_input',

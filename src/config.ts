@@ -150,6 +150,8 @@ const KNOBS = {
   maxBodyBytes: ['ENGINE_MAX_BODY_BYTES', integer(10 * MIB, 1_024, 256 * MIB)],
   /** 0: no limit. */
   maxContextBytes: ['ENGINE_MAX_CONTEXT_BYTES', integer(MIB / 4, 0, 64 * MIB)],
+  /** Of what one worker gives. */
+  maxOutputBytes: ['ENGINE_MAX_OUTPUT_BYTES', integer(MIB, 1_024, 64 * MIB)],
   /** Undefined: as `insecureAuth`. */
   allowInternalUrls: ['ENGINE_ALLOW_INTERNAL_URLS', toggle(undefined)],
   corsOrigins: ['ENGINE_CORS_ORIGINS', list],

@@ -30,6 +30,7 @@ export function advance(actor: LiveInstance, turn: Turn, event: EngineEvent): Pr
     outputBytesBudget: LIMITS.outputBytesPerTurn,
     isOver: () => monotonic() - began >= LIMITS.turnMs,
     isRateLimited: ALWAYS,
+    fitsContext: (data) => fitsContext(actor, data),
   };
   const holdsPermit =
     !isKeyed(actor.record) || event.kind === 'admitted' || permitStatus(actor.record) === 'held';
@@ -114,6 +115,20 @@ export function continueAfter({ record }: LiveInstance, turn: Turn): void {
   turn.effects.push({ kind: 'continue', instance: id, rank: rankOf(priority) });
 }
 
+function fitsContext(
+  { env: { maxContextBytes }, record }: LiveInstance,
+  data: JsonObject,
+): boolean {
+  const { snapshot, context_audit } = record;
+  return (
+    maxContextBytes === 0 || contextBytes(data, snapshot.config, context_audit) <= maxContextBytes
+  );
+}
+
+function contextBytes(data: JsonObject, config: JsonObject, audit: JsonValue[]): number {
+  return Buffer.byteLength(JSON.stringify({ data, config, audit }));
+}
+
 /** @throws EngineError 413 when the sections together are larger than ENGINE_MAX_CONTEXT_BYTES */
 export function checkContextSize(
   { env: { maxContextBytes } }: LiveInstance,
@@ -122,8 +137,7 @@ export function checkContextSize(
   audit: JsonValue[],
 ): void {
   if (maxContextBytes === 0) return;
-  const bytes = Buffer.byteLength(JSON.stringify({ data, config, audit }));
-  checkBytes('context is', bytes, maxContextBytes);
+  checkBytes('context is', contextBytes(data, config, audit), maxContextBytes);
 }
 
 export function touchContext({ record }: LiveInstance, turn: Turn): void {

@@ -25,6 +25,7 @@ export interface InstanceEnv {
   readonly requireClaimEpoch: boolean;
   readonly workerStaleMs: number;
   readonly maxContextBytes: number;
+  readonly maxOutputBytes: number;
   /** Whom to tell of its end. */
   readonly webhookUrls: readonly string[];
   /** Heartbeat silence counts from here at the earliest: while the engine was away none could come. */

@@ -10,7 +10,7 @@ import type { Progress } from '../../src/core/progress.js';
 import { isoTime } from '../../src/core/time.js';
 import { EngineError, invalid, notFound } from '../../src/errors.js';
 import type { Effect, Turn } from '../runtime/turn.js';
-import { advance, checkContextSize } from './advance.js';
+import { advance } from './advance.js';
 import type { LiveInstance } from './live-instance.js';
 import { checkBytes } from './memory.js';
 import type { MessageOf, WorkerRequest } from './messages.js';
@@ -109,8 +109,7 @@ export function complete(actor: LiveInstance, turn: Turn, message: Complete): Pr
   const output = message.body.output as JsonObject;
   const task = heldTask(actor, turn, message);
   if (task === undefined) return undefined;
-  const { snapshot, context_audit } = actor.record;
-  checkContextSize(actor, { ...snapshot.data, ...output }, snapshot.config, context_audit);
+  checkBytes('output is', Buffer.byteLength(JSON.stringify(output)), actor.env.maxOutputBytes);
   task.output = output;
   return end(actor, turn, message, task, { kind: 'success', output });
 }

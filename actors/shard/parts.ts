@@ -56,6 +56,7 @@ export interface ShardSettings {
   readonly requireClaimEpoch: boolean;
   readonly unpoliciedRetry: 'redispatch' | 'fail';
   readonly maxContextBytes: number;
+  readonly maxOutputBytes: number;
   /** Whom to tell of ended instances. */
   readonly webhookUrls: readonly string[];
 }

@@ -227,6 +227,7 @@ export class Supervisor {
         requireClaimEpoch: config.requireClaimEpoch,
         unpoliciedRetry: config.unpoliciedRetry,
         maxContextBytes: config.maxContextBytes,
+        maxOutputBytes: config.maxOutputBytes,
         webhookUrls: config.webhookUrls,
       },
       connectionString,

@@ -17,6 +17,8 @@ export type StepOutcome =
       readonly retryable: boolean;
       readonly message: string;
       readonly details?: JsonObject;
+      /** The next try comes no sooner than this, in ms. */
+      readonly retryAfterMs?: number;
     };
 
 export type LogLevel = 'debug' | 'info' | 'warn';
@@ -78,11 +80,16 @@ export function permanentFailure(message: string, details?: JsonObject): StepOut
 }
 
 /** A failure that the retry policy of the step, if it has one, may try again. */
-export function retryableFailure(message: string, details?: JsonObject): StepOutcome {
-  return failure(true, message, details);
+export function retryableFailure(
+  message: string,
+  details?: JsonObject,
+  retryAfterMs?: number,
+): StepOutcome {
+  const failed = failure(true, message, details);
+  return retryAfterMs === undefined ? failed : { ...failed, retryAfterMs };
 }
 
-function failure(retryable: boolean, message: string, details?: JsonObject): StepOutcome {
+function failure(retryable: boolean, message: string, details?: JsonObject) {
   const base = { kind: 'failure', retryable, message } as const;
   return details === undefined ? base : { ...base, details };
 }

@@ -321,6 +321,11 @@ export class Evaluation {
     this.dataChanged = true;
   }
 
+  /** Whether context.data may take these in. */
+  fitsData(values: JsonObject): boolean {
+    return this.env.fitsContext?.({ ...this.snapshot.data, ...values }) ?? true;
+  }
+
   /** @param tryNumber 0 for the row of a composite itself */
   storeOutput(
     node: NodePlace,

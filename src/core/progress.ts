@@ -85,6 +85,8 @@ export interface Env {
   readonly random: () => number;
   /** A retryable failure of an external step without a retry policy (docs/reference/steps.md). */
   readonly unpoliciedRetry: 'redispatch' | 'fail';
+  /** Whether the context may be as large as with this data. Absent: it may. */
+  readonly fitsContext?: (data: JsonObject) => boolean;
   /** Blocks started and loop passes in one turn: what bounds the time it takes. */
   readonly stepBudget: number;
   /** Characters of outputs, parameters and snapshots in one turn; the last one may exceed it. */

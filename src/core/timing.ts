@@ -53,6 +53,18 @@ export function backoffMs(retry: RetryTimes, failedAttempt: number): number {
   return Math.max(0, Math.floor(Math.min(wait, retry.max_backoff)));
 }
 
+/** Without a policy: at once, then 200 ms, 400 ms, …, so that a worker that is broken is no hot loop. */
+const REDISPATCH: RetryTimes = {
+  initial_backoff: 100,
+  max_backoff: 60_000,
+  backoff_multiplier: 2,
+};
+
+/** Whole milliseconds to wait after the failed attempt number `failedAttempt` of a step without `retry`. */
+export function redispatchMs(failedAttempt: number): number {
+  return failedAttempt === 0 ? 0 : backoffMs(REDISPATCH, failedAttempt);
+}
+
 /** The last instant with a year of four digits, which is all that timestamps on the wire show. */
 const LATEST_MS = 253_402_300_799_999;
 

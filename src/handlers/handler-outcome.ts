@@ -8,12 +8,13 @@
 import { permanentFailure, type StepOutcome } from '../core/builtin.js';
 import { clip } from '../core/expression/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.js';
+import { RETRY_AFTER_MS_MAX } from './http-answer.js';
 
 /**
  * In characters of JSON, roughly. The largest that a real handler gives is an answer of 10 MiB to
- * http_request, and a little around it.
+ * http_request, and its headers around it.
  */
-export const OUTPUT_CHARACTERS_MAX = 10 * 1024 * 1024 + 1024;
+export const OUTPUT_CHARACTERS_MAX = 10 * 1024 * 1024 + 64 * 1024;
 
 /** What the entry check admits too: deeper values cannot be stored. A cycle is endlessly deep. */
 export const OUTPUT_DEPTH_MAX = 256;
@@ -71,13 +72,23 @@ function outcomeOf(given: unknown): StepOutcome {
     return { kind, output: plainJson('output', output) };
   }
   if (kind !== 'failure') throw new Fault('it is neither a success nor a failure');
-  const { retryable, message, details } = given as Record<string, unknown>;
+  const { retryable, message, details, retryAfterMs } = given as Record<string, unknown>;
   if (typeof message !== 'string') throw new Fault('it is a failure without a message');
-  const failure = { kind, retryable: retryable === true, message: fitText(message) } as const;
+  const failure = {
+    kind,
+    retryable: retryable === true,
+    message: fitText(message),
+    ...(isWait(retryAfterMs) ? { retryAfterMs } : {}),
+  } as const;
   if (details === undefined) return failure;
   const read = plainJson('details', details);
   if (!isJsonObject(read)) throw new Fault('its details are not an object');
   return { ...failure, details: read };
+}
+
+/** A wait that a timer can hold. */
+function isWait(ms: unknown): ms is number {
+  return Number.isSafeInteger(ms) && (ms as number) > 0 && (ms as number) <= RETRY_AFTER_MS_MAX;
 }
 
 /** Text that every row can hold. */

@@ -10,6 +10,7 @@ import type { Dispatcher } from 'undici';
 import { permanentFailure, retryableFailure, type StepOutcome } from '../core/builtin.js';
 import { BlockedAddressError, checkUrl, UnresolvableHostError } from './address-guard.js';
 import { Deadline } from './deadline.js';
+import { outcomeOfAnswer } from './http-answer.js';
 import { type Course, follow, type Hop, REDIRECTS_MAX, transportCode } from './http-hops.js';
 import { type HttpParams, parseHttpParams } from './http-params.js';
 import type { HttpRequestDeps } from './http-transport.js';
@@ -21,8 +22,8 @@ const RESPONSE_BYTES_MAX = 10 * 1024 * 1024;
 /** A larger answer needs a place of its own in memory. So much of all others together is 32 MB. */
 const SMALL_BYTES_MAX = 256 * 1024;
 /**
- * The handler. Output `{status, body}` for 2xx and 3xx that were not followed; 4xx fail permanently,
- * 5xx and transport errors retryably, with `{status, body}` or `{code}` as details.
+ * The handler. What an answer comes to is said in `http-answer.ts`; transport errors fail retryably,
+ * with `{code}` as details.
  */
 export function createHttpRequest(deps: HttpRequestDeps): EffectHandler {
   return async (params, context) => {
@@ -116,7 +117,8 @@ async function exchange(
         { status, redirects, elapsed_ms: context.now() - startedMs },
         'http_request',
       );
-      return answered(status, text);
+      if (text === undefined) return tooLarge(status);
+      return outcomeOfAnswer(status, response.headers, text, context.now());
     }
   }
 }
@@ -155,16 +157,11 @@ function invalidateNul(chunk: Uint8Array): void {
   }
 }
 
-function answered(status: number, body: string | undefined): StepOutcome {
-  if (body === undefined) {
-    return permanentFailure(`http_request: the answer is over ${RESPONSE_BYTES_MAX} bytes`, {
-      status,
-      code: 'RESPONSE_TOO_LARGE',
-    });
-  }
-  if (status >= 500) return retryableFailure(`http_request: status ${status}`, { status, body });
-  if (status >= 400) return permanentFailure(`http_request: status ${status}`, { status, body });
-  return { kind: 'success', output: { status, body } };
+function tooLarge(status: number): StepOutcome {
+  return permanentFailure(`http_request: the answer is over ${RESPONSE_BYTES_MAX} bytes`, {
+    status,
+    code: 'RESPONSE_TOO_LARGE',
+  });
 }
 
 function blocked(message: string): StepOutcome {

@@ -81,6 +81,13 @@ export function failureOf(outcome: StepOutcome): Extract<StepOutcome, { kind: 'f
   throw new Error(`expected a failure: ${JSON.stringify(outcome)}`);
 }
 
+/** What the workflow sees of an answer that succeeded, without its headers. */
+export function answerOf(outcome: StepOutcome) {
+  if (outcome.kind !== 'success') throw new Error(`expected a success: ${JSON.stringify(outcome)}`);
+  const { status, body } = outcome.output as { status: number; body: string };
+  return { status, body };
+}
+
 /** Ends the connection below HTTP, as a crashed server would. */
 export function cut(socket: Socket): void {
   socket.resetAndDestroy();

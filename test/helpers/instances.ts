@@ -18,6 +18,7 @@ export function instanceEnv(more: Partial<InstanceEnv> = {}): InstanceEnv {
     requireClaimEpoch: false,
     workerStaleMs: 60_000,
     maxContextBytes: 0,
+    maxOutputBytes: 1_048_576,
     webhookUrls: [],
     readySince: () => 0,
     monotonic: () => 0,

@@ -61,6 +61,11 @@ function follow(start: JsonValue, path: string): JsonValue | undefined {
 }
 
 /** The wait after try `number`, in ms: min(initial × multiplier^number, max). */
+/** Without a policy: at once, then twice as long each time. */
+export function redispatchWait(number: number): number {
+  return number === 0 ? 0 : Math.min(100 * 2 ** number, 60_000);
+}
+
 export function backoff(retry: Retry, number: number): number {
   let wait = retry.initial_backoff ?? 1_000;
   for (let i = 0; i < number; i += 1) wait *= retry.backoff_multiplier ?? 2;

@@ -20,7 +20,7 @@ import type {
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { type End, type Frame, frameIn, isOver } from './model-frames.js';
 import { isCut, type Process, type Run, scopeIn } from './model-processes.js';
-import { backoff, collection, condition, render } from './model-values.js';
+import { backoff, collection, condition, redispatchWait, render } from './model-values.js';
 import { isExternal, type Outcome, type Place, type Try, World } from './model-world.js';
 
 export class Model extends World {
@@ -196,7 +196,7 @@ export class Model extends World {
       if (!isRetryable || !this.hasAnotherTry(block, number, result === 'timeout')) {
         return this.giveUp(block, place, number, isRetryable);
       }
-      const wait = block.retry == null ? 0 : backoff(block.retry, number);
+      const wait = block.retry == null ? redispatchWait(number) : backoff(block.retry, number);
       if (wait > 0 && (yield* this.defer(cut, this.now + wait)) === 'cut') return 'cancelled';
     }
   }

@@ -6,6 +6,7 @@
 
 import assert from 'node:assert/strict';
 import type { Block } from '../../schema/blocks.js';
+import type { StepOutcome } from '../../src/core/builtin.js';
 import {
   advance,
   type Dispatch,
@@ -151,6 +152,12 @@ export class Player {
   fail(blockId: string, retryable = false, message = 'broken', details?: JsonObject): Progress {
     const base = { kind: 'failure', retryable, message } as const;
     return this.#outcome(blockId, details === undefined ? base : { ...base, details });
+  }
+
+  /** The open try comes to this. */
+  end(blockId: string, outcome: StepOutcome): this {
+    this.#outcome(blockId, outcome);
+    return this;
   }
 
   #outcome(blockId: string, outcome: Extract<EngineEvent, { kind: 'step.outcome' }>['outcome']) {

@@ -60,6 +60,7 @@ export const SHARD_SETTINGS: ShardSettings = {
   requireClaimEpoch: false,
   unpoliciedRetry: 'redispatch',
   maxContextBytes: 262_144,
+  maxOutputBytes: 1_048_576,
   webhookUrls: [],
 };
 

@@ -6,7 +6,14 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { type TestContext, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import type { JsonValue } from '../../src/core/json.js';
-import { cut, failureOf, listen, manualTimers, openHandler } from '../helpers/http-handler.js';
+import {
+  answerOf,
+  cut,
+  failureOf,
+  listen,
+  manualTimers,
+  openHandler,
+} from '../helpers/http-handler.js';
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -113,7 +120,7 @@ test('every method of the list is sent, and HEAD has no body', async (t) => {
   for (const method of wanted) {
     const body = method === 'HEAD' ? '' : 'text';
     const outcome = await handler.run({ url: origin, method });
-    assert.deepEqual(outcome, { kind: 'success', output: { status: 200, body } });
+    assert.deepEqual(answerOf(outcome), { status: 200, body });
   }
   assert.deepEqual(methods, wanted);
 });
@@ -155,12 +162,12 @@ test('the status decides: 2xx and 3xx succeed, 4xx fail permanently, 5xx retryab
   for (const status of [200, 201, 204, 299, 300, 301, 304]) {
     const body = status === 204 || status === 304 ? '' : 'text';
     const outcome = await handler.run({ url: `${origin}/${status}` });
-    assert.deepEqual(outcome, { kind: 'success', output: { status, body } });
+    assert.deepEqual(answerOf(outcome), { status, body });
   }
-  for (const status of [400, 404, 408, 429, 499, 500, 503, 599]) {
+  for (const status of [400, 404, 499, 500, 503, 599]) {
     const failure = failureOf(await handler.run({ url: `${origin}/${status}` }));
     assert.equal(failure.retryable, status >= 500, String(status));
-    assert.deepEqual(failure.details, { status, body: 'text' });
+    assert.deepEqual([failure.details?.status, failure.details?.body], [status, 'text']);
   }
 });
 
@@ -263,7 +270,7 @@ test('bytes that are not text, lone surrogates and NUL become replacement charac
   const { origin } = await listen(t, (_request, response) => response.end(Buffer.from(bytes)));
   const outcome = await openHandler(t).run({ url: origin });
   const body = 'a\ufffd\ufffdb\ufffd\ufffd\ufffd\ufffd';
-  assert.deepEqual(outcome, { kind: 'success', output: { status: 200, body } });
+  assert.deepEqual(answerOf(outcome), { status: 200, body });
 });
 
 test('a character that is split between two packets stays whole', async (t) => {
@@ -273,7 +280,7 @@ test('a character that is split between two packets stays whole', async (t) => {
     response.end(Buffer.from([0xac]));
   });
   const outcome = await openHandler(t).run({ url: origin });
-  assert.deepEqual(outcome, { kind: 'success', output: { status: 200, body: '€' } });
+  assert.deepEqual(answerOf(outcome), { status: 200, body: '€' });
 });
 
 test('requests to one server, one after the other, share connections', async (t) => {

@@ -94,6 +94,7 @@ export class CronWorld {
         requireClaimEpoch: false,
         unpoliciedRetry: 'redispatch',
         maxContextBytes: 0,
+        maxOutputBytes: 1_048_576,
         webhookUrls: [],
       },
       lanes: 2,

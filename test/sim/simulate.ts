@@ -186,6 +186,7 @@ class Simulation {
         requireClaimEpoch: false,
         unpoliciedRetry: random.pick(['redispatch', 'fail']),
         maxContextBytes: 262_144,
+        maxOutputBytes: 1_048_576,
         webhookUrls: this.#receivers.urls,
       },
       lanes: random.integer(1, 3),

@@ -176,6 +176,7 @@ class Days {
         requireClaimEpoch: true,
         unpoliciedRetry: 'fail',
         maxContextBytes: 0,
+        maxOutputBytes: 1_048_576,
         webhookUrls: [],
       },
       clock: this.#clock(),

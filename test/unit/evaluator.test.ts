@@ -103,14 +103,55 @@ describe('external steps', () => {
     assert.equal(player.last!.dataChanged, true);
   });
 
-  test('without a retry policy are dispatched again at once, without limit', () => {
+  test('without a retry policy are dispatched again without limit: at once, then after twice as long each time', () => {
     const player = play([work('a')]);
-    for (let attempt = 0; attempt < 5; attempt += 1) {
+    const waits: number[] = [];
+    for (let attempt = 0; attempt < 40; attempt += 1) {
       assert.equal(player.dispatched.at(-1)!.attempt, attempt);
+      const failedAt = player.now;
       player.fail('a', true);
+      if (player.state === 'scheduled') player.tick();
+      waits.push(player.now - failedAt);
     }
+    assert.deepEqual(waits.slice(0, 5), [0, 200, 400, 800, 1_600]);
+    assert.deepEqual(waits.slice(9, 12), [51_200, 60_000, 60_000]);
     player.complete('a');
-    assert.equal(player.rows[0]!.attempt, 5);
+    assert.equal(player.rows[0]!.attempt, 40);
+  });
+
+  test('wait as long as a failure says, or as the policy says if that is longer', () => {
+    const retry = { max_attempts: 3, initial_backoff: 1_000, backoff_multiplier: 10 };
+    const player = play([http('a', { retry })]);
+    const outcome = {
+      kind: 'failure',
+      retryable: true,
+      message: 'busy',
+      retryAfterMs: 5_000,
+    } as const;
+    player.end('a', outcome).shows({ nextFireAt: START + 5_000 });
+    player
+      .tick()
+      .end('a', outcome)
+      .shows({ nextFireAt: START + 5_000 + 10_000 });
+  });
+
+  test('an output that the context has no room for is kept, and fails the step for good', () => {
+    const env = { fitsContext: (data: JsonObject) => JSON.stringify(data).length < 20 };
+    const retry = { max_attempts: 3, initial_backoff: 0 };
+    const player = play([work('a', { retry }), work('b')], { env, data: { n: 1 } });
+    player.complete('a', { text: 'x'.repeat(30) });
+    player.shows({ state: 'failed', data: { n: 1 } });
+    assert.match(player.last!.failure!, /^context limit: /);
+    assert.deepEqual(player.outputOf('a'), { text: 'x'.repeat(30) });
+  });
+
+  test('an output with merge_output: false is read as an output only', () => {
+    const env = { fitsContext: () => false };
+    const blocks = [work('a', { merge_output: false }), transform('b', { n: '{{outputs.a.n}}' })];
+    const player = play(blocks, { env });
+    player.complete('a', { n: 7 });
+    player.shows({ state: 'completed', data: {} });
+    assert.deepEqual(player.outputOf('b'), { n: 7 });
   });
 
   test('without a retry policy fail at once when the engine is set so', () => {

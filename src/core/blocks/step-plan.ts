@@ -32,6 +32,8 @@ export interface StepNode extends NodePlace {
   readonly queueName: string | null;
   /** False: survives the signal `cancel` once it has begun. */
   readonly isCancellable: boolean;
+  /** Whether the members of the output become members of context.data: only what workers give. */
+  readonly isMerged: boolean;
   readonly checkOutput: SchemaCheck | undefined;
 }
 
@@ -58,6 +60,7 @@ export function compileStep(block: StepBlock, compiler: PlanCompiler): Details<S
     rateLimitKey: block.rate_limit_key ?? null,
     queueName: block.queue_name ?? null,
     isCancellable: block.cancellable ?? true,
+    isMerged: mode === 'external' && block.merge_output !== false,
     checkOutput:
       block.output_schema == null
         ? undefined

@@ -20,7 +20,7 @@ import { COMPLETED, FAILED, SKIPPED, type StepPhase, type StepRecord } from '../
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
 import type { TryEvent } from '../progress.js';
 import { renderTemplate } from '../template.js';
-import { backoffMs, type DelayTimes, delayTarget, nextOpening } from '../timing.js';
+import { backoffMs, type DelayTimes, delayTarget, nextOpening, redispatchMs } from '../timing.js';
 import { leaf } from './kind.js';
 import { compileStep, type RetryPolicy, type StepNode } from './step-plan.js';
 
@@ -31,6 +31,10 @@ type Failure = Extract<StepOutcome, { kind: 'failure' }>;
  * than this, in ms. An answer takes one commit, so one that comes later than this is rare.
  */
 const ASK_AGAIN_MS = 2_000;
+
+const CONTEXT_LIMIT =
+  'context limit: with this output merged into it the context is larger than ' +
+  'ENGINE_MAX_CONTEXT_BYTES; merge_output: false keeps the output out of it';
 
 export const step = leaf<StepBlock, StepNode>({
   compile: compileStep,
@@ -344,8 +348,13 @@ function settleTry(
     return;
   }
   run.storeOutput(node, number, outcome.output, null);
-  // Only what workers give is merged.
-  if (node.mode === 'external' && isJsonObject(outcome.output)) run.mergeData(outcome.output);
+  if (node.isMerged && isJsonObject(outcome.output)) {
+    if (!run.fitsData(outcome.output)) {
+      giveUp(run, node, number, failureOf(CONTEXT_LIMIT));
+      return;
+    }
+    run.mergeData(outcome.output);
+  }
   run.finish(node, COMPLETED);
 }
 
@@ -358,14 +367,14 @@ function retry(
   timedOut: boolean,
 ): boolean {
   const policy = node.retry;
-  let waitMs = 0;
   if (policy === undefined) {
     const redispatches = node.mode === 'external' && run.env.unpoliciedRetry === 'redispatch';
     if (!redispatches || timedOut) return false;
-  } else {
-    if (number + 1 >= policy.maxAttempts || !allowsRetry(run, node, policy, failure)) return false;
-    waitMs = backoffMs(policy, number);
+  } else if (number + 1 >= policy.maxAttempts || !allowsRetry(run, node, policy, failure)) {
+    return false;
   }
+  const backoff = policy === undefined ? redispatchMs(number) : backoffMs(policy, number);
+  const waitMs = Math.max(backoff, failure.retryAfterMs ?? 0);
   run.counts.stepsFailed += 1;
   run.counts.stepsRetried += 1;
   run.noteRetry(node, number, failure.message);

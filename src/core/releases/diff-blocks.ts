@@ -110,6 +110,7 @@ const MEMBERS: Readonly<Record<string, Member>> = {
   'step.queue_name': { category: 'queue_changed' },
   'step.send_window': { category: 'send_window_changed' },
   'step.output_schema': { category: 'output_schema_changed' },
+  'step.merge_output': { category: 'params_changed', byDefault: true },
   'step.when': { category: 'when_guard_changed' },
   'step.cancellable': { category: 'cancellable_changed', byDefault: true },
   'race.semantics': { category: 'race_changed', byDefault: 'first_to_resolve' },

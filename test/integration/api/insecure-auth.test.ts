@@ -45,7 +45,7 @@ async function ask(state: string, params: Json): Promise<Json | undefined> {
   return (await tenant.outputsOf(id)).a;
 }
 
-describe('`http_request` results: 2xx and 3xx succeed with `{status, body}`; 4xx fail permanently, 5xx and transport errors retryably, the details carry status and body. An object body is sent as JSON. Private addresses are refused unless `ENGINE_ALLOW_INTERNAL_URLS`, whose default is true under `--insecure-auth` and false otherwise', () => {
+describe('`http_request` results: 2xx and 3xx succeed with `{status, headers, body, json}`; 4xx fail permanently, 408, 425, 429, 5xx and transport errors retryably, the details carry status and body. An object body is sent as JSON. Private addresses are refused unless `ENGINE_ALLOW_INTERNAL_URLS`, whose default is true under `--insecure-auth` and false otherwise', () => {
   describe('http_request to 127.0.0.1, 10/8, 192.168/16, 169.254.169.254 fails permanently and lands in the DLQ', () => {
     const hosts = ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '2130706433', '0x7f.1'];
     const others = ['10.0.0.1', '10.255.1.2', '192.168.7.7', '169.254.169.254'];
@@ -70,22 +70,28 @@ describe('`http_request` results: 2xx and 3xx succeed with `{status, body}`; 4xx
       test(`${status} succeeds`, async () => {
         // A 304 has no body.
         const body = status === 304 ? '' : 'said';
-        assert.deepEqual(await ask('completed', { url: url(String(status)) }), { status, body });
+        const output = await ask('completed', { url: url(String(status)) });
+        assert.deepEqual([output?.status, output?.body], [status, body]);
       });
     }
 
     for (const [status, retryable] of [
       [400, false],
       [404, false],
-      [408, false],
-      [429, false],
+      [408, true],
+      [425, true],
+      [429, true],
       [499, false],
       [500, true],
       [503, true],
     ] as const) {
       test(`${status} fails ${retryable ? 'retryably' : 'permanently'}`, async () => {
         const row = await ask('failed', { url: url(String(status)) });
-        assert.deepEqual([row?.retryable, row?.details], [retryable, { status, body: 'said' }]);
+        const details = row?.details as Json;
+        assert.deepEqual(
+          [row?.retryable, details.status, details.body],
+          [retryable, status, 'said'],
+        );
       });
     }
 

@@ -11,6 +11,7 @@ const api = useApi({
     ENGINE_UNPOLICIED_RETRY: 'fail',
     ENGINE_MAX_BODY_BYTES: '4096',
     ENGINE_MAX_CONTEXT_BYTES: '1024',
+    ENGINE_MAX_OUTPUT_BYTES: '2048',
   },
 });
 const tenant = api.tenant();
@@ -77,20 +78,53 @@ describe('sizes', () => {
     assert.equal((await create(4_097)).status, 413);
   });
 
-  test('ENGINE_MAX_CONTEXT_BYTES bounds the context, also as it grows by outputs', async () => {
-    const handler = newHandler();
-    const sequence = await tenant.sequence([step('a', handler)]);
-    const data = { x: 'x'.repeat(900) };
-    const id = await tenant.create(sequence, { context: { data } });
+  test('ENGINE_MAX_CONTEXT_BYTES bounds the context of a creation', async () => {
+    const sequence = await tenant.sequence([step('a', 'noop')]);
     const more = { context: { data: { x: 'x'.repeat(1_100) } } };
     assert.equal((await tenant.post('/instances', tenant.creation(sequence, more))).status, 413);
+  });
+
+  test('ENGINE_MAX_OUTPUT_BYTES bounds what one worker gives: 413, and it may complete with less', async () => {
+    const handler = newHandler();
+    const id = await tenant.run([step('a', handler, { merge_output: false })]);
     const task = await tenant.task(handler);
     const { worker_id, claim_epoch } = task;
-    const large = { worker_id, claim_epoch, output: { y: 'y'.repeat(200) } };
-    const reply = await tenant.post(`/workers/tasks/${task.id}/complete`, large);
+    const large = { worker_id, claim_epoch, output: { y: 'y'.repeat(2_048) } };
+    const reply = await tenant.post<{ error: string }>(`/workers/tasks/${task.id}/complete`, large);
     assert.equal(reply.status, 413);
-    assert.deepEqual((await tenant.instance(id)).context.data, data);
-    await tenant.complete(task, { y: 'y' });
+    assert.match(reply.body.error, /output is 2056 bytes, the limit is 2048/);
+    await tenant.complete(task, { y: 'y'.repeat(2_040) });
     await tenant.until(id, 'completed');
+  });
+
+  test('a worker that is done is never told 413 for the context: the step fails for good, and its output is kept', async () => {
+    const handler = newHandler();
+    const sequence = await tenant.sequence([step('a', handler, { retry: { max_attempts: 3 } })]);
+    const data = { x: 'x'.repeat(900) };
+    const id = await tenant.create(sequence, { context: { data } });
+    const output = { y: 'y'.repeat(200) };
+    await tenant.complete(await tenant.task(handler), output);
+    await tenant.until(id, 'failed');
+    assert.deepEqual((await tenant.instance(id)).context.data, data);
+    assert.deepEqual(
+      (await tenant.outputs(id)).map((row) => [row.block_id, row.output]),
+      [['a', output]],
+    );
+    assert.deepEqual(await tenant.poll(handler), []);
+  });
+
+  test('an output with merge_output: false stays out of the context, and later steps can read it', async () => {
+    const handler = newHandler();
+    const blocks = [
+      step('a', handler, { merge_output: false }),
+      step('b', 'transform', { params: { size: '{{outputs.a.n}}' } }),
+    ];
+    const sequence = await tenant.sequence(blocks);
+    const data = { x: 'x'.repeat(900) };
+    const id = await tenant.create(sequence, { context: { data } });
+    await tenant.complete(await tenant.task(handler), { n: 7, y: 'y'.repeat(1_000) });
+    await tenant.until(id, 'completed');
+    assert.deepEqual((await tenant.instance(id)).context.data, data);
+    assert.deepEqual((await tenant.outputs(id)).at(-1)?.output, { size: 7 });
   });
 });
