@@ -13,6 +13,8 @@ import {
   type FrontGaugeName,
   HISTOGRAMS,
   type HistogramName,
+  NAMED_COUNTERS,
+  type NamedCounterName,
   ROW_GAUGES,
   type RowGaugeName,
   THREAD_GAUGES,
@@ -41,6 +43,16 @@ export class MetricMemory {
     return this.#meters.reduce((sum, meter) => sum + meter.counter(name), committed);
   }
 
+  named(counter: NamedCounterName): Map<string, number> {
+    const sums = new Map<string, number>();
+    for (const shard of this.shards) {
+      for (const [name, count] of shard.named(counter)) {
+        sums.set(name, (sums.get(name) ?? 0) + count);
+      }
+    }
+    return sums;
+  }
+
   gauge(name: ThreadGaugeName): number {
     return this.#meters.reduce((sum, meter) => sum + meter.gauge(name), 0);
   }
@@ -65,9 +77,10 @@ export interface MetricSources {
 type Kind = 'counter' | 'gauge' | 'histogram';
 type Samples = MetricValueWithName<string>[];
 
-/** Every series is present from the start. */
+/** Every series is present from the start, but for those of names. */
 export class Metrics {
   readonly #registry = new Registry();
+  readonly #names = new Registry();
 
   constructor({ memory, front, rows }: MetricSources) {
     for (const [name, help] of entriesOf(COUNTERS)) {
@@ -78,15 +91,22 @@ export class Metrics {
     }
     for (const [name, help] of entriesOf(FRONT_GAUGES)) this.#add(name, 'gauge', help, front[name]);
     for (const [name, help] of entriesOf(ROW_GAUGES)) this.#add(name, 'gauge', help, rows[name]);
+    for (const [name, { label, help }] of entriesOf(NAMED_COUNTERS)) {
+      this.#add(name, 'counter', help, () => labelled(label, memory.named(name)), this.#names);
+    }
     this.#addProcess();
     for (const [name, { help, buckets }] of entriesOf(HISTOGRAMS)) {
       this.#add(name, 'histogram', help, () => samplesOf(name, buckets, memory.observations(name)));
     }
   }
 
-  /** Prometheus text format 0.0.4. */
-  text(): Promise<string> {
-    return this.#registry.metrics();
+  /**
+   * Prometheus text format 0.0.4.
+   * @param withNames also what is counted by names that tenants gave
+   */
+  async text(withNames: boolean): Promise<string> {
+    const text = await this.#registry.metrics();
+    return withNames ? text + (await this.#names.metrics()) : text;
   }
 
   /**
@@ -109,13 +129,19 @@ export class Metrics {
    * The library's own metrics are counted in, and cannot be read from elsewhere; what its registry
    * asks of one in order to print it is this.
    */
-  #add(name: string, type: Kind, help: string, read: () => number | Samples): void {
+  #add(
+    name: string,
+    type: Kind,
+    help: string,
+    read: () => number | Samples,
+    registry = this.#registry,
+  ): void {
     const get = async () => {
       const found = read();
       const values = typeof found === 'number' ? [{ value: found, labels: {} }] : found;
       return { name, help, type, values };
     };
-    this.#registry.registerMetric({ name, get } as unknown as Gauge);
+    registry.registerMetric({ name, get } as unknown as Gauge);
   }
 }
 
@@ -134,6 +160,10 @@ function samplesOf(
     { metricName: `${name}_sum`, labels: {}, value: sum },
     { metricName: `${name}_count`, labels: {}, value: count },
   ];
+}
+
+function labelled(label: string, counts: ReadonlyMap<string, number>): Samples {
+  return [...counts].map(([name, value]) => ({ labels: { [label]: name }, value }));
 }
 
 function entriesOf<Name extends string, Value>(table: Readonly<Record<Name, Value>>) {

@@ -116,11 +116,14 @@ function writeDeadLetter(
   progress: Progress,
   before: InstanceState,
 ): void {
-  const { id, tenant_id, created_at, snapshot } = actor.record;
+  const { id, tenant_id, created_at, sequence_id, snapshot } = actor.record;
   if (snapshot.state === before) return;
   if (actor.env.webhookUrls.length > 0) noteEnd(actor, turn, progress);
   noteOutcome(actor.record, turn, before);
-  if (snapshot.state === 'completed') turn.count('engine_instances_completed_total');
+  if (snapshot.state === 'completed') {
+    turn.count('engine_instances_completed_total');
+    turn.effects.push({ kind: 'completed', sequence: sequence_id });
+  }
   if (snapshot.state === 'failed') {
     turn.count('engine_instances_failed_total');
     turn.effects.push(failedEffect(actor.record, progress.audit));

@@ -150,10 +150,11 @@ function end(
 }
 
 /** What a worker took, from its claim on. */
-function measure(actor: LiveInstance, { claimed_at, completed_at }: WorkerTaskRecord): void {
+function measure(actor: LiveInstance, task: WorkerTaskRecord): void {
+  const { claimed_at, completed_at, handler_name, state } = task;
   if (claimed_at === null || completed_at === null) return;
-  const ms = Date.parse(completed_at) - Date.parse(claimed_at);
-  actor.env.measures?.stepEnded(Math.max(0, ms) / 1_000);
+  const seconds = Math.max(0, Date.parse(completed_at) - Date.parse(claimed_at)) / 1_000;
+  actor.env.measures?.attemptEnded(handler_name, seconds, state === 'completed');
 }
 
 /** Refreshes the claim; a checkpoint must be sent with the number of the last one. */

@@ -25,8 +25,12 @@ export class Measures {
     this.#meter.observe('engine_step_duration_seconds', seconds / stepsInPlace, stepsInPlace);
   }
 
-  stepEnded(seconds: number): void {
+  /** An attempt of a handler that acts outside, in the process or as a worker. */
+  attemptEnded(handler: string, seconds: number, hasSucceeded: boolean): void {
     this.#meter.observe('engine_step_duration_seconds', seconds);
+    this.#meter.countNamed('engine_handler_attempt_seconds_total', handler, seconds);
+    const result = hasSucceeded ? 'succeeded' : 'failed';
+    this.#meter.countNamed(`engine_handler_attempts_${result}_total`, handler);
   }
 
   /** @param began by the monotonic clock @param active step executions in flight */
@@ -48,10 +52,13 @@ export class Measures {
     for (const [name, handler] of handlers) {
       timed.set(name, async (params, context) => {
         const began = this.#clock.monotonic();
+        let hasSucceeded = false;
         try {
-          return await handler(params, context);
+          const outcome = await handler(params, context);
+          hasSucceeded = outcome.kind === 'success';
+          return outcome;
         } finally {
-          this.stepEnded((this.#clock.monotonic() - began) / 1_000);
+          this.attemptEnded(name, (this.#clock.monotonic() - began) / 1_000, hasSucceeded);
         }
       });
     }

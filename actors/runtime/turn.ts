@@ -74,6 +74,8 @@ export type Effect =
     }
   /** An instance has ended that the release routed. */
   | { readonly kind: 'release.ended'; readonly release: string }
+  /** An instance has completed. */
+  | { readonly kind: 'completed'; readonly sequence: string }
   /** An instance has come to the dead letters. */
   | {
       readonly kind: 'failed';

@@ -11,6 +11,8 @@
 
 import { LIMITS } from '../../src/config.js';
 import type { UnixMs } from '../../src/core/time.js';
+import type { NamedCounterName } from '../../src/metrics/catalog.js';
+import { OTHER } from '../../src/metrics/named.js';
 import { INTERNAL } from '../runtime/commit.js';
 import type { Ack, PeerPost, Reply, Request, RequestPost } from '../runtime/protocol.js';
 import type { Effect } from '../runtime/turn.js';
@@ -407,14 +409,26 @@ export class Shard {
       case 'task.opened':
         this.#parts.tasks.remember(effect.task, effect.instance);
         return;
-      case 'log':
+      case 'completed':
+        this.#countEnd('engine_sequence_instances_completed_total', effect.sequence);
+        return;
       case 'failed':
+        this.#countEnd('engine_sequence_instances_failed_total', effect.sequence);
+        this.#parts.writeLine(effect);
+        return;
+      case 'log':
         this.#parts.writeLine(effect);
         return;
       case 'count':
         this.#parts.meter.count(effect.counter, effect.by);
         return;
     }
+  }
+
+  /** Under no name when the plan has left memory meanwhile: nothing is read for a count. */
+  #countEnd(counter: NamedCounterName, sequence: string): void {
+    const { meter, plans } = this.#parts;
+    meter.countNamed(counter, plans.get(sequence)?.name ?? OTHER);
   }
 
   // ---------------------------------------------------------------- timers

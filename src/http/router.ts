@@ -18,7 +18,12 @@ import { type Authorise, UNAUTHENTICATED } from './auth.js';
 import type { EngineState, Gate } from './gate.js';
 import { endWithKey } from './key-bound.js';
 import type { KeyRegistry } from './key-registry.js';
-import { checkCall, type FrontDeps, type FrontOperations } from './operations/operation.js';
+import {
+  type AnyCall,
+  checkCall,
+  type FrontDeps,
+  type FrontOperations,
+} from './operations/operation.js';
 import type { RequestWatch } from './request-watch.js';
 import type { HttpExchange, HttpHandler, HttpReply, HttpRequest } from './server.js';
 import { DEFECT, refusalReply } from './transport.js';
@@ -155,7 +160,8 @@ function serve(
       : endWithKey(given, keys, key, errorReply(log, request, UNAUTHENTICATED));
   if (route.owner === 'probe') exchange.reply(operations[route.id as RoutesOf<'probe'>](params));
   else if (route.owner === 'front' || route.owner === 'stream') {
-    serveHere(deps, request, exchange, { route, tenant, params, traceparent });
+    const isOfTenantKey = key !== undefined;
+    serveHere(deps, request, exchange, { route, tenant, params, traceparent, isOfTenantKey });
   } else askShard(deps, request, exchange, { route, tenant, params, traceparent });
 }
 
@@ -184,12 +190,19 @@ function serveHere(
   deps: RouterDeps,
   request: HttpRequest,
   exchange: HttpExchange,
-  { route, tenant, params, traceparent }: Authorised,
+  {
+    route,
+    tenant,
+    params,
+    traceparent,
+    isOfTenantKey,
+  }: Authorised & Pick<AnyCall, 'isOfTenantKey'>,
 ): void {
   const { operations, front, validators } = deps;
   // That each function has the call of its route is checked where they are put together.
   const call = checkCall(validators, route.id as FrontRouteId, {
     tenant,
+    isOfTenantKey,
     params,
     path: request.path,
     search: request.query,

@@ -1,5 +1,5 @@
 /**
- * Every metric by its name. None has a label of its own. `docs/metrics.md` says when each one counts.
+ * Every metric by its name. `docs/metrics.md` says when each one counts.
  */
 
 /** Other software relies on the names up to `engine_cron_triggered_total`. */
@@ -22,6 +22,32 @@ export const COUNTERS = {
 } as const;
 
 export type CounterName = keyof typeof COUNTERS;
+
+/** By names that users chose; see `named.ts` for how many of them. */
+export const NAMED_COUNTERS = {
+  engine_sequence_instances_completed_total: {
+    label: 'sequence',
+    help: 'Instances that completed, by the name of their sequence.',
+  },
+  engine_sequence_instances_failed_total: {
+    label: 'sequence',
+    help: 'Instances that entered the dead letter queue, by the name of their sequence.',
+  },
+  engine_handler_attempts_succeeded_total: {
+    label: 'handler',
+    help: 'Attempts of workers and of http_request that succeeded.',
+  },
+  engine_handler_attempts_failed_total: {
+    label: 'handler',
+    help: 'Attempts of workers and of http_request that failed.',
+  },
+  engine_handler_attempt_seconds_total: {
+    label: 'handler',
+    help: 'Time that those attempts took together.',
+  },
+} as const satisfies Record<string, { readonly label: string; readonly help: string }>;
+
+export type NamedCounterName = keyof typeof NAMED_COUNTERS;
 
 interface HistogramFacts {
   readonly help: string;

@@ -10,9 +10,11 @@ import {
   type CounterName,
   HISTOGRAMS,
   type HistogramName,
+  type NamedCounterName,
   THREAD_GAUGES,
   type ThreadGaugeName,
 } from './catalog.js';
+import { NAMED_BYTES, NamedCounts } from './named.js';
 
 /** Where the numbers of a histogram begin: its buckets, those above the last bound, their sum. */
 interface Place {
@@ -31,7 +33,7 @@ for (const name of Object.keys(THREAD_GAUGES)) {
   GAUGE_PLACES[name as ThreadGaugeName] = numbers;
   numbers += 1;
 }
-const METER_BYTES = numbers * Float64Array.BYTES_PER_ELEMENT;
+const NUMBERS_BYTES = numbers * Float64Array.BYTES_PER_ELEMENT;
 
 /** Observations by bucket, the last one unbounded, and their sum. */
 export interface Observations {
@@ -42,11 +44,13 @@ export interface Observations {
 export class Meter {
   readonly memory: SharedArrayBuffer;
   readonly #numbers: Float64Array;
+  readonly #named: NamedCounts;
 
   /** @param memory of another meter of the same thread, or of the thread before it */
-  constructor(memory = new SharedArrayBuffer(METER_BYTES)) {
+  constructor(memory = new SharedArrayBuffer(NUMBERS_BYTES + NAMED_BYTES)) {
     this.memory = memory;
-    this.#numbers = new Float64Array(memory);
+    this.#numbers = new Float64Array(memory, 0, numbers);
+    this.#named = new NamedCounts(memory, NUMBERS_BYTES);
   }
 
   // ---------------------------------------------------------------- the thread
@@ -54,6 +58,10 @@ export class Meter {
   /** What rests on no commit; the counts of commit units are in the ledger. */
   count(name: CounterName, by = 1): void {
     this.#add(COUNTER_INDEX[name], by);
+  }
+
+  countNamed(counter: NamedCounterName, name: string, by = 1): void {
+    this.#named.add(counter, name, by);
   }
 
   /** @param times so many observations of the same value */
@@ -77,6 +85,10 @@ export class Meter {
 
   counter(name: CounterName): number {
     return this.#numbers[COUNTER_INDEX[name]]!;
+  }
+
+  named(counter: NamedCounterName): Map<string, number> {
+    return this.#named.read(counter);
   }
 
   observations(name: HistogramName): Observations {

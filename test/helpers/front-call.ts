@@ -13,6 +13,7 @@ export function frontCall<Id extends FrontRouteId>(
 ): Call<Id> {
   return checkCall(VALIDATORS, id, {
     tenant: '',
+    isOfTenantKey: false,
     params: {},
     path: `/api/v1/${id}`,
     search: '',

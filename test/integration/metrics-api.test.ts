@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
+import type { KeyMinted } from '../../schema/api-key.js';
 import { eventually, step, useApi } from '../helpers/api.js';
-import { type Client, createClient } from '../helpers/client.js';
+import { type Client, createClient, expectStatus } from '../helpers/client.js';
 import { createTestDatabase } from '../helpers/database.js';
 import { type Engine, startEngine } from '../helpers/engine.js';
 import { type Exposition, parseExposition } from '../helpers/exposition.js';
@@ -105,6 +106,34 @@ describe('a server', () => {
         untouched: 0,
       },
     );
+  });
+
+  test('ends are counted by sequence and attempts by handler, and keys of tenants see no names', async () => {
+    const [flow, handler] = [`flow-${Date.now()}`, `metrics-named-${Date.now()}`];
+    const sequence = await tenant.sequence([step('a', handler)], { name: flow });
+    const ids = [await tenant.create(sequence), await tenant.create(sequence)];
+    await tenant.complete(await tenant.task(handler));
+    await tenant.fail(await tenant.task(handler), 'no', false);
+    await eventually(async () => {
+      const states = await Promise.all(ids.map((id) => tenant.instance(id)));
+      assert.deepEqual(states.map(({ state }) => state).sort(), ['completed', 'failed']);
+    });
+    const named = (text: string) =>
+      text.split('\n').filter((line) => line.includes(flow) || line.includes(handler));
+    const counts = named((await api.root.get('/metrics')).text).filter(
+      (line) => !line.includes('_seconds_'),
+    );
+    assert.deepEqual(counts.sort(), [
+      `engine_handler_attempts_failed_total{handler="${handler}"} 1`,
+      `engine_handler_attempts_succeeded_total{handler="${handler}"} 1`,
+      `engine_sequence_instances_completed_total{sequence="${flow}"} 1`,
+      `engine_sequence_instances_failed_total{sequence="${flow}"} 1`,
+    ]);
+    const body = { tenant_id: tenant.name, capabilities: ['operator'] };
+    const key = expectStatus(await api.root.post<KeyMinted>('/api-keys', body), 201);
+    const reply = await api.root.with({ apiKey: key.secret, tenant: null }).get('/metrics');
+    assert.equal(reply.status, 200);
+    assert.deepEqual(named(reply.text), []);
   });
 
   test('each time that a rate limit puts a step off is counted', async () => {

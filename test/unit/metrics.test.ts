@@ -48,7 +48,7 @@ const metricsOf = (memory: MetricMemory) =>
   new Metrics({ memory, front: zeroes(FRONT_GAUGES), rows: zeroes(ROW_GAUGES) });
 
 const read = async (memory: MetricMemory): Promise<Exposition> =>
-  parseExposition(await metricsOf(memory).text());
+  parseExposition(await metricsOf(memory).text(true));
 
 describe('the exposition', () => {
   test('names exactly the specified metrics with their types, all at 0 from the start', async () => {
@@ -63,12 +63,23 @@ describe('the exposition', () => {
     }
   });
 
-  test('has no labels but the bounds of buckets', async () => {
-    const { families } = await read(new MetricMemory(2, 4));
+  test('has no labels but the bounds of buckets and the names of what users define', async () => {
+    const memory = new MetricMemory(2, 4);
+    const { families } = await read(memory);
     const labels = [...families.values()].flatMap(({ samples }) =>
       samples.flatMap((sample) => Object.keys(sample.labels)),
     );
-    assert.deepEqual([...new Set(labels)], ['le']);
+    assert.deepEqual([...new Set(labels)].sort(), ['handler', 'le', 'sequence']);
+    const name = 'engine_sequence_instances_completed_total';
+    memory.shards[1]!.countNamed(name, 'say "hi"\\\n');
+    const family = (await read(memory)).families.get(name);
+    assert.deepEqual(
+      family?.samples.map(({ labels, value }) => [labels, value]),
+      [
+        [{ sequence: 'other' }, 0],
+        [{ sequence: 'say "hi"\\\n' }, 1],
+      ],
+    );
   });
 
   test('has buckets from half a millisecond to a minute', async () => {

@@ -11,9 +11,11 @@ export function metricsOperations(
   sampler: Sampler,
 ): { metrics: Operation<'metrics'> } {
   return {
-    metrics: async () => {
+    metrics: async (_deps, { isOfTenantKey }) => {
       await sampler.refresh();
-      return { status: 200, contentType: CONTENT_TYPE, body: await metrics.text() };
+      // Names of sequences and handlers are their tenants' own.
+      const body = await metrics.text(!isOfTenantKey);
+      return { status: 200, contentType: CONTENT_TYPE, body };
     },
   };
 }

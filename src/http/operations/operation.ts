@@ -28,6 +28,8 @@ import type { HttpExchange, HttpReply } from '../server.js';
 export interface AnyCall {
   /** Of the header; '' when it is absent, which only an optional header allows. */
   readonly tenant: string;
+  /** Whether the caller's key is a tenant's, not the root key. */
+  readonly isOfTenantKey: boolean;
   /** As requested, for links to further pages. */
   readonly path: string;
   /** Raw, without `?`. */
