@@ -4,6 +4,7 @@
 
 import type { Block } from '../../schema/blocks.js';
 import { toUnixMs } from '../../schema/common.js';
+import type { Failure } from '../../schema/failure.js';
 import type { BodyOf } from '../../schema/routes.js';
 import { type Execution, emptyExecution } from '../../src/core/execution.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
@@ -27,6 +28,8 @@ interface Values {
   context_audit: JsonValue[];
   /** Why it must not be run here; null: it may. */
   fence: Fence | null;
+  /** Why it failed; null: it did not, or was retried since. */
+  failure: Failure | null;
   /** Blocks of this instance alone, which run after those of its sequence. */
   injected: readonly Block[];
   /** In the execution that it was enrolled in or imported with; 0: it has a scope of its own. */
@@ -88,6 +91,7 @@ export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
     continuity_id: null,
     ownership_epoch: 0,
     fence: null,
+    failure: null,
     created_at,
     updated_at: created_at,
     signal_count: 0,
@@ -115,6 +119,7 @@ export function recordOfRow(row: InstanceRow): InstanceRecord {
     metadata: JSON.parse(row.metadata) as JsonObject,
     context_audit: JSON.parse(row.context_audit) as JsonValue[],
     fence: JSON.parse(row.fence ?? 'null') as Fence | null,
+    failure: JSON.parse(row.failure ?? 'null') as Failure | null,
     injected: JSON.parse(row.injected ?? '[]') as Block[],
     ownership_epoch: row.ownership_epoch ?? 0,
     snapshot: {
@@ -190,6 +195,7 @@ function fixedPairs(record: InstanceRecord): string {
     `"parent_instance_id":${JSON.stringify(record.parent_instance_id)},` +
     (record.traceparent === null ? '' : `"traceparent":"${record.traceparent}",`) +
     releasePairs(record) +
+    (record.failure === null ? '' : `"failure":${JSON.stringify(record.failure)},`) +
     `"created_at":"${record.created_at}"`
   );
 }
@@ -237,6 +243,7 @@ export function wireInstance(record: InstanceRecord): object {
     max_concurrency: record.max_concurrency ?? undefined,
     idempotency_key: record.idempotency_key ?? undefined,
     parent_instance_id: record.parent_instance_id ?? undefined,
+    failure: record.failure,
     created_at: record.created_at,
     updated_at: record.updated_at,
   };
