@@ -32,6 +32,10 @@ export const FAILURE_CODES = {
 } as const;
 export type FailureCode = keyof typeof FAILURE_CODES;
 
+export function isFailureCode(code: unknown): code is FailureCode {
+  return typeof code === 'string' && Object.hasOwn(FAILURE_CODES, code);
+}
+
 export const Failure = named(
   'Failure',
   'Why it failed. block_id, path, handler and attempt are null when no block was the reason.',

@@ -28,8 +28,6 @@ interface Values {
   context_audit: JsonValue[];
   /** Why it must not be run here; null: it may. */
   fence: Fence | null;
-  /** Why it failed; null: it did not, or was retried since. */
-  failure: Failure | null;
   /** Blocks of this instance alone, which run after those of its sequence. */
   injected: readonly Block[];
   /** In the execution that it was enrolled in or imported with; 0: it has a scope of its own. */
@@ -91,7 +89,6 @@ export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
     continuity_id: null,
     ownership_epoch: 0,
     fence: null,
-    failure: null,
     created_at,
     updated_at: created_at,
     signal_count: 0,
@@ -119,7 +116,6 @@ export function recordOfRow(row: InstanceRow): InstanceRecord {
     metadata: JSON.parse(row.metadata) as JsonObject,
     context_audit: JSON.parse(row.context_audit) as JsonValue[],
     fence: JSON.parse(row.fence ?? 'null') as Fence | null,
-    failure: JSON.parse(row.failure ?? 'null') as Failure | null,
     injected: JSON.parse(row.injected ?? '[]') as Block[],
     ownership_epoch: row.ownership_epoch ?? 0,
     snapshot: {
@@ -195,7 +191,7 @@ function fixedPairs(record: InstanceRecord): string {
     `"parent_instance_id":${JSON.stringify(record.parent_instance_id)},` +
     (record.traceparent === null ? '' : `"traceparent":"${record.traceparent}",`) +
     releasePairs(record) +
-    (record.failure === null ? '' : `"failure":${JSON.stringify(record.failure)},`) +
+    failurePair(record) +
     `"created_at":"${record.created_at}"`
   );
 }
@@ -203,6 +199,11 @@ function fixedPairs(record: InstanceRecord): string {
 function releasePairs({ release_id, release_variant }: InstanceRecord): string {
   if (release_id === null) return '';
   return `"release_id":"${release_id}","release_variant":"${release_variant}",`;
+}
+
+function failurePair(record: InstanceRecord): string {
+  const failure = failureOf(record);
+  return failure === null ? '' : `"failure":${JSON.stringify(failure)},`;
 }
 
 function timeText(ms: UnixMs | null): string {
@@ -225,6 +226,15 @@ export function contextOf(record: InstanceRecord): JsonObject {
   };
 }
 
+/**
+ * Why it is failed; null when it is not, or failed under an engine that did not note why. One that was
+ * paused since is failed still: it goes on by a retry.
+ */
+export function failureOf({ snapshot: { state, execution } }: InstanceRecord): Failure | null {
+  const isFailed = state === 'failed' || (state === 'paused' && execution.f === 1);
+  return isFailed ? (execution.y ?? null) : null;
+}
+
 /** The wire record (schema `TaskInstance`); fields that are not set are left out. */
 export function wireInstance(record: InstanceRecord): object {
   const { snapshot } = record;
@@ -243,7 +253,7 @@ export function wireInstance(record: InstanceRecord): object {
     max_concurrency: record.max_concurrency ?? undefined,
     idempotency_key: record.idempotency_key ?? undefined,
     parent_instance_id: record.parent_instance_id ?? undefined,
-    failure: record.failure,
+    failure: failureOf(record),
     created_at: record.created_at,
     updated_at: record.updated_at,
   };
