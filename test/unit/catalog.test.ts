@@ -63,7 +63,7 @@ beforeEach(async () => {
 });
 
 async function askForDeletion(isCascading: boolean): Promise<void> {
-  catalog.delete(REQUEST, 't', ID, isCascading);
+  catalog.delete(REQUEST, 't', ID, { cascade: isCascading, dry_run: false });
   await settle();
   assert.deepEqual(take(), ['shard 0: block', 'shard 1: block']);
 }
