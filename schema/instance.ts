@@ -131,6 +131,7 @@ const SELECTION = {
   namespace: Type.String(),
   sequence_id: Uuid,
   sequence_name: noted(Type.String(), 'Every version of the sequences with this name.'),
+  sequence: noted(Type.String(), 'The same.'),
   ...CREATED_BETWEEN,
   updated_after: noted(Timestamp, 'Exclusive.'),
   updated_before: noted(Timestamp, 'Exclusive.'),

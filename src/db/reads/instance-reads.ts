@@ -42,6 +42,7 @@ const UPDATED = timeFilters('instances', 'updated_at', 'i');
 const FILTERS = {
   ...filtersOf('instances', ['tenant_id', 'namespace', 'sequence_id', 'state', 'metadata'], 'i'),
   sequence_name: SEQUENCE_NAME,
+  sequence: SEQUENCE_NAME,
   created_after: CREATED.after,
   created_before: CREATED.before,
   updated_after: UPDATED.after,

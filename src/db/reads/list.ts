@@ -3,6 +3,7 @@
  * narrowed. Pure.
  */
 
+import { invalid } from '../../errors.js';
 import { type Filters, type Narrowing, narrow } from './filters.js';
 import type { Order } from './order.js';
 import { Conditions, type PageBounds } from './query.js';
@@ -43,7 +44,10 @@ export function list<Row, Of extends string = never, By extends string = never>(
     }
     if (by !== undefined) narrow(conditions, by, asked);
     if (always !== undefined) conditions.add(always);
-    if (asked.cursor !== undefined) order?.goOn(conditions, asked.cursor);
+    if (asked.cursor !== undefined) {
+      if ((asked.offset ?? 0) > 0) throw invalid('offset and cursor cannot both be given');
+      order?.goOn(conditions, asked.cursor);
+    }
     const text =
       `select ${columns} from ${from} ${conditions.where} ` +
       `order by ${orderText} ${conditions.page(asked)}`;
