@@ -46,9 +46,9 @@ from json_to_recordset($1::json) as r(id uuid, created_at timestamptz)
 on conflict (id) do update set created_at = excluded.created_at;
 
 -- writer_instance_insert
-insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant)
-select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant
-from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text);
+insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure)
+select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure
+from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text, failure json);
 
 -- writer_instance_update
 update instances t set state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at
@@ -73,6 +73,11 @@ where t.id = r.id;
 -- writer_instance_ownership
 update instances t set continuity_id = r.continuity_id, ownership_epoch = r.ownership_epoch, fence = r.fence
 from json_to_recordset($1::json) as r(id uuid, continuity_id uuid, ownership_epoch bigint, fence json)
+where t.id = r.id;
+
+-- writer_instance_failure
+update instances t set failure = r.failure
+from json_to_recordset($1::json) as r(id uuid, failure json)
 where t.id = r.id;
 
 -- writer_instance_delete
@@ -442,8 +447,8 @@ on conflict do nothing
 returning id;
 
 -- writer_gated_instance_insert
-insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant)
-select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant
-from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text)
+insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure)
+select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure
+from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text, failure json)
 on conflict do nothing
 returning id;

@@ -31,6 +31,7 @@ import {
   unsupported,
   withDefault,
 } from './common.js';
+import { Failure, FailureOrNull } from './failure.js';
 import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
@@ -227,6 +228,7 @@ export const TaskInstance = named('TaskInstance', 'A run of a sequence.', {
   max_concurrency: Type.Optional(Type.Integer()),
   idempotency_key: Type.Optional(Type.String()),
   parent_instance_id: Type.Optional(Uuid),
+  failure: noted(FailureOrNull, 'Why it failed; null when it did not, or was retried since.'),
   created_at: Timestamp,
   updated_at: Timestamp,
 });
@@ -304,6 +306,7 @@ export const AuditEntry = named('AuditEntry', {
   to_state: Type.Optional(InstanceStateWord),
   block_id: Type.Optional(Type.String()),
   details: AnyJson,
+  failure: Type.Optional(noted(Failure, 'Of the move to failed.')),
   created_at: Timestamp,
 });
 export type AuditEntry = Static<typeof AuditEntry>;

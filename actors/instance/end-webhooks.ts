@@ -4,21 +4,21 @@
  */
 
 import type { JsonObject } from '../../src/core/json.js';
-import type { Progress } from '../../src/core/progress.js';
 import { isoTime } from '../../src/core/time.js';
 import { type WebhookEvent, webhookBody } from '../../src/core/webhook.js';
 import type { WebhookRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 import { type LiveInstance, nextId } from './live-instance.js';
+import { failureOf } from './record.js';
 
 /** A dry run has no effects outside, and a cancelled instance is no event. */
-export function noteEnd(actor: LiveInstance, turn: Turn, progress: Progress): void {
+export function noteEnd(actor: LiveInstance, turn: Turn): void {
   const { state, runtime } = actor.record.snapshot;
   if ((state !== 'completed' && state !== 'failed') || runtime.dry_run === true) return;
   const { id, tenant_id, updated_at } = actor.record;
   const now = actor.env.now();
   const event: WebhookEvent = state === 'completed' ? 'instance.completed' : 'instance.failed';
-  const data = state === 'completed' ? {} : failureOf(actor, progress);
+  const data = state === 'completed' ? {} : whyOf(actor);
   const body = webhookBody(event, id, Date.parse(updated_at), data);
   for (const url of actor.env.webhookUrls) {
     const row: WebhookRow = {
@@ -41,18 +41,11 @@ export function noteEnd(actor: LiveInstance, turn: Turn, progress: Progress): vo
   }
 }
 
-/** `{error, attempts, block_id}`: the last two when a step of this very turn was the reason. */
-function failureOf(actor: LiveInstance, progress: Progress): JsonObject {
-  const { runtime } = actor.record.snapshot;
-  const { audit } = progress;
-  const failed =
-    audit.findLast(({ eventType }) => eventType === 'step_failed') ??
-    audit.findLast(({ eventType }) => eventType === 'block_failed');
-  const data: JsonObject = { error: progress.failure ?? 'failed by request' };
-  if (failed?.blockId === undefined) return data;
-  if (failed.blockId === runtime.current_step && typeof runtime.attempt === 'number') {
-    data.attempts = runtime.attempt + 1;
-  }
-  data.block_id = failed.blockId;
+/** `{error, attempts, block_id}`: the last two when a step was the reason. */
+function whyOf({ record }: LiveInstance): JsonObject {
+  const { message = '', block_id, attempt } = failureOf(record) ?? {};
+  const data: JsonObject = { error: message };
+  if (attempt != null) data.attempts = attempt + 1;
+  if (block_id != null) data.block_id = block_id;
   return data;
 }

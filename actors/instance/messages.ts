@@ -72,6 +72,7 @@ export type InstanceMessage =
   | {
       readonly kind: 'unit.refused';
       readonly step: StepRef | undefined;
+      readonly code: 'data_refused' | 'internal_error';
       readonly reason: string;
     }
   /** The task's heartbeat may have been silent for too long. */

@@ -4,6 +4,7 @@
 
 import type { Block } from '../../schema/blocks.js';
 import { toUnixMs } from '../../schema/common.js';
+import type { Failure } from '../../schema/failure.js';
 import type { BodyOf } from '../../schema/routes.js';
 import { type Execution, emptyExecution } from '../../src/core/execution.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
@@ -190,6 +191,7 @@ function fixedPairs(record: InstanceRecord): string {
     `"parent_instance_id":${JSON.stringify(record.parent_instance_id)},` +
     (record.traceparent === null ? '' : `"traceparent":"${record.traceparent}",`) +
     releasePairs(record) +
+    failurePair(record) +
     `"created_at":"${record.created_at}"`
   );
 }
@@ -197,6 +199,11 @@ function fixedPairs(record: InstanceRecord): string {
 function releasePairs({ release_id, release_variant }: InstanceRecord): string {
   if (release_id === null) return '';
   return `"release_id":"${release_id}","release_variant":"${release_variant}",`;
+}
+
+function failurePair(record: InstanceRecord): string {
+  const failure = failureOf(record);
+  return failure === null ? '' : `"failure":${JSON.stringify(failure)},`;
 }
 
 function timeText(ms: UnixMs | null): string {
@@ -219,6 +226,15 @@ export function contextOf(record: InstanceRecord): JsonObject {
   };
 }
 
+/**
+ * Why it is failed; null when it is not, or failed under an engine that did not note why. One that was
+ * paused since is failed still: it goes on by a retry.
+ */
+export function failureOf({ snapshot: { state, execution } }: InstanceRecord): Failure | null {
+  const isFailed = state === 'failed' || (state === 'paused' && execution.f === 1);
+  return isFailed ? (execution.y ?? null) : null;
+}
+
 /** The wire record (schema `TaskInstance`); fields that are not set are left out. */
 export function wireInstance(record: InstanceRecord): object {
   const { snapshot } = record;
@@ -237,6 +253,7 @@ export function wireInstance(record: InstanceRecord): object {
     max_concurrency: record.max_concurrency ?? undefined,
     idempotency_key: record.idempotency_key ?? undefined,
     parent_instance_id: record.parent_instance_id ?? undefined,
+    failure: failureOf(record),
     created_at: record.created_at,
     updated_at: record.updated_at,
   };

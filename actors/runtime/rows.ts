@@ -14,6 +14,7 @@ export const INSTANCE_COLUMNS = columnsBut(
   'creation_audit',
   'creation_data',
   'cron_schedule_id',
+  'failure',
 );
 export const TASK_COLUMNS = columnsBut('worker_tasks', 'ownership_epoch');
 export const WEBHOOK_COLUMNS = columnsBut('webhook_outbox');

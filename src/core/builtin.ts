@@ -6,6 +6,7 @@
  * `sleep` is only read here; the evaluator makes it a durable timer (docs/reference/instances.md).
  */
 
+import type { FailureCode } from '../../schema/failure.js';
 import { evaluateCondition, isTruthy, parseCondition, type Scope } from './condition.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from './json.js';
 
@@ -17,6 +18,8 @@ export type StepOutcome =
       readonly retryable: boolean;
       readonly message: string;
       readonly details?: JsonObject;
+      /** What the handler did wrong; absent: it failed as handlers do. */
+      readonly code?: FailureCode;
     };
 
 export type LogLevel = 'debug' | 'info' | 'warn';
@@ -73,18 +76,36 @@ export function sleepDuration(params: JsonValue): SleepDuration {
 }
 
 /** A failure that no retry can mend. */
-export function permanentFailure(message: string, details?: JsonObject): StepOutcome {
-  return failure(false, message, details);
+export function permanentFailure(
+  message: string,
+  details?: JsonObject,
+  code?: FailureCode,
+): StepOutcome {
+  return failure(false, message, details, code);
 }
 
 /** A failure that the retry policy of the step, if it has one, may try again. */
-export function retryableFailure(message: string, details?: JsonObject): StepOutcome {
-  return failure(true, message, details);
+export function retryableFailure(
+  message: string,
+  details?: JsonObject,
+  code?: FailureCode,
+): StepOutcome {
+  return failure(true, message, details, code);
 }
 
-function failure(retryable: boolean, message: string, details?: JsonObject): StepOutcome {
-  const base = { kind: 'failure', retryable, message } as const;
-  return details === undefined ? base : { ...base, details };
+function failure(
+  retryable: boolean,
+  message: string,
+  details?: JsonObject,
+  code?: FailureCode,
+): StepOutcome {
+  return {
+    kind: 'failure',
+    retryable,
+    message,
+    ...(details === undefined ? {} : { details }),
+    ...(code === undefined ? {} : { code }),
+  };
 }
 
 function noop(): StepOutcome {
@@ -114,7 +135,9 @@ function transform(params: JsonValue): StepOutcome {
 
 function assertCondition(params: JsonValue, context: PureContext): StepOutcome {
   const condition = param(params, 'condition');
-  if (condition === undefined) return permanentFailure('assert: condition is required');
+  if (condition === undefined) {
+    return permanentFailure('assert: condition is required', undefined, 'invalid_params');
+  }
   if (holds(condition, context.scope)) {
     return { kind: 'success', output: { condition, passed: true } };
   }

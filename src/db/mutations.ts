@@ -187,6 +187,8 @@ export const MUTATIONS = {
   'instance.rebind': update('instances', ['sequence_id']),
   'instance.trace': update('instances', ['traceparent']),
   'instance.ownership': update('instances', ['continuity_id', 'ownership_epoch', 'fence']),
+  // When it fails, and when a retry takes that back.
+  'instance.failure': update('instances', ['failure']),
   'instance.delete': special('barrier', 'instances', { id: 'uuid' }),
   'injection.set': set('injected_blocks', ['blocks']),
   'output.dropErrors': {

@@ -102,6 +102,7 @@ export const TABLES = {
       continuity_id: 'uuid?',
       ownership_epoch: 'bigint?',
       fence: 'json?',
+      failure: 'json?',
     },
     { instance: 'id' },
   ),

@@ -169,6 +169,13 @@ describe('try_catch', () => {
       failed_blocks: ['a'],
       source: 'try_catch',
       block_id: 't',
+      failed_block_id: 'a',
+      path: 't/a',
+      handler: 'fail',
+      attempt: 0,
+      code: 'handler_failed',
+      message: 'forced failure',
+      at: '2023-11-14T22:13:20.000Z',
     });
     assert.equal(player.tree.b, 'skipped');
     assert.equal(player.last!.dataChanged, true);
@@ -323,7 +330,7 @@ describe('for_each', () => {
       const player = play([block], { data: data as unknown as JsonObject });
       assert.equal(player.state, state);
       assert.deepEqual(player.rows, []);
-      assert.equal(player.last!.failure !== undefined, state === 'failed');
+      assert.equal(player.snapshot.execution.y !== undefined, state === 'failed');
     });
   }
 

@@ -6,13 +6,8 @@
  */
 
 import type { StepBlock } from '../../../schema/blocks.js';
-import {
-  type LogLevel,
-  type PureContext,
-  permanentFailure,
-  type StepOutcome,
-  sleepDuration,
-} from '../builtin.js';
+import type { FailureCode } from '../../../schema/failure.js';
+import { type LogLevel, type PureContext, type StepOutcome, sleepDuration } from '../builtin.js';
 import { evaluateCondition, isTruthy, type Scope } from '../condition.js';
 import { cutOff, withdraw } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
@@ -37,7 +32,12 @@ export const step = leaf<StepBlock, StepNode>({
   enter(run, node) {
     if (node.when !== undefined) {
       if (!node.when.ok) {
-        giveUp(run, node, 0, failureOf(`when does not parse: ${node.when.message}`));
+        giveUp(
+          run,
+          node,
+          0,
+          failureOf('expression_error', `when does not parse: ${node.when.message}`),
+        );
         return;
       }
       if (!isTruthy(evaluateCondition(node.when.value, run.scopeOf(node)))) {
@@ -112,7 +112,7 @@ function attempt(run: Evaluation, node: StepNode, record: StepRecord | undefined
   const params =
     node.params === undefined ? NO_PARAMS : renderTemplate(node.params, run.scopeOf(node));
   if (!params.ok) {
-    giveUp(run, node, number, failureOf(params.message));
+    giveUp(run, node, number, failureOf('expression_error', params.message));
     return;
   }
   run.markCurrent(node, number);
@@ -194,7 +194,7 @@ function startSleep(
   const duration = sleepDuration(params);
   const number = record?.a ?? 0;
   if (!duration.ok) {
-    settleTry(run, node, number, permanentFailure(duration.message));
+    settleTry(run, node, number, failureOf('invalid_params', duration.message));
     return;
   }
   const sleeping = recordOf(run, record, 'sleep', number);
@@ -274,7 +274,7 @@ function takeIn(run: Evaluation, node: StepNode, record: StepRecord, event: TryE
       break;
     case 'step.refused':
       withdraw(run, node, record, 'cancelled');
-      giveUp(run, node, record.a, failureOf(event.message));
+      giveUp(run, node, record.a, failureOf('data_refused', event.message));
       break;
     case 'rate.granted':
       grant(run, node, record);
@@ -316,7 +316,7 @@ function onDue(run: Evaluation, node: StepNode, record: StepRecord): void {
 function timeOut(run: Evaluation, node: StepNode, record: StepRecord): void {
   withdraw(run, node, record, 'timed_out');
   const message = `timed out after ${node.timeoutMs} ms`;
-  const failure: Failure = { kind: 'failure', retryable: true, message };
+  const failure: Failure = { kind: 'failure', retryable: true, message, code: 'timeout' };
   settleTry(run, node, record.a, failure, true);
 }
 
@@ -339,7 +339,7 @@ function settleTry(
       run,
       node,
       number,
-      failureOf(`the output does not conform to output_schema: ${problem}`),
+      failureOf('output_schema', `the output does not conform to output_schema: ${problem}`),
     );
     return;
   }
@@ -406,15 +406,23 @@ function allowsRetry(
 function giveUp(run: Evaluation, node: StepNode, number: number, failure: Failure): void {
   run.counts.stepsFailed += 1;
   if (node.mode !== 'external') {
-    const { retryable, message, details } = failure;
+    const { retryable, message, details, code } = failure;
     const row: JsonObject = { __error__: true, retryable, message };
     if (details !== undefined) row.details = details;
+    if (code !== undefined) row.code = code;
     run.storeOutput(node, number, row, '__error__');
   }
-  run.noteFailure(node, 'step_failed', failure.message);
+  run.noteFailure(node, failure.code ?? codeOf(node, number, failure), failure.message, number);
   run.finish(node, FAILED);
 }
 
-function failureOf(message: string): Failure {
-  return { kind: 'failure', retryable: false, message };
+/** What the failure of a handler or worker, behind which no try follows, is called. */
+function codeOf({ mode, retry: policy }: StepNode, number: number, failure: Failure): FailureCode {
+  if (!failure.retryable) return mode === 'external' ? 'worker_failed' : 'handler_failed';
+  const isLast = policy !== undefined && number + 1 >= policy.maxAttempts;
+  return isLast ? 'retries_exhausted' : 'not_retried';
+}
+
+function failureOf(code: FailureCode, message: string): Failure {
+  return { kind: 'failure', retryable: false, message, code };
 }

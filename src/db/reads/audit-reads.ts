@@ -72,6 +72,7 @@ export function auditText(instanceId: string, row: AuditRow): string {
     to_state: entry.to_state ?? undefined,
     block_id: entry.block_id ?? undefined,
     details: entry.details,
+    failure: entry.failure,
     created_at: row.created_at,
   });
 }
