@@ -136,6 +136,7 @@ const SELECTION = {
   ...CREATED_BETWEEN,
   updated_after: noted(Timestamp, 'Exclusive.'),
   updated_before: noted(Timestamp, 'Exclusive.'),
+  failure: noted(Type.String(), 'A part of the message or code of its failure, in any case.'),
   metadata: MetadataFilter,
 };
 

@@ -4,7 +4,7 @@
  * Shapes at 100,000 rows (test/integration/explain.test.ts): the lists of a tenant and of a sequence
  * walk `instances_by_tenant` or `instances_by_sequence` in their order and stop at the limit;
  * children walk `instances_by_parent`; dead letters walk `dead_letters_by_tenant` and fetch each
- * instance by its key. Filters that no index serves (state, namespace, metadata, times of change, or no tenant at all)
+ * instance by its key. Filters that no index serves (state, namespace, metadata, times of change, failures, or no tenant at all)
  * may read much, and have a time limit.
  */
 
@@ -35,6 +35,15 @@ export const SEQUENCE_NAME: Filter = {
     `and s.name = ${name})`,
 };
 
+/** Those that failed for a reason that says so, in any case. */
+const FAILURE: Filter = {
+  column: 'i.failure',
+  type: 'text',
+  holds: (failure, text) =>
+    `(strpos(lower(${failure} ->> 'message'), lower(${text})) > 0 ` +
+    `or strpos(lower(${failure} ->> 'code'), lower(${text})) > 0)`,
+};
+
 const CREATED = timeFilters('instances', 'created_at', 'i');
 const UPDATED = timeFilters('instances', 'updated_at', 'i');
 
@@ -47,6 +56,7 @@ const FILTERS = {
   created_before: CREATED.before,
   updated_after: UPDATED.after,
   updated_before: UPDATED.before,
+  failure: FAILURE,
 };
 export type InstanceFilter = Narrowing<keyof typeof FILTERS>;
 

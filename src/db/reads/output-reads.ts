@@ -65,8 +65,9 @@ export function outputsAfter(
     conditions.add(`(created_at, id) > ${conditions.place(place)}`);
   }
   const { columns, from, order } = EVERYTHING;
+  const rows = `select ${columns} from ${from} ${conditions.where} order by ${order.text}`;
   return {
-    query: conditions.query(`select ${columns} from ${from} ${conditions.where} order by ${order}`),
+    query: conditions.query(rows),
     toText: outputText,
     cheaper: TRY_LATER,
     bytesMax: STREAM_BATCH_BYTES,

@@ -139,10 +139,10 @@ test('Starter key: creates and reads instances, sends signals, reads sequences; 
     `/instances/${id}/timeline`,
     '/sequences',
     `/sequences/${sequence}`,
-    '/sequences/by-name?namespace=test&name=started',
+    `/sequences/by-name?tenant_id=${mine.name}&namespace=test&name=started`,
     '/sequences/versions?namespace=test&name=started',
   ]) {
-    assert.equal((await starter.get(`${path}`)).status, 200, path);
+    assert.equal((await starter.get(path)).status, 200, path);
   }
   for (const route of Object.values(ROUTES)) {
     if (route.capability === 'public' || allowed.has(`${route.method} ${route.path}`)) continue;

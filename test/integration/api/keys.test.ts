@@ -46,12 +46,12 @@ describe('minting', () => {
     for (const capabilities of [undefined, null, []]) {
       const reply = await ask({ tenant_id: tenant, capabilities });
       assert.equal(reply.status, 400, reply.text);
-      assert.match(reply.body.error, /^capabilities (is required|must)/);
+      assert.match(reply.body.error, /capabilities (is required|must)/);
     }
     // Once this made an operator's key of what was meant to be a worker's.
     const slip = await ask({ tenant_id: tenant, capability: ['worker'] });
     assert.equal(slip.status, 400);
-    assert.equal(slip.body.error, 'capability is unknown: did you mean capabilities?');
+    assert.match(slip.body.error, /capability is unknown: did you mean capabilities\?$/);
     assert.deepEqual(await listed(tenant), []);
     const given = ['auditor', 'worker', 'auditor', 'starter'];
     assert.deepEqual((await mint(tenant, { capabilities: given })).capabilities, given);
