@@ -30,6 +30,7 @@ beforeWith(api, async () => {
   const ids: string[] = [];
   for (const sequence of stored) {
     ids.push(await tenant.create(sequence));
+    await tenant.create(sequence);
     await makeSchedule(tenant, sequence);
     const key = { tenant_id: tenant.name, capabilities: ['worker'] };
     assert.equal((await api.root.post('/api-keys', key)).status, 201);
@@ -45,7 +46,6 @@ beforeWith(api, async () => {
     'instances.list': '/instances?state=failed',
     'instances.deadLetters': '/instances/dlq?',
     'instances.outputs': `/instances/${many}/outputs?`,
-    'instances.children': undefined,
     'workers.tasks': '/workers/tasks?',
     'sequences.list': '/sequences?namespace=test',
     'cron.list': '/cron?',
