@@ -30,7 +30,8 @@ export const runNamedCheck: SchemaValidateFunction = (name: string, value, paren
   if (check === undefined) throw new Error(`unknown check ${name}`);
   const message = check(value, place);
   if (message === undefined) return true;
-  runNamedCheck.errors = [{ keyword: 'x-check', params: {}, message, parentSchema }];
+  const around = parentSchema === undefined ? {} : { parentSchema };
+  runNamedCheck.errors = [{ keyword: 'x-check', params: {}, message, ...around }];
   return false;
 };
 

@@ -35,10 +35,8 @@ export function describeError(error: ErrorObject | undefined, what: string): str
   if (error === undefined) return `${what} is not valid`;
   const path = fieldPath(error.instancePath);
   const field = path === '' ? what : path;
-  const stray = strayMember(error);
-  if (stray !== undefined) {
-    return describeStray(joinField(path, stray), stray, membersOf(error.parentSchema));
-  }
+  const stray = strayMember((error.parentSchema ?? {}) as TSchema, error.data, path);
+  if (stray !== undefined) return stray;
   switch (error.keyword) {
     case 'required':
       return describeMissing(path, error);
@@ -54,17 +52,21 @@ export function describeError(error: ErrorObject | undefined, what: string): str
 }
 
 /**
- * A member that the object must not have. It is told before anything else that is wrong there: where a
- * name is misspelt, the right one is mostly what is missing.
+ * A sentence about a member that a strict shape does not have, in the object or in those within it. It
+ * goes before anything else that is wrong there: where a name is misspelt, the right one is mostly what
+ * is missing.
  */
-function strayMember({ data, parentSchema = {} }: ErrorObject): string | undefined {
-  if (!isStrict(parentSchema as TSchema) || !isJsonObject(data)) return undefined;
-  const known = membersOf(parentSchema);
-  return Object.keys(data).find((name) => !known.includes(name));
-}
-
-function membersOf(schema: ErrorObject['parentSchema']): string[] {
-  return Object.keys(schema?.properties ?? {});
+function strayMember(schema: TSchema, value: unknown, path: string): string | undefined {
+  if (!isStrict(schema) || !isJsonObject(value)) return undefined;
+  const members = Object.entries<TSchema>(schema.properties);
+  const known = members.map(([name]) => name);
+  const stray = Object.keys(value).find((name) => !known.includes(name));
+  if (stray !== undefined) return describeStray(joinField(path, stray), stray, known);
+  for (const [name, member] of members) {
+    const found = strayMember(member, value[name], joinField(path, name));
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** With the words to choose from, when the member is a list of such. */

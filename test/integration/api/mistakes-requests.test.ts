@@ -61,6 +61,11 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     body: { filter: { namespce: 'x' }, state: 'paused', dry_run: true },
     says: ['filter.namespce', `${NO_WAY} namespace?`],
   },
+  'a misspelt filter of what lacks other things, too': {
+    request: 'POST /instances/batch-action',
+    body: { filter: { namespce: 'x' }, dry_run: true },
+    says: ['filter.namespce is unknown', `${NO_WAY} namespace?`],
+  },
   'a filter by state in the singular': {
     request: 'PATCH /instances/bulk/state',
     body: { filter: { state: 'failed' }, state: 'cancelled' },
