@@ -30,6 +30,8 @@ export const KEY_LENGTH_MAX = 512;
 export const FACT_BYTES_MAX = 256;
 /** A condition is parsed once per definition; nobody writes one of 16 KiB by hand. */
 export const EXPRESSION_LENGTH_MAX = 16_384;
+/** Three names of the longest characters, escaped and in base64, fit in. */
+export const CURSOR_LENGTH_MAX = 8_192;
 /** A century in ms: every wake time stays within what Postgres and JavaScript can hold. */
 export const DURATION_MS_MAX = 100 * 366 * 24 * 60 * 60 * 1_000;
 /** Columns of 32 bits, and the largest integer that survives JSON unchanged. */
@@ -208,7 +210,7 @@ export const CREATED_BETWEEN = {
 /** A page goes on behind a row, whatever comes and goes meanwhile (docs/decisions/0013-lists.md). */
 export const Cursor = Type.Optional(
   Type.String({
-    maxLength: 8_192,
+    maxLength: CURSOR_LENGTH_MAX,
     description: 'From the header x-next-cursor of the page before; instead of an offset.',
   }),
 );

@@ -5,6 +5,7 @@
  */
 
 import { createHash } from 'node:crypto';
+import { INT32_MAX } from '../../schema/common.js';
 import { isTimestamp, isUuid } from '../../schema/formats.js';
 import { decodeUtf8 } from './json-guard.js';
 
@@ -16,7 +17,7 @@ const IS_KEY = {
   uuid: (value: PlaceKey) => typeof value === 'string' && isUuid(value),
   timestamptz: (value: PlaceKey) => typeof value === 'string' && isTimestamp(value),
   text: (value: PlaceKey) => typeof value === 'string' && !value.includes('\0'),
-  integer: (value: PlaceKey) => Number.isInteger(value),
+  integer: (value: PlaceKey) => Number.isInteger(value) && Math.abs(Number(value)) <= INT32_MAX,
 } as const;
 export type PlaceKeyType = keyof typeof IS_KEY;
 

@@ -168,6 +168,22 @@ for (const [found, status] of [
   });
 }
 
+for (const [found, isCascading, answer] of [
+  [{ ended: 2 }, false, '200'],
+  [{ ended: 2, failed: 1 }, true, '200'],
+  [{ failed: 1 }, false, '409'],
+  [{ live: 1 }, true, '409'],
+] as const) {
+  test(`a dry run is ${answer} with ${JSON.stringify(found)}, blocks nothing and deletes nothing`, async () => {
+    take();
+    catalog.delete(REQUEST, 't', ID, { cascade: isCascading, dry_run: true });
+    await settle();
+    await answerCount(0, found);
+    assert.deepEqual(take(), [answer]);
+    assert.deepEqual(commitAll(), []);
+  });
+}
+
 test('a release that names it refuses it, and lifts the block', async () => {
   naming = { id: '01950000-0000-7000-8000-000000000009', state: 'ready' };
   bothAnswer();
