@@ -158,6 +158,36 @@ const FIELDS: JsonObject = {
   worker_id: 'worker-1',
 };
 
+const failure = {
+  block_id: 'charge',
+  path: 'orders[2]/charge',
+  handler: 'charge_card',
+  attempt: 2,
+  code: 'retries_exhausted',
+  message: 'the bank is busy',
+  at: LATER,
+};
+
+const wait = {
+  kind: 'task',
+  summary:
+    'Step charge waits for a worker: no worker polls for the handler charge_card; none ever did.',
+  block_id: 'charge',
+  path: 'charge',
+  since: AT,
+  until: null,
+  handler: 'charge_card',
+  workers: { polled_lately: 0, last_polled_at: null },
+};
+
+const poll = {
+  action: 'poll',
+  method: 'POST',
+  path: '/workers/tasks/poll',
+  body: { handler_name: 'charge_card', worker_id: 'my-worker' },
+  why: 'A worker takes the task by this; without one that polls for charge_card it waits for ever.',
+};
+
 /** By the `$id` of the schema: what is not in `FIELDS`, or otherwise there. */
 export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   StepBlock: charge,
@@ -217,7 +247,20 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
     priority: 'High',
     context,
     idempotency_key: 'order-A-1001',
+    failure: null,
     updated_at: LATER,
+  },
+  Failure: failure,
+  Wait: wait,
+  NextAction: poll,
+  InstanceExplanation: {
+    id: EXAMPLE_IDS.instance,
+    state: 'waiting',
+    since: AT,
+    summary: wait.summary,
+    waiting_for: [wait],
+    failure: null,
+    next: [poll],
   },
   InstanceContext: context,
   PatchState: { state: 'paused' },

@@ -9,6 +9,7 @@ import { KEY_ROWS } from './api-key.js';
 import { CHANGE_ROWS } from './change.js';
 import { CRON_ROWS } from './cron.js';
 import { EDIT_ROWS } from './edits.js';
+import { EXPLANATION_ROWS } from './explanation.js';
 import { INSTANCE_ROWS } from './instance.js';
 import { RATE_ROWS } from './rate.js';
 import { RELEASE_ROWS } from './release.js';
@@ -26,6 +27,7 @@ const ROWS = {
   ...SYSTEM_ROWS,
   ...SEQUENCE_ROWS,
   ...INSTANCE_ROWS,
+  ...EXPLANATION_ROWS,
   ...EDIT_ROWS,
   ...RATE_ROWS,
   ...WORKER_ROWS,

@@ -25,6 +25,7 @@ import { contextOf, failureOf, isKeyed, permitStatus, wireInstance } from './rec
 import { settleNew, standing, touch, write } from './settling.js';
 import * as signals from './signals.js';
 import * as tasks from './tasks.js';
+import { standingOf } from './waits.js';
 
 /**
  * The unit that creates the instance, advanced as far as it goes without the outside world
@@ -71,6 +72,7 @@ const HANDLERS: {
     const { state } = record.snapshot;
     answer(turn, request, JSON.stringify({ state, failure: failureOf(record), version }));
   },
+  standing: (actor, turn, { request }) => answer(turn, request, JSON.stringify(standingOf(actor))),
   patchState,
   patchContext,
   signal: signals.signal,

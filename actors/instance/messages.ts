@@ -48,6 +48,8 @@ export type InstanceRequest =
   | WorkerRequest
   /** For a stream: the state, with the version that it belongs to. */
   | ({ readonly kind: 'look'; readonly version: number } & FromOutside)
+  /** For its explanation: what it waits for. */
+  | ({ readonly kind: 'standing' } & FromOutside)
   /** Of its execution, see `ownership.ts`. */
   | ({ readonly kind: 'order'; readonly order: Order } & FromOutside);
 

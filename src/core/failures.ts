@@ -10,7 +10,7 @@ export function reasonOf(
   message: string,
   now: UnixMs,
 ): Pick<Failure, 'code' | 'message' | 'at'> {
-  return { code, message: clip(message, FAILURE_MESSAGE_MAX), at: isoTime(now) };
+  return { code, message: clip(message, FAILURE_MESSAGE_MAX - 1), at: isoTime(now) };
 }
 
 /** Of an instance that failed as a whole, and not because of one of its blocks. */
