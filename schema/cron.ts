@@ -2,6 +2,7 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import {
+  Cursor,
   JsonObjectSchema,
   Name,
   named,
@@ -67,6 +68,7 @@ export const ScheduleListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   offset: Type.Integer({ minimum: 0, default: 0 }),
   limit: Type.Optional(Type.Integer({ minimum: 0 })),
+  cursor: Cursor,
 });
 export type ScheduleListQuery = Static<typeof ScheduleListQuery>;
 

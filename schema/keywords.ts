@@ -25,12 +25,13 @@ export function capNumber(max: number, value: number, _schema: unknown, place: P
   return true;
 }
 
-export const runNamedCheck: SchemaValidateFunction = (name: string, value, _schema, place) => {
+export const runNamedCheck: SchemaValidateFunction = (name: string, value, parentSchema, place) => {
   const check = CHECKS[name];
   if (check === undefined) throw new Error(`unknown check ${name}`);
   const message = check(value, place);
   if (message === undefined) return true;
-  runNamedCheck.errors = [{ keyword: 'x-check', params: {}, message }];
+  const around = parentSchema === undefined ? {} : { parentSchema };
+  runNamedCheck.errors = [{ keyword: 'x-check', params: {}, message, ...around }];
   return false;
 };
 

@@ -33,8 +33,9 @@ export interface Validators {
    */
   validateBody<Id extends BodyRouteId>(id: Id, value: unknown): Checked<BodyOf<Id>>;
   /**
-   * Reads the text after `?`: known parameters typed and with their defaults, others ignored, lists
-   * split at commas, `metadata.<key>` collected. A refusal is a 400.
+   * Reads the text after `?`: known parameters typed and with their defaults, lists split at commas,
+   * `metadata.<key>` collected. Others are ignored, or refused where the query is strict. A refusal is
+   * a 400.
    */
   parseQuery<Id extends RouteId>(id: Id, rawQuery: string): Checked<QueryOf<Id>>;
   /** Checks the path parameters of a match; ids become lower case. A refusal is a 400. */
@@ -103,6 +104,8 @@ function newContractAjv(): Ajv2020 {
     strict: true,
     discriminator: true,
     allErrors: false,
+    // An error knows its value and schema: what its message suggests is made of them.
+    verbose: true,
     // The contract's own schemas are checked by its tests, not again by every thread that starts.
     validateSchema: false,
     formats: {

@@ -11,7 +11,7 @@
  * The tombstone stays until the front thread (`src/sequence-removal.ts`) has had the instances removed.
  */
 
-import type { CreateSequence } from '../../schema/sequence.js';
+import type { CreateSequence, SequenceDeleteQuery } from '../../schema/sequence.js';
 import { compilePlan } from '../../src/core/plan.js';
 import { isoTime } from '../../src/core/time.js';
 import {
@@ -30,6 +30,9 @@ import { Turn } from '../runtime/turn.js';
 import { whenUsed } from './plans.js';
 
 export type CatalogDeps = HostDeps & Pick<Room, 'loader' | 'now' | 'newId' | 'shards'>;
+
+/** Its instances, and a release that needs it. */
+type UsesOfSequence = readonly [InstanceCounts, ReleaseStateRow | undefined];
 
 /** A deletion on its way. */
 interface Deletion {
@@ -104,8 +107,13 @@ export class Catalog {
     });
   }
 
-  delete(request: number, tenant: string, id: string, isCascading: boolean): void {
+  delete(request: number, tenant: string, id: string, query: SequenceDeleteQuery): void {
+    const isCascading = query.cascade;
     this.#withSequence(request, tenant, id, () => {
+      if (query.dry_run) {
+        this.#foresee(request, id, isCascading);
+        return;
+      }
       if (this.#deletions.has(id)) {
         this.#self.fail(request, conflict(`sequence ${id} is being deleted already`));
         return;
@@ -113,6 +121,21 @@ export class Catalog {
       const unsettled = new Set(Array.from({ length: this.#deps.shards }, (_, shard) => shard));
       this.#deletions.set(id, { request, isCascading, unsettled, isDecided: false });
       this.#blockEverywhere(id, true);
+    });
+  }
+
+  /** What a deletion would find by the rows as they are; nothing is blocked for it. */
+  #foresee(request: number, id: string, isCascading: boolean): void {
+    this.#count(id, (found) => {
+      if (found instanceof EngineError) {
+        this.#self.fail(request, found);
+        return;
+      }
+      const [{ ended, failed }] = found;
+      const refusal = needOf(id, isCascading, ...found);
+      const body = JSON.stringify({ count: ended + failed, ended, failed, dry_run: true });
+      if (refusal !== undefined) this.#self.fail(request, refusal);
+      else this.#deps.release([{ kind: 'reply', request, status: 200, body }]);
     });
   }
 
@@ -136,14 +159,23 @@ export class Catalog {
   }
 
   #look(id: string, deletion: Deletion): void {
+    this.#count(id, (found) => {
+      if (found instanceof EngineError) {
+        this.#decide(id, deletion, found);
+        return;
+      }
+      const [{ ended, failed }] = found;
+      const refusal = needOf(id, deletion.isCascading, ...found);
+      this.#decide(id, deletion, refusal ?? ended + failed > 0);
+    });
+  }
+
+  /** Tells what there is of the sequence, or that the database cannot say. */
+  #count(id: string, then: (found: UsesOfSequence | EngineError) => void): void {
     const { loader, schedule } = this.#deps;
     Promise.all([loader.instanceCounts(id), loader.releaseNaming(id)]).then(
-      ([counts, release]) =>
-        schedule(() => {
-          const refusal = needOf(id, deletion, counts, release);
-          this.#decide(id, deletion, refusal ?? counts.ended + counts.failed > 0);
-        }),
-      () => schedule(() => this.#decide(id, deletion, DATABASE_AWAY)),
+      (found) => schedule(() => then(found)),
+      () => schedule(() => then(DATABASE_AWAY)),
     );
   }
 
@@ -231,12 +263,13 @@ export class Catalog {
 /** What keeps the sequence from being deleted. */
 function needOf(
   id: string,
-  { isCascading }: Deletion,
+  isCascading: boolean,
   { live, failed }: InstanceCounts,
   release: ReleaseStateRow | undefined,
 ): EngineError | undefined {
   if (live > 0 || (failed > 0 && !isCascading)) {
-    return conflict(`sequence ${id} has ${live} live and ${failed} failed instances`);
+    const way = live === 0 ? '; cascade=true takes the failed ones along' : '';
+    return conflict(`sequence ${id} has ${live} live and ${failed} failed instances${way}`);
   }
   if (release === undefined) return undefined;
   return conflict(`sequence ${id} is part of release ${release.id}, which is ${release.state}`);

@@ -172,10 +172,11 @@ function objectOf(schema: Schema, depth: number): fc.Arbitrary<unknown> {
       { weight: 1, arbitrary: present },
     );
   }) as fc.Arbitrary<[string, unknown][]>[];
-  // A field that nobody knows is ignored.
+  // A field that nobody knows is ignored, or refused where the schema says so.
+  const isOpen = schema.additionalProperties !== false;
   const unknown = fc.oneof(
     { weight: 7, arbitrary: fc.constant<[string, unknown][]>([]) },
-    { weight: 1, arbitrary: fc.tuple(freeKey(), freeJson()).map((pair) => [pair]) },
+    { weight: isOpen ? 1 : 0, arbitrary: fc.tuple(freeKey(), freeJson()).map((pair) => [pair]) },
   ) as fc.Arbitrary<[string, unknown][]>;
   return fc.tuple(unknown, ...fields).map((pairs) => Object.fromEntries(pairs.flat()));
 }

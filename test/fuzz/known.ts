@@ -53,7 +53,9 @@ export class KnownIds {
   learn({ method, path }: Operation, params: Draft['params'], { status, text }: Answer): void {
     if (status >= 300) return;
     const [, first = ''] = path.split('/');
-    if (method === 'DELETE' && params.id !== undefined) this.#forget(kindOfPath(path), params.id);
+    // A dry run is answered 200, and leaves what there is.
+    const isGone = method === 'DELETE' && status === 204;
+    if (isGone && params.id !== undefined) this.#forget(kindOfPath(path), params.id);
     const kind = KIND_OF_ANSWER[first];
     if (kind === undefined || path.split('/').length > 4 || !/^[[{]/.test(text)) return;
     const body = JSON.parse(text) as Json | Json[];

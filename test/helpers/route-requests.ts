@@ -60,7 +60,8 @@ export async function makeThings(api: Api, tenant: Tenant): Promise<Things> {
   const { id: task, claim_epoch: epoch } = await tenant.task(handler, { worker_id: worker });
   const checkpoint = { checkpoint_data: 1 };
   expectStatus(await tenant.post(`/instances/${instance}/checkpoints`, checkpoint), 201);
-  const key = await api.root.post<{ id: string }>('/api-keys', { tenant_id: tenant.name });
+  const minting = { tenant_id: tenant.name, capabilities: ['operator'] };
+  const key = await api.root.post<{ id: string }>('/api-keys', minting);
   return {
     ...noThings(tenant.name),
     sequence,
@@ -283,7 +284,7 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
   'releases.canary': () => ({ percent: 50 }),
   'releases.promote': () => ({ force: true }),
   'sequences.compare': (things, tenant) => ({ tenant_id: tenant, ...sides(things) }),
-  'apiKeys.mint': (_, tenant) => ({ tenant_id: tenant }),
+  'apiKeys.mint': (_, tenant) => ({ tenant_id: tenant, capabilities: ['worker'] }),
   'continuity.create': ({ instance, runtime }, tenant_id) => ({
     tenant_id,
     instance_id: instance,

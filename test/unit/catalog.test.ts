@@ -63,7 +63,7 @@ beforeEach(async () => {
 });
 
 async function askForDeletion(isCascading: boolean): Promise<void> {
-  catalog.delete(REQUEST, 't', ID, isCascading);
+  catalog.delete(REQUEST, 't', ID, { cascade: isCascading, dry_run: false });
   await settle();
   assert.deepEqual(take(), ['shard 0: block', 'shard 1: block']);
 }
@@ -165,6 +165,22 @@ for (const [found, status] of [
     await answerCount(1, found);
     commitAll();
     assert.equal(take()[0], status);
+  });
+}
+
+for (const [found, isCascading, answer] of [
+  [{ ended: 2 }, false, '200'],
+  [{ ended: 2, failed: 1 }, true, '200'],
+  [{ failed: 1 }, false, '409'],
+  [{ live: 1 }, true, '409'],
+] as const) {
+  test(`a dry run is ${answer} with ${JSON.stringify(found)}, blocks nothing and deletes nothing`, async () => {
+    take();
+    catalog.delete(REQUEST, 't', ID, { cascade: isCascading, dry_run: true });
+    await settle();
+    await answerCount(0, found);
+    assert.deepEqual(take(), [answer]);
+    assert.deepEqual(commitAll(), []);
   });
 }
 

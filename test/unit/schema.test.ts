@@ -318,7 +318,8 @@ test('state words, signals and bulk filters are checked', () => {
   assertTable('instances.patchState', [
     [{ state: 'paused' }, undefined],
     [{ state: 'paused', next_fire_at: null }, undefined],
-    [{ state: 'Paused' }, `state must be one of ${states}`],
+    [{ state: 'Paused' }, `state must be one of ${states}: did you mean paused?`],
+    [{ state: 'gone' }, `state must be one of ${states}`],
     [{}, 'state is required'],
   ]);
   assertTable('instances.patchContext', [
@@ -407,10 +408,9 @@ test('list queries are typed, with defaults and caps', () => {
     queryOf('instances.list', `state=failed,+paused,&sequence_id=${ID.toUpperCase()}&limit=5000`),
     { state: ['failed', 'paused'], sequence_id: ID, limit: 1_000, offset: 0 },
   );
-  assert.deepEqual(queryOf('instances.list', 'state=&tenant_id=&unknown=1&__proto__=2'), {
-    offset: 0,
-    limit: 100,
-  });
+  assert.deepEqual(queryOf('instances.list', 'state=&tenant_id=&'), { offset: 0, limit: 100 });
+  assert.deepEqual({ ...(queryOf('sequences.get', 'unknown=1&__proto__=2') as object) }, {});
+  assert.deepEqual(queryOf('cron.nextFires', 'unknown=1&__proto__=2'), { n: 5 });
   assert.deepEqual(queryOf('instances.list', `offset=${'9'.repeat(30)}&limit=${'9'.repeat(30)}`), {
     offset: Number.MAX_SAFE_INTEGER,
     limit: 1_000,

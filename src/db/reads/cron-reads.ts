@@ -6,6 +6,7 @@ import { columnsBut, selected } from '../tables.js';
 import { filtersOf } from './filters.js';
 import { list } from './list.js';
 import { lookup } from './lookup.js';
+import { orderBy } from './order.js';
 
 const COLUMNS = selected(columnsBut('cron_schedules'));
 
@@ -19,7 +20,7 @@ export const scheduleList = list({
   columns: COLUMNS,
   from: 'cron_schedules',
   by: filtersOf('cron_schedules', ['tenant_id']),
-  order: 'created_at, id',
+  order: orderBy('cron_schedules', ['created_at', 'id']),
   toText: (row: ScheduleRow) => JSON.stringify(scheduleOf(row)),
   cheaper: 'name the tenant, or ask for a smaller offset and limit',
 });

@@ -124,7 +124,7 @@ beforeWith(api, async () => {
 
 async function makeCallers(): Promise<Caller[]> {
   const mint = async (more: object) => {
-    const body = { tenant_id: own.name, ...more };
+    const body = { tenant_id: own.name, capabilities: ['operator'], ...more };
     return expectStatus(await api.root.post<KeyMinted>('/api-keys', body), 201);
   };
   const revoked = await mint({});
