@@ -1,6 +1,7 @@
 /**
- * The commands of the operator's pages, run as they stand: with a shell, against a real server and a
- * real Postgres. A block names the programs that it needs; where one is missing, the block is left out.
+ * The commands of the manual that are marked `sh run`, run as they stand: with a shell, against a real
+ * server and a real Postgres. A block names the programs that it needs; where one is missing, the block is
+ * left out.
  */
 
 import assert from 'node:assert/strict';
@@ -10,11 +11,22 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type Api, startApi, step } from '../helpers/api.js';
 import { startPostgres, type TestPostgres } from '../helpers/database.js';
-import { expectedOf, hasProgram, missingIn, page, runScript } from '../helpers/docs.js';
+import { expectedOf, hasProgram, missingIn, page, pages, runScript } from '../helpers/docs.js';
 import { DEFAULT_API_KEY } from '../helpers/engine.js';
 
 /** In this order: what one page makes, a later one may use. */
-const PAGES = ['deploy', 'backup', 'upgrade', 'sizing', 'proxies', 'alerts', 'troubleshooting'];
+const PAGES = [
+  'operate/deploy',
+  'operate/backup',
+  'operate/upgrade',
+  'operate/sizing',
+  'operate/alerts',
+  'operate/troubleshooting',
+  'releases',
+].map((name) => `docs/${name}.md`);
+
+/** With the page whose function and variables all of them use. */
+const RUN = ['docs/README.md', ...PAGES];
 
 /** The address that every sample names. */
 const ADDRESS = 'http://localhost:8080';
@@ -31,7 +43,7 @@ let folder: string;
 let env: Record<string, string>;
 
 before(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), 'docs-operate-'));
+  folder = mkdtempSync(path.join(tmpdir(), 'docs-commands-'));
   postgres = await startPostgres({ major: POSTGRES_MAJOR });
   const database = await postgres.createDatabase();
   api = await startApi({ database });
@@ -71,10 +83,15 @@ function scriptOf(file: string): string {
     .join('\n');
 }
 
+test('no page with such commands is left out', () => {
+  const marked = pages().filter(({ fences }) => fences.some(({ marks: [mark] }) => mark === 'run'));
+  assert.deepEqual(marked.map(({ file }) => file).sort(), [...RUN].sort());
+});
+
 describe('the commands of each page work, and their answers are what it says', () => {
-  for (const name of PAGES) {
-    test(`docs/operate/${name}.md`, async () => {
-      const script = [scriptOf('docs/README.md'), scriptOf(`docs/operate/${name}.md`)].join('\n');
+  for (const file of PAGES) {
+    test(file, async () => {
+      const script = [scriptOf('docs/README.md'), scriptOf(file)].join('\n');
       const { code, stdout, stderr } = await runScript(script, folder, env);
       assert.equal(code, 0, `${stderr}\n${stdout}`);
       const missing = missingIn(stdout, expectedOf(script));
