@@ -291,10 +291,10 @@ using json_to_recordset($1::json) as r(id uuid)
 where t.id = r.id;
 
 -- writer_cron_set
-insert into cron_schedules (id, tenant_id, namespace, sequence_id, cron_expr, timezone, enabled, metadata, overlap_policy, skipped_fires, last_skipped_at, last_triggered_at, next_fire_at, last_error, created_at, updated_at)
-select r.id, r.tenant_id, r.namespace, r.sequence_id, r.cron_expr, r.timezone, r.enabled, r.metadata, r.overlap_policy, r.skipped_fires, r.last_skipped_at, r.last_triggered_at, r.next_fire_at, r.last_error, r.created_at, r.updated_at
-from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, sequence_id uuid, cron_expr text, timezone text, enabled boolean, metadata json, overlap_policy text, skipped_fires integer, last_skipped_at timestamptz, last_triggered_at timestamptz, next_fire_at timestamptz, last_error text, created_at timestamptz, updated_at timestamptz)
-on conflict (id) do update set cron_expr = excluded.cron_expr, timezone = excluded.timezone, enabled = excluded.enabled, metadata = excluded.metadata, overlap_policy = excluded.overlap_policy, skipped_fires = excluded.skipped_fires, last_skipped_at = excluded.last_skipped_at, last_triggered_at = excluded.last_triggered_at, next_fire_at = excluded.next_fire_at, last_error = excluded.last_error, updated_at = excluded.updated_at;
+insert into cron_schedules (id, tenant_id, namespace, sequence_id, sequence, version, cron_expr, timezone, enabled, metadata, context, priority, overlap_policy, skipped_fires, last_skipped_at, last_triggered_at, next_fire_at, last_error, created_at, updated_at)
+select r.id, r.tenant_id, r.namespace, r.sequence_id, r.sequence, r.version, r.cron_expr, r.timezone, r.enabled, r.metadata, r.context, r.priority, r.overlap_policy, r.skipped_fires, r.last_skipped_at, r.last_triggered_at, r.next_fire_at, r.last_error, r.created_at, r.updated_at
+from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, sequence_id uuid, sequence text, version integer, cron_expr text, timezone text, enabled boolean, metadata json, context json, priority text, overlap_policy text, skipped_fires integer, last_skipped_at timestamptz, last_triggered_at timestamptz, next_fire_at timestamptz, last_error text, created_at timestamptz, updated_at timestamptz)
+on conflict (id) do update set cron_expr = excluded.cron_expr, timezone = excluded.timezone, enabled = excluded.enabled, metadata = excluded.metadata, context = excluded.context, priority = excluded.priority, overlap_policy = excluded.overlap_policy, skipped_fires = excluded.skipped_fires, last_skipped_at = excluded.last_skipped_at, last_triggered_at = excluded.last_triggered_at, next_fire_at = excluded.next_fire_at, last_error = excluded.last_error, updated_at = excluded.updated_at;
 
 -- writer_apikey_insert
 insert into api_keys (id, tenant_id, name, capabilities, secret_hash, created_at, last_used_at, expires_at, revoked)

@@ -4,6 +4,7 @@
  * index.
  */
 
+import { INT32_MAX } from '../../schema/common.js';
 import { RELEASE_COLUMNS } from '../../src/core/releases/record.js';
 import { columnsBut, selected } from '../../src/db/tables.js';
 import { INSTANCE_COLUMNS, TASK_COLUMNS, WEBHOOK_COLUMNS } from './rows.js';
@@ -120,6 +121,16 @@ export const LOAD_SQL = {
   sequence:
     'select id, tenant_id, namespace, name, version, deprecated, definition from sequences ' +
     'where id = $1::uuid',
+  // Versions that only a release leads to come last: the candidate of one that was not promoted.
+  namedSequence:
+    'select w.n, o.id from unnest($1::text[], $2::text[], $3::text[], $4::int[]) with ordinality ' +
+    'as w(tenant_id, namespace, name, version, n) cross join lateral (' +
+    'select s.id from sequences s where s.tenant_id = w.tenant_id and s.namespace = w.namespace ' +
+    `and s.name = w.name and s.version between coalesce(w.version, -${INT32_MAX}) ` +
+    `and coalesce(w.version, ${INT32_MAX}) and (w.version is not null or not s.deprecated) ` +
+    "order by coalesce((select r.state <> 'promoted' from releases r " +
+    'where r.candidate_sequence_id = s.id order by r.created_at desc, r.id desc limit 1), false), ' +
+    's.version desc limit 1) o',
   instanceCounts:
     "select count(*) filter (where state in ('completed', 'cancelled')) as ended, " +
     "count(*) filter (where state = 'failed') as failed, " +
@@ -173,7 +184,9 @@ export const LOAD_SQL = {
   // All in one statement, so that a table is one state of the releases.
   routingReleases:
     'select id, tenant_id, baseline_sequence_id, candidate_sequence_id, state, canary_percent, ' +
-    "created_at, updated_at from releases where state in ('canary', 'promoted')",
+    'created_at, updated_at, coalesce((select s.deprecated from sequences s ' +
+    'where s.id = candidate_sequence_id), false) as is_deprecated ' +
+    "from releases where state in ('canary', 'promoted')",
   checkpoints: ofIds(
     'o.stored',
     'select count(*) as stored from checkpoints where instance_id = w.id',
@@ -208,6 +221,8 @@ export const LOAD_SQL = {
   routingRelease:
     'select id, state from releases where baseline_sequence_id = $1::uuid ' +
     "and state in ('canary', 'promoted') limit 1",
+  leadingReleases:
+    "select id, state from releases where candidate_sequence_id = $1::uuid and state in ('canary', 'promoted')",
   // A draft needs its baseline only: its candidate may go.
   releaseNaming:
     'select id, state from releases where baseline_sequence_id = $1::uuid ' +
@@ -215,8 +230,10 @@ export const LOAD_SQL = {
     'select id, state from releases where candidate_sequence_id = $1::uuid ' +
     "and state in ('validating', 'ready', 'canary', 'paused', 'promoted') limit 1",
   openReleases:
-    "select id, state from releases where state in ('canary', 'validating') " +
-    "and (state = 'validating' or json_array_length(gates) > 0)",
+    'select id, state, is_deprecated from (select id, state, gates, ' +
+    'coalesce((select s.deprecated from sequences s where s.id = candidate_sequence_id), false) ' +
+    "as is_deprecated from releases where state in ('canary', 'validating')) r " +
+    "where state = 'validating' or is_deprecated or json_array_length(gates) > 0",
   releaseOutcomes:
     'select sequence_id, state, count(*) as instances from release_outcomes ' +
     'where release_id = $1::uuid and created_at >= $2::timestamptz group by sequence_id, state',

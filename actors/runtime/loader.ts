@@ -24,6 +24,7 @@ import type {
   InstanceCounts,
   InstanceRow,
   LoadedInstance,
+  OpenReleaseRow,
   OpenTaskRow,
   PermitHolderRow,
   PermitWaiterRow,
@@ -32,6 +33,7 @@ import type {
   RateLimitRow,
   ReleaseStateRow,
   ScheduleRow,
+  SequenceName,
   SequenceRow,
   StoredOutput,
   TaskPlace,
@@ -81,6 +83,7 @@ export class Loader {
   readonly #outputTotals = this.#batch<BlocksAsk, OutputTotals>('outputTotals', pairsOf);
   readonly #endedBlocks = this.#batch<string, { block_id: string }>('endedBlocks', columnOf);
   readonly #checkpoints = this.#batch<string, { stored: number }>('checkpoints', columnOf);
+  readonly #namedSequence = this.#batch<SequenceName, { id: string }>('namedSequence', namesOf);
   readonly #activeRuns = this.#batch<string, { id: string }>('activeRuns', columnOf);
 
   constructor(pool: pg.Pool, { shard, shards }: ShardPlace) {
@@ -203,6 +206,11 @@ export class Loader {
     return this.#one('sequence', [id]);
   }
 
+  /** Where the name leads; undefined: to no sequence. */
+  async namedSequence(name: SequenceName): Promise<string | undefined> {
+    return (await this.#namedSequence.read(name))[0]?.id;
+  }
+
   /** How many instances the sequence has. */
   async instanceCounts(sequence: string): Promise<InstanceCounts> {
     return (await this.#one<InstanceCounts>('instanceCounts', [sequence])) as InstanceCounts;
@@ -223,8 +231,13 @@ export class Loader {
     return this.#one('releaseNaming', [sequence]);
   }
 
-  /** Releases that are being validated, and canaries with gates. */
-  openReleases(): Promise<ReleaseStateRow[]> {
+  /** Releases that route creations to the sequence. */
+  leadingReleases(candidate: string): Promise<ReleaseStateRow[]> {
+    return this.#all('leadingReleases', [candidate]);
+  }
+
+  /** Releases that are being validated, and canaries with gates or a deprecated candidate. */
+  openReleases(): Promise<OpenReleaseRow[]> {
     return this.#all('openReleases', []);
   }
 
@@ -403,6 +416,16 @@ function pairsOf(asks: readonly BlocksAsk[]): [number[], string[], string[]] {
     [...blocks].map((block) => [at + 1, instance, block] as const),
   );
   return [pairs.map(([n]) => n), pairs.map(([, id]) => id), pairs.map(([, , block]) => block)];
+}
+
+/** A row for each name that is asked for. */
+function namesOf(names: readonly SequenceName[]): readonly unknown[] {
+  return [
+    names.map(({ tenant }) => tenant),
+    names.map(({ namespace }) => namespace),
+    names.map(({ name }) => name),
+    names.map(({ version }) => version),
+  ];
 }
 
 /** A row for each id that is asked for. */

@@ -56,6 +56,15 @@ export type SequenceRow = StoredRow<
   'id' | 'tenant_id' | 'namespace' | 'name' | 'version' | 'deprecated' | 'definition'
 >;
 
+/** A sequence as callers name it. */
+export interface SequenceName {
+  readonly tenant: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Null: the version that new executions get (docs/releases.md). */
+  readonly version: number | null;
+}
+
 /** Of one sequence. */
 export interface InstanceCounts {
   readonly live: number;
@@ -91,7 +100,18 @@ export type RateLimitRow = StoredRow<
 export type RateGrantRow = StoredRow<'rate_grants', 'granted_at' | 'count'>;
 
 /** A row of `cron_schedules`. */
-export type ScheduleRow = Omit<CronSchedule, 'metadata'> & { readonly metadata: string };
+export type ScheduleRow = Omit<CronSchedule, 'metadata' | 'context'> & {
+  readonly metadata: string;
+  readonly context: string;
+};
+
+export function scheduleOf({ metadata, context, ...row }: ScheduleRow): CronSchedule {
+  return {
+    ...row,
+    metadata: JSON.parse(metadata) as CronSchedule['metadata'],
+    context: JSON.parse(context) as CronSchedule['context'],
+  };
+}
 
 /** When an enabled schedule fires. */
 export interface DueSchedule {
@@ -124,4 +144,9 @@ export interface TaskPlace {
 export interface ReleaseStateRow {
   readonly id: string;
   readonly state: ReleaseState;
+}
+
+export interface OpenReleaseRow extends ReleaseStateRow {
+  /** Of its candidate. */
+  readonly is_deprecated: boolean;
 }

@@ -15,6 +15,7 @@ import { Meter } from '../../src/metrics/meter.js';
 import type { Tracer } from '../../src/tracing.js';
 import { ApiKeys } from '../catalog/api-keys.js';
 import { Catalog } from '../catalog/catalog.js';
+import { Names } from '../catalog/names.js';
 import { Plans } from '../catalog/plans.js';
 import { Continuity } from '../continuity/operations.js';
 import type { ContinuityRows } from '../continuity/rows.js';
@@ -121,6 +122,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
   const timed = { ...shared, clock, random };
   const hosted = { ...shared, clock, whenWriterKnown };
   const routing = new Routing({ ...timed, shard });
+  const names = new Names({ loader, since: () => plans.deletions + routing.tables });
 
   const timers = new ShardTimers({
     clock,
@@ -164,6 +166,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     random32,
     ids,
     plans,
+    names,
     routing,
     instances,
   });
@@ -171,8 +174,11 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     ...hosted,
     ownRequests,
     plans,
+    names,
     routing,
     newId,
+    ids,
+    maxContextBytes: settings.maxContextBytes,
     cronTickMs: settings.cronTickMs,
     tellRun: (run, message) => instances.tell(run, message),
   });
@@ -204,13 +210,17 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     newIdLike: (id) => ids.next(routeOf(id)),
     whenWriterKnown,
   });
+  const releases = shard === 0 ? new Releases({ ...hosted, newId, plans }) : undefined;
+  const deprecated = async (sequence: string) => releases?.deprecated(sequence);
   const hold = (id: string) => instances.hold(id);
   const letGo = (id: string, isGone: boolean) => instances.letGo(id, isGone);
   const owners = {
+    shard,
     now,
     release,
     continuity,
     plans,
+    names,
     routing,
     instances,
     creations,
@@ -220,9 +230,9 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     webhooks: new Webhooks({ ...hosted, ids, settings, sender: deps.webhookSender }),
     purge: (request: number, asked: PurgeRequest) =>
       purge({ ...shared, hold, letGo }, request, asked),
-    catalog: shard === 0 ? new Catalog({ ...hosted, newId }) : undefined,
+    catalog: shard === 0 ? new Catalog({ ...hosted, newId, deprecated }) : undefined,
     apiKeys: shard === 0 ? new ApiKeys(shared) : undefined,
-    releases: shard === 0 ? new Releases({ ...hosted, newId, plans }) : undefined,
+    releases,
     tasks,
     changes,
     watchers,

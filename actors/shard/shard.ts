@@ -82,6 +82,7 @@ export class Shard {
     this.#parts.keys.start();
     this.#parts.schedules.start();
     this.#parts.webhooks.start();
+    this.#parts.catalog?.start();
     this.#parts.releases?.start();
     this.#parts.measures.recovered(recovered);
     if (recovered > 0) this.#deps.log.info({ recovered }, 'instances recovered');
@@ -132,6 +133,7 @@ export class Shard {
     this.#parts.schedules.stop();
     this.#parts.routing.stop();
     this.#parts.webhooks.stop();
+    this.#parts.catalog?.stop();
     this.#parts.releases?.stop();
     this.#parts.pool.abortAll();
   }

@@ -252,7 +252,16 @@ export const MUTATIONS = {
   'cron.clear': clear('cron_schedules'),
   'cron.set': set(
     'cron_schedules',
-    columnsBut('cron_schedules', 'id', 'tenant_id', 'namespace', 'sequence_id', 'created_at'),
+    columnsBut(
+      'cron_schedules',
+      'id',
+      'tenant_id',
+      'namespace',
+      'sequence_id',
+      'sequence',
+      'version',
+      'created_at',
+    ),
   ),
   'apiKey.insert': insert('api_keys'),
   'apiKey.update': update('api_keys', ['last_used_at', 'revoked']),

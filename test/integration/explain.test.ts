@@ -339,6 +339,13 @@ describe('what actors load', () => {
     dueWebhooks: ['http://sink-3.example', A_TIME, uuid(43_200), 500, ...PLACE],
     webhook: [uuid(77)],
     oldestDelivery: [],
+    namedSequence: [
+      ['tenant-3', 'tenant-3'],
+      ['ns', 'ns'],
+      ['name-7', 'name-8'],
+      [null, 2],
+    ],
+    leadingReleases: [uuid(77)],
     routingReleases: [],
     release: [uuid(77)],
     routingRelease: [uuid(77)],
@@ -353,6 +360,7 @@ describe('what actors load', () => {
   const EXPECTED: Partial<Record<keyof typeof LOAD_SQL, Expectation>> = {
     tasks: { mayNotAvoidSorting: 'the tasks of the instances that are loaded, by their ids' },
     outputs: OF_ONE_INSTANCE,
+    namedSequence: { mayNotAvoidSorting: 'the versions of each name' },
     allOutputs: OF_ONE_INSTANCE,
     outputRows: { mayNotAvoidSorting: 'the rows of one instance, to copy them in their order' },
     claimedTasks: { readsWhole: ['open_tasks'] },

@@ -222,6 +222,12 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
   overdueTimers: ['from', 'time', 'shard', 2],
   recover: ['shard', 2],
   claimedTasks: ['shard', 2],
+  namedSequence: [
+    ['north', 'north', 'south'],
+    ['north', 'south', 'north'],
+    ['north', 'north', 'south'],
+    [null, 1, 2],
+  ],
   routingReleases: [],
   openReleases: [],
   oldestDelivery: [],

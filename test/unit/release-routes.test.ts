@@ -25,6 +25,7 @@ function promoted(number: number, from: string, to: string, more: Partial<Routin
     canary_percent: 20,
     created_at: at,
     updated_at: at,
+    is_deprecated: false as boolean,
     ...more,
   } satisfies RoutingRow;
 }
