@@ -118,7 +118,7 @@ function writeDeadLetter(
 ): void {
   const { id, tenant_id, created_at, snapshot } = actor.record;
   if (snapshot.state === before) return;
-  if (actor.env.webhookUrls.length > 0) noteEnd(actor, turn, progress);
+  noteEnd(actor, turn, progress);
   noteOutcome(actor.record, turn, before);
   if (snapshot.state === 'completed') turn.count('engine_instances_completed_total');
   if (snapshot.state === 'failed') {

@@ -53,6 +53,8 @@ function readyTasks(condition: string): string {
   );
 }
 
+const SUBSCRIPTION_COLUMNS = selected(columnsBut('webhook_subscriptions'));
+
 /** The least key after the one given; null when there is none. */
 function nextPermitKey(after: string): string {
   const of = (table: string) =>
@@ -194,17 +196,25 @@ export const LOAD_SQL = {
   // One address after the other by the index, however many webhooks each has; those of the shard's.
   webhookUrls:
     'with recursive urls(url) as (' +
-    '(select url from webhook_outbox where next_attempt_at is not null order by url limit 1) ' +
+    '(select url from webhook_outbox where next_attempt_at is not null and url > $1 ' +
+    'order by url limit 1) ' +
     'union all select (select w.url from webhook_outbox w where w.next_attempt_at is not null ' +
     'and w.url > u.url order by w.url limit 1) from urls u where u.url is not null) ' +
     'select u.url from urls u where u.url is not null and exists (' +
     'select 1 from webhook_outbox w where w.url = u.url and w.next_attempt_at is not null ' +
-    `and ${isOwn('w.id', '$2', '$3')} offset 0) limit $1`,
+    `and ${isOwn('w.id', '$3', '$4')} offset 0) limit $2`,
   dueWebhooks:
     `select ${selected(WEBHOOK_COLUMNS)} from webhook_outbox where url = $1 ` +
     'and next_attempt_at is not null and (next_attempt_at, id) > ($2::timestamptz, $3::uuid) ' +
     `and ${isOwn('id', '$5', '$6')} order by next_attempt_at, id limit $4`,
   webhook: `select ${selected(WEBHOOK_COLUMNS)} from webhook_outbox where id = $1::uuid`,
+  subscription: `select ${SUBSCRIPTION_COLUMNS} from webhook_subscriptions where id = $1::uuid`,
+  subscriptions:
+    `select ${SUBSCRIPTION_COLUMNS} from webhook_subscriptions ` +
+    'where tenant_id = any($1::text[])',
+  allSubscriptions:
+    `select ${SUBSCRIPTION_COLUMNS} from webhook_subscriptions where id > $1::uuid ` +
+    'order by id limit $2',
   oldestDelivery: 'select attempted_at from webhook_deliveries order by attempted_at, id limit 1',
   // `offset 0` keeps the join a look-up by key for each open task: as a plain join, Postgres may
   // read the whole history of tasks instead. The same in `readyTasks`.

@@ -36,6 +36,7 @@ import type {
   SequenceName,
   SequenceRow,
   StoredOutput,
+  SubscriptionRow,
   TaskPlace,
   WebhookRow,
   WorkerTaskRow,
@@ -54,6 +55,9 @@ export interface ShardPlace {
 const QUERY_TIMEOUT_MS = 10_000;
 /** Of pages that are read at the start: longer than the server gives to any statement. */
 const PAGE_TIMEOUT_MS = 35_000;
+
+/** Before every id. */
+const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 type Name = keyof typeof LOAD_SQL;
 
@@ -278,9 +282,23 @@ export class Loader {
 
   // ---------------------------------------------------------------- webhooks and schedules
 
-  /** The addresses that the shard still has something to send to. */
-  async webhookUrls(limit: number): Promise<string[]> {
-    return (await this.#own<{ url: string }>('webhookUrls', [limit])).map((row) => row.url);
+  /** The next addresses that the shard still has something to send to, in order. */
+  async webhookUrls(after: string, limit: number): Promise<string[]> {
+    return (await this.#own<{ url: string }>('webhookUrls', [after, limit])).map((row) => row.url);
+  }
+
+  subscription(id: string): Promise<SubscriptionRow | undefined> {
+    return this.#one('subscription', [id]);
+  }
+
+  /** Those of some tenants. */
+  subscriptions(tenants: readonly string[]): Promise<SubscriptionRow[]> {
+    return this.#all('subscriptions', [tenants]);
+  }
+
+  /** Those of all tenants, in the order of their ids. */
+  allSubscriptions(after: string | undefined, limit: number): Promise<SubscriptionRow[]> {
+    return this.#all('allSubscriptions', [after ?? NO_ID, limit]);
   }
 
   /** What the shard has to send to the address, by time, after the one given; parked ones are left out. */

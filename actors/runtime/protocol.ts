@@ -207,6 +207,13 @@ export type PeerMessage =
   /** These names may lead elsewhere now; '' stands for all. Answered by `names.settled`. */
   | { readonly kind: 'names.forget'; readonly version: number; readonly names: readonly string[] }
   | { readonly kind: 'names.settled'; readonly version: number; readonly shard: number }
+  /** Those of these tenants have changed, '' stands for all; answered by `subscriptions.settled`. */
+  | {
+      readonly kind: 'subscriptions.read';
+      readonly version: number;
+      readonly tenants: readonly string[];
+    }
+  | { readonly kind: 'subscriptions.settled'; readonly version: number; readonly shard: number }
   /** Hint: an instance that the release routed has ended (row: release_outcomes). */
   | { readonly kind: 'release.ended'; readonly release: string }
   /** Of an execution to an instance (JSON: `Order`); answered by `continuity.answer`. */

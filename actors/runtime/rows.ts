@@ -4,6 +4,7 @@ import type { CronSchedule } from '../../schema/cron.js';
 import type { JsonValue } from '../../src/core/json.js';
 import type { ReleaseState, Variant } from '../../src/core/releases/release.js';
 import type { InstanceState, TaskState } from '../../src/core/states.js';
+import type { StoredSecret } from '../../src/core/stored-secret.js';
 import type { UnixMs } from '../../src/core/time.js';
 import type { WebhookEvent } from '../../src/core/webhook.js';
 import { columnsBut, type StoredRow } from '../../src/db/tables.js';
@@ -31,6 +32,29 @@ export interface InstanceRow
 export interface WorkerTaskRow
   extends Omit<StoredRow<'worker_tasks', (typeof TASK_COLUMNS)[number]>, 'state'> {
   readonly state: TaskState;
+}
+
+/** Whom a tenant wants to be told of which events. */
+export interface Subscription
+  extends Omit<StoredRow<'webhook_subscriptions'>, 'events' | 'secret'> {
+  readonly events: readonly WebhookEvent[];
+  readonly secret: StoredSecret;
+}
+
+/** Where a webhook goes; null: to an address of the deployment. */
+export interface WebhookTarget {
+  readonly url: string;
+  readonly subscription: string | null;
+}
+
+export type SubscriptionRow = StoredRow<'webhook_subscriptions'>;
+
+export function subscriptionOf({ events, secret, ...row }: SubscriptionRow): Subscription {
+  return {
+    ...row,
+    events: JSON.parse(events) as WebhookEvent[],
+    secret: JSON.parse(secret) as StoredSecret,
+  };
 }
 
 export interface WebhookRow extends Omit<StoredRow<'webhook_outbox'>, 'event_type' | 'status'> {

@@ -40,6 +40,8 @@ import { IN_PLACE, type Offload } from '../runtime/offload.js';
 import { OwnRequests } from '../runtime/own-requests.js';
 import type { Effect } from '../runtime/turn.js';
 import { Schedules } from '../schedule/schedules.js';
+import { Subscribers } from '../webhook/subscribers.js';
+import { Subscriptions } from '../webhook/subscriptions.js';
 import { Webhooks } from '../webhook/webhooks.js';
 import { HandlerPool } from './handler-pool.js';
 import { Outbox, type ShardPorts } from './outbox.js';
@@ -138,12 +140,21 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     look: (instance, watch, version) =>
       instances.tell(instance, { kind: 'look', ...watch, version }),
   });
+  const { webhookSender: sender, keyring } = deps;
+  const subscribers: Subscribers = new Subscribers({
+    ...timed,
+    shard,
+    urls: settings.webhookUrls,
+    gone: (subscriptions) => webhooks.giveUp(subscriptions),
+  });
+  const webhooks = new Webhooks({ ...hosted, ids, settings, sender, subscribers, keyring });
   const env: InstanceEnv = {
     ...settings,
     now,
     stamp: () => feed.stamp(),
     random,
     ids,
+    webhookTargets: (tenant, event) => subscribers.targetsOf(tenant, event),
     readySince: hooks.readySince,
     monotonic: () => clock.monotonic(),
     measures,
@@ -204,7 +215,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     shard,
     plans,
     rows: deps.continuityRows,
-    keyring: deps.keyring,
+    keyring,
     offload: deps.offload ?? IN_PLACE,
     unpoliciedRetry: settings.unpoliciedRetry,
     newIdLike: (id) => ids.next(routeOf(id)),
@@ -227,7 +238,12 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     queues,
     rates: new Rates({ ...hosted, newId, random }),
     schedules,
-    webhooks: new Webhooks({ ...hosted, ids, settings, sender: deps.webhookSender }),
+    webhooks,
+    subscribers,
+    subscriptions:
+      shard === 0
+        ? new Subscriptions({ ...hosted, newId, random, subscribers, sender, keyring })
+        : undefined,
     purge: (request: number, asked: PurgeRequest) =>
       purge({ ...shared, hold, letGo }, request, asked),
     catalog: shard === 0 ? new Catalog({ ...hosted, newId, deprecated }) : undefined,

@@ -292,6 +292,16 @@ export const TABLES = {
     next_attempt_at: 'timestamptz?',
     claimed_at: 'timestamptz?',
     created_at: 'timestamptz',
+    subscription_id: 'uuid?',
+  }),
+  webhook_subscriptions: table(['id'], {
+    id: 'uuid',
+    tenant_id: 'text',
+    url: 'text',
+    events: 'json',
+    secret: 'json',
+    created_at: 'timestamptz',
+    updated_at: 'timestamptz',
   }),
   webhook_deliveries: table(['id'], {
     id: 'uuid',
@@ -307,6 +317,7 @@ export const TABLES = {
     error_class: 'text?',
     error_excerpt: 'text?',
     signed: 'boolean',
+    subscription_id: 'uuid?',
   }),
   change_mark: table(['id'], {
     id: 'smallint',

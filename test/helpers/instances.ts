@@ -18,7 +18,7 @@ export function instanceEnv(more: Partial<InstanceEnv> = {}): InstanceEnv {
     requireClaimEpoch: false,
     workerStaleMs: 60_000,
     maxContextBytes: 0,
-    webhookUrls: [],
+    webhookTargets: () => [],
     readySince: () => 0,
     monotonic: () => 0,
     ...more,

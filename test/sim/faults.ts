@@ -112,6 +112,8 @@ export const LOSSES: Readonly<Record<PeerMessage['kind'], Loss>> = {
   'routes.settled': 'alone',
   'names.forget': 'alone',
   'names.settled': 'alone',
+  'subscriptions.read': 'alone',
+  'subscriptions.settled': 'alone',
   'release.ended': 'alone',
   'continuity.order': 'not sent',
   'continuity.answer': 'not sent',

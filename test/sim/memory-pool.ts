@@ -345,9 +345,10 @@ const READS: Readonly<Record<Name, Read>> = {
       where: ({ granted_at }) => granted_at! >= (since as string),
       by: ['granted_at', 'id'],
     }),
-  webhookUrls: (db, [limit, ...place]) => {
+  webhookUrls: (db, [after, limit, ...place]) => {
     const isOwn = isOf(place, 'id');
-    const where = (row: Row) => row.next_attempt_at !== null && isOwn(row);
+    const where = (row: Row) =>
+      row.next_attempt_at !== null && row.url! > (after as string) && isOwn(row);
     return firstOfEach(select(db, 'webhook_outbox', { where, by: ['url'] }), 'url').slice(
       0,
       limit as number,
@@ -364,6 +365,11 @@ const READS: Readonly<Record<Name, Read>> = {
     });
   },
   webhook: (db, [id]) => byKey(db, 'webhook_outbox', id),
+  subscription: (db, [id]) => byKey(db, 'webhook_subscriptions', id),
+  subscriptions: (db, [tenants]) =>
+    select(db, 'webhook_subscriptions', { where: isAmong(tenants, 'tenant_id') }),
+  allSubscriptions: (db, [after, limit]) =>
+    select(db, 'webhook_subscriptions', { by: ['id'], behind: [after], limit }),
   oldestDelivery: (db) =>
     select(db, 'webhook_deliveries', { by: ['attempted_at', 'id'], limit: 1 }),
   schedules: (db, [ids]) => byKeys(db, 'cron_schedules', ids),
