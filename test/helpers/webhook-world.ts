@@ -23,6 +23,7 @@ const START_MS = Date.UTC(2031, 0, 1);
 export interface Sent {
   readonly url: string;
   readonly body: string;
+  readonly secret?: string | undefined;
   readonly signal: AbortSignal;
   answer(outcome: AttemptOutcome): void;
 }
