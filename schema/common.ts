@@ -87,6 +87,11 @@ export function named<P extends TProperties>(name: string, ...rest: [P] | [strin
   return note === undefined ? shape : { ...shape, description: note };
 }
 
+/** The schema with a named rule beyond JSON Schema (`keywords.ts`) for the value as a whole. */
+export function checked<T extends TSchema>(check: string, schema: T): T {
+  return { ...schema, 'x-check': check };
+}
+
 type Unsupported<K extends string> = Record<K, TOptional<TUnsafe<null | false>>>;
 
 /** What marks a field that is known and refused; the validators recognise these values. */
@@ -136,6 +141,29 @@ export const PlainName = Type.String({
   'x-check': 'plain-name',
 });
 export type PlainName = Static<typeof PlainName>;
+
+/** Of a sequence. */
+export const Version = Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX });
+
+/**
+ * What starts something names the sequence by its id or by its name, never by both: for objects with
+ * the check `sequence-or-id`.
+ */
+export const SEQUENCE_REFERENCE = {
+  sequence_id: optional(
+    noted(Uuid, 'Pins this version. Exactly one of sequence_id and sequence must be there.'),
+  ),
+  sequence: optional(
+    noted(Name, 'The name of a sequence of the namespace, in place of sequence_id.'),
+  ),
+  version: optional(
+    noted(
+      Version,
+      'With sequence: pins this version of it. When absent: the newest that is not deprecated, and ' +
+        'that no release holds back.',
+    ),
+  ),
+};
 
 export const Key = Type.String({ maxLength: KEY_LENGTH_MAX, 'x-check': 'empty-is-absent' });
 export type Key = Static<typeof Key>;

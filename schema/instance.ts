@@ -11,6 +11,7 @@ import {
   allOptional,
   CREATED_BETWEEN,
   Cursor,
+  checked,
   DryRun,
   INT32_MAX,
   InstanceStateWord,
@@ -25,6 +26,7 @@ import {
   optional,
   orNull,
   PriorityWord,
+  SEQUENCE_REFERENCE,
   Timestamp,
   TimeZone,
   Uuid,
@@ -42,40 +44,45 @@ export const LIST_LIMIT_MAX = 1_000;
 // ---------------------------------------------------------------- requests
 
 /** Only `data` and `config` can be given; the engine keeps the other sections. */
-const GivenContext = Type.Object({
+export const GivenContext = Type.Object({
   data: optional(JsonObjectSchema),
   config: optional(JsonObjectSchema),
 });
 
 /** An empty `idempotency_key` is none. `state`, `session_id` and parents sent along are ignored. */
-export const CreateInstance = named('CreateInstance', 'Of a creation, alone or in a batch.', {
-  sequence_id: noted(Uuid, 'Pins the instance to this version.'),
-  tenant_id: noted(Name, 'The same as in the header x-tenant-id when that is sent.'),
-  namespace: Name,
-  priority: optional(withDefault(PriorityWord, 'normal')),
-  timezone: optional(withDefault(TimeZone, 'UTC')),
-  metadata: optional(JsonObjectSchema),
-  context: optional(
-    noted(GivenContext, 'At most 256 KiB as JSON, unless the deployment sets another limit.'),
-  ),
-  next_fire_at: optional(noted(Timestamp, 'When to start; now when absent.')),
-  concurrency_key: optional(noted(Key, 'Instances of the tenant with this key share their slots.')),
-  max_concurrency: optional(
-    Type.Integer({
-      exclusiveMinimum: 0,
-      maximum: INT32_MAX,
-      description: 'How many of them run at once.',
-    }),
-  ),
-  idempotency_key: optional(
-    noted(
-      Key,
-      'When an instance of the tenant has it, the answer names that one with deduplicated true.',
+export const CreateInstance = checked(
+  'sequence-or-id',
+  named('CreateInstance', 'Of a creation, alone or in a batch.', {
+    ...SEQUENCE_REFERENCE,
+    tenant_id: noted(Name, 'The same as in the header x-tenant-id when that is sent.'),
+    namespace: Name,
+    priority: optional(withDefault(PriorityWord, 'normal')),
+    timezone: optional(withDefault(TimeZone, 'UTC')),
+    metadata: optional(JsonObjectSchema),
+    context: optional(
+      noted(GivenContext, 'At most 256 KiB as JSON, unless the deployment sets another limit.'),
     ),
-  ),
-  dry_run: optional(Type.Boolean({ default: false })),
-  ...unsupported('dry_run_auto_approve', 'budget'),
-});
+    next_fire_at: optional(noted(Timestamp, 'When to start; now when absent.')),
+    concurrency_key: optional(
+      noted(Key, 'Instances of the tenant with this key share their slots.'),
+    ),
+    max_concurrency: optional(
+      Type.Integer({
+        exclusiveMinimum: 0,
+        maximum: INT32_MAX,
+        description: 'How many of them run at once.',
+      }),
+    ),
+    idempotency_key: optional(
+      noted(
+        Key,
+        'When an instance of the tenant has it, the answer names that one with deduplicated true.',
+      ),
+    ),
+    dry_run: optional(Type.Boolean({ default: false })),
+    ...unsupported('dry_run_auto_approve', 'budget'),
+  }),
+);
 export type CreateInstance = Static<typeof CreateInstance>;
 
 /** Items whose idempotency key matches are deduplicated each. */

@@ -88,7 +88,12 @@ export const TAGS: readonly {
     path: /^\/changes/,
     description: 'What happened to the instances of a tenant.',
   },
-  { name: 'Webhooks', path: /^\/webhooks/, description: 'Outbound webhooks; for the root key.' },
+  {
+    name: 'Webhooks',
+    path: /^\/webhooks/,
+    description:
+      'Outbound webhooks: subscriptions of tenants; outbox and deliveries for the root key.',
+  },
   { name: 'Keys', path: /^\/api-keys/, description: 'Keys of tenants; for the root key.' },
   { name: 'Server', path: /^/, description: 'Health, metrics and documentation.' },
 ];

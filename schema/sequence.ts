@@ -9,7 +9,6 @@ import { BLOCKS_MAX, DEPTH_MAX, RootBlocks } from './blocks.js';
 import {
   Cursor,
   IdParams,
-  INT32_MAX,
   Limit,
   NAME_LENGTH_MAX,
   Name,
@@ -22,13 +21,13 @@ import {
   UserSchema,
   Uuid,
   unsupported,
+  Version,
   withDefault,
 } from './common.js';
 import { type RouteRow, read, readById, refusals } from './route-row.js';
 import { strict } from './strict.js';
 
 export const SEQUENCE_STATUSES = ['draft', 'staging', 'production', 'unpublished'] as const;
-const Version = Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX });
 const SequenceStatus = oneOfWords(SEQUENCE_STATUSES);
 
 export const CreateSequence = named('CreateSequence', 'A definition; immutable once stored.', {

@@ -8,10 +8,17 @@
  *    refuses the deletion;
  * 4. otherwise its row gives way to a tombstone in one unit, and every shard forgets what it holds.
  *
+ * Where names lead is known by heart on every shard: who stores or deprecates a version is answered when
+ * all of them have forgotten it (`names.ts`).
+ *
  * The tombstone stays until the front thread (`src/sequence-removal.ts`) has had the instances removed.
  */
 
-import type { CreateSequence, SequenceDeleteQuery } from '../../schema/sequence.js';
+import type {
+  CreateSequence,
+  SequenceCreated,
+  SequenceDeleteQuery,
+} from '../../schema/sequence.js';
 import { compilePlan } from '../../src/core/plan.js';
 import { isoTime } from '../../src/core/time.js';
 import {
@@ -22,14 +29,28 @@ import {
   invalid,
   notFound,
 } from '../../src/errors.js';
+import { Barrier } from '../runtime/barrier.js';
+import { answerLater, commitTold } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Room } from '../runtime/room.js';
 import type { InstanceCounts, ReleaseStateRow, SequenceRow } from '../runtime/rows.js';
 import { Singleton } from '../runtime/singleton.js';
 import { Turn } from '../runtime/turn.js';
+import { EVERY_NAME, wordOf } from './names.js';
 import { whenUsed } from './plans.js';
 
-export type CatalogDeps = HostDeps & Pick<Room, 'loader' | 'now' | 'newId' | 'shards'>;
+export interface CatalogDeps
+  extends HostDeps,
+    Pick<Room, 'loader' | 'clock' | 'now' | 'newId' | 'shards'> {
+  /** Resolves when no release leads to the sequence any more, which is deprecated. */
+  readonly deprecated: (sequence: string) => Promise<void>;
+}
+
+/** Of its units. */
+const KEY = 'catalog';
+
+const EXISTS =
+  'a sequence with this id, or with this name and version, exists already or is being removed';
 
 /** Its instances, and a release that needs it. */
 type UsesOfSequence = readonly [InstanceCounts, ReleaseStateRow | undefined];
@@ -49,10 +70,31 @@ export class Catalog {
   readonly #self: Singleton;
   readonly #deps: CatalogDeps;
   readonly #deletions = new Map<string, Deletion>();
+  /** Behind it every shard has forgotten where the names led. */
+  readonly #barrier: Barrier<string>;
 
   constructor(deps: CatalogDeps) {
     this.#deps = deps;
-    this.#self = new Singleton('catalog', deps);
+    this.#self = new Singleton(KEY, deps);
+    this.#barrier = new Barrier<string>(deps, (version, names) => ({
+      kind: 'names.forget',
+      version,
+      names,
+    }));
+  }
+
+  /** What an earlier life committed last may not have been told to every shard. */
+  start(): void {
+    void this.#barrier.pass(EVERY_NAME);
+  }
+
+  stop(): void {
+    this.#barrier.stop();
+  }
+
+  /** A shard has forgotten what it was told to. */
+  namesSettled(version: number, shard: number): void {
+    this.#barrier.settled(version, shard);
   }
 
   /**
@@ -60,21 +102,22 @@ export class Catalog {
    * @param body checked for its shape
    */
   create(request: number, tenant: string, body: CreateSequence): void {
-    this.#self.serve(
-      request,
-      (turn) => {
-        const owner = body.tenant_id.trim() === '' ? tenant : body.tenant_id;
-        if (owner === '') throw invalid('tenant_id must not be blank');
-        if (tenant !== '' && owner !== tenant) {
-          throw forbidden('tenant_id is not the tenant of x-tenant-id');
-        }
-        this.#put(turn, request, owner, body);
-      },
-      'a sequence with this id, or with this name and version, exists already or is being removed',
-    );
+    const owner = body.tenant_id.trim() === '' ? tenant : body.tenant_id;
+    if (owner === '') throw invalid('tenant_id must not be blank');
+    if (tenant !== '' && owner !== tenant) {
+      throw forbidden('tenant_id is not the tenant of x-tenant-id');
+    }
+    const turn = new Turn();
+    const answer = this.#put(turn, owner, body);
+    const name = wordOf(owner, body.namespace, body.name);
+    answerLater(this.#deps, request, 201, async () => {
+      await commitTold(this.#deps, KEY, turn, () => this.#barrier.pass(name), EXISTS);
+      return answer;
+    });
   }
 
-  #put(turn: Turn, request: number, tenant: string, body: CreateSequence): void {
+  /** @returns what the creator is told */
+  #put(turn: Turn, tenant: string, body: CreateSequence): SequenceCreated {
     const id = body.id ?? this.#deps.newId();
     const compiled = compilePlan({ id, blocks: body.blocks }, whenUsed);
     if (!compiled.ok) throw invalid(compiled.message);
@@ -95,14 +138,20 @@ export class Catalog {
       created_at: body.created_at ?? isoTime(this.#deps.now()),
     });
     const { warnings } = compiled.plan;
-    turn.reply(request, 201, JSON.stringify(warnings.length === 0 ? { id } : { id, warnings }));
+    return warnings.length === 0 ? { id } : { id, warnings: [...warnings] };
   }
 
   deprecate(request: number, tenant: string, id: string): void {
-    this.#withSequence(request, tenant, id, () => {
-      this.#self.serve(request, (turn) => {
-        turn.put('sequence.update', id, { id, deprecated: true });
-        turn.reply(request, 204, '');
+    this.#withSequence(request, tenant, id, ({ tenant_id, namespace, name }) => {
+      const turn = new Turn();
+      turn.put('sequence.update', id, { id, deprecated: true });
+      const told = async () => {
+        await this.#barrier.pass(wordOf(tenant_id, namespace, name));
+        await this.#deps.deprecated(id);
+      };
+      answerLater(this.#deps, request, 204, async () => {
+        await commitTold(this.#deps, KEY, turn, told);
+        return undefined;
       });
     });
   }
@@ -193,6 +242,7 @@ export class Catalog {
 
   /** The successor can be told. */
   shardBack(shard: number): void {
+    this.#barrier.shardBack(shard);
     for (const id of this.#deletions.keys()) this.#block(id, true, shard);
   }
 

@@ -1,11 +1,12 @@
 /**
- * The webhooks of an instance that ended: one row per address, in the unit that records the end. What
+ * The webhooks of an instance that ended: one row for each that is to be told, in the unit that records the end. What
  * is sent is fixed here; the sender of the shard takes it from there.
  */
 
+import type { WebhookBody } from '../../schema/webhook.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { isoTime } from '../../src/core/time.js';
-import { type WebhookEvent, webhookBody } from '../../src/core/webhook.js';
+import type { WebhookEvent } from '../../src/core/webhook.js';
 import type { WebhookRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 import { type LiveInstance, nextId } from './live-instance.js';
@@ -13,14 +14,30 @@ import { failureOf } from './record.js';
 
 /** A dry run has no effects outside, and a cancelled instance is no event. */
 export function noteEnd(actor: LiveInstance, turn: Turn): void {
-  const { state, runtime } = actor.record.snapshot;
+  const { env, record, plan } = actor;
+  const { state, runtime } = record.snapshot;
   if ((state !== 'completed' && state !== 'failed') || runtime.dry_run === true) return;
-  const { id, tenant_id, updated_at } = actor.record;
-  const now = actor.env.now();
+  const { id, tenant_id, namespace, sequence_id, metadata, updated_at } = record;
   const event: WebhookEvent = state === 'completed' ? 'instance.completed' : 'instance.failed';
-  const data = state === 'completed' ? {} : whyOf(actor);
-  const body = webhookBody(event, id, Date.parse(updated_at), data);
-  for (const url of actor.env.webhookUrls) {
+  const targets = env.webhookTargets(tenant_id, event);
+  if (targets.length === 0) return;
+  const now = env.now();
+  const told: Required<WebhookBody> = {
+    event_type: event,
+    instance_id: id,
+    timestamp: isoTime(Date.parse(updated_at)),
+    tenant_id,
+    namespace,
+    sequence_id,
+    sequence_name: plan.name,
+    sequence_version: plan.version,
+    metadata,
+    failure: failureOf(record),
+    data: state === 'completed' ? {} : whyOf(actor),
+  };
+  // Byte for byte what is stored, signed and sent.
+  const body = JSON.stringify(told);
+  for (const { url, subscription } of targets) {
     const row: WebhookRow = {
       id: nextId(actor),
       url,
@@ -35,6 +52,7 @@ export function noteEnd(actor: LiveInstance, turn: Turn): void {
       next_attempt_at: isoTime(now),
       claimed_at: null,
       created_at: isoTime(now),
+      subscription_id: subscription,
     };
     turn.put('webhook.set', row.id, row);
     turn.effects.push({ kind: 'webhook', row });

@@ -13,7 +13,7 @@ import type { Route } from '../../src/core/releases/routes.js';
 import { PRIORITIES, priorityRank } from '../../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
 import { stamped, targetOf } from '../release/attribution.js';
-import type { InstanceRow } from '../runtime/rows.js';
+import type { InstanceRow, SequenceName } from '../runtime/rows.js';
 import type { Fence } from './orders.js';
 
 /** Columns that the evaluator sees and changes, in its form. */
@@ -47,7 +47,9 @@ export type CreationBody = BodyOf<'instances.create'>;
 export interface NewInstance {
   readonly id: string;
   readonly body: CreationBody;
-  /** Where a release has it go instead, decided in the turn that makes its unit. */
+  /** Where the name leads that it was asked by, decided in the turn that makes its unit. */
+  readonly named?: string | undefined;
+  /** Where a release has it go instead, decided in that turn, too. */
   readonly route?: Route | undefined;
   /** Of the request that creates it; absent: it is in no trace. */
   readonly traceparent?: string | undefined;
@@ -62,7 +64,26 @@ export function idempotencyKeyOf({ idempotency_key, dry_run }: CreationBody): st
   return dry_run === true ? DRY_RUN_KEY + idempotency_key : idempotency_key;
 }
 
-export function givenContext({ context }: CreationBody): { data: JsonObject; config: JsonObject } {
+/** The name that the sequence is asked for by; undefined when it is by its id. */
+export function nameIn(
+  body: Pick<CreationBody, 'tenant_id' | 'namespace' | 'sequence' | 'version'>,
+): SequenceName | undefined {
+  if (body.sequence == null) return undefined;
+  const { tenant_id: tenant, namespace, sequence: name, version } = body;
+  return { tenant, namespace, name, version: version ?? null };
+}
+
+/** The sequence as it is called in answers. */
+export function callOf(id: string | null | undefined, name: SequenceName | undefined): string {
+  if (name === undefined) return `sequence ${id}`;
+  const version = name.version === null ? '' : ` version ${name.version}`;
+  return `sequence ${name.name}${version} in namespace ${name.namespace}`;
+}
+
+export function givenContext({ context }: Pick<CreationBody, 'context'>): {
+  data: JsonObject;
+  config: JsonObject;
+} {
   return {
     data: (context?.data ?? {}) as JsonObject,
     config: (context?.config ?? {}) as JsonObject,

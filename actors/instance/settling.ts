@@ -134,7 +134,7 @@ function writeDeadLetter(
 ): void {
   const { id, tenant_id, created_at, sequence_id, snapshot } = actor.record;
   if (snapshot.state === before) return;
-  if (actor.env.webhookUrls.length > 0) noteEnd(actor, turn);
+  noteEnd(actor, turn);
   noteOutcome(actor.record, turn, before);
   if (snapshot.state === 'completed') {
     turn.count('engine_instances_completed_total');

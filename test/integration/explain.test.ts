@@ -161,16 +161,21 @@ const FILL = [
    from generate_series(1, 10000) g`,
   `insert into webhook_outbox (
      id, url, event_type, instance_id, tenant_id, body, attempts, status, next_attempt_at,
-     created_at)
+     created_at, subscription_id)
    select ${UUID_OF('g')}, 'http://sink-' || g % 10 || '.example', 'instance.failed',
      ${UUID_OF('g')}, 'tenant-' || g % ${TENANTS}, '{}', 0,
-     case when g % 7 = 0 then 'parked' else 'pending' end, case when g % 7 > 0 then ${AT} end, ${AT}
+     case when g % 7 = 0 then 'parked' else 'pending' end, case when g % 7 > 0 then ${AT} end, ${AT},
+     case when g % 2 = 0 then ${UUID_OF('g % 1000')} end
    from generate_series(1, ${ROWS}) g`,
+  `insert into webhook_subscriptions (id, tenant_id, url, events, secret, created_at, updated_at)
+   select ${UUID_OF('g')}, 'tenant-' || g % 1000, 'http://sink.example', '[]', '{}', ${AT}, ${AT}
+   from generate_series(1, 10000) g`,
   `insert into webhook_deliveries (
      id, delivery_id, url, event_type, instance_id, attempt_number, attempted_at, duration_ms,
-     success, signed)
+     success, signed, subscription_id)
    select ${UUID_OF('g')}, ${UUID_OF('g / 3')}, 'http://sink.example', 'instance.failed',
-     ${UUID_OF('g')}, g % 3, ${AT}, 5, g % 3 = 2, false
+     ${UUID_OF('g')}, g % 3, ${AT}, 5, g % 3 = 2, false,
+     case when g % 2 = 0 then ${UUID_OF('g % 1000')} end
    from generate_series(1, ${ROWS}) g`,
   `insert into releases (
      id, tenant_id, namespace, sequence_name, baseline_sequence_id, baseline_version,
@@ -337,10 +342,20 @@ describe('what actors load', () => {
     newestCheckpoint: [BUSY],
     endedBlocks: [[BUSY, ...SOME_IDS]],
     doubtfulEffect: [BUSY],
-    webhookUrls: [100, ...PLACE],
+    webhookUrls: ['', 100, ...PLACE],
+    subscription: [uuid(77)],
+    subscriptions: [['tenant-3', 'tenant-4']],
+    allSubscriptions: [uuid(7), 100],
     dueWebhooks: ['http://sink-3.example', A_TIME, uuid(43_200), 500, ...PLACE],
     webhook: [uuid(77)],
     oldestDelivery: [],
+    namedSequence: [
+      ['tenant-3', 'tenant-3'],
+      ['ns', 'ns'],
+      ['name-7', 'name-8'],
+      [7, 2],
+    ],
+    leadingReleases: [uuid(77)],
     routingReleases: [],
     release: [uuid(77)],
     routingRelease: [uuid(77)],
@@ -355,6 +370,7 @@ describe('what actors load', () => {
   const EXPECTED: Partial<Record<keyof typeof LOAD_SQL, Expectation>> = {
     tasks: { mayNotAvoidSorting: 'the tasks of the instances that are loaded, by their ids' },
     outputs: OF_ONE_INSTANCE,
+    namedSequence: { mayNotAvoidSorting: 'the versions of each name' },
     allOutputs: OF_ONE_INSTANCE,
     outputRows: { mayNotAvoidSorting: 'the rows of one instance, to copy them in their order' },
     claimedTasks: { readsWhole: ['open_tasks'] },

@@ -7,6 +7,7 @@ import { CommitLog } from '../../actors/runtime/commit-log.js';
 import type { Rows } from '../../actors/runtime/loader.js';
 import type { InstanceCounts, ReleaseStateRow, SequenceRow } from '../../actors/runtime/rows.js';
 import type { Effect } from '../../actors/runtime/turn.js';
+import { realClock } from '../../src/clock.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { EngineError } from '../../src/errors.js';
 import { createLogger } from '../../src/log.js';
@@ -53,6 +54,8 @@ beforeEach(async () => {
     log: createLogger('silent', 'test'),
     loader: rows as Rows,
     now: () => 0,
+    clock: realClock,
+    deprecated: async () => undefined,
     newId: () => ID,
     shards: 2,
     release: (effects) => told.push(...effects.map(describeEffect)),

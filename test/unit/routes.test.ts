@@ -104,7 +104,8 @@ test('capabilities follow the table of who may do what', () => {
   for (const [id, capability] of expected) assert.deepEqual(ROUTES[id].capability, capability, id);
 });
 
-const TENANTLESS = /^(health\.|info$|metrics$|docs\.|apiKeys\.|webhooks\.)/;
+const TENANTLESS =
+  /^(health\.|info$|metrics$|docs\.|apiKeys\.|webhooks\.(outbox|redeliver|discard|deliver))/;
 
 test('only what is no resource of a tenant goes without one; a batch and the change feed name it themselves', () => {
   for (const { id, tenant } of Object.values(ROUTES)) {

@@ -1,7 +1,6 @@
 /** Cron schedules. Reads only; their changes belong to the schedules. */
 
-import type { ScheduleRow } from '../../../actors/runtime/rows.js';
-import type { CronSchedule } from '../../../schema/cron.js';
+import { type ScheduleRow, scheduleOf } from '../../../actors/runtime/rows.js';
 import { columnsBut, selected } from '../tables.js';
 import { filtersOf } from './filters.js';
 import { list } from './list.js';
@@ -24,7 +23,3 @@ export const scheduleList = list({
   toText: (row: ScheduleRow) => JSON.stringify(scheduleOf(row)),
   cheaper: 'name the tenant, or ask for a smaller offset and limit',
 });
-
-export function scheduleOf({ metadata, ...row }: ScheduleRow): CronSchedule {
-  return { ...row, metadata: JSON.parse(metadata) as CronSchedule['metadata'] };
-}
