@@ -96,7 +96,7 @@ function parseValue(text: string): Expression {
   const value = quoted === null ? plainValue(text) : (quoted[1] ?? quoted[2]);
   if (value !== undefined) return { kind: 'literal', value };
   if (isRootedPath(text) && PATH.test(text)) return { kind: 'path', path: text.split('.') };
-  return { kind: 'literal', value: text };
+  return { kind: 'literal', value: text, isBare: true };
 }
 
 /** A plain text has these only in quotes: what joins or compares, and what is left of `===`. */

@@ -186,5 +186,6 @@ class Parser {
  */
 function bareWord(left: Expression, path: readonly string[], text: string): Expression {
   if (isRootedPath(text)) return { kind: 'path', path };
-  return left.kind === 'path' ? { kind: 'literal', value: text } : { kind: 'word', path, text };
+  if (left.kind === 'path') return { kind: 'literal', value: text, isBare: true };
+  return { kind: 'word', path, text };
 }

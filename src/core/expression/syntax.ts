@@ -13,7 +13,8 @@ export type ComparisonOperator = '==' | '!=' | '>' | '>=' | '<' | '<=' | 'in';
 export type ArithmeticOperator = '+' | '-' | '*' | '/';
 
 export type Expression =
-  | { readonly kind: 'literal'; readonly value: JsonValue }
+  /** `isBare`: a text to the right of `==` that stands there without quotes. */
+  | { readonly kind: 'literal'; readonly value: JsonValue; readonly isBare?: true }
   | { readonly kind: 'path'; readonly path: readonly string[] }
   /** A key of context.data that is called like a root, which is not meant. */
   | { readonly kind: 'key'; readonly key: string }
