@@ -4,8 +4,11 @@ import type { TSchema } from '@sinclair/typebox';
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import { isJsonObject } from '../src/core/json.js';
 import { suggest } from '../src/core/suggest.js';
+import { BLOCK_TYPES } from './blocks.js';
 import { UNSUPPORTED_VALUES } from './common.js';
 import { SHA256_INPUT_PATTERN, SHA256_PATTERN } from './continuity.js';
+import { type Finding, findingOf, joinPath } from './finding.js';
+import { HTTP_URL_PATTERN } from './handlers.js';
 import { describeStray, isStrict } from './strict.js';
 
 const FORMAT_TEXTS: Readonly<Record<string, string>> = {
@@ -19,6 +22,7 @@ const FORMAT_TEXTS: Readonly<Record<string, string>> = {
 const PATTERN_TEXTS: Readonly<Record<string, string>> = {
   [SHA256_PATTERN]: 'must be 64 hexadecimal digits in lower case',
   [SHA256_INPUT_PATTERN]: 'must be 64 hexadecimal digits',
+  [HTTP_URL_PATTERN]: 'must begin with http:// or https://',
 };
 
 const TYPE_TEXTS: Readonly<Record<string, string>> = {
@@ -41,7 +45,7 @@ export function describeError(error: ErrorObject | undefined, what: string): str
     case 'required':
       return describeMissing(path, error);
     case 'discriminator':
-      return describeTag(joinField(path, String(error.params.tag)), error.params.tagValue);
+      return describeTag(joinPath(path, String(error.params.tag)), error.params.tagValue);
     case 'enum':
       return describeWords(field, error.params.allowedValues, error.data);
     case 'x-check':
@@ -61,9 +65,9 @@ function strayMember(schema: TSchema, value: unknown, path: string): string | un
   const members = Object.entries<TSchema>(schema.properties);
   const known = members.map(([name]) => name);
   const stray = Object.keys(value).find((name) => !known.includes(name));
-  if (stray !== undefined) return describeStray(joinField(path, stray), stray, known);
+  if (stray !== undefined) return describeStray(joinPath(path, stray), stray, known);
   for (const [name, member] of members) {
-    const found = strayMember(member, value[name], joinField(path, name));
+    const found = strayMember(member, value[name], joinPath(path, name));
     if (found !== undefined) return found;
   }
   return undefined;
@@ -74,7 +78,41 @@ function describeMissing(path: string, { params, parentSchema }: ErrorObject): s
   const name = String(params.missingProperty);
   const words: unknown = parentSchema?.properties?.[name]?.items?.enum;
   const choice = Array.isArray(words) ? `: one or more of ${words.join(', ')}` : '';
-  return `${joinField(path, name)} is required${choice}`;
+  return `${joinPath(path, name)} is required${choice}`;
+}
+
+/**
+ * The same with its place, and what was probably meant by a word that is none of those asked for.
+ *
+ * @param more the end of the sentence
+ */
+export function findingOfError(error: ErrorObject, what: string, more = ''): Finding {
+  const { keyword, params, data } = error;
+  const field = fieldPath(error.instancePath);
+  const message = describeError(error, what) + more;
+  switch (keyword) {
+    case 'required':
+      return findingOf(joinPath(field, String(params.missingProperty)), message);
+    case 'discriminator':
+      return findingOf(
+        joinPath(field, String(params.tag)),
+        message,
+        guess(params.tagValue, BLOCK_TYPES),
+      );
+    case 'enum':
+      return findingOf(field, message, guess(data, params.allowedValues));
+    default:
+      return findingOf(field, message);
+  }
+}
+
+/** @param words may have values that are none */
+function guess(given: unknown, words: readonly unknown[]): string | undefined {
+  if (typeof given !== 'string') return undefined;
+  return suggest(
+    given,
+    words.filter((word) => typeof word === 'string'),
+  );
 }
 
 function ruleText(error: ErrorObject): string {
@@ -137,13 +175,7 @@ function describeTag(field: string, value: unknown): string {
 export function fieldPath(pointer: string): string {
   let path = '';
   for (const part of pointer.split('/').slice(1)) {
-    path = joinField(path, part.replaceAll('~1', '/').replaceAll('~0', '~'));
+    path = joinPath(path, part.replaceAll('~1', '/').replaceAll('~0', '~'));
   }
   return path;
-}
-
-function joinField(path: string, key: string): string {
-  if (/^\d+$/.test(key)) return `${path}[${key}]`;
-  const name = key.slice(0, SHOWN_LENGTH_MAX);
-  return path === '' ? name : `${path}.${name}`;
 }

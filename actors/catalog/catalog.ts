@@ -14,13 +14,17 @@
  * The tombstone stays until the front thread (`src/sequence-removal.ts`) has had the instances removed.
  */
 
-import type {
-  CreateSequence,
-  SequenceCreated,
-  SequenceDeleteQuery,
+import type { Finding } from '../../schema/finding.js';
+import {
+  type CreateSequence,
+  hasLists,
+  type SequenceCheckQuery,
+  type SequenceCreated,
+  type SequenceDeleteQuery,
+  type SequenceValidated,
 } from '../../schema/sequence.js';
-import { compilePlan } from '../../src/core/plan.js';
 import { isoTime } from '../../src/core/time.js';
+import { judgeDefinition } from '../../src/definition.js';
 import {
   conflict,
   DATABASE_AWAY,
@@ -37,7 +41,6 @@ import type { InstanceCounts, ReleaseStateRow, SequenceRow } from '../runtime/ro
 import { Singleton } from '../runtime/singleton.js';
 import { Turn } from '../runtime/turn.js';
 import { EVERY_NAME, wordOf } from './names.js';
-import { whenUsed } from './plans.js';
 
 export interface CatalogDeps
   extends HostDeps,
@@ -101,14 +104,11 @@ export class Catalog {
    * @param tenant the header's tenant; '' when there is none
    * @param body checked for its shape
    */
-  create(request: number, tenant: string, body: CreateSequence): void {
-    const owner = body.tenant_id.trim() === '' ? tenant : body.tenant_id;
-    if (owner === '') throw invalid('tenant_id must not be blank');
-    if (tenant !== '' && owner !== tenant) {
-      throw forbidden('tenant_id is not the tenant of x-tenant-id');
-    }
+  create(request: number, tenant: string, body: CreateSequence, query: SequenceCheckQuery): void {
+    const owner = ownerOf(tenant, body);
+    const warnings = warningsOf('sequences.create', body, query);
     const turn = new Turn();
-    const answer = this.#put(turn, owner, body);
+    const answer = this.#put(turn, owner, body, warnings);
     const name = wordOf(owner, body.namespace, body.name);
     answerLater(this.#deps, request, 201, async () => {
       await commitTold(this.#deps, KEY, turn, () => this.#barrier.pass(name), EXISTS);
@@ -116,11 +116,18 @@ export class Catalog {
     });
   }
 
+  /** What `create` would answer, but for what is stored already. @throws EngineError that is the answer */
+  validate(request: number, tenant: string, body: CreateSequence, query: SequenceCheckQuery): void {
+    ownerOf(tenant, body);
+    const warnings = warningsOf('sequences.validate', body, query);
+    const answer: SequenceValidated = { valid: true, warnings };
+    const reply = { kind: 'reply', request, status: 200, body: JSON.stringify(answer) } as const;
+    this.#deps.release([reply]);
+  }
+
   /** @returns what the creator is told */
-  #put(turn: Turn, tenant: string, body: CreateSequence): SequenceCreated {
+  #put(turn: Turn, tenant: string, body: CreateSequence, warnings: Finding[]): SequenceCreated {
     const id = body.id ?? this.#deps.newId();
-    const compiled = compilePlan({ id, blocks: body.blocks }, whenUsed);
-    if (!compiled.ok) throw invalid(compiled.message);
     const definition = {
       blocks: body.blocks,
       ...(body.input_schema == null ? {} : { input_schema: body.input_schema }),
@@ -137,8 +144,7 @@ export class Catalog {
       definition,
       created_at: body.created_at ?? isoTime(this.#deps.now()),
     });
-    const { warnings } = compiled.plan;
-    return warnings.length === 0 ? { id } : { id, warnings: [...warnings] };
+    return warnings.length === 0 ? { id } : { id, warnings };
   }
 
   deprecate(request: number, tenant: string, id: string): void {
@@ -308,6 +314,28 @@ export class Catalog {
     const message = { kind: 'sequence.block', sequence, isBlocked } as const;
     this.#deps.release([{ kind: 'peer', shard, message }]);
   }
+}
+
+/** @throws EngineError 400, 403 */
+function ownerOf(tenant: string, body: CreateSequence): string {
+  const owner = body.tenant_id.trim() === '' ? tenant : body.tenant_id;
+  if (owner === '') throw invalid('tenant_id must not be blank');
+  if (tenant !== '' && owner !== tenant) {
+    throw forbidden('tenant_id is not the tenant of x-tenant-id');
+  }
+  return owner;
+}
+
+/** @throws EngineError 400 for errors, and for warnings when the caller is strict */
+function warningsOf(
+  operation: 'sequences.create' | 'sequences.validate',
+  body: CreateSequence,
+  query: SequenceCheckQuery,
+): Finding[] {
+  const judged = judgeDefinition(operation, body, { isListed: hasLists(operation, query) });
+  const { errors, warnings } = judged;
+  if (errors.length > 0 || (query.strict && warnings.length > 0)) throw judged.refusal();
+  return [...warnings];
 }
 
 /** What keeps the sequence from being deleted. */
