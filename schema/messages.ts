@@ -158,7 +158,7 @@ function typeText(type: unknown): string {
 function describeWords(field: string, allowed: readonly unknown[], value: unknown): string {
   const isUnsupported = UNSUPPORTED_VALUES.every((value, index) => allowed[index] === value);
   if (isUnsupported) return `${field} is not supported`;
-  const words = allowed.filter((word) => typeof word === 'string');
+  const words = allowed.filter((word) => word !== null).map(String);
   const meant = typeof value === 'string' ? suggest(value, words) : undefined;
   const hint = meant === undefined ? '' : `: did you mean ${meant}?`;
   return `${field} must be ${words.length === 1 ? '' : 'one of '}${words.join(', ')}${hint}`;

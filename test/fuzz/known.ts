@@ -18,7 +18,7 @@ const KIND_OF_ANSWER: Readonly<Record<string, string>> = {
   cron: 'cron',
   releases: 'releases',
   'api-keys': 'apikeys',
-  webhooks: 'outbox',
+  webhooks: 'webhooks',
 };
 
 export class KnownIds {
@@ -56,7 +56,7 @@ export class KnownIds {
     // A dry run is answered 200, and leaves what there is.
     const isGone = method === 'DELETE' && status === 204;
     if (isGone && params.id !== undefined) this.#forget(kindOfPath(path), params.id);
-    const kind = KIND_OF_ANSWER[first];
+    const kind = path.startsWith('/webhooks/outbox') ? 'outbox' : KIND_OF_ANSWER[first];
     if (kind === undefined || path.split('/').length > 4 || !/^[[{]/.test(text)) return;
     const body = JSON.parse(text) as Json | Json[];
     for (const item of Array.isArray(body) ? body : [body]) {
@@ -101,6 +101,8 @@ function isOf(kind: string, item: Json): boolean {
   if (kind === 'tasks') return item.state === 'pending' || item.state === 'claimed';
   // Below the path of a release there are its decisions.
   if (kind === 'releases') return 'state' in item;
+  // And below that of a subscription its deliveries.
+  if (kind === 'webhooks') return 'events' in item;
   if (kind === 'instances') return !('instance_id' in item) && !('block_id' in item);
   return true;
 }

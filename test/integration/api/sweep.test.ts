@@ -16,6 +16,7 @@ import { continuityOf } from '../../helpers/continuity.js';
 import {
   makeRateLimit,
   makeSchedule,
+  makeSubscription,
   makeThings,
   namedBy,
   namesTenant,
@@ -266,6 +267,8 @@ async function thingsFor({ route, ids }: Case): Promise<Things> {
     case 'continuity.preview':
       // Runtimes live for some minutes only.
       return { ...what, runtime: (await continuityOf(owner).runtime()).runtime_id };
+    case 'webhooks.unsubscribe':
+      return { ...what, subscription: await makeSubscription(owner) };
     case 'cron.delete':
       return { ...what, schedule: await makeSchedule(owner, what.sequence) };
     default:
