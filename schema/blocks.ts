@@ -137,7 +137,12 @@ const STEP_NOTE =
 
 const Step = blockObject('step', STEP_NOTE, {
   handler: noted(Name, 'A name that is not built in is served by external workers.'),
-  params: optional(noted(JsonObjectSchema, `Of the handler. ${PARAMS_NOTE}`)),
+  params: optional(
+    noted(
+      JsonObjectSchema,
+      `Of the handler; what a built-in one always refuses is 400. ${PARAMS_NOTE}`,
+    ),
+  ),
   delay: optional(Delay),
   retry: optional(Retry),
   timeout: optional(noted(DurationMs, 'Of one try; the step then fails retryably.')),
