@@ -18,7 +18,10 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { requireNode } from '../../src/node-version.js';
 import { withLock } from './lock.mjs';
+
+requireNode();
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 
@@ -136,7 +139,7 @@ function list(folder) {
   const full = path.join(root, folder);
   if (!existsSync(full)) return [];
   return readdirSync(full, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile() && /\.(ts|sql)$/.test(entry.name))
+    .filter((entry) => entry.isFile() && /\.(ts|js|sql)$/.test(entry.name))
     .map((entry) => path.relative(root, path.join(entry.parentPath ?? entry.path, entry.name)));
 }
 
