@@ -414,7 +414,7 @@ class Engine {
 
   async #drain(deadline: number): Promise<void> {
     const supervisor = this.#supervisor;
-    if (supervisor === undefined) return;
+    if (supervisor === undefined || !this.#isStarted) return;
     await Promise.all([supervisor.drain(), this.#front?.drain()]);
     while (realClock.monotonic() < deadline) {
       if (this.#client.inFlight === 0 && (await supervisor.isIdle())) return;

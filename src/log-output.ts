@@ -25,8 +25,9 @@ export function outputPalette(): Palette {
 }
 
 export function logOutput(format: LogFormat): DestinationStream {
-  const out = pino.destination(STDOUT);
-  if (!isForPeople(format)) return out;
+  if (!isForPeople(format)) return pino.destination(STDOUT);
+  // At once, so that lines and what else is printed keep their order.
+  const out = pino.destination({ dest: STDOUT, sync: true });
   const paint = outputPalette();
   return { write: (line) => void out.write(textLine(line, paint)) };
 }

@@ -16,6 +16,10 @@ export function startRefusal(error: unknown, config: Config | undefined): string
 }
 
 function mendable(error: unknown, config: Config | undefined): string | undefined {
+  // A migration names itself; a right that is missing is mended in the same way wherever it is missed.
+  if (error instanceof SchemaError && isMissingRight(error.cause)) {
+    return databaseRefusal(config?.databaseUrl ?? '', error.cause).message;
+  }
   if (
     error instanceof ConfigError ||
     error instanceof SchemaError ||
@@ -31,6 +35,9 @@ function mendable(error: unknown, config: Config | undefined): string | undefine
   }
   return undefined;
 }
+
+const isMissingRight = (cause: unknown): cause is pg.DatabaseError =>
+  cause instanceof pg.DatabaseError && cause.code === '42501';
 
 /** While the schema is brought up to date; before that the database is waited for. */
 const CONNECTION_LOST = /^(?:ECONN[A-Z]+|EPIPE|ETIMEDOUT|EHOSTUNREACH)$/;
