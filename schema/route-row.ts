@@ -54,8 +54,8 @@ export interface RouteRow {
   readonly isAlwaysServed?: true;
   /** A poll: the answer may wait for as long as the caller does. */
   readonly isParked?: true;
-  /** Of a success that is not `application/json`. */
-  readonly contentType?: string;
+  /** Of a success that is not `application/json`; one of several where it depends on what is asked for. */
+  readonly contentType?: string | readonly string[];
   /** A request without a body stands for an empty object. */
   readonly isBodyOptional?: true;
   /** At home at the root as well as under the prefix: the bare path is no deprecated alias. */
