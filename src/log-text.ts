@@ -58,8 +58,8 @@ export function textLine(json: string, paint: Palette): string {
   for (const [name, value] of Object.entries(shown)) {
     parts.push(paint.dim(`${plain(name)}=`) + valueText(value));
   }
-  const frames = level >= ERROR && err?.stack !== undefined ? `\n${paint.dim(err.stack)}` : '';
-  return `${parts.join(' ')}${frames}\n`;
+  const frames = level >= ERROR ? (err?.stack?.split('\n') ?? []) : [];
+  return [parts.join(' '), ...frames.map((frame) => paint.dim(plain(frame))), ''].join('\n');
 }
 
 /** The time of day where the process runs: whoever sits at a terminal has a watch. */
