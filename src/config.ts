@@ -107,7 +107,8 @@ export const LIMITS = {
 export class ConfigError extends Error {}
 
 /** What `--help` prints. */
-export const USAGE = `Usage: npm start -- [--insecure-auth] [--unsafe-database] [--help] [--version]
+export const USAGE = `Usage: durable-workflow-engine [--insecure-auth] [--unsafe-database] [--help] [--version]
+In a checkout: npm start -- [--insecure-auth] …
 
   --insecure-auth     accept every request without a key (for development)
   --unsafe-database   accept a Postgres with fsync or full_page_writes off (for tests)
@@ -126,7 +127,7 @@ const KNOBS = {
   address: ['ENGINE_HTTP_ADDR', address('127.0.0.1:8080')],
   httpBackend: ['ENGINE_HTTP_BACKEND', choice(['auto', 'uws', 'node'], 'auto')],
   /** Absent: the embedded Postgres under `dataDir`. */
-  databaseUrl: ['DATABASE_URL', text],
+  databaseUrl: ['DATABASE_URL', databaseUrl],
   dataDir: ['ENGINE_DATA_DIR', (value) => path.resolve(value ?? 'data')],
   runMigrations: ['ENGINE_RUN_MIGRATIONS', toggle(true)],
   /** The root key; undefined under --insecure-auth, or until the embedded set-up makes one. */
@@ -168,6 +169,8 @@ const KNOBS = {
     'ENGINE_LOG_LEVEL',
     choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info'),
   ],
+  /** Auto: text on a terminal, JSON elsewhere. */
+  logFormat: ['ENGINE_LOG_FORMAT', choice(['auto', 'text', 'json'], 'auto')],
 } as const satisfies Record<string, readonly [name: string, parse: Parse<unknown>]>;
 
 type Knobs = {
@@ -240,7 +243,8 @@ const FLAGS: ReadonlySet<string> = new Set(['--insecure-auth', '--unsafe-databas
 
 function readFlags(args: readonly string[]): ReadonlySet<string> {
   const unknown = args.find((arg) => !FLAGS.has(arg));
-  if (unknown !== undefined) throw new ConfigError(`unknown flag ${unknown}\n\n${USAGE}`);
+  if (unknown !== undefined)
+    throw new ConfigError(`unknown flag ${unknown}; --help lists the flags`);
   return new Set(args);
 }
 
@@ -248,6 +252,26 @@ function readFlags(args: readonly string[]): ReadonlySet<string> {
 
 function text(value: string | undefined): string | undefined {
   return value;
+}
+
+/** What `pg` would take without a word: another scheme for the right one, any word for a host. */
+const DATABASE_URL_EXAMPLE = 'postgresql://user:password@host:5432/database';
+
+/** A URL of Postgres. The messages leave its text out, which may hold a password. */
+function databaseUrl(value: string | undefined, name: string): string | undefined {
+  if (value === undefined) return undefined;
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(value)?.[1]?.toLowerCase();
+  if (scheme === 'postgres' || scheme === 'postgresql') {
+    // A missing host is that of the machine; `URL` alone does not take it.
+    if (URL.canParse(value.replace('@/', '@localhost/'))) return value;
+    throw new ConfigError(
+      `${name} is no URL: write it as ${DATABASE_URL_EXAMPLE}, with %2F for / and %40 for @ in the password`,
+    );
+  }
+  const given = scheme === undefined ? 'has no scheme' : `begins with ${scheme}:`;
+  throw new ConfigError(
+    `${name} ${given}, not with postgresql:; write it as ${DATABASE_URL_EXAMPLE}`,
+  );
 }
 
 function integer(byDefault: number, min: number, max: number): Parse<number> {
