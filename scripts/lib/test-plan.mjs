@@ -32,6 +32,7 @@ const SLOW = [
   'integration/swagger-ui',
   'integration/big-instances',
   'integration/standby',
+  'integration/docs-newcomer',
   'integration/metrics-api',
   'integration/tracing',
   'integration/logs',

@@ -17,7 +17,7 @@ const PAGES = pages();
 const MANUAL = PAGES.filter(({ file }) => file.startsWith('docs/'));
 /** Written for people who have never seen the engine. */
 const PLAIN = PAGES.filter(({ file }) =>
-  /^docs\/(operate\/|README|concepts|coming-from)/.test(file),
+  /^(?:README|docs\/(?:operate\/|README|concepts|coming-from|tutorial))/.test(file),
 );
 
 /** Decisions also name what was decided against. */
@@ -113,7 +113,7 @@ describe('names', () => {
 
 describe('samples', () => {
   test('the commands of the operator say whether a test runs them', () => {
-    const marked = new Set(['run', 'by-hand']);
+    const marked = new Set(['run', 'server', 'by-hand']);
     const unmarked = PLAIN.flatMap(({ file, fences }) =>
       fences
         .filter(({ language, marks }) => language === 'sh' && !marked.has(marks[0] ?? ''))

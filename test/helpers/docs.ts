@@ -3,7 +3,8 @@
  * in their fenced blocks, which run as they stand.
  */
 
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,12 +27,6 @@ export interface Page {
   readonly fences: readonly Fence[];
   /** The text without fenced blocks, whose lines are left empty. */
   readonly prose: string;
-}
-
-export interface Outcome {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
 }
 
 /** A fence may be indented, as a part of a list. */
@@ -84,35 +79,119 @@ export function linksOf({ prose }: Page): string[] {
   return [...plain.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
 }
 
-/** What the answers of commands must hold, in order: what stands behind `# →`. */
-export function expectedOf(script: string): string[] {
-  return [...script.matchAll(/# → (.+)$/gm)].map(([, words = '']) => words);
+/** The address that every sample names. */
+const ADDRESS = 'http://localhost:8080';
+
+/** Where a sample that is called by the server listens. */
+const RECEIVER_PORT = 8090;
+
+export interface Place {
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Of the server, without a path: in the place of the one that samples name. */
+  readonly url: string;
+  /** In the place of the port that samples listen at. */
+  readonly receiverPort?: number;
 }
+
+/** What begins the output of each block. */
+const SEPARATOR = '\u001e';
+
+/**
+ * Runs the marked blocks of the pages as they stand, in one shell, as far as the programs that they name
+ * are there, and holds their output against the answers that they show. A block `sh server` is started in
+ * a shell of its own, in the folder, and goes on beside the others. What is left of all this in the end is
+ * ended, too.
+ *
+ * @returns what is wrong, as a text with the output; undefined when nothing is.
+ */
+export async function runPages(
+  files: readonly string[],
+  place: Place,
+): Promise<string | undefined> {
+  const { url, receiverPort = RECEIVER_PORT } = place;
+  const blocks = files
+    .flatMap((file) => page(file).fences)
+    .filter(
+      ({ language, marks: [mark] }) => language === 'sh' && /^(?:run|server)$/.test(mark ?? ''),
+    )
+    .filter(({ marks: [, ...programs] }) => programs.every(hasProgram));
+  const script = blocks
+    .map(({ text, marks: [mark] }) => (mark === 'server' ? inBackground(text) : text))
+    .map((text) => `printf '${SEPARATOR}'\n${text}`)
+    .join('\n')
+    .replaceAll(ADDRESS, url)
+    .replaceAll(String(RECEIVER_PORT), String(receiverPort));
+  const { code, stdout, stderr } = await runScript(script, place);
+  const outputs = stdout.split(SEPARATOR).slice(1);
+  const wrong = outputs.flatMap((output, at) => {
+    const missing = missingIn(output, answersOf(blocks[at]!.text));
+    return missing === undefined ? [] : [`line ${blocks[at]!.line}: no ${missing}\nin ${output}`];
+  });
+  if (code !== 0) wrong.push(`exit code ${code} after ${outputs.at(-1)}\n${stderr}`);
+  return wrong.length === 0 ? undefined : wrong.join('\n\n');
+}
+
+/** The server in a terminal of its own; what follows begins when it is ready. */
+function inBackground(text: string): string {
+  return `(trap : TERM; cd "$HOME"; ${text.trimEnd()}) >> "$HOME/server.log" 2>&1 &
+until curl -sf -o "$HOME/ready.json" ${ADDRESS}/health/ready; do sleep 0.1; done
+`;
+}
+
+/** The answers that a block shows: what stands behind `# →`, on one line or on several. */
+export function answersOf(block: string): string[] {
+  const answers = block.matchAll(/# → .+(?:\n# → .+)*/g);
+  return [...answers].map(([lines]) => lines.replace(/^# → /gm, ''));
+}
+
+/** The first of the answers that the output does not have in this order; blanks do not matter. */
+export function missingIn(output: string, answers: readonly string[]): string | undefined {
+  let rest = withoutBlanks(output);
+  return answers.find((answer) => {
+    const pieces = withoutBlanks(answer).split('…').map(escaped);
+    const found = new RegExp(pieces.join('[^]*?')).exec(rest);
+    rest = rest.slice((found?.index ?? 0) + (found?.[0].length ?? 0));
+    return found === null;
+  });
+}
+
+const withoutBlanks = (text: string) => text.replace(/\s+/g, '');
+
+const escaped = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+
+export interface Outcome {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** In the end every process of the group is told to stop, and the shell waits for its own. */
+const PRELUDE = `trap 'trap "" TERM; kill 0; wait' EXIT\n`;
 
 /** Runs commands in the folder with nothing of this process's environment but the search path. */
-export function runScript(
+export async function runScript(
   script: string,
-  folder: string,
-  env: Readonly<Record<string, string>>,
+  { folder, env }: Pick<Place, 'folder' | 'env'>,
 ): Promise<Outcome> {
   const { PATH = '' } = process.env;
-  const options = { cwd: folder, env: { PATH, HOME: folder, ...env }, timeout: TIMEOUT_MS };
-  const args = ['--norc', '-eu', '-o', 'pipefail', '-c', script];
-  return new Promise((resolve) => {
-    execFile('bash', args, options, (error, stdout, stderr) => {
-      resolve({ code: error === null ? 0 : 1, stdout, stderr });
+  const child = spawn('bash', ['--norc', '-eu', '-o', 'pipefail', '-c', PRELUDE + script], {
+    cwd: folder,
+    env: { PATH, HOME: folder, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // A group of its own, which can be told to stop as a whole.
+    detached: true,
+  });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text;
     });
-  });
-}
-
-/** The first of the expected words that the output does not have in this order. */
-export function missingIn(stdout: string, expected: readonly string[]): string | undefined {
-  let at = 0;
-  return expected.find((words) => {
-    const found = stdout.indexOf(words, at);
-    at = found + words.length;
-    return found < 0;
-  });
+  }
+  const timer = setTimeout(() => process.kill(-child.pid!, 'SIGTERM'), TIMEOUT_MS);
+  const [code] = await once(child, 'close');
+  clearTimeout(timer);
+  return { code: code as number | null, ...output };
 }
 
 export function hasProgram(name: string): boolean {

@@ -127,7 +127,7 @@ export function makeDataDir(): string {
  * Below 32,768, where systems begin to number outgoing connections: while a server is down, the
  * attempts of its clients could otherwise be given its own port, and keep it from coming back.
  */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   for (;;) {
     const port = 10_000 + Math.floor(Math.random() * 20_000);
     const probe = createServer();

@@ -19,7 +19,7 @@ import { eventually, newHandler, step } from '../helpers/api.js';
 import { accepted, imported, importing, newDevice } from '../helpers/capsules.js';
 import { expectStatus, type Reply } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
-import { expectedOf, missingIn, page, runScript } from '../helpers/docs.js';
+import { answersOf, missingIn, page, runScript } from '../helpers/docs.js';
 import { DEFAULT_API_KEY } from '../helpers/engine.js';
 import {
   accepting,
@@ -292,18 +292,15 @@ const SCRIPT = page('docs/migration.md')
   .fences.filter(({ language }) => language === 'sh')
   .map(({ text }) => text)
   .join('\n');
-const EXPECTED = expectedOf(SCRIPT);
+const EXPECTED = answersOf(SCRIPT);
 
 test('every command of docs/migration.md works, and its answer is what it says', async (t) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'docs-migration-'));
   t.after(() => rmSync(folder, { recursive: true }));
   assert.ok(EXPECTED.length > 30, `${EXPECTED.length} answers`);
   const [a = '', b = ''] = [pair.a, pair.b].map(({ api }) => `${api.engine.url}/api/v1`);
-  const { code, stdout, stderr } = await runScript(SCRIPT, folder, {
-    KEY: DEFAULT_API_KEY,
-    A: a,
-    B: b,
-  });
+  const env = { KEY: DEFAULT_API_KEY, A: a, B: b };
+  const { code, stdout, stderr } = await runScript(SCRIPT, { folder, env });
   assert.equal(code, 0, `${stderr}\n${stdout}`);
   const missing = missingIn(stdout, EXPECTED);
   assert.equal(missing, undefined, `no ${missing} in\n${stdout}`);
