@@ -52,8 +52,11 @@ export interface CatalogDeps
 /** Of its units. */
 const KEY = 'catalog';
 
-const EXISTS =
-  'a sequence with this id, or with this name and version, exists already or is being removed';
+/** Which of the two it was, the refusal of the database does not tell. */
+const existsAlready = ({ id, namespace, name, version }: CreateSequence) =>
+  `version ${version} of sequence ${name} in namespace ${namespace}` +
+  `${id === undefined ? '' : `, or a sequence with the id ${id},`} exists already or is being removed; ` +
+  'what is stored never changes: store another version';
 
 /** Its instances, and a release that needs it. */
 type UsesOfSequence = readonly [InstanceCounts, ReleaseStateRow | undefined];
@@ -111,7 +114,7 @@ export class Catalog {
     const answer = this.#put(turn, owner, body, warnings);
     const name = wordOf(owner, body.namespace, body.name);
     answerLater(this.#deps, request, 201, async () => {
-      await commitTold(this.#deps, KEY, turn, () => this.#barrier.pass(name), EXISTS);
+      await commitTold(this.#deps, KEY, turn, () => this.#barrier.pass(name), existsAlready(body));
       return answer;
     });
   }

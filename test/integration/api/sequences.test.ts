@@ -109,6 +109,10 @@ describe('creation', () => {
     assert.equal(sameId.status, 409);
     const sameName = await tenant.post('/sequences', definition({ name: 'twice', version: 3 }));
     assert.equal(sameName.status, 409);
+    assert.match(
+      JSON.stringify(sameName.body),
+      /version 3 of sequence twice in namespace test exists already .* store another version/,
+    );
     const other = api.tenant();
     await other.sequence([step('a', 'noop')], { name: 'twice', version: 3 });
     const elsewhere = definition({ name: 'twice', version: 3, namespace: 'elsewhere' });
