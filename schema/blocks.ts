@@ -26,6 +26,7 @@ import {
   unsupported,
   withDefault,
 } from './common.js';
+import { BUILTIN_HANDLERS, PARAMS_NOTE } from './handlers.js';
 
 /** Caps of ours, against stacks and turns without end (docs/reference/blocks.md). */
 export const DEPTH_MAX = 64;
@@ -131,15 +132,12 @@ function blockObject<K extends string, P extends TProperties>(
 // An interface may refer to itself by way of `Block`, where an alias may not.
 
 const STEP_NOTE =
-  'Runs a handler: a built-in one (noop, log, sleep, http_request, fail, transform, assert) in ' +
-  'the server, any other by an external worker.';
-const PARAMS_NOTE =
-  'Of the handler. log: message, level (debug, info, warn). sleep: duration_ms (default 100). ' +
-  'http_request: url, method (GET, POST, PUT, DELETE), body, timeout_ms (default 10000). noop: none.';
+  `Runs a handler: a built-in one (${BUILTIN_HANDLERS.join(', ')}) in the server, any other by an ` +
+  'external worker.';
 
 const Step = blockObject('step', STEP_NOTE, {
   handler: noted(Name, 'A name that is not built in is served by external workers.'),
-  params: optional(noted(JsonObjectSchema, PARAMS_NOTE)),
+  params: optional(noted(JsonObjectSchema, `Of the handler. ${PARAMS_NOTE}`)),
   delay: optional(Delay),
   retry: optional(Retry),
   timeout: optional(noted(DurationMs, 'Of one try; the step then fails retryably.')),
@@ -265,6 +263,8 @@ const BLOCKS = {
   loop: Loop,
   for_each: ForEach,
 } as const satisfies { readonly [T in Block['type']]: TObject };
+
+export const BLOCK_TYPES = Object.keys(BLOCKS) as Block['type'][];
 
 /** The members that mean something in blocks of the kind; others are stored and have no effect. */
 export function membersOf(kind: Block['type']): TProperties {

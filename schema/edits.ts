@@ -17,6 +17,7 @@ import {
   Timestamp,
   Uuid,
 } from './common.js';
+import { Warnings } from './finding.js';
 import { BulkUpdated, InstanceFilter, PageQuery, SendSignal } from './instance.js';
 import { actById, listOf, type RouteRow, readById, refusals } from './route-row.js';
 
@@ -40,6 +41,7 @@ export const BlocksInjected = named('BlocksInjected', {
   injected_block_ids: Type.Array(Type.String()),
   position: Type.Integer(),
   total_injected: Type.Integer(),
+  warnings: Warnings,
 });
 export type BlocksInjected = Static<typeof BlocksInjected>;
 
@@ -233,6 +235,7 @@ export const EDIT_ROWS = {
     path: '/instances/{id}/inject-blocks',
     summary: 'Let this instance run further blocks after those of its sequence.',
     body: InjectBlocks,
+    definition: 'the body',
     replies: { 200: BlocksInjected, ...refusals(400, 404, 409, 413) },
   },
   'instances.resumeFrom': {

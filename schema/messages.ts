@@ -1,8 +1,12 @@
 /** What is wrong with a value, in words for the caller: the field, and what is asked of it. */
 
 import type { ErrorObject } from 'ajv/dist/2020.js';
+import { suggest } from '../src/core/suggest.js';
+import { BLOCK_TYPES } from './blocks.js';
 import { UNSUPPORTED_VALUES } from './common.js';
 import { SHA256_INPUT_PATTERN, SHA256_PATTERN } from './continuity.js';
+import { type Finding, findingOf, joinPath } from './finding.js';
+import { HTTP_URL_PATTERN } from './handlers.js';
 
 const FORMAT_TEXTS: Readonly<Record<string, string>> = {
   uuid: 'must be a UUID',
@@ -15,6 +19,7 @@ const FORMAT_TEXTS: Readonly<Record<string, string>> = {
 const PATTERN_TEXTS: Readonly<Record<string, string>> = {
   [SHA256_PATTERN]: 'must be 64 hexadecimal digits in lower case',
   [SHA256_INPUT_PATTERN]: 'must be 64 hexadecimal digits',
+  [HTTP_URL_PATTERN]: 'must begin with http:// or https://',
 };
 
 const TYPE_TEXTS: Readonly<Record<string, string>> = {
@@ -33,9 +38,9 @@ export function describeError(error: ErrorObject | undefined, what: string): str
   const field = path === '' ? what : path;
   switch (error.keyword) {
     case 'required':
-      return `${joinField(path, String(error.params.missingProperty))} is required`;
+      return `${joinPath(path, String(error.params.missingProperty))} is required`;
     case 'discriminator':
-      return describeTag(joinField(path, String(error.params.tag)), error.params.tagValue);
+      return describeTag(joinPath(path, String(error.params.tag)), error.params.tagValue);
     case 'enum':
       return describeWords(field, error.params.allowedValues);
     case 'x-check':
@@ -43,6 +48,40 @@ export function describeError(error: ErrorObject | undefined, what: string): str
     default:
       return `${field} ${ruleText(error)}`;
   }
+}
+
+/**
+ * The same with its place, and what was probably meant by a word that is none of those asked for.
+ *
+ * @param more the end of the sentence
+ */
+export function findingOfError(error: ErrorObject, what: string, more = ''): Finding {
+  const { keyword, params, data } = error;
+  const field = fieldPath(error.instancePath);
+  const message = describeError(error, what) + more;
+  switch (keyword) {
+    case 'required':
+      return findingOf(joinPath(field, String(params.missingProperty)), message);
+    case 'discriminator':
+      return findingOf(
+        joinPath(field, String(params.tag)),
+        message,
+        guess(params.tagValue, BLOCK_TYPES),
+      );
+    case 'enum':
+      return findingOf(field, message, guess(data, params.allowedValues));
+    default:
+      return findingOf(field, message);
+  }
+}
+
+/** @param words may have values that are none */
+function guess(given: unknown, words: readonly unknown[]): string | undefined {
+  if (typeof given !== 'string') return undefined;
+  return suggest(
+    given,
+    words.filter((word) => typeof word === 'string'),
+  );
 }
 
 function ruleText(error: ErrorObject): string {
@@ -103,13 +142,7 @@ function describeTag(field: string, value: unknown): string {
 export function fieldPath(pointer: string): string {
   let path = '';
   for (const part of pointer.split('/').slice(1)) {
-    path = joinField(path, part.replaceAll('~1', '/').replaceAll('~0', '~'));
+    path = joinPath(path, part.replaceAll('~1', '/').replaceAll('~0', '~'));
   }
   return path;
-}
-
-function joinField(path: string, key: string): string {
-  if (/^\d+$/.test(key)) return `${path}[${key}]`;
-  const name = key.slice(0, SHOWN_LENGTH_MAX);
-  return path === '' ? name : `${path}.${name}`;
 }

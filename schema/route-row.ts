@@ -56,6 +56,8 @@ export interface RouteRow {
   readonly isParked?: true;
   /** Of a success that is not `application/json`. */
   readonly contentType?: string;
+  /** The body is a definition, of which all mistakes are told at once; how messages call it. */
+  readonly definition?: string;
   /** A request without a body stands for an empty object. */
   readonly isBodyOptional?: true;
   /** At home at the root as well as under the prefix: the bare path is no deprecated alias. */

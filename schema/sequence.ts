@@ -23,6 +23,7 @@ import {
   unsupported,
   withDefault,
 } from './common.js';
+import { Finding, Warnings } from './finding.js';
 import { type RouteRow, read, readById, refusals } from './route-row.js';
 
 export const SEQUENCE_STATUSES = ['draft', 'staging', 'production', 'unpublished'] as const;
@@ -54,11 +55,30 @@ export const CreateSequence = named('CreateSequence', 'A definition; immutable o
 export type CreateSequence = Static<typeof CreateSequence>;
 
 /** Warnings are never fatal and are present only when there are any. */
-export const SequenceCreated = named('SequenceCreated', {
-  id: Uuid,
-  warnings: Type.Optional(Type.Array(Type.String())),
-});
+export const SequenceCreated = named('SequenceCreated', { id: Uuid, warnings: Warnings });
 export type SequenceCreated = Static<typeof SequenceCreated>;
+
+export const SequenceCheckQuery = Type.Object({
+  strict: Type.Boolean({ default: false, description: 'Warnings refuse the definition too.' }),
+});
+export type SequenceCheckQuery = Static<typeof SequenceCheckQuery>;
+
+export const SequenceValidated = named('SequenceValidated', 'The definition can be stored.', {
+  valid: Type.Literal(true),
+  warnings: Type.Array(Finding),
+});
+export type SequenceValidated = Static<typeof SequenceValidated>;
+
+export const DefinitionRefused = named(
+  'DefinitionRefused',
+  'The lists are there when the definition was validated, or stored strictly; each only if it has any.',
+  {
+    error: Type.String({ description: 'Has the first ten, with what was probably meant.' }),
+    errors: Warnings,
+    warnings: Warnings,
+  },
+);
+export type DefinitionRefused = Static<typeof DefinitionRefused>;
 
 export const SequenceDefinition = named('SequenceDefinition', 'A stored definition.', {
   id: Uuid,
@@ -73,6 +93,14 @@ export const SequenceDefinition = named('SequenceDefinition', 'A stored definiti
   created_at: Timestamp,
 });
 export type SequenceDefinition = Static<typeof SequenceDefinition>;
+
+/** Whether a refusal has its findings as lists: those who only ask for a judgement get all of it. */
+export function hasLists(
+  operation: string,
+  { strict }: Readonly<Record<string, unknown>>,
+): boolean {
+  return operation === 'sequences.validate' || strict === true;
+}
 
 export const SequenceList = Type.Array(SequenceDefinition);
 export type SequenceList = Static<typeof SequenceList>;
@@ -239,7 +267,19 @@ export const SEQUENCE_ROWS = {
     summary: 'Store an immutable sequence definition.',
     owner: 'first-shard',
     body: CreateSequence,
-    replies: { 201: SequenceCreated, ...refusals(400, 409, 413) },
+    definition: 'a sequence',
+    query: SequenceCheckQuery,
+    replies: { 201: SequenceCreated, 400: DefinitionRefused, ...refusals(409, 413) },
+  },
+  'sequences.validate': {
+    method: 'POST',
+    path: '/sequences/validate',
+    summary: 'Say what storing the definition would answer, and store nothing.',
+    owner: 'first-shard',
+    body: CreateSequence,
+    definition: 'a sequence',
+    query: SequenceCheckQuery,
+    replies: { 200: SequenceValidated, 400: DefinitionRefused, ...refusals(413) },
   },
   'sequences.list': {
     ...read,

@@ -6,12 +6,13 @@
  */
 
 import type { TSchema } from '@sinclair/typebox';
-import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { Ajv2020, type Options, type ValidateFunction } from 'ajv/dist/2020.js';
 import { Block } from './blocks.js';
 import { CapsulePayload, type SealedPayload } from './capsule.js';
+import { FINDINGS_MAX, type Finding, type ShapeErrors } from './finding.js';
 import { isCalendarDay, isTimestamp, isTimeZone, isUuid } from './formats.js';
 import { capNumber, lowerCase, runNamedCheck } from './keywords.js';
-import { describeError } from './messages.js';
+import { describeError, findingOfError } from './messages.js';
 import { readQuery } from './query.js';
 import {
   type BodyOf,
@@ -33,6 +34,11 @@ export interface Validators {
    */
   validateBody<Id extends BodyRouteId>(id: Id, value: unknown): Checked<BodyOf<Id>>;
   /**
+   * Everything that is wrong with a body that was refused, each with its place. Of a body with very many
+   * values, which could have as many mistakes, only the first.
+   */
+  describeBody(id: BodyRouteId, value: unknown): ShapeErrors;
+  /**
    * Reads the text after `?`: known parameters typed and with their defaults, others ignored, lists
    * split at commas, `metadata.<key>` collected. A refusal is a 400.
    */
@@ -50,17 +56,12 @@ export interface Validators {
 
 /** One thread's validators. They share compiled parts and are not made per request. */
 export function createValidators(): Validators {
-  const ajv = newContractAjv();
-  const compiled = new Map<TSchema, ValidateFunction>();
+  const compile = compilerOf(() => newContractAjv());
+  // Slower, since it looks on behind the first mistake and keeps what it looked at.
+  const compileForAll = compilerOf(() => newContractAjv({ allErrors: true, verbose: true }));
 
   function check<T>(schema: TSchema, value: unknown, what: string): Checked<T> {
-    let validate = compiled.get(schema);
-    if (validate === undefined) {
-      // Without its name: the same schema may stand by itself here and inside a list elsewhere.
-      const { $id: _, ...unnamed } = schema;
-      validate = ajv.compile(unnamed);
-      compiled.set(schema, validate);
-    }
+    const validate = compile(schema);
     try {
       if (validate(value)) return { ok: true, value: value as T };
     } catch (error) {
@@ -75,6 +76,18 @@ export function createValidators(): Validators {
       const schema = ROUTES[id].body;
       if (schema === undefined) throw new Error(`operation ${id} takes no body`);
       return check(schema, value, 'the body');
+    },
+    describeBody: (id, value) => {
+      const schema = ROUTES[id].body as TSchema;
+      const isLarge = hasMoreValues(value, VALUES_MAX);
+      const validate = isLarge ? compile(schema) : compileForAll(schema);
+      validate(value);
+      const found = new Map<string, Finding>();
+      for (const error of validate.errors ?? []) {
+        const finding = findingOfError(error, 'the body');
+        if (!found.has(finding.path)) found.set(finding.path, finding);
+      }
+      return { found: [...found.values()], areAll: !isLarge && found.size <= FINDINGS_MAX };
     },
     parseQuery: <Id extends RouteId>(id: Id, rawQuery: string): Checked<QueryOf<Id>> => {
       const schema = ROUTES[id].query;
@@ -98,11 +111,44 @@ export function createValidators(): Validators {
   };
 }
 
-function newContractAjv(): Ajv2020 {
+/** More than the largest sensible definition has outside of its parameters and schemas. */
+const VALUES_MAX = 100_000;
+
+/** Counts members and items, no further than one more than `most`. */
+function hasMoreValues(value: unknown, most: number): boolean {
+  let left = most;
+  const count = (inner: unknown): void => {
+    left -= 1;
+    if (typeof inner !== 'object' || inner === null) return;
+    for (const member of Object.values(inner)) if (left >= 0) count(member);
+  };
+  count(value);
+  return left < 0;
+}
+
+/** Schemas are compiled on first use, and so is what compiles them. */
+function compilerOf(create: () => Ajv2020): (schema: TSchema) => ValidateFunction {
+  const compiled = new Map<TSchema, ValidateFunction>();
+  let ajv: Ajv2020 | undefined;
+  return (schema) => {
+    let validate = compiled.get(schema);
+    if (validate === undefined) {
+      ajv ??= create();
+      // Without its name: the same schema may stand by itself here and inside a list elsewhere.
+      const { $id: _, ...unnamed } = schema;
+      validate = ajv.compile(unnamed);
+      compiled.set(schema, validate);
+    }
+    return validate;
+  };
+}
+
+function newContractAjv(more: Pick<Options, 'allErrors' | 'verbose'> = {}): Ajv2020 {
   const ajv = new Ajv2020({
     strict: true,
     discriminator: true,
     allErrors: false,
+    ...more,
     // The contract's own schemas are checked by its tests, not again by every thread that starts.
     validateSchema: false,
     formats: {

@@ -3,13 +3,18 @@
 import { type BodyOf, type BodyRouteId, ROUTES } from '../schema/routes.js';
 import type { Validators } from '../schema/validators.js';
 import { parseJson } from './core/json-guard.js';
+import { judgeDefinition } from './definition.js';
 import { EngineError, invalid } from './errors.js';
 
-/** @throws EngineError 400 that names the field or the place */
+/**
+ * @param isListed the refusal of a definition has its mistakes as lists, too
+ * @throws EngineError 400 that names the field or the place
+ */
 export function parseBody<Id extends BodyRouteId>(
   validators: Validators,
   operation: Id,
   text: string,
+  isListed = false,
 ): BodyOf<Id> {
   const isLeftOut = text === '' && ROUTES[operation].isBodyOptional === true;
   const parsed = parseJson(isLeftOut ? '{}' : text);
@@ -18,6 +23,10 @@ export function parseBody<Id extends BodyRouteId>(
     throw new EngineError(code, `invalid argument: ${parsed.problem.message}`);
   }
   const checked = validators.validateBody(operation, parsed.value);
-  if (!checked.ok) throw invalid(checked.message);
+  if (!checked.ok) {
+    if (ROUTES[operation].definition === undefined) throw invalid(checked.message);
+    const shape = validators.describeBody(operation, parsed.value);
+    throw judgeDefinition(operation, parsed.value, { shape, isListed }).refusal();
+  }
   return checked.value;
 }

@@ -6,6 +6,8 @@
  * Outcomes of steps are values, not exceptions, and have no class here.
  */
 
+import { type Finding, findingsText } from '../schema/finding.js';
+
 /** Every code the server can answer with, and the HTTP status that goes with it. */
 export const ERROR_STATUS = {
   ENG_INVALID_JSON: 400,
@@ -45,6 +47,13 @@ export interface ErrorData {
   readonly code: ErrorCode;
   readonly message: string;
   readonly retryAfterMs?: number;
+  readonly lists?: FindingLists;
+}
+
+/** What is told of a definition beside the message, member by member of the answer. */
+export interface FindingLists {
+  readonly errors?: readonly Finding[];
+  readonly warnings?: readonly Finding[];
 }
 
 /** An error with a place in the catalogue. Anything else that is thrown is a defect: a 500. */
@@ -53,24 +62,36 @@ export class EngineError extends Error {
   readonly code: ErrorCode;
   readonly status: number;
   readonly retryAfterMs: number | undefined;
+  readonly lists: FindingLists | undefined;
 
-  constructor(code: ErrorCode, message: string, retryAfterMs?: number, cause?: unknown) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    retryAfterMs?: number,
+    cause?: unknown,
+    lists?: FindingLists,
+  ) {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.status = ERROR_STATUS[code];
     this.retryAfterMs = retryAfterMs;
+    this.lists = lists;
   }
 
   /** The form that is posted to another thread; `fromErrorData` is its inverse. */
   toData(): ErrorData {
-    return this.retryAfterMs === undefined
-      ? { code: this.code, message: this.message }
-      : { code: this.code, message: this.message, retryAfterMs: this.retryAfterMs };
+    const { code, message, retryAfterMs, lists } = this;
+    return {
+      code,
+      message,
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      ...(lists === undefined ? {} : { lists }),
+    };
   }
 }
 
 export function fromErrorData(data: ErrorData): EngineError {
-  return new EngineError(data.code, data.message, data.retryAfterMs);
+  return new EngineError(data.code, data.message, data.retryAfterMs, undefined, data.lists);
 }
 
 /** How long a caller is asked to wait when nothing better is known. */
@@ -78,6 +99,11 @@ const RETRY_AFTER_MS = 1_000;
 
 export const invalid = (message: string) =>
   new EngineError('ENG_VALIDATION', `invalid argument: ${message}`);
+/** @param lists absent: the message alone */
+export const invalidDefinition = (findings: readonly Finding[], lists?: FindingLists) => {
+  const message = `invalid argument: ${findingsText(findings)}`;
+  return new EngineError('ENG_VALIDATION', message, undefined, undefined, lists);
+};
 export const notFound = (what: string) => new EngineError('ENG_NOT_FOUND', `not found: ${what}`);
 export const conflict = (message: string) =>
   new EngineError('ENG_CONFLICT', `conflict: ${message}`);

@@ -11,9 +11,15 @@
  * The tombstone stays until the front thread (`src/sequence-removal.ts`) has had the instances removed.
  */
 
-import type { CreateSequence } from '../../schema/sequence.js';
-import { compilePlan } from '../../src/core/plan.js';
+import type { Finding } from '../../schema/finding.js';
+import {
+  type CreateSequence,
+  hasLists,
+  type SequenceCheckQuery,
+  type SequenceValidated,
+} from '../../schema/sequence.js';
 import { isoTime } from '../../src/core/time.js';
+import { judgeDefinition } from '../../src/definition.js';
 import {
   conflict,
   DATABASE_AWAY,
@@ -27,7 +33,6 @@ import type { Room } from '../runtime/room.js';
 import type { InstanceCounts, ReleaseStateRow, SequenceRow } from '../runtime/rows.js';
 import { Singleton } from '../runtime/singleton.js';
 import { Turn } from '../runtime/turn.js';
-import { whenUsed } from './plans.js';
 
 export type CatalogDeps = HostDeps & Pick<Room, 'loader' | 'now' | 'newId' | 'shards'>;
 
@@ -56,25 +61,35 @@ export class Catalog {
    * @param tenant the header's tenant; '' when there is none
    * @param body checked for its shape
    */
-  create(request: number, tenant: string, body: CreateSequence): void {
+  create(request: number, tenant: string, body: CreateSequence, query: SequenceCheckQuery): void {
     this.#self.serve(
       request,
       (turn) => {
-        const owner = body.tenant_id.trim() === '' ? tenant : body.tenant_id;
-        if (owner === '') throw invalid('tenant_id must not be blank');
-        if (tenant !== '' && owner !== tenant) {
-          throw forbidden('tenant_id is not the tenant of x-tenant-id');
-        }
-        this.#put(turn, request, owner, body);
+        const owner = ownerOf(tenant, body);
+        const warnings = warningsOf('sequences.create', body, query);
+        this.#put(turn, request, owner, body, warnings);
       },
       'a sequence with this id, or with this name and version, exists already or is being removed',
     );
   }
 
-  #put(turn: Turn, request: number, tenant: string, body: CreateSequence): void {
+  /** What `create` would answer, but for what is stored already. @throws EngineError that is the answer */
+  validate(request: number, tenant: string, body: CreateSequence, query: SequenceCheckQuery): void {
+    ownerOf(tenant, body);
+    const warnings = warningsOf('sequences.validate', body, query);
+    const answer: SequenceValidated = { valid: true, warnings };
+    const reply = { kind: 'reply', request, status: 200, body: JSON.stringify(answer) } as const;
+    this.#deps.release([reply]);
+  }
+
+  #put(
+    turn: Turn,
+    request: number,
+    tenant: string,
+    body: CreateSequence,
+    warnings: Finding[],
+  ): void {
     const id = body.id ?? this.#deps.newId();
-    const compiled = compilePlan({ id, blocks: body.blocks }, whenUsed);
-    if (!compiled.ok) throw invalid(compiled.message);
     const definition = {
       blocks: body.blocks,
       ...(body.input_schema == null ? {} : { input_schema: body.input_schema }),
@@ -91,7 +106,6 @@ export class Catalog {
       definition,
       created_at: body.created_at ?? isoTime(this.#deps.now()),
     });
-    const { warnings } = compiled.plan;
     turn.reply(request, 201, JSON.stringify(warnings.length === 0 ? { id } : { id, warnings }));
   }
 
@@ -226,6 +240,28 @@ export class Catalog {
     const message = { kind: 'sequence.block', sequence, isBlocked } as const;
     this.#deps.release([{ kind: 'peer', shard, message }]);
   }
+}
+
+/** @throws EngineError 400, 403 */
+function ownerOf(tenant: string, body: CreateSequence): string {
+  const owner = body.tenant_id.trim() === '' ? tenant : body.tenant_id;
+  if (owner === '') throw invalid('tenant_id must not be blank');
+  if (tenant !== '' && owner !== tenant) {
+    throw forbidden('tenant_id is not the tenant of x-tenant-id');
+  }
+  return owner;
+}
+
+/** @throws EngineError 400 for errors, and for warnings when the caller is strict */
+function warningsOf(
+  operation: 'sequences.create' | 'sequences.validate',
+  body: CreateSequence,
+  query: SequenceCheckQuery,
+): Finding[] {
+  const judged = judgeDefinition(operation, body, { isListed: hasLists(operation, query) });
+  const { errors, warnings } = judged;
+  if (errors.length > 0 || (query.strict && warnings.length > 0)) throw judged.refusal();
+  return [...warnings];
 }
 
 /** What keeps the sequence from being deleted. */

@@ -17,8 +17,13 @@ export interface CatalogParts {
 
 export const SEQUENCE_OPERATIONS = {
   'sequences.create': {
-    serve: ({ catalog }, { request, tenant, body }) =>
-      ofFirstShard(catalog).create(request, tenant, body),
+    serve: ({ catalog }, { request, tenant, body }, query) =>
+      ofFirstShard(catalog).create(request, tenant, body, query),
+  },
+  'sequences.validate': {
+    isRead: true,
+    serve: ({ catalog }, { request, tenant, body }, query) =>
+      ofFirstShard(catalog).validate(request, tenant, body, query),
   },
   'sequences.deprecate': {
     serve: ({ catalog }, { request, tenant, target }) =>

@@ -4,7 +4,11 @@
  * what it needs first; the action that it resolves with then changes everything at once.
  */
 
-import { type ResumeFrom as Amendments, RESUMABLE_STATES } from '../../schema/edits.js';
+import {
+  type ResumeFrom as Amendments,
+  type BlocksInjected,
+  RESUMABLE_STATES,
+} from '../../schema/edits.js';
 import { LIMITS } from '../../src/config.js';
 import type { Execution, StepRecord } from '../../src/core/execution.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
@@ -13,6 +17,7 @@ import type { Progress } from '../../src/core/progress.js';
 import { clashOf, goOnBehindEnd, passedRoots, remapExecution } from '../../src/core/remap.js';
 import { blocksFrom } from '../../src/core/rewind.js';
 import { isEnded } from '../../src/core/states.js';
+import { judgeDefinition } from '../../src/definition.js';
 import { conflict, EngineError, invalid, notFound } from '../../src/errors.js';
 import type { Call } from '../runtime/operation.js';
 import type { Turn } from '../runtime/turn.js';
@@ -38,8 +43,9 @@ type Migrate = MessageOf<'migrate'>;
 export async function injectBlocks(
   actor: LiveInstance,
   { rows, plans }: Sources,
-  { request, body: { blocks, position } }: Inject,
+  { request, body }: Inject,
 ): Promise<Action> {
+  const { blocks, position } = body;
   const { record, plan } = actor;
   const { injected } = record;
   const stored = plan.roots.length - injected.length;
@@ -48,6 +54,10 @@ export async function injectBlocks(
   const all = injected.toSpliced(at, 0, ...blocks);
   const bytes = Buffer.byteLength(JSON.stringify(all));
   checkBytes('injected blocks are', bytes, LIMITS.injectedBytesMax);
+  const judged = judgeDefinition('instances.injectBlocks', body, {
+    known: earlierBlocks(actor, at),
+  });
+  if (judged.errors.length > 0) throw judged.refusal();
   const compiled = await plans.compile(record.sequence_id, all);
   if (compiled === undefined) throw notFound(`instance ${record.id}`);
   if (!compiled.ok) throw invalid(compiled.message);
@@ -60,10 +70,22 @@ export async function injectBlocks(
     putAudit(actor, turn, [
       { eventType: 'blocks_injected', details: { block_ids: ids, position: at } },
     ]);
-    const body = { injected_block_ids: ids, position: at, total_injected: all.length };
-    turn.reply(request, 200, JSON.stringify(body));
+    const { warnings } = judged;
+    const reply: BlocksInjected = {
+      injected_block_ids: ids,
+      position: at,
+      total_injected: all.length,
+      ...(warnings.length === 0 ? {} : { warnings: [...warnings] }),
+    };
+    turn.reply(request, 200, JSON.stringify(reply));
     return 'touched';
   };
+}
+
+/** The blocks in front of that place of the injected ones, and those inside them. */
+function earlierBlocks({ record, plan }: LiveInstance, at: number): Set<string> {
+  const firstBehind = plan.roots[plan.roots.length - record.injected.length + at];
+  return new Set(plan.nodes.slice(0, firstBehind).map(({ id }) => id));
 }
 
 /**

@@ -4,7 +4,7 @@
  * `shard/operations.ts` makes of them has one for every route that shards answer.
  */
 
-import type { BodyOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
+import type { BodyOf, QueryOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 
 /** A request as it is handed to the function that serves it. */
 export interface Call<Body = unknown> {
@@ -20,7 +20,7 @@ export interface Call<Body = unknown> {
   readonly traceparent: string | undefined;
 }
 
-export interface Operation<Body, Parts> {
+export interface Operation<Body, Parts, Query = unknown> {
   /** Changes nothing, so that it is served while the database is behind. */
   readonly isRead?: true;
   /** What peers posted before it came is taken in first, although ports have no order among them. */
@@ -30,13 +30,16 @@ export interface Operation<Body, Parts> {
    * `itself`: the function does, with what it has made of the body.
    */
   readonly leadsTo?: LeadsTo<Body>;
-  /** Answers, at once or later. @throws EngineError that is the answer */
-  readonly serve: (parts: Parts, call: Call<Body>) => void;
+  /**
+   * Answers, at once or later. The query is checked like the body, and empty for a route without one.
+   * @throws EngineError that is the answer
+   */
+  readonly serve: (parts: Parts, call: Call<Body>, query: Query) => void;
 }
 
 type LeadsTo<Body> = ((body: Body) => number) | 'itself';
 
-type RouteOperation<Id extends ShardRouteId, Parts> = Operation<BodyOf<Id>, Parts> &
+type RouteOperation<Id extends ShardRouteId, Parts> = Operation<BodyOf<Id>, Parts, QueryOf<Id>> &
   (Id extends RoutesOf<'by-body'>
     ? { readonly leadsTo: LeadsTo<BodyOf<Id>> }
     : { readonly leadsTo?: never });

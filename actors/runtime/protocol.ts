@@ -63,6 +63,8 @@ export interface Request {
   readonly target: string;
   /** JSON text as received; '' when the request has none. */
   readonly body: string;
+  /** Of a route with one, checked; absent for every other. */
+  readonly query?: Readonly<Record<string, unknown>> | undefined;
   /** What the work belongs to, when its caller is traced; well formed. */
   readonly traceparent?: string | undefined;
 }

@@ -101,7 +101,7 @@ export class ShardClient {
 
   /**
    * @param onReply called once, also after `abort`
-   * @param traceparent see `Request`
+   * @param traceparent see `Request`, as for `query`
    * @returns the request's number, for `abort`
    * @throws EngineError 503 when too much is in flight or the shard is away
    */
@@ -113,6 +113,7 @@ export class ShardClient {
     body: string,
     onReply: OnReply,
     traceparent?: string,
+    query?: Request['query'],
   ): number {
     if (
       this.#pending.size >= LIMITS.requestsInFlightMax ||
@@ -139,7 +140,9 @@ export class ShardClient {
     this.#bytes += body.length;
     const request: Request = { id, operation, tenant, target, body };
     this.#outboxOf(shard).requests.push(
-      traceparent === undefined ? request : { ...request, traceparent },
+      traceparent === undefined && query === undefined
+        ? request
+        : { ...request, traceparent, query },
     );
     this.#flushSoon();
     return id;

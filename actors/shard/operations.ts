@@ -5,6 +5,7 @@
  */
 
 import { type BodyRouteId, ROUTES, type ShardRouteId } from '../../schema/routes.js';
+import { hasLists } from '../../schema/sequence.js';
 import { createValidators } from '../../schema/validators.js';
 import { parseBody } from '../../src/body.js';
 import {
@@ -72,9 +73,9 @@ export type BodyFor<Id extends ShardOperation> = Id extends EngineOperation
   : string;
 
 /** A row, and how the text of a body becomes what its function takes. */
-export type AnyOperation = Operation<never, OperationParts> & {
+export type AnyOperation = Operation<never, OperationParts, never> & {
   /** @throws EngineError 400 */
-  readonly parse: (text: string) => unknown;
+  readonly parse: (text: string, query: Readonly<Record<string, unknown>>) => unknown;
 };
 
 /** Of the thread, since compiling takes a while: a simulation has many shards in one. */
@@ -90,7 +91,7 @@ export const OPERATIONS: ReadonlyMap<string, AnyOperation> = new Map<string, Any
 
 function parserOf(id: ShardRouteId): AnyOperation['parse'] {
   if (ROUTES[id].body === undefined) return () => undefined;
-  return (text) => parseBody(VALIDATORS, id as BodyRouteId, text);
+  return (text, query) => parseBody(VALIDATORS, id as BodyRouteId, text, hasLists(id, query));
 }
 
 function parse(text: string): unknown {

@@ -23,6 +23,8 @@ export interface RequestsDeps {
   readonly release: (effects: readonly Effect[]) => void;
 }
 
+const NO_QUERY = {};
+
 export class Requests {
   readonly #deps: RequestsDeps;
 
@@ -53,10 +55,11 @@ export class Requests {
       throw unavailable('ENG_OVERLOADED', 'the database is behind');
     }
     if (row.isBehindHints) takeHints();
-    const { id, tenant, target, traceparent } = request;
-    const body = row.parse(request.body) as never;
+    const { id, tenant, target, traceparent, query = NO_QUERY } = request;
+    const body = row.parse(request.body, query) as never;
     const owner = typeof row.leadsTo === 'function' ? shardOf(row.leadsTo(body), shards) : shard;
-    if (owner === shard) row.serve(parts, { request: id, tenant, target, body, traceparent });
+    if (owner === shard)
+      row.serve(parts, { request: id, tenant, target, body, traceparent }, query as never);
     else release([{ kind: 'peer', shard: owner, message: { kind: 'request', request } }]);
   }
 }

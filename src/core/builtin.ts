@@ -6,6 +6,16 @@
  * `sleep` is only read here; the evaluator makes it a durable timer (docs/reference/instances.md).
  */
 
+import { DURATION_MS_MAX } from '../../schema/common.js';
+import {
+  BUILTIN_HANDLERS,
+  FAIL_MESSAGE_DEFAULT,
+  LOG_LEVEL_DEFAULT,
+  LOG_LEVELS,
+  LOG_MESSAGE_DEFAULT,
+  type LogLevel,
+  SLEEP_MS_DEFAULT,
+} from '../../schema/handlers.js';
 import { evaluateCondition, isTruthy, parseCondition, type Scope } from './condition.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from './json.js';
 
@@ -21,7 +31,7 @@ export type StepOutcome =
       readonly retryAfterMs?: number;
     };
 
-export type LogLevel = 'debug' | 'info' | 'warn';
+export type { LogLevel } from '../../schema/handlers.js';
 
 export interface PureContext {
   /** What conditions see: context sections and outputs. */
@@ -45,22 +55,14 @@ export const PURE_HANDLERS: ReadonlyMap<string, PureHandler> = new Map<string, P
 ]);
 
 /** Names that are never given to an external worker. Every other name is. */
-export const BUILTIN_NAMES: ReadonlySet<string> = new Set([
-  ...PURE_HANDLERS.keys(),
-  'sleep',
-  'http_request',
-]);
-
-const SLEEP_MS_DEFAULT = 100;
-/** A century: far past any use, and a wake time that dates of Postgres and JavaScript can hold. */
-const SLEEP_MS_MAX = 100 * 366 * 24 * 60 * 60 * 1_000;
+export const BUILTIN_NAMES: ReadonlySet<string> = new Set(BUILTIN_HANDLERS);
 
 export type SleepDuration =
   | { readonly ok: true; readonly ms: number }
   | { readonly ok: false; readonly message: string };
 
 /**
- * Reads `duration_ms` of a sleep step: whole milliseconds, 100 when absent or null. A refusal is a
+ * Reads `duration_ms` of a sleep step: whole milliseconds, the default when absent or null. A refusal is a
  * permanent failure of the step.
  */
 export function sleepDuration(params: JsonValue): SleepDuration {
@@ -68,8 +70,8 @@ export function sleepDuration(params: JsonValue): SleepDuration {
   if (typeof duration !== 'number' || !Number.isInteger(duration) || duration < 0) {
     return { ok: false, message: 'sleep: duration_ms must be a whole number of milliseconds' };
   }
-  if (duration > SLEEP_MS_MAX) {
-    return { ok: false, message: `sleep: duration_ms must be at most ${SLEEP_MS_MAX}` };
+  if (duration > DURATION_MS_MAX) {
+    return { ok: false, message: `sleep: duration_ms must be at most ${DURATION_MS_MAX}` };
   }
   return { ok: true, ms: duration };
 }
@@ -101,18 +103,18 @@ function noop(): StepOutcome {
 function log(params: JsonValue, context: PureContext): StepOutcome {
   // A message that is null was said, and stays null; only an absent one has a default.
   const said = param(params, 'message');
-  const message = said === undefined ? 'no message' : said;
+  const message = said === undefined ? LOG_MESSAGE_DEFAULT : said;
   context.log(logLevel(param(params, 'level')), message);
   return { kind: 'success', output: { message } };
 }
 
 function logLevel(level: JsonValue | undefined): LogLevel {
-  return level === 'debug' || level === 'warn' ? level : 'info';
+  return LOG_LEVELS.find((known) => known === level) ?? LOG_LEVEL_DEFAULT;
 }
 
 function fail(params: JsonValue): StepOutcome {
   const message = param(params, 'message');
-  return failure(param(params, 'retryable') === true, messageText(message, 'forced failure'));
+  return failure(param(params, 'retryable') === true, messageText(message, FAIL_MESSAGE_DEFAULT));
 }
 
 function transform(params: JsonValue): StepOutcome {

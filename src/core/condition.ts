@@ -1,15 +1,21 @@
 /**
  * Conditions of routers, loops and other blocks: a text is parsed once per definition into a closed
- * tree and evaluated many times. The specification's two forms, `path` and `path == value`, come
- * first and allow hyphens in names; any other text is the expression language
- * (docs/reference/expressions.md).
+ * tree and evaluated many times. The two plain forms, `path` and `path == value`, come first and allow
+ * hyphens in names; any other text is the expression language (docs/reference/expressions.md).
  */
 
 import { clip } from './expression/bounds.js';
 import { evaluateExpression } from './expression/evaluate.js';
+import { isFunction } from './expression/functions.js';
 import { plainValue } from './expression/lexer.js';
 import { parseExpression } from './expression/parser.js';
-import { type OutputReads, outputReads, type Scope } from './expression/scope.js';
+import {
+  isRootedPath,
+  isSection,
+  type OutputReads,
+  outputReads,
+  type Scope,
+} from './expression/scope.js';
 import { childrenOf, type Expression, type Parsed } from './expression/syntax.js';
 import type { JsonValue } from './json.js';
 
@@ -61,36 +67,60 @@ function withoutBraces(text: string): string {
   return text.startsWith('{{') && text.endsWith('}}') ? text.slice(2, -2).trim() : text;
 }
 
-/** The two forms of the specification; undefined when the text has neither. */
+/** The two plain forms; undefined when the text has neither. */
 function parseSimple(text: string): Expression | undefined {
   const path = parsePath(text);
   if (path !== undefined) return path;
   const at = text.indexOf('==');
   if (at < 0) return undefined;
   const left = parsePath(text.slice(0, at).trim());
-  const right = parseValue(text.slice(at + 2).trim());
-  if (left === undefined || right === undefined) return undefined;
-  return { kind: 'compare', operator: '==', left, right };
+  const value = text.slice(at + 2).trim();
+  if (left === undefined || isMeantAsExpression(text, value)) return undefined;
+  return { kind: 'compare', operator: '==', left, right: parseValue(value) };
 }
 
 /** Names joined by dots, hyphens allowed: what begins with a sign is an expression. */
 const PATH = /^(?!-)[\w\u0080-\uffff-]+(?:\.[\w\u0080-\uffff-]+)*$/;
 const LETTER = /[A-Za-z_\u0080-\uffff]/;
-/** A bare word has more inside than a path, as in `user@host:80`. */
-const BARE_WORD = /^(?!-)[\w.\u0080-\uffff:@#-]+$/;
 const QUOTED = /^(?:"([^"]*)"|'([^']*)')$/;
 
 function parsePath(text: string): Expression | undefined {
   if (!PATH.test(text) || !LETTER.test(text) || plainValue(text) !== undefined) return undefined;
-  return { kind: 'path', path: text.split('.') };
+  const path = text.split('.');
+  return isSection(text) ? { kind: 'key', key: text } : { kind: 'path', path };
 }
 
-/** A number, a keyword, a text in quotes or a bare word; undefined for anything longer. */
-function parseValue(text: string): Expression | undefined {
+/** A number, a keyword, a text in quotes, a path that begins with a root; else the text as it stands. */
+function parseValue(text: string): Expression {
   const quoted = QUOTED.exec(text);
   const value = quoted === null ? plainValue(text) : (quoted[1] ?? quoted[2]);
   if (value !== undefined) return { kind: 'literal', value };
-  return BARE_WORD.test(text) ? { kind: 'word', path: text.split('.'), text } : undefined;
+  if (isRootedPath(text) && PATH.test(text)) return { kind: 'path', path: text.split('.') };
+  return { kind: 'literal', value: text, isBare: true };
+}
+
+/** A plain text has these only in quotes: what joins or compares, and what is left of `===`. */
+const LOGICAL = /&&|\|\||[=!]=|^=|^$/;
+const OPENING = /^[([!"']/;
+const ARITHMETIC = /\s[-+*/]\s/;
+const CALL = /^([A-Za-z_]\w*)\s*\(/;
+
+/**
+ * Whether what stands behind `path ==` is more than a value. Anything may be a plain text, so it is
+ * taken for an expression only by signs that a text would not have, and only if the whole can be read
+ * as one; with `&&` or `||` it always is.
+ */
+function isMeantAsExpression(text: string, value: string): boolean {
+  if (QUOTED.test(value) || PATH.test(value)) return false;
+  if (LOGICAL.test(value)) return true;
+  const called = CALL.exec(value)?.[1];
+  const isComputed =
+    called === undefined
+      ? OPENING.test(value) ||
+        (value.includes(' ? ') && value.includes(' : ')) ||
+        (isRootedPath(value) && ARITHMETIC.test(value))
+      : isFunction(called);
+  return isComputed && parseExpression(text).ok;
 }
 
 function toCondition(expression: Expression): Condition {

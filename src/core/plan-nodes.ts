@@ -56,6 +56,4 @@ export interface Plan {
   readonly isStepOnly: boolean;
   /** Some step is not pure: instances do more than one commit. */
   readonly hasEffects: boolean;
-  /** What will not work as written, in sentences; never fatal. */
-  readonly warnings: readonly string[];
 }

@@ -9,7 +9,12 @@ import { displayText, lengthOf, sizeWithin } from './expression/bounds.js';
 import type { FilterCall } from './expression/filters.js';
 import { type OutputReads, outputReads, readRooted, type Scope } from './expression/scope.js';
 import type { Parsed } from './expression/syntax.js';
-import { type Chain, type Part, type Source, splitTemplate } from './expression/template-syntax.js';
+import {
+  type ParsedChain,
+  type Part,
+  type Source,
+  splitTemplate,
+} from './expression/template-syntax.js';
 import type { JsonObject, JsonValue } from './json.js';
 
 /** A compiled template: immutable, to be kept beside the definition. */
@@ -24,7 +29,7 @@ export interface Template {
 type Node =
   | { readonly kind: 'constant'; readonly value: JsonValue }
   /** A string that is one expression. */
-  | { readonly kind: 'chain'; readonly chain: Parsed<Chain> }
+  | { readonly kind: 'chain'; readonly chain: ParsedChain }
   | { readonly kind: 'text'; readonly parts: readonly Part[] }
   | { readonly kind: 'array'; readonly items: readonly Node[] }
   /** `base` has every key in order; `entries` are those whose value is rendered. */
@@ -100,7 +105,7 @@ function* pathsOf(node: Node): Generator<readonly string[]> {
   else if (node.kind === 'object') for (const [, member] of node.entries) yield* pathsOf(member);
 }
 
-function* chainPaths(chain: Parsed<Chain>): Generator<readonly string[]> {
+function* chainPaths(chain: ParsedChain): Generator<readonly string[]> {
   if (!chain.ok) return;
   yield chain.value.source.path;
   for (const step of chain.value.steps) if (step.kind === 'fallback') yield step.source.path;
@@ -140,7 +145,7 @@ function renderPart(part: Part, run: Rendering, depthLeft: number): string {
   return displayText(evaluateChain(part, run, depthLeft));
 }
 
-function evaluateChain(chain: Parsed<Chain>, run: Rendering, depthLeft: number): JsonValue {
+function evaluateChain(chain: ParsedChain, run: Rendering, depthLeft: number): JsonValue {
   if (!chain.ok) return fail(chain.message, run);
   let value = readSource(chain.value.source, run, depthLeft);
   let isEnded = false;

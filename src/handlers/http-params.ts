@@ -4,10 +4,16 @@
  * counts as absent, since that is what a template over a missing path becomes.
  */
 
+import {
+  HTTP_METHOD_DEFAULT,
+  HTTP_METHODS,
+  HTTP_TIMEOUT_MS_DEFAULT,
+  HTTP_TIMEOUT_MS_MAX,
+  type HttpMethod,
+} from '../../schema/handlers.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../core/json.js';
 
-export const HTTP_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD'] as const;
-export type HttpMethod = (typeof HTTP_METHODS)[number];
+export type { HttpMethod } from '../../schema/handlers.js';
 
 export interface HttpParams {
   readonly url: string;
@@ -22,19 +28,15 @@ export type HttpParamsResult =
   | { readonly ok: true; readonly value: HttpParams }
   | { readonly ok: false; readonly message: string };
 
-export const TIMEOUT_MS_DEFAULT = 10_000;
-/** A day. A request holds a socket and memory all the while, and timers end at 2^31 ms. */
-export const TIMEOUT_MS_MAX = 24 * 60 * 60 * 1_000;
-
 export function parseHttpParams(params: JsonValue): HttpParamsResult {
   const fields = isJsonObject(params) ? params : {};
   const url = present(fields, 'url');
   if (typeof url !== 'string' || url === '') return refuse('url is required');
-  const method = readMethod(present(fields, 'method') ?? 'GET');
+  const method = readMethod(present(fields, 'method') ?? HTTP_METHOD_DEFAULT);
   if (method === undefined) return refuse(`method must be one of ${HTTP_METHODS.join(', ')}`);
-  const timeoutMs = present(fields, 'timeout_ms') ?? TIMEOUT_MS_DEFAULT;
+  const timeoutMs = present(fields, 'timeout_ms') ?? HTTP_TIMEOUT_MS_DEFAULT;
   if (!isTimeout(timeoutMs)) {
-    return refuse(`timeout_ms must be a whole number from 1 to ${TIMEOUT_MS_MAX}`);
+    return refuse(`timeout_ms must be a whole number from 1 to ${HTTP_TIMEOUT_MS_MAX}`);
   }
   const given = present(fields, 'headers') ?? {};
   if (!isJsonObject(given)) return refuse('headers must be an object');
@@ -62,7 +64,10 @@ function readMethod(method: JsonValue): HttpMethod | undefined {
 
 function isTimeout(value: JsonValue): value is number {
   return (
-    typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= TIMEOUT_MS_MAX
+    typeof value === 'number' &&
+    Number.isInteger(value) &&
+    value >= 1 &&
+    value <= HTTP_TIMEOUT_MS_MAX
   );
 }
 

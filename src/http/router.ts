@@ -234,7 +234,8 @@ function askShard(
   exchange: HttpExchange,
   { route, tenant, params, traceparent }: Authorised,
 ): void {
-  const { client } = deps;
+  const { client, validators } = deps;
+  const query = route.query === undefined ? undefined : queryOf(validators, route, request.query);
   const id = client.send(
     shardFor(client, route, tenant, params),
     route.id as ShardRouteId,
@@ -243,8 +244,15 @@ function askShard(
     route.body === undefined ? '' : textOf(request.body),
     (reply) => attempt(deps, request, exchange, () => exchange.reply(httpReply(reply))),
     traceparent,
+    query,
   );
   if (route.isParked) exchange.onAbort(() => client.abort(id));
+}
+
+function queryOf(validators: Validators, route: Route, raw: string): Record<string, unknown> {
+  const checked = validators.parseQuery(route.id, raw);
+  if (!checked.ok) throw invalid(checked.message);
+  return checked.value;
 }
 
 function paramsOf(

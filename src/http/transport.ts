@@ -5,7 +5,7 @@
  * that is decided here and nowhere else.
  */
 
-import { EngineError, type ErrorCode } from '../errors.js';
+import { EngineError, type ErrorCode, type FindingLists } from '../errors.js';
 import { type CorsPolicy, corsPolicy } from './cors.js';
 import { BodyBudget, BodyDeadlines, BodyReader } from './request-body.js';
 import type { RequestHead } from './request-head.js';
@@ -24,19 +24,20 @@ export interface Refusal {
   readonly message: string;
   readonly code?: ErrorCode;
   readonly retryAfterMs?: number | undefined;
+  readonly lists?: FindingLists | undefined;
 }
 
 /** Of a defect nothing is told; the log has the request id. */
 export const DEFECT = new EngineError('ENG_INTERNAL', 'internal error');
 
-/** The body is the message alone; the code goes into a header. */
-export function refusalReply({ status, message, code, retryAfterMs }: Refusal): HttpReply {
+/** The body is the message, and what was found in a definition; the code goes into a header. */
+export function refusalReply({ status, message, code, retryAfterMs, lists }: Refusal): HttpReply {
   const headers: [string, string][] = [];
   if (code !== undefined) headers.push(['x-error-code', code]);
   if (retryAfterMs !== undefined) {
     headers.push(['retry-after', String(Math.ceil(retryAfterMs / 1_000))]);
   }
-  return { status, body: JSON.stringify({ error: message }), headers };
+  return { status, body: JSON.stringify({ error: message, ...lists }), headers };
 }
 
 export type HeaderList = readonly (readonly [string, string])[];

@@ -296,7 +296,8 @@ function checkReply(method: string, path: string, reply: Reply<unknown>): void {
 
 function checkError({ text, headers }: Reply<unknown>, what: string): void {
   const body = JSON.parse(text) as Json;
-  assert.deepEqual(Object.keys(body), ['error'], what);
+  const { error: _error, errors: _errors, warnings: _warnings, ...others } = body;
+  assert.deepEqual(others, {}, what);
   assert.ok(typeof body.error === 'string' && body.error !== '', what);
   assert.match(String(headers['x-error-code']), /^ENG_[A-Z_]+$/, what);
   assert.doesNotMatch(text, INTERNALS, what);

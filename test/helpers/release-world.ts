@@ -139,9 +139,9 @@ export class ReleaseWorld {
     const request = this.#requests;
     const row = OPERATIONS.get(operation);
     assert.ok(row !== undefined);
-    const checked = row.parse(JSON.stringify(body)) as never;
+    const checked = row.parse(JSON.stringify(body), {}) as never;
     const call = { request, tenant, target, body: checked, traceparent: undefined };
-    row.serve({ releases: this.#actor } as unknown as OperationParts, call);
+    row.serve({ releases: this.#actor } as unknown as OperationParts, call, {} as never);
     return request;
   }
 

@@ -93,8 +93,8 @@ test('a value equals its copy, and != is the negation of ==', (t) => {
       assert.ok(parsed.ok);
       return evaluateCondition(parsed.value, world);
     };
-    assert.equal(run('a == copy'), true);
-    assert.equal(run('a != b'), !run('a == b'));
+    assert.equal(run('a == data.copy'), true);
+    assert.equal(run('a != data.b'), !run('a == data.b'));
   });
 });
 

@@ -79,22 +79,84 @@ test('names with hyphens are paths in both short forms', () => {
   });
 });
 
-test('a bare word to the right of == is a string unless it resolves as a path', () => {
-  const data = { plan: 'pro', wanted: 'pro', empty: null, mail: 'a@b.io:25', zip: '01234' };
-  assertAll(data, {
-    'plan == wanted': true,
-    'plan != wanted': false,
-    'plan == pro && true': true,
-    'plan != pro': false,
-    'plan != basic': true,
-    'missing == empty': true,
-    'mail == a@b.io:25': true,
-    'zip == 01234': true,
-    'plan == config.region': false,
-    '"eu" == config.region': true,
-    '"config.nothing" == config.nothing': true,
-    '"x" == (nothing)': false,
-  });
+test('the right side of `path == value` is the text that stands there, whatever keys exist', () => {
+  const data = { plan: 'pro', pro: 'basic', wanted: 'pro', empty: null, zip: '01234', b: 7 };
+  assertAll(
+    {
+      ...data,
+      mail: 'a@b.io:25',
+      state: 'in progress',
+      at: '12:30',
+      path: '/a/b',
+      url: 'http://x.y/z',
+    },
+    {
+      'plan == pro': true,
+      'plan == wanted': false,
+      'plan != wanted': true,
+      'plan != pro': false,
+      'plan == pro && true': true,
+      'plan == wanted || false': false,
+      'missing == empty': false,
+      'missing == null': true,
+      'mail == a@b.io:25': true,
+      'zip == 01234': true,
+      'state == in progress': true,
+      'state ==   in progress  ': true,
+      'state == "in progress"': true,
+      "state == 'in progress' && b == 7": true,
+      'at == 12:30': true,
+      'path == /a/b': true,
+      'url == http://x.y/z': true,
+      'plan == config': false,
+      'plan == b + 1': false,
+      'plan == Jo (admin)': false,
+    },
+  );
+});
+
+test('the right side is a path only when it begins with a root and a dot', () => {
+  const outputs = { fetch: { plan: 'pro' }, 'my-step': { plan: 'pro' } };
+  assertAll(
+    { plan: 'pro', b: 'pro', n: 7, half: 3.5, region: 'eu', odd: 'data.', list: [1] },
+    {
+      'plan == data.b': true,
+      'plan == outputs.fetch.plan': true,
+      'plan == outputs.my-step.plan': true,
+      'plan == steps.fetch.plan': true,
+      'region == config.region': true,
+      'region != config.region': false,
+      'region == config.region && n == 7': true,
+      'plan == data.nothing': false,
+      'nothing == data.nothing': true,
+      'odd == data.': true,
+      '"config.nothing" == config.nothing': false,
+      '"eu" == config.region': true,
+      // What computes is no text.
+      'n == data.half * 2': true,
+      'n == (half * 2)': true,
+      'list == [1]': true,
+      'n == len("1234567")': true,
+      'plan == pro ? n : half': 7,
+      // Beside a value that was computed, a word may be a path.
+      'half * 2 == n': true,
+      '"x" == (nothing)': false,
+    },
+    outputs,
+  );
+});
+
+test('a root alone is a key of the data, never the section of that name', () => {
+  const bare = ['config', 'outputs', 'data', 'runtime', 'steps'];
+  for (const word of bare) {
+    const text = `{{ ${word} }}`;
+    assertAll({}, { [word]: null, [text]: null, [`${word} == null`]: true }, { a: { b: 1 } });
+    assertAll({ [word]: 'x' }, { [word]: 'x', [`${word} == x`]: true });
+  }
+  const parsed = parseCondition('outputs');
+  assert.ok(parsed.ok);
+  assert.deepEqual(parsed.value.outputs, new Set());
+  assertAll({ n: 1 }, { 'len(data)': 1, 'data.n == 1': true });
 });
 
 test('data comes before the roots, and the roots are found after it', () => {
@@ -180,7 +242,12 @@ test('order holds between numbers and between texts by code point, never across 
 
 test('equality is deep, by value, and blind to the order of keys', () => {
   const data = { a: { x: 1, y: [1, { z: null }] }, b: { y: [1, { z: null }], x: 1 }, c: { x: 1 } };
-  assertAll(data, { 'a == b': true, 'a == c': false, 'a != c': true, 'a.y == [1]': false });
+  assertAll(data, {
+    'a == data.b': true,
+    'a == data.c': false,
+    'a != data.c': true,
+    'a.y == [1]': false,
+  });
 });
 
 test('only null, false, zero and empty texts and arrays are false', () => {

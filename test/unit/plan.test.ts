@@ -136,36 +136,3 @@ describe('outputRefs', () => {
     });
   }
 });
-
-describe('warnings', () => {
-  const cases: [string, Block, RegExp | undefined][] = [
-    ['an external handler is none', work('x'), undefined],
-    [
-      'a handler that resembles a built-in one',
-      work('x', { handler: 'http-request' }),
-      /was http_request meant/,
-    ],
-    ['another one', work('x', { handler: 'noops' }), /was noop meant/],
-    [
-      'braces that are not closed',
-      work('x', { params: { a: { b: ['{{ data.x'] } } }),
-      /{{ without }}/,
-    ],
-    ['an unknown root', work('x', { params: { a: '{{ nowhere.x }}' } }), /will fail: .*nowhere/],
-    [
-      'an unknown filter',
-      work('x', { params: { a: 'a {{ data.x | shout() }}' } }),
-      /will fail: .*shout/,
-    ],
-    ['a guard that does not parse', work('x', { when: 'a ==' }), /will fail: when does not parse/],
-    ['a loop condition that does not parse', loop('x', '(a', 5, [noop('y')]), /is false/],
-    ['a good template is none', work('x', { params: { a: '{{ data.x }}' } }), undefined],
-  ];
-  for (const [title, block, expected] of cases) {
-    test(title, () => {
-      const { warnings } = planOf([block]);
-      if (expected === undefined) assert.deepEqual(warnings, []);
-      else assert.match(warnings.join('\n'), expected);
-    });
-  }
-});

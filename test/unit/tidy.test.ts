@@ -159,6 +159,7 @@ const isDeclaration = ({ name }: Source) => name.endsWith('.d.ts');
 const COMPILES_SCHEMAS: ReadonlySet<string> = new Set([
   'schema/keywords.ts',
   'schema/messages.ts',
+  'schema/params-check.ts',
   'schema/user-schema.ts',
   'schema/validators.ts',
 ]);

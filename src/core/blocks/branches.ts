@@ -26,6 +26,7 @@ export interface RaceNode extends NodePlace {
 export const parallel = composite<ParallelBlock, ParallelNode, BranchesRecord>({
   compile: () => ({}),
   lists: (block) => block.branches,
+  order: 'together',
   enter(run, node) {
     const record: BranchesRecord = { b: run.offset, l: 0 };
     for (const branch of node.lists) if (startAt(run, branch, 0)) record.l += 1;
@@ -44,6 +45,7 @@ export const parallel = composite<ParallelBlock, ParallelNode, BranchesRecord>({
 export const race = composite<RaceBlock, RaceNode, BranchesRecord>({
   compile: (block) => ({ semantics: block.semantics ?? 'first_to_resolve' }),
   lists: (block) => block.branches,
+  order: 'together',
   enter(run, node) {
     const record: BranchesRecord = { b: run.offset, l: node.lists.length };
     run.open(node, record);

@@ -8,11 +8,11 @@
  */
 
 import type { Block } from '../../../schema/blocks.js';
+import type { BlockCompiler } from '../block-compiler.js';
 import { type CutBy, cutOff, hasOpenInside } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import { CANCELLED, type DoneCode, type OpenRecord, type StepRecord } from '../execution.js';
 import type { JsonValue } from '../json.js';
-import type { PlanCompiler } from '../plan.js';
 import type { Details, NodePlace } from '../plan-nodes.js';
 import type { TryEvent } from '../progress.js';
 import type { NodeState } from '../states.js';
@@ -33,9 +33,11 @@ export interface BlockKind<
   readonly isKept: boolean;
 
   /** What the node has beside its place in the tree. */
-  compile(block: B, compiler: PlanCompiler): Details<N>;
+  compile(block: B, compiler: BlockCompiler): Details<N>;
   /** The lists of blocks, in the order in which `branch` counts them. */
   lists(block: B): readonly (readonly Block[])[];
+  /** Which of its lists run: each before the next one, all at once, or one of them. */
+  readonly order: 'in-turn' | 'together' | 'one';
 
   /** The block is reached for the first time (in this pass of the loops around it). */
   enter(run: Evaluation, node: N): void;
@@ -106,6 +108,7 @@ const BASE: BlockKind = {
   isKept: false,
   compile: unsaid,
   lists: () => [],
+  order: 'in-turn',
   enter: unsaid,
   again() {},
   childDone: unsaid,

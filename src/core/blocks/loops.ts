@@ -11,10 +11,12 @@ import {
   type LoopBlock,
   MAX_ITERATIONS_DEFAULT,
 } from '../../../schema/blocks.js';
+import { type BlockCompiler, conditionOf } from '../block-compiler.js';
 import { type Condition, evaluateCondition, isTruthy } from '../condition.js';
 import type { Evaluation } from '../evaluation.js';
 import { COMPLETED, FAILED, type ForEachRecord, type LoopRecord } from '../execution.js';
-import { follow } from '../expression/scope.js';
+import { clip } from '../expression/bounds.js';
+import { follow, isRootedPath } from '../expression/scope.js';
 import type { JsonValue } from '../json.js';
 import type { NodePlace } from '../plan-nodes.js';
 import { renderTemplate, type Template } from '../template.js';
@@ -40,7 +42,7 @@ export const loop = composite<LoopBlock, LoopNode, LoopRecord>({
   repeats: 'passes',
   isKept: true,
   compile: (block, compiler) => ({
-    condition: compiler.condition(block.condition),
+    condition: conditionOf(compiler, block.condition, { member: 'condition', isRepeated: true }),
     maxIterations: block.max_iterations ?? MAX_ITERATIONS_DEFAULT,
   }),
   lists: (block) => [block.body],
@@ -86,8 +88,10 @@ export const forEach = composite<ForEachBlock, ForEachNode, ForEachRecord>({
   isKept: true,
   compile(block, compiler) {
     const text = block.collection.trim();
+    const isTemplate = text.includes('{{');
+    if (!isTemplate) checkCollection(text, compiler);
     return {
-      collection: text.includes('{{') ? compiler.template(text) : text.split('.'),
+      collection: isTemplate ? compiler.template(text, 'collection') : text.split('.'),
       itemVar: block.item_var ?? ITEM_VAR_DEFAULT,
       maxIterations: block.max_iterations ?? MAX_ITERATIONS_DEFAULT,
     };
@@ -126,6 +130,13 @@ export const forEach = composite<ForEachBlock, ForEachNode, ForEachRecord>({
   },
   item: (run, node, record) => [node.itemVar, run.snapshotOf(node)[record.i] ?? null],
 });
+
+/** A path without braces is one of context.data, where a root is a key like any other. */
+function checkCollection(text: string, compiler: BlockCompiler): void {
+  if (!isRootedPath(text)) return;
+  const message = `${clip(text)} is looked up in context.data, as data.${clip(text)}`;
+  compiler.warn('collection', message, `{{ ${clip(text)} }}`);
+}
 
 /** The items; undefined when the block has failed. */
 function collect(run: Evaluation, node: ForEachNode): readonly JsonValue[] | undefined {

@@ -4,6 +4,7 @@
  */
 
 import type { RouterBlock } from '../../../schema/blocks.js';
+import { conditionOf } from '../block-compiler.js';
 import { type Condition, evaluateCondition, isTruthy } from '../condition.js';
 import type { Evaluation } from '../evaluation.js';
 import { COMPLETED, type RouterRecord } from '../execution.js';
@@ -19,9 +20,14 @@ export interface RouterNode extends NodePlace {
 
 export const router = composite<RouterBlock, RouterNode, RouterRecord>({
   isKept: true,
+  order: 'one',
   compile(block, compiler) {
     const routes = block.routes ?? [];
-    return { conditions: routes.map(({ condition }) => compiler.condition(condition)) };
+    return {
+      conditions: routes.map(({ condition }, index) =>
+        conditionOf(compiler, condition, { member: `routes[${index}].condition` }),
+      ),
+    };
   },
   lists(block) {
     const routes = block.routes ?? [];

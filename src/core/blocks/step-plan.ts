@@ -1,10 +1,10 @@
 /** What the plan holds of a step, and how it is compiled (docs/reference/steps.md). */
 
 import { RETRY_DEFAULTS, SEND_WINDOW_DEFAULTS, type StepBlock } from '../../../schema/blocks.js';
+import type { BlockCompiler } from '../block-compiler.js';
 import { BUILTIN_NAMES, PURE_HANDLERS, type PureHandler } from '../builtin.js';
-import { type Condition, type Parsed, parseCondition } from '../condition.js';
+import type { Condition, Parsed } from '../condition.js';
 import { type JsonObject, ownValue } from '../json.js';
-import type { PlanCompiler } from '../plan.js';
 import type { Details, NodePlace, SchemaCheck } from '../plan-nodes.js';
 import type { Template } from '../template.js';
 import { type DelayTimes, isLocalTime, type RetryTimes, type WindowTimes } from '../timing.js';
@@ -37,16 +37,20 @@ export interface StepNode extends NodePlace {
   readonly checkOutput: SchemaCheck | undefined;
 }
 
-export function compileStep(block: StepBlock, compiler: PlanCompiler): Details<StepNode> {
+export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<StepNode> {
   const { handler } = block;
   const mode = modeOf(handler);
   if (mode !== 'pure') compiler.noteEffect();
-  compiler.checkHandler(handler);
   const params = (block.params ?? undefined) as JsonObject | undefined;
-  const template = params === undefined ? undefined : compiler.template(params);
+  const template = params === undefined ? undefined : compiler.template(params, 'params');
   if (handler === 'assert') readAssertion(params, compiler);
-  const when = block.when == null ? undefined : compiler.expression(block.when);
-  if (when?.ok === false) compiler.warn(`will fail: when does not parse: ${when.message}`);
+  const when =
+    block.when == null
+      ? undefined
+      : compiler.expression(block.when, { member: 'when', unparsed: 'fails the step' });
+  if (mode !== 'external' && block.queue_name != null) {
+    compiler.warn('queue_name', `queue_name has no effect: ${handler} is built in, not a worker's`);
+  }
   return {
     handler,
     mode,
@@ -75,18 +79,22 @@ function modeOf(handler: string): StepNode['mode'] {
 }
 
 /** `assert` parses its condition when it runs, so what it reads is not in the template. */
-function readAssertion(params: JsonObject | undefined, compiler: PlanCompiler): void {
+function readAssertion(params: JsonObject | undefined, compiler: BlockCompiler): void {
   const text = params === undefined ? undefined : ownValue(params, 'condition');
   if (typeof text !== 'string') return;
-  const parsed = parseCondition(text);
-  compiler.reads(text.includes('{{') || !parsed.ok ? 'all' : parsed.value.outputs);
+  if (text.includes('{{')) {
+    compiler.reads('all');
+    return;
+  }
+  const use = { member: 'params.condition', unparsed: 'is false, so that the step fails' };
+  if (!compiler.expression(text, use).ok) compiler.reads('all');
 }
 
 /**
  * A time is a duration or a wall-clock time: with both, nobody could say which is meant. A duration
  * of 0 adds nothing to either.
  */
-function delayTimes({ delay }: StepBlock, compiler: PlanCompiler): DelayTimes | undefined {
+function delayTimes({ delay }: StepBlock, compiler: BlockCompiler): DelayTimes | undefined {
   if (delay == null) return undefined;
   const times: DelayTimes = {
     duration: delay.duration ?? 0,
@@ -94,36 +102,47 @@ function delayTimes({ delay }: StepBlock, compiler: PlanCompiler): DelayTimes | 
     jitter: delay.jitter ?? 0,
     holidays: delay.holidays ?? [],
   };
+  if (delay.holidays != null && !times.business_days_only) {
+    compiler.warn('delay.holidays', 'delay.holidays has no effect without business_days_only');
+  }
   const { fire_at_local: local, timezone } = delay;
   // A definition may have been stored with false, which was an absent field until this one was built.
-  if (typeof local !== 'string') return times;
+  if (typeof local !== 'string') {
+    if (timezone != null) {
+      compiler.warn('delay.timezone', 'delay.timezone has no effect without fire_at_local');
+    }
+    return times;
+  }
   if (!isLocalTime(local)) {
-    compiler.refuse('delay.fire_at_local must be a day and time as YYYY-MM-DDTHH:MM:SS');
+    compiler.refuse(
+      'delay.fire_at_local',
+      'delay.fire_at_local must be a day and time as YYYY-MM-DDTHH:MM:SS',
+    );
   }
   if (times.duration > 0) {
-    compiler.refuse('delay must not have both a duration and fire_at_local');
+    compiler.refuse('delay', 'delay must not have both a duration and fire_at_local');
   }
   return typeof timezone === 'string'
     ? { ...times, fire_at_local: local, timezone }
     : { ...times, fire_at_local: local };
 }
 
-function windowTimes(block: StepBlock, compiler: PlanCompiler): WindowTimes | undefined {
+function windowTimes(block: StepBlock, compiler: BlockCompiler): WindowTimes | undefined {
   // Here too false may be stored, for absent.
   if (!block.send_window) return undefined;
   const { start_hour, end_hour, days } = block.send_window;
   const start = start_hour ?? SEND_WINDOW_DEFAULTS.start_hour;
   const end = end_hour ?? SEND_WINDOW_DEFAULTS.end_hour;
   if (start === end) {
-    compiler.refuse(`send_window must not start and end at the same hour, ${start}`);
+    compiler.refuse('send_window', `send_window must not start and end at the same hour, ${start}`);
   }
   return { start_hour: start, end_hour: end, days: days ?? [] };
 }
 
-function retryPolicy({ retry }: StepBlock, compiler: PlanCompiler): RetryPolicy | undefined {
+function retryPolicy({ retry }: StepBlock, compiler: BlockCompiler): RetryPolicy | undefined {
   if (retry == null) return undefined;
-  const retryIf = retry.retry_if == null ? undefined : compiler.expression(retry.retry_if);
-  if (retryIf?.ok === false) compiler.warn(`will not retry: ${retryIf.message}`);
+  const use = { member: 'retry.retry_if', unparsed: 'ends the retries' };
+  const retryIf = retry.retry_if == null ? undefined : compiler.expression(retry.retry_if, use);
   return {
     maxAttempts: retry.max_attempts,
     initial_backoff: retry.initial_backoff ?? RETRY_DEFAULTS.initial_backoff,

@@ -3,7 +3,7 @@
  * throws, and the work is bounded by a budget that every node and every look at data draws from.
  */
 
-import type { JsonValue } from '../json.js';
+import { type JsonValue, ownValue } from '../json.js';
 import { callFunction } from './functions.js';
 import {
   combine,
@@ -34,6 +34,8 @@ function evaluate(node: Expression, run: Evaluation): JsonValue {
       return node.value;
     case 'path':
       return resolve(node.path, run) ?? null;
+    case 'key':
+      return ownValue(run.scope.data, node.key) ?? null;
     case 'word': {
       const value = resolve(node.path, run);
       return value === undefined ? node.text : value;

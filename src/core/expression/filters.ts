@@ -89,6 +89,8 @@ const FILTERS: ReadonlyMap<string, FilterDefinition> = new Map<string, FilterDef
   ['hash', { least: 1, most: 1, bind: bindHash }],
 ]);
 
+export const FILTER_NAMES: readonly string[] = [...FILTERS.keys()];
+
 function onText(apply: (text: string) => JsonValue | Fault): FilterDefinition {
   return { least: 0, most: 0, bind: () => (value) => apply(textOf(value)) };
 }

@@ -16,6 +16,10 @@ export function callFunction(name: string, args: readonly JsonValue[], run: Eval
   return FUNCTIONS.get(name)?.(args, run) ?? null;
 }
 
+export function isFunction(name: string): boolean {
+  return FUNCTIONS.has(name);
+}
+
 /** A map, not an object: a name such as `constructor` must not find anything. */
 const FUNCTIONS: ReadonlyMap<string, ExpressionFunction> = new Map<string, ExpressionFunction>([
   ['abs', ([value]) => mapNumber(value, Math.abs)],
@@ -44,6 +48,8 @@ const FUNCTIONS: ReadonlyMap<string, ExpressionFunction> = new Map<string, Expre
   ['change_pct', ([from, to]) => changePercent(from, to)],
   ['clamp', ([value, low, high]) => clamp(value, low, high)],
 ]);
+
+export const FUNCTION_NAMES: readonly string[] = [...FUNCTIONS.keys()];
 
 function finite(value: number): number | null {
   return Number.isFinite(value) ? value : null;

@@ -5,6 +5,7 @@
 
 import { clip } from './bounds.js';
 import { plainValue, type Token, tokenize } from './lexer.js';
+import { isRootedPath } from './scope.js';
 import type { ArithmeticOperator, ComparisonOperator, Expression, Parsed, Term } from './syntax.js';
 
 /**
@@ -73,12 +74,7 @@ class Parser {
     const isEquality = operator === '==' || operator === '!=';
     // Only a path that stands alone is a bare word: one in parentheses is meant as a path.
     if (isEquality && right.kind === 'path' && first?.kind === 'word') {
-      return {
-        kind: 'compare',
-        operator,
-        left,
-        right: { ...right, kind: 'word', text: first.text },
-      };
+      return { kind: 'compare', operator, left, right: bareWord(left, right.path, first.text) };
     }
     return { kind: 'compare', operator, left, right };
   }
@@ -182,4 +178,14 @@ class Parser {
     const text = typeof shown === 'string' ? `"${clip(shown)}"` : shown;
     return new SyntaxFault(`unexpected ${text} at character ${token.at}${expectation}`);
   }
+}
+
+/**
+ * A word to the right of `==` without quotes. Beside a path it is the text that it is, as in the plain
+ * form; beside a value that was computed it may be a path as well.
+ */
+function bareWord(left: Expression, path: readonly string[], text: string): Expression {
+  if (isRootedPath(text)) return { kind: 'path', path };
+  if (left.kind === 'path') return { kind: 'literal', value: text, isBare: true };
+  return { kind: 'word', path, text };
 }

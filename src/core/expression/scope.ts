@@ -42,8 +42,23 @@ const ROOTS: ReadonlySet<string> = new Set([
   'instance_id',
 ]);
 
+export const ROOT_NAMES: readonly string[] = [...ROOTS];
+
 export function isRoot(word: string): boolean {
   return ROOTS.has(word);
+}
+
+/** Whether the text begins with a root and a dot, and so with a path wherever it stands. */
+export function isRootedPath(text: string): boolean {
+  const dot = text.indexOf('.');
+  return dot > 0 && dot < text.length - 1 && ROOTS.has(text.slice(0, dot));
+}
+
+/** Roots that are a whole section: as a condition by themselves they are keys of context.data. */
+const SECTIONS: ReadonlySet<string> = new Set(['config', 'outputs', 'data', 'runtime', 'steps']);
+
+export function isSection(word: string): boolean {
+  return SECTIONS.has(word);
 }
 
 /** The value at a path that begins with a root; undefined when there is none, or no such root. */

@@ -13,9 +13,12 @@ export type ComparisonOperator = '==' | '!=' | '>' | '>=' | '<' | '<=' | 'in';
 export type ArithmeticOperator = '+' | '-' | '*' | '/';
 
 export type Expression =
-  | { readonly kind: 'literal'; readonly value: JsonValue }
+  /** `isBare`: a text to the right of `==` that stands there without quotes. */
+  | { readonly kind: 'literal'; readonly value: JsonValue; readonly isBare?: true }
   | { readonly kind: 'path'; readonly path: readonly string[] }
-  /** A bare word to the right of `==`: the value of its path, or the word when there is none. */
+  /** A key of context.data that is called like a root, which is not meant. */
+  | { readonly kind: 'key'; readonly key: string }
+  /** A bare word to the right of `==` beside no path: the value of its path, else the word itself. */
   | { readonly kind: 'word'; readonly path: readonly string[]; readonly text: string }
   | { readonly kind: 'array'; readonly items: readonly Expression[] }
   | { readonly kind: 'not' | 'negate'; readonly operand: Expression }
@@ -45,6 +48,7 @@ export function childrenOf(node: Expression): readonly Expression[] {
   switch (node.kind) {
     case 'literal':
     case 'path':
+    case 'key':
     case 'word':
       return [];
     case 'array':

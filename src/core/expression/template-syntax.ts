@@ -6,19 +6,21 @@
 
 import type { JsonValue } from '../json.js';
 import { clip } from './bounds.js';
-import { type FilterCall, isBareFilter, parseFilter } from './filters.js';
+import { FILTER_NAMES, type FilterCall, isBareFilter, parseFilter } from './filters.js';
 import { plainValue } from './lexer.js';
 import { isRoot } from './scope.js';
-import type { Parsed } from './syntax.js';
 
 export type Source =
   | { readonly kind: 'path'; readonly path: readonly string[] }
   | { readonly kind: 'json' | 'len'; readonly path: readonly string[] };
 
 export type Step =
-  /** Taken when the value so far is null. A literal is the last fallback that is looked at. */
+  /**
+   * Taken when the value so far is null. A literal is the last fallback that is looked at; `isWord`
+   * when it stands there without quotes.
+   */
   | { readonly kind: 'fallback'; readonly source: Source }
-  | { readonly kind: 'literal'; readonly value: JsonValue }
+  | { readonly kind: 'literal'; readonly value: JsonValue; readonly isWord: boolean }
   | { readonly kind: 'filter'; readonly filter: FilterCall };
 
 export interface Chain {
@@ -26,7 +28,24 @@ export interface Chain {
   readonly steps: readonly Step[];
 }
 
-export type Part = string | Parsed<Chain>;
+/** One thing in a chain that cannot work. */
+export interface ChainProblem {
+  readonly message: string;
+  /** The name that does not exist, and what it would be the name of. */
+  readonly unknown?: { readonly kind: 'root' | 'function' | 'filter'; readonly name: string };
+}
+
+/** `message` is that of the first problem, with which the rendering fails. */
+export type ParsedChain =
+  | { readonly ok: true; readonly value: Chain }
+  | { readonly ok: false; readonly message: string; readonly problems: readonly ChainProblem[] };
+
+export type Part = string | ParsedChain;
+
+/** Whether the text has something that is replaced when it is rendered. */
+export function hasTemplate(text: string): boolean {
+  return text.includes('{{') && splitTemplate(text) !== undefined;
+}
 
 /**
  * Cuts a string into literal text and chains; undefined when it holds no chain. A `{{` that is not
@@ -70,18 +89,36 @@ function findEnd(text: string, from: number): End {
   return { kind: 'none' };
 }
 
-function parseChain(text: string): Parsed<Chain> {
+function parseChain(text: string): ParsedChain {
   const [first = '', ...others] = splitOutside(text, '|');
+  const problems: ChainProblem[] = [];
+  const source = attempt(() => parseSource(first), problems);
+  const steps = others.map((other) => attempt(() => parseStep(other), problems));
+  const [problem] = problems;
+  if (problem !== undefined) return { ok: false, message: problem.message, problems };
+  return { ok: true, value: { source: source!, steps: steps as Step[] } };
+}
+
+/** Undefined for a part that cannot work, whose problem is noted. */
+function attempt<T>(parse: () => T, problems: ChainProblem[]): T | undefined {
   try {
-    return { ok: true, value: { source: parseSource(first), steps: others.map(parseStep) } };
+    return parse();
   } catch (error) {
-    if (error instanceof ChainFault) return { ok: false, message: error.message };
-    throw error;
+    if (!(error instanceof ChainFault)) throw error;
+    problems.push(error.problem);
+    return undefined;
   }
 }
 
-/** Leaves the parsing of a chain at the first thing that cannot work; never leaves this module. */
-class ChainFault extends Error {}
+/** Leaves the parsing of a part at the first thing that cannot work; never leaves this module. */
+class ChainFault extends Error {
+  readonly problem: ChainProblem;
+
+  constructor(message: string, unknown?: ChainProblem['unknown']) {
+    super(message);
+    this.problem = unknown === undefined ? { message } : { message, unknown };
+  }
+}
 
 /** The parts of `text` between separators that stand outside quotes and parentheses, trimmed. */
 function splitOutside(text: string, separator: string): readonly string[] {
@@ -116,12 +153,16 @@ function parseSource(text: string): Source {
 }
 
 function functionOf({ name, args }: Call): Source {
-  if (!isFunction(name)) throw new ChainFault(`unknown template function "${clip(name)}"`);
+  if (!isFunction(name)) {
+    throw new ChainFault(`unknown template function "${clip(name)}"`, { kind: 'function', name });
+  }
   if (args.length !== 1) throw new ChainFault(`${name} takes one path`);
   return { kind: name, path: pathOf(args[0]!) };
 }
 
-function isFunction(name: string): name is 'json' | 'len' {
+export const TEMPLATE_FUNCTIONS = ['json', 'len'] as const;
+
+function isFunction(name: string): name is (typeof TEMPLATE_FUNCTIONS)[number] {
   return name === 'json' || name === 'len';
 }
 
@@ -129,7 +170,9 @@ function isFunction(name: string): name is 'json' | 'len' {
 function pathOf(text: string): readonly string[] {
   const path = text.split('.');
   const [root = '', section] = path;
-  if (!isTemplateRoot(root)) throw new ChainFault(`unknown template root "${clip(root)}"`);
+  if (!isTemplateRoot(root)) {
+    throw new ChainFault(`unknown template root "${clip(root)}"`, { kind: 'root', name: root });
+  }
   if (root !== 'context' || section === 'data' || section === 'config') return path;
   const name = section === undefined ? 'context' : `context.${clip(section)}`;
   throw new ChainFault(`unknown template root "${name}": context has the sections data and config`);
@@ -145,16 +188,20 @@ function parseStep(text: string): Step {
   const call = isBareFilter(text) ? { name: text, args: [] } : parseCall(text);
   if (call !== undefined) return stepOf(call);
   const literal = typedLiteral(text);
-  if (literal !== undefined) return { kind: 'literal', value: literal };
+  if (literal !== undefined) return { kind: 'literal', value: literal, isWord: false };
   const [root = ''] = text.split('.', 1);
-  if (!isTemplateRoot(root)) return { kind: 'literal', value: text };
+  if (!isTemplateRoot(root)) return { kind: 'literal', value: text, isWord: true };
   return { kind: 'fallback', source: { kind: 'path', path: pathOf(text) } };
 }
 
 function stepOf(call: Call): Step {
   if (isFunction(call.name)) return { kind: 'fallback', source: functionOf(call) };
-  const filter = parseFilter(call.name, call.args.map(literalOf));
-  if (!filter.ok) throw new ChainFault(filter.message);
+  const { name } = call;
+  const filter = parseFilter(name, call.args.map(literalOf));
+  if (!filter.ok) {
+    const isKnown = FILTER_NAMES.includes(name);
+    throw new ChainFault(filter.message, isKnown ? undefined : { kind: 'filter', name });
+  }
   return { kind: 'filter', filter: filter.value };
 }
 

@@ -5,11 +5,13 @@
  * the size of the definitions but for the sorting.
  */
 
-import type { Block } from '../../../schema/blocks.js';
+import { Type } from '@sinclair/typebox';
+import { type Block, RootBlocks } from '../../../schema/blocks.js';
+import { findingText } from '../../../schema/finding.js';
 import type { SemanticDiff } from '../../../schema/release.js';
 import { compareText, isDeepEqual } from '../expression/bounds.js';
 import type { JsonObject, JsonValue } from '../json.js';
-import { compilePlan } from '../plan.js';
+import { lintDefinition } from '../lint/definition.js';
 import {
   type BlockTree,
   continuedLists,
@@ -202,8 +204,10 @@ function requiredOf(schema: JsonObject | null): string[] {
   return Array.isArray(required) ? required.filter((name) => typeof name === 'string') : [];
 }
 
-/** What its author was warned of; what has been stored by other rules may not compile any more. */
+const LINTED = Type.Object({ blocks: RootBlocks });
+
+/** What its author was warned of; what has been stored by other rules may have mistakes. */
 function lintOf({ blocks }: ReleaseSide): readonly string[] {
-  const compiled = compilePlan({ id: 'candidate', blocks }, () => () => undefined);
-  return compiled.ok ? compiled.plan.warnings : [compiled.message];
+  const { errors, warnings } = lintDefinition(LINTED, { blocks }, { name: 'a sequence' });
+  return [...errors, ...warnings].map(findingText);
 }

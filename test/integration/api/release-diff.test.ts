@@ -128,7 +128,10 @@ describe('two definitions', () => {
     const pair = await versions([a], [a, step('b', 'nooop')]);
     const { candidate_lint } = await compare(pair);
     assert.equal(candidate_lint?.length, 1);
-    assert.match(candidate_lint[0] ?? '', /^step b has the handler nooop/);
+    assert.match(
+      candidate_lint[0] ?? '',
+      /^blocks\[1\]\.handler: the handler nooop .* was noop meant/,
+    );
   });
 
   test('may be large', async () => {

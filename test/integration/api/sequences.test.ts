@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { before, describe, test } from 'node:test';
+import type { Finding } from '../../../schema/finding.js';
 import type { SequenceDefinition } from '../../../schema/sequence.js';
 import { type Json, newHandler, step, type Tenant, useSharedApi } from '../../helpers/api.js';
 
@@ -89,12 +90,15 @@ describe('creation', () => {
   });
 
   test('a handler that no one serves here is a warning, not an error', async () => {
-    const reply = await tenant.post<{ warnings?: string[] }>(
+    const reply = await tenant.post<{ warnings?: Finding[] }>(
       '/sequences',
       definition({ name: 'warned', blocks: [step('a', 'nop')] }),
     );
     assert.equal(reply.status, 201);
-    assert.match(String(reply.body.warnings), /nop.*noop/s);
+    const [warning] = reply.body.warnings ?? [];
+    assert.equal(warning?.path, 'blocks[0].handler');
+    assert.equal(warning.suggestion, 'noop');
+    assert.match(warning.message, /nop .*was noop meant/);
     const clean = await tenant.post<Json>('/sequences', definition({ name: 'clean' }));
     assert.deepEqual(Object.keys(clean.body), ['id']);
   });

@@ -83,7 +83,7 @@ test('`update_context` payload: Merged as it is into context.data, never unwrapp
   }
 });
 
-describe('Conditions: Two short forms come first: the text as a path, or `path == value`, with hyphens allowed in names, resolved in context.data before the roots (`data`, `outputs`, `config` …); a bare right-hand word of `==` is a string unless it resolves as a path. Otherwise the expression language', () => {
+describe('Conditions: Two short forms come first: the text as a path, or `path == value`, with hyphens allowed in names, resolved in context.data before the roots (`data`, `outputs`, `config` …); a root alone is a key of context.data; what stands behind `==` without quotes is a text, and a path only when it begins with a root and a dot. Otherwise the expression language', () => {
   const cases: readonly [string, Json, string[], string[]][] = [
     [
       'the text as a path',
@@ -123,10 +123,22 @@ describe('Conditions: Two short forms come first: the text as a path, or `path =
       ['data.y', 'config.zone', 'outputs.nothing'],
     ],
     [
-      'a bare right-hand word is a string, unless it resolves as a path',
-      { plan: 'pro', limit: 'pro', free: 'gold' },
-      ['plan == pro', 'plan == limit'],
-      ['plan == free', 'plan == gold', 'limit == free'],
+      'a root alone is a key of context.data',
+      { steps: 'mine' },
+      ['steps', 'steps == mine', '!runtime.nothing'],
+      ['outputs', 'config', 'data', 'runtime', '{{ outputs }}', 'config == eu'],
+    ],
+    [
+      'what stands behind == without quotes is a text, whatever keys there are',
+      { plan: 'pro', pro: 'gold', limit: 'pro', state: 'in progress', at: '12:30', dir: 'a/b' },
+      ['plan == pro', 'state == in progress', 'at == 12:30', 'dir == a/b', 'plan == pro && at'],
+      ['plan == gold', 'plan == limit', 'limit == plan', 'state == progress'],
+    ],
+    [
+      'and a path when it begins with a root and a dot',
+      { plan: 'pro', limit: 'pro', region: 'eu', n: 7 },
+      ['plan == data.limit', 'region == config.region', 'n == outputs.before.n'],
+      ['plan == data.region', 'plan == outputs.before', 'plan == config.nothing'],
     ],
     [
       'otherwise the expression language',

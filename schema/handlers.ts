@@ -1,0 +1,100 @@
+/**
+ * The built-in handlers and their parameters, one row each: names, types, bounds and defaults are
+ * spelled here and nowhere else. A definition is checked against the row when it is stored, and the
+ * handlers take their words and bounds from it. A string with a template stands for any value.
+ *
+ * Two annotations: `x-otherwise` says by keyword what the handler makes of a value that breaks the
+ * rule; other breaches fail every such step, so that the definition is refused. `x-any-case` takes a
+ * word in any case.
+ */
+
+import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { AnyJson, DurationMs, oneOfWords, optional, withDefault } from './common.js';
+
+export const LOG_LEVELS = ['debug', 'info', 'warn'] as const;
+export const LOG_LEVEL_DEFAULT = 'info';
+export const LOG_MESSAGE_DEFAULT = 'no message';
+export const FAIL_MESSAGE_DEFAULT = 'forced failure';
+export const SLEEP_MS_DEFAULT = 100;
+
+export const HTTP_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD'] as const;
+export const HTTP_METHOD_DEFAULT = 'GET';
+export const HTTP_TIMEOUT_MS_DEFAULT = 10_000;
+/** A day. A request holds a socket and memory all the while, and timers end at 2^31 ms. */
+export const HTTP_TIMEOUT_MS_MAX = 24 * 60 * 60 * 1_000;
+export const HTTP_URL_PATTERN = '^[hH][tT][tT][pP][sS]?://';
+
+/** @param meant what the handler does with any other value, in words that follow "anything else" */
+function lenient<T extends TSchema>(schema: T, ...[meant]: [string]): T {
+  return { ...schema, 'x-otherwise': { type: meant, enum: meant } };
+}
+
+const anything = Type.Optional(AnyJson);
+
+/** An object whose other members mean nothing. */
+export const HANDLER_PARAMS = {
+  noop: Type.Object({}),
+  log: Type.Object({
+    message: anything,
+    level: lenient(
+      optional(withDefault(oneOfWords(LOG_LEVELS), LOG_LEVEL_DEFAULT)),
+      `counts as ${LOG_LEVEL_DEFAULT}`,
+    ),
+  }),
+  sleep: Type.Object({ duration_ms: optional(withDefault(DurationMs, SLEEP_MS_DEFAULT)) }),
+  http_request: Type.Object({
+    url: Type.String({
+      minLength: 1,
+      pattern: HTTP_URL_PATTERN,
+      'x-otherwise': { pattern: 'fails the step' },
+    }),
+    method: {
+      ...optional(withDefault(oneOfWords(HTTP_METHODS), HTTP_METHOD_DEFAULT)),
+      'x-any-case': true,
+    },
+    headers: optional(Type.Record(Type.String(), lenient(Type.String(), 'is not sent'))),
+    body: anything,
+    timeout_ms: optional(
+      withDefault(
+        Type.Integer({ minimum: 1, maximum: HTTP_TIMEOUT_MS_MAX }),
+        HTTP_TIMEOUT_MS_DEFAULT,
+      ),
+    ),
+  }),
+  fail: Type.Object({
+    message: anything,
+    retryable: lenient(optional(withDefault(Type.Boolean(), false)), 'counts as false'),
+  }),
+  transform: Type.Object({}, { additionalProperties: true }),
+  assert: Type.Object({ condition: AnyJson, message: anything }),
+};
+
+export type BuiltinName = keyof typeof HANDLER_PARAMS;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+export type HttpMethod = (typeof HTTP_METHODS)[number];
+export type HandlerParams<Name extends BuiltinName> = Static<(typeof HANDLER_PARAMS)[Name]>;
+
+/** The names that are never given to an external worker. */
+export const BUILTIN_HANDLERS = Object.keys(HANDLER_PARAMS) as BuiltinName[];
+
+export function isBuiltin(handler: string): handler is BuiltinName {
+  return Object.hasOwn(HANDLER_PARAMS, handler);
+}
+
+/** What the document says of the parameters: `log: message, level (debug, info, warn). …`. */
+export const PARAMS_NOTE = BUILTIN_HANDLERS.map((name) => `${name}: ${paramsText(name)}.`).join(
+  ' ',
+);
+
+function paramsText(name: BuiltinName): string {
+  const schema: TSchema = HANDLER_PARAMS[name];
+  if (schema.additionalProperties === true) return 'anything';
+  const members = Object.entries<TSchema>(schema.properties);
+  return members.length === 0 ? 'none' : members.map(memberText).join(', ');
+}
+
+function memberText([name, { enum: words, default: byDefault }]: [string, TSchema]): string {
+  const list = (words as readonly (string | null)[] | undefined)?.filter((word) => word !== null);
+  const remark = list?.join(', ') ?? (typeof byDefault === 'number' ? `default ${byDefault}` : '');
+  return remark === '' ? name : `${name} (${remark})`;
+}

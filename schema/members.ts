@@ -1,0 +1,175 @@
+/**
+ * A walk over a definition beside its schema: finds the blocks with their places in the tree, members that
+ * are in no schema, and texts. What is walked need not be valid; what has the wrong type is passed over,
+ * since the validators speak of it.
+ */
+
+import type { TProperties, TSchema } from '@sinclair/typebox';
+import { isJsonObject, type JsonObject } from '../src/core/json.js';
+import { misspelt, suggest } from '../src/core/suggest.js';
+import { BLOCK_TYPES, Block, membersOf } from './blocks.js';
+import { UNSUPPORTED_VALUES } from './common.js';
+import { type Finding, findingOf, joinPath } from './finding.js';
+
+/** A block where it stands. */
+export interface BlockPlace {
+  readonly block: JsonObject;
+  readonly path: string;
+  /** Undefined for blocks of the root list. */
+  readonly parent: BlockPlace | undefined;
+  /** Which list of the parent, counted as its kind counts them, and where in it. */
+  readonly list: number;
+  readonly position: number;
+  readonly depth: number;
+}
+
+export interface Visitor {
+  /** In the order of the definition, each before the blocks in it. */
+  block(place: BlockPlace): void;
+  /** A member that means nothing there. */
+  unknown(describe: () => Finding): void;
+  /** A string that the schema asks for. */
+  text(path: string, text: string): void;
+}
+
+/** What the members of one object may be called, and how the object itself is called. */
+interface Named {
+  readonly name: string;
+  readonly members: TProperties;
+  /** Those of the block that the object is part of. */
+  readonly around: Named | undefined;
+}
+
+/** @param name of the whole, such as `a sequence` */
+export function walkDefinition(
+  schema: TSchema,
+  value: unknown,
+  name: string,
+  visitor: Visitor,
+): void {
+  new Walk(visitor).any(schema, value, '', { name, around: undefined, block: undefined });
+}
+
+interface Around {
+  readonly name: string;
+  readonly around: Named | undefined;
+  readonly block: { readonly place: BlockPlace; lists: number } | undefined;
+}
+
+class Walk {
+  readonly #visitor: Visitor;
+
+  constructor(visitor: Visitor) {
+    this.#visitor = visitor;
+  }
+
+  any(schema: TSchema, value: unknown, path: string, around: Around): void {
+    if (typeof value === 'string') this.#visitor.text(path, value);
+    else if (Array.isArray(value)) this.#list(schema, value, path, around);
+    else if (isObject(value)) this.#object(schema, value, path, around);
+  }
+
+  #list(schema: TSchema, values: readonly unknown[], path: string, around: Around): void {
+    const items: TSchema | undefined = schema.items;
+    if (items === undefined) return;
+    const isOfBlocks = items.$ref === Block.$id;
+    const list = isOfBlocks && around.block !== undefined ? around.block.lists++ : 0;
+    for (const [position, value] of values.entries()) {
+      const inner = joinPath(path, position);
+      if (isOfBlocks) this.#block(value, inner, around, list, position);
+      else this.any(items, value, inner, around);
+    }
+  }
+
+  #block(value: unknown, path: string, around: Around, list: number, position: number): void {
+    if (!isObject(value)) return;
+    const parent = around.block?.place;
+    const depth = (parent?.depth ?? 0) + 1;
+    const place: BlockPlace = { block: value, path, parent, list, position, depth };
+    this.#visitor.block(place);
+    const { type } = value;
+    const kind = BLOCK_TYPES.find((known) => known === type);
+    if (kind === undefined) return;
+    const members = membersOf(kind);
+    const named = { name: `a ${kind} block`, members, around: undefined };
+    this.#members(named, value, path, { place, lists: 0 });
+  }
+
+  #object(schema: TSchema, value: JsonObject, path: string, around: Around): void {
+    const members: TProperties | undefined = schema.properties;
+    if (members === undefined) return;
+    this.#members({ name: around.name, members, around: around.around }, value, path, around.block);
+  }
+
+  #members(named: Named, value: JsonObject, path: string, block: Around['block']): void {
+    const { members } = named;
+    // In the order of the schema, which is that in which kinds count their lists.
+    for (const [key, schema] of Object.entries<TSchema>(members)) {
+      if (!Object.hasOwn(value, key)) continue;
+      const around = block === undefined ? undefined : (named.around ?? named);
+      const name = key === 'routes' ? 'a route' : key;
+      this.any(schema, value[key], joinPath(path, key), { name, around, block });
+    }
+    for (const [key, inner] of Object.entries(value)) {
+      // Null means absent, whatever the member.
+      if (Object.hasOwn(members, key) || inner === null) continue;
+      const place = joinPath(path, key);
+      this.#visitor.unknown(() => describeUnknown(place, key, named, value));
+    }
+  }
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return isJsonObject(value as JsonObject);
+}
+
+function describeUnknown(path: string, key: string, named: Named, owner: JsonObject): Finding {
+  const { name, members, around } = named;
+  const shown = key.slice(0, 100);
+  const told = `${shown} is no member of ${name}, and is ignored`;
+  const meant = meantBy(key, members);
+  if (meant !== undefined) return findingOf(path, told, meant);
+  if (around !== undefined && isKnown(key, around.members)) {
+    return findingOf(path, `${told}: it stands beside ${name}`);
+  }
+  const homes = homesOf(key, named, owner);
+  return findingOf(path, homes.length === 0 ? told : `${told}: it belongs to ${homes.join(', ')}`);
+}
+
+/** A member of a part of the object, in its very name; a slip; a slip in a part; the same stem. */
+function meantBy(key: string, members: TProperties): string | undefined {
+  const names = supported(members);
+  const parts = Object.entries<TSchema>(members).flatMap(([part, schema]) =>
+    schema.properties === undefined
+      ? []
+      : supported(schema.properties as TProperties).map((member) => ({ part, member })),
+  );
+  const inPart = parts.find(({ member }) => member === key);
+  if (inPart !== undefined) return `${inPart.part}.${inPart.member}`;
+  const slip = misspelt(key, names);
+  if (slip !== undefined) return slip;
+  const partSlip = misspelt(
+    key,
+    parts.map(({ member }) => member),
+  );
+  const found = parts.find(({ member }) => member === partSlip);
+  return found === undefined ? suggest(key, names) : `${found.part}.${found.member}`;
+}
+
+/** The kinds of blocks that have the member; none for what belongs to no block. */
+function homesOf(key: string, { around }: Named, owner: JsonObject): string[] {
+  if (around !== undefined || typeof owner.type !== 'string') return [];
+  return BLOCK_TYPES.filter((kind) => isKnown(key, membersOf(kind)));
+}
+
+function isKnown(key: string, members: TProperties): boolean {
+  return Object.hasOwn(members, key);
+}
+
+/** What is refused wherever it stands is nobody's intention. */
+function supported(members: TProperties): string[] {
+  return Object.entries<TSchema>(members).flatMap(([name, { enum: words }]) => {
+    const isRefused = UNSUPPORTED_VALUES.every((value, index) => words?.[index] === value);
+    return isRefused ? [] : [name];
+  });
+}

@@ -1,0 +1,70 @@
+/**
+ * What is wrong with the parameters of a step with a built-in handler, as they stand in a definition. Each
+ * handler's row (`handlers.ts`) is compiled on first use. Values that are templates are known only when the
+ * step runs, so nothing is said about them.
+ */
+
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
+import { hasTemplate } from '../src/core/expression/template-syntax.js';
+import type { JsonObject } from '../src/core/json.js';
+import type { Finding } from './finding.js';
+import { type BuiltinName, HANDLER_PARAMS } from './handlers.js';
+import { findingOfError } from './messages.js';
+
+export interface ParamProblem extends Finding {
+  /** Every such step fails; otherwise the handler makes something else of the value. */
+  readonly isFatal: boolean;
+}
+
+/** More members than anybody writes by hand: of those only the first problem is told. */
+const MEMBERS_MAX = 1_000;
+
+const ajvOf = (allErrors: boolean) => {
+  const ajv = new Ajv2020({ strict: true, allErrors, verbose: true, validateSchema: false });
+  return ajv.addVocabulary(['x-otherwise', 'x-any-case']);
+};
+const AJVS = { all: ajvOf(true), first: ajvOf(false) };
+
+const compiled = new Map<string, ValidateFunction>();
+
+/** @returns paths begin with `params` */
+export function checkParams(handler: BuiltinName, params: JsonObject): ParamProblem[] {
+  const many = Object.values(params).some(
+    (value) => typeof value === 'object' && value !== null && sizeOf(value) > MEMBERS_MAX,
+  );
+  const mode = many ? 'first' : 'all';
+  const key = `${mode} ${handler}`;
+  let validate = compiled.get(key);
+  if (validate === undefined) {
+    validate = AJVS[mode].compile(HANDLER_PARAMS[handler]);
+    compiled.set(key, validate);
+  }
+  if (validate(params)) return [];
+  const problems = new Map<string, ParamProblem>();
+  for (const error of validate.errors ?? []) {
+    if (isFine(error)) continue;
+    const problem = problemOf(error);
+    if (!problems.has(problem.path)) problems.set(problem.path, problem);
+  }
+  return [...problems.values()];
+}
+
+/** Of members or items. */
+function sizeOf(value: object): number {
+  return Array.isArray(value) ? value.length : Object.keys(value).length;
+}
+
+/** `verbose` gives the value that is meant, and the schema that it broke. */
+function isFine({ keyword, data, parentSchema }: ErrorObject): boolean {
+  if (typeof data !== 'string') return false;
+  if (hasTemplate(data)) return true;
+  if (keyword !== 'enum' || parentSchema?.['x-any-case'] !== true) return false;
+  return (parentSchema.enum as unknown[]).includes(data.toUpperCase());
+}
+
+function problemOf(error: ErrorObject): ParamProblem {
+  const otherwise: string | undefined = error.parentSchema?.['x-otherwise']?.[error.keyword];
+  const place = { ...error, instancePath: `/params${error.instancePath}` };
+  const more = otherwise === undefined ? '' : `; anything else ${otherwise}`;
+  return { ...findingOfError(place, 'params', more), isFatal: otherwise === undefined };
+}

@@ -1,0 +1,259 @@
+/**
+ * Everything that is or may be wrong in a definition that somebody wants to store, at once and each with its
+ * place (docs/reference/definitions.md): errors refuse it, warnings never do. Stored definitions are not
+ * looked at again: they run as the rules say.
+ */
+
+import type { TSchema } from '@sinclair/typebox';
+import { BLOCKS_MAX, ITEM_VAR_DEFAULT } from '../../../schema/blocks.js';
+import { type Finding, findingOf, isWithin, type ShapeErrors } from '../../../schema/finding.js';
+import type { BuiltinName } from '../../../schema/handlers.js';
+import { BUILTIN_HANDLERS, HANDLER_PARAMS, isBuiltin } from '../../../schema/handlers.js';
+import { type BlockPlace, walkDefinition } from '../../../schema/members.js';
+import type { ExpressionUse } from '../block-compiler.js';
+import type { Condition, Parsed } from '../condition.js';
+import { clip } from '../expression/bounds.js';
+import { ROOT_NAMES } from '../expression/scope.js';
+import { isJsonObject, type JsonObject, ownValue } from '../json.js';
+import { misspelt, suggest } from '../suggest.js';
+import { TreeRules } from '../tree-rules.js';
+import { type BlockAudience, readBlock } from './block-reader.js';
+import { FindingList } from './finding-list.js';
+import { whyNever } from './references.js';
+import { mendedCondition, type Remarks, readCondition, readTemplate } from './texts.js';
+
+export interface Findings {
+  readonly errors: readonly Finding[];
+  readonly warnings: readonly Finding[];
+}
+
+export interface LintOptions {
+  /** What the definition is called, such as `a sequence`. */
+  readonly name: string;
+  /** What the validators found wrong with its shape; absent when that is right. */
+  readonly shape?: ShapeErrors;
+  /** Blocks that stand elsewhere and run before. */
+  readonly known?: ReadonlySet<string>;
+  /** The check of the parameters of built-in handlers. */
+  readonly checkParams?: (
+    handler: BuiltinName,
+    params: JsonObject,
+  ) => readonly (Finding & { readonly isFatal: boolean })[];
+}
+
+/** @param value valid by the schema, but for the errors of its shape */
+export function lintDefinition(schema: TSchema, value: unknown, options: LintOptions): Findings {
+  return new Lint(options).look(schema, value);
+}
+
+const NO_ERRORS: ShapeErrors = { found: [], areAll: true };
+
+/** More texts with braces than a definition of the most blocks has anywhere but in parameters. */
+const BRACES_MAX = 20_000;
+
+/** Of many blocks only so many are compared with a name that no block has. */
+const IDS_COMPARED_MAX = 500;
+
+class Lint implements BlockAudience {
+  readonly #options: LintOptions;
+  readonly #errors = new FindingList();
+  readonly #warnings = new FindingList();
+  readonly #places: BlockPlace[] = [];
+  readonly #byId = new Map<string, BlockPlace>();
+  /** Texts with braces by their places; what is evaluated is taken out. */
+  readonly #braces = new Set<string>();
+  /** The block that is looked at. */
+  #reader: BlockPlace | undefined;
+
+  constructor(options: LintOptions) {
+    this.#options = options;
+  }
+
+  look(schema: TSchema, value: unknown): Findings {
+    const { name, shape = NO_ERRORS } = this.#options;
+    for (const error of shape.found) this.#errors.add(() => error);
+    walkDefinition(schema, value, name, {
+      block: (place) => {
+        if (this.#places.length <= BLOCKS_MAX) this.#places.push(place);
+      },
+      unknown: (describe) => this.#warnings.add(describe),
+      text: (path, text) => {
+        if (text.includes('{{') && this.#braces.size < BRACES_MAX) this.#braces.add(path);
+      },
+    });
+    this.#checkTree();
+    if (shape.areAll) this.#lookAtBlocks(shape.found);
+    return { errors: this.#errors.all(), warnings: this.#warnings.all() };
+  }
+
+  #lookAtBlocks(errors: readonly Finding[]): void {
+    const unsound = this.#unsound(errors);
+    for (const place of this.#places) this.#lookAt(place, !unsound.has(place));
+    for (const path of this.#braces) {
+      if ([...unsound].some((place) => isWithin(path, place.path))) continue;
+      this.#warn(path, 'has braces, and is no place for a template: it stays as it is');
+    }
+  }
+
+  #checkTree(): void {
+    const rules = new TreeRules();
+    const told = new Set<string>();
+    for (const place of this.#places) {
+      const { id } = place.block;
+      if (typeof id !== 'string') continue;
+      if (!this.#byId.has(id)) this.#byId.set(id, place);
+      const problem = rules.problemOf(id, place.depth);
+      if (problem === undefined || told.has(problem)) continue;
+      told.add(problem);
+      this.#errors.add(() => findingOf(`${place.path}.id`, problem));
+    }
+  }
+
+  /** The blocks whose own members are not as their kinds expect them. */
+  #unsound(errors: readonly Finding[]): Set<BlockPlace> {
+    const unsound = new Set<BlockPlace>();
+    for (const { path } of errors) {
+      let inmost: BlockPlace | undefined;
+      for (const place of this.#places) if (isWithin(path, place.path)) inmost = place;
+      if (inmost !== undefined) unsound.add(inmost);
+    }
+    return unsound;
+  }
+
+  #lookAt(place: BlockPlace, isSound: boolean): void {
+    this.#reader = place;
+    const { block, path } = place;
+    if (block.type === 'step' && typeof block.handler === 'string') {
+      this.#checkHandler(block.handler, block.params ?? {}, path);
+    }
+    if (isSound) readBlock(place, this);
+  }
+
+  // -------------------------------------------------------------- handlers
+
+  #checkHandler(handler: string, params: unknown, path: string): void {
+    if (!isBuiltin(handler)) {
+      const meant = misspelt(handler, BUILTIN_HANDLERS);
+      if (meant === undefined) return;
+      this.#warn(
+        `${path}.handler`,
+        `the handler ${clip(handler)} is left to external workers`,
+        meant,
+      );
+      return;
+    }
+    if (!isJsonObject(params as JsonObject)) return;
+    this.#checkParamNames(handler, params as JsonObject, `${path}.params`);
+    for (const problem of this.#options.checkParams?.(handler, params as JsonObject) ?? []) {
+      const { isFatal, ...finding } = problem;
+      const told = {
+        ...finding,
+        path: `${path}.${problem.path}`,
+        message: `${path}.${problem.message}`,
+      };
+      (isFatal ? this.#errors : this.#warnings).add(() => told);
+    }
+  }
+
+  #checkParamNames(handler: BuiltinName, params: JsonObject, path: string): void {
+    const { properties, additionalProperties } = HANDLER_PARAMS[handler];
+    if (additionalProperties === true) return;
+    const known = Object.keys(properties);
+    for (const key of Object.keys(params)) {
+      if (known.includes(key)) continue;
+      this.#warnings.add(() => {
+        const list = known.length === 0 ? 'which has none' : `which has ${known.join(', ')}`;
+        const told = `${key.slice(0, 100)} is no parameter of ${handler}, ${list}`;
+        return findingOf(`${path}.${key.slice(0, 100)}`, told, suggest(key, known));
+      });
+    }
+  }
+
+  // -------------------------------------------------------------- what kinds say
+
+  warn(path: string, message: string, suggestion?: string): void {
+    this.#warn(path, message, suggestion);
+  }
+
+  refuse(path: string, message: string): void {
+    this.#errors.add(() => findingOf(path, message));
+  }
+
+  condition(path: string, text: string, parsed: Parsed<Condition>, use: ExpressionUse): void {
+    this.#braces.delete(path);
+    if (parsed.ok) {
+      readCondition(parsed.value, this.#remarksAt(path, use.isRepeated === true));
+      return;
+    }
+    const told = `does not parse and ${use.unparsed}: ${parsed.message}`;
+    this.#warnings.add(() => findingOf(path, told, mendedCondition(text)));
+  }
+
+  template(path: string, text: string): void {
+    this.#braces.delete(path);
+    readTemplate(text, this.#remarksAt(path, false));
+  }
+
+  // -------------------------------------------------------------- what texts say
+
+  #remarksAt(path: string, isRepeated: boolean): Remarks {
+    return {
+      note: (message, guess) => this.#warnings.add(() => findingOf(path, message, guess?.())),
+      reference: (root, block) => this.#checkReference(path, root, block, isRepeated),
+      unknownRoot: (root) =>
+        this.#warnings.add(() => {
+          const told = `will fail: unknown template root "${clip(root)}"`;
+          return findingOf(path, told, this.#rootMeantBy(root));
+        }),
+      dataPath: ([first = '', block]) => {
+        if (block === undefined || !this.#byId.has(block)) return;
+        const root = misspelt(first, ['outputs', 'steps']);
+        if (root !== undefined)
+          this.#warn(path, `${clip(first)} is looked up in context.data`, root);
+      },
+      bareText: (text) => {
+        const [first = ''] = text.split('.', 1);
+        if (first === text || !this.#items().includes(first)) return;
+        this.#warn(path, `compares with the text "${clip(text)}"`, `data.${clip(text)}`);
+      },
+    };
+  }
+
+  #checkReference(path: string, root: string, id: string, isRepeated: boolean): void {
+    const target = this.#byId.get(id);
+    const named = `${root}.${clip(id)}`;
+    if (target === undefined) {
+      if (this.#options.known?.has(id) === true) return;
+      this.#warnings.add(() => {
+        const ids = [...this.#byId.keys()].slice(0, IDS_COMPARED_MAX);
+        const told = `${named} is always null: there is no block ${clip(id)}`;
+        return findingOf(path, told, misspelt(id, ids));
+      });
+      return;
+    }
+    const reason = whyNever(this.#reader as BlockPlace, target, isRepeated);
+    if (reason !== undefined) {
+      this.#warn(path, `${named} is always null here: block ${clip(id)} ${reason}`);
+    }
+  }
+
+  #rootMeantBy(root: string): string | undefined {
+    if (this.#items().includes(root)) return `data.${root}`;
+    if (this.#byId.has(root)) return `outputs.${root}`;
+    return misspelt(root, ROOT_NAMES) ?? (/^[\w-]{1,64}$/.test(root) ? `data.${root}` : undefined);
+  }
+
+  /** What the items of the loops around the block are called. */
+  #items(): string[] {
+    const names: string[] = [];
+    for (let at = this.#reader; at !== undefined; at = at.parent) {
+      if (at.block.type !== 'for_each') continue;
+      names.push(String(ownValue(at.block, 'item_var') ?? ITEM_VAR_DEFAULT));
+    }
+    return names;
+  }
+
+  #warn(path: string, message: string, suggestion?: string): void {
+    this.#warnings.add(() => findingOf(path, message, suggestion));
+  }
+}

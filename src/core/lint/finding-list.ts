@@ -1,0 +1,24 @@
+/** Findings as they are collected: no more than are told, and how many more there are. */
+
+import { FINDINGS_MAX, type Finding } from '../../../schema/finding.js';
+
+export class FindingList {
+  readonly #found: Finding[] = [];
+  #omitted = 0;
+
+  get isEmpty(): boolean {
+    return this.#found.length === 0;
+  }
+
+  /** @param describe called only for what is told: to guess what was meant takes a while */
+  add(describe: () => Finding): void {
+    if (this.#found.length < FINDINGS_MAX) this.#found.push(describe());
+    else this.#omitted += 1;
+  }
+
+  /** The last one says how many are left out. */
+  all(): Finding[] {
+    if (this.#omitted === 0) return this.#found;
+    return [...this.#found, { path: '', message: `and ${this.#omitted} more` }];
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * Whether a block may have an output when another one reads it (docs/reference/definitions.md). What may
+ * have run before is never told, however unlikely it is.
+ */
+
+import type { Block } from '../../../schema/blocks.js';
+import type { BlockPlace } from '../../../schema/members.js';
+import { kindOf } from '../blocks/kinds.js';
+
+/**
+ * Why the output of `target` is not there when `reader` is evaluated, as the end of a sentence about the
+ * target; undefined when it may be.
+ *
+ * @param isRepeated the reader is evaluated again after the blocks inside it
+ */
+export function whyNever(
+  reader: BlockPlace,
+  target: BlockPlace,
+  isRepeated: boolean,
+): string | undefined {
+  const readers = chainOf(reader);
+  const targets = chainOf(target);
+  let depth = 0;
+  while (depth < readers.length && readers[depth] === targets[depth]) depth += 1;
+  // Of the blocks around both, one that repeats has them run in any order; its own rows are there too.
+  const shared = readers.slice(0, depth).filter((place) => place !== reader || isRepeated);
+  if (shared.some((place) => kindAt(place).repeats !== 'never')) return undefined;
+  const [mine, theirs] = [readers[depth], targets[depth]];
+  if (mine === undefined) return theirs === undefined ? 'is this very block' : 'runs inside it';
+  if (theirs === undefined) return 'has not ended by then';
+  if (mine.list === theirs.list) {
+    return theirs.position < mine.position ? undefined : 'runs later';
+  }
+  const { order } = kindAt(mine.parent as BlockPlace);
+  if (order === 'together') return undefined;
+  if (order === 'one') return 'is on another route';
+  return theirs.list < mine.list ? undefined : 'runs later';
+}
+
+/** The blocks around a block, outermost first, and the block. */
+function chainOf(place: BlockPlace): BlockPlace[] {
+  const chain: BlockPlace[] = [];
+  for (let at: BlockPlace | undefined = place; at !== undefined; at = at.parent) chain.push(at);
+  return chain.reverse();
+}
+
+/** Only what is known to the kinds holds blocks. */
+function kindAt({ block }: BlockPlace) {
+  return kindOf(block as unknown as Block);
+}

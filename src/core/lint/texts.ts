@@ -1,0 +1,172 @@
+/**
+ * What is odd in an expression or template by itself, and which blocks it reads: names that do not exist,
+ * operators where none are, texts that were hardly meant as such. Nothing is known here of the definition
+ * around it.
+ */
+
+import { type Condition, parseCondition } from '../condition.js';
+import { clip } from '../expression/bounds.js';
+import { FILTER_NAMES } from '../expression/filters.js';
+import { FUNCTION_NAMES, isFunction } from '../expression/functions.js';
+import { parseExpression } from '../expression/parser.js';
+import { isRoot, ROOT_NAMES } from '../expression/scope.js';
+import { childrenOf, type Expression } from '../expression/syntax.js';
+import {
+  type Chain,
+  type ChainProblem,
+  type ParsedChain,
+  type Source,
+  splitTemplate,
+  TEMPLATE_FUNCTIONS,
+} from '../expression/template-syntax.js';
+import { misspelt, suggest } from '../suggest.js';
+
+/** What is told of one text, and what has to be looked up in the definition. */
+export interface Remarks {
+  /** @param suggest the guess, made only when it is told */
+  note(message: string, suggest?: () => string | undefined): void;
+  /** A path that begins with a root that holds outputs: its first two words. */
+  reference(root: string, block: string): void;
+  /** A first word that is no root of a template. */
+  unknownRoot(root: string): void;
+  /** A path of context.data, whose first word may be a misspelt root. */
+  dataPath(path: readonly string[]): void;
+  /** A text without quotes that is compared with. */
+  bareText(text: string): void;
+}
+
+// ---------------------------------------------------------------- conditions
+
+export function readCondition(condition: Condition, remarks: Remarks): void {
+  readExpression(condition.expression, remarks);
+}
+
+function readExpression(node: Expression, remarks: Remarks): void {
+  if (node.kind === 'path' || node.kind === 'word') readPath(node.path, remarks);
+  else if (node.kind === 'call' && !isFunction(node.name)) {
+    const { name } = node;
+    const message = `there is no function ${clip(name)}: it gives null`;
+    remarks.note(message, () => suggest(name, FUNCTION_NAMES));
+  } else if (node.kind === 'compare' && node.right.kind === 'literal' && node.right.isBare) {
+    checkBare(String(node.right.value), remarks);
+  }
+  for (const child of childrenOf(node)) readExpression(child, remarks);
+}
+
+function readPath(path: readonly string[], remarks: Remarks): void {
+  const [root = '', block] = path;
+  if ((root === 'outputs' || root === 'steps') && block !== undefined) {
+    remarks.reference(root, block);
+  } else if (!isRoot(root)) remarks.dataPath(path);
+}
+
+/** Other languages' words for what is not a text. */
+const CONSTANTS: Readonly<Record<string, string>> = {
+  True: 'true',
+  TRUE: 'true',
+  False: 'false',
+  FALSE: 'false',
+  None: 'null',
+  nil: 'null',
+  NULL: 'null',
+  Null: 'null',
+  undefined: 'null',
+};
+
+function checkBare(text: string, remarks: Remarks): void {
+  const told = `compares with the text "${clip(text)}"`;
+  const constant = Object.hasOwn(CONSTANTS, text) ? CONSTANTS[text] : undefined;
+  if (constant !== undefined) {
+    remarks.note(told, () => constant);
+    return;
+  }
+  const parsed = parseExpression(text);
+  if (parsed.ok && parsed.value.kind === 'call') {
+    const { name } = parsed.value;
+    remarks.note(`${told}: there is no function ${clip(name)}`, () =>
+      suggest(name, FUNCTION_NAMES),
+    );
+  } else if (parsed.ok && parsed.value.kind === 'arithmetic' && /\s[-+*/]\s/.test(text)) {
+    remarks.note(`${told}; what is to be computed stands in parentheses`, () => `(${text})`);
+  } else remarks.bareText(text);
+}
+
+/** The condition as it was probably meant, when that one can be read; undefined otherwise. */
+export function mendedCondition(text: string): string | undefined {
+  const mended = text
+    .replace(/\{\{|\}\}/g, '')
+    .replaceAll('===', '==')
+    .replaceAll('!==', '!=')
+    .replace(/(?<![=!<>])=(?!=)/g, '==')
+    .replace(/\sand\s/gi, ' && ')
+    .replace(/\sor\s/gi, ' || ')
+    .replace(/^not\s/i, '!')
+    .replace(/\[(\d+)\]/g, '.$1')
+    .trim();
+  return mended !== '' && mended !== text.trim() && parseCondition(mended).ok ? mended : undefined;
+}
+
+// ---------------------------------------------------------------- templates
+
+/** @returns whether the text has templates */
+export function readTemplate(text: string, remarks: Remarks): boolean {
+  const parts = splitTemplate(text);
+  if (parts === undefined) {
+    remarks.note('has {{ without }}, which stays as it is');
+    return false;
+  }
+  for (const part of parts) if (typeof part !== 'string') readChain(part, remarks);
+  return true;
+}
+
+function readChain(chain: ParsedChain, remarks: Remarks): void {
+  if (!chain.ok) for (const problem of chain.problems) tellProblem(problem, remarks);
+  else readParts(chain.value, remarks);
+}
+
+function tellProblem({ message, unknown }: ChainProblem, remarks: Remarks): void {
+  if (unknown?.kind === 'root') remarks.unknownRoot(unknown.name);
+  else {
+    const known = unknown?.kind === 'filter' ? FILTER_NAMES : TEMPLATE_FUNCTIONS;
+    remarks.note(`will fail: ${message}`, () => unknown && suggest(unknown.name, known));
+  }
+}
+
+function readParts({ source, steps }: Chain, remarks: Remarks): void {
+  readSource(source, remarks);
+  for (const step of steps) {
+    if (step.kind === 'fallback') readSource(step.source, remarks);
+    else if (step.kind === 'literal' && step.isWord) checkWord(String(step.value), remarks);
+  }
+}
+
+/** A fallback without quotes: the text itself, and hardly that of a filter. */
+function checkWord(word: string, remarks: Remarks): void {
+  const filter = misspelt(word, FILTER_NAMES);
+  const told = `${clip(word)} is the text that stands for a missing value`;
+  if (filter === word) remarks.note(`${told}: the filter ${word} needs its arguments`);
+  else if (filter !== undefined) remarks.note(`${told}, not a filter`, () => filter);
+  else if (word.includes('.')) {
+    const [root = ''] = word.split('.', 1);
+    const meant = misspelt(root, ROOT_NAMES);
+    if (meant !== undefined) remarks.note(`${told}, not a path`, () => meant);
+  }
+}
+
+/** None of them is looked at in a template: a path with one in it leads nowhere. */
+const OPERATOR = /[\s=<>!&+*/?[\]]/;
+
+function readSource({ path }: Source, remarks: Remarks): void {
+  const [root = '', block] = path;
+  const isOfBlock = (root === 'outputs' || root === 'steps') && block !== undefined;
+  // The id of a block may have anything in it.
+  const odd = path.slice(isOfBlock ? 2 : 1).find((segment) => OPERATOR.test(segment));
+  if (odd !== undefined) {
+    const whole = path.join('.');
+    remarks.note(
+      `${clip(whole)} is no path, and there are no operators in templates: it is null`,
+      () => (/\[\d+\]/.test(whole) ? whole.replace(/\[(\d+)\]/g, '.$1') : undefined),
+    );
+  }
+  if (isOfBlock) remarks.reference(root, block);
+}
