@@ -4,16 +4,18 @@
  */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { named } from './common.js';
 
 /** Of each sort; a last entry says how many more there are. An answer stays smaller than its question. */
 export const FINDINGS_MAX = 100;
 
-export const Finding = named('Finding', 'Something in a definition that is or may be a mistake.', {
-  path: Type.String({ description: 'Such as blocks[2].branches[0][1].retry.initialBackoff.' }),
-  message: Type.String(),
-  suggestion: Type.Optional(Type.String({ description: 'What was probably meant.' })),
-});
+export const Finding = Type.Object(
+  {
+    path: Type.String({ description: 'Such as blocks[2].branches[0][1].retry.initialBackoff.' }),
+    message: Type.String(),
+    suggestion: Type.Optional(Type.String({ description: 'What was probably meant.' })),
+  },
+  { description: 'Something in a definition that is or may be a mistake.' },
+);
 export type Finding = Static<typeof Finding>;
 
 /** Of what was accepted; present only when there are any. */

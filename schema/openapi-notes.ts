@@ -17,6 +17,11 @@ export const QUERY_NOTES: Readonly<Record<string, string>> = {
 
 /** Of operations, by id. */
 export const OPERATION_NOTES: Readonly<Record<string, string>> = {
+  'sequences.create':
+    'Warnings are about what has no effect or never works as written: members that do not exist, names of ' +
+    'functions, filters, blocks or handlers that are nearly right. With strict they are answered 400.',
+  'sequences.validate':
+    'The same answer but for what is stored already: whether the id or the version exists is not asked.',
   'instances.create':
     'When idempotency_key matches an instance of the tenant, its id is answered with deduplicated ' +
     'true. Asking again without such a key may create a second instance.',

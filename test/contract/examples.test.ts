@@ -123,6 +123,7 @@ async function rollBack(): Promise<void> {
 
 test('every example of a request is taken by the server', async () => {
   const { sequence, nextSequence, instance, task, schedule, release } = EXAMPLE_IDS;
+  await send('sequences.validate');
   assert.equal((await send('sequences.create')).id, sequence);
   await send('sequences.create', { id: nextSequence, version: 2 });
   await send('rateLimits.put');

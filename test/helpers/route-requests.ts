@@ -236,15 +236,18 @@ const QUERIES: Readonly<Partial<Record<RouteId, (things: Things) => string>>> = 
   'sequences.versions': ({ sequenceName }) => `namespace=${NAMESPACE}&name=${sequenceName}`,
 };
 
+const definition = (_: Things, tenant: string): Json => ({
+  tenant_id: tenant,
+  namespace: NAMESPACE,
+  name: `s-${randomUUID()}`,
+  version: 1,
+  blocks: [step('a', 'noop')],
+});
+
 /** The tenant is the one that the body names, where it names one. */
 const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) => Json>>> = {
-  'sequences.create': (_, tenant) => ({
-    tenant_id: tenant,
-    namespace: NAMESPACE,
-    name: `s-${randomUUID()}`,
-    version: 1,
-    blocks: [step('a', 'noop')],
-  }),
+  'sequences.create': definition,
+  'sequences.validate': definition,
   'sequences.migrateInstance': ({ instance, sequence }) => ({
     instance_id: instance,
     target_sequence_id: sequence,

@@ -135,7 +135,8 @@ export const forEach = composite<ForEachBlock, ForEachNode, ForEachRecord>({
 function checkCollection(text: string, compiler: BlockCompiler): void {
   if (!isRootedPath(text)) return;
   const message = `${clip(text)} is looked up in context.data, as data.${clip(text)}`;
-  compiler.warn('collection', message, `{{ ${clip(text)} }}`);
+  const key = /^(?:context\.)?data\.(.+)$/.exec(text)?.[1];
+  compiler.warn('collection', message, key ?? `{{ ${clip(text)} }}`);
 }
 
 /** The items; undefined when the block has failed. */
