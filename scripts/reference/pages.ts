@@ -1,6 +1,7 @@
 /** Which page has which generated regions. */
 
 import { blockRegions, stepRegions } from './blocks.js';
+import { environmentRegions } from './environment.js';
 import { errorRegions } from './errors.js';
 import { filterRegions } from './filters.js';
 import { functionRegions } from './functions.js';
@@ -25,6 +26,7 @@ export function referencePages(): Readonly<Record<string, Regions>> {
     },
     'docs/reference/instances.md': stateRegions(),
     'docs/reference/errors.md': errorRegions(),
+    'docs/reference/environment.md': environmentRegions(),
     'docs/reference/metrics.md': metricRegions(),
   };
 }

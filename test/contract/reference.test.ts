@@ -16,6 +16,7 @@ import { referencePages } from '../../scripts/reference/pages.js';
 import { fillRegions } from '../../scripts/reference/regions.js';
 import { rowsFor, said } from '../../scripts/reference/rows.js';
 import { memberTable } from '../../scripts/reference/schema-tables.js';
+import { VARIABLES } from '../../src/config.js';
 import { FILTER_NAMES } from '../../src/core/expression/filters.js';
 import { FUNCTION_NAMES } from '../../src/core/expression/functions.js';
 import { ROOT_NAMES } from '../../src/core/expression/scope.js';
@@ -54,6 +55,10 @@ describe('pages', () => {
     named('filters', FILTER_NAMES);
     named('roots', ROOT_NAMES);
     named('errors', Object.keys(ERROR_STATUS));
+    named(
+      'variables',
+      VARIABLES.map(({ name }) => name),
+    );
     named('handlers', BUILTIN_HANDLERS, '\\[`NAME`\\]');
     for (const kind of BLOCK_TYPES)
       named(`${kind}-members`, Object.keys(membersOf(kind)).slice(0, 3));
