@@ -181,7 +181,7 @@ const STEP_NOTE =
 
 const Step = blockObject('step', STEP_NOTE, {
   handler: noted(Name, 'A name that is not built in is served by external workers.'),
-  params: optional(noted(JsonObjectSchema, `Of the handler. ${PARAMS_NOTE}`)),
+  params: optional(noted(JsonObjectSchema, `The parameters of the handler. ${PARAMS_NOTE}`)),
   delay: optional(noted(Delay, 'Waits before the first try.')),
   retry: optional(noted(Retry, 'What is done after a failed try.')),
   timeout: optional(noted(DurationMs, 'How long one try may take; past it, the try has failed.')),
@@ -201,7 +201,7 @@ const Step = blockObject('step', STEP_NOTE, {
       description: 'If false, the signal cancel lets the step end first.',
     }),
   ),
-  queue_name: optional(noted(Name, 'Only workers that poll this queue get the task.')),
+  queue_name: optional(noted(Name, 'The queue of the task. Polls may ask for the tasks of one queue only.')),
   output_schema: optional(
     noted(UserSchema, 'What the output must conform to; another one fails the step for good.'),
   ),

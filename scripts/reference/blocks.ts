@@ -1,6 +1,6 @@
 /** The members of each kind of block, of what stands in a step, and an example of each kind. */
 
-import { Type } from '@sinclair/typebox';
+import { type TObject, Type } from '@sinclair/typebox';
 import {
   BLOCK_TYPES,
   type Block,
@@ -9,12 +9,14 @@ import {
   Retry,
   SendWindow,
 } from '../../schema/blocks.js';
+import { PARAMS_NOTE } from '../../schema/handlers.js';
 import type { Regions } from './regions.js';
 import { memberTable } from './schema-tables.js';
 import { exampleText, KIND_EXAMPLES } from './sequence-examples.js';
 
-/** Steps have a page of their own, with a section for each of these. */
+/** Steps have a page of their own, with a section for each of these but the parameters. */
 const STEP_LINKS = {
+  params: '[handlers](handlers.md)',
   retry: '[retry](#retries)',
   delay: '[delay](#delay)',
   send_window: '[send_window](#send_window)',
@@ -42,4 +44,10 @@ function regionsOf(kind: Block['type']): [name: string, text: string][] {
   ];
 }
 
-const schemaOf = (kind: Block['type']) => Type.Object(membersOf(kind));
+function schemaOf(kind: Block['type']): TObject {
+  const { params, ...members } = membersOf(kind);
+  if (params === undefined) return Type.Object(members);
+  // The page of the handlers has what the OpenAPI document can only list.
+  const description = params.description?.replace(` ${PARAMS_NOTE}`, '') ?? '';
+  return Type.Object({ ...membersOf(kind), params: { ...params, description } });
+}

@@ -12,37 +12,37 @@ interface ErrorTold {
 const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
   ENG_INVALID_JSON: {
     means: 'The body is not JSON, or not UTF-8.',
-    remedy: 'Mend the body.',
+    remedy: 'Correct the body.',
   },
   ENG_VALIDATION: {
     means:
-      'A field, a query or path parameter, or a header is missing, of the wrong type or outside its limits; or the body holds what cannot be stored unchanged, such as an integer beyond 2^53. The message names the place. Also answered when `x-tenant-id` is required and absent.',
-    remedy: 'Mend what the message names.',
+      'A field, a parameter or a header is missing, of the wrong type, or outside its limits. The message names it. Also: `x-tenant-id` is required and absent, or the body has what cannot be stored unchanged, such as an integer beyond 2^53.',
+    remedy: 'Correct what the message names.',
   },
   ENG_INVALID_TRANSITION: {
     means:
-      'The instance cannot go from its present state to the requested one, or is not failed and cannot be retried.',
-    remedy: 'Read the instance; ask for a move that its state allows.',
+      'The instance cannot go from its present state to the requested one. Also: a retry of an instance that has not failed.',
+    remedy: 'Read the instance. Ask for a move that its state allows.',
   },
   ENG_REFUSED_DATA: {
     means:
-      'The database refused the data of this request although it passed every check. Nothing of it was stored.',
+      'The data passed every check, and the database refused it all the same. Nothing of it was stored.',
     remedy:
-      'Change the data; the message has the reason. Report it, since the checks should have found it.',
+      'Change the data; the message has the reason. Report it: the checks should have found it.',
   },
   ENG_UNAUTHENTICATED: {
-    means: 'No key, or one that is wrong, revoked or expired, in `x-api-key` or as a bearer token.',
-    remedy: 'Send a valid key.',
+    means: 'No key was sent, or it is wrong, revoked or expired.',
+    remedy: 'Send a valid key in `x-api-key`, or as a bearer token.',
   },
   ENG_FORBIDDEN: {
     means:
-      'The key lacks the capability, or only the root key may do this; or the header `x-tenant-id` or the body names another tenant than the key or the header. Never about what belongs to somebody else.',
+      'The key may not do this. Or two tenants are named: by the key, the header `x-tenant-id` and the body. What belongs to somebody else is 404, never 403.',
     remedy:
       'Use a key that may; see [authorization.md](../authorization.md). Send one tenant in all places.',
   },
   ENG_NOT_FOUND: {
     means:
-      "No such route, instance, sequence, release or worker task; also for what belongs to another tenant, and for a worker's call without `claim_epoch` about a claim that the worker does not hold.",
+      "There is no such path, instance, sequence, release or task, or it belongs to another tenant. Also: a worker's call without `claim_epoch` about a task that it does not hold.",
     remedy: 'Check the path, the id and the tenant. A worker drops the task.',
   },
   ENG_METHOD_NOT_ALLOWED: {
@@ -51,25 +51,25 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
   },
   ENG_CONFLICT: {
     means:
-      'True when asked, not now: an id or a name and version that exists, a sequence with live or failed instances, a deletion under way, a release in another state than the move starts from or whose gates do not pass, as many keys as there may be; a migration or handoff that was decided on what has changed since, a capsule, receipt or grant that does not fit, an instance that belongs elsewhere ([migration.md](../migration.md#what-a-refusal-means)).',
-    remedy: 'Read what is there and decide anew.',
+      'It could be done at another time, but not now. The name or id exists already; the sequence has live or failed instances; a deletion is under way; the release is in another state, or its gates do not pass; there are as many keys as there may be. Of migrations and handoffs: it was decided on what has changed since, or something does not fit ([migration.md](../migration.md#what-a-refusal-means)).',
+    remedy: 'Read what is there, and decide anew.',
   },
   ENG_STALE_EPOCH: {
     means:
-      'The worker holds no claim on the task at this `claim_epoch`, or its `checkpoint_seq` is not the last one. Somebody else may have the task.',
+      'The worker does not hold the task under this `claim_epoch`. Somebody else may have it. Or the `checkpoint_seq` is not the last one.',
     remedy:
-      'Stop working on the task. After a checkpoint conflict, send the number that the message names.',
+      'Stop working on the task. After a wrong `checkpoint_seq`, send the number that the message names.',
   },
   ENG_TOO_LARGE: {
     means:
-      'The body, a context, an output, a checkpoint, injected blocks or the outputs that a fork copies are larger than their limit.',
+      'Something is larger than its limit: the body, a context, an output, a checkpoint, injected blocks, or the outputs that a fork copies.',
     remedy:
       'Send less, or raise `ENGINE_MAX_BODY_BYTES`, `ENGINE_MAX_CONTEXT_BYTES` or `ENGINE_MAX_OUTPUT_BYTES`.',
   },
   ENG_INPUT_SCHEMA: {
     means:
       '`context.data` of a new instance does not conform to the `input_schema` of its sequence.',
-    remedy: 'Mend the data.',
+    remedy: 'Correct the data.',
   },
   ENG_TOO_MANY_STREAMS: {
     means: '256 streams of changes are open.',
@@ -81,22 +81,22 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
   },
   ENG_INTERNAL: {
     means:
-      "A defect. The body says `internal error`; the log has the stack under the request's id.",
+      "A defect of the server. The body says `internal error`; the log has more under the request's id.",
     remedy: 'Ask again once, then report it with the id.',
   },
   ENG_DELIVERY_FAILED: {
     means:
-      'A webhook that was to be redelivered was not taken by its receiver. It is kept, and its delivery log says why.',
-    remedy: 'Mend the receiver, then redeliver again, or discard it.',
+      'A webhook was to be sent again, and its receiver did not take it. It is kept; its delivery log says why.',
+    remedy: 'Repair the receiver, then send again. Or discard the webhook.',
   },
   ENG_DATABASE_DOWN: {
     means:
-      'The database cannot be reached, takes no writes or lacks what is needed (the message says why, with the SQLSTATE), or the connection that carried the change was lost before its answer (*unknown outcome*).',
+      'The database cannot be reached, takes no writes, or lacks what is needed. The message says why, with the SQLSTATE. With *unknown outcome*: the connection was lost while the change was on its way.',
     remedy: 'Ask again after the wait.',
   },
   ENG_OVERLOADED: {
     means:
-      'A limit on waiting work was reached: requests in flight, large bodies, commits behind, lists being read, heavy work such as comparing large sequences, or one instance with too many messages. Also for a sequence that is being deleted, for an idempotency key whose instance is being removed with its sequence, and for an answer that did not come in time (*unknown outcome*).',
+      'Too much waits already: requests, large bodies, commits, lists, heavy work, or messages to one instance. Also: the sequence, or the instance of the idempotency key, is being deleted. With *unknown outcome*: the answer did not come in time.',
     remedy: 'Ask again after the wait, with fewer requests at once.',
   },
   ENG_SLOW_READ: {
@@ -104,14 +104,13 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
     remedy: 'Ask in the cheaper way that the message names.',
   },
   ENG_NO_KEYS: {
-    means:
-      'What seals or signs was asked of a server without an encryption key, or what was sealed with a key that it does not have any more.',
+    means: 'The server has no encryption key, or not the one that this was sealed with.',
     remedy:
-      'Start it with `ENGINE_ENCRYPTION_KEY`, and with the former one in `ENGINE_OLD_ENCRYPTION_KEY`.',
+      'Start it with `ENGINE_ENCRYPTION_KEY`, and with the key before it in `ENGINE_OLD_ENCRYPTION_KEY`.',
   },
   ENG_STANDBY: {
     means:
-      'Another engine owns the database, and this one waits to take over; or this one was paused for so long that it has to look who does.',
+      'Another engine owns the database, and this one waits to take over. Or this one was stopped for so long that it has to look first.',
     remedy: 'Ask the engine whose `/health/ready` answers 200.',
   },
   ENG_STARTING: {
@@ -124,7 +123,7 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
   },
   ENG_SHARD_RESTARTING: {
     means:
-      'A thread of the engine is being replaced, or an earlier change of the same instance was refused and this one with it. When the thread died with the request, the outcome is unknown.',
+      'A part of the engine is being restarted. Or an earlier change of the same instance was refused, and this one with it. The outcome may be unknown.',
     remedy: 'Ask again after the wait.',
   },
 };

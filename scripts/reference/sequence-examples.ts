@@ -296,7 +296,7 @@ export function exampleText(name: string, example: SequenceExample): string {
     return `a worker of ${code(handler)} answers ${given.map((one) => code(flatJson(one))).join(', then ')}`;
   });
   const told = [start, ...workers].filter((part) => part !== '').join('; ');
-  const end = `${told === '' ? 'The' : `${told}. The`} instance ends ${code(ends)}, with these outputs:`;
+  const end = `${told === '' ? 'The' : `${told}. The`} instance ends ${code(ends)}. Among its outputs:`;
   return [jsonBlock(definitionOf(name, example)), end, jsonBlock({ ...outputs })].join('\n\n');
 }
 
