@@ -28,8 +28,11 @@ export const Warnings = Type.Optional(
 /** What is wrong with the shape of a definition. */
 export interface ShapeErrors {
   readonly found: readonly Finding[];
-  /** There are no more. Otherwise little can be said of what the definition means. */
-  readonly areAll: boolean;
+  /**
+   * Whether these are all of them. Otherwise little can be said of what the definition means; and nothing
+   * else is looked for in one so large that only the first mistake was.
+   */
+  readonly extent: 'all' | 'some' | 'first';
 }
 
 /** The guess, if there is one, stands in the message too. */

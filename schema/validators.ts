@@ -82,12 +82,17 @@ export function createValidators(): Validators {
       const isLarge = hasMoreValues(value, VALUES_MAX);
       const validate = isLarge ? compile(schema) : compileForAll(schema);
       validate(value);
+      const errors = validate.errors ?? [];
       const found = new Map<string, Finding>();
-      for (const error of validate.errors ?? []) {
+      for (const error of errors.slice(0, ERRORS_READ_MAX)) {
         const finding = findingOfError(error, 'the body');
         if (!found.has(finding.path)) found.set(finding.path, finding);
       }
-      return { found: [...found.values()], areAll: !isLarge && found.size <= FINDINGS_MAX };
+      const areAll = errors.length <= ERRORS_READ_MAX && found.size <= FINDINGS_MAX;
+      return {
+        found: [...found.values()],
+        extent: isLarge ? 'first' : areAll ? 'all' : 'some',
+      };
     },
     parseQuery: <Id extends RouteId>(id: Id, rawQuery: string): Checked<QueryOf<Id>> => {
       const schema = ROUTES[id].query;
@@ -113,6 +118,9 @@ export function createValidators(): Validators {
 
 /** More than the largest sensible definition has outside of its parameters and schemas. */
 const VALUES_MAX = 100_000;
+
+/** Several may be about one place, of which one is told. */
+const ERRORS_READ_MAX = 10 * FINDINGS_MAX;
 
 /** Counts members and items, no further than one more than `most`. */
 function hasMoreValues(value: unknown, most: number): boolean {

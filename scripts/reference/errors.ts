@@ -16,7 +16,7 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
   },
   ENG_VALIDATION: {
     means:
-      'A field, a parameter or a header is missing, of the wrong type, or outside its limits. The message names it. Also: `x-tenant-id` is required and absent, or the body has what cannot be stored unchanged, such as an integer beyond 2^53.',
+      'A field, a parameter or a header is missing, of the wrong type, or outside its limits. The message names it; of a definition it names [all mistakes](definitions.md). Also: `x-tenant-id` is required and absent, or the body has what cannot be stored unchanged, such as an integer beyond 2^53.',
     remedy: 'Correct what the message names.',
   },
   ENG_INVALID_TRANSITION: {

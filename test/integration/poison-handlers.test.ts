@@ -239,7 +239,7 @@ const handler: EffectHandler = (params, context) => {
 };
 
 const misbehaving = (id: string, does: string, more: Json = {}) =>
-  step(id, 'http_request', { params: { does }, ...more });
+  step(id, 'http_request', { params: { url: 'http://x', does }, ...more });
 
 let shard: LocalShard;
 let neighbours: string;

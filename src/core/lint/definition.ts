@@ -46,7 +46,7 @@ export function lintDefinition(schema: TSchema, value: unknown, options: LintOpt
   return new Lint(options).look(schema, value);
 }
 
-const NO_ERRORS: ShapeErrors = { found: [], areAll: true };
+const NO_ERRORS: ShapeErrors = { found: [], extent: 'all' };
 
 /** More texts with braces than a definition of the most blocks has anywhere but in parameters. */
 const BRACES_MAX = 20_000;
@@ -72,6 +72,12 @@ class Lint implements BlockAudience {
   look(schema: TSchema, value: unknown): Findings {
     const { name, shape = NO_ERRORS } = this.#options;
     for (const error of shape.found) this.#errors.add(() => error);
+    if (shape.extent !== 'first') this.#walk(schema, value, name);
+    if (shape.extent === 'all') this.#lookAtBlocks(shape.found);
+    return { errors: this.#errors.all(), warnings: this.#warnings.all() };
+  }
+
+  #walk(schema: TSchema, value: unknown, name: string): void {
     walkDefinition(schema, value, name, {
       block: (place) => {
         if (this.#places.length <= BLOCKS_MAX) this.#places.push(place);
@@ -82,8 +88,6 @@ class Lint implements BlockAudience {
       },
     });
     this.#checkTree();
-    if (shape.areAll) this.#lookAtBlocks(shape.found);
-    return { errors: this.#errors.all(), warnings: this.#warnings.all() };
   }
 
   #lookAtBlocks(errors: readonly Finding[]): void {
@@ -191,7 +195,7 @@ class Lint implements BlockAudience {
 
   template(path: string, text: string): void {
     this.#braces.delete(path);
-    readTemplate(text, this.#remarksAt(path, false));
+    if (!this.#warnings.isOver) readTemplate(text, this.#remarksAt(path, false));
   }
 
   // -------------------------------------------------------------- what texts say

@@ -2,12 +2,16 @@
 
 import { FINDINGS_MAX, type Finding } from '../../../schema/finding.js';
 
+/** Behind those that are told. */
+const COUNTED_MAX = 10_000;
+
 export class FindingList {
   readonly #found: Finding[] = [];
   #omitted = 0;
 
-  get isEmpty(): boolean {
-    return this.#found.length === 0;
+  /** Nobody wants to know how many more there are. */
+  get isOver(): boolean {
+    return this.#omitted >= COUNTED_MAX;
   }
 
   /** @param describe called only for what is told: to guess what was meant takes a while */
@@ -19,6 +23,7 @@ export class FindingList {
   /** The last one says how many are left out. */
   all(): Finding[] {
     if (this.#omitted === 0) return this.#found;
-    return [...this.#found, { path: '', message: `and ${this.#omitted} more` }];
+    const more = this.isOver ? `more than ${COUNTED_MAX}` : String(this.#omitted);
+    return [...this.#found, { path: '', message: `and ${more} more` }];
   }
 }
