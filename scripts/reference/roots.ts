@@ -113,7 +113,7 @@ const SURPRISES: readonly Surprise[] = [
     },
   ),
   surprise(
-    'A filter that does not exist, without parentheses, is a fallback.',
+    'A filter that does not exist, without parentheses, is a fallback. Storing it gives a warning.',
     '{{ data.name | uper }}',
     {
       name: 'Ada',
