@@ -201,7 +201,9 @@ const Step = blockObject('step', STEP_NOTE, {
       description: 'If false, the signal cancel lets the step end first.',
     }),
   ),
-  queue_name: optional(noted(Name, 'The queue of the task. Polls may ask for the tasks of one queue only.')),
+  queue_name: optional(
+    noted(Name, 'The queue of the task. Polls may ask for the tasks of one queue only.'),
+  ),
   output_schema: optional(
     noted(UserSchema, 'What the output must conform to; another one fails the step for good.'),
   ),
