@@ -181,7 +181,12 @@ const STEP_NOTE =
 
 const Step = blockObject('step', STEP_NOTE, {
   handler: noted(Name, 'A name that is not built in is served by external workers.'),
-  params: optional(noted(JsonObjectSchema, `The parameters of the handler. ${PARAMS_NOTE}`)),
+  params: optional(
+    noted(
+      JsonObjectSchema,
+      `The parameters of the handler; what a built-in one always refuses is 400. ${PARAMS_NOTE}`,
+    ),
+  ),
   delay: optional(noted(Delay, 'Waits before the first try.')),
   retry: optional(noted(Retry, 'What is done after a failed try.')),
   timeout: optional(noted(DurationMs, 'How long one try may take; past it, the try has failed.')),

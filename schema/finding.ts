@@ -62,8 +62,13 @@ const SHOWN_LENGTH_MAX = 100;
 /** The path of a member: `branches` and `0` are `branches[0]`. */
 export function joinPath(path: string, key: string | number): string {
   if (typeof key === 'number' || /^\d+$/.test(key)) return `${path}[${key}]`;
-  const name = key.slice(0, SHOWN_LENGTH_MAX);
+  const name = shownName(key);
   return path === '' ? name : `${path}.${name}`;
+}
+
+/** The name of a member in a message. */
+export function shownName(key: string): string {
+  return key === '' ? '""' : key.slice(0, SHOWN_LENGTH_MAX);
 }
 
 /** Whether what stands at `path` is `place` or something inside it. */

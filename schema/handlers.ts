@@ -8,7 +8,7 @@
  * word in any case.
  */
 
-import { type Static, type TSchema, Type } from '@sinclair/typebox';
+import { type TSchema, Type } from '@sinclair/typebox';
 import { AnyJson, DurationMs, noted, oneOfWords, optional, withDefault } from './common.js';
 
 export const LOG_LEVELS = ['debug', 'info', 'warn'] as const;
@@ -25,7 +25,7 @@ export const HTTP_TIMEOUT_MS_MAX = 24 * 60 * 60 * 1_000;
 export const HTTP_URL_PATTERN = '^[hH][tT][tT][pP][sS]?://';
 
 /** @param meant what the handler does with any other value, in words that follow "anything else" */
-function lenient<T extends TSchema>(schema: T, ...[meant]: [string]): T {
+function lenient<T extends TSchema>(schema: T, meant: string): T {
   return { ...schema, 'x-otherwise': { type: meant, enum: meant } };
 }
 
@@ -94,7 +94,6 @@ export const HANDLER_PARAMS = {
 export type BuiltinName = keyof typeof HANDLER_PARAMS;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 export type HttpMethod = (typeof HTTP_METHODS)[number];
-export type HandlerParams<Name extends BuiltinName> = Static<(typeof HANDLER_PARAMS)[Name]>;
 
 /** The names that are never given to an external worker. */
 export const BUILTIN_HANDLERS = Object.keys(HANDLER_PARAMS) as BuiltinName[];
@@ -112,11 +111,15 @@ function paramsText(name: BuiltinName): string {
   const schema: TSchema = HANDLER_PARAMS[name];
   if (schema.additionalProperties === true) return 'anything';
   const members = Object.entries<TSchema>(schema.properties);
-  return members.length === 0 ? 'none' : members.map(memberText).join(', ');
+  const required: readonly string[] = schema.required ?? [];
+  const texts = members.map(([member, shape]) => {
+    const remark = required.includes(member) ? 'required' : valuesText(shape);
+    return remark === '' ? member : `${member} (${remark})`;
+  });
+  return texts.length === 0 ? 'none' : texts.join(', ');
 }
 
-function memberText([name, { enum: words, default: byDefault }]: [string, TSchema]): string {
-  const list = (words as readonly (string | null)[] | undefined)?.filter((word) => word !== null);
-  const remark = list?.join(', ') ?? (typeof byDefault === 'number' ? `default ${byDefault}` : '');
-  return remark === '' ? name : `${name} (${remark})`;
+function valuesText({ enum: words, default: byDefault }: TSchema): string {
+  if (Array.isArray(words)) return words.filter((word) => word !== null).join(', ');
+  return typeof byDefault === 'number' ? `default ${byDefault}` : '';
 }

@@ -9,7 +9,7 @@ import { isJsonObject, type JsonObject } from '../src/core/json.js';
 import { misspelt, suggest } from '../src/core/suggest.js';
 import { BLOCK_TYPES, Block, membersOf } from './blocks.js';
 import { UNSUPPORTED_VALUES } from './common.js';
-import { type Finding, findingOf, joinPath } from './finding.js';
+import { type Finding, findingOf, joinPath, shownName } from './finding.js';
 
 /** A block where it stands. */
 export interface BlockPlace {
@@ -125,8 +125,7 @@ function isObject(value: unknown): value is JsonObject {
 
 function describeUnknown(path: string, key: string, named: Named, owner: JsonObject): Finding {
   const { name, members, around } = named;
-  const shown = key.slice(0, 100);
-  const told = `${shown} is no member of ${name}, and is ignored`;
+  const told = `${shownName(key)} is no member of ${name}, and is ignored`;
   const meant = meantBy(key, members);
   if (meant !== undefined) return findingOf(path, told, meant);
   if (around !== undefined && isKnown(key, around.members)) {

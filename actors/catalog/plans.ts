@@ -131,7 +131,7 @@ function definitionOf(row: SequenceRow): { blocks: Block[]; input_schema?: JsonO
 }
 
 /** Compiling a schema takes half a millisecond, so it waits for the first value. */
-export function whenUsed(schema: JsonObject): (value: JsonValue) => string | undefined {
+function whenUsed(schema: JsonObject): (value: JsonValue) => string | undefined {
   let check: ((value: JsonValue) => string | undefined) | undefined;
   return (value) => {
     check ??= compileUserSchema(schema);

@@ -313,6 +313,8 @@ const BY_NAME: Readonly<Record<string, (schema: Schema) => fc.Arbitrary<unknown>
   claim_epoch: () => fc.integer({ min: 1, max: 2 }),
   block_id: blockName,
   from_block_id: blockName,
+  // What is arbitrary is odd.
+  strict: () => fc.constantFrom(false, false, false, true),
   wait_ms: () => fc.integer({ min: 0, max: 20 }),
   cron_expr: () => fc.constantFrom('0 0 3 * * * *', '@daily', '*/5 * * * *', '0 0 0 29 2 ? 2032'),
   cursor: () => fc.constant(''),
@@ -421,6 +423,9 @@ function mendObject(object: Json, number: number): void {
   // Actions on everything there is would leave nothing to work with.
   if (isObject(object.filter) && number % 8 > 0) object.filter.metadata = { a: 'x' };
   if (object.fire_at_local) delete object.duration;
+  if (object.handler === 'assert') {
+    object.params = { condition: 'true', ...(isObject(object.params) ? object.params : {}) };
+  }
   if (object.type === 'router' && !object.default) object.default = [];
   if (object.checkpoint && typeof object.checkpoint_seq !== 'number') object.checkpoint_seq = 0;
   if (object.action === 'signal' && !object.signal_type) object.signal_type = 'go';

@@ -33,6 +33,9 @@ const RULES_IN_WORDS: readonly RegExp[] = [
   /has another namespace or name than that of the instance/,
   /is not unique/,
   /baseline and candidate (?:are the same sequence|differ in their name)/,
+  /blocks\[[^"]*\.params\.\w+ (?:is required|must be)/,
+  // To be strict is to have warnings refused.
+  /,"warnings":\[\{"path":/,
   /send_window must not start and end at the same hour/,
   /transforms\[\d+\]\.\w+ (?:must have|does not exist|leads through|is also|is required|must be)/,
   /(?:classification|policy) and \w+ must not differ when both are sent/,

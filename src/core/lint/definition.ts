@@ -6,7 +6,14 @@
 
 import type { TSchema } from '@sinclair/typebox';
 import { BLOCKS_MAX, ITEM_VAR_DEFAULT } from '../../../schema/blocks.js';
-import { type Finding, findingOf, isWithin, type ShapeErrors } from '../../../schema/finding.js';
+import {
+  type Finding,
+  findingOf,
+  isWithin,
+  joinPath,
+  type ShapeErrors,
+  shownName,
+} from '../../../schema/finding.js';
 import type { BuiltinName } from '../../../schema/handlers.js';
 import { BUILTIN_HANDLERS, HANDLER_PARAMS, isBuiltin } from '../../../schema/handlers.js';
 import { type BlockPlace, walkDefinition } from '../../../schema/members.js';
@@ -167,8 +174,8 @@ class Lint implements BlockAudience {
       if (known.includes(key)) continue;
       this.#warnings.add(() => {
         const list = known.length === 0 ? 'which has none' : `which has ${known.join(', ')}`;
-        const told = `${key.slice(0, 100)} is no parameter of ${handler}, ${list}`;
-        return findingOf(`${path}.${key.slice(0, 100)}`, told, suggest(key, known));
+        const told = `${shownName(key)} is no parameter of ${handler}, ${list}`;
+        return findingOf(joinPath(path, key), told, suggest(key, known));
       });
     }
   }
