@@ -46,9 +46,9 @@ from json_to_recordset($1::json) as r(id uuid, created_at timestamptz)
 on conflict (id) do update set created_at = excluded.created_at;
 
 -- writer_instance_insert
-insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant)
-select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant
-from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text);
+insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure)
+select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure
+from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text, failure json);
 
 -- writer_instance_update
 update instances t set state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at
@@ -73,6 +73,11 @@ where t.id = r.id;
 -- writer_instance_ownership
 update instances t set continuity_id = r.continuity_id, ownership_epoch = r.ownership_epoch, fence = r.fence
 from json_to_recordset($1::json) as r(id uuid, continuity_id uuid, ownership_epoch bigint, fence json)
+where t.id = r.id;
+
+-- writer_instance_failure
+update instances t set failure = r.failure
+from json_to_recordset($1::json) as r(id uuid, failure json)
 where t.id = r.id;
 
 -- writer_instance_delete
@@ -291,10 +296,10 @@ using json_to_recordset($1::json) as r(id uuid)
 where t.id = r.id;
 
 -- writer_cron_set
-insert into cron_schedules (id, tenant_id, namespace, sequence_id, cron_expr, timezone, enabled, metadata, overlap_policy, skipped_fires, last_skipped_at, last_triggered_at, next_fire_at, last_error, created_at, updated_at)
-select r.id, r.tenant_id, r.namespace, r.sequence_id, r.cron_expr, r.timezone, r.enabled, r.metadata, r.overlap_policy, r.skipped_fires, r.last_skipped_at, r.last_triggered_at, r.next_fire_at, r.last_error, r.created_at, r.updated_at
-from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, sequence_id uuid, cron_expr text, timezone text, enabled boolean, metadata json, overlap_policy text, skipped_fires integer, last_skipped_at timestamptz, last_triggered_at timestamptz, next_fire_at timestamptz, last_error text, created_at timestamptz, updated_at timestamptz)
-on conflict (id) do update set cron_expr = excluded.cron_expr, timezone = excluded.timezone, enabled = excluded.enabled, metadata = excluded.metadata, overlap_policy = excluded.overlap_policy, skipped_fires = excluded.skipped_fires, last_skipped_at = excluded.last_skipped_at, last_triggered_at = excluded.last_triggered_at, next_fire_at = excluded.next_fire_at, last_error = excluded.last_error, updated_at = excluded.updated_at;
+insert into cron_schedules (id, tenant_id, namespace, sequence_id, sequence, version, cron_expr, timezone, enabled, metadata, context, priority, overlap_policy, skipped_fires, last_skipped_at, last_triggered_at, next_fire_at, last_error, created_at, updated_at)
+select r.id, r.tenant_id, r.namespace, r.sequence_id, r.sequence, r.version, r.cron_expr, r.timezone, r.enabled, r.metadata, r.context, r.priority, r.overlap_policy, r.skipped_fires, r.last_skipped_at, r.last_triggered_at, r.next_fire_at, r.last_error, r.created_at, r.updated_at
+from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, sequence_id uuid, sequence text, version integer, cron_expr text, timezone text, enabled boolean, metadata json, context json, priority text, overlap_policy text, skipped_fires integer, last_skipped_at timestamptz, last_triggered_at timestamptz, next_fire_at timestamptz, last_error text, created_at timestamptz, updated_at timestamptz)
+on conflict (id) do update set cron_expr = excluded.cron_expr, timezone = excluded.timezone, enabled = excluded.enabled, metadata = excluded.metadata, context = excluded.context, priority = excluded.priority, overlap_policy = excluded.overlap_policy, skipped_fires = excluded.skipped_fires, last_skipped_at = excluded.last_skipped_at, last_triggered_at = excluded.last_triggered_at, next_fire_at = excluded.next_fire_at, last_error = excluded.last_error, updated_at = excluded.updated_at;
 
 -- writer_apikey_insert
 insert into api_keys (id, tenant_id, name, capabilities, secret_hash, created_at, last_used_at, expires_at, revoked)
@@ -312,15 +317,31 @@ using json_to_recordset($1::json) as r(id uuid)
 where t.id = r.id;
 
 -- writer_webhook_set
-insert into webhook_outbox (id, url, event_type, instance_id, tenant_id, body, attempts, last_error, delivery_id, status, next_attempt_at, claimed_at, created_at)
-select r.id, r.url, r.event_type, r.instance_id, r.tenant_id, r.body, r.attempts, r.last_error, r.delivery_id, r.status, r.next_attempt_at, r.claimed_at, r.created_at
-from json_to_recordset($1::json) as r(id uuid, url text, event_type text, instance_id uuid, tenant_id text, body text, attempts integer, last_error text, delivery_id uuid, status text, next_attempt_at timestamptz, claimed_at timestamptz, created_at timestamptz)
+insert into webhook_outbox (id, url, event_type, instance_id, tenant_id, body, attempts, last_error, delivery_id, status, next_attempt_at, claimed_at, created_at, subscription_id)
+select r.id, r.url, r.event_type, r.instance_id, r.tenant_id, r.body, r.attempts, r.last_error, r.delivery_id, r.status, r.next_attempt_at, r.claimed_at, r.created_at, r.subscription_id
+from json_to_recordset($1::json) as r(id uuid, url text, event_type text, instance_id uuid, tenant_id text, body text, attempts integer, last_error text, delivery_id uuid, status text, next_attempt_at timestamptz, claimed_at timestamptz, created_at timestamptz, subscription_id uuid)
 on conflict (id) do update set attempts = excluded.attempts, last_error = excluded.last_error, delivery_id = excluded.delivery_id, status = excluded.status, next_attempt_at = excluded.next_attempt_at, claimed_at = excluded.claimed_at;
 
+-- writer_webhook_dropparked
+delete from webhook_outbox t
+using json_to_recordset($1::json) as r(subscription_id uuid)
+where t.subscription_id = r.subscription_id and t.status = 'parked';
+
+-- writer_subscription_clear
+delete from webhook_subscriptions t
+using json_to_recordset($1::json) as r(id uuid)
+where t.id = r.id;
+
+-- writer_subscription_set
+insert into webhook_subscriptions (id, tenant_id, url, events, secret, created_at, updated_at)
+select r.id, r.tenant_id, r.url, r.events, r.secret, r.created_at, r.updated_at
+from json_to_recordset($1::json) as r(id uuid, tenant_id text, url text, events json, secret json, created_at timestamptz, updated_at timestamptz)
+on conflict (id) do update set url = excluded.url, events = excluded.events, secret = excluded.secret, updated_at = excluded.updated_at;
+
 -- writer_delivery_insert
-insert into webhook_deliveries (id, delivery_id, url, event_type, instance_id, attempt_number, attempted_at, duration_ms, success, status_code, error_class, error_excerpt, signed)
-select r.id, r.delivery_id, r.url, r.event_type, r.instance_id, r.attempt_number, r.attempted_at, r.duration_ms, r.success, r.status_code, r.error_class, r.error_excerpt, r.signed
-from json_to_recordset($1::json) as r(id uuid, delivery_id uuid, url text, event_type text, instance_id uuid, attempt_number integer, attempted_at timestamptz, duration_ms integer, success boolean, status_code integer, error_class text, error_excerpt text, signed boolean);
+insert into webhook_deliveries (id, delivery_id, url, event_type, instance_id, attempt_number, attempted_at, duration_ms, success, status_code, error_class, error_excerpt, signed, subscription_id)
+select r.id, r.delivery_id, r.url, r.event_type, r.instance_id, r.attempt_number, r.attempted_at, r.duration_ms, r.success, r.status_code, r.error_class, r.error_excerpt, r.signed, r.subscription_id
+from json_to_recordset($1::json) as r(id uuid, delivery_id uuid, url text, event_type text, instance_id uuid, attempt_number integer, attempted_at timestamptz, duration_ms integer, success boolean, status_code integer, error_class text, error_excerpt text, signed boolean, subscription_id uuid);
 
 -- writer_delivery_prune
 delete from webhook_deliveries d using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
@@ -442,8 +463,8 @@ on conflict do nothing
 returning id;
 
 -- writer_gated_instance_insert
-insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant)
-select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant
-from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text)
+insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure)
+select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure
+from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text, failure json)
 on conflict do nothing
 returning id;

@@ -2,6 +2,7 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import {
+  Cursor,
   NAME_LENGTH_MAX,
   Name,
   named,
@@ -12,20 +13,22 @@ import {
   Timestamp,
 } from './common.js';
 import { CAPABILITIES, listOf, type RouteRow, read, refusals } from './route-row.js';
+import { strict } from './strict.js';
 
 /** More entries than there are capabilities can only repeat some; they are kept as given. */
 export const KEY_CAPABILITIES_MAX = 32;
 
 const CapabilityWord = oneOfWords(CAPABILITIES);
 
-export const MintKey = named('MintKey', 'No capabilities, or an empty list, stand for operator.', {
-  tenant_id: Name,
-  name: optional(Type.String({ maxLength: NAME_LENGTH_MAX, default: '' })),
-  capabilities: optional(
-    Type.Array(CapabilityWord, { maxItems: KEY_CAPABILITIES_MAX, default: ['operator'] }),
-  ),
-  expires_at: optional(Timestamp),
-});
+/** What a key may do is always said: no key gets rights by what somebody left out or misspelt. */
+export const MintKey = strict(
+  named('MintKey', {
+    tenant_id: Name,
+    name: optional(Type.String({ maxLength: NAME_LENGTH_MAX, default: '' })),
+    capabilities: Type.Array(CapabilityWord, { minItems: 1, maxItems: KEY_CAPABILITIES_MAX }),
+    expires_at: optional(Timestamp),
+  }),
+);
 export type MintKey = Static<typeof MintKey>;
 
 const KeyId = Type.String({ description: 'ak_ and 32 hexadecimal digits.' });
@@ -47,6 +50,7 @@ export const KeyListQuery = Type.Object({
   tenant_id: Name,
   offset: Offset,
   limit: Type.Optional(Type.Integer({ minimum: 0 })),
+  cursor: Cursor,
 });
 export type KeyListQuery = Static<typeof KeyListQuery>;
 

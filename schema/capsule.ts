@@ -11,12 +11,14 @@ import {
   AnyJson,
   JsonObjectSchema,
   Natural,
+  noted,
   oneOfWords,
   optional,
   Timestamp,
   Uuid,
 } from './common.js';
 import type { CheckpointRecord } from './continuity.js';
+import { Failure } from './failure.js';
 
 export const PAYLOAD_LIST_MAX = 10_000;
 const STREAM_CURSORS_MAX = 1_000;
@@ -25,11 +27,13 @@ const Num = Type.Number();
 const Flag = Type.Unsafe<1>({ type: 'integer', enum: [1] });
 const EndCode = Type.Unsafe<DoneCode>({ type: 'integer', enum: [0, 1, 2, 3] });
 
-/** The record of an open block: numbers, and the phase of a step. */
+const Why = noted(Failure, 'What failed, while the blocks around it have yet to end.');
+
+/** The record of an open block: numbers, the phase of a step, and why blocks inside failed. */
 const Open = Type.Unsafe<OpenRecord>({
   type: 'object',
   required: ['b'],
-  properties: { b: Num, p: { anyOf: [Num, Type.String()] } },
+  properties: { b: Num, p: { anyOf: [Num, Type.String()] }, y: Why },
   additionalProperties: Num,
 });
 
@@ -48,7 +52,7 @@ export const TreeEntry = Type.Object({
       t: optional(Num),
       h: optional(Num),
       e: optional(EndCode),
-      m: optional(Type.String()),
+      y: optional(Why),
       p: optional(Flag),
       x: optional(Flag),
       f: optional(Flag),

@@ -4,6 +4,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { Limit, named } from './common.js';
 import { AuditEntry } from './instance.js';
 import { type RouteRow, read, refusals } from './route-row.js';
+import { strict } from './strict.js';
 
 export const CHANGES_LIMIT_MAX = 500;
 
@@ -11,17 +12,21 @@ export const CHANGES_LIMIT_MAX = 500;
 const Cursor = (absent: string) =>
   Type.String({ maxLength: 512, description: `From an earlier answer; exclusive. ${absent}` });
 
-export const ChangesQuery = Type.Object({
-  tenant_id: Type.Optional(Type.String()),
-  cursor: Type.Optional(Cursor('Without one the list begins with the oldest.')),
-  limit: Limit(100, CHANGES_LIMIT_MAX),
-});
+export const ChangesQuery = strict(
+  Type.Object({
+    tenant_id: Type.Optional(Type.String()),
+    cursor: Type.Optional(Cursor('Without one the list begins with the oldest.')),
+    limit: Limit(100, CHANGES_LIMIT_MAX),
+  }),
+);
 export type ChangesQuery = Static<typeof ChangesQuery>;
 
-export const ChangesStreamQuery = Type.Object({
-  tenant_id: Type.Optional(Type.String()),
-  cursor: Type.Optional(Cursor('Without one the stream begins with the present.')),
-});
+export const ChangesStreamQuery = strict(
+  Type.Object({
+    tenant_id: Type.Optional(Type.String()),
+    cursor: Type.Optional(Cursor('Without one the stream begins with the present.')),
+  }),
+);
 export type ChangesStreamQuery = Static<typeof ChangesStreamQuery>;
 
 /** Ascending by time and id. */

@@ -30,6 +30,8 @@ export const KEY_LENGTH_MAX = 512;
 export const FACT_BYTES_MAX = 256;
 /** A condition is parsed once per definition; nobody writes one of 16 KiB by hand. */
 export const EXPRESSION_LENGTH_MAX = 16_384;
+/** Three names of the longest characters, escaped and in base64, fit in. */
+export const CURSOR_LENGTH_MAX = 8_192;
 /** A century in ms: every wake time stays within what Postgres and JavaScript can hold. */
 export const DURATION_MS_MAX = 100 * 366 * 24 * 60 * 60 * 1_000;
 /** Columns of 32 bits, and the largest integer that survives JSON unchanged. */
@@ -46,6 +48,16 @@ export function optional<T extends TSchema>(schema: T): TOptional<TUnsafe<Static
     ...(byDefault === undefined ? {} : { default: byDefault }),
   };
   return Type.Optional(Type.Unsafe<Static<T> | null>(nullable));
+}
+
+type AllOptional<P extends TProperties> = {
+  [K in keyof P]: TOptional<TUnsafe<Static<P[K]> | null>>;
+};
+
+/** The same members, each of which may be absent or null. */
+export function allOptional<P extends TProperties>(members: P): AllOptional<P> {
+  const fields = Object.entries(members).map(([name, schema]) => [name, optional(schema)]);
+  return Object.fromEntries(fields) as AllOptional<P>;
 }
 
 /** The shape of a named schema without its name and what the document says under that. */
@@ -73,6 +85,11 @@ export function named<P extends TProperties>(name: string, ...rest: [P] | [strin
   const [note, properties] = rest.length === 1 ? [undefined, rest[0]] : rest;
   const shape = Type.Object(properties, { $id: name });
   return note === undefined ? shape : { ...shape, description: note };
+}
+
+/** The schema with a named rule beyond JSON Schema (`keywords.ts`) for the value as a whole. */
+export function checked<T extends TSchema>(check: string, schema: T): T {
+  return { ...schema, 'x-check': check };
 }
 
 type Unsupported<K extends string> = Record<K, TOptional<TUnsafe<null | false>>>;
@@ -125,6 +142,29 @@ export const PlainName = Type.String({
 });
 export type PlainName = Static<typeof PlainName>;
 
+/** Of a sequence. */
+export const Version = Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX });
+
+/**
+ * What starts something names the sequence by its id or by its name, never by both: for objects with
+ * the check `sequence-or-id`.
+ */
+export const SEQUENCE_REFERENCE = {
+  sequence_id: optional(
+    noted(Uuid, 'Pins this version. Exactly one of sequence_id and sequence must be there.'),
+  ),
+  sequence: optional(
+    noted(Name, 'The name of a sequence of the namespace, in place of sequence_id.'),
+  ),
+  version: optional(
+    noted(
+      Version,
+      'With sequence: pins this version of it. When absent: the newest that is not deprecated, and ' +
+        'that no release holds back.',
+    ),
+  ),
+};
+
 export const Key = Type.String({ maxLength: KEY_LENGTH_MAX, 'x-check': 'empty-is-absent' });
 export type Key = Static<typeof Key>;
 
@@ -147,6 +187,11 @@ export const TimeZone = Type.String({
   description: 'IANA time zone, such as Europe/Berlin.',
 });
 export type TimeZone = Static<typeof TimeZone>;
+
+/** Of a change of many. */
+export const DryRun = optional(
+  Type.Boolean({ default: false, description: 'Only counts: nothing is changed.' }),
+);
 
 export const AnyJson = Type.Unsafe<JsonValue>({});
 export type AnyJson = Static<typeof AnyJson>;
@@ -179,6 +224,24 @@ export const ErrorBody = named('ErrorBody', 'The body of every answer that is no
   error: Type.String(),
 });
 export type ErrorBody = Static<typeof ErrorBody>;
+
+/** Whose things are asked for; the header overrides it. */
+export const TenantQuery = Type.Object({ tenant_id: Type.Optional(Type.String()) });
+export type TenantQuery = Static<typeof TenantQuery>;
+
+/** By what lists are cut by time; what lies exactly at a bound is left out. */
+export const CREATED_BETWEEN = {
+  created_after: noted(Timestamp, 'Exclusive.'),
+  created_before: noted(Timestamp, 'Exclusive.'),
+};
+
+/** A page goes on behind a row, whatever comes and goes meanwhile (docs/decisions/0013-lists.md). */
+export const Cursor = Type.Optional(
+  Type.String({
+    maxLength: CURSOR_LENGTH_MAX,
+    description: 'From the header x-next-cursor of the page before; instead of an offset.',
+  }),
+);
 
 /** Query fields of a page; `limit` above the maximum is lowered to it without an error. */
 export const Offset = Type.Integer({ minimum: 0, default: 0 });

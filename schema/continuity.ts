@@ -32,8 +32,6 @@ import {
 
 /** Of whom a body speaks; absent: the header's tenant. */
 export const TenantField = optional(Type.String());
-export const TenantQuery = Type.Object({ tenant_id: Type.Optional(Type.String()) });
-export type TenantQuery = Static<typeof TenantQuery>;
 
 /** A body that says nothing but whose the object is. */
 export const TenantBody = named('TenantBody', { tenant_id: TenantField });

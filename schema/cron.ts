@@ -2,19 +2,25 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import {
+  Cursor,
+  checked,
   JsonObjectSchema,
+  Key,
   Name,
   named,
   noted,
   oneOfWords,
   optional,
   orNull,
+  PriorityWord,
+  SEQUENCE_REFERENCE,
   Timestamp,
   TimeZone,
   Uuid,
   withDefault,
 } from './common.js';
-import { byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
+import { CapitalPriority, GivenContext, InstanceCreated } from './instance.js';
+import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
 
 /** Longer than any expression that a person writes; lists of every second and minute fit in. */
 export const CRON_EXPRESSION_LENGTH_MAX = 1_024;
@@ -36,19 +42,32 @@ const OverlapPolicy = oneOfWords(
   'What a fire does while an earlier run has not ended.',
 );
 
-export const CreateSchedule = named(
-  'CreateSchedule',
-  'A schedule that creates an instance of the sequence at each of its instants.',
-  {
-    tenant_id: Name,
-    namespace: Name,
-    sequence_id: Uuid,
-    cron_expr: CronExpression,
-    timezone: optional(withDefault(TimeZone, 'UTC')),
-    metadata: optional(noted(JsonObjectSchema, 'Copied to the instances that it creates.')),
-    enabled: optional(Type.Boolean({ default: true })),
-    overlap_policy: optional(withDefault(OverlapPolicy, 'allow')),
-  },
+/** What its instances begin with. */
+const STARTED = {
+  metadata: optional(noted(JsonObjectSchema, 'Copied to the instances that it creates.')),
+  context: optional(
+    noted(GivenContext, 'What its instances begin with; the input_schema must accept its data.'),
+  ),
+};
+
+/** A sequence that is given by its name is looked up at each fire. */
+export const CreateSchedule = checked(
+  'sequence-or-id',
+  named(
+    'CreateSchedule',
+    'A schedule that creates an instance of the sequence at each of its instants.',
+    {
+      tenant_id: Name,
+      namespace: Name,
+      ...SEQUENCE_REFERENCE,
+      cron_expr: CronExpression,
+      timezone: optional(withDefault(TimeZone, 'UTC')),
+      ...STARTED,
+      priority: optional(withDefault(PriorityWord, 'normal')),
+      enabled: optional(Type.Boolean({ default: true })),
+      overlap_policy: optional(withDefault(OverlapPolicy, 'allow')),
+    },
+  ),
 );
 export type CreateSchedule = Static<typeof CreateSchedule>;
 
@@ -57,16 +76,25 @@ export const UpdateSchedule = named('UpdateSchedule', 'Absent and null fields st
   cron_expr: optional(CronExpression),
   timezone: optional(TimeZone),
   enabled: optional(Type.Boolean()),
-  metadata: optional(JsonObjectSchema),
+  ...STARTED,
+  priority: optional(PriorityWord),
   overlap_policy: optional(OverlapPolicy),
 });
 export type UpdateSchedule = Static<typeof UpdateSchedule>;
+
+export const RunSchedule = named('RunSchedule', {
+  idempotency_key: optional(
+    noted(Key, 'A repeated request of the same key is answered by the instance of the first one.'),
+  ),
+});
+export type RunSchedule = Static<typeof RunSchedule>;
 
 /** No default limit (docs/decisions/0013-lists.md): a reply that was cut says so by its link. */
 export const ScheduleListQuery = Type.Object({
   tenant_id: Type.Optional(Type.String()),
   offset: Type.Integer({ minimum: 0, default: 0 }),
   limit: Type.Optional(Type.Integer({ minimum: 0 })),
+  cursor: Cursor,
 });
 export type ScheduleListQuery = Static<typeof ScheduleListQuery>;
 
@@ -84,17 +112,22 @@ export type ScheduleCreated = Static<typeof ScheduleCreated>;
 
 /**
  * `next_fire_at` lies in the past while a fire waits for an earlier run, or the schedule is disabled.
+ * One of `sequence_id` and `sequence` is null: what names a sequence is looked up at each fire.
  * `last_error` says why the last fire could make no instance; null when it made one.
  */
 export const CronSchedule = named('CronSchedule', {
   id: Uuid,
   tenant_id: Type.String(),
   namespace: Type.String(),
-  sequence_id: Uuid,
+  sequence_id: orNull(Uuid),
+  sequence: orNull(Type.String()),
+  version: orNull(Type.Integer()),
   cron_expr: Type.String(),
   timezone: Type.String(),
   enabled: Type.Boolean(),
   metadata: JsonObjectSchema,
+  context: Type.Object({ data: JsonObjectSchema, config: JsonObjectSchema }),
+  priority: CapitalPriority,
   overlap_policy: OverlapPolicy,
   skipped_fires: Type.Integer(),
   last_skipped_at: orNull(Timestamp),
@@ -105,6 +138,13 @@ export const CronSchedule = named('CronSchedule', {
   updated_at: Timestamp,
 });
 export type CronSchedule = Static<typeof CronSchedule>;
+
+/** `instance_id` is the `id` once more. */
+export const ScheduleRun = named('ScheduleRun', {
+  ...InstanceCreated.properties,
+  instance_id: Uuid,
+});
+export type ScheduleRun = Static<typeof ScheduleRun>;
 
 export const NextFires = named('NextFires', {
   timezone: Type.String(),
@@ -150,6 +190,14 @@ export const CRON_ROWS = {
     summary: 'Delete a schedule; the instances that it created go on.',
     ...byId,
     replies: { 204: null, ...refusals(400, 404) },
+  },
+  'cron.run': {
+    ...actById,
+    path: '/cron/{id}/run',
+    summary: 'Fire a schedule now; its next fire stays as it is.',
+    body: RunSchedule,
+    isBodyOptional: true,
+    replies: { 201: ScheduleRun, ...refusals(400, 404, 409, 413, 422) },
   },
   'cron.nextFires': {
     ...readById,

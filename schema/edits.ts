@@ -7,6 +7,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { InjectedBlocks } from './blocks.js';
 import {
   AnyJson,
+  DryRun,
   type InstanceStateWord,
   JsonObjectSchema,
   Name,
@@ -20,6 +21,7 @@ import {
 import { Warnings } from './finding.js';
 import { BulkUpdated, InstanceFilter, PageQuery, SendSignal } from './instance.js';
 import { actById, listOf, type RouteRow, readById, refusals } from './route-row.js';
+import { strict } from './strict.js';
 
 /** Offsets of a bulk reschedule: a year either way. */
 export const OFFSET_SECS_MAX = 365 * 86_400;
@@ -101,10 +103,13 @@ export type InstanceMigrated = Static<typeof InstanceMigrated>;
 // ---------------------------------------------------------------- many instances
 
 /** Only scheduled instances move, by `offset_secs`, which may be negative. */
-export const BulkReschedule = named('BulkReschedule', {
-  filter: InstanceFilter,
-  offset_secs: Type.Integer({ minimum: -OFFSET_SECS_MAX, maximum: OFFSET_SECS_MAX }),
-});
+export const BulkReschedule = strict(
+  named('BulkReschedule', {
+    filter: InstanceFilter,
+    offset_secs: Type.Integer({ minimum: -OFFSET_SECS_MAX, maximum: OFFSET_SECS_MAX }),
+    dry_run: DryRun,
+  }),
+);
 export type BulkReschedule = Static<typeof BulkReschedule>;
 
 export const BATCH_ACTIONS = ['retry', 'pause', 'resume', 'cancel', 'signal'] as const;
@@ -116,7 +121,7 @@ export const BatchAction = Type.Object(
     action: oneOfWords(BATCH_ACTIONS),
     signal_type: optional(Name),
     payload: Type.Optional(AnyJson),
-    dry_run: optional(Type.Boolean({ default: false })),
+    dry_run: DryRun,
     limit: optional(
       Type.Integer({
         minimum: 1,
@@ -125,7 +130,7 @@ export const BatchAction = Type.Object(
       }),
     ),
   },
-  { $id: 'BatchAction', 'x-check': 'batch-action' },
+  { $id: 'BatchAction', 'x-check': 'batch-action', additionalProperties: false },
 );
 export type BatchAction = Static<typeof BatchAction>;
 
@@ -157,12 +162,18 @@ export const Checkpoint = named('Checkpoint', {
 export type Checkpoint = Static<typeof Checkpoint>;
 
 /** 0 clears all. */
-export const PruneCheckpoints = named('PruneCheckpoints', {
-  keep: Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 }),
-});
+export const PruneCheckpoints = strict(
+  named('PruneCheckpoints', {
+    keep: Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 }),
+    dry_run: DryRun,
+  }),
+);
 export type PruneCheckpoints = Static<typeof PruneCheckpoints>;
 
-export const CheckpointsPruned = named('CheckpointsPruned', { count: Type.Integer() });
+export const CheckpointsPruned = named('CheckpointsPruned', {
+  count: Type.Integer(),
+  dry_run: Type.Optional(Type.Literal(true)),
+});
 export type CheckpointsPruned = Static<typeof CheckpointsPruned>;
 
 export const StepLogLine = named('StepLogLine', {

@@ -16,6 +16,7 @@ export const EXAMPLE_IDS = {
   audit: '0192f0c2-1d41-7082-93a4-b5c6d7e8f901',
   checkpoint: '0192f0c4-6e7f-7091-8a2b-3c4d5e6f7182',
   schedule: '0192f0c6-7f80-71a2-9b3c-4d5e6f708192',
+  subscription: '0192f0c6-8f91-72b3-8a4d-5e6f70819203',
   outbox: '0192f0c7-8091-72b3-8c4d-5e6f708192a3',
   delivery: '0192f0c7-91a2-73c4-9d5e-6f708192a3b4',
   release: '0192f0c8-a2b3-74d5-8e6f-708192a3b4c5',

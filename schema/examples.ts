@@ -30,7 +30,8 @@ const ID_EXAMPLES: Readonly<Record<string, string>> = {
   workers: EXAMPLE_IDS.task,
   cron: EXAMPLE_IDS.schedule,
   releases: EXAMPLE_IDS.release,
-  webhooks: EXAMPLE_IDS.outbox,
+  webhooks: EXAMPLE_IDS.subscription,
+  'webhooks/outbox': EXAMPLE_IDS.outbox,
   'api-keys': KEY_ID,
   // Below /continuity.
   executions: EXAMPLE_IDS.instance,
@@ -42,7 +43,8 @@ const ID_EXAMPLES: Readonly<Record<string, string>> = {
 /** Of the parameter `id` in a path; '' where there is none. */
 export function exampleIdIn(path: string): string {
   const [first = '', second = ''] = path.split('/').slice(1);
-  return ID_EXAMPLES[first === 'continuity' ? second : first] ?? '';
+  if (first === 'continuity') return ID_EXAMPLES[second] ?? '';
+  return ID_EXAMPLES[`${first}/${second}`] ?? ID_EXAMPLES[first] ?? '';
 }
 
 const charge = {
@@ -124,8 +126,18 @@ const webhook = {
   event_type: 'instance.failed',
   instance_id: EXAMPLE_IDS.instance,
   timestamp: LATER,
-  data: { state: 'failed' },
+  tenant_id: EXAMPLE_TENANT,
+  namespace: 'billing',
+  sequence_id: EXAMPLE_IDS.sequence,
+  sequence_name: 'order',
+  sequence_version: 1,
+  metadata: { order: 'A-1001' },
+  failure: null,
+  data: { error: 'the card was refused', attempts: 3, block_id: 'charge' },
 };
+
+const subscription = { url: 'https://hooks.example/engine', events: ['instance.failed'] };
+const SUBSCRIPTION_SECRET = `whsec_${'0123456789abcdef'.repeat(4)}`;
 
 /** Of required fields, by name; an instant is that of the beginning, and null what may be null. */
 const FIELDS: JsonObject = {
@@ -156,6 +168,36 @@ const FIELDS: JsonObject = {
   version: 1,
   window_seconds: 60,
   worker_id: 'worker-1',
+};
+
+const failure = {
+  block_id: 'charge',
+  path: 'orders[2]/charge',
+  handler: 'charge_card',
+  attempt: 2,
+  code: 'retries_exhausted',
+  message: 'the bank is busy',
+  at: LATER,
+};
+
+const wait = {
+  kind: 'task',
+  summary:
+    'Step charge waits for a worker: no worker polls for the handler charge_card; none ever did.',
+  block_id: 'charge',
+  path: 'charge',
+  since: AT,
+  until: null,
+  handler: 'charge_card',
+  workers: { polled_lately: 0, last_polled_at: null },
+};
+
+const poll = {
+  action: 'poll',
+  method: 'POST',
+  path: '/workers/tasks/poll',
+  body: { handler_name: 'charge_card', worker_id: 'my-worker' },
+  why: 'A worker takes the task by this; without one that polls for charge_card it waits for ever.',
 };
 
 /** By the `$id` of the schema: what is not in `FIELDS`, or otherwise there. */
@@ -217,7 +259,20 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
     priority: 'High',
     context,
     idempotency_key: 'order-A-1001',
+    failure: null,
     updated_at: LATER,
+  },
+  Failure: failure,
+  Wait: wait,
+  NextAction: poll,
+  InstanceExplanation: {
+    id: EXAMPLE_IDS.instance,
+    state: 'waiting',
+    since: AT,
+    summary: wait.summary,
+    waiting_for: [wait],
+    failure: null,
+    next: [poll],
   },
   InstanceContext: context,
   PatchState: { state: 'paused' },
@@ -321,9 +376,19 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   CreateSchedule: schedule,
   ScheduleCreated: { id: EXAMPLE_IDS.schedule, next_fire_at: NEXT_FIRE },
   UpdateSchedule: { cron_expr: '0 0 9 * * MON-FRI *', enabled: false },
+  RunSchedule: { idempotency_key: 'monday' },
+  ScheduleRun: {
+    id: EXAMPLE_IDS.instance,
+    deduplicated: false,
+    instance_id: EXAMPLE_IDS.instance,
+  },
   CronSchedule: {
     id: EXAMPLE_IDS.schedule,
     ...schedule,
+    sequence: null,
+    version: null,
+    context: { data, config: {} },
+    priority: 'Normal',
     skipped_fires: 0,
     last_skipped_at: null,
     last_triggered_at: null,
@@ -344,6 +409,14 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
 
   Changes: { changes: [audit], next_cursor: 'MTczMDUzNDQwMDAwMA' },
   WebhookBody: webhook,
+  CreateSubscription: subscription,
+  UpdateSubscription: { events: ['instance.completed', 'instance.failed'] },
+  WebhookSubscription: { id: EXAMPLE_IDS.subscription, ...subscription },
+  SubscriptionCreated: {
+    id: EXAMPLE_IDS.subscription,
+    ...subscription,
+    secret: SUBSCRIPTION_SECRET,
+  },
   OutboxEntry: {
     id: EXAMPLE_IDS.outbox,
     instance_id: EXAMPLE_IDS.instance,

@@ -8,6 +8,11 @@ import { type Static, Type } from '@sinclair/typebox';
 import { NODE_STATES } from '../src/core/states.js';
 import {
   AnyJson,
+  allOptional,
+  CREATED_BETWEEN,
+  Cursor,
+  checked,
+  DryRun,
   INT32_MAX,
   InstanceStateWord,
   JsonObjectSchema,
@@ -21,13 +26,16 @@ import {
   optional,
   orNull,
   PriorityWord,
+  SEQUENCE_REFERENCE,
   Timestamp,
   TimeZone,
   Uuid,
   unsupported,
   withDefault,
 } from './common.js';
+import { Failure, FailureOrNull } from './failure.js';
 import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
+import { strict } from './strict.js';
 
 export const BATCH_INSTANCES_MAX = 10_000;
 export const LIST_LIMIT_DEFAULT = 100;
@@ -36,46 +44,53 @@ export const LIST_LIMIT_MAX = 1_000;
 // ---------------------------------------------------------------- requests
 
 /** Only `data` and `config` can be given; the engine keeps the other sections. */
-const GivenContext = Type.Object({
+export const GivenContext = Type.Object({
   data: optional(JsonObjectSchema),
   config: optional(JsonObjectSchema),
 });
 
 /** An empty `idempotency_key` is none. `state`, `session_id` and parents sent along are ignored. */
-export const CreateInstance = named('CreateInstance', 'Of a creation, alone or in a batch.', {
-  sequence_id: noted(Uuid, 'Pins the instance to this version.'),
-  tenant_id: noted(Name, 'The same as in the header x-tenant-id when that is sent.'),
-  namespace: Name,
-  priority: optional(withDefault(PriorityWord, 'normal')),
-  timezone: optional(withDefault(TimeZone, 'UTC')),
-  metadata: optional(JsonObjectSchema),
-  context: optional(
-    noted(GivenContext, 'At most 256 KiB as JSON, unless the deployment sets another limit.'),
-  ),
-  next_fire_at: optional(noted(Timestamp, 'When to start; now when absent.')),
-  concurrency_key: optional(noted(Key, 'Instances of the tenant with this key share their slots.')),
-  max_concurrency: optional(
-    Type.Integer({
-      exclusiveMinimum: 0,
-      maximum: INT32_MAX,
-      description: 'How many of them run at once.',
-    }),
-  ),
-  idempotency_key: optional(
-    noted(
-      Key,
-      'When an instance of the tenant has it, the answer names that one with deduplicated true.',
+export const CreateInstance = checked(
+  'sequence-or-id',
+  named('CreateInstance', 'Of a creation, alone or in a batch.', {
+    ...SEQUENCE_REFERENCE,
+    tenant_id: noted(Name, 'The same as in the header x-tenant-id when that is sent.'),
+    namespace: Name,
+    priority: optional(withDefault(PriorityWord, 'normal')),
+    timezone: optional(withDefault(TimeZone, 'UTC')),
+    metadata: optional(JsonObjectSchema),
+    context: optional(
+      noted(GivenContext, 'At most 256 KiB as JSON, unless the deployment sets another limit.'),
     ),
-  ),
-  dry_run: optional(Type.Boolean({ default: false })),
-  ...unsupported('dry_run_auto_approve', 'budget'),
-});
+    next_fire_at: optional(noted(Timestamp, 'When to start; now when absent.')),
+    concurrency_key: optional(
+      noted(Key, 'Instances of the tenant with this key share their slots.'),
+    ),
+    max_concurrency: optional(
+      Type.Integer({
+        exclusiveMinimum: 0,
+        maximum: INT32_MAX,
+        description: 'How many of them run at once.',
+      }),
+    ),
+    idempotency_key: optional(
+      noted(
+        Key,
+        'When an instance of the tenant has it, the answer names that one with deduplicated true.',
+      ),
+    ),
+    dry_run: optional(Type.Boolean({ default: false })),
+    ...unsupported('dry_run_auto_approve', 'budget'),
+  }),
+);
 export type CreateInstance = Static<typeof CreateInstance>;
 
 /** Items whose idempotency key matches are deduplicated each. */
-export const CreateBatch = named('CreateBatch', 'All are created, or none.', {
-  instances: Type.Array(CreateInstance, { maxItems: BATCH_INSTANCES_MAX }),
-});
+export const CreateBatch = strict(
+  named('CreateBatch', 'All are created, or none.', {
+    instances: Type.Array(CreateInstance, { maxItems: BATCH_INSTANCES_MAX }),
+  }),
+);
 export type CreateBatch = Static<typeof CreateBatch>;
 
 export const PatchState = named('PatchState', {
@@ -118,29 +133,39 @@ const MetadataFilter = Type.Unsafe<Record<string, string>>({
   additionalProperties: { type: 'string' },
 });
 
+/** By what instances are selected, in lists and by actions on many; all that is given must hold. */
+const SELECTION = {
+  tenant_id: Type.String(),
+  namespace: Type.String(),
+  sequence_id: Uuid,
+  sequence_name: noted(Type.String(), 'Every version of the sequences with this name.'),
+  sequence: noted(Type.String(), 'The same.'),
+  ...CREATED_BETWEEN,
+  updated_after: noted(Timestamp, 'Exclusive.'),
+  updated_before: noted(Timestamp, 'Exclusive.'),
+  failure: noted(Type.String(), 'A part of the message or code of its failure, in any case.'),
+  metadata: MetadataFilter,
+};
+
 /** Of actions on many. No `states`, null or an empty list: every state. */
-export const InstanceFilter = Type.Object({
-  tenant_id: optional(Type.String()),
-  namespace: optional(Type.String()),
-  sequence_id: optional(Uuid),
-  states: optional(Type.Array(InstanceStateWord)),
-  metadata: optional(MetadataFilter),
-});
+export const InstanceFilter = strict(
+  Type.Object({ ...allOptional(SELECTION), states: optional(Type.Array(InstanceStateWord)) }),
+);
 export type InstanceFilter = Static<typeof InstanceFilter>;
 
 /** Terminal instances are skipped (docs/decisions/0040-changes-of-many-instances.md). */
-export const BulkState = named('BulkState', { filter: InstanceFilter, state: InstanceStateWord });
+export const BulkState = strict(
+  named('BulkState', { filter: InstanceFilter, state: InstanceStateWord, dry_run: DryRun }),
+);
 export type BulkState = Static<typeof BulkState>;
 
 /** `state` is a comma-separated list on the wire, a list here; blanks and no value mean no filter. */
 export const InstanceListQuery = Type.Object({
-  tenant_id: Type.Optional(Type.String()),
-  namespace: Type.Optional(Type.String()),
-  sequence_id: Type.Optional(Uuid),
+  ...Type.Partial(Type.Object(SELECTION)).properties,
   state: Type.Optional(Type.Array(InstanceStateWord)),
-  metadata: Type.Optional(MetadataFilter),
   offset: Offset,
   limit: Limit(LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX),
+  cursor: Cursor,
 });
 export type InstanceListQuery = Static<typeof InstanceListQuery>;
 
@@ -153,11 +178,17 @@ export const PageQuery = Type.Object({
 });
 export type PageQuery = Static<typeof PageQuery>;
 
-export const TimelineQuery = Type.Object({
-  offset: Offset,
-  limit: Limit(200, LIST_LIMIT_MAX, 1),
-  include_outputs: Type.Boolean({ default: true }),
-});
+/** The same where rows have places of their own to go on from. */
+export const KeysetQuery = Type.Object({ ...PageQuery.properties, cursor: Cursor });
+export type KeysetQuery = Static<typeof KeysetQuery>;
+
+export const TimelineQuery = strict(
+  Type.Object({
+    offset: Offset,
+    limit: Limit(200, LIST_LIMIT_MAX, 1),
+    include_outputs: Type.Boolean({ default: true }),
+  }),
+);
 export type TimelineQuery = Static<typeof TimelineQuery>;
 
 // ---------------------------------------------------------------- replies
@@ -205,6 +236,7 @@ export const TaskInstance = named('TaskInstance', 'A run of a sequence.', {
   max_concurrency: Type.Optional(Type.Integer()),
   idempotency_key: Type.Optional(Type.String()),
   parent_instance_id: Type.Optional(Uuid),
+  failure: noted(FailureOrNull, 'Why it failed; null when it did not, or was retried since.'),
   created_at: Timestamp,
   updated_at: Timestamp,
 });
@@ -228,8 +260,9 @@ export const BatchCreated = named('BatchCreated', {
 export type BatchCreated = Static<typeof BatchCreated>;
 
 export const BulkUpdated = named('BulkUpdated', {
-  count: Type.Integer(),
-  updated: Type.Integer({ description: 'The same as count, for older clients.' }),
+  count: Type.Integer({ description: 'How many were changed, or with dry_run would be.' }),
+  updated: Type.Integer({ description: 'The same as count, for older clients; 0 with dry_run.' }),
+  dry_run: Type.Optional(Type.Literal(true)),
 });
 export type BulkUpdated = Static<typeof BulkUpdated>;
 
@@ -281,6 +314,7 @@ export const AuditEntry = named('AuditEntry', {
   to_state: Type.Optional(InstanceStateWord),
   block_id: Type.Optional(Type.String()),
   details: AnyJson,
+  failure: Type.Optional(noted(Failure, 'Of the move to failed.')),
   created_at: Timestamp,
 });
 export type AuditEntry = Static<typeof AuditEntry>;
@@ -409,14 +443,14 @@ export const INSTANCE_ROWS = {
     ...readById,
     path: '/instances/{id}/outputs',
     summary: 'List block outputs, oldest first.',
-    query: PageQuery,
+    query: KeysetQuery,
     replies: { 200: listOf(BlockOutput), ...refusals(400, 404) },
   },
   'instances.children': {
     ...readById,
     path: '/instances/{id}/children',
     summary: 'List the instances that this one started, oldest first.',
-    query: PageQuery,
+    query: KeysetQuery,
     replies: { 200: InstanceList, ...refusals(400, 404) },
   },
   'instances.audit': {

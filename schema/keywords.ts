@@ -25,12 +25,13 @@ export function capNumber(max: number, value: number, _schema: unknown, place: P
   return true;
 }
 
-export const runNamedCheck: SchemaValidateFunction = (name: string, value, _schema, place) => {
+export const runNamedCheck: SchemaValidateFunction = (name: string, value, parentSchema, place) => {
   const check = CHECKS[name];
   if (check === undefined) throw new Error(`unknown check ${name}`);
   const message = check(value, place);
   if (message === undefined) return true;
-  runNamedCheck.errors = [{ keyword: 'x-check', params: {}, message }];
+  const around = parentSchema === undefined ? {} : { parentSchema };
+  runNamedCheck.errors = [{ keyword: 'x-check', params: {}, message, ...around }];
   return false;
 };
 
@@ -67,6 +68,7 @@ const CHECKS: Readonly<Record<string, (value: unknown, place: Place) => string |
       : undefined;
   },
   'signal-type': checkSignalType,
+  'sequence-or-id': checkReference,
   'batch-action': (value) =>
     isJsonObject(value) && value.action === 'signal' && (value.signal_type ?? null) === null
       ? 'must have signal_type when the action is signal'
@@ -81,6 +83,18 @@ function checkRetry(value: unknown): string | undefined {
   if (typeof initial !== 'number' || typeof max !== 'number' || initial <= max) return undefined;
   const origin = value.max_backoff === max ? '' : ', its default';
   return `must have an initial_backoff that is not above max_backoff (${max}${origin})`;
+}
+
+/** What starts something names its sequence once (`SEQUENCE_REFERENCE`). */
+function checkReference(value: unknown): string | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const hasName = (value.sequence ?? null) !== null;
+  if (((value.sequence_id ?? null) !== null) === hasName) {
+    return 'must have exactly one of sequence_id and sequence';
+  }
+  return (value.version ?? null) !== null && !hasName
+    ? 'must have sequence, not sequence_id, when it has version'
+    : undefined;
 }
 
 const PLAIN_SIGNALS = ['pause', 'resume', 'cancel', 'update_context'];

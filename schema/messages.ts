@@ -1,12 +1,15 @@
 /** What is wrong with a value, in words for the caller: the field, and what is asked of it. */
 
+import type { TSchema } from '@sinclair/typebox';
 import type { ErrorObject } from 'ajv/dist/2020.js';
+import { isJsonObject } from '../src/core/json.js';
 import { suggest } from '../src/core/suggest.js';
 import { BLOCK_TYPES } from './blocks.js';
 import { UNSUPPORTED_VALUES } from './common.js';
 import { SHA256_INPUT_PATTERN, SHA256_PATTERN } from './continuity.js';
 import { type Finding, findingOf, joinPath } from './finding.js';
 import { HTTP_URL_PATTERN } from './handlers.js';
+import { describeStray, isStrict } from './strict.js';
 
 const FORMAT_TEXTS: Readonly<Record<string, string>> = {
   uuid: 'must be a UUID',
@@ -36,18 +39,46 @@ export function describeError(error: ErrorObject | undefined, what: string): str
   if (error === undefined) return `${what} is not valid`;
   const path = fieldPath(error.instancePath);
   const field = path === '' ? what : path;
+  const stray = strayMember((error.parentSchema ?? {}) as TSchema, error.data, path);
+  if (stray !== undefined) return stray;
   switch (error.keyword) {
     case 'required':
-      return `${joinPath(path, String(error.params.missingProperty))} is required`;
+      return describeMissing(path, error);
     case 'discriminator':
       return describeTag(joinPath(path, String(error.params.tag)), error.params.tagValue);
     case 'enum':
-      return describeWords(field, error.params.allowedValues);
+      return describeWords(field, error.params.allowedValues, error.data);
     case 'x-check':
       return `${field} ${error.message}`;
     default:
       return `${field} ${ruleText(error)}`;
   }
+}
+
+/**
+ * A sentence about a member that a strict shape does not have, in the object or in those within it. It
+ * goes before anything else that is wrong there: where a name is misspelt, the right one is mostly what
+ * is missing.
+ */
+function strayMember(schema: TSchema, value: unknown, path: string): string | undefined {
+  if (!isStrict(schema) || !isJsonObject(value)) return undefined;
+  const members = Object.entries<TSchema>(schema.properties);
+  const known = members.map(([name]) => name);
+  const stray = Object.keys(value).find((name) => !known.includes(name));
+  if (stray !== undefined) return describeStray(joinPath(path, stray), stray, known);
+  for (const [name, member] of members) {
+    const found = strayMember(member, value[name], joinPath(path, name));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** With the words to choose from, when the member is a list of such. */
+function describeMissing(path: string, { params, parentSchema }: ErrorObject): string {
+  const name = String(params.missingProperty);
+  const words: unknown = parentSchema?.properties?.[name]?.items?.enum;
+  const choice = Array.isArray(words) ? `: one or more of ${words.join(', ')}` : '';
+  return `${joinPath(path, name)} is required${choice}`;
 }
 
 /**
@@ -124,11 +155,13 @@ function typeText(type: unknown): string {
     .join(' or ');
 }
 
-function describeWords(field: string, allowed: readonly unknown[]): string {
+function describeWords(field: string, allowed: readonly unknown[], value: unknown): string {
   const isUnsupported = UNSUPPORTED_VALUES.every((value, index) => allowed[index] === value);
   if (isUnsupported) return `${field} is not supported`;
-  const words = allowed.filter((word) => word !== null);
-  return `${field} must be ${words.length === 1 ? '' : 'one of '}${words.join(', ')}`;
+  const words = allowed.filter((word) => word !== null).map(String);
+  const meant = typeof value === 'string' ? suggest(value, words) : undefined;
+  const hint = meant === undefined ? '' : `: did you mean ${meant}?`;
+  return `${field} must be ${words.length === 1 ? '' : 'one of '}${words.join(', ')}${hint}`;
 }
 
 const SHOWN_LENGTH_MAX = 100;

@@ -21,7 +21,9 @@ with another method is answered 405 with the header \`allow\`, an unknown path 4
 \`ENGINE_REQUIRE_TENANT_HEADER=false\` for no tenant. What belongs to another tenant is answered 404.
 
 **Bodies** are JSON in UTF-8. Optional fields may be null, which means absent. Unknown fields and query
-parameters are ignored. Timestamps are RFC 3339. Ids are UUIDs of any version, in any case, and are
+parameters are ignored where a single thing is made or read, and refused, with the name that was
+probably meant, where many are selected or changed or rights are granted: such a body has
+\`additionalProperties: false\`, and an operation with such a query has it in \`x-query\`. Timestamps are RFC 3339. Ids are UUIDs of any version, in any case, and are
 shown in lower case. Integers beyond 2^53 are refused. Fields described as not supported are refused
 unless null or false.
 
@@ -29,7 +31,8 @@ unless null or false.
 change. Every answer carries \`x-request-id\`: that of the request, or a new one.
 
 **Lists** are arrays. One that is full, or was cut at 8 MiB, names its next page in the header \`link\`
-with \`rel="next"\`.
+with \`rel="next"\`. Those with a parameter \`cursor\` also name the place behind their last row in the
+header \`x-next-cursor\`: pages that go on from there are not shifted by what is created meanwhile.
 
 **Limits.** A body has at most 10 MiB, a context 256 KiB (a deployment may set others); JSON nests at
 most 256 levels. The blocks of a sequence nest at most ${DEPTH_MAX} levels; there are at most
@@ -85,7 +88,12 @@ export const TAGS: readonly {
     path: /^\/changes/,
     description: 'What happened to the instances of a tenant.',
   },
-  { name: 'Webhooks', path: /^\/webhooks/, description: 'Outbound webhooks; for the root key.' },
+  {
+    name: 'Webhooks',
+    path: /^\/webhooks/,
+    description:
+      'Outbound webhooks: subscriptions of tenants; outbox and deliveries for the root key.',
+  },
   { name: 'Keys', path: /^\/api-keys/, description: 'Keys of tenants; for the root key.' },
   { name: 'Server', path: /^/, description: 'Health, metrics and documentation.' },
 ];

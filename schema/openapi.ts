@@ -12,6 +12,7 @@ import { HEADER_NOTES, OPERATION_NOTES, QUERY_NOTES } from './openapi-notes.js';
 import { SchemaBook } from './openapi-schemas.js';
 import { DESCRIPTION, REFUSALS, TAGS, TITLE } from './openapi-texts.js';
 import { ROUTES, type Route } from './routes.js';
+import { isStrict } from './strict.js';
 
 /** Where the paths of the document are served. */
 export const SERVER_URL = '/api/v1';
@@ -73,6 +74,8 @@ function describeRoute(book: SchemaBook, route: Route): JsonObject {
     description: remarksOn(route).join(' '),
     security: securityOf(route),
     ...(parameters.length === 0 ? {} : { parameters }),
+    // What OpenAPI has no word for: the query as one object.
+    ...(hasStrictQuery(route) ? { 'x-query': { additionalProperties: false } } : {}),
     ...(route.body === undefined ? {} : { requestBody: requestBodyOf(book, route, route.body) }),
     responses: responsesOf(book, route),
   };
@@ -83,10 +86,13 @@ export function operationIdOf(routeId: string): string {
   return routeId.replace(/\.(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
+const hasStrictQuery = ({ query }: Route) => query !== undefined && isStrict(query);
+
 function remarksOn(route: Route): string[] {
   const note = OPERATION_NOTES[route.id];
   const remarks = [...(note === undefined ? [] : [note]), accessTo(route)];
   if (route.tenant === 'optional') remarks.push('The header x-tenant-id may be left out.');
+  if (hasStrictQuery(route)) remarks.push('Unknown parameters are refused.');
   if (route.isAtRoot) remarks.push(`Served at the root as well: ${route.path}.`);
   return remarks;
 }
@@ -231,6 +237,11 @@ const HEADERS: JsonObject = {
       'prefixed path, on bare aliases only.',
     schema: { type: 'string' },
   },
+  'x-next-cursor': {
+    description:
+      'Of a list that is full or was cut: what the parameter cursor of its next page takes.',
+    schema: { type: 'string' },
+  },
   deprecation: {
     description: 'On bare aliases only: since when they are deprecated, as @ and unix seconds.',
     schema: { type: 'string', pattern: '^@\\d+$' },
@@ -273,7 +284,12 @@ function describeSuccess(
 ): JsonObject {
   const described = {
     description: SUCCESS_TEXTS[status] ?? '',
-    headers: route.isAtRoot ? headerRefs('x-request-id') : COMMON_HEADERS,
+    headers: {
+      ...(route.isAtRoot ? headerRefs('x-request-id') : COMMON_HEADERS),
+      ...(route.query?.properties.cursor && schema?.type === 'array'
+        ? headerRefs('x-next-cursor')
+        : {}),
+    },
   };
   const type = route.contentType ?? (schema === null ? undefined : JSON_TYPE);
   if (type === undefined) return described;

@@ -1,10 +1,13 @@
 /** From the text of a query to the values that its schema checks. */
 
 import type { TObject, TSchema } from '@sinclair/typebox';
+import { describeStray, isStrict } from './strict.js';
 import type { Checked } from './validators.js';
 
 /** More equalities than this on one list are no question that a client has. */
 const METADATA_FILTERS_MAX = 16;
+/** Of a name that is unknown; a longer one is nobody's slip. */
+const NAME_SHOWN_MAX = 100;
 const METADATA_PREFIX = 'metadata.';
 
 /**
@@ -27,7 +30,17 @@ export function readQuery(schema: TObject, rawQuery: string): Checked<Record<str
       continue;
     }
     const property = Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined;
-    if (property === undefined || property.type === 'object') continue;
+    if (property === undefined || property.type === 'object') {
+      if (pair === '' || !isStrict(schema)) continue;
+      return {
+        ok: false,
+        message: describeStray(
+          `the parameter ${name.slice(0, NAME_SHOWN_MAX)}`,
+          name,
+          names(schema),
+        ),
+      };
+    }
     if (values[name] !== undefined && property.type !== 'array') {
       return { ok: false, message: `${name} is given more than once` };
     }
@@ -45,6 +58,13 @@ export function readQuery(schema: TObject, rawQuery: string): Checked<Record<str
   return { ok: true, value: values };
 }
 
+/** As they are written. */
+function names(schema: TObject): string[] {
+  return Object.entries(schema.properties).map(([name, { type }]) =>
+    type === 'object' ? `${name}.<key>` : name,
+  );
+}
+
 /** Empty text and an empty list mean that the parameter was not given; numbers must be there. */
 function typedValue(property: TSchema, text: string, before: unknown): unknown {
   switch (property.type) {
@@ -59,8 +79,13 @@ function typedValue(property: TSchema, text: string, before: unknown): unknown {
       return all.length === 0 ? undefined : all;
     }
     default:
-      return text === '' ? undefined : text;
+      return text === '' ? undefined : mended(property, text);
   }
+}
+
+/** A plus that was not written as %2B is a blank by now, which no offset begins with. */
+function mended({ format }: TSchema, text: string): string {
+  return format === 'date-time' ? text.replace(/ (?=\d\d:\d\d$)/, '+') : text;
 }
 
 function clampInteger(value: number): number {

@@ -1,7 +1,7 @@
 /** Wire shapes and routes of rate limits: per tenant and key; a key without a limit is unlimited. */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { KEY_LENGTH_MAX, named, Timestamp } from './common.js';
+import { KEY_LENGTH_MAX, named, Offset, TenantQuery, Timestamp } from './common.js';
 import { listOf, type RouteRow, read, refusals } from './route-row.js';
 
 /** Grants are kept one by one within a window, so that no window of any position exceeds the limit. */
@@ -29,6 +29,14 @@ export const RateLimitParams = Type.Object({
 });
 export type RateLimitParams = Static<typeof RateLimitParams>;
 
+/** No default limit (docs/decisions/0013-lists.md): a reply that was cut says so by its link. */
+export const RateLimitListQuery = Type.Object({
+  ...TenantQuery.properties,
+  offset: Offset,
+  limit: Type.Optional(Type.Integer({ minimum: 0 })),
+});
+export type RateLimitListQuery = Static<typeof RateLimitListQuery>;
+
 // ---------------------------------------------------------------- routes
 
 export const RATE_ROWS = {
@@ -45,7 +53,8 @@ export const RATE_ROWS = {
     ...read,
     path: '/rate-limits',
     summary: 'List the rate limits of the tenant by key.',
-    replies: { 200: listOf(RateLimit) },
+    query: RateLimitListQuery,
+    replies: { 200: listOf(RateLimit), ...refusals(400) },
   },
   'rateLimits.delete': {
     method: 'DELETE',

@@ -186,7 +186,7 @@ export const ReleaseDecision = named('ReleaseDecision', 'A change of state; neve
   release_id: Uuid,
   from_state: ReleaseState,
   to_state: ReleaseState,
-  actor: Type.String({ description: 'operator, validation, or gate:<metric>.' }),
+  actor: Type.String({ description: 'operator, validation, deprecation, or gate:<metric>.' }),
   reason: Type.String(),
   decided_at: Timestamp,
 });

@@ -16,6 +16,7 @@ export const CAPABILITIES = [
   'publisher',
   'approver',
   'auditor',
+  'starter',
 ] as const;
 export type Capability = (typeof CAPABILITIES)[number];
 

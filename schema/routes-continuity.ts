@@ -1,11 +1,12 @@
 /** Rows of the operations on executions, their effects and provenance, and live migration. */
 
+import { TenantQuery } from './common.js';
 import * as continuity from './continuity.js';
 import * as handoff from './handoff.js';
 import { actById as act, listOf, type RouteRow, readById, refusals } from './route-row.js';
 
 const create = { method: 'POST', owner: 'by-body' } as const;
-const read = { ...readById, query: continuity.TenantQuery } as const;
+const read = { ...readById, query: TenantQuery } as const;
 /** A body that only says whose the object is. */
 const bare = { body: continuity.TenantBody, isBodyOptional: true } as const;
 
@@ -55,7 +56,7 @@ export const CONTINUITY_ROWS = {
     summary: 'Get one of them, with what changed since the one before.',
     params: continuity.BoundaryParams,
     owner: 'front',
-    query: continuity.TenantQuery,
+    query: TenantQuery,
     replies: { 200: continuity.BoundaryDetail, ...refusals(400, 404) },
   },
   'continuity.provenance': {
@@ -149,7 +150,7 @@ export const HANDOFF_ROWS = {
     path: '/runtimes',
     summary: 'List the runtimes that are live, those seen last first.',
     owner: 'front',
-    query: continuity.TenantQuery,
+    query: TenantQuery,
     replies: { 200: listOf(handoff.RuntimeCapabilities), ...refusals(400) },
   },
   'handoffs.create': {

@@ -4,17 +4,19 @@
  * what follows from them.
  */
 
-import type { Static, TSchema } from '@sinclair/typebox';
+import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import { KEY_ROWS } from './api-key.js';
 import { CHANGE_ROWS } from './change.js';
 import { CRON_ROWS } from './cron.js';
 import { EDIT_ROWS } from './edits.js';
+import { EXPLANATION_ROWS } from './explanation.js';
 import { INSTANCE_ROWS } from './instance.js';
 import { RATE_ROWS } from './rate.js';
 import { RELEASE_ROWS } from './release.js';
 import type { Capability, FrontOwner, Method, Owner, RouteRow } from './route-row.js';
 import { CONTINUITY_ROWS, HANDOFF_ROWS } from './routes-continuity.js';
 import { SEQUENCE_ROWS } from './sequence.js';
+import { strict } from './strict.js';
 import { SYSTEM_ROWS } from './system.js';
 import { WEBHOOK_ROWS } from './webhook.js';
 import { WORKER_ROWS } from './worker.js';
@@ -25,6 +27,7 @@ const ROWS = {
   ...SYSTEM_ROWS,
   ...SEQUENCE_ROWS,
   ...INSTANCE_ROWS,
+  ...EXPLANATION_ROWS,
   ...EDIT_ROWS,
   ...RATE_ROWS,
   ...WORKER_ROWS,
@@ -98,10 +101,16 @@ function completeRow(id: RouteId, row: RouteRow): Route {
   return {
     ...row,
     id,
+    ...(row.query === undefined ? {} : { query: queryOf(row, row.query) }),
     capability: row.isPublic ? 'public' : capabilitiesFor(row.method, row.path),
     tenant: tenantFor(row),
     paramNames: [...row.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name as string),
   };
+}
+
+/** Of every list it is strict: a filter that is ignored lists what it should have left out. */
+function queryOf({ replies }: RouteRow, query: TObject): TObject {
+  return replies[200]?.type === 'array' ? strict(query) : query;
 }
 
 function tenantFor(row: RouteRow): Route['tenant'] {
@@ -120,5 +129,8 @@ export function capabilitiesFor(method: Method, path: string): readonly Capabili
   const isSignal = isUnder('/instances/') && path.endsWith('/signals');
   if (isUnder('/approvals') || isSignal) granted.push('approver');
   if (method === 'GET') granted.push('auditor');
+  const isCreation = method === 'POST' && (path === '/instances' || path === '/instances/batch');
+  const isRead = method === 'GET' && isUnder('/instances', '/sequences');
+  if (isCreation || isRead || isSignal) granted.push('starter');
   return granted;
 }

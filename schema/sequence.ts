@@ -7,8 +7,8 @@ import { type Static, Type } from '@sinclair/typebox';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../src/core/json.js';
 import { BLOCKS_MAX, DEPTH_MAX, RootBlocks } from './blocks.js';
 import {
+  Cursor,
   IdParams,
-  INT32_MAX,
   Limit,
   NAME_LENGTH_MAX,
   Name,
@@ -21,13 +21,14 @@ import {
   UserSchema,
   Uuid,
   unsupported,
+  Version,
   withDefault,
 } from './common.js';
 import { Finding, Warnings } from './finding.js';
 import { type RouteRow, read, readById, refusals } from './route-row.js';
+import { strict } from './strict.js';
 
 export const SEQUENCE_STATUSES = ['draft', 'staging', 'production', 'unpublished'] as const;
-const Version = Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX });
 const SequenceStatus = oneOfWords(SEQUENCE_STATUSES);
 
 export const CreateSequence = named('CreateSequence', 'A definition; immutable once stored.', {
@@ -126,16 +127,32 @@ export const SequenceListQuery = Type.Object({
   namespace: Type.Optional(Type.String()),
   offset: Offset,
   limit: Limit(200, 1_000),
+  cursor: Cursor,
 });
 export type SequenceListQuery = Static<typeof SequenceListQuery>;
 
-export const SequenceDeleteQuery = Type.Object({
-  cascade: Type.Boolean({
-    default: false,
-    description: 'Failed instances go with the sequence; otherwise they refuse its deletion.',
+export const SequenceDeleteQuery = strict(
+  Type.Object({
+    cascade: Type.Boolean({
+      default: false,
+      description: 'Failed instances go with the sequence; otherwise they refuse its deletion.',
+    }),
+    dry_run: Type.Boolean({
+      default: false,
+      description: 'Answers 200 with how many instances would go, or the refusal; deletes nothing.',
+    }),
   }),
-});
+);
 export type SequenceDeleteQuery = Static<typeof SequenceDeleteQuery>;
+
+/** `count` is the sum of the others: what would go with the sequence. */
+export const SequenceDeletionPreview = named('SequenceDeletionPreview', {
+  count: Type.Integer({ description: 'Instances that would go with the sequence.' }),
+  ended: Type.Integer({ description: 'Completed and cancelled ones among them.' }),
+  failed: Type.Integer({ description: 'Failed ones among them.' }),
+  dry_run: Type.Literal(true),
+});
+export type SequenceDeletionPreview = Static<typeof SequenceDeletionPreview>;
 
 /** Values in a user's schema, references followed. It bounds the work of every later validation. */
 export const USER_SCHEMA_NODES_MAX = 5_000;
@@ -323,6 +340,6 @@ export const SEQUENCE_ROWS = {
     owner: 'front',
     params: IdParams,
     query: SequenceDeleteQuery,
-    replies: { 204: null, ...refusals(400, 404, 409) },
+    replies: { 200: SequenceDeletionPreview, 204: null, ...refusals(400, 404, 409) },
   },
 } as const satisfies Record<string, RouteRow>;

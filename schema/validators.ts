@@ -39,8 +39,9 @@ export interface Validators {
    */
   describeBody(id: BodyRouteId, value: unknown): ShapeErrors;
   /**
-   * Reads the text after `?`: known parameters typed and with their defaults, others ignored, lists
-   * split at commas, `metadata.<key>` collected. A refusal is a 400.
+   * Reads the text after `?`: known parameters typed and with their defaults, lists split at commas,
+   * `metadata.<key>` collected. Others are ignored, or refused where the query is strict. A refusal is
+   * a 400.
    */
   parseQuery<Id extends RouteId>(id: Id, rawQuery: string): Checked<QueryOf<Id>>;
   /** Checks the path parameters of a match; ids become lower case. A refusal is a 400. */
@@ -156,6 +157,8 @@ function newContractAjv(more: Pick<Options, 'allErrors' | 'verbose'> = {}): Ajv2
     strict: true,
     discriminator: true,
     allErrors: false,
+    // An error knows its value and schema: what its message suggests is made of them.
+    verbose: true,
     ...more,
     // The contract's own schemas are checked by its tests, not again by every thread that starts.
     validateSchema: false,

@@ -1,7 +1,22 @@
 /** Wire shapes and routes of outbound webhooks, their outbox and their delivery log (docs/webhooks.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { AnyJson, Limit, named, oneOfWords, optional, orNull, Timestamp, Uuid } from './common.js';
+import {
+  AnyJson,
+  IdParams,
+  JsonObjectSchema,
+  KEY_LENGTH_MAX,
+  Limit,
+  Name,
+  named,
+  noted,
+  Offset,
+  oneOfWords,
+  optional,
+  orNull,
+  Timestamp,
+  Uuid,
+} from './common.js';
 import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
 
 export const WEBHOOK_EVENTS = ['instance.completed', 'instance.failed'] as const;
@@ -21,15 +36,29 @@ export const DELIVERY_ERROR_CLASSES = [
   'other',
 ] as const;
 export const ERROR_EXCERPT_MAX = 512;
+/** It is stored with each webhook, and an index has it. */
+export const SUBSCRIPTION_URL_LENGTH_MAX = 2_000;
+/** More entries than there are events can only repeat some. */
+const SUBSCRIPTION_EVENTS_MAX = 32;
 
 const EventType = oneOfWords(WEBHOOK_EVENTS);
 const ErrorClass = oneOfWords(DELIVERY_ERROR_CLASSES);
 
-/** What is sent to every configured address. */
+/**
+ * What is sent; `timestamp` is the moment of the end. Webhooks that were left over by a version before this
+ * one have only the members that must be there.
+ */
 export const WebhookBody = named('WebhookBody', {
   event_type: EventType,
   instance_id: Uuid,
   timestamp: Timestamp,
+  tenant_id: Type.Optional(Type.String()),
+  namespace: Type.Optional(Type.String()),
+  sequence_id: Type.Optional(Uuid),
+  sequence_name: Type.Optional(orNull(Type.String())),
+  sequence_version: Type.Optional(orNull(Type.Integer())),
+  metadata: Type.Optional(JsonObjectSchema),
+  failure: Type.Optional(noted(orNull(JsonObjectSchema), 'Why it failed; null when it did not.')),
   data: AnyJson,
 });
 export type WebhookBody = Static<typeof WebhookBody>;
@@ -50,6 +79,7 @@ export const OutboxEntry = named('OutboxEntry', {
   status: oneOfWords(OUTBOX_STATUSES),
   next_attempt_at: Type.Optional(Timestamp),
   claimed_at: Type.Optional(Timestamp),
+  subscription_id: Type.Optional(Uuid),
 });
 export type OutboxEntry = Static<typeof OutboxEntry>;
 
@@ -91,6 +121,7 @@ export const DeliverySummary = named('DeliverySummary', {
   last_attempted_at: Timestamp,
   status_code: optional(Type.Integer()),
   error_class: optional(ErrorClass),
+  subscription_id: optional(Uuid),
 });
 export type DeliverySummary = Static<typeof DeliverySummary>;
 
@@ -108,15 +139,123 @@ export const DeliveryAttempt = named('DeliveryAttempt', {
   error_class: Type.Optional(ErrorClass),
   error_excerpt: Type.Optional(Type.String()),
   signed: Type.Boolean(),
+  subscription_id: Type.Optional(Uuid),
 });
 export type DeliveryAttempt = Static<typeof DeliveryAttempt>;
 
 export const DeliveryParams = Type.Object({ delivery_id: Uuid });
 export type DeliveryParams = Static<typeof DeliveryParams>;
 
+const SubscriptionUrl = Type.String({
+  pattern: '\\S',
+  maxLength: SUBSCRIPTION_URL_LENGTH_MAX,
+  description:
+    'http or https, without credentials; a public address unless the deployment says else.',
+});
+const SubscriptionEvents = Type.Array(EventType, {
+  minItems: 1,
+  maxItems: SUBSCRIPTION_EVENTS_MAX,
+});
+const SubscriptionSecret = Type.String({
+  pattern: '\\S',
+  maxLength: KEY_LENGTH_MAX,
+  description: 'What its webhooks are signed with.',
+});
+
+export const CreateSubscription = named('CreateSubscription', {
+  tenant_id: optional(noted(Name, 'The same as in the header x-tenant-id when that is sent.')),
+  url: SubscriptionUrl,
+  events: optional(noted(SubscriptionEvents, 'All that there are when absent.')),
+  secret: optional(noted(SubscriptionSecret, 'Made by the server when absent.')),
+});
+export type CreateSubscription = Static<typeof CreateSubscription>;
+
+export const UpdateSubscription = named(
+  'UpdateSubscription',
+  'Absent and null fields stay as they are.',
+  {
+    url: optional(SubscriptionUrl),
+    events: optional(SubscriptionEvents),
+    secret: optional(SubscriptionSecret),
+  },
+);
+export type UpdateSubscription = Static<typeof UpdateSubscription>;
+
+export const WebhookSubscription = named('WebhookSubscription', {
+  id: Uuid,
+  tenant_id: Type.String(),
+  url: Type.String(),
+  events: Type.Array(EventType),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
+export type WebhookSubscription = Static<typeof WebhookSubscription>;
+
+/** The only answer that ever holds the secret. */
+export const SubscriptionCreated = named('SubscriptionCreated', {
+  ...WebhookSubscription.properties,
+  secret: Type.String({ description: 'Shown this once.' }),
+});
+export type SubscriptionCreated = Static<typeof SubscriptionCreated>;
+
+export const SubscriptionListQuery = Type.Object({
+  tenant_id: Type.Optional(Type.String()),
+  offset: Offset,
+  limit: Limit(100, 1_000),
+});
+export type SubscriptionListQuery = Static<typeof SubscriptionListQuery>;
+
+export const SubscriptionDeliveriesQuery = Type.Omit(DeliveriesQuery, ['url']);
+export type SubscriptionDeliveriesQuery = Static<typeof SubscriptionDeliveriesQuery>;
+
 // ---------------------------------------------------------------- routes
 
 export const WEBHOOK_ROWS = {
+  'webhooks.subscribe': {
+    method: 'POST',
+    path: '/webhooks',
+    summary: 'Be told of ended instances of the tenant. The secret is shown in this answer only.',
+    owner: 'first-shard',
+    body: CreateSubscription,
+    replies: { 201: SubscriptionCreated, ...refusals(400, 409, 413) },
+  },
+  'webhooks.subscriptions': {
+    ...read,
+    path: '/webhooks',
+    summary: 'List the webhook subscriptions of the tenant, oldest first.',
+    query: SubscriptionListQuery,
+    replies: { 200: listOf(WebhookSubscription), ...refusals(400) },
+  },
+  'webhooks.subscription': {
+    ...readById,
+    path: '/webhooks/{id}',
+    summary: 'Get a webhook subscription.',
+    replies: { 200: WebhookSubscription, ...refusals(400, 404) },
+  },
+  'webhooks.update': {
+    method: 'PATCH',
+    path: '/webhooks/{id}',
+    summary: 'Change a webhook subscription; a new secret signs from the next attempt on.',
+    owner: 'first-shard',
+    params: IdParams,
+    body: UpdateSubscription,
+    replies: { 200: WebhookSubscription, ...refusals(400, 404, 413) },
+  },
+  'webhooks.unsubscribe': {
+    method: 'DELETE',
+    path: '/webhooks/{id}',
+    summary: 'Delete a webhook subscription; what is not delivered yet is given up.',
+    owner: 'first-shard',
+    params: IdParams,
+    replies: { 204: null, ...refusals(400, 404) },
+  },
+  'webhooks.subscriptionDeliveries': {
+    ...readById,
+    path: '/webhooks/{id}/deliveries',
+    summary: 'List deliveries to a webhook subscription, newest first.',
+    query: SubscriptionDeliveriesQuery,
+    replies: { 200: listOf(DeliverySummary), ...refusals(400, 404) },
+  },
   'webhooks.outbox': {
     ...read,
     path: '/webhooks/outbox',

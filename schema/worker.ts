@@ -6,6 +6,8 @@
 import { type Static, Type } from '@sinclair/typebox';
 import {
   AnyJson,
+  CREATED_BETWEEN,
+  Cursor,
   INTEGER_MAX,
   JsonObjectSchema,
   Limit,
@@ -16,11 +18,13 @@ import {
   optional,
   orNull,
   TaskStateWord,
+  TenantQuery,
   Timestamp,
   Uuid,
 } from './common.js';
 import { PageQuery } from './instance.js';
 import { actById, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
+import { strict } from './strict.js';
 
 export const POLL_LIMIT_DEFAULT = 1;
 export const POLL_LIMIT_MAX = 1_000;
@@ -121,12 +125,16 @@ export const TaskListQuery = Type.Object({
   handler_name: Type.Optional(Type.String()),
   worker_id: Type.Optional(Type.String()),
   queue_name: Type.Optional(Type.String()),
+  ...Type.Partial(Type.Object(CREATED_BETWEEN)).properties,
+  sequence_name: Type.Optional(Type.String()),
   offset: Offset,
   limit: Limit(50, 1_000),
+  cursor: Cursor,
 });
 export type TaskListQuery = Static<typeof TaskListQuery>;
 
 export const WorkerListQuery = Type.Object({
+  ...TenantQuery.properties,
   alive_within_secs: Type.Integer({ minimum: 0, default: 60 }),
   include_stale: Type.Boolean({ default: false }),
 });
@@ -257,7 +265,8 @@ export const WORKER_ROWS = {
     ...read,
     path: '/workers/tasks/stats',
     summary: 'Count tasks by state and handler.',
-    replies: { 200: TaskStats },
+    query: strict(TenantQuery),
+    replies: { 200: TaskStats, ...refusals(400) },
   },
   'workers.complete': {
     ...actById,
@@ -299,6 +308,7 @@ export const WORKER_ROWS = {
     ...read,
     path: '/handlers',
     summary: 'Names of built-in handlers and of those that workers serve.',
-    replies: { 200: HandlerNames },
+    query: strict(TenantQuery),
+    replies: { 200: HandlerNames, ...refusals(400) },
   },
 } as const satisfies Record<string, RouteRow>;

@@ -23,6 +23,7 @@ import { continuityOperations } from './http/operations/continuity.js';
 import { cronOperations } from './http/operations/cron.js';
 import { createDocs } from './http/operations/docs.js';
 import { effectOperations } from './http/operations/effects.js';
+import { instanceExplanation } from './http/operations/explanation.js';
 import { instanceOperations } from './http/operations/instances.js';
 import { KeyOperations } from './http/operations/keys.js';
 import { metricsOperations } from './http/operations/metrics.js';
@@ -108,6 +109,7 @@ export function createFront(options: FrontOptions): Front {
       ...createDocs({ version, isProtected: config.protectDocs }),
       ...createMetrics(options),
       ...instanceOperations,
+      'instances.explain': instanceExplanation(client),
       ...effectOperations,
       ...bulkOperations,
       ...streams.operations,

@@ -8,6 +8,9 @@
  *    refuses the deletion;
  * 4. otherwise its row gives way to a tombstone in one unit, and every shard forgets what it holds.
  *
+ * Where names lead is known by heart on every shard: who stores or deprecates a version is answered when
+ * all of them have forgotten it (`names.ts`).
+ *
  * The tombstone stays until the front thread (`src/sequence-removal.ts`) has had the instances removed.
  */
 
@@ -16,6 +19,8 @@ import {
   type CreateSequence,
   hasLists,
   type SequenceCheckQuery,
+  type SequenceCreated,
+  type SequenceDeleteQuery,
   type SequenceValidated,
 } from '../../schema/sequence.js';
 import { isoTime } from '../../src/core/time.js';
@@ -28,13 +33,30 @@ import {
   invalid,
   notFound,
 } from '../../src/errors.js';
+import { Barrier } from '../runtime/barrier.js';
+import { answerLater, commitTold } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Room } from '../runtime/room.js';
 import type { InstanceCounts, ReleaseStateRow, SequenceRow } from '../runtime/rows.js';
 import { Singleton } from '../runtime/singleton.js';
 import { Turn } from '../runtime/turn.js';
+import { EVERY_NAME, wordOf } from './names.js';
 
-export type CatalogDeps = HostDeps & Pick<Room, 'loader' | 'now' | 'newId' | 'shards'>;
+export interface CatalogDeps
+  extends HostDeps,
+    Pick<Room, 'loader' | 'clock' | 'now' | 'newId' | 'shards'> {
+  /** Resolves when no release leads to the sequence any more, which is deprecated. */
+  readonly deprecated: (sequence: string) => Promise<void>;
+}
+
+/** Of its units. */
+const KEY = 'catalog';
+
+const EXISTS =
+  'a sequence with this id, or with this name and version, exists already or is being removed';
+
+/** Its instances, and a release that needs it. */
+type UsesOfSequence = readonly [InstanceCounts, ReleaseStateRow | undefined];
 
 /** A deletion on its way. */
 interface Deletion {
@@ -51,10 +73,31 @@ export class Catalog {
   readonly #self: Singleton;
   readonly #deps: CatalogDeps;
   readonly #deletions = new Map<string, Deletion>();
+  /** Behind it every shard has forgotten where the names led. */
+  readonly #barrier: Barrier<string>;
 
   constructor(deps: CatalogDeps) {
     this.#deps = deps;
-    this.#self = new Singleton('catalog', deps);
+    this.#self = new Singleton(KEY, deps);
+    this.#barrier = new Barrier<string>(deps, (version, names) => ({
+      kind: 'names.forget',
+      version,
+      names,
+    }));
+  }
+
+  /** What an earlier life committed last may not have been told to every shard. */
+  start(): void {
+    void this.#barrier.pass(EVERY_NAME);
+  }
+
+  stop(): void {
+    this.#barrier.stop();
+  }
+
+  /** A shard has forgotten what it was told to. */
+  namesSettled(version: number, shard: number): void {
+    this.#barrier.settled(version, shard);
   }
 
   /**
@@ -62,15 +105,15 @@ export class Catalog {
    * @param body checked for its shape
    */
   create(request: number, tenant: string, body: CreateSequence, query: SequenceCheckQuery): void {
-    this.#self.serve(
-      request,
-      (turn) => {
-        const owner = ownerOf(tenant, body);
-        const warnings = warningsOf('sequences.create', body, query);
-        this.#put(turn, request, owner, body, warnings);
-      },
-      'a sequence with this id, or with this name and version, exists already or is being removed',
-    );
+    const owner = ownerOf(tenant, body);
+    const warnings = warningsOf('sequences.create', body, query);
+    const turn = new Turn();
+    const answer = this.#put(turn, owner, body, warnings);
+    const name = wordOf(owner, body.namespace, body.name);
+    answerLater(this.#deps, request, 201, async () => {
+      await commitTold(this.#deps, KEY, turn, () => this.#barrier.pass(name), EXISTS);
+      return answer;
+    });
   }
 
   /** What `create` would answer, but for what is stored already. @throws EngineError that is the answer */
@@ -82,13 +125,8 @@ export class Catalog {
     this.#deps.release([reply]);
   }
 
-  #put(
-    turn: Turn,
-    request: number,
-    tenant: string,
-    body: CreateSequence,
-    warnings: Finding[],
-  ): void {
+  /** @returns what the creator is told */
+  #put(turn: Turn, tenant: string, body: CreateSequence, warnings: Finding[]): SequenceCreated {
     const id = body.id ?? this.#deps.newId();
     const definition = {
       blocks: body.blocks,
@@ -106,20 +144,31 @@ export class Catalog {
       definition,
       created_at: body.created_at ?? isoTime(this.#deps.now()),
     });
-    turn.reply(request, 201, JSON.stringify(warnings.length === 0 ? { id } : { id, warnings }));
+    return warnings.length === 0 ? { id } : { id, warnings };
   }
 
   deprecate(request: number, tenant: string, id: string): void {
-    this.#withSequence(request, tenant, id, () => {
-      this.#self.serve(request, (turn) => {
-        turn.put('sequence.update', id, { id, deprecated: true });
-        turn.reply(request, 204, '');
+    this.#withSequence(request, tenant, id, ({ tenant_id, namespace, name }) => {
+      const turn = new Turn();
+      turn.put('sequence.update', id, { id, deprecated: true });
+      const told = async () => {
+        await this.#barrier.pass(wordOf(tenant_id, namespace, name));
+        await this.#deps.deprecated(id);
+      };
+      answerLater(this.#deps, request, 204, async () => {
+        await commitTold(this.#deps, KEY, turn, told);
+        return undefined;
       });
     });
   }
 
-  delete(request: number, tenant: string, id: string, isCascading: boolean): void {
+  delete(request: number, tenant: string, id: string, query: SequenceDeleteQuery): void {
+    const isCascading = query.cascade;
     this.#withSequence(request, tenant, id, () => {
+      if (query.dry_run) {
+        this.#foresee(request, id, isCascading);
+        return;
+      }
       if (this.#deletions.has(id)) {
         this.#self.fail(request, conflict(`sequence ${id} is being deleted already`));
         return;
@@ -127,6 +176,21 @@ export class Catalog {
       const unsettled = new Set(Array.from({ length: this.#deps.shards }, (_, shard) => shard));
       this.#deletions.set(id, { request, isCascading, unsettled, isDecided: false });
       this.#blockEverywhere(id, true);
+    });
+  }
+
+  /** What a deletion would find by the rows as they are; nothing is blocked for it. */
+  #foresee(request: number, id: string, isCascading: boolean): void {
+    this.#count(id, (found) => {
+      if (found instanceof EngineError) {
+        this.#self.fail(request, found);
+        return;
+      }
+      const [{ ended, failed }] = found;
+      const refusal = needOf(id, isCascading, ...found);
+      const body = JSON.stringify({ count: ended + failed, ended, failed, dry_run: true });
+      if (refusal !== undefined) this.#self.fail(request, refusal);
+      else this.#deps.release([{ kind: 'reply', request, status: 200, body }]);
     });
   }
 
@@ -150,14 +214,23 @@ export class Catalog {
   }
 
   #look(id: string, deletion: Deletion): void {
+    this.#count(id, (found) => {
+      if (found instanceof EngineError) {
+        this.#decide(id, deletion, found);
+        return;
+      }
+      const [{ ended, failed }] = found;
+      const refusal = needOf(id, deletion.isCascading, ...found);
+      this.#decide(id, deletion, refusal ?? ended + failed > 0);
+    });
+  }
+
+  /** Tells what there is of the sequence, or that the database cannot say. */
+  #count(id: string, then: (found: UsesOfSequence | EngineError) => void): void {
     const { loader, schedule } = this.#deps;
     Promise.all([loader.instanceCounts(id), loader.releaseNaming(id)]).then(
-      ([counts, release]) =>
-        schedule(() => {
-          const refusal = needOf(id, deletion, counts, release);
-          this.#decide(id, deletion, refusal ?? counts.ended + counts.failed > 0);
-        }),
-      () => schedule(() => this.#decide(id, deletion, DATABASE_AWAY)),
+      (found) => schedule(() => then(found)),
+      () => schedule(() => then(DATABASE_AWAY)),
     );
   }
 
@@ -175,6 +248,7 @@ export class Catalog {
 
   /** The successor can be told. */
   shardBack(shard: number): void {
+    this.#barrier.shardBack(shard);
     for (const id of this.#deletions.keys()) this.#block(id, true, shard);
   }
 
@@ -267,12 +341,13 @@ function warningsOf(
 /** What keeps the sequence from being deleted. */
 function needOf(
   id: string,
-  { isCascading }: Deletion,
+  isCascading: boolean,
   { live, failed }: InstanceCounts,
   release: ReleaseStateRow | undefined,
 ): EngineError | undefined {
   if (live > 0 || (failed > 0 && !isCascading)) {
-    return conflict(`sequence ${id} has ${live} live and ${failed} failed instances`);
+    const way = live === 0 ? '; cascade=true takes the failed ones along' : '';
+    return conflict(`sequence ${id} has ${live} live and ${failed} failed instances${way}`);
   }
   if (release === undefined) return undefined;
   return conflict(`sequence ${id} is part of release ${release.id}, which is ${release.state}`);

@@ -35,7 +35,7 @@ export const SEQUENCE_OPERATIONS = {
 export const CATALOG_ENGINE_OPERATIONS = {
   'catalog.delete': {
     serve: ({ catalog }, { request, tenant, target, body }: Call<SequenceDeleteQuery>) =>
-      ofFirstShard(catalog).delete(request, tenant, target, body.cascade),
+      ofFirstShard(catalog).delete(request, tenant, target, body),
   },
   'catalog.forget': {
     serve: ({ catalog }, { request, target }: Call<undefined>) =>

@@ -99,7 +99,8 @@ export class Plans {
     const row = await this.#loader.sequence(sequenceId);
     if (row === undefined) return undefined;
     const { blocks } = definitionOf(row);
-    return compilePlan({ id: row.id, blocks: [...blocks, ...injected] }, whenUsed);
+    const { id, name, version } = row;
+    return compilePlan({ id, name, version, blocks: [...blocks, ...injected] }, whenUsed);
   }
 
   async #read(sequenceId: string): Promise<StoredSequence | undefined> {
@@ -109,7 +110,9 @@ export class Plans {
     // It may be the one that was deleted while its row was on the way.
     if (deletions !== this.#deletions) return this.#read(sequenceId);
     const definition = definitionOf(row);
-    const compiled = compilePlan({ id: row.id, blocks: definition.blocks }, whenUsed);
+    const { id, name, version } = row;
+    const { blocks } = definition;
+    const compiled = compilePlan({ id, name, version, blocks }, whenUsed);
     if (!compiled.ok) {
       throw new Error(`stored sequence ${row.id} does not compile: ${compiled.message}`);
     }

@@ -21,10 +21,11 @@ import * as notes from './notes.js';
 import { askAboutFence } from './ownership.js';
 import type { AlwaysPrepared } from './preparation.js';
 import { putAudit, putTransition } from './progress.js';
-import { contextOf, isKeyed, permitStatus, wireInstance } from './record.js';
+import { contextOf, failureOf, isKeyed, permitStatus, wireInstance } from './record.js';
 import { settleNew, standing, touch, write } from './settling.js';
 import * as signals from './signals.js';
 import * as tasks from './tasks.js';
+import { standingOf } from './waits.js';
 
 /**
  * The unit that creates the instance, advanced as far as it goes without the outside world
@@ -67,8 +68,11 @@ const HANDLERS: {
     answer(turn, request, JSON.stringify(wireInstance(record))),
   tree: ({ plan, record: { snapshot, id } }, turn, { request }) =>
     answer(turn, request, JSON.stringify(treeOf(plan, snapshot.execution, id))),
-  look: ({ record: { snapshot } }, turn, { request, version }) =>
-    answer(turn, request, `{"state":"${snapshot.state}","version":${version}}`),
+  look: ({ record }, turn, { request, version }) => {
+    const { state } = record.snapshot;
+    answer(turn, request, JSON.stringify({ state, failure: failureOf(record), version }));
+  },
+  standing: (actor, turn, { request }) => answer(turn, request, JSON.stringify(standingOf(actor))),
   patchState,
   patchContext,
   signal: signals.signal,
@@ -275,11 +279,11 @@ function outcome(
 function refused(
   actor: LiveInstance,
   turn: Turn,
-  { step, reason }: MessageOf<'unit.refused'>,
+  { step, code, reason }: MessageOf<'unit.refused'>,
 ): Progress | undefined {
   if (isTerminal(actor.record.snapshot.state)) return undefined;
   return step === undefined
-    ? advance(actor, turn, { kind: 'stop', state: 'failed', reason })
+    ? advance(actor, turn, { kind: 'stop', state: 'failed', failure: { code, message: reason } })
     : advance(actor, turn, { kind: 'step.refused', ...step, message: reason });
 }
 

@@ -60,13 +60,16 @@ function boundMemory(actor: LiveInstance, turn: Turn, progress: Progress): Progr
     return progress;
   kept.count(record.snapshot);
   if (kept.characters + tasks.characters <= LIMITS.keptCharactersMax) return progress;
-  const stopped = advance(actor, turn, { kind: 'stop', state: 'failed', reason: TOO_MUCH });
+  const stopped = advance(actor, turn, { kind: 'stop', state: 'failed', failure: TOO_MUCH });
   return { ...stopped, dataChanged: progress.dataChanged || stopped.dataChanged };
 }
 
-const TOO_MUCH =
-  'the outputs that expressions read, the items of for_each blocks and the parameters of open ' +
-  `tasks are together larger than ${LIMITS.keptCharactersMax / 1024 / 1024} MiB`;
+const TOO_MUCH = {
+  code: 'memory_limit',
+  message:
+    'the outputs that expressions read, the items of for_each blocks and the parameters of open ' +
+    `tasks are together larger than ${LIMITS.keptCharactersMax / 1024 / 1024} MiB`,
+} as const;
 
 /** By these the engine takes an instance up; the others are moves by request, which run nothing. */
 const TAKES_UP: ReadonlySet<EngineEvent['kind']> = new Set<EngineEvent['kind']>([

@@ -5,7 +5,14 @@ import type { JsonObject } from '../../src/core/json.js';
 import { EngineError, notFound, unavailable } from '../../src/errors.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import { checkBytes } from './memory.js';
-import { type CreationBody, givenContext, idempotencyKeyOf, type NewInstance } from './record.js';
+import {
+  type CreationBody,
+  callOf,
+  givenContext,
+  idempotencyKeyOf,
+  type NewInstance,
+  nameIn,
+} from './record.js';
 
 export interface CreationDeps {
   readonly shard: number;
@@ -29,7 +36,7 @@ export function checkCreation(
   place: string,
 ): StoredSequence {
   if (sequence === undefined || sequence.tenantId !== body.tenant_id) {
-    throw notFound(`${place}sequence ${body.sequence_id}`);
+    throw notFound(`${place}${callOf(body.sequence_id, nameIn(body))}`);
   }
   if (plans.isBlocked(sequence.id)) {
     throw unavailable('ENG_OVERLOADED', `${place}sequence ${sequence.id} is being deleted`);
@@ -78,10 +85,14 @@ export function newInstance(
   return { id, body, traceparent };
 }
 
-/** Its creator hears of its input, unless it is there already under its key. */
-export function isRefusedInput({ body }: NewInstance, error: unknown): error is EngineError {
-  const isRefused = error instanceof EngineError && error.code === 'ENG_INPUT_SCHEMA';
-  return isRefused && idempotencyKeyOf(body) !== null;
+/**
+ * Its creator hears of its input, or of a name that leads nowhere, unless it is there already under its
+ * key: the name may have led somewhere then.
+ */
+export function mayBeRepeat({ body }: NewInstance, error: unknown): error is EngineError {
+  if (!(error instanceof EngineError) || idempotencyKeyOf(body) === null) return false;
+  const isNameless = error.code === 'ENG_NOT_FOUND' && nameIn(body) !== undefined;
+  return isNameless || error.code === 'ENG_INPUT_SCHEMA';
 }
 
 /** Under its idempotency key another one will be created, but not yet. */

@@ -7,6 +7,7 @@
 import type { CreateBatch } from '../../schema/instance.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
 import { DATABASE_AWAY, EngineError } from '../../src/errors.js';
+import type { Names } from '../catalog/names.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import { targetOf } from '../release/attribution.js';
 import type { Routing } from '../release/routing.js';
@@ -17,15 +18,16 @@ import {
   type CreationDeps,
   checkCreation,
   checkTenant,
-  isRefusedInput,
+  mayBeRepeat,
   newInstance,
 } from './creation.js';
 import type { Instances } from './instances.js';
-import type { CreationBody, NewInstance } from './record.js';
+import { type CreationBody, type NewInstance, nameIn } from './record.js';
 
 export interface CreationsDeps extends BatchDeps, CreationDeps {
   readonly loader: Pick<Rows, 'instances' | 'orphanedInstances'>;
   readonly plans: Pick<Plans, 'deletions' | 'get' | 'isBlocked' | 'load'>;
+  readonly names: Pick<Names, 'get' | 'load'>;
   readonly routing: Pick<Routing, 'routed'>;
   readonly instances: Pick<Instances, 'create' | 'tell'>;
 }
@@ -33,9 +35,14 @@ export interface CreationsDeps extends BatchDeps, CreationDeps {
 /** What is made of instances when it is known where they go, and the sequences there are at hand. */
 type Make = (routed: readonly NewInstance[], sequenceOf: SequenceOf) => void;
 type SequenceOf = (instance: NewInstance) => StoredSequence | undefined;
-type Loaded = ReadonlyMap<string, StoredSequence | undefined>;
 
-const NONE: Loaded = new Map();
+/** What was read, found or not: sequences by their ids, and where the names of instances lead. */
+interface Loaded {
+  readonly sequences: ReadonlyMap<string, StoredSequence | undefined>;
+  readonly names: ReadonlyMap<NewInstance, string | undefined>;
+}
+
+const NONE: Loaded = { sequences: new Map(), names: new Map() };
 
 export class Creations {
   readonly #deps: CreationsDeps;
@@ -59,7 +66,7 @@ export class Creations {
   }
 
   /** A keyed creation that another shard parsed, or one whose instance has turned out to be gone. */
-  again(request: number, { route: _, ...asked }: NewInstance): void {
+  again(request: number, { route: _, named: __, ...asked }: NewInstance): void {
     this.#answering(request, () => this.#createOne(request, asked));
   }
 
@@ -81,7 +88,7 @@ export class Creations {
         const sequence = checkCreation(this.#deps, routed, sequenceOf(routed), '');
         instances.create({ kind: 'create', request, instance: routed, sequence });
       } catch (error) {
-        if (!isRefusedInput(routed, error)) throw error;
+        if (!mayBeRepeat(routed, error)) throw error;
         instances.tell(routed.id, { kind: 'repeat', request, instance: routed, otherwise: error });
       }
     });
@@ -96,7 +103,7 @@ export class Creations {
         try {
           checkCreation(this.#deps, instance, sequenceOf(instance), `instances[${index}]: `);
         } catch (error) {
-          if (!isRefusedInput(instance, error)) throw error;
+          if (!mayBeRepeat(instance, error)) throw error;
           refused.set(instance.id, error);
         }
       });
@@ -119,29 +126,45 @@ export class Creations {
   }
 
   /**
-   * Finds out where instances go, and reads sequences that are not at hand.
+   * Finds out where instances go, and reads names and sequences that are not at hand.
    *
-   * @param loaded what was read of sequences, found or not, and no sequence was deleted since
+   * @param loaded what was read, found or not, and no sequence was deleted since
    */
   #place(request: number, asked: readonly NewInstance[], make: Make, loaded = NONE): void {
-    const { routing, plans } = this.#deps;
+    const { routing, plans, names } = this.#deps;
     const sequenceOf: SequenceOf = (instance) =>
-      plans.get(targetOf(instance)) ?? loaded.get(targetOf(instance));
-    const routed = asked.map((instance) => routing.routed(instance));
+      plans.get(targetOf(instance)) ?? loaded.sequences.get(targetOf(instance));
+    const nameless: NewInstance[] = [];
     const missing = new Set<string>();
-    for (const instance of routed) {
-      const target = targetOf(instance);
-      if (plans.get(target) === undefined && !loaded.has(target)) missing.add(target);
-    }
-    if (missing.size === 0) {
+    const routed = asked.map((instance) => {
+      const name = nameIn(instance.body);
+      const named = name && (names.get(name) ?? loaded.names.get(instance));
+      if (name !== undefined && named === undefined) {
+        if (!loaded.names.has(instance)) nameless.push(instance);
+        return instance;
+      }
+      const placed = routing.routed(name === undefined ? instance : { ...instance, named });
+      const target = targetOf(placed);
+      if (plans.get(target) === undefined && !loaded.sequences.has(target)) missing.add(target);
+      return placed;
+    });
+    if (missing.size === 0 && nameless.length === 0) {
       make(routed, sequenceOf);
       return;
     }
     const { deletions } = plans;
-    const reads = [...missing].map(async (id) => [id, await plans.load(id)] as const);
-    this.#read(request, Promise.all(reads), (found) => {
+    const found = Promise.all([
+      readAll([...missing], async (id) => [id, await plans.load(id)] as const),
+      readAll(nameless, async (it) => [it, await names.load(nameIn(it.body)!)] as const),
+    ]);
+    this.#read(request, found, ([sequences, ids]) => {
       const isCurrent = deletions === plans.deletions;
-      const known = isCurrent ? new Map([...loaded, ...found]) : NONE;
+      const known = isCurrent
+        ? {
+            sequences: new Map([...loaded.sequences, ...sequences]),
+            names: new Map([...loaded.names, ...ids]),
+          }
+        : NONE;
       this.#place(request, asked, make, known);
     });
   }
@@ -168,4 +191,8 @@ export class Creations {
   #fail(request: number, error: EngineError): void {
     this.#deps.release([{ kind: 'error', request, error }]);
   }
+}
+
+function readAll<Ask, Found>(asks: readonly Ask[], read: (ask: Ask) => Promise<Found>) {
+  return Promise.all(asks.map(read));
 }

@@ -1,26 +1,43 @@
 /**
- * The webhooks of an instance that ended: one row per address, in the unit that records the end. What
+ * The webhooks of an instance that ended: one row for each that is to be told, in the unit that records the end. What
  * is sent is fixed here; the sender of the shard takes it from there.
  */
 
+import type { WebhookBody } from '../../schema/webhook.js';
 import type { JsonObject } from '../../src/core/json.js';
-import type { Progress } from '../../src/core/progress.js';
 import { isoTime } from '../../src/core/time.js';
-import { type WebhookEvent, webhookBody } from '../../src/core/webhook.js';
+import type { WebhookEvent } from '../../src/core/webhook.js';
 import type { WebhookRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 import { type LiveInstance, nextId } from './live-instance.js';
+import { failureOf } from './record.js';
 
 /** A dry run has no effects outside, and a cancelled instance is no event. */
-export function noteEnd(actor: LiveInstance, turn: Turn, progress: Progress): void {
-  const { state, runtime } = actor.record.snapshot;
+export function noteEnd(actor: LiveInstance, turn: Turn): void {
+  const { env, record, plan } = actor;
+  const { state, runtime } = record.snapshot;
   if ((state !== 'completed' && state !== 'failed') || runtime.dry_run === true) return;
-  const { id, tenant_id, updated_at } = actor.record;
-  const now = actor.env.now();
+  const { id, tenant_id, namespace, sequence_id, metadata, updated_at } = record;
   const event: WebhookEvent = state === 'completed' ? 'instance.completed' : 'instance.failed';
-  const data = state === 'completed' ? {} : failureOf(actor, progress);
-  const body = webhookBody(event, id, Date.parse(updated_at), data);
-  for (const url of actor.env.webhookUrls) {
+  const targets = env.webhookTargets(tenant_id, event);
+  if (targets.length === 0) return;
+  const now = env.now();
+  const told: Required<WebhookBody> = {
+    event_type: event,
+    instance_id: id,
+    timestamp: isoTime(Date.parse(updated_at)),
+    tenant_id,
+    namespace,
+    sequence_id,
+    sequence_name: plan.name,
+    sequence_version: plan.version,
+    metadata,
+    failure: failureOf(record),
+    data: state === 'completed' ? {} : whyOf(actor),
+  };
+  // Byte for byte what is stored, signed and sent.
+  const body = JSON.stringify(told);
+  for (const { url, subscription } of targets) {
     const row: WebhookRow = {
       id: nextId(actor),
       url,
@@ -35,24 +52,18 @@ export function noteEnd(actor: LiveInstance, turn: Turn, progress: Progress): vo
       next_attempt_at: isoTime(now),
       claimed_at: null,
       created_at: isoTime(now),
+      subscription_id: subscription,
     };
     turn.put('webhook.set', row.id, row);
     turn.effects.push({ kind: 'webhook', row });
   }
 }
 
-/** `{error, attempts, block_id}`: the last two when a step of this very turn was the reason. */
-function failureOf(actor: LiveInstance, progress: Progress): JsonObject {
-  const { runtime } = actor.record.snapshot;
-  const { audit } = progress;
-  const failed =
-    audit.findLast(({ eventType }) => eventType === 'step_failed') ??
-    audit.findLast(({ eventType }) => eventType === 'block_failed');
-  const data: JsonObject = { error: progress.failure ?? 'failed by request' };
-  if (failed?.blockId === undefined) return data;
-  if (failed.blockId === runtime.current_step && typeof runtime.attempt === 'number') {
-    data.attempts = runtime.attempt + 1;
-  }
-  data.block_id = failed.blockId;
+/** `{error, attempts, block_id}`: the last two when a step was the reason. */
+function whyOf({ record }: LiveInstance): JsonObject {
+  const { message = '', block_id, attempt } = failureOf(record) ?? {};
+  const data: JsonObject = { error: message };
+  if (attempt != null) data.attempts = attempt + 1;
+  if (block_id != null) data.block_id = block_id;
   return data;
 }

@@ -369,7 +369,8 @@ export class Instances {
 /** What was refused is the fault of the instance's data, unless somebody asked for it. */
 function refusedUnitOf({ effects, origin }: PendingUnit, reason: string): Message | undefined {
   if (effects.some(({ kind }) => kind === 'reply' || kind === 'changed')) return undefined;
-  return { kind: 'unit.refused', step: origin, reason: `the database refused the data: ${reason}` };
+  const message = `the database refused the data: ${reason}`;
+  return { kind: 'unit.refused', step: origin, code: 'data_refused', reason: message };
 }
 
 /** How soon a hint that no row finds again is repeated after its actor could not be loaded. */
@@ -393,5 +394,6 @@ const DEFECTS_MAX = 3;
 const POISON = {
   kind: 'unit.refused',
   step: undefined,
+  code: 'internal_error',
   reason: 'internal error while the instance was advanced; see the log',
 } as const;

@@ -7,8 +7,9 @@
 import { type IdGenerator, routeOf } from '../../src/core/ids.js';
 import type { Plan } from '../../src/core/plan.js';
 import type { UnixMs } from '../../src/core/time.js';
+import type { WebhookEvent } from '../../src/core/webhook.js';
 import type { Measures } from '../runtime/measures.js';
-import type { StoredTimer } from '../runtime/rows.js';
+import type { StoredTimer, WebhookTarget } from '../runtime/rows.js';
 import type { StepRef } from '../runtime/turn.js';
 import { KeptValues, TaskCache } from './memory.js';
 import type { InstanceRecord } from './record.js';
@@ -26,8 +27,8 @@ export interface InstanceEnv {
   readonly workerStaleMs: number;
   readonly maxContextBytes: number;
   readonly maxOutputBytes: number;
-  /** Whom to tell of its end. */
-  readonly webhookUrls: readonly string[];
+  /** Whom to tell of an event of the tenant. */
+  readonly webhookTargets: (tenant: string, event: WebhookEvent) => readonly WebhookTarget[];
   /** Heartbeat silence counts from here at the earliest: while the engine was away none could come. */
   readonly readySince: () => UnixMs;
   /** Milliseconds from an arbitrary origin. */

@@ -48,6 +48,8 @@ export type InstanceRequest =
   | WorkerRequest
   /** For a stream: the state, with the version that it belongs to. */
   | ({ readonly kind: 'look'; readonly version: number } & FromOutside)
+  /** For its explanation: what it waits for. */
+  | ({ readonly kind: 'standing' } & FromOutside)
   /** Of its execution, see `ownership.ts`. */
   | ({ readonly kind: 'order'; readonly order: Order } & FromOutside);
 
@@ -72,6 +74,7 @@ export type InstanceMessage =
   | {
       readonly kind: 'unit.refused';
       readonly step: StepRef | undefined;
+      readonly code: 'data_refused' | 'internal_error';
       readonly reason: string;
     }
   /** The task's heartbeat may have been silent for too long. */

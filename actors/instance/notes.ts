@@ -37,13 +37,13 @@ export function putCheckpoint(actor: LiveInstance, turn: Turn, id: string, data:
 export async function pruneCheckpoints(
   actor: LiveInstance,
   { rows }: Sources,
-  { request, body: { keep } }: Prune,
+  { request, body: { keep, dry_run } }: Prune,
 ): Promise<Action> {
   const { id } = actor.record;
   const count = Math.max(0, (await rows.checkpoints(id)) - keep);
   return (turn) => {
-    if (count > 0) turn.put('checkpoint.prune', id, { instance_id: id, keep });
-    turn.reply(request, 200, `{"count":${count}}`);
+    if (count > 0 && !dry_run) turn.put('checkpoint.prune', id, { instance_id: id, keep });
+    turn.reply(request, 200, `{"count":${count}${dry_run ? ',"dry_run":true' : ''}}`);
     return undefined;
   };
 }

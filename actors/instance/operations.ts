@@ -80,6 +80,11 @@ export const INSTANCE_OPERATIONS = {
 } satisfies Partial<RouteOperations<InstanceParts>>;
 
 export const INSTANCE_ENGINE_OPERATIONS = {
+  'instances.standing': {
+    isRead: true,
+    serve: ({ instances }, { request, tenant, target }: Call<undefined>) =>
+      instances.tell(target, { kind: 'standing', request, tenant }),
+  },
   'instances.changeMany': {
     serve: ({ changes, instances }, { request, body: { ids, change } }: Call<ChangeMany>) => {
       const group = changes.open(request, ids.length);

@@ -33,6 +33,7 @@ const PASSES: ReadonlySet<InstanceMessage['kind']> = new Set<InstanceMessage['ki
   'get',
   'tree',
   'look',
+  'standing',
   'order',
   'wake',
   'permit.granted',

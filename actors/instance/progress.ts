@@ -204,6 +204,7 @@ export function putAudit(actor: LiveInstance, turn: Turn, events: readonly Audit
     to_state: event.toState,
     block_id: event.blockId,
     details: event.details ?? {},
+    failure: event.failure,
   }));
   turn.effects.push({ kind: 'audited', tenant: record.tenant_id });
   if (actor.creationAudit !== undefined) {

@@ -4,6 +4,7 @@
 
 import type { Block } from '../../schema/blocks.js';
 import { toUnixMs } from '../../schema/common.js';
+import type { Failure } from '../../schema/failure.js';
 import type { BodyOf } from '../../schema/routes.js';
 import { type Execution, emptyExecution } from '../../src/core/execution.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
@@ -12,7 +13,7 @@ import type { Route } from '../../src/core/releases/routes.js';
 import { PRIORITIES, priorityRank } from '../../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
 import { stamped, targetOf } from '../release/attribution.js';
-import type { InstanceRow } from '../runtime/rows.js';
+import type { InstanceRow, SequenceName } from '../runtime/rows.js';
 import type { Fence } from './orders.js';
 
 /** Columns that the evaluator sees and changes, in its form. */
@@ -46,7 +47,9 @@ export type CreationBody = BodyOf<'instances.create'>;
 export interface NewInstance {
   readonly id: string;
   readonly body: CreationBody;
-  /** Where a release has it go instead, decided in the turn that makes its unit. */
+  /** Where the name leads that it was asked by, decided in the turn that makes its unit. */
+  readonly named?: string | undefined;
+  /** Where a release has it go instead, decided in that turn, too. */
   readonly route?: Route | undefined;
   /** Of the request that creates it; absent: it is in no trace. */
   readonly traceparent?: string | undefined;
@@ -61,7 +64,26 @@ export function idempotencyKeyOf({ idempotency_key, dry_run }: CreationBody): st
   return dry_run === true ? DRY_RUN_KEY + idempotency_key : idempotency_key;
 }
 
-export function givenContext({ context }: CreationBody): { data: JsonObject; config: JsonObject } {
+/** The name that the sequence is asked for by; undefined when it is by its id. */
+export function nameIn(
+  body: Pick<CreationBody, 'tenant_id' | 'namespace' | 'sequence' | 'version'>,
+): SequenceName | undefined {
+  if (body.sequence == null) return undefined;
+  const { tenant_id: tenant, namespace, sequence: name, version } = body;
+  return { tenant, namespace, name, version: version ?? null };
+}
+
+/** The sequence as it is called in answers. */
+export function callOf(id: string | null | undefined, name: SequenceName | undefined): string {
+  if (name === undefined) return `sequence ${id}`;
+  const version = name.version === null ? '' : ` version ${name.version}`;
+  return `sequence ${name.name}${version} in namespace ${name.namespace}`;
+}
+
+export function givenContext({ context }: Pick<CreationBody, 'context'>): {
+  data: JsonObject;
+  config: JsonObject;
+} {
   return {
     data: (context?.data ?? {}) as JsonObject,
     config: (context?.config ?? {}) as JsonObject,
@@ -190,6 +212,7 @@ function fixedPairs(record: InstanceRecord): string {
     `"parent_instance_id":${JSON.stringify(record.parent_instance_id)},` +
     (record.traceparent === null ? '' : `"traceparent":"${record.traceparent}",`) +
     releasePairs(record) +
+    failurePair(record) +
     `"created_at":"${record.created_at}"`
   );
 }
@@ -197,6 +220,11 @@ function fixedPairs(record: InstanceRecord): string {
 function releasePairs({ release_id, release_variant }: InstanceRecord): string {
   if (release_id === null) return '';
   return `"release_id":"${release_id}","release_variant":"${release_variant}",`;
+}
+
+function failurePair(record: InstanceRecord): string {
+  const failure = failureOf(record);
+  return failure === null ? '' : `"failure":${JSON.stringify(failure)},`;
 }
 
 function timeText(ms: UnixMs | null): string {
@@ -219,6 +247,15 @@ export function contextOf(record: InstanceRecord): JsonObject {
   };
 }
 
+/**
+ * Why it is failed; null when it is not, or failed under an engine that did not note why. One that was
+ * paused since is failed still: it goes on by a retry.
+ */
+export function failureOf({ snapshot: { state, execution } }: InstanceRecord): Failure | null {
+  const isFailed = state === 'failed' || (state === 'paused' && execution.f === 1);
+  return isFailed ? (execution.y ?? null) : null;
+}
+
 /** The wire record (schema `TaskInstance`); fields that are not set are left out. */
 export function wireInstance(record: InstanceRecord): object {
   const { snapshot } = record;
@@ -237,6 +274,7 @@ export function wireInstance(record: InstanceRecord): object {
     max_concurrency: record.max_concurrency ?? undefined,
     idempotency_key: record.idempotency_key ?? undefined,
     parent_instance_id: record.parent_instance_id ?? undefined,
+    failure: failureOf(record),
     created_at: record.created_at,
     updated_at: record.updated_at,
   };

@@ -3,6 +3,7 @@
  * itself, its timer, its slot, and what its end gives rise to.
  */
 
+import type { Failure } from '../../schema/failure.js';
 import type { Progress } from '../../src/core/progress.js';
 import { type InstanceState, rankOf } from '../../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
@@ -14,12 +15,13 @@ import { recordPermit } from './limits.js';
 import type { LiveInstance } from './live-instance.js';
 import { failedEffect } from './log-lines.js';
 import * as notes from './notes.js';
-import { changingRow, type PermitStatus, permitStatus, wholeRow } from './record.js';
+import { changingRow, failureOf, type PermitStatus, permitStatus, wholeRow } from './record.js';
 
 /** What a message may change about an instance that has rows elsewhere. */
 export interface Standing {
   readonly state: InstanceState;
   readonly permit: PermitStatus;
+  readonly failure: Failure | null;
 }
 
 /** The unit that creates the instance, with all that it does before its first commit. */
@@ -42,7 +44,12 @@ export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress
 }
 
 export function standing(actor: LiveInstance): Standing {
-  return { state: actor.record.snapshot.state, permit: permitStatus(actor.record) };
+  const { record } = actor;
+  return {
+    state: record.snapshot.state,
+    permit: permitStatus(record),
+    failure: failureOf(record),
+  };
 }
 
 export function touch(actor: LiveInstance): void {
@@ -71,6 +78,7 @@ export function write(
 function settle(actor: LiveInstance, turn: Turn, progress: Progress, before: Standing): void {
   recordPermit(actor, turn, before.permit);
   writeTimer(actor, turn, progress);
+  writeFailure(actor, turn, before.failure);
   writeDeadLetter(actor, turn, progress, before.state);
   if (progress.more) continueAfter(actor, turn);
 }
@@ -110,6 +118,14 @@ export function setTimer(
   });
 }
 
+/** Keeps the column equal to why the instance is failed. The row of a new instance carries it. */
+function writeFailure(actor: LiveInstance, turn: Turn, before: Failure | null): void {
+  const { record, creationAudit } = actor;
+  const failure = failureOf(record);
+  if (failure === before || creationAudit !== undefined) return;
+  turn.put('instance.failure', record.id, { id: record.id, failure });
+}
+
 function writeDeadLetter(
   actor: LiveInstance,
   turn: Turn,
@@ -118,7 +134,7 @@ function writeDeadLetter(
 ): void {
   const { id, tenant_id, created_at, sequence_id, snapshot } = actor.record;
   if (snapshot.state === before) return;
-  if (actor.env.webhookUrls.length > 0) noteEnd(actor, turn, progress);
+  noteEnd(actor, turn);
   noteOutcome(actor.record, turn, before);
   if (snapshot.state === 'completed') {
     turn.count('engine_instances_completed_total');
@@ -132,7 +148,7 @@ function writeDeadLetter(
       tenant_id,
       created_at,
       failed_at: isoTime(actor.env.now()),
-      reason: progress.failure ?? 'failed by request',
+      reason: failureOf(actor.record)?.message ?? '',
     });
   } else if (before === 'failed') {
     turn.put('deadLetter.clear', id, { instance_id: id });

@@ -16,6 +16,8 @@ export interface Routable {
     BodyOf<'instances.create'>,
     'sequence_id' | 'tenant_id' | 'idempotency_key' | 'metadata'
   >;
+  /** Where the name leads that it was asked by. */
+  readonly named?: string | undefined;
   readonly route?: Route | undefined;
 }
 
@@ -28,9 +30,14 @@ export interface Attributed {
   readonly snapshot: { readonly state: InstanceState; readonly runtime: JsonObject };
 }
 
-/** Where the instance goes: to the sequence that it names, unless a release routes it. */
-export function targetOf({ body, route }: Routable): string {
-  return route?.sequenceId ?? body.sequence_id;
+/** The sequence that was asked for, by its id or by its name; '' when nothing has that name. */
+export function askedOf({ body, named }: Routable): string {
+  return body.sequence_id ?? named ?? '';
+}
+
+/** Where the instance goes: to the sequence that was asked for, unless a release routes it. */
+export function targetOf(instance: Routable): string {
+  return instance.route?.sequenceId ?? askedOf(instance);
 }
 
 /** By which the instance falls on one side of a canary; an id that was just made stands for none. */

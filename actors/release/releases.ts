@@ -4,7 +4,7 @@
  * releases of one baseline follow one another, so that the stored state is the one that was compared,
  * and no two of them route the same baseline.
  *
- * A change of what is routed is answered when every shard routes by it (`routes-barrier.ts`). Rows
+ * A change of what is routed is answered when every shard routes by it (`runtime/barrier.ts`). Rows
  * decide, not messages: at the start and from time to time all that is open is looked at, so that a
  * validation that nobody leads any more ends, and a failing gate is seen.
  */
@@ -21,6 +21,7 @@ import { BackgroundJob } from '../../src/background-job.js';
 import { type Evidence, findVerdict, judge } from '../../src/core/releases/gates.js';
 import {
   canaryReason,
+  DEPRECATION,
   gateActor,
   gateReason,
   OPERATOR,
@@ -33,13 +34,13 @@ import { type ReleaseRow, releaseOf } from '../../src/core/releases/record.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict, EngineError, forbidden, invalid, notFound } from '../../src/errors.js';
 import type { Plans } from '../catalog/plans.js';
+import { Barrier } from '../runtime/barrier.js';
 import { answerLater } from '../runtime/commit.js';
 import type { Call } from '../runtime/operation.js';
 import type { Room } from '../runtime/room.js';
 import type { SequenceRow } from '../runtime/rows.js';
 import { Serial } from '../runtime/serial.js';
 import { GateWatch } from './gate-watch.js';
-import { RoutesBarrier } from './routes-barrier.js';
 import { expectMove, type Move, ReleaseStore, type ReleaseStoreDeps } from './store.js';
 
 /** The body of `releases.endValidation`, which only the front sends. */
@@ -61,7 +62,7 @@ const DEFAULT_TENANT = 'default';
 export class Releases {
   readonly #deps: ReleasesDeps;
   readonly #store: ReleaseStore;
-  readonly #barrier: RoutesBarrier;
+  readonly #barrier: Barrier;
   readonly #watch: GateWatch;
   readonly #serial = new Serial();
   /** Validations that the front leads, and when they are given up. */
@@ -71,7 +72,7 @@ export class Releases {
   constructor(deps: ReleasesDeps) {
     this.#deps = deps;
     this.#store = new ReleaseStore(deps);
-    this.#barrier = new RoutesBarrier(deps);
+    this.#barrier = new Barrier(deps, (version) => ({ kind: 'routes.read', version }));
     const { clock, log } = deps;
     this.#sweeping = new BackgroundJob({
       clock,
@@ -123,7 +124,10 @@ export class Releases {
       }
       const tenant = header || named || DEFAULT_TENANT;
       const create = () => this.#create(tenant, body);
-      return releaseOf(await this.#serial.run(body.baseline_sequence_id, create));
+      const row = await this.#serial.run(body.baseline_sequence_id, create);
+      // From now on the name of the candidate leads to it by the release only.
+      await this.#barrier.pass();
+      return releaseOf(row);
     });
   }
 
@@ -219,7 +223,8 @@ export class Releases {
       expectMove(row, 'canary');
       await this.#expectUnrouted(row.baseline_sequence_id);
       // A release that was made ready without a validation may have lost it before.
-      await this.#sequence(row.tenant_id, row.candidate_sequence_id);
+      const candidate = await this.#sequence(row.tenant_id, row.candidate_sequence_id);
+      if (candidate.deprecated) throw conflict(`the candidate of release ${id} is deprecated`);
       // By the clock that instances are created by, though decisions may bear a later time.
       const set = { canary_percent: percent };
       return this.#move(row, { to: 'canary', actor: OPERATOR, reason: canaryReason(percent), set });
@@ -305,11 +310,16 @@ export class Releases {
     }
   }
 
-  /** Validations that nobody leads go back; canaries are looked at, whatever was told about them. */
+  /**
+   * Validations that nobody leads go back; canaries are looked at, whatever was told about them, and
+   * those are paused whose candidate is deprecated.
+   */
   async #sweep(): Promise<void> {
-    for (const { id, state } of await this.#store.read((rows) => rows.openReleases())) {
-      if (state === 'canary') this.#watch.hint(id);
-      else await this.#inTurn('', id, (row) => this.#recover(row));
+    for (const open of await this.#store.read((rows) => rows.openReleases())) {
+      const { id, state, is_deprecated } = open;
+      if (state !== 'canary') await this.#inTurn('', id, (row) => this.#recover(row));
+      else if (is_deprecated) await this.#pauseDeprecated(id);
+      else this.#watch.hint(id);
     }
   }
 
@@ -319,6 +329,22 @@ export class Releases {
     this.#validations.delete(row.id);
     const reason = REASONS.validationLost;
     await this.#store.move(row, { to: 'draft', actor: VALIDATION, reason });
+  }
+
+  /** A sequence was deprecated; resolves when no shard routes to it any more. */
+  async deprecated(sequence: string): Promise<void> {
+    const leading = await this.#store.read((rows) => rows.leadingReleases(sequence));
+    if (leading.length === 0) return;
+    for (const { id, state } of leading) if (state === 'canary') await this.#pauseDeprecated(id);
+    await this.#barrier.pass();
+  }
+
+  /** Nobody routes to the candidate any more: that it is paused only says so. */
+  async #pauseDeprecated(id: string): Promise<void> {
+    await this.#inTurn('', id, async (row) => {
+      if (row.state !== 'canary') return;
+      await this.#move(row, { to: 'paused', actor: DEPRECATION, reason: REASONS.deprecated });
+    });
   }
 
   /** The database may be away, or a writer may have died; whatever else it is, is a defect. */

@@ -11,7 +11,7 @@ import type { TimerHandle } from '../../src/core/clock.js';
 import { type Route, RouteTable } from '../../src/core/releases/routes.js';
 import { unavailable } from '../../src/errors.js';
 import type { Room } from '../runtime/room.js';
-import { cohortKeyOf, type Routable } from './attribution.js';
+import { askedOf, cohortKeyOf, type Routable } from './attribution.js';
 
 export interface RoutingDeps
   extends Pick<Room, 'shard' | 'clock' | 'log' | 'release' | 'schedule'> {
@@ -31,6 +31,7 @@ const OWNER = 0;
 export class Routing {
   readonly #deps: RoutingDeps;
   #table: RouteTable | undefined;
+  #tables = 0;
   /** The version that was settled last. */
   #settled: number | undefined;
   /** Versions that the next read is for. */
@@ -60,6 +61,11 @@ export class Routing {
     this.#deps.clock.clearTimeout(this.#endedHandle);
   }
 
+  /** How many tables there have been: what names lead to may change with each. */
+  get tables(): number {
+    return this.#tables;
+  }
+
   /**
    * The instance with the route that it takes now: to be called in the turn that makes its unit.
    *
@@ -67,8 +73,8 @@ export class Routing {
    * @throws EngineError 503 while the routes are not known: none is taken for the baseline meanwhile
    */
   routed<Instance extends Routable>(instance: Instance): Instance {
-    const { sequence_id, tenant_id } = instance.body;
-    const route = this.route(sequence_id, tenant_id, () => cohortKeyOf(instance));
+    const { tenant_id } = instance.body;
+    const route = this.route(askedOf(instance), tenant_id, () => cohortKeyOf(instance));
     return route === undefined ? instance : { ...instance, route };
   }
 
@@ -126,6 +132,7 @@ export class Routing {
       (rows) =>
         schedule(() => {
           this.#table = new RouteTable(rows);
+          this.#tables += 1;
           this.#reading = undefined;
           for (const version of versions) this.#tellSettled(version);
           if (this.#asked.size > 0 || this.#isStale) this.#begin();

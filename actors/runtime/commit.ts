@@ -104,6 +104,7 @@ export interface ScheduledCommitDeps extends CommitDeps {
  * released.
  *
  * @param check what is looked at in the very turn in which the unit is made; throws the refusal
+ * @param exists see `failureOf`
  * @throws EngineError as the check does; 409 or 400 when the database refuses the unit, 503 when its
  *   outcome is unknown
  */
@@ -112,20 +113,45 @@ export function commitAlone(
   key: string,
   turn: Turn,
   check?: () => void,
+  exists?: string,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     deps.schedule(() => {
       try {
         check?.();
-        commitUnit(deps, key, turn, (error) => {
+        const settled = (error: EngineError | undefined) => {
           if (error === undefined) resolve();
           else reject(error);
-        });
+        };
+        commitUnit(deps, key, turn, settled, exists);
       } catch (error) {
         reject(error);
       }
     });
   });
+}
+
+/**
+ * The same for a change of what every shard knows by heart.
+ *
+ * @param behind resolves when they know of it. Where the outcome of the unit is unknown they are told, too
+ */
+export async function commitTold(
+  deps: ScheduledCommitDeps & { readonly whenWriterKnown: (then: () => void) => void },
+  key: string,
+  turn: Turn,
+  behind: () => Promise<void>,
+  exists?: string,
+): Promise<void> {
+  try {
+    await commitAlone(deps, key, turn, undefined, exists);
+  } catch (error) {
+    // Whoever asked is told so; what cannot be told now, a new life of the actor tells.
+    const tell = () => void behind().catch(() => undefined);
+    if (error === UNKNOWN_OUTCOME) deps.whenWriterKnown(tell);
+    throw error;
+  }
+  await behind();
 }
 
 export interface AnswerDeps {
@@ -137,16 +163,16 @@ export interface AnswerDeps {
 /**
  * Answers a request with what the work resolves to, in a turn of the shard.
  *
- * @param work rejects with the EngineError that is the answer; anything else is a defect: 500
+ * @param work resolves with undefined for an answer without a body; rejects with the EngineError that is the answer; anything else is a defect: 500
  */
 export function answerLater(
   { log, release, schedule }: AnswerDeps,
   request: number,
   status: number,
-  work: () => Promise<object>,
+  work: () => Promise<object | undefined>,
 ): void {
   const answered = work().then((body): Effect => {
-    return { kind: 'reply', request, status, body: JSON.stringify(body) };
+    return { kind: 'reply', request, status, body: body === undefined ? '' : JSON.stringify(body) };
   });
   answered
     .catch((error: unknown): Effect => {

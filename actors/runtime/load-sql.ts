@@ -4,6 +4,7 @@
  * index.
  */
 
+import { INT32_MAX } from '../../schema/common.js';
 import { RELEASE_COLUMNS } from '../../src/core/releases/record.js';
 import { columnsBut, selected } from '../../src/db/tables.js';
 import { INSTANCE_COLUMNS, TASK_COLUMNS, WEBHOOK_COLUMNS } from './rows.js';
@@ -51,6 +52,8 @@ function readyTasks(condition: string): string {
     'order by o.rank, o.created_at, o.task_id limit $5'
   );
 }
+
+const SUBSCRIPTION_COLUMNS = selected(columnsBut('webhook_subscriptions'));
 
 /** The least key after the one given; null when there is none. */
 function nextPermitKey(after: string): string {
@@ -120,6 +123,16 @@ export const LOAD_SQL = {
   sequence:
     'select id, tenant_id, namespace, name, version, deprecated, definition from sequences ' +
     'where id = $1::uuid',
+  // Versions that only a release leads to come last: the candidate of one that was not promoted.
+  namedSequence:
+    'select w.n, o.id from unnest($1::text[], $2::text[], $3::text[], $4::int[]) with ordinality ' +
+    'as w(tenant_id, namespace, name, version, n) cross join lateral (' +
+    'select s.id from sequences s where s.tenant_id = w.tenant_id and s.namespace = w.namespace ' +
+    `and s.name = w.name and s.version between coalesce(w.version, -${INT32_MAX}) ` +
+    `and coalesce(w.version, ${INT32_MAX}) and (w.version is not null or not s.deprecated) ` +
+    "order by coalesce((select r.state <> 'promoted' from releases r " +
+    'where r.candidate_sequence_id = s.id order by r.created_at desc, r.id desc limit 1), false), ' +
+    's.version desc limit 1) o',
   instanceCounts:
     "select count(*) filter (where state in ('completed', 'cancelled')) as ended, " +
     "count(*) filter (where state = 'failed') as failed, " +
@@ -173,7 +186,9 @@ export const LOAD_SQL = {
   // All in one statement, so that a table is one state of the releases.
   routingReleases:
     'select id, tenant_id, baseline_sequence_id, candidate_sequence_id, state, canary_percent, ' +
-    "created_at, updated_at from releases where state in ('canary', 'promoted')",
+    'created_at, updated_at, coalesce((select s.deprecated from sequences s ' +
+    'where s.id = candidate_sequence_id), false) as is_deprecated ' +
+    "from releases where state in ('canary', 'promoted')",
   checkpoints: ofIds(
     'o.stored',
     'select count(*) as stored from checkpoints where instance_id = w.id',
@@ -181,17 +196,25 @@ export const LOAD_SQL = {
   // One address after the other by the index, however many webhooks each has; those of the shard's.
   webhookUrls:
     'with recursive urls(url) as (' +
-    '(select url from webhook_outbox where next_attempt_at is not null order by url limit 1) ' +
+    '(select url from webhook_outbox where next_attempt_at is not null and url > $1 ' +
+    'order by url limit 1) ' +
     'union all select (select w.url from webhook_outbox w where w.next_attempt_at is not null ' +
     'and w.url > u.url order by w.url limit 1) from urls u where u.url is not null) ' +
     'select u.url from urls u where u.url is not null and exists (' +
     'select 1 from webhook_outbox w where w.url = u.url and w.next_attempt_at is not null ' +
-    `and ${isOwn('w.id', '$2', '$3')} offset 0) limit $1`,
+    `and ${isOwn('w.id', '$3', '$4')} offset 0) limit $2`,
   dueWebhooks:
     `select ${selected(WEBHOOK_COLUMNS)} from webhook_outbox where url = $1 ` +
     'and next_attempt_at is not null and (next_attempt_at, id) > ($2::timestamptz, $3::uuid) ' +
     `and ${isOwn('id', '$5', '$6')} order by next_attempt_at, id limit $4`,
   webhook: `select ${selected(WEBHOOK_COLUMNS)} from webhook_outbox where id = $1::uuid`,
+  subscription: `select ${SUBSCRIPTION_COLUMNS} from webhook_subscriptions where id = $1::uuid`,
+  subscriptions:
+    `select ${SUBSCRIPTION_COLUMNS} from webhook_subscriptions ` +
+    'where tenant_id = any($1::text[])',
+  allSubscriptions:
+    `select ${SUBSCRIPTION_COLUMNS} from webhook_subscriptions where id > $1::uuid ` +
+    'order by id limit $2',
   oldestDelivery: 'select attempted_at from webhook_deliveries order by attempted_at, id limit 1',
   // `offset 0` keeps the join a look-up by key for each open task: as a plain join, Postgres may
   // read the whole history of tasks instead. The same in `readyTasks`.
@@ -208,6 +231,8 @@ export const LOAD_SQL = {
   routingRelease:
     'select id, state from releases where baseline_sequence_id = $1::uuid ' +
     "and state in ('canary', 'promoted') limit 1",
+  leadingReleases:
+    "select id, state from releases where candidate_sequence_id = $1::uuid and state in ('canary', 'promoted')",
   // A draft needs its baseline only: its candidate may go.
   releaseNaming:
     'select id, state from releases where baseline_sequence_id = $1::uuid ' +
@@ -215,8 +240,10 @@ export const LOAD_SQL = {
     'select id, state from releases where candidate_sequence_id = $1::uuid ' +
     "and state in ('validating', 'ready', 'canary', 'paused', 'promoted') limit 1",
   openReleases:
-    "select id, state from releases where state in ('canary', 'validating') " +
-    "and (state = 'validating' or json_array_length(gates) > 0)",
+    'select id, state, is_deprecated from (select id, state, gates, ' +
+    'coalesce((select s.deprecated from sequences s where s.id = candidate_sequence_id), false) ' +
+    "as is_deprecated from releases where state in ('canary', 'validating')) r " +
+    "where state = 'validating' or is_deprecated or json_array_length(gates) > 0",
   releaseOutcomes:
     'select sequence_id, state, count(*) as instances from release_outcomes ' +
     'where release_id = $1::uuid and created_at >= $2::timestamptz group by sequence_id, state',

@@ -24,6 +24,7 @@ import type {
   InstanceCounts,
   InstanceRow,
   LoadedInstance,
+  OpenReleaseRow,
   OpenTaskRow,
   PermitHolderRow,
   PermitWaiterRow,
@@ -32,8 +33,10 @@ import type {
   RateLimitRow,
   ReleaseStateRow,
   ScheduleRow,
+  SequenceName,
   SequenceRow,
   StoredOutput,
+  SubscriptionRow,
   TaskPlace,
   WebhookRow,
   WorkerTaskRow,
@@ -52,6 +55,9 @@ export interface ShardPlace {
 const QUERY_TIMEOUT_MS = 10_000;
 /** Of pages that are read at the start: longer than the server gives to any statement. */
 const PAGE_TIMEOUT_MS = 35_000;
+
+/** Before every id. */
+const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 type Name = keyof typeof LOAD_SQL;
 
@@ -81,6 +87,7 @@ export class Loader {
   readonly #outputTotals = this.#batch<BlocksAsk, OutputTotals>('outputTotals', pairsOf);
   readonly #endedBlocks = this.#batch<string, { block_id: string }>('endedBlocks', columnOf);
   readonly #checkpoints = this.#batch<string, { stored: number }>('checkpoints', columnOf);
+  readonly #namedSequence = this.#batch<SequenceName, { id: string }>('namedSequence', namesOf);
   readonly #activeRuns = this.#batch<string, { id: string }>('activeRuns', columnOf);
 
   constructor(pool: pg.Pool, { shard, shards }: ShardPlace) {
@@ -203,6 +210,11 @@ export class Loader {
     return this.#one('sequence', [id]);
   }
 
+  /** Where the name leads; undefined: to no sequence. */
+  async namedSequence(name: SequenceName): Promise<string | undefined> {
+    return (await this.#namedSequence.read(name))[0]?.id;
+  }
+
   /** How many instances the sequence has. */
   async instanceCounts(sequence: string): Promise<InstanceCounts> {
     return (await this.#one<InstanceCounts>('instanceCounts', [sequence])) as InstanceCounts;
@@ -223,8 +235,13 @@ export class Loader {
     return this.#one('releaseNaming', [sequence]);
   }
 
-  /** Releases that are being validated, and canaries with gates. */
-  openReleases(): Promise<ReleaseStateRow[]> {
+  /** Releases that route creations to the sequence. */
+  leadingReleases(candidate: string): Promise<ReleaseStateRow[]> {
+    return this.#all('leadingReleases', [candidate]);
+  }
+
+  /** Releases that are being validated, and canaries with gates or a deprecated candidate. */
+  openReleases(): Promise<OpenReleaseRow[]> {
     return this.#all('openReleases', []);
   }
 
@@ -265,9 +282,23 @@ export class Loader {
 
   // ---------------------------------------------------------------- webhooks and schedules
 
-  /** The addresses that the shard still has something to send to. */
-  async webhookUrls(limit: number): Promise<string[]> {
-    return (await this.#own<{ url: string }>('webhookUrls', [limit])).map((row) => row.url);
+  /** The next addresses that the shard still has something to send to, in order. */
+  async webhookUrls(after: string, limit: number): Promise<string[]> {
+    return (await this.#own<{ url: string }>('webhookUrls', [after, limit])).map((row) => row.url);
+  }
+
+  subscription(id: string): Promise<SubscriptionRow | undefined> {
+    return this.#one('subscription', [id]);
+  }
+
+  /** Those of some tenants. */
+  subscriptions(tenants: readonly string[]): Promise<SubscriptionRow[]> {
+    return this.#all('subscriptions', [tenants]);
+  }
+
+  /** Those of all tenants, in the order of their ids. */
+  allSubscriptions(after: string | undefined, limit: number): Promise<SubscriptionRow[]> {
+    return this.#all('allSubscriptions', [after ?? NO_ID, limit]);
   }
 
   /** What the shard has to send to the address, by time, after the one given; parked ones are left out. */
@@ -403,6 +434,16 @@ function pairsOf(asks: readonly BlocksAsk[]): [number[], string[], string[]] {
     [...blocks].map((block) => [at + 1, instance, block] as const),
   );
   return [pairs.map(([n]) => n), pairs.map(([, id]) => id), pairs.map(([, , block]) => block)];
+}
+
+/** A row for each name that is asked for. */
+function namesOf(names: readonly SequenceName[]): readonly unknown[] {
+  return [
+    names.map(({ tenant }) => tenant),
+    names.map(({ namespace }) => namespace),
+    names.map(({ name }) => name),
+    names.map(({ version }) => version),
+  ];
 }
 
 /** A row for each id that is asked for. */

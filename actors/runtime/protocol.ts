@@ -206,6 +206,16 @@ export type PeerMessage =
   /** The releases that route have changed: read them, and answer when what was routed before is durable. */
   | { readonly kind: 'routes.read'; readonly version: number }
   | { readonly kind: 'routes.settled'; readonly version: number; readonly shard: number }
+  /** These names may lead elsewhere now; '' stands for all. Answered by `names.settled`. */
+  | { readonly kind: 'names.forget'; readonly version: number; readonly names: readonly string[] }
+  | { readonly kind: 'names.settled'; readonly version: number; readonly shard: number }
+  /** Those of these tenants have changed, '' stands for all; answered by `subscriptions.settled`. */
+  | {
+      readonly kind: 'subscriptions.read';
+      readonly version: number;
+      readonly tenants: readonly string[];
+    }
+  | { readonly kind: 'subscriptions.settled'; readonly version: number; readonly shard: number }
   /** Hint: an instance that the release routed has ended (row: release_outcomes). */
   | { readonly kind: 'release.ended'; readonly release: string }
   /** Of an execution to an instance (JSON: `Order`); answered by `continuity.answer`. */

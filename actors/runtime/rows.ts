@@ -4,6 +4,7 @@ import type { CronSchedule } from '../../schema/cron.js';
 import type { JsonValue } from '../../src/core/json.js';
 import type { ReleaseState, Variant } from '../../src/core/releases/release.js';
 import type { InstanceState, TaskState } from '../../src/core/states.js';
+import type { StoredSecret } from '../../src/core/stored-secret.js';
 import type { UnixMs } from '../../src/core/time.js';
 import type { WebhookEvent } from '../../src/core/webhook.js';
 import { columnsBut, type StoredRow } from '../../src/db/tables.js';
@@ -14,6 +15,7 @@ export const INSTANCE_COLUMNS = columnsBut(
   'creation_audit',
   'creation_data',
   'cron_schedule_id',
+  'failure',
 );
 export const TASK_COLUMNS = columnsBut('worker_tasks', 'ownership_epoch');
 export const WEBHOOK_COLUMNS = columnsBut('webhook_outbox');
@@ -31,6 +33,29 @@ export interface InstanceRow
 export interface WorkerTaskRow
   extends Omit<StoredRow<'worker_tasks', (typeof TASK_COLUMNS)[number]>, 'state'> {
   readonly state: TaskState;
+}
+
+/** Whom a tenant wants to be told of which events. */
+export interface Subscription
+  extends Omit<StoredRow<'webhook_subscriptions'>, 'events' | 'secret'> {
+  readonly events: readonly WebhookEvent[];
+  readonly secret: StoredSecret;
+}
+
+/** Where a webhook goes; null: to an address of the deployment. */
+export interface WebhookTarget {
+  readonly url: string;
+  readonly subscription: string | null;
+}
+
+export type SubscriptionRow = StoredRow<'webhook_subscriptions'>;
+
+export function subscriptionOf({ events, secret, ...row }: SubscriptionRow): Subscription {
+  return {
+    ...row,
+    events: JSON.parse(events) as WebhookEvent[],
+    secret: JSON.parse(secret) as StoredSecret,
+  };
 }
 
 export interface WebhookRow extends Omit<StoredRow<'webhook_outbox'>, 'event_type' | 'status'> {
@@ -55,6 +80,15 @@ export type SequenceRow = StoredRow<
   'sequences',
   'id' | 'tenant_id' | 'namespace' | 'name' | 'version' | 'deprecated' | 'definition'
 >;
+
+/** A sequence as callers name it. */
+export interface SequenceName {
+  readonly tenant: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** Null: the version that new executions get (docs/releases.md). */
+  readonly version: number | null;
+}
 
 /** Of one sequence. */
 export interface InstanceCounts {
@@ -91,7 +125,18 @@ export type RateLimitRow = StoredRow<
 export type RateGrantRow = StoredRow<'rate_grants', 'granted_at' | 'count'>;
 
 /** A row of `cron_schedules`. */
-export type ScheduleRow = Omit<CronSchedule, 'metadata'> & { readonly metadata: string };
+export type ScheduleRow = Omit<CronSchedule, 'metadata' | 'context'> & {
+  readonly metadata: string;
+  readonly context: string;
+};
+
+export function scheduleOf({ metadata, context, ...row }: ScheduleRow): CronSchedule {
+  return {
+    ...row,
+    metadata: JSON.parse(metadata) as CronSchedule['metadata'],
+    context: JSON.parse(context) as CronSchedule['context'],
+  };
+}
 
 /** When an enabled schedule fires. */
 export interface DueSchedule {
@@ -124,4 +169,9 @@ export interface TaskPlace {
 export interface ReleaseStateRow {
   readonly id: string;
   readonly state: ReleaseState;
+}
+
+export interface OpenReleaseRow extends ReleaseStateRow {
+  /** Of its candidate. */
+  readonly is_deprecated: boolean;
 }

@@ -14,26 +14,35 @@ import { nextFire } from '../../src/core/cron.js';
 import { type CronFields, parseCron } from '../../src/core/cron-fields.js';
 import { firedInstanceId } from '../../src/core/ids.js';
 import type { Route } from '../../src/core/releases/routes.js';
-import { priorityRank, rankOf } from '../../src/core/states.js';
+import { type Priority, priorityRank, rankOf } from '../../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
-import { invalid, notFound } from '../../src/errors.js';
+import { EngineError, invalid, notFound, unavailable } from '../../src/errors.js';
+import type { Names } from '../catalog/names.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
-import { newRecord, wholeRow } from '../instance/record.js';
+import {
+  callOf,
+  givenContext,
+  nameIn,
+  newRecord,
+  priorityLabel,
+  wholeRow,
+} from '../instance/record.js';
 import { cohortKeyIn } from '../release/attribution.js';
 import type { Routing } from '../release/routing.js';
-import type { ScheduleRow } from '../runtime/rows.js';
+import { type ScheduleRow, scheduleOf } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 
 export interface CronDeps {
   readonly now: () => UnixMs;
   readonly plans: Pick<Plans, 'checkUsable' | 'deletions' | 'get' | 'isBlocked'>;
+  readonly names: Pick<Names, 'get'>;
   readonly routing: Pick<Routing, 'route'>;
   /** Has the schedule told `due` at that time. */
   readonly wakeAt: (id: string, at: UnixMs) => void;
   /** Has the schedule told `due` soon after one of the runs changes. */
   readonly awaitRuns: (id: string, runs: readonly string[]) => void;
   /** Asks whether the schedule may fire; it is told `found` or `unknown` with the same row. */
-  readonly look: (row: CronSchedule, target: string) => void;
+  readonly look: (row: CronSchedule, instance: string, looking: string) => void;
   /** What is known of the schedule beside its row. */
   readonly memo: (id: string) => Memo;
   readonly remember: (id: string, changes: Memo) => void;
@@ -57,7 +66,7 @@ export interface CronRows {
 
 /** What the look before a fire found. */
 export interface Found {
-  /** Where a fire went by the routes of that time. */
+  /** Where a fire went by the names and routes of that time; '' where a name led nowhere. */
   readonly target: string;
   /** Undefined when there is none (any more). */
   readonly sequence: StoredSequence | undefined;
@@ -65,11 +74,22 @@ export interface Found {
   readonly runs: readonly string[];
 }
 
+/** An instance that a schedule creates. */
+interface Run {
+  readonly id: string;
+  readonly idempotency_key: string | null;
+}
+
+/** The same when somebody asked for it, with what was found of it. */
+export interface AskedRun extends Run {
+  readonly target: string;
+  readonly sequence: StoredSequence;
+}
+
 /** How long an earlier run is waited for before it is looked at again. */
 const BUFFERED_AGAIN_MS = 5_000;
 /** When the database could not be asked, or the sequence is about to be deleted. */
 const LATER_MS = 1_000;
-const NORMAL = priorityRank('normal');
 
 export class Cron {
   readonly #id: string;
@@ -83,13 +103,10 @@ export class Cron {
     this.#id = id;
     this.#deps = deps;
     this.#deletions = deletions;
-    this.#row =
-      row === undefined
-        ? undefined
-        : { ...row, metadata: JSON.parse(row.metadata) as CronSchedule['metadata'] };
+    this.#row = row && scheduleOf(row);
   }
 
-  get sequenceId(): string | undefined {
+  get sequenceId(): string | null | undefined {
     return this.#row?.sequence_id;
   }
 
@@ -114,7 +131,7 @@ export class Cron {
 
   /** @param deletions as they were when the sequence was found to be there */
   create(turn: Turn, request: number, schedule: CronSchedule, deletions: number): void {
-    this.#deps.plans.checkUsable(schedule.sequence_id, deletions);
+    this.#checkUsable(schedule, deletions);
     this.#put(turn, schedule);
     const { id, next_fire_at } = schedule;
     turn.reply(request, 201, JSON.stringify({ id, next_fire_at }));
@@ -123,7 +140,7 @@ export class Cron {
   /** @param tenant '' is any */
   update(turn: Turn, request: number, tenant: string, changes: UpdateSchedule): void {
     const row = this.#ownedBy(tenant);
-    this.#deps.plans.checkUsable(row.sequence_id);
+    this.#checkUsable(row);
     const now = this.#deps.now();
     const changed = {
       ...row,
@@ -131,10 +148,14 @@ export class Cron {
       timezone: changes.timezone ?? row.timezone,
       enabled: changes.enabled ?? row.enabled,
       metadata: changes.metadata ?? row.metadata,
+      context: changes.context == null ? row.context : givenContext(changes),
+      priority: changes.priority == null ? row.priority : capitalised(changes.priority),
       overlap_policy: changes.overlap_policy ?? row.overlap_policy,
       updated_at: isoTime(now),
     };
-    const updated = { ...changed, next_fire_at: nextFireOf(changed, now) };
+    const hasNewTimes = changes.cron_expr != null || changes.timezone != null;
+    const next_fire_at = hasNewTimes ? firstFireOf(changed, now) : nextFireOf(changed, now);
+    const updated = { ...changed, next_fire_at };
     this.#put(turn, updated);
     turn.reply(request, 200, JSON.stringify(updated));
   }
@@ -144,6 +165,39 @@ export class Cron {
     this.#row = undefined;
     turn.put('cron.clear', this.#id, { id: this.#id });
     turn.reply(request, 204, '');
+  }
+
+  /** Of a sequence that is named another version may be there, or come. */
+  #checkUsable({ sequence_id }: CronSchedule, deletions?: number): void {
+    if (sequence_id !== null) this.#deps.plans.checkUsable(sequence_id, deletions);
+  }
+
+  /**
+   * Somebody asks for an instance beside the fires, which stay as they are.
+   *
+   * @param run is not there yet, and no earlier one keeps it from beginning
+   * @returns null as the answer when it would go elsewhere by now
+   */
+  run(turn: Turn, request: number, tenant: string, run: AskedRun): void {
+    const row = this.#ownedBy(tenant);
+    const { id, target, sequence, idempotency_key } = run;
+    if (this.#targetOf(row, id) !== target) {
+      turn.reply(request, 200, 'null');
+      return;
+    }
+    if (this.#deps.plans.isBlocked(sequence.id)) {
+      throw unavailable('ENG_OVERLOADED', `sequence ${sequence.id} is being deleted`);
+    }
+    const problem = sequence.checkInput?.(row.context.data);
+    if (problem !== undefined) {
+      const message = `unprocessable entity: context.data of the schedule ${problem}`;
+      throw new EngineError('ENG_INPUT_SCHEMA', message);
+    }
+    const now = this.#deps.now();
+    this.#insertRun(turn, row, { id, idempotency_key }, now);
+    this.#put(turn, { ...row, last_triggered_at: isoTime(now), last_error: null });
+    const created = { id, deduplicated: false, instance_id: id };
+    turn.reply(request, 201, JSON.stringify(created));
   }
 
   #put(turn: Turn, row: CronSchedule): void {
@@ -172,8 +226,9 @@ export class Cron {
   due(turn: Turn): void {
     const row = this.#row as CronSchedule;
     const { plans, look } = this.#deps;
-    const target = this.#targetOf(row);
-    if (plans.isBlocked(row.sequence_id) || plans.isBlocked(target)) {
+    const run = firedInstanceId(row.id, fireTimeOf(row));
+    const target = this.#targetOf(row, run);
+    if (this.#isBlocked(row, target)) {
       this.#later(LATER_MS);
       return;
     }
@@ -183,7 +238,7 @@ export class Cron {
       return;
     }
     this.#looking = target;
-    look(row, target);
+    look(row, run, target);
   }
 
   /** It could not be looked into. */
@@ -197,16 +252,23 @@ export class Cron {
    * What it asked for is here.
    *
    * @param row as it was then
+   * @param looking where the fire would have gone when it was asked
    * @param isSettled none of its units is under way: so that a stall is caught up once
    * @returns `reload` when the rows have to be read first
    */
-  found(turn: Turn, row: CronSchedule, found: Found, isSettled: boolean): 'done' | 'reload' {
-    const { plans, memo, remember } = this.#deps;
+  found(
+    turn: Turn,
+    row: CronSchedule,
+    looking: string,
+    found: Found,
+    isSettled: boolean,
+  ): 'done' | 'reload' {
+    const { memo, remember } = this.#deps;
     const { target, sequence, runs } = found;
-    if (this.#looking !== target) return 'done';
+    if (this.#looking !== looking) return 'done';
     this.#looking = undefined;
-    const isBlocked = plans.isBlocked(row.sequence_id) || plans.isBlocked(target);
-    if (this.#row !== row || !isSettled || isBlocked || target !== this.#targetOf(row)) {
+    const isElsewhere = target !== this.#targetOf(row, firedInstanceId(row.id, fireTimeOf(row)));
+    if (this.#row !== row || !isSettled || isElsewhere || this.#isBlocked(row, target)) {
       this.#later(0);
       return 'done';
     }
@@ -228,14 +290,13 @@ export class Cron {
     return 'done';
   }
 
-  /** A release may route the fire: each by itself, unless the schedule has a cohort key. */
-  #routeOf({ id, sequence_id, tenant_id, metadata }: CronSchedule, at: UnixMs): Route | undefined {
-    const keyOf = () => cohortKeyIn(metadata) ?? firedInstanceId(id, at);
-    return this.#deps.routing.route(sequence_id, tenant_id, keyOf);
+  #targetOf(row: CronSchedule, run: string): string {
+    return aimOf(this.#deps, row, run).target;
   }
 
-  #targetOf(row: CronSchedule): string {
-    return this.#routeOf(row, fireTimeOf(row))?.sequenceId ?? row.sequence_id;
+  #isBlocked({ sequence_id }: CronSchedule, target: string): boolean {
+    const { plans } = this.#deps;
+    return plans.isBlocked(target) || (sequence_id !== null && plans.isBlocked(sequence_id));
   }
 
   #fire(turn: Turn, row: CronSchedule, sequence: StoredSequence | undefined): void {
@@ -244,28 +305,31 @@ export class Cron {
     const { spent: last } = memo(this.#id);
     const spent = last?.at === at ? last : undefined;
     if (last !== undefined) remember(this.#id, { spent: undefined });
-    const problem = sequence === undefined ? 'is not found' : sequence.checkInput?.({});
+    const problem =
+      sequence === undefined ? 'is not found' : sequence.checkInput?.(row.context.data);
     if (spent !== undefined || problem !== undefined) {
-      const what = sequence === undefined ? `sequence ${row.sequence_id}` : 'context.data';
+      const what = sequence === undefined ? callOf(row.sequence_id, nameIn(row)) : 'context.data';
       const error = problem === undefined ? null : `${what} ${problem}`;
       this.#goOn(turn, row, { last_error: error ?? spent?.error ?? null });
       return;
     }
     const now = this.#deps.now();
-    this.#insertRun(turn, row, at, now);
+    const idempotency_key = `cron:${row.id}:${isoTime(at)}`;
+    turn.gate = 'exists';
+    this.#insertRun(turn, row, { id: firedInstanceId(row.id, at), idempotency_key }, now);
     this.#goOn(turn, row, { last_triggered_at: isoTime(now), last_error: null });
     remember(this.#id, { firing: at });
   }
 
-  #insertRun(turn: Turn, row: CronSchedule, at: UnixMs, now: UnixMs): void {
-    const id = firedInstanceId(row.id, at);
-    const { sequence_id, tenant_id, namespace, timezone, metadata } = row;
-    const idempotency_key = `cron:${row.id}:${isoTime(at)}`;
-    const body = { sequence_id, tenant_id, namespace, timezone, metadata, idempotency_key };
-    const record = newRecord({ id, body, route: this.#routeOf(row, at) }, now);
-    const rank = rankOf(NORMAL);
+  #insertRun(turn: Turn, row: CronSchedule, { id, idempotency_key }: Run, now: UnixMs): void {
+    const { tenant_id, namespace, timezone, metadata, context } = row;
+    const priority = row.priority.toLowerCase() as Priority;
+    const { asked: sequence_id, route } = aimOf(this.#deps, row, id);
+    const started = { timezone, metadata, context, priority, idempotency_key };
+    const body = { sequence_id, tenant_id, namespace, ...started };
+    const record = newRecord({ id, body, route }, now);
+    const rank = rankOf(priorityRank(priority));
     const columns = wholeRow(record).slice(1);
-    turn.gate = 'exists';
     turn.put('instance.insert', id, `{"cron_schedule_id":"${row.id}",${columns}`);
     const timer = { instance_id: id, fire_at: isoTime(now), recover: false, rank };
     turn.put('timer.set', id, timer);
@@ -283,6 +347,31 @@ export class Cron {
   }
 }
 
+/** Where an instance of a schedule goes. */
+interface Aim {
+  /** The sequence that the schedule names, by its id or where its name leads; '' when that is not known. */
+  readonly asked: string;
+  readonly route: Route | undefined;
+  readonly target: string;
+}
+
+/** A release may route it: each by itself, unless the schedule has a cohort key. */
+export function aimOf(
+  { names, routing }: Pick<CronDeps, 'names' | 'routing'>,
+  row: CronSchedule,
+  run: string,
+): Aim {
+  const name = nameIn(row);
+  const asked = row.sequence_id ?? (name && names.get(name)) ?? '';
+  const route = routing.route(asked, row.tenant_id, () => cohortKeyIn(row.metadata) ?? run);
+  return { asked, route, target: route?.sequenceId ?? asked };
+}
+
+/** As responses show it. */
+export function capitalised(priority: Priority): CronSchedule['priority'] {
+  return priorityLabel(priorityRank(priority)) as CronSchedule['priority'];
+}
+
 /** The fire that is next or under way. */
 function fireTimeOf({ next_fire_at }: CronSchedule): UnixMs {
   return Date.parse(next_fire_at ?? '');
@@ -298,6 +387,20 @@ export function nextFireOf(
   after: UnixMs,
 ): string | null {
   return isoTimeOrNull(nextFire(readExpression(cron_expr), timezone, after));
+}
+
+/**
+ * The same for an expression that is new.
+ *
+ * @throws EngineError 400, too, when it never fires
+ */
+export function firstFireOf(
+  times: Pick<CronSchedule, 'cron_expr' | 'timezone'>,
+  after: UnixMs,
+): string {
+  const next = nextFireOf(times, after);
+  if (next === null) throw invalid(`cron_expr ${times.cron_expr} never fires`);
+  return next;
 }
 
 /** @throws EngineError 400 */

@@ -19,6 +19,10 @@ export const SCHEDULE_OPERATIONS = {
     serve: ({ schedules }, { request, tenant, target, body }) =>
       schedules.update(request, tenant, target, body),
   },
+  'cron.run': {
+    serve: ({ schedules }, { request, tenant, target, body }) =>
+      schedules.run(request, tenant, target, body),
+  },
   'cron.delete': {
     serve: ({ schedules }, { request, tenant, target }) =>
       schedules.delete(request, tenant, target),

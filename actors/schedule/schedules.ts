@@ -3,38 +3,56 @@
  * sleeps until the first of them; a scan reads ahead, and finds again what no event has served.
  */
 
-import type { CreateSchedule, CronSchedule, UpdateSchedule } from '../../schema/cron.js';
+import type {
+  CreateSchedule,
+  CronSchedule,
+  RunSchedule,
+  ScheduleRun,
+  UpdateSchedule,
+} from '../../schema/cron.js';
 import { BackgroundJob } from '../../src/background-job.js';
 import { LIMITS } from '../../src/config.js';
 import type { TimerHandle } from '../../src/core/clock.js';
+import { askedRunId, routeOf } from '../../src/core/ids.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
-import { DATABASE_AWAY, type EngineError, notFound } from '../../src/errors.js';
-import type { Plans } from '../catalog/plans.js';
+import { conflict, DATABASE_AWAY, type EngineError, invalid, notFound } from '../../src/errors.js';
+import type { Names } from '../catalog/names.js';
+import type { Plans, StoredSequence } from '../catalog/plans.js';
+import { checkBytes } from '../instance/memory.js';
 import type { InstanceMessage } from '../instance/messages.js';
+import { callOf, givenContext, nameIn } from '../instance/record.js';
 import type { Routing } from '../release/routing.js';
+import { answerLater } from '../runtime/commit.js';
 import { ActorHost, type HostDeps, type HostedMessage, type Ready } from '../runtime/host.js';
 import type { OwnRequests } from '../runtime/own-requests.js';
 import type { Room } from '../runtime/room.js';
-import type { DueSchedule } from '../runtime/rows.js';
+import { type DueSchedule, scheduleOf } from '../runtime/rows.js';
+import { Serial } from '../runtime/serial.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
 import type { Turn } from '../runtime/turn.js';
 import {
+  type AskedRun,
+  aimOf,
   Cron,
   type CronDeps,
   type CronRows,
+  capitalised,
   type Found,
+  firstFireOf,
   type Memo,
-  nextFireOf,
   readExpression,
 } from './cron.js';
 
 export interface SchedulesDeps
   extends HostDeps,
-    Pick<Room, 'loader' | 'clock' | 'now' | 'shards' | 'newId'> {
+    Pick<Room, 'loader' | 'clock' | 'now' | 'shards' | 'newId' | 'ids'> {
   readonly plans: Plans;
+  readonly names: Names;
   readonly routing: Routing;
   readonly ownRequests: OwnRequests;
+  /** 0: no limit. */
+  readonly maxContextBytes: number;
   /** Upper bound between two scans. */
   readonly cronTickMs: number;
   /** Hands a message to an instance of this shard. */
@@ -74,6 +92,8 @@ type ReadyCron = Ready<Cron, CronMessage>;
 export class Schedules {
   readonly #deps: SchedulesDeps;
   readonly #host: ActorHost<Cron, CronMessage, CronRows>;
+  /** Runs that are asked for of one schedule follow one another, so that each sees those before. */
+  readonly #serial = new Serial();
   readonly #memos = new Map<string, Memo>();
   readonly #heap = new TimerHeap<string>();
   /** What is due up to here is in the heap. */
@@ -89,16 +109,17 @@ export class Schedules {
 
   constructor(deps: SchedulesDeps) {
     this.#deps = deps;
-    const { now, plans, routing } = deps;
+    const { now, plans, names, routing } = deps;
     const cronDeps: CronDeps = {
       now,
       plans,
+      names,
       routing,
       wakeAt: (id, at) => this.#wakeAt(id, at),
       awaitRuns: (id, runs) => {
         for (const run of runs) this.#awaited.set(run, id);
       },
-      look: (row, target) => this.#look(row, target),
+      look: (row, run, looking) => this.#look(row, run, looking),
       memo: (id) => this.#memos.get(id) ?? NOTHING,
       remember: (id, changes) => this.#remember(id, changes),
     };
@@ -158,26 +179,18 @@ export class Schedules {
 
   /**
    * @param body checked, and its tenant too
-   * @throws EngineError 400 when the expression cannot be read
+   * @throws EngineError 400 when the expression cannot be read or never fires, 413
    */
   create(request: number, body: CreateSchedule): void {
-    const { plans, schedule, release } = this.#deps;
+    this.#checkSize(body);
     const row = this.#newRow(body);
-    const { deletions } = plans;
-    const fail = (error: EngineError) => release([{ kind: 'error', request, error }]);
-    plans.load(row.sequence_id).then(
-      (sequence) =>
-        schedule(() => {
-          if (sequence?.tenantId !== row.tenant_id) fail(notFound(`sequence ${row.sequence_id}`));
-          else {
-            this.#host.tell(row.id, {
-              kind: 'create',
-              request,
-              take: (cron, turn) => cron.create(turn, request, row, deletions),
-            });
-          }
-        }),
-      () => schedule(() => fail(DATABASE_AWAY)),
+    const { deletions } = this.#deps.plans;
+    this.#afterCheck(request, row, () =>
+      this.#host.tell(row.id, {
+        kind: 'create',
+        request,
+        take: (cron, turn) => cron.create(turn, request, row, deletions),
+      }),
     );
   }
 
@@ -188,28 +201,140 @@ export class Schedules {
       id: this.#deps.newId(),
       tenant_id: body.tenant_id,
       namespace: body.namespace,
-      sequence_id: body.sequence_id,
+      sequence_id: body.sequence_id ?? null,
+      sequence: body.sequence ?? null,
+      version: body.version ?? null,
       ...times,
       enabled: body.enabled ?? true,
       metadata: (body.metadata ?? {}) as JsonObject,
+      context: givenContext(body),
+      priority: capitalised(body.priority ?? 'normal'),
       overlap_policy: body.overlap_policy ?? 'allow',
       skipped_fires: 0,
       last_skipped_at: null,
       last_triggered_at: null,
-      next_fire_at: nextFireOf(times, now),
+      next_fire_at: firstFireOf(times, now),
       last_error: null,
       created_at: isoTime(now),
       updated_at: isoTime(now),
     };
   }
 
-  /** @throws EngineError 400 when the expression cannot be read */
+  /** @throws EngineError 400 when the expression cannot be read, 413 */
   update(request: number, tenant: string, id: string, changes: UpdateSchedule): void {
     if (changes.cron_expr != null) readExpression(changes.cron_expr);
-    this.#host.tell(id, {
-      kind: 'update',
-      request,
-      take: (cron, turn) => cron.update(turn, request, tenant, changes),
+    const tell = () =>
+      this.#host.tell(id, {
+        kind: 'update',
+        request,
+        take: (cron, turn) => cron.update(turn, request, tenant, changes),
+      });
+    if (changes.context == null) {
+      tell();
+      return;
+    }
+    this.#checkSize(changes);
+    const { loader, schedule, release } = this.#deps;
+    // What is looked at of the row never changes.
+    loader.schedules([id]).then(
+      (rows) =>
+        schedule(() => {
+          const row = rows.get(id);
+          if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) tell();
+          else
+            this.#afterCheck(request, { ...scheduleOf(row), context: givenContext(changes) }, tell);
+        }),
+      () => schedule(() => release([{ kind: 'error', request, error: DATABASE_AWAY }])),
+    );
+  }
+
+  #checkSize(body: Pick<CreateSchedule, 'context'>): void {
+    const { maxContextBytes } = this.#deps;
+    if (maxContextBytes === 0 || body.context == null) return;
+    const bytes = Buffer.byteLength(JSON.stringify(givenContext(body)));
+    checkBytes('context is', bytes, maxContextBytes);
+  }
+
+  /** Goes on in a turn, unless there is no such sequence or it does not accept the context. */
+  #afterCheck(request: number, row: CronSchedule, then: () => void): void {
+    const { schedule, release } = this.#deps;
+    const fail = (error: EngineError) => release([{ kind: 'error', request, error }]);
+    this.#sequenceOf(row).then(
+      (sequence) =>
+        schedule(() => {
+          const problem = sequence?.checkInput?.(row.context.data);
+          if (sequence === undefined) fail(notFound(callOf(row.sequence_id, nameIn(row))));
+          else if (problem !== undefined) fail(invalid(`context.data ${problem}`));
+          else then();
+        }),
+      () => schedule(() => fail(DATABASE_AWAY)),
+    );
+  }
+
+  /** The one that the schedule names, unless that belongs to another tenant. */
+  async #sequenceOf(row: CronSchedule): Promise<StoredSequence | undefined> {
+    const { names, plans } = this.#deps;
+    const name = nameIn(row);
+    const id = name === undefined ? row.sequence_id : await names.load(name);
+    const sequence = id == null ? undefined : await plans.load(id);
+    return sequence?.tenantId === row.tenant_id ? sequence : undefined;
+  }
+
+  /** Fires once, beside the fires by time; an instance that is there under the key is the answer. */
+  run(request: number, tenant: string, id: string, body: RunSchedule): void {
+    answerLater(this.#deps, request, 201, () =>
+      this.#serial.run(id, () => this.#run(tenant, id, body.idempotency_key || null)),
+    );
+  }
+
+  async #run(tenant: string, id: string, key: string | null): Promise<ScheduleRun> {
+    const { ids, loader } = this.#deps;
+    const run = key === null ? ids.next(routeOf(id)) : askedRunId(id, key);
+    const idempotency_key = key === null ? null : `cron:${id}:run:${key}`;
+    for (;;) {
+      const [row, known] = await this.#trusted(async () => [
+        (await loader.schedules([id])).get(id),
+        key === null ? undefined : (await loader.instances([run])).get(run),
+      ]);
+      if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) {
+        throw notFound(`cron schedule ${id}`);
+      }
+      if (known !== undefined) return { id: run, deduplicated: true, instance_id: run };
+      const schedule = scheduleOf(row);
+      const { target, sequence, runs } = await this.#find(schedule, run);
+      if (sequence === undefined) throw notFound(callOf(row.sequence_id, nameIn(schedule)));
+      const [earlier] = runs;
+      const { overlap_policy: policy } = row;
+      if (earlier !== undefined && (policy === 'skip' || policy === 'buffer_one')) {
+        throw conflict(`instance ${earlier} of the schedule has not ended (${policy})`);
+      }
+      const created = await this.#tellRun(tenant, id, {
+        id: run,
+        idempotency_key,
+        target,
+        sequence,
+      });
+      if (created !== null) return created;
+    }
+  }
+
+  /** Resolves with null when names or routes have changed since the look. */
+  #tellRun(tenant: string, id: string, run: AskedRun): Promise<ScheduleRun | null> {
+    const { ownRequests, schedule } = this.#deps;
+    return new Promise((resolve, reject) => {
+      const request = ownRequests.open((answer) => {
+        if ('error' in answer) reject(answer.error);
+        else resolve(JSON.parse(answer.body) as ScheduleRun | null);
+      });
+      const take: CronMessage['take'] = (cron, turn) => cron.run(turn, request, tenant, run);
+      schedule(() => this.#host.tell(id, { kind: 'run', request, take }));
+    });
+  }
+
+  /** What is read while no unit of a dead writer is unsettled. */
+  #trusted<T>(read: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#deps.whenWriterKnown(() => read().then(resolve, () => reject(DATABASE_AWAY)));
     });
   }
 
@@ -353,12 +478,12 @@ export class Schedules {
 
   // ---------------------------------------------------------------- before a fire
 
-  #look(row: CronSchedule, target: string): void {
+  #look(row: CronSchedule, run: string, looking: string): void {
     const { schedule, log } = this.#deps;
     const tell = (take: CronMessage['take']) =>
       schedule(() => this.#host.tell(row.id, { kind: 'looked', take }));
-    this.#find(row, target).then(
-      (found) => tell((cron, turn, isSettled) => cron.found(turn, row, found, isSettled)),
+    this.#find(row, run).then(
+      (found) => tell((cron, turn, isSettled) => cron.found(turn, row, looking, found, isSettled)),
       (error: unknown) => {
         log.debug({ actor: `cron:${row.id}`, err: error }, 'a fire is put off');
         tell((cron) => cron.unknown());
@@ -367,15 +492,20 @@ export class Schedules {
   }
 
   /** A policy that cancels earlier runs has done so when this resolves. */
-  async #find(row: CronSchedule, target: string): Promise<Found> {
+  async #find(row: CronSchedule, run: string): Promise<Found> {
     const needsRuns = row.overlap_policy !== 'allow';
-    const { plans, loader } = this.#deps;
+    const { plans, names, loader } = this.#deps;
+    const name = nameIn(row);
+    if (name !== undefined) await names.load(name);
+    const { target } = aimOf(this.#deps, row, run);
     const [sequence, runs] = await Promise.all([
-      plans.load(target),
+      target === '' ? undefined : plans.load(target),
       needsRuns ? loader.activeRuns(row.id) : [],
     ]);
-    if (row.overlap_policy === 'cancel_previous' && sequence !== undefined) {
-      await Promise.all(runs.map((run) => this.#cancel(run, row.tenant_id)));
+    const isAccepted =
+      sequence !== undefined && sequence.checkInput?.(row.context.data) === undefined;
+    if (row.overlap_policy === 'cancel_previous' && isAccepted) {
+      await Promise.all(runs.map((earlier) => this.#cancel(earlier, row.tenant_id)));
     }
     return { target, sequence, runs };
   }

@@ -166,7 +166,8 @@ export class HandlerPool {
   #cutOff(run: Run): void {
     const { handler } = run.step;
     const ms = LIMITS.handlerMsMax;
-    this.#end(run, retryableFailure(`${handler} did not end within ${ms} ms`));
+    const message = `${handler} did not end within ${ms} ms`;
+    this.#end(run, retryableFailure(message, undefined, 'timeout'));
     run.controller.abort();
   }
 

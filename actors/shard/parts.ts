@@ -15,6 +15,7 @@ import { Meter } from '../../src/metrics/meter.js';
 import type { Tracer } from '../../src/tracing.js';
 import { ApiKeys } from '../catalog/api-keys.js';
 import { Catalog } from '../catalog/catalog.js';
+import { Names } from '../catalog/names.js';
 import { Plans } from '../catalog/plans.js';
 import { Continuity } from '../continuity/operations.js';
 import type { ContinuityRows } from '../continuity/rows.js';
@@ -39,6 +40,8 @@ import { IN_PLACE, type Offload } from '../runtime/offload.js';
 import { OwnRequests } from '../runtime/own-requests.js';
 import type { Effect } from '../runtime/turn.js';
 import { Schedules } from '../schedule/schedules.js';
+import { Subscribers } from '../webhook/subscribers.js';
+import { Subscriptions } from '../webhook/subscriptions.js';
 import { Webhooks } from '../webhook/webhooks.js';
 import { HandlerPool } from './handler-pool.js';
 import { Outbox, type ShardPorts } from './outbox.js';
@@ -122,6 +125,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
   const timed = { ...shared, clock, random };
   const hosted = { ...shared, clock, whenWriterKnown };
   const routing = new Routing({ ...timed, shard });
+  const names = new Names({ loader, since: () => plans.deletions + routing.tables });
 
   const timers = new ShardTimers({
     clock,
@@ -137,12 +141,21 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     look: (instance, watch, version) =>
       instances.tell(instance, { kind: 'look', ...watch, version }),
   });
+  const { webhookSender: sender, keyring } = deps;
+  const subscribers: Subscribers = new Subscribers({
+    ...timed,
+    shard,
+    urls: settings.webhookUrls,
+    gone: (subscriptions) => webhooks.giveUp(subscriptions),
+  });
+  const webhooks = new Webhooks({ ...hosted, ids, settings, sender, subscribers, keyring });
   const env: InstanceEnv = {
     ...settings,
     now,
     stamp: () => feed.stamp(),
     random,
     ids,
+    webhookTargets: (tenant, event) => subscribers.targetsOf(tenant, event),
     readySince: hooks.readySince,
     monotonic: () => clock.monotonic(),
     measures,
@@ -165,6 +178,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     random32,
     ids,
     plans,
+    names,
     routing,
     instances,
   });
@@ -172,8 +186,11 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     ...hosted,
     ownRequests,
     plans,
+    names,
     routing,
     newId,
+    ids,
+    maxContextBytes: settings.maxContextBytes,
     cronTickMs: settings.cronTickMs,
     tellRun: (run, message) => instances.tell(run, message),
   });
@@ -199,31 +216,40 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     shard,
     plans,
     rows: deps.continuityRows,
-    keyring: deps.keyring,
+    keyring,
     offload: deps.offload ?? IN_PLACE,
     unpoliciedRetry: settings.unpoliciedRetry,
     newIdLike: (id) => ids.next(routeOf(id)),
     whenWriterKnown,
   });
+  const releases = shard === 0 ? new Releases({ ...hosted, newId, plans }) : undefined;
+  const deprecated = async (sequence: string) => releases?.deprecated(sequence);
   const hold = (id: string) => instances.hold(id);
   const letGo = (id: string, isGone: boolean) => instances.letGo(id, isGone);
   const owners = {
+    shard,
     now,
     release,
     continuity,
     plans,
+    names,
     routing,
     instances,
     creations,
     queues,
     rates: new Rates({ ...hosted, newId, random }),
     schedules,
-    webhooks: new Webhooks({ ...hosted, ids, settings, sender: deps.webhookSender }),
+    webhooks,
+    subscribers,
+    subscriptions:
+      shard === 0
+        ? new Subscriptions({ ...hosted, newId, random, subscribers, sender, keyring })
+        : undefined,
     purge: (request: number, asked: PurgeRequest) =>
       purge({ ...shared, hold, letGo }, request, asked),
-    catalog: shard === 0 ? new Catalog({ ...hosted, newId }) : undefined,
+    catalog: shard === 0 ? new Catalog({ ...hosted, newId, deprecated }) : undefined,
     apiKeys: shard === 0 ? new ApiKeys(shared) : undefined,
-    releases: shard === 0 ? new Releases({ ...hosted, newId, plans }) : undefined,
+    releases,
     tasks,
     changes,
     watchers,

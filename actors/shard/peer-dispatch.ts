@@ -59,6 +59,15 @@ const HANDLERS: {
   },
   'routes.read': ({ routing }, { version }) => routing.read(version),
   'routes.settled': ({ releases }, { version, shard }) => releases?.routesSettled(version, shard),
+  'names.forget': ({ names, release, shard }, { version, names: forgotten }) => {
+    names.forget(forgotten);
+    release([{ kind: 'peer', shard: 0, message: { kind: 'names.settled', version, shard } }]);
+  },
+  'names.settled': ({ catalog }, { version, shard }) => catalog?.namesSettled(version, shard),
+  'subscriptions.read': ({ subscribers }, { version, tenants }) =>
+    subscribers.read(version, tenants),
+  'subscriptions.settled': ({ subscriptions }, { version, shard }) =>
+    subscriptions?.settled(version, shard),
   'release.ended': ({ releases }, { release }) => releases?.ended(release),
   'continuity.order': handleOrder,
   'continuity.answer': ({ continuity }, { ticket, answer }) =>

@@ -72,8 +72,9 @@ export class Shard {
   async start(): Promise<void> {
     const { loader, clock } = this.#deps;
     this.#readySince = clock.now();
-    // First: nothing may be created by routes that are not known.
+    // First: nothing may be created by routes that are not known, nor end unknown to subscribers.
     await this.#parts.routing.start();
+    await this.#parts.subscribers.start();
     await this.#parts.timers.start();
     let recovered = 0;
     await loader.recoverable((instance, rank) => {
@@ -84,6 +85,8 @@ export class Shard {
     this.#parts.keys.start();
     this.#parts.schedules.start();
     this.#parts.webhooks.start();
+    this.#parts.catalog?.start();
+    this.#parts.subscriptions?.start();
     this.#parts.releases?.start();
     this.#parts.measures.recovered(recovered);
     if (recovered > 0) this.#deps.log.info({ recovered }, 'instances recovered');
@@ -134,6 +137,9 @@ export class Shard {
     this.#parts.schedules.stop();
     this.#parts.routing.stop();
     this.#parts.webhooks.stop();
+    this.#parts.catalog?.stop();
+    this.#parts.subscriptions?.stop();
+    this.#parts.subscribers.stop();
     this.#parts.releases?.stop();
     this.#parts.pool.abortAll();
   }
@@ -189,6 +195,7 @@ export class Shard {
       this.#parts.queues.shardDied(shard);
       this.#parts.keys.shardDied();
       this.#parts.catalog?.shardBack(shard);
+      this.#parts.subscriptions?.shardBack(shard);
       this.#parts.continuity.service.shardBack(shard);
       this.#parts.releases?.shardBack(shard);
     });
@@ -207,6 +214,7 @@ export class Shard {
       this.#parts.out.isWriterAway = false;
       for (const then of this.#onWriterKnown.splice(0)) then();
       this.#parts.routing.reread();
+      this.#parts.subscribers.reread();
       this.#parts.timers.rescan();
       this.#parts.webhooks.rescan();
       this.#parts.feed.watchers.changedAll();

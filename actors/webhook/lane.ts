@@ -8,9 +8,6 @@ import type { CommitLog, PendingUnit, Settlement, UnitOwner } from '../runtime/c
 import type { WebhookRow } from '../runtime/rows.js';
 import type { Attempt } from './record.js';
 
-/** Webhooks of one address kept in memory; the rest stays in its table until these run low. */
-export const WINDOW_MAX = 500;
-
 /** Before every row: Postgres reads it as a time. */
 const BEGINNING = { at: '-infinity', id: '00000000-0000-0000-0000-000000000000' } as const;
 
@@ -91,12 +88,18 @@ export class Lane {
     return this.#ready.length > 0;
   }
 
-  get isFull(): boolean {
-    return this.#entries.size >= WINDOW_MAX;
+  /** @param window so many of its webhooks may be in memory */
+  isFull(window: number): boolean {
+    return this.#entries.size >= window;
   }
 
-  get wantsRows(): boolean {
-    return this.isUnread && !this.isReading && this.#entries.size <= WINDOW_MAX / 2;
+  wantsRows(window: number): boolean {
+    return this.isUnread && !this.isReading && this.#entries.size <= window / 2;
+  }
+
+  /** Nothing of it is in memory, nor, as far as is known, in its table. */
+  get isSpent(): boolean {
+    return this.#entries.size === 0 && !this.isUnread && !this.isReading;
   }
 
   get(id: string): Entry | undefined {

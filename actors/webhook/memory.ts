@@ -22,10 +22,15 @@ export interface WebhookMemoryDeps
   };
 }
 
-/** Rows read by one query. */
-const PAGE_ROWS = 500;
-/** Addresses beyond the configured ones that are looked for. */
-const OLD_URLS_MAX = 100;
+/**
+ * Webhooks of one address kept in memory; the rest stays in its table until these run low. With so many
+ * addresses that these would be more than the bound of all, each has its part of that.
+ */
+export const WINDOW_MAX = 500;
+const WINDOW_MIN = 10;
+const ENTRIES_MAX = 50_000;
+/** Addresses read by one query. */
+const PAGE_URLS = 500;
 /** Webhooks that are left alone until the next start; beyond these the oldest are tried again. */
 const ABANDONED_MAX = 10_000;
 /** How soon rows that could not be read are asked for again. */
@@ -77,6 +82,11 @@ export class WebhookMemory {
     return this.#lanes.size;
   }
 
+  get #window(): number {
+    const part = Math.floor(ENTRIES_MAX / Math.max(1, this.#lanes.size));
+    return Math.min(WINDOW_MAX, Math.max(WINDOW_MIN, part));
+  }
+
   /** The next lane with something to send and less than its share under way. */
   nextLane(share: number): Lane | undefined {
     for (const lane of this.#lanes.values()) {
@@ -91,7 +101,7 @@ export class WebhookMemory {
   /** A row that was committed just now. It stands behind those that are not read yet. */
   added(row: WebhookRow): void {
     const lane = this.#lane(row.url);
-    if (lane.isFull || lane.isUnread) lane.miss();
+    if (lane.isFull(this.#window) || lane.isUnread) lane.miss();
     else if (lane.get(row.id) === undefined) this.admit(lane, row);
     this.isTouched = true;
   }
@@ -166,47 +176,61 @@ export class WebhookMemory {
 
   // ---------------------------------------------------------------- reading on
 
-  /** Reads on where a window runs low. */
+  /** Reads on where a window runs low. Addresses that nothing waits for are forgotten. */
   readOn(): void {
-    for (const lane of this.#lanes.values()) if (lane.wantsRows) this.#read(lane);
+    const window = this.#window;
+    const { webhookUrls } = this.#deps.settings;
+    for (const lane of this.#lanes.values()) {
+      if (lane.wantsRows(window)) this.#read(lane, window);
+      else if (lane.isSpent && !webhookUrls.includes(lane.url)) this.#lanes.delete(lane.url);
+    }
   }
 
-  #findLanes(): void {
+  /** @param after the address behind which is looked on */
+  #findLanes(after = ''): void {
     const { loader, schedule, clock } = this.#deps;
-    loader.webhookUrls(OLD_URLS_MAX).then(
+    loader.webhookUrls(after, PAGE_URLS).then(
       (urls) =>
         schedule(() => {
           for (const url of urls) this.#lane(url);
           this.isTouched = true;
+          const last = urls.at(-1);
+          if (last !== undefined && urls.length === PAGE_URLS) this.#findLanes(last);
         }),
       () =>
         clock.setTimeout(() => {
-          if (!this.#isStopped) this.#findLanes();
+          if (!this.#isStopped) this.#findLanes(after);
         }, RELOAD_MS),
     );
   }
 
-  #read(lane: Lane): void {
+  /** @param window rows that are read at once, at most */
+  #read(lane: Lane, window: number): void {
     const { loader, schedule, clock } = this.#deps;
     const done = () => {
       lane.isReading = false;
       this.isTouched = true;
     };
     lane.isReading = true;
-    this.#reading(loader.dueWebhooks(lane.url, lane.place, PAGE_ROWS), (rows, gone) => {
+    this.#reading(loader.dueWebhooks(lane.url, lane.place, window), (rows, gone) => {
       done();
-      this.#takeRows(lane, rows, gone);
+      this.#takeRows(lane, rows, gone, window);
     }).catch(() => clock.setTimeout(() => schedule(done), RELOAD_MS));
   }
 
-  #takeRows(lane: Lane, rows: readonly WebhookRow[], gone: ReadonlySet<string>): void {
+  #takeRows(
+    lane: Lane,
+    rows: readonly WebhookRow[],
+    gone: ReadonlySet<string>,
+    window: number,
+  ): void {
     for (const row of rows) {
-      if (lane.isFull) return;
+      if (lane.isFull(window)) return;
       lane.place = { at: row.next_attempt_at as string, id: row.id };
       const isLeftOut = gone.has(row.id) || this.#abandoned.has(row.id);
       if (!isLeftOut && lane.get(row.id) === undefined) this.admit(lane, row);
     }
-    if (rows.length < PAGE_ROWS) lane.reachedEnd();
+    if (rows.length < window) lane.reachedEnd();
   }
 
   /** @param then is told which webhooks were forgotten since the read began. Rejects as it does. */

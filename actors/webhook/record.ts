@@ -54,7 +54,7 @@ export function recordAttempt(
   outcome: AttemptOutcome,
   { id, tookMs, now }: { readonly id: string; readonly tookMs: number; readonly now: UnixMs },
 ): WebhookRow | undefined {
-  const { url, event_type, instance_id } = row;
+  const { url, event_type, instance_id, subscription_id } = row;
   turn.put('delivery.insert', id, {
     id,
     delivery_id: attempt.delivery,
@@ -69,6 +69,7 @@ export function recordAttempt(
     error_class: outcome.delivered ? null : outcome.errorClass,
     error_excerpt: outcome.delivered ? null : outcome.excerpt,
     signed: attempt.signed,
+    subscription_id,
   });
   if (outcome.delivered) {
     turn.put('webhook.clear', row.id, { id: row.id });

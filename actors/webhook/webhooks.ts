@@ -11,7 +11,9 @@
  */
 
 import type { BackgroundJob } from '../../src/background-job.js';
+import type { Keyring } from '../../src/core/continuity/keys.js';
 import { routeOf } from '../../src/core/ids.js';
+import { openSecret } from '../../src/core/stored-secret.js';
 import type { AttemptOutcome } from '../../src/core/webhook.js';
 import {
   conflict,
@@ -32,9 +34,13 @@ import type { Entry } from './lane.js';
 import { webhookLogPruning } from './log.js';
 import { RELOAD_MS, WebhookMemory, type WebhookMemoryDeps } from './memory.js';
 import { type Attempt, beginAttempt, claimed, recordAttempt, unclaimed } from './record.js';
+import type { Subscribers } from './subscribers.js';
 
 export interface WebhooksDeps extends WebhookMemoryDeps, HostDeps, Pick<Room, 'ids'> {
-  readonly sender: WebhookSender;
+  readonly sender: Pick<WebhookSender, 'isSigned' | 'send'>;
+  readonly subscribers: Pick<Subscribers, 'get'>;
+  /** Undefined without an encryption key. */
+  readonly keyring: Keyring | undefined;
 }
 
 /** Of the whole engine. Each shard has its part, and each address its part of that. */
@@ -114,6 +120,14 @@ export class Webhooks {
     this.#withEntry(id, request, (entry) => this.#discard(entry, request));
   }
 
+  /** Gives up what is in memory for these subscriptions, which are gone; the rest when it is read. */
+  giveUp(subscriptions: ReadonlySet<string>): void {
+    for (const entry of this.#memory.entries) {
+      const subscription = entry.row?.subscription_id;
+      if (subscription != null && subscriptions.has(subscription)) this.#forsake(entry);
+    }
+  }
+
   /** Answers the request itself when there is no such webhook. */
   #withEntry(id: string, request: number, then: (entry: Entry) => void): void {
     this.#memory.find(
@@ -147,12 +161,19 @@ export class Webhooks {
       return;
     }
     this.#giveUp(entry, conflict(`webhook ${entry.id} was discarded`));
+    this.#clear(entry, (turn) => turn.reply(request, 204, ''));
+  }
+
+  /** One whose commit is in doubt is looked at when that is known. */
+  #forsake(entry: Entry): void {
+    if (entry.phase === 'doubtful') return;
+    this.#giveUp(entry, notFound(`the subscription of webhook ${entry.id}`));
+    this.#clear(entry);
+  }
+
+  #clear(entry: Entry, tell?: (turn: Turn) => void): void {
     entry.row = undefined;
-    this.#record(
-      entry,
-      (turn) => turn.put('webhook.clear', entry.id, { id: entry.id }),
-      (turn) => turn.reply(request, 204, ''),
-    );
+    this.#record(entry, (turn) => turn.put('webhook.clear', entry.id, { id: entry.id }), tell);
   }
 
   #withdraw(entry: Entry): void {
@@ -190,9 +211,17 @@ export class Webhooks {
   }
 
   #begin(entry: Entry): void {
-    const { clock, now, sender } = this.#deps;
+    const { clock, now, sender, subscribers, keyring } = this.#deps;
     const row = entry.row as WebhookRow;
-    const attempt = beginAttempt(row, () => this.#newId(entry), now(), sender.isSigned);
+    const { url, body, subscription_id } = row;
+    const subscription = subscription_id === null ? undefined : subscribers.get(subscription_id);
+    if (subscription_id !== null && subscription === undefined) {
+      this.#forsake(entry);
+      return;
+    }
+    const secret = subscription && openSecret(subscription, subscription.secret, keyring);
+    const isSigned = subscription !== undefined || sender.isSigned;
+    const attempt = beginAttempt(row, () => this.#newId(entry), now(), isSigned);
     entry.phase = 'sending';
     entry.attempt = attempt;
     entry.controller = new AbortController();
@@ -207,11 +236,13 @@ export class Webhooks {
       this.#commit(entry, turn);
     }
     const began = clock.monotonic();
-    sender
-      .send({ url: row.url, body: row.body }, entry.controller.signal)
-      .then((outcome) =>
-        this.#deps.schedule(() => this.#came(entry, attempt, outcome, clock.monotonic() - began)),
-      );
+    const isLocked = subscription !== undefined && secret === undefined;
+    const sending = isLocked
+      ? Promise.resolve(LOCKED)
+      : sender.send({ url, body, secret }, entry.controller.signal);
+    sending.then((outcome) =>
+      this.#deps.schedule(() => this.#came(entry, attempt, outcome, clock.monotonic() - began)),
+    );
   }
 
   #came(entry: Entry, attempt: Attempt, outcome: AttemptOutcome, tookMs: number): void {
@@ -344,6 +375,14 @@ export class Webhooks {
     this.#deps.release([{ kind: 'error', request, error }]);
   }
 }
+
+/** The key is gone that the subscription's secret was sealed with. */
+const LOCKED: AttemptOutcome = {
+  delivered: false,
+  errorClass: 'signature_configuration',
+  status: undefined,
+  excerpt: 'the secret of the subscription was sealed with another ENGINE_ENCRYPTION_KEY',
+};
 
 const STOPPING = unavailable('ENG_STOPPING', 'the engine is stopping');
 

@@ -3,6 +3,7 @@
 import { blockRegions, stepRegions } from './blocks.js';
 import { environmentRegions } from './environment.js';
 import { errorRegions } from './errors.js';
+import { failureRegions, waitRegions } from './failures.js';
 import { filterRegions } from './filters.js';
 import { functionRegions } from './functions.js';
 import { handlerRegions } from './handlers.js';
@@ -25,6 +26,8 @@ export function referencePages(): Readonly<Record<string, Regions>> {
       ...filterRegions(),
     },
     'docs/reference/instances.md': stateRegions(),
+    'docs/reference/failures.md': failureRegions(),
+    'docs/reference/explain.md': waitRegions(),
     'docs/reference/errors.md': errorRegions(),
     'docs/reference/environment.md': environmentRegions(),
     'docs/reference/metrics.md': metricRegions(),

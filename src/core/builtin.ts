@@ -7,6 +7,7 @@
  */
 
 import { DURATION_MS_MAX } from '../../schema/common.js';
+import type { FailureCode } from '../../schema/failure.js';
 import {
   BUILTIN_HANDLERS,
   FAIL_MESSAGE_DEFAULT,
@@ -29,7 +30,11 @@ export type StepOutcome =
       readonly details?: JsonObject;
       /** The next try comes no sooner than this, in ms. */
       readonly retryAfterMs?: number;
+      /** What the handler did wrong; absent: it failed as handlers do. */
+      readonly code?: FailureCode;
     };
+
+export type StepFailure = Extract<StepOutcome, { kind: 'failure' }>;
 
 export type { LogLevel } from '../../schema/handlers.js';
 
@@ -77,23 +82,36 @@ export function sleepDuration(params: JsonValue): SleepDuration {
 }
 
 /** A failure that no retry can mend. */
-export function permanentFailure(message: string, details?: JsonObject): StepOutcome {
-  return failure(false, message, details);
+export function permanentFailure(
+  message: string,
+  details?: JsonObject,
+  code?: FailureCode,
+): StepFailure {
+  return failure(false, message, details, code);
 }
 
 /** A failure that the retry policy of the step, if it has one, may try again. */
 export function retryableFailure(
   message: string,
   details?: JsonObject,
-  retryAfterMs?: number,
-): StepOutcome {
-  const failed = failure(true, message, details);
-  return retryAfterMs === undefined ? failed : { ...failed, retryAfterMs };
+  code?: FailureCode,
+): StepFailure {
+  return failure(true, message, details, code);
 }
 
-function failure(retryable: boolean, message: string, details?: JsonObject) {
-  const base = { kind: 'failure', retryable, message } as const;
-  return details === undefined ? base : { ...base, details };
+function failure(
+  retryable: boolean,
+  message: string,
+  details?: JsonObject,
+  code?: FailureCode,
+): StepFailure {
+  return {
+    kind: 'failure',
+    retryable,
+    message,
+    ...(details === undefined ? {} : { details }),
+    ...(code === undefined ? {} : { code }),
+  };
 }
 
 function noop(): StepOutcome {
@@ -123,7 +141,9 @@ function transform(params: JsonValue): StepOutcome {
 
 function assertCondition(params: JsonValue, context: PureContext): StepOutcome {
   const condition = param(params, 'condition');
-  if (condition === undefined) return permanentFailure('assert: condition is required');
+  if (condition === undefined) {
+    return permanentFailure('assert: condition is required', undefined, 'invalid_params');
+  }
   if (holds(condition, context.scope)) {
     return { kind: 'success', output: { condition, passed: true } };
   }

@@ -4,6 +4,7 @@
  * block that is done. Nothing recurses along a list or a loop, only up and down the tree.
  */
 
+import { FAILURE_MESSAGE_MAX, type Failure, type FailureCode } from '../../schema/failure.js';
 import { startAt } from './blocks/list.js';
 import type { Scope } from './condition.js';
 import {
@@ -18,9 +19,11 @@ import {
   type StepRecord,
 } from './execution.js';
 import { clip, sizeWithin } from './expression/bounds.js';
+import { reasonOf } from './failures.js';
 import type { JsonObject, JsonValue } from './json.js';
 import { layered } from './layered.js';
 import { OpenLeaves } from './open-leaves.js';
+import { pathOf } from './paths.js';
 import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
 import type {
   AuditEvent,
@@ -35,9 +38,6 @@ import type {
   Withdrawal,
 } from './progress.js';
 import { isoTime } from './time.js';
-
-/** Reasons are cut here: they are shown in lists. */
-const REASON_LENGTH_MAX = 500;
 
 /** What one turn is given: time passes while it runs, and only its caller can tell. */
 export interface TurnEnv extends Env {
@@ -69,6 +69,8 @@ export class Evaluation {
   readonly droppedSnapshots: string[] = [];
   dataChanged = false;
   dropErrorRows = false;
+  /** Why the node that finishes as failed does so; those around it fail of the same. */
+  cause: Failure | undefined;
 
   readonly #queue: number[];
   #head = 0;
@@ -199,6 +201,12 @@ export class Evaluation {
     else parent.kind.childDone(this, parent, record, node, code);
   }
 
+  /** As failed, for a reason that was put aside until the blocks inside had ended. */
+  fail(node: NodePlace, cause: Failure | undefined): void {
+    this.cause = cause;
+    this.finish(node, FAILED);
+  }
+
   /** To be called while the loops around are where they were when the try began. */
   endEffect(node: NodePlace, { a, u }: StepRecord, isDone: boolean): void {
     if (u === undefined) return;
@@ -223,8 +231,15 @@ export class Evaluation {
   #rootDone(node: NodePlace, code: DoneCode): void {
     const { execution, plan } = this;
     if (execution.x === 1) execution.e = CANCELLED;
-    else if (code === FAILED || code === CANCELLED) execution.e = code;
-    else if (!startAt(this, plan.roots, node.position + 1)) execution.e = COMPLETED;
+    else if (code === FAILED || code === CANCELLED) {
+      execution.e = code;
+      if (code === FAILED) execution.y = this.cause ?? this.unrecorded(node);
+    } else if (!startAt(this, plan.roots, node.position + 1)) execution.e = COMPLETED;
+  }
+
+  /** Part of the block failed under an engine, or elsewhere, that did not note why. */
+  unrecorded(node: NodePlace): Failure {
+    return this.failureAt(node, 'unrecorded', `${node.type} ${node.id} failed`);
   }
 
   /** All nodes inside go back to pending: the next iteration begins. */
@@ -248,6 +263,10 @@ export class Evaluation {
   iterationOf(node: NodePlace): string {
     if (node.loops.length === 0) return '';
     return node.loops.map((index) => (this.execution.o[index] as LoopRecord).i).join('.');
+  }
+
+  pathOf(node: NodePlace): string {
+    return pathOf(this.plan, this.execution, node);
   }
 
   tryOf(node: NodePlace, attempt: number): StepTry {
@@ -354,14 +373,27 @@ export class Evaluation {
     return number;
   }
 
-  noteFailure(node: NodePlace, eventType: 'step_failed' | 'block_failed', message: string): void {
-    const reason = clip(message, REASON_LENGTH_MAX);
-    this.execution.m = reason;
-    this.audit.push({ eventType, blockId: node.id, details: { message: reason } });
+  /** To be called before the node finishes as failed. @param attempt of a step */
+  noteFailure(node: NodePlace, code: FailureCode, message: string, attempt?: number): void {
+    this.cause = this.failureAt(node, code, message, attempt);
+    const eventType = node.kind.isLeaf ? 'step_failed' : 'block_failed';
+    this.audit.push({ eventType, blockId: node.id, details: { message: this.cause.message } });
+  }
+
+  /** @param attempt of a step */
+  failureAt(node: NodePlace, code: FailureCode, message: string, attempt?: number): Failure {
+    const { handler } = node as Partial<StepNode>;
+    return {
+      block_id: node.id,
+      path: this.pathOf(node),
+      handler: handler ?? null,
+      attempt: attempt ?? null,
+      ...reasonOf(code, message, this.env.now),
+    };
   }
 
   noteRetry(node: StepNode, attempt: number, message: string): void {
-    const details = { attempt, message: clip(message, REASON_LENGTH_MAX) };
+    const details = { attempt, message: clip(message, FAILURE_MESSAGE_MAX) };
     this.audit.push({ eventType: 'step_retried', blockId: node.id, details });
   }
 

@@ -13,6 +13,7 @@ import { startAt } from './blocks/list.js';
 import { cut, cutAll } from './cutting.js';
 import { Evaluation } from './evaluation.js';
 import { CANCELLED, COMPLETED, FAILED, SKIPPED } from './execution.js';
+import { failureOfWhole } from './failures.js';
 import {
   awaitPermit,
   awaitsPermit,
@@ -32,7 +33,7 @@ import { isDeferred } from './open-leaves.js';
 import type { Plan } from './plan-nodes.js';
 import type { EngineEvent, Env, Progress, Snapshot, TryEvent } from './progress.js';
 import { rewind } from './rewind.js';
-import { type InstanceState, isEnded, isTerminal } from './states.js';
+import { isEnded, isTerminal } from './states.js';
 import { isoTime, type UnixMs } from './time.js';
 
 export type {
@@ -65,11 +66,11 @@ export function advance(plan: Plan, snapshot: Snapshot, event: EngineEvent, env:
   noteMove(run, from, event.kind === 'stop');
   if (isEnded(snapshot.state)) cleanUp(run);
   run.storeQueue();
-  return progressOf(run, from, taken === 'stale');
+  return progressOf(run, taken === 'stale');
 }
 
 /** Built field by field: this runs for every event, and spreads show in its time. */
-function progressOf(run: Evaluation, from: InstanceState, isStale: boolean): Progress {
+function progressOf(run: Evaluation, isStale: boolean): Progress {
   const { wakeAt, more } = outlook(run);
   const progress: { -readonly [K in keyof Progress]: Progress[K] } = {
     outputs: run.outputs,
@@ -89,10 +90,6 @@ function progressOf(run: Evaluation, from: InstanceState, isStale: boolean): Pro
     wakeAt,
     counts: run.counts,
   };
-  const reason = run.execution.m;
-  if (run.snapshot.state === 'failed' && from !== 'failed' && reason !== undefined) {
-    progress.failure = reason;
-  }
   if (run.effects !== undefined) progress.effects = run.effects;
   if (isStale) progress.stale = true;
   return progress;
@@ -121,7 +118,7 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
     case 'cancel':
       return cancel(run);
     case 'stop':
-      return stop(run, event.state, event.reason);
+      return stop(run, event);
     case 'pause':
       return pause(run);
     case 'resume':
@@ -182,16 +179,19 @@ function cancel(run: Evaluation): Taken {
 
 function stop(
   run: Evaluation,
-  state: Extract<EngineEvent, { kind: 'stop' }>['state'],
-  reason: string | undefined,
+  { state, failure = BY_REQUEST }: Extract<EngineEvent, { kind: 'stop' }>,
 ): Taken {
+  const { execution, env } = run;
   if (isTerminal(run.snapshot.state)) return 'set';
   cutAll(run);
-  if (reason === undefined) delete run.execution.m;
-  else run.execution.m = reason;
+  if (state === 'failed') {
+    execution.y ??= failureOfWhole(failure.code, failure.message, env.now);
+  }
   end(run, state === 'completed' ? COMPLETED : state === 'failed' ? FAILED : CANCELLED);
   return 'set';
 }
+
+const BY_REQUEST = { code: 'failed_by_request', message: 'failed by request' } as const;
 
 function pause(run: Evaluation): Taken {
   const { snapshot, execution } = run;
@@ -250,7 +250,7 @@ function reopen(run: Evaluation): void {
   }
   run.dropErrorRows = true;
   delete execution.e;
-  delete execution.m;
+  if (execution.y !== undefined) delete execution.y;
   delete execution.f;
   if (execution.t !== null) {
     snapshot.runtime.attempt = 0;

@@ -6,6 +6,8 @@
  * Plain JSON: `JSON.parse(JSON.stringify(execution))` at any point goes on exactly as the original.
  */
 
+import type { Failure } from '../../schema/failure.js';
+
 /** How a node ended. */
 export const COMPLETED = 0;
 export const FAILED = 1;
@@ -77,6 +79,8 @@ export interface BranchesRecord extends OpenBase {
   l: number;
   /** A branch has failed. */
   f?: 1;
+  /** Why the first one did. */
+  y?: Failure;
   /** A race that is decided: its result, once the losers have cleaned up. */
   r?: DoneCode;
 }
@@ -95,6 +99,8 @@ export interface TryCatchRecord extends OpenBase {
   p: typeof TRY_LIST | typeof CATCH_LIST | typeof FINALLY_LIST;
   /** The result so far, which a failure of the finally list overrides. */
   f: DoneCode;
+  /** Why, if the catch list failed. */
+  y?: Failure;
 }
 
 export interface LoopRecord extends OpenBase {
@@ -132,8 +138,8 @@ export interface Execution {
   q?: number[];
   /** How the list of the root ended. */
   e?: DoneCode;
-  /** The last failure of a step or block: the reason, should the instance fail of it. */
-  m?: string;
+  /** Why the instance failed. */
+  y?: Failure;
   /** Unix ms: nothing new starts before, because a caller asked for that time. */
   h?: number;
   /** Parked: nothing new starts until a task, a signal or a caller wakes the instance. */

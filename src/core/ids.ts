@@ -78,6 +78,11 @@ export function firedInstanceId(scheduleId: string, at: UnixMs): string {
   return hashedId('cron:', scheduleId, String(at)).slice(0, -4) + scheduleId.slice(-4);
 }
 
+/** The same for a run of a schedule that somebody asked for with an idempotency key. */
+export function askedRunId(scheduleId: string, key: string): string {
+  return hashedId('cron-run:', scheduleId, key).slice(0, -4) + scheduleId.slice(-4);
+}
+
 function hashedId(space: string, tenantId: string, key: string): string {
   return hashedUuid(`${space}${Buffer.byteLength(tenantId)}:${tenantId}${key}`);
 }

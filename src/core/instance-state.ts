@@ -71,7 +71,7 @@ export function cleanUp(run: Evaluation): void {
   if (execution.f !== undefined) delete execution.f;
   if (run.snapshot.state === 'failed') return;
   if (execution.k !== undefined) delete execution.k;
-  if (execution.m !== undefined) delete execution.m;
+  if (execution.y !== undefined) delete execution.y;
   run.dropSnapshots();
 }
 
@@ -86,7 +86,12 @@ export function noteMove(run: Evaluation, from: InstanceState, isDirect: boolean
 }
 
 function noteTransition(run: Evaluation, fromState: InstanceState, toState: InstanceState): void {
-  run.audit.push({ eventType: 'state_transition', fromState, toState });
+  const { y: failure } = run.execution;
+  run.audit.push(
+    toState === 'failed' && failure !== undefined
+      ? { eventType: 'state_transition', fromState, toState, failure }
+      : { eventType: 'state_transition', fromState, toState },
+  );
 }
 
 /** When the instance has to be woken; computed from the snapshot alone. */

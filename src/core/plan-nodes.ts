@@ -47,6 +47,9 @@ export type Details<N extends NodePlace> = Omit<N, keyof NodePlace>;
 
 export interface Plan {
   readonly sequenceId: string;
+  /** Of the sequence; null where the definition stands for itself. */
+  readonly name: string | null;
+  readonly version: number | null;
   readonly nodes: readonly PlanNode[];
   readonly roots: readonly number[];
   readonly indexOf: ReadonlyMap<string, number>;

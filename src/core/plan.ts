@@ -21,6 +21,8 @@ export type CompiledPlan =
 
 export interface Definition {
   readonly id: string;
+  readonly name?: string;
+  readonly version?: number;
   readonly blocks: readonly Block[];
 }
 
@@ -37,7 +39,7 @@ export function compilePlan(
   const compiler = new PlanCompiler(compileSchema);
   try {
     const roots = compiler.list(definition.blocks, ROOT, 0);
-    return { ok: true, plan: compiler.finish(definition.id, roots) };
+    return { ok: true, plan: compiler.finish(definition, roots) };
   } catch (error) {
     if (error instanceof Refusal) return { ok: false, message: error.message };
     throw error;
@@ -77,13 +79,15 @@ class PlanCompiler implements BlockCompiler {
     return blocks.map((block, position) => this.#node(block, around, branch, position));
   }
 
-  finish(sequenceId: string, roots: readonly number[]): Plan {
+  finish({ id, name, version }: Definition, roots: readonly number[]): Plan {
     const refs = this.#outputRefs;
     for (const node of this.#nodes) node.isRead = refs === 'all' || refs.has(node.id);
     // Each kind has compiled the details of its own nodes.
     const nodes = this.#nodes as readonly PlanNode[];
     return {
-      sequenceId,
+      sequenceId: id,
+      name: name ?? null,
+      version: version ?? null,
       nodes,
       roots,
       indexOf: this.#indexOf,

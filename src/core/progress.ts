@@ -3,6 +3,7 @@
  * of one event in one commit and performs dispatches and withdrawals after it.
  */
 
+import type { Failure } from '../../schema/failure.js';
 import type { LogLevel, StepOutcome } from './builtin.js';
 import type { Execution, OpenEffect } from './execution.js';
 import type { JsonObject, JsonValue } from './json.js';
@@ -62,7 +63,8 @@ export type EngineEvent =
   | {
       readonly kind: 'stop';
       readonly state: 'completed' | 'failed' | 'cancelled';
-      readonly reason?: string;
+      /** Of `failed`; absent: somebody asked for it. */
+      readonly failure?: Pick<Failure, 'code' | 'message'>;
     }
   | { readonly kind: 'pause' }
   /** Makes the instance scheduled, now; the `wake` that follows starts things. */
@@ -166,6 +168,8 @@ export interface AuditEvent {
   readonly toState?: InstanceState;
   readonly blockId?: string;
   readonly details?: JsonObject;
+  /** Of the move to `failed`. */
+  readonly failure?: Failure;
 }
 
 /** What one event led to, in order. */
@@ -197,8 +201,6 @@ export interface Progress {
     readonly stepsFailed: number;
     readonly stepsRetried: number;
   };
-  /** Why the instance became failed. */
-  readonly failure?: string;
   /** The event was about a try that is not open: nothing happened. */
   readonly stale?: true;
 }

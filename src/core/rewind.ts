@@ -25,7 +25,7 @@ export function rewind(run: Evaluation, root: PlanNode): void {
   for (const id of blocksFrom(plan, root.index)) snapshot.outputs.delete(id);
   delete execution.k;
   delete execution.e;
-  delete execution.m;
+  delete execution.y;
   delete execution.x;
   delete execution.f;
   clearHolds(run);

@@ -1,12 +1,10 @@
 /**
- * Outbound webhooks (docs/webhooks.md): what is sent, how it is signed, and what follows from an
+ * Outbound webhooks (docs/webhooks.md): how they are signed, and what follows from an
  * attempt. Pure.
  */
 
 import { createHmac } from 'node:crypto';
 import type { DELIVERY_ERROR_CLASSES, WEBHOOK_EVENTS } from '../../schema/webhook.js';
-import type { JsonObject } from './json.js';
-import { isoTime, type UnixMs } from './time.js';
 
 export type WebhookEvent = (typeof WEBHOOK_EVENTS)[number];
 export type DeliveryErrorClass = (typeof DELIVERY_ERROR_CLASSES)[number];
@@ -35,21 +33,6 @@ const FINAL_CLASSES: ReadonlySet<DeliveryErrorClass> = new Set([
 ]);
 /** The 4xx that speak of the moment, and not of the request. */
 const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 429]);
-
-/** The body, byte for byte what is stored, signed and sent. */
-export function webhookBody(
-  event: WebhookEvent,
-  instance: string,
-  at: UnixMs,
-  data: JsonObject,
-): string {
-  return JSON.stringify({
-    event_type: event,
-    instance_id: instance,
-    timestamp: isoTime(at),
-    data,
-  });
-}
 
 /** The value of `X-Engine-Signature`. @param timestamp Unix seconds, as `X-Engine-Timestamp` has them */
 export function webhookSignature(secret: string, timestamp: number, body: string): string {

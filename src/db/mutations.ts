@@ -187,6 +187,8 @@ export const MUTATIONS = {
   'instance.rebind': update('instances', ['sequence_id']),
   'instance.trace': update('instances', ['traceparent']),
   'instance.ownership': update('instances', ['continuity_id', 'ownership_epoch', 'fence']),
+  // When it fails, and when a retry takes that back.
+  'instance.failure': update('instances', ['failure']),
   'instance.delete': special('barrier', 'instances', { id: 'uuid' }),
   'injection.set': set('injected_blocks', ['blocks']),
   'output.dropErrors': {
@@ -252,7 +254,16 @@ export const MUTATIONS = {
   'cron.clear': clear('cron_schedules'),
   'cron.set': set(
     'cron_schedules',
-    columnsBut('cron_schedules', 'id', 'tenant_id', 'namespace', 'sequence_id', 'created_at'),
+    columnsBut(
+      'cron_schedules',
+      'id',
+      'tenant_id',
+      'namespace',
+      'sequence_id',
+      'sequence',
+      'version',
+      'created_at',
+    ),
   ),
   'apiKey.insert': insert('api_keys'),
   'apiKey.update': update('api_keys', ['last_used_at', 'revoked']),
@@ -265,6 +276,15 @@ export const MUTATIONS = {
     'next_attempt_at',
     'claimed_at',
   ]),
+  // Of a subscription that is deleted; the others are given up by the shards that have them.
+  'webhook.dropParked': {
+    ...clear('webhook_outbox'),
+    columns: ['subscription_id'],
+    where: { status: "'parked'" },
+    merge: 'barrier',
+  } as Delete<'webhook_outbox', 'subscription_id'>,
+  'subscription.clear': clear('webhook_subscriptions'),
+  'subscription.set': set('webhook_subscriptions', ['url', 'events', 'secret', 'updated_at']),
   'delivery.insert': insert('webhook_deliveries'),
   'delivery.prune': special('latest', 'webhook_deliveries.prune', { before: 'timestamptz' }),
   'changeMark.set': set('change_mark', ['stamps_from']),

@@ -5,6 +5,7 @@
  * gave it, for good, with a reason. Pure, and never throws.
  */
 
+import { isFailureCode } from '../../schema/failure.js';
 import { permanentFailure, type StepOutcome } from '../core/builtin.js';
 import { clip } from '../core/expression/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.js';
@@ -34,13 +35,17 @@ export function readOutcome(handler: string, given: unknown): StepOutcome {
     return outcomeOf(given);
   } catch (thrown) {
     const fault = thrown instanceof Fault ? thrown.message : `reading it threw ${nameOf(thrown)}`;
-    return permanentFailure(`${handler} gave no usable outcome: ${fault}`);
+    return crashed(`${handler} gave no usable outcome: ${fault}`);
   }
 }
 
 /** The text of what was thrown stays in the log: it may name what is not for the workflow's eyes. */
 export function thrownOutcome(handler: string, thrown: unknown): StepOutcome {
-  return permanentFailure(`${handler} threw ${nameOf(thrown)}; see the log`);
+  return crashed(`${handler} threw ${nameOf(thrown)}; see the log`);
+}
+
+function crashed(message: string): StepOutcome {
+  return permanentFailure(message, undefined, 'handler_crashed');
 }
 
 /** For the log: the stack of an error, and no more than the type of anything else. */
@@ -72,13 +77,14 @@ function outcomeOf(given: unknown): StepOutcome {
     return { kind, output: plainJson('output', output) };
   }
   if (kind !== 'failure') throw new Fault('it is neither a success nor a failure');
-  const { retryable, message, details, retryAfterMs } = given as Record<string, unknown>;
+  const { retryable, message, details, code, retryAfterMs } = given as Record<string, unknown>;
   if (typeof message !== 'string') throw new Fault('it is a failure without a message');
   const failure = {
     kind,
     retryable: retryable === true,
     message: fitText(message),
     ...(isWait(retryAfterMs) ? { retryAfterMs } : {}),
+    ...(isFailureCode(code) ? { code } : {}),
   } as const;
   if (details === undefined) return failure;
   const read = plainJson('details', details);

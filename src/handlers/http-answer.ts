@@ -33,7 +33,8 @@ export function outcomeOfAnswer(
   const message = `http_request: status ${status}`;
   if (status < 500 && !RETRYABLE_STATUSES.has(status)) return permanentFailure(message, seen);
   const waitMs = retryAfterMs(String(fields['retry-after'] ?? ''), now);
-  return retryableFailure(message, seen, waitMs);
+  const failed = retryableFailure(message, seen);
+  return waitMs === undefined ? failed : { ...failed, retryAfterMs: waitMs };
 }
 
 /** By name in lower case, as undici gives them; what came several times is joined by commas. */

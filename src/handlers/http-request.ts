@@ -28,7 +28,9 @@ const SMALL_BYTES_MAX = 256 * 1024;
 export function createHttpRequest(deps: HttpRequestDeps): EffectHandler {
   return async (params, context) => {
     const parsed = parseHttpParams(params);
-    if (!parsed.ok) return permanentFailure(`http_request: ${parsed.message}`);
+    if (!parsed.ok) {
+      return permanentFailure(`http_request: ${parsed.message}`, undefined, 'invalid_params');
+    }
     const target = checkUrl(parsed.value.url, deps.isAllowed);
     if (!target.ok) return blocked(target.message);
     const dispatcher = await deps.dispatcher();

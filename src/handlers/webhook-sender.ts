@@ -29,17 +29,22 @@ const DUMP_BYTES_MAX = 16 * 1024;
 export interface WebhookRequest {
   readonly url: string;
   readonly body: string;
+  /** What it is signed with; absent: the deployment's, if there is one. */
+  readonly secret?: string | undefined;
 }
 
 export interface WebhookSender {
+  /** What goes to an address of the deployment. */
   readonly isSigned: boolean;
+  /** Why nothing is ever sent to the address; undefined when something may be. */
+  problemOf(url: string): string | undefined;
   /** Never rejects. Once the signal aborts it settles without delay, as `aborted`. */
   send(request: WebhookRequest, signal: AbortSignal): Promise<AttemptOutcome>;
 }
 
 export interface WebhookSenderDeps {
   readonly http: Pick<HttpRequestDeps, 'dispatcher' | 'isAllowed' | 'setTimer'>;
-  /** undefined: nothing is signed. */
+  /** Of the deployment; undefined: what goes to its addresses is not signed. */
   readonly secret: string | undefined;
   /** Engine time in milliseconds. */
   readonly now: () => number;
@@ -54,7 +59,7 @@ export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
     const deadline = new Deadline(deps.http.setTimer, signal, ATTEMPT_TIMEOUT_MS);
     const chain: Chain = { redirects: 0, rest: Promise.resolve() };
     try {
-      const headers = headersOf(deps, request.body);
+      const headers = headersOf(deps, request);
       const first: Hop = { url: target.url, method: 'POST', headers, body: request.body };
       const { isAllowed } = deps.http;
       return await attempt(first, { dispatcher, isAllowed, signal: deadline.signal }, chain);
@@ -64,7 +69,11 @@ export function createWebhookSender(deps: WebhookSenderDeps): WebhookSender {
       void chain.rest.then(() => deadline.clear());
     }
   };
-  return { isSigned: deps.secret !== undefined, send };
+  const problemOf = (url: string) => {
+    const target = checkUrl(url, deps.http.isAllowed);
+    return target.ok ? undefined : target.message;
+  };
+  return { isSigned: deps.secret !== undefined, problemOf, send };
 }
 
 interface Chain {
@@ -100,7 +109,10 @@ const ACROSS_ORIGINS: ReadonlySet<string> = new Set([
 ]);
 
 /** Signed afresh for each attempt, so that a receiver can refuse what is old. */
-function headersOf({ secret, now }: WebhookSenderDeps, body: string): ReadonlyMap<string, string> {
+function headersOf(
+  { secret: byDefault, now }: WebhookSenderDeps,
+  { body, secret = byDefault }: WebhookRequest,
+): ReadonlyMap<string, string> {
   const headers = new Map([['content-type', 'application/json']]);
   if (secret === undefined) return headers;
   const timestamp = Math.floor(now() / 1_000);

@@ -17,7 +17,7 @@ const REQUEST_HEADERS = [
   'x-engine-signature',
 ].join(', ');
 /** Reply headers that a script may read; without them a browser client could not page. */
-const EXPOSED_HEADERS = 'link, retry-after, x-error-code, x-request-id';
+const EXPOSED_HEADERS = 'link, retry-after, x-error-code, x-next-cursor, x-request-id';
 /** Chromium ignores more than two hours; a change of the list need not wait for even that long. */
 const PREFLIGHT_AGE_S = '600';
 const NONE: Headers = [];

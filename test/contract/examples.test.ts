@@ -122,7 +122,7 @@ async function rollBack(): Promise<void> {
 }
 
 test('every example of a request is taken by the server', async () => {
-  const { sequence, nextSequence, instance, task, schedule, release } = EXAMPLE_IDS;
+  const { sequence, nextSequence, instance, task, schedule, subscription, release } = EXAMPLE_IDS;
   await send('sequences.validate');
   assert.equal((await send('sequences.create')).id, sequence);
   await send('sequences.create', { id: nextSequence, version: 2 });
@@ -172,7 +172,10 @@ test('every example of a request is taken by the server', async () => {
   const created = await send<{ id: string }>('cron.create');
   realIds.set(schedule, created.id);
   await send('cron.update');
+  await send('cron.run');
   await send('apiKeys.mint');
+  realIds.set(subscription, (await send<{ id: string }>('webhooks.subscribe')).id);
+  await send('webhooks.update');
 
   const third = { ...later, idempotency_key: 'order-A-1003' };
   realIds.set(instance, (await send<InstanceCreated>('instances.create', third)).id);

@@ -109,7 +109,7 @@ const LIST_QUERY = fields(`
 `);
 
 const CREATE_INSTANCE = fields(`
-  sequence_id: uuid !, tenant_id: string !, namespace: string !,
+  sequence_id: uuid, sequence: string, version: integer, tenant_id: string !, namespace: string !,
   priority: string = normal of low|normal|high|critical, timezone: string = UTC,
   metadata: object, context: object, context.data: object, context.config: object,
   next_fire_at: datetime, concurrency_key: string, max_concurrency: integer,
@@ -184,7 +184,8 @@ export const WIRE_ROUTES: readonly WireRoute[] = [
 
   route('POST', '/cron', 201, {
     body: fields(`
-      tenant_id: string !, namespace: string !, sequence_id: uuid !, cron_expr: string !,
+      tenant_id: string !, namespace: string !, sequence_id: uuid, sequence: string,
+      version: integer, cron_expr: string !, context: object, priority: string = normal of low|normal|high|critical,
       timezone: string = UTC, metadata: object, enabled: boolean = true
     `),
     reply: { id: 'uuid !', next_fire_at: 'datetime !' },

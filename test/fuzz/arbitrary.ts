@@ -172,10 +172,11 @@ function objectOf(schema: Schema, depth: number): fc.Arbitrary<unknown> {
       { weight: 1, arbitrary: present },
     );
   }) as fc.Arbitrary<[string, unknown][]>[];
-  // A field that nobody knows is ignored.
+  // A field that nobody knows is ignored, or refused where the schema says so.
+  const isOpen = schema.additionalProperties !== false;
   const unknown = fc.oneof(
     { weight: 7, arbitrary: fc.constant<[string, unknown][]>([]) },
-    { weight: 1, arbitrary: fc.tuple(freeKey(), freeJson()).map((pair) => [pair]) },
+    { weight: isOpen ? 1 : 0, arbitrary: fc.tuple(freeKey(), freeJson()).map((pair) => [pair]) },
   ) as fc.Arbitrary<[string, unknown][]>;
   return fc.tuple(unknown, ...fields).map((pairs) => Object.fromEntries(pairs.flat()));
 }
@@ -295,6 +296,7 @@ const BY_NAME: Readonly<Record<string, (schema: Schema) => fc.Arbitrary<unknown>
       fc.string({ maxLength: 8 }).map((text) => `n${text}`),
     ),
   version: versionOf,
+  url: () => fc.constant('https://hooks.example/in'),
   to_version: () => fc.constantFrom(1, 2),
   trust: () => fc.constantFrom('unverified', 'registered'),
   observed_at: () => fc.constant(fromNow(0)),
@@ -428,6 +430,17 @@ function mendObject(object: Json, number: number): void {
   }
   if (object.type === 'router' && !object.default) object.default = [];
   if (object.checkpoint && typeof object.checkpoint_seq !== 'number') object.checkpoint_seq = 0;
+  // What starts something names its sequence once.
+  if ('tenant_id' in object && 'namespace' in object && !('blocks' in object)) {
+    const isNamed = number % 4 === 0;
+    if (isNamed) delete object.sequence_id;
+    else {
+      delete object.sequence;
+      delete object.version;
+    }
+    if (isNamed) object.sequence = 'n1';
+    else object.sequence_id = `@sequences#${number % 10_000}`;
+  }
   if (object.action === 'signal' && !object.signal_type) object.signal_type = 'go';
 }
 

@@ -45,6 +45,7 @@ const RULES_IN_WORDS: readonly RegExp[] = [
   /capabilities\.(?:expires|observed)_at must be/,
   /payload_(?:key_)?base64 must be/,
   /the target is the version that the instance has/,
+  /invalid argument: context\.data /,
   /^\{"error":"invalid argument: instance [\w-]+ is \w+"\}$/,
 ];
 

@@ -8,6 +8,7 @@ import { EXTERNAL_HANDLERS, NAMESPACE } from './arbitrary.js';
 import type { KnownIds } from './known.js';
 
 const FAR = '2199-01-01T00:00:00Z';
+const SUBSCRIPTIONS = 3;
 /** Some end early, whatever the requests do with them. */
 const RELEASES = 6;
 const EXECUTIONS = 6;
@@ -37,6 +38,7 @@ export async function furnish(tenant: Tenant, known: KnownIds): Promise<void> {
     }
     await schedule(tenant, known, sequenceId);
   }
+  for (let count = 0; count < SUBSCRIPTIONS; count += 1) await subscribe(tenant, known);
   await releases(tenant, known);
   await executions(tenant, known);
   for (const task of await tenant.tasks(handler)) {
@@ -57,6 +59,11 @@ async function schedule(tenant: Tenant, known: KnownIds, sequence_id: string): P
   });
   assert.equal(reply.status, 201, reply.text);
   known.add('cron', reply.body.id);
+}
+
+async function subscribe(tenant: Tenant, known: KnownIds): Promise<void> {
+  const reply = await tenant.post<{ id: string }>('/webhooks', { url: 'https://hooks.example/in' });
+  known.add('webhooks', expectStatus(reply, 201).id);
 }
 
 /** Drafts, each between two versions that nothing else is named like. */

@@ -18,7 +18,7 @@ import { violationsOf } from './hostile.js';
 import { KnownIds } from './known.js';
 import { startFuzzedServer, WATCH } from './server.js';
 
-const REQUESTS = byDepth(2_000, 20_000);
+const REQUESTS = byDepth(3_000, 20_000);
 /** One that does not change: other ones are for `npm run fuzz`, which takes a new one each time. */
 const SEED = 1;
 /** By chance some operation may only ever be asked for what does not exist. */

@@ -151,6 +151,7 @@ class Run implements FuzzReport {
     const { stranger } = this.#parties;
     const minted = await this.#api.root.post<{ secret: string }>('/api-keys', {
       tenant_id: stranger,
+      capabilities: ['operator'],
     });
     this.#parties.strangerKey = expectStatus(minted, 201).secret;
     const { connectionString } = this.#api.database;

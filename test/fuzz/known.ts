@@ -18,7 +18,7 @@ const KIND_OF_ANSWER: Readonly<Record<string, string>> = {
   cron: 'cron',
   releases: 'releases',
   'api-keys': 'apikeys',
-  webhooks: 'outbox',
+  webhooks: 'webhooks',
 };
 
 export class KnownIds {
@@ -53,8 +53,10 @@ export class KnownIds {
   learn({ method, path }: Operation, params: Draft['params'], { status, text }: Answer): void {
     if (status >= 300) return;
     const [, first = ''] = path.split('/');
-    if (method === 'DELETE' && params.id !== undefined) this.#forget(kindOfPath(path), params.id);
-    const kind = KIND_OF_ANSWER[first];
+    // A dry run is answered 200, and leaves what there is.
+    const isGone = method === 'DELETE' && status === 204;
+    if (isGone && params.id !== undefined) this.#forget(kindOfPath(path), params.id);
+    const kind = path.startsWith('/webhooks/outbox') ? 'outbox' : KIND_OF_ANSWER[first];
     if (kind === undefined || path.split('/').length > 4 || !/^[[{]/.test(text)) return;
     const body = JSON.parse(text) as Json | Json[];
     for (const item of Array.isArray(body) ? body : [body]) {
@@ -99,6 +101,8 @@ function isOf(kind: string, item: Json): boolean {
   if (kind === 'tasks') return item.state === 'pending' || item.state === 'claimed';
   // Below the path of a release there are its decisions.
   if (kind === 'releases') return 'state' in item;
+  // And below that of a subscription its deliveries.
+  if (kind === 'webhooks') return 'events' in item;
   if (kind === 'instances') return !('instance_id' in item) && !('block_id' in item);
   return true;
 }

@@ -57,7 +57,11 @@ export class HandShard {
       }) as Rows,
       continuityRows: {} as ContinuityRows,
       handlers: new Map(),
-      webhookSender: { isSigned: false, send: () => new Promise(() => undefined) },
+      webhookSender: {
+        isSigned: false,
+        problemOf: () => undefined,
+        send: () => new Promise(() => undefined),
+      },
       setImmediate: (fn) => void this.#turns.push(fn),
       ports: {
         toFront: (post) => {

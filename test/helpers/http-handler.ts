@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
-import type { StepOutcome } from '../../src/core/builtin.js';
+import type { StepFailure, StepOutcome } from '../../src/core/builtin.js';
 import type { JsonValue } from '../../src/core/json.js';
 import { addressPolicy } from '../../src/handlers/address-guard.js';
 import {
@@ -76,7 +76,7 @@ export function handlerOver(deps: HttpRequestDeps): Handler {
 }
 
 /** Details of a failure, or an error that shows the outcome that came instead. */
-export function failureOf(outcome: StepOutcome): Extract<StepOutcome, { kind: 'failure' }> {
+export function failureOf(outcome: StepOutcome): StepFailure {
   if (outcome.kind === 'failure') return outcome;
   throw new Error(`expected a failure: ${JSON.stringify(outcome)}`);
 }

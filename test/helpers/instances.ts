@@ -19,7 +19,7 @@ export function instanceEnv(more: Partial<InstanceEnv> = {}): InstanceEnv {
     workerStaleMs: 60_000,
     maxContextBytes: 0,
     maxOutputBytes: 1_048_576,
-    webhookUrls: [],
+    webhookTargets: () => [],
     readySince: () => 0,
     monotonic: () => 0,
     ...more,

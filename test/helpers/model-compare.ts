@@ -37,7 +37,8 @@ export function compareEnd(player: Player, model: Model, blocks: readonly Block[
     return [nameOf(step), { params, items: overlay }] as const;
   });
   assert.deepEqual(new Map(given), model.dispatched, 'what was given out');
-  const { _error: error, ...data } = player.snapshot.data;
+  const { _error: noted, ...data } = player.snapshot.data;
+  const error = specified(noted);
   const { _error: expected, ...modelData } = model.context.data;
   assert.deepEqual(data, modelData, 'context.data');
   // Two failures of one instant may be caught in either order.
@@ -51,7 +52,14 @@ export function nameOf(step: { blockId: string; iteration: string; attempt: numb
   return `${step.blockId}/${step.iteration}/${step.attempt}`;
 }
 
-/** What is specified of a row: not its messages, nor what names the snapshot of the items. */
+/** Of `_error`: not why the step failed, which the model does not know. */
+function specified(error: JsonValue | undefined): JsonValue | undefined {
+  if (error === undefined) return undefined;
+  const { failed_blocks = null, source = null, block_id = null } = error as JsonObject;
+  return { failed_blocks, source, block_id };
+}
+
+/** What is specified of a row: not its reasons, nor what names the snapshot of the items. */
 function plain(row: OutputRow): ModelRow {
   return {
     block: row.blockId,
@@ -65,7 +73,7 @@ function plain(row: OutputRow): ModelRow {
 
 function withoutTexts(output: JsonValue): JsonValue {
   if (output === null || typeof output !== 'object' || Array.isArray(output)) return output;
-  const { message: _, _snapshot_ref: __, ...rest } = output as JsonObject;
+  const { message: _, code: __, _snapshot_ref: ___, ...rest } = output as JsonObject;
   return rest;
 }
 

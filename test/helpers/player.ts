@@ -193,7 +193,7 @@ export class Player {
       tries: this.dispatched.map(({ blockId, attempt }) => `${blockId}${attempt}`),
       withdrawn: (last?.withdrawals ?? []).map(({ blockId }) => blockId),
       asked: this.asked.length,
-      failure: last?.failure,
+      failure: snapshot.execution.y?.message,
       data: snapshot.data,
       wakeAt: last?.wakeAt ?? null,
       nextFireAt: snapshot.nextFireAt,

@@ -304,6 +304,16 @@ export class ReleaseWorld {
     this.answers.set(request, answer);
   }
 
+  /** As the catalog does it. */
+  deprecate(sequence: string): void {
+    const row = this.sequences.get(sequence);
+    if (row !== undefined) this.sequences.set(sequence, { ...row, deprecated: true });
+  }
+
+  #isDeprecated({ candidate_sequence_id }: ReleaseRow): boolean {
+    return this.sequences.get(candidate_sequence_id)?.deprecated === true;
+  }
+
   #rows(): Rows {
     const read = async <T>(give: () => T): Promise<T> => {
       if (this.isDatabaseAway) throw new Error('the database is away');
@@ -326,9 +336,19 @@ export class ReleaseWorld {
         ),
       openReleases: () =>
         read(() =>
+          all()
+            .map((row) => ({ ...row, is_deprecated: this.#isDeprecated(row) }))
+            .filter(
+              ({ state, gates, is_deprecated }) =>
+                state === 'validating' ||
+                (state === 'canary' && (gates.length > 0 || is_deprecated)),
+            ),
+        ),
+      leadingReleases: (candidate) =>
+        read(() =>
           all().filter(
-            ({ state, gates }) =>
-              state === 'validating' || (state === 'canary' && gates.length > 0),
+            ({ candidate_sequence_id, state }) =>
+              candidate_sequence_id === candidate && (state === 'canary' || state === 'promoted'),
           ),
         ),
       releaseOutcomes: (id, since) =>

@@ -29,6 +29,7 @@ export interface Things {
   readonly rateLimit: string;
   /** The id of a key. */
   readonly key: string;
+  readonly subscription: string;
   readonly webhook: string;
   readonly delivery: string;
   /** Of an instance that is paused; not started yet. */
@@ -60,7 +61,8 @@ export async function makeThings(api: Api, tenant: Tenant): Promise<Things> {
   const { id: task, claim_epoch: epoch } = await tenant.task(handler, { worker_id: worker });
   const checkpoint = { checkpoint_data: 1 };
   expectStatus(await tenant.post(`/instances/${instance}/checkpoints`, checkpoint), 201);
-  const key = await api.root.post<{ id: string }>('/api-keys', { tenant_id: tenant.name });
+  const minting = { tenant_id: tenant.name, capabilities: ['operator'] };
+  const key = await api.root.post<{ id: string }>('/api-keys', minting);
   return {
     ...noThings(tenant.name),
     sequence,
@@ -73,6 +75,7 @@ export async function makeThings(api: Api, tenant: Tenant): Promise<Things> {
     handler,
     schedule: await makeSchedule(tenant, sequence),
     rateLimit: await makeRateLimit(tenant),
+    subscription: await makeSubscription(tenant),
     key: expectStatus(key, 201).id,
     effect: task,
     ...(await makeContinuity(tenant, sequence, candidate)),
@@ -131,6 +134,11 @@ export async function makeSchedule(tenant: Tenant, sequence_id: string): Promise
   return expectStatus(reply, 201).id;
 }
 
+export async function makeSubscription(tenant: Tenant): Promise<string> {
+  const body = { url: 'https://hooks.example/in' };
+  return expectStatus(await tenant.post<{ id: string }>('/webhooks', body), 201).id;
+}
+
 /** A draft. */
 export async function makeRelease(
   tenant: Tenant,
@@ -163,6 +171,7 @@ export function noThings(tenant: string): Things {
     schedule: randomUUID(),
     rateLimit: `limit-${randomUUID()}`,
     key: `ak_${randomUUID().replaceAll('-', '')}`,
+    subscription: randomUUID(),
     webhook: randomUUID(),
     delivery: randomUUID(),
     execution: randomUUID(),
@@ -197,6 +206,7 @@ const NAMED_BY_PATH: readonly (readonly [start: string, thing: keyof Things])[] 
   ['/api-keys/{id}', 'key'],
   ['/webhooks/outbox/{id}', 'webhook'],
   ['/webhooks/deliveries/{delivery_id}', 'delivery'],
+  ['/webhooks/{id}', 'subscription'],
   ['/continuity/executions/{id}', 'execution'],
   ['/continuity/effects/{id}', 'effect'],
   ['/continuity/migrations/{id}', 'migration'],
@@ -281,12 +291,15 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
     enabled: false,
   }),
   'cron.update': () => ({ enabled: false }),
+  'cron.run': () => ({}),
+  'webhooks.subscribe': (_, tenant) => ({ tenant_id: tenant, url: 'https://hooks.example/in' }),
+  'webhooks.update': () => ({ events: ['instance.failed'] }),
   'releases.create': (things, tenant) => ({ tenant_id: tenant, ...sides(things) }),
   'releases.validate': () => ({ skip: true }),
   'releases.canary': () => ({ percent: 50 }),
   'releases.promote': () => ({ force: true }),
   'sequences.compare': (things, tenant) => ({ tenant_id: tenant, ...sides(things) }),
-  'apiKeys.mint': (_, tenant) => ({ tenant_id: tenant }),
+  'apiKeys.mint': (_, tenant) => ({ tenant_id: tenant, capabilities: ['worker'] }),
   'continuity.create': ({ instance, runtime }, tenant_id) => ({
     tenant_id,
     instance_id: instance,

@@ -105,7 +105,11 @@ export async function startShard(
     loader: new Loader(pool, SHARD_SETTINGS),
     handlers,
     continuityRows: new ContinuityRows(pool),
-    webhookSender: { isSigned: false, send: () => assert.fail('there is no webhook') },
+    webhookSender: {
+      isSigned: false,
+      problemOf: () => undefined,
+      send: () => assert.fail('there is no webhook'),
+    },
     meter,
     setImmediate: (fn) => void setImmediate(fn),
     ports: {

@@ -129,7 +129,11 @@ export async function startShards(
         handlers: new Map(),
         continuityRows: rowsOf(pool),
         keyring,
-        webhookSender: { isSigned: false, send: () => assert.fail('there is no webhook') },
+        webhookSender: {
+          isSigned: false,
+          problemOf: () => undefined,
+          send: () => assert.fail('there is no webhook'),
+        },
         setImmediate: (fn) => void setImmediate(fn),
         ports: {
           toFront(post) {

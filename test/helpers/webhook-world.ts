@@ -9,7 +9,7 @@ import { setImmediate } from 'node:timers/promises';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
 import type { Rows } from '../../actors/runtime/loader.js';
 import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
-import type { WebhookRow } from '../../actors/runtime/rows.js';
+import type { Subscription, WebhookRow } from '../../actors/runtime/rows.js';
 import { Webhooks } from '../../actors/webhook/webhooks.js';
 import { createIdGenerator } from '../../src/core/ids.js';
 import { isoTime } from '../../src/core/time.js';
@@ -23,6 +23,7 @@ const START_MS = Date.UTC(2031, 0, 1);
 export interface Sent {
   readonly url: string;
   readonly body: string;
+  readonly secret?: string | undefined;
   readonly signal: AbortSignal;
   answer(outcome: AttemptOutcome): void;
 }
@@ -56,6 +57,7 @@ export class WebhookWorld {
   /** Reads have seen the rows and are not answered yet. */
   areReadsHeld = false;
   nowMs = START_MS;
+  readonly subscriptions = new Map<string, Subscription>();
   sender: Webhooks;
   readonly #options: WorldOptions;
   #commits = new CommitLog();
@@ -103,6 +105,7 @@ export class WebhookWorld {
       next_attempt_at: isoTime(this.nowMs),
       claimed_at: null,
       created_at: isoTime(this.nowMs),
+      subscription_id: null,
       ...changes,
     };
     this.outbox.set(id, row);
@@ -184,7 +187,11 @@ export class WebhookWorld {
     let random = 0;
     const rows: Pick<Rows, 'webhook' | 'webhookUrls' | 'dueWebhooks' | 'oldestDelivery'> = {
       webhook: (id) => this.#read(this.outbox.get(id)),
-      webhookUrls: async () => [...new Set(this.#open().map(({ url }) => url))],
+      webhookUrls: async (after, limit) =>
+        [...new Set(this.#open().map(({ url }) => url))]
+          .filter((url) => url > after)
+          .sort()
+          .slice(0, limit),
       dueWebhooks: async (url, after, limit) => {
         const place = after.at === '-infinity' ? '' : after.at + after.id;
         const found = this.#open()
@@ -206,6 +213,8 @@ export class WebhookWorld {
             this.sent.push({ ...request, signal, answer });
           }),
       },
+      subscribers: { get: (id) => this.subscriptions.get(id) },
+      keyring: undefined,
       ids: createIdGenerator(
         () => this.nowMs,
         () => random++,

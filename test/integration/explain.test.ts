@@ -26,6 +26,7 @@ import { checkpointList, lineList } from '../../src/db/reads/note-reads.js';
 import { entryList, outputList, outputsAfter } from '../../src/db/reads/output-reads.js';
 import type { Query } from '../../src/db/reads/query.js';
 import { rateLimitList } from '../../src/db/reads/rate-limit-reads.js';
+import type { PageRequest } from '../../src/db/reads/reader.js';
 import { decisionList, releaseById, releaseList } from '../../src/db/reads/release-reads.js';
 import { sampledRuns, storedRun } from '../../src/db/reads/replay-reads.js';
 import { orphans } from '../../src/db/reads/retention-reads.js';
@@ -73,6 +74,7 @@ const SOME_IDS = [5, 700, 20_000, 50_001, 99_999].map(uuid);
 const BUSY = uuid(1);
 const A_SEQUENCE = uuid(7);
 const A_TIME = '2025-01-01T12:00:00.000Z';
+const A_LATER_TIME = '2025-01-01T13:00:00.000Z';
 const WAITING = ['handler-3', 2, A_TIME, uuid(43_200), 5_000];
 const END_OF_ROWS = Date.parse('2026-01-01T00:00:00Z');
 
@@ -159,16 +161,21 @@ const FILL = [
    from generate_series(1, 10000) g`,
   `insert into webhook_outbox (
      id, url, event_type, instance_id, tenant_id, body, attempts, status, next_attempt_at,
-     created_at)
+     created_at, subscription_id)
    select ${UUID_OF('g')}, 'http://sink-' || g % 10 || '.example', 'instance.failed',
      ${UUID_OF('g')}, 'tenant-' || g % ${TENANTS}, '{}', 0,
-     case when g % 7 = 0 then 'parked' else 'pending' end, case when g % 7 > 0 then ${AT} end, ${AT}
+     case when g % 7 = 0 then 'parked' else 'pending' end, case when g % 7 > 0 then ${AT} end, ${AT},
+     case when g % 2 = 0 then ${UUID_OF('g % 1000')} end
    from generate_series(1, ${ROWS}) g`,
+  `insert into webhook_subscriptions (id, tenant_id, url, events, secret, created_at, updated_at)
+   select ${UUID_OF('g')}, 'tenant-' || g % 1000, 'http://sink.example', '[]', '{}', ${AT}, ${AT}
+   from generate_series(1, 10000) g`,
   `insert into webhook_deliveries (
      id, delivery_id, url, event_type, instance_id, attempt_number, attempted_at, duration_ms,
-     success, signed)
+     success, signed, subscription_id)
    select ${UUID_OF('g')}, ${UUID_OF('g / 3')}, 'http://sink.example', 'instance.failed',
-     ${UUID_OF('g')}, g % 3, ${AT}, 5, g % 3 = 2, false
+     ${UUID_OF('g')}, g % 3, ${AT}, 5, g % 3 = 2, false,
+     case when g % 2 = 0 then ${UUID_OF('g % 1000')} end
    from generate_series(1, ${ROWS}) g`,
   `insert into releases (
      id, tenant_id, namespace, sequence_name, baseline_sequence_id, baseline_version,
@@ -335,10 +342,20 @@ describe('what actors load', () => {
     newestCheckpoint: [BUSY],
     endedBlocks: [[BUSY, ...SOME_IDS]],
     doubtfulEffect: [BUSY],
-    webhookUrls: [100, ...PLACE],
+    webhookUrls: ['', 100, ...PLACE],
+    subscription: [uuid(77)],
+    subscriptions: [['tenant-3', 'tenant-4']],
+    allSubscriptions: [uuid(7), 100],
     dueWebhooks: ['http://sink-3.example', A_TIME, uuid(43_200), 500, ...PLACE],
     webhook: [uuid(77)],
     oldestDelivery: [],
+    namedSequence: [
+      ['tenant-3', 'tenant-3'],
+      ['ns', 'ns'],
+      ['name-7', 'name-8'],
+      [7, 2],
+    ],
+    leadingReleases: [uuid(77)],
     routingReleases: [],
     release: [uuid(77)],
     routingRelease: [uuid(77)],
@@ -353,6 +370,7 @@ describe('what actors load', () => {
   const EXPECTED: Partial<Record<keyof typeof LOAD_SQL, Expectation>> = {
     tasks: { mayNotAvoidSorting: 'the tasks of the instances that are loaded, by their ids' },
     outputs: OF_ONE_INSTANCE,
+    namedSequence: { mayNotAvoidSorting: 'the versions of each name' },
     allOutputs: OF_ONE_INSTANCE,
     outputRows: { mayNotAvoidSorting: 'the rows of one instance, to copy them in their order' },
     claimedTasks: { readsWhole: ['open_tasks'] },
@@ -401,6 +419,11 @@ describe('what the front thread reads', () => {
   const ofBusy = { instance_id: BUSY };
   const first = { offset: 0, limit: 100 };
   const deep = { offset: 2_000, limit: 1_000 };
+  const AT_NOON = { created_at: A_TIME, id: uuid(43_200), instance_id: uuid(43_200) };
+  const NAME_7 = { tenant_id: tenant, namespace: 'default', name: 'name-7', version: 3 };
+  const behind = <Row>({ cursorAfter }: PageRequest<Row>, row: object) => ({
+    cursor: cursorAfter?.(row as Row & object),
+  });
   const after = { id: uuid(40_003), at: '2025-01-01 11:06:43+00' };
   const ofOneInstance = 'the rows of one instance: an index in their order would slow every step';
   const oneByOne = 'the entries that one audit row packs';
@@ -422,6 +445,32 @@ describe('what the front thread reads', () => {
     [
       'instances of a sequence of a tenant',
       instanceList({ ...ofTenant, sequence_id: A_SEQUENCE, ...first }),
+    ],
+    [
+      'instances of a sequence name of a tenant',
+      instanceList({ ...ofTenant, sequence_name: 'name-1', ...first }),
+      { mayNotAvoidSorting: 'a name has several versions, each with an order of its own' },
+    ],
+    [
+      'instances of a tenant that were created between two times',
+      instanceList({ ...ofTenant, created_after: A_TIME, created_before: A_LATER_TIME, ...first }),
+    ],
+    [
+      'instances of a tenant that changed or failed somehow, which walks them in their order',
+      instanceList({ ...ofTenant, updated_after: A_TIME, failure: 'declined', ...first }),
+    ],
+    [
+      'instances of a tenant behind a place',
+      instanceList({ ...ofTenant, ...behind(instanceList(first), AT_NOON), ...first }),
+    ],
+    [
+      'dead letters of a tenant behind a place, up to a time',
+      deadLetterList({
+        ...ofTenant,
+        created_after: A_TIME,
+        ...behind(deadLetterList(first), AT_NOON),
+        ...first,
+      }),
     ],
     ['instances of deleted sequences', { text: orphans.text, values: [1_000] }],
     ['dead letters of a tenant', deadLetterList({ ...ofTenant, ...first })],
@@ -486,6 +535,15 @@ describe('what the front thread reads', () => {
     [
       'open tasks of a tenant',
       taskList({ ...ofTenant, state: ['pending', 'claimed'], offset: 0, limit: 50 }),
+    ],
+    [
+      'tasks of a tenant behind a place',
+      taskList({ ...ofTenant, ...behind(taskList(first), AT_NOON), offset: 0, limit: 50 }),
+    ],
+    [
+      'definitions of a tenant behind a place',
+      sequenceList({ ...ofTenant, ...behind(sequenceList(first), NAME_7), ...first }),
+      { mayNotAvoidSorting: 'the versions of one name' },
     ],
     ['tasks of a tenant, deep', taskList({ ...ofTenant, ...deep })],
     ['keys of a tenant', keyList({ ...ofTenant, ...first }, () => undefined)],

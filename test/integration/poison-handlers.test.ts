@@ -267,6 +267,11 @@ async function outputs(instance: string): Promise<{ output: JsonValue; ref: stri
   return rows;
 }
 
+/** Of the failure of an instance. */
+async function codeOf(instance: string): Promise<unknown> {
+  return ((await shard.ask('instances.get', instance)).failure as Json | null)?.code;
+}
+
 describe('the step fails for good, and no other, when its handler', () => {
   for (const [does, [, says]] of Object.entries(POISONS)) {
     test(does, () =>
@@ -275,6 +280,9 @@ describe('the step fails for good, and no other, when its handler', () => {
         const id = await shard.create(await shard.sequence([misbehaving('a', does, { retry })]));
         await shard.until(id, 'failed');
         assert.match((await shard.reason(id)) ?? '', says);
+        // Its message is mended, and it is a failure like any other.
+        const isFailure = does === 'fails with a message that no row can hold';
+        assert.equal(await codeOf(id), isFailure ? 'handler_failed' : 'handler_crashed');
         assert.equal(calls.get(does), 1, 'tries');
         const [row] = await outputs(id);
         assert.ok(row);
@@ -314,6 +322,7 @@ describe('a handler that does not end', () => {
         shard.letHoursPass();
         await shard.until(id, 'failed');
         assert.match((await shard.reason(id)) ?? '', /^http_request did not end within \d+ ms$/);
+        assert.equal(await codeOf(id), 'timeout');
       }));
 
     test(`ends with the timeout of its step: ${does}`, () =>

@@ -19,10 +19,14 @@ test('an instance that cannot be advanced is left alone, and its neighbours go o
   const sequence = await tenant.sequence([step('a', 'sleep', { params: { duration_ms: 400 } })]);
   const neighbour = await tenant.create(sequence);
   const poison = await tenant.create(sequence);
+  const lost = await tenant.create(sequence);
   await api.engine.kill();
   const sql = new pg.Client({ connectionString: api.database.connectionString });
   await sql.connect();
   await sql.query("update instances set execution = 'null' where id = $1", [poison]);
+  // It throws when it goes on, and can still be failed.
+  const nothing = JSON.stringify({ t: 1, o: {}, d: {} });
+  await sql.query('update instances set execution = $2 where id = $1', [lost, nothing]);
   await sql.end();
   await api.restart();
   await tenant.until(neighbour, 'completed');
@@ -30,6 +34,7 @@ test('an instance that cannot be advanced is left alone, and its neighbours go o
     const lines = api.engine.logs();
     assert.ok(lines.some((line) => line.msg === 'instance quarantined'));
   });
+  assert.equal((await tenant.until(lost, 'failed')).failure?.code, 'internal_error');
   // It can still be looked at, and what is asked of it fails alone.
   assert.equal((await tenant.instance(poison)).state, 'running');
   const refused = await api.root

@@ -101,7 +101,7 @@ test('schedules, page by page', async () => {
 });
 
 test('webhooks, and only addresses that it has some for', async () => {
-  assert.deepEqual(await loader.webhookUrls(10), ['http://b']);
+  assert.deepEqual(await loader.webhookUrls('', 10), ['http://b']);
   const start = { at: '-infinity', id: FIRST };
   const due = await loader.dueWebhooks('http://b', start, 10);
   assert.deepEqual(

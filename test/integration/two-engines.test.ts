@@ -4,9 +4,8 @@
  */
 
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
@@ -20,6 +19,7 @@ import { eventually, newHandler, step } from '../helpers/api.js';
 import { accepted, imported, importing, newDevice } from '../helpers/capsules.js';
 import { expectStatus, type Reply } from '../helpers/client.js';
 import { column, columns } from '../helpers/columns.js';
+import { expectedOf, missingIn, page, runScript } from '../helpers/docs.js';
 import { DEFAULT_API_KEY } from '../helpers/engine.js';
 import {
   accepting,
@@ -288,47 +288,23 @@ test('a server takes no capsule of a stranger, nor one that is for somebody else
 
 // ---------------------------------------------------------------- the document
 
-/** Of all commands together; a busy machine needs some seconds. */
-const TIMEOUT_MS = 900_000;
-
-const TEXT = readFileSync('docs/migration.md', 'utf8');
-const SCRIPT = [...TEXT.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block]) => block).join('\n');
-/** What the answers must hold, in order. */
-const EXPECTED = [...SCRIPT.matchAll(/# → (.+)$/gm)].map(([, words = '']) => words);
-
-interface Outcome {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function run(script: string, folder: string): Promise<Outcome> {
-  const { PATH = '' } = process.env;
-  const [a, b] = [pair.a, pair.b].map(({ api }) => `${api.engine.url}/api/v1`);
-  const env = { PATH, HOME: folder, KEY: DEFAULT_API_KEY, A: a, B: b };
-  const options = { cwd: folder, env, timeout: TIMEOUT_MS };
-  return new Promise((resolve) => {
-    execFile(
-      'bash',
-      ['--norc', '-eu', '-o', 'pipefail', '-c', script],
-      options,
-      (error, stdout, stderr) => {
-        resolve({ code: error === null ? 0 : 1, stdout, stderr });
-      },
-    );
-  });
-}
+const SCRIPT = page('docs/migration.md')
+  .fences.filter(({ language }) => language === 'sh')
+  .map(({ text }) => text)
+  .join('\n');
+const EXPECTED = expectedOf(SCRIPT);
 
 test('every command of docs/migration.md works, and its answer is what it says', async (t) => {
   const folder = mkdtempSync(path.join(tmpdir(), 'docs-migration-'));
   t.after(() => rmSync(folder, { recursive: true }));
   assert.ok(EXPECTED.length > 30, `${EXPECTED.length} answers`);
-  const { code, stdout, stderr } = await run(SCRIPT, folder);
+  const [a = '', b = ''] = [pair.a, pair.b].map(({ api }) => `${api.engine.url}/api/v1`);
+  const { code, stdout, stderr } = await runScript(SCRIPT, folder, {
+    KEY: DEFAULT_API_KEY,
+    A: a,
+    B: b,
+  });
   assert.equal(code, 0, `${stderr}\n${stdout}`);
-  let at = 0;
-  for (const words of EXPECTED) {
-    const found = stdout.indexOf(words, at);
-    assert.ok(found >= 0, `no ${words} after\n${stdout.slice(0, at)}\nin\n${stdout.slice(at)}`);
-    at = found + words.length;
-  }
+  const missing = missingIn(stdout, EXPECTED);
+  assert.equal(missing, undefined, `no ${missing} in\n${stdout}`);
 });

@@ -19,7 +19,11 @@ import { World } from './world.js';
 export const TENANT = 'north';
 export const SEQUENCE = '00000000-0000-7000-8000-000000000001';
 
-const NO_WEBHOOKS = { isSigned: false, send: () => assert.fail('there are no webhooks') };
+const NO_WEBHOOKS = {
+  isSigned: false,
+  problemOf: () => undefined,
+  send: () => assert.fail('there are no webhooks'),
+};
 
 /** Longer than any fault lasts. */
 const TRIES_MAX = 1_000;

@@ -110,6 +110,10 @@ export const LOSSES: Readonly<Record<PeerMessage['kind'], Loss>> = {
   'sequence.evict': 'with a thread',
   'routes.read': 'alone',
   'routes.settled': 'alone',
+  'names.forget': 'alone',
+  'names.settled': 'alone',
+  'subscriptions.read': 'alone',
+  'subscriptions.settled': 'alone',
   'release.ended': 'alone',
   'continuity.order': 'not sent',
   'continuity.answer': 'not sent',
@@ -123,7 +127,7 @@ export function weightOf(kind: PeerKind): number {
   if (kind === 'rate.changed') return 100;
   if (kind === 'sequence.evict') return 40;
   if (kind === 'release.ended') return 20;
-  if (kind.startsWith('routes')) return 10;
+  if (/^(routes|names)/.test(kind)) return 10;
   return /^(rate|permit|sequence|unclaim|wake)/.test(kind) ? 4 : 1;
 }
 

@@ -1,5 +1,6 @@
 /** What must hold of the rows when everything has come to rest. */
 
+import type { Execution } from '../../src/core/execution.js';
 import type { MemoryTables, Row } from './memory-tables.js';
 import type { Observer } from './observer.js';
 import type { Promises } from './promises.js';
@@ -11,6 +12,7 @@ export function checkEnd(tables: MemoryTables, observer: Observer, promises: Pro
   checkNumbers(tables, 'audit_log', 'audit_count');
   checkTasks(tables);
   checkDeadLetters(tables);
+  checkFailures(tables);
   observer.receipts.checkEnd(tables);
   for (const { instance, birth, key } of promises.noted) {
     const row = tables.row('instances', instance);
@@ -57,6 +59,19 @@ function checkDeadLetters(tables: MemoryTables): void {
     const isDead = tables.row('dead_letters', id) !== undefined;
     if (isDead !== (state === 'failed')) {
       throw new Violation(`a ${state} instance, dead letter: ${isDead}`, id);
+    }
+  }
+}
+
+/** The column says why exactly while the instance is failed, as its execution has it. */
+function checkFailures(tables: MemoryTables): void {
+  for (const [id, { state, execution, failure }] of tables.rows('instances')) {
+    const { f, y = null } = execution as unknown as Execution;
+    const isFailed = state === 'failed' || (state === 'paused' && f === 1);
+    const expected = JSON.stringify(isFailed ? y : null);
+    if (JSON.stringify(failure ?? null) !== expected || (isFailed && y === null)) {
+      const text = JSON.stringify(failure);
+      throw new Violation(`a ${state} instance with the failure ${text}, not ${expected}`, id);
     }
   }
 }

@@ -241,6 +241,19 @@ const isOpen = isAmong(['pending', 'claimed'], 'state');
 const isRouting = isAmong(['canary', 'promoted'], 'state');
 const needsCandidate = isAmong(['validating', 'ready', 'canary', 'paused', 'promoted'], 'state');
 
+/** Of its candidate. */
+function withDeprecation(db: MemoryTables, row: Row): Row {
+  const candidate = db.row('sequences', String(row.candidate_sequence_id));
+  return { ...row, is_deprecated: candidate?.deprecated ?? false };
+}
+
+/** Only a release leads to it, which was not promoted. */
+function isHeld(db: MemoryTables, { id = null }: Row): boolean {
+  const by = ['-created_at', '-id'];
+  const [newest] = select(db, 'releases', { is: { candidate_sequence_id: id }, by, limit: 1 });
+  return newest !== undefined && newest.state !== 'promoted';
+}
+
 /** The parameter where a read begins at the beginning. */
 const BEGINNING = '-infinity';
 
@@ -332,9 +345,10 @@ const READS: Readonly<Record<Name, Read>> = {
       where: ({ granted_at }) => granted_at! >= (since as string),
       by: ['granted_at', 'id'],
     }),
-  webhookUrls: (db, [limit, ...place]) => {
+  webhookUrls: (db, [after, limit, ...place]) => {
     const isOwn = isOf(place, 'id');
-    const where = (row: Row) => row.next_attempt_at !== null && isOwn(row);
+    const where = (row: Row) =>
+      row.next_attempt_at !== null && row.url! > (after as string) && isOwn(row);
     return firstOfEach(select(db, 'webhook_outbox', { where, by: ['url'] }), 'url').slice(
       0,
       limit as number,
@@ -351,6 +365,11 @@ const READS: Readonly<Record<Name, Read>> = {
     });
   },
   webhook: (db, [id]) => byKey(db, 'webhook_outbox', id),
+  subscription: (db, [id]) => byKey(db, 'webhook_subscriptions', id),
+  subscriptions: (db, [tenants]) =>
+    select(db, 'webhook_subscriptions', { where: isAmong(tenants, 'tenant_id') }),
+  allSubscriptions: (db, [after, limit]) =>
+    select(db, 'webhook_subscriptions', { by: ['id'], behind: [after], limit }),
   oldestDelivery: (db) =>
     select(db, 'webhook_deliveries', { by: ['attempted_at', 'id'], limit: 1 }),
   schedules: (db, [ids]) => byKeys(db, 'cron_schedules', ids),
@@ -372,7 +391,26 @@ const READS: Readonly<Record<Name, Read>> = {
       const runs = select(db, 'instances', { is, by: ['-created_at', '-id'], limit: 1_000 });
       return runs.filter(isLive);
     }),
-  routingReleases: (db) => select(db, 'releases', { where: isRouting, by: ['id'] }),
+  namedSequence: (db, values) => {
+    const [tenants, namespaces, names, versions] = values as [
+      string[],
+      string[],
+      string[],
+      (number | null)[],
+    ];
+    return asked([...names.keys()], (at) => {
+      const is = { tenant_id: tenants[at], namespace: namespaces[at], name: names[at] };
+      const version = versions[at] ?? null;
+      const where = (row: Row) =>
+        version === null ? row.deprecated === false : row.version === version;
+      const found = select(db, 'sequences', { is, where, by: ['-version'] });
+      return [...found.filter((row) => !isHeld(db, row)), ...found].slice(0, 1);
+    });
+  },
+  routingReleases: (db) =>
+    select(db, 'releases', { where: isRouting, by: ['id'] }).map((row) => withDeprecation(db, row)),
+  leadingReleases: (db, [candidate_sequence_id]) =>
+    select(db, 'releases', { is: { candidate_sequence_id }, where: isRouting }),
   release: (db, [id]) => byKey(db, 'releases', id),
   routingRelease: (db, [baseline_sequence_id]) =>
     select(db, 'releases', { is: { baseline_sequence_id }, where: isRouting, limit: 1 }),
@@ -384,11 +422,12 @@ const READS: Readonly<Record<Name, Read>> = {
     return select(db, 'releases', { where, limit: 1 });
   },
   openReleases: (db) =>
-    select(db, 'releases', {
-      where: ({ state, gates }) =>
-        state === 'validating' || (state === 'canary' && (gates as JsonValue[]).length > 0),
-      by: ['id'],
-    }),
+    select(db, 'releases', { where: isAmong(['canary', 'validating'], 'state'), by: ['id'] })
+      .map((row) => withDeprecation(db, row))
+      .filter(
+        ({ state, gates, is_deprecated }) =>
+          state === 'validating' || is_deprecated === true || (gates as JsonValue[]).length > 0,
+      ),
   releaseOutcomes: (db, [release_id, since]) => {
     const counts = new Map<string, Row & { instances: number }>();
     const where = ({ created_at }: Row) => created_at! >= (since as string);

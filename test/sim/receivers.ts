@@ -45,6 +45,7 @@ export class Receivers {
   senderOf(thread: Thread): WebhookSender {
     return {
       isSigned: false,
+      problemOf: () => undefined,
       send: ({ url, body }, signal) => {
         // An engine that does not know that it was replaced may send once more what the next one sent.
         if (!this.#isReplaced(thread)) this.#checkOutbox(url, body);

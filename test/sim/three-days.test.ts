@@ -185,7 +185,11 @@ class Days {
       loader: new Loader(memoryPool(this.#server, this.#thread), { shard: 0, shards: 1 }),
       handlers: new Map([['http_request', this.#call]]),
       continuityRows: new ContinuityRows(memoryPool(this.#server, this.#thread)),
-      webhookSender: { isSigned: false, send: () => assert.fail('there is no webhook') },
+      webhookSender: {
+        isSigned: false,
+        problemOf: () => undefined,
+        send: () => assert.fail('there is no webhook'),
+      },
       setImmediate: (fn) => world.soon(fn, this.#thread),
       ports: {
         toFront: ({ replies }) => {

@@ -63,7 +63,8 @@ async function newWorld(keysMax = 10) {
     get waiting() {
       return clock.waiting;
     },
-    mint: async (body: object = { tenant_id: 'a' }): Promise<KeyMinted> => {
+    mint: async (more: object = {}): Promise<KeyMinted> => {
+      const body = { tenant_id: 'a', capabilities: ['operator'], ...more };
       const call = frontCall('apiKeys.mint', { bodyText: JSON.stringify(body) });
       const reply = await keys.operations['apiKeys.mint'](front, call);
       return JSON.parse(String(reply?.body)) as KeyMinted;

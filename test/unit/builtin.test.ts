@@ -129,7 +129,10 @@ test('assert judges a condition that a template turned into a value by its truth
 });
 
 test('assert fails permanently without a condition, and with one that does not parse', () => {
-  assert.deepEqual(run('assert', {}).outcome, failure(false, 'assert: condition is required'));
+  assert.deepEqual(run('assert', {}).outcome, {
+    ...failure(false, 'assert: condition is required'),
+    code: 'invalid_params',
+  });
   const condition = '((';
   const expected = failure(false, 'assertion failed: ((', { condition });
   assert.deepEqual(run('assert', { condition }).outcome, expected);

@@ -7,6 +7,7 @@ import { CommitLog } from '../../actors/runtime/commit-log.js';
 import type { Rows } from '../../actors/runtime/loader.js';
 import type { InstanceCounts, ReleaseStateRow, SequenceRow } from '../../actors/runtime/rows.js';
 import type { Effect } from '../../actors/runtime/turn.js';
+import { realClock } from '../../src/clock.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { EngineError } from '../../src/errors.js';
 import { createLogger } from '../../src/log.js';
@@ -53,6 +54,8 @@ beforeEach(async () => {
     log: createLogger('silent', 'test'),
     loader: rows as Rows,
     now: () => 0,
+    clock: realClock,
+    deprecated: async () => undefined,
     newId: () => ID,
     shards: 2,
     release: (effects) => told.push(...effects.map(describeEffect)),
@@ -63,7 +66,7 @@ beforeEach(async () => {
 });
 
 async function askForDeletion(isCascading: boolean): Promise<void> {
-  catalog.delete(REQUEST, 't', ID, isCascading);
+  catalog.delete(REQUEST, 't', ID, { cascade: isCascading, dry_run: false });
   await settle();
   assert.deepEqual(take(), ['shard 0: block', 'shard 1: block']);
 }
@@ -165,6 +168,22 @@ for (const [found, status] of [
     await answerCount(1, found);
     commitAll();
     assert.equal(take()[0], status);
+  });
+}
+
+for (const [found, isCascading, answer] of [
+  [{ ended: 2 }, false, '200'],
+  [{ ended: 2, failed: 1 }, true, '200'],
+  [{ failed: 1 }, false, '409'],
+  [{ live: 1 }, true, '409'],
+] as const) {
+  test(`a dry run is ${answer} with ${JSON.stringify(found)}, blocks nothing and deletes nothing`, async () => {
+    take();
+    catalog.delete(REQUEST, 't', ID, { cascade: isCascading, dry_run: true });
+    await settle();
+    await answerCount(0, found);
+    assert.deepEqual(take(), [answer]);
+    assert.deepEqual(commitAll(), []);
   });
 }
 

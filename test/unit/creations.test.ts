@@ -5,6 +5,7 @@ import { beforeEach, test } from 'node:test';
 import type { StoredSequence } from '../../actors/catalog/plans.js';
 import { Creations } from '../../actors/instance/creations.js';
 import type { Creation, Repeat } from '../../actors/instance/messages.js';
+import { askedOf } from '../../actors/release/attribution.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
 import type { LoadedInstance } from '../../actors/runtime/rows.js';
 import { createIdGenerator, keyedInstanceId } from '../../src/core/ids.js';
@@ -20,6 +21,9 @@ let table: RouteTable;
 let loading: Map<string, (sequence: StoredSequence | undefined) => void>;
 /** Plans at hand. */
 let plans: Map<string, StoredSequence>;
+/** Names that are being read, and those at hand. */
+let naming: Map<string, (id: string | undefined) => void>;
+let names: Map<string, string>;
 /** Instances that were created alone, as `sequence keyed?`. */
 let made: string[];
 let repeats: Repeat[];
@@ -33,6 +37,8 @@ beforeEach(() => {
   routeTo(undefined);
   loading = new Map();
   plans = new Map();
+  naming = new Map();
+  names = new Map();
   made = [];
   repeats = [];
   errors = [];
@@ -68,9 +74,16 @@ beforeEach(() => {
           ? Promise.resolve(plans.get(id))
           : new Promise<StoredSequence | undefined>((resolve) => loading.set(id, resolve)),
     },
+    names: {
+      get: ({ name }) => names.get(name),
+      load: ({ name }) =>
+        names.has(name)
+          ? Promise.resolve(names.get(name))
+          : new Promise<string | undefined>((resolve) => naming.set(name, resolve)),
+    },
     routing: {
       routed: (instance) => {
-        const route = table.route(instance.body.sequence_id, TENANT, () => '');
+        const route = table.route(askedOf(instance), TENANT, () => '');
         return route === undefined ? instance : { ...instance, route };
       },
     },
@@ -99,6 +112,7 @@ function routeTo(candidate: string | undefined): void {
     canary_percent: 1,
     created_at: at,
     updated_at: at,
+    is_deprecated: false,
   } as const;
   table = new RouteTable(
     candidate === undefined ? [] : [{ ...row, candidate_sequence_id: candidate }],

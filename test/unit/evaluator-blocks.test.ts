@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Block } from '../../schema/blocks.js';
+import type { BranchesRecord } from '../../src/core/execution.js';
 import type { JsonObject } from '../../src/core/json.js';
 import {
   failing,
@@ -32,6 +33,13 @@ describe('parallel', () => {
     const player = play([parallel('p', [failing('a'), noop('a2')], [work('b')]), noop('z')]);
     player.shows({ state: 'waiting', tree: { a2: 'skipped' } });
     player.after('ok b').shows({ state: 'failed', tree: { b: 'completed', z: 'skipped' } });
+  });
+
+  test('a branch that failed before failures were noted has a reason all the same', () => {
+    const player = play([parallel('p', [failing('a')], [work('b')])]);
+    delete (player.snapshot.execution.o[0] as BranchesRecord).y;
+    player.after('ok b').shows({ state: 'failed', failure: 'parallel p failed' });
+    assert.equal(player.snapshot.execution.y?.code, 'unrecorded');
   });
 
   test('with empty branches only completes at once', () => {
@@ -169,6 +177,13 @@ describe('try_catch', () => {
       failed_blocks: ['a'],
       source: 'try_catch',
       block_id: 't',
+      failed_block_id: 'a',
+      path: 't/a',
+      handler: 'fail',
+      attempt: 0,
+      code: 'handler_failed',
+      message: 'forced failure',
+      at: '2023-11-14T22:13:20.000Z',
     });
     assert.equal(player.tree.b, 'skipped');
     assert.equal(player.last!.dataChanged, true);
@@ -323,7 +338,7 @@ describe('for_each', () => {
       const player = play([block], { data: data as unknown as JsonObject });
       assert.equal(player.state, state);
       assert.deepEqual(player.rows, []);
-      assert.equal(player.last!.failure !== undefined, state === 'failed');
+      assert.equal(player.snapshot.execution.y !== undefined, state === 'failed');
     });
   }
 

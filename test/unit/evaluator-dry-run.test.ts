@@ -110,7 +110,7 @@ test('the gates of a step hold, but no rate limit is asked', () => {
 test('a template that fails, fails the step', () => {
   const player = rehearse([work('a', { params: { n: '{{ nowhere.x }}' } })]);
   assert.equal(player.state, 'failed');
-  assert.match(player.last!.failure!, /nowhere/);
+  assert.match(player.snapshot.execution.y!.message, /nowhere/);
 });
 
 test('each iteration has a row of its own', () => {

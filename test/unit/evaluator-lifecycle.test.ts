@@ -130,7 +130,7 @@ describe('requested states', () => {
       );
       const player = play([block, noop('z')]);
       player
-        .after({ kind: 'stop', state, reason: 'by request' })
+        .after({ kind: 'stop', state, failure: { code: 'memory_limit', message: 'no more' } })
         .shows({ state, withdrawn: ['a', 'b'], wakeAt: null, done: [] });
       assert.deepEqual(player.tree, {
         t: 'cancelled',
@@ -141,7 +141,7 @@ describe('requested states', () => {
         f: 'cancelled',
         z: 'cancelled',
       });
-      if (state === 'failed') assert.equal(player.last!.failure, 'by request');
+      if (state === 'failed') assert.equal(player.snapshot.execution.y?.message, 'no more');
     });
   }
 
@@ -270,7 +270,7 @@ describe('retry of a failed instance', () => {
 
   test('after a hard stop runs what was cut off', () => {
     const player = play([parallel('p', [work('a')], [noop('b')])]);
-    player.after({ kind: 'stop', state: 'failed' }).shows({ failure: undefined });
+    player.after({ kind: 'stop', state: 'failed' }).shows({ failure: 'failed by request' });
     player.after('retry').shows({ atWork: ['a'] });
     player.after('ok a').shows({ state: 'completed' });
   });

@@ -139,8 +139,9 @@ test('a worker that gives nothing leaves the data as it is, unwritten', () => {
 test('a reason is cut between characters, never inside of one', () => {
   const message = `${'x'.repeat(499)}🙂 and more`;
   const plan = planOf([step('a', 'fail', { message })]);
-  const progress = advance(plan, freshSnapshot(), { kind: 'wake' }, ENV);
-  const reason = progress.failure ?? '';
+  const snapshot = freshSnapshot();
+  const progress = advance(plan, snapshot, { kind: 'wake' }, ENV);
+  const reason = snapshot.execution.y?.message ?? '';
   assert.equal(reason, `${'x'.repeat(499)}…`);
   assert.equal(progress.audit.find((entry) => entry.blockId === 'a')?.details?.message, reason);
 });

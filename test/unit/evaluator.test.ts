@@ -49,7 +49,7 @@ describe('pure steps', () => {
   test('with an unknown root in a template fail for good and name it', () => {
     const player = play([transform('a', { n: '{{ nowhere.x }}' })]);
     assert.equal(player.state, 'failed');
-    assert.match(player.last!.failure!, /nowhere/);
+    assert.match(player.snapshot.execution.y!.message, /nowhere/);
     assert.equal(player.rows[0]!.outputRef, '__error__');
   });
 
@@ -141,7 +141,7 @@ describe('external steps', () => {
     const player = play([work('a', { retry }), work('b')], { env, data: { n: 1 } });
     player.complete('a', { text: 'x'.repeat(30) });
     player.shows({ state: 'failed', data: { n: 1 } });
-    assert.match(player.last!.failure!, /^context limit: /);
+    assert.match(player.snapshot.execution.y!.message, /^context limit: /);
     assert.deepEqual(player.outputOf('a'), { text: 'x'.repeat(30) });
   });
 
@@ -267,7 +267,7 @@ describe('in-process steps', () => {
     const bad = play(blocks, { compileSchema });
     bad.complete('a', 2);
     assert.equal(bad.state, 'failed');
-    assert.match(bad.last!.failure!, /must be 1/);
+    assert.match(bad.snapshot.execution.y!.message, /must be 1/);
   });
 });
 

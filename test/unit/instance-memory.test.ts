@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import type { Plans, StoredSequence } from '../../actors/catalog/plans.js';
 import { Instances } from '../../actors/instance/instances.js';
 import { type LiveInstance, liveInstance } from '../../actors/instance/live-instance.js';
-import { newRecord } from '../../actors/instance/record.js';
+import { failureOf, newRecord } from '../../actors/instance/record.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
 import type { Rows } from '../../actors/runtime/loader.js';
 import type { Turn } from '../../actors/runtime/turn.js';
@@ -63,6 +63,7 @@ test('outputs that are read later are kept up to the limit', () => {
 test('an instance that keeps more fails with a reason, and runs nothing more', () => {
   const actor = actorOf([...ids(FIT + 2).map(copy), reading('last', ids(FIT + 2))], data);
   assert.match(play(actor) ?? '', /^the outputs that .* are together larger than 128 MiB$/);
+  assert.equal(failureOf(actor.record)?.code, 'memory_limit');
   assert.equal(actor.record.snapshot.state, 'failed');
   assert.ok(!actor.record.snapshot.outputs.has(`s${FIT + 1}`));
 });

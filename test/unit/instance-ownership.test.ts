@@ -151,7 +151,7 @@ test('a fence keeps out everything but reads, its replyTo, its timer and grants'
     { kind: 'unclaim', task: 'x', epoch: 1 },
     { kind: 'reap', task: 'x' },
     { kind: 'step.outcome', step, outcome: { kind: 'success', output: {} } },
-    { kind: 'unit.refused', step, reason: 'no' },
+    { kind: 'unit.refused', step, code: 'data_refused', reason: 'no' },
     { kind: 'rate.deferred', step, until: 1 },
     { kind: 'rate.changed', step },
   ] as unknown as InstanceMessage[];

@@ -35,6 +35,7 @@ function variant(release: string, percent: number, key: string): string | undefi
       canary_percent: percent,
       created_at: '2026-01-01T00:00:00.000Z',
       updated_at: '2026-01-01T00:00:00.000Z',
+      is_deprecated: false,
     },
   ]);
   return table.route('v1', TENANT, () => key)?.variant;

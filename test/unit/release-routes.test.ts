@@ -25,6 +25,7 @@ function promoted(number: number, from: string, to: string, more: Partial<Routin
     canary_percent: 20,
     created_at: at,
     updated_at: at,
+    is_deprecated: false as boolean,
     ...more,
   } satisfies RoutingRow;
 }
@@ -34,11 +35,16 @@ function canary(number: number, from: string, to: string, percent: number): Rout
 }
 
 function rowOf(text: string): RoutingRow {
-  const [, number, from = '', kind, to = '', rest] =
+  const [, number, from = '', kind, to = '', rest = ''] =
     /^(\d) (\w+)([>~])(\w+) ?(.*)$/.exec(text) ?? [];
-  if (kind === '~') return canary(Number(number), from, to, Number(rest));
+  const [percent, deprecated] = rest.split(' ');
+  if (kind === '~') {
+    const is_deprecated = deprecated === 'deprecated';
+    return { ...canary(Number(number), from, to, Number(percent)), is_deprecated };
+  }
   const later = rest === 'in 2027' ? { updated_at: '2027-01-01T00:00:00.000Z' } : {};
-  return promoted(Number(number), from, to, later);
+  const more = { ...later, is_deprecated: rest === 'deprecated' };
+  return promoted(Number(number), from, to, more);
 }
 
 /** As `release>sequence` or `release=sequence`, for the candidate and the baseline. */
@@ -56,6 +62,10 @@ has no route without releases                              |                    
 follows a promoted release                                 | 1 v1>v2                            | v1 | 1>v2
 leaves the candidate alone                                 | 1 v1>v2                            | v2 | none
 leaves other sequences alone                               | 1 v1>v2                            | x  | none
+does not follow to a deprecated version                    | 1 v1>v2 deprecated                 | v1 | none
+follows through a deprecated version to what came after it | 1 v1>v2 deprecated, 2 v2>v3        | v1 | 2>v3
+stops before a deprecated version                          | 1 v1>v2, 2 v2>v3 deprecated        | v1 | 1>v2
+splits nothing to a deprecated version                     | 1 v1~v2 100 deprecated             | v1 | none
 gives a canary of all to the candidate                     | 1 v1~v2 100                        | v1 | 1>v2
 stamps the baseline of a canary too                        | 1 v1~v2 0                          | v1 | 1=v1
 follows promotions one after the other, and names the last | 1 v1>v2, 2 v2>v3                   | v1 | 2>v3

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { TSchema } from '@sinclair/typebox';
 import { type MatchResult, matchRoute } from '../../schema/route-match.js';
 import { ROUTES, type RouteId } from '../../schema/routes.js';
 
@@ -85,10 +86,14 @@ test('capabilities follow the table of who may do what', () => {
     ['health.live', 'public'],
     ['info', 'public'],
     ['sequences.create', ['operator', 'publisher']],
-    ['sequences.list', ['operator', 'publisher', 'auditor']],
-    ['instances.create', ['operator']],
-    ['instances.get', ['operator', 'auditor']],
-    ['instances.signal', ['operator', 'approver']],
+    ['sequences.list', ['operator', 'publisher', 'auditor', 'starter']],
+    ['instances.create', ['operator', 'starter']],
+    ['instances.createBatch', ['operator', 'starter']],
+    ['instances.batchAction', ['operator']],
+    ['instances.fork', ['operator']],
+    ['instances.get', ['operator', 'auditor', 'starter']],
+    ['instances.deadLetters', ['operator', 'auditor', 'starter']],
+    ['instances.signal', ['operator', 'approver', 'starter']],
     ['workers.poll', ['operator', 'worker']],
     ['workers.list', ['operator', 'worker', 'auditor']],
     ['handlers', ['operator', 'worker', 'auditor']],
@@ -99,7 +104,8 @@ test('capabilities follow the table of who may do what', () => {
   for (const [id, capability] of expected) assert.deepEqual(ROUTES[id].capability, capability, id);
 });
 
-const TENANTLESS = /^(health\.|info$|metrics$|docs\.|apiKeys\.|webhooks\.)/;
+const TENANTLESS =
+  /^(health\.|info$|metrics$|docs\.|apiKeys\.|webhooks\.(outbox|redeliver|discard|deliver))/;
 
 test('only what is no resource of a tenant goes without one; a batch and the change feed name it themselves', () => {
   for (const { id, tenant } of Object.values(ROUTES)) {
@@ -112,12 +118,54 @@ test('only what is no resource of a tenant goes without one; a batch and the cha
   }
 });
 
-test('every row has one success, and says which parameters its path has', () => {
+/** What a dry run answers, in place of a success that has no body. */
+const isPreview = (reply: TSchema | null | undefined) =>
+  reply?.required?.includes('dry_run') && reply.properties.dry_run.const === true;
+
+test('every row has one success, beside a preview of one, and says which parameters its path has', () => {
   for (const route of Object.values(ROUTES)) {
-    const statuses = Object.keys(route.replies).map(Number);
-    assert.equal(statuses.filter((status) => status < 300).length, 1, route.id);
+    const successes = Object.entries(route.replies).filter(([status]) => Number(status) < 300);
+    const done = successes.filter(([, reply]) => !isPreview(reply));
+    assert.equal(done.length, 1, route.id);
     const params = Object.keys(route.params?.properties ?? {});
     assert.deepEqual(route.paramNames, params, route.id);
     assert.equal(typeof route.owner === 'object' ? route.paramNames.includes('id') : true, true);
+  }
+});
+
+/** What changes or selects many beyond plain lists, and what grants rights. */
+const STRICT_BODIES: readonly RouteId[] = [
+  'instances.createBatch',
+  'instances.bulkState',
+  'instances.bulkReschedule',
+  'instances.batchAction',
+  'instances.pruneCheckpoints',
+  'apiKeys.mint',
+];
+const STRICT_QUERIES: readonly RouteId[] = [
+  'instances.timeline',
+  'sequences.delete',
+  'changes.list',
+  'changes.stream',
+  'workers.stats',
+  'handlers',
+];
+
+test('lists, changes of many and what grants rights refuse unknown members; nothing else does', () => {
+  const isClosed = (schema: TSchema | undefined) => schema?.additionalProperties === false;
+  for (const { id, body, query, replies } of Object.values(ROUTES)) {
+    assert.equal(isClosed(body), STRICT_BODIES.includes(id), `the body of ${id}`);
+    if (query === undefined) continue;
+    const isList = replies[200]?.type === 'array';
+    assert.equal(isClosed(query), isList || STRICT_QUERIES.includes(id), `the query of ${id}`);
+  }
+  const filter = ROUTES['instances.batchAction'].body?.properties.filter;
+  assert.ok(isClosed(filter));
+});
+
+test('whatever changes many can be asked for a dry run', () => {
+  for (const id of [...STRICT_BODIES.slice(1, 5), 'sequences.delete'] as RouteId[]) {
+    const { body, query } = ROUTES[id];
+    assert.ok((body ?? query)?.properties.dry_run !== undefined, id);
   }
 });

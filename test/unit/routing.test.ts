@@ -19,6 +19,7 @@ const PROMOTED: RoutingRow = {
   canary_percent: 1,
   created_at: AT,
   updated_at: AT,
+  is_deprecated: false,
 };
 
 interface Read {

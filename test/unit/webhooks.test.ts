@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
-import { WINDOW_MAX } from '../../actors/webhook/lane.js';
+import { WINDOW_MAX } from '../../actors/webhook/memory.js';
 import { ATTEMPTS_AT_ONCE_MAX } from '../../actors/webhook/webhooks.js';
 import { busy, TAKEN, WebhookWorld } from '../helpers/webhook-world.js';
 
@@ -29,6 +29,82 @@ const attempts = () => world.log.map(({ number }) => number);
 /** The number of webhooks that are stored, under way, and in the log. */
 const counted = () => [world.outbox.size, world.sent.length, world.log.length];
 const replies = () => Object.fromEntries(world.replies);
+
+describe('a webhook to a subscription', () => {
+  const SUBSCRIPTION = {
+    id: '00000000-0000-7000-8000-00000000aaaa',
+    tenant_id: 'tenant',
+    url: A,
+    events: ['instance.completed'],
+    secret: { plain: 'its own' },
+    created_at: '',
+    updated_at: '',
+  } as const;
+  const TO_IT = { subscription_id: SUBSCRIPTION.id };
+
+  beforeEach(() => world.subscriptions.set(SUBSCRIPTION.id, SUBSCRIPTION));
+
+  test('is signed with its secret', async () => {
+    world.store(A, TO_IT);
+    world.store(A);
+    await world.restart();
+    assert.deepEqual(world.sent.map(({ secret }) => secret).sort(), ['its own', undefined]);
+  });
+
+  test('that is gone is given up: what is under way, what waits, and what is read later', async () => {
+    await world.restart();
+    world.store(A, TO_IT);
+    world.sender.rescan();
+    await world.quiet();
+    const [sent] = world.sent;
+    world.store(B, { ...TO_IT, next_attempt_at: '2999-01-01T00:00:00.000Z' });
+    world.sender.rescan();
+    await world.quiet();
+    world.subscriptions.clear();
+    world.sender.giveUp(new Set([SUBSCRIPTION.id]));
+    await world.quiet();
+    assert.equal(sent?.signal.aborted, true);
+    assert.deepEqual([world.outbox.size, world.log], [0, []]);
+    world.store(B, TO_IT);
+    await world.restart();
+    assert.deepEqual([world.outbox.size, world.sent.length], [0, 0]);
+  });
+
+  test('whose secret no key opens is parked, and says so', async () => {
+    const sealed = { ...SUBSCRIPTION, secret: { sealed: 'AAAA' } };
+    world.subscriptions.set(SUBSCRIPTION.id, sealed);
+    const { id } = world.store(A, TO_IT);
+    await world.restart();
+    assert.equal(world.sent.length, 0);
+    const { status, last_error } = world.outbox.get(id)!;
+    assert.equal(status, 'parked');
+    assert.match(last_error ?? '', /signature_configuration: .*ENGINE_ENCRYPTION_KEY/);
+  });
+});
+
+describe('an address that nothing is configured for', () => {
+  test('is forgotten when nothing waits for it, and found again with its next webhook', async () => {
+    await world.restart();
+    for (const url of [B, B]) {
+      world.end(url);
+      await world.quiet();
+      assert.equal(world.sent.at(-1)?.url, B);
+      await world.answer(TAKEN);
+    }
+    assert.equal(world.outbox.size, 0);
+  });
+
+  test('is found at the start among more than one page of them', async () => {
+    for (let number = 0; number < 1_200; number += 1) world.store(`http://h${number}.example/`);
+    await world.restart();
+    const seen = new Set<string>();
+    for (let round = 0; round < 100 && world.outbox.size > 0; round += 1) {
+      for (const { url } of world.sent) seen.add(url);
+      await world.answer(TAKEN);
+    }
+    assert.deepEqual([seen.size, world.outbox.size], [1_200, 0]);
+  });
+});
 
 describe('the course of a webhook', () => {
   test('it is sent when it is there, and gone once it was taken', async () => {

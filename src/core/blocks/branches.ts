@@ -36,9 +36,12 @@ export const parallel = composite<ParallelBlock, ParallelNode, BranchesRecord>({
   childDone(run, node, record, child, code) {
     const result = afterChild(run, node.lists[child.branch]!, child, code);
     if (result === 'open') return;
-    if (result === FAILED) record.f = 1;
+    if (result === FAILED) {
+      record.f = 1;
+      noteFirst(run, record);
+    }
     record.l -= 1;
-    if (record.l === 0) run.finish(node, record.f === 1 ? FAILED : COMPLETED);
+    if (record.l === 0) end(run, node, record, record.f === 1 ? FAILED : COMPLETED);
   },
 });
 
@@ -69,6 +72,7 @@ export const race = composite<RaceBlock, RaceNode, BranchesRecord>({
       return;
     }
     record.l -= 1;
+    if (result === FAILED) noteFirst(run, record);
     if (record.l === 0) decide(run, node, record, FAILED);
     else if (node.semantics === 'first_to_resolve') {
       // A success in the same round is a tie, and wins it.
@@ -77,7 +81,7 @@ export const race = composite<RaceBlock, RaceNode, BranchesRecord>({
     }
   },
   childCut(run, node, record) {
-    if (!hasOpenInside(run, node)) run.finish(node, record.r ?? CANCELLED);
+    if (!hasOpenInside(run, node)) end(run, node, record, record.r ?? CANCELLED);
   },
   unreached: 'cancelled',
 });
@@ -97,5 +101,15 @@ export function decideRaces(run: Evaluation): void {
 function decide(run: Evaluation, node: RaceNode, record: BranchesRecord, code: DoneCode): void {
   record.r = code;
   record.x = 1;
-  if (!cutInside(run, node, record, 'race')) run.finish(node, code);
+  if (!cutInside(run, node, record, 'race')) end(run, node, record, code);
+}
+
+/** The first failure is the reason that is told, whatever else fails while the others go on. */
+function noteFirst(run: Evaluation, record: BranchesRecord): void {
+  if (record.y === undefined && run.cause !== undefined) record.y = run.cause;
+}
+
+function end(run: Evaluation, node: NodePlace, record: BranchesRecord, code: DoneCode): void {
+  if (code === FAILED) run.fail(node, record.y);
+  else run.finish(node, code);
 }

@@ -11,6 +11,7 @@ import {
   type LoopBlock,
   MAX_ITERATIONS_DEFAULT,
 } from '../../../schema/blocks.js';
+import type { FailureCode } from '../../../schema/failure.js';
 import { type BlockCompiler, conditionOf } from '../block-compiler.js';
 import { type Condition, evaluateCondition, isTruthy } from '../condition.js';
 import type { Evaluation } from '../evaluation.js';
@@ -145,18 +146,21 @@ function collect(run: Evaluation, node: ForEachNode): readonly JsonValue[] | und
   let value: JsonValue | undefined;
   if ('root' in node.collection) {
     const rendered = renderTemplate(node.collection, scope);
-    if (!rendered.ok) return refuse(run, node, rendered.message);
+    if (!rendered.ok) return refuse(run, node, 'expression_error', rendered.message);
     value = rendered.value;
   } else value = follow(scope.data, node.collection, 0);
   if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) return refuse(run, node, 'the collection is not an array');
+  if (!Array.isArray(value)) {
+    return refuse(run, node, 'invalid_collection', 'the collection is not an array');
+  }
   if (value.length <= node.maxIterations) return value;
   const { length } = value;
-  return refuse(run, node, `${length} items are more than max_iterations, ${node.maxIterations}`);
+  const message = `${length} items are more than max_iterations, ${node.maxIterations}`;
+  return refuse(run, node, 'invalid_collection', message);
 }
 
-function refuse(run: Evaluation, node: ForEachNode, message: string): undefined {
-  run.noteFailure(node, 'block_failed', `for_each ${node.id}: ${message}`);
+function refuse(run: Evaluation, node: ForEachNode, code: FailureCode, message: string): undefined {
+  run.noteFailure(node, code, `for_each ${node.id}: ${message}`);
   run.finish(node, FAILED);
   return undefined;
 }

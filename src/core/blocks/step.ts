@@ -6,10 +6,11 @@
  */
 
 import type { StepBlock } from '../../../schema/blocks.js';
+import type { FailureCode } from '../../../schema/failure.js';
 import {
   type LogLevel,
   type PureContext,
-  permanentFailure,
+  type StepFailure,
   type StepOutcome,
   sleepDuration,
 } from '../builtin.js';
@@ -23,8 +24,6 @@ import { renderTemplate } from '../template.js';
 import { backoffMs, type DelayTimes, delayTarget, nextOpening, redispatchMs } from '../timing.js';
 import { leaf } from './kind.js';
 import { compileStep, type RetryPolicy, type StepNode } from './step-plan.js';
-
-type Failure = Extract<StepOutcome, { kind: 'failure' }>;
 
 /**
  * A question to a rate limit is a message, and may be lost; a step whose question was hangs no longer
@@ -41,7 +40,12 @@ export const step = leaf<StepBlock, StepNode>({
   enter(run, node) {
     if (node.when !== undefined) {
       if (!node.when.ok) {
-        giveUp(run, node, 0, failureOf(`when does not parse: ${node.when.message}`));
+        giveUp(
+          run,
+          node,
+          0,
+          failureOf('expression_error', `when does not parse: ${node.when.message}`),
+        );
         return;
       }
       if (!isTruthy(evaluateCondition(node.when.value, run.scopeOf(node)))) {
@@ -116,7 +120,7 @@ function attempt(run: Evaluation, node: StepNode, record: StepRecord | undefined
   const params =
     node.params === undefined ? NO_PARAMS : renderTemplate(node.params, run.scopeOf(node));
   if (!params.ok) {
-    giveUp(run, node, number, failureOf(params.message));
+    giveUp(run, node, number, failureOf('expression_error', params.message));
     return;
   }
   run.markCurrent(node, number);
@@ -198,7 +202,7 @@ function startSleep(
   const duration = sleepDuration(params);
   const number = record?.a ?? 0;
   if (!duration.ok) {
-    settleTry(run, node, number, permanentFailure(duration.message));
+    settleTry(run, node, number, failureOf('invalid_params', duration.message));
     return;
   }
   const sleeping = recordOf(run, record, 'sleep', number);
@@ -278,7 +282,7 @@ function takeIn(run: Evaluation, node: StepNode, record: StepRecord, event: TryE
       break;
     case 'step.refused':
       withdraw(run, node, record, 'cancelled');
-      giveUp(run, node, record.a, failureOf(event.message));
+      giveUp(run, node, record.a, failureOf('data_refused', event.message));
       break;
     case 'rate.granted':
       grant(run, node, record);
@@ -320,7 +324,7 @@ function onDue(run: Evaluation, node: StepNode, record: StepRecord): void {
 function timeOut(run: Evaluation, node: StepNode, record: StepRecord): void {
   withdraw(run, node, record, 'timed_out');
   const message = `timed out after ${node.timeoutMs} ms`;
-  const failure: Failure = { kind: 'failure', retryable: true, message };
+  const failure: StepFailure = { kind: 'failure', retryable: true, message, code: 'timeout' };
   settleTry(run, node, record.a, failure, true);
 }
 
@@ -343,14 +347,14 @@ function settleTry(
       run,
       node,
       number,
-      failureOf(`the output does not conform to output_schema: ${problem}`),
+      failureOf('output_schema', `the output does not conform to output_schema: ${problem}`),
     );
     return;
   }
   run.storeOutput(node, number, outcome.output, null);
   if (node.isMerged && isJsonObject(outcome.output)) {
     if (!run.fitsData(outcome.output)) {
-      giveUp(run, node, number, failureOf(CONTEXT_LIMIT));
+      giveUp(run, node, number, failureOf('context_limit', CONTEXT_LIMIT));
       return;
     }
     run.mergeData(outcome.output);
@@ -363,7 +367,7 @@ function retry(
   run: Evaluation,
   node: StepNode,
   number: number,
-  failure: Failure,
+  failure: StepFailure,
   timedOut: boolean,
 ): boolean {
   const policy = node.retry;
@@ -392,7 +396,7 @@ function allowsRetry(
   run: Evaluation,
   node: StepNode,
   policy: RetryPolicy,
-  { message, details }: Failure,
+  { message, details }: StepFailure,
 ): boolean {
   const { nonRetryableCodes: codes, retryIf } = policy;
   if (details !== undefined && codes.size > 0) {
@@ -412,18 +416,30 @@ function allowsRetry(
  * The step has failed for good. The error of an external step stands on its task and in the audit,
  * that of every other step in an `__error__` row too.
  */
-function giveUp(run: Evaluation, node: StepNode, number: number, failure: Failure): void {
+function giveUp(run: Evaluation, node: StepNode, number: number, failure: StepFailure): void {
   run.counts.stepsFailed += 1;
   if (node.mode !== 'external') {
-    const { retryable, message, details } = failure;
+    const { retryable, message, details, code } = failure;
     const row: JsonObject = { __error__: true, retryable, message };
     if (details !== undefined) row.details = details;
+    if (code !== undefined) row.code = code;
     run.storeOutput(node, number, row, '__error__');
   }
-  run.noteFailure(node, 'step_failed', failure.message);
+  run.noteFailure(node, failure.code ?? codeOf(node, number, failure), failure.message, number);
   run.finish(node, FAILED);
 }
 
-function failureOf(message: string): Failure {
-  return { kind: 'failure', retryable: false, message };
+/** What the failure of a handler or worker, behind which no try follows, is called. */
+function codeOf(
+  { mode, retry: policy }: StepNode,
+  number: number,
+  failure: StepFailure,
+): FailureCode {
+  if (!failure.retryable) return mode === 'external' ? 'worker_failed' : 'handler_failed';
+  const isLast = policy !== undefined && number + 1 >= policy.maxAttempts;
+  return isLast ? 'retries_exhausted' : 'not_retried';
+}
+
+function failureOf(code: FailureCode, message: string): StepFailure {
+  return { kind: 'failure', retryable: false, message, code };
 }

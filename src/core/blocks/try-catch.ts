@@ -36,10 +36,12 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
   childDone(run, node, record, child, code) {
     const result = afterChild(run, node.lists[record.p]!, child, code);
     if (result === 'open') return;
-    if (record.p === FINALLY_LIST)
-      run.finish(node, result === FAILED ? FAILED : ended(run, record));
-    else if (record.p === CATCH_LIST || result !== FAILED) startFinally(run, node, record, result);
-    else startCatch(run, node, record, child.id);
+    if (record.p === FINALLY_LIST) {
+      if (result === FAILED) run.finish(node, FAILED);
+      else end(run, node, record, ended(run, record));
+    } else if (record.p === CATCH_LIST || result !== FAILED)
+      startFinally(run, node, record, result);
+    else startCatch(run, node, record, child);
   },
   runsList: (record, branch) => record.p === branch,
   /** The finally list is protected, also while it has yet to run. */
@@ -65,10 +67,11 @@ function startCatch(
   run: Evaluation,
   node: TryCatchNode,
   record: TryCatchRecord,
-  failedBlock: string,
+  failed: NodePlace,
 ): void {
-  const error = { failed_blocks: [failedBlock], source: 'try_catch', block_id: node.id };
-  run.mergeData({ _error: error });
+  const { block_id, ...why } = run.cause ?? run.unrecorded(failed);
+  const error = { failed_blocks: [failed.id], source: 'try_catch', block_id: node.id };
+  run.mergeData({ _error: { ...error, failed_block_id: block_id, ...why } });
   record.p = CATCH_LIST;
   // An empty catch list swallows the failure.
   if (!startAt(run, node.lists[CATCH_LIST]!, 0)) startFinally(run, node, record, COMPLETED);
@@ -83,7 +86,13 @@ function startFinally(
 ): void {
   record.p = FINALLY_LIST;
   record.f = result;
-  if (!startAt(run, node.lists[FINALLY_LIST]!, 0)) run.finish(node, result);
+  if (result === FAILED && run.cause !== undefined) record.y = run.cause;
+  if (!startAt(run, node.lists[FINALLY_LIST]!, 0)) end(run, node, record, result);
+}
+
+function end(run: Evaluation, node: NodePlace, record: TryCatchRecord, code: DoneCode): void {
+  if (code === FAILED) run.fail(node, record.y);
+  else run.finish(node, code);
 }
 
 /**

@@ -56,7 +56,7 @@ export function readTree(entries: readonly TreeEntry[], plan: Plan): Parsed<Exec
 }
 
 /** The fields of the whole; a slot of a concurrency key, and the wish for one, stay behind. */
-const WHOLE = ['t', 'e', 'm', 'h', 'p', 'x', 'f'] as const;
+const WHOLE = ['t', 'e', 'y', 'h', 'p', 'x', 'f'] as const;
 
 function wholeOf(from: NonNullable<TreeEntry['execution']>): Partial<Execution> {
   return Object.fromEntries(
@@ -87,7 +87,9 @@ const AT_WORK: ReadonlySet<StepPhase> = new Set(['run', 'task', 'asking']);
 const BEGIN_AGAIN = 'run';
 
 function openOf({ type }: PlanNode, record: OpenRecord): OpenRecord {
-  const values = Object.entries(record).filter(([, value]) => typeof value !== 'object');
+  const values = Object.entries(record).filter(
+    ([name, value]) => name === 'y' || typeof value !== 'object',
+  );
   const flat = Object.fromEntries(values) as unknown as StepRecord;
   if (type !== 'step' || !AT_WORK.has(flat.p)) return flat;
   const { b, a, x } = flat;

@@ -10,6 +10,7 @@ import { countedBy } from './gates.js';
 /** Who decided, unless it was a gate. */
 export const OPERATOR = 'operator';
 export const VALIDATION = 'validation';
+export const DEPRECATION = 'deprecation';
 
 export function gateActor({ gate }: Judgement): string {
   return `gate:${gate.metric}`;
@@ -21,6 +22,7 @@ export const REASONS = {
   validationSkipped: 'validation skipped',
   validationLost: 'the validation was cut off by a restart: it can be started again',
   paused: 'canary paused: new instances run the baseline',
+  deprecated: 'the candidate was deprecated: new instances run the baseline',
   rolledBack: 'rolled back: new instances run the baseline',
 } as const;
 

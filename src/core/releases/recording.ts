@@ -7,6 +7,7 @@
  * longer part of the record, as its row is no longer part of the outputs. Pure.
  */
 
+import { isFailureCode } from '../../../schema/failure.js';
 import type { StepOutcome } from '../builtin.js';
 import { CANCELLED, type DoneCode, type Execution, FAILED } from '../execution.js';
 import type { JsonObject, JsonValue } from '../json.js';
@@ -172,11 +173,12 @@ function failureOf(task: RecordedTask | undefined): RecordedTry {
 function tryOfOutput(row: RecordedOutput): RecordedTry {
   const base = { at: Date.parse(row.created_at), id: row.id, isKnown: true };
   if (row.output_ref === null) return { ...base, outcome: { kind: 'success', output: row.output } };
-  const { retryable, message, details } = row.output as JsonObject;
+  const { retryable, message, details, code } = row.output as JsonObject;
   const failure = {
     kind: 'failure',
     retryable: retryable === true,
     message: String(message),
+    ...(isFailureCode(code) ? { code } : {}),
   } as const;
   const outcome = details === undefined ? failure : { ...failure, details: details as JsonObject };
   return { ...base, outcome };
@@ -191,6 +193,7 @@ function tryOfTask(task: RecordedTask): RecordedTry {
           kind: 'failure',
           retryable: task.error_retryable === true,
           message: task.error_message ?? '',
+          ...(task.timed_out ? { code: 'timeout' } : {}),
         };
   return { outcome, at, id: task.id, isKnown: true, timedOut: task.timed_out };
 }
@@ -212,7 +215,7 @@ function endInFailure(visits: Map<string, Map<string, Visit>>, block: string, ru
   const own = visits.get(block) ?? new Map<string, Visit>();
   const [path, last] = [...own].at(-1) ?? ['', { tries: [], isEnded: false }];
   if (last.isEnded) return;
-  const message = run.execution.m ?? 'the step failed';
+  const message = run.execution.y?.message ?? 'the step failed';
   const outcome = { kind: 'failure', retryable: false, message } as const;
   const end: RecordedTry = { outcome, at: 0, id: '', isKnown: true };
   visits.set(block, own.set(path, { tries: [...last.tries, end], isEnded: true }));

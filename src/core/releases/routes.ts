@@ -18,6 +18,8 @@ export interface RoutingRow {
   readonly created_at: string;
   /** Of a promoted release the time of its promotion, which is its last move. */
   readonly updated_at: string;
+  /** Of its candidate, which gets no creations then. */
+  readonly is_deprecated: boolean;
 }
 
 /** Where one creation goes, and by which release. */
@@ -37,7 +39,7 @@ interface Canary {
 /** From one baseline. */
 interface Path {
   readonly tenant: string;
-  /** Where promoted releases lead; the baseline itself when there are none. */
+  /** Where promoted releases lead that is not deprecated; the baseline itself when there is none. */
   readonly target: string;
   /** The last promoted release on the way. */
   readonly promoted: string | undefined;
@@ -97,13 +99,19 @@ function byCreation(a: RoutingRow, b: RoutingRow): number {
 
 function walk(byBaseline: ReadonlyMap<string, RoutingRow>, from: string): Path {
   const tenant = byBaseline.get(from)?.tenant_id ?? '';
+  let at = from;
   let target = from;
   let promoted: string | undefined;
   for (;;) {
-    const row = byBaseline.get(target);
+    const row = byBaseline.get(at);
     if (row?.tenant_id !== tenant) return { tenant, target, promoted, canary: undefined };
-    if (row.state === 'canary') return { tenant, target, promoted, canary: canaryOf(row) };
-    target = row.candidate_sequence_id;
+    if (row.state === 'canary') {
+      return { tenant, target, promoted, canary: row.is_deprecated ? undefined : canaryOf(row) };
+    }
+    at = row.candidate_sequence_id;
+    // A version that was superseded and then deprecated still leads on to what came after it.
+    if (row.is_deprecated) continue;
+    target = at;
     promoted = row.id;
   }
 }

@@ -5,7 +5,7 @@
 
 import type { AuditEntry } from '../../../schema/instance.js';
 import type { StoredRow } from '../tables.js';
-import { TRY_LATER } from './lookup.js';
+import { lookup, TRY_LATER } from './lookup.js';
 import type { PageRequest } from './reader.js';
 
 export interface AuditRow extends StoredRow<'audit_log', 'tenant_id' | 'created_at'> {
@@ -60,9 +60,20 @@ export function transitionList(instanceId: string): PageRequest<AuditRow> {
   };
 }
 
+/** Newest first: moves between states, and tries that another one followed. */
+export const recentMoves = lookup<AuditRow>(
+  'reads_recent_moves',
+  newest("and entry ->> 'event_type' in ('state_transition', 'step_retried')"),
+);
+
+/** An entry as its row has it. */
+export function entryOf(row: AuditRow): StoredAuditEntry {
+  return JSON.parse(row.entry) as StoredAuditEntry;
+}
+
 /** `AuditEntry`. */
 export function auditText(instanceId: string, row: AuditRow): string {
-  const entry = JSON.parse(row.entry) as StoredAuditEntry;
+  const entry = entryOf(row);
   return JSON.stringify({
     id: entry.id,
     instance_id: instanceId,
@@ -72,12 +83,13 @@ export function auditText(instanceId: string, row: AuditRow): string {
     to_state: entry.to_state ?? undefined,
     block_id: entry.block_id ?? undefined,
     details: entry.details,
+    failure: entry.failure,
     created_at: row.created_at,
   });
 }
 
 function transitionText(row: AuditRow): string {
-  const entry = JSON.parse(row.entry) as StoredAuditEntry;
+  const entry = entryOf(row);
   return JSON.stringify({
     from_state: entry.from_state ?? undefined,
     to_state: entry.to_state ?? undefined,

@@ -1,11 +1,11 @@
 /** Cron schedules. Reads only; their changes belong to the schedules. */
 
-import type { ScheduleRow } from '../../../actors/runtime/rows.js';
-import type { CronSchedule } from '../../../schema/cron.js';
+import { type ScheduleRow, scheduleOf } from '../../../actors/runtime/rows.js';
 import { columnsBut, selected } from '../tables.js';
 import { filtersOf } from './filters.js';
 import { list } from './list.js';
 import { lookup } from './lookup.js';
+import { orderBy } from './order.js';
 
 const COLUMNS = selected(columnsBut('cron_schedules'));
 
@@ -19,11 +19,7 @@ export const scheduleList = list({
   columns: COLUMNS,
   from: 'cron_schedules',
   by: filtersOf('cron_schedules', ['tenant_id']),
-  order: 'created_at, id',
+  order: orderBy('cron_schedules', ['created_at', 'id']),
   toText: (row: ScheduleRow) => JSON.stringify(scheduleOf(row)),
   cheaper: 'name the tenant, or ask for a smaller offset and limit',
 });
-
-export function scheduleOf({ metadata, ...row }: ScheduleRow): CronSchedule {
-  return { ...row, metadata: JSON.parse(metadata) as CronSchedule['metadata'] };
-}

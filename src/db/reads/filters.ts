@@ -10,6 +10,8 @@ import type { Conditions } from './query.js';
 export interface Filter {
   readonly column: string;
   readonly type: BaseType;
+  /** What holds of the rows instead, given the column and the placeholder of one value. */
+  readonly holds?: (column: string, value: string) => string;
 }
 
 /** By the members of a query. */
@@ -39,6 +41,19 @@ export function filtersOf<T extends TableName, const C extends ColumnOf<T>>(
   return Object.fromEntries(rows) as unknown as Filters<C>;
 }
 
+/** The rows that lie before a time, and those that lie after it. */
+export function timeFilters<T extends TableName>(
+  table: T,
+  column: ColumnOf<T>,
+  alias: string = table,
+): { readonly before: Filter; readonly after: Filter } {
+  const at = { column: `${alias}.${column}`, type: 'timestamptz' } as const;
+  return {
+    before: { ...at, holds: (time, bound) => `${time} < ${bound}` },
+    after: { ...at, holds: (time, bound) => `${time} > ${bound}` },
+  };
+}
+
 export function narrow<Member extends string>(
   conditions: Conditions,
   filters: Filters<Member>,
@@ -50,8 +65,14 @@ export function narrow<Member extends string>(
   }
 }
 
-function add(conditions: Conditions, { column, type }: Filter, value: NonNullable<Wanted>): void {
-  if (Array.isArray(value)) {
+function add(
+  conditions: Conditions,
+  { column, type, holds }: Filter,
+  value: NonNullable<Wanted>,
+): void {
+  if (holds !== undefined) {
+    conditions.add(holds(column, `${conditions.param(value)}::${type}`));
+  } else if (Array.isArray(value)) {
     if (value.length === 0) return;
     conditions.add(`${column} = any(${conditions.param(value)}::${type}[])`);
   } else if (typeof value === 'object') {

@@ -4,15 +4,16 @@
  * Shapes at 100,000 rows (test/integration/explain.test.ts): the lists of a tenant and of a sequence
  * walk `instances_by_tenant` or `instances_by_sequence` in their order and stop at the limit;
  * children walk `instances_by_parent`; dead letters walk `dead_letters_by_tenant` and fetch each
- * instance by its key. Filters that no index serves (state, namespace, metadata, or no tenant at all)
+ * instance by its key. Filters that no index serves (state, namespace, metadata, times of change, failures, or no tenant at all)
  * may read much, and have a time limit.
  */
 
 import type { InstanceState } from '../../core/states.js';
 import { selected } from '../tables.js';
-import { filtersOf, type Narrowing, narrow } from './filters.js';
+import { type Filter, filtersOf, type Narrowing, narrow, timeFilters } from './filters.js';
 import { list } from './list.js';
 import { lookup } from './lookup.js';
+import { orderBy } from './order.js';
 import { Conditions, IS_PRESENT, type Place, type Query } from './query.js';
 import type { Reader } from './reader.js';
 import { INSTANCE_COLUMNS, type InstanceWireRow, instanceText } from './wire.js';
@@ -22,12 +23,41 @@ export interface Candidate extends Place {
   readonly state: InstanceState;
 }
 
+/**
+ * Those whose sequence has the name, of an instance `i`. The tenants are compared so that a tenant's
+ * sequences are found by its names.
+ */
+export const SEQUENCE_NAME: Filter = {
+  column: 'i.sequence_id',
+  type: 'text',
+  holds: (sequence, name) =>
+    `exists (select from sequences s where s.id = ${sequence} and s.tenant_id = i.tenant_id ` +
+    `and s.name = ${name})`,
+};
+
+/** Those that failed for a reason that says so, in any case. */
+const FAILURE: Filter = {
+  column: 'i.failure',
+  type: 'text',
+  holds: (failure, text) =>
+    `(strpos(lower(${failure} ->> 'message'), lower(${text})) > 0 ` +
+    `or strpos(lower(${failure} ->> 'code'), lower(${text})) > 0)`,
+};
+
+const CREATED = timeFilters('instances', 'created_at', 'i');
+const UPDATED = timeFilters('instances', 'updated_at', 'i');
+
 /** By what lists of instances, and changes of many, can be narrowed. */
-const FILTERS = filtersOf(
-  'instances',
-  ['tenant_id', 'namespace', 'sequence_id', 'state', 'metadata'],
-  'i',
-);
+const FILTERS = {
+  ...filtersOf('instances', ['tenant_id', 'namespace', 'sequence_id', 'state', 'metadata'], 'i'),
+  sequence_name: SEQUENCE_NAME,
+  sequence: SEQUENCE_NAME,
+  created_after: CREATED.after,
+  created_before: CREATED.before,
+  updated_after: UPDATED.after,
+  updated_before: UPDATED.before,
+  failure: FAILURE,
+};
 export type InstanceFilter = Narrowing<keyof typeof FILTERS>;
 
 const INSTANCES = {
@@ -43,17 +73,24 @@ export const instanceList = list({
   ...INSTANCES,
   from: 'instances i',
   by: FILTERS,
-  order: 'i.created_at desc, i.id desc',
+  order: orderBy('instances', ['created_at', 'id'], 'descending', 'i'),
 });
 
 const { state: _, ...FILTERS_OF_FAILED } = FILTERS;
+const FAILED_CREATED = timeFilters('dead_letters', 'created_at', 'd');
 
 /** The failed ones among them, for which rows of `dead_letters` stand. */
 export const deadLetterList = list({
   ...INSTANCES,
+  columns: `${INSTANCES.columns}, d.instance_id`,
   from: 'dead_letters d join instances i on i.id = d.instance_id',
-  by: { ...FILTERS_OF_FAILED, ...filtersOf('dead_letters', ['tenant_id'], 'd') },
-  order: 'd.created_at desc, d.instance_id desc',
+  by: {
+    ...FILTERS_OF_FAILED,
+    ...filtersOf('dead_letters', ['tenant_id'], 'd'),
+    created_after: FAILED_CREATED.after,
+    created_before: FAILED_CREATED.before,
+  },
+  order: orderBy('dead_letters', ['created_at', 'instance_id'], 'descending', 'd'),
 });
 
 /** The instances that one started, oldest first. */
@@ -61,7 +98,7 @@ export const childList = list({
   ...INSTANCES,
   from: 'instances i',
   of: filtersOf('instances', ['parent_instance_id'], 'i'),
-  order: 'i.created_at, i.id',
+  order: orderBy('instances', ['created_at', 'id'], 'ascending', 'i'),
   cheaper: 'ask for a smaller offset and limit',
 });
 

@@ -7,6 +7,7 @@ import { columnsBut, columnsOf, type StoredRow, selected } from '../tables.js';
 import { filtersOf } from './filters.js';
 import { list } from './list.js';
 import { lookup } from './lookup.js';
+import { orderBy } from './order.js';
 import type { PageRequest } from './reader.js';
 
 const LIVE = columnsBut('api_keys', 'name', 'created_at', 'revoked');
@@ -35,7 +36,7 @@ const storedKeyList = list({
   columns: selected(LISTED),
   from: 'api_keys',
   of: filtersOf('api_keys', ['tenant_id']),
-  order: 'created_at, id',
+  order: orderBy('api_keys', ['created_at', 'id']),
   toText: keyText,
   cheaper: 'ask for a smaller offset and limit',
 });

@@ -3,7 +3,9 @@
  * narrowed. Pure.
  */
 
+import { invalid } from '../../errors.js';
 import { type Filters, type Narrowing, narrow } from './filters.js';
+import type { Order } from './order.js';
 import { Conditions, type PageBounds } from './query.js';
 import type { PageRequest } from './reader.js';
 
@@ -16,7 +18,8 @@ interface List<Row, Of extends string, By extends string> {
   readonly by?: Filters<By>;
   /** What holds of every row, whatever is asked. */
   readonly always?: string;
-  readonly order: string;
+  /** As text where no page goes on by a cursor. */
+  readonly order: Order | string;
   /** The wire record of a row as JSON text. */
   readonly toText: (row: Row) => string;
   /** What a caller is told to do instead when it takes too long. */
@@ -31,7 +34,9 @@ type Asked<Of extends string, By extends string> = { readonly [M in Of]: string 
 export function list<Row, Of extends string = never, By extends string = never>(
   shape: List<Row, Of, By>,
 ): (asked: Asked<Of, By>) => PageRequest<Row> {
-  const { columns, from, of, by, always, order, toText, cheaper } = shape;
+  const { columns, from, of, by, always, toText, cheaper } = shape;
+  const order = typeof shape.order === 'string' ? undefined : shape.order;
+  const orderText = order?.text ?? shape.order;
   return (asked) => {
     const conditions = new Conditions();
     for (const [member, { column, type }] of Object.entries<Filters<Of>[Of]>(of ?? {})) {
@@ -39,9 +44,13 @@ export function list<Row, Of extends string = never, By extends string = never>(
     }
     if (by !== undefined) narrow(conditions, by, asked);
     if (always !== undefined) conditions.add(always);
+    if (asked.cursor !== undefined) {
+      if ((asked.offset ?? 0) > 0) throw invalid('offset and cursor cannot both be given');
+      order?.goOn(conditions, asked.cursor);
+    }
     const text =
       `select ${columns} from ${from} ${conditions.where} ` +
-      `order by ${order} ${conditions.page(asked)}`;
-    return { query: conditions.query(text), toText, cheaper };
+      `order by ${orderText} ${conditions.page(asked)}`;
+    return { query: conditions.query(text), toText, cheaper, cursorAfter: order?.cursorAfter };
   };
 }

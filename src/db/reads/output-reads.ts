@@ -10,6 +10,7 @@ import { filtersOf } from './filters.js';
 import { instanceById } from './instance-reads.js';
 import { list } from './list.js';
 import { rowOf, TRY_LATER } from './lookup.js';
+import { orderBy } from './order.js';
 import { Conditions, type Place } from './query.js';
 import type { PageRequest, Reader } from './reader.js';
 import {
@@ -35,7 +36,7 @@ const EVERYTHING = {
   columns: selected(OUTPUT_COLUMNS),
   from: 'block_outputs',
   of: filtersOf('block_outputs', ['instance_id']),
-  order: 'created_at, id',
+  order: orderBy('block_outputs', ['created_at', 'id']),
   cheaper: 'ask for a smaller offset and limit',
 };
 
@@ -64,8 +65,9 @@ export function outputsAfter(
     conditions.add(`(created_at, id) > ${conditions.place(place)}`);
   }
   const { columns, from, order } = EVERYTHING;
+  const rows = `select ${columns} from ${from} ${conditions.where} order by ${order.text}`;
   return {
-    query: conditions.query(`select ${columns} from ${from} ${conditions.where} order by ${order}`),
+    query: conditions.query(rows),
     toText: outputText,
     cheaper: TRY_LATER,
     bytesMax: STREAM_BATCH_BYTES,

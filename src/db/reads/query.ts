@@ -26,6 +26,8 @@ export interface Place {
 /** A part of a list. Without `limit` it ends only at the size of an answer. */
 export interface PageBounds {
   readonly offset: number;
+  /** Of the page before: the place to go on from. */
+  readonly cursor?: string | undefined;
   readonly limit?: number | null | undefined;
 }
 

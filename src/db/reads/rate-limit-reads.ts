@@ -10,5 +10,5 @@ export const rateLimitList = list({
   by: filtersOf('rate_limits', ['tenant_id']),
   order: 'tenant_id collate "C", limit_key collate "C"',
   toText: (row) => JSON.stringify(row),
-  cheaper: 'name the tenant',
+  cheaper: 'name the tenant, or ask for a smaller offset and limit',
 });

@@ -18,6 +18,8 @@ export interface Page {
   readonly count: number;
   /** The size of an answer, or `rowsMax`, ended it: there are more rows. */
   readonly isCut: boolean;
+  /** The place behind the last row; undefined without one, and of a list that has no such places. */
+  readonly cursor?: string | undefined;
 }
 
 /** Rows in order, as many as were asked for or fit. */
@@ -39,6 +41,8 @@ export interface PageRequest<Row> {
   readonly rowsMax?: number;
   /** Default: the size of an answer. */
   readonly bytesMax?: number;
+  /** The cursor of the place behind a row. */
+  readonly cursorAfter?: ((row: Row & object) => string) | undefined;
 }
 
 /** Few rows, whose columns are known to be small. */
@@ -70,8 +74,9 @@ export class Reader {
    * caller who goes on at the next offset always gets further.
    */
   async page<Row>(request: PageRequest<Row>): Promise<Page> {
-    const { texts, isCut } = await this.batch(request);
-    return { text: `[${texts.join(',')}]`, count: texts.length, isCut };
+    const { texts, last, isCut } = await this.batch(request);
+    const cursor = last == null ? undefined : request.cursorAfter?.(last);
+    return { text: `[${texts.join(',')}]`, count: texts.length, isCut, cursor };
   }
 
   /** The same, for a reader that goes on after the last row instead of at an offset. */

@@ -7,13 +7,14 @@ import { columnsBut, selected } from '../tables.js';
 import { filtersOf } from './filters.js';
 import { list } from './list.js';
 import { lookup, rowOf } from './lookup.js';
+import { orderBy } from './order.js';
 import type { Reader } from './reader.js';
 import { type SequenceWireRow, sequenceText } from './wire.js';
 
 const SEQUENCES = {
   columns: selected(columnsBut('sequences')),
   from: 'sequences',
-  order: 'tenant_id, namespace, name, version desc',
+  order: orderBy('sequences', ['tenant_id', 'namespace', 'name', '-version']),
   toText: sequenceText,
   cheaper: 'name the tenant and the namespace, or ask for a smaller offset and limit',
 };

@@ -38,10 +38,15 @@ export const deliveryList = list({
     'd.delivery_id, d.url, d.event_type, d.instance_id, d.attempt_number as attempts, ' +
     'd.success as delivered, (select f.attempted_at from webhook_deliveries f ' +
     'where f.delivery_id = d.delivery_id order by f.attempt_number limit 1) ' +
-    'as first_attempted_at, d.attempted_at as last_attempted_at, d.status_code, d.error_class',
+    'as first_attempted_at, d.attempted_at as last_attempted_at, d.status_code, d.error_class, ' +
+    'd.subscription_id',
   from: 'webhook_deliveries d',
   by: {
-    ...filtersOf('webhook_deliveries', ['url', 'event_type', 'error_class'], 'd'),
+    ...filtersOf(
+      'webhook_deliveries',
+      ['url', 'event_type', 'error_class', 'subscription_id'],
+      'd',
+    ),
     delivered: filtersOf('webhook_deliveries', ['success'], 'd').success,
   },
   always:
@@ -59,13 +64,35 @@ export const deliveryAttempts = lookup<object>(
     'where delivery_id = $1::uuid order by attempt_number',
 );
 
-/** `RedeliverPreview`. @param isSigned what is sent now */
+const SUBSCRIPTION_COLUMNS = columnsBut('webhook_subscriptions', 'secret');
+type SubscriptionRow = StoredRow<'webhook_subscriptions', (typeof SUBSCRIPTION_COLUMNS)[number]>;
+
+/** `WebhookSubscription` records, oldest first, of all tenants without one. */
+export const subscriptionList = list({
+  columns: selected(SUBSCRIPTION_COLUMNS),
+  from: 'webhook_subscriptions',
+  by: filtersOf('webhook_subscriptions', ['tenant_id']),
+  order: 'created_at, id',
+  toText: subscriptionText,
+  cheaper: 'name the tenant, or ask for a smaller offset and limit',
+});
+
+export const subscriptionById = lookup<SubscriptionRow>(
+  'read_webhook_subscription',
+  `select ${selected(SUBSCRIPTION_COLUMNS)} from webhook_subscriptions where id = $1::uuid`,
+);
+
+export function subscriptionText({ events, ...row }: SubscriptionRow): string {
+  return JSON.stringify({ ...row, events: JSON.parse(events) });
+}
+
+/** `RedeliverPreview`. @param isSigned what goes to an address of the deployment */
 export function previewText(row: OutboxRow, isSigned: boolean): string {
   return JSON.stringify({
     url: row.url,
     event_type: row.event_type,
     payload_bytes: Buffer.byteLength(row.body),
-    will_be_signed: isSigned,
+    will_be_signed: isSigned || row.subscription_id !== null,
     previous_delivery_id: row.delivery_id ?? undefined,
     previous_attempts: row.attempts,
     last_error: row.last_error,

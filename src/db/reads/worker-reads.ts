@@ -8,9 +8,11 @@ import type { TaskStats, WorkerInfo } from '../../../schema/worker.js';
 import { TASK_STATES, type TaskState } from '../../core/states.js';
 import { isoTime, type UnixMs } from '../../core/time.js';
 import { type StoredRow, selected } from '../tables.js';
-import { filtersOf, type Narrowing, narrow } from './filters.js';
+import { filtersOf, type Narrowing, narrow, timeFilters } from './filters.js';
+import { SEQUENCE_NAME } from './instance-reads.js';
 import { list } from './list.js';
 import { lookup, rowOf, TRY_LATER } from './lookup.js';
+import { orderBy } from './order.js';
 import { Conditions, IS_PRESENT, type PageBounds, type Query } from './query.js';
 import type { Page, PageRequest, Reader } from './reader.js';
 import { TASK_COLUMNS, TASK_INSTANCE_COLUMNS, type TaskWireRow, taskText } from './wire.js';
@@ -18,19 +20,26 @@ import { TASK_COLUMNS, TASK_INSTANCE_COLUMNS, type TaskWireRow, taskText } from 
 /** Of a worker; whether it is alive is for the caller to say. */
 export type WorkerRow = Omit<WorkerInfo, 'alive'>;
 
+const CREATED = timeFilters('worker_tasks', 'created_at', 't');
+
 /** By what the list of tasks can be narrowed. */
-const FILTERS = filtersOf(
-  'worker_tasks',
-  ['tenant_id', 'state', 'handler_name', 'worker_id', 'queue_name'],
-  't',
-);
+const FILTERS = {
+  ...filtersOf(
+    'worker_tasks',
+    ['tenant_id', 'state', 'handler_name', 'worker_id', 'queue_name'],
+    't',
+  ),
+  sequence_name: SEQUENCE_NAME,
+  created_after: CREATED.after,
+  created_before: CREATED.before,
+};
 
 const TASKS = {
   columns: `${selected(TASK_COLUMNS, 't')}, ${selected(TASK_INSTANCE_COLUMNS, 'i')}`,
   from: 'worker_tasks t join instances i on i.id = t.instance_id',
   by: FILTERS,
   always: `not t.withdrawn and ${IS_PRESENT}`,
-  order: 't.created_at desc, t.id desc',
+  order: orderBy('worker_tasks', ['created_at', 'id'], 'descending', 't'),
   toText: taskText,
   cheaper: 'name the tenant, ask for pending or claimed tasks only, or use a smaller offset',
 };

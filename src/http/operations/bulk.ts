@@ -20,20 +20,20 @@ import {
 const WINDOW = 500;
 
 const bulkState: Operation<'instances.bulkState'> = async (deps, call) => {
-  const { filter, state } = call.body;
-  return countReply(await changeAll(deps, filterOf(call, filter), { kind: 'state', state }));
+  const { filter, state, dry_run } = call.body;
+  return changeAll(deps, filterOf(call, filter), { kind: 'state', state }, dry_run ?? false);
 };
 
 const bulkReschedule: Operation<'instances.bulkReschedule'> = async (deps, call) => {
   const body = call.body;
   const filter = filterOf(call, body.filter);
   const states = body.filter.states ?? [];
-  if (states.length > 0 && !states.includes('scheduled')) return countReply(0);
+  const isDryRun = body.dry_run ?? false;
+  if (states.length > 0 && !states.includes('scheduled')) return countReply(0, isDryRun);
   const change: Change = { kind: 'reschedule', offsetMs: body.offset_secs * 1_000 };
-  return countReply(await changeAll(deps, { ...filter, state: ['scheduled'] }, change));
+  return changeAll(deps, { ...filter, state: ['scheduled'] }, change, isDryRun);
 };
 
-/** A dry run counts by the states in the rows; otherwise each instance decides for itself. */
 const batchAction: Operation<'instances.batchAction'> = async (deps, call) => {
   const body = call.body;
   const change = changeOf(body, call.traceparent);
@@ -41,7 +41,7 @@ const batchAction: Operation<'instances.batchAction'> = async (deps, call) => {
   const limit = body.limit ?? BATCH_ACTION_LIMIT_DEFAULT;
   const result = { matched: 0, applied: 0, skipped: 0, failed: 0, dry_run: isDryRun };
   for await (const window of windows(deps, filterOf(call, body.filter), 'included', limit)) {
-    const counts = isDryRun ? foreseen(window, change) : await deps.changeMany(ids(window), change);
+    const counts = await changeWindow(deps, window, change, isDryRun);
     result.matched += window.length;
     result.applied += counts.applied;
     result.skipped += counts.skipped;
@@ -71,22 +71,38 @@ function changeOf(body: BatchAction, traceparent: string | undefined): Change {
   }
 }
 
+/** A dry run counts by the states in the rows; otherwise each instance decides for itself. */
+async function changeWindow(
+  deps: FrontDeps,
+  window: readonly Candidate[],
+  change: Change,
+  isDryRun: boolean,
+): Promise<ChangeCounts> {
+  if (isDryRun) return foreseen(window, change);
+  const ids = window.map(({ id }) => id);
+  return deps.changeMany(ids, change);
+}
+
 function foreseen(window: readonly Candidate[], change: Change): ChangeCounts {
   const applied = window.filter(({ state }) => concerns(change, state)).length;
   return { applied, skipped: window.length - applied, failed: 0 };
 }
 
 /**
- * What was reached before an error stays changed; a repeated call is safe.
- *
- * @returns how many were changed
+ * What was reached before an error stays changed; a repeated call is safe. Answers with how many were
+ * changed, or would be.
  */
-async function changeAll(deps: FrontDeps, filter: InstanceFilter, change: Change): Promise<number> {
+async function changeAll(
+  deps: FrontDeps,
+  filter: InstanceFilter,
+  change: Change,
+  isDryRun: boolean,
+): Promise<HttpReply> {
   let count = 0;
   for await (const window of windows(deps, filter, 'left out')) {
-    count += (await deps.changeMany(ids(window), change)).applied;
+    count += (await changeWindow(deps, window, change, isDryRun)).applied;
   }
-  return count;
+  return countReply(count, isDryRun);
 }
 
 /** The matches newest first, so that instances created meanwhile are not chased; at most `limit`. */
@@ -107,12 +123,9 @@ async function* windows(
   }
 }
 
-function ids(window: readonly Candidate[]): string[] {
-  return window.map(({ id }) => id);
-}
-
-function countReply(count: number): HttpReply {
-  return jsonReply(`{"count":${count},"updated":${count}}`);
+function countReply(count: number, isDryRun: boolean): HttpReply {
+  const counts = isDryRun ? { count, updated: 0, dry_run: true } : { count, updated: count };
+  return jsonReply(JSON.stringify(counts));
 }
 
 function filterOf(call: AnyCall, filter: BatchAction['filter']): InstanceFilter {

@@ -1,10 +1,11 @@
 /** Reads of cron schedules. One of another tenant is not found. */
 
+import { scheduleOf } from '../../../actors/runtime/rows.js';
 import { type CronSchedule, NEXT_FIRES_MAX } from '../../../schema/cron.js';
 import { nextFires } from '../../core/cron.js';
 import { parseCron } from '../../core/cron-fields.js';
 import { isoTime } from '../../core/time.js';
-import { scheduleById, scheduleList, scheduleOf } from '../../db/reads/cron-reads.js';
+import { scheduleById, scheduleList } from '../../db/reads/cron-reads.js';
 import { rowOf } from '../../db/reads/lookup.js';
 import { invalid } from '../../errors.js';
 import {

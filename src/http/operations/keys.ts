@@ -146,13 +146,12 @@ export class KeyOperations {
 
 function newRow(body: MintKey, secret: string, now: UnixMs): KeyRow {
   const expiresAt = body.expires_at == null ? undefined : toUnixMs(body.expires_at);
-  const capabilities = body.capabilities ?? [];
   return {
     id: `ak_${randomBytes(16).toString('hex')}`,
     // As headers arrive: blanks around a name would make it one that no header can name.
     tenant_id: body.tenant_id.trim(),
     name: body.name ?? '',
-    capabilities: capabilities.length === 0 ? ['operator'] : capabilities,
+    capabilities: body.capabilities,
     secret_hash: createHash('sha256').update(secret).digest('hex'),
     created_at: isoTime(now),
     expires_at: expiresAt === undefined ? null : isoTime(expiresAt),

@@ -122,23 +122,31 @@ export function jsonReply(body: string): HttpReply {
   return { status: 200, body };
 }
 
-/** A list, with the way to its next page when it is full or was cut. */
+/**
+ * A list, with the way to its next page when it is full or was cut: by an offset, or by a cursor for
+ * whoever came by one. Whoever wants to change over finds the cursor in a header of its own.
+ */
 export function pageReply(call: AnyCall, bounds: PageBounds, page: Page): HttpReply {
   const isFull = page.count > 0 && page.count === bounds.limit;
   if (!isFull && !page.isCut) return jsonReply(page.text);
-  const next = nextPage(call, bounds.offset + page.count);
-  return { status: 200, body: page.text, headers: [['link', `<${next}>; rel="next"`]] };
+  const { cursor } = page;
+  const isByCursor = bounds.cursor !== undefined && cursor !== undefined;
+  const place = isByCursor ? `cursor=${cursor}` : `offset=${bounds.offset + page.count}`;
+  const link = ['link', `<${nextPage(call, place)}>; rel="next"`] as const;
+  const headers = cursor === undefined ? [link] : [link, ['x-next-cursor', cursor] as const];
+  return { status: 200, body: page.text, headers };
 }
 
-/** The request's own address with another offset. */
-function nextPage(call: AnyCall, offset: number): string {
-  const kept = call.search.split('&').filter((pair) => pair !== '' && !isOffset(pair));
-  const address = `${call.path}?${[...kept, `offset=${offset}`].join('&')}`;
+/** The request's own address with another place to begin at. */
+function nextPage(call: AnyCall, place: string): string {
+  const kept = call.search.split('&').filter((pair) => pair !== '' && !isPlace(pair));
+  const address = `${call.path}?${[...kept, place].join('&')}`;
   // What may stand in a request line as it is, and would end the address within the header.
   return address.replace(/[<>"\\^`{|}]/g, (character) => encodeURIComponent(character));
 }
 
 /** The query was checked, so that its encoding is right. */
-function isOffset(pair: string): boolean {
-  return decodeURIComponent(pair.split('=', 1)[0] ?? '') === 'offset';
+function isPlace(pair: string): boolean {
+  const name = decodeURIComponent(pair.split('=', 1)[0] ?? '');
+  return name === 'offset' || name === 'cursor';
 }

@@ -1,10 +1,12 @@
 /** The list of rate limits; each limit belongs to its actor. */
 
 import { rateLimitList } from '../../db/reads/rate-limit-reads.js';
-import { type FrontOperations, jsonReply, listTenant, type Operation } from './operation.js';
+import { type FrontOperations, listQuery, type Operation, pageReply } from './operation.js';
 
-const list: Operation<'rateLimits.list'> = async (deps, call) =>
-  jsonReply((await deps.reads.page(rateLimitList({ tenant_id: listTenant(call) }))).text);
+const list: Operation<'rateLimits.list'> = async (deps, call) => {
+  const query = listQuery(call);
+  return pageReply(call, query, await deps.reads.page(rateLimitList(query)));
+};
 
 /** The reads of rate limits; their changes belong to the limits. */
 export const rateLimitOperations = {

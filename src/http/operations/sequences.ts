@@ -50,7 +50,8 @@ export function sequenceDeletion(
   onDeleted: () => void,
 ): Operation<'sequences.delete'> {
   return async (_deps, { tenant, params, query }) => {
-    await client.ask(CATALOG_SHARD, 'catalog.delete', tenant, params.id, query);
+    const reply = await client.ask(CATALOG_SHARD, 'catalog.delete', tenant, params.id, query);
+    if (query.dry_run) return jsonReply(reply.body);
     onDeleted();
     return { status: 204, body: undefined };
   };

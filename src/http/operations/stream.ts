@@ -10,6 +10,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ShardClient } from '../../../actors/shard/client.js';
+import type { Failure } from '../../../schema/failure.js';
 import { type InstanceState, isEnded } from '../../core/states.js';
 import { outputsAfter } from '../../db/reads/output-reads.js';
 import type { OutputWireRow } from '../../db/reads/wire.js';
@@ -63,6 +64,7 @@ export class InstanceStreams {
 /** What the shard says of an instance; see `actors/feed/watchers.ts` for its versions. */
 interface Seen {
   readonly state: InstanceState;
+  readonly failure: Failure | null;
   readonly version: number;
 }
 
@@ -130,10 +132,11 @@ class Follower {
   }
 
   /** @returns whether the instance has ended */
-  async #tell({ state, version }: Seen, events: EventStream): Promise<boolean> {
+  async #tell({ state, failure, version }: Seen, events: EventStream): Promise<boolean> {
     if (version === this.#version) return false;
+    const why = failure === null ? {} : { failure };
     if (state !== this.#state) {
-      await events.send('state', [JSON.stringify({ instance_id: this.#id, state })]);
+      await events.send('state', [JSON.stringify({ instance_id: this.#id, state, ...why })]);
       this.#state = state;
     }
     for (let isMore = true; isMore; ) {
@@ -144,7 +147,7 @@ class Follower {
     }
     this.#version = version;
     if (!isEnded(state)) return false;
-    await events.send('done', [JSON.stringify({ state })]);
+    await events.send('done', [JSON.stringify({ state, ...why })]);
     return true;
   }
 }

@@ -1,15 +1,27 @@
-/** Reads of the outbox and of the delivery log; redeliveries belong to the shards that send. */
+/** Reads of subscriptions, of the outbox and of the delivery log; redeliveries belong to the shards that send. */
 
+import { rowOf } from '../../db/reads/lookup.js';
 import {
   deliveryAttempts,
   deliveryList,
   outboxList,
   previewText,
+  subscriptionById,
+  subscriptionList,
+  subscriptionText,
   webhookById,
   withoutNulls,
 } from '../../db/reads/webhook-reads.js';
 import { notFound } from '../../errors.js';
-import { type FrontOperations, jsonReply, type Operation } from './operation.js';
+import {
+  type CallById,
+  type FrontDeps,
+  type FrontOperations,
+  jsonReply,
+  listQuery,
+  type Operation,
+  pageReply,
+} from './operation.js';
 
 const outbox: Operation<'webhooks.outbox'> = async (deps, call) =>
   jsonReply((await deps.reads.page(outboxList(call.query))).text);
@@ -24,6 +36,23 @@ const delivery: Operation<'webhooks.delivery'> = async (deps, call) => {
   return jsonReply(`[${rows.map(withoutNulls).join(',')}]`);
 };
 
+const subscriptions: Operation<'webhooks.subscriptions'> = async (deps, call) => {
+  const query = listQuery(call);
+  return pageReply(call, query, await deps.reads.page(subscriptionList(query)));
+};
+
+const subscriptionNamed = (deps: FrontDeps, { params, tenant }: CallById) =>
+  rowOf(deps.reads, subscriptionById, 'webhook subscription', params.id, tenant);
+
+const subscription: Operation<'webhooks.subscription'> = async (deps, call) =>
+  jsonReply(subscriptionText(await subscriptionNamed(deps, call)));
+
+const ownDeliveries: Operation<'webhooks.subscriptionDeliveries'> = async (deps, call) => {
+  const { id } = await subscriptionNamed(deps, call);
+  const query = { ...call.query, subscription_id: id };
+  return jsonReply((await deps.reads.page(deliveryList(query))).text);
+};
+
 /** @param isSigned the deployment has a secret */
 const previewOf =
   (isSigned: boolean): Operation<'webhooks.redeliverPreview'> =>
@@ -36,6 +65,9 @@ const previewOf =
 
 export const webhookOperations = (isSigned: boolean) =>
   ({
+    'webhooks.subscriptions': subscriptions,
+    'webhooks.subscription': subscription,
+    'webhooks.subscriptionDeliveries': ownDeliveries,
     'webhooks.outbox': outbox,
     'webhooks.redeliverPreview': previewOf(isSigned),
     'webhooks.deliveries': deliveries,

@@ -23,7 +23,7 @@ const tasks: Operation<'workers.tasks'> = async (deps, call) => {
 };
 
 const stats: Operation<'workers.stats'> = async (deps, call) =>
-  jsonReply(JSON.stringify(await taskCounts(deps.reads, listTenant(call))));
+  jsonReply(JSON.stringify(await taskCounts(deps.reads, listTenant(call, call.query.tenant_id))));
 
 const attempts: Operation<'workers.attempts'> = async (deps, call) => {
   const { query, params, tenant } = call;
@@ -36,7 +36,7 @@ const list: Operation<'workers.list'> = async (deps, call) => {
   // The parameter has no upper bound; nothing was seen before the clock began.
   const since = Math.max(0, deps.now() - query.alive_within_secs * 1_000);
   const seenSince = query.include_stale ? null : since;
-  const rows = await workers(deps.reads, listTenant(call), seenSince);
+  const rows = await workers(deps.reads, listTenant(call, query.tenant_id), seenSince);
   const records = rows.map(({ in_flight, ...row }) => ({
     ...row,
     alive: Date.parse(row.last_seen_at) >= since,
@@ -47,7 +47,7 @@ const list: Operation<'workers.list'> = async (deps, call) => {
 
 /** `external` are the names that workers have polled for. */
 const handlers: Operation<'handlers'> = async (deps, call) => {
-  const external = await deps.reads.page(handlerNameList({ tenant_id: listTenant(call) }));
+  const external = await deps.reads.page(handlerNameList(listQuery(call)));
   const builtin = JSON.stringify([...BUILTIN_NAMES]);
   return jsonReply(`{"builtin":${builtin},"external":${external.text}}`);
 };

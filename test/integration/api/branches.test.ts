@@ -219,8 +219,18 @@ describe('try ok: no catch output; try failed: catch output and completed; catch
     const id = await tenant.runUntil('completed', [tryCatch('t', [bad], [seen, caught, last])]);
     const outputs = await tenant.outputsOf(id);
     assert.deepEqual(Object.keys(outputs), ['bad', 'seen', 'caught', 'last']);
-    assert.deepEqual(outputs.seen, {
-      error: { failed_blocks: ['bad'], source: 'try_catch', block_id: 't' },
+    const { at, ...error } = (outputs.seen?.error ?? {}) as Json;
+    assert.deepEqual(error, {
+      failed_blocks: ['bad'],
+      source: 'try_catch',
+      block_id: 't',
+      failed_block_id: 'bad',
+      path: 't/bad',
+      handler: 'fail',
+      attempt: 0,
+      code: 'handler_failed',
+      message: 'forced failure',
     });
+    assert.equal(new Date(String(at)).toISOString(), at);
   });
 });

@@ -48,6 +48,21 @@ describe('Bulk reschedule moves only scheduled instances, accepts negative offse
     assert.deepEqual(await Promise.all(others.map((id) => tenant.instance(id))), before);
   });
 
+  test('a dry run counts them, and moves none', async () => {
+    const tenant = api.tenant();
+    const scheduled = await tenant.run([step('a', 'noop')], { next_fire_at: FAR });
+    await tenant.runUntil('waiting', [step('a', newHandler())]);
+    for (const [filter, count] of [
+      [{}, 1],
+      [{ states: ['waiting'] }, 0],
+    ] as const) {
+      const body = { filter, offset_secs: 60, dry_run: true };
+      const reply = await tenant.patch('/instances/bulk/reschedule', body);
+      assert.deepEqual([reply.status, reply.body], [200, { count, updated: 0, dry_run: true }]);
+    }
+    assert.equal(await fireTime(tenant, scheduled), FAR);
+  });
+
   test('negative offsets are accepted, and one that makes an instance due starts it', async () => {
     const tenant = api.tenant();
     const far = await tenant.run([step('a', 'noop')], { next_fire_at: FAR });

@@ -84,6 +84,29 @@ test('there is no check of the transition, and a repeated call is safe', async (
   assert.deepEqual((await tenant.get('/instances/dlq')).body, []);
 });
 
+test('a dry run answers how many it would change, and changes nothing', async () => {
+  const tenant = api.tenant();
+  const ids = [
+    await tenant.runUntil('waiting', [step('a', newHandler())]),
+    await tenant.runUntil('failed', [step('a', 'fail')]),
+    await tenant.runUntil('completed', [step('a', 'noop')]),
+  ];
+  const before = await Promise.all(ids.map((id) => tenant.instance(id)));
+  for (const [filter, count] of [
+    [{}, 2],
+    [{ states: ['failed', 'completed'] }, 1],
+    [{ namespace: 'nowhere' }, 0],
+  ] as const) {
+    const body = { filter, state: 'cancelled', dry_run: true };
+    const reply = await tenant.patch('/instances/bulk/state', body);
+    assert.deepEqual([reply.status, reply.body], [200, { count, updated: 0, dry_run: true }]);
+  }
+  assert.deepEqual(await Promise.all(ids.map((id) => tenant.instance(id))), before);
+  const real = { filter: {}, state: 'cancelled', dry_run: false };
+  const reply = await tenant.patch('/instances/bulk/state', real);
+  assert.deepEqual(reply.body, { count: 2, updated: 2 });
+});
+
 test('what is wrong is 400, and nothing changes', async () => {
   const tenant = api.tenant();
   const id = await tenant.run([step('a', newHandler())]);

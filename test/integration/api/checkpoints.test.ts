@@ -54,6 +54,17 @@ describe('Checkpoints round-trip; latest is the newest; none yet is 404; prune k
     }
   });
 
+  test('a dry run of a pruning counts, and deletes none', async () => {
+    const tenant = api.tenant();
+    const id = await waiting(tenant);
+    for (const value of [1, 2, 3]) await save(tenant, id, value);
+    const body = { keep: 1, dry_run: true };
+    const reply = await tenant.post(`/instances/${id}/checkpoints/prune`, body);
+    assert.deepEqual([reply.status, reply.body], [200, { count: 2, dry_run: true }]);
+    assert.deepEqual(await dataOf(tenant, id), [3, 2, 1]);
+    assert.equal(await prune(tenant, id, 1), 2);
+  });
+
   test('latest is the newest, and 404 while there is none', async () => {
     const tenant = api.tenant();
     const id = await waiting(tenant);

@@ -86,10 +86,14 @@ describe('Cron: bad expression 4xx; CRUD; disabled never fires; deleted stops fi
       tenant_id: tenant.name,
       namespace: 'reports',
       sequence_id: sequence,
+      sequence: null,
+      version: null,
       cron_expr: '0 30 9 ? JAN-JUN MON-FRI 2990-2998',
       timezone: 'Europe/Berlin',
       enabled: true,
       metadata: { team: 'sales', nested: { list: [1, null] } },
+      context: { data: {}, config: {} },
+      priority: 'Normal',
       overlap_policy: 'skip',
       skipped_fires: 0,
       last_skipped_at: null,
@@ -312,14 +316,16 @@ describe('next fires', () => {
     assert.equal((await tenant.get(`/cron/${id}/next-fires?n=many`)).status, 400);
   });
 
-  test('a schedule that never fires has none', async () => {
-    const { tenant, create } = await scheduled();
-    const { id, next_fire_at } = await create({ cron_expr: '0 0 0 30 2 ? *' });
-    assert.equal(next_fire_at, null);
+  test('a schedule whose years are over has none, and can still be changed', async () => {
+    const { tenant, create, get } = await scheduled();
+    const { id } = await create({ enabled: false });
+    // As one that was stored in its time.
+    const years = "update cron_schedules set cron_expr = '0 0 0 1 1 ? 2001' where id = $1";
+    await api.sql.query(years, [id]);
     const { body } = await tenant.get<NextFires>(`/cron/${id}/next-fires`);
     assert.deepEqual(body, { timezone: 'UTC', fires: [] });
-    const past = await create({ cron_expr: '0 0 0 1 1 ? 2001' });
-    assert.equal(past.next_fire_at, null);
+    expectStatus(await tenant.put(`/cron/${id}`, { metadata: { is: 'over' } }), 200);
+    assert.deepEqual((await get(id)).metadata, { is: 'over' });
   });
 });
 
@@ -359,10 +365,15 @@ describe('sequences and tenants', () => {
 
   test('a context that the sequence does not take makes no instance and is shown', async () => {
     const tenant = api.tenant();
-    const input_schema = { type: 'object', required: ['order'] };
-    const sequence_id = await tenant.sequence([step('a', 'noop')], { input_schema });
-    const body = bodyOf(tenant, sequence_id, { cron_expr: EVERY_SECOND });
+    const blocks = [step('a', 'noop')];
+    const sequence = await tenant.sequence(blocks, { namespace: 'reports', name: 'daily' });
+    const named = { sequence_id: undefined, sequence: 'daily', cron_expr: EVERY_SECOND };
+    const body = bodyOf(tenant, sequence, { ...named, enabled: false });
     const { id } = expectStatus(await tenant.post<ScheduleCreated>('/cron', body), 201);
+    const input_schema = { type: 'object', required: ['order'] };
+    const next = { namespace: 'reports', name: 'daily', version: 2, input_schema };
+    await tenant.sequence(blocks, next);
+    expectStatus(await tenant.put(`/cron/${id}`, { enabled: true }), 200);
     await eventually(async () => {
       const { last_error } = (await tenant.get<CronSchedule>(`/cron/${id}`)).body;
       assert.match(last_error ?? '', /context\.data/);

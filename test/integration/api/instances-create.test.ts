@@ -144,8 +144,16 @@ describe('idempotency keys', () => {
 describe('refusals', () => {
   /** What is wrong, the field, and what the answer must say. */
   const refused: readonly [string, Json, RegExp][] = [
-    ['no sequence_id', { sequence_id: undefined }, /sequence_id is required/],
-    ['a null sequence_id', { sequence_id: null }, /sequence_id must be a string/],
+    [
+      'no sequence_id',
+      { sequence_id: undefined },
+      /must have exactly one of sequence_id and sequence/,
+    ],
+    [
+      'a null sequence_id',
+      { sequence_id: null },
+      /must have exactly one of sequence_id and sequence/,
+    ],
     ['a bad sequence_id', { sequence_id: 'x' }, /sequence_id must be a UUID/],
     ['a sequence_id in braces', { sequence_id: `{${randomUUID()}}` }, /sequence_id must be a UUID/],
     ['no tenant_id', { tenant_id: undefined }, /tenant_id is required/],

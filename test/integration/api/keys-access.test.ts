@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import type { KeyMinted } from '../../../schema/api-key.js';
+import { CAPABILITIES, type Capability } from '../../../schema/route-row.js';
 import { ROUTES } from '../../../schema/routes.js';
 import { type Json, newHandler, step, type Tenant, useSharedApi } from '../../helpers/api.js';
 import { type Client, expectStatus } from '../../helpers/client.js';
@@ -13,8 +14,8 @@ const api = useSharedApi();
 const mine = api.tenant();
 const other = api.tenant();
 
-/** A client with a new key of the tenant, and without capabilities an operator's. */
-async function keyOf(tenant: Tenant, ...capabilities: string[]): Promise<Client> {
+/** A client with a new key of the tenant. */
+async function keyOf(tenant: Tenant, ...capabilities: Capability[]): Promise<Client> {
   const body = { tenant_id: tenant.name, capabilities };
   const { secret } = expectStatus(await api.root.post<KeyMinted>('/api-keys', body), 201);
   return api.root.with({ apiKey: secret, tenant: tenant.name });
@@ -28,7 +29,7 @@ test('Unauthenticated and wrong-key requests get 401; missing tenant header 400;
     assert.equal((await api.root.with({ apiKey, tenant: 'a' }).get('/instances')).status, 401);
   }
   assert.equal((await api.root.get('/instances')).status, 400);
-  const key = await keyOf(mine);
+  const key = await keyOf(mine, 'operator');
   assert.equal((await key.with({ tenant: null }).get('/instances')).status, 400);
   for (const prefix of ['', '/api/v1']) {
     const nobody = api.root.with({ apiKey: null, tenant: null, prefix });
@@ -40,10 +41,10 @@ test('Unauthenticated and wrong-key requests get 401; missing tenant header 400;
 
 test('Tenant keys, operator included, get 403 on mint, list and revoke; unknown key id on revoke is 404', async () => {
   const unknown = `ak_${'0'.repeat(32)}`;
-  for (const capability of ['operator', 'worker', 'device', 'publisher', 'approver', 'auditor']) {
+  for (const capability of CAPABILITIES) {
     const key = await keyOf(mine, capability);
     const statuses = await statusesOf(
-      key.post('/api-keys', { tenant_id: mine.name }),
+      key.post('/api-keys', { tenant_id: mine.name, capabilities: ['worker'] }),
       key.get(`/api-keys?tenant_id=${mine.name}`),
       key.delete(`/api-keys/${unknown}`),
     );
@@ -53,7 +54,7 @@ test('Tenant keys, operator included, get 403 on mint, list and revoke; unknown 
 });
 
 test('Tenant key with another x-tenant-id gets 403; its list calls only return its own tenant even with a foreign tenant_id query', async () => {
-  const key = await keyOf(mine);
+  const key = await keyOf(mine, 'operator');
   assert.equal((await key.with({ tenant: other.name }).get('/instances')).status, 403);
   const [handler, theirs] = [newHandler(), newHandler()];
   const id = await mine.run([step('a', handler)]);
@@ -115,6 +116,43 @@ test('Approver key: approvals list and signals only; signal to an unknown instan
   assert.deepEqual(statuses, [201, 404, 403, 403, 403, 403, 403]);
 });
 
+test('Starter key: creates and reads instances, sends signals, reads sequences; everything else 403', async () => {
+  const starter = await keyOf(mine, 'starter');
+  const sequence = await mine.sequence([step('a', newHandler())], { name: 'started' });
+  const creation = mine.creation(sequence);
+  const created = await starter.post<{ id: string }>('/instances', creation);
+  const { id } = expectStatus(created, 201);
+  const allowed = new Set([
+    'POST /instances',
+    'POST /instances/batch',
+    'POST /instances/{id}/signals',
+  ]);
+  expectStatus(await starter.post('/instances/batch', { instances: [creation] }), 201);
+  const signal = { signal_type: 'custom:paid', payload: { amount: 3 } };
+  expectStatus(await starter.post(`/instances/${id}/signals`, signal), 201);
+  for (const path of [
+    '/instances',
+    '/instances/dlq',
+    `/instances/${id}`,
+    `/instances/${id}/outputs`,
+    `/instances/${id}/tree`,
+    `/instances/${id}/timeline`,
+    '/sequences',
+    `/sequences/${sequence}`,
+    `/sequences/by-name?tenant_id=${mine.name}&namespace=test&name=started`,
+    '/sequences/versions?namespace=test&name=started',
+  ]) {
+    assert.equal((await starter.get(path)).status, 200, path);
+  }
+  for (const route of Object.values(ROUTES)) {
+    if (route.capability === 'public' || allowed.has(`${route.method} ${route.path}`)) continue;
+    if (route.method === 'GET' && /^\/(instances|sequences)(\/|$)/.test(route.path)) continue;
+    const { method, path, body } = requestTo(route, noThings(mine.name), mine.name, mine.name);
+    const reply = await starter.request(method, path, { body });
+    assert.equal(reply.status, 403, `${method} ${path}`);
+  }
+});
+
 test('Auditor key: all GETs 200; every write 403; Publisher key: sequences, releases, plugins; instances 403', async () => {
   const auditor = await keyOf(mine, 'auditor');
   const handler = newHandler();
@@ -169,7 +207,7 @@ test('a key with several capabilities may do what any of them allows', async () 
 });
 
 test('a body that names another tenant than the key is 403, and stores nothing', async () => {
-  const key = await keyOf(mine);
+  const key = await keyOf(mine, 'operator');
   const sequence = await other.sequence([step('a', 'noop')]);
   const before = await other.get<unknown[]>('/instances');
   const bulk = { filter: { tenant_id: other.name }, state: 'cancelled' };
@@ -188,7 +226,7 @@ test('a body that names another tenant than the key is 403, and stores nothing',
 });
 
 test('a batch without a header is the key’s tenant’s', async () => {
-  const key = await keyOf(mine);
+  const key = await keyOf(mine, 'operator');
   const sequence = await mine.sequence([step('a', 'noop')]);
   const body = { instances: [mine.creation(sequence)] };
   const reply = await key.with({ tenant: null }).post<Json>('/instances/batch', body);

@@ -33,7 +33,7 @@ for (const [fault, what] of [
 ] as const) {
   test(`a revocation that ${what} holds from the start, and is stored in the end`, async () => {
     const tenant = api.tenant().name;
-    const body = { tenant_id: tenant };
+    const body = { tenant_id: tenant, capabilities: ['operator'] };
     const key = expectStatus(await api.root.post<KeyMinted>('/api-keys', body), 201);
     const worker = api.root.with({ apiKey: key.secret, tenant });
     assert.equal((await worker.get('/instances')).status, 200);

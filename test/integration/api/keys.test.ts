@@ -26,7 +26,8 @@ beforeWith(api, async () => {
 });
 
 async function mint(tenant_id: string, more: Json = {}): Promise<KeyMinted> {
-  return expectStatus(await root.post<KeyMinted>('/api-keys', { tenant_id, ...more }), 201);
+  const body = { tenant_id, capabilities: ['operator'], ...more };
+  return expectStatus(await root.post<KeyMinted>('/api-keys', body), 201);
 }
 
 async function listed(tenant: string): Promise<ApiKey[]> {
@@ -39,15 +40,25 @@ const statusWith = async (secret: string, tenant: string): Promise<number> =>
 const newTenant = () => api.tenant().name;
 
 describe('minting', () => {
-  test('Key minted without capabilities gets exactly operator; explicit lists are echoed verbatim', async () => {
+  test('Key creation without capabilities is 400; explicit lists are echoed verbatim', async () => {
     const tenant = newTenant();
+    const ask = (more: Json) => root.post<{ error: string }>('/api-keys', more);
     for (const capabilities of [undefined, null, []]) {
-      assert.deepEqual((await mint(tenant, { capabilities })).capabilities, ['operator']);
+      const reply = await ask({ tenant_id: tenant, capabilities });
+      assert.equal(reply.status, 400, reply.text);
+      assert.match(reply.body.error, /capabilities (is required|must)/);
     }
-    const given = ['auditor', 'worker', 'auditor', 'device'];
+    // Once this made an operator's key of what was meant to be a worker's.
+    const slip = await ask({ tenant_id: tenant, capability: ['worker'] });
+    assert.equal(slip.status, 400);
+    assert.match(slip.body.error, /capability is unknown: did you mean capabilities\?$/);
+    assert.deepEqual(await listed(tenant), []);
+    const given = ['auditor', 'worker', 'auditor', 'starter'];
     assert.deepEqual((await mint(tenant, { capabilities: given })).capabilities, given);
-    const shown = (await listed(tenant)).map((key) => key.capabilities);
-    assert.deepEqual(shown, [['operator'], ['operator'], ['operator'], given]);
+    assert.deepEqual(
+      (await listed(tenant)).map((key) => key.capabilities),
+      [given],
+    );
   });
 
   test('Key id matches ak_ + 32 hex; secret starts sk_; expires_at null by default; list never holds the secret', async () => {
@@ -112,11 +123,13 @@ describe('minting', () => {
       [{ tenant_id: tenant, capabilities: ['root'] }, /capabilities/],
       [{ tenant_id: tenant, capabilities: ['Operator'] }, /capabilities/],
       [{ tenant_id: tenant, capabilities: 'operator' }, /capabilities/],
+      [{ tenant_id: tenant, scope: 'all' }, /scope is unknown/],
       [{ tenant_id: tenant, expires_at: 'tomorrow' }, /expires_at/],
       [{ tenant_id: tenant, name: 'n'.repeat(256) }, /name/],
     ];
     for (const [body, says] of bad) {
-      const reply = await root.post<{ error: string }>('/api-keys', body);
+      const given = { capabilities: ['worker'], ...body };
+      const reply = await root.post<{ error: string }>('/api-keys', given);
       assert.equal(reply.status, 400, reply.text);
       assert.match(reply.body.error, says);
     }

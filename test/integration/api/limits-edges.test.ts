@@ -90,7 +90,11 @@ const limiting = (key: string, more: Json = {}) =>
 const polling = (worker_id: string) =>
   tenant.post<{ error?: string }>('/workers/tasks/poll', { handler_name: 'h', worker_id });
 const minting = (more: Json) =>
-  api.root.post<{ error?: string }>('/api-keys', { tenant_id: tenant.name, ...more });
+  api.root.post<{ error?: string }>('/api-keys', {
+    tenant_id: tenant.name,
+    capabilities: ['worker'],
+    ...more,
+  });
 
 /** A request of which line and headers, as they are counted, have so many bytes. */
 async function statusWithHeaders(bytes: number): Promise<number> {

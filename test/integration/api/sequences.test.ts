@@ -200,6 +200,14 @@ describe('deletion', () => {
     assert.match(refusal.body.error, /has 0 live and 1 failed instances/);
     assert.equal((await tenant.instance(failed)).state, 'failed');
 
+    const foreseen = await tenant.delete<object>(`/sequences/${id}?cascade=true&dry_run=true`);
+    const counts = { count: 2, ended: 1, failed: 1, dry_run: true };
+    assert.deepEqual([foreseen.status, foreseen.body], [200, counts]);
+    assert.equal((await tenant.delete(`/sequences/${id}?dry_run=true`)).status, 409);
+    assert.equal((await tenant.instance(instance)).state, 'completed');
+    const late = await tenant.create(id);
+    await tenant.move(late, 'cancelled');
+
     assert.equal((await tenant.delete(`/sequences/${id}?cascade=true`)).status, 204);
     for (const gone of [instance, failed]) {
       assert.equal((await tenant.get(`/instances/${gone}`)).status, 404);

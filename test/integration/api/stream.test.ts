@@ -50,7 +50,9 @@ const has = (event: string, state?: string) => (reader: EventReader) =>
 /** The events say that the instance ended so, and that was the last of them. */
 async function endsWith(reader: EventReader, state: string): Promise<void> {
   await reader.ended;
-  assert.deepEqual(reader.events.at(-1), { event: 'done', data: { state } });
+  const { event, data } = reader.events.at(-1)!;
+  assert.deepEqual([event, data.state], ['done', state]);
+  assert.equal(data.failure !== undefined, state === 'failed');
   assert.equal(reader.events.filter(({ event }) => event === 'done').length, 1);
   assert.equal(states(reader).at(-1), state);
 }

@@ -16,6 +16,7 @@ import { continuityOf } from '../../helpers/continuity.js';
 import {
   makeRateLimit,
   makeSchedule,
+  makeSubscription,
   makeThings,
   namedBy,
   namesTenant,
@@ -124,7 +125,7 @@ beforeWith(api, async () => {
 
 async function makeCallers(): Promise<Caller[]> {
   const mint = async (more: object) => {
-    const body = { tenant_id: own.name, ...more };
+    const body = { tenant_id: own.name, capabilities: ['operator'], ...more };
     return expectStatus(await api.root.post<KeyMinted>('/api-keys', body), 201);
   };
   const revoked = await mint({});
@@ -266,6 +267,8 @@ async function thingsFor({ route, ids }: Case): Promise<Things> {
     case 'continuity.preview':
       // Runtimes live for some minutes only.
       return { ...what, runtime: (await continuityOf(owner).runtime()).runtime_id };
+    case 'webhooks.unsubscribe':
+      return { ...what, subscription: await makeSubscription(owner) };
     case 'cron.delete':
       return { ...what, schedule: await makeSchedule(owner, what.sequence) };
     default:

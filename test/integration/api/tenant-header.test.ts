@@ -25,7 +25,8 @@ const LIMIT = { max_count: 1, window_seconds: 60 };
 describe('with a key of a tenant', () => {
   /** An operator's, without a tenant header. */
   async function keyOf(tenant: Tenant): Promise<Client> {
-    const reply = await api.root.post<KeyMinted>('/api-keys', { tenant_id: tenant.name });
+    const body = { tenant_id: tenant.name, capabilities: ['operator'] };
+    const reply = await api.root.post<KeyMinted>('/api-keys', body);
     return api.root.with({ apiKey: expectStatus(reply, 201).secret });
   }
 

@@ -1,53 +1,65 @@
 /**
- * Behind it every shard routes by the rows: a release that has come to route, or has ceased to, is
- * told to all of them, and each answers when it has read the rows and all that it routed by older
- * ones is durable. So a caller who is answered behind the barrier sees no creation of before it.
+ * Behind it every shard knows what has changed in rows that one owner writes and every shard keeps in
+ * memory: a change is told to all of them, and each answers when it has taken it in. So a caller who is
+ * answered behind the barrier meets nobody who knows only of before.
  *
  * A word may be lost, and a shard may die before its answer: it is told again every second, and its
  * successor at once. What a shard has settled stays so when it dies: its successor reads newer rows.
  */
 
 import type { TimerHandle } from '../../src/core/clock.js';
-import type { Room } from '../runtime/room.js';
+import type { PeerMessage } from './protocol.js';
+import type { Room } from './room.js';
 
-export type RoutesBarrierDeps = Pick<Room, 'shards' | 'clock' | 'now' | 'release'>;
+export type BarrierDeps = Pick<Room, 'shards' | 'clock' | 'now' | 'release'>;
 
-interface Waiting {
+interface Waiting<Word> {
   readonly version: number;
+  readonly word: Word;
   readonly pass: () => void;
 }
 
 /** How soon a shard that has not answered is told again. */
 const AGAIN_MS = 1_000;
 
-export class RoutesBarrier {
-  readonly #deps: RoutesBarrierDeps;
-  /** Above those of an earlier life of this actor, which began at its own time. */
+export class Barrier<Word = void> {
+  readonly #deps: BarrierDeps;
+  readonly #message: (version: number, words: readonly Word[]) => PeerMessage;
+  /** Above those of an earlier life of its owner, which began at its own time. */
   #version = 0;
   /** By shard: up to which version it has settled. */
   readonly #settled: number[];
-  #waiting: Waiting[] = [];
+  #waiting: Waiting<Word>[] = [];
   #again: TimerHandle | undefined;
 
-  constructor(deps: RoutesBarrierDeps) {
+  /** @param message what a shard is told: the latest version, and the words that it has not settled */
+  constructor(
+    deps: BarrierDeps,
+    message: (version: number, words: readonly Word[]) => PeerMessage,
+  ) {
     this.#deps = deps;
+    this.#message = message;
     this.#settled = Array.from({ length: deps.shards }, () => 0);
   }
 
-  /** Called when the change is committed; resolves when every shard routes by it. */
-  pass(): Promise<void> {
+  /**
+   * Called when the change is committed; resolves when every shard knows of it.
+   *
+   * @param word says what has changed
+   */
+  pass(word: Word): Promise<void> {
     this.#version = Math.max(this.#version + 1, Math.floor(this.#deps.now()));
     const version = this.#version;
-    this.#settled.forEach((_settled, shard) => {
-      this.#tell(shard);
-    });
-    this.#again ??= this.#tellLater();
     return new Promise((pass) => {
-      this.#waiting.push({ version, pass });
+      this.#waiting.push({ version, word, pass });
+      this.#settled.forEach((_settled, shard) => {
+        this.#tell(shard);
+      });
+      this.#again ??= this.#tellLater();
     });
   }
 
-  /** A shard routes by what was committed when it was told of this version, or by newer rows. */
+  /** A shard knows what was committed when it was told of this version, and of all before. */
   settled(version: number, shard: number): void {
     if (version > (this.#settled[shard] ?? version)) this.#settled[shard] = version;
     const reached = Math.min(...this.#settled);
@@ -81,7 +93,9 @@ export class RoutesBarrier {
   }
 
   #tell(shard: number): void {
-    const message = { kind: 'routes.read', version: this.#version } as const;
+    const settled = this.#settled[shard] ?? 0;
+    const words = this.#waiting.flatMap(({ version, word }) => (version > settled ? [word] : []));
+    const message = this.#message(this.#version, words);
     this.#deps.release([{ kind: 'peer', shard, message }]);
   }
 }

@@ -1,0 +1,60 @@
+/** What an instance says of itself for its explanation: everything that its actor knows. Changes nothing. */
+
+import type { Failure } from '../../schema/failure.js';
+import type { Standing } from '../../src/core/explanation.js';
+import type { StepNode } from '../../src/core/plan-nodes.js';
+import { type WaitFacts, waitsOf, whole } from '../../src/core/waits.js';
+import type { LiveInstance } from './live-instance.js';
+import { failureOf, type InstanceRecord } from './record.js';
+
+export function standingOf(actor: LiveInstance): Standing {
+  const { record, plan, env } = actor;
+  const { id, sequence_id, tenant_id, created_at, continuity_id, snapshot } = record;
+  const failure = failureOf(record);
+  const factsOf = (node: StepNode, iteration: string) => taskFacts(actor, node, iteration);
+  return {
+    id,
+    sequence_id,
+    tenant_id,
+    state: snapshot.state,
+    created_at,
+    failure,
+    root: rootOf(actor, failure),
+    continuity_id,
+    ...waitsOf(plan, snapshot, env.now(), waitsOfWhole(record), factsOf),
+  };
+}
+
+/** The block of the root list in which it failed, or else the first one. */
+function rootOf({ plan }: LiveInstance, failure: Failure | null): string | null {
+  let node = plan.nodes[plan.indexOf.get(failure?.block_id ?? '') ?? plan.roots[0] ?? -1];
+  while (node !== undefined && node.parent >= 0) node = plan.nodes[node.parent];
+  return node?.id ?? null;
+}
+
+/** What holds it back beside its own progress. */
+function waitsOfWhole(record: InstanceRecord): WaitFacts[] {
+  const { fence, snapshot, concurrency_key, max_concurrency } = record;
+  const waits: WaitFacts[] = [];
+  if (fence !== null) waits.push(whole('handoff', { reason: fence.reason, until: fence.until }));
+  if (snapshot.execution.w === 1) {
+    const key = concurrency_key ?? '';
+    waits.push(whole('slot', { key, max_concurrency: max_concurrency ?? 1 }));
+  }
+  return waits;
+}
+
+function taskFacts(actor: LiveInstance, node: StepNode, iteration: string): Partial<WaitFacts> {
+  const task = actor.tasks.lastOf({ blockId: node.id, iteration });
+  if (task === undefined) return {};
+  const { id: task_id, queue_name: queue, created_at, worker_id, claimed_at, heartbeat_at } = task;
+  if (task.state !== 'claimed') return { task_id, queue, since: created_at };
+  return {
+    kind: 'worker',
+    task_id,
+    queue,
+    since: claimed_at,
+    ...(worker_id === null ? {} : { worker_id }),
+    ...(heartbeat_at === null ? {} : { heartbeat_at }),
+  };
+}

@@ -1,0 +1,173 @@
+/**
+ * Whom one shard tells of ended instances: the addresses of the deployment, and the subscriptions of
+ * all tenants, which are known by heart because the unit that ends an instance cannot wait for rows.
+ * They are read at the start, before anything can end, and again whenever their owner says that those of
+ * a tenant have changed (`subscriptions.read`); rows decide, messages are only hints to read.
+ */
+
+import type { TimerHandle } from '../../src/core/clock.js';
+import type { WebhookEvent } from '../../src/core/webhook.js';
+import type { Room } from '../runtime/room.js';
+import {
+  type Subscription,
+  type SubscriptionRow,
+  subscriptionOf,
+  type WebhookTarget,
+} from '../runtime/rows.js';
+
+export interface SubscribersDeps
+  extends Pick<Room, 'shard' | 'clock' | 'log' | 'release' | 'schedule'> {
+  readonly loader: Pick<Room['loader'], 'subscriptions' | 'allSubscriptions'>;
+  /** Of the deployment. */
+  readonly urls: readonly string[];
+  /** These were deleted: what waits to be delivered to them never will be. */
+  readonly gone: (subscriptions: ReadonlySet<string>) => void;
+}
+
+/** Stands for every tenant where tenants are told. */
+export const EVERY_TENANT = '';
+
+/** The shard that owns the subscriptions. */
+const OWNER = 0;
+/** Rows read by one query: a megabyte. */
+const PAGE_ROWS = 2_000;
+/** How soon rows that could not be read are asked for again. */
+const AGAIN_MS = 1_000;
+
+export class Subscribers {
+  readonly #deps: SubscribersDeps;
+  readonly #ofDeployment: readonly WebhookTarget[];
+  #byTenant = new Map<string, readonly Subscription[]>();
+  #byId = new Map<string, Subscription>();
+  /** What the next read is for. */
+  #asked = new Set<string>();
+  #version = 0;
+  #isReading = false;
+  #again: TimerHandle | undefined;
+  #isStopped = false;
+
+  constructor(deps: SubscribersDeps) {
+    this.#deps = deps;
+    this.#ofDeployment = deps.urls.map((url) => ({ url, subscription: null }));
+  }
+
+  /** Resolves when they are known; rejects when the rows cannot be read. */
+  async start(): Promise<void> {
+    // What changes meanwhile is read behind it.
+    this.#isReading = true;
+    this.#takeAll(await this.#readAll());
+    this.#isReading = false;
+    if (this.#asked.size > 0) this.#begin();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#deps.clock.clearTimeout(this.#again);
+  }
+
+  /** Of all tenants. */
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  get(id: string): Subscription | undefined {
+    return this.#byId.get(id);
+  }
+
+  /** Whom to tell of an event of the tenant. */
+  targetsOf(tenant: string, event: WebhookEvent): readonly WebhookTarget[] {
+    const subscriptions = this.#byTenant.get(tenant);
+    if (subscriptions === undefined) return this.#ofDeployment;
+    const wanting = subscriptions.filter(({ events }) => events.includes(event));
+    return [...this.#ofDeployment, ...wanting.map(({ id, url }) => ({ url, subscription: id }))];
+  }
+
+  /** Those of these tenants have changed: the owner waits for `subscriptions.settled`. */
+  read(version: number, tenants: readonly string[]): void {
+    this.#version = Math.max(this.#version, version);
+    for (const tenant of tenants) this.#asked.add(tenant);
+    if (this.#asked.size > 0) this.#begin();
+    else this.#tellSettled(version);
+  }
+
+  /** What became of units under way is not known, and rows can be trusted again. */
+  reread(): void {
+    this.#asked.add(EVERY_TENANT);
+    this.#begin();
+  }
+
+  #begin(): void {
+    if (this.#isReading || this.#isStopped) return;
+    const asked = this.#asked;
+    const version = this.#version;
+    this.#asked = new Set();
+    this.#isReading = true;
+    const { schedule, log, clock } = this.#deps;
+    this.#readThen(asked).then(
+      (take) =>
+        schedule(() => {
+          this.#isReading = false;
+          take();
+          this.#tellSettled(version);
+          if (this.#asked.size > 0) this.#begin();
+        }),
+      (error: unknown) => {
+        log.warn({ err: error }, 'webhook subscriptions could not be read; trying again');
+        this.#again = clock.setTimeout(() => schedule(() => this.#retry(asked)), AGAIN_MS);
+      },
+    );
+  }
+
+  #retry(asked: ReadonlySet<string>): void {
+    this.#isReading = false;
+    for (const tenant of asked) this.#asked.add(tenant);
+    this.#begin();
+  }
+
+  /** @returns what takes over what was read */
+  async #readThen(tenants: ReadonlySet<string>): Promise<() => void> {
+    if (tenants.has(EVERY_TENANT)) {
+      const rows = await this.#readAll();
+      return () => this.#takeAll(rows);
+    }
+    const rows = await this.#deps.loader.subscriptions([...tenants]);
+    return () => this.#take(tenants, rows);
+  }
+
+  async #readAll(): Promise<SubscriptionRow[]> {
+    const rows: SubscriptionRow[] = [];
+    for (;;) {
+      const page = await this.#deps.loader.allSubscriptions(rows.at(-1)?.id, PAGE_ROWS);
+      rows.push(...page);
+      if (page.length < PAGE_ROWS) return rows;
+    }
+  }
+
+  #takeAll(rows: readonly SubscriptionRow[]): void {
+    this.#take(new Set([...this.#byTenant.keys(), ...rows.map((row) => row.tenant_id)]), rows);
+  }
+
+  /** @param rows all that these tenants have */
+  #take(tenants: ReadonlySet<string>, rows: readonly SubscriptionRow[]): void {
+    const gone = new Set<string>();
+    for (const tenant of tenants) {
+      for (const { id } of this.#byTenant.get(tenant) ?? []) gone.add(id);
+      this.#byTenant.delete(tenant);
+    }
+    for (const id of gone) this.#byId.delete(id);
+    for (const row of rows) {
+      const subscription = subscriptionOf(row);
+      const { id, tenant_id } = subscription;
+      this.#byId.set(id, subscription);
+      this.#byTenant.set(tenant_id, [...(this.#byTenant.get(tenant_id) ?? []), subscription]);
+      gone.delete(id);
+    }
+    if (gone.size > 0) this.#deps.gone(gone);
+  }
+
+  #tellSettled(version: number): void {
+    const { release, shard } = this.#deps;
+    const message = { kind: 'subscriptions.settled', version, shard } as const;
+    release([{ kind: 'peer', shard: OWNER, message }]);
+  }
+}

@@ -1,0 +1,212 @@
+/**
+ * The owner of the tenants' webhook subscriptions, on the first shard. It keeps nothing between
+ * requests: each reads rows, decides, commits one unit, and is answered when every shard knows of it
+ * (`subscribers.ts`), so that an instance which ends afterwards is told of.
+ *
+ * A secret is in the answer to who made the subscription, sealed in its row, and nowhere else.
+ */
+
+import type {
+  CreateSubscription,
+  SubscriptionCreated,
+  UpdateSubscription,
+  WebhookSubscription,
+} from '../../schema/webhook.js';
+import { WEBHOOK_EVENTS } from '../../schema/webhook.js';
+import type { Keyring } from '../../src/core/continuity/keys.js';
+import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
+import { type StoredSecret, storeSecret } from '../../src/core/stored-secret.js';
+import { isoTime } from '../../src/core/time.js';
+import { conflict, DATABASE_AWAY, forbidden, invalid, notFound } from '../../src/errors.js';
+import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
+import { Barrier } from '../runtime/barrier.js';
+import { answerLater, commitTold } from '../runtime/commit.js';
+import type { HostDeps } from '../runtime/host.js';
+import type { Call } from '../runtime/operation.js';
+import type { Room } from '../runtime/room.js';
+import { type Subscription, subscriptionOf } from '../runtime/rows.js';
+import { Serial } from '../runtime/serial.js';
+import { Turn } from '../runtime/turn.js';
+import { EVERY_TENANT, type Subscribers } from './subscribers.js';
+
+export interface SubscriptionsDeps
+  extends HostDeps,
+    Pick<Room, 'loader' | 'clock' | 'now' | 'newId' | 'random' | 'shards'> {
+  readonly subscribers: Pick<Subscribers, 'size'>;
+  readonly sender: Pick<WebhookSender, 'problemOf'>;
+  /** Undefined without an encryption key. */
+  readonly keyring: Keyring | undefined;
+}
+
+/** Each is one row more with the end of every instance of the tenant. */
+export const SUBSCRIPTIONS_PER_TENANT_MAX = 20;
+/** Every shard knows all of them by heart, at some 500 bytes each. */
+const SUBSCRIPTIONS_MAX = 20_000;
+/** Of a secret that the server makes. */
+const SECRET_BYTES = 32;
+
+export class Subscriptions {
+  readonly #deps: SubscriptionsDeps;
+  readonly #barrier: Barrier<string>;
+  /** Requests of one tenant follow one another, so that none passes the bound unseen. */
+  readonly #serial = new Serial();
+
+  constructor(deps: SubscriptionsDeps) {
+    this.#deps = deps;
+    this.#barrier = new Barrier<string>(deps, (version, tenants) => ({
+      kind: 'subscriptions.read',
+      version,
+      tenants,
+    }));
+  }
+
+  /** What an earlier life committed last may not have been told to every shard. */
+  start(): void {
+    void this.#barrier.pass(EVERY_TENANT);
+  }
+
+  stop(): void {
+    this.#barrier.stop();
+  }
+
+  /** A shard knows what was committed when it was told of this version. */
+  settled(version: number, shard: number): void {
+    this.#barrier.settled(version, shard);
+  }
+
+  /** A shard was replaced. */
+  shardBack(shard: number): void {
+    this.#barrier.shardBack(shard);
+  }
+
+  // ---------------------------------------------------------------- requests
+
+  create({ request, tenant: header, body }: Call<CreateSubscription>): void {
+    const named = body.tenant_id ?? '';
+    if (header !== '' && named !== '' && named !== header) {
+      throw forbidden('tenant_id is not the tenant of x-tenant-id');
+    }
+    const tenant = header || named;
+    if (tenant.trim() === '') throw invalid('tenant_id must not be blank');
+    this.#checkUrl(body.url);
+    answerLater(this.#deps, request, 201, () =>
+      this.#serial.run(tenant, () => this.#create(tenant, body)),
+    );
+  }
+
+  async #create(tenant_id: string, body: CreateSubscription): Promise<SubscriptionCreated> {
+    const { subscribers, newId, now } = this.#deps;
+    const known = await this.#read(() => this.#deps.loader.subscriptions([tenant_id]));
+    if (known.length >= SUBSCRIPTIONS_PER_TENANT_MAX) {
+      throw conflict(`a tenant has at most ${SUBSCRIPTIONS_PER_TENANT_MAX} webhook subscriptions`);
+    }
+    if (subscribers.size >= SUBSCRIPTIONS_MAX) {
+      throw conflict(`there are at most ${SUBSCRIPTIONS_MAX} webhook subscriptions of all tenants`);
+    }
+    const secret = body.secret ?? `whsec_${this.#randomBytes(SECRET_BYTES).toString('hex')}`;
+    const at = isoTime(now());
+    const place = { id: newId(), tenant_id };
+    const row: Subscription = {
+      ...place,
+      url: body.url,
+      events: body.events == null ? [...WEBHOOK_EVENTS] : ordered(body.events),
+      secret: this.#stored(place, secret),
+      created_at: at,
+      updated_at: at,
+    };
+    await this.#put(row);
+    return { ...wireOf(row), secret };
+  }
+
+  update({ request, tenant, target: id, body }: Call<UpdateSubscription>): void {
+    if (body.url != null) this.#checkUrl(body.url);
+    this.#withOwn(request, 200, tenant, id, async (row) => {
+      const changed: Subscription = {
+        ...row,
+        url: body.url ?? row.url,
+        events: body.events == null ? row.events : ordered(body.events),
+        secret: body.secret == null ? row.secret : this.#stored(row, body.secret),
+        updated_at: isoTime(this.#deps.now()),
+      };
+      await this.#put(changed);
+      return wireOf(changed);
+    });
+  }
+
+  /** What waits to be delivered is given up by the shards; what was parked goes with the row. */
+  delete({ request, tenant, target: id }: Call): void {
+    this.#withOwn(request, 204, tenant, id, async (row) => {
+      const turn = new Turn();
+      turn.put('subscription.clear', id, { id });
+      turn.put('webhook.dropParked', id, { subscription_id: id });
+      await this.#commit(turn, row);
+      return undefined;
+    });
+  }
+
+  // ---------------------------------------------------------------- how
+
+  #withOwn(
+    request: number,
+    status: number,
+    tenant: string,
+    id: string,
+    work: (row: Subscription) => Promise<object | undefined>,
+  ): void {
+    answerLater(this.#deps, request, status, () =>
+      this.#serial.run(id, async () => {
+        const row = await this.#read(() => this.#deps.loader.subscription(id));
+        if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) {
+          throw notFound(`webhook subscription ${id}`);
+        }
+        return work(subscriptionOf(row));
+      }),
+    );
+  }
+
+  #put(row: Subscription): Promise<void> {
+    const turn = new Turn();
+    turn.put('subscription.set', row.id, row);
+    return this.#commit(turn, row);
+  }
+
+  #commit(turn: Turn, { id, tenant_id }: Pick<Subscription, 'id' | 'tenant_id'>): Promise<void> {
+    const told = () => this.#barrier.pass(tenant_id);
+    return commitTold(this.#deps, `subscription:${id}`, turn, told);
+  }
+
+  /** Nothing is read while the units of a writer that died are unsettled. */
+  #read<T>(read: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#deps.whenWriterKnown(() => read().then(resolve, () => reject(DATABASE_AWAY)));
+    });
+  }
+
+  #checkUrl(url: string): void {
+    const problem = this.#deps.sender.problemOf(url);
+    if (problem !== undefined) throw invalid(`url: ${problem}`);
+  }
+
+  #stored(place: Pick<Subscription, 'id' | 'tenant_id'>, secret: string): StoredSecret {
+    const { keyring, log } = this.#deps;
+    if (keyring === undefined) {
+      log.warn({ subscriptionId: place.id }, 'the secret of a webhook is stored unsealed');
+    }
+    return storeSecret(place, secret, keyring, this.#randomBytes(NONCE_BYTES));
+  }
+
+  #randomBytes(count: number): Buffer {
+    const { random } = this.#deps;
+    return Buffer.from(Array.from({ length: count }, () => Math.floor(random() * 256)));
+  }
+}
+
+/** Each once, in the order of the list. */
+function ordered(events: readonly WebhookSubscription['events'][number][]) {
+  return WEBHOOK_EVENTS.filter((event) => events.includes(event));
+}
+
+/** Without its secret. */
+function wireOf({ secret: _, ...row }: Subscription): WebhookSubscription {
+  return { ...row, events: [...row.events] };
+}

@@ -1,0 +1,132 @@
+/** Wire shapes and route of the explanation of an instance (docs/reference/explain.md). */
+
+import { type Static, Type } from '@sinclair/typebox';
+import {
+  AnyJson,
+  InstanceStateWord,
+  named,
+  noted,
+  oneOfWords,
+  orNull,
+  Timestamp,
+  Uuid,
+} from './common.js';
+import { FailureOrNull } from './failure.js';
+import { type RouteRow, readById, refusals } from './route-row.js';
+
+/** More of what an instance waits for is counted only. */
+export const WAITS_MAX = 100;
+/** More of those who hold a slot are left out. */
+export const HOLDERS_MAX = 20;
+/** How many of those before it in a queue are counted. */
+export const AHEAD_MAX = 10_000;
+/** A worker that polled so long ago counts as one that polls. */
+export const POLLED_LATELY_SECS = 60;
+
+/** What an instance can wait for, with what that means. */
+export const WAIT_KINDS = {
+  pause: 'it is paused: nothing new starts until it is resumed',
+  start: 'its start, or the time that somebody has put it off to',
+  handoff: 'it belongs to another runtime, or is on its way there or from there',
+  slot: 'a slot of its `concurrency_key`',
+  signal: 'it was set to `waiting` by request: a signal, an outcome or a move wakes it',
+  task: 'a task that no worker has claimed',
+  worker: 'a worker that has claimed the task',
+  handler: 'a built-in handler that is at work',
+  sleep: 'the end of a `sleep`',
+  delay: 'the end of the `delay`, or the opening of the `send_window`, of a step',
+  retry: 'the end of the back-off before the next try',
+  rate_limit: 'a permit of the `rate_limit_key` of a step',
+  engine: 'nothing: the engine is about to go on with it',
+} as const;
+export type WaitKind = keyof typeof WAIT_KINDS;
+
+const FENCE_REASONS = ['transferring', 'moved', 'imported'] as const;
+
+export const Wait = named(
+  'Wait',
+  'One thing that an instance waits for. Members that do not fit the kind are absent.',
+  {
+    kind: oneOfWords(Object.keys(WAIT_KINDS) as WaitKind[]),
+    summary: Type.String(),
+    block_id: noted(orNull(Type.String()), 'Null when the instance as a whole waits.'),
+    path: noted(orNull(Type.String()), 'From the outermost block, as in orders[2]/charge.'),
+    since: orNull(Timestamp),
+    until: noted(
+      orNull(Timestamp),
+      'When it is over by itself, at the latest; null: by nothing but what it waits for.',
+    ),
+    attempt: Type.Optional(
+      Type.Integer({ description: 'The try, from 0; of a retry the next one.' }),
+    ),
+    max_attempts: Type.Optional(orNull(Type.Integer({ description: 'Null: no retry policy.' }))),
+    last_error: Type.Optional(Type.String({ description: 'Of the try before.' })),
+    handler: Type.Optional(Type.String()),
+    queue: Type.Optional(orNull(Type.String())),
+    task_id: Type.Optional(Uuid),
+    worker_id: Type.Optional(Type.String()),
+    heartbeat_at: Type.Optional(Timestamp),
+    workers: Type.Optional(
+      Type.Object({
+        polled_lately: Type.Integer({
+          description: `Workers that may take the task and polled within ${POLLED_LATELY_SECS} s.`,
+        }),
+        last_polled_at: orNull(Timestamp),
+      }),
+    ),
+    reason: Type.Optional(
+      oneOfWords(FENCE_REASONS, 'Of a handoff: on its way, gone, or here and not owned yet.'),
+    ),
+    key: Type.Optional(Type.String()),
+    max_concurrency: Type.Optional(Type.Integer()),
+    holders: Type.Optional(
+      Type.Array(Type.Object({ instance_id: Uuid, state: InstanceStateWord }), {
+        maxItems: HOLDERS_MAX,
+      }),
+    ),
+    ahead: Type.Optional(
+      Type.Integer({ description: `Instances that wait before it, ${AHEAD_MAX} at most.` }),
+    ),
+    limit: Type.Optional(
+      orNull(Type.Object({ max_count: Type.Integer(), window_seconds: Type.Integer() })),
+    ),
+  },
+);
+export type Wait = Static<typeof Wait>;
+
+export const NextAction = named(
+  'NextAction',
+  'A request that can be made now, and what it is good for.',
+  {
+    action: Type.String(),
+    method: Type.String(),
+    path: noted(Type.String(), 'Behind the base address of the API.'),
+    body: Type.Optional(AnyJson),
+    why: Type.String(),
+  },
+);
+export type NextAction = Static<typeof NextAction>;
+
+export const InstanceExplanation = named('InstanceExplanation', {
+  id: Uuid,
+  sequence_id: Uuid,
+  state: InstanceStateWord,
+  since: noted(Timestamp, 'Of the state.'),
+  summary: noted(Type.String(), 'What it is doing, in a sentence for people.'),
+  waiting_for: Type.Array(Wait, { maxItems: WAITS_MAX }),
+  waiting_count: Type.Integer({ description: 'Of all that it waits for.' }),
+  failure: FailureOrNull,
+  next: Type.Array(NextAction),
+});
+export type InstanceExplanation = Static<typeof InstanceExplanation>;
+
+// ---------------------------------------------------------------- routes
+
+export const EXPLANATION_ROWS = {
+  'instances.explain': {
+    ...readById,
+    path: '/instances/{id}/explain',
+    summary: 'Say what an instance is doing, what it waits for, and what can be done.',
+    replies: { 200: InstanceExplanation, ...refusals(400, 404) },
+  },
+} as const satisfies Record<string, RouteRow>;

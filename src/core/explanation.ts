@@ -1,0 +1,333 @@
+/**
+ * The explanation of an instance in words (docs/reference/explain.md): from what it says of itself and
+ * what was read about those it depends on.
+ */
+
+import {
+  type InstanceExplanation,
+  type NextAction,
+  POLLED_LATELY_SECS,
+  type Wait,
+} from '../../schema/explanation.js';
+import type { Failure } from '../../schema/failure.js';
+import type { JsonObject } from './json.js';
+import { type InstanceState, isEnded } from './states.js';
+import type { UnixMs } from './time.js';
+import type { WaitFacts, Waits } from './waits.js';
+
+/** What an instance says of itself. */
+export interface Standing extends Waits {
+  readonly id: string;
+  readonly sequence_id: string;
+  readonly tenant_id: string;
+  readonly state: InstanceState;
+  readonly created_at: string;
+  readonly failure: Failure | null;
+  /** The block of the root list in which it failed, or else the first one. */
+  readonly root: string | null;
+  /** The execution that it belongs to, across versions and servers. */
+  readonly continuity_id: string | null;
+}
+
+/** What was read about it and about others. */
+export interface Surroundings {
+  readonly now: UnixMs;
+  /** Newest first: moves between states, and tries that another one followed. */
+  readonly moves: readonly Move[];
+  readonly pollers: readonly Poller[];
+  readonly holders: NonNullable<Wait['holders']>;
+  readonly ahead: number;
+  readonly limits: readonly RateLimitFacts[];
+}
+
+export interface Move {
+  readonly to_state?: InstanceState | null | undefined;
+  readonly block_id?: string | null | undefined;
+  readonly details: JsonObject;
+  readonly at: string;
+}
+
+export interface Poller {
+  readonly handler_name: string;
+  /** '' of one that takes tasks of any queue. */
+  readonly queue_name: string;
+  readonly worker_id: string;
+  readonly last_seen_at: string;
+}
+
+interface RateLimitFacts {
+  readonly limit_key: string;
+  readonly set: NonNullable<Wait['limit']>;
+}
+
+export function explain(standing: Standing, around: Surroundings): InstanceExplanation {
+  const { id, sequence_id, state, failure, count } = standing;
+  const waits = standing.waits.map((facts) => {
+    const known = { ...facts, ...found(facts, around) };
+    return { ...known, summary: WORDS[facts.kind](known) };
+  });
+  const move = around.moves.find(({ to_state }) => to_state === state);
+  const since = failure?.at ?? move?.at ?? standing.created_at;
+  // What holds back the whole does so for as long as it has its state.
+  for (const wait of waits) if (wait.block_id === null) wait.since ??= since;
+  return {
+    id,
+    sequence_id,
+    state,
+    since,
+    summary: summaryOf(standing, waits, since),
+    waiting_for: waits,
+    waiting_count: count,
+    failure,
+    next: nextOf(standing, waits),
+  };
+}
+
+// ---------------------------------------------------------------- what others have to do with it
+
+function found(facts: WaitFacts, around: Surroundings): Partial<WaitFacts> {
+  const { kind, attempt = 0 } = facts;
+  const more: Partial<WaitFacts> = {};
+  if (attempt > 0) Object.assign(more, lastTry(facts, around.moves));
+  if (kind === 'task') more.workers = workersFor(facts, around);
+  if (kind === 'slot') {
+    more.holders = [...around.holders];
+    more.ahead = around.ahead;
+  }
+  if (kind === 'rate_limit') {
+    more.limit = around.limits.find(({ limit_key }) => limit_key === facts.key)?.set ?? null;
+  }
+  return more;
+}
+
+/** Why the try before this one failed, and when. */
+function lastTry({ kind, block_id, attempt = 0 }: WaitFacts, moves: readonly Move[]) {
+  const last = moves.find(
+    (move) => move.block_id === block_id && move.details.attempt === attempt - 1,
+  );
+  if (last === undefined) return {};
+  const last_error = String(last.details.message);
+  return kind === 'retry' ? { last_error, since: last.at } : { last_error };
+}
+
+function workersFor(
+  { handler, queue }: WaitFacts,
+  { pollers, now }: Surroundings,
+): NonNullable<Wait['workers']> {
+  const able = pollers.filter(
+    ({ handler_name, queue_name }) =>
+      handler_name === handler && (queue_name === '' || queue_name === queue),
+  );
+  const since = now - POLLED_LATELY_SECS * 1_000;
+  const lately = able.filter(({ last_seen_at }) => Date.parse(last_seen_at) >= since);
+  const seen = able.map(({ last_seen_at }) => last_seen_at).sort();
+  return {
+    polled_lately: new Set(lately.map(({ worker_id }) => worker_id)).size,
+    last_polled_at: seen.at(-1) ?? null,
+  };
+}
+
+// ---------------------------------------------------------------- sentences
+
+const WORDS: Readonly<Record<Wait['kind'], (wait: WaitFacts) => string>> = {
+  pause: () => 'It is paused: nothing new starts until it is resumed.',
+  start: ({ until }) => `It is scheduled to go on at ${until}.`,
+  handoff: ({ reason, until }) =>
+    reason === 'transferring'
+      ? `It is being handed over to another runtime${until === null ? '' : `, which has to take it by ${until}`}.`
+      : reason === 'moved'
+        ? 'It was handed over to another runtime and goes on there.'
+        : 'It was imported, and this runtime does not own it yet.',
+  slot: ({ key, max_concurrency, holders = [], ahead = 0 }) =>
+    `It waits for a slot of the concurrency key ${key}, of which there are ${max_concurrency}: ` +
+    `${held(holders)}, and ${counted(ahead, 'instance waits', 'instances wait')} before it.`,
+  signal: () => 'It was set to waiting by request, and goes on with the next signal.',
+  task: (wait) => `${step(wait)} waits for a worker: ${polled(wait)}.`,
+  worker: ({ worker_id, since, heartbeat_at, ...wait }) =>
+    `The worker ${worker_id} has been at ${step(wait, 'step')} since ${since}; its last sign of life came at ` +
+    `${heartbeat_at}.`,
+  handler: (wait) => `${step(wait)} is at work in the built-in handler ${wait.handler}.`,
+  sleep: (wait) => `${step(wait)} sleeps until ${wait.until}.`,
+  delay: (wait) => `${step(wait)} is put off until ${wait.until} by its delay or send_window.`,
+  retry: (wait) =>
+    `${step(wait)} failed${wait.last_error === undefined ? '' : ` (${wait.last_error})`} and is tried ` +
+    `again at ${wait.until}: that is try ${tryOf(wait)}.`,
+  rate_limit: (wait) =>
+    `${step(wait)} waits for a permit of the rate limit ${wait.key}${limited(wait.limit)}` +
+    (wait.until === null ? '.' : `, and asks again at ${wait.until}.`),
+  engine: (wait) =>
+    wait.block_id === null
+      ? 'The engine goes on with it by itself.'
+      : `The engine is about to begin ${step(wait, 'step')}.`,
+};
+
+function step({ path }: Pick<WaitFacts, 'path'>, word = 'Step'): string {
+  return `${word} ${path}`;
+}
+
+function tryOf({ attempt = 0, max_attempts }: WaitFacts): string {
+  return max_attempts == null ? `${attempt + 1}` : `${attempt + 1} of ${max_attempts}`;
+}
+
+function polled({ handler, queue, workers }: WaitFacts): string {
+  const { polled_lately: lately = 0, last_polled_at: last = null } = workers ?? {};
+  const what = `the handler ${handler}${queue == null ? '' : ` and the queue ${queue}`}`;
+  if (lately > 0) {
+    const polls = counted(lately, 'worker has', 'workers have');
+    return `${polls} polled for ${what} within the last ${POLLED_LATELY_SECS} s`;
+  }
+  const ever = last === null ? 'none ever did' : `the last time was ${last}`;
+  return `no worker polls for ${what}; ${ever}`;
+}
+
+function held(holders: NonNullable<Wait['holders']>): string {
+  if (holders.length === 0) return 'none is held';
+  const [first, ...rest] = holders;
+  const others = rest.length === 0 ? '' : ` and ${counted(rest.length, 'other', 'others')}`;
+  return `instance ${first!.instance_id}${others} ${rest.length === 0 ? 'holds one' : 'hold them'}`;
+}
+
+function limited(limit: Wait['limit']): string {
+  return limit == null ? '' : ` (${limit.max_count} in ${limit.window_seconds} s)`;
+}
+
+function counted(count: number, one: string, many: string): string {
+  return `${count === 0 ? 'no' : count} ${count === 1 ? one : many}`;
+}
+
+function summaryOf({ state, failure, count }: Standing, waits: readonly Wait[], since: string) {
+  if (state === 'completed') return `It completed at ${since}.`;
+  if (state === 'cancelled') return `It was cancelled at ${since}.`;
+  if (state === 'failed') return failedText(failure, since);
+  // Behind a hold the other waits matter later.
+  const [first, second] = waits;
+  if (first === undefined) return 'The engine goes on with it by itself.';
+  if (second === undefined || first.block_id === null) return first.summary;
+  return `It waits for ${count} things at once. The first: ${first.summary}`;
+}
+
+function failedText(failure: Failure | null, since: string): string {
+  if (failure === null) return `It failed at ${since}; its audit tells more.`;
+  const { path, attempt, code, message } = failure;
+  const where = path === null ? 'It' : `It failed at ${since} because block ${path}`;
+  const which = attempt === null || attempt === 0 ? '' : ` at try ${attempt + 1}`;
+  const what = path === null ? `failed at ${since}` : `failed${which}`;
+  return `${where} ${what}: ${message} (${code}).`;
+}
+
+// ---------------------------------------------------------------- what can be done
+
+function nextOf(standing: Standing, waits: readonly Wait[]): NextAction[] {
+  const { id, state, root, continuity_id } = standing;
+  const at = `/instances/${id}`;
+  const owner = waits.find(({ kind }) => kind === 'handoff');
+  if (owner !== undefined) {
+    const path = `/continuity/executions/${continuity_id ?? id}`;
+    const why = 'Shows which runtime owns it, and with it where it can be changed.';
+    return [{ action: 'look', method: 'GET', path, why }];
+  }
+  if (isEnded(state)) {
+    const actions: NextAction[] = [];
+    if (state === 'failed') {
+      const why = 'Runs it again from where it failed; what completed is not repeated.';
+      actions.push({ action: 'retry', method: 'POST', path: `${at}/retry`, why });
+    }
+    if (root !== null) actions.push(...resumed(at, root));
+    if (state === 'failed') {
+      actions.push(signal(at, 'cancel', 'Takes it off the dead letter queue for good.'));
+    }
+    return actions;
+  }
+  const actions = waits.flatMap((wait) => ACTIONS[wait.kind]?.(wait, at, state) ?? []);
+  const seen = new Set<string>();
+  const distinct = actions.filter((action) => {
+    const key = JSON.stringify([action.action, action.path, action.body]);
+    return !seen.has(key) && seen.add(key);
+  });
+  if (state !== 'paused') {
+    distinct.push(signal(at, 'pause', 'Lets nothing new start until it is resumed.'));
+  }
+  distinct.push(signal(at, 'cancel', 'Ends it; protected blocks are run first.'));
+  return distinct;
+}
+
+function resumed(at: string, root: string): NextAction[] {
+  return [
+    {
+      action: 'resume_from',
+      method: 'POST',
+      path: `${at}/resume-from/${encodeURIComponent(root)}`,
+      why: `Runs it again from the block ${root}, as if that had never been reached.`,
+    },
+    {
+      action: 'fork',
+      method: 'POST',
+      path: `${at}/fork`,
+      body: { from_block_id: root, dry_run: true },
+      why: `Tries it in a copy that runs from the block ${root}, without effects outside.`,
+    },
+  ];
+}
+
+function signal(at: string, signal_type: string, why: string): NextAction {
+  const path = `${at}/signals`;
+  return { action: signal_type, method: 'POST', path, body: { signal_type }, why };
+}
+
+/** Only what stands in `next_fire_at` can be brought forward. */
+function startNow(at: string, state: InstanceState, why: string): NextAction[] {
+  if (state !== 'scheduled') return [];
+  const body = { state: 'running' };
+  return [{ action: 'start_now', method: 'PATCH', path: `${at}/state`, body, why }];
+}
+
+/** What ends a wait, beside what the engine does by itself. */
+const ACTIONS: Readonly<
+  Partial<Record<Wait['kind'], (wait: Wait, at: string, state: InstanceState) => NextAction[]>>
+> = {
+  pause: (_wait, at) => [signal(at, 'resume', 'Lets it go on.')],
+  start: (_wait, at, state) => startNow(at, state, 'Goes on now instead of then.'),
+  signal: (_wait, at) => [signal(at, 'custom:continue', 'Any signal wakes it.')],
+  slot: ({ holders = [] }) =>
+    holders.slice(0, 1).map(({ instance_id }) => ({
+      action: 'look_at_holder',
+      method: 'GET',
+      path: `/instances/${instance_id}/explain`,
+      why: 'Says what the instance that holds a slot waits for.',
+    })),
+  task: ({ handler, queue }) => [
+    {
+      action: 'poll',
+      method: 'POST',
+      path: queue == null ? '/workers/tasks/poll' : '/workers/tasks/poll/queue',
+      body: {
+        handler_name: handler ?? '',
+        worker_id: 'my-worker',
+        ...(queue == null ? {} : { queue_name: queue }),
+      },
+      why: `A worker takes the task by this; without one that polls for ${handler} it waits for ever.`,
+    },
+  ],
+  worker: ({ task_id }) => [
+    {
+      action: 'look_at_task',
+      method: 'GET',
+      path: `/workers/tasks/${task_id}/attempts`,
+      why: 'Shows who claimed the task, and when.',
+    },
+  ],
+  retry: (_wait, at, state) => startNow(at, state, 'Ends the wait: the next try begins now.'),
+  delay: (_wait, at, state) => startNow(at, state, 'Ends the wait: the step begins now.'),
+  rate_limit: ({ key, limit }) =>
+    limit == null
+      ? []
+      : [
+          {
+            action: 'raise_limit',
+            method: 'PUT',
+            path: `/rate-limits/${encodeURIComponent(key ?? '')}`,
+            body: { max_count: 2 * limit.max_count, window_seconds: limit.window_seconds },
+            why: 'Lets more steps with this key begin; those that wait ask again at once.',
+          },
+        ],
+};

@@ -1,0 +1,18 @@
+/**
+ * Where a block stands in a running instance: the ids from the outermost block to it, and of each loop the
+ * iteration that runs, counted from 0, as in `orders[2]/charge`.
+ */
+
+import type { Execution, LoopRecord } from './execution.js';
+import type { NodePlace, Plan } from './plan-nodes.js';
+
+/** While the loops around the node are open. */
+export function pathOf({ nodes }: Plan, { o }: Execution, node: NodePlace): string {
+  let path = node.id;
+  for (let around = nodes[node.parent]; around !== undefined; around = nodes[around.parent]) {
+    const isLoop = around.kind.repeats !== 'never';
+    const pass = isLoop ? `[${(o[around.index] as LoopRecord | undefined)?.i ?? 0}]` : '';
+    path = `${around.id}${pass}/${path}`;
+  }
+  return path;
+}

@@ -1,0 +1,46 @@
+/**
+ * A secret that callers give and nobody reads back, as it is stored: sealed with the server's key, bound to
+ * its row and tenant, so that no text of one row passes for that of another. A server without a key has
+ * nothing to seal it with. Pure.
+ */
+
+import { decodeBase64 } from './continuity/base64.js';
+import { openWith } from './continuity/capsule-import.js';
+import type { Keyring } from './continuity/keys.js';
+import { type SealContext, seal } from './continuity/sealing.js';
+
+/** Whose secret it is. */
+export interface SecretPlace {
+  readonly id: string;
+  readonly tenant_id: string;
+}
+
+/** The two forms of the column: base64, or what it is without keys. */
+export type StoredSecret = { readonly sealed: string } | { readonly plain: string };
+
+/** @param nonce 12 random bytes that were never used before */
+export function storeSecret(
+  place: SecretPlace,
+  secret: string,
+  keyring: Keyring | undefined,
+  nonce: Uint8Array,
+): StoredSecret {
+  if (keyring === undefined) return { plain: secret };
+  const sealed = seal(Buffer.from(secret), keyring.payload.key, nonce, contextOf(place));
+  return { sealed: sealed.toString('base64') };
+}
+
+/** Undefined when none of the server's keys opens it. */
+export function openSecret(
+  place: SecretPlace,
+  stored: StoredSecret,
+  keyring: Keyring | undefined,
+): string | undefined {
+  if ('plain' in stored) return stored.plain;
+  const sealed = decodeBase64(stored.sealed);
+  return sealed && openWith(keyring?.opening ?? [], sealed, contextOf(place))?.toString('utf8');
+}
+
+function contextOf({ id, tenant_id }: SecretPlace): SealContext {
+  return { tenant_id, continuity_id: id, epoch: 0, allowed_destination_runtime_id: 'secret' };
+}

@@ -1,0 +1,94 @@
+/**
+ * What an instance waits for, by what it has in memory: the waits of the whole first, then those of its
+ * open steps in the order of the plan. Who could end them is for others to say (`explanation.ts`).
+ */
+
+import { WAITS_MAX, type Wait } from '../../schema/explanation.js';
+import type { Execution, StepRecord } from './execution.js';
+import { pathOf } from './paths.js';
+import type { Plan, StepNode } from './plan-nodes.js';
+import type { Snapshot } from './progress.js';
+import { isEnded } from './states.js';
+import { isoTime, isoTimeOrNull, type UnixMs } from './time.js';
+
+/** A wait without its sentence. */
+export type WaitFacts = Omit<Wait, 'summary'>;
+
+export interface Waits {
+  readonly waits: readonly WaitFacts[];
+  readonly count: number;
+}
+
+/** What is known of a step beside its record: its task, if a worker has to do it. */
+export type StepFacts = (node: StepNode, iteration: string) => Partial<WaitFacts>;
+
+/** @param ofWhole what else holds the instance back */
+export function waitsOf(
+  plan: Plan,
+  snapshot: Snapshot,
+  now: UnixMs,
+  ofWhole: readonly WaitFacts[],
+  factsOf: StepFacts,
+): Waits {
+  const { state, execution } = snapshot;
+  if (isEnded(state)) return { waits: [], count: 0 };
+  const waits = [...ofWhole, ...holds(snapshot, now)];
+  let count = waits.length;
+  for (const key of Object.keys(execution.o)) {
+    const node = plan.nodes[Number(key)]!;
+    if (node.type !== 'step') continue;
+    count += 1;
+    if (waits.length < WAITS_MAX) waits.push(waitOf(plan, execution, node, factsOf));
+  }
+  // It is in the middle of something, or has yet to begin.
+  if (count === 0) return { waits: [whole('engine')], count: 1 };
+  return { waits, count };
+}
+
+/** A wait of the instance as a whole. */
+export function whole(kind: Wait['kind'], more: Partial<WaitFacts> = {}): WaitFacts {
+  return { kind, block_id: null, path: null, since: null, until: null, ...more };
+}
+
+/** What keeps everything from starting. */
+function holds({ state, execution, nextFireAt }: Snapshot, now: UnixMs): WaitFacts[] {
+  const { h, p, t } = execution;
+  const found: WaitFacts[] = [];
+  if (state === 'paused') found.push(whole('pause'));
+  const startAt = h ?? (t === null && state === 'scheduled' ? nextFireAt : null);
+  if (startAt !== null && startAt > now) found.push(whole('start', { until: isoTime(startAt) }));
+  if (p === 1) found.push(whole('signal'));
+  return found;
+}
+
+function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepFacts): WaitFacts {
+  const record = execution.o[node.index] as StepRecord;
+  const { p, a, w, d, m } = record;
+  const iteration = node.loops.map((index) => (execution.o[index] as { i?: number }).i).join('.');
+  const wait: WaitFacts = {
+    kind: KINDS[p],
+    block_id: node.id,
+    path: pathOf(plan, execution, node),
+    since: isoTimeOrNull(execution.t === null ? null : execution.t + record.b),
+    until: isoTimeOrNull(w ?? d ?? null),
+    attempt: a,
+    max_attempts: node.retry?.maxAttempts ?? null,
+    handler: node.handler,
+  };
+  if (p === 'sleep' && m !== undefined) wait.since = isoTime(w! - m);
+  // A question that was not answered is asked again then, which says nothing of the answer.
+  if (p === 'asking') wait.until = null;
+  if (wait.kind === 'rate_limit') wait.key = node.rateLimitKey ?? '';
+  return p === 'task' ? { ...wait, ...factsOf(node, iteration) } : wait;
+}
+
+const KINDS: Readonly<Record<StepRecord['p'], Wait['kind']>> = {
+  ready: 'engine',
+  delay: 'delay',
+  limited: 'rate_limit',
+  backoff: 'retry',
+  asking: 'rate_limit',
+  sleep: 'sleep',
+  run: 'handler',
+  task: 'task',
+};

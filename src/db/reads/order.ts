@@ -1,0 +1,63 @@
+/**
+ * Orders of lists as data: the keys that rows are sorted by, which tell any two rows apart, so that a
+ * row is a place that a later page can go on from. Pure.
+ */
+
+import { type PlaceKeyType, pageCursor, placeIn } from '../../core/page-cursor.js';
+import { invalid } from '../../errors.js';
+import { type ColumnOf, columnType, type TableName } from '../tables.js';
+import type { Conditions } from './query.js';
+
+export interface Order {
+  /** What stands behind `order by`. */
+  readonly text: string;
+  /** The cursor of the place behind a row, which has the keys under their names. */
+  cursorAfter(row: object): string;
+  /** Leaves the rows behind that place. @throws EngineError 400 when it is no cursor of this order */
+  goOn(conditions: Conditions, cursor: string): void;
+}
+
+type Direction = 'ascending' | 'descending';
+
+/** A column; a number with a minus is sorted the other way. */
+type SortKey<T extends TableName> = ColumnOf<T> | `-${ColumnOf<T>}`;
+
+export function orderBy<T extends TableName>(
+  table: T,
+  keys: readonly SortKey<T>[],
+  direction: Direction = 'ascending',
+  alias: string = table,
+): Order {
+  const parts = keys.map((key) => {
+    const [minus, name] = key.startsWith('-') ? ['-', key.slice(1)] : ['', key];
+    const type = columnType(table, name).base as PlaceKeyType;
+    return { name, type, minus, column: `${alias}.${name}` };
+  });
+  const isDescending = direction === 'descending';
+  const text = parts
+    .map(({ column, minus }) => (isDescending === (minus === '') ? `${column} desc` : column))
+    .join(', ');
+  return {
+    text,
+    cursorAfter: (row) => {
+      const values = row as Readonly<Record<string, string | number>>;
+      return pageCursor(
+        text,
+        parts.map(({ name }) => values[name] as string | number),
+      );
+    },
+    goOn: (conditions, cursor) => {
+      const types = parts.map(({ type }) => type);
+      const place = placeIn(text, types, cursor);
+      if (place === undefined) {
+        throw invalid('cursor is not one that an earlier page of this list gave');
+      }
+      const columns = parts.map(({ column, minus }) => minus + column);
+      const values = parts.map(
+        ({ type, minus }, at) => `${minus}${conditions.param(place[at])}::${type}`,
+      );
+      const after = isDescending ? '<' : '>';
+      conditions.add(`(${columns.join(', ')}) ${after} (${values.join(', ')})`);
+    },
+  };
+}

@@ -1,0 +1,89 @@
+/**
+ * `GET /instances/{id}/explain`: the owner of the instance says what it waits for, and what others have to
+ * do with that is read. Nothing of it is kept at hand for those who may ask.
+ */
+
+import type { ShardClient } from '../../../actors/shard/client.js';
+import { AHEAD_MAX, HOLDERS_MAX } from '../../../schema/explanation.js';
+import { explain, type Standing, type Surroundings } from '../../core/explanation.js';
+import { concurrencyKeyId, rateLimitId } from '../../core/ids.js';
+import type { JsonObject } from '../../core/json.js';
+import type { WaitFacts } from '../../core/waits.js';
+import { entryOf, recentMoves } from '../../db/reads/audit-reads.js';
+import {
+  limitsOf,
+  pollersOf,
+  slotHolders,
+  waitersAhead,
+} from '../../db/reads/explanation-reads.js';
+import type { Reads } from '../../db/reads.js';
+import { type FrontDeps, jsonReply, type Operation } from './operation.js';
+
+/** Moves that are looked at: the state is as old as the newest of them that leads to it. */
+const MOVES_MAX = 200;
+
+export function instanceExplanation(
+  client: Pick<ShardClient, 'ask' | 'shardOf'>,
+): Operation<'instances.explain'> {
+  return async (deps, { tenant, params: { id } }) => {
+    const shard = client.shardOf(id);
+    const { body } = await client.ask(shard, 'instances.standing', tenant, id, undefined);
+    const standing = JSON.parse(body) as Standing;
+    return jsonReply(JSON.stringify(explain(standing, await surroundings(deps, standing))));
+  };
+}
+
+async function surroundings({ reads, now }: FrontDeps, standing: Standing): Promise<Surroundings> {
+  const { id, tenant_id: tenant, waits } = standing;
+  const [moves, pollers, slot, limits] = await Promise.all([
+    recentMoves.rows(reads, id, MOVES_MAX),
+    ofWaits(
+      waits,
+      'task',
+      ({ handler }) => handler,
+      (names) => pollersOf.rows(reads, tenant, names),
+    ),
+    slotOf(reads, standing),
+    ofWaits(
+      waits,
+      'rate_limit',
+      ({ key }) => rateLimitId(tenant, key ?? ''),
+      (ids) => limitsOf.rows(reads, ids),
+    ),
+  ]);
+  return {
+    now: now(),
+    moves: moves.map((row) => {
+      const { to_state, block_id, details } = entryOf(row);
+      return { to_state, block_id, details: details as JsonObject, at: row.created_at };
+    }),
+    pollers,
+    limits: limits.map(({ limit_key, ...set }) => ({ limit_key, set })),
+    ...slot,
+  };
+}
+
+/** Nothing is read where nothing waits for it. */
+async function ofWaits<Row>(
+  waits: readonly WaitFacts[],
+  kind: WaitFacts['kind'],
+  nameOf: (wait: WaitFacts) => string | undefined,
+  read: (names: readonly string[]) => Promise<Row[]>,
+): Promise<Row[]> {
+  const names = new Set(waits.filter((wait) => wait.kind === kind).map(nameOf));
+  return names.size === 0 ? [] : read([...names].filter((name) => name !== undefined));
+}
+
+async function slotOf(
+  reads: Reads,
+  { id, tenant_id: tenant, waits }: Standing,
+): Promise<Pick<Surroundings, 'holders' | 'ahead'>> {
+  const wait = waits.find(({ kind }) => kind === 'slot');
+  if (wait === undefined) return { holders: [], ahead: 0 };
+  const key = concurrencyKeyId(tenant, wait.key ?? '');
+  const [holders, before] = await Promise.all([
+    slotHolders.rows(reads, key, HOLDERS_MAX),
+    waitersAhead.row(reads, key, id, AHEAD_MAX),
+  ]);
+  return { holders, ahead: before?.ahead ?? 0 };
+}

@@ -1,0 +1,86 @@
+/** Pages by cursor, of every list that has them: the same rows in the same order as without. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ROUTES, type RouteId } from '../../../schema/routes.js';
+import { beforeWith, newHandler, step, useSharedApi } from '../../helpers/api.js';
+import type { Client, Reply } from '../../helpers/client.js';
+import { makeSchedule } from '../../helpers/route-requests.js';
+
+const api = useSharedApi();
+const tenant = api.tenant();
+/** Where each list of five rows is. */
+const paths: Partial<Record<RouteId, string>> = {};
+const ROWS = 5;
+
+beforeWith(api, async () => {
+  // Names and versions, so that the order has to look at more than the first key.
+  const handler = newHandler();
+  const blocks = [step('a', 'noop'), step('b', 'noop'), step('c', handler)];
+  const stored: string[] = [];
+  for (const [name, version] of [
+    ['b', 1],
+    ['a', 2],
+    ['a', 10],
+    ['a', 1],
+    ['c, "d"', 1],
+  ] as const) {
+    stored.push(await tenant.sequence(blocks, { name, version }));
+  }
+  const ids: string[] = [];
+  for (const sequence of stored) {
+    ids.push(await tenant.create(sequence));
+    await tenant.create(sequence);
+    await makeSchedule(tenant, sequence);
+    const key = { tenant_id: tenant.name, capabilities: ['worker'] };
+    assert.equal((await api.root.post('/api-keys', key)).status, 201);
+  }
+  await Promise.all(ids.map((id) => tenant.until(id, 'waiting')));
+  const many = await tenant.runUntil(
+    'completed',
+    [{ type: 'loop', id: 'l', condition: 'go', body: [step('x', 'noop')], max_iterations: ROWS }],
+    { go: true },
+  );
+  await Promise.all(ids.map((id) => tenant.move(id, 'failed')));
+  Object.assign(paths, {
+    'instances.list': '/instances?state=failed',
+    'instances.deadLetters': '/instances/dlq?',
+    'instances.outputs': `/instances/${many}/outputs?`,
+    'workers.tasks': '/workers/tasks?',
+    'sequences.list': '/sequences?namespace=test',
+    'cron.list': '/cron?',
+    'apiKeys.list': `/api-keys?tenant_id=${tenant.name}`,
+  });
+});
+
+async function walk(client: Client, path: string): Promise<unknown[]> {
+  const rows: unknown[] = [];
+  for (let place = ''; ; ) {
+    const page: Reply<unknown[]> = await client.get(`${path}&limit=2${place}`);
+    assert.equal(page.status, 200, page.text);
+    rows.push(...page.body);
+    const cursor = page.headers['x-next-cursor'];
+    if (cursor === undefined) return rows;
+    place = `&cursor=${cursor}`;
+  }
+}
+
+/** Sub-sequences are no blocks of this server: nothing has two children. */
+const WITHOUT_ROWS: ReadonlySet<RouteId> = new Set(['instances.children']);
+
+for (const { id, query, replies } of Object.values(ROUTES)) {
+  if (query?.properties.cursor === undefined || replies[200]?.type !== 'array') continue;
+  test(`pages of ${id} by cursor are the whole list in its order`, async () => {
+    if (WITHOUT_ROWS.has(id)) {
+      const [{ id: one = '' } = {}] = (await tenant.get<{ id: string }[]>('/instances')).body;
+      assert.deepEqual(await walk(tenant, `/instances/${one}/children?`), []);
+      return;
+    }
+    const path = paths[id];
+    assert.ok(path !== undefined, `no rows of ${id}`);
+    const client = id === 'apiKeys.list' ? api.root : tenant;
+    const whole = await client.get<unknown[]>(path);
+    assert.ok(whole.body.length >= ROWS, whole.text);
+    assert.deepEqual(await walk(client, path), whole.body);
+  });
+}
