@@ -23,6 +23,7 @@ ENV NODE_ENV=production \
     ENGINE_HTTP_ADDR=0.0.0.0:8080
 WORKDIR /app
 COPY --from=build /app/package.json ./
+COPY LICENSE NOTICE THIRD-PARTY-LICENSES.txt ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist/server ./dist/server
 COPY --from=build /app/src/db/migrations ./src/db/migrations

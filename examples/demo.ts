@@ -1,8 +1,8 @@
 /**
  * `npm run demo [-- --kill]`: fulfils a few orders on a server of its own and shows how they get
  * on. The card is refused at first and charged on the second try. With `--kill` the server is
- * killed in the middle of that try and started again; the orders must not notice. The exit code is
- * 0 only if every order was completed with the right outputs.
+ * killed in the middle of that try and started again; the orders must not notice, and the demo says
+ * what became of each step. The exit code is 0 only if every order was completed with the right outputs.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -28,7 +28,7 @@ import {
   type Order,
   orderHandlers,
 } from './orders.js';
-import { createProgress, type Progress, table } from './progress.js';
+import { COLUMNS, createProgress, type Progress, table } from './progress.js';
 import { type Handler, httpSender, startWorker } from './worker.js';
 
 interface Run {
@@ -39,6 +39,13 @@ interface Run {
 interface Outcome {
   readonly state: string;
   readonly outputs: readonly BlockOutput[];
+}
+
+/** What was so just before the server was killed. */
+interface Crash {
+  readonly before: readonly Outcome[];
+  /** The order whose card was being charged. */
+  readonly inHand: string;
 }
 
 const TENANT = 'demo';
@@ -83,12 +90,19 @@ async function demo(isKilled: boolean): Promise<number> {
     });
     try {
       const runs = await placeOrders(client);
+      progress.event(`steps of an order: ${ORDER_BLOCKS.map(({ id }) => id).join(', ')}`);
       const watching = watch(client, runs, progress, deadline);
+      let crash: Crash | undefined;
       if (isKilled) {
-        await Promise.race([inHand.started, watching]);
+        const order = await Promise.race([inHand.started, watching.then(() => undefined)]);
+        if (order === undefined) throw new Error('the orders were done before the kill');
+        crash = { before: await outcomes(client, runs), inHand: order };
         engine = await killAndRestart(engine, progress);
       }
-      return report(runs, await watching);
+      const ended = await watching;
+      const isRight = report(runs, ended);
+      if (crash !== undefined) tellCrash(crash, ended, inHand.triesOf(crash.inHand));
+      return isRight ? 0 : 1;
     } finally {
       await worker.stop();
       await client.close();
@@ -102,16 +116,29 @@ async function demo(isKilled: boolean): Promise<number> {
   }
 }
 
-/** Tells when a card is being charged again: then a worker holds a claim and has not reported. */
-function onFirstRetry(charge: Handler): { handler: Handler; started: Promise<void> } {
-  let tell: () => void = () => undefined;
-  const started = new Promise<void>((resolve) => {
+interface InHand {
+  readonly handler: Handler;
+  /** The first order whose card is charged again: then a worker holds a claim and has not reported. */
+  readonly started: Promise<string>;
+  /** How often the second try of an order was begun. */
+  triesOf(order: string): number;
+}
+
+function onFirstRetry(charge: Handler): InHand {
+  let tell: (order: string) => void = () => undefined;
+  const started = new Promise<string>((resolve) => {
     tell = resolve;
   });
+  const tries: string[] = [];
   return {
     started,
+    triesOf: (order) => tries.filter((tried) => tried === order).length,
     handler: (task, tools) => {
-      if (task.attempt > 0) tell();
+      if (task.attempt > 0) {
+        const order = String(task.params.order);
+        tries.push(order);
+        tell(order);
+      }
       return charge(task, tools);
     },
   };
@@ -164,7 +191,7 @@ async function watch(
       const seen = await Promise.all(runs.map((run) => look(client, run)));
       progress.show(seen.map(({ line }) => line));
       const hasEnded = seen.every(({ state }) => ['completed', 'failed'].includes(state));
-      if (hasEnded) return await Promise.all(runs.map((run) => outcome(client, run)));
+      if (hasEnded) return await outcomes(client, runs);
     } catch (error) {
       // While the server is down the orders are safe in the database.
       if (!isAbsence(error)) throw error;
@@ -182,11 +209,16 @@ function isAbsence(error: unknown): boolean {
 async function look(client: Client, { order, id }: Run): Promise<{ line: string; state: string }> {
   const { state } = expectStatus(await client.get<TaskInstance>(`/instances/${id}`), 200);
   const nodes = expectStatus(await client.get<TreeNode[]>(`/instances/${id}/tree`), 200);
-  const steps = ORDER_BLOCKS.map((block) => {
-    const node = nodes.find(({ block_id }) => block_id === block.id);
-    return `${MARKS[node?.state ?? 'pending']} ${block.id}`;
-  });
-  return { line: `${order.order}  ${state.padEnd(9)}  ${steps.join('  ')}`, state };
+  const states = ORDER_BLOCKS.map(
+    ({ id: block }) => nodes.find(({ block_id }) => block_id === block)?.state ?? 'pending',
+  );
+  const current = ORDER_BLOCKS[states.findIndex((node) => node !== 'completed')]?.id ?? '';
+  const marks = states.map((node) => MARKS[node]).join(' ');
+  return { line: `${order.order}  ${state.padEnd(9)}  ${marks}  ${current}`.trimEnd(), state };
+}
+
+function outcomes(client: Client, runs: readonly Run[]): Promise<Outcome[]> {
+  return Promise.all(runs.map((run) => outcome(client, run)));
 }
 
 async function outcome(client: Client, { id }: Run): Promise<Outcome> {
@@ -195,20 +227,40 @@ async function outcome(client: Client, { id }: Run): Promise<Outcome> {
   return { state, outputs: expectStatus(outputs, 200) };
 }
 
-/** Prints the outputs; returns the exit code. */
-function report(runs: readonly Run[], outcomes: readonly Outcome[]): number {
-  const rows = [['order', 'state', 'step', 'attempt', 'output']];
+/** Prints the outputs; returns whether they are right. */
+function report(runs: readonly Run[], ended: readonly Outcome[]): boolean {
+  const rows = [['order', 'step', 'tries', 'output']];
   let wrong = 0;
   for (const [i, { order }] of runs.entries()) {
-    const { state, outputs } = outcomes[i]!;
-    for (const { block_id, attempt, output } of outputs) {
-      rows.push([order.order, state, block_id, String(attempt), JSON.stringify(output)]);
+    for (const { block_id, attempt, output } of ended[i]!.outputs) {
+      rows.push([order.order, block_id, String(attempt + 1), JSON.stringify(output)]);
     }
-    if (!isRight(order, outcomes[i]!)) wrong += 1;
+    if (!isRight(order, ended[i]!)) wrong += 1;
   }
   const verdict = wrong === 0 ? 'every order is right' : `${wrong} orders are wrong`;
-  process.stdout.write(`\n${table(rows)}\n\n${verdict}\n`);
-  return wrong === 0 ? 0 : 1;
+  process.stdout.write(`\n${table(rows, COLUMNS)}\n\n${verdict}\n`);
+  return wrong === 0;
+}
+
+/** What the crash did to the steps that had ended, and to the one that a worker had in hand. */
+function tellCrash({ before, inHand }: Crash, ended: readonly Outcome[], tries: number): void {
+  const pairs = before.flatMap(({ outputs }, i) =>
+    outputs.map((output) => ({ output, after: ended[i]!.outputs })),
+  );
+  const kept = pairs.filter(({ output, after }) =>
+    after.some((found) => isDeepStrictEqual(found, output)),
+  ).length;
+  const again = pairs.filter(
+    ({ output, after }) => after.filter((found) => found.block_id === output.block_id).length > 1,
+  ).length;
+  const lines = [
+    'what the crash did:',
+    `  ${pairs.length} steps had ended before it: ${kept} are as they were, ${again} ran again`,
+    `  ${inHand} was being charged: that try was ${
+      tries === 1 ? 'reported to the new server' : `made ${tries} times`
+    }`,
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
 }
 
 /** Each step has one output, the receipt names the others', and the card took two tries. */

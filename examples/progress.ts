@@ -9,8 +9,8 @@ export interface Progress {
   event(text: string): void;
 }
 
-/** A terminal that does not know its width says 0. */
-const COLUMNS_DEFAULT = 80;
+/** What any terminal has; one that does not know its width says 0. */
+export const COLUMNS = 80;
 
 export function createProgress(out: NodeJS.WriteStream): Progress {
   return out.isTTY ? redrawing(out) : plain(out);
@@ -22,7 +22,7 @@ function redrawing(out: NodeJS.WriteStream): Progress {
     // Up over what is shown, then each line anew; a longer line would wrap and upset the count.
     const up = shown.length === 0 ? '' : `\x1b[${shown.length}A`;
     const text = [...above, ...lines].map(
-      (line) => `\x1b[2K${line.slice(0, (out.columns || COLUMNS_DEFAULT) - 1)}\n`,
+      (line) => `\x1b[2K${line.slice(0, (out.columns || COLUMNS) - 1)}\n`,
     );
     out.write(`${up}\r${text.join('')}`);
     shown = lines;
@@ -44,15 +44,22 @@ function plain(out: NodeJS.WriteStream): Progress {
   };
 }
 
-/** Rows under a header, in columns as wide as their widest cell. */
-export function table(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]!.length)));
+/** Rows under a header, in columns as wide as their widest cell; the last is cut at `columns`. */
+export function table(rows: readonly (readonly string[])[], columns: number): string {
+  const wanted = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]!.length)));
+  const before = wanted.slice(0, -1).reduce((sum, width) => sum + width + GAP.length, 0);
+  const widths = [...wanted.slice(0, -1), Math.min(wanted.at(-1) ?? 0, columns - before)];
   const line = (row: readonly string[]) =>
     row
-      .map((cell, i) => cell.padEnd(widths[i]!))
-      .join('  ')
+      .map((cell, i) => cut(cell, widths[i]!).padEnd(widths[i]!))
+      .join(GAP)
       .trimEnd();
   const [header, ...body] = rows.map(line);
-  const rule = widths.map((width) => '-'.repeat(width)).join('  ');
+  const rule = widths.map((width) => '-'.repeat(width)).join(GAP);
   return [header, rule, ...body].join('\n');
 }
+
+const GAP = '  ';
+
+const cut = (text: string, width: number) =>
+  text.length <= width ? text : `${text.slice(0, width - 1)}…`;

@@ -110,6 +110,7 @@ export class SchemaBook {
     if (schema['x-check'] === 'signal-type') return SIGNAL_TYPE;
     // Blocks hold blocks, which is the contract's only reference by name.
     if (schema.$ref === Block.$id) return this.refTo(Block);
+    if (schema.enum?.includes(null)) return this.#describeOptionalWords(schema);
     const described: Record<string, JsonValue> = {};
     const description = joined(schema.description, ...remarks(schema));
     if (description !== '') described.description = description;
@@ -118,6 +119,18 @@ export class SchemaBook {
       described[keyword] = this.#keyword(keyword, value, place);
     }
     return described;
+  }
+
+  /** Most generators of clients refuse a list of words that holds null, which therefore stands beside it. */
+  #describeOptionalWords({ description, default: byDefault, ...schema }: TSchema): JsonObject {
+    const words = (schema.enum as JsonValue[]).filter((word) => word !== null);
+    const type = [schema.type ?? typeof words[0]].flat().find((name) => name !== 'null');
+    const list = words.length === 1 ? { const: words[0] as JsonValue } : { enum: words };
+    return {
+      ...(description === undefined ? {} : { description }),
+      ...(byDefault === undefined ? {} : { default: byDefault as JsonValue }),
+      anyOf: [{ type, ...list }, { type: 'null' }],
+    };
   }
 
   #keyword(keyword: string, value: unknown, place: string): JsonValue {

@@ -25,12 +25,13 @@ export const SERVER_URL = '/api/v1';
 export function openApiDocument(version: string): JsonObject {
   const book = new SchemaBook();
   const paths = pathsOf(book);
-  const responses = Object.fromEntries(
-    Object.entries(REFUSALS).map(([status, [name, words]]) => [
+  const responses = Object.fromEntries([
+    ...Object.entries(REFUSALS).map(([status, [name, words]]) => [
       name,
-      describeRefusal(book, Number(status), words),
+      describeRefusal(book, [Number(status)], words),
     ]),
-  );
+    [OTHERWISE_NAME, describeRefusal(book, OTHERWISE, otherwiseWords())],
+  ]);
   return deepFreeze({
     openapi: '3.1.0',
     info: { title: TITLE, version, description: DESCRIPTION },
@@ -210,8 +211,14 @@ function requestBodyOf(book: SchemaBook, route: Route, body: TSchema): JsonObjec
 
 const JSON_TYPE = 'application/json';
 
-/** The transport gives these on any route, whatever the operation: see `src/http/transport.ts`. */
-const ANYWHERE = [400, 408, 413, 431, 500, 503];
+/** Any route gives these. */
+const ANYWHERE = [400, 500, 503];
+/**
+ * The transport gives these on any route, whatever the operation (`src/http/transport.ts`). They are told
+ * once, as the default of every operation: clients that are generated have no code for each of them.
+ */
+const OTHERWISE = [408, 413, 431];
+const OTHERWISE_NAME = 'OtherRefusal';
 /** Where a key is asked for. */
 const GUARDED = [401, 403];
 
@@ -265,6 +272,7 @@ function responsesOf(book: SchemaBook, route: Route): JsonObject {
     else responses[status] = describeSuccess(book, route, Number(status), schema);
   }
   for (const status of [...refused].sort((a, b) => a - b)) responses[status] = responseRef(status);
+  responses.default = { $ref: `#/components/responses/${OTHERWISE_NAME}` };
   return responses;
 }
 
@@ -291,12 +299,13 @@ function describeSuccess(
         : {}),
     },
   };
-  const type = route.contentType ?? (schema === null ? undefined : JSON_TYPE);
-  if (type === undefined) return described;
-  return { ...described, content: { [type]: mediaOf(book, type, schema) } };
+  const types = [route.contentType ?? (schema === null ? [] : JSON_TYPE)].flat();
+  if (types.length === 0) return described;
+  const media = types.map((type) => [type, mediaOf(book, type, schema)]);
+  return { ...described, content: Object.fromEntries(media) };
 }
 
-/** Streams are text; of files, whose types differ, nothing is said. */
+/** Streams are text; of pictures nothing is said. */
 function mediaOf(book: SchemaBook, type: string, schema: TSchema | null): JsonObject {
   if (schema !== null) return { schema: book.refTo(schema) };
   return type.startsWith('text/') ? { schema: { type: 'string' } } : {};
@@ -308,20 +317,33 @@ function responseRef(status: number): JsonObject {
   return { $ref: `#/components/responses/${name}` };
 }
 
-/** Where the connection is given up there is no code. */
-function describeRefusal(book: SchemaBook, status: number, description: string): JsonObject {
+function otherwiseWords(): string {
+  return OTHERWISE.map((status) => `${status}: ${REFUSALS[status]?.[1]}`).join(' ');
+}
+
+/**
+ * What bare aliases add to any answer is told of successes only: no path of the document is one. Where the
+ * connection is given up (408) there is no code.
+ */
+function describeRefusal(
+  book: SchemaBook,
+  statuses: readonly number[],
+  description: string,
+): JsonObject {
   const codes = Object.entries(ERROR_STATUS)
-    .filter(([, of]) => of === status)
+    .filter(([, status]) => statuses.includes(status))
     .map(([code]) => code);
+  const code = { schema: { type: 'string', enum: codes } };
+  const isOneOf = (...some: readonly number[]) => statuses.some((status) => some.includes(status));
   return {
     description,
     headers: {
-      ...COMMON_HEADERS,
+      ...headerRefs('x-request-id'),
       ...(codes.length === 0
         ? {}
-        : { 'x-error-code': { required: true, schema: { type: 'string', enum: codes } } }),
-      ...(status === 429 || status === 503 ? headerRefs('retry-after') : {}),
-      ...(status === 405 ? headerRefs('allow') : {}),
+        : { 'x-error-code': isOneOf(408) ? code : { required: true, ...code } }),
+      ...(isOneOf(429, 503) ? headerRefs('retry-after') : {}),
+      ...(isOneOf(405) ? headerRefs('allow') : {}),
     },
     content: { [JSON_TYPE]: { schema: book.refTo(ErrorBody) } },
   };

@@ -55,8 +55,8 @@ export interface RouteRow {
   readonly isAlwaysServed?: true;
   /** A poll: the answer may wait for as long as the caller does. */
   readonly isParked?: true;
-  /** Of a success that is not `application/json`. */
-  readonly contentType?: string;
+  /** Of a success that is not `application/json`; one of several where it depends on what is asked for. */
+  readonly contentType?: string | readonly string[];
   /** The body is a definition, of which all mistakes are told at once; how messages call it. */
   readonly definition?: string;
   /** A request without a body stands for an empty object. */

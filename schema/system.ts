@@ -2,7 +2,7 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import { TROUBLE_KINDS } from '../src/errors.js';
-import { named } from './common.js';
+import { named, oneOfWords } from './common.js';
 import { type RouteRow, read, refusals } from './route-row.js';
 
 /** The same body for liveness and readiness. */
@@ -17,7 +17,7 @@ export const NotReady = named(
     error: Type.String(),
     reason: Type.Optional(
       Type.Object({
-        kind: Type.Union(TROUBLE_KINDS.map((kind) => Type.Literal(kind))),
+        kind: oneOfWords(TROUBLE_KINDS),
         sql_state: Type.Optional(Type.String()),
       }),
     ),
@@ -116,7 +116,7 @@ export const SYSTEM_ROWS = {
     summary: 'Scripts and styles of that page.',
     owner: 'probe',
     params: AssetParams,
-    contentType: '*/*',
+    contentType: ['text/css', 'text/javascript', 'text/plain', 'image/png'],
     replies: { 200: null, ...refusals(404) },
     isPublic: true,
     isAtRoot: true,

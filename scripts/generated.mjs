@@ -1,13 +1,14 @@
 /**
  * `npm run generate`: writes what is made from the sources and committed, so that its changes are seen
- * in review: `docs/openapi.json`, in the form that the linter asks for, `docs/statements.sql`, and the
- * generated regions of the pages in `docs/reference`.
+ * in review: `docs/openapi.json`, in the form that the linter asks for, `docs/statements.sql`, the
+ * licences of the packages that are shipped, and the generated regions of the pages in `docs/reference`.
  */
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { bootstrap, root } from './lib/bootstrap.mjs';
+import { thirdPartyText } from './lib/licences.mjs';
 
 await bootstrap();
 const { openApiDocument } = await import('../dist/schema/openapi.js');
@@ -18,6 +19,7 @@ const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'ut
 const document = path.join(root, 'docs/openapi.json');
 writeFileSync(document, JSON.stringify(openApiDocument(version)));
 writeFileSync(path.join(root, 'docs/statements.sql'), statementsText());
+writeFileSync(path.join(root, 'THIRD-PARTY-LICENSES.txt'), thirdPartyText(root));
 for (const [page, regions] of Object.entries(referencePages())) {
   const file = path.join(root, page);
   writeFileSync(file, fillRegions(readFileSync(file, 'utf8'), regions));

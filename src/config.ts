@@ -107,7 +107,8 @@ export const LIMITS = {
 export class ConfigError extends Error {}
 
 /** The command line in words. */
-export const FLAGS_HELP = `Usage: npm start -- [--insecure-auth] [--unsafe-database] [--help] [--version]
+export const FLAGS_HELP = `Usage: durable-workflow-engine [--insecure-auth] [--unsafe-database] [--help] [--version]
+In a checkout: npm start -- [--insecure-auth] …
 
   --insecure-auth     accept every request without a key (for development)
   --unsafe-database   accept a Postgres with fsync or full_page_writes off (for tests)
@@ -138,7 +139,7 @@ const KNOBS = {
   ],
   databaseUrl: [
     'DATABASE_URL',
-    text,
+    databaseUrl,
     'A Postgres 15 or later. Without it an embedded one is kept in ENGINE_DATA_DIR.',
   ],
   dataDir: [
@@ -275,6 +276,11 @@ const KNOBS = {
     choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info'),
     'The least level of lines that are logged.',
   ],
+  logFormat: [
+    'ENGINE_LOG_FORMAT',
+    choice(['auto', 'text', 'json'], 'auto'),
+    'How lines are logged. auto: as text on a terminal, else as JSON.',
+  ],
 } as const satisfies Record<
   string,
   readonly [name: string, parse: Parse<unknown>, meaning: string, byDefault?: string]
@@ -394,6 +400,26 @@ function described<T>(
 
 function text(value: string | undefined): string | undefined {
   return value;
+}
+
+/** What `pg` would take without a word: another scheme for the right one, any word for a host. */
+const DATABASE_URL_EXAMPLE = 'postgresql://user:password@host:5432/database';
+
+/** A URL of Postgres. The messages leave its text out, which may hold a password. */
+function databaseUrl(value: string | undefined, name: string): string | undefined {
+  if (value === undefined) return undefined;
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(value)?.[1]?.toLowerCase();
+  if (scheme === 'postgres' || scheme === 'postgresql') {
+    // A missing host is that of the machine; `URL` alone does not take it.
+    if (URL.canParse(value.replace('@/', '@localhost/'))) return value;
+    throw new ConfigError(
+      `${name} is no URL: write it as ${DATABASE_URL_EXAMPLE}, with %2F for / and %40 for @ in the password`,
+    );
+  }
+  const given = scheme === undefined ? 'has no scheme' : `begins with ${scheme}:`;
+  throw new ConfigError(
+    `${name} ${given}, not with postgresql:; write it as ${DATABASE_URL_EXAMPLE}`,
+  );
 }
 
 function integer(byDefault: number, min: number, max: number): Parse<number> {

@@ -15,14 +15,15 @@ import { readChangeMark } from './db/change-mark.js';
 import { startEmbedded } from './db/embedded.js';
 import { firstContact } from './db/first-contact.js';
 import { acquireLease, type Lease } from './db/lease.js';
-import { expectSchema, migrate } from './db/migrate.js';
+import { prepareSchema } from './db/migrate.js';
 import { createPool } from './db/pool.js';
 import { liveKeys } from './db/reads/key-reads.js';
 import { endedPage, orphans } from './db/reads/retention-reads.js';
 import { createReads, READ_POOL_OPTIONS, type Reads } from './db/reads.js';
 import { type DatabaseTrouble, troubleOf } from './errors.js';
 import { createFront, type Front } from './front.js';
-import { greeting } from './greeting.js';
+import { type ReadyFacts, urlOf } from './greeting.js';
+import { expectFreePort } from './http/free-port.js';
 import { Gate } from './http/gate.js';
 import { KeyRegistry } from './http/key-registry.js';
 import { Changes } from './http/operations/changes.js';
@@ -42,6 +43,8 @@ export interface EngineOptions {
   readonly version: string;
   /** Aborted when the engine is to stop. */
   readonly signal: AbortSignal;
+  /** Called once it serves. */
+  readonly onReady: (facts: ReadyFacts) => void;
 }
 
 const DAY_MS = 86_400_000;
@@ -53,15 +56,16 @@ const DRAIN_POLL_MS = 20;
  * Runs the engine until `signal` is aborted or it loses its database to another engine.
  *
  * @returns the exit code: 0 after a stop that was asked for, 1 otherwise
- * @throws ConfigError, SchemaError, EmbeddedPostgresError, and the errors of a port that is taken
+ * @throws ConfigError, SchemaError, EmbeddedPostgresError, and the errors of files and of the database
  */
 export async function startEngine(options: EngineOptions): Promise<number> {
   const engine = new Engine(options);
+  const starting = engine.start();
   try {
     // A standby starts for as long as the owner lives, so a signal must be able to end the start.
-    return await Promise.race([engine.stopped, engine.start().then(() => engine.stopped)]);
+    return await Promise.race([engine.stopped, starting.then(() => engine.stopped)]);
   } finally {
-    await engine.stop();
+    await engine.stop(starting);
   }
 }
 
@@ -84,11 +88,15 @@ class Engine {
   /** Resolves with the exit code when the engine is to stop. */
   readonly stopped: Promise<number>;
   #end: (code: number) => void = () => undefined;
+  /** Aborted at that moment: what of the start is still under way is given up. */
+  readonly #stopping = new AbortController();
   /** The time of the database, once that is owned. */
   readonly #clock = new EngineClock();
   /** What was started, in order; stopped in the opposite one. */
   readonly #parts: Part[] = [];
   #server: HttpServer | undefined;
+  /** The folder of the embedded database. */
+  #embeddedAt: string | undefined;
   #front: Front | undefined;
   #supervisor: Supervisor | undefined;
   #isStarted = false;
@@ -98,7 +106,10 @@ class Engine {
     this.#config = options.config;
     this.#log = options.log;
     this.stopped = new Promise((resolve) => {
-      this.#end = resolve;
+      this.#end = (code) => {
+        resolve(code);
+        this.#stopping.abort();
+      };
     });
     options.signal.addEventListener('abort', () => this.#end(0), { once: true });
     this.#client = new ShardClient({
@@ -117,12 +128,14 @@ class Engine {
     });
   }
 
+  /** Nothing is begun once the engine is to stop, so that `stop` finds all that there is. */
   async start(): Promise<void> {
-    const { shards, logLevel } = this.#config;
-    const { version } = this.#options;
-    this.#log.info({ version, node: process.version, shards, logLevel }, 'starting');
+    const { host, port: wantedPort, shards, logLevel, insecureAuth } = this.#config;
+    const { version, onReady } = this.#options;
+    await this.#unlessStopped(expectFreePort(host, wantedPort));
     const key = generatedRootKey(this.#config);
     const continuityKeys = continuityKeysOf(this.#config);
+    this.#log.info({ version, node: process.version, shards, logLevel }, 'starting');
     const connectionString = this.#config.databaseUrl ?? (await this.#startEmbedded());
     const supervisor = this.#launchThreads(connectionString, continuityKeys);
     const reads = this.#openReads(connectionString);
@@ -132,27 +145,54 @@ class Engine {
     await this.#firstContact(connectionString);
     const lease = await this.#own(connectionString);
     this.#follow(lease, supervisor);
-    if (this.#config.runMigrations) await migrate(connectionString);
-    else await expectSchema(connectionString);
-    this.#changes.watermark.raise(await readChangeMark(connectionString));
-    const lanes = this.#config.writerLanes || (await measuredLanes(connectionString, this.#log));
+    await this.#unlessStopped(prepareSchema(connectionString, this.#config.runMigrations));
+    const mark = await this.#unlessStopped(readChangeMark(connectionString));
+    this.#changes.watermark.raise(mark);
+    const lanes =
+      this.#config.writerLanes ||
+      (await this.#unlessStopped(measuredLanes(connectionString, this.#log)));
     const { epoch, clockOffsetMs } = lease;
-    await supervisor.start({ epoch, lanes, clockOffsetMs });
-    await this.#keys.load((after, limit) => liveKeys.rows(reads, after, limit));
+    await this.#unlessStopped(supervisor.start({ epoch, lanes, clockOffsetMs }));
+    const load = this.#keys.load((after, limit) => liveKeys.rows(reads, after, limit));
+    await this.#unlessStopped(load);
     removal.start();
     this.#startRetention(reads);
     this.#isStarted = true;
     this.#gate.set('serving');
-    this.#log.info({ epoch, shards: this.#config.shards }, 'ready');
-    const { host, insecureAuth } = this.#config;
-    process.stdout.write(greeting({ host, port, keyFile: key?.file, insecureAuth }));
+    const url = urlOf(host, port);
+    const keyFile = key?.file;
+    this.#log.info({ epoch, shards, url, docs: `${url}/swagger-ui`, keyFile }, 'ready');
+    const database = this.#config.databaseUrl === undefined ? this.#embeddedAt : undefined;
+    onReady({ url, database, keyFile, insecureAuth });
+  }
+
+  /** The work, until the engine is to stop: then it is given up, and nobody waits for its end. */
+  async #unlessStopped<T>(work: Promise<T>): Promise<T> {
+    const { signal } = this.#stopping;
+    let give: () => void = () => undefined;
+    const given = new Promise<never>((_, reject) => {
+      give = () => reject(signal.reason);
+    });
+    signal.addEventListener('abort', give, { once: true });
+    try {
+      signal.throwIfAborted();
+      return await Promise.race([work, given]);
+    } finally {
+      signal.removeEventListener('abort', give);
+      work.catch(() => undefined);
+    }
   }
 
   // ---------------------------------------------------------------- starting
 
   async #startEmbedded(): Promise<string> {
-    const embedded = await startEmbedded({ dataDir: this.#config.dataDir, log: this.#log });
+    const { dataDir } = this.#config;
+    const { signal } = this.#stopping;
+    // Not raced: it ends by itself, and only once nothing of it is left.
+    const embedded = await startEmbedded({ dataDir, log: this.#log, signal });
     this.#parts.push({ name: 'embedded database', stop: () => embedded.stop() });
+    signal.throwIfAborted();
+    this.#embeddedAt = embedded.location;
     this.#log.info({ location: embedded.location, port: embedded.port }, 'embedded database runs');
     return embedded.connectionString;
   }
@@ -216,6 +256,7 @@ class Engine {
     );
     this.#server = server;
     this.#parts.push({ name: 'HTTP', stop: () => server.close() });
+    this.#stopping.signal.throwIfAborted();
     this.#log.info({ host: config.host, port: server.port }, 'listening');
     if (keyring !== undefined) {
       const { id: keyId, publicKey } = keyring.signing;
@@ -225,9 +266,9 @@ class Engine {
   }
 
   async #firstContact(connectionString: string): Promise<void> {
-    await firstContact({
+    const contact = firstContact({
       connectionString,
-      signal: this.#options.signal,
+      signal: this.#stopping.signal,
       isUnsafeAccepted: this.#config.unsafeDatabase,
       onAway: (error, attempts) => {
         const isFirst = attempts === 1;
@@ -235,6 +276,7 @@ class Engine {
         this.#gate.set('database-away', troubleOf(error));
       },
     });
+    await this.#unlessStopped(contact);
     this.#gate.set('starting');
   }
 
@@ -253,11 +295,12 @@ class Engine {
         this.#gate.set('standby');
         this.#log.info({ owner, epoch }, 'another engine owns the database: standing by');
       },
-      signal: this.#options.signal,
+      signal: this.#stopping.signal,
     });
     if (isStandby) this.#log.info({ epoch: lease.epoch }, 'took the database over');
     lease.onLost((reason) => this.#lost(reason));
     this.#parts.push({ name: 'lease', stop: () => lease.release() });
+    this.#stopping.signal.throwIfAborted();
     this.#gate.times = lease;
     this.#gate.set('starting');
     return lease;
@@ -343,9 +386,18 @@ class Engine {
 
   // ---------------------------------------------------------------- stopping
 
-  /** Streams end, polls and accepted requests are answered as far as time allows. Idempotent. */
-  async stop(): Promise<void> {
+  /**
+   * Streams end, polls and accepted requests are answered as far as time allows. Idempotent.
+   * @param starting what the start resolves or rejects with; its parts are known once it has ended
+   */
+  async stop(starting: Promise<void>): Promise<void> {
     const deadline = realClock.monotonic() + LIMITS.shutdownMs;
+    this.#stopping.abort();
+    await within(
+      deadline,
+      starting.catch(() => undefined),
+    );
+    if (this.#parts.length === 0) return;
     this.#log.info('stopping');
     this.#server?.stopListening();
     this.#gate.set('stopping');
@@ -362,7 +414,7 @@ class Engine {
 
   async #drain(deadline: number): Promise<void> {
     const supervisor = this.#supervisor;
-    if (supervisor === undefined) return;
+    if (supervisor === undefined || !this.#isStarted) return;
     await Promise.all([supervisor.drain(), this.#front?.drain()]);
     while (realClock.monotonic() < deadline) {
       if (this.#client.inFlight === 0 && (await supervisor.isIdle())) return;

@@ -16,6 +16,7 @@ import { sampleRows } from './db/reads/metric-reads.js';
 import type { Reads } from './db/reads.js';
 import { createAuth } from './http/auth.js';
 import type { Gate } from './http/gate.js';
+import { homePage } from './http/home-page.js';
 import type { KeyRegistry } from './http/key-registry.js';
 import { bulkOperations } from './http/operations/bulk.js';
 import type { Changes } from './http/operations/changes.js';
@@ -100,6 +101,7 @@ export function createFront(options: FrontOptions): Front {
     keys,
     validators: createValidators(),
     client,
+    home: homePage(version),
     operations: {
       ...createProbes({
         gate,

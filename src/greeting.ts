@@ -1,21 +1,39 @@
-/** The lines a newcomer needs: where it listens, where the key is, and a call that works. */
+/** What a newcomer at a terminal needs once the server is ready: what to open, and a call that works. */
 
-export interface GreetingFacts {
-  readonly host: string;
-  readonly port: number;
-  /** Of the root key, when it was generated. */
+import type { Palette } from './log-text.js';
+
+/** What the log says of an engine that is ready, and where a newcomer goes from there. */
+export interface ReadyFacts {
+  /** Of the server, without a path. */
+  readonly url: string;
+  /** The folder of the embedded database; undefined with DATABASE_URL. */
+  readonly database: string | undefined;
+  /** Where the root key lies, when it was generated. */
   readonly keyFile: string | undefined;
   readonly insecureAuth: boolean;
 }
 
-export function greeting({ host, port, keyFile, insecureAuth }: GreetingFacts): string {
-  const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  const key = keyFile === undefined ? '' : ` -H "x-api-key: $(cat '${keyFile}')"`;
-  const lines = [
-    `Listening on ${address}`,
-    ...(keyFile === undefined ? [] : [`Root key in ${keyFile}`]),
-    ...(insecureAuth ? ['No key is checked: --insecure-auth'] : []),
-    `Try: curl -s${key} -H 'x-tenant-id: demo' ${address}/api/v1/instances`,
+/** Each line begins with what it is about; those that are copied stand alone. */
+export function greeting(facts: ReadyFacts, paint: Palette): string {
+  const { url, database, keyFile, insecureAuth } = facts;
+  const key = keyFile === undefined ? '' : `-H "x-api-key: $(cat '${keyFile}')" \\\n    `;
+  const rows: readonly (readonly [string, string])[] = [
+    ['Ready', paint.bold(paint.green(url))],
+    ['API', `${url}/swagger-ui`],
+    ...(database === undefined ? [] : [['Database', database] as const]),
+    ...(keyFile === undefined ? [] : [['Root key', keyFile] as const]),
+    ...(insecureAuth ? [['Keys', paint.yellow('none is checked (--insecure-auth)')] as const] : []),
+    ['Stop', 'Ctrl-C'],
   ];
-  return `${lines.join('\n')}\n`;
+  const table = rows.map(([name, text]) => `  ${paint.dim(name.padEnd(NAME_WIDTH))}${text}`);
+  const call = `  curl -s ${key}-H 'x-tenant-id: demo' ${url}/api/v1/instances`;
+  return `\n${table.join('\n')}\n\n  ${paint.dim('Try:')}\n${call}\n\n`;
+}
+
+const NAME_WIDTH = 10;
+
+/** The address to open: a server that listens everywhere is found here. */
+export function urlOf(host: string, port: number): string {
+  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }

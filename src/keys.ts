@@ -45,5 +45,10 @@ function keyIn(dataDir: string, name: string, make: () => string): GeneratedKey 
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
-  return { value: readFileSync(file, 'utf8').trim(), file };
+  try {
+    return { value: readFileSync(file, 'utf8').trim(), file };
+  } catch (error) {
+    // A folder in its place is told without its name.
+    throw Object.assign(error as NodeJS.ErrnoException, { path: file });
+  }
 }

@@ -13,6 +13,7 @@ import { openHttp } from '../../src/handlers/http-transport.js';
 import { createRegistry } from '../../src/handlers/registry.js';
 import { createWebhookSender } from '../../src/handlers/webhook-sender.js';
 import { createLogger } from '../../src/log.js';
+import { type LogFormat, logOutput } from '../../src/log-output.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { findTracer } from '../../src/tracing.js';
 import { ContinuityRows } from '../continuity/rows.js';
@@ -31,6 +32,7 @@ export interface ShardTask {
   readonly webhookSecret: string | undefined;
   readonly continuityKeys: ContinuityKeys;
   readonly logLevel: string;
+  readonly logFormat: LogFormat;
   readonly control: MessagePort;
   readonly front: MessagePort;
   /** To the pool for heavy work. */
@@ -67,7 +69,7 @@ const JOB_DEADLINE_MS = 20 * 60_000;
 export default async function runShard(task: ShardTask): Promise<void> {
   const { settings, control, front } = task;
   const tracer = await findTracer();
-  const log = createLogger(task.logLevel, `shard-${settings.shard}`);
+  const log = createLogger(task.logLevel, `shard-${settings.shard}`, logOutput(task.logFormat));
   const pool = createPool({
     connectionString: task.connectionString,
     applicationName: task.applicationName,

@@ -89,6 +89,8 @@ export class Supervisor {
   #ownership: Ownership | undefined;
   #deaths: number[] = [];
   #stopping = false;
+  /** All threads have served once. */
+  #isServing = false;
   #restarting = 0;
   /** Restarts one after the other: each rewires ports that the next one needs. */
   #restarts: Promise<void> = Promise.resolve();
@@ -128,6 +130,7 @@ export class Supervisor {
     await Promise.all(
       this.#shards.map((running) => running?.link.remote.start(this.#clockOffsetMs)),
     );
+    this.#isServing = true;
   }
 
   /** The database's clock is not where it was said to be. */
@@ -169,11 +172,16 @@ export class Supervisor {
     return idle.every((result) => result.status === 'rejected' || result.value);
   }
 
-  /** Shards first, then the writer: it flushes what they left. */
+  /**
+   * Shards first, then the writer: it flushes what they left. Before all of them serve nobody has been
+   * answered anything, and threads that are still loading would not hear it.
+   */
   async stop(): Promise<void> {
     this.#stopping = true;
-    await Promise.allSettled(this.#shards.map((running) => running?.link.remote.stop()));
-    await Promise.allSettled([this.#writer?.link.remote.stop()]);
+    if (this.#isServing) {
+      await Promise.allSettled(this.#shards.map((running) => running?.link.remote.stop()));
+      await Promise.allSettled([this.#writer?.link.remote.stop()]);
+    }
     await Promise.all([this.offload.stop(), this.#pool.destroy()]);
   }
 
@@ -188,6 +196,7 @@ export class Supervisor {
       connectionString,
       applicationName: writerName(owner),
       logLevel: config.logLevel,
+      logFormat: config.logFormat,
       control: control.port2,
       events: events.port2,
       meter: this.metrics.writer.memory,
@@ -236,6 +245,7 @@ export class Supervisor {
       webhookSecret: config.webhookSecret,
       continuityKeys: this.#deps.continuityKeys,
       logLevel: config.logLevel,
+      logFormat: config.logFormat,
       control: control.port2,
       front: front.port2,
       offload: offload.port2,

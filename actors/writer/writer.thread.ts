@@ -9,6 +9,7 @@ import { realClock, within } from '../../src/clock.js';
 import { createClient } from '../../src/db/pool.js';
 import type { DatabaseTrouble } from '../../src/errors.js';
 import { createLogger } from '../../src/log.js';
+import { type LogFormat, logOutput } from '../../src/log-output.js';
 import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { serveControl } from '../runtime/control.js';
@@ -20,6 +21,7 @@ export interface WriterTask {
   /** Names the sessions of this engine's writer, and of no other. */
   readonly applicationName: string;
   readonly logLevel: string;
+  readonly logFormat: LogFormat;
   readonly control: MessagePort;
   readonly events: MessagePort;
   /** Of the writer before, which this one counts on. */
@@ -80,7 +82,7 @@ export default function runWriter(task: WriterTask): Promise<void> {
       epoch,
       lanes,
       clock: realClock,
-      log: createLogger(task.logLevel, 'writer'),
+      log: createLogger(task.logLevel, 'writer', logOutput(task.logFormat)),
       ledger: new CommitLedger(task.ledger.lanes, task.ledger.memory),
       meter: new Meter(task.meter),
       onAcks(shard, incarnation, acks) {

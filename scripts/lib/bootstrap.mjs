@@ -4,13 +4,18 @@
  * some tens of milliseconds: both steps are guarded by a stamp that holds a hash of their inputs.
  */
 
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { requireNode } from '../../src/node-version.js';
 import { bundleServer } from './bundle.mjs';
 import { withLock } from './lock.mjs';
+
+requireNode();
 
 export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 
@@ -36,7 +41,7 @@ export async function bootstrap() {
     await withLock(
       path.join(dist, '.bootstrap-lock'),
       async () => {
-        if (!isInstalled()) install();
+        if (!isInstalled()) await install();
         if (!isBuilt()) await build();
       },
       (pid) => say(`waiting for process ${pid}, which is installing or building`),
@@ -44,12 +49,14 @@ export async function bootstrap() {
   } catch (error) {
     if (!(error instanceof SetupError)) throw error;
     say(error.message);
-    process.exit(1);
+    process.exit(error.exitCode);
   }
 }
 
 /** A step failed and has told why by itself: no stack is needed. */
-class SetupError extends Error {}
+class SetupError extends Error {
+  exitCode = 1;
+}
 
 function isInstalled() {
   if (!existsSync(installStamp)) return adoptInstallation();
@@ -80,7 +87,7 @@ function lockHash() {
 }
 
 /** The compiler is a development dependency, so NODE_ENV=production must not leave it out. */
-function install() {
+async function install() {
   // npm would follow the link and empty the folder of another checkout.
   if (lstatSync(packages, { throwIfNoEntry: false })?.isSymbolicLink()) {
     throw new SetupError('node_modules is a link, and its packages are not those of the lock file');
@@ -91,7 +98,7 @@ function install() {
   const npm = process.env.npm_execpath;
   const isNpm = npm !== undefined && path.basename(npm) === 'npm-cli.js';
   const [command, args] = isNpm ? [process.execPath, [npm, ...flags]] : ['npm', flags];
-  run(command, args, 'npm ci failed, see above');
+  await run(command, args, 'npm ci failed, see above');
   writeFileSync(installStamp, lockHash());
 }
 
@@ -104,11 +111,11 @@ async function build() {
   // Taken before compiling: a file saved meanwhile makes the next start build again.
   const hash = sourceHash();
   say('building');
-  compile();
+  await compile();
   if (missingOutputs().length > 0) {
     // Outputs were removed by hand, and the compiler's notes say that they are current.
     rmSync(path.join(dist, '.tsbuildinfo'), { force: true });
-    compile();
+    await compile();
   }
   removeOrphans();
   rmSync(server, { recursive: true, force: true });
@@ -117,9 +124,9 @@ async function build() {
   say(`built in ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
 }
 
-function compile() {
+async function compile() {
   const compiler = path.join(root, 'node_modules/typescript/bin/tsc');
-  run(process.execPath, [compiler, '-p', root], 'the build failed');
+  await run(process.execPath, [compiler, '-p', root], 'the build failed');
 }
 
 function sourceHash() {
@@ -138,7 +145,7 @@ function list(folder) {
   const full = path.join(root, folder);
   if (!existsSync(full)) return [];
   return readdirSync(full, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .filter((entry) => entry.isFile() && /\.[jt]s$/.test(entry.name))
     .map((entry) => path.relative(root, path.join(entry.parentPath ?? entry.path, entry.name)));
 }
 
@@ -162,12 +169,25 @@ function removeOrphans() {
   }
 }
 
-function run(command, args, complaint) {
-  const result = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2] });
-  if (result.status === 0) return;
-  const reason = result.error?.message ?? result.signal ?? `exit code ${result.status}`;
-  throw new SetupError(`${complaint} (${reason})`);
+/** Signals are passed on, so that who ends a start does not leave a compiler or an npm behind. */
+async function run(command, args, complaint) {
+  const child = spawn(command, args, { cwd: root, stdio: ['ignore', 2, 2] });
+  let signalled;
+  const passOn = (signal) => {
+    signalled = signal;
+    child.kill(signal);
+  };
+  for (const signal of PASSED_ON) process.on(signal, passOn);
+  const [code, signal] = await once(child, 'close').catch((error) => [error.message]);
+  for (const name of PASSED_ON) process.off(name, passOn);
+  if (code === 0 && signalled === undefined) return;
+  const reason = typeof code === 'number' ? `exit code ${code}` : (code ?? signal);
+  const failure = new SetupError(`${complaint} (${signalled ?? reason})`);
+  if (signalled !== undefined) failure.exitCode = 128 + constants.signals[signalled];
+  throw failure;
 }
+
+const PASSED_ON = ['SIGTERM', 'SIGINT'];
 
 /** Progress goes to the error stream: what a script prints on its own stays alone on the other. */
 function say(message) {

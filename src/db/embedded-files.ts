@@ -1,12 +1,11 @@
 /**
  * Where the bundled Postgres and its data lie, and which user runs it. Postgres refuses to run as
- * root, and the user that runs it instead may be unable to enter the folder of the checkout; then
- * the binaries are copied, and a new database is put, where it can. An existing database is never
- * moved or given up silently.
+ * root, and the user that runs it instead may be unable to walk to the folder of the checkout. Then
+ * the binaries are copied to where it can; the database stays where it was asked for, and its programs
+ * begin in it. An existing database is never moved or given up silently.
  */
 
 import { execFile } from 'node:child_process';
-import { createHash, randomBytes } from 'node:crypto';
 import {
   chmodSync,
   chownSync,
@@ -42,9 +41,8 @@ export interface Layout {
   readonly native: string;
   /** The database's own folder, which may not exist yet. */
   readonly cluster: string;
-  /** Written once the cluster exists elsewhere than in the data folder; names that place. */
-  readonly marker: string;
-  readonly isElsewhere: boolean;
+  /** Its user can enter all folders above it. */
+  readonly isReachable: boolean;
 }
 
 /** Where root keeps what the database's user must reach. Others always can reach their own. */
@@ -56,32 +54,48 @@ const run = promisify(execFile);
 
 /**
  * Decides user, binaries and database folder for a data folder that exists.
- * @throws EmbeddedPostgresError when the package is missing, does not run on this system, or an
- *   existing database is out of reach.
+ * @throws EmbeddedPostgresError when the package is missing, does not run on this system, or the
+ *   database is out of reach.
  */
 export async function layOut(dataDir: string, major: PostgresMajor, log: DbLog): Promise<Layout> {
-  const marker = path.join(dataDir, 'postgres.location');
   const inside = path.join(realpathSync(dataDir), 'postgres');
-  const existing = existingCluster(inside, marker);
+  const existing = existingCluster(inside, path.join(dataDir, 'postgres.location'));
   const user = await databaseUser(existing, log);
-  const cluster = existing ?? (await newCluster(inside, user));
-  if (existing !== undefined && !(await canEnter(path.dirname(existing), user))) {
+  const cluster = existing ?? inside;
+  const isReachable = await canEnter(path.dirname(cluster), user);
+  if (!isReachable && process.platform !== 'linux') {
     throw new EmbeddedPostgresError(
-      `the database in ${existing} belongs to a user who cannot enter the folders above it; ` +
+      `the user who runs the database in ${cluster} cannot enter the folders above it; ` +
         `let others pass through them (chmod o+x) or ${ADVICE}`,
     );
   }
-  const isElsewhere = cluster !== inside;
-  if (isElsewhere) {
+  if (cluster !== inside) {
     log.warn(
       { dataDir, cluster },
-      `the database is in ${cluster}: its user cannot enter ${dataDir}`,
+      `the database is in ${cluster}: an earlier version put it there`,
     );
   }
   const native = await usableBinaries(major, user, dataDir, log);
-  return { user, native, cluster, marker, isElsewhere };
+  return { user, native, cluster, isReachable };
 }
 
+/** A program of the database's user, with a folder to work on. */
+export interface Handed {
+  /** Where the program has to begin. */
+  readonly cwd: string;
+  /** What it is told as the folder. */
+  readonly folder: string;
+}
+
+/**
+ * Hands over a folder that may be out of the user's reach: Linux lets a program go on working in the
+ * folder in which root began it, whoever it has become and whatever lies above.
+ */
+export function handOver({ isReachable }: Layout, folder: string): Handed {
+  return isReachable ? { cwd: '/', folder } : { cwd: folder, folder: '/proc/self/cwd' };
+}
+
+/** Earlier versions put a database elsewhere that its user could not reach, and named the place. */
 function existingCluster(inside: string, marker: string): string | undefined {
   if (existsSync(path.join(inside, 'PG_VERSION'))) return inside;
   if (!existsSync(marker)) return undefined;
@@ -91,13 +105,6 @@ function existingCluster(inside: string, marker: string): string | undefined {
     `${marker} says that the database is in ${elsewhere}, where it is not; ` +
       'bring it back, or remove that file to start with an empty database',
   );
-}
-
-/** Beside the data folder's hash the name has random digits: a new checkout gets a new database. */
-async function newCluster(inside: string, user: DatabaseUser): Promise<string> {
-  if (await canEnter(path.dirname(inside), user)) return inside;
-  const key = createHash('sha256').update(inside).digest('hex').slice(0, 8);
-  return path.join(sharedBase(), `${key}-${randomBytes(4).toString('hex')}`);
 }
 
 /** Root runs an existing database as its owner, a new one as `postgres`, made when missing. */

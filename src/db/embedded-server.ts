@@ -5,8 +5,9 @@
  * The caller sees to it that only one process at a time calls in here for a folder.
  */
 
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import {
   chownSync,
   closeSync,
@@ -21,10 +22,11 @@ import {
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import pg from 'pg';
 import {
+  type DatabaseUser,
   EmbeddedPostgresError,
+  handOver,
   type Layout,
   layOut,
   makePrivateFolder,
@@ -45,6 +47,8 @@ export interface ServerOptions {
   /** The port that must be used. Default: the last one when free, else any. */
   readonly port?: number;
   readonly log: DbLog;
+  /** Ends the start: what it began is ended and removed first. */
+  readonly signal?: AbortSignal;
 }
 
 export interface Server {
@@ -82,17 +86,16 @@ const WRONG_PASSWORD = '28P01';
 /** The server's log is started anew beyond this; the one before it is kept. */
 const LOG_BYTES_MAX = 10 * 1024 * 1024;
 
-const run = promisify(execFile);
-
 /**
  * Returns a server that accepts connections: the one that still runs, else a new one.
- * @throws EmbeddedPostgresError with the end of the server's log when it does not start.
+ * @throws EmbeddedPostgresError with why the server did not start, or the reason of the signal
  */
 export async function ensureServer(options: ServerOptions): Promise<Server> {
-  const { dataDir, settings, log } = options;
+  const { dataDir, settings, log, signal } = options;
   const layout = await layOut(dataDir, options.major, log);
+  signal?.throwIfAborted();
   const password = readOrMakePassword(path.join(dataDir, 'postgres.password'));
-  if (!existsSync(layout.cluster)) await initialise(layout, password, options.isDurable);
+  if (!existsSync(layout.cluster)) await initialise(layout, password, options);
   checkMajor(layout.cluster, options.major);
 
   const noteFile = path.join(dataDir, 'postgres.json');
@@ -106,12 +109,13 @@ export async function ensureServer(options: ServerOptions): Promise<Server> {
     if (isSame && (options.port ?? note.port) === note.port) {
       const server = describe(runningPid, note.port, layout.cluster, password);
       // It may be replaying its log, but not for ever.
-      if (await answers(server, CONNECT_TIMEOUT_MS)) {
+      if (await answers(server, CONNECT_TIMEOUT_MS, signal)) {
         log.info({ pid: server.pid, port: server.port }, 'found the embedded Postgres running');
         return server;
       }
     }
     await stopServer(runningPid);
+    signal?.throwIfAborted();
   }
   const server = await start(options, layout, password, note?.port);
   const newNote: ServerNote = { pid: server.pid, port: server.port, fingerprint };
@@ -144,18 +148,27 @@ export function findPostmaster(cluster: string): number | undefined {
   return undefined;
 }
 
+/** The descriptor by which `initdb` reads the password, whose file it may be unable to walk to. */
+const PASSWORD_INPUT = 3;
+
 /** A half-made database is never seen under its name, so an interrupted start simply begins anew. */
-async function initialise(layout: Layout, password: string, isDurable: boolean): Promise<void> {
+async function initialise(
+  layout: Layout,
+  password: string,
+  { isDurable, signal }: ServerOptions,
+): Promise<void> {
   const { cluster, user, native } = layout;
   const draft = `${cluster}.new`;
   const passwordFile = `${draft}.password`;
   makePrivateFolder(draft, user);
   writeFileSync(passwordFile, password, { mode: 0o600 });
+  const passwordInput = openSync(passwordFile, 'r');
   try {
     if (user.uid !== undefined) chownSync(passwordFile, user.uid, user.gid);
+    const { cwd, folder } = handOver(layout, draft);
     const flags = [
-      `--pgdata=${draft}`,
-      `--pwfile=${passwordFile}`,
+      `--pgdata=${folder}`,
+      `--pwfile=/dev/fd/${PASSWORD_INPUT}`,
       '--username=postgres',
       '--auth=scram-sha-256',
       '--encoding=UTF8',
@@ -164,15 +177,70 @@ async function initialise(layout: Layout, password: string, isDurable: boolean):
       '--no-instructions',
       ...(isDurable ? [] : ['--no-sync']),
     ];
-    await run(path.join(native, 'bin/initdb'), flags, { ...user, cwd: '/', env: environment() });
+    const options = { user, cwd, input: passwordInput };
+    await runGroup(path.join(native, 'bin/initdb'), flags, options, signal);
   } catch (error) {
     rmSync(draft, { recursive: true, force: true });
-    throw new EmbeddedPostgresError(`initdb failed: ${reason(error)}`, { cause: error });
+    signal?.throwIfAborted();
+    throw new EmbeddedPostgresError(`initdb failed: ${complaintIn(reason(error))}`, {
+      cause: error,
+    });
   } finally {
+    closeSync(passwordInput);
     rmSync(passwordFile, { force: true });
   }
   renameSync(draft, cluster);
-  if (layout.isElsewhere) writeFileSync(layout.marker, cluster);
+}
+
+/**
+ * Runs a program in a process group of its own, which an abort ends with all that the program started:
+ * `initdb` alone would leave a Postgres behind that writes into a folder which is about to be removed.
+ * @throws Error with what the program said on its way out
+ */
+async function runGroup(
+  program: string,
+  flags: readonly string[],
+  {
+    input,
+    user,
+    cwd,
+  }: { readonly user: DatabaseUser; readonly cwd: string; readonly input: number },
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const child = spawn(program, flags, {
+    ...user,
+    cwd,
+    env: environment(),
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe', input],
+  });
+  const end = () => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+    } catch (error) {
+      // It has ended by itself, and only its output is still being read.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  };
+  signal?.addEventListener('abort', end, { once: true });
+  let said = '';
+  child.stderr?.on('data', (chunk: Buffer) => {
+    said += chunk.toString('utf8');
+  });
+  try {
+    // Not at its exit: as long as one of the group lives, the pipe is open.
+    const [code, death] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+    if (code !== 0) throw new Error(said.trim() || `it ended with ${code ?? death}`);
+  } finally {
+    signal?.removeEventListener('abort', end);
+  }
+}
+
+/** Of what Postgres printed, the line that says what is wrong; the log file has the rest. */
+function complaintIn(output: string): string {
+  const lines = output.split('\n').filter((line) => line.trim() !== '');
+  const grave = lines.filter((line) => /\b(?:FATAL|PANIC|error):/.test(line));
+  return (grave.at(-1) ?? lines.at(-1) ?? 'it said nothing').trim();
 }
 
 function checkMajor(cluster: string, major: PostgresMajor): void {
@@ -205,14 +273,21 @@ async function start(
     const logStart = rotate(logFile);
     const pid = spawnServer(layout, port, options.settings, logFile);
     const server = describe(pid, port, layout.cluster, password);
-    if (await answers(server, READY_TIMEOUT_MS)) return server;
+    const isServing = await answers(server, READY_TIMEOUT_MS, options.signal);
+    if (options.signal?.aborted) {
+      await stopServer(pid);
+      throw options.signal.reason;
+    }
+    if (isServing) return server;
     const output = readFileSync(logFile).subarray(logStart).toString('utf8').trim();
     const mayPass = /already in use|in use by|pre-existing shared memory|already exists/.test(
       output,
     );
     if (!mayPass || attempt === START_ATTEMPTS_MAX) {
       if (isAlive(pid)) await stopServer(pid);
-      throw new EmbeddedPostgresError(`the embedded Postgres did not start: ${output}`);
+      throw new EmbeddedPostgresError(
+        `the embedded Postgres did not start: ${complaintIn(output)}; more is in ${logFile}`,
+      );
     }
     await wait(START_RETRY_MS);
     port = options.port ?? (await freePort(undefined));
@@ -231,14 +306,15 @@ function spawnServer(
     port: String(port),
     ...settings,
   });
+  const { cwd, folder } = handOver(layout, layout.cluster);
   const log = openSync(logFile, 'a', 0o600);
   try {
     const child = spawn(
       path.join(layout.native, 'bin/postgres'),
-      ['-D', layout.cluster, ...parameters.flatMap(([name, value]) => ['-c', `${name}=${value}`])],
+      ['-D', folder, ...parameters.flatMap(([name, value]) => ['-c', `${name}=${value}`])],
       {
         ...layout.user,
-        cwd: '/',
+        cwd,
         env: environment(),
         detached: true,
         stdio: ['ignore', log, log],
@@ -266,10 +342,10 @@ function describe(pid: number, port: number, cluster: string, password: string):
   return { pid, port, cluster, connectionString };
 }
 
-/** Tries to connect until it works; false when the process ends or time is up before that. */
-async function answers(server: Server, timeoutMs: number): Promise<boolean> {
+/** Tries to connect until it works; false when the process ends, or time or patience do before. */
+async function answers(server: Server, timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
   const giveUpAt = performance.now() + timeoutMs;
-  while (isAlive(server.pid) && performance.now() < giveUpAt) {
+  while (isAlive(server.pid) && performance.now() < giveUpAt && !signal?.aborted) {
     const answer = await askServer(server);
     if (answer !== 'not yet') return answer === 'serving';
     await wait(POLL_MS);
@@ -277,7 +353,7 @@ async function answers(server: Server, timeoutMs: number): Promise<boolean> {
   return false;
 }
 
-/** The folder is asked for as well: a port may be served by somebody else's Postgres. */
+/** The process is asked for as well: a port may be served by somebody else's Postgres. */
 async function askServer(server: Server): Promise<'serving' | 'not yet' | 'stranger'> {
   const client = new pg.Client({
     connectionString: server.connectionString,
@@ -287,8 +363,10 @@ async function askServer(server: Server): Promise<'serving' | 'not yet' | 'stran
   client.on('error', () => undefined);
   try {
     await client.connect();
-    const { rows } = await client.query<{ data_directory: string }>('show data_directory');
-    return rows[0]?.data_directory === server.cluster ? 'serving' : 'stranger';
+    const { rows } = await client.query<{ pid: string }>(
+      "select split_part(pg_read_file('postmaster.pid'), E'\\n', 1) as pid",
+    );
+    return Number(rows[0]?.pid) === server.pid ? 'serving' : 'stranger';
   } catch (error) {
     // A wrong password does not become right. Everything else may be a server that is starting,
     // and the caller watches the process and the time.

@@ -17,6 +17,8 @@ export interface EmbeddedOptions {
   readonly log: DbLog;
   /** Default 18. Another one than the database was made with is refused. */
   readonly major?: PostgresMajor;
+  /** Ends the start; nothing that it began is left then, and it rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
 }
 
 export interface EmbeddedPostgres {
@@ -62,7 +64,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
  * @throws EmbeddedPostgresError when another engine has the folder, or Postgres cannot run.
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
-  const { log, major = 18 } = options;
+  const { log, major = 18, signal } = options;
   const dataDir = path.resolve(options.dataDir);
   mkdirSync(dataDir, { recursive: true });
   const lock = takeFolder(dataDir);
@@ -74,7 +76,9 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
     log,
   };
   try {
-    const server = await ensureServer(serverOptions);
+    const server = await ensureServer(
+      signal === undefined ? serverOptions : { ...serverOptions, signal },
+    );
     return keep(server, { ...serverOptions, port: server.port }, lock);
   } catch (error) {
     lock.release();

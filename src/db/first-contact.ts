@@ -5,7 +5,8 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigError } from '../config.js';
-import { MIGRATIONS_DIR, migrate, OWNERSHIP_VERSION } from './migrate.js';
+import { databaseRefusal } from './database-refusal.js';
+import { MIGRATIONS_DIR, migrate, OWNERSHIP_VERSION, SchemaError } from './migrate.js';
 import { withClient } from './pool.js';
 
 export interface FirstContact {
@@ -27,7 +28,7 @@ const DURABLE_SETTINGS = ['fsync', 'full_page_writes'] as const;
 /** How often a database that was not there is tried again. */
 const RETRY_MS = 500;
 
-/** @throws ConfigError, SchemaError, or what the database says */
+/** @throws ConfigError or SchemaError, which say what to do */
 export async function firstContact(options: FirstContact): Promise<void> {
   const { connectionString, isUnsafeAccepted, signal, onAway } = options;
   for (let attempts = 1; !signal.aborted; attempts++) {
@@ -36,9 +37,10 @@ export async function firstContact(options: FirstContact): Promise<void> {
       await migrate(connectionString, MIGRATIONS_DIR, OWNERSHIP_VERSION);
       return;
     } catch (error) {
-      if (!isAway(error)) throw error;
+      if (error instanceof ConfigError || error instanceof SchemaError) throw error;
+      if (!isAway(error)) throw databaseRefusal(connectionString, error as Error);
       onAway(error, attempts);
-      await pause(RETRY_MS);
+      await pause(RETRY_MS, undefined, { signal }).catch(() => undefined);
     }
   }
 }
@@ -47,7 +49,8 @@ export async function firstContact(options: FirstContact): Promise<void> {
 function isAway(error: unknown): boolean {
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string') return /^(E[A-Z]+|08...|53...|57P0[123])$/.test(code);
-  return error instanceof Error && /connection|timeout/i.test(error.message);
+  // A server without TLS says so with the same word, and stays so.
+  return error instanceof Error && /^(?!.*SSL).*(?:connection|timeout)/i.test(error.message);
 }
 
 /**

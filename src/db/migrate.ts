@@ -81,6 +81,12 @@ export async function restoreLease(connectionString: string, ttlMs: number): Pro
   );
 }
 
+/** Brings the schema up to date, or only looks whether it is. @throws SchemaError */
+export async function prepareSchema(connectionString: string, mayMigrate: boolean): Promise<void> {
+  if (mayMigrate) await migrate(connectionString);
+  else await expectSchema(connectionString);
+}
+
 /**
  * For `ENGINE_RUN_MIGRATIONS=false`: writes nothing.
  * @throws SchemaError unless the schema is exactly the one this program needs.

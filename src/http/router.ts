@@ -16,6 +16,7 @@ import { EngineError, invalid } from '../errors.js';
 import type { Logger } from '../log.js';
 import { type Authorise, UNAUTHENTICATED } from './auth.js';
 import type { EngineState, Gate } from './gate.js';
+import { wantsHome } from './home-page.js';
 import { endWithKey } from './key-bound.js';
 import type { KeyRegistry } from './key-registry.js';
 import {
@@ -35,6 +36,8 @@ export interface RouterDeps {
   readonly validators: Validators;
   readonly client: Pick<ShardClient, 'abort' | 'anyShard' | 'send' | 'shardOf'>;
   readonly operations: FrontOperations;
+  /** What a person is shown who opens the bare address. */
+  readonly home: HttpReply;
   readonly front: FrontDeps;
   /** The API's description takes a key and a tenant. */
   readonly protectDocs: boolean;
@@ -48,6 +51,10 @@ export function createRouter(deps: RouterDeps): HttpHandler {
   return (request, plain) => {
     const watched = deps.watch.watch(request, plain);
     attempt(deps, request, watched, () => {
+      if (wantsHome(request)) {
+        watched.reply(deps.home);
+        return;
+      }
       const matched = match(request);
       const exchange = matched.isBareAlias ? deprecated(request, watched) : watched;
       const traceparent = watched.begin(matched.route, matched.params);

@@ -7,6 +7,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { EngineError } from '../errors.js';
+import { unusable } from './free-port.js';
 import { headersTooLarge, RequestHead } from './request-head.js';
 import type {
   HttpHandler,
@@ -61,7 +62,7 @@ export async function startNodeServer(
     await listen(server, options);
   } catch (cause) {
     transport.close();
-    throw new Error(`cannot listen on ${options.host}:${options.port}`, { cause });
+    throw unusable(options.host, options.port, cause);
   }
   const closed = new Promise<void>((resolve) => server.once('close', resolve));
   let isListening = true;

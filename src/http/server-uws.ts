@@ -14,6 +14,7 @@ import { STATUS_CODES } from 'node:http';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
+import { unusable } from './free-port.js';
 import { RequestHead } from './request-head.js';
 import type {
   HttpHandler,
@@ -110,8 +111,7 @@ export async function startUwsServer(
   if (socket === undefined) {
     transport.close();
     // The library does not say why; nearly always somebody else listens there.
-    const error = new Error(`cannot listen on ${options.host}:${options.port}`);
-    throw Object.assign(error, { code: 'EADDRINUSE' });
+    throw unusable(options.host, options.port, { code: 'EADDRINUSE' });
   }
   let state: 'open' | 'stopping' | 'closed' = 'open';
   return {

@@ -4,6 +4,7 @@
  * this interface and alike on both backends; no route, tenant or key is known here.
  */
 
+import { ConfigError } from '../config.js';
 import { startNodeServer } from './server-node.js';
 import { loadUws, startUwsServer } from './server-uws.js';
 
@@ -119,7 +120,7 @@ export type HttpBackend = 'auto' | 'uws' | 'node';
  * Binds the address and serves it until `close()`.
  *
  * `auto` takes uWebSockets.js if its native file loads in this process, else node:http with a line in
- * the log. Rejects with an `Error` when the address cannot be bound, or when `uws` was demanded and
+ * the log. Rejects with a `ConfigError` when the address cannot be bound, or when `uws` was demanded and
  * does not load. Must be called on the main thread for `uws`.
  */
 export function startHttpServer(
@@ -132,7 +133,11 @@ export function startHttpServer(
   if (loaded.ok) return startUwsServer(loaded.uws, options, handler);
   if (backend === 'uws') {
     return Promise.reject(
-      new Error('the native part of uWebSockets.js does not load', { cause: loaded.cause }),
+      new ConfigError(
+        'ENGINE_HTTP_BACKEND=uws: the native part of uWebSockets.js does not load on this system; ' +
+          'set it to auto or node',
+        { cause: loaded.cause },
+      ),
     );
   }
   options.log.warn(

@@ -115,7 +115,9 @@ test('a fixed path is found before one with a parameter', () => {
 
 test('every status that the document names is found, and its schema compiles', () => {
   for (const { id, method, path, responses } of OPERATIONS) {
-    for (const status of Object.keys(responses).map(Number)) {
+    for (const name of Object.keys(responses)) {
+      // The default stands for what only the transport says.
+      const status = name === 'default' ? 431 : Number(name);
       const made = path.replace(/\{\w+\}/g, ID);
       const problem = describeAnswer(method, made, answer(status, 'no JSON')) ?? '';
       assert.doesNotMatch(problem, /^status/, `${id} ${status}`);

@@ -115,13 +115,16 @@ function parameterNames(operation: JsonObject, place: string): unknown[] {
   return parameters.filter((one) => one.in === place).map((one) => one.name);
 }
 
+/** Those that are told one by one. */
 const statusesOf = (operation: JsonObject) =>
-  Object.keys(objectAt(operation, 'responses')).map(Number);
+  Object.keys(objectAt(operation, 'responses'))
+    .filter((status) => status !== 'default')
+    .map(Number);
 
-/** What the transport may answer to anything, and who asks for a key also to anyone. */
+/** What any route may answer, and who asks for a key to anyone. */
 function expectedStatuses({ replies, capability, isDocument }: Route): number[] {
   const isGuarded = capability !== 'public' || isDocument === true;
-  const anywhere = [400, 408, 413, 431, 500, 503, ...(isGuarded ? [401, 403] : [])];
+  const anywhere = [400, 500, 503, ...(isGuarded ? [401, 403] : [])];
   return [...new Set([...Object.keys(replies).map(Number), ...anywhere])].sort((a, b) => a - b);
 }
 

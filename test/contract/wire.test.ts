@@ -51,7 +51,19 @@ const TYPES: Readonly<Record<string, readonly [type: string, format?: string]>> 
 // ---------------------------------------------------------------- the document's side
 
 function typesOf(schema: JsonObject): unknown[] {
-  return schema.type === undefined ? [] : [schema.type].flat();
+  const { type } = withoutNull(schema);
+  return type === undefined ? [] : [type].flat();
+}
+
+/** A list of words that may be null is a choice between the two. */
+function withoutNull(schema: JsonObject): JsonObject {
+  const [first, second] = (schema.anyOf ?? []) as JsonObject[];
+  return first !== undefined && second?.type === 'null' ? first : schema;
+}
+
+function wordsOf(schema: JsonObject): JsonValue[] {
+  const words = withoutNull(schema);
+  return (words.enum ?? [words.const ?? null]) as JsonValue[];
 }
 
 /** The field, and whether it must be there; inner fields are written with dots. */
@@ -100,7 +112,7 @@ function checkField(
   }
   if (expected.maximum !== undefined) assert.equal(found['x-cap'], expected.maximum, where);
   if (expected.words !== undefined) {
-    const words = (found.enum ?? [found.const ?? null]) as JsonValue[];
+    const words = wordsOf(found);
     assert.deepEqual(
       words.filter((word) => word !== null),
       expected.words,

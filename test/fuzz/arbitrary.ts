@@ -102,6 +102,12 @@ const textOf = (value: unknown) => (Array.isArray(value) ? value.join(',') : Str
 /** @param name of the field that holds the value; '' for a body and the items of lists */
 function valueFrom(given: Schema, name: string, depth: number): fc.Arbitrary<unknown> {
   const schema = deref<Schema>(given);
+  const [first, second] = (schema.anyOf ?? []) as Schema[];
+  // Words that may be null: what their name says of them holds beside the null.
+  if (first !== undefined && second?.type === 'null') {
+    const value = valueFrom(first, name, depth);
+    return fc.oneof({ weight: 5, arbitrary: value }, fc.constant(null));
+  }
   const kept = nullable(schema, byName(name, schema));
   if (kept !== undefined) return kept;
   if (schema.const !== undefined) return fc.constant(schema.const);
@@ -278,9 +284,9 @@ const signalType = ({ anyOf }: Schema) =>
 
 /** Only the version of a definition may be any number, and that of a worker is a text. */
 function versionOf(schema: Schema): fc.Arbitrary<unknown> {
+  if (schema.const !== undefined) return fc.constant(schema.const);
   const types = [schema.type ?? []].flat();
   if (!types.includes('integer')) return fc.constant('1.0');
-  if (types.includes('null')) return fc.constant(1);
   return fc.integer({ min: (schema.minimum as number | undefined) ?? -5, max: 1_000 });
 }
 

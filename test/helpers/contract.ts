@@ -40,6 +40,7 @@ export interface Operation {
   readonly path: string;
   readonly parameters: readonly Parameter[];
   readonly body: { readonly isRequired: boolean; readonly schema: Schema } | undefined;
+  /** By status, and `default`. */
   readonly responses: { readonly [status: string]: Reference | Response };
   /** Each way to be let in, as names of schemes; an empty one, or none at all: open. */
   readonly security: readonly (readonly string[])[];
@@ -102,10 +103,18 @@ export function describeAnswer(method: string, path: string, answer: Answer): st
   const item = findPath(path);
   if (item === undefined) return answer.status === 404 ? undefined : judgeUnknown(answer);
   const operation = item.operations.get(method === 'HEAD' ? 'GET' : method);
-  const response = operation === undefined ? item.otherMethods : operation.responses[answer.status];
+  const response =
+    operation === undefined ? item.otherMethods : responseOf(operation, answer.status);
   if (operation === undefined && answer.status !== 405) return judgeUnknown(answer);
   if (response === undefined) return `status ${answer.status} is not described`;
   return judge(deref(response), method, answer);
+}
+
+/** What the default stands for, by its description. */
+const TOLD_AS_DEFAULT = [408, 413, 431];
+
+function responseOf({ responses }: Operation, status: number): Reference | Response | undefined {
+  return responses[status] ?? (TOLD_AS_DEFAULT.includes(status) ? responses.default : undefined);
 }
 
 /** The operation that a request reaches; undefined when the document has none for it. */

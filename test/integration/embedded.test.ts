@@ -5,7 +5,16 @@
  */
 
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, afterEach, beforeEach, test } from 'node:test';
@@ -38,7 +47,6 @@ afterEach(async () => {
   const left = postmaster();
   if (left !== undefined) await stopServer(left, 'immediate');
   if (dataDir === sharedDir) return;
-  for (const { location } of started) rmSync(location, { recursive: true, force: true });
   rmSync(dataDir, { recursive: true });
 });
 
@@ -206,18 +214,31 @@ test('a database of Postgres 15 works with 15 and is refused by 18', async () =>
   await assert.rejects(start(), /made by Postgres 15, this program brings 18/);
 });
 
-test('under root, a database that its user could not reach is put elsewhere, and said where', async (t) => {
+test('under root, the database lies in its data folder also where its user cannot walk to', async (t) => {
   if (process.getuid?.() !== 0) return t.skip('not root');
   dataDir = makeFolder();
   chmodSync(dataDir, 0o700);
   const first = await start();
-  assert.ok(!first.location.startsWith(dataDir), first.location);
-  assert.ok(logged.some((message) => message.includes(first.location)));
+  assert.equal(first.location, path.join(realpathSync(dataDir), 'postgres'));
   assert.equal(statSync(first.location).mode & 0o777, 0o700);
+  assert.notEqual(postmaster(), undefined);
+  await query(first.connectionString, 'create table kept as select 42 as answer');
   await first.stop();
   const second = await start();
-  assert.equal(second.location, first.location);
+  assert.deepEqual(await query(second.connectionString, 'table kept'), [{ answer: 42 }]);
+});
+
+test('a database that an earlier version put elsewhere is used there, and said where', async () => {
+  dataDir = makeFolder();
+  const first = await start();
+  await first.stop();
+  const elsewhere = path.join(realpathSync(makeFolder()), 'moved');
+  renameSync(first.location, elsewhere);
+  writeFileSync(path.join(dataDir, 'postgres.location'), elsewhere);
+  const second = await start();
+  assert.equal(second.location, elsewhere);
+  assert.ok(logged.some((message) => message.includes(elsewhere)));
   await second.stop();
-  rmSync(first.location, { recursive: true });
+  rmSync(path.dirname(elsewhere), { recursive: true });
   await assert.rejects(start(), /bring it back, or remove that file/);
 });

@@ -751,7 +751,7 @@ for (const backend of ['uws', 'node'] as const) {
       await withServer(describeRequest, async ({ port }) => {
         await assert.rejects(
           withServer(describeRequest, async () => {}, { port }),
-          new RegExp(`cannot listen on 127.0.0.1:${port}`),
+          new RegExp(`port ${port} of 127.0.0.1 is in use`),
         );
       });
     });

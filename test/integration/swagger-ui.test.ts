@@ -47,6 +47,37 @@ describe('the documentation over HTTP', () => {
     }
   });
 
+  test('the bare address shows a browser a page that leads on, and nobody else', async () => {
+    const { url } = api.engine;
+    const accept = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+    const page = await fetch(url, { headers: { accept } });
+    assert.equal(page.status, 200);
+    assert.equal(page.headers.get('content-type'), 'text/html; charset=utf-8');
+    assert.equal(page.headers.get('vary'), 'accept');
+    assert.ok(page.headers.get('x-request-id'));
+    const text = await page.text();
+    assert.doesNotMatch(text, /<script|<img|<link|url\(|https?:/);
+    const links = [...text.matchAll(/href="([^"]+)"/g)].map(([, address = '']) => address);
+    for (const wanted of ['swagger-ui', 'api-docs/openapi.json', 'health/ready', 'metrics']) {
+      assert.ok(links.includes(wanted), wanted);
+    }
+    for (const link of links) {
+      const { status } = await fetch(new URL(link, url));
+      assert.equal(status, link === 'metrics' ? 401 : 200, link);
+    }
+    const head = await fetch(url, { method: 'HEAD', headers: { accept } });
+    assert.deepEqual([head.status, await head.text()], [200, '']);
+    for (const [method, other] of [
+      ['GET', '*/*'],
+      ['GET', 'application/json'],
+      ['POST', accept],
+    ] as const) {
+      const reply = await fetch(url, { method, headers: { accept: other } });
+      assert.equal(reply.status, 404);
+      assert.deepEqual(await reply.json(), { error: 'not found: no route /' });
+    }
+  });
+
   test('the page may load and ask nothing but this server', async () => {
     const page = await client.get('/swagger-ui');
     const policy = String(page.headers['content-security-policy']);

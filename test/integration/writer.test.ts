@@ -572,6 +572,7 @@ test('the thread serves shards over ports, and writes what was posted before it 
     connectionString: database.connectionString,
     applicationName: 'writer thread test',
     logLevel: 'silent',
+    logFormat: 'json',
     control: control.port2,
     events: events.port2,
     meter: new Meter().memory,

@@ -51,6 +51,7 @@ before(async () => {
       handlers: async () => UNSENDABLE,
       'instances.stream': async () => throwing,
     } as Partial<FrontOperations> as FrontOperations,
+    home: { status: 200, body: 'home' },
     front: {} as FrontDeps,
     protectDocs: false,
     watch: new RequestWatch({ log, monotonic: realClock.monotonic, tracer: undefined }),

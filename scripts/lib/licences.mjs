@@ -1,0 +1,69 @@
+/**
+ * The licences of what is shipped beside our own code: every production package of the lock file, as it
+ * lies in the image and is loaded by an installed server. Optional packages are not in the image.
+ */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+
+/** Files that hold a licence or a notice, in the order in which they are shown. */
+const LEGAL_FILES = [
+  /^licen[cs]e(?:\.(?:md|txt))?$/i,
+  /^notice(?:\.(?:md|txt))?$/i,
+  /\.LICENSE\.txt$/,
+];
+
+/** Packages without a licence file say it at the end of their README. */
+const LICENCE_SECTION = /^#+ *licen[cs]e *$([\s\S]*)/im;
+
+const RULE = '='.repeat(80);
+
+/** `{ name, version, licence, folder }` of each, by name. */
+export function shippedPackages(root) {
+  const { packages } = JSON.parse(readFileSync(path.join(root, 'package-lock.json'), 'utf8'));
+  return Object.entries(packages)
+    .filter(
+      ([folder, { dev, optional, devOptional }]) =>
+        folder !== '' && !dev && !optional && !devOptional,
+    )
+    .map(([folder, { name, version, license }]) => ({
+      name: name ?? folder.slice(folder.lastIndexOf('node_modules/') + 'node_modules/'.length),
+      version,
+      licence: license,
+      folder,
+    }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/**
+ * The text of the file THIRD-PARTY-LICENSES.txt.
+ * @throws Error that names a package without a licence text
+ */
+export function thirdPartyText(root) {
+  const parts = shippedPackages(root).map(({ name, version, licence, folder }) => {
+    const texts = legalTexts(path.join(root, folder));
+    if (texts.length === 0) throw new Error(`${name} has no licence text: look at it by hand`);
+    return `${RULE}\n${name} ${version} (${licence})\n${RULE}\n\n${texts.join('\n\n')}\n`;
+  });
+  return [
+    'The server is shipped with these packages. `npm run generate` writes this file.\n',
+    ...parts,
+  ].join('\n');
+}
+
+function legalTexts(folder) {
+  const names = readdirSync(folder);
+  const files = LEGAL_FILES.flatMap((pattern) => names.filter((name) => pattern.test(name)).sort());
+  const texts = files.map((name) => tidy(readFileSync(path.join(folder, name), 'utf8')));
+  if (texts.length > 0) return texts;
+  const readme = names.find((name) => /^readme\.md$/i.test(name));
+  if (readme === undefined) return [];
+  const section = LICENCE_SECTION.exec(readFileSync(path.join(folder, readme), 'utf8'));
+  return section === null ? [] : [tidy(section[1])];
+}
+
+const tidy = (text) =>
+  text
+    .replaceAll('\r\n', '\n')
+    .replace(/[ \t]+$/gm, '')
+    .trim();

@@ -1,0 +1,84 @@
+/**
+ * `npm run release [-- --dry-run]`: what a release needs, in order: a clean tree with a version that has a
+ * dated section in the changelog and no tag yet, then the package and the image, then the tag. A dry run
+ * makes package and image, too, but no tag, and goes on where a release would stop. Publishing is left to a
+ * person: the last lines say how.
+ */
+
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { bootstrap, root } from './lib/bootstrap.mjs';
+import { releaseProblems } from './lib/release-checks.mjs';
+
+const isDry = process.argv.includes('--dry-run');
+const { name, version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+const tag = `v${version}`;
+const OUTPUT = 'release';
+const say = (line) => process.stdout.write(`[release] ${line}\n`);
+
+const problems = releaseProblems({
+  version,
+  changelog: readFileSync(path.join(root, 'CHANGELOG.md'), 'utf8'),
+  status: git('status', '--porcelain'),
+  tags: git('tag', '--list').split('\n'),
+});
+for (const problem of problems) say(`not ready: ${problem}`);
+if (problems.length > 0 && !isDry) process.exit(1);
+
+await bootstrap();
+const tarball = pack();
+const image = buildImage();
+if (isDry) {
+  say(`skipped: the tag ${tag}, because this is a dry run`);
+  process.exitCode = problems.length > 0 ? 1 : 0;
+} else {
+  git('tag', '--annotate', tag, '--message', `Release ${version}`);
+  say(`tagged ${tag}`);
+  say('to publish:');
+  say(`  git push origin ${tag}`);
+  say(`  npm publish ${tarball}`);
+  if (image !== undefined) say(`  docker push ${image}, under the name that your registry wants`);
+}
+
+/** The path of the package, from the root. */
+function pack() {
+  mkdirSync(path.join(root, OUTPUT), { recursive: true });
+  const text = run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', OUTPUT]);
+  const [{ filename, size, files }] = JSON.parse(text);
+  const file = path.join(OUTPUT, filename);
+  say(`package: ${file}, ${Math.round(size / 1_024)} KiB, ${files.length} files`);
+  return file;
+}
+
+/** The name of the image, or undefined where none can be built. */
+function buildImage() {
+  const answer = spawnSync('docker', ['info', '--format', '{{.ServerVersion}}'], {
+    encoding: 'utf8',
+  });
+  if (answer.error !== undefined || answer.status !== 0) {
+    say('skipped: the image, because no docker answers here');
+    return undefined;
+  }
+  const wanted = `${name}:${version}`;
+  run('docker', ['build', '--tag', wanted, '.']);
+  say(`image: ${wanted}`);
+  return wanted;
+}
+
+function git(...args) {
+  return run('git', args).trim();
+}
+
+/** The standard output; the error stream is shown. Ends the release when the program fails. */
+function run(program, args) {
+  const { status, stdout, error } = spawnSync(program, args, {
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: 64 * 1_024 * 1_024,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  if (status === 0) return stdout;
+  say(`${program} ${args[0]} failed${error === undefined ? '' : `: ${error.message}`}`);
+  process.exit(1);
+}

@@ -1,0 +1,44 @@
+/**
+ * Why the database of DATABASE_URL cannot be used, in one line that says what to do. It is for what does
+ * not pass by itself: a server that is away is waited for instead.
+ */
+
+import { ConfigError } from '../config.js';
+
+/** What is said of a SQLSTATE, or of its class; the server's own words follow. */
+const ADVICE: readonly (readonly [sqlState: RegExp, text: string])[] = [
+  [/^28P01$/, 'refuses the password: set user and password in DATABASE_URL'],
+  [/^28/, 'refuses this user: set another one in DATABASE_URL, or allow it in pg_hba.conf'],
+  [/^3D000$/, 'does not exist: create it (createdb), or set another one in DATABASE_URL'],
+  [/^42501$/, 'does not give this user the rights it needs: let it own the database'],
+  [/^25006$/, 'only reads: DATABASE_URL must name the primary server, not a replica'],
+];
+
+/** Of errors that the client finds by itself. */
+const CLIENT_ADVICE: readonly (readonly [message: RegExp, text: string])[] = [
+  [/password must be a/, 'asks for a password: set it in DATABASE_URL'],
+  [/does not support SSL/, 'speaks no TLS: leave sslmode out of DATABASE_URL'],
+  [/certificate/, 'has a certificate that is not trusted: see sslmode and sslrootcert'],
+];
+
+const OTHERWISE = 'cannot be used: look at DATABASE_URL';
+
+/** @param error that connecting, or the first statements, failed with */
+export function databaseRefusal(connectionString: string, error: Error): ConfigError {
+  const { code = '' } = error as { code?: string };
+  const [, advice] =
+    ADVICE.find(([sqlState]) => sqlState.test(code)) ??
+    CLIENT_ADVICE.find(([message]) => message.test(error.message)) ??
+    [];
+  const said = code === '' ? error.message : `${error.message}, ${code}`;
+  return new ConfigError(`${placeOf(connectionString)} ${advice ?? OTHERWISE} (${said})`, {
+    cause: error,
+  });
+}
+
+/** Host and database, without user and password. */
+function placeOf(connectionString: string): string {
+  if (!URL.canParse(connectionString)) return 'the database';
+  const { host, pathname } = new URL(connectionString);
+  return `the database ${pathname.slice(1)} on ${host === '' ? 'this machine' : host}`;
+}

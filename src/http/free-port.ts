@@ -1,0 +1,39 @@
+/**
+ * Whether the address can be listened on, asked before anything is started: a database, threads and a
+ * lease would be made for nothing. It is bound for a moment and given back, so that the server still
+ * has to cope with one that is taken meanwhile.
+ */
+
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { ConfigError } from '../config.js';
+
+/** @throws ConfigError that says why not, and what to do */
+export async function expectFreePort(host: string, port: number): Promise<void> {
+  const probe = createServer();
+  try {
+    probe.listen({ host, port, exclusive: true });
+    await once(probe, 'listening');
+  } catch (error) {
+    throw unusable(host, port, error);
+  }
+  probe.close();
+  await once(probe, 'close');
+}
+
+const ADVICE = 'ENGINE_HTTP_ADDR=host:port chooses another address';
+
+/** What is said of each code of the system. */
+const REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'is in use by another program',
+  EACCES: 'is for privileged users only: take one from 1024 on',
+  EADDRNOTAVAIL: 'belongs to an address that this machine does not have',
+  ENOTFOUND: 'belongs to a host whose name nobody knows',
+};
+
+/** @param error of the system, or of a transport that could not bind */
+export function unusable(host: string, port: number, error: unknown): ConfigError {
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  const why = REASONS[code] ?? `cannot be used (${message})`;
+  return new ConfigError(`port ${port} of ${host} ${why}; ${ADVICE}`, { cause: error });
+}

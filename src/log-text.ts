@@ -1,0 +1,97 @@
+/**
+ * Lines of the log for people: the time, what is wrong if anything is, the message, and its fields.
+ * Nothing in a line can move the cursor or colour the terminal but what is put there on purpose.
+ */
+
+/** A line as pino makes it. */
+interface Line {
+  readonly time?: string;
+  readonly level?: number;
+  readonly thread?: string;
+  readonly msg?: string;
+  readonly err?: ErrorField;
+  readonly [field: string]: unknown;
+}
+
+interface ErrorField {
+  readonly type?: string;
+  readonly code?: string;
+  readonly message?: string;
+  readonly stack?: string;
+}
+
+type Paint = (text: string) => string;
+
+/** How things are shown; every one gives the text as it is where there are no colours. */
+export interface Palette {
+  readonly bold: Paint;
+  readonly dim: Paint;
+  readonly green: Paint;
+  readonly yellow: Paint;
+  readonly red: Paint;
+}
+
+/** Select Graphic Rendition codes of ECMA-48: to begin, and to end again. */
+const CODES = { bold: [1, 22], dim: [2, 22], green: [32, 39], yellow: [33, 39], red: [31, 39] };
+
+export function palette(isColoured: boolean): Palette {
+  const paints = Object.entries(CODES).map(([name, [on, off]]): [string, Paint] => [
+    name,
+    (text) => (isColoured ? `\x1b[${on}m${text}\x1b[${off}m` : text),
+  ]);
+  return Object.fromEntries(paints) as unknown as Palette;
+}
+
+/** Levels of pino. */
+const WARN = 40;
+const ERROR = 50;
+
+/**
+ * @param json one line of pino
+ * @returns the line for people, with its line end; the stack of an error is below it
+ */
+export function textLine(json: string, paint: Palette): string {
+  const { time = '', level = 0, thread = '', msg = '', err, ...fields } = JSON.parse(json) as Line;
+  const parts = [paint.dim(clockOf(time)), toned(level, msg, paint)];
+  if (thread !== 'front') parts.push(paint.dim(`[${plain(thread)}]`));
+  const shown = { ...fields, ...(err === undefined ? {} : { error: summary(err) }) };
+  for (const [name, value] of Object.entries(shown)) {
+    parts.push(paint.dim(`${plain(name)}=`) + valueText(value));
+  }
+  const frames = level >= ERROR ? (err?.stack?.split('\n') ?? []) : [];
+  return [parts.join(' '), ...frames.map((frame) => paint.dim(plain(frame))), ''].join('\n');
+}
+
+/** The time of day where the process runs: whoever sits at a terminal has a watch. */
+function clockOf(time: string): string {
+  const at = new Date(time);
+  const digits = (value: number) => String(value).padStart(2, '0');
+  return [at.getHours(), at.getMinutes(), at.getSeconds()].map(digits).join(':');
+}
+
+function toned(level: number, message: string, paint: Palette): string {
+  const text = plain(message);
+  if (level >= ERROR) return paint.red(`ERROR ${text}`);
+  return level >= WARN ? paint.yellow(`WARN ${text}`) : text;
+}
+
+function summary({ type = 'Error', code, message }: ErrorField): string {
+  const name = code === undefined ? type : `${type} ${code}`;
+  return message === undefined ? name : `${name}: ${message}`;
+}
+
+/** What needs no quotes: no blanks, and nothing that a reader could take for a field. */
+const BARE = /^[\w.,:;/@+~()=[\]-]+$/;
+
+function valueText(value: unknown): string {
+  if (typeof value === 'number') return String(Math.round(value * 1_000) / 1_000);
+  if (typeof value === 'string' && BARE.test(value)) return value;
+  return plain(JSON.stringify(value));
+}
+
+/** Control characters, those beyond ASCII included, and what turns the direction of writing. */
+const UNSEEN = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+
+function plain(text: string): string {
+  return text.replace(UNSEEN, (c) => `\\u${c.codePointAt(0)!.toString(16).padStart(4, '0')}`);
+}
