@@ -23,12 +23,17 @@ export interface StoredSequence {
   readonly checkInput: ((data: JsonValue) => string | undefined) | undefined;
 }
 
+/** Whoever looked a sequence up before so many deletions asks again. */
+const DELETED_IDS_MAX = 1_000;
+
 export class Plans {
   readonly #loader: Rows;
   readonly #cache = new LRUCache<string, StoredSequence>({ maxSize: LIMITS.planCacheBytes });
   readonly #loading = new Map<string, Promise<StoredSequence | undefined>>();
   readonly #blocked = new Set<string>();
   #deletions = 0;
+  /** The ids of the latest, the newest last. */
+  readonly #deleted: string[] = [];
 
   constructor(loader: Rows) {
     this.#loader = loader;
@@ -56,6 +61,8 @@ export class Plans {
     this.#cache.delete(sequenceId);
     this.#blocked.delete(sequenceId);
     this.#deletions += 1;
+    this.#deleted.push(sequenceId);
+    if (this.#deleted.length > DELETED_IDS_MAX) this.#deleted.shift();
   }
 
   /** How many sequences have been deleted so far; see `checkUsable`. */
@@ -66,12 +73,18 @@ export class Plans {
   /**
    * For who is about to make an instance live that the count before a deletion must not miss.
    *
-   * @param deletions as they were when the sequence was looked up: any later one may be of it
+   * @param deletions as they were when the sequence was looked up: a later one may be of it
    * @throws EngineError 503 when the sequence is being deleted, or may just have been
    */
   checkUsable(sequenceId: string, deletions = this.#deletions): void {
-    if (!this.isBlocked(sequenceId) && deletions === this.#deletions) return;
+    if (!this.isBlocked(sequenceId) && !this.#mayBeGone(sequenceId, deletions)) return;
     throw unavailable('ENG_OVERLOADED', `sequence ${sequenceId} is being deleted`);
+  }
+
+  #mayBeGone(sequenceId: string, deletions: number): boolean {
+    const later = this.#deletions - deletions;
+    if (later === 0) return false;
+    return later > this.#deleted.length || this.#deleted.slice(-later).includes(sequenceId);
   }
 
   /** @returns undefined when there is no such sequence; rejects when the database cannot be asked */

@@ -1,0 +1,41 @@
+/** Which sequences may still take instances, seen by who looked one up a while ago. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Plans } from '../../actors/catalog/plans.js';
+import type { Rows } from '../../actors/runtime/loader.js';
+
+const newPlans = () => new Plans({} as Rows);
+
+test('a sequence that was deleted after it was looked up is not used', () => {
+  const plans = newPlans();
+  const before = plans.deletions;
+  plans.evict('a');
+  assert.throws(() => plans.checkUsable('a', before), /sequence a is being deleted/);
+  plans.checkUsable('a', plans.deletions);
+});
+
+test('the deletion of another sequence keeps nobody', () => {
+  const plans = newPlans();
+  const before = plans.deletions;
+  plans.evict('b');
+  plans.evict('c');
+  plans.checkUsable('a', before);
+});
+
+test('a sequence whose deletion is under way is not used', () => {
+  const plans = newPlans();
+  plans.block('a');
+  assert.throws(() => plans.checkUsable('a'), /being deleted/);
+  plans.unblock('a');
+  plans.checkUsable('a');
+});
+
+test('who looked it up very many deletions ago has to look again', () => {
+  const plans = newPlans();
+  const before = plans.deletions;
+  for (let i = 0; i < 1_000; i++) plans.evict(`b${i}`);
+  plans.checkUsable('a', before);
+  plans.evict('c');
+  assert.throws(() => plans.checkUsable('a', before), /being deleted/);
+});
