@@ -162,7 +162,7 @@ describe('what a subscription is told', () => {
       sequence_name: 'payments',
       sequence_version: 7,
       metadata,
-      failure: null,
+      failure: (await tenant.instance(id)).failure,
       data: { error: 'broken', attempts: 1, block_id: 'a' },
     });
   });
