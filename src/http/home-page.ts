@@ -59,7 +59,7 @@ export function homePage(version: string): HttpReply {
 <dl>
 ${links.join('\n')}
 </dl>
-<p>The guide and the rules come with the program: <code>README.md</code>, <code>docs/reference</code>.</p>
+<p>The guide and the rules come with the program: <code>docs/tutorial.md</code>, <code>docs/README.md</code>.</p>
 </body>
 </html>
 `,
