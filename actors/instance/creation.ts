@@ -61,16 +61,6 @@ function isEmpty(section: JsonObject): boolean {
   return true;
 }
 
-/** @throws EngineError 403 when the body names another tenant than the header */
-export function checkTenant(header: string, body: string, place: string): void {
-  if (header !== '' && body !== header) {
-    throw new EngineError(
-      'ENG_FORBIDDEN',
-      `forbidden: ${place}tenant_id is not the tenant of x-tenant-id`,
-    );
-  }
-}
-
 /** Without a key the id is made to fall on this shard: no one else needs to be asked. */
 export function newInstance(
   { shard, shards, ids, random32 }: CreationDeps,
