@@ -4,7 +4,7 @@ import { type IdGenerator, keyedInstanceId, routeForShard } from '../../src/core
 import type { JsonObject } from '../../src/core/json.js';
 import { EngineError, notFound, unavailable } from '../../src/errors.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
-import { checkBytes } from './memory.js';
+import { checkSize } from './memory.js';
 import {
   type CreationBody,
   callOf,
@@ -50,8 +50,7 @@ export function checkCreation(
     );
   }
   if (maxContextBytes > 0 && !(isEmpty(data) && isEmpty(config))) {
-    const bytes = Buffer.byteLength(JSON.stringify({ data, config }));
-    checkBytes(`${place}context is`, bytes, maxContextBytes);
+    checkSize(`${place}context is`, { data, config }, maxContextBytes);
   }
   return sequence;
 }

@@ -17,7 +17,7 @@ import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { DATABASE_AWAY, type EngineError, invalid, notFound } from '../../src/errors.js';
 import { isForeign } from '../../src/tenancy.js';
 import type { StoredSequence } from '../catalog/plans.js';
-import { checkBytes } from '../instance/memory.js';
+import { checkSize } from '../instance/memory.js';
 import { callOf, givenContext, nameIn } from '../instance/record.js';
 import { ActorHost, type HostedMessage, type Ready } from '../runtime/host.js';
 import type { Room } from '../runtime/room.js';
@@ -239,8 +239,7 @@ export class Schedules {
   #checkSize(body: Pick<CreateSchedule, 'context'>): void {
     const { maxContextBytes } = this.#deps;
     if (maxContextBytes === 0 || body.context == null) return;
-    const bytes = Buffer.byteLength(JSON.stringify(givenContext(body)));
-    checkBytes('context is', bytes, maxContextBytes);
+    checkSize('context is', givenContext(body), maxContextBytes);
   }
 
   /** Goes on in a turn, unless there is no such sequence or it does not accept the context. */
