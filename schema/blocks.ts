@@ -56,7 +56,6 @@ const MaxIterations = Type.Integer({
   exclusiveMinimum: 0,
   maximum: ITERATIONS_MAX,
   default: MAX_ITERATIONS_DEFAULT,
-  description: `Default ${MAX_ITERATIONS_DEFAULT}.`,
 });
 
 /** The check: initial_backoff is not above max_backoff. */
@@ -67,13 +66,31 @@ export const Retry = Type.Object(
       maximum: INT32_MAX,
       description: 'Tries in total.',
     }),
-    initial_backoff: optional(withDefault(DurationMs, RETRY_DEFAULTS.initial_backoff)),
-    max_backoff: optional(withDefault(DurationMs, RETRY_DEFAULTS.max_backoff)),
-    backoff_multiplier: optional(
-      Type.Number({ exclusiveMinimum: 0, default: RETRY_DEFAULTS.backoff_multiplier }),
+    initial_backoff: optional(
+      noted(
+        withDefault(DurationMs, RETRY_DEFAULTS.initial_backoff),
+        'The wait after the first try.',
+      ),
     ),
-    retry_if: optional(Expression),
-    non_retryable_codes: optional(Type.Array(Name)),
+    max_backoff: optional(
+      noted(withDefault(DurationMs, RETRY_DEFAULTS.max_backoff), 'No wait is longer.'),
+    ),
+    backoff_multiplier: optional(
+      Type.Number({
+        exclusiveMinimum: 0,
+        default: RETRY_DEFAULTS.backoff_multiplier,
+        description: 'Each wait is this many times the one before.',
+      }),
+    ),
+    retry_if: optional(
+      noted(
+        Expression,
+        'Asked after each failure, which it sees as _error. No further try if false.',
+      ),
+    ),
+    non_retryable_codes: optional(
+      Type.Array(Name, { description: 'An error with one of these codes is not tried again.' }),
+    ),
   },
   { 'x-check': 'retry' },
 );
@@ -85,24 +102,37 @@ export type Retry = Static<typeof Retry>;
  * instance's.
  */
 export const Delay = Type.Object({
-  duration: optional(DurationMs),
+  duration: optional(noted(DurationMs, 'How long to wait.')),
   fire_at_local: optional(
-    Type.String({ description: 'YYYY-MM-DDTHH:MM:SS; not together with a duration.' }),
+    Type.String({
+      description: 'Waits until this time: YYYY-MM-DDTHH:MM:SS. Not together with a duration.',
+    }),
   ),
-  timezone: optional(TimeZone),
-  business_days_only: optional(Type.Boolean()),
-  jitter: optional(DurationMs),
-  holidays: optional(Type.Array(Type.String({ format: 'calendar-day' }), { maxItems: 1_000 })),
+  timezone: optional(noted(TimeZone, 'Of fire_at_local; else the zone of the instance.')),
+  business_days_only: optional(
+    Type.Boolean({
+      default: false,
+      description:
+        'Saturdays, Sundays and holidays move the end of the wait to the next business day.',
+    }),
+  ),
+  jitter: optional(
+    noted(
+      DurationMs,
+      'The end of the wait is moved by a random time, by at most this much either way.',
+    ),
+  ),
+  holidays: optional(
+    Type.Array(Type.String({ format: 'calendar-day' }), {
+      maxItems: 1_000,
+      description: 'Days that are no business days, beside those in context.config.holidays.',
+    }),
+  ),
 });
 export type Delay = Static<typeof Delay>;
 
-const hourOfDay = (byDefault: number) =>
-  Type.Integer({
-    minimum: 0,
-    maximum: 23,
-    default: byDefault,
-    description: `Default ${byDefault}.`,
-  });
+const hourOfDay = (byDefault: number, description: string) =>
+  Type.Integer({ minimum: 0, maximum: 23, default: byDefault, description });
 const DayOfWeek = Type.Integer({ minimum: 0, maximum: 6, description: '0 is Monday.' });
 
 /**
@@ -111,13 +141,27 @@ const DayOfWeek = Type.Integer({ minimum: 0, maximum: 6, description: '0 is Mond
  */
 export const SendWindow = Type.Object(
   {
-    start_hour: optional(hourOfDay(SEND_WINDOW_DEFAULTS.start_hour)),
-    end_hour: optional(hourOfDay(SEND_WINDOW_DEFAULTS.end_hour)),
-    days: optional(Type.Array(DayOfWeek, { maxItems: 7, description: 'Empty: every day.' })),
+    start_hour: optional(
+      hourOfDay(SEND_WINDOW_DEFAULTS.start_hour, 'The first hour in which it is open.'),
+    ),
+    end_hour: optional(
+      hourOfDay(SEND_WINDOW_DEFAULTS.end_hour, 'The hour in which it closes: no longer open.'),
+    ),
+    days: optional(
+      Type.Array(DayOfWeek, {
+        maxItems: 7,
+        description: 'On which days: 0 is Monday, 6 is Sunday. Empty: every day.',
+      }),
+    ),
   },
   { description: 'The two hours must differ; a window may go over midnight.' },
 );
 export type SendWindow = Static<typeof SendWindow>;
+
+const headOf = <K extends string>(kind: K) => ({
+  type: Type.Literal(kind, { description: 'The kind of the block.' }),
+  id: noted(PlainName, 'Unique in the sequence. Expressions find its output by it.'),
+});
 
 /** @param note what the document says of the kind */
 function blockObject<K extends string, P extends TProperties>(
@@ -125,7 +169,7 @@ function blockObject<K extends string, P extends TProperties>(
   note: string,
   properties: P,
 ) {
-  const shape = { type: Type.Literal(kind), id: PlainName, ...properties };
+  const shape = { ...headOf(kind), ...properties };
   return Type.Object(shape, { description: note });
 }
 
@@ -140,27 +184,38 @@ const Step = blockObject('step', STEP_NOTE, {
   params: optional(
     noted(
       JsonObjectSchema,
-      `Of the handler; what a built-in one always refuses is 400. ${PARAMS_NOTE}`,
+      `The parameters of the handler; what a built-in one always refuses is 400. ${PARAMS_NOTE}`,
     ),
   ),
-  delay: optional(Delay),
-  retry: optional(Retry),
-  timeout: optional(noted(DurationMs, 'Of one try; the step then fails retryably.')),
-  send_window: optional(SendWindow),
-  rate_limit_key: optional(noted(Key, 'A step whose key is at its limit is put off.')),
+  delay: optional(noted(Delay, 'Waits before the first try.')),
+  retry: optional(noted(Retry, 'What is done after a failed try.')),
+  timeout: optional(noted(DurationMs, 'How long one try may take; past it, the try has failed.')),
+  send_window: optional(noted(SendWindow, 'Waits until an hour in which the step may start.')),
+  rate_limit_key: optional(
+    noted(Key, 'Steps with the same key share a limit per time. Past the limit a step waits.'),
+  ),
   when: optional(
     Type.String({
       maxLength: EXPRESSION_LENGTH_MAX,
       description: 'An expression; the step is skipped when it does not hold.',
     }),
   ),
-  cancellable: optional(Type.Boolean()),
-  queue_name: optional(Name),
-  output_schema: optional(UserSchema),
+  cancellable: optional(
+    Type.Boolean({
+      default: true,
+      description: 'If false, the signal cancel lets the step end first.',
+    }),
+  ),
+  queue_name: optional(
+    noted(Name, 'The queue of the task. Polls may ask for the tasks of one queue only.'),
+  ),
+  output_schema: optional(
+    noted(UserSchema, 'What the output must conform to; another one fails the step for good.'),
+  ),
   merge_output: optional(
     Type.Boolean({
       default: true,
-      description: "Whether a worker's output is merged into context.data. Default true.",
+      description: "Whether a worker's output is merged into context.data.",
     }),
   ),
   ...unsupported(
@@ -178,7 +233,7 @@ export interface StepBlock extends Static<typeof Step> {}
 const Parallel = blockObject(
   'parallel',
   `Runs all branches, at most ${BRANCHES_MAX}; fails if one of them fails.`,
-  { branches: Branches },
+  { branches: noted(Branches, 'Lists of blocks; all lists run.') },
 );
 export interface ParallelBlock extends Static<typeof Parallel> {}
 
@@ -188,24 +243,28 @@ const RACE_NOTE =
   'are cancelled.';
 
 const Race = blockObject('race', RACE_NOTE, {
-  branches: Branches,
+  branches: noted(Branches, 'Lists of blocks; all lists run until one has won.'),
   semantics: optional(
     withDefault(
-      oneOfWords(['first_to_resolve', 'first_to_succeed'], 'Default first_to_resolve.'),
+      oneOfWords(['first_to_resolve', 'first_to_succeed'], 'Which branch wins.'),
       'first_to_resolve',
     ),
   ),
 });
 export interface RaceBlock extends Static<typeof Race> {}
 
-const Route = Type.Object({ condition: Expression, blocks: BlockList });
+const Route = Type.Object({
+  condition: noted(Expression, 'When the route is taken.'),
+  blocks: noted(BlockList, 'What runs then.'),
+});
 
 const Router = Type.Object(
   {
-    type: Type.Literal('router'),
-    id: PlainName,
-    routes: optional(Type.Array(Route)),
-    default: optional(BlockList),
+    ...headOf('router'),
+    routes: optional(
+      Type.Array(Route, { description: 'Asked in order; the first that holds runs.' }),
+    ),
+    default: optional(noted(BlockList, 'What runs when no condition holds.')),
   },
   {
     'x-check': 'router',
@@ -218,17 +277,17 @@ const TryCatch = blockObject(
   'try_catch',
   'catch_block runs only if try_block failed, finally_block always.',
   {
-    try_block: NonEmptyBlockList,
-    catch_block: BlockList,
-    finally_block: optional(BlockList),
+    try_block: noted(NonEmptyBlockList, 'What runs first.'),
+    catch_block: noted(BlockList, 'What runs if try_block failed.'),
+    finally_block: optional(noted(BlockList, 'What always runs last, also when cancelled.')),
   },
 );
 export interface TryCatchBlock extends Static<typeof TryCatch> {}
 
 const Loop = blockObject('loop', 'Repeats its body while the condition holds.', {
-  condition: noted(Expression, 'path == value, or a path that must be truthy, in context.data.'),
-  body: NonEmptyBlockList,
-  max_iterations: optional(noted(MaxIterations, `At most ${ITERATIONS_MAX}.`)),
+  condition: noted(Expression, 'Asked before each iteration; the loop ends when it does not hold.'),
+  body: noted(NonEmptyBlockList, 'What is repeated.'),
+  max_iterations: optional(noted(MaxIterations, 'The loop ends, successfully, after this many.')),
   ...unsupported('break_on', 'poll_interval', 'continue_on_error', 'retain_iterations'),
 });
 export interface LoopBlock extends Static<typeof Loop> {}
@@ -239,12 +298,17 @@ const ForEach = blockObject(
   {
     collection: noted(
       Expression,
-      'Path in context.data of an array; missing or empty: nothing runs.',
+      'A path in context.data, or a template, of an array. Missing or empty: nothing runs.',
     ),
-    item_var: optional(withDefault(PlainName, ITEM_VAR_DEFAULT)),
-    body: NonEmptyBlockList,
+    item_var: optional(
+      noted(
+        withDefault(PlainName, ITEM_VAR_DEFAULT),
+        'The key of context.data under which the body sees the item.',
+      ),
+    ),
+    body: noted(NonEmptyBlockList, 'What runs for each item.'),
     max_iterations: optional(
-      noted(MaxIterations, `At most ${ITERATIONS_MAX}; a longer collection fails the block.`),
+      noted(MaxIterations, 'A longer collection fails the block before its first item.'),
     ),
   },
 );

@@ -9,7 +9,7 @@
  */
 
 import { type TSchema, Type } from '@sinclair/typebox';
-import { AnyJson, DurationMs, oneOfWords, optional, withDefault } from './common.js';
+import { AnyJson, DurationMs, noted, oneOfWords, optional, withDefault } from './common.js';
 
 export const LOG_LEVELS = ['debug', 'info', 'warn'] as const;
 export const LOG_LEVEL_DEFAULT = 'info';
@@ -29,44 +29,66 @@ function lenient<T extends TSchema>(schema: T, meant: string): T {
   return { ...schema, 'x-otherwise': { type: meant, enum: meant } };
 }
 
-const anything = Type.Optional(AnyJson);
+const anything = (note: string) => Type.Optional(noted(AnyJson, note));
 
 /** An object whose other members mean nothing. */
 export const HANDLER_PARAMS = {
   noop: Type.Object({}),
   log: Type.Object({
-    message: anything,
+    message: withDefault(anything('What is written.'), LOG_MESSAGE_DEFAULT),
     level: lenient(
-      optional(withDefault(oneOfWords(LOG_LEVELS), LOG_LEVEL_DEFAULT)),
+      optional(withDefault(oneOfWords(LOG_LEVELS, 'The level of the line.'), LOG_LEVEL_DEFAULT)),
       `counts as ${LOG_LEVEL_DEFAULT}`,
     ),
   }),
-  sleep: Type.Object({ duration_ms: optional(withDefault(DurationMs, SLEEP_MS_DEFAULT)) }),
+  sleep: Type.Object({
+    duration_ms: optional(noted(withDefault(DurationMs, SLEEP_MS_DEFAULT), 'How long it waits.')),
+  }),
   http_request: Type.Object({
     url: Type.String({
       minLength: 1,
       pattern: HTTP_URL_PATTERN,
+      description: 'Begins with http:// or https://, without user and password.',
       'x-otherwise': { pattern: 'fails the step' },
     }),
     method: {
-      ...optional(withDefault(oneOfWords(HTTP_METHODS), HTTP_METHOD_DEFAULT)),
+      ...optional(withDefault(oneOfWords(HTTP_METHODS, 'In any case.'), HTTP_METHOD_DEFAULT)),
       'x-any-case': true,
     },
-    headers: optional(Type.Record(Type.String(), lenient(Type.String(), 'is not sent'))),
-    body: anything,
+    headers: optional(
+      noted(
+        Type.Record(Type.String(), lenient(Type.String(), 'is not sent')),
+        'Texts by name. Host, and what is no text, is not sent.',
+      ),
+    ),
+    body: anything(
+      'A text is sent as it is, anything else as JSON. With a body, content-type is application/json unless said.',
+    ),
     timeout_ms: optional(
       withDefault(
-        Type.Integer({ minimum: 1, maximum: HTTP_TIMEOUT_MS_MAX }),
+        Type.Integer({
+          minimum: 1,
+          maximum: HTTP_TIMEOUT_MS_MAX,
+          description: 'Milliseconds until the request is given up.',
+        }),
         HTTP_TIMEOUT_MS_DEFAULT,
       ),
     ),
   }),
   fail: Type.Object({
-    message: anything,
-    retryable: lenient(optional(withDefault(Type.Boolean(), false)), 'counts as false'),
+    message: withDefault(anything('The message of the error.'), FAIL_MESSAGE_DEFAULT),
+    retryable: lenient(
+      optional(
+        Type.Boolean({ default: false, description: 'Whether the retry policy may try again.' }),
+      ),
+      'counts as false',
+    ),
   }),
   transform: Type.Object({}, { additionalProperties: true }),
-  assert: Type.Object({ condition: AnyJson, message: anything }),
+  assert: Type.Object({
+    condition: noted(AnyJson, 'A condition, or a value that must be true.'),
+    message: anything('The message of the error; by default it names the condition.'),
+  }),
 };
 
 export type BuiltinName = keyof typeof HANDLER_PARAMS;

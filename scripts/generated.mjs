@@ -1,7 +1,7 @@
 /**
  * `npm run generate`: writes what is made from the sources and committed, so that its changes are seen
- * in review: `docs/openapi.json`, in the form that the linter asks for, `docs/statements.sql`, and the
- * licences of the packages that are shipped.
+ * in review: `docs/openapi.json`, in the form that the linter asks for, `docs/statements.sql`, the
+ * licences of the packages that are shipped, and the generated regions of the pages in `docs/reference`.
  */
 
 import { spawnSync } from 'node:child_process';
@@ -13,11 +13,17 @@ import { thirdPartyText } from './lib/licences.mjs';
 await bootstrap();
 const { openApiDocument } = await import('../dist/schema/openapi.js');
 const { statementsText } = await import('../dist/src/db/statements.js');
+const { referencePages } = await import('../dist/scripts/reference/pages.js');
+const { fillRegions } = await import('../dist/scripts/reference/regions.js');
 const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 const document = path.join(root, 'docs/openapi.json');
 writeFileSync(document, JSON.stringify(openApiDocument(version)));
 writeFileSync(path.join(root, 'docs/statements.sql'), statementsText());
 writeFileSync(path.join(root, 'THIRD-PARTY-LICENSES.txt'), thirdPartyText(root));
+for (const [page, regions] of Object.entries(referencePages())) {
+  const file = path.join(root, page);
+  writeFileSync(file, fillRegions(readFileSync(file, 'utf8'), regions));
+}
 const formatter = path.join(root, 'node_modules/@biomejs/biome/bin/biome');
 const { status } = spawnSync(process.execPath, [formatter, 'format', '--write', document], {
   stdio: 'inherit',

@@ -106,72 +106,185 @@ export const LIMITS = {
 
 export class ConfigError extends Error {}
 
-/** What `--help` prints. */
-export const USAGE = `Usage: durable-workflow-engine [--insecure-auth] [--unsafe-database] [--help] [--version]
+/** The command line in words. */
+export const FLAGS_HELP = `Usage: durable-workflow-engine [--insecure-auth] [--unsafe-database] [--help] [--version]
 In a checkout: npm start -- [--insecure-auth] …
 
   --insecure-auth     accept every request without a key (for development)
   --unsafe-database   accept a Postgres with fsync or full_page_writes off (for tests)
   --help              print this text
-  --version           print the version
-
-The environment variables are listed in README.md.`;
+  --version           print the version`;
 
 // ---------------------------------------------------------------- knobs
 
-/** @param text without blanks around it; undefined when the variable is not set, or empty */
-type Parse<T> = (text: string | undefined, name: string) => T;
+interface Parse<T> {
+  /** @param text without blanks around it; undefined when the variable is not set, or empty */
+  (text: string | undefined, name: string): T;
+  /** In words; unless said, a text. */
+  readonly takes?: string;
+  /** As it is written; unless said, none. */
+  readonly byDefault?: string;
+}
 
-/** The variable, and what is made of it. A row more here is a row more in README.md. */
+/**
+ * The variable, what is made of it, what it means, and its default in words where the value says too little.
+ * `--help` and docs/reference/environment.md show them.
+ */
 const KNOBS = {
-  address: ['ENGINE_HTTP_ADDR', address('127.0.0.1:8080')],
-  httpBackend: ['ENGINE_HTTP_BACKEND', choice(['auto', 'uws', 'node'], 'auto')],
-  /** Absent: the embedded Postgres under `dataDir`. */
-  databaseUrl: ['DATABASE_URL', databaseUrl],
-  dataDir: ['ENGINE_DATA_DIR', (value) => path.resolve(value ?? 'data')],
-  runMigrations: ['ENGINE_RUN_MIGRATIONS', toggle(true)],
-  /** The root key; undefined under --insecure-auth, or until the embedded set-up makes one. */
-  apiKey: ['ENGINE_API_KEY', text],
-  /** Any word that is not true or 1 is false. */
-  requireTenantHeader: ['ENGINE_REQUIRE_TENANT_HEADER', lenientToggle(true)],
-  allowNoTenantIsolation: ['ENGINE_ALLOW_NO_TENANT_ISOLATION', toggle(false)],
-  encryptionKey: ['ENGINE_ENCRYPTION_KEY', hexKey],
-  /** The one before it, during a rotation. */
-  oldEncryptionKey: ['ENGINE_OLD_ENCRYPTION_KEY', hexKey],
-  /** JSON: public keys of other servers and earlier ones of this, in base64 by key id. */
-  trustedSigningKeys: ['ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON', trustedKeys],
-  shards: ['ENGINE_SHARDS', integer(Math.max(1, availableParallelism() - 1), 1, 64)],
-  /** 0: measured at start. */
-  writerLanes: ['ENGINE_WRITER_LANES', integer(0, 0, 16)],
-  tickIntervalMs: ['ENGINE_TICK_INTERVAL_MS', integer(100, 10, 60_000)],
-  workerStaleMs: ['ENGINE_WORKER_REAPER_STALE_SECS', seconds(60, 1, 86_400)],
-  workerReaperTickMs: ['ENGINE_WORKER_REAPER_TICK_SECS', seconds(5, 1, 3_600)],
-  requireClaimEpoch: ['ENGINE_REQUIRE_CLAIM_EPOCH', toggle(false)],
-  unpoliciedRetry: ['ENGINE_UNPOLICIED_RETRY', choice(['redispatch', 'fail'], 'redispatch')],
-  maxBodyBytes: ['ENGINE_MAX_BODY_BYTES', integer(10 * MIB, 1_024, 256 * MIB)],
-  /** 0: no limit. */
-  maxContextBytes: ['ENGINE_MAX_CONTEXT_BYTES', integer(MIB / 4, 0, 64 * MIB)],
-  /** Of what one worker gives. */
-  maxOutputBytes: ['ENGINE_MAX_OUTPUT_BYTES', integer(MIB, 1_024, 64 * MIB)],
-  /** Undefined: as `insecureAuth`. */
-  allowInternalUrls: ['ENGINE_ALLOW_INTERNAL_URLS', toggle(undefined)],
-  corsOrigins: ['ENGINE_CORS_ORIGINS', list],
-  /** Upper bound between two scans for schedules whose instant was missed. */
-  cronTickMs: ['ENGINE_CRON_TICK_SECS', seconds(10, 1, 3_600)],
-  /** The OpenAPI document asks for key and tenant. */
-  protectDocs: ['ENGINE_PROTECT_DOCS', toggle(false)],
-  webhookUrls: ['ENGINE_WEBHOOK_URLS', urls],
-  /** Signs what is sent to them; undefined: unsigned. */
-  webhookSecret: ['ENGINE_WEBHOOK_SECRET', text],
-  /** Instances that ended longer ago are removed; 0: never. */
-  retentionDays: ['ENGINE_RETENTION_DAYS', integer(0, 0, 36_500)],
+  address: ['ENGINE_HTTP_ADDR', address('127.0.0.1:8080'), 'Where it listens, as host:port.'],
+  httpBackend: [
+    'ENGINE_HTTP_BACKEND',
+    choice(['auto', 'uws', 'node'], 'auto'),
+    'uWebSockets.js, node:http, or the first of them that loads.',
+  ],
+  databaseUrl: [
+    'DATABASE_URL',
+    databaseUrl,
+    'A Postgres 15 or later. Without it an embedded one is kept in ENGINE_DATA_DIR.',
+  ],
+  dataDir: [
+    'ENGINE_DATA_DIR',
+    (value) => path.resolve(value ?? 'data'),
+    'Folder of the embedded database and of the root key that is generated with it.',
+    './data',
+  ],
+  runMigrations: [
+    'ENGINE_RUN_MIGRATIONS',
+    toggle(true),
+    'Whether the start brings the tables of the database up to date.',
+  ],
+  apiKey: [
+    'ENGINE_API_KEY',
+    text,
+    'The root key, which may do everything. Must be set with DATABASE_URL; generated without it.',
+  ],
+  requireTenantHeader: [
+    'ENGINE_REQUIRE_TENANT_HEADER',
+    lenientToggle(true),
+    'Whether requests must carry x-tenant-id. Any word but true and 1 is false.',
+  ],
+  allowNoTenantIsolation: [
+    'ENGINE_ALLOW_NO_TENANT_ISOLATION',
+    toggle(false),
+    'Confirms ENGINE_REQUIRE_TENANT_HEADER=false while keys are asked for.',
+  ],
+  encryptionKey: [
+    'ENGINE_ENCRYPTION_KEY',
+    hexKey,
+    'What capsules are sealed and signed with: 64 hexadecimal digits. Generated with the embedded database. Without it, what needs it is answered 503.',
+  ],
+  oldEncryptionKey: [
+    'ENGINE_OLD_ENCRYPTION_KEY',
+    hexKey,
+    'The key before it: what was sealed or signed with that one is still opened and trusted.',
+  ],
+  trustedSigningKeys: [
+    'ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON',
+    trustedKeys,
+    'Public keys of servers whose capsules, receipts and grants are trusted: a JSON object of key id to Ed25519 key in base64.',
+    '{}',
+  ],
+  shards: [
+    'ENGINE_SHARDS',
+    integer(Math.max(1, availableParallelism() - 1), 1, 64),
+    'Threads that run instances.',
+    'one less than there are cores',
+  ],
+  writerLanes: [
+    'ENGINE_WRITER_LANES',
+    integer(0, 0, 16),
+    'Connections that write to the database. 0: as measured at the start, 1 where the disk is fast, up to 4.',
+  ],
+  tickIntervalMs: [
+    'ENGINE_TICK_INTERVAL_MS',
+    integer(100, 10, 60_000),
+    'The longest time between two safety scans for due timers.',
+  ],
+  workerStaleMs: [
+    'ENGINE_WORKER_REAPER_STALE_SECS',
+    seconds(60, 1, 86_400),
+    'A worker that sends no heartbeat for so long loses its task to another one.',
+  ],
+  workerReaperTickMs: [
+    'ENGINE_WORKER_REAPER_TICK_SECS',
+    seconds(5, 1, 3_600),
+    'How late that may be noticed.',
+  ],
+  requireClaimEpoch: [
+    'ENGINE_REQUIRE_CLAIM_EPOCH',
+    toggle(false),
+    'Whether workers must send claim_epoch.',
+  ],
+  unpoliciedRetry: [
+    'ENGINE_UNPOLICIED_RETRY',
+    choice(['redispatch', 'fail'], 'redispatch'),
+    'What a retryable failure of a worker does to a step without retry: it is tried again, or fails.',
+  ],
+  maxBodyBytes: [
+    'ENGINE_MAX_BODY_BYTES',
+    bytes(10 * MIB, 1_024, 256 * MIB),
+    'Larger bodies of requests are refused with 413.',
+  ],
+  maxContextBytes: [
+    'ENGINE_MAX_CONTEXT_BYTES',
+    bytes(MIB / 4, 0, 64 * MIB),
+    'Larger contexts are refused with 413. 0: no limit.',
+  ],
+  maxOutputBytes: [
+    'ENGINE_MAX_OUTPUT_BYTES',
+    bytes(MIB, 1_024, 64 * MIB),
+    'Larger outputs of workers are refused with 413.',
+  ],
+  allowInternalUrls: [
+    'ENGINE_ALLOW_INTERNAL_URLS',
+    toggle(undefined),
+    'Whether http_request and webhooks may reach private addresses.',
+    'false; true with --insecure-auth',
+  ],
+  corsOrigins: [
+    'ENGINE_CORS_ORIGINS',
+    list,
+    'Origins whose pages may call the API from a browser, separated by commas.',
+  ],
+  cronTickMs: [
+    'ENGINE_CRON_TICK_SECS',
+    seconds(10, 1, 3_600),
+    'The longest time between two safety scans for due schedules.',
+  ],
+  protectDocs: [
+    'ENGINE_PROTECT_DOCS',
+    toggle(false),
+    'Whether the OpenAPI document asks for key and tenant.',
+  ],
+  webhookUrls: [
+    'ENGINE_WEBHOOK_URLS',
+    urls,
+    'Addresses that are told of ended instances, separated by commas.',
+  ],
+  webhookSecret: [
+    'ENGINE_WEBHOOK_SECRET',
+    text,
+    'Signs what is sent to them. Without it, nothing is signed.',
+  ],
+  retentionDays: [
+    'ENGINE_RETENTION_DAYS',
+    integer(0, 0, 36_500),
+    'Instances that ended longer ago are removed. 0: never.',
+  ],
   logLevel: [
     'ENGINE_LOG_LEVEL',
     choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info'),
+    'The least level of lines that are logged.',
   ],
-  /** Auto: text on a terminal, JSON elsewhere. */
-  logFormat: ['ENGINE_LOG_FORMAT', choice(['auto', 'text', 'json'], 'auto')],
-} as const satisfies Record<string, readonly [name: string, parse: Parse<unknown>]>;
+  logFormat: [
+    'ENGINE_LOG_FORMAT',
+    choice(['auto', 'text', 'json'], 'auto'),
+    'How lines are logged. auto: as text on a terminal, else as JSON.',
+  ],
+} as const satisfies Record<
+  string,
+  readonly [name: string, parse: Parse<unknown>, meaning: string, byDefault?: string]
+>;
 
 type Knobs = {
   readonly [Knob in keyof typeof KNOBS]: ReturnType<(typeof KNOBS)[Knob][1]>;
@@ -185,6 +298,29 @@ export interface Config extends Omit<Knobs, 'address' | 'allowNoTenantIsolation'
   readonly unsafeDatabase: boolean;
   readonly allowInternalUrls: boolean;
 }
+
+/** A variable in words. */
+export interface Variable {
+  readonly name: string;
+  readonly meaning: string;
+  readonly takes: string;
+  readonly byDefault: string;
+}
+
+export const VARIABLES: readonly Variable[] = Object.values(KNOBS).map((knob) => {
+  const [name, parse, meaning, inWords]: readonly [string, Parse<unknown>, string, string?] = knob;
+  const { takes = 'a text', byDefault = 'none' } = parse;
+  return { name, meaning, takes, byDefault: inWords ?? byDefault };
+});
+
+/** What `--help` prints. */
+export const USAGE = [
+  FLAGS_HELP,
+  'Environment variables:',
+  ...VARIABLES.map(({ name, meaning, takes, byDefault }) => {
+    return `  ${name}\n      ${meaning}\n      Takes ${takes}. Default: ${byDefault}.`;
+  }),
+].join('\n\n');
 
 /** Those that begin like ours and mean nothing. */
 export function unknownNames(env: NodeJS.ProcessEnv): string[] {
@@ -250,6 +386,18 @@ function readFlags(args: readonly string[]): ReadonlySet<string> {
 
 // ---------------------------------------------------------------- parsers
 
+/** @param byDefault undefined: none, or told in the row of the knob */
+function described<T>(
+  parse: (text: string | undefined, name: string) => T,
+  takes: string,
+  byDefault: string | number | boolean | undefined,
+): Parse<T> {
+  return Object.assign(parse, {
+    takes,
+    ...(byDefault === undefined ? {} : { byDefault: String(byDefault) }),
+  });
+}
+
 function text(value: string | undefined): string | undefined {
   return value;
 }
@@ -275,7 +423,7 @@ function databaseUrl(value: string | undefined, name: string): string | undefine
 }
 
 function integer(byDefault: number, min: number, max: number): Parse<number> {
-  return (value, name) => {
+  const parse = (value: string | undefined, name: string) => {
     if (value === undefined) return byDefault;
     const number = Number(value);
     if (!/^\d+$/.test(value) || number < min || number > max) {
@@ -283,34 +431,48 @@ function integer(byDefault: number, min: number, max: number): Parse<number> {
     }
     return number;
   };
+  return described(parse, `an integer from ${min} to ${max}`, byDefault);
 }
 
 /** In milliseconds. */
 function seconds(byDefault: number, min: number, max: number): Parse<number> {
   const parse = integer(byDefault, min, max);
-  return (value, name) => parse(value, name) * 1_000;
+  return described(
+    (value, name) => parse(value, name) * 1_000,
+    `${parse.takes}, in seconds`,
+    byDefault,
+  );
+}
+
+function bytes(byDefault: number, min: number, max: number): Parse<number> {
+  const parse = integer(byDefault, min, max);
+  return described(parse, `${parse.takes}, in bytes`, `${byDefault} (${byDefault / MIB} MiB)`);
 }
 
 function toggle<Absent extends boolean | undefined>(absent: Absent): Parse<boolean | Absent> {
-  return (value, name) => {
+  const parse = (value: string | undefined, name: string) => {
     const word = value?.toLowerCase();
     if (word === undefined) return absent;
     if (word === 'true' || word === '1') return true;
     if (word === 'false' || word === '0') return false;
     throw new ConfigError(`${name} must be true, false, 1 or 0, not "${word}"`);
   };
+  return described(parse, 'true, false, 1 or 0', absent);
 }
 
 function lenientToggle(byDefault: boolean): Parse<boolean> {
-  return (value) => (value === undefined ? byDefault : /^(?:true|1)$/i.test(value));
+  const parse = (value: string | undefined) =>
+    value === undefined ? byDefault : /^(?:true|1)$/i.test(value);
+  return described(parse, 'true, false, 1 or 0', byDefault);
 }
 
 function choice<const T extends string>(allowed: readonly T[], byDefault: NoInfer<T>): Parse<T> {
-  return (value, name) => {
+  const parse = (value: string | undefined, name: string) => {
     const found = value === undefined ? byDefault : allowed.find((word) => word === value);
     if (found !== undefined) return found;
     throw new ConfigError(`${name} must be one of ${allowed.join(', ')}, not "${value}"`);
   };
+  return described(parse, `one of ${allowed.join(', ')}`, byDefault);
 }
 
 function list(value: string | undefined): readonly string[] {
@@ -338,7 +500,7 @@ function urls(value: string | undefined, name: string): readonly string[] {
 }
 
 function address(byDefault: string): Parse<{ readonly host: string; readonly port: number }> {
-  return (value = byDefault, name) => {
+  const parse = (value = byDefault, name: string) => {
     const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s]+)):(\d{1,5})$/.exec(value);
     const port = Number(match?.[3]);
     if (match === null || port > 65_535) {
@@ -346,6 +508,7 @@ function address(byDefault: string): Parse<{ readonly host: string; readonly por
     }
     return { host: match[1] ?? match[2]!, port };
   };
+  return described(parse, 'an address and a port', byDefault);
 }
 
 function hexKey(value: string | undefined, name: string): string | undefined {

@@ -15,6 +15,8 @@ import {
   type HistogramName,
   NAMED_COUNTERS,
   type NamedCounterName,
+  PROCESS_METRICS,
+  type ProcessMetricName,
   ROW_GAUGES,
   type RowGaugeName,
   THREAD_GAUGES,
@@ -115,14 +117,17 @@ export class Metrics {
    */
   #addProcess(): void {
     const startedAt = Date.now() / 1_000 - process.uptime();
-    this.#add('process_cpu_seconds_total', 'counter', 'CPU time of all threads.', () => {
-      const { user, system } = process.cpuUsage();
-      return (user + system) / 1_000_000;
-    });
-    const since = 'When the process was started, in seconds since 1970.';
-    this.#add('process_start_time_seconds', 'gauge', since, () => startedAt);
-    const resident = 'Memory of the process that is in RAM.';
-    this.#add('process_resident_memory_bytes', 'gauge', resident, () => process.memoryUsage.rss());
+    const reads: Readonly<Record<ProcessMetricName, () => number>> = {
+      process_cpu_seconds_total: () => {
+        const { user, system } = process.cpuUsage();
+        return (user + system) / 1_000_000;
+      },
+      process_start_time_seconds: () => startedAt,
+      process_resident_memory_bytes: () => process.memoryUsage.rss(),
+    };
+    for (const [name, { type, help }] of entriesOf(PROCESS_METRICS)) {
+      this.#add(name, type, help, reads[name]);
+    }
   }
 
   /**

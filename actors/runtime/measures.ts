@@ -4,7 +4,6 @@
  */
 
 import type { Clock } from '../../src/core/clock.js';
-import type { EffectHandler } from '../../src/handlers/registry.js';
 import type { Meter } from '../../src/metrics/meter.js';
 
 export class Measures {
@@ -44,24 +43,5 @@ export class Measures {
 
   recovered(instances: number): void {
     this.#meter.count('engine_recovery_stale_instances_total', instances);
-  }
-
-  /** The handlers, each attempt of which is measured from its start until it settles. */
-  timed(handlers: ReadonlyMap<string, EffectHandler>): ReadonlyMap<string, EffectHandler> {
-    const timed = new Map<string, EffectHandler>();
-    for (const [name, handler] of handlers) {
-      timed.set(name, async (params, context) => {
-        const began = this.#clock.monotonic();
-        let hasSucceeded = false;
-        try {
-          const outcome = await handler(params, context);
-          hasSucceeded = outcome.kind === 'success';
-          return outcome;
-        } finally {
-          this.attemptEnded(name, (this.#clock.monotonic() - began) / 1_000, hasSucceeded);
-        }
-      });
-    }
-    return timed;
   }
 }

@@ -17,6 +17,7 @@ import { OriginSlots } from '../../src/handlers/origin-slots.js';
 import type { EffectHandler, HandlerContext } from '../../src/handlers/registry.js';
 import type { Tracer, WorkSpan } from '../../src/tracing.js';
 import { stepKey } from '../instance/live-instance.js';
+import type { Measures } from '../runtime/measures.js';
 import type { InProcessStep, StepRef } from '../runtime/turn.js';
 
 /** From its start until it is withdrawn, or its instance has taken its outcome. */
@@ -34,6 +35,8 @@ interface Run {
 export interface HandlerPoolDeps {
   readonly handlers: ReadonlyMap<string, EffectHandler>;
   readonly clock: Clock;
+  /** Absent: nobody measures. */
+  readonly measures?: Pick<Measures, 'attemptEnded'>;
   readonly log: HandlerContext['log'];
   readonly tracer?: Tracer | undefined;
   /** Asks for a turn, in which the shard calls `handOver`. */
@@ -124,7 +127,11 @@ export class HandlerPool {
     run.releases = [slot.release];
     this.#active += 1;
     run.deadline = this.#deps.clock.setTimeout(() => this.#cutOff(run), LIMITS.handlerMsMax);
-    this.#end(run, await this.#call(run));
+    const began = this.#deps.clock.monotonic();
+    const outcome = await this.#call(run);
+    const seconds = (this.#deps.clock.monotonic() - began) / 1_000;
+    this.#deps.measures?.attemptEnded(run.step.handler, seconds, outcome.kind === 'success');
+    this.#end(run, outcome);
   }
 
   async #call(run: Run): Promise<StepOutcome> {

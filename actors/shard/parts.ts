@@ -201,7 +201,8 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     expireAt: (request, at) => timers.push(at, { kind: 'expire', request }),
   });
   const pool = new HandlerPool({
-    handlers: measures.timed(deps.handlers),
+    handlers: deps.handlers,
+    measures,
     clock,
     log,
     tracer: deps.tracer,

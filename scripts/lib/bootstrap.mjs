@@ -24,7 +24,15 @@ const server = path.join(dist, 'server');
 const packages = path.join(root, 'node_modules');
 const installStamp = path.join(packages, '.install-stamp');
 const buildStamp = path.join(dist, '.build-stamp');
-const SOURCE_FOLDERS = ['src', 'actors', 'schema', 'bench', 'test', 'examples'];
+const SOURCE_FOLDERS = [
+  'src',
+  'actors',
+  'schema',
+  'bench',
+  'test',
+  'examples',
+  'scripts/reference',
+];
 
 /** Installs and builds what is missing or out of date; two calls at once do the work once. */
 export async function bootstrap() {

@@ -1,24 +1,29 @@
 /**
- * Every metric by its name. `docs/metrics.md` says when each one counts.
+ * Every metric by its name, with the words that `/metrics` and `docs/reference/metrics.md` have for it.
  */
 
 /** Other software relies on the names up to `engine_cron_triggered_total`. */
 export const COUNTERS = {
-  engine_instances_claimed_total: 'Times that an instance was taken up from the state scheduled.',
-  engine_instances_completed_total: 'Instances that completed.',
+  engine_instances_claimed_total:
+    'Times that the engine goes on with a scheduled instance: its first start, the end of a delay, after a resume or a retry.',
+  engine_instances_completed_total:
+    'Instances that moved to completed, by themselves or by request.',
   engine_instances_failed_total: 'Instances that entered the dead letter queue.',
-  engine_steps_executed_total: 'Attempts of steps that were started, and tasks given to workers.',
-  engine_steps_failed_total: 'Attempts of steps that failed.',
-  engine_steps_retried_total: 'Retries that were scheduled.',
+  engine_steps_executed_total:
+    'Attempts of steps that were started, and tasks that were given to workers; one that is started again because its process died counts again.',
+  engine_steps_failed_total: 'Attempts of steps that failed, whether or not another one followed.',
+  engine_steps_retried_total: 'Attempts of steps that were scheduled after a failed one.',
   engine_signals_delivered_total: 'Signals that were handled.',
-  engine_rate_limits_exceeded_total: 'Times that a rate limit put a step off.',
-  engine_recovery_stale_instances_total: 'Instances that were recovered at start.',
+  engine_rate_limits_exceeded_total: 'Times that a rate limit put an attempt of a step off.',
+  engine_recovery_stale_instances_total:
+    'Instances that were taken up again when a shard started: work that a crash cut off.',
   engine_webhooks_sent_total: 'Webhooks that were delivered.',
-  engine_webhooks_failed_total: 'Webhooks that could not be delivered.',
+  engine_webhooks_failed_total: 'Webhooks that were given up.',
   engine_cron_triggered_total: 'Instances that schedules created.',
   engine_retention_removed_total: 'Ended instances that were removed.',
-  engine_release_decisions_total: 'Decisions about releases.',
-  engine_release_rollbacks_total: 'Releases that were rolled back.',
+  engine_release_decisions_total:
+    'Decisions about releases: each creation and each change of a state.',
+  engine_release_rollbacks_total: 'Releases that were rolled back, by request or by a gate.',
 } as const;
 
 export type CounterName = keyof typeof COUNTERS;
@@ -43,7 +48,7 @@ export const NAMED_COUNTERS = {
   },
   engine_handler_attempt_seconds_total: {
     label: 'handler',
-    help: 'Time that those attempts took together.',
+    help: 'Time that those attempts took together: from the claim to the answer, or in the server.',
   },
 } as const satisfies Record<string, { readonly label: string; readonly help: string }>;
 
@@ -62,9 +67,12 @@ const UNITS = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000];
 
 /** Of the specification: the first three. */
 export const HISTOGRAMS = {
-  engine_tick_duration_seconds: { help: 'Duration of one turn of a shard.', buckets: SECONDS },
+  engine_tick_duration_seconds: {
+    help: 'Duration of one turn of a shard, in which it serves whatever has come in.',
+    buckets: SECONDS,
+  },
   engine_step_duration_seconds: {
-    help: 'Duration of one attempt of a step; of a worker, from its claim.',
+    help: 'Duration of one attempt of a step. Of a handler in the server: its run time. Of a worker: from its claim to its answer. Of a step that needs nothing from outside: its share of the turn. A sleep is not measured.',
     buckets: SECONDS,
   },
   engine_instance_processing_seconds: {
@@ -72,43 +80,63 @@ export const HISTOGRAMS = {
     buckets: SECONDS,
   },
   engine_writer_flush_seconds: {
-    help: 'Time from the first statement of a flush to its commit.',
+    help: 'Time from the first statement of a flush to its commit, repetitions included.',
     buckets: SECONDS,
   },
-  engine_writer_flush_units: { help: 'Commit units in one flush.', buckets: UNITS },
+  engine_writer_flush_units: { help: 'Changes that one flush committed together.', buckets: UNITS },
 } as const satisfies Record<string, HistogramFacts>;
 
 export type HistogramName = keyof typeof HISTOGRAMS;
 
 /** What the threads know, added up over them. Of the specification: the first two. */
 export const THREAD_GAUGES = {
-  engine_queue_depth: 'Instances advanced in the current turn.',
-  engine_active_tasks: 'Step executions in flight in this process.',
-  engine_writer_backlog_units: 'Commit units that wait for their flush or are in it.',
-  engine_writer_backlog_bytes: 'Characters of the rows of those units.',
+  engine_queue_depth: 'Instances that the shards advanced in their latest turns.',
+  engine_active_tasks: 'Steps that run in the server, or whose result waits for its instance.',
+  engine_writer_backlog_units: 'Changes that are not committed yet.',
+  engine_writer_backlog_bytes: 'Characters of the rows of the changes that are not committed yet.',
 } as const;
 
 export type ThreadGaugeName = keyof typeof THREAD_GAUGES;
 
 /** What the front knows by itself. */
 export const FRONT_GAUGES = {
-  engine_ready: '1 while this engine serves with all of its threads, else 0.',
-  engine_database_up: '1 while this engine owns the database and reaches it, else 0.',
-  engine_clock_skew_seconds: "By how much the database's clock is ahead of this machine's.",
-  engine_requests_in_flight: 'Requests that shards have not answered yet.',
+  engine_ready: '1 while /health/ready answers 200, else 0.',
+  engine_database_up:
+    '1 while this engine owns the database and had an answer of it within 3 s, else 0; 0 on a standby.',
+  engine_clock_skew_seconds:
+    "By how much the clock of the database, which the engine follows, is ahead of this machine's; 0 until it owns the database. A slope is drift, a step a clock that was set.",
+  engine_requests_in_flight:
+    'Requests that wait for a shard, polls that wait for a task among them.',
 } as const;
 
 export type FrontGaugeName = keyof typeof FRONT_GAUGES;
 
+/** What the system tells of the process, under the usual names. */
+export const PROCESS_METRICS = {
+  process_cpu_seconds_total: { type: 'counter', help: 'CPU time of all threads.' },
+  process_start_time_seconds: {
+    type: 'gauge',
+    help: 'When the process was started, in seconds since 1970.',
+  },
+  process_resident_memory_bytes: {
+    type: 'gauge',
+    help: 'Memory of the process that is in RAM.',
+  },
+} as const;
+
+export type ProcessMetricName = keyof typeof PROCESS_METRICS;
+
 /** What only rows tell, as last looked at; each is counted up to `SAMPLE_ROWS_MAX`. */
 export const ROW_GAUGES = {
-  engine_instances_pending: 'Instances that are due and wait to be advanced.',
-  engine_instances_scheduled: 'Instances that wait for a time to come.',
-  engine_instances_in_flight: 'Instances with work under way in this process.',
-  engine_oldest_pending_seconds: 'For how long the longest waiting due instance has been due.',
+  engine_instances_pending: 'Instances that are due and have not been advanced.',
+  engine_instances_scheduled:
+    'Instances that wait for a time: a start, a delay, a sleep, a time-out.',
+  engine_instances_in_flight:
+    'Instances with steps at work in the server, or with work left to go on with.',
+  engine_oldest_pending_seconds: 'For how long the first of the pending instances has been due.',
   engine_open_tasks: 'Worker tasks that are pending or claimed.',
   engine_dead_letters: 'Instances in the dead letter queue.',
-  engine_webhook_outbox_depth: 'Webhooks that wait to be delivered or are parked.',
+  engine_webhook_outbox_depth: 'Webhooks that wait to be delivered, or are parked.',
 } as const;
 
 export type RowGaugeName = keyof typeof ROW_GAUGES;

@@ -80,7 +80,7 @@ describe('names', () => {
   });
 
   test('every metric that is named is listed', () => {
-    const listed = read('docs/metrics.md');
+    const listed = read('docs/reference/metrics.md');
     const isListed = (name: string) =>
       listed.includes(`\`${name.replace(/_(?:bucket|sum|count)$/, '')}\``);
     const pattern = /`(engine_\w+_(?:total|seconds|units|bytes|up|ready))`/g;

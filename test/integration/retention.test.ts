@@ -165,9 +165,10 @@ describe('a shard that is asked to remove instances', () => {
     for (const id of ids) await shard.until(id, 'completed');
     await shard.ask('catalog.delete', sequence, { cascade: false });
     assert.equal(await stored(ids[0]!), true);
-    const body = { sequence_id: other, tenant_id: 'tenant', namespace: 'test' };
+    const place = { tenant_id: 'tenant', namespace: 'test' };
+    const body = { ...place, sequence_id: other };
     const keyed = { ...body, idempotency_key: 'kept' };
-    const definition = { ...body, id: sequence, name: 'same id', version: 1, blocks: [NOOP] };
+    const definition = { ...place, id: sequence, name: 'same id', version: 1, blocks: [NOOP] };
     const again = () => shard.ask('instances.create', '', keyed);
     const batch = () => shard.ask('instances.createBatch', '', { instances: [body, keyed] });
     for (const refused of [() => shard.ask('instances.get', ids[0]!), again, batch]) {

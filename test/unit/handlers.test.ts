@@ -1,14 +1,9 @@
-/**
- * The parameters of built-in handlers: what refuses a definition fails every such step, and the page of the
- * reference names what the schemas do.
- */
+/** The parameters of built-in handlers: what refuses a definition fails every such step. */
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import type { TSchema } from '@sinclair/typebox';
 import fc from 'fast-check';
-import { BUILTIN_HANDLERS, type BuiltinName, HANDLER_PARAMS } from '../../schema/handlers.js';
+import { BUILTIN_HANDLERS, type BuiltinName } from '../../schema/handlers.js';
 import { checkParams } from '../../schema/params-check.js';
 import { PURE_HANDLERS, sleepDuration } from '../../src/core/builtin.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
@@ -50,30 +45,3 @@ test('every built-in handler has a row of parameters', () => {
   const acting = ['sleep', 'http_request'];
   assert.deepEqual([...PURE_HANDLERS.keys(), ...acting].sort(), [...BUILTIN_HANDLERS].sort());
 });
-
-test('the page of handlers names every parameter with its words and its default', () => {
-  const page = readFileSync('docs/reference/handlers.md', 'utf8');
-  for (const handler of BUILTIN_HANDLERS) {
-    const schema: TSchema = HANDLER_PARAMS[handler];
-    for (const [name, member] of Object.entries<TSchema>(schema.properties)) {
-      const row = page
-        .split('\n')
-        .find(
-          (line) => line.startsWith('|') && line.includes(`\`${name}\``) && isAbout(line, handler),
-        );
-      assert.ok(row, `${handler}.${name}`);
-      const words: readonly (string | null)[] = member.enum ?? [];
-      for (const word of words) if (word !== null) assert.ok(row.includes(`\`${word}\``), row);
-      if (member.default !== undefined) {
-        const shown = Number(member.default).toLocaleString('en');
-        assert.ok(row.includes(String(member.default)) || row.includes(shown), row);
-      }
-    }
-  }
-});
-
-/** `http_request` has a table of its own, whose rows begin with the parameter. */
-function isAbout(line: string, handler: BuiltinName): boolean {
-  if (handler !== 'http_request') return line.startsWith(`| \`${handler}\``);
-  return !BUILTIN_HANDLERS.some((name) => line.startsWith(`| \`${name}\``));
-}

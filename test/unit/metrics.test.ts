@@ -14,7 +14,7 @@ import { Meter } from '../../src/metrics/meter.js';
 import { MetricMemory, Metrics } from '../../src/metrics.js';
 import { type Exposition, parseExposition } from '../helpers/exposition.js';
 
-/** As `docs/metrics.md` lists them. */
+/** As `docs/reference/metrics.md` lists them. */
 const SPECIFIED = {
   counter: [
     'engine_instances_claimed_total',
@@ -229,7 +229,7 @@ describe('what is written about the metrics', () => {
 
   test('the list of metrics is complete', async () => {
     const { families } = await read(new MetricMemory(1, 1));
-    const text = readFileSync('docs/metrics.md', 'utf8');
+    const text = readFileSync('docs/reference/metrics.md', 'utf8');
     const listed = [...text.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name!);
     assert.deepEqual(listed.sort(), [...families.keys()].sort());
   });

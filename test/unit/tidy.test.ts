@@ -11,8 +11,6 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { LanguageVariant, SyntaxKind } from 'typescript/unstable/ast';
 import { createScanner } from 'typescript/unstable/ast/scanner';
-import { WAIT_KINDS } from '../../schema/explanation.js';
-import { FAILURE_CODES, Failure } from '../../schema/failure.js';
 import { LIMITS } from '../../src/config.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { ALL_STATEMENTS, STATEMENTS } from '../../src/db/statements.js';
@@ -146,7 +144,7 @@ const read = (name: string) => readFileSync(path.join(ROOT, name), 'utf8');
 
 const PRODUCT: readonly Source[] = ['src', 'actors', 'schema'].flatMap(sourcesIn);
 const TESTS: readonly Source[] = sourcesIn('test');
-const OTHERS: readonly Source[] = ['bench', 'examples'].flatMap(sourcesIn);
+const OTHERS: readonly Source[] = ['bench', 'examples', 'scripts/reference'].flatMap(sourcesIn);
 const EVERYTHING: readonly Source[] = [...PRODUCT, ...TESTS, ...OTHERS];
 const MIGRATIONS = filesIn('src/db/migrations', '.sql');
 
@@ -521,9 +519,6 @@ test('every kind of mutation has a statement, under a name of its own that Postg
   nothing(names.filter((name) => Buffer.byteLength(name) > 63));
 });
 
-/** Members of a failure, which its page explains before the codes. */
-const MEMBERS: ReadonlySet<string> = new Set(Object.keys(Failure.properties));
-
 // ---------------------------------------------------------------- limits and errors
 
 test('every limit is used by the product', () => {
@@ -533,25 +528,6 @@ test('every limit is used by the product', () => {
       return !PRODUCT.some(({ code }) => use.test(code));
     }),
   );
-});
-
-test('every error code is documented with its status, and no other code is', () => {
-  const rows = [
-    ...read('docs/errors.md').matchAll(/^\| `(ENG_\w+)` \| (\d{3}) \| \S.*\| \S.*\|$/gm),
-  ];
-  const documented = rows.map(([, code, status]) => [code, Number(status)]).sort();
-  assert.deepEqual(documented, Object.entries(ERROR_STATUS).sort());
-});
-
-test('every code of a failure and every kind of wait is documented, and no other is', () => {
-  const wordsIn = (page: string) =>
-    [...read(page).matchAll(/^\| `(\w+)` \| (.+?) \|/gm)].map(([, word, meaning]) => [
-      word,
-      meaning,
-    ]);
-  const codes = wordsIn('docs/reference/failures.md').filter(([word]) => !MEMBERS.has(word ?? ''));
-  assert.deepEqual(codes, Object.entries(FAILURE_CODES));
-  assert.deepEqual(wordsIn('docs/reference/explain.md'), Object.entries(WAIT_KINDS));
 });
 
 test('every error code is answered by the product', () => {

@@ -80,6 +80,9 @@ const CONVERSIONS: ReadonlyMap<string, Conversion> = new Map<string, Conversion>
   ['%', () => '%'],
 ]);
 
+/** The letters behind `%`. */
+export const DATE_CONVERSIONS: readonly string[] = [...CONVERSIONS.keys()];
+
 function pad(value: number, digits: number): string {
   return String(value).padStart(digits, '0');
 }

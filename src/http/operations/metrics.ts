@@ -1,4 +1,4 @@
-/** What Prometheus scrapes (docs/metrics.md). It answers in every state of the engine. */
+/** What Prometheus scrapes (docs/reference/metrics.md). It answers in every state of the engine. */
 
 import type { Sampler } from '../../metrics/sampler.js';
 import type { Metrics } from '../../metrics.js';

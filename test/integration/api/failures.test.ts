@@ -93,11 +93,12 @@ const WAYS: Readonly<Record<string, Way>> = {
     failure: { ...at('a', 'noop'), code: 'expression_error' },
   },
   'a sleep gets no duration': {
-    blocks: () => [step('a', 'sleep', { params: { duration_ms: 'long' } })],
+    blocks: () => [step('a', 'sleep', { params: { duration_ms: '{{data.items}}' } })],
+    data: { items: 'long' },
     failure: { ...at('a', 'sleep'), code: 'invalid_params' },
   },
   'an http_request gets no address': {
-    blocks: () => [step('a', 'http_request', { params: {} })],
+    blocks: () => [step('a', 'http_request', { params: { url: '{{data.none}}' } })],
     failure: { ...at('a', 'http_request'), code: 'invalid_params' },
   },
   'an assertion does not hold': {

@@ -43,6 +43,7 @@ describe('what is stored', () => {
       namespace: 'test',
       state: 'waiting',
       next_fire_at: null,
+      failure: null,
       priority: 'Normal',
       timezone: 'UTC',
       metadata: {},

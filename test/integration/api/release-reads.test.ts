@@ -157,12 +157,13 @@ describe('a list', () => {
   });
 
   test('is a bare array without pages', async () => {
-    const reply = await mine.get<Release[]>('/releases?limit=2&offset=1');
+    const reply = await mine.get<Release[]>('/releases?limit=2');
     assert.deepEqual(
       reply.body.map(({ id }) => id),
       newestFirst.slice(0, 2),
     );
     assert.equal(reply.headers.link, undefined);
+    assert.equal((await mine.get('/releases?limit=2&offset=1')).status, 400);
   });
 });
 

@@ -43,10 +43,8 @@ test('templates fill url and body, and later steps read the answer', async (t) =
   const id = await tenant.runUntil('completed', blocks, { path: 'p', n: 4 });
   const { method, url, body } = seen[0] ?? {};
   assert.deepEqual([method, url, body], ['POST', '/p?y=1', '{"n":4}']);
-  assert.deepEqual(await tenant.outputsOf(id), {
-    a: { status: 200, body: 'said' },
-    b: { status: 200 },
-  });
+  const { a, b } = await tenant.outputsOf(id);
+  assert.deepEqual([a?.status, a?.body, b], [200, 'said', { status: 200 }]);
 });
 
 test('5xx are tried again by the policy, with one idempotency token a try', async (t) => {
@@ -56,7 +54,8 @@ test('5xx are tried again by the policy, with one idempotency token a try', asyn
   const retry = { max_attempts: 3, initial_backoff: 1, max_backoff: 1 };
   const params = { url: origin, method: 'POST' };
   const id = await tenant.runUntil('completed', [step('a', 'http_request', { params, retry })]);
-  assert.deepEqual((await tenant.outputsOf(id)).a, { status: 200, body: 'made it' });
+  const { a } = await tenant.outputsOf(id);
+  assert.deepEqual([a?.status, a?.body], [200, 'made it']);
   assert.equal(seen.length, 3);
   assert.equal(new Set(seen.map(({ token }) => token)).size, 3);
 });

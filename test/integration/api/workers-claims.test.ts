@@ -158,9 +158,9 @@ describe('whose call counts', () => {
     await tenant.complete(task);
   });
 
-  test('an output that would make the context too large is 413, and the claim stays', async () => {
+  test('an output of more than a mebibyte is 413, and the claim stays', async () => {
     const task = await claimed();
-    const output = { x: 'x'.repeat(262_144) };
+    const output = { x: 'x'.repeat(1024 * 1024) };
     assert.equal((await call(task, 'complete', { worker_id: 'w1', output })).status, 413);
     assert.deepEqual(await tenant.outputs(task.instance_id), []);
     await tenant.complete(task);

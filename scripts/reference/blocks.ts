@@ -1,0 +1,53 @@
+/** The members of each kind of block, of what stands in a step, and an example of each kind. */
+
+import { type TObject, Type } from '@sinclair/typebox';
+import {
+  BLOCK_TYPES,
+  type Block,
+  Delay,
+  membersOf,
+  Retry,
+  SendWindow,
+} from '../../schema/blocks.js';
+import { PARAMS_NOTE } from '../../schema/handlers.js';
+import type { Regions } from './regions.js';
+import { memberTable } from './schema-tables.js';
+import { exampleText, KIND_EXAMPLES } from './sequence-examples.js';
+
+/** Steps have a page of their own, with a section for each of these but the parameters. */
+const STEP_LINKS = {
+  params: '[handlers](handlers.md)',
+  retry: '[retry](#retries)',
+  delay: '[delay](#delay)',
+  send_window: '[send_window](#send_window)',
+};
+
+export function blockRegions(): Regions {
+  const kinds = BLOCK_TYPES.filter((kind) => kind !== 'step');
+  return Object.fromEntries(kinds.flatMap(regionsOf));
+}
+
+export function stepRegions(): Regions {
+  return {
+    ...Object.fromEntries(regionsOf('step')),
+    retry: memberTable({ schema: Retry, head: 'member of `retry`' }),
+    delay: memberTable({ schema: Delay, head: 'member of `delay`' }),
+    send_window: memberTable({ schema: SendWindow, head: 'member of `send_window`' }),
+  };
+}
+
+function regionsOf(kind: Block['type']): [name: string, text: string][] {
+  const links = kind === 'step' ? STEP_LINKS : {};
+  return [
+    [`${kind}-members`, memberTable({ schema: schemaOf(kind), links })],
+    [`${kind}-example`, exampleText(`example-${kind}`, KIND_EXAMPLES[kind])],
+  ];
+}
+
+function schemaOf(kind: Block['type']): TObject {
+  const { params, ...members } = membersOf(kind);
+  if (params === undefined) return Type.Object(members);
+  // The page of the handlers has what the OpenAPI document can only list.
+  const description = params.description?.replace(` ${PARAMS_NOTE}`, '') ?? '';
+  return Type.Object({ ...membersOf(kind), params: { ...params, description } });
+}

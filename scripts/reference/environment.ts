@@ -1,0 +1,20 @@
+/** The command line and the environment variables, in the words of `--help`. */
+
+import { FLAGS_HELP, VARIABLES } from '../../src/config.js';
+import { code, table } from './markdown.js';
+import type { Regions } from './regions.js';
+import { said } from './rows.js';
+
+const VARIABLE = /\b(?:ENGINE_\w+|DATABASE_URL)(?:=\w+)?\b/g;
+
+export function environmentRegions(): Regions {
+  const rows = VARIABLES.map(({ name, meaning, takes, byDefault }) => {
+    // Words are told as such, values as they are written.
+    const value = byDefault === 'none' || byDefault.includes(' ') ? byDefault : code(byDefault);
+    return [code(name), value, takes, said(meaning, name).replace(VARIABLE, code)];
+  });
+  return {
+    flags: `\`\`\`\n${FLAGS_HELP}\n\`\`\``,
+    variables: table(['variable', 'default', 'takes', 'meaning'], rows),
+  };
+}

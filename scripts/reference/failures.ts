@@ -1,0 +1,34 @@
+/** Why instances fail and what they wait for, in the words of the schemas. */
+
+import { WAIT_KINDS, type WaitKind } from '../../schema/explanation.js';
+import { FAILURE_CODES } from '../../schema/failure.js';
+import { code, table } from './markdown.js';
+import type { Regions } from './regions.js';
+
+/** What a wait has beside the members of every wait. */
+const MEMBERS: { readonly [Kind in WaitKind]: string } = {
+  pause: '',
+  start: '',
+  handoff: '`reason`: `transferring`, `moved`, `imported`',
+  slot: '`key`, `max_concurrency`, `holders` (20 at most), `ahead`: how many wait before it',
+  signal: '',
+  task: '`task_id`, `handler`, `queue`, `workers`: how many that may take it polled within 60 s, and when the last one did',
+  worker: '`task_id`, `worker_id`, `heartbeat_at`',
+  handler: '`handler`',
+  sleep: '',
+  delay: '',
+  retry: '`max_attempts`, `last_error`',
+  rate_limit: '`key`, `limit`; `until` is when the permit is expected',
+  engine: '',
+};
+
+export function failureRegions(): Regions {
+  const rows = Object.entries(FAILURE_CODES).map(([name, meaning]) => [code(name), meaning]);
+  return { 'failure-codes': table(['code', 'meaning'], rows) };
+}
+
+export function waitRegions(): Regions {
+  const kinds = Object.keys(WAIT_KINDS) as WaitKind[];
+  const rows = kinds.map((kind) => [code(kind), WAIT_KINDS[kind], MEMBERS[kind]]);
+  return { waits: table(['kind', 'what it waits for', 'further members'], rows) };
+}

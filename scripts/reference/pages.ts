@@ -1,0 +1,35 @@
+/** Which page has which generated regions. */
+
+import { blockRegions, stepRegions } from './blocks.js';
+import { environmentRegions } from './environment.js';
+import { errorRegions } from './errors.js';
+import { failureRegions, waitRegions } from './failures.js';
+import { filterRegions } from './filters.js';
+import { functionRegions } from './functions.js';
+import { handlerRegions } from './handlers.js';
+import { metricRegions } from './metrics.js';
+import { operatorRegions } from './operators.js';
+import type { Regions } from './regions.js';
+import { rootRegions } from './roots.js';
+import { stateRegions } from './states.js';
+
+/** By the paths of the pages from the root of the repository. */
+export function referencePages(): Readonly<Record<string, Regions>> {
+  return {
+    'docs/reference/blocks.md': blockRegions(),
+    'docs/reference/steps.md': stepRegions(),
+    'docs/reference/handlers.md': handlerRegions(),
+    'docs/reference/expressions.md': {
+      ...rootRegions(),
+      ...operatorRegions(),
+      ...functionRegions(),
+      ...filterRegions(),
+    },
+    'docs/reference/instances.md': stateRegions(),
+    'docs/reference/failures.md': failureRegions(),
+    'docs/reference/explain.md': waitRegions(),
+    'docs/reference/errors.md': errorRegions(),
+    'docs/reference/environment.md': environmentRegions(),
+    'docs/reference/metrics.md': metricRegions(),
+  };
+}
