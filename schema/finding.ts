@@ -35,10 +35,10 @@ export interface ShapeErrors {
   readonly extent: 'all' | 'some' | 'first';
 }
 
-/** The guess, if there is one, stands in the message too. */
+/** The guess, if there is one, stands in the message too, worded here for all of them. */
 export function findingOf(path: string, message: string, suggestion?: string): Finding {
   if (suggestion === undefined) return { path, message };
-  return { path, message: `${message}; was ${suggestion} meant?`, suggestion };
+  return { path, message: `${message}; did you mean ${suggestion}?`, suggestion };
 }
 
 /** For people: what is told of a place begins with it. */
@@ -56,7 +56,7 @@ export function findingsText(findings: readonly Finding[]): string {
 /** In one message. */
 const SHOWN_MAX = 10;
 
-/** Names of members are the caller's, and may be of any length. */
+/** They may be of any length. */
 const SHOWN_LENGTH_MAX = 100;
 
 /** The path of a member: `branches` and `0` are `branches[0]`. */
@@ -66,7 +66,7 @@ export function joinPath(path: string, key: string | number): string {
   return path === '' ? name : `${path}.${name}`;
 }
 
-/** The name of a member in a message. */
+/** A name or word of the caller in a message. */
 export function shownName(key: string): string {
   return key === '' ? '""' : key.slice(0, SHOWN_LENGTH_MAX);
 }

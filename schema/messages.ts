@@ -7,9 +7,9 @@ import { suggest } from '../src/core/suggest.js';
 import { BLOCK_TYPES } from './blocks.js';
 import { UNSUPPORTED_VALUES } from './common.js';
 import { SHA256_INPUT_PATTERN, SHA256_PATTERN } from './continuity.js';
-import { type Finding, findingOf, joinPath } from './finding.js';
+import { type Finding, findingOf, joinPath, shownName } from './finding.js';
 import { HTTP_URL_PATTERN } from './handlers.js';
-import { describeStray, isStrict } from './strict.js';
+import { findingOfStray, isStrict } from './strict.js';
 
 const FORMAT_TEXTS: Readonly<Record<string, string>> = {
   uuid: 'must be a UUID',
@@ -36,49 +36,7 @@ const TYPE_TEXTS: Readonly<Record<string, string>> = {
 
 /** A sentence for the caller about the first thing that is wrong with `what`. */
 export function describeError(error: ErrorObject | undefined, what: string): string {
-  if (error === undefined) return `${what} is not valid`;
-  const path = fieldPath(error.instancePath);
-  const field = path === '' ? what : path;
-  const stray = strayMember((error.parentSchema ?? {}) as TSchema, error.data, path);
-  if (stray !== undefined) return stray;
-  switch (error.keyword) {
-    case 'required':
-      return describeMissing(path, error);
-    case 'discriminator':
-      return describeTag(joinPath(path, String(error.params.tag)), error.params.tagValue);
-    case 'enum':
-      return describeWords(field, error.params.allowedValues, error.data);
-    case 'x-check':
-      return `${field} ${error.message}`;
-    default:
-      return `${field} ${ruleText(error)}`;
-  }
-}
-
-/**
- * A sentence about a member that a strict shape does not have, in the object or in those within it. It
- * goes before anything else that is wrong there: where a name is misspelt, the right one is mostly what
- * is missing.
- */
-function strayMember(schema: TSchema, value: unknown, path: string): string | undefined {
-  if (!isStrict(schema) || !isJsonObject(value)) return undefined;
-  const members = Object.entries<TSchema>(schema.properties);
-  const known = members.map(([name]) => name);
-  const stray = Object.keys(value).find((name) => !known.includes(name));
-  if (stray !== undefined) return describeStray(joinPath(path, stray), stray, known);
-  for (const [name, member] of members) {
-    const found = strayMember(member, value[name], joinPath(path, name));
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-/** With the words to choose from, when the member is a list of such. */
-function describeMissing(path: string, { params, parentSchema }: ErrorObject): string {
-  const name = String(params.missingProperty);
-  const words: unknown = parentSchema?.properties?.[name]?.items?.enum;
-  const choice = Array.isArray(words) ? `: one or more of ${words.join(', ')}` : '';
-  return `${joinPath(path, name)} is required${choice}`;
+  return error === undefined ? `${what} is not valid` : findingOfError(error, what).message;
 }
 
 /**
@@ -88,22 +46,57 @@ function describeMissing(path: string, { params, parentSchema }: ErrorObject): s
  */
 export function findingOfError(error: ErrorObject, what: string, more = ''): Finding {
   const { keyword, params, data } = error;
-  const field = fieldPath(error.instancePath);
-  const message = describeError(error, what) + more;
+  const path = fieldPath(error.instancePath);
+  const field = path === '' ? what : path;
+  const found = strayMember((error.parentSchema ?? {}) as TSchema, data, path);
+  if (found !== undefined) return found;
   switch (keyword) {
-    case 'required':
-      return findingOf(joinPath(field, String(params.missingProperty)), message);
-    case 'discriminator':
+    case 'required': {
+      const place = joinPath(path, String(params.missingProperty));
+      return findingOf(place, describeMissing(place, error) + more);
+    }
+    case 'discriminator': {
+      const place = joinPath(path, String(params.tag));
       return findingOf(
-        joinPath(field, String(params.tag)),
-        message,
+        place,
+        describeTag(place, params.tagValue) + more,
         guess(params.tagValue, BLOCK_TYPES),
       );
-    case 'enum':
-      return findingOf(field, message, guess(data, params.allowedValues));
+    }
+    case 'enum': {
+      const told = describeWords(field, params.allowedValues) + more;
+      return findingOf(path, told, guess(data, params.allowedValues));
+    }
+    case 'x-check':
+      return findingOf(path, `${field} ${error.message}${more}`);
     default:
-      return findingOf(field, message);
+      return findingOf(path, `${field} ${ruleText(error)}${more}`);
   }
+}
+
+/**
+ * A member that a strict shape does not have, in the object or in those within it. It is told before anything else that is wrong there: where a name is misspelt, the right one is mostly what
+ * is missing.
+ */
+function strayMember(schema: TSchema, value: unknown, path: string): Finding | undefined {
+  if (!isStrict(schema) || !isJsonObject(value)) return undefined;
+  const members = Object.entries<TSchema>(schema.properties);
+  const known = members.map(([name]) => name);
+  const stray = Object.keys(value).find((name) => !known.includes(name));
+  if (stray !== undefined) return findingOfStray(joinPath(path, stray), stray, known);
+  for (const [name, member] of members) {
+    const found = strayMember(member, value[name], joinPath(path, name));
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** With the words to choose from, when the member is a list of such. */
+function describeMissing(field: string, { params, parentSchema }: ErrorObject): string {
+  const name = String(params.missingProperty);
+  const words: unknown = parentSchema?.properties?.[name]?.items?.enum;
+  const choice = Array.isArray(words) ? `: one or more of ${words.join(', ')}` : '';
+  return `${field} is required${choice}`;
 }
 
 /** @param words may have values that are none */
@@ -155,20 +148,16 @@ function typeText(type: unknown): string {
     .join(' or ');
 }
 
-function describeWords(field: string, allowed: readonly unknown[], value: unknown): string {
+function describeWords(field: string, allowed: readonly unknown[]): string {
   const isUnsupported = UNSUPPORTED_VALUES.every((value, index) => allowed[index] === value);
   if (isUnsupported) return `${field} is not supported`;
   const words = allowed.filter((word) => word !== null).map(String);
-  const meant = typeof value === 'string' ? suggest(value, words) : undefined;
-  const hint = meant === undefined ? '' : `: did you mean ${meant}?`;
-  return `${field} must be ${words.length === 1 ? '' : 'one of '}${words.join(', ')}${hint}`;
+  return `${field} must be ${words.length === 1 ? '' : 'one of '}${words.join(', ')}`;
 }
-
-const SHOWN_LENGTH_MAX = 100;
 
 function describeTag(field: string, value: unknown): string {
   if (typeof value !== 'string') return `${field} must be a string`;
-  return `${field} is an unknown block type: ${value.slice(0, SHOWN_LENGTH_MAX)}`;
+  return `${field} is an unknown block type: ${shownName(value)}`;
 }
 
 /** `/blocks/2/branches/0` as `blocks[2].branches[0]`. */

@@ -1,13 +1,12 @@
 /** From the text of a query to the values that its schema checks. */
 
 import type { TObject, TSchema } from '@sinclair/typebox';
-import { describeStray, isStrict } from './strict.js';
+import { shownName } from './finding.js';
+import { findingOfStray, isStrict } from './strict.js';
 import type { Checked } from './validators.js';
 
 /** More equalities than this on one list are no question that a client has. */
 const METADATA_FILTERS_MAX = 16;
-/** Of a name that is unknown; a longer one is nobody's slip. */
-const NAME_SHOWN_MAX = 100;
 const METADATA_PREFIX = 'metadata.';
 
 /**
@@ -32,14 +31,8 @@ export function readQuery(schema: TObject, rawQuery: string): Checked<Record<str
     const property = Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined;
     if (property === undefined || property.type === 'object') {
       if (pair === '' || !isStrict(schema)) continue;
-      return {
-        ok: false,
-        message: describeStray(
-          `the parameter ${name.slice(0, NAME_SHOWN_MAX)}`,
-          name,
-          names(schema),
-        ),
-      };
+      const field = `the parameter ${shownName(name)}`;
+      return { ok: false, message: findingOfStray(field, name, names(schema)).message };
     }
     if (values[name] !== undefined && property.type !== 'array') {
       return { ok: false, message: `${name} is given more than once` };

@@ -6,6 +6,7 @@
 
 import type { TObject, TSchema } from '@sinclair/typebox';
 import { suggest } from '../src/core/suggest.js';
+import { type Finding, findingOf } from './finding.js';
 
 export function strict<T extends TObject>(shape: T): T {
   return { ...shape, additionalProperties: false };
@@ -15,9 +16,11 @@ export function isStrict(shape: TSchema): boolean {
   return shape.additionalProperties === false;
 }
 
-/** A sentence about a name that is none of those that are known where it stands. */
-export function describeStray(field: string, name: string, known: readonly string[]): string {
-  const meant = suggest(name, known);
-  if (meant !== undefined) return `${field} is unknown: did you mean ${meant}?`;
-  return `${field} is unknown: there ${known.length === 1 ? 'is' : 'are'} ${known.join(', ')}`;
+/** A name that is none of those that are known where it stands; without a guess all of them are told. */
+export function findingOfStray(field: string, name: string, known: readonly string[]): Finding {
+  const guess = suggest(name, known);
+  const told = `${field} is unknown`;
+  if (guess !== undefined) return findingOf(field, told, guess);
+  const list = `there ${known.length === 1 ? 'is' : 'are'} ${known.join(', ')}`;
+  return findingOf(field, `${told}: ${list}`);
 }

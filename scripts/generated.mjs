@@ -1,7 +1,7 @@
 /**
  * `npm run generate`: writes what is made from the sources and committed, so that its changes are seen
  * in review: `docs/openapi.json`, in the form that the linter asks for, `docs/statements.sql`, the
- * licences of the packages that are shipped, and the generated regions of the pages in `docs/reference`.
+ * licences of the packages that are shipped, and the generated regions of pages (`scripts/reference`).
  */
 
 import { spawnSync } from 'node:child_process';

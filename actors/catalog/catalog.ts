@@ -25,14 +25,8 @@ import {
 } from '../../schema/sequence.js';
 import { isoTime } from '../../src/core/time.js';
 import { judgeDefinition } from '../../src/definition.js';
-import {
-  conflict,
-  DATABASE_AWAY,
-  EngineError,
-  forbidden,
-  invalid,
-  notFound,
-} from '../../src/errors.js';
+import { conflict, DATABASE_AWAY, EngineError, invalid, notFound } from '../../src/errors.js';
+import { checkTenant, isForeign } from '../../src/tenancy.js';
 import { Barrier } from '../runtime/barrier.js';
 import { answerLater, commitTold } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
@@ -301,7 +295,7 @@ export class Catalog {
     this.#deps.loader.sequence(id).then(
       (row) =>
         this.#deps.schedule(() => {
-          if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) {
+          if (row === undefined || isForeign(row, tenant)) {
             this.#self.fail(request, notFound(`sequence ${id}`));
           } else then(row);
         }),
@@ -323,9 +317,7 @@ export class Catalog {
 function ownerOf(tenant: string, body: CreateSequence): string {
   const owner = body.tenant_id.trim() === '' ? tenant : body.tenant_id;
   if (owner === '') throw invalid('tenant_id must not be blank');
-  if (tenant !== '' && owner !== tenant) {
-    throw forbidden('tenant_id is not the tenant of x-tenant-id');
-  }
+  checkTenant(tenant, owner);
   return owner;
 }
 

@@ -7,12 +7,13 @@ import type { CheckpointRecord, EffectReceipt, Execution } from '../../schema/co
 import { resolveEffect } from '../../src/core/continuity/effects.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict, notFound } from '../../src/errors.js';
+import { owned } from '../../src/tenancy.js';
 import type { Order } from '../instance/orders.js';
 import { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
 import { type Serve, taken } from './operation.js';
 import { putEntry, putNextEntry } from './provenance.js';
-import { type ExecutionRow, owned } from './rows.js';
+import type { ExecutionRow } from './rows.js';
 
 /** Adopts the scope that the instance has by itself: its id is that of the execution. */
 export const createExecution: Serve<'continuity.create'> = async (

@@ -5,7 +5,7 @@
 
 import { type BodyOf, ROUTES } from '../../schema/routes.js';
 import { routeOf } from '../../src/core/ids.js';
-import { forbidden } from '../../src/errors.js';
+import { tenantOf } from '../../src/tenancy.js';
 import type { Call, Operation, RouteOperations } from '../runtime/operation.js';
 import { acceptHandoff, resumeHandoff } from './acceptance.js';
 import { attachCapsule } from './attachments.js';
@@ -106,13 +106,4 @@ function lineBy(name: 'decision' | 'handoff' | 'migration') {
     { rows }: ExecutionService,
     { tenant, id }: { readonly tenant: string; readonly id: string },
   ): Promise<string> => (await rows.owned(name, tenant, id)).continuity_id;
-}
-
-/** @throws EngineError 403 when the body names another tenant than the header */
-function tenantOf(header: string, body: string | null | undefined): string {
-  if (body == null || body === '') return header;
-  if (header !== '' && body !== header) {
-    throw forbidden('tenant_id is not the tenant of x-tenant-id');
-  }
-  return body;
 }

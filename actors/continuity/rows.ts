@@ -29,7 +29,7 @@ import {
   type StoredRow,
   type TableName,
 } from '../../src/db/tables.js';
-import { notFound } from '../../src/errors.js';
+import { owned } from '../../src/tenancy.js';
 
 /** How long ago a live runtime was observed at most. */
 export const LIVE_MS = 5 * 60_000;
@@ -262,14 +262,4 @@ export class ContinuityRows {
 
 function capabilitiesIn({ capabilities }: RowOf<'runtime'>): RuntimeCapabilities {
   return JSON.parse(capabilities) as RuntimeCapabilities;
-}
-
-/** @throws EngineError 404 when there is none, or the tenant ('' is any) has none */
-export function owned<Row extends { readonly tenant_id: string }>(
-  row: Row | undefined,
-  tenant: string,
-  what: string,
-): Row {
-  if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) throw notFound(what);
-  return row;
 }

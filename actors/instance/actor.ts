@@ -22,7 +22,7 @@ import { askAboutFence } from './ownership.js';
 import type { AlwaysPrepared } from './preparation.js';
 import { putAudit, putTransition } from './progress.js';
 import { contextOf, failureOf, isKeyed, permitStatus, wireInstance } from './record.js';
-import { settleNew, standing, touch, write } from './settling.js';
+import { settleNew, stateBefore, touch, write } from './settling.js';
 import * as signals from './signals.js';
 import * as tasks from './tasks.js';
 import { standingOf } from './waits.js';
@@ -49,7 +49,7 @@ export function handle(
   message: InstanceMessage,
   action?: Action,
 ): void {
-  const before = standing(actor);
+  const before = stateBefore(actor);
   if ('tenant' in message) checkTenant(actor, message);
   const came = action === undefined ? apply(actor, turn, message) : action(turn);
   if (came !== undefined) write(actor, turn, came, before);

@@ -11,7 +11,7 @@ import type { EngineEvent, Progress, Snapshot, TryEvent } from '../../src/core/p
 import { isEnded, rankOf } from '../../src/core/states.js';
 import type { Turn } from '../runtime/turn.js';
 import type { LiveInstance } from './live-instance.js';
-import { checkBytes } from './memory.js';
+import { bytesBeyond, checkSize } from './memory.js';
 import { recordProgress } from './progress.js';
 import { contextRow, isKeyed, permitStatus } from './record.js';
 
@@ -123,13 +123,9 @@ function fitsContext(
   data: JsonObject,
 ): boolean {
   const { snapshot, context_audit } = record;
-  return (
-    maxContextBytes === 0 || contextBytes(data, snapshot.config, context_audit) <= maxContextBytes
-  );
-}
-
-function contextBytes(data: JsonObject, config: JsonObject, audit: JsonValue[]): number {
-  return Buffer.byteLength(JSON.stringify({ data, config, audit }));
+  if (maxContextBytes === 0) return true;
+  const context = { data, config: snapshot.config, audit: context_audit };
+  return bytesBeyond(context, maxContextBytes) === undefined;
 }
 
 /** @throws EngineError 413 when the sections together are larger than ENGINE_MAX_CONTEXT_BYTES */
@@ -140,7 +136,7 @@ export function checkContextSize(
   audit: JsonValue[],
 ): void {
   if (maxContextBytes === 0) return;
-  checkBytes('context is', contextBytes(data, config, audit), maxContextBytes);
+  checkSize('context is', { data, config, audit }, maxContextBytes);
 }
 
 export function touchContext({ record }: LiveInstance, turn: Turn): void {

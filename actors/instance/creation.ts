@@ -4,7 +4,7 @@ import { type IdGenerator, keyedInstanceId, routeForShard } from '../../src/core
 import type { JsonObject } from '../../src/core/json.js';
 import { EngineError, notFound, unavailable } from '../../src/errors.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
-import { checkBytes } from './memory.js';
+import { checkSize } from './memory.js';
 import {
   type CreationBody,
   callOf,
@@ -50,8 +50,7 @@ export function checkCreation(
     );
   }
   if (maxContextBytes > 0 && !(isEmpty(data) && isEmpty(config))) {
-    const bytes = Buffer.byteLength(JSON.stringify({ data, config }));
-    checkBytes(`${place}context is`, bytes, maxContextBytes);
+    checkSize(`${place}context is`, { data, config }, maxContextBytes);
   }
   return sequence;
 }
@@ -59,16 +58,6 @@ export function checkCreation(
 function isEmpty(section: JsonObject): boolean {
   for (const _ in section) return false;
   return true;
-}
-
-/** @throws EngineError 403 when the body names another tenant than the header */
-export function checkTenant(header: string, body: string, place: string): void {
-  if (header !== '' && body !== header) {
-    throw new EngineError(
-      'ENG_FORBIDDEN',
-      `forbidden: ${place}tenant_id is not the tenant of x-tenant-id`,
-    );
-  }
 }
 
 /** Without a key the id is made to fall on this shard: no one else needs to be asked. */

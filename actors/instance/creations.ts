@@ -7,6 +7,7 @@
 import type { CreateBatch } from '../../schema/instance.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
 import { DATABASE_AWAY, EngineError } from '../../src/errors.js';
+import { checkTenant } from '../../src/tenancy.js';
 import type { Names } from '../catalog/names.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import { targetOf } from '../release/attribution.js';
@@ -14,13 +15,7 @@ import type { Routing } from '../release/routing.js';
 import type { Rows } from '../runtime/loader.js';
 import type { Call } from '../runtime/operation.js';
 import { type BatchDeps, createBatch } from './batch-creation.js';
-import {
-  type CreationDeps,
-  checkCreation,
-  checkTenant,
-  mayBeRepeat,
-  newInstance,
-} from './creation.js';
+import { type CreationDeps, checkCreation, mayBeRepeat, newInstance } from './creation.js';
 import type { Instances } from './instances.js';
 import { type CreationBody, type NewInstance, nameIn } from './record.js';
 
@@ -53,7 +48,7 @@ export class Creations {
 
   /** @throws EngineError what the caller has to change, or 503 */
   create({ request, tenant, body, traceparent }: Call<CreationBody>): void {
-    checkTenant(tenant, body.tenant_id, '');
+    checkTenant(tenant, body.tenant_id);
     const instance = newInstance(this.#deps, body, traceparent);
     const { shard, shards, release } = this.#deps;
     const owner = shardOf(routeOf(instance.id), shards);

@@ -18,7 +18,7 @@ import * as notes from './notes.js';
 import { changingRow, failureOf, type PermitStatus, permitStatus, wholeRow } from './record.js';
 
 /** What a message may change about an instance that has rows elsewhere. */
-export interface Standing {
+export interface StateBefore {
   readonly state: InstanceState;
   readonly permit: PermitStatus;
   readonly failure: Failure | null;
@@ -33,7 +33,7 @@ export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress
   const stamp = actor.env.stamp();
   record.created_at = isoTime(stamp);
   touch(actor);
-  const before = standing(actor);
+  const before = stateBefore(actor);
   const progress = begin();
   // The stamp may be later than the clock: nothing is due before it was created.
   if (snapshot.nextFireAt === begunAt) snapshot.nextFireAt = stamp;
@@ -43,7 +43,7 @@ export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress
   actor.creationAudit = undefined;
 }
 
-export function standing(actor: LiveInstance): Standing {
+export function stateBefore(actor: LiveInstance): StateBefore {
   const { record } = actor;
   return {
     state: record.snapshot.state,
@@ -64,7 +64,7 @@ export function write(
   actor: LiveInstance,
   turn: Turn,
   progress: Progress | 'touched',
-  before: Standing,
+  before: StateBefore,
 ): void {
   touch(actor);
   if (progress !== 'touched') {
@@ -75,7 +75,7 @@ export function write(
 }
 
 /** Everything beside the instance's own row that follows from its new state. */
-function settle(actor: LiveInstance, turn: Turn, progress: Progress, before: Standing): void {
+function settle(actor: LiveInstance, turn: Turn, progress: Progress, before: StateBefore): void {
   recordPermit(actor, turn, before.permit);
   writeTimer(actor, turn, progress);
   writeFailure(actor, turn, before.failure);

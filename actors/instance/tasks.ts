@@ -12,7 +12,7 @@ import { EngineError, invalid, notFound } from '../../src/errors.js';
 import type { Effect, Turn } from '../runtime/turn.js';
 import { advance } from './advance.js';
 import type { LiveInstance } from './live-instance.js';
-import { checkBytes } from './memory.js';
+import { checkBytes, checkSize } from './memory.js';
 import type { MessageOf, WorkerRequest } from './messages.js';
 import { noteWorkerLines } from './notes.js';
 import { closeTask, isRetried, note, queueHint } from './progress.js';
@@ -109,7 +109,7 @@ export function complete(actor: LiveInstance, turn: Turn, message: Complete): Pr
   const output = message.body.output as JsonObject;
   const task = heldTask(actor, turn, message);
   if (task === undefined) return undefined;
-  checkBytes('output is', Buffer.byteLength(JSON.stringify(output)), actor.env.maxOutputBytes);
+  checkSize('output is', output, actor.env.maxOutputBytes);
   task.output = output;
   return end(actor, turn, message, task, { kind: 'success', output });
 }

@@ -1,9 +1,8 @@
 /** What an instance says of itself for its explanation: everything that its actor knows. Changes nothing. */
 
 import type { Failure } from '../../schema/failure.js';
-import type { Standing } from '../../src/core/explanation.js';
 import type { StepNode } from '../../src/core/plan-nodes.js';
-import { type WaitFacts, waitsOf, whole } from '../../src/core/waits.js';
+import { type Standing, type WaitFacts, waitsOf, whole } from '../../src/core/waits.js';
 import type { LiveInstance } from './live-instance.js';
 import { failureOf, type InstanceRecord } from './record.js';
 

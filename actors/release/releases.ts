@@ -32,7 +32,8 @@ import {
 } from '../../src/core/releases/reasons.js';
 import { type ReleaseRow, releaseOf } from '../../src/core/releases/record.js';
 import { isoTime } from '../../src/core/time.js';
-import { conflict, EngineError, forbidden, invalid, notFound } from '../../src/errors.js';
+import { conflict, EngineError, invalid, notFound } from '../../src/errors.js';
+import { owned, tenantOf } from '../../src/tenancy.js';
 import type { Plans } from '../catalog/plans.js';
 import { Barrier } from '../runtime/barrier.js';
 import { answerLater } from '../runtime/commit.js';
@@ -118,11 +119,7 @@ export class Releases {
 
   create({ request, tenant: header, body }: Call<CreateRelease>): void {
     this.#serve(request, 201, async () => {
-      const named = body.tenant_id ?? '';
-      if (header !== '' && named !== '' && named !== header) {
-        throw forbidden('tenant_id is not the tenant of x-tenant-id');
-      }
-      const tenant = header || named || DEFAULT_TENANT;
+      const tenant = tenantOf(header, body.tenant_id) || DEFAULT_TENANT;
       const create = () => this.#create(tenant, body);
       const row = await this.#serial.run(body.baseline_sequence_id, create);
       // From now on the name of the candidate leads to it by the release only.
@@ -357,11 +354,7 @@ export class Releases {
 
   /** @throws EngineError 404, also for a release of another tenant */
   async #find(tenant: string, id: string): Promise<ReleaseRow> {
-    const row = await this.#store.read((rows) => rows.release(id));
-    if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) {
-      throw notFound(`release ${id}`);
-    }
-    return row;
+    return owned(await this.#store.read((rows) => rows.release(id)), tenant, `release ${id}`);
   }
 
   /** Does it with the release as it is stored, while nothing else of its baseline happens. */

@@ -7,11 +7,12 @@
 import type { ReleaseRow } from '../../src/core/releases/record.js';
 import { mayMove, type ReleaseState } from '../../src/core/releases/release.js';
 import { isoTime } from '../../src/core/time.js';
-import { conflict, DATABASE_AWAY } from '../../src/errors.js';
+import { conflict } from '../../src/errors.js';
 import { commitAlone } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
 import type { Rows } from '../runtime/loader.js';
 import type { Room } from '../runtime/room.js';
+import { readTrusted } from '../runtime/trusted-read.js';
 import { Turn } from '../runtime/turn.js';
 
 export type ReleaseStoreDeps = HostDeps & Pick<Room, 'loader' | 'now' | 'newId'>;
@@ -42,11 +43,7 @@ export class ReleaseStore {
 
   /** @throws EngineError 503 when the rows cannot be read */
   read<T>(ask: (rows: Rows) => Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#deps.whenWriterKnown(() => {
-        ask(this.#deps.loader).then(resolve, () => reject(DATABASE_AWAY));
-      });
-    });
+    return readTrusted(this.#deps, () => ask(this.#deps.loader));
   }
 
   /** Resolves when the new release is durable. Rejects as the check does, or with 503. */

@@ -16,7 +16,8 @@ import { firedInstanceId } from '../../src/core/ids.js';
 import type { Route } from '../../src/core/releases/routes.js';
 import { type Priority, priorityRank, rankOf } from '../../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
-import { EngineError, invalid, notFound, unavailable } from '../../src/errors.js';
+import { EngineError, invalid, unavailable } from '../../src/errors.js';
+import { owned } from '../../src/tenancy.js';
 import type { Names } from '../catalog/names.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import {
@@ -207,11 +208,7 @@ export class Cron {
 
   /** @throws EngineError 404 */
   #ownedBy(tenant: string): CronSchedule {
-    const row = this.#row;
-    if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) {
-      throw notFound(`cron schedule ${this.#id}`);
-    }
-    return row;
+    return owned(this.#row, tenant, `cron schedule ${this.#id}`);
   }
 
   // ---------------------------------------------------------------- firing

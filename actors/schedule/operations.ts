@@ -1,6 +1,6 @@
 /** The operations on cron schedules. */
 
-import { checkTenant } from '../instance/creation.js';
+import { checkTenant } from '../../src/tenancy.js';
 import type { RouteOperations } from '../runtime/operation.js';
 import type { Schedules } from './schedules.js';
 
@@ -11,7 +11,7 @@ export interface ScheduleParts {
 export const SCHEDULE_OPERATIONS = {
   'cron.create': {
     serve: ({ schedules }, { request, tenant, body }) => {
-      checkTenant(tenant, body.tenant_id, '');
+      checkTenant(tenant, body.tenant_id);
       schedules.create(request, body);
     },
   },

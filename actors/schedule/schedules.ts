@@ -7,56 +7,42 @@ import type {
   CreateSchedule,
   CronSchedule,
   RunSchedule,
-  ScheduleRun,
   UpdateSchedule,
 } from '../../schema/cron.js';
 import { BackgroundJob } from '../../src/background-job.js';
 import { LIMITS } from '../../src/config.js';
 import type { TimerHandle } from '../../src/core/clock.js';
-import { askedRunId, routeOf } from '../../src/core/ids.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
-import { conflict, DATABASE_AWAY, type EngineError, invalid, notFound } from '../../src/errors.js';
-import type { Names } from '../catalog/names.js';
-import type { Plans, StoredSequence } from '../catalog/plans.js';
-import { checkBytes } from '../instance/memory.js';
-import type { InstanceMessage } from '../instance/messages.js';
+import { DATABASE_AWAY, type EngineError, invalid, notFound } from '../../src/errors.js';
+import { isForeign } from '../../src/tenancy.js';
+import type { StoredSequence } from '../catalog/plans.js';
+import { checkSize } from '../instance/memory.js';
 import { callOf, givenContext, nameIn } from '../instance/record.js';
-import type { Routing } from '../release/routing.js';
-import { answerLater } from '../runtime/commit.js';
-import { ActorHost, type HostDeps, type HostedMessage, type Ready } from '../runtime/host.js';
-import type { OwnRequests } from '../runtime/own-requests.js';
+import { ActorHost, type HostedMessage, type Ready } from '../runtime/host.js';
 import type { Room } from '../runtime/room.js';
 import { type DueSchedule, scheduleOf } from '../runtime/rows.js';
-import { Serial } from '../runtime/serial.js';
 import { TimerHeap } from '../runtime/timer-heap.js';
 import type { Turn } from '../runtime/turn.js';
+import { AskedRuns, type AskedRunsDeps } from './asked-runs.js';
 import {
-  type AskedRun,
-  aimOf,
   Cron,
   type CronDeps,
   type CronRows,
   capitalised,
-  type Found,
   firstFireOf,
   type Memo,
   readExpression,
 } from './cron.js';
+import { findRun } from './find-run.js';
 
 export interface SchedulesDeps
-  extends HostDeps,
-    Pick<Room, 'loader' | 'clock' | 'now' | 'shards' | 'newId' | 'ids'> {
-  readonly plans: Plans;
-  readonly names: Names;
-  readonly routing: Routing;
-  readonly ownRequests: OwnRequests;
+  extends AskedRunsDeps,
+    Pick<Room, 'clock' | 'now' | 'shards' | 'newId'> {
   /** 0: no limit. */
   readonly maxContextBytes: number;
   /** Upper bound between two scans. */
   readonly cronTickMs: number;
-  /** Hands a message to an instance of this shard. */
-  readonly tellRun: (run: string, message: InstanceMessage) => void;
 }
 
 /** Schedules in memory; beyond it those that were not used for longest are let go. */
@@ -92,8 +78,7 @@ type ReadyCron = Ready<Cron, CronMessage>;
 export class Schedules {
   readonly #deps: SchedulesDeps;
   readonly #host: ActorHost<Cron, CronMessage, CronRows>;
-  /** Runs that are asked for of one schedule follow one another, so that each sees those before. */
-  readonly #serial = new Serial();
+  readonly #askedRuns: AskedRuns;
   readonly #memos = new Map<string, Memo>();
   readonly #heap = new TimerHeap<string>();
   /** What is due up to here is in the heap. */
@@ -152,6 +137,9 @@ export class Schedules {
         isIdle: (cron) => cron.isIdle,
       },
       deps,
+    );
+    this.#askedRuns = new AskedRuns(deps, (id, request, take) =>
+      this.#host.tell(id, { kind: 'run', request, take }),
     );
     const { clock, log } = deps;
     this.#scanning = new BackgroundJob({
@@ -240,7 +228,7 @@ export class Schedules {
       (rows) =>
         schedule(() => {
           const row = rows.get(id);
-          if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) tell();
+          if (row === undefined || isForeign(row, tenant)) tell();
           else
             this.#afterCheck(request, { ...scheduleOf(row), context: givenContext(changes) }, tell);
         }),
@@ -251,8 +239,7 @@ export class Schedules {
   #checkSize(body: Pick<CreateSchedule, 'context'>): void {
     const { maxContextBytes } = this.#deps;
     if (maxContextBytes === 0 || body.context == null) return;
-    const bytes = Buffer.byteLength(JSON.stringify(givenContext(body)));
-    checkBytes('context is', bytes, maxContextBytes);
+    checkSize('context is', givenContext(body), maxContextBytes);
   }
 
   /** Goes on in a turn, unless there is no such sequence or it does not accept the context. */
@@ -282,60 +269,7 @@ export class Schedules {
 
   /** Fires once, beside the fires by time; an instance that is there under the key is the answer. */
   run(request: number, tenant: string, id: string, body: RunSchedule): void {
-    answerLater(this.#deps, request, 201, () =>
-      this.#serial.run(id, () => this.#run(tenant, id, body.idempotency_key || null)),
-    );
-  }
-
-  async #run(tenant: string, id: string, key: string | null): Promise<ScheduleRun> {
-    const { ids, loader } = this.#deps;
-    const run = key === null ? ids.next(routeOf(id)) : askedRunId(id, key);
-    const idempotency_key = key === null ? null : `cron:${id}:run:${key}`;
-    for (;;) {
-      const [row, known] = await this.#trusted(async () => [
-        (await loader.schedules([id])).get(id),
-        key === null ? undefined : (await loader.instances([run])).get(run),
-      ]);
-      if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) {
-        throw notFound(`cron schedule ${id}`);
-      }
-      if (known !== undefined) return { id: run, deduplicated: true, instance_id: run };
-      const schedule = scheduleOf(row);
-      const { target, sequence, runs } = await this.#find(schedule, run);
-      if (sequence === undefined) throw notFound(callOf(row.sequence_id, nameIn(schedule)));
-      const [earlier] = runs;
-      const { overlap_policy: policy } = row;
-      if (earlier !== undefined && (policy === 'skip' || policy === 'buffer_one')) {
-        throw conflict(`instance ${earlier} of the schedule has not ended (${policy})`);
-      }
-      const created = await this.#tellRun(tenant, id, {
-        id: run,
-        idempotency_key,
-        target,
-        sequence,
-      });
-      if (created !== null) return created;
-    }
-  }
-
-  /** Resolves with null when names or routes have changed since the look. */
-  #tellRun(tenant: string, id: string, run: AskedRun): Promise<ScheduleRun | null> {
-    const { ownRequests, schedule } = this.#deps;
-    return new Promise((resolve, reject) => {
-      const request = ownRequests.open((answer) => {
-        if ('error' in answer) reject(answer.error);
-        else resolve(JSON.parse(answer.body) as ScheduleRun | null);
-      });
-      const take: CronMessage['take'] = (cron, turn) => cron.run(turn, request, tenant, run);
-      schedule(() => this.#host.tell(id, { kind: 'run', request, take }));
-    });
-  }
-
-  /** What is read while no unit of a dead writer is unsettled. */
-  #trusted<T>(read: () => Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#deps.whenWriterKnown(() => read().then(resolve, () => reject(DATABASE_AWAY)));
-    });
+    this.#askedRuns.create(request, tenant, id, body.idempotency_key || null);
   }
 
   delete(request: number, tenant: string, id: string): void {
@@ -482,46 +416,12 @@ export class Schedules {
     const { schedule, log } = this.#deps;
     const tell = (take: CronMessage['take']) =>
       schedule(() => this.#host.tell(row.id, { kind: 'looked', take }));
-    this.#find(row, run).then(
+    findRun(this.#deps, row, run).then(
       (found) => tell((cron, turn, isSettled) => cron.found(turn, row, looking, found, isSettled)),
       (error: unknown) => {
         log.debug({ actor: `cron:${row.id}`, err: error }, 'a fire is put off');
         tell((cron) => cron.unknown());
       },
     );
-  }
-
-  /** A policy that cancels earlier runs has done so when this resolves. */
-  async #find(row: CronSchedule, run: string): Promise<Found> {
-    const needsRuns = row.overlap_policy !== 'allow';
-    const { plans, names, loader } = this.#deps;
-    const name = nameIn(row);
-    if (name !== undefined) await names.load(name);
-    const { target } = aimOf(this.#deps, row, run);
-    const [sequence, runs] = await Promise.all([
-      target === '' ? undefined : plans.load(target),
-      needsRuns ? loader.activeRuns(row.id) : [],
-    ]);
-    const isAccepted =
-      sequence !== undefined && sequence.checkInput?.(row.context.data) === undefined;
-    if (row.overlap_policy === 'cancel_previous' && isAccepted) {
-      await Promise.all(runs.map((earlier) => this.#cancel(earlier, row.tenant_id)));
-    }
-    return { target, sequence, runs };
-  }
-
-  /** Resolves when the run has taken the signal, or has ended; rejects when that is not known. */
-  #cancel(run: string, tenant: string): Promise<void> {
-    const { schedule, tellRun, ownRequests } = this.#deps;
-    const body = { signal_type: 'cancel' };
-    const cancel = { kind: 'signal', tenant, target: run, body, traceparent: undefined } as const;
-    return new Promise((resolve, reject) => {
-      const request = ownRequests.open((answer) => {
-        // One that has ended, or is gone, needs no signal.
-        if (!('error' in answer) || answer.error.status < 500) resolve();
-        else reject(answer.error);
-      });
-      schedule(() => tellRun(run, { ...cancel, request }));
-    });
   }
 }

@@ -17,8 +17,9 @@ import type { Keyring } from '../../src/core/continuity/keys.js';
 import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
 import { type StoredSecret, storeSecret } from '../../src/core/stored-secret.js';
 import { isoTime } from '../../src/core/time.js';
-import { conflict, DATABASE_AWAY, forbidden, invalid, notFound } from '../../src/errors.js';
+import { conflict, invalid } from '../../src/errors.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
+import { owned, tenantOf } from '../../src/tenancy.js';
 import { Barrier } from '../runtime/barrier.js';
 import { answerLater, commitTold } from '../runtime/commit.js';
 import type { HostDeps } from '../runtime/host.js';
@@ -26,6 +27,7 @@ import type { Call } from '../runtime/operation.js';
 import type { Room } from '../runtime/room.js';
 import { type Subscription, subscriptionOf } from '../runtime/rows.js';
 import { Serial } from '../runtime/serial.js';
+import { readTrusted } from '../runtime/trusted-read.js';
 import { Turn } from '../runtime/turn.js';
 import { EVERY_TENANT, type Subscribers } from './subscribers.js';
 
@@ -82,11 +84,7 @@ export class Subscriptions {
   // ---------------------------------------------------------------- requests
 
   create({ request, tenant: header, body }: Call<CreateSubscription>): void {
-    const named = body.tenant_id ?? '';
-    if (header !== '' && named !== '' && named !== header) {
-      throw forbidden('tenant_id is not the tenant of x-tenant-id');
-    }
-    const tenant = header || named;
+    const tenant = tenantOf(header, body.tenant_id);
     if (tenant.trim() === '') throw invalid('tenant_id must not be blank');
     this.#checkUrl(body.url);
     answerLater(this.#deps, request, 201, () =>
@@ -95,8 +93,8 @@ export class Subscriptions {
   }
 
   async #create(tenant_id: string, body: CreateSubscription): Promise<SubscriptionCreated> {
-    const { subscribers, newId, now } = this.#deps;
-    const known = await this.#read(() => this.#deps.loader.subscriptions([tenant_id]));
+    const { loader, subscribers, newId, now } = this.#deps;
+    const known = await readTrusted(this.#deps, () => loader.subscriptions([tenant_id]));
     if (known.length >= SUBSCRIPTIONS_PER_TENANT_MAX) {
       throw conflict(`a tenant has at most ${SUBSCRIPTIONS_PER_TENANT_MAX} webhook subscriptions`);
     }
@@ -155,11 +153,8 @@ export class Subscriptions {
   ): void {
     answerLater(this.#deps, request, status, () =>
       this.#serial.run(id, async () => {
-        const row = await this.#read(() => this.#deps.loader.subscription(id));
-        if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) {
-          throw notFound(`webhook subscription ${id}`);
-        }
-        return work(subscriptionOf(row));
+        const row = await readTrusted(this.#deps, () => this.#deps.loader.subscription(id));
+        return work(subscriptionOf(owned(row, tenant, `webhook subscription ${id}`)));
       }),
     );
   }
@@ -173,13 +168,6 @@ export class Subscriptions {
   #commit(turn: Turn, { id, tenant_id }: Pick<Subscription, 'id' | 'tenant_id'>): Promise<void> {
     const told = () => this.#barrier.pass(tenant_id);
     return commitTold(this.#deps, `subscription:${id}`, turn, told);
-  }
-
-  /** Nothing is read while the units of a writer that died are unsettled. */
-  #read<T>(read: () => Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#deps.whenWriterKnown(() => read().then(resolve, () => reject(DATABASE_AWAY)));
-    });
   }
 
   #checkUrl(url: string): void {

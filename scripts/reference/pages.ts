@@ -1,5 +1,6 @@
 /** Which page has which generated regions. */
 
+import { authorizationRegions } from './authorization.js';
 import { blockRegions, stepRegions } from './blocks.js';
 import { environmentRegions } from './environment.js';
 import { errorRegions } from './errors.js';
@@ -16,6 +17,7 @@ import { stateRegions } from './states.js';
 /** By the paths of the pages from the root of the repository. */
 export function referencePages(): Readonly<Record<string, Regions>> {
   return {
+    'docs/authorization.md': authorizationRegions(),
     'docs/reference/blocks.md': blockRegions(),
     'docs/reference/steps.md': stepRegions(),
     'docs/reference/handlers.md': handlerRegions(),

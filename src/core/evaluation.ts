@@ -23,7 +23,7 @@ import { reasonOf } from './failures.js';
 import type { JsonObject, JsonValue } from './json.js';
 import { layered } from './layered.js';
 import { OpenLeaves } from './open-leaves.js';
-import { pathOf } from './paths.js';
+import { iterationOf, pathOf } from './paths.js';
 import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
 import type {
   AuditEvent,
@@ -259,10 +259,8 @@ export class Evaluation {
 
   // -------------------------------------------------------------- what blocks read
 
-  /** The counters of the loops around the node: '' outside of loops, else such as '2.0'. */
   iterationOf(node: NodePlace): string {
-    if (node.loops.length === 0) return '';
-    return node.loops.map((index) => (this.execution.o[index] as LoopRecord).i).join('.');
+    return iterationOf(this.execution, node);
   }
 
   pathOf(node: NodePlace): string {

@@ -5,29 +5,15 @@
 
 import {
   type InstanceExplanation,
-  type NextAction,
   POLLED_LATELY_SECS,
   type Wait,
 } from '../../schema/explanation.js';
 import type { Failure } from '../../schema/failure.js';
 import type { JsonObject } from './json.js';
-import { type InstanceState, isEnded } from './states.js';
+import { nextActions } from './next-actions.js';
+import type { InstanceState } from './states.js';
 import type { UnixMs } from './time.js';
-import type { WaitFacts, Waits } from './waits.js';
-
-/** What an instance says of itself. */
-export interface Standing extends Waits {
-  readonly id: string;
-  readonly sequence_id: string;
-  readonly tenant_id: string;
-  readonly state: InstanceState;
-  readonly created_at: string;
-  readonly failure: Failure | null;
-  /** The block of the root list in which it failed, or else the first one. */
-  readonly root: string | null;
-  /** The execution that it belongs to, across versions and servers. */
-  readonly continuity_id: string | null;
-}
+import type { Standing, WaitFacts } from './waits.js';
 
 /** What was read about it and about others. */
 export interface Surroundings {
@@ -79,7 +65,7 @@ export function explain(standing: Standing, around: Surroundings): InstanceExpla
     waiting_for: waits,
     waiting_count: count,
     failure,
-    next: nextOf(standing, waits),
+    next: nextActions(standing, waits),
   };
 }
 
@@ -214,120 +200,3 @@ function failedText(failure: Failure | null, since: string): string {
   const what = path === null ? `failed at ${since}` : `failed${which}`;
   return `${where} ${what}: ${message} (${code}).`;
 }
-
-// ---------------------------------------------------------------- what can be done
-
-function nextOf(standing: Standing, waits: readonly Wait[]): NextAction[] {
-  const { id, state, root, continuity_id } = standing;
-  const at = `/instances/${id}`;
-  const owner = waits.find(({ kind }) => kind === 'handoff');
-  if (owner !== undefined) {
-    const path = `/continuity/executions/${continuity_id ?? id}`;
-    const why = 'Shows which runtime owns it, and with it where it can be changed.';
-    return [{ action: 'look', method: 'GET', path, why }];
-  }
-  if (isEnded(state)) {
-    const actions: NextAction[] = [];
-    if (state === 'failed') {
-      const why = 'Runs it again from where it failed; what completed is not repeated.';
-      actions.push({ action: 'retry', method: 'POST', path: `${at}/retry`, why });
-    }
-    if (root !== null) actions.push(...resumed(at, root));
-    if (state === 'failed') {
-      actions.push(signal(at, 'cancel', 'Takes it off the dead letter queue for good.'));
-    }
-    return actions;
-  }
-  const actions = waits.flatMap((wait) => ACTIONS[wait.kind]?.(wait, at, state) ?? []);
-  const seen = new Set<string>();
-  const distinct = actions.filter((action) => {
-    const key = JSON.stringify([action.action, action.path, action.body]);
-    return !seen.has(key) && seen.add(key);
-  });
-  if (state !== 'paused') {
-    distinct.push(signal(at, 'pause', 'Lets nothing new start until it is resumed.'));
-  }
-  distinct.push(signal(at, 'cancel', 'Ends it; protected blocks are run first.'));
-  return distinct;
-}
-
-function resumed(at: string, root: string): NextAction[] {
-  return [
-    {
-      action: 'resume_from',
-      method: 'POST',
-      path: `${at}/resume-from/${encodeURIComponent(root)}`,
-      why: `Runs it again from the block ${root}, as if that had never been reached.`,
-    },
-    {
-      action: 'fork',
-      method: 'POST',
-      path: `${at}/fork`,
-      body: { from_block_id: root, dry_run: true },
-      why: `Tries it in a copy that runs from the block ${root}, without effects outside.`,
-    },
-  ];
-}
-
-function signal(at: string, signal_type: string, why: string): NextAction {
-  const path = `${at}/signals`;
-  return { action: signal_type, method: 'POST', path, body: { signal_type }, why };
-}
-
-/** Only what stands in `next_fire_at` can be brought forward. */
-function startNow(at: string, state: InstanceState, why: string): NextAction[] {
-  if (state !== 'scheduled') return [];
-  const body = { state: 'running' };
-  return [{ action: 'start_now', method: 'PATCH', path: `${at}/state`, body, why }];
-}
-
-/** What ends a wait, beside what the engine does by itself. */
-const ACTIONS: Readonly<
-  Partial<Record<Wait['kind'], (wait: Wait, at: string, state: InstanceState) => NextAction[]>>
-> = {
-  pause: (_wait, at) => [signal(at, 'resume', 'Lets it go on.')],
-  start: (_wait, at, state) => startNow(at, state, 'Goes on now instead of then.'),
-  signal: (_wait, at) => [signal(at, 'custom:continue', 'Any signal wakes it.')],
-  slot: ({ holders = [] }) =>
-    holders.slice(0, 1).map(({ instance_id }) => ({
-      action: 'look_at_holder',
-      method: 'GET',
-      path: `/instances/${instance_id}/explain`,
-      why: 'Says what the instance that holds a slot waits for.',
-    })),
-  task: ({ handler, queue }) => [
-    {
-      action: 'poll',
-      method: 'POST',
-      path: queue == null ? '/workers/tasks/poll' : '/workers/tasks/poll/queue',
-      body: {
-        handler_name: handler ?? '',
-        worker_id: 'my-worker',
-        ...(queue == null ? {} : { queue_name: queue }),
-      },
-      why: `A worker takes the task by this; without one that polls for ${handler} it waits for ever.`,
-    },
-  ],
-  worker: ({ task_id }) => [
-    {
-      action: 'look_at_task',
-      method: 'GET',
-      path: `/workers/tasks/${task_id}/attempts`,
-      why: 'Shows who claimed the task, and when.',
-    },
-  ],
-  retry: (_wait, at, state) => startNow(at, state, 'Ends the wait: the next try begins now.'),
-  delay: (_wait, at, state) => startNow(at, state, 'Ends the wait: the step begins now.'),
-  rate_limit: ({ key, limit }) =>
-    limit == null
-      ? []
-      : [
-          {
-            action: 'raise_limit',
-            method: 'PUT',
-            path: `/rate-limits/${encodeURIComponent(key ?? '')}`,
-            body: { max_count: 2 * limit.max_count, window_seconds: limit.window_seconds },
-            why: 'Lets more steps with this key begin; those that wait ask again at once.',
-          },
-        ],
-};

@@ -4,11 +4,12 @@
  */
 
 import { WAITS_MAX, type Wait } from '../../schema/explanation.js';
+import type { Failure } from '../../schema/failure.js';
 import type { Execution, StepRecord } from './execution.js';
-import { pathOf } from './paths.js';
+import { iterationOf, pathOf } from './paths.js';
 import type { Plan, StepNode } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
-import { isEnded } from './states.js';
+import { type InstanceState, isEnded } from './states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from './time.js';
 
 /** A wait without its sentence. */
@@ -17,6 +18,20 @@ export type WaitFacts = Omit<Wait, 'summary'>;
 export interface Waits {
   readonly waits: readonly WaitFacts[];
   readonly count: number;
+}
+
+/** What an instance says of itself. */
+export interface Standing extends Waits {
+  readonly id: string;
+  readonly sequence_id: string;
+  readonly tenant_id: string;
+  readonly state: InstanceState;
+  readonly created_at: string;
+  readonly failure: Failure | null;
+  /** The block of the root list in which it failed, or else the first one. */
+  readonly root: string | null;
+  /** The execution that it belongs to, across versions and servers. */
+  readonly continuity_id: string | null;
 }
 
 /** What is known of a step beside its record: its task, if a worker has to do it. */
@@ -64,7 +79,6 @@ function holds({ state, execution, nextFireAt }: Snapshot, now: UnixMs): WaitFac
 function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepFacts): WaitFacts {
   const record = execution.o[node.index] as StepRecord;
   const { p, a, w, d, m } = record;
-  const iteration = node.loops.map((index) => (execution.o[index] as { i?: number }).i).join('.');
   const wait: WaitFacts = {
     kind: KINDS[p],
     block_id: node.id,
@@ -79,7 +93,7 @@ function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepF
   // A question that was not answered is asked again then, which says nothing of the answer.
   if (p === 'asking') wait.until = null;
   if (wait.kind === 'rate_limit') wait.key = node.rateLimitKey ?? '';
-  return p === 'task' ? { ...wait, ...factsOf(node, iteration) } : wait;
+  return p === 'task' ? { ...wait, ...factsOf(node, iterationOf(execution, node)) } : wait;
 }
 
 const KINDS: Readonly<Record<StepRecord['p'], Wait['kind']>> = {

@@ -69,8 +69,9 @@ export class NamedCounts {
   #claim(label: Label, name: string): number {
     const slots = this.#slots[label];
     const first = firstSlot(label);
+    if (slots.size > NAMES_MAX) return first;
     const bytes = Buffer.from(name);
-    if (slots.size > NAMES_MAX || bytes.length === 0 || bytes.length > NAME_BYTES) return first;
+    if (bytes.length === 0 || bytes.length > NAME_BYTES) return first;
     const slot = first + slots.size;
     this.#names.set(bytes, slot * NAME_BYTES);
     Atomics.store(this.#lengths, slot, bytes.length);

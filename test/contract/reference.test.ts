@@ -1,4 +1,4 @@
-/** The pages of docs/reference: current, and complete with regard to the tables of the code. */
+/** The pages with generated regions: current, and complete with regard to the tables of the code. */
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

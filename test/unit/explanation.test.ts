@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { explain, type Standing, type Surroundings } from '../../src/core/explanation.js';
-import { type WaitFacts, whole } from '../../src/core/waits.js';
+import { explain, type Surroundings } from '../../src/core/explanation.js';
+import { type Standing, type WaitFacts, whole } from '../../src/core/waits.js';
 
 const AT = '2026-01-01T00:00:00.000Z';
 const HOLDER = '01950000-0000-7000-8000-000000000001';

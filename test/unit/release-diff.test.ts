@@ -423,7 +423,7 @@ describe('the report', () => {
   test('tells what the author of the candidate was warned of', () => {
     const { candidate_lint } = diff([a], [step('s', 'http_reqest')]);
     assert.deepEqual(candidate_lint, [
-      'blocks[0].handler: the handler http_reqest is left to external workers; was http_request meant?',
+      'blocks[0].handler: the handler http_reqest is left to external workers; did you mean http_request?',
     ]);
   });
 

@@ -324,7 +324,7 @@ test('state words, signals and bulk filters are checked', () => {
   assertTable('instances.patchState', [
     [{ state: 'paused' }, undefined],
     [{ state: 'paused', next_fire_at: null }, undefined],
-    [{ state: 'Paused' }, `state must be one of ${states}: did you mean paused?`],
+    [{ state: 'Paused' }, `state must be one of ${states}; did you mean paused?`],
     [{ state: 'gone' }, `state must be one of ${states}`],
     [{}, 'state is required'],
   ]);

@@ -11,6 +11,7 @@
 
 import type { EffectReceipt } from '../../../schema/continuity.js';
 import type { JsonObject } from '../json.js';
+import { iterationOf } from '../paths.js';
 import type { Plan } from '../plan-nodes.js';
 import {
   NotReplayable,
@@ -19,7 +20,7 @@ import {
   type Recording,
   recordingOf,
 } from '../releases/recording.js';
-import { iterationOf, type OpenStep, Rerun, type RerunOptions } from '../releases/rerun.js';
+import { type OpenStep, Rerun, type RerunOptions } from '../releases/rerun.js';
 import { Script } from '../releases/stand-ins.js';
 import { clashOf } from '../remap.js';
 import { type InstanceState, isEnded } from '../states.js';

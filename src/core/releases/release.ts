@@ -29,12 +29,6 @@ export type InFlightPolicy = (typeof IN_FLIGHT_POLICIES)[number];
 export const VARIANTS = ['baseline', 'candidate'] as const;
 export type Variant = (typeof VARIANTS)[number];
 
-/** Which release an instance was routed by, and to which side. */
-export interface Attribution {
-  readonly releaseId: string;
-  readonly variant: Variant;
-}
-
 /** From each state, the states that it may go over to. */
 const MOVES: Readonly<Record<ReleaseState, readonly ReleaseState[]>> = {
   draft: ['validating', 'ready', 'failed'],

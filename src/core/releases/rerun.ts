@@ -8,9 +8,10 @@
  */
 
 import { advance, type EngineEvent, type Env, type Progress, type Snapshot } from '../evaluator.js';
-import { emptyExecution, type LoopRecord } from '../execution.js';
+import { emptyExecution } from '../execution.js';
 import { isJsonObject } from '../json.js';
-import type { Plan, PlanNode } from '../plan-nodes.js';
+import { iterationOf } from '../paths.js';
+import type { Plan } from '../plan-nodes.js';
 import type { Dispatch, StepTry } from '../progress.js';
 import { isEnded } from '../states.js';
 import type { UnixMs } from '../time.js';
@@ -193,11 +194,6 @@ export class Rerun {
     const open = { node: index, iteration, attempt, external, taken, dueAt };
     this.#open.set(keyOf(open), open);
   }
-}
-
-/** As the evaluator has it: the counters of the loops around the step. */
-export function iterationOf({ o }: Snapshot['execution'], node: PlanNode): string {
-  return node.loops.map((index) => (o[index] as LoopRecord | undefined)?.i ?? 0).join('.');
 }
 
 function keyOf({ node, iteration, attempt }: StepTry): string {

@@ -1,6 +1,6 @@
 /** Small answers, by statements that each connection prepares once under their names. Reads only. */
 
-import { notFound } from '../../errors.js';
+import { owned } from '../../tenancy.js';
 import type { Reader } from './reader.js';
 
 /** What most callers can do about a read that takes too long. */
@@ -37,9 +37,5 @@ export async function rowOf<Row extends { readonly tenant_id: string }>(
   id: string,
   tenant: string,
 ): Promise<Row> {
-  const row = await byId.row(reads, id);
-  if (row === undefined || (tenant !== '' && row.tenant_id !== tenant)) {
-    throw notFound(`${what} ${id}`);
-  }
-  return row;
+  return owned(await byId.row(reads, id), tenant, `${what} ${id}`);
 }

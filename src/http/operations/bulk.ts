@@ -6,7 +6,8 @@ import { type Change, type ChangeCounts, concerns } from '../../../actors/instan
 import { BATCH_ACTION_LIMIT_DEFAULT, type BatchAction } from '../../../schema/edits.js';
 import type { JsonValue } from '../../core/json.js';
 import { type Candidate, candidates, type InstanceFilter } from '../../db/reads/instance-reads.js';
-import { forbidden, invalid } from '../../errors.js';
+import { invalid } from '../../errors.js';
+import { checkTenant } from '../../tenancy.js';
 import type { HttpReply } from '../server.js';
 import {
   type AnyCall,
@@ -139,8 +140,6 @@ function tenantOf(call: AnyCall, filtered: string | null | undefined): string {
     if (tenant === undefined) throw invalid('filter.tenant_id is required');
     return tenant;
   }
-  if (tenant !== undefined && tenant !== call.tenant) {
-    throw forbidden('filter.tenant_id is not the tenant of x-tenant-id');
-  }
+  if (tenant !== undefined) checkTenant(call.tenant, tenant, 'filter.');
   return call.tenant;
 }

@@ -5,10 +5,10 @@
 
 import type { ShardClient } from '../../../actors/shard/client.js';
 import { AHEAD_MAX, HOLDERS_MAX } from '../../../schema/explanation.js';
-import { explain, type Standing, type Surroundings } from '../../core/explanation.js';
+import { explain, type Surroundings } from '../../core/explanation.js';
 import { concurrencyKeyId, rateLimitId } from '../../core/ids.js';
 import type { JsonObject } from '../../core/json.js';
-import type { WaitFacts } from '../../core/waits.js';
+import type { Standing, WaitFacts } from '../../core/waits.js';
 import { entryOf, recentMoves } from '../../db/reads/audit-reads.js';
 import {
   limitsOf,

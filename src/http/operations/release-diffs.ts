@@ -5,7 +5,7 @@
 
 import type { Offload } from '../../../actors/runtime/offload.js';
 import { sequenceById } from '../../db/reads/sequence-reads.js';
-import { forbidden } from '../../errors.js';
+import { tenantOf } from '../../tenancy.js';
 import { type FrontDeps, type FrontOperations, jsonReply, type Operation } from './operation.js';
 import { releaseNamed } from './releases.js';
 
@@ -19,11 +19,8 @@ export function releaseDiffOperations(offload: Offload) {
 
   const ofTwo: Operation<'sequences.compare'> = async (deps, call) => {
     const body = call.body;
-    const named = body.tenant_id ?? '';
-    if (call.tenant !== '' && named !== '' && named !== call.tenant) {
-      throw forbidden('tenant_id is not the tenant of x-tenant-id');
-    }
-    const definitions = await definitionsOf(deps, call.tenant || named, body);
+    const tenant = tenantOf(call.tenant, body.tenant_id);
+    const definitions = await definitionsOf(deps, tenant, body);
     return jsonReply(await offload.run('compareDefinitions', definitions));
   };
 

@@ -51,7 +51,7 @@ describe('minting', () => {
     // Once this made an operator's key of what was meant to be a worker's.
     const slip = await ask({ tenant_id: tenant, capability: ['worker'] });
     assert.equal(slip.status, 400);
-    assert.match(slip.body.error, /capability is unknown: did you mean capabilities\?$/);
+    assert.match(slip.body.error, /capability is unknown; did you mean capabilities\?$/);
     assert.deepEqual(await listed(tenant), []);
     const given = ['auditor', 'worker', 'auditor', 'starter'];
     assert.deepEqual((await mint(tenant, { capabilities: given })).capabilities, given);

@@ -212,7 +212,7 @@ describe('a mistake that does not refuse a definition is a warning', () => {
       assert.equal(warning?.path, path);
       assert.match(warning.message, says);
       assert.equal(warning.suggestion, meant);
-      if (meant !== undefined) assert.ok(warning.message.includes(`was ${meant} meant?`));
+      if (meant !== undefined) assert.ok(warning.message.includes(`did you mean ${meant}?`));
     });
   }
 });
@@ -223,14 +223,14 @@ const REFUSED: readonly [string, Json, string, RegExp, string?][] = [
     'an unknown type',
     definition([{ type: 'paralel', id: 'p' }]),
     'blocks[0].type',
-    /unknown block type: paralel; was parallel meant/,
+    /unknown block type: paralel; did you mean parallel/,
     'parallel',
   ],
   [
     'a misspelt semantics',
     definition([{ type: 'race', id: 'r', branches: [[]], semantics: 'first_to_suceed' }]),
     'blocks[0].semantics',
-    /was first_to_succeed meant/,
+    /did you mean first_to_succeed/,
     'first_to_succeed',
   ],
   ['no address', definition(params('http_request', {})), 'blocks[0].params.url', /is required/],
@@ -244,7 +244,7 @@ const REFUSED: readonly [string, Json, string, RegExp, string?][] = [
     'a method that is none',
     definition(params('http_request', { url: 'http://x', method: 'GETT' })),
     'blocks[0].params.method',
-    /must be one of GET, POST.*was GET meant/,
+    /must be one of GET, POST.*did you mean GET/,
     'GET',
   ],
   [
@@ -351,7 +351,7 @@ test('strict turns warnings into 400, lists them all and stores nothing', async 
     assert.equal(reply.status, 400, reply.text);
     assert.deepEqual(reply.body.warnings?.map(({ path: at }) => at).sort(), ODD_PATHS);
     assert.equal(reply.body.errors, undefined);
-    assert.match(reply.body.error ?? '', /blocks\[0\]\.retries.* was retry meant\?/);
+    assert.match(reply.body.error ?? '', /blocks\[0\]\.retries.* did you mean retry\?/);
   }
   assert.equal((await tenant.post('/sequences?strict=maybe', body)).status, 400);
   assert.equal((await tenant.post('/sequences?strict=false', body)).status, 201);

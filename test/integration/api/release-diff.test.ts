@@ -130,7 +130,7 @@ describe('two definitions', () => {
     assert.equal(candidate_lint?.length, 1);
     assert.match(
       candidate_lint[0] ?? '',
-      /^blocks\[1\]\.handler: the handler nooop .* was noop meant/,
+      /^blocks\[1\]\.handler: the handler nooop .* did you mean noop/,
     );
   });
 

@@ -98,7 +98,7 @@ describe('creation', () => {
     const [warning] = reply.body.warnings ?? [];
     assert.equal(warning?.path, 'blocks[0].handler');
     assert.equal(warning.suggestion, 'noop');
-    assert.match(warning.message, /nop .*was noop meant/);
+    assert.match(warning.message, /nop .*did you mean noop/);
     const clean = await tenant.post<Json>('/sequences', definition({ name: 'clean' }));
     assert.deepEqual(Object.keys(clean.body), ['id']);
   });

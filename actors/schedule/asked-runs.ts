@@ -1,0 +1,78 @@
+/**
+ * Instances of a schedule that somebody asks for, beside its fires. Those of one schedule follow one
+ * another, so that each sees the ones before.
+ */
+
+import type { ScheduleRun } from '../../schema/cron.js';
+import { askedRunId, routeOf } from '../../src/core/ids.js';
+import { conflict, notFound } from '../../src/errors.js';
+import { owned } from '../../src/tenancy.js';
+import { callOf, nameIn } from '../instance/record.js';
+import { answerLater } from '../runtime/commit.js';
+import type { HostDeps } from '../runtime/host.js';
+import type { Room } from '../runtime/room.js';
+import { scheduleOf } from '../runtime/rows.js';
+import { Serial } from '../runtime/serial.js';
+import { readTrusted } from '../runtime/trusted-read.js';
+import type { Turn } from '../runtime/turn.js';
+import type { AskedRun, Cron } from './cron.js';
+import { type FindRunDeps, findRun } from './find-run.js';
+
+export type AskedRunsDeps = FindRunDeps & HostDeps & Pick<Room, 'ids'>;
+
+/** Tells a schedule what it is to do in its turn. */
+type Tell = (id: string, request: number, take: (cron: Cron, turn: Turn) => void) => void;
+
+export class AskedRuns {
+  readonly #deps: AskedRunsDeps;
+  readonly #tell: Tell;
+  readonly #serial = new Serial();
+
+  constructor(deps: AskedRunsDeps, tell: Tell) {
+    this.#deps = deps;
+    this.#tell = tell;
+  }
+
+  /** @param key an instance that is there under it is the answer; null: it has none */
+  create(request: number, tenant: string, id: string, key: string | null): void {
+    answerLater(this.#deps, request, 201, () =>
+      this.#serial.run(id, () => this.#create(tenant, id, key)),
+    );
+  }
+
+  async #create(tenant: string, id: string, key: string | null): Promise<ScheduleRun> {
+    const { ids, loader } = this.#deps;
+    const run = key === null ? ids.next(routeOf(id)) : askedRunId(id, key);
+    const idempotency_key = key === null ? null : `cron:${id}:run:${key}`;
+    for (;;) {
+      const [row, known] = await readTrusted(this.#deps, async () => [
+        (await loader.schedules([id])).get(id),
+        key === null ? undefined : (await loader.instances([run])).get(run),
+      ]);
+      const schedule = scheduleOf(owned(row, tenant, `cron schedule ${id}`));
+      if (known !== undefined) return { id: run, deduplicated: true, instance_id: run };
+      const { target, sequence, runs } = await findRun(this.#deps, schedule, run);
+      if (sequence === undefined) throw notFound(callOf(schedule.sequence_id, nameIn(schedule)));
+      const [earlier] = runs;
+      const { overlap_policy: policy } = schedule;
+      if (earlier !== undefined && (policy === 'skip' || policy === 'buffer_one')) {
+        throw conflict(`instance ${earlier} of the schedule has not ended (${policy})`);
+      }
+      const asked = { id: run, idempotency_key, target, sequence };
+      const created = await this.#tellRun(tenant, id, asked);
+      if (created !== null) return created;
+    }
+  }
+
+  /** Resolves with null when names or routes have changed since the look. */
+  #tellRun(tenant: string, id: string, run: AskedRun): Promise<ScheduleRun | null> {
+    const { ownRequests, schedule } = this.#deps;
+    return new Promise((resolve, reject) => {
+      const request = ownRequests.open((answer) => {
+        if ('error' in answer) reject(answer.error);
+        else resolve(JSON.parse(answer.body) as ScheduleRun | null);
+      });
+      schedule(() => this.#tell(id, request, (cron, turn) => cron.run(turn, request, tenant, run)));
+    });
+  }
+}

@@ -1,0 +1,62 @@
+/**
+ * What is looked at before a schedule creates an instance, by time or because somebody asks: where it
+ * goes, whether it is accepted there, and what earlier ones the policy has to do with.
+ */
+
+import type { CronSchedule } from '../../schema/cron.js';
+import type { Names } from '../catalog/names.js';
+import type { Plans } from '../catalog/plans.js';
+import type { InstanceMessage } from '../instance/messages.js';
+import { nameIn } from '../instance/record.js';
+import type { Routing } from '../release/routing.js';
+import type { HostDeps } from '../runtime/host.js';
+import type { OwnRequests } from '../runtime/own-requests.js';
+import type { Room } from '../runtime/room.js';
+import { aimOf, type Found } from './cron.js';
+
+export interface FindRunDeps extends Pick<HostDeps, 'schedule'>, Pick<Room, 'loader'> {
+  readonly plans: Plans;
+  readonly names: Names;
+  readonly routing: Routing;
+  readonly ownRequests: OwnRequests;
+  /** Hands a message to an instance of this shard. */
+  readonly tellRun: (run: string, message: InstanceMessage) => void;
+}
+
+/**
+ * A policy that cancels earlier runs has done so when this resolves.
+ *
+ * @param run the instance that is to be created
+ */
+export async function findRun(deps: FindRunDeps, row: CronSchedule, run: string): Promise<Found> {
+  const needsRuns = row.overlap_policy !== 'allow';
+  const { plans, names, loader } = deps;
+  const name = nameIn(row);
+  if (name !== undefined) await names.load(name);
+  const { target } = aimOf(deps, row, run);
+  const [sequence, runs] = await Promise.all([
+    target === '' ? undefined : plans.load(target),
+    needsRuns ? loader.activeRuns(row.id) : [],
+  ]);
+  const isAccepted =
+    sequence !== undefined && sequence.checkInput?.(row.context.data) === undefined;
+  if (row.overlap_policy === 'cancel_previous' && isAccepted) {
+    await Promise.all(runs.map((earlier) => cancel(deps, earlier, row.tenant_id)));
+  }
+  return { target, sequence, runs };
+}
+
+/** Resolves when the run has taken the signal, or has ended; rejects when that is not known. */
+function cancel(deps: FindRunDeps, run: string, tenant: string): Promise<void> {
+  const { schedule, tellRun, ownRequests } = deps;
+  const body = { signal_type: 'cancel' };
+  const signal = { kind: 'signal', tenant, target: run, body, traceparent: undefined } as const;
+  return new Promise((resolve, reject) => {
+    const request = ownRequests.open((answer) => {
+      // One that has ended, or is gone, needs no signal.
+      if (!('error' in answer) || answer.error.status < 500) resolve();
+      else reject(answer.error);
+    });
+    schedule(() => tellRun(run, { ...signal, request }));
+  });
+}
