@@ -11,6 +11,7 @@ import type { TimerHandle } from '../../src/core/clock.js';
 import { type Route, RouteTable } from '../../src/core/releases/routes.js';
 import { unavailable } from '../../src/errors.js';
 import type { Room } from '../runtime/room.js';
+import { ToldRows } from '../runtime/told-rows.js';
 import { askedOf, cohortKeyOf, type Routable } from './attribution.js';
 
 export interface RoutingDeps
@@ -19,45 +20,46 @@ export interface RoutingDeps
   readonly loader: Pick<Room['loader'], 'routingReleases'>;
 }
 
-/** How soon rows that could not be read are asked for again. */
-const AGAIN_MS = 1_000;
-
 /** The owner looks at a release once a second at most: hints of many ends are one. */
 const ENDED_MS = 250;
 
 /** The shard that owns the releases. */
 const OWNER = 0;
 
+/** All rows make one table. */
+const ALL = 'all';
+
 export class Routing {
   readonly #deps: RoutingDeps;
   #table: RouteTable | undefined;
   #tables = 0;
-  /** The version that was settled last. */
-  #settled: number | undefined;
-  /** Versions that the next read is for. */
-  #asked = new Set<number>();
-  /** Versions that the read under way is for; undefined: there is none. */
-  #reading: ReadonlySet<number> | undefined;
-  /** Something may have changed since the read under way began. */
-  #isStale = false;
+  readonly #rows: ToldRows<typeof ALL>;
   /** Canaries that the owner is to be told of, and when. */
   readonly #ended = new Set<string>();
   #endedHandle: TimerHandle | undefined;
-  #stopped = false;
 
   constructor(deps: RoutingDeps) {
     this.#deps = deps;
+    this.#rows = new ToldRows(deps, {
+      read: async () => {
+        const rows = await deps.loader.routingReleases();
+        return () => {
+          this.#table = new RouteTable(rows);
+          this.#tables += 1;
+        };
+      },
+      failed: (err) => deps.log.warn({ err }, 'routes could not be read; trying again'),
+      settled: (version) => this.#tellSettled(version),
+    });
   }
 
   /** Resolves when the table is known; rejects when the rows cannot be read. */
-  async start(): Promise<void> {
-    const rows = await this.#deps.loader.routingReleases();
-    // What was read behind a message is newer.
-    this.#table ??= new RouteTable(rows);
+  start(): Promise<void> {
+    return this.#rows.start([ALL]);
   }
 
   stop(): void {
-    this.#stopped = true;
+    this.#rows.stop();
     this.#deps.clock.clearTimeout(this.#endedHandle);
   }
 
@@ -86,18 +88,12 @@ export class Routing {
 
   /** The rows have changed: the owner waits for `routes.settled` with this version. */
   read(version: number): void {
-    if (this.#reading?.has(version)) return;
-    if (version === this.#settled) this.#tellSettled(version);
-    else {
-      this.#asked.add(version);
-      this.#begin();
-    }
+    this.#rows.told(version, [ALL]);
   }
 
   /** What became of units under way is not known, and rows can be trusted again. */
   reread(): void {
-    this.#isStale = true;
-    this.#begin();
+    this.#rows.reread([ALL]);
   }
 
   /** An instance of the release has ended, whose owner is told so unless it cannot matter any more. */
@@ -121,39 +117,9 @@ export class Routing {
     );
   }
 
-  #begin(): void {
-    if (this.#reading !== undefined || this.#stopped) return;
-    const versions = this.#asked;
-    this.#asked = new Set();
-    this.#isStale = false;
-    this.#reading = versions;
-    const { loader, schedule, log, clock } = this.#deps;
-    loader.routingReleases().then(
-      (rows) =>
-        schedule(() => {
-          this.#table = new RouteTable(rows);
-          this.#tables += 1;
-          this.#reading = undefined;
-          for (const version of versions) this.#tellSettled(version);
-          if (this.#asked.size > 0 || this.#isStale) this.#begin();
-        }),
-      (error: unknown) => {
-        log.warn({ err: error }, 'routes could not be read; trying again');
-        clock.setTimeout(() => schedule(() => this.#again(versions)), AGAIN_MS);
-      },
-    );
-  }
-
-  #again(versions: ReadonlySet<number>): void {
-    this.#reading = undefined;
-    for (const version of versions) this.#asked.add(version);
-    this.#begin();
-  }
-
   /** The units made so far may rest on an older table: they are settled first. */
   #tellSettled(version: number): void {
     const { commits, release, shard } = this.#deps;
-    this.#settled = version;
     commits.whenSettled(() =>
       release([
         { kind: 'peer', shard: OWNER, message: { kind: 'routes.settled', version, shard } },

@@ -1,7 +1,7 @@
 /**
  * Behind it every shard knows what has changed in rows that one owner writes and every shard keeps in
  * memory: a change is told to all of them, and each answers when it has taken it in. So a caller who is
- * answered behind the barrier meets nobody who knows only of before.
+ * answered behind the barrier meets nobody who knows only of before. `told-rows.ts` is the other side.
  *
  * A word may be lost, and a shard may die before its answer: it is told again every second, and its
  * successor at once. What a shard has settled stays so when it dies: its successor reads newer rows.

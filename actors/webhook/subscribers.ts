@@ -5,7 +5,6 @@
  * a tenant have changed (`subscriptions.read`); rows decide, messages are only hints to read.
  */
 
-import type { TimerHandle } from '../../src/core/clock.js';
 import type { WebhookEvent } from '../../src/core/webhook.js';
 import type { Room } from '../runtime/room.js';
 import {
@@ -14,6 +13,7 @@ import {
   subscriptionOf,
   type WebhookTarget,
 } from '../runtime/rows.js';
+import { ToldRows } from '../runtime/told-rows.js';
 
 export interface SubscribersDeps
   extends Pick<Room, 'shard' | 'clock' | 'log' | 'release' | 'schedule'> {
@@ -31,38 +31,32 @@ export const EVERY_TENANT = '';
 const OWNER = 0;
 /** Rows read by one query: a megabyte. */
 const PAGE_ROWS = 2_000;
-/** How soon rows that could not be read are asked for again. */
-const AGAIN_MS = 1_000;
 
 export class Subscribers {
   readonly #deps: SubscribersDeps;
   readonly #ofDeployment: readonly WebhookTarget[];
   #byTenant = new Map<string, readonly Subscription[]>();
   #byId = new Map<string, Subscription>();
-  /** What the next read is for. */
-  #asked = new Set<string>();
-  #version = 0;
-  #isReading = false;
-  #again: TimerHandle | undefined;
-  #isStopped = false;
+  readonly #rows: ToldRows<string>;
 
   constructor(deps: SubscribersDeps) {
     this.#deps = deps;
     this.#ofDeployment = deps.urls.map((url) => ({ url, subscription: null }));
+    this.#rows = new ToldRows(deps, {
+      read: (tenants) => this.#read(tenants),
+      failed: (err) =>
+        deps.log.warn({ err }, 'webhook subscriptions could not be read; trying again'),
+      settled: (version) => this.#tellSettled(version),
+    });
   }
 
   /** Resolves when they are known; rejects when the rows cannot be read. */
-  async start(): Promise<void> {
-    // What changes meanwhile is read behind it.
-    this.#isReading = true;
-    this.#takeAll(await this.#readAll());
-    this.#isReading = false;
-    if (this.#asked.size > 0) this.#begin();
+  start(): Promise<void> {
+    return this.#rows.start([EVERY_TENANT]);
   }
 
   stop(): void {
-    this.#isStopped = true;
-    this.#deps.clock.clearTimeout(this.#again);
+    this.#rows.stop();
   }
 
   /** Of all tenants. */
@@ -84,48 +78,16 @@ export class Subscribers {
 
   /** Those of these tenants have changed: the owner waits for `subscriptions.settled`. */
   read(version: number, tenants: readonly string[]): void {
-    this.#version = Math.max(this.#version, version);
-    for (const tenant of tenants) this.#asked.add(tenant);
-    if (this.#asked.size > 0) this.#begin();
-    else this.#tellSettled(version);
+    this.#rows.told(version, tenants);
   }
 
   /** What became of units under way is not known, and rows can be trusted again. */
   reread(): void {
-    this.#asked.add(EVERY_TENANT);
-    this.#begin();
-  }
-
-  #begin(): void {
-    if (this.#isReading || this.#isStopped) return;
-    const asked = this.#asked;
-    const version = this.#version;
-    this.#asked = new Set();
-    this.#isReading = true;
-    const { schedule, log, clock } = this.#deps;
-    this.#readThen(asked).then(
-      (take) =>
-        schedule(() => {
-          this.#isReading = false;
-          take();
-          this.#tellSettled(version);
-          if (this.#asked.size > 0) this.#begin();
-        }),
-      (error: unknown) => {
-        log.warn({ err: error }, 'webhook subscriptions could not be read; trying again');
-        this.#again = clock.setTimeout(() => schedule(() => this.#retry(asked)), AGAIN_MS);
-      },
-    );
-  }
-
-  #retry(asked: ReadonlySet<string>): void {
-    this.#isReading = false;
-    for (const tenant of asked) this.#asked.add(tenant);
-    this.#begin();
+    this.#rows.reread([EVERY_TENANT]);
   }
 
   /** @returns what takes over what was read */
-  async #readThen(tenants: ReadonlySet<string>): Promise<() => void> {
+  async #read(tenants: ReadonlySet<string>): Promise<() => void> {
     if (tenants.has(EVERY_TENANT)) {
       const rows = await this.#readAll();
       return () => this.#takeAll(rows);

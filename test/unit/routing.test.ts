@@ -108,14 +108,18 @@ test('before the rows are known nothing is routed, and nothing is taken for the 
   assert.equal(route(), 'v2');
 });
 
-test('a start whose rows are older than those behind a message takes nothing back', async () => {
+test('what is told at the start is read behind the start, whose older rows take nothing back', async () => {
   const starting = routing.start();
-  const [older] = reads.splice(0);
   routing.read(1);
-  await answer([PROMOTED]);
-  older?.resolve([]);
+  await answer([]);
   await starting;
+  assert.equal(route(), 'none');
+  settle();
+  assert.deepEqual(told, []);
+  await answer([PROMOTED]);
   assert.equal(route(), 'v2');
+  settle();
+  assert.deepEqual(told, [1]);
 });
 
 test('a start fails when the rows cannot be read', async () => {
