@@ -41,7 +41,6 @@ export class Routing {
   constructor(deps: RoutingDeps) {
     this.#deps = deps;
     this.#rows = new ToldRows(deps, {
-      what: 'routes',
       read: async () => {
         const rows = await deps.loader.routingReleases();
         return () => {
@@ -49,6 +48,7 @@ export class Routing {
           this.#tables += 1;
         };
       },
+      failed: (err) => deps.log.warn({ err }, 'routes could not be read; trying again'),
       settled: (version) => this.#tellSettled(version),
     });
   }

@@ -7,13 +7,13 @@
 import type { TimerHandle } from '../../src/core/clock.js';
 import type { Room } from './room.js';
 
-export type ToldRowsDeps = Pick<Room, 'clock' | 'log' | 'schedule'>;
+export type ToldRowsDeps = Pick<Room, 'clock' | 'schedule'>;
 
 export interface ToldRowsOptions<Word> {
-  /** In the log. */
-  readonly what: string;
   /** @param words what has changed @returns what takes over what was read */
   readonly read: (words: ReadonlySet<Word>) => Promise<() => void>;
+  /** Logs that the rows could not be read, and are tried again. */
+  readonly failed: (error: unknown) => void;
   /** Tells the owner, who waits for it, that what was told with this version is known. */
   readonly settled: (version: number) => void;
 }
@@ -77,7 +77,7 @@ export class ToldRows<Word> {
     this.#words = new Set();
     this.#versions = new Set();
     this.#reading = versions;
-    const { schedule, log, clock } = this.#deps;
+    const { schedule, clock } = this.#deps;
     this.#options.read(words).then(
       (take) =>
         schedule(() => {
@@ -87,7 +87,7 @@ export class ToldRows<Word> {
           this.#begin();
         }),
       (error: unknown) => {
-        log.warn({ err: error }, `${this.#options.what} could not be read; trying again`);
+        this.#options.failed(error);
         this.#again = clock.setTimeout(
           () => schedule(() => this.#retry(words, versions)),
           AGAIN_MS,

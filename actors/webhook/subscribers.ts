@@ -43,8 +43,9 @@ export class Subscribers {
     this.#deps = deps;
     this.#ofDeployment = deps.urls.map((url) => ({ url, subscription: null }));
     this.#rows = new ToldRows(deps, {
-      what: 'webhook subscriptions',
       read: (tenants) => this.#read(tenants),
+      failed: (err) =>
+        deps.log.warn({ err }, 'webhook subscriptions could not be read; trying again'),
       settled: (version) => this.#tellSettled(version),
     });
   }
