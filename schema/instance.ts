@@ -133,17 +133,23 @@ const MetadataFilter = Type.Unsafe<Record<string, string>>({
   additionalProperties: { type: 'string' },
 });
 
-/** By what instances are selected, in lists and by actions on many; all that is given must hold. */
+/** Nothing has an empty name: it is a value that the caller lacks, and must not select everything. */
+const SelectedText = Type.String({ minLength: 1 });
+
+/**
+ * By what instances are selected, in lists and by actions on many; all that is given must hold. In the
+ * query of a list, no value means no filter.
+ */
 const SELECTION = {
   tenant_id: Type.String(),
-  namespace: Type.String(),
+  namespace: SelectedText,
   sequence_id: Uuid,
-  sequence_name: noted(Type.String(), 'Every version of the sequences with this name.'),
-  sequence: noted(Type.String(), 'The same.'),
+  sequence_name: noted(SelectedText, 'Every version of the sequences with this name.'),
+  sequence: noted(SelectedText, 'The same.'),
   ...CREATED_BETWEEN,
   updated_after: noted(Timestamp, 'Exclusive.'),
   updated_before: noted(Timestamp, 'Exclusive.'),
-  failure: noted(Type.String(), 'A part of the message or code of its failure, in any case.'),
+  failure: noted(SelectedText, 'A part of the message or code of its failure, in any case.'),
   metadata: MetadataFilter,
 };
 

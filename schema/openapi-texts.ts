@@ -31,8 +31,9 @@ unless null or false.
 change. Every answer carries \`x-request-id\`: that of the request, or a new one.
 
 **Lists** are arrays. One that is full, or was cut at 8 MiB, names its next page in the header \`link\`
-with \`rel="next"\`. Those with a parameter \`cursor\` also name the place behind their last row in the
-header \`x-next-cursor\`: pages that go on from there are not shifted by what is created meanwhile.
+with \`rel="next"\`. Where a list has a parameter \`cursor\`, that page goes on behind the last row, and
+what is created meanwhile shifts nothing; a request that names an \`offset\` gets the next offset. The
+header \`x-next-cursor\` has the cursor alone.
 
 **Limits.** A body has at most 10 MiB, a context 256 KiB (a deployment may set others); JSON nests at
 most 256 levels. The blocks of a sequence nest at most ${DEPTH_MAX} levels; there are at most

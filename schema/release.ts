@@ -231,6 +231,12 @@ export const EvaluationReport = named(
   'Ended instances since the canary began, and what the gates say of them.',
   {
     baseline: EndedCounts,
+    baseline_history: Type.Optional(
+      noted(
+        EndedCounts,
+        'The newest runs of the baseline before the canary, for gates that have too few since then.',
+      ),
+    ),
     candidate: EndedCounts,
     gates: Type.Array(
       Type.Object({

@@ -244,7 +244,18 @@ export const LOAD_SQL = {
     'coalesce((select s.deprecated from sequences s where s.id = candidate_sequence_id), false) ' +
     "as is_deprecated from releases where state in ('canary', 'validating')) r " +
     "where state = 'validating' or is_deprecated or json_array_length(gates) > 0",
+  // The runs from before the canary are read by the index of a sequence's instances, newest first, and
+  // no further than what the baseline lacks. In one statement, so that both are of one instant.
   releaseOutcomes:
-    'select sequence_id, state, count(*) as instances from release_outcomes ' +
-    'where release_id = $1::uuid and created_at >= $2::timestamptz group by sequence_id, state',
+    'with counted as (select sequence_id, state, count(*) as instances from release_outcomes ' +
+    'where release_id = $1::uuid and created_at >= $2::timestamptz group by sequence_id, state) ' +
+    'select sequence_id, state, instances, false as is_earlier from counted union all ' +
+    'select $3::uuid, state, count(*), true from (select state from instances ' +
+    'where sequence_id = $3::uuid and created_at < $2::timestamptz ' +
+    'and created_at >= $4::timestamptz ' +
+    "and state in ('completed', 'failed', 'cancelled') " +
+    "and (runtime ->> 'dry_run') is distinct from 'true' " +
+    'order by created_at desc, id desc limit greatest(0, $5::bigint - ' +
+    '(select coalesce(sum(instances), 0)::bigint from counted where sequence_id = $3::uuid))) i ' +
+    'group by state',
 } as const;

@@ -67,6 +67,17 @@ interface BlocksAsk {
   readonly blocks: Iterable<string>;
 }
 
+/** The ended instances that the gates of a release are judged by. */
+interface RunsAsk {
+  /** When its canary began. */
+  readonly since: string;
+  readonly baseline: string;
+  /** How old a run may be that was before that. */
+  readonly from: string;
+  /** How many of the baseline there have to be before older ones are left out. */
+  readonly sample: number;
+}
+
 interface OutputRow {
   readonly block_id: string;
   readonly output: string | null;
@@ -245,9 +256,13 @@ export class Loader {
     return this.#all('openReleases', []);
   }
 
-  /** How the instances ended that the release routed, of those created since then. */
-  releaseOutcomes(release: string, since: string): Promise<Outcomes[]> {
-    return this.#all('releaseOutcomes', [release, since]);
+  /**
+   * How the instances ended that the release routed, of those created since its canary began; and as
+   * many of the newest runs of its baseline from before that as these lack.
+   */
+  releaseOutcomes(release: string, runs: RunsAsk): Promise<Outcomes[]> {
+    const { since, baseline, from, sample } = runs;
+    return this.#all('releaseOutcomes', [release, since, baseline, from, sample]);
   }
 
   /** The releases that route creations now. */

@@ -182,7 +182,7 @@ export class ReleaseWorld {
   ended(release: Release, side: 'baseline' | 'candidate', state: string, instances = 1): void {
     const list = this.outcomes.get(release.id) ?? [];
     const sequence_id = release[`${side}_sequence_id`];
-    list.push({ sequence_id, state, instances, at: this.clock.ms });
+    list.push({ sequence_id, state, instances, is_earlier: false, at: this.clock.ms });
     this.outcomes.set(release.id, list);
   }
 
@@ -351,7 +351,7 @@ export class ReleaseWorld {
               candidate_sequence_id === candidate && (state === 'canary' || state === 'promoted'),
           ),
         ),
-      releaseOutcomes: (id, since) =>
+      releaseOutcomes: (id, { since }) =>
         read(() => {
           this.looks += 1;
           this.clock.ms += this.lookMs;

@@ -361,7 +361,7 @@ describe('what actors load', () => {
     routingRelease: [uuid(77)],
     releaseNaming: [uuid(77)],
     openReleases: [],
-    releaseOutcomes: [uuid(7), A_TIME],
+    releaseOutcomes: [uuid(7), A_TIME, uuid(8), '2024-12-01T00:00:00.000Z', 100],
   };
   const OF_ONE_INSTANCE = {
     mayNotAvoidSorting: 'the rows of one instance, to find the latest of each block',
@@ -376,6 +376,7 @@ describe('what actors load', () => {
     claimedTasks: { readsWhole: ['open_tasks'] },
     permitHolders: { mayNotAvoidSorting: 'the few instances that hold slots of one key' },
     permitWaiters: { mayNotAvoidSorting: 'when fewer instances wait than a page holds' },
+    releaseOutcomes: { mayNotAvoidSorting: 'the runs that a sample lacks, to sum them by state' },
     rateGrants: { mayNotAvoidSorting: 'the rows of one limit, with an index that has their order' },
     readyTasks: FEW_LEFT,
     readyTasksOfTenant: FEW_LEFT,

@@ -279,8 +279,9 @@ describe('instances', () => {
     await store(...records);
     const path = '/api/v1/instances';
     const first = await ask('instances.list', { path, search: 'limit=2&namespace=default' });
-    const next = `<${path}?limit=2&namespace=default&offset=2>; rel="next"`;
-    assert.equal(first.link, next);
+    const [address, query = ''] = (first.link ?? '').split('?');
+    assert.equal(address, `<${path}`);
+    assert.match(query, /^limit=2&namespace=default&cursor=[\w-]+>; rel="next"$/);
     const second = await ask('instances.list', { path, search: 'offset=2&limit=2' });
     assert.equal(second.link, `<${path}?limit=2&offset=4>; rel="next"`);
     const third = await ask('instances.list', { path, search: 'limit=2&offset=4' });
@@ -291,7 +292,7 @@ describe('instances', () => {
   test('a link cannot be broken out of', async () => {
     await stored({ namespace: 'a>b' });
     const { link } = await ask('instances.list', { search: 'limit=1&namespace=a>b' });
-    assert.match(link ?? '', /^<[^<>]*namespace=a%3Eb&offset=1>; rel="next"$/);
+    assert.match(link ?? '', /^<[^<>]*namespace=a%3Eb&cursor=[\w-]+>; rel="next"$/);
   });
 
   test('a list stops at 8 MiB, says so, and goes on where it stopped', async () => {
@@ -304,7 +305,7 @@ describe('instances', () => {
     assert.ok(first.text.length <= 8 * 1024 * 1024);
     assert.ok(first.text.length > 7 * 1024 * 1024);
     const { length } = first.body;
-    assert.match(first.link ?? '', new RegExp(`offset=${length}>; rel="next"$`));
+    assert.match(first.link ?? '', /rel="next"$/);
     const second = await ask('instances.list', { search: `offset=${length}` });
     assert.deepEqual(ids([...first.body, ...second.body]), ids(records));
     assert.equal(second.link, undefined);
@@ -547,7 +548,7 @@ describe('sequences', () => {
     assert.deepEqual(ids((await ask('sequences.list')).body), [a2, a1, b]);
     const all = await ask('sequences.list', { tenant: '', search: 'limit=3' });
     assert.deepEqual(ids(all.body), [a2, a1, b]);
-    assert.match(all.link ?? '', /offset=3/);
+    assert.match(all.link ?? '', /cursor=[\w-]+>/);
     const byHeader = await ask('sequences.byName', {
       tenant: 'globex',
       search: named.replace('pay', 'a'),

@@ -152,7 +152,7 @@ test('outcomes are summed by version and state, from the given time on', async (
     outcome(candidate, 'failed', AT, randomUUID()),
   ];
   await pool.query(STATEMENTS['releaseOutcome.set'], [JSON.stringify(rows)]);
-  const sums = await loader.releaseOutcomes(id, AT);
+  const sums = await loader.releaseOutcomes(id, { since: AT, baseline, from: AT, sample: 3 });
   const texts = sums.map(({ sequence_id, state, instances }) => {
     return `${sequence_id === baseline ? 'baseline' : 'candidate'} ${state} ${instances}`;
   });

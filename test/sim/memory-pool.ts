@@ -150,6 +150,17 @@ function select(db: MemoryTables, table: string, query: Query = {}): Row[] {
   return sorted(found, by).slice(0, (limit as number | undefined) ?? found.length);
 }
 
+/** How many there are of each version and state. */
+function summed(rows: readonly Row[], is_earlier: boolean): Row[] {
+  const counts = new Map<string, Row & { instances: number }>();
+  for (const { sequence_id = null, state = null } of rows) {
+    const name = `${sequence_id} ${state}`;
+    const instances = (counts.get(name)?.instances ?? 0) + 1;
+    counts.set(name, { sequence_id, state, instances, is_earlier });
+  }
+  return [...counts.values()];
+}
+
 function byKey(db: MemoryTables, table: string, key: unknown): Row[] {
   const row = db.row(table, String(key));
   return row === undefined ? [] : [row];
@@ -237,6 +248,7 @@ function readyTasks(...columns: readonly string[]): Read {
 }
 
 const isLive = isAmong(['scheduled', 'running', 'waiting', 'paused'], 'state');
+const isEnded = isAmong(['completed', 'failed', 'cancelled'], 'state');
 const isOpen = isAmong(['pending', 'claimed'], 'state');
 const isRouting = isAmong(['canary', 'promoted'], 'state');
 const needsCandidate = isAmong(['validating', 'ready', 'canary', 'paused', 'promoted'], 'state');
@@ -428,16 +440,19 @@ const READS: Readonly<Record<Name, Read>> = {
         ({ state, gates, is_deprecated }) =>
           state === 'validating' || is_deprecated === true || (gates as JsonValue[]).length > 0,
       ),
-  releaseOutcomes: (db, [release_id, since]) => {
-    const counts = new Map<string, Row & { instances: number }>();
-    const where = ({ created_at }: Row) => created_at! >= (since as string);
-    for (const row of select(db, 'release_outcomes', { is: { release_id }, where })) {
-      const { sequence_id = null, state = null } = row;
-      const name = `${sequence_id} ${state}`;
-      const instances = (counts.get(name)?.instances ?? 0) + 1;
-      counts.set(name, { sequence_id, state, instances });
-    }
-    return [...counts.values()];
+  releaseOutcomes: (db, [release_id, since, sequence_id, from, sample]) => {
+    const isSince = ({ created_at }: Row) => created_at! >= (since as string);
+    const routed = select(db, 'release_outcomes', { is: { release_id }, where: isSince });
+    const where = (row: Row) =>
+      isEnded(row) &&
+      !isSince(row) &&
+      (from === '-infinity' || row.created_at! >= (from as string)) &&
+      (row.runtime as { dry_run?: JsonValue }).dry_run !== true;
+    const own = routed.filter((row) => row.sequence_id === sequence_id).length;
+    const limit = Math.max(0, (sample as number) - own);
+    const by = ['-created_at', '-id'];
+    const earlier = select(db, 'instances', { is: { sequence_id }, where, by, limit });
+    return [...summed(routed, false), ...summed(earlier, true)];
   },
   checkpoints: (db, [instances]) =>
     asked(instances as string[], (instance_id) => [

@@ -234,7 +234,7 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
   permitKeys: ['id', 2, 'shard', 2],
   permitWaiters: ['id', 2],
   rateGrants: ['id', 'time'],
-  releaseOutcomes: ['id', 'time'],
+  releaseOutcomes: ['id', 'time', 'id', 'from', 2],
   webhookUrls: ['', 2, 'shard', 2],
   subscriptions: [['north', 'west']],
   allSubscriptions: ['id', 2],

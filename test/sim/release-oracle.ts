@@ -136,22 +136,48 @@ interface Gate {
   readonly min_sample: number;
 }
 
+/** Whether the instance may stand beside the canary as a run of its baseline from before. */
+export function isHistoryOf(release: Row, instance: Row): boolean {
+  const { state, runtime, sequence_id, created_at } = instance;
+  const since = (release.canary_started_at ?? release.created_at) as string;
+  const isEnded = state === 'completed' || state === 'failed' || state === 'cancelled';
+  const isReal = (runtime as { dry_run?: boolean }).dry_run !== true;
+  // No run of the simulation lasts for thirty days.
+  const isBefore = (created_at as string) < since;
+  return isEnded && isReal && isBefore && sequence_id === release.baseline_sequence_id;
+}
+
 /** In the order of the release's gates. */
 export function verdictsOf(
   release: Row,
   outcomes: Iterable<Row>,
+  instances: Iterable<Row>,
 ): readonly { readonly metric: string; readonly verdict: Verdict }[] {
   const { baseline, candidate } = evidenceOf(release, outcomes);
-  return (release.gates as unknown as readonly Gate[]).map((gate) => {
-    const rateOf = (rates: Rates) =>
-      (gate.metric === 'error_rate' ? rates.failed : rates.cancelled) / rates.total;
-    const least = Math.max(1, gate.min_sample);
+  const gates = release.gates as unknown as readonly Gate[];
+  const leastOf = (gate: Gate) => Math.max(1, gate.min_sample);
+  const missing = Math.max(0, ...gates.map(leastOf)) - baseline.total;
+  const placeOf = ({ created_at, id }: Row) => `${created_at} ${id}`;
+  const history = [...instances]
+    .filter((row) => isHistoryOf(release, row))
+    .sort((a, b) => (placeOf(a) < placeOf(b) ? 1 : -1))
+    .slice(0, Math.max(0, missing));
+  return gates.map((gate) => {
     const { metric } = gate;
-    if (baseline.total < least || candidate.total < least)
+    const counted = metric === 'error_rate' ? 'failed' : 'cancelled';
+    const least = leastOf(gate);
+    const older = baseline.total < least ? history : [];
+    const total = baseline.total + older.length;
+    const ended = baseline[counted] + older.filter(({ state }) => state === counted).length;
+    const isCompared = total >= least;
+    if (candidate.total < least || (!isCompared && metric === 'cancel_rate')) {
       return { metric, verdict: 'inconclusive' };
-    const excess = rateOf(candidate) - rateOf(baseline) - gate.max_regression;
+    }
+    const usual = isCompared ? ended / total : 0;
+    const excess = candidate[counted] / candidate.total - usual - gate.max_regression;
     if (Math.abs(excess) < 1e-9) return { metric, verdict: 'unsure' };
-    return { metric, verdict: excess > 0 ? 'fail' : 'pass' };
+    if (excess > 0) return { metric, verdict: 'fail' };
+    return { metric, verdict: isCompared ? 'pass' : 'inconclusive' };
   });
 }
 

@@ -11,7 +11,14 @@ import type { InstanceState } from '../../src/core/states.js';
 import { isEnded } from '../../src/core/states.js';
 import type { Counts } from './faults.js';
 import type { Change, MemoryTables, Row } from './memory-tables.js';
-import { isRouting, MOVES, type Routed, Routes, verdictsOf } from './release-oracle.js';
+import {
+  isHistoryOf,
+  isRouting,
+  MOVES,
+  type Routed,
+  Routes,
+  verdictsOf,
+} from './release-oracle.js';
 import { Violation } from './violation.js';
 
 /** A failing gate ends its canary within this, in virtual time, once nothing is broken any more. */
@@ -146,6 +153,7 @@ export class ReleasesObserver {
 
   #instance({ key, before, after }: Change): void {
     this.#touched.add(key);
+    this.#history([before, after]);
     if (after === undefined) return;
     if (before === undefined) {
       this.#births.push(after);
@@ -204,7 +212,7 @@ export class ReleasesObserver {
     this.#evidence.set(id, this.evidenceChanges(id) + 1);
     this.#lastEvidenceAt = this.#now();
     if (row.state !== 'canary') return;
-    const verdicts = verdictsOf(row, this.#tables.rows('release_outcomes').values());
+    const verdicts = this.#verdictsOf(row);
     const canary = canaryOf(row);
     const failed = this.#failed.get(canary) ?? new Set();
     this.#failed.set(canary, failed);
@@ -214,6 +222,19 @@ export class ReleasesObserver {
     }
     const isPassed = verdicts.every(({ verdict }) => verdict === 'pass' || verdict === 'unsure');
     if (isPassed) this.#passed.add(canary);
+  }
+
+  #verdictsOf(release: Row): ReturnType<typeof verdictsOf> {
+    const rowsOf = (table: string) => this.#tables.rows(table).values();
+    return verdictsOf(release, rowsOf('release_outcomes'), rowsOf('instances'));
+  }
+
+  /** Older runs of its baseline count where a canary lacks newer ones. */
+  #history(rows: readonly (Row | undefined)[]): void {
+    for (const [id, release] of this.#tables.rows('releases')) {
+      if (release.state !== 'canary') continue;
+      if (rows.some((row) => row !== undefined && isHistoryOf(release, row))) this.#judged.add(id);
+    }
   }
 
   // ---------------------------------------------------------------- instances
@@ -293,8 +314,7 @@ export class ReleasesObserver {
     const isLate = this.#now() > Math.max(calmSince, this.#lastEvidenceAt) + GATE_MS_MAX;
     for (const [id, row] of this.#tables.rows('releases')) {
       if (row.state !== 'canary') continue;
-      const outcomes = this.#tables.rows('release_outcomes').values();
-      const failed = verdictsOf(row, outcomes).find(({ verdict }) => verdict === 'fail');
+      const failed = this.#verdictsOf(row).find(({ verdict }) => verdict === 'fail');
       if (failed === undefined) continue;
       const violation = new Violation(
         `release ${id} stays in canary, though ${failed.metric} fails`,

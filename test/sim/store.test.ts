@@ -120,7 +120,8 @@ async function compareReads(memory: MemoryStore, random: ReturnType<typeof creat
       const values = randomValues(random, name as keyof typeof LOAD_SQL);
       const { rows } = await pool.query({ text, values: [...values] });
       const read = await memory.read(name, values);
-      const isOrdered = text.includes('order by');
+      // Sums have no order, whatever the rows had of which they are made.
+      const isOrdered = text.includes('order by') && !/ group by \w+$/.test(text);
       // Any one of the rows will do.
       const isAny = / limit 1$/.test(text) && !isOrdered;
       const compared = isOrdered ? [read, rows] : [inAnyOrder(read), inAnyOrder(rows)];

@@ -4,7 +4,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { Gate } from '../../schema/release.js';
-import { type EndedCounts, findVerdict, judge, verdictOf } from '../../src/core/releases/gates.js';
+import {
+  type EndedCounts,
+  findVerdict,
+  judge,
+  largestSample,
+  verdictOf,
+} from '../../src/core/releases/gates.js';
 import type { GateMetric, GateVerdict } from '../../src/core/releases/release.js';
 import { check } from '../helpers/properties.js';
 
@@ -37,10 +43,14 @@ describe('gate arithmetic: equality passes, sample exactly met is conclusive, on
     ['no difference passes without a budget', gateOf(0, 10), '1/10', '2/20', 'pass'],
     ['the least difference fails without a budget', gateOf(0, 1), '1/1000', '2/1000', 'fail'],
     ['the sample exactly met is conclusive', gateOf(0, 3), '0/3', '1/3', 'fail'],
-    ['one below in the baseline is not', gateOf(0, 3), '0/2', '3/3', 'inconclusive'],
+    ['one below in the baseline does not pass', gateOf(0, 3), '2/2', '0/3', 'inconclusive'],
+    ['and fails as if the baseline had no errors', gateOf(0.3, 3), '2/2', '1/3', 'fail'],
+    ['but not within the budget', gateOf(0.4, 3), '0/2', '1/3', 'inconclusive'],
+    ['nor by cancellations', gateOf(0, 3, 'cancel_rate'), '0/2', '0+3/3', 'inconclusive'],
     ['one below in the candidate is not', gateOf(0, 3), '0/3', '2/2', 'inconclusive'],
     ['no sample is needed, but a rate is', gateOf(0, 0), '0/0', '0/0', 'inconclusive'],
-    ['without any of the baseline', gateOf(0, 0), '0/0', '1/1', 'inconclusive'],
+    ['without any of the baseline it can fail', gateOf(0, 0), '0/0', '1/1', 'fail'],
+    ['and not pass', gateOf(1, 0), '0/0', '1/1', 'inconclusive'],
     ['without any of the candidate', gateOf(0, 0), '0/1', '0/0', 'inconclusive'],
     ['one each is enough without a sample', gateOf(0, 0), '0/1', '1/1', 'fail'],
     ['the largest budget never fails', gateOf(1, 1), '0/10', '10/10', 'pass'],
@@ -65,10 +75,11 @@ describe('gate arithmetic: equality passes, sample exactly met is conclusive, on
 
 describe('the evidence', () => {
   const versions = { baseline_sequence_id: 'b', candidate_sequence_id: 'c' };
-  const outcome = (sequence_id: string, state: string, instances: number) => ({
+  const outcome = (sequence_id: string, state: string, instances: number, is_earlier = false) => ({
     sequence_id,
     state,
     instances,
+    is_earlier,
   });
 
   test('counts by version and state, and nothing of other versions', () => {
@@ -90,6 +101,27 @@ describe('the evidence', () => {
     });
     assert.equal(findVerdict(evidence, 'fail')?.gate, gates[1]);
     assert.equal(findVerdict(evidence, 'inconclusive'), undefined);
+  });
+
+  test('compares with older runs where a gate has too few newer ones, and there only', () => {
+    const gates = [gateOf(0.5, 3), gateOf(0.5, 1)];
+    const evidence = judge(gates, versions, [
+      outcome('b', 'failed', 1),
+      outcome('c', 'completed', 3),
+      outcome('b', 'completed', 3, true),
+    ]);
+    assert.deepEqual(evidence, {
+      baseline: { total: 1, completed: 0, failed: 1, cancelled: 0 },
+      baseline_history: { total: 3, completed: 3, failed: 0, cancelled: 0 },
+      candidate: { total: 3, completed: 3, failed: 0, cancelled: 0 },
+      gates: [
+        { gate: gates[0], baseline_rate: 0.25, candidate_rate: 0, verdict: 'pass' },
+        { gate: gates[1], baseline_rate: 1, candidate_rate: 0, verdict: 'pass' },
+      ],
+    });
+    assert.equal(largestSample(gates), 3);
+    assert.equal(largestSample([]), 0);
+    assert.equal(largestSample([gateOf(0, 0)]), 1);
   });
 
   test('has a rate for each version that has any, also when it is inconclusive', () => {
@@ -118,13 +150,16 @@ describe('for all counts and budgets', () => {
     check(t, 2_000, cases, ([{ metric, thousandths, min_sample }, baseline, candidate]) => {
       const gate = gateOf(thousandths / 1_000, min_sample, metric);
       const counted = metric === 'error_rate' ? 'failed' : 'cancelled';
-      const least = Math.min(baseline.total, candidate.total);
+      const least = Math.max(1, min_sample);
       // Below 2^53: 6,000 × 6,000 × 1,000.
       const rise =
         candidate[counted] * baseline.total * 1_000 - baseline[counted] * candidate.total * 1_000;
       const budget = thousandths * baseline.total * candidate.total;
       const conclusive = rise > budget ? 'fail' : 'pass';
-      const expected = least < Math.max(1, min_sample) ? 'inconclusive' : conclusive;
+      const alone = candidate.failed * 1_000 > thousandths * candidate.total ? 'fail' : undefined;
+      const incomparable = (metric === 'error_rate' && alone) || 'inconclusive';
+      const compared = baseline.total < least ? incomparable : conclusive;
+      const expected = candidate.total < least ? 'inconclusive' : compared;
       assert.equal(verdictOf(gate, baseline, candidate), expected);
     });
   });

@@ -1,6 +1,7 @@
 /**
  * The verdicts of a release's gates (docs/releases.md): how the instances ended that the release
- * routed, and whether the candidate's rate exceeds the baseline's by more than a gate allows. Pure.
+ * routed, and whether the candidate's rate exceeds the baseline's by more than a gate allows. Where the
+ * release routed too few to the baseline, its newest runs of the time before stand beside them. Pure.
  */
 
 import type { EvaluationReport, Gate } from '../../../schema/release.js';
@@ -11,6 +12,8 @@ export interface Outcomes {
   readonly sequence_id: string;
   readonly state: string;
   readonly instances: number;
+  /** Of the time before the canary. */
+  readonly is_earlier: boolean;
 }
 
 export type EndedCounts = EvaluationReport['baseline'];
@@ -18,28 +21,62 @@ export type Judgement = EvaluationReport['gates'][number];
 
 export interface Evidence {
   readonly baseline: EndedCounts;
+  /** What was taken from the time before the canary. */
+  readonly baseline_history?: EndedCounts;
   readonly candidate: EndedCounts;
   /** In the order of the release's gates. */
   readonly gates: Judgement[];
 }
 
+interface Versions {
+  readonly baseline_sequence_id: string;
+  readonly candidate_sequence_id: string;
+}
+
+/** The largest sample that a gate wants of either version. */
+export function largestSample(gates: readonly Gate[]): number {
+  return Math.max(0, ...gates.map(leastOf));
+}
+
 /** What the outcomes say about gates; those of other versions than the two count for nothing. */
 export function judge(
   gates: readonly Gate[],
-  versions: { readonly baseline_sequence_id: string; readonly candidate_sequence_id: string },
+  versions: Versions,
   outcomes: readonly Outcomes[],
 ): Evidence {
-  const baseline = countsOf(versions.baseline_sequence_id, outcomes);
-  const candidate = countsOf(versions.candidate_sequence_id, outcomes);
+  const { baseline_sequence_id, candidate_sequence_id } = versions;
+  const since = outcomes.filter(({ is_earlier }) => !is_earlier);
+  const earlier = outcomes.filter(({ is_earlier }) => is_earlier);
+  const baseline = countsOf(baseline_sequence_id, since);
+  const candidate = countsOf(candidate_sequence_id, since);
+  const baseline_history = countsOf(baseline_sequence_id, earlier);
   return {
     baseline,
+    ...(baseline_history.total === 0 ? {} : { baseline_history }),
     candidate,
-    gates: gates.map((gate) => ({
-      gate,
-      ...(baseline.total === 0 ? {} : { baseline_rate: rateOf(gate.metric, baseline) }),
-      ...(candidate.total === 0 ? {} : { candidate_rate: rateOf(gate.metric, candidate) }),
-      verdict: verdictOf(gate, baseline, candidate),
-    })),
+    gates: gates.map((gate) => {
+      const sample = baselineOf(gate, { baseline, baseline_history });
+      return {
+        gate,
+        ...(sample.total === 0 ? {} : { baseline_rate: rateOf(gate.metric, sample) }),
+        ...(candidate.total === 0 ? {} : { candidate_rate: rateOf(gate.metric, candidate) }),
+        verdict: verdictOf(gate, sample, candidate),
+      };
+    }),
+  };
+}
+
+/** The runs of the baseline that a gate compares with: older ones only if it lacks newer ones. */
+export function baselineOf(
+  gate: Gate,
+  { baseline, baseline_history }: Pick<Evidence, 'baseline' | 'baseline_history'>,
+): EndedCounts {
+  if (baseline_history === undefined || baseline.total >= leastOf(gate)) return baseline;
+  return {
+    total: baseline.total + baseline_history.total,
+    completed: baseline.completed + baseline_history.completed,
+    failed: baseline.failed + baseline_history.failed,
+    cancelled: baseline.cancelled + baseline_history.cancelled,
   };
 }
 
@@ -51,10 +88,25 @@ export function findVerdict(
   return gates.find((judgement) => judgement.verdict === verdict);
 }
 
+/**
+ * A candidate whose baseline has too few runs never passes, for nothing says what is usual. By its own
+ * errors it can still fail, as if the baseline had none: a broken one must not stay for want of a
+ * comparison.
+ */
 export function verdictOf(gate: Gate, baseline: EndedCounts, candidate: EndedCounts): GateVerdict {
-  const least = Math.max(1, gate.min_sample);
-  if (baseline.total < least || candidate.total < least) return 'inconclusive';
-  return exceeds(gate, baseline, candidate) ? 'fail' : 'pass';
+  const least = leastOf(gate);
+  if (candidate.total < least) return 'inconclusive';
+  if (baseline.total >= least) return exceeds(gate, baseline, candidate) ? 'fail' : 'pass';
+  const isFailing = gate.metric === 'error_rate' && exceeds(gate, FLAWLESS, candidate);
+  return isFailing ? 'fail' : 'inconclusive';
+}
+
+/** What stands for a baseline of too few runs. */
+const FLAWLESS: EndedCounts = { total: 1, completed: 1, failed: 0, cancelled: 0 };
+
+/** A rate needs one run, also without a sample. */
+function leastOf(gate: Gate): number {
+  return Math.max(1, gate.min_sample);
 }
 
 /** Of the ended instances, those that the metric is about. */

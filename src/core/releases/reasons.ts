@@ -5,7 +5,7 @@
 
 import type { ValidationSummary } from '../../../schema/release.js';
 import type { EndedCounts, Evidence, Judgement } from './gates.js';
-import { countedBy } from './gates.js';
+import { baselineOf, countedBy } from './gates.js';
 
 /** Who decided, unless it was a gate. */
 export const OPERATOR = 'operator';
@@ -42,14 +42,17 @@ export function validationReason(evidence: Omit<ValidationSummary, 'validated_at
 }
 
 /** Both rates, and the budget that the second one has on top of the first. */
-export function gateReason({ gate }: Judgement, { baseline, candidate }: Evidence): string {
-  const { metric, max_regression: budget } = gate;
+export function gateReason({ gate }: Judgement, evidence: Evidence): string {
+  const { metric, max_regression: budget, min_sample } = gate;
   const of = (counts: EndedCounts) => {
     const counted = countedBy(metric, counts);
     return `${counted / counts.total} (${counted} of ${counts.total})`;
   };
+  const baseline = baselineOf(gate, evidence);
+  const isEnough = baseline.total >= Math.max(1, min_sample);
   return (
-    `${metric} of the candidate is ${of(candidate)}, of the baseline ${of(baseline)}; ` +
+    `${metric} of the candidate is ${of(evidence.candidate)}, of the baseline ` +
+    `${isEnough ? of(baseline) : `taken as 0, for want of runs (${baseline.total})`}; ` +
     `it may be higher by ${budget}`
   );
 }

@@ -123,14 +123,15 @@ export function jsonReply(body: string): HttpReply {
 }
 
 /**
- * A list, with the way to its next page when it is full or was cut: by an offset, or by a cursor for
- * whoever came by one. Whoever wants to change over finds the cursor in a header of its own.
+ * A list, with the way to its next page when it is full or was cut: by a cursor where the list has them,
+ * so that what is created meanwhile shifts nothing, and by an offset for whoever counts by one.
  */
 export function pageReply(call: AnyCall, bounds: PageBounds, page: Page): HttpReply {
   const isFull = page.count > 0 && page.count === bounds.limit;
   if (!isFull && !page.isCut) return jsonReply(page.text);
   const { cursor } = page;
-  const isByCursor = bounds.cursor !== undefined && cursor !== undefined;
+  const isByCursor =
+    cursor !== undefined && !pairsOf(call).some((pair) => nameOf(pair) === 'offset');
   const place = isByCursor ? `cursor=${cursor}` : `offset=${bounds.offset + page.count}`;
   const link = ['link', `<${nextPage(call, place)}>; rel="next"`] as const;
   const headers = cursor === undefined ? [link] : [link, ['x-next-cursor', cursor] as const];
@@ -139,14 +140,19 @@ export function pageReply(call: AnyCall, bounds: PageBounds, page: Page): HttpRe
 
 /** The request's own address with another place to begin at. */
 function nextPage(call: AnyCall, place: string): string {
-  const kept = call.search.split('&').filter((pair) => pair !== '' && !isPlace(pair));
+  const kept = pairsOf(call).filter((pair) => !PLACES.has(nameOf(pair)));
   const address = `${call.path}?${[...kept, place].join('&')}`;
   // What may stand in a request line as it is, and would end the address within the header.
   return address.replace(/[<>"\\^`{|}]/g, (character) => encodeURIComponent(character));
 }
 
+const PLACES: ReadonlySet<string> = new Set(['offset', 'cursor']);
+
+function pairsOf({ search }: AnyCall): string[] {
+  return search.split('&').filter((pair) => pair !== '');
+}
+
 /** The query was checked, so that its encoding is right. */
-function isPlace(pair: string): boolean {
-  const name = decodeURIComponent(pair.split('=', 1)[0] ?? '');
-  return name === 'offset' || name === 'cursor';
+function nameOf(pair: string): string {
+  return decodeURIComponent(pair.split('=', 1)[0] ?? '');
 }

@@ -66,6 +66,11 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     body: { filter: { namespce: 'x' }, dry_run: true },
     says: ['filter.namespce is unknown', `${NO_WAY} namespace?`],
   },
+  'a filter whose value the caller lacks': {
+    request: 'PATCH /instances/bulk/state',
+    body: { filter: { namespace: '' }, state: 'cancelled' },
+    says: ['filter.namespace must not be'],
+  },
   'a filter by state in the singular': {
     request: 'PATCH /instances/bulk/state',
     body: { filter: { state: 'failed' }, state: 'cancelled' },

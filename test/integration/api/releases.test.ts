@@ -390,6 +390,49 @@ describe('evaluate inconclusive → no rollback; failing → rollback once; pass
     assert.equal(sequence_id, release.baseline_sequence_id);
   });
 
+  test('a baseline that gets nothing any more is judged by its newest runs before the canary', async () => {
+    const gate = errorRate(0.1, 2);
+    const release = await ready(tenant, { gates: [gate] });
+    const { baseline_sequence_id: baseline } = release;
+    const before = async (end: string, more: object = {}) => {
+      const id = await tenant.create(baseline, { context: { data: { end } }, ...more });
+      await tenant.until(id, end);
+    };
+    // The gate needs two, and a dry run is none.
+    await before('failed');
+    await before('completed');
+    await before('completed');
+    await before('failed', { dry_run: true });
+    const started = await move(tenant, release, 'canary', { percent: 100 });
+    for (const _ of [1, 2]) await run(tenant, started, 'candidate', 'completed');
+    const report = await evaluate(tenant, started);
+    assert.deepEqual(report, {
+      baseline: NONE,
+      baseline_history: { ...NONE, total: 2, completed: 2 },
+      candidate: { ...NONE, total: 2, completed: 2 },
+      gates: [{ gate, baseline_rate: 0, candidate_rate: 0, verdict: 'pass' }],
+      auto_rolled_back: false,
+      release_state: 'canary',
+    });
+    assert.equal((await move(tenant, started, 'promote')).state, 'promoted');
+  });
+
+  test('without any run of the baseline a candidate can fail, and cannot be promoted', async () => {
+    const [bad, good] = [
+      await canary(tenant, 100, { gates: [errorRate(0.1, 2)] }),
+      await canary(tenant, 100, { gates: [errorRate(0.1, 2)] }),
+    ];
+    for (const _ of [1, 2]) {
+      await run(tenant, bad, 'candidate', 'failed');
+      await run(tenant, good, 'candidate', 'completed');
+    }
+    assert.equal((await evaluate(tenant, bad)).release_state, 'rolled_back');
+    const { reason } = (await decisionsOf(tenant, bad)).at(-1) as ReleaseDecision;
+    assert.match(reason, /1 \(2 of 2\).* 0, for want of runs \(0\).* 0\.1/);
+    assert.equal((await evaluate(tenant, good)).gates[0]?.verdict, 'inconclusive');
+    expectStatus(await act(tenant, good, 'promote'), 409);
+  });
+
   test('a gate that passes promotes without force', async () => {
     const release = await canary(tenant, 50, { gates: [errorRate(0, 1)] });
     await run(tenant, release, 'baseline', 'failed');
