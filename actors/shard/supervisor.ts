@@ -174,13 +174,17 @@ export class Supervisor {
 
   /**
    * Shards first, then the writer: it flushes what they left. Before all of them serve nobody has been
-   * answered anything, and threads that are still loading would not hear it.
+   * answered anything, so that they are only waited for until they have loaded: Node aborts the whole
+   * process when a thread is ended while it links its modules.
    */
   async stop(): Promise<void> {
     this.#stopping = true;
     if (this.#isServing) {
       await Promise.allSettled(this.#shards.map((running) => running?.link.remote.stop()));
       await Promise.allSettled([this.#writer?.link.remote.stop()]);
+    } else {
+      const threads = [this.#writer, ...this.#shards];
+      await Promise.allSettled(threads.map((running) => running?.link.remote.threadId()));
     }
     await Promise.all([this.offload.stop(), this.#pool.destroy()]);
   }
