@@ -4,7 +4,8 @@
  */
 
 import pg from 'pg';
-import { type Config, ConfigError } from './config.js';
+import type { Config } from './config.js';
+import { ConfigError } from './config-values.js';
 import { databaseRefusal } from './db/database-refusal.js';
 import { EmbeddedPostgresError } from './db/embedded-files.js';
 import { SchemaError } from './db/migrate.js';

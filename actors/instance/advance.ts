@@ -3,12 +3,12 @@
  * something happen to an instance do so by this.
  */
 
-import { LIMITS } from '../../src/config.js';
 import type { TurnEnv } from '../../src/core/evaluation.js';
 import { advance as advancePlan } from '../../src/core/evaluator.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { EngineEvent, Progress, Snapshot, TryEvent } from '../../src/core/progress.js';
 import { isEnded, rankOf } from '../../src/core/states.js';
+import { LIMITS } from '../../src/limits.js';
 import type { Turn } from '../runtime/turn.js';
 import type { LiveInstance } from './live-instance.js';
 import { bytesBeyond, checkSize } from './memory.js';

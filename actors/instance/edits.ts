@@ -9,7 +9,6 @@ import {
   type BlocksInjected,
   RESUMABLE_STATES,
 } from '../../schema/edits.js';
-import { LIMITS } from '../../src/config.js';
 import type { Execution, StepRecord } from '../../src/core/execution.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
@@ -19,6 +18,7 @@ import { blocksFrom } from '../../src/core/rewind.js';
 import { isEnded } from '../../src/core/states.js';
 import { judgeDefinition } from '../../src/definition.js';
 import { conflict, EngineError, invalid, notFound } from '../../src/errors.js';
+import { LIMITS } from '../../src/limits.js';
 import type { Call } from '../runtime/operation.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';

@@ -4,12 +4,12 @@
  * for what it has durably, and never changed.
  */
 
-import { LIMITS } from '../../src/config.js';
 import { COMPLETED, type Execution, emptyExecution, SKIPPED } from '../../src/core/execution.js';
 import type { JsonObject } from '../../src/core/json.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
 import { PRIORITIES } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
+import { LIMITS } from '../../src/limits.js';
 import type { StoredOutput } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';

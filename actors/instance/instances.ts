@@ -5,9 +5,9 @@
  * about to be deleted is held; and one that cannot even be failed is let be.
  */
 
-import { LIMITS } from '../../src/config.js';
 import { isEnded } from '../../src/core/states.js';
 import { conflict, DATABASE_AWAY, EngineError, notFound, unavailable } from '../../src/errors.js';
+import { LIMITS } from '../../src/limits.js';
 import type { Logger } from '../../src/log.js';
 import type { Plans } from '../catalog/plans.js';
 import type { Cell } from '../runtime/cell.js';

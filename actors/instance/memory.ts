@@ -5,11 +5,11 @@
  * end its shard, and again whenever it is loaded.
  */
 
-import { LIMITS } from '../../src/config.js';
 import { sizeWithin } from '../../src/core/expression/bounds.js';
 import type { JsonValue } from '../../src/core/json.js';
 import type { Snapshot } from '../../src/core/progress.js';
 import { tooLarge } from '../../src/errors.js';
+import { LIMITS } from '../../src/limits.js';
 import type { WorkerTaskRecord } from './worker-task.js';
 
 const MAX = LIMITS.keptCharactersMax;

@@ -4,7 +4,6 @@
  * when the whole message is handled.
  */
 
-import { LIMITS } from '../../src/config.js';
 import { rateLimitId, routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
 import type {
   AuditEvent,
@@ -16,6 +15,7 @@ import type {
 } from '../../src/core/progress.js';
 import { type InstanceState, rankOf } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
+import { LIMITS } from '../../src/limits.js';
 import type { PeerMessage } from '../runtime/protocol.js';
 import type { Effect, Turn } from '../runtime/turn.js';
 import { noteEffect, type OutputEffect, settleEffects } from './effects.js';

@@ -3,12 +3,12 @@
  * epoch; a call with another epoch or worker changes nothing but the task's history.
  */
 
-import { LIMITS } from '../../src/config.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { Progress } from '../../src/core/progress.js';
 import { isoTime } from '../../src/core/time.js';
 import { EngineError, invalid, notFound } from '../../src/errors.js';
+import { LIMITS } from '../../src/limits.js';
 import type { Effect, Turn } from '../runtime/turn.js';
 import { advance } from './advance.js';
 import type { LiveInstance } from './live-instance.js';

@@ -8,8 +8,8 @@
  *              └── ready, gone, reads ────┘
  */
 
-import { LIMITS } from '../../src/config.js';
 import type { UnixMs } from '../../src/core/time.js';
+import { LIMITS } from '../../src/limits.js';
 import type { TaskClaim } from '../runtime/protocol.js';
 import type { Claimed, Poll } from './poll.js';
 import { compareTasks, type ReadyTask, type TaskCount } from './ready-tasks.js';

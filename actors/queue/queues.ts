@@ -5,10 +5,10 @@
  * hold is bounded: windows that nobody has polled for longest are let go.
  */
 
-import { LIMITS } from '../../src/config.js';
 import { routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { lastUsed } from '../../src/last-used.js';
+import { LIMITS } from '../../src/limits.js';
 import type { PeerMessage, TaskClaim } from '../runtime/protocol.js';
 import type { Room } from '../runtime/room.js';
 import type { OpenTaskRow } from '../runtime/rows.js';

@@ -6,7 +6,7 @@
  * nothing itself.
  */
 
-import { LIMITS } from '../../src/config.js';
+import { LIMITS } from '../../src/limits.js';
 import type { TaskPlace } from '../runtime/rows.js';
 import type { Poll } from './poll.js';
 import {

@@ -17,8 +17,8 @@
  *   they had decided rests on the state that is gone.
  */
 
-import { LIMITS } from '../../src/config.js';
 import { DATABASE_AWAY, EngineError, unavailable } from '../../src/errors.js';
+import { LIMITS } from '../../src/limits.js';
 import type { Logger } from '../../src/log.js';
 import { Cell } from './cell.js';
 import { type CommitDeps, failed, failureOf, INTERNAL } from './commit.js';

@@ -4,7 +4,6 @@
  */
 
 import type pg from 'pg';
-import { LIMITS } from '../../src/config.js';
 import type { JsonValue } from '../../src/core/json.js';
 import type { Plan } from '../../src/core/plan.js';
 import type { Outcomes } from '../../src/core/releases/gates.js';
@@ -17,6 +16,7 @@ import type { RoutingRow } from '../../src/core/releases/routes.js';
 import type { UnixMs } from '../../src/core/time.js';
 import { isoTime } from '../../src/core/time.js';
 import { Runner, type Statement } from '../../src/db/runner.js';
+import { LIMITS } from '../../src/limits.js';
 import { BatchedReads } from './batched-reads.js';
 import { LOAD_SQL } from './load-sql.js';
 import type {

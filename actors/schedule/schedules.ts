@@ -10,11 +10,11 @@ import type {
   UpdateSchedule,
 } from '../../schema/cron.js';
 import { BackgroundJob } from '../../src/background-job.js';
-import { LIMITS } from '../../src/config.js';
 import type { TimerHandle } from '../../src/core/clock.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { DATABASE_AWAY, type EngineError, invalid, notFound } from '../../src/errors.js';
+import { LIMITS } from '../../src/limits.js';
 import { isForeign } from '../../src/tenancy.js';
 import type { StoredSequence } from '../catalog/plans.js';
 import { checkSize } from '../instance/memory.js';

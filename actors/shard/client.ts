@@ -6,10 +6,10 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import { ROUTES, type Route, type RouteId } from '../../schema/routes.js';
-import { LIMITS } from '../../src/config.js';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
 import { type EngineError, fromErrorData, RESTARTING, unavailable } from '../../src/errors.js';
+import { LIMITS } from '../../src/limits.js';
 import type { Reply, ReplyPost, Request, RequestPost, TaskClaim } from '../runtime/protocol.js';
 import type { BodyFor, EngineOperation, ShardOperation } from './operations.js';
 

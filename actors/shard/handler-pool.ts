@@ -9,12 +9,12 @@
  *   keeps its slot until its instance can take it: so outcomes do not pile up before the database.
  */
 
-import { LIMITS } from '../../src/config.js';
 import { retryableFailure, type StepOutcome } from '../../src/core/builtin.js';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
 import { describeThrown, readOutcome, thrownOutcome } from '../../src/handlers/handler-outcome.js';
 import { OriginSlots } from '../../src/handlers/origin-slots.js';
 import type { EffectHandler, HandlerContext } from '../../src/handlers/registry.js';
+import { LIMITS } from '../../src/limits.js';
 import type { Tracer, WorkSpan } from '../../src/tracing.js';
 import { stepKey } from '../instance/live-instance.js';
 import type { Measures } from '../runtime/measures.js';

@@ -9,8 +9,8 @@
  *   timers, reads ──► work ──┘
  */
 
-import { LIMITS } from '../../src/config.js';
 import type { UnixMs } from '../../src/core/time.js';
+import { LIMITS } from '../../src/limits.js';
 import type { NamedCounterName } from '../../src/metrics/catalog.js';
 import { OTHER } from '../../src/metrics/named.js';
 import { INTERNAL } from '../runtime/commit.js';

@@ -4,9 +4,9 @@
  * net: they find what no event has served.
  */
 
-import { LIMITS } from '../../src/config.js';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
 import type { UnixMs } from '../../src/core/time.js';
+import { LIMITS } from '../../src/limits.js';
 import type { Logger } from '../../src/log.js';
 import { OVERDUE_ROWS_MAX } from '../runtime/load-sql.js';
 import type { Rows } from '../runtime/loader.js';

@@ -3,7 +3,7 @@
  * not pass by itself: a server that is away is waited for instead.
  */
 
-import { ConfigError } from '../config.js';
+import { ConfigError } from '../config-values.js';
 
 /** What is said of a SQLSTATE, or of its class; the server's own words follow. */
 const ADVICE: readonly (readonly [sqlState: RegExp, text: string])[] = [

@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { ConfigError } from '../config.js';
+import { ConfigError } from '../config-values.js';
 import { databaseRefusal } from './database-refusal.js';
 import { MIGRATIONS_DIR, migrate, OWNERSHIP_VERSION, SchemaError } from './migrate.js';
 import { withClient } from './pool.js';

@@ -6,7 +6,7 @@
  */
 
 import type pg from 'pg';
-import { LIMITS } from '../config.js';
+import { LIMITS } from '../limits.js';
 import { Reader } from './reads/reader.js';
 
 /**

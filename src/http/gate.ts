@@ -5,10 +5,10 @@
  * for longer than that may have been replaced, and answers nothing from its memory before it has looked.
  */
 
-import { LIMITS } from '../config.js';
 import type { Clock } from '../core/clock.js';
 import type { LeaseTimes } from '../db/lease.js';
 import { type DatabaseTrouble, databaseDown, type EngineError, unavailable } from '../errors.js';
+import { LIMITS } from '../limits.js';
 
 export type EngineState =
   | 'starting'

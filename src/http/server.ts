@@ -4,7 +4,7 @@
  * this interface and alike on both backends; no route, tenant or key is known here.
  */
 
-import { ConfigError } from '../config.js';
+import { ConfigError } from '../config-values.js';
 import { startNodeServer } from './server-node.js';
 import { loadUws, startUwsServer } from './server-uws.js';
 

@@ -31,13 +31,17 @@ export class HandClock implements Clock {
   /** Lets time pass with everything that is due in it. */
   pass(ms: number): void {
     const until = this.ms + ms;
-    for (;;) {
-      const [next] = [...this.#timers].sort(([, a], [, b]) => a.at - b.at);
-      if (next === undefined || next[1].at > until) break;
-      this.#timers.delete(next[0]);
-      this.ms = Math.max(this.ms, next[1].at);
-      next[1].fn();
-    }
+    while (this.step(until));
     this.ms = until;
+  }
+
+  /** Runs the next timer that is due by then; false when there is none. */
+  step(until: number): boolean {
+    const [next] = [...this.#timers].sort(([, a], [, b]) => a.at - b.at);
+    if (next === undefined || next[1].at > until) return false;
+    this.#timers.delete(next[0]);
+    this.ms = Math.max(this.ms, next[1].at);
+    next[1].fn();
+    return true;
   }
 }

@@ -18,13 +18,13 @@ import {
   type ShardOperation,
 } from '../../actors/shard/operations.js';
 import type { Release, ReleaseDecision } from '../../schema/release.js';
-import type { Clock } from '../../src/core/clock.js';
 import type { Outcomes } from '../../src/core/releases/gates.js';
 import type { ReleaseRow } from '../../src/core/releases/record.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { EngineError } from '../../src/errors.js';
 import { createLogger } from '../../src/log.js';
 import type { Json } from './api.js';
+import { HandClock } from './hand-clock.js';
 
 export const TENANT = 'tenant';
 const START = Date.parse('2026-03-01T12:00:00Z');
@@ -38,46 +38,8 @@ export interface Answer {
   readonly body: Json;
 }
 
-/** A clock whose timers run when the test says so, in their order. */
-class VirtualClock implements Clock {
-  ms = START;
-  readonly #timers = new Map<object, { readonly at: number; readonly fn: () => void }>();
-
-  now(): number {
-    return this.ms;
-  }
-
-  monotonic(): number {
-    return this.ms;
-  }
-
-  setTimeout(fn: () => void, ms: number): object {
-    const handle = {};
-    this.#timers.set(handle, { at: this.ms + ms, fn });
-    return handle;
-  }
-
-  clearTimeout(handle: unknown): void {
-    this.#timers.delete(handle as object);
-  }
-
-  get waiting(): number {
-    return this.#timers.size;
-  }
-
-  /** Runs the next timer that is due by then; false when there is none. */
-  step(until: number): boolean {
-    const [next] = [...this.#timers].sort(([, a], [, b]) => a.at - b.at);
-    if (next === undefined || next[1].at > until) return false;
-    this.#timers.delete(next[0]);
-    this.ms = Math.max(this.ms, next[1].at);
-    next[1].fn();
-    return true;
-  }
-}
-
 export class ReleaseWorld {
-  readonly clock = new VirtualClock();
+  readonly clock = new HandClock(START);
   readonly sequences = new Map<string, SequenceRow>();
   readonly releases = new Map<string, ReleaseRow>();
   readonly decisions: ReleaseDecision[] = [];

@@ -10,7 +10,7 @@ import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
-import { LIMITS } from '../../src/config.js';
+import { LIMITS } from '../../src/limits.js';
 import { eventually } from '../helpers/api.js';
 import { type Client, createClient, expectStatus } from '../helpers/client.js';
 import { startPostgres, type TestPostgres } from '../helpers/database.js';

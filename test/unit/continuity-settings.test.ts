@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ConfigError, readConfig } from '../../src/config.js';
+import { readConfig } from '../../src/config.js';
+import { ConfigError } from '../../src/config-values.js';
 import { createKeyring, keyringOf } from '../../src/core/continuity/keys.js';
 
 const TRUSTED = 'ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON';

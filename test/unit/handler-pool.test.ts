@@ -7,9 +7,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { InProcessStep } from '../../actors/runtime/turn.js';
 import { HandlerPool } from '../../actors/shard/handler-pool.js';
-import { LIMITS } from '../../src/config.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import type { HandlerContext } from '../../src/handlers/registry.js';
+import { LIMITS } from '../../src/limits.js';
 
 interface Call {
   readonly token: string;

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { realClock } from '../../src/clock.js';
-import { LIMITS } from '../../src/config.js';
 import { Gate } from '../../src/http/gate.js';
+import { LIMITS } from '../../src/limits.js';
 
 function serving() {
   let now = 1_000;

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import type { AuditEntry } from '../../schema/instance.js';
 import type { WorkerAttempt } from '../../schema/worker.js';
-import { LIMITS } from '../../src/config.js';
+import { LIMITS } from '../../src/limits.js';
 import { findViolations } from '../chaos/invariants.js';
 import { allowedNumbers, type InstanceRecord, Ledger } from '../chaos/ledger.js';
 import { createRandom } from '../chaos/random.js';

@@ -11,8 +11,8 @@ import type { Read, Window, WindowBounds } from '../../actors/queue/window.js';
 import { CommitLog } from '../../actors/runtime/commit-log.js';
 import type { OpenTaskRow, PollScope, TaskPlace } from '../../actors/runtime/rows.js';
 import type { Effect } from '../../actors/runtime/turn.js';
-import { LIMITS } from '../../src/config.js';
 import { isoTime } from '../../src/core/time.js';
+import { LIMITS } from '../../src/limits.js';
 import { column } from '../helpers/rows.js';
 
 type Scope = Pick<PollScope, 'tenant' | 'queue'>;

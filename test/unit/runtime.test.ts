@@ -16,7 +16,6 @@ import type { Request } from '../../actors/runtime/protocol.js';
 import { TimerHeap } from '../../actors/runtime/timer-heap.js';
 import { Turn } from '../../actors/runtime/turn.js';
 import { FairInbox } from '../../actors/shard/inbox.js';
-import { LIMITS } from '../../src/config.js';
 import {
   createIdGenerator,
   keyedInstanceId,
@@ -24,6 +23,7 @@ import {
   routeOf,
   shardOf,
 } from '../../src/core/ids.js';
+import { LIMITS } from '../../src/limits.js';
 import { check } from '../helpers/properties.js';
 
 const request = (id: number, tenant: string): Request => ({

@@ -11,10 +11,10 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { LanguageVariant, SyntaxKind } from 'typescript/unstable/ast';
 import { createScanner } from 'typescript/unstable/ast/scanner';
-import { LIMITS } from '../../src/config.js';
 import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { ALL_STATEMENTS, STATEMENTS } from '../../src/db/statements.js';
 import { ERROR_STATUS } from '../../src/errors.js';
+import { LIMITS } from '../../src/limits.js';
 import { lines } from '../helpers/rows.js';
 
 // ---------------------------------------------------------------- the scanner

@@ -12,12 +12,12 @@ import {
   type ProvenanceRow,
 } from '../../../actors/continuity/rows.js';
 import type { Boundary, ProvenanceEntry } from '../../../schema/continuity.js';
-import { LIMITS } from '../../config.js';
 import { checkpointBoundary } from '../../core/continuity/checkpoint-boundary.js';
 import type { JsonValue } from '../../core/json.js';
 import type { InstanceState } from '../../core/states.js';
 import { isoTime, type UnixMs } from '../../core/time.js';
 import { unavailable } from '../../errors.js';
+import { LIMITS } from '../../limits.js';
 import { columnsBut, type StoredRow, selected } from '../tables.js';
 import { filtersOf } from './filters.js';
 import { list } from './list.js';

@@ -5,8 +5,8 @@
  */
 
 import type pg from 'pg';
-import { LIMITS } from '../../config.js';
 import { databaseDown, EngineError, isFaultOfData, troubleOf, unavailable } from '../../errors.js';
+import { LIMITS } from '../../limits.js';
 import { NO_ANSWER_TEXT, type RowReader } from '../pool.js';
 import { Runner, type Statement } from '../runner.js';
 import type { Query } from './query.js';

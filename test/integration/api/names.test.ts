@@ -177,6 +177,17 @@ describe('a name and a release', () => {
   const move = async ({ tenant }: Named, id: string, word: string, body: Json = {}) =>
     expectStatus(await tenant.post<Release>(`/releases/${id}/${word}`, body), 200);
 
+  /** Two versions, the second of which gets everything by its release. */
+  async function canaried() {
+    const it = named();
+    const first = await it.version(1);
+    const second = await it.version(2);
+    const id = await released(it, first, second);
+    await move(it, id, 'validate', { skip: true });
+    await move(it, id, 'canary', { percent: 100 });
+    return { it, first, second, id };
+  }
+
   test('the candidate is reached through its release alone until it is promoted', async () => {
     const it = named();
     const first = await it.version(1);
@@ -198,12 +209,7 @@ describe('a name and a release', () => {
   });
 
   test('a version that was rolled back gets no creations by name, and the next one does', async () => {
-    const it = named();
-    const first = await it.version(1);
-    const second = await it.version(2);
-    const id = await released(it, first, second);
-    await move(it, id, 'validate', { skip: true });
-    await move(it, id, 'canary', { percent: 100 });
+    const { it, first, id } = await canaried();
     await move(it, id, 'rollback');
     assert.equal(await it.started(), first);
     const third = await it.version(3);
@@ -211,12 +217,7 @@ describe('a name and a release', () => {
   });
 
   test('a deprecated candidate gets nothing any more, and its canary is paused with a decision', async () => {
-    const it = named();
-    const first = await it.version(1);
-    const second = await it.version(2);
-    const id = await released(it, first, second);
-    await move(it, id, 'validate', { skip: true });
-    await move(it, id, 'canary', { percent: 100 });
+    const { it, first, second, id } = await canaried();
     assert.equal(await it.started(), second);
     await deprecate(it, second);
     assert.equal(await it.started(), first);
@@ -232,12 +233,7 @@ describe('a name and a release', () => {
   });
 
   test('a promoted version that is deprecated later leads back to the one before', async () => {
-    const it = named();
-    const first = await it.version(1);
-    const second = await it.version(2);
-    const id = await released(it, first, second);
-    await move(it, id, 'validate', { skip: true });
-    await move(it, id, 'canary', { percent: 100 });
+    const { it, first, second, id } = await canaried();
     await move(it, id, 'promote');
     await deprecate(it, second);
     assert.equal(await it.started(), first);

@@ -1,0 +1,166 @@
+/**
+ * What is made of the text of an environment variable. Each says in words what it takes, and refuses what
+ * it does not with a message that names the variable.
+ */
+
+import { parseTrustedKeys } from './core/continuity/keys.js';
+import { LIMITS } from './limits.js';
+
+export const MIB = 1024 * 1024;
+
+/** A value that stops the start; its message says what to do. */
+export class ConfigError extends Error {}
+
+export interface Parse<T> {
+  /** @param text without blanks around it; undefined when the variable is not set, or empty */
+  (text: string | undefined, name: string): T;
+  /** In words; unless said, a text. */
+  readonly takes?: string;
+  /** As it is written; unless said, none. */
+  readonly byDefault?: string;
+}
+
+/** @param byDefault undefined: none, or told in the row of the knob */
+function described<T>(
+  parse: (text: string | undefined, name: string) => T,
+  takes: string,
+  byDefault: string | number | boolean | undefined,
+): Parse<T> {
+  return Object.assign(parse, {
+    takes,
+    ...(byDefault === undefined ? {} : { byDefault: String(byDefault) }),
+  });
+}
+
+export function text(value: string | undefined): string | undefined {
+  return value;
+}
+
+/** What `pg` would take without a word: another scheme for the right one, any word for a host. */
+const DATABASE_URL_EXAMPLE = 'postgresql://user:password@host:5432/database';
+
+/** A URL of Postgres. The messages leave its text out, which may hold a password. */
+export function databaseUrl(value: string | undefined, name: string): string | undefined {
+  if (value === undefined) return undefined;
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(value)?.[1]?.toLowerCase();
+  if (scheme === 'postgres' || scheme === 'postgresql') {
+    // A missing host is that of the machine; `URL` alone does not take it.
+    if (URL.canParse(value.replace('@/', '@localhost/'))) return value;
+    throw new ConfigError(
+      `${name} is no URL: write it as ${DATABASE_URL_EXAMPLE}, with %2F for / and %40 for @ in the password`,
+    );
+  }
+  const given = scheme === undefined ? 'has no scheme' : `begins with ${scheme}:`;
+  throw new ConfigError(
+    `${name} ${given}, not with postgresql:; write it as ${DATABASE_URL_EXAMPLE}`,
+  );
+}
+
+export function integer(byDefault: number, min: number, max: number): Parse<number> {
+  const parse = (value: string | undefined, name: string) => {
+    if (value === undefined) return byDefault;
+    const number = Number(value);
+    if (!/^\d+$/.test(value) || number < min || number > max) {
+      throw new ConfigError(`${name} must be an integer from ${min} to ${max}, not "${value}"`);
+    }
+    return number;
+  };
+  return described(parse, `an integer from ${min} to ${max}`, byDefault);
+}
+
+/** In milliseconds. */
+export function seconds(byDefault: number, min: number, max: number): Parse<number> {
+  const parse = integer(byDefault, min, max);
+  return described(
+    (value, name) => parse(value, name) * 1_000,
+    `${parse.takes}, in seconds`,
+    byDefault,
+  );
+}
+
+export function bytes(byDefault: number, min: number, max: number): Parse<number> {
+  const parse = integer(byDefault, min, max);
+  return described(parse, `${parse.takes}, in bytes`, `${byDefault} (${byDefault / MIB} MiB)`);
+}
+
+export function toggle<Absent extends boolean | undefined>(
+  absent: Absent,
+): Parse<boolean | Absent> {
+  const parse = (value: string | undefined, name: string) => {
+    const word = value?.toLowerCase();
+    if (word === undefined) return absent;
+    if (word === 'true' || word === '1') return true;
+    if (word === 'false' || word === '0') return false;
+    throw new ConfigError(`${name} must be true, false, 1 or 0, not "${word}"`);
+  };
+  return described(parse, 'true, false, 1 or 0', absent);
+}
+
+export function lenientToggle(byDefault: boolean): Parse<boolean> {
+  const parse = (value: string | undefined) =>
+    value === undefined ? byDefault : /^(?:true|1)$/i.test(value);
+  return described(parse, 'true, false, 1 or 0', byDefault);
+}
+
+export function choice<const T extends string>(
+  allowed: readonly T[],
+  byDefault: NoInfer<T>,
+): Parse<T> {
+  const parse = (value: string | undefined, name: string) => {
+    const found = value === undefined ? byDefault : allowed.find((word) => word === value);
+    if (found !== undefined) return found;
+    throw new ConfigError(`${name} must be one of ${allowed.join(', ')}, not "${value}"`);
+  };
+  return described(parse, `one of ${allowed.join(', ')}`, byDefault);
+}
+
+export function list(value: string | undefined): readonly string[] {
+  const items = (value ?? '').split(',').map((item) => item.trim());
+  return items.filter((item) => item !== '');
+}
+
+/** Absolute http or https addresses, without repetitions. The message keeps what may be secret. */
+export function urls(value: string | undefined, name: string): readonly string[] {
+  const distinct = new Set<string>();
+  for (const [index, item] of list(value).entries()) {
+    const url = URL.canParse(item) ? new URL(item) : undefined;
+    if (url === undefined || !/^https?:$/.test(url.protocol)) {
+      throw new ConfigError(`${name}: address ${index + 1} is not an http or https URL`);
+    }
+    if (url.username !== '' || url.password !== '') {
+      throw new ConfigError(`${name}: address ${index + 1} must not contain credentials`);
+    }
+    distinct.add(item);
+  }
+  if (distinct.size > LIMITS.webhookUrlsMax) {
+    throw new ConfigError(`${name} must name at most ${LIMITS.webhookUrlsMax} addresses`);
+  }
+  return [...distinct];
+}
+
+export function address(
+  byDefault: string,
+): Parse<{ readonly host: string; readonly port: number }> {
+  const parse = (value = byDefault, name: string) => {
+    const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:\s]+)):(\d{1,5})$/.exec(value);
+    const port = Number(match?.[3]);
+    if (match === null || port > 65_535) {
+      throw new ConfigError(`${name} must be host:port, not "${value}"`);
+    }
+    return { host: match[1] ?? match[2]!, port };
+  };
+  return described(parse, 'an address and a port', byDefault);
+}
+
+export function hexKey(value: string | undefined, name: string): string | undefined {
+  if (value !== undefined && !/^[0-9a-fA-F]{64}$/.test(value)) {
+    throw new ConfigError(`${name} must be 64 hexadecimal digits`);
+  }
+  return value;
+}
+
+export function trustedKeys(value = '', name = ''): string {
+  const parsed = parseTrustedKeys(value);
+  if (!parsed.ok) throw new ConfigError(`${name}: ${parsed.message}`);
+  return value;
+}

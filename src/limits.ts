@@ -1,0 +1,98 @@
+/**
+ * Every limit that is not part of a schema, as a named constant with its reason beside it. Reaching one
+ * has a defined answer; docs/limits.md says what one meets there.
+ */
+
+/** Limits that no one needs to turn; those that the wire contract states are in `schema/`. */
+export const LIMITS = {
+  /** Requests that wait for a reply, over all connections. Past it: 503, so that memory is bounded. */
+  requestsInFlightMax: 20_000,
+  /** Bytes of the bodies of those requests. */
+  requestBytesInFlightMax: 256 * 1024 * 1024,
+  /** A request that has no reply by then gets a 503; what it asked for may still happen. */
+  requestTimeoutMs: 30_000,
+  /**
+   * How long requests wait for an engine that is starting
+   * (docs/decisions/0016-health-standby-and-downtime.md).
+   */
+  startWaitMs: 10_000,
+  /**
+   * A database that has answered nothing for this long counts as away for readiness. The lease is
+   * renewed every second, and a renewal may take two.
+   */
+  databaseSilenceMs: 3_000,
+  /** Keys of tenants that are not revoked: the front thread has all of them in memory, 20 MB. */
+  apiKeysMax: 100_000,
+  /** Request lines and headers together. */
+  headerBytesMax: 16 * 1024,
+  /** A body that does not arrive is given up, so that slow clients hold no memory. */
+  bodyIdleTimeoutMs: 30_000,
+  /** Lists and polls stop here and say so (docs/limits.md). */
+  responseBytesMax: 8 * 1024 * 1024,
+  /** A list that takes longer is answered 503. */
+  slowReadMs: 10_000,
+  /** Actors kept by a shard; beyond it idle ones are passivated: old objects cost collections. */
+  residentActorsMax: 10_000,
+  /** JSON text held by the actors of a shard, estimated; the same answer. */
+  residentBytesMax: 256 * 1024 * 1024,
+  /** Units of one actor that are not acknowledged: beyond it its messages wait. */
+  unitsPerActorMax: 16,
+  /** Their JSON text, though one may be larger: neighbours share the way to the database. */
+  unitBytesPerActorMax: 4 * 1024 * 1024,
+  /** Units of one shard that are not acknowledged: beyond it new outside requests get a 503. */
+  unitsPerShardMax: 20_000,
+  unitBytesPerShardMax: 128 * 1024 * 1024,
+  /** Outputs, items and parameters that one actor keeps, as JSON: an instance with more fails. */
+  keptCharactersMax: 128 * 1024 * 1024,
+  /** Messages that one loading or busy actor keeps; beyond it requests get a 503. */
+  stashPerActorMax: 10_000,
+  /** Leaf executions of one actor per turn: a long loop is many units, and neighbours run between. */
+  stepsPerTurn: 250,
+  outputBytesPerTurn: 1024 * 1024,
+  /**
+   * A turn of a shard ends after this long, so that messages and timers are seen in between; and so
+   * does the part of one actor in it, should its steps be costly ones.
+   */
+  turnMs: 8,
+  /** In-process steps with an outside effect that one shard runs at once; others wait their turn. */
+  handlersPerShardMax: 256,
+  /** Those of one instance, so that one whose handlers hang leaves room for the others. */
+  handlersPerInstanceMax: 100,
+  /** One that hangs is cut off: a day is the most that http_request may be given, once it began. */
+  handlerMsMax: 25 * 60 * 60 * 1_000,
+  /** Text on its way to the database beyond which outcomes wait, so that requests need not. */
+  unitBytesForOutcomesMax: 32 * 1024 * 1024,
+  /** Timers are read ahead this far; later ones stay in their table. */
+  timerHorizonMs: 60_000,
+  /** Rows taken at a time from what is read when a shard starts. */
+  recoveryPageRows: 5_000,
+  /**
+   * Waiting tasks that a shard keeps in memory, 300 bytes each, and those of them that polls of one
+   * kind (a handler, with a tenant and a queue name or without) may get. The rest is read when these
+   * run low: few at first, because most polls find all there is, then four times as many each time.
+   */
+  readyTasksMax: 100_000,
+  windowTasksMax: 20_000,
+  readyPageRowsMin: 200,
+  readyPageRowsMax: 5_000,
+  /** Kinds of polls that a shard remembers; of others it reads the tasks when they come again. */
+  pollWindowsMax: 10_000,
+  /** Parked long polls of one handler. Beyond it a poll is answered at once. */
+  parkedPollsMax: 10_000,
+  pollWaitMsMax: 60_000,
+  /** Entries of a task's history. */
+  taskHistoryMax: 100,
+  checkpointBytesMax: 262_144,
+  /** JSON of the blocks that one instance runs beside its sequence's: it is loaded with its row. */
+  injectedBytesMax: 1024 * 1024,
+  /** Outputs that a fork copies: they are one unit, and in memory until it is committed. */
+  forkBytesMax: 16 * 1024 * 1024,
+  /** Compiled plans per shard, by the bytes of their definitions. */
+  planCacheBytes: 64 * 1024 * 1024,
+  /** How often a poll of the same worker writes its registry row. */
+  workerSeenEveryMs: 15_000,
+  /** Addresses that are told of ended instances: each is one row more with the end of an instance. */
+  webhookUrlsMax: 32,
+  /** From the signal to the exit; what is not finished by then runs again after the restart. */
+  shutdownMs: 2_500,
+} as const;
