@@ -32,9 +32,9 @@ export function settle(run: Evaluation): void {
     return;
   }
   const { leaves } = run;
-  const isMixed = leaves.tasks > 0 && leaves.deferred > 0;
+  const isMixed = leaves.outside > 0 && leaves.deferred > 0;
   if (hasMore(run) || leaves.active > 0 || isMixed) moveTo(snapshot, 'running', null);
-  else if (leaves.tasks > 0) moveTo(snapshot, 'waiting', null);
+  else if (leaves.outside > 0) moveTo(snapshot, 'waiting', null);
   else if (leaves.deferred > 0) moveTo(snapshot, 'scheduled', leaves.next()!.at);
   else throw new Error(`instance ${snapshot.id} has nothing open and has not ended`);
 }
@@ -147,7 +147,7 @@ export function clearHolds(run: Evaluation): void {
 export function awaitsPermit(run: Evaluation): boolean {
   const { execution, leaves } = run;
   if (run.env.holdsPermit !== false || execution.e !== undefined) return false;
-  return execution.t === null || hasMore(run) || leaves.active > 0 || leaves.tasks > 0;
+  return execution.t === null || hasMore(run) || leaves.active > 0 || leaves.outside > 0;
 }
 
 /** Waits for a slot; a deferral that is over stays what `next_fire_at` shows. */

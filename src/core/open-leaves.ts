@@ -21,8 +21,8 @@ interface Deadline {
 /** Heaps smaller than this are not worth a clean-up. */
 const HEAP_CLEAN_MIN = 64;
 
-/** `tasks` wait for workers, `active` keeps the instance running, `deferred` wait for a time. */
-type Sort = 'tasks' | 'active' | 'deferred';
+/** `outside` wait for workers, people and others, `active` keeps the instance running, `deferred` wait for a time. */
+type Sort = 'outside' | 'active' | 'deferred';
 
 const SORT_OF: Readonly<Record<StepPhase, Sort | undefined>> = {
   ready: undefined,
@@ -32,11 +32,11 @@ const SORT_OF: Readonly<Record<StepPhase, Sort | undefined>> = {
   asking: 'active',
   sleep: 'active',
   run: 'active',
-  task: 'tasks',
+  task: 'outside',
 };
 
 export class OpenLeaves {
-  tasks = 0;
+  outside = 0;
   active = 0;
   deferred = 0;
   readonly #execution: Execution;
@@ -86,7 +86,7 @@ export class OpenLeaves {
   }
 
   #push(deadline: Deadline): void {
-    if (this.#heap.length > HEAP_CLEAN_MIN + 4 * (this.tasks + this.active + this.deferred)) {
+    if (this.#heap.length > HEAP_CLEAN_MIN + 4 * (this.outside + this.active + this.deferred)) {
       this.#heap = new TinyQueue(
         this.#heap.data.filter((entry) => this.#counts(entry)),
         compare,
