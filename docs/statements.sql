@@ -190,9 +190,9 @@ where c.instance_id = r.instance_id and c.id in (
   order by o.id desc offset r.keep);
 
 -- writer_task_insert
-insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, attempt, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch)
-select r.id, r.instance_id, r.tenant_id, r.block_id, r.node, r.iteration, r.handler_name, r.queue_name, r.params, r.overlay, r.attempt, r.timeout_ms, r.priority, r.state, r.withdrawn, r.worker_id, r.claim_epoch, r.claimed_at, r.heartbeat_at, r.completed_at, r.output, r.error_message, r.error_retryable, r.checkpoint_seq, r.resume_checkpoint, r.history, r.created_at, r.ownership_epoch
-from json_to_recordset($1::json) as r(id uuid, instance_id uuid, tenant_id text, block_id text, node integer, iteration text, handler_name text, queue_name text, params json, overlay json, attempt integer, timeout_ms bigint, priority smallint, state text, withdrawn boolean, worker_id text, claim_epoch integer, claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json, error_message text, error_retryable boolean, checkpoint_seq integer, resume_checkpoint json, history json, created_at timestamptz, ownership_epoch bigint);
+insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch)
+select r.id, r.instance_id, r.tenant_id, r.block_id, r.node, r.iteration, r.handler_name, r.queue_name, r.params, r.overlay, r.secrets, r.attempt, r.timeout_ms, r.priority, r.state, r.withdrawn, r.worker_id, r.claim_epoch, r.claimed_at, r.heartbeat_at, r.completed_at, r.output, r.error_message, r.error_retryable, r.checkpoint_seq, r.resume_checkpoint, r.history, r.created_at, r.ownership_epoch
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, tenant_id text, block_id text, node integer, iteration text, handler_name text, queue_name text, params json, overlay json, secrets json, attempt integer, timeout_ms bigint, priority smallint, state text, withdrawn boolean, worker_id text, claim_epoch integer, claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json, error_message text, error_retryable boolean, checkpoint_seq integer, resume_checkpoint json, history json, created_at timestamptz, ownership_epoch bigint);
 
 -- writer_task_update
 update worker_tasks t set state = r.state, withdrawn = r.withdrawn, worker_id = r.worker_id, claim_epoch = r.claim_epoch, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, completed_at = r.completed_at, output = r.output, error_message = r.error_message, error_retryable = r.error_retryable, checkpoint_seq = r.checkpoint_seq, history = r.history
@@ -310,6 +310,17 @@ from json_to_recordset($1::json) as r(id text, tenant_id text, name text, capabi
 update api_keys t set last_used_at = r.last_used_at, revoked = r.revoked
 from json_to_recordset($1::json) as r(id text, last_used_at timestamptz, revoked boolean)
 where t.id = r.id;
+
+-- writer_credential_clear
+delete from credentials t
+using json_to_recordset($1::json) as r(tenant_id text, id text)
+where t.tenant_id = r.tenant_id and t.id = r.id;
+
+-- writer_credential_set
+insert into credentials (tenant_id, id, name, kind, description, value, refresh_url, refresh_token, enabled, expires_at, created_at, updated_at)
+select r.tenant_id, r.id, r.name, r.kind, r.description, r.value, r.refresh_url, r.refresh_token, r.enabled, r.expires_at, r.created_at, r.updated_at
+from json_to_recordset($1::json) as r(tenant_id text, id text, name text, kind text, description text, value json, refresh_url text, refresh_token json, enabled boolean, expires_at timestamptz, created_at timestamptz, updated_at timestamptz)
+on conflict (tenant_id, id) do update set name = excluded.name, kind = excluded.kind, description = excluded.description, value = excluded.value, refresh_url = excluded.refresh_url, refresh_token = excluded.refresh_token, enabled = excluded.enabled, expires_at = excluded.expires_at, updated_at = excluded.updated_at;
 
 -- writer_webhook_clear
 delete from webhook_outbox t

@@ -33,6 +33,7 @@ const ID_EXAMPLES: Readonly<Record<string, string>> = {
   webhooks: EXAMPLE_IDS.subscription,
   'webhooks/outbox': EXAMPLE_IDS.outbox,
   'api-keys': KEY_ID,
+  credentials: 'stripe',
   // Below /continuity.
   executions: EXAMPLE_IDS.instance,
   effects: EXAMPLE_IDS.task,

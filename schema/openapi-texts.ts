@@ -83,6 +83,11 @@ export const TAGS: readonly {
     path: /^\/rate-limits/,
     description: 'How often steps with a key may begin.',
   },
+  {
+    name: 'Credentials',
+    path: /^\/credentials/,
+    description: 'What steps authenticate with: sealed, named in parameters, never shown.',
+  },
   { name: 'Schedules', path: /^\/cron/, description: 'Instances that are created by the clock.' },
   {
     name: 'Changes',

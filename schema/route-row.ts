@@ -17,6 +17,7 @@ export const CAPABILITIES = [
   'approver',
   'auditor',
   'starter',
+  'secrets',
 ] as const;
 export type Capability = (typeof CAPABILITIES)[number];
 

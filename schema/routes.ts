@@ -7,6 +7,7 @@
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import { KEY_ROWS } from './api-key.js';
 import { CHANGE_ROWS } from './change.js';
+import { CREDENTIAL_ROWS } from './credential.js';
 import { CRON_ROWS } from './cron.js';
 import { EDIT_ROWS } from './edits.js';
 import { EXPLANATION_ROWS } from './explanation.js';
@@ -30,6 +31,7 @@ const ROWS = {
   ...EXPLANATION_ROWS,
   ...EDIT_ROWS,
   ...RATE_ROWS,
+  ...CREDENTIAL_ROWS,
   ...WORKER_ROWS,
   ...CRON_ROWS,
   ...RELEASE_ROWS,

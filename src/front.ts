@@ -21,6 +21,7 @@ import type { KeyRegistry } from './http/key-registry.js';
 import { bulkOperations } from './http/operations/bulk.js';
 import type { Changes } from './http/operations/changes.js';
 import { continuityOperations } from './http/operations/continuity.js';
+import { credentialOperations } from './http/operations/credentials.js';
 import { cronOperations } from './http/operations/cron.js';
 import { createDocs } from './http/operations/docs.js';
 import { effectOperations } from './http/operations/effects.js';
@@ -119,6 +120,7 @@ export function createFront(options: FrontOptions): Front {
       'sequences.delete': sequenceDeletion(client, options.onSequenceDeleted),
       ...workerOperations,
       ...rateLimitOperations,
+      ...credentialOperations,
       ...cronOperations,
       ...continuityOperations(offload),
       ...releaseOperations,

@@ -91,6 +91,7 @@ const HANDLERS: {
   'task.heartbeat': tasks.heartbeat,
   claim: tasks.claim,
   unclaim: tasks.unclaim,
+  'secret.missing': tasks.secretMissing,
   reap: tasks.reap,
 };
 

@@ -58,6 +58,7 @@ type Hinted = Unaddressed<Extract<PeerMessage, { kind: HintKind }>>;
 type HintKind =
   | 'claim'
   | 'unclaim'
+  | 'secret.missing'
   | 'permit.granted'
   | `rate.${'granted' | 'deferred' | 'changed'}`;
 type Unaddressed<Message> = Message extends unknown ? Omit<Message, 'instance'> : never;

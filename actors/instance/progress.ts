@@ -133,6 +133,7 @@ function perform(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
       params: dispatch.params,
       token: `${actor.record.id}:${dispatch.blockId}:${iteration}:${attempt}`,
       traceparent: actor.record.traceparent ?? undefined,
+      secrets: dispatch.secrets && { tenant: actor.record.tenant_id, texts: dispatch.secrets },
     },
   });
 }

@@ -193,6 +193,10 @@ export const LOAD_SQL = {
     'o.stored',
     'select count(*) as stored from checkpoints where instance_id = w.id',
   ),
+  credentials:
+    `select ${selected(columnsBut('credentials'))} from credentials ` +
+    'join unnest($1::text[], $2::text[]) as asked(tenant_id, id) using (tenant_id, id)',
+  credentialCount: 'select count(*)::int as count from credentials where tenant_id = $1',
   // One address after the other by the index, however many webhooks each has; those of the shard's.
   webhookUrls:
     'with recursive urls(url) as (' +

@@ -20,6 +20,7 @@ import { LIMITS } from '../../src/limits.js';
 import { BatchedReads } from './batched-reads.js';
 import { LOAD_SQL } from './load-sql.js';
 import type {
+  CredentialRow,
   DueSchedule,
   InstanceCounts,
   InstanceRow,
@@ -300,6 +301,18 @@ export class Loader {
   /** The next addresses that the shard still has something to send to, in order. */
   async webhookUrls(after: string, limit: number): Promise<string[]> {
     return (await this.#own<{ url: string }>('webhookUrls', [after, limit])).map((row) => row.url);
+  }
+
+  /** Those of these that are there. */
+  credentials(
+    places: readonly Pick<CredentialRow, 'tenant_id' | 'id'>[],
+  ): Promise<CredentialRow[]> {
+    const tenants = places.map(({ tenant_id }) => tenant_id);
+    return this.#all('credentials', [tenants, places.map(({ id }) => id)]);
+  }
+
+  async credentialCount(tenant: string): Promise<number> {
+    return (await this.#one<{ count: number }>('credentialCount', [tenant]))?.count ?? 0;
   }
 
   subscription(id: string): Promise<SubscriptionRow | undefined> {

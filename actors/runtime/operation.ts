@@ -18,6 +18,8 @@ export interface Call<Body = unknown> {
   readonly body: Body;
   /** What the caller's work belongs to; undefined when it is not traced. */
   readonly traceparent: string | undefined;
+  /** See `Request`. */
+  readonly maySeeSecrets?: true | undefined;
 }
 
 export interface Operation<Body, Parts, Query = unknown> {

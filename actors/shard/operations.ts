@@ -15,6 +15,7 @@ import {
   SEQUENCE_OPERATIONS,
 } from '../catalog/operations.js';
 import { CONTINUITY_OPERATIONS, type ContinuityParts } from '../continuity/operations.js';
+import { CREDENTIAL_OPERATIONS, type CredentialParts } from '../credential/operations.js';
 import { FEED_ENGINE_OPERATIONS, type FeedParts } from '../feed/operations.js';
 import {
   INSTANCE_ENGINE_OPERATIONS,
@@ -36,6 +37,7 @@ import { WEBHOOK_OPERATIONS, type WebhookParts } from '../webhook/operations.js'
 export interface OperationParts
   extends CatalogParts,
     ContinuityParts,
+    CredentialParts,
     FeedParts,
     InstanceParts,
     LimitParts,
@@ -52,6 +54,7 @@ const ROUTE_OPERATIONS = {
   ...SEQUENCE_OPERATIONS,
   ...RELEASE_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
+  ...CREDENTIAL_OPERATIONS,
   ...CONTINUITY_OPERATIONS,
 } satisfies RouteOperations<OperationParts>;
 

@@ -19,6 +19,8 @@ import { Names } from '../catalog/names.js';
 import { Plans } from '../catalog/plans.js';
 import { Continuity } from '../continuity/operations.js';
 import type { ContinuityRows } from '../continuity/rows.js';
+import { Credentials } from '../credential/credentials.js';
+import { Secrets } from '../credential/secrets.js';
 import { ChangeFeed } from '../feed/changes.js';
 import { Watchers } from '../feed/watchers.js';
 import { ChangeGroups } from '../instance/change-many.js';
@@ -142,6 +144,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
       instances.tell(instance, { kind: 'look', ...watch, version }),
   });
   const { webhookSender: sender, keyring } = deps;
+  const secrets = new Secrets({ loader, now, keyring });
   const subscribers: Subscribers = new Subscribers({
     ...timed,
     shard,
@@ -198,9 +201,11 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     ...shared,
     clock,
     shard,
+    secrets,
     expireAt: (request, at) => timers.push(at, { kind: 'expire', request }),
   });
   const pool = new HandlerPool({
+    secrets,
     handlers: deps.handlers,
     measures,
     clock,
@@ -246,6 +251,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
       shard === 0
         ? new Subscriptions({ ...hosted, newId, random, subscribers, sender, keyring })
         : undefined,
+    credentials: shard === 0 ? new Credentials({ ...hosted, random, sender, keyring }) : undefined,
     purge: (request: number, asked: PurgeRequest) =>
       purge({ ...shared, hold, letGo }, request, asked),
     catalog: shard === 0 ? new Catalog({ ...hosted, newId, deprecated }) : undefined,

@@ -36,9 +36,10 @@ const HANDLERS: {
     tasks.remember(message.task, message.instance);
     instances.tell(message.instance, message);
   },
-  claimed: ({ queues }, { handler, poll, task, epoch, record }) =>
-    queues.claimed(handler, poll, task, epoch, record),
+  claimed: ({ queues }, message) => queues.claimed(message),
   unclaim,
+  'secret.missing': ({ tasks, instances }, message) =>
+    tasks.find(message.task, (instance) => instances.tell(instance, message)),
   'permit.wanted': ({ keys }, { key, instance, number, max, createdAt }) =>
     keys.wanted(key, { instance, number, max, createdAt }),
   'permit.left': ({ keys }, { key, instance, number }) => keys.left(key, instance, number),

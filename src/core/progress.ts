@@ -7,6 +7,7 @@ import type { Failure } from '../../schema/failure.js';
 import type { LogLevel, StepOutcome } from './builtin.js';
 import type { Execution, OpenEffect } from './execution.js';
 import type { JsonObject, JsonValue } from './json.js';
+import type { SecretText } from './secret-texts.js';
 import type { InstanceState } from './states.js';
 import type { UnixMs } from './time.js';
 
@@ -127,6 +128,8 @@ export interface Dispatch extends StepTry {
   readonly timeoutMs: number | null;
   /** The items of the for_each blocks around the step: they lie over context.data. */
   readonly overlay: JsonObject | null;
+  /** Where `params` name secrets; absent: nowhere. */
+  readonly secrets?: readonly SecretText[] | undefined;
 }
 
 /** Work in progress that must stop: a task to be withdrawn, or a handler to be aborted. */

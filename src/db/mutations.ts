@@ -267,6 +267,8 @@ export const MUTATIONS = {
   ),
   'apiKey.insert': insert('api_keys'),
   'apiKey.update': update('api_keys', ['last_used_at', 'revoked']),
+  'credential.clear': clear('credentials'),
+  'credential.set': set('credentials', columnsBut('credentials', 'tenant_id', 'id', 'created_at')),
   'webhook.clear': clear('webhook_outbox'),
   'webhook.set': set('webhook_outbox', [
     'attempts',

@@ -51,6 +51,13 @@ interface Access {
 
 const ROOT = 'root';
 
+const SECRETS = capabilityBits(['secrets']);
+
+/** Whether a worker with this key is given the secrets of its tasks; undefined: the root key. */
+export function seesSecrets(key: ResidentKey | undefined): boolean {
+  return key === undefined || (key.capabilities & SECRETS) !== 0;
+}
+
 export function createAuth(settings: AuthSettings): Authorise {
   const { apiKey, requireTenantHeader, keys } = settings;
   const root = apiKey === undefined ? undefined : digest(apiKey);

@@ -6,6 +6,7 @@
  */
 
 import { isAscii } from 'node:buffer';
+import type { Request } from '../../actors/runtime/protocol.js';
 import type { ShardClient, ShardReply } from '../../actors/shard/client.js';
 import { matchRoute } from '../../schema/route-match.js';
 import type { FrontRouteId, Route, RoutesOf, ShardRouteId } from '../../schema/routes.js';
@@ -14,7 +15,7 @@ import { rateLimitId } from '../core/ids.js';
 import { decodeUtf8 } from '../core/json-guard.js';
 import { EngineError, invalid } from '../errors.js';
 import type { Logger } from '../log.js';
-import { type Authorise, UNAUTHENTICATED } from './auth.js';
+import { type Authorise, seesSecrets, UNAUTHENTICATED } from './auth.js';
 import type { EngineState, Gate } from './gate.js';
 import { wantsHome } from './home-page.js';
 import { endWithKey } from './key-bound.js';
@@ -169,7 +170,11 @@ function serve(
   else if (route.owner === 'front' || route.owner === 'stream') {
     const isOfTenantKey = key !== undefined;
     serveHere(deps, request, exchange, { route, tenant, params, traceparent, isOfTenantKey });
-  } else askShard(deps, request, exchange, { route, tenant, params, traceparent });
+  } else {
+    // Only polls hand tasks out.
+    const maySeeSecrets = route.isParked && seesSecrets(key) ? true : undefined;
+    askShard(deps, request, exchange, { route, tenant, params, traceparent, maySeeSecrets });
+  }
 }
 
 /** Finds its actor without the database: it works while that is away. */
@@ -239,7 +244,13 @@ function askShard(
   deps: RouterDeps,
   request: HttpRequest,
   exchange: HttpExchange,
-  { route, tenant, params, traceparent }: Authorised,
+  {
+    route,
+    tenant,
+    params,
+    traceparent,
+    maySeeSecrets,
+  }: Authorised & Pick<Request, 'maySeeSecrets'>,
 ): void {
   const { client, validators } = deps;
   const query = route.query === undefined ? undefined : queryOf(validators, route, request.query);
@@ -252,6 +263,7 @@ function askShard(
     (reply) => attempt(deps, request, exchange, () => exchange.reply(httpReply(reply))),
     traceparent,
     query,
+    maySeeSecrets,
   );
   if (route.isParked) exchange.onAbort(() => client.abort(id));
 }

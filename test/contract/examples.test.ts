@@ -176,6 +176,8 @@ test('every example of a request is taken by the server', async () => {
   await send('apiKeys.mint');
   realIds.set(subscription, (await send<{ id: string }>('webhooks.subscribe')).id);
   await send('webhooks.update');
+  await send('credentials.create');
+  await send('credentials.update');
 
   const third = { ...later, idempotency_key: 'order-A-1003' };
   realIds.set(instance, (await send<InstanceCreated>('instances.create', third)).id);

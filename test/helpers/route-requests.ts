@@ -30,6 +30,7 @@ export interface Things {
   /** The id of a key. */
   readonly key: string;
   readonly subscription: string;
+  readonly credential: string;
   readonly webhook: string;
   readonly delivery: string;
   /** Of an instance that is paused; not started yet. */
@@ -76,6 +77,7 @@ export async function makeThings(api: Api, tenant: Tenant): Promise<Things> {
     schedule: await makeSchedule(tenant, sequence),
     rateLimit: await makeRateLimit(tenant),
     subscription: await makeSubscription(tenant),
+    credential: await makeCredential(tenant),
     key: expectStatus(key, 201).id,
     effect: task,
     ...(await makeContinuity(tenant, sequence, candidate)),
@@ -139,6 +141,11 @@ export async function makeSubscription(tenant: Tenant): Promise<string> {
   return expectStatus(await tenant.post<{ id: string }>('/webhooks', body), 201).id;
 }
 
+export async function makeCredential(tenant: Tenant): Promise<string> {
+  const body = { id: `c-${randomUUID()}`, value: 'hush' };
+  return expectStatus(await tenant.post<{ id: string }>('/credentials', body), 201).id;
+}
+
 /** A draft. */
 export async function makeRelease(
   tenant: Tenant,
@@ -172,6 +179,7 @@ export function noThings(tenant: string): Things {
     rateLimit: `limit-${randomUUID()}`,
     key: `ak_${randomUUID().replaceAll('-', '')}`,
     subscription: randomUUID(),
+    credential: `c-${randomUUID()}`,
     webhook: randomUUID(),
     delivery: randomUUID(),
     execution: randomUUID(),
@@ -204,6 +212,7 @@ const NAMED_BY_PATH: readonly (readonly [start: string, thing: keyof Things])[] 
   ['/releases/{id}', 'release'],
   ['/rate-limits/{key}', 'rateLimit'],
   ['/api-keys/{id}', 'key'],
+  ['/credentials/{id}', 'credential'],
   ['/webhooks/outbox/{id}', 'webhook'],
   ['/webhooks/deliveries/{delivery_id}', 'delivery'],
   ['/webhooks/{id}', 'subscription'],
@@ -294,6 +303,8 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
   'cron.run': () => ({}),
   'webhooks.subscribe': (_, tenant) => ({ tenant_id: tenant, url: 'https://hooks.example/in' }),
   'webhooks.update': () => ({ events: ['instance.failed'] }),
+  'credentials.create': (_, tenant) => ({ tenant_id: tenant, id: `c-${randomUUID()}`, value: 'v' }),
+  'credentials.update': () => ({ description: 'of the sweeper' }),
   'releases.create': (things, tenant) => ({ tenant_id: tenant, ...sides(things) }),
   'releases.validate': () => ({ skip: true }),
   'releases.canary': () => ({ percent: 50 }),

@@ -167,6 +167,9 @@ const FILL = [
      case when g % 7 = 0 then 'parked' else 'pending' end, case when g % 7 > 0 then ${AT} end, ${AT},
      case when g % 2 = 0 then ${UUID_OF('g % 1000')} end
    from generate_series(1, ${ROWS}) g`,
+  `insert into credentials (tenant_id, id, name, kind, value, enabled, created_at, updated_at)
+   select 'tenant-' || n % 300, 'secret-' || n, 'n', 'api_key', '{}', true, now(), now()
+   from generate_series(1, 20000) n`,
   `insert into webhook_subscriptions (id, tenant_id, url, events, secret, created_at, updated_at)
    select ${UUID_OF('g')}, 'tenant-' || g % 1000, 'http://sink.example', '[]', '{}', ${AT}, ${AT}
    from generate_series(1, 10000) g`,
@@ -343,6 +346,11 @@ describe('what actors load', () => {
     endedBlocks: [[BUSY, ...SOME_IDS]],
     doubtfulEffect: [BUSY],
     webhookUrls: ['', 100, ...PLACE],
+    credentials: [
+      ['tenant-3', 'tenant-4'],
+      ['stripe', 'mail'],
+    ],
+    credentialCount: ['tenant-3'],
     subscription: [uuid(77)],
     subscriptions: [['tenant-3', 'tenant-4']],
     allSubscriptions: [uuid(7), 100],

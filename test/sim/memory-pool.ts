@@ -377,6 +377,13 @@ const READS: Readonly<Record<Name, Read>> = {
     });
   },
   webhook: (db, [id]) => byKey(db, 'webhook_outbox', id),
+  credentials: (db, [tenants, ids]) =>
+    (tenants as string[]).flatMap((tenant_id, i) =>
+      select(db, 'credentials', { is: { tenant_id, id: (ids as string[])[i] ?? null } }),
+    ),
+  credentialCount: (db, [tenant_id]) => [
+    { count: select(db, 'credentials', { is: { tenant_id } }).length },
+  ],
   subscription: (db, [id]) => byKey(db, 'webhook_subscriptions', id),
   subscriptions: (db, [tenants]) =>
     select(db, 'webhook_subscriptions', { where: isAmong(tenants, 'tenant_id') }),

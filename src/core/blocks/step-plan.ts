@@ -42,7 +42,8 @@ export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<
   const mode = modeOf(handler);
   if (mode !== 'pure') compiler.noteEffect();
   const params = (block.params ?? undefined) as JsonObject | undefined;
-  const template = params === undefined ? undefined : compiler.template(params, 'params');
+  const use = mode === 'in_process' || mode === 'external' ? 'call' : undefined;
+  const template = params === undefined ? undefined : compiler.template(params, 'params', use);
   if (handler === 'assert') readAssertion(params, compiler);
   const when =
     block.when == null

@@ -20,7 +20,7 @@ import type { Evaluation } from '../evaluation.js';
 import { COMPLETED, FAILED, SKIPPED, type StepPhase, type StepRecord } from '../execution.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
 import type { TryEvent } from '../progress.js';
-import { renderTemplate } from '../template.js';
+import { renderTemplate, secretTextsOf } from '../template.js';
 import { backoffMs, type DelayTimes, delayTarget, nextOpening, redispatchMs } from '../timing.js';
 import { leaf } from './kind.js';
 import { compileStep, type RetryPolicy, type StepNode } from './step-plan.js';
@@ -236,6 +236,7 @@ function dispatch(
     params,
     timeoutMs: node.timeoutMs,
     overlay: run.overlayOf(node),
+    secrets: node.params?.hasSecrets ? secretTextsOf(node.params, run.scopeOf(node)) : undefined,
   });
 }
 

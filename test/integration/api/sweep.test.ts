@@ -14,6 +14,7 @@ import { beforeWith, step, useApi } from '../../helpers/api.js';
 import { type Client, expectStatus, type Reply } from '../../helpers/client.js';
 import { continuityOf } from '../../helpers/continuity.js';
 import {
+  makeCredential,
   makeRateLimit,
   makeSchedule,
   makeSubscription,
@@ -269,6 +270,8 @@ async function thingsFor({ route, ids }: Case): Promise<Things> {
       return { ...what, runtime: (await continuityOf(owner).runtime()).runtime_id };
     case 'webhooks.unsubscribe':
       return { ...what, subscription: await makeSubscription(owner) };
+    case 'credentials.delete':
+      return { ...what, credential: await makeCredential(owner) };
     case 'cron.delete':
       return { ...what, schedule: await makeSchedule(owner, what.sequence) };
     default:
