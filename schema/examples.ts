@@ -410,6 +410,18 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
 
   Changes: { changes: [audit], next_cursor: 'MTczMDUzNDQwMDAwMA' },
   WebhookBody: webhook,
+  CreateCredential: { id: 'stripe', name: 'Stripe, live', value: 'sk_live_0123456789' },
+  UpdateCredential: { value: 'sk_live_9876543210' },
+  Credential: {
+    id: 'stripe',
+    name: 'Stripe, live',
+    kind: 'api_key',
+    description: null,
+    enabled: true,
+    expires_at: null,
+    refresh_url: null,
+    has_refresh_token: false,
+  },
   CreateSubscription: subscription,
   UpdateSubscription: { events: ['instance.completed', 'instance.failed'] },
   WebhookSubscription: { id: EXAMPLE_IDS.subscription, ...subscription },
