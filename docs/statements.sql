@@ -322,6 +322,17 @@ select r.tenant_id, r.id, r.name, r.kind, r.description, r.value, r.refresh_url,
 from json_to_recordset($1::json) as r(tenant_id text, id text, name text, kind text, description text, value json, refresh_url text, refresh_token json, enabled boolean, expires_at timestamptz, created_at timestamptz, updated_at timestamptz)
 on conflict (tenant_id, id) do update set name = excluded.name, kind = excluded.kind, description = excluded.description, value = excluded.value, refresh_url = excluded.refresh_url, refresh_token = excluded.refresh_token, enabled = excluded.enabled, expires_at = excluded.expires_at, updated_at = excluded.updated_at;
 
+-- writer_trigger_clear
+delete from triggers t
+using json_to_recordset($1::json) as r(slug text)
+where t.slug = r.slug;
+
+-- writer_trigger_set
+insert into triggers (slug, tenant_id, namespace, sequence_name, version, trigger_type, secret, config, event_name, enabled, created_at, updated_at)
+select r.slug, r.tenant_id, r.namespace, r.sequence_name, r.version, r.trigger_type, r.secret, r.config, r.event_name, r.enabled, r.created_at, r.updated_at
+from json_to_recordset($1::json) as r(slug text, tenant_id text, namespace text, sequence_name text, version integer, trigger_type text, secret json, config json, event_name text, enabled boolean, created_at timestamptz, updated_at timestamptz)
+on conflict (slug) do update set sequence_name = excluded.sequence_name, version = excluded.version, secret = excluded.secret, config = excluded.config, event_name = excluded.event_name, enabled = excluded.enabled, updated_at = excluded.updated_at;
+
 -- writer_webhook_clear
 delete from webhook_outbox t
 using json_to_recordset($1::json) as r(id uuid)

@@ -100,6 +100,11 @@ export const TAGS: readonly {
     description:
       'Outbound webhooks: subscriptions of tenants; outbox and deliveries for the root key.',
   },
+  {
+    name: 'Triggers',
+    path: /^\/triggers/,
+    description: 'What starts instances from outside.',
+  },
   { name: 'Keys', path: /^\/api-keys/, description: 'Keys of tenants; for the root key.' },
   { name: 'Server', path: /^/, description: 'Health, metrics and documentation.' },
 ];

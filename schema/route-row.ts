@@ -60,6 +60,8 @@ export interface RouteRow {
   readonly contentType?: string | readonly string[];
   /** The body is a definition, of which all mistakes are told at once; how messages call it. */
   readonly definition?: string;
+  /** The body is judged by its bytes before it is read: the function is given them as they came. */
+  readonly isRaw?: true;
   /** A request without a body stands for an empty object. */
   readonly isBodyOptional?: true;
   /** At home at the root as well as under the prefix: the bare path is no deprecated alias. */

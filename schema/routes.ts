@@ -19,6 +19,7 @@ import { CONTINUITY_ROWS, HANDOFF_ROWS } from './routes-continuity.js';
 import { SEQUENCE_ROWS } from './sequence.js';
 import { strict } from './strict.js';
 import { SYSTEM_ROWS } from './system.js';
+import { TRIGGER_ROWS } from './trigger.js';
 import { WEBHOOK_ROWS } from './webhook.js';
 import { WORKER_ROWS } from './worker.js';
 
@@ -39,6 +40,7 @@ const ROWS = {
   ...HANDOFF_ROWS,
   ...KEY_ROWS,
   ...WEBHOOK_ROWS,
+  ...TRIGGER_ROWS,
   ...CHANGE_ROWS,
 };
 

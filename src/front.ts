@@ -36,6 +36,7 @@ import { releaseOperations } from './http/operations/releases.js';
 import { sequenceDeletion, sequenceOperations } from './http/operations/sequences.js';
 import type { InstanceStreams } from './http/operations/stream.js';
 import { createProbes } from './http/operations/system.js';
+import { triggerOperations } from './http/operations/triggers.js';
 import { webhookOperations } from './http/operations/webhooks.js';
 import { workerOperations } from './http/operations/workers.js';
 import { RequestWatch } from './http/request-watch.js';
@@ -126,6 +127,7 @@ export function createFront(options: FrontOptions): Front {
       ...releaseOperations,
       ...releaseDiffOperations(offload),
       ...validations.operations,
+      ...triggerOperations(client),
       ...webhookOperations(config.webhookSecret !== undefined),
       ...changes.operations,
       ...keyOperations.operations,

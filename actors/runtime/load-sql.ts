@@ -197,6 +197,7 @@ export const LOAD_SQL = {
     `select ${selected(columnsBut('credentials'))} from credentials ` +
     'join unnest($1::text[], $2::text[]) as asked(tenant_id, id) using (tenant_id, id)',
   credentialCount: 'select count(*)::int as count from credentials where tenant_id = $1',
+  trigger: `select ${selected(columnsBut('triggers'))} from triggers where slug = $1`,
   // One address after the other by the index, however many webhooks each has; those of the shard's.
   webhookUrls:
     'with recursive urls(url) as (' +

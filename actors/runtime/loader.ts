@@ -39,6 +39,7 @@ import type {
   StoredOutput,
   SubscriptionRow,
   TaskPlace,
+  TriggerRow,
   WebhookRow,
   WorkerTaskRow,
 } from './rows.js';
@@ -313,6 +314,10 @@ export class Loader {
 
   async credentialCount(tenant: string): Promise<number> {
     return (await this.#one<{ count: number }>('credentialCount', [tenant]))?.count ?? 0;
+  }
+
+  trigger(slug: string): Promise<TriggerRow | undefined> {
+    return this.#one('trigger', [slug]);
   }
 
   subscription(id: string): Promise<SubscriptionRow | undefined> {

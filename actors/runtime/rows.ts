@@ -42,6 +42,8 @@ export interface Subscription
   readonly secret: StoredSecret;
 }
 
+export type TriggerRow = StoredRow<'triggers'>;
+
 export type CredentialRow = StoredRow<'credentials'>;
 
 /** Where a webhook goes; null: to an address of the deployment. */

@@ -31,6 +31,7 @@ import {
 } from '../release/operations.js';
 import type { EngineOperations, Operation, RouteOperations } from '../runtime/operation.js';
 import { SCHEDULE_OPERATIONS, type ScheduleParts } from '../schedule/operations.js';
+import { TRIGGER_OPERATIONS, type TriggerParts } from '../trigger/operations.js';
 import { WEBHOOK_OPERATIONS, type WebhookParts } from '../webhook/operations.js';
 
 /** What the functions of the rows work on. */
@@ -44,6 +45,7 @@ export interface OperationParts
     QueueParts,
     ReleaseParts,
     ScheduleParts,
+    TriggerParts,
     WebhookParts {}
 
 const ROUTE_OPERATIONS = {
@@ -54,6 +56,7 @@ const ROUTE_OPERATIONS = {
   ...SEQUENCE_OPERATIONS,
   ...RELEASE_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
+  ...TRIGGER_OPERATIONS,
   ...CREDENTIAL_OPERATIONS,
   ...CONTINUITY_OPERATIONS,
 } satisfies RouteOperations<OperationParts>;

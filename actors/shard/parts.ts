@@ -42,6 +42,7 @@ import { IN_PLACE, type Offload } from '../runtime/offload.js';
 import { OwnRequests } from '../runtime/own-requests.js';
 import type { Effect } from '../runtime/turn.js';
 import { Schedules } from '../schedule/schedules.js';
+import { Triggers } from '../trigger/triggers.js';
 import { Subscribers } from '../webhook/subscribers.js';
 import { Subscriptions } from '../webhook/subscriptions.js';
 import { Webhooks } from '../webhook/webhooks.js';
@@ -252,6 +253,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
         ? new Subscriptions({ ...hosted, newId, random, subscribers, sender, keyring })
         : undefined,
     credentials: shard === 0 ? new Credentials({ ...hosted, random, sender, keyring }) : undefined,
+    triggers: shard === 0 ? new Triggers({ ...hosted, random, keyring }) : undefined,
     purge: (request: number, asked: PurgeRequest) =>
       purge({ ...shared, hold, letGo }, request, asked),
     catalog: shard === 0 ? new Catalog({ ...hosted, newId, deprecated }) : undefined,

@@ -71,6 +71,10 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
       '`context.data` of a new instance does not conform to the `input_schema` of its sequence.',
     remedy: 'Correct the data.',
   },
+  ENG_TOO_MANY_WEBHOOKS: {
+    means: 'One sender has sent more than 300 webhooks to one trigger within a second.',
+    remedy: 'Send it again after a second.',
+  },
   ENG_TOO_MANY_STREAMS: {
     means: '256 streams of changes are open.',
     remedy: 'Ask again after the wait, or read pages instead.',

@@ -269,6 +269,11 @@ export const MUTATIONS = {
   'apiKey.update': update('api_keys', ['last_used_at', 'revoked']),
   'credential.clear': clear('credentials'),
   'credential.set': set('credentials', columnsBut('credentials', 'tenant_id', 'id', 'created_at')),
+  'trigger.clear': clear('triggers'),
+  'trigger.set': set(
+    'triggers',
+    columnsBut('triggers', 'slug', 'tenant_id', 'namespace', 'trigger_type', 'created_at'),
+  ),
   'webhook.clear': clear('webhook_outbox'),
   'webhook.set': set('webhook_outbox', [
     'attempts',

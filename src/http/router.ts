@@ -218,8 +218,11 @@ function serveHere(
     params,
     path: request.path,
     search: request.query,
-    bodyText: route.body === undefined ? '' : textOf(request.body),
+    bodyText: route.body === undefined || route.isRaw ? '' : textOf(request.body),
     traceparent,
+    header: (name) => request.header(name),
+    peer: request.peer,
+    raw: request.body,
     lastEventId: request.header('last-event-id'),
   }) as never;
   const answer =

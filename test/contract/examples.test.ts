@@ -42,6 +42,7 @@ function pathOf(id: RouteId): string {
     id: exampleIdIn(path),
     block_id: 'charge',
     key: 'payments',
+    slug: 'orders-in',
   };
   return withRealIds(path.replace(/\{(\w+)\}/g, (_, name: string) => examples[name] ?? ''));
 }
@@ -112,8 +113,13 @@ async function sendHandoff(): Promise<void> {
   await send('handoffs.resume');
 }
 
-/** They hold what another server, or a device, has signed: `two-engines.test.ts` sends them. */
-const SIGNED_ELSEWHERE: readonly RouteId[] = ['continuity.claim', 'handoffs.attach'];
+/** They hold what somebody else has signed: `two-engines.test.ts` and `triggers.test.ts` send them. */
+const SIGNED_ELSEWHERE: readonly RouteId[] = [
+  'continuity.claim',
+  'handoffs.attach',
+  'triggers.fire',
+  'triggers.receive',
+];
 
 /** Back to the baseline; this takes no body. */
 async function rollBack(): Promise<void> {
@@ -176,6 +182,8 @@ test('every example of a request is taken by the server', async () => {
   await send('apiKeys.mint');
   realIds.set(subscription, (await send<{ id: string }>('webhooks.subscribe')).id);
   await send('webhooks.update');
+  await send('triggers.create');
+  await send('triggers.update');
   await send('credentials.create');
   await send('credentials.update');
 

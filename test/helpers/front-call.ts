@@ -19,6 +19,9 @@ export function frontCall<Id extends FrontRouteId>(
     search: '',
     bodyText: '',
     traceparent: undefined,
+    header: () => undefined,
+    peer: () => '127.0.0.1',
+    raw: Buffer.alloc(0),
     lastEventId: undefined,
     ...given,
   });

@@ -30,6 +30,8 @@ export interface Things {
   /** The id of a key. */
   readonly key: string;
   readonly subscription: string;
+  /** A slug. */
+  readonly trigger: string;
   readonly credential: string;
   readonly webhook: string;
   readonly delivery: string;
@@ -77,6 +79,7 @@ export async function makeThings(api: Api, tenant: Tenant): Promise<Things> {
     schedule: await makeSchedule(tenant, sequence),
     rateLimit: await makeRateLimit(tenant),
     subscription: await makeSubscription(tenant),
+    trigger: await makeTrigger(tenant, sequenceName),
     credential: await makeCredential(tenant),
     key: expectStatus(key, 201).id,
     effect: task,
@@ -146,6 +149,12 @@ export async function makeCredential(tenant: Tenant): Promise<string> {
   return expectStatus(await tenant.post<{ id: string }>('/credentials', body), 201).id;
 }
 
+export async function makeTrigger(tenant: Tenant, sequence_name: string): Promise<string> {
+  const slug = `t-${randomUUID()}`;
+  const body = { slug, tenant_id: tenant.name, namespace: NAMESPACE, sequence_name };
+  return expectStatus(await tenant.post<{ slug: string }>('/triggers', body), 201).slug;
+}
+
 /** A draft. */
 export async function makeRelease(
   tenant: Tenant,
@@ -179,6 +188,7 @@ export function noThings(tenant: string): Things {
     rateLimit: `limit-${randomUUID()}`,
     key: `ak_${randomUUID().replaceAll('-', '')}`,
     subscription: randomUUID(),
+    trigger: `t-${randomUUID()}`,
     credential: `c-${randomUUID()}`,
     webhook: randomUUID(),
     delivery: randomUUID(),
@@ -213,6 +223,7 @@ const NAMED_BY_PATH: readonly (readonly [start: string, thing: keyof Things])[] 
   ['/rate-limits/{key}', 'rateLimit'],
   ['/api-keys/{id}', 'key'],
   ['/credentials/{id}', 'credential'],
+  ['/triggers/{slug}', 'trigger'],
   ['/webhooks/outbox/{id}', 'webhook'],
   ['/webhooks/deliveries/{delivery_id}', 'delivery'],
   ['/webhooks/{id}', 'subscription'],
@@ -235,6 +246,7 @@ const NAMED_OTHERWISE: Readonly<Partial<Record<RouteId, keyof Things>>> = {
   'instances.create': 'sequence',
   'instances.createBatch': 'sequence',
   'cron.create': 'sequence',
+  'triggers.create': 'sequenceName',
   'releases.create': 'sequence',
   'sequences.compare': 'sequence',
   'continuity.create': 'instance',
@@ -305,6 +317,15 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
   'webhooks.update': () => ({ events: ['instance.failed'] }),
   'credentials.create': (_, tenant) => ({ tenant_id: tenant, id: `c-${randomUUID()}`, value: 'v' }),
   'credentials.update': () => ({ description: 'of the sweeper' }),
+  'triggers.create': ({ sequenceName }, tenant) => ({
+    tenant_id: tenant,
+    slug: `t-${randomUUID()}`,
+    namespace: NAMESPACE,
+    sequence_name: sequenceName,
+  }),
+  'triggers.update': () => ({ enabled: true }),
+  'triggers.fire': () => ({}),
+  'triggers.receive': () => ({}),
   'releases.create': (things, tenant) => ({ tenant_id: tenant, ...sides(things) }),
   'releases.validate': () => ({ skip: true }),
   'releases.canary': () => ({ percent: 50 }),

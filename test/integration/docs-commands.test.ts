@@ -24,6 +24,7 @@ const PAGES = [
   'operate/troubleshooting',
   'releases',
   'secrets',
+  'triggers',
 ].map((name) => `docs/${name}.md`);
 
 /** The page whose function and variables all of them use. */

@@ -170,6 +170,11 @@ const FILL = [
   `insert into credentials (tenant_id, id, name, kind, value, enabled, created_at, updated_at)
    select 'tenant-' || n % 300, 'secret-' || n, 'n', 'api_key', '{}', true, now(), now()
    from generate_series(1, 20000) n`,
+  `insert into triggers (slug, tenant_id, namespace, sequence_name, trigger_type, config, event_name,
+     enabled, created_at, updated_at)
+   select 'slug-' || n, 'tenant-' || n % 300, 'n', 's-' || n, 'webhook', '{}',
+     case when n % 3 = 0 then 'paid-' || n % 500 end, true, now() - n * interval '1 s', now()
+   from generate_series(1, 20000) n`,
   `insert into webhook_subscriptions (id, tenant_id, url, events, secret, created_at, updated_at)
    select ${UUID_OF('g')}, 'tenant-' || g % 1000, 'http://sink.example', '[]', '{}', ${AT}, ${AT}
    from generate_series(1, 10000) g`,
@@ -351,6 +356,7 @@ describe('what actors load', () => {
       ['stripe', 'mail'],
     ],
     credentialCount: ['tenant-3'],
+    trigger: ['slug-77'],
     subscription: [uuid(77)],
     subscriptions: [['tenant-3', 'tenant-4']],
     allSubscriptions: [uuid(7), 100],

@@ -384,6 +384,7 @@ const READS: Readonly<Record<Name, Read>> = {
   credentialCount: (db, [tenant_id]) => [
     { count: select(db, 'credentials', { is: { tenant_id } }).length },
   ],
+  trigger: (db, [slug]) => select(db, 'triggers', { is: { slug } }),
   subscription: (db, [id]) => byKey(db, 'webhook_subscriptions', id),
   subscriptions: (db, [tenants]) =>
     select(db, 'webhook_subscriptions', { where: isAmong(tenants, 'tenant_id') }),

@@ -105,7 +105,7 @@ test('capabilities follow the table of who may do what', () => {
 });
 
 const TENANTLESS =
-  /^(health\.|info$|metrics$|docs\.|apiKeys\.|webhooks\.(outbox|redeliver|discard|deliver))/;
+  /^(triggers\.receive$|health\.|info$|metrics$|docs\.|apiKeys\.|webhooks\.(outbox|redeliver|discard|deliver))/;
 
 test('only what is no resource of a tenant goes without one; a batch and the change feed name it themselves', () => {
   for (const { id, tenant } of Object.values(ROUTES)) {

@@ -12,6 +12,7 @@ import {
   type ParamsOf,
   type QueryOf,
   ROUTES,
+  type Route,
   type RoutesOf,
 } from '../../../schema/routes.js';
 import type { Validators } from '../../../schema/validators.js';
@@ -22,7 +23,7 @@ import type { PageBounds } from '../../db/reads/query.js';
 import type { Page } from '../../db/reads/reader.js';
 import type { Reads } from '../../db/reads.js';
 import { invalid } from '../../errors.js';
-import type { HttpExchange, HttpReply } from '../server.js';
+import type { HttpExchange, HttpReply, HttpRequest } from '../server.js';
 
 /** Of a request that was matched and authorised. */
 export interface AnyCall {
@@ -36,6 +37,11 @@ export interface AnyCall {
   readonly search: string;
   /** What the caller's work belongs to; undefined when it is not traced. */
   readonly traceparent: string | undefined;
+  /** Of the request; see `HttpRequest`. */
+  readonly header: HttpRequest['header'];
+  readonly peer: HttpRequest['peer'];
+  /** The bytes of the body. */
+  readonly raw: Buffer;
   /** Of a stream that is resumed. */
   readonly lastEventId: string | undefined;
 }
@@ -98,7 +104,8 @@ export function checkCall<Id extends FrontRouteId>(
 ): Call<Id> {
   const query = validators.parseQuery(id, call.search);
   if (!query.ok) throw invalid(query.message);
-  const hasBody = ROUTES[id].body !== undefined;
+  const { body: schema, isRaw }: Route = ROUTES[id];
+  const hasBody = schema !== undefined && isRaw !== true;
   const body = hasBody ? parseBody(validators, id as BodyRouteId, bodyText) : undefined;
   return { ...call, query: query.value, body } as Call<Id>;
 }
