@@ -1,6 +1,6 @@
 /** Rows of the operations on executions, their effects and provenance, and live migration. */
 
-import { TenantQuery } from './common.js';
+import { IdParams, TenantQuery } from './common.js';
 import * as continuity from './continuity.js';
 import * as handoff from './handoff.js';
 import { actById as act, listOf, type RouteRow, readById, refusals } from './route-row.js';
@@ -106,12 +106,36 @@ export const CONTINUITY_ROWS = {
     body: continuity.ResolveEffect,
     replies: { 200: continuity.EffectReceipt, ...refusals(400, 404, 409, 413) },
   },
+  'migrations.migrate': {
+    ...act,
+    path: '/instances/{id}/migrate',
+    summary: 'Have an instance go over to another version, where that is safe.',
+    body: continuity.MigrateTo,
+    replies: {
+      200: continuity.MigratedInstance,
+      409: continuity.MigrationRefused,
+      ...refusals(400, 404, 413),
+    },
+  },
+  'sequences.migrateInstances': {
+    method: 'POST',
+    owner: 'front',
+    params: IdParams,
+    path: '/sequences/{id}/migrate-instances',
+    summary: 'Have matching instances of a version go over to another one, where that is safe.',
+    body: continuity.MigrateInstances,
+    replies: { 200: continuity.InstancesMigrated, ...refusals(400, 404, 413) },
+  },
   'migrations.plan': {
     ...create,
     path: '/continuity/migrations/plan',
     summary: 'Judge whether a live execution can go over to another version.',
     body: continuity.PlanMigration,
-    replies: { 200: continuity.MigrationPlan, ...refusals(400, 404, 409, 413) },
+    replies: {
+      200: continuity.MigrationPlan,
+      409: continuity.MigrationRefused,
+      ...refusals(400, 404, 413),
+    },
   },
   'migrations.get': {
     ...read,
@@ -125,7 +149,11 @@ export const CONTINUITY_ROWS = {
     summary: 'Go over to the other version, and stay paused there.',
     body: continuity.ApplyMigration,
     isBodyOptional: true,
-    replies: { 200: continuity.MigrationRecord, ...refusals(400, 404, 409, 413) },
+    replies: {
+      200: continuity.MigrationRecord,
+      409: continuity.MigrationRefused,
+      ...refusals(400, 404, 413),
+    },
   },
   'migrations.rollback': {
     ...act,

@@ -320,7 +320,14 @@ test('a resume by order makes a paused instance go on', async () => {
 // ---------------------------------------------------------------- other versions
 
 const migrate = (data: JsonObject = {}) =>
-  ({ kind: 'migrate', sequenceId: TARGET, data, epoch: 1 }) as const satisfies OrderedChange;
+  ({
+    kind: 'migrate',
+    sequenceId: TARGET,
+    data,
+    epoch: 1,
+    continuityId: 'execution',
+    pauses: true,
+  }) as const satisfies OrderedChange;
 
 function parked(blocks: Block[], keyed?: Partial<CreationBody>): LiveInstance {
   const actor = begin(blocks, keyed);
