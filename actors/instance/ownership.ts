@@ -87,12 +87,12 @@ export async function carryOut(
     let last: Came;
     for (const change of prepared) last = change(turn, last) ?? last;
     for (const part of mutations) turn.mutations.push(part);
-    turn.reply(request, 200, JSON.stringify({ ...viewOf(actor), obstacles: found }));
+    turn.reply(request, 200, JSON.stringify(viewOf(actor, found)));
     return last;
   };
 }
 
-function viewOf({ record }: LiveInstance): OrderView {
+function viewOf({ record }: LiveInstance, obstacles: readonly MigrationFinding[]): OrderView {
   const { snapshot } = record;
   const { current_step: step } = snapshot.runtime;
   return {
@@ -100,6 +100,7 @@ function viewOf({ record }: LiveInstance): OrderView {
     sequenceId: record.sequence_id,
     currentStep: typeof step === 'string' ? step : null,
     nextFireAt: isoTimeOrNull(snapshot.nextFireAt),
+    ...(obstacles.length > 0 && { obstacles }),
   };
 }
 

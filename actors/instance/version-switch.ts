@@ -180,6 +180,8 @@ function offerAgain(actor: LiveInstance, turn: Turn, source: Plan, execution: Ex
       // The rate limit has let it pass before.
       execution.o[node.index] = { b, p: 'ready', a, g: 1 } satisfies StepRecord;
       execution.q = [...(execution.q ?? []), node.index];
+      // A parked instance is woken by what it waits for, which it would never dispatch again.
+      if (execution.p !== undefined) delete execution.p;
     }
   }
   for (const task of [...actor.tasks.values()]) {

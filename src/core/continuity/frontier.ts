@@ -68,10 +68,10 @@ function verdictOn(asked: FrontierCase, options: RerunOptions): FrontierVerdict 
     rerun.run();
     return rerun;
   };
-  let verdict: FrontierVerdict = failure(
-    'REPLAY_IMPOSSIBLE',
-    'what is recorded does not lead to where the instance stands',
-  );
+  let verdict: FrontierVerdict = failure('REPLAY_IMPOSSIBLE', {
+    reason: 'it does not lead to where the instance stands',
+    summary: 'what is recorded does not lead to where the instance stands',
+  });
   for (const { before, after, signals } of inputsOf(asked)) {
     const old = run(source, before, signals);
     if (!asked.isSame && !reproduces(old, asked, recording)) continue;
@@ -147,38 +147,43 @@ function hasFailed({ life }: FrontierCase): boolean {
   return life.execution.e === FAILED;
 }
 
-function differenceOf(before: Rerun, after: Rerun): string | undefined {
+function differenceOf(before: Rerun, after: Rerun): Reason | undefined {
   const states = [endOf(before), endOf(after)];
   if (states[0] !== states[1]) {
-    return `the source is ${states[0] ?? 'open'}, the target ${states[1] ?? 'open'}`;
+    const [old, now] = [states[0] ?? 'open', states[1] ?? 'open'];
+    const summary = `with what is recorded the source is ${old}, the target ${now}`;
+    return { reason: `one is ${old}, the other ${now}`, summary };
   }
-  if (states[1] === 'failed' || states[1] === 'cancelled') return `the target is ${states[1]}`;
+  if (states[1] === 'failed' || states[1] === 'cancelled') return { reason: `it is ${states[1]}` };
   const [old, now] = [executedIn(before), executedIn(after)];
-  if (!isSameList(old, now)) return `other steps are executed: ${firstDifference(old, now)}`;
+  if (!isSameList(old, now)) return differs('other steps are executed', old, now);
   const [next, nextThere] = [before, after].map((rerun) =>
     rerun.openSteps().map(nameOf).sort(),
   ) as [string[], string[]];
-  if (isSameList(next, nextThere)) return undefined;
-  return `other steps come next: ${firstDifference(next, nextThere)}`;
+  return isSameList(next, nextThere)
+    ? undefined
+    : differs('other steps come next', next, nextThere);
 }
 
 /** A retry goes on behind what has completed: that has to be what the target begins with. */
-function differenceOfFailed(before: Rerun, after: Rerun): string | undefined {
-  if (endOf(after) === 'cancelled') return 'the target is cancelled';
+function differenceOfFailed(before: Rerun, after: Rerun): Reason | undefined {
+  if (endOf(after) === 'cancelled') return { reason: 'it is cancelled' };
   const [old, now] = [completedIn(before), completedIn(after)];
   const isKept = isSameList(old, now.slice(0, old.length));
-  return isKept ? undefined : `other steps are executed: ${firstDifference(old, now)}`;
+  return isKept ? undefined : differs('other steps are executed', old, now);
 }
 
 function completedIn({ executed }: Rerun): string[] {
   return executed.filter(({ hasFailed }) => !hasFailed).map(({ block, mark }) => block + mark);
 }
 
-function firstDifference(a: readonly string[], b: readonly string[]): string {
+/** Names the first one that differs. */
+function differs(reason: string, a: readonly string[], b: readonly string[]): Reason {
   const at = a.findIndex((name, i) => name !== b[i]);
   const place = at < 0 ? a.length : at;
+  // Outside of loops there is no pass to be named.
   const shown = (names: readonly string[]) => names[place]?.replace(/\/(?= |$)/, '') ?? 'none';
-  return `${shown(a)} in the source, ${shown(b)} in the target`;
+  return { reason, summary: `${reason}: ${shown(a)} in the source, ${shown(b)} in the target` };
 }
 
 /**
@@ -247,10 +252,22 @@ function isSameList(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((item, i) => item === b[i]);
 }
 
+/** For the log, and for people. */
+interface Reason {
+  readonly reason: string;
+  /** Absent: the same. */
+  readonly summary?: string;
+}
+
 /** @param block_id that it is about, if it is about one */
-export function failure(code: FindingCode, reason: string, block_id?: string): FrontierVerdict {
+export function failure(
+  code: FindingCode,
+  told: string | Reason,
+  block_id?: string,
+): FrontierVerdict {
+  const { reason, summary = reason } = typeof told === 'string' ? { reason: told } : told;
   const about = block_id === undefined ? {} : { block_id };
-  return { passed: false, reason, finding: migrationFinding(code, reason, about) };
+  return { passed: false, reason, finding: migrationFinding(code, summary, about) };
 }
 
 function placeOf({ id, iteration }: OpenStep): string {

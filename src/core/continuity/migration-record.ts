@@ -84,7 +84,7 @@ export function migrationView(
 export function storedOf({ record }: Pick<MigrationFacts, 'record'>): StoredMigration {
   const stored = JSON.parse(record) as StoredMigration;
   // Plans of former versions have none.
-  return { ...stored, plan: { ...stored.plan, findings: stored.plan?.findings ?? [] } };
+  return { ...stored, plan: { ...stored.plan, findings: stored.plan.findings ?? [] } };
 }
 
 export function recordOf(

@@ -199,7 +199,7 @@ describe('the simple door', () => {
     const { next_fire_at } = await tenant.until(two.id, 'scheduled');
     await migrate(two.id);
     assert.equal((await tenant.instance(two.id)).next_fire_at, next_fire_at);
-    await tenant.move(two.id, 'scheduled');
+    await tenant.move(two.id, 'running');
     const again = await tenant.task(handler);
     assert.equal(again.attempt, 1);
     await tenant.complete(again);
