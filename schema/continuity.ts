@@ -338,7 +338,11 @@ export const MigrateTo = Type.Object(
 );
 export type MigrateTo = Static<typeof MigrateTo>;
 
-const VersionPlace = Type.Object({ sequence_id: Uuid, version: Type.Integer() });
+export const SequenceVersion = named('SequenceVersion', {
+  sequence_id: Uuid,
+  version: Type.Integer(),
+});
+export type SequenceVersion = Static<typeof SequenceVersion>;
 
 export const MigratedInstance = named(
   'MigratedInstance',
@@ -346,8 +350,8 @@ export const MigratedInstance = named(
   {
     migrated: Type.Boolean(),
     instance_id: Uuid,
-    from: VersionPlace,
-    to: VersionPlace,
+    from: SequenceVersion,
+    to: SequenceVersion,
     verdict: MigrationVerdict,
     finding_codes: Type.Array(Type.String()),
     findings: Type.Array(MigrationFinding),
@@ -358,17 +362,6 @@ export const MigratedInstance = named(
   },
 );
 export type MigratedInstance = Static<typeof MigratedInstance>;
-
-export const MigrationRefused = named(
-  'MigrationRefused',
-  'Why an instance stays with its version, and what would change that.',
-  {
-    error: Type.String(),
-    verdict: Type.Optional(MigrationVerdict),
-    findings: Type.Optional(Type.Array(MigrationFinding)),
-  },
-);
-export type MigrationRefused = Static<typeof MigrationRefused>;
 
 export const MIGRATE_MANY_LIMIT_DEFAULT = 200;
 export const MIGRATE_MANY_LIMIT_MAX = 1_000;
@@ -392,6 +385,14 @@ export const MigrateInstances = Type.Object(
 );
 export type MigrateInstances = Static<typeof MigrateInstances>;
 
+const FindingOfMany = named('FindingOfMany', 'What keeps some of them where they are.', {
+  code: Type.String(),
+  count: noted(Natural, 'Instances.'),
+  summary: noted(Type.String(), 'Of the first one.'),
+  remedy: Type.String(),
+  example_ids: Type.Array(Uuid),
+});
+
 export const InstancesMigrated = named(
   'InstancesMigrated',
   'What became of the instances that this call has looked at.',
@@ -403,15 +404,7 @@ export const InstancesMigrated = named(
     pinned: Natural,
     incompatible: Natural,
     failed: noted(Natural, 'Refused for another reason, such as a step at work: ask again.'),
-    findings: Type.Array(
-      Type.Object({
-        code: Type.String(),
-        count: noted(Natural, 'Instances.'),
-        summary: noted(Type.String(), 'Of the first one.'),
-        remedy: Type.String(),
-        example_ids: Type.Array(Uuid),
-      }),
-    ),
+    findings: Type.Array(FindingOfMany),
     done: noted(Type.Boolean(), 'False: there are more, behind next_cursor.'),
     next_cursor: orNull(Type.String()),
     dry_run: Type.Boolean(),

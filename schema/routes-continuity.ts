@@ -111,11 +111,7 @@ export const CONTINUITY_ROWS = {
     path: '/instances/{id}/migrate',
     summary: 'Have an instance go over to another version, where that is safe.',
     body: continuity.MigrateTo,
-    replies: {
-      200: continuity.MigratedInstance,
-      409: continuity.MigrationRefused,
-      ...refusals(400, 404, 413),
-    },
+    replies: { 200: continuity.MigratedInstance, ...refusals(400, 404, 409, 413) },
   },
   'sequences.migrateInstances': {
     method: 'POST',
@@ -131,11 +127,7 @@ export const CONTINUITY_ROWS = {
     path: '/continuity/migrations/plan',
     summary: 'Judge whether a live execution can go over to another version.',
     body: continuity.PlanMigration,
-    replies: {
-      200: continuity.MigrationPlan,
-      409: continuity.MigrationRefused,
-      ...refusals(400, 404, 413),
-    },
+    replies: { 200: continuity.MigrationPlan, ...refusals(400, 404, 409, 413) },
   },
   'migrations.get': {
     ...read,
@@ -149,11 +141,7 @@ export const CONTINUITY_ROWS = {
     summary: 'Go over to the other version, and stay paused there.',
     body: continuity.ApplyMigration,
     isBodyOptional: true,
-    replies: {
-      200: continuity.MigrationRecord,
-      409: continuity.MigrationRefused,
-      ...refusals(400, 404, 413),
-    },
+    replies: { 200: continuity.MigrationRecord, ...refusals(400, 404, 409, 413) },
   },
   'migrations.rollback': {
     ...act,
