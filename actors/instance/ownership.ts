@@ -21,7 +21,14 @@ import type { Expectations, Fence, OrderedChange, OrderView } from './orders.js'
 import { tellPeer } from './progress.js';
 import { setTimer } from './settling.js';
 import { taskHints } from './tasks.js';
-import { checkAtRest, migrated, obstacles, putOwnership, restored } from './version-switch.js';
+import {
+  checkAtRest,
+  migrated,
+  obstacles,
+  putOwnership,
+  restored,
+  takeBack,
+} from './version-switch.js';
 
 type Ordered = MessageOf<'order'>;
 
@@ -177,7 +184,9 @@ async function prepare(
 /** One that has gone for good is paused, since that gives the slot of its concurrency key back. */
 function fence(actor: LiveInstance, turn: Turn, fence: Fence, before: Came): Came {
   const { record } = actor;
-  const leaves = fence.reason === 'moved' && record.snapshot.state === 'waiting';
+  const leaves = fence.reason === 'moved' && record.snapshot.state !== 'paused';
+  // A task that nobody has had goes along as a step that is to be begun.
+  if (fence.reason === 'transferring') takeBack(actor, turn);
   const came = leaves ? advance(actor, turn, { kind: 'pause' }) : before;
   record.fence = fence;
   const until = fence.until === null ? null : Date.parse(fence.until);

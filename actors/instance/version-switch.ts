@@ -163,26 +163,38 @@ export async function restored(
   };
 }
 
+/** The steps of tasks that no worker has had are begun again, at the next wake. */
+export function takeBack(actor: LiveInstance, turn: Turn): void {
+  const isUnclaimed = (task: WorkerTaskRecord) => isOpen(task) && task.claim_epoch === 0;
+  if (![...actor.tasks.values()].some(isUnclaimed)) return;
+  const { snapshot } = actor.record;
+  // Another object, since what is open is indexed by its execution.
+  const execution = structuredClone(snapshot.execution);
+  offerAgain(actor, turn, actor.plan, execution);
+  snapshot.execution = execution;
+}
+
 /**
- * Tasks of the target that no worker has had are taken back. Those of the source are offered again,
- * unless a worker has them still.
+ * Of the tasks that are open those stay that a worker has, or had, as tries of this execution. All
+ * others are taken back, and what the execution says of tries of tasks is begun again.
  */
-function offerAgain(actor: LiveInstance, turn: Turn, source: Plan, execution: Execution): void {
+function offerAgain(actor: LiveInstance, turn: Turn, plan: Plan, execution: Execution): void {
   const kept = new Set<WorkerTaskRecord>();
   for (const [index, open] of Object.entries(execution.o)) {
-    const node = source.nodes[Number(index)];
-    const { p, a, b } = open as StepRecord;
+    const node = plan.nodes[Number(index)];
+    const { p, a, b, x } = open as StepRecord;
     if (node?.type !== 'step' || p !== 'task') continue;
     const step = { node: node.index, iteration: iterationOf(execution, node), attempt: a };
-    const task = openTaskOf(actor, source, step);
-    if (task !== undefined && task.claim_epoch > 0) kept.add(task);
-    else {
-      // The rate limit has let it pass before.
-      execution.o[node.index] = { b, p: 'ready', a, g: 1 } satisfies StepRecord;
-      execution.q = [...(execution.q ?? []), node.index];
-      // A parked instance is woken by what it waits for, which it would never dispatch again.
-      if (execution.p !== undefined) delete execution.p;
+    const task = openTaskOf(actor, plan, step);
+    if (task !== undefined && task.claim_epoch > 0) {
+      kept.add(task);
+      continue;
     }
+    // The rate limit has let it pass before.
+    execution.o[node.index] = { b, p: 'ready', a, ...(x && { x }), g: 1 } satisfies StepRecord;
+    execution.q = [...(execution.q ?? []), node.index];
+    // A parked instance is woken by what it waits for, which it would never dispatch again.
+    if (execution.p !== undefined) delete execution.p;
   }
   for (const task of [...actor.tasks.values()]) {
     if (isOpen(task) && !kept.has(task)) withdrawTask(actor, turn, task);
