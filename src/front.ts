@@ -29,6 +29,7 @@ import { instanceExplanation } from './http/operations/explanation.js';
 import { instanceOperations } from './http/operations/instances.js';
 import { KeyOperations } from './http/operations/keys.js';
 import { metricsOperations } from './http/operations/metrics.js';
+import { migrationOfMany } from './http/operations/migrate-many.js';
 import { rateLimitOperations } from './http/operations/rate-limits.js';
 import { releaseDiffOperations } from './http/operations/release-diffs.js';
 import { Validations } from './http/operations/release-validation.js';
@@ -116,6 +117,7 @@ export function createFront(options: FrontOptions): Front {
       'instances.explain': instanceExplanation(client),
       ...effectOperations,
       ...bulkOperations,
+      'sequences.migrateInstances': migrationOfMany({ client, clock: realClock }),
       ...streams.operations,
       ...sequenceOperations,
       'sequences.delete': sequenceDeletion(client, options.onSequenceDeleted),

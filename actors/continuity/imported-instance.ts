@@ -11,6 +11,7 @@ import {
   readTree,
 } from '../../src/core/continuity/execution-tree.js';
 import type { OpenedCapsule, PayloadFrame } from '../../src/core/continuity/sealed-payload.js';
+import { FAILED } from '../../src/core/execution.js';
 import { isJsonObject, type JsonObject, ownValue } from '../../src/core/json.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict } from '../../src/errors.js';
@@ -110,7 +111,8 @@ function recordOf(
       state: 'paused',
       nextFireAt: null,
       runtime: runtimeOf(context, id),
-      execution: tree.execution,
+      // One that had failed goes on by a retry.
+      execution: tree.execution.e === FAILED ? { ...tree.execution, f: 1 } : tree.execution,
     },
   };
 }

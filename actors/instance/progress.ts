@@ -162,6 +162,22 @@ function withdraw(
   closeTask(actor, turn, task);
 }
 
+/** Nobody is to do it any more, though its step may be dispatched again. */
+export function withdrawTask(
+  actor: LiveInstance,
+  turn: Turn,
+  task: WorkerTaskRecord | undefined,
+): void {
+  if (task === undefined) return;
+  task.state = 'failed';
+  task.withdrawn = true;
+  task.completed_at = isoTime(actor.env.now());
+  task.error_message = 'cancelled';
+  task.error_retryable = false;
+  note(actor, task, 'cancelled');
+  closeTask(actor, turn, task);
+}
+
 /** Whether another try of the block follows: the present task is then listed no more. */
 export function isRetried(progress: Progress, block: string): boolean {
   return progress.audit.some(

@@ -173,6 +173,8 @@ test('every example of a request is taken by the server', async () => {
   realIds.set(instance, atRest.id);
   await send('instances.bulkReschedule');
   await send('sequences.migrateInstance');
+  await send('migrations.migrate');
+  await send('sequences.migrateInstances');
   await send('instances.patchState');
 
   const created = await send<{ id: string }>('cron.create');

@@ -357,6 +357,8 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
   }),
   // Nothing is said of an effect that is under way.
   'continuity.resolveEffect': (_, tenant_id) => ({ tenant_id, state: 'verified' }),
+  'migrations.migrate': ({ candidate }) => ({ sequence_id: candidate, dry_run: true }),
+  'sequences.migrateInstances': ({ candidate }) => ({ sequence_id: candidate, dry_run: true }),
   'migrations.plan': ({ execution, candidate }, tenant_id) => ({
     tenant_id,
     continuity_id: execution,

@@ -95,7 +95,7 @@ function targetOf(run: Evaluation, delay: DelayTimes): number {
 }
 
 /** The days of `context.config.holidays`; anything that is no text is left out. */
-function configHolidays(config: JsonObject): readonly string[] {
+export function configHolidays(config: JsonObject): readonly string[] {
   const days = ownValue(config, 'holidays');
   return Array.isArray(days) ? days.filter((day) => typeof day === 'string') : [];
 }

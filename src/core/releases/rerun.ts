@@ -33,6 +33,7 @@ export interface RerunOptions {
 export interface ExecutedStep {
   readonly block: string;
   readonly mark: string;
+  readonly hasFailed: boolean;
 }
 
 /** A step that is open, in the pass of the loops around it. */
@@ -160,17 +161,21 @@ export class Rerun {
     this.#takeSignals();
     const progress = advance(this.#plan, this.snapshot, event, { ...this.#env, now: this.#now });
     this.#last = progress;
-    for (const { blockId, iteration } of progress.outputs) this.#note(blockId, `/${iteration}`);
+    for (const { blockId, iteration, outputRef } of progress.outputs) {
+      this.#note(blockId, `/${iteration}`, outputRef !== null);
+    }
     for (const { eventType, blockId } of progress.audit) {
-      if (eventType === 'step_failed' && blockId !== undefined) this.#note(blockId, ' failed');
+      if (eventType === 'step_failed' && blockId !== undefined) {
+        this.#note(blockId, ' failed', true);
+      }
     }
     for (const withdrawal of progress.withdrawals) this.#open.delete(keyOf(withdrawal));
     for (const dispatch of progress.dispatches) this.#dispatch(dispatch);
   }
 
-  #note(block: string, mark: string): void {
+  #note(block: string, mark: string, hasFailed: boolean): void {
     const node = this.#plan.nodes[this.#plan.indexOf.get(block) ?? -1];
-    if (node?.type === 'step') this.executed.push({ block, mark });
+    if (node?.type === 'step') this.executed.push({ block, mark, hasFailed });
   }
 
   /** What callers merged by now; they change the data, and nothing waits for them. */
