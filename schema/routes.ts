@@ -9,6 +9,7 @@ import { KEY_ROWS } from './api-key.js';
 import { CHANGE_ROWS } from './change.js';
 import { CRON_ROWS } from './cron.js';
 import { EDIT_ROWS } from './edits.js';
+import { EVENT_ROWS } from './event.js';
 import { EXPLANATION_ROWS } from './explanation.js';
 import { INSTANCE_ROWS } from './instance.js';
 import { RATE_ROWS } from './rate.js';
@@ -37,6 +38,7 @@ const ROWS = {
   ...HANDOFF_ROWS,
   ...KEY_ROWS,
   ...WEBHOOK_ROWS,
+  ...EVENT_ROWS,
   ...CHANGE_ROWS,
 };
 

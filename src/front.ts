@@ -24,6 +24,7 @@ import { continuityOperations } from './http/operations/continuity.js';
 import { cronOperations } from './http/operations/cron.js';
 import { createDocs } from './http/operations/docs.js';
 import { effectOperations } from './http/operations/effects.js';
+import { eventOperations } from './http/operations/events.js';
 import { instanceExplanation } from './http/operations/explanation.js';
 import { instanceOperations } from './http/operations/instances.js';
 import { KeyOperations } from './http/operations/keys.js';
@@ -125,6 +126,7 @@ export function createFront(options: FrontOptions): Front {
       ...releaseDiffOperations(offload),
       ...validations.operations,
       ...webhookOperations(config.webhookSecret !== undefined),
+      ...eventOperations(client),
       ...changes.operations,
       ...keyOperations.operations,
     },

@@ -59,6 +59,7 @@ type HintKind =
   | 'claim'
   | 'unclaim'
   | 'permit.granted'
+  | 'event.arrived'
   | `rate.${'granted' | 'deferred' | 'changed'}`;
 type Unaddressed<Message> = Message extends unknown ? Omit<Message, 'instance'> : never;
 

@@ -12,6 +12,7 @@ import type { Turn } from '../runtime/turn.js';
 import type { Action, Came, Sources } from './action.js';
 import { advance, continueAfter } from './advance.js';
 import { continuityIdOf } from './effects.js';
+import { dropEventWaits, renewEventWaits } from './event-waits.js';
 import { isSeenBy, type LiveInstance } from './live-instance.js';
 import type { InstanceMessage, MessageOf } from './messages.js';
 import { putCheckpoint } from './notes.js';
@@ -171,6 +172,7 @@ function fence(actor: LiveInstance, turn: Turn, fence: Fence, before: Came): Cam
   const { record } = actor;
   const leaves = fence.reason === 'moved' && record.snapshot.state === 'waiting';
   const came = leaves ? advance(actor, turn, { kind: 'pause' }) : before;
+  if (fence.reason === 'moved') dropEventWaits(actor, turn);
   record.fence = fence;
   const until = fence.until === null ? null : Date.parse(fence.until);
   putOwnership(actor.record, turn);
@@ -190,6 +192,7 @@ function own(actor: LiveInstance, turn: Turn, epoch: number): Progress {
   record.ownership_epoch = epoch;
   putOwnership(actor.record, turn);
   turn.effects.push(...taskHints(actor));
+  renewEventWaits(actor, turn);
   return advance(actor, turn, { kind: 'wake', recovered: true });
 }
 

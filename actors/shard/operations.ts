@@ -15,6 +15,7 @@ import {
   SEQUENCE_OPERATIONS,
 } from '../catalog/operations.js';
 import { CONTINUITY_OPERATIONS, type ContinuityParts } from '../continuity/operations.js';
+import { EVENT_ENGINE_OPERATIONS, EVENT_OPERATIONS, type EventParts } from '../event/operations.js';
 import { FEED_ENGINE_OPERATIONS, type FeedParts } from '../feed/operations.js';
 import {
   INSTANCE_ENGINE_OPERATIONS,
@@ -36,6 +37,7 @@ import { WEBHOOK_OPERATIONS, type WebhookParts } from '../webhook/operations.js'
 export interface OperationParts
   extends CatalogParts,
     ContinuityParts,
+    EventParts,
     FeedParts,
     InstanceParts,
     LimitParts,
@@ -53,6 +55,7 @@ const ROUTE_OPERATIONS = {
   ...RELEASE_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
   ...CONTINUITY_OPERATIONS,
+  ...EVENT_OPERATIONS,
 } satisfies RouteOperations<OperationParts>;
 
 const ENGINE_OPERATIONS = {
@@ -61,6 +64,7 @@ const ENGINE_OPERATIONS = {
   ...CATALOG_ENGINE_OPERATIONS,
   ...KEY_ENGINE_OPERATIONS,
   ...RELEASE_ENGINE_OPERATIONS,
+  ...EVENT_ENGINE_OPERATIONS,
 } satisfies EngineOperations<OperationParts>;
 
 type EngineTable = typeof ENGINE_OPERATIONS;

@@ -19,6 +19,7 @@ import { Names } from '../catalog/names.js';
 import { Plans } from '../catalog/plans.js';
 import { Continuity } from '../continuity/operations.js';
 import type { ContinuityRows } from '../continuity/rows.js';
+import { Events } from '../event/events.js';
 import { ChangeFeed } from '../feed/changes.js';
 import { Watchers } from '../feed/watchers.js';
 import { ChangeGroups } from '../instance/change-many.js';
@@ -239,6 +240,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     creations,
     queues,
     rates: new Rates({ ...hosted, newId, random }),
+    events: new Events({ ...hosted, shard, maxOutputBytes: settings.maxOutputBytes }),
     schedules,
     webhooks,
     subscribers,
