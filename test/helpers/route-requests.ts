@@ -30,6 +30,7 @@ export interface Things {
   /** The id of a key. */
   readonly key: string;
   readonly subscription: string;
+  readonly event: string;
   readonly webhook: string;
   readonly delivery: string;
   /** Of an instance that is paused; not started yet. */
@@ -76,6 +77,7 @@ export async function makeThings(api: Api, tenant: Tenant): Promise<Things> {
     schedule: await makeSchedule(tenant, sequence),
     rateLimit: await makeRateLimit(tenant),
     subscription: await makeSubscription(tenant),
+    event: await makeEvent(tenant),
     key: expectStatus(key, 201).id,
     effect: task,
     ...(await makeContinuity(tenant, sequence, candidate)),
@@ -139,6 +141,12 @@ export async function makeSubscription(tenant: Tenant): Promise<string> {
   return expectStatus(await tenant.post<{ id: string }>('/webhooks', body), 201).id;
 }
 
+/** Nobody waits for it. */
+async function makeEvent(tenant: Tenant): Promise<string> {
+  const body = { event_name: 'swept', producer_event_id: randomUUID() };
+  return expectStatus(await tenant.post<{ event_id: string }>('/events', body), 201).event_id;
+}
+
 /** A draft. */
 export async function makeRelease(
   tenant: Tenant,
@@ -172,6 +180,7 @@ export function noThings(tenant: string): Things {
     rateLimit: `limit-${randomUUID()}`,
     key: `ak_${randomUUID().replaceAll('-', '')}`,
     subscription: randomUUID(),
+    event: randomUUID(),
     webhook: randomUUID(),
     delivery: randomUUID(),
     execution: randomUUID(),
@@ -207,6 +216,7 @@ const NAMED_BY_PATH: readonly (readonly [start: string, thing: keyof Things])[] 
   ['/webhooks/outbox/{id}', 'webhook'],
   ['/webhooks/deliveries/{delivery_id}', 'delivery'],
   ['/webhooks/{id}', 'subscription'],
+  ['/events/{id}', 'event'],
   ['/continuity/executions/{id}', 'execution'],
   ['/continuity/effects/{id}', 'effect'],
   ['/continuity/migrations/{id}', 'migration'],
@@ -254,6 +264,12 @@ const definition = (_: Things, tenant: string): Json => ({
   blocks: [step('a', 'noop')],
 });
 
+const sweptEvent = (tenant_id: string): Json => ({
+  tenant_id,
+  event_name: 'swept',
+  producer_event_id: randomUUID(),
+});
+
 /** The tenant is the one that the body names, where it names one. */
 const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) => Json>>> = {
   'sequences.create': definition,
@@ -294,6 +310,8 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
   'cron.run': () => ({}),
   'webhooks.subscribe': (_, tenant) => ({ tenant_id: tenant, url: 'https://hooks.example/in' }),
   'webhooks.update': () => ({ events: ['instance.failed'] }),
+  'events.send': (_, tenant) => sweptEvent(tenant),
+  'events.sendBatch': (_, tenant) => ({ events: [sweptEvent(tenant)] }),
   'releases.create': (things, tenant) => ({ tenant_id: tenant, ...sides(things) }),
   'releases.validate': () => ({ skip: true }),
   'releases.canary': () => ({ percent: 50 }),
