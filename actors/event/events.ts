@@ -9,14 +9,15 @@
 import { EVENT_TTL_SECS_DEFAULT, type ReceivedEvent } from '../../schema/event.js';
 import { BackgroundJob } from '../../src/background-job.js';
 import { eventId, eventKeyId } from '../../src/core/ids.js';
-import { isoTime, type UnixMs } from '../../src/core/time.js';
+import { isoTime } from '../../src/core/time.js';
 import { DATABASE_AWAY, type EngineError, tooLarge } from '../../src/errors.js';
-import { commitAlone, commitUnit } from '../runtime/commit.js';
+import { commitUnit } from '../runtime/commit.js';
 import { ActorHost, type HostDeps, type HostedMessage } from '../runtime/host.js';
 import type { Rows } from '../runtime/loader.js';
 import type { Room } from '../runtime/room.js';
 import { Turn } from '../runtime/turn.js';
 import { EventKey, type EventKeyRows, type OpenEvent, type Outcome } from './key.js';
+import { eventPruning } from './pruning.js';
 
 export type EventsDeps = HostDeps &
   Pick<Room, 'loader' | 'clock' | 'now' | 'shard' | 'shards'> & {
@@ -33,8 +34,6 @@ const RESCAN_MS = 30_000;
 const RESCAN_PAGE = 100;
 /** Keys in memory; beyond it those are let go that no event is under way in. */
 const KEYS_MAX = 1_000;
-/** How long an event stays after it was consumed or has expired, and with it what its producer called it. */
-const KEPT_MS = 7 * 24 * 60 * 60 * 1_000;
 
 const FIRST_KEY = '00000000-0000-0000-0000-000000000000';
 const NO_ROWS: EventKeyRows = { events: [], waits: [], takes: [] };
@@ -42,7 +41,9 @@ const NO_ROWS: EventKeyRows = { events: [], waits: [], takes: [] };
 export class Events {
   readonly #deps: EventsDeps;
   readonly #host: ActorHost<EventKey, KeyMessage, EventKeyRows>;
+  /** Reads the rows of every key of this shard that has something to do. */
   readonly #rescan: BackgroundJob;
+  readonly #pruning: BackgroundJob | undefined;
 
   constructor(deps: EventsDeps) {
     this.#deps = deps;
@@ -64,16 +65,27 @@ export class Events {
       },
       deps,
     );
-    const run = () => this.#round();
-    this.#rescan = new BackgroundJob({ clock, log, name: 'events', everyMs: RESCAN_MS, run });
+    this.#rescan = new BackgroundJob({
+      clock,
+      log,
+      name: 'events',
+      everyMs: RESCAN_MS,
+      run: () =>
+        this.#round().catch((error: unknown) =>
+          log.debug({ err: error }, 'events could not be read'),
+        ),
+    });
+    this.#pruning = deps.shard === 0 ? eventPruning(deps) : undefined;
   }
 
   start(): void {
     this.#rescan.wake();
+    this.#pruning?.wake();
   }
 
   stop(): void {
     this.#rescan.stop();
+    this.#pruning?.stop();
   }
 
   /** Words of a shard that died may be lost. */
@@ -199,31 +211,18 @@ export class Events {
   // ---------------------------------------------------------------- in the background
 
   async #round(): Promise<void> {
-    const { loader, schedule, now, shard } = this.#deps;
+    const { loader, schedule, now } = this.#deps;
     for (let after = FIRST_KEY; ; ) {
-      const from = after;
-      const page = await this.#rescan.step(() => loader.dueEventKeys(from, now(), RESCAN_PAGE));
+      const page = await loader.dueEventKeys(after, now(), RESCAN_PAGE);
+      if (this.#rescan.isStopped) return;
       if (page.length > 0) {
         schedule(() => {
           for (const id of page) this.#host.reload(id);
         });
       }
-      if (page.length < RESCAN_PAGE) break;
+      if (page.length < RESCAN_PAGE) return;
       after = page.at(-1) as string;
     }
-    // One shard does it for all of them.
-    while (shard === 0 && (await this.#rescan.step(() => this.#prune()))) {}
-  }
-
-  /** @returns whether there may be more: the statement takes a thousand */
-  async #prune(): Promise<boolean> {
-    const before: UnixMs = this.#deps.now() - KEPT_MS;
-    const oldest = await this.#deps.loader.oldestEndedEvent();
-    if (oldest === undefined || oldest >= before) return false;
-    const turn = new Turn();
-    turn.put('event.prune', 'events', { before: isoTime(before) });
-    await commitAlone(this.#deps, 'events', turn);
-    return true;
   }
 }
 

@@ -12,7 +12,7 @@ import { LIMITS } from '../../src/limits.js';
 import type { KeptSignalRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, checkContextSize, continueAfter, touchContext } from './advance.js';
-import { offerSignal } from './event-waits.js';
+import { offerSignal } from './arrivals.js';
 import { type LiveInstance, nextId } from './live-instance.js';
 import { charactersOf, checkSize } from './memory.js';
 import type { MessageOf } from './messages.js';
@@ -69,7 +69,8 @@ export function checkRoom(
   const more = given.filter(({ signalType }) => nameOf(signalType) !== undefined);
   if (more.length === 0) return;
   for (const { payload } of more) checkSize('payload is', payload, env.maxOutputBytes);
-  const { keptSignalsMax: most, keptSignalCharactersMax: longest } = LIMITS;
+  const most = LIMITS.keptSignalsMax;
+  const longest = LIMITS.keptSignalCharactersMax;
   const what = `instance ${record.id} keeps ${kept.length} signals that no step has waited for`;
   if (kept.length + more.length > most) throw conflict(`${what}: ${most} is the most`);
   const characters = keptCharacters(kept) + charactersOf(more.map(({ payload }) => payload));

@@ -179,12 +179,12 @@ export const LOAD_SQL = {
     'o.id, o.seq, o.payload, o.status, o.matched, o.targets, o.expires_at',
     'select id, seq, payload, status, matched, targets, expires_at from events ' +
       "where key_id = w.id and (status = 'pending' or targets is not null) " +
-      `order by seq limit ${OPEN_EVENTS_MAX + 1}`,
+      `order by seq, id limit ${OPEN_EVENTS_MAX + 1}`,
   ),
   eventWaits: ofIds(
     'o.id, o.instance_id',
     'select id, instance_id from event_waits where key_id = w.id ' +
-      `order by id limit ${EVENT_WAITS_MAX}`,
+      `order by id, instance_id limit ${EVENT_WAITS_MAX}`,
   ),
   eventTakes: 'select event_id, wait_id, outcome from event_takes where event_id = any($1::uuid[])',
   storedEvent: 'select status, matched from events where id = $1::uuid',

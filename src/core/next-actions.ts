@@ -106,7 +106,7 @@ const ACTIONS: Readonly<
       why: 'Shows who claimed the task, and when.',
     },
   ],
-  event: ({ name = '', key, path }, at) => [
+  event: ({ name = '', key, path, since }, at) => [
     {
       action: 'send_event',
       method: 'POST',
@@ -114,7 +114,7 @@ const ACTIONS: Readonly<
       body: {
         event_name: name,
         ...(key === undefined ? {} : { correlation_key: key }),
-        producer_event_id: `by-hand:${at}/${path}`,
+        producer_event_id: `by-hand:${at}/${path} ${since}`,
         payload: {},
       },
       why: 'Ends the wait of every instance of the tenant that waits for this event.',

@@ -176,6 +176,9 @@ test('every example of a request is taken by the server', async () => {
   await send('apiKeys.mint');
   realIds.set(subscription, (await send<{ id: string }>('webhooks.subscribe')).id);
   await send('webhooks.update');
+  await send('events.send');
+  // The same event: its batch says that it was there.
+  await send('events.sendBatch');
 
   const third = { ...later, idempotency_key: 'order-A-1003' };
   realIds.set(instance, (await send<InstanceCreated>('instances.create', third)).id);

@@ -369,12 +369,14 @@ const READS: Readonly<Record<Name, Read>> = {
       select(db, 'events', {
         is: { key_id },
         where: isOpenEvent,
-        by: ['seq'],
+        by: ['seq', 'id'],
         limit: OPEN_EVENTS_MAX + 1,
       }),
     ),
   eventWaits: (db, [keys]) =>
-    asked(keys as string[], (key_id) => select(db, 'event_waits', { is: { key_id }, by: ['id'] })),
+    asked(keys as string[], (key_id) =>
+      select(db, 'event_waits', { is: { key_id }, by: ['id', 'instance_id'] }),
+    ),
   eventTakes: (db, [events]) => select(db, 'event_takes', { where: isAmong(events, 'event_id') }),
   storedEvent: (db, [id]) => byKey(db, 'events', id),
   dueEventKeys: (db, [after, now, limit, ...place]) => {

@@ -22,7 +22,7 @@ create table events (
 
 create index events_by_tenant on events (tenant_id, created_at desc, id desc);
 -- What the actor of a key is brought to life with, in the order in which events are taken.
-create index events_open on events (key_id, seq) where status = 'pending' or targets is not null;
+create index events_open on events (key_id, seq, id) where status = 'pending' or targets is not null;
 create index events_by_expiry on events (expires_at) where status = 'pending';
 -- Serves the removal of old ones.
 create index events_ended on events (ended_at, id) where status <> 'pending' and targets is null;
@@ -35,7 +35,7 @@ create table event_waits (
   primary key (instance_id, id)
 );
 
-create index event_waits_by_key on event_waits (key_id, id);
+create index event_waits_by_key on event_waits (key_id, id, instance_id);
 
 -- Which wait took which event, and whether it had a use for it: written with what came of it.
 create table event_takes (

@@ -287,7 +287,8 @@ describe('a step that waits', () => {
     const id = await tenant.run([forEach('each', 'items', [wait(name)])], {
       context: { data: { items: ['a', 'b', 'c'] } },
     });
-    await eventually(async () => assert.equal((await tenant.rowsOf(id)).length, 2));
+    const taken = async () => (await tenant.rowsOf(id)).filter((block) => block === 'wait').length;
+    await eventually(async () => assert.equal(await taken(), 2));
     await tenant.until(id, 'waiting');
     await send(name, { payload: 3 });
     await tenant.until(id, 'completed');
@@ -350,7 +351,9 @@ describe('a step that waits', () => {
       tryCatch('t', [wait(name, { timeout_ms: 20 })], [step('c', 'noop')]),
     ]);
     assert.deepEqual(await tenant.rowsOf(caught), ['wait', 'c']);
-    const id = await tenant.runUntil('failed', [wait(name, { timeout_ms: 20 })]);
+    const patient = [wait(name, { timeout_ms: '{{ data.ms }}' })];
+    const id = await tenant.runUntil('failed', patient, { ms: 20 });
+    await tenant.signal(id, 'update_context', { ms: 600_000 });
     await send(name, { payload: 'kept' });
     expectStatus(await tenant.post(`/instances/${id}/retry`), 200);
     await tenant.until(id, 'completed');
