@@ -160,7 +160,6 @@ export const EVENT_ROWS = {
     path: '/events',
     summary: 'List events, newest first.',
     query: EventListQuery,
-    isTenantInBody: true,
     replies: { 200: listOf(StoredEvent), ...refusals(400) },
   },
   'events.get': {

@@ -12,6 +12,8 @@ export interface EventParts {
 
 export const EVENT_OPERATIONS = {
   'events.send': {
+    // A wait that its caller was told of counts.
+    isBehindHints: true,
     leadsTo: ({ tenant_id, event_name, correlation_key }, tenant) =>
       routeOf(eventKeyId(tenant_id ?? tenant, event_name, correlation_key ?? undefined)),
     serve: ({ events }, { request, tenant, body }) =>
@@ -22,6 +24,7 @@ export const EVENT_OPERATIONS = {
 export const EVENT_ENGINE_OPERATIONS = {
   /** One of a batch, whose tenant is known. */
   'events.receive': {
+    isBehindHints: true,
     serve: ({ events }, { request, tenant, body }: Call<ReceivedEvent>) =>
       events.receive(request, tenant, body),
   },

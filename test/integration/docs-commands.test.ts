@@ -23,6 +23,7 @@ const PAGES = [
   'operate/alerts',
   'operate/troubleshooting',
   'releases',
+  'events',
 ].map((name) => `docs/${name}.md`);
 
 /** The page whose function and variables all of them use. */

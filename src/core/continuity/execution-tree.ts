@@ -159,8 +159,11 @@ const STEP_PHASES: ReadonlySet<unknown> = new Set<StepPhase>([
 
 /** Which phases there are depends on the kind of block. */
 function readOpen(record: OpenRecord, { type }: PlanNode, name: string): OpenRecord {
-  const { p } = record as Partial<StepRecord>;
-  const isPhase = type === 'step' ? STEP_PHASES.has(p) : typeof p !== 'string';
+  const { p, v } = record as Partial<StepRecord>;
+  const isPhase =
+    type === 'step'
+      ? STEP_PHASES.has(p) && (v !== undefined) === (p === 'event')
+      : typeof p !== 'string';
   if (!isPhase) refuse(name, `must be the record of an open ${type}`);
   return record;
 }
