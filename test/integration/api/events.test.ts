@@ -24,6 +24,7 @@ import {
   tryCatch,
   useSharedApi,
 } from '../../helpers/api.js';
+import { handedOver, passageOf } from '../../helpers/capsules.js';
 import { expectStatus } from '../../helpers/client.js';
 
 const api = useSharedApi();
@@ -420,6 +421,22 @@ describe('a step that waits', () => {
     await tenant.until(id, 'completed');
     assert.deepEqual(await tenant.rowsOf(id), ['wait', 'b']);
   });
+});
+
+test('an instance that is handed over takes its waits along, and the signals that it keeps', async () => {
+  const name = newName();
+  const id = await tenant.run([
+    wait(name, { timeout_ms: 600_000 }),
+    step('go', 'wait_for_event', { params: { name: 'go' } }),
+  ]);
+  await tenant.signal(id, 'custom:go', { n: 1 });
+  await tenant.until(id, 'waiting');
+  await tenant.signal(id, 'pause');
+  const instance = await handedOver(await passageOf(tenant, id));
+  assert.equal((await send(name, { payload: 'there' })).matched, 1);
+  await tenant.until(instance, 'completed');
+  assert.deepEqual(await tenant.outputsOf(instance), { wait: 'there', go: { n: 1 } });
+  assert.deepEqual(await tenant.rowsOf(id), []);
 });
 
 describe('a custom signal', () => {
