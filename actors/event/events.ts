@@ -153,6 +153,7 @@ export class Events {
       matched,
       targets,
       isUsed: false,
+      untold: [],
     };
     const turn = new Turn();
     turn.gate = 'exists';
@@ -177,7 +178,9 @@ export class Events {
     commitUnit(this.#deps, `event:${id}`, turn, (error, ack) => {
       if (error === undefined) this.#received(keyId, request, event, waits);
       else {
-        this.#host.tell(keyId, { kind: 'free', take: (state, own) => state.free(own, waits) });
+        // Whether it is there only the rows know.
+        if (ack.outcome === 'lost') this.#host.reload(keyId);
+        else this.#host.tell(keyId, { kind: 'free', take: (state, own) => state.free(own, waits) });
         if (ack.outcome === 'exists') this.#repeat(request, id);
         else this.#fail(request, error);
       }

@@ -40,7 +40,16 @@ export interface OpenEvent {
   readonly targets: Map<string, string>;
   /** Some wait has taken it, or had no use for it. */
   isUsed: boolean;
+  /** Targets that have yet to be told. */
+  readonly untold: string[];
 }
+
+/**
+ * Characters of payloads that are on their way at once: each wait is sent a copy. The next are told as
+ * those before them answer.
+ */
+const TOLD_CHARACTERS_MAX = 16 * 1024 * 1024;
+const TOLD_AT_ONCE_MIN = 64;
 
 export type Outcome = 'taken' | 'refused' | 'gone';
 
@@ -92,11 +101,30 @@ export class EventKey {
 
   /** Tells those again that are still there. */
   #settleEvent(turn: Turn, event: OpenEvent): void {
-    for (const wait of event.targets.keys()) {
-      if (this.#waits.has(wait)) this.#tell(turn, event, wait);
-      else if (event.targets.delete(wait)) this.#changed.add(event);
+    for (const wait of [...event.targets.keys()].reverse()) {
+      if (this.#waits.has(wait)) {
+        this.#free.delete(wait);
+        event.untold.push(wait);
+      } else if (event.targets.delete(wait)) this.#changed.add(event);
     }
+    this.#tellFirst(turn, event);
     this.#closeAnswered(event);
+  }
+
+  #tellFirst(turn: Turn, event: OpenEvent): void {
+    const fitting = Math.floor(TOLD_CHARACTERS_MAX / event.payload.length);
+    for (
+      let left = Math.max(TOLD_AT_ONCE_MIN, fitting);
+      left > 0 && event.untold.length > 0;
+      left -= 1
+    ) {
+      this.#tellNext(turn, event);
+    }
+  }
+
+  #tellNext(turn: Turn, event: OpenEvent): void {
+    const wait = event.untold.pop();
+    if (wait !== undefined) this.#tell(turn, event, wait);
   }
 
   get isIdle(): boolean {
@@ -105,7 +133,7 @@ export class EventKey {
 
   /** A number behind those of all events of the key that came before. */
   nextSeq(): number {
-    this.#lastSeq = Math.max(this.#lastSeq + 1, this.#deps.now() * 1_000);
+    this.#lastSeq = Math.max(this.#lastSeq + 1, Math.floor(this.#deps.now() * 1_000));
     return this.#lastSeq;
   }
 
@@ -137,7 +165,10 @@ export class EventKey {
     }
     this.#events.set(event.id, event);
     if (isKept) this.#match(turn);
-    else for (const wait of event.targets.keys()) this.#tell(turn, event, wait);
+    else {
+      event.untold.push(...[...event.targets.keys()].reverse());
+      this.#tellFirst(turn, event);
+    }
   }
 
   wanted(turn: Turn, wait: string, instance: string): void {
@@ -165,6 +196,7 @@ export class EventKey {
     event.isUsed = true;
     if (outcome === 'taken') this.unwanted(wait);
     else if (this.#waits.has(wait)) this.#free.add(wait);
+    this.#tellNext(turn, event);
     this.#closeAnswered(event);
     this.#match(turn);
   }
@@ -245,5 +277,6 @@ function openEvent(row: EventRow): OpenEvent {
     matched: row.matched,
     targets: new Map(JSON.parse(row.targets ?? '[]') as [string, string][]),
     isUsed: false,
+    untold: [],
   };
 }

@@ -61,7 +61,7 @@ class World {
     });
     const payload = `"${id}"`;
     const event = { id, seq, payload, expiresAt, status, matched, targets, isUsed: false } as const;
-    this.words.push(() => this.#turn((turn) => this.key.stored(turn, { ...event })));
+    this.words.push(() => this.#turn((turn) => this.key.stored(turn, { ...event, untold: [] })));
     return matched;
   }
 
@@ -190,6 +190,19 @@ describe('an event', () => {
     world.open('b');
     world.settle();
     assert.deepEqual(world.taken, ['E taken b']);
+  });
+
+  test('of a large payload is told to some waits at a time, and to all in the end', () => {
+    const world = new World();
+    const waits = Array.from({ length: 200 }, (_, n) => `w${n}`);
+    for (const wait of waits) world.open(wait);
+    world.settle();
+    world.post('E'.repeat(1024 * 1024));
+    const [stored] = world.words.splice(0);
+    stored?.();
+    assert.equal(world.words.length, 64);
+    world.settle();
+    assert.equal(world.takes.length, 200);
   });
 
   test('that could not be stored leaves its waits to the next one', () => {

@@ -49,8 +49,8 @@ const auditOf = async (id: string, type: string) =>
     ({ event_type }) => event_type === type,
   );
 
-describe('an event', () => {
-  test('ends every wait for its name and key, and its payload is their output', async () => {
+describe('events', () => {
+  test('an event ends every wait for its name and key, and its payload is their output', async () => {
     const name = newName();
     const sequence = await tenant.sequence([
       wait(name, { key: '{{ data.order }}' }),
@@ -75,7 +75,7 @@ describe('an event', () => {
     assert.deepEqual(taken_by.map(({ instance_id }) => instance_id).sort(), [a, b].sort());
   });
 
-  test('a wait without a key is for events without one, and a number counts as its text', async () => {
+  test('an event without a key is for waits without one, and a key that is a number counts as its text', async () => {
     const name = newName();
     const plain = await tenant.run([wait(name)]);
     const numbered = await tenant.run([wait(name, { key: 17 })]);
@@ -88,7 +88,7 @@ describe('an event', () => {
     assert.deepEqual((await tenant.outputsOf(plain)).wait, null);
   });
 
-  test('that comes first is kept, in order, and each goes to one wait', async () => {
+  test('an event that comes first is kept, in order, and each goes to one wait', async () => {
     const name = newName();
     const early = [await send(name, { payload: 1 }), await send(name, { payload: 2 })];
     assert.deepEqual(
@@ -105,7 +105,7 @@ describe('an event', () => {
     assert.deepEqual([status, matched], ['consumed', 1]);
   });
 
-  test('is kept for its time to live and not longer', async () => {
+  test('an event is kept for its time to live and not longer', async () => {
     const name = newName();
     const { event_id } = await send(name, { ttl_seconds: 1 });
     await eventually(async () => assert.equal((await event(event_id)).status, 'expired'));
@@ -120,7 +120,7 @@ describe('an event', () => {
     assert.equal((await event(event_id)).consumed_at, null);
   });
 
-  test('with the same producer_event_id is the same event, whatever else it says', async () => {
+  test('an event with the same producer_event_id is the same event, whatever else it says', async () => {
     const name = newName();
     const producer_event_id = randomUUID();
     const first = await send(name, { producer_event_id, payload: 1 });
@@ -134,7 +134,7 @@ describe('an event', () => {
     assert.notEqual(elsewhere.event_id, first.event_id);
   });
 
-  test('sent many times at once under one producer_event_id, to several names, is stored once', async () => {
+  test('an event sent many times at once under one producer_event_id, to several names, is stored once', async () => {
     const producer_event_id = randomUUID();
     const names = [newName(), newName(), newName()];
     const replies = await Promise.all(
@@ -147,7 +147,7 @@ describe('an event', () => {
     assert.equal(new Set(replies.map(({ body }) => body.event_id)).size, 1);
   });
 
-  test('of another tenant ends no wait, and is not found', async () => {
+  test('an event of another tenant ends no wait, and is not found', async () => {
     const name = newName();
     const id = await tenant.run([wait(name)]);
     await tenant.until(id, 'waiting');
@@ -159,7 +159,7 @@ describe('an event', () => {
     assert.equal((await tenant.instance(id)).state, 'waiting');
   });
 
-  test('whose only wait was over goes to the next one', async () => {
+  test('an event whose only wait was over goes to the next one', async () => {
     const name = newName();
     const id = await tenant.run([wait(name)]);
     await tenant.until(id, 'waiting');
@@ -172,8 +172,8 @@ describe('an event', () => {
   });
 });
 
-describe('a batch of events', () => {
-  test('has an outcome for each event, in their order', async () => {
+describe('batches', () => {
+  test('a batch of events has an outcome for each event, in their order', async () => {
     const name = newName();
     const id = await tenant.run([wait(name, { key: 'b' })]);
     await tenant.until(id, 'waiting');
@@ -194,7 +194,7 @@ describe('a batch of events', () => {
     assert.deepEqual(ids(again), ids(first));
   });
 
-  test('is refused as a whole when one of its events is wrong', async () => {
+  test('a batch of events is refused as a whole when one of its events is wrong', async () => {
     const name = newName();
     const good = { event_name: name, producer_event_id: randomUUID() };
     const foreign = { ...good, tenant_id: 'somebody-else' };
@@ -239,8 +239,8 @@ describe('a request that is wrong', () => {
   });
 });
 
-describe('a step that waits', () => {
-  test('times out as the params or the step say, and is tried again with a new wait', async () => {
+describe('waits', () => {
+  test('a waiting step times out as the params or the step say, and is tried again with a new wait', async () => {
     for (const block of [
       wait(newName(), { timeout_ms: 50 }),
       wait(newName(), { timeout_ms: 600_000 }, { timeout: 50 }),
@@ -257,7 +257,7 @@ describe('a step that waits', () => {
     await tenant.until(id, 'completed');
   });
 
-  test('goes on waiting when the payload does not conform to its schema, and that is audited', async () => {
+  test('a waiting step goes on waiting when the payload does not conform to its schema, and that is audited', async () => {
     const name = newName();
     const schema = { type: 'object', required: ['amount'] };
     const id = await tenant.run([wait(name, { schema })]);
@@ -282,7 +282,7 @@ describe('a step that waits', () => {
     );
   });
 
-  test('in each pass of a loop takes another event', async () => {
+  test('a waiting step in each pass of a loop takes another event', async () => {
     const name = newName();
     for (const payload of [1, 2]) await send(name, { payload });
     const id = await tenant.run([forEach('each', 'items', [wait(name)])], {
@@ -300,7 +300,7 @@ describe('a step that waits', () => {
     );
   });
 
-  test('stands beside others that wait for the same event', async () => {
+  test('a waiting step stands beside others that wait for the same event', async () => {
     const name = newName();
     const both = ['a', 'b'].map((id) => [step(id, 'wait_for_event', { params: { name } })]);
     const id = await tenant.run([parallel('p', ...both)]);
@@ -310,7 +310,7 @@ describe('a step that waits', () => {
     assert.deepEqual(await tenant.outputsOf(id), { a: 1, b: 1 });
   });
 
-  test('that loses a race waits no more', async () => {
+  test('a waiting step that loses a race waits no more', async () => {
     const [name, other] = [newName(), newName()];
     const id = await tenant.run([
       race('r', [[wait(name)], [step('w', 'wait_for_event', { params: { name: other } })]]),
@@ -325,7 +325,7 @@ describe('a step that waits', () => {
     assert.equal((await send(name)).matched, 0);
   });
 
-  test('of an instance that is cancelled waits no more', async () => {
+  test('a waiting step of an instance that is cancelled waits no more', async () => {
     const name = newName();
     const id = await tenant.run([wait(name)]);
     await tenant.until(id, 'waiting');
@@ -334,7 +334,7 @@ describe('a step that waits', () => {
     await eventually(async () => assert.equal((await send(name)).matched, 0));
   });
 
-  test('of a paused instance has its event when the instance is resumed', async () => {
+  test('a waiting step of a paused instance has its event when the instance is resumed', async () => {
     const name = newName();
     const id = await tenant.run([wait(name), step('b', 'noop')]);
     await tenant.until(id, 'waiting');
@@ -346,7 +346,7 @@ describe('a step that waits', () => {
     assert.deepEqual((await tenant.outputsOf(id)).wait, 1);
   });
 
-  test('is caught when it fails, and runs again with the instance', async () => {
+  test('a waiting step is caught when it fails, and runs again with the instance', async () => {
     const name = newName();
     const caught = await tenant.runUntil('completed', [
       tryCatch('t', [wait(name, { timeout_ms: 20 })], [step('c', 'noop')]),
@@ -361,14 +361,14 @@ describe('a step that waits', () => {
     assert.deepEqual((await tenant.outputsOf(id)).wait, 'kept');
   });
 
-  test('waits for nothing in a dry run', async () => {
+  test('a waiting step waits for nothing in a dry run', async () => {
     const id = await tenant.run([wait(newName(), { key: 'k' })], { dry_run: true });
     await tenant.until(id, 'completed');
     const { wait: output } = await tenant.outputsOf(id);
     assert.deepEqual([output?.dry_run, output?.handler], [true, 'wait_for_event']);
   });
 
-  test('fails for good when its params are wrong once they are known', async () => {
+  test('a waiting step fails for good when its params are wrong once they are known', async () => {
     for (const key of [{ a: 1 }, '  ', true]) {
       const id = await tenant.run([wait('n', { key: '{{ data.key }}' })], {
         context: { data: { key } },
@@ -378,7 +378,7 @@ describe('a step that waits', () => {
     }
   });
 
-  test('is explained with the event and the requests that end the wait', async () => {
+  test('a waiting step is explained with the event and the requests that end the wait', async () => {
     const name = newName();
     const id = await tenant.run([wait(name, { key: 'k', timeout_ms: 600_000 })]);
     await tenant.until(id, 'waiting');
@@ -391,7 +391,7 @@ describe('a step that waits', () => {
     await tenant.until(id, 'completed');
   });
 
-  test('is stored only with params that can be right', async () => {
+  test('a waiting step is stored only with params that can be right', async () => {
     for (const [params, message] of [
       [{}, /params\.name/],
       [{ name: '' }, /params\.name/],
@@ -408,7 +408,7 @@ describe('a step that waits', () => {
     }
   });
 
-  test('is kept by an instance that goes over to another version', async () => {
+  test('a waiting step is kept by an instance that goes over to another version', async () => {
     const name = newName();
     const named = { name: `s-${randomUUID()}` };
     const sequence = await tenant.sequence([wait(name)], named);
@@ -439,10 +439,10 @@ test('an instance that is handed over takes its waits along, and the signals tha
   assert.deepEqual(await tenant.rowsOf(id), []);
 });
 
-describe('a custom signal', () => {
+describe('kept signals', () => {
   const waitFor = (id: string, name: string) => step(id, 'wait_for_event', { params: { name } });
 
-  test('is kept until a wait for its name takes it, in order', async () => {
+  test('a custom signal is kept until a wait for its name takes it, in order', async () => {
     const id = await tenant.run([
       sleep('s', 150),
       waitFor('a', 'go'),
@@ -473,7 +473,7 @@ describe('a custom signal', () => {
     );
   });
 
-  test('is listed with all others of the instance, page by page', async () => {
+  test('a custom signal is listed with all others of the instance, page by page', async () => {
     const id = await tenant.run([sleep('s', 600_000)]);
     await tenant.signal(id, 'update_context', { a: 1 });
     for (const n of [1, 2, 3]) await tenant.signal(id, 'custom:n', n);
@@ -492,7 +492,7 @@ describe('a custom signal', () => {
     assert.equal((await api.tenant().get(`/instances/${id}/signals`)).status, 404);
   });
 
-  test('ends a wait whatever its key, and of one instance only', async () => {
+  test('a custom signal ends a wait whatever its key, and of one instance only', async () => {
     const name = newName();
     const [a, b] = [
       await tenant.run([wait(name, { key: 'k' })]),
@@ -504,7 +504,7 @@ describe('a custom signal', () => {
     assert.equal((await tenant.instance(b)).state, 'waiting');
   });
 
-  test('is refused when too many are kept', async () => {
+  test('a custom signal is refused when too many are kept', async () => {
     const id = await tenant.run([sleep('s', 600_000)]);
     const send = (payload: unknown) =>
       tenant.post<{ error: string }>(`/instances/${id}/signals`, {
@@ -520,7 +520,7 @@ describe('a custom signal', () => {
     assert.equal((await signals(id, '?limit=1000')).length, 1_000);
   });
 
-  test('that comes with a resume-from or a fork is there for the wait', async () => {
+  test('a custom signal that comes with a resume-from or a fork is there for the wait', async () => {
     const name = newName();
     const id = await tenant.runUntil('failed', [step('a', 'noop'), wait(name, { timeout_ms: 1 })]);
     const given = { signals: [{ signal_type: `custom:${name}`, payload: 'now' }] };
@@ -537,8 +537,8 @@ describe('a custom signal', () => {
   });
 });
 
-describe('a loop of waits', () => {
-  test('goes on with each event until its condition is over', async () => {
+describe('loops', () => {
+  test('a loop of waits goes on with each event until its condition is over', async () => {
     const name = newName();
     const id = await tenant.run([loop('l', "outputs.wait != 'stop'", [wait(name)], 10)]);
     for (const payload of ['go', 'go', 'stop']) await send(name, { payload });
