@@ -104,6 +104,10 @@ with doomed as (
   delete from worker_tasks t using doomed d where t.instance_id = d.id
 ), permit_requests_gone as (
   delete from permit_requests t using doomed d where t.instance_id = d.id
+), event_waits_gone as (
+  delete from event_waits t using doomed d where t.instance_id = d.id
+), event_takes_gone as (
+  delete from event_takes t using doomed d where t.instance_id = d.id
 ), injected_blocks_gone as (
   delete from injected_blocks t using doomed d where t.instance_id = d.id
 ), checkpoints_gone as (
@@ -164,9 +168,14 @@ from json_to_recordset($1::json) as r(instance_id uuid, key text, items json)
 on conflict (instance_id, key) do update set items = excluded.items;
 
 -- writer_signal_insert
-insert into signals (id, instance_id, seq, signal_type, payload, created_at, traceparent)
-select r.id, r.instance_id, r.seq, r.signal_type, r.payload, r.created_at, r.traceparent
-from json_to_recordset($1::json) as r(id uuid, instance_id uuid, seq integer, signal_type text, payload json, created_at timestamptz, traceparent text);
+insert into signals (id, instance_id, seq, signal_type, payload, created_at, traceparent, status, taken_at, taken_by)
+select r.id, r.instance_id, r.seq, r.signal_type, r.payload, r.created_at, r.traceparent, r.status, r.taken_at, r.taken_by
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, seq integer, signal_type text, payload json, created_at timestamptz, traceparent text, status text, taken_at timestamptz, taken_by text);
+
+-- writer_signal_update
+update signals t set status = r.status, taken_at = r.taken_at, taken_by = r.taken_by
+from json_to_recordset($1::json) as r(instance_id uuid, seq integer, status text, taken_at timestamptz, taken_by text)
+where t.instance_id = r.instance_id and t.seq = r.seq;
 
 -- writer_audit_insert
 insert into audit_log (instance_id, seq, tenant_id, entries, created_at)
@@ -263,6 +272,39 @@ insert into permits (instance_id, key_id, number)
 select r.instance_id, r.key_id, r.number
 from json_to_recordset($1::json) as r(instance_id uuid, key_id uuid, number integer)
 on conflict (instance_id) do update set number = excluded.number;
+
+-- writer_event_insert
+insert into events (id, key_id, seq, tenant_id, event_name, producer_event_id, correlation_key, payload, status, matched, targets, created_at, expires_at, ended_at)
+select r.id, r.key_id, r.seq, r.tenant_id, r.event_name, r.producer_event_id, r.correlation_key, r.payload, r.status, r.matched, r.targets, r.created_at, r.expires_at, r.ended_at
+from json_to_recordset($1::json) as r(id uuid, key_id uuid, seq bigint, tenant_id text, event_name text, producer_event_id text, correlation_key text, payload json, status text, matched integer, targets json, created_at timestamptz, expires_at timestamptz, ended_at timestamptz);
+
+-- writer_event_update
+update events t set status = r.status, matched = r.matched, targets = r.targets, ended_at = r.ended_at
+from json_to_recordset($1::json) as r(id uuid, status text, matched integer, targets json, ended_at timestamptz)
+where t.id = r.id;
+
+-- writer_event_prune
+delete from events e using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
+  select id from events where status <> 'pending' and targets is null and ended_at < r.before
+  order by ended_at, id limit 1000 offset 0) as old
+where e.id = old.id;
+
+-- writer_eventwait_clear
+delete from event_waits t
+using json_to_recordset($1::json) as r(instance_id uuid, id uuid)
+where t.instance_id = r.instance_id and t.id = r.id;
+
+-- writer_eventwait_set
+insert into event_waits (instance_id, id, key_id)
+select r.instance_id, r.id, r.key_id
+from json_to_recordset($1::json) as r(instance_id uuid, id uuid, key_id uuid)
+on conflict (instance_id, id) do update set key_id = excluded.key_id;
+
+-- writer_eventtake_insert
+insert into event_takes (instance_id, event_id, wait_id, block_id, outcome, taken_at)
+select r.instance_id, r.event_id, r.wait_id, r.block_id, r.outcome, r.taken_at
+from json_to_recordset($1::json) as r(instance_id uuid, event_id uuid, wait_id uuid, block_id text, outcome text, taken_at timestamptz)
+on conflict (instance_id, event_id, wait_id) do nothing;
 
 -- writer_ratelimit_clear
 delete from rate_limits t
@@ -488,5 +530,12 @@ returning id;
 insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure)
 select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure
 from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text, failure json)
+on conflict do nothing
+returning id;
+
+-- writer_gated_event_insert
+insert into events (id, key_id, seq, tenant_id, event_name, producer_event_id, correlation_key, payload, status, matched, targets, created_at, expires_at, ended_at)
+select r.id, r.key_id, r.seq, r.tenant_id, r.event_name, r.producer_event_id, r.correlation_key, r.payload, r.status, r.matched, r.targets, r.created_at, r.expires_at, r.ended_at
+from json_to_recordset($1::json) as r(id uuid, key_id uuid, seq bigint, tenant_id text, event_name text, producer_event_id text, correlation_key text, payload json, status text, matched integer, targets json, created_at timestamptz, expires_at timestamptz, ended_at timestamptz)
 on conflict do nothing
 returning id;

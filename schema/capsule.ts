@@ -29,11 +29,13 @@ const EndCode = Type.Unsafe<DoneCode>({ type: 'integer', enum: [0, 1, 2, 3] });
 
 const Why = noted(Failure, 'What failed, while the blocks around it have yet to end.');
 
-/** The record of an open block: numbers, the phase of a step, and why blocks inside failed. */
+const EventWaited = Type.Object({ n: Type.String(), k: Type.Optional(Type.String()) });
+
+/** The record of an open block: numbers, the phase of a step, what it waits for, why blocks inside failed. */
 const Open = Type.Unsafe<OpenRecord>({
   type: 'object',
   required: ['b'],
-  properties: { b: Num, p: { anyOf: [Num, Type.String()] }, y: Why },
+  properties: { b: Num, p: { anyOf: [Num, Type.String()] }, v: EventWaited, y: Why },
   additionalProperties: Num,
 });
 

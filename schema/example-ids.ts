@@ -13,6 +13,8 @@ export const EXAMPLE_IDS = {
   task: '0192f0c2-2b7c-7e90-8f12-3a4b5c6d7e8f',
   attempt: '0192f0c2-3c8d-7fa1-9023-4b5c6d7e8f90',
   signal: '0192f0c3-5d6e-7f80-9a1b-2c3d4e5f6071',
+  event: '5c0e1b7a-93d2-8f41-a6b8-7d2e4f609132',
+  wait: '0192f0c2-9a4c-7d51-8e62-0f1a2b3c2c3d',
   audit: '0192f0c2-1d41-7082-93a4-b5c6d7e8f901',
   checkpoint: '0192f0c4-6e7f-7091-8a2b-3c4d5e6f7182',
   schedule: '0192f0c6-7f80-71a2-9b3c-4d5e6f708192',

@@ -32,6 +32,7 @@ const ID_EXAMPLES: Readonly<Record<string, string>> = {
   cron: EXAMPLE_IDS.schedule,
   releases: EXAMPLE_IDS.release,
   webhooks: EXAMPLE_IDS.subscription,
+  events: EXAMPLE_IDS.event,
   'webhooks/outbox': EXAMPLE_IDS.outbox,
   'api-keys': KEY_ID,
   credentials: 'stripe',
@@ -62,6 +63,29 @@ const thank = {
   id: 'thank',
   handler: 'log',
   params: { message: 'thank you', level: 'info' },
+};
+const settled = {
+  event_name: 'payment.settled',
+  producer_event_id: 'settlement-4711',
+  correlation_key: 'A-1001',
+  payload: { amount: 4_200 },
+};
+const receipt = {
+  event_id: EXAMPLE_IDS.event,
+  duplicate: false,
+  matched_wait: EXAMPLE_IDS.wait,
+  satisfied: true,
+  matched: 1,
+};
+const storedEvent = {
+  id: EXAMPLE_IDS.event,
+  tenant_id: EXAMPLE_TENANT,
+  ...settled,
+  status: 'consumed',
+  matched: 1,
+  created_at: AT,
+  expires_at: '2026-11-03T08:00:00.000Z',
+  consumed_at: LATER,
 };
 const archive = { type: 'step', id: 'archive', handler: 'noop' };
 const bySize = {
@@ -281,6 +305,28 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   PatchContext: { context: { data: contextOfSmall.data } },
   ContextPatched: { context: contextOfSmall },
   SendSignal: { signal_type: 'update_context', payload: { approved: true } },
+  StoredSignal: {
+    id: EXAMPLE_IDS.signal,
+    instance_id: EXAMPLE_IDS.instance,
+    signal_type: 'custom:approved',
+    payload: { by: 'ada' },
+    created_at: AT,
+    status: 'taken',
+    taken_at: LATER,
+    taken_by: 'wait-for-approval',
+  },
+  SendEvent: settled,
+  SendEvents: { events: [settled] },
+  EventReceipt: receipt,
+  EventReceipts: { outcomes: [receipt] },
+  StoredEvent: storedEvent,
+  EventTaker: {
+    instance_id: EXAMPLE_IDS.instance,
+    block_id: 'paid',
+    outcome: 'taken',
+    taken_at: LATER,
+  },
+  EventDetails: { ...storedEvent, taken_by: [] },
   SignalAccepted: { signal_id: EXAMPLE_IDS.signal },
   InstanceRetried: { id: EXAMPLE_IDS.instance },
   BulkUpdated: { count: 3, updated: 3 },

@@ -37,6 +37,7 @@ export const WAIT_KINDS = {
   delay: 'the end of the `delay`, or the opening of the `send_window`, of a step',
   retry: 'the end of the back-off before the next try',
   rate_limit: 'a permit of the `rate_limit_key` of a step',
+  event: 'an event, or a signal of its own, with the name that a `wait_for_event` asks for',
   engine: 'nothing: the engine is about to go on with it',
 } as const;
 export type WaitKind = keyof typeof WAIT_KINDS;
@@ -77,6 +78,7 @@ export const Wait = named(
     reason: Type.Optional(
       oneOfWords(FENCE_REASONS, 'Of a handoff: on its way, gone, or here and not owned yet.'),
     ),
+    name: Type.Optional(Type.String({ description: 'Of the event.' })),
     key: Type.Optional(Type.String()),
     max_concurrency: Type.Optional(Type.Integer()),
     holders: Type.Optional(

@@ -275,6 +275,33 @@ export type BulkUpdated = Static<typeof BulkUpdated>;
 export const ContextPatched = named('ContextPatched', { context: InstanceContext });
 export type ContextPatched = Static<typeof ContextPatched>;
 
+export const SIGNAL_STATUSES = ['kept', 'taken', 'refused', 'applied'] as const;
+const SignalStatus = oneOfWords(
+  SIGNAL_STATUSES,
+  'kept: waits for a step that waits for it; taken, refused: by taken_by; applied: it took effect when it came.',
+);
+
+export const StoredSignal = named('StoredSignal', 'A signal that an instance was sent.', {
+  id: Uuid,
+  instance_id: Uuid,
+  signal_type: Type.String(),
+  payload: AnyJson,
+  created_at: Timestamp,
+  status: SignalStatus,
+  taken_at: orNull(Timestamp),
+  taken_by: noted(orNull(Type.String()), 'The block whose wait took it.'),
+});
+export type StoredSignal = Static<typeof StoredSignal>;
+
+export const SignalListQuery = Type.Object({
+  signal_type: Type.Optional(Type.String()),
+  status: Type.Optional(SignalStatus),
+  offset: Offset,
+  limit: Limit(LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX),
+  cursor: Cursor,
+});
+export type SignalListQuery = Static<typeof SignalListQuery>;
+
 export const SignalAccepted = named('SignalAccepted', { signal_id: Uuid });
 export type SignalAccepted = Static<typeof SignalAccepted>;
 
@@ -431,6 +458,13 @@ export const INSTANCE_ROWS = {
     summary: 'Send a signal.',
     body: SendSignal,
     replies: { 201: SignalAccepted, ...refusals(400, 404, 409, 413) },
+  },
+  'instances.signals': {
+    ...readById,
+    path: '/instances/{id}/signals',
+    summary: 'List the signals of an instance, oldest first, and which of them wait for a step.',
+    query: SignalListQuery,
+    replies: { 200: listOf(StoredSignal), ...refusals(400, 404) },
   },
   'instances.retry': {
     ...actById,

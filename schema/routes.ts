@@ -10,6 +10,7 @@ import { CHANGE_ROWS } from './change.js';
 import { CREDENTIAL_ROWS } from './credential.js';
 import { CRON_ROWS } from './cron.js';
 import { EDIT_ROWS } from './edits.js';
+import { EVENT_ROWS } from './event.js';
 import { EXPLANATION_ROWS } from './explanation.js';
 import { INSTANCE_ROWS } from './instance.js';
 import { RATE_ROWS } from './rate.js';
@@ -41,6 +42,7 @@ const ROWS = {
   ...KEY_ROWS,
   ...WEBHOOK_ROWS,
   ...TRIGGER_ROWS,
+  ...EVENT_ROWS,
   ...CHANGE_ROWS,
 };
 

@@ -25,6 +25,7 @@ import { credentialOperations } from './http/operations/credentials.js';
 import { cronOperations } from './http/operations/cron.js';
 import { createDocs } from './http/operations/docs.js';
 import { effectOperations } from './http/operations/effects.js';
+import { eventOperations } from './http/operations/events.js';
 import { instanceExplanation } from './http/operations/explanation.js';
 import { instanceOperations } from './http/operations/instances.js';
 import { KeyOperations } from './http/operations/keys.js';
@@ -131,6 +132,7 @@ export function createFront(options: FrontOptions): Front {
       ...validations.operations,
       ...triggerOperations(client),
       ...webhookOperations(config.webhookSecret !== undefined),
+      ...eventOperations(client),
       ...changes.operations,
       ...keyOperations.operations,
     },

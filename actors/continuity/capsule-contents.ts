@@ -44,9 +44,10 @@ export async function contentsOf(
   }
   const { row, execution, runtime } = place;
   const blocks = JSON.parse(row.injected ?? '[]') as JsonObject[];
-  const [outputs, lists, effects, plan] = await Promise.all([
+  const [outputs, lists, signals, effects, plan] = await Promise.all([
     rows.all('outputs', instance),
     rows.all('items', instance),
+    rows.all('signals', instance),
     rows.all('effectIds', instance),
     planOf(plans, row.sequence_id, blocks),
   ]);
@@ -68,7 +69,9 @@ export async function contentsOf(
       execution_tree: writeTree({ execution, items, blocks }, plan),
       effect_ids: effects.map(({ id }) => id),
       pending_waits: [],
-      pending_signals: [],
+      pending_signals: signals.map(({ payload, ...signal }) => {
+        return { ...signal, payload: JSON.parse(payload ?? 'null') as JsonValue };
+      }),
       artifacts: [],
       stream_cursors: [],
       redacted_audit_context: null,

@@ -141,6 +141,11 @@ export const CONTINUITY_SQL = {
     OUTPUT,
   ),
   items: select('iteration_snapshots', `${OF_INSTANCE} order by key`, ['key', 'items']),
+  signals: select('signals', `${OF_INSTANCE} and status = 'kept' order by seq`, [
+    'signal_type',
+    'payload',
+    'created_at',
+  ]),
   // Each receipt is where its facts lie.
   effectIds: sql<{ readonly id: string }>(
     `select id from worker_tasks ${OF_INSTANCE} ` +

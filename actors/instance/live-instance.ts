@@ -49,6 +49,8 @@ export interface LiveInstance {
   readonly running: Map<string, StepRef>;
   /** When the latest grants of rate limits were used: one that comes twice is not taken for unused. */
   readonly usedGrants: Map<number, UnixMs>;
+  /** Its open waits for events, each with the id of the key that they are of. */
+  readonly eventWaits: Map<string, string>;
   timer: StoredTimer | undefined;
   /** Collects the audit of the unit that creates the instance, which its row carries. */
   creationAudit: object[] | undefined;
@@ -65,6 +67,7 @@ export function liveInstance(record: InstanceRecord, plan: Plan, env: InstanceEn
     kept: new KeptValues(record.snapshot),
     running: new Map(),
     usedGrants: new Map(),
+    eventWaits: new Map(),
     timer: undefined,
     creationAudit: undefined,
     route: routeOf(record.id),

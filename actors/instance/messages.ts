@@ -60,6 +60,7 @@ type HintKind =
   | 'unclaim'
   | 'secret.missing'
   | 'permit.granted'
+  | 'event.arrived'
   | `rate.${'granted' | 'deferred' | 'changed'}`;
 type Unaddressed<Message> = Message extends unknown ? Omit<Message, 'instance'> : never;
 

@@ -14,6 +14,7 @@ import type { Turn } from '../runtime/turn.js';
 import type { Action, Came, Sources } from './action.js';
 import { advance, continueAfter } from './advance.js';
 import { continuityIdOf } from './effects.js';
+import { dropEventWaits, renewEventWaits } from './event-waits.js';
 import { isSeenBy, type LiveInstance } from './live-instance.js';
 import type { InstanceMessage, MessageOf } from './messages.js';
 import { putCheckpoint } from './notes.js';
@@ -188,6 +189,7 @@ function fence(actor: LiveInstance, turn: Turn, fence: Fence, before: Came): Cam
   // A task that nobody has had goes along as a step that is to be begun.
   if (fence.reason === 'transferring') takeBack(actor, turn);
   const came = leaves ? advance(actor, turn, { kind: 'pause' }) : before;
+  if (fence.reason === 'moved') dropEventWaits(actor, turn);
   record.fence = fence;
   const until = fence.until === null ? null : Date.parse(fence.until);
   putOwnership(actor.record, turn);
@@ -207,6 +209,7 @@ function own(actor: LiveInstance, turn: Turn, epoch: number): Progress {
   record.ownership_epoch = epoch;
   putOwnership(actor.record, turn);
   turn.effects.push(...taskHints(actor));
+  renewEventWaits(actor, turn);
   return advance(actor, turn, { kind: 'wake', recovered: true });
 }
 

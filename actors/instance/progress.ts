@@ -11,6 +11,7 @@ import type {
   OutputRow,
   Progress,
   RateRequest,
+  TakenSignal,
   Withdrawal,
 } from '../../src/core/progress.js';
 import { type InstanceState, rankOf } from '../../src/core/states.js';
@@ -45,6 +46,7 @@ export function recordProgress(actor: LiveInstance, turn: Turn, progress: Progre
     else perform(actor, turn, dispatch);
   }
   for (const request of progress.rateRequests) askRate(actor, turn, request);
+  if (progress.takenSignals !== undefined) putTaken(actor, turn, progress.takenSignals);
   putSnapshots(actor, turn, progress);
   putAudit(actor, turn, progress.audit);
   for (const line of progress.logs) {
@@ -116,6 +118,16 @@ function askRate(actor: LiveInstance, turn: Turn, request: RateRequest): void {
   const limit = rateLimitId(actor.record.tenant_id, key);
   const asker = { instance: actor.record.id, node, iteration, attempt };
   tellPeer(actor, turn, limit, { kind: 'rate.asked', limit, ...asker });
+}
+
+/** Signals that were kept until a wait for them came. */
+function putTaken(actor: LiveInstance, turn: Turn, taken: readonly TakenSignal[]): void {
+  const { id } = actor.record;
+  const taken_at = isoTime(actor.env.now());
+  for (const { seq, status, blockId } of taken) {
+    const changes = { instance_id: id, seq, status, taken_at, taken_by: blockId };
+    turn.put('signal.update', `${id}:${seq}`, changes);
+  }
 }
 
 function perform(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {

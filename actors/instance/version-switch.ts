@@ -22,6 +22,7 @@ import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
 import { advance, checkContextSize, touchContext } from './advance.js';
 import { goOver, nodeOf, rebind } from './edits.js';
+import { renewEventWaits } from './event-waits.js';
 import type { LiveInstance } from './live-instance.js';
 import type { OrderedMigration, OrderedRestore, ToVersion } from './orders.js';
 import { putTransition, withdrawTask } from './progress.js';
@@ -157,6 +158,7 @@ export async function restored(
     snapshot.nextFireAt = nextFireAt === null ? null : Date.parse(nextFireAt);
     // It gave its slot back when it was paused, and waits for one where it stands.
     if (state === 'waiting' && isKeyed(record)) execution.w = 1;
+    renewEventWaits(actor, turn);
     const came = goOn(actor, turn);
     snapshot.nextFireAt = nextFireAt === null ? null : Date.parse(nextFireAt);
     return came;

@@ -215,6 +215,35 @@ export type PeerMessage =
       readonly grant: number;
       readonly at: UnixMs | null;
     }
+  /** Hint: a step waits for an event of this key (row: event_waits). */
+  | {
+      readonly kind: 'event.wanted';
+      readonly key: string;
+      readonly wait: string;
+      readonly instance: string;
+    }
+  /** Hint: that wait is over (its row is gone). */
+  | { readonly kind: 'event.unwanted'; readonly key: string; readonly wait: string }
+  /** Hint: the event is for this wait (row: events.targets). Its payload is JSON text. */
+  | {
+      readonly kind: 'event.arrived';
+      readonly key: string;
+      readonly event: string;
+      readonly wait: string;
+      readonly instance: string;
+      readonly payload: string;
+    }
+  /**
+   * Hint: what became of it. `taken`, `refused`: committed (row: event_takes). `gone`: there is no such
+   * wait, or not any more, and the rows say why.
+   */
+  | {
+      readonly kind: 'event.taken';
+      readonly key: string;
+      readonly event: string;
+      readonly wait: string;
+      readonly outcome: 'taken' | 'refused' | 'gone';
+    }
   /** Part of the barrier before a sequence is deleted; answered by `sequence.settled`. */
   | { readonly kind: 'sequence.block'; readonly sequence: string; readonly isBlocked: boolean }
   | { readonly kind: 'sequence.settled'; readonly sequence: string; readonly shard: number }

@@ -16,6 +16,7 @@ import {
 } from '../catalog/operations.js';
 import { CONTINUITY_OPERATIONS, type ContinuityParts } from '../continuity/operations.js';
 import { CREDENTIAL_OPERATIONS, type CredentialParts } from '../credential/operations.js';
+import { EVENT_ENGINE_OPERATIONS, EVENT_OPERATIONS, type EventParts } from '../event/operations.js';
 import { FEED_ENGINE_OPERATIONS, type FeedParts } from '../feed/operations.js';
 import {
   INSTANCE_ENGINE_OPERATIONS,
@@ -39,6 +40,7 @@ export interface OperationParts
   extends CatalogParts,
     ContinuityParts,
     CredentialParts,
+    EventParts,
     FeedParts,
     InstanceParts,
     LimitParts,
@@ -59,6 +61,7 @@ const ROUTE_OPERATIONS = {
   ...TRIGGER_OPERATIONS,
   ...CREDENTIAL_OPERATIONS,
   ...CONTINUITY_OPERATIONS,
+  ...EVENT_OPERATIONS,
 } satisfies RouteOperations<OperationParts>;
 
 const ENGINE_OPERATIONS = {
@@ -67,6 +70,7 @@ const ENGINE_OPERATIONS = {
   ...CATALOG_ENGINE_OPERATIONS,
   ...KEY_ENGINE_OPERATIONS,
   ...RELEASE_ENGINE_OPERATIONS,
+  ...EVENT_ENGINE_OPERATIONS,
 } satisfies EngineOperations<OperationParts>;
 
 type EngineTable = typeof ENGINE_OPERATIONS;

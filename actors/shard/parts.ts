@@ -21,6 +21,7 @@ import { Continuity } from '../continuity/operations.js';
 import type { ContinuityRows } from '../continuity/rows.js';
 import { Credentials } from '../credential/credentials.js';
 import { Secrets } from '../credential/secrets.js';
+import { Events } from '../event/events.js';
 import { ChangeFeed } from '../feed/changes.js';
 import { Watchers } from '../feed/watchers.js';
 import { ChangeGroups } from '../instance/change-many.js';
@@ -245,6 +246,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     creations,
     queues,
     rates: new Rates({ ...hosted, newId, random }),
+    events: new Events({ ...hosted, shard, maxOutputBytes: settings.maxOutputBytes }),
     schedules,
     webhooks,
     subscribers,

@@ -57,7 +57,8 @@ export class Requests {
     if (row.isBehindHints) takeHints();
     const { id, tenant, target, traceparent, query = NO_QUERY, maySeeSecrets } = request;
     const body = row.parse(request.body, query) as never;
-    const owner = typeof row.leadsTo === 'function' ? shardOf(row.leadsTo(body), shards) : shard;
+    const owner =
+      typeof row.leadsTo === 'function' ? shardOf(row.leadsTo(body, tenant), shards) : shard;
     if (owner === shard)
       row.serve(
         parts,

@@ -19,6 +19,7 @@ const MEMBERS: { readonly [Kind in WaitKind]: string } = {
   delay: '',
   retry: '`max_attempts`, `last_error`',
   rate_limit: '`key`, `limit`; `until` is when the permit is expected',
+  event: '`name`, `key` if it waits for events with a correlation key',
   engine: '',
 };
 

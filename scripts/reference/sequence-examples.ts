@@ -14,6 +14,8 @@ export interface SequenceExample {
   readonly data?: JsonObject;
   /** What workers answer by the handlers of their tasks: first, then, … */
   readonly answers?: Readonly<Record<string, readonly JsonObject[]>>;
+  /** Bodies of `POST /events`, sent in this order. */
+  readonly events?: readonly JsonObject[];
   readonly ends: 'completed' | 'failed';
   /** The latest outputs of these blocks in the end. */
   readonly outputs: Readonly<Record<string, JsonValue>>;
@@ -221,6 +223,38 @@ export const HANDLER_EXAMPLES: { readonly [Name in BuiltinName]: SequenceExample
     ends: 'completed',
     outputs: { rest: { slept_ms: 250 } },
   },
+  wait_for_event: {
+    blocks: [
+      {
+        type: 'step',
+        id: 'paid',
+        handler: 'wait_for_event',
+        params: {
+          name: 'payment.settled',
+          key: '{{ data.order }}',
+          timeout_ms: 86_400_000,
+          schema: { type: 'object', required: ['amount'] },
+        },
+      },
+      {
+        type: 'step',
+        id: 'thank',
+        handler: 'log',
+        params: { message: 'received {{ outputs.paid.amount }}' },
+      },
+    ],
+    data: { order: 'order-17' },
+    events: [
+      {
+        event_name: 'payment.settled',
+        producer_event_id: 'settlement-17',
+        correlation_key: 'order-17',
+        payload: { amount: 42 },
+      },
+    ],
+    ends: 'completed',
+    outputs: { paid: { amount: 42 }, thank: { message: 'received 42' } },
+  },
   http_request: {
     blocks: [
       {
@@ -290,12 +324,13 @@ export function definitionOf(name: string, { blocks }: SequenceExample): JsonObj
 
 /** The definition, what the instance had, and how it ended. */
 export function exampleText(name: string, example: SequenceExample): string {
-  const { data = {}, answers = {}, ends, outputs } = example;
+  const { data = {}, answers = {}, events = [], ends, outputs } = example;
   const start = Object.keys(data).length === 0 ? '' : `Started with ${dataText(data)}`;
   const workers = Object.entries(answers).map(([handler, given]) => {
     return `a worker of ${code(handler)} answers ${given.map((one) => code(flatJson(one))).join(', then ')}`;
   });
-  const told = [start, ...workers].filter((part) => part !== '').join('; ');
+  const sent = events.map((event) => `${code('POST /events')} is sent ${code(flatJson(event))}`);
+  const told = [start, ...workers, ...sent].filter((part) => part !== '').join('; ');
   const end = `${told === '' ? 'The' : `${told}. The`} instance ends ${code(ends)}. Among its outputs:`;
   return [jsonBlock(definitionOf(name, example)), end, jsonBlock({ ...outputs })].join('\n\n');
 }

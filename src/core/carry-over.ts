@@ -10,7 +10,7 @@
 
 import type { MigrationFinding } from '../../schema/continuity.js';
 import { configHolidays } from './blocks/step.js';
-import { type SleepDuration, sleepDuration } from './builtin.js';
+import { type SleepDuration, sleepDuration, wantedEvent } from './builtin.js';
 import { canonicalJson } from './continuity/canonical-json.js';
 import { type FindingCode, migrationFinding } from './continuity/migration-findings.js';
 import { Evaluation, type TurnEnv } from './evaluation.js';
@@ -98,6 +98,7 @@ const WAITS: Readonly<Record<StepPhase, WaitRow>> = {
   // The instance is at rest: the process that was at it is gone.
   run: { mayMove: always, carry: () => AGAIN },
   task: { mayMove: ({ task }) => task?.isHeld !== true, carry: carryTask },
+  event: { mayMove: never, carry: carryEvent },
 };
 
 /**
@@ -276,6 +277,24 @@ function withTimeLimit(
   if (next === null) return rest;
   const since = d !== undefined && old !== null ? d - old : began;
   return { ...rest, d: since + next };
+}
+
+// ---------------------------------------------------------------- events
+
+/** Whoever waits for something else begins anew, and takes what is kept for that. */
+function carryEvent(wait: Wait): Outcome {
+  const { record, target } = wait;
+  const params = paramsOf(target);
+  const next = params.ok ? wantedEvent(params.value) : params;
+  if (!next.ok) return stuck('PARAMS_UNRENDERABLE', next.message);
+  const { v, m, d, ...rest } = record;
+  if (next.wait.n !== v!.n || next.wait.k !== v!.k) return AGAIN;
+  const limit = Math.min(next.timeoutMs ?? Infinity, target.node.timeoutMs ?? Infinity);
+  if (limit === (m ?? Infinity)) return on(record);
+  const waiting: StepRecord = { ...rest, v: v! };
+  if (limit === Infinity) return on(waiting);
+  const began = d === undefined ? begunAt(wait) : d - m!;
+  return on({ ...waiting, m: limit, d: began + limit });
 }
 
 // ---------------------------------------------------------------- tasks

@@ -30,11 +30,13 @@ import type {
   Dispatch,
   EndedEffect,
   Env,
+  KeptSignal,
   LogLine,
   OutputRow,
   RateRequest,
   Snapshot,
   StepTry,
+  TakenSignal,
   Withdrawal,
 } from './progress.js';
 import { isoTime } from './time.js';
@@ -62,6 +64,8 @@ export class Evaluation {
   readonly withdrawals: Withdrawal[] = [];
   readonly rateRequests: RateRequest[] = [];
   effects: EndedEffect[] | undefined;
+  takenSignals: TakenSignal[] | undefined;
+  opensEventWait = false;
   readonly logs: LogLine[] = [];
   readonly audit: AuditEvent[] = [];
   readonly counts = { stepsExecuted: 0, stepsInPlace: 0, stepsFailed: 0, stepsRetried: 0 };
@@ -212,6 +216,19 @@ export class Evaluation {
     if (u === undefined) return;
     this.effects ??= [];
     this.effects.push({ ...this.tryOf(node, a), effect: u, isDone });
+  }
+
+  /** The oldest signal that is kept under the name. */
+  firstSignal(name: string): KeptSignal | undefined {
+    return this.snapshot.signals?.find((signal) => signal.name === name);
+  }
+
+  /** It is kept no more. */
+  takeSignal({ seq }: KeptSignal, node: NodePlace, status: TakenSignal['status']): void {
+    const { snapshot } = this;
+    snapshot.signals = snapshot.signals!.filter((signal) => signal.seq !== seq);
+    this.takenSignals ??= [];
+    this.takenSignals.push({ seq, blockId: node.id, status });
   }
 
   /** Without telling the parent. */

@@ -91,6 +91,8 @@ function progressOf(run: Evaluation, isStale: boolean): Progress {
     counts: run.counts,
   };
   if (run.effects !== undefined) progress.effects = run.effects;
+  if (run.takenSignals !== undefined) progress.takenSignals = run.takenSignals;
+  if (run.opensEventWait) progress.opensEventWait = true;
   if (isStale) progress.stale = true;
   return progress;
 }
@@ -110,6 +112,7 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
     case 'rate.granted':
     case 'rate.deferred':
     case 'rate.changed':
+    case 'event.arrived':
       return takeInTry(run, event);
     case 'admitted':
       if (run.execution.w !== 1) return 'set';
@@ -151,7 +154,7 @@ function takeInTry(run: Evaluation, event: TryEvent): Taken {
   if (run.iterationOf(node) !== event.iteration) return 'stale';
   if (!node.kind.takeIn(run, node, record, event)) return 'stale';
   // The end of a try wakes a parked instance, an answer about its rate limit does not.
-  const isEnd = event.kind === 'step.outcome' || event.kind === 'step.refused';
+  const isEnd = !event.kind.startsWith('rate.');
   if (isEnd && run.execution.p === 1) delete run.execution.p;
   return 'run';
 }

@@ -141,6 +141,10 @@ const WORDS: Readonly<Record<Wait['kind'], (wait: WaitFacts) => string>> = {
   rate_limit: (wait) =>
     `${step(wait)} waits for a permit of the rate limit ${wait.key}${limited(wait.limit)}` +
     (wait.until === null ? '.' : `, and asks again at ${wait.until}.`),
+  event: (wait) =>
+    `${step(wait)} waits for the event ${wait.name}` +
+    (wait.key === undefined ? '' : ` with the correlation key ${wait.key}`) +
+    (wait.until === null ? '.' : `, until ${wait.until}.`),
   engine: (wait) =>
     wait.block_id === null
       ? 'The engine goes on with it by itself.'

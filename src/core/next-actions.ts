@@ -106,6 +106,25 @@ const ACTIONS: Readonly<
       why: 'Shows who claimed the task, and when.',
     },
   ],
+  event: ({ name = '', key, path, since }, at) => [
+    {
+      action: 'send_event',
+      method: 'POST',
+      path: '/events',
+      body: {
+        event_name: name,
+        ...(key === undefined ? {} : { correlation_key: key }),
+        producer_event_id: `by-hand:${at}/${path} ${since}`,
+        payload: {},
+      },
+      why: 'Ends the wait of every instance of the tenant that waits for this event.',
+    },
+    signal(
+      at,
+      `custom:${name}`,
+      'Ends the wait of this instance alone, with the payload if one is sent.',
+    ),
+  ],
   retry: (_wait, at, state) => startNow(at, state, 'Ends the wait: the next try begins now.'),
   delay: (_wait, at, state) => startNow(at, state, 'Ends the wait: the step begins now.'),
   rate_limit: ({ key, limit }) =>

@@ -28,6 +28,27 @@ export interface Snapshot {
   outputs: Map<string, JsonValue>;
   /** The items of for_each blocks, by the keys of `Progress.snapshots`. */
   snapshots: Map<string, JsonValue[]>;
+  /** Signals that no wait has taken, oldest first; absent: none. */
+  signals?: KeptSignal[];
+}
+
+/** A `custom:` signal that is kept for a wait. */
+export interface KeptSignal {
+  readonly id: string;
+  /** Its number among the signals of the instance. */
+  readonly seq: number;
+  /** What stands behind `custom:`. */
+  readonly name: string;
+  readonly payload: JsonValue;
+  /** Of the text of its payload. */
+  readonly characters: number;
+}
+
+/** A signal that a wait took; `refused`: its payload was none for that wait, which goes on. */
+export interface TakenSignal {
+  readonly seq: number;
+  readonly blockId: string;
+  readonly status: 'taken' | 'refused';
 }
 
 /** One try of one step. `iteration` is the path of loop counters, '' outside of loops. */
@@ -56,6 +77,11 @@ export type EngineEvent =
   | ({ readonly kind: 'rate.deferred'; readonly until: UnixMs } & StepTry)
   /** The limit was changed: a try that was put off may ask again. */
   | ({ readonly kind: 'rate.changed' } & StepTry)
+  /** What the step waits for has come: this event, or else a signal that is kept. */
+  | ({
+      readonly kind: 'event.arrived';
+      readonly event?: { readonly id: string; readonly payload: JsonValue };
+    } & StepTry)
   /** The slot that the instance waits for is its own; `Env.holdsPermit` says so from now on. */
   | { readonly kind: 'admitted' }
   /** The signal: protected work goes on, everything else is cut off. */
@@ -166,7 +192,9 @@ export interface AuditEvent {
     | 'blocks_injected'
     | 'migrated'
     | 'forked'
-    | 'batch_action';
+    | 'batch_action'
+    | 'event_taken'
+    | 'event_refused';
   readonly fromState?: InstanceState;
   readonly toState?: InstanceState;
   readonly blockId?: string;
@@ -183,6 +211,10 @@ export interface Progress {
   readonly rateRequests: readonly RateRequest[];
   /** Absent: none. */
   readonly effects?: readonly EndedEffect[];
+  /** Absent: none. */
+  readonly takenSignals?: readonly TakenSignal[];
+  /** A step has begun to wait for an event. */
+  readonly opensEventWait?: true;
   readonly snapshots: readonly { readonly key: string; readonly items: JsonValue[] }[];
   /** To be deleted before `snapshots` are stored. */
   readonly droppedSnapshots: readonly string[];

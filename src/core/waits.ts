@@ -78,7 +78,7 @@ function holds({ state, execution, nextFireAt }: Snapshot, now: UnixMs): WaitFac
 
 function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepFacts): WaitFacts {
   const record = execution.o[node.index] as StepRecord;
-  const { p, a, w, d, m } = record;
+  const { p, a, w, d, m, v } = record;
   const wait: WaitFacts = {
     kind: KINDS[p],
     block_id: node.id,
@@ -89,7 +89,11 @@ function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepF
     max_attempts: node.retry?.maxAttempts ?? null,
     handler: node.handler,
   };
-  if (p === 'sleep' && m !== undefined) wait.since = isoTime(w! - m);
+  if (m !== undefined) wait.since = isoTime((p === 'sleep' ? w! : d!) - m);
+  if (v !== undefined) {
+    wait.name = v.n;
+    if (v.k !== undefined) wait.key = v.k;
+  }
   // A question that was not answered is asked again then, which says nothing of the answer.
   if (p === 'asking') wait.until = null;
   if (wait.kind === 'rate_limit') wait.key = node.rateLimitKey ?? '';
@@ -105,4 +109,5 @@ const KINDS: Readonly<Record<StepRecord['p'], Wait['kind']>> = {
   sleep: 'sleep',
   run: 'handler',
   task: 'task',
+  event: 'event',
 };

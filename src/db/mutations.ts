@@ -205,6 +205,8 @@ export const MUTATIONS = {
   'snapshot.clear': clear('iteration_snapshots'),
   'snapshot.set': set('iteration_snapshots', ['items']),
   'signal.insert': insert('signals'),
+  // A kept one is taken.
+  'signal.update': update('signals', ['status', 'taken_at', 'taken_by']),
   'audit.insert': insert('audit_log'),
   'stepLog.insert': insert('step_logs'),
   'checkpoint.insert': insert('checkpoints'),
@@ -243,6 +245,13 @@ export const MUTATIONS = {
   'permitRequest.set': set('permit_requests', ['number']),
   'permit.clear': clear('permits'),
   'permit.set': set('permits', ['number']),
+  'event.insert': insert('events'),
+  'event.update': update('events', ['status', 'matched', 'targets', 'ended_at']),
+  'event.prune': special('latest', 'events.prune', { before: 'timestamptz' }),
+  'eventWait.clear': clear('event_waits'),
+  'eventWait.set': set('event_waits', ['key_id']),
+  // It may be told twice that the wait has no use for the event.
+  'eventTake.insert': insert('event_takes', {}, 'nothing'),
   'rateLimit.clear': clear('rate_limits'),
   'rateLimit.set': set('rate_limits', ['max_count', 'window_seconds', 'updated_at']),
   'rateGrant.prune': special('latest', 'rate_grants.prune', {

@@ -21,6 +21,9 @@ export const COUNTERS = {
   engine_webhooks_failed_total: 'Webhooks that were given up.',
   engine_cron_triggered_total: 'Instances that schedules created.',
   engine_retention_removed_total: 'Ended instances that were removed.',
+  engine_events_received_total: 'Events that were stored; one that was sent again is not counted.',
+  engine_events_matched_total: 'Waits of steps that an event ended.',
+  engine_events_expired_total: 'Events that no step had waited for when their time was over.',
   engine_release_decisions_total:
     'Decisions about releases: each creation and each change of a state.',
   engine_release_rollbacks_total: 'Releases that were rolled back, by request or by a gate.',

@@ -188,6 +188,9 @@ test('every example of a request is taken by the server', async () => {
   await send('triggers.update');
   await send('credentials.create');
   await send('credentials.update');
+  await send('events.send');
+  // The same event: its batch says that it was there.
+  await send('events.sendBatch');
 
   const third = { ...later, idempotency_key: 'order-A-1003' };
   realIds.set(instance, (await send<InstanceCreated>('instances.create', third)).id);

@@ -33,6 +33,7 @@ export interface Things {
   /** A slug. */
   readonly trigger: string;
   readonly credential: string;
+  readonly event: string;
   readonly webhook: string;
   readonly delivery: string;
   /** Of an instance that is paused; not started yet. */
@@ -81,6 +82,7 @@ export async function makeThings(api: Api, tenant: Tenant): Promise<Things> {
     subscription: await makeSubscription(tenant),
     trigger: await makeTrigger(tenant, sequenceName),
     credential: await makeCredential(tenant),
+    event: await makeEvent(tenant),
     key: expectStatus(key, 201).id,
     effect: task,
     ...(await makeContinuity(tenant, sequence, candidate)),
@@ -155,6 +157,12 @@ export async function makeTrigger(tenant: Tenant, sequence_name: string): Promis
   return expectStatus(await tenant.post<{ slug: string }>('/triggers', body), 201).slug;
 }
 
+/** Nobody waits for it. */
+async function makeEvent(tenant: Tenant): Promise<string> {
+  const body = { event_name: 'swept', producer_event_id: randomUUID() };
+  return expectStatus(await tenant.post<{ event_id: string }>('/events', body), 201).event_id;
+}
+
 /** A draft. */
 export async function makeRelease(
   tenant: Tenant,
@@ -190,6 +198,7 @@ export function noThings(tenant: string): Things {
     subscription: randomUUID(),
     trigger: `t-${randomUUID()}`,
     credential: `c-${randomUUID()}`,
+    event: randomUUID(),
     webhook: randomUUID(),
     delivery: randomUUID(),
     execution: randomUUID(),
@@ -227,6 +236,7 @@ const NAMED_BY_PATH: readonly (readonly [start: string, thing: keyof Things])[] 
   ['/webhooks/outbox/{id}', 'webhook'],
   ['/webhooks/deliveries/{delivery_id}', 'delivery'],
   ['/webhooks/{id}', 'subscription'],
+  ['/events/{id}', 'event'],
   ['/continuity/executions/{id}', 'execution'],
   ['/continuity/effects/{id}', 'effect'],
   ['/continuity/migrations/{id}', 'migration'],
@@ -273,6 +283,12 @@ const definition = (_: Things, tenant: string): Json => ({
   name: `s-${randomUUID()}`,
   version: 1,
   blocks: [step('a', 'noop')],
+});
+
+const sweptEvent = (tenant_id: string): Json => ({
+  tenant_id,
+  event_name: 'swept',
+  producer_event_id: randomUUID(),
 });
 
 /** The tenant is the one that the body names, where it names one. */
@@ -326,6 +342,8 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
   'triggers.update': () => ({ enabled: true }),
   'triggers.fire': () => ({}),
   'triggers.receive': () => ({}),
+  'events.send': (_, tenant) => sweptEvent(tenant),
+  'events.sendBatch': (_, tenant) => ({ events: [sweptEvent(tenant)] }),
   'releases.create': (things, tenant) => ({ tenant_id: tenant, ...sides(things) }),
   'releases.validate': () => ({ skip: true }),
   'releases.canary': () => ({ percent: 50 }),

@@ -25,6 +25,7 @@ const PAGES = [
   'releases',
   'secrets',
   'triggers',
+  'events',
 ].map((name) => `docs/${name}.md`);
 
 /** The page whose function and variables all of them use. */

@@ -12,6 +12,7 @@ import { FEED_START } from '../../src/core/change-cursor.js';
 import { auditList, transitionList } from '../../src/db/reads/audit-reads.js';
 import { changesQuery, windowQuery } from '../../src/db/reads/change-reads.js';
 import { scheduleById, scheduleList } from '../../src/db/reads/cron-reads.js';
+import { eventList, signalList } from '../../src/db/reads/event-reads.js';
 import {
   candidatesQuery,
   childList,
@@ -106,11 +107,24 @@ const FILL = [
    select ${UUID_OF('g')}, ${UUID_OF(`greatest(1, g - ${ROWS_OF_BUSY})`)}, 'a', '', g, 0, '{}',
      null, 2, ${AT}
    from generate_series(1, ${ROWS}) g`,
+  `insert into signals (id, instance_id, seq, signal_type, payload, created_at, status)
+   select ${UUID_OF('g')}, ${UUID_OF(`greatest(1, g - ${ROWS_OF_BUSY})`)}, g, 'custom:a', '{}', ${AT},
+     case when g % 10 = 0 then 'kept' end
+   from generate_series(1, ${ROWS}) g`,
+  `insert into events (
+     id, key_id, seq, tenant_id, event_name, producer_event_id, payload, status, matched, targets,
+     created_at, expires_at, ended_at)
+   select ${UUID_OF('g')}, ${UUID_OF('g / 3')}, g, 'tenant-' || g % ${TENANTS}, 'name-' || g / 50, g, '{}',
+     case when g % 10 = 0 then 'pending' else 'consumed' end, 0, case when g % 100 = 1 then json '[]' end,
+     ${AT}, ${AT} + interval '1 day', case when g % 10 <> 0 then ${AT} end
+   from generate_series(1, ${ROWS}) g`,
+  `insert into event_waits (instance_id, id, key_id)
+   select ${UUID_OF('g')}, ${UUID_OF('g')}, ${UUID_OF('g / 2')} from generate_series(1, ${ROWS}) g`,
+  `insert into event_takes (instance_id, event_id, wait_id, block_id, outcome, taken_at)
+   select ${UUID_OF('g')}, ${UUID_OF('g')}, ${UUID_OF('g')}, 'a', 'taken', ${AT}
+   from generate_series(1, ${ROWS}) g`,
   `insert into iteration_snapshots (instance_id, key, items)
    select ${UUID_OF('g')}, '0', '[]' from generate_series(1, ${ROWS}) g`,
-  `insert into signals (id, instance_id, seq, signal_type, payload, created_at)
-   select ${UUID_OF('g')}, ${UUID_OF('g')}, 1, 'resume', null, ${AT}
-   from generate_series(1, ${ROWS}) g`,
   `insert into audit_log (instance_id, seq, tenant_id, entries, created_at)
    select ${UUID_OF(`greatest(1, g - ${ROWS_OF_BUSY})`)}, g, 'tenant-1',
      '[{"event_type":"state_transition"},{"event_type":"step"}]', ${AT}
@@ -341,6 +355,13 @@ describe('what actors load', () => {
     permitKeys: [uuid(0), 100, ...PLACE],
     permitHolders: [uuid(7)],
     permitWaiters: [uuid(7), 1_000],
+    keptSignals: [SOME_IDS],
+    openEvents: [SOME_IDS],
+    eventWaits: [SOME_IDS],
+    eventTakes: [SOME_IDS],
+    storedEvent: [uuid(77)],
+    dueEventKeys: [uuid(0), A_TIME, 100, ...PLACE],
+    oldestEndedEvent: [],
     rateLimit: [uuid(7)],
     rateGrants: [uuid(7), A_TIME],
     schedules: [SOME_IDS],
@@ -487,6 +508,12 @@ describe('what the front thread reads', () => {
         ...first,
       }),
     ],
+    ['events of a tenant', eventList({ ...ofTenant, status: 'pending', ...first })],
+    [
+      'events of a tenant behind a place',
+      eventList({ ...ofTenant, ...behind(eventList(first), AT_NOON), ...first }),
+    ],
+    ['signals of an instance', signalList({ ...ofBusy, status: 'kept', ...first })],
     ['instances of deleted sequences', { text: orphans.text, values: [1_000] }],
     ['dead letters of a tenant', deadLetterList({ ...ofTenant, ...first })],
     ['dead letters of a tenant, deep', deadLetterList({ ...ofTenant, ...deep })],

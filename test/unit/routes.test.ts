@@ -125,8 +125,9 @@ const isPreview = (reply: TSchema | null | undefined) =>
 test('every row has one success, beside a preview of one, and says which parameters its path has', () => {
   for (const route of Object.values(ROUTES)) {
     const successes = Object.entries(route.replies).filter(([status]) => Number(status) < 300);
-    const done = successes.filter(([, reply]) => !isPreview(reply));
-    assert.equal(done.length, 1, route.id);
+    // What is there already is answered with another status, and with the same shape.
+    const done = successes.map(([, reply]) => reply).filter((reply) => !isPreview(reply));
+    assert.equal(new Set(done).size, 1, route.id);
     const params = Object.keys(route.params?.properties ?? {});
     assert.deepEqual(route.paramNames, params, route.id);
     assert.equal(typeof route.owner === 'object' ? route.paramNames.includes('id') : true, true);
@@ -141,6 +142,7 @@ const STRICT_BODIES: readonly RouteId[] = [
   'instances.batchAction',
   'instances.pruneCheckpoints',
   'apiKeys.mint',
+  'events.sendBatch',
 ];
 const STRICT_QUERIES: readonly RouteId[] = [
   'instances.timeline',

@@ -6,18 +6,20 @@
  */
 
 import type { StepBlock } from '../../../schema/blocks.js';
-import type { FailureCode } from '../../../schema/failure.js';
+import { FAILURE_MESSAGE_MAX, type FailureCode } from '../../../schema/failure.js';
 import {
   type LogLevel,
   type PureContext,
   type StepFailure,
   type StepOutcome,
   sleepDuration,
+  wantedEvent,
 } from '../builtin.js';
 import { evaluateCondition, isTruthy, type Scope } from '../condition.js';
 import { cutOff, withdraw } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import { COMPLETED, FAILED, SKIPPED, type StepPhase, type StepRecord } from '../execution.js';
+import { clip } from '../expression/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
 import type { TryEvent } from '../progress.js';
 import { renderTemplate, secretTextsOf } from '../template.js';
@@ -132,6 +134,9 @@ function attempt(run: Evaluation, node: StepNode, record: StepRecord | undefined
     case 'sleep':
       startSleep(run, node, record, params.value);
       return;
+    case 'event':
+      awaitEvent(run, node, record, params.value);
+      return;
     case 'in_process':
     case 'external':
       if (isDryRun(run)) rehearse(run, node, number, params.value);
@@ -212,6 +217,75 @@ function startSleep(
   run.putLeaf(node, sleeping);
 }
 
+/**
+ * A durable wait: what has come before is taken at once, oldest first (docs/events.md). A dry run waits
+ * for nothing that is not there.
+ */
+function awaitEvent(
+  run: Evaluation,
+  node: StepNode,
+  record: StepRecord | undefined,
+  params: JsonValue,
+): void {
+  const wanted = wantedEvent(params);
+  const number = record?.a ?? 0;
+  if (!wanted.ok) {
+    settleTry(run, node, number, failureOf('invalid_params', wanted.message));
+    return;
+  }
+  const waiting = recordOf(run, record, 'event', number);
+  waiting.v = wanted.wait;
+  const timeoutMs = Math.min(wanted.timeoutMs ?? Infinity, node.timeoutMs ?? Infinity);
+  if (timeoutMs !== Infinity) {
+    waiting.m = timeoutMs;
+    waiting.d = run.env.now + timeoutMs;
+  }
+  run.putLeaf(node, waiting);
+  if (takeKept(run, node, waiting)) return;
+  if (isDryRun(run)) rehearse(run, node, number, params);
+  else run.opensEventWait = true;
+}
+
+/** Whether one of the signals that are kept has ended the wait. */
+function takeKept(run: Evaluation, node: StepNode, record: StepRecord): boolean {
+  for (;;) {
+    const signal = run.firstSignal(record.v!.n);
+    if (signal === undefined) return false;
+    const { id, payload } = signal;
+    const problem = node.checkPayload?.(payload);
+    run.takeSignal(signal, node, problem === undefined ? 'taken' : 'refused');
+    if (answer(run, node, record, { signal_id: id }, payload, problem)) return true;
+  }
+}
+
+/**
+ * Whether the payload ends the wait: one that is none for it is used up, and the wait goes on.
+ *
+ * @param problem of the payload with the schema of the wait
+ */
+function answer(
+  run: Evaluation,
+  node: StepNode,
+  record: StepRecord,
+  source: JsonObject,
+  payload: JsonValue,
+  problem: string | undefined,
+): boolean {
+  const details = { name: record.v!.n, ...source };
+  if (problem !== undefined) {
+    const reason = clip(`the payload does not conform to schema: ${problem}`, FAILURE_MESSAGE_MAX);
+    run.audit.push({
+      eventType: 'event_refused',
+      blockId: node.id,
+      details: { ...details, message: reason },
+    });
+    return false;
+  }
+  run.audit.push({ eventType: 'event_taken', blockId: node.id, details });
+  settleTry(run, node, record.a, { kind: 'success', output: payload });
+  return true;
+}
+
 // Spelled out field by field, here and below: this is the hot path, and spreads are slow.
 function dispatch(
   run: Evaluation,
@@ -272,6 +346,7 @@ function recordOf(
 function isAwaited(record: StepRecord, event: TryEvent): boolean {
   if (event.kind === 'step.outcome') return record.p === (event.external ? 'task' : 'run');
   if (event.kind === 'rate.changed') return record.p === 'limited';
+  if (event.kind === 'event.arrived') return record.p === 'event';
   return event.kind === 'step.refused' || record.p === 'asking';
 }
 
@@ -294,6 +369,14 @@ function takeIn(run: Evaluation, node: StepNode, record: StepRecord, event: TryE
       break;
     case 'rate.changed':
       makeReady(run, node, record);
+      break;
+    case 'event.arrived':
+      if (event.event === undefined) takeKept(run, node, record);
+      else {
+        const { id, payload } = event.event;
+        const problem = node.checkPayload?.(payload);
+        answer(run, node, record, { event_id: id }, payload, problem);
+      }
   }
 }
 
@@ -324,7 +407,8 @@ function onDue(run: Evaluation, node: StepNode, record: StepRecord): void {
 /** A time-out ends the try as a retryable failure, whoever was at it. */
 function timeOut(run: Evaluation, node: StepNode, record: StepRecord): void {
   withdraw(run, node, record, 'timed_out');
-  const message = `timed out after ${node.timeoutMs} ms`;
+  const timeoutMs = record.p === 'event' ? record.m : node.timeoutMs;
+  const message = `timed out after ${timeoutMs} ms`;
   const failure: StepFailure = { kind: 'failure', retryable: true, message, code: 'timeout' };
   settleTry(run, node, record.a, failure, true);
 }

@@ -88,9 +88,14 @@ const BEGIN_AGAIN = 'run';
 
 function openOf({ type }: PlanNode, record: OpenRecord): OpenRecord {
   const values = Object.entries(record).filter(
-    ([name, value]) => name === 'y' || typeof value !== 'object',
+    ([name, value]) => name === 'y' || name === 'v' || typeof value !== 'object',
   );
   const flat = Object.fromEntries(values) as unknown as StepRecord;
+  if (flat.v !== undefined) {
+    // The row of the wait stays here; it gets another one where it goes on.
+    const { i: _, ...wait } = flat.v;
+    return { ...flat, v: wait } as StepRecord;
+  }
   if (type !== 'step' || !AT_WORK.has(flat.p)) return flat;
   const { b, a, x } = flat;
   return { b, p: BEGIN_AGAIN, a, ...(x && { x }) };
@@ -148,13 +153,17 @@ const STEP_PHASES: ReadonlySet<unknown> = new Set<StepPhase>([
   'limited',
   'backoff',
   'sleep',
+  'event',
   BEGIN_AGAIN,
 ]);
 
 /** Which phases there are depends on the kind of block. */
 function readOpen(record: OpenRecord, { type }: PlanNode, name: string): OpenRecord {
-  const { p } = record as Partial<StepRecord>;
-  const isPhase = type === 'step' ? STEP_PHASES.has(p) : typeof p !== 'string';
+  const { p, v } = record as Partial<StepRecord>;
+  const isPhase =
+    type === 'step'
+      ? STEP_PHASES.has(p) && (v !== undefined) === (p === 'event')
+      : typeof p !== 'string';
   if (!isPhase) refuse(name, `must be the record of an open ${type}`);
   return record;
 }

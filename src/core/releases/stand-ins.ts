@@ -1,7 +1,7 @@
 /**
  * Stands in for every handler of a plan, built-in ones too, so that a replay has no effect:
  * a step gives what its recording says. Steps that the evaluator runs in place still do; all others
- * are dispatched, sleeps too, and whoever replays answers them. The evaluator knows nothing of it.
+ * are dispatched, sleeps and waits too, and whoever replays answers them. The evaluator knows nothing of it.
  */
 
 import type { PureContext, PureHandler, StepOutcome } from '../builtin.js';
@@ -126,7 +126,7 @@ function standIn(node: StepNode, script: Script): StepNode {
   };
   return {
     ...node,
-    mode: node.mode === 'sleep' ? 'in_process' : node.mode,
+    mode: node.mode === 'sleep' || node.mode === 'event' ? 'in_process' : node.mode,
     pure: node.mode === 'pure' ? pure : undefined,
     // What took too long is recorded as a failure; nothing else can be too late.
     timeoutMs: null,

@@ -37,6 +37,9 @@ async function run(example: SequenceExample): Promise<void> {
       await tenant.complete(await tenant.task(handler), output);
     }
   }
+  for (const event of example.events ?? []) {
+    expectStatus(await tenant.post('/events', event), 201);
+  }
   await tenant.until(id, example.ends);
   const outputs = await tenant.outputsOf(id);
   const told = Object.keys(example.outputs).map((block) => [block, outputs[block]]);
