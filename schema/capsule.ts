@@ -4,7 +4,7 @@
  */
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import type { DoneCode, DoneRecord, OpenRecord } from '../src/core/execution.js';
+import type { DoneCode, DoneRecord, Execution, OpenRecord } from '../src/core/execution.js';
 import type { JsonValue } from '../src/core/json.js';
 import { PRIORITIES } from '../src/core/states.js';
 import {
@@ -33,7 +33,7 @@ const Why = noted(Failure, 'What failed, while the blocks around it have yet to 
 const Open = Type.Unsafe<OpenRecord>({
   type: 'object',
   required: ['b'],
-  properties: { b: Num, p: { anyOf: [Num, Type.String()] }, y: Why },
+  properties: { b: Num, p: { anyOf: [Num, Type.String()] }, y: Why, k: Type.String() },
   additionalProperties: Num,
 });
 
@@ -56,6 +56,12 @@ export const TreeEntry = Type.Object({
       p: optional(Flag),
       x: optional(Flag),
       f: optional(Flag),
+      g: optional(
+        Type.Unsafe<NonNullable<Execution['g']>>({
+          type: 'object',
+          additionalProperties: { type: 'array' },
+        }),
+      ),
     }),
   ),
   queue: optional(Type.Array(Type.String())),

@@ -203,13 +203,19 @@ function exampleOf(route: Route, name: string, isRequired: boolean): JsonValue |
 function requestBodyOf(book: SchemaBook, route: Route, body: TSchema): JsonObject {
   return {
     required: route.isBodyOptional !== true,
-    content: { [JSON_TYPE]: { schema: book.refTo(body) } },
+    content: Object.fromEntries(
+      [JSON_TYPE, ...(route.isForm ? [FORM_TYPE] : [])].map((type) => [
+        type,
+        { schema: book.refTo(body) },
+      ]),
+    ),
   };
 }
 
 // ---------------------------------------------------------------- what is answered
 
 const JSON_TYPE = 'application/json';
+const FORM_TYPE = 'application/x-www-form-urlencoded';
 
 /** Any route gives these. */
 const ANYWHERE = [400, 500, 503];

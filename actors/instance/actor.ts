@@ -13,6 +13,7 @@ import { EngineError, notFound } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Came } from './action.js';
 import { advance, advanceTry, checkContextSize, continueAfter, touchContext } from './advance.js';
+import * as answers from './answers.js';
 import { concerns } from './change-many.js';
 import * as limits from './limits.js';
 import { isSeenBy, type LiveInstance, stepKey } from './live-instance.js';
@@ -76,6 +77,7 @@ const HANDLERS: {
   patchState,
   patchContext,
   signal: signals.signal,
+  answer: answers.answer,
   retry,
   change,
   saveCheckpoint: notes.saveCheckpoint,

@@ -5,13 +5,15 @@
  */
 
 import { rateLimitId, routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
-import type {
-  AuditEvent,
-  Dispatch,
-  OutputRow,
-  Progress,
-  RateRequest,
-  Withdrawal,
+import {
+  type AuditEvent,
+  type Dispatch,
+  GATE_REF,
+  NOTE_MARK,
+  type OutputRow,
+  type Progress,
+  type RateRequest,
+  type Withdrawal,
 } from '../../src/core/progress.js';
 import { type InstanceState, rankOf } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
@@ -19,6 +21,7 @@ import { LIMITS } from '../../src/limits.js';
 import type { PeerMessage } from '../runtime/protocol.js';
 import type { Effect, Turn } from '../runtime/turn.js';
 import { noteEffect, type OutputEffect, settleEffects } from './effects.js';
+import { endGates } from './gate-rows.js';
 import { type LiveInstance, nextId, stepKey } from './live-instance.js';
 import { charactersOf } from './memory.js';
 import { noteLine } from './notes.js';
@@ -45,6 +48,7 @@ export function recordProgress(actor: LiveInstance, turn: Turn, progress: Progre
     else perform(actor, turn, dispatch);
   }
   for (const request of progress.rateRequests) askRate(actor, turn, request);
+  if (progress.gates !== undefined) endGates(actor, turn, progress.gates);
   putSnapshots(actor, turn, progress);
   putAudit(actor, turn, progress.audit);
   for (const line of progress.logs) {
@@ -63,14 +67,17 @@ function putOutput(
 ): void {
   const id = effect?.id ?? nextId(actor);
   const text = JSON.stringify(output.output);
-  if (actor.record.snapshot.outputs.has(output.blockId)) {
+  // The place of the step's own row is left to that, however often its gate is answered.
+  const isNote = output.outputRef === GATE_REF;
+  const iteration = isNote ? `${output.iteration}${NOTE_MARK}${id}` : output.iteration;
+  if (!isNote && actor.record.snapshot.outputs.has(output.blockId)) {
     actor.kept.output(output.blockId, text.length);
   }
   turn.put(
     'output.insert',
     id,
     `{"id":"${id}","instance_id":"${actor.record.id}",` +
-      `"block_id":${JSON.stringify(output.blockId)},"iteration":"${output.iteration}",` +
+      `"block_id":${JSON.stringify(output.blockId)},"iteration":"${iteration}",` +
       `"attempt":${output.attempt},"try":${output.tryNumber},"output":${text},` +
       `"output_ref":${JSON.stringify(output.outputRef)},` +
       `"output_size":${Buffer.byteLength(text)},` +

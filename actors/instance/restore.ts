@@ -6,6 +6,7 @@ import type { Plans } from '../catalog/plans.js';
 import type { LoadedInstance } from '../runtime/rows.js';
 import type { Sources } from './action.js';
 import { nodeOf } from './edits.js';
+import { knownGates } from './gate-rows.js';
 import { type InstanceEnv, type LiveInstance, liveInstance } from './live-instance.js';
 import { type InstanceRecord, recordOfRow } from './record.js';
 import { taskOfRow } from './worker-task.js';
@@ -26,6 +27,7 @@ export async function restoreActor(
   for (const row of loaded.tasks) {
     actor.tasks.set(row.id, taskOfRow(row, nodeOf(plan, row.block_id)));
   }
+  for (const [id, gate] of knownGates(plan, record.snapshot.execution)) actor.gates.set(id, gate);
   actor.timer = loaded.timer;
   return actor;
 }

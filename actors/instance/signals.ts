@@ -10,6 +10,7 @@ import { isoTime } from '../../src/core/time.js';
 import { invalid } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, checkContextSize, continueAfter, touchContext } from './advance.js';
+import { answerBySignal } from './answers.js';
 import { type LiveInstance, nextId } from './live-instance.js';
 import type { MessageOf } from './messages.js';
 
@@ -55,7 +56,7 @@ export function storeSignal(actor: LiveInstance, turn: Turn, given: Signal): str
   return id;
 }
 
-/** @throws EngineError 413, before anything is changed */
+/** @throws EngineError 400 or 413, before anything is changed */
 export function deliverSignal(
   actor: LiveInstance,
   turn: Turn,
@@ -82,7 +83,7 @@ export function deliverSignal(
       return unpark(actor, turn);
     }
     default:
-      return unpark(actor, turn);
+      return answerBySignal(actor, turn, signalType, payload) ?? unpark(actor, turn);
   }
 }
 

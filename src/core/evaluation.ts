@@ -29,7 +29,9 @@ import type {
   AuditEvent,
   Dispatch,
   EndedEffect,
+  EndedGate,
   Env,
+  GATE_REF,
   LogLine,
   OutputRow,
   RateRequest,
@@ -62,6 +64,7 @@ export class Evaluation {
   readonly withdrawals: Withdrawal[] = [];
   readonly rateRequests: RateRequest[] = [];
   effects: EndedEffect[] | undefined;
+  gates: EndedGate[] | undefined;
   readonly logs: LogLine[] = [];
   readonly audit: AuditEvent[] = [];
   readonly counts = { stepsExecuted: 0, stepsInPlace: 0, stepsFailed: 0, stepsRetried: 0 };
@@ -214,6 +217,11 @@ export class Evaluation {
     this.effects.push({ ...this.tryOf(node, a), effect: u, isDone });
   }
 
+  endGate(gate: EndedGate): void {
+    this.gates ??= [];
+    this.gates.push(gate);
+  }
+
   /** Without telling the parent. */
   close(node: NodePlace, code: DoneCode): void {
     const record = this.execution.o[node.index];
@@ -360,6 +368,25 @@ export class Evaluation {
       outputRef,
     });
     if (node.isRead) this.snapshot.outputs.set(node.id, output);
+    this.charge(output);
+  }
+
+  /** A row beside those of the tries, which expressions do not read: it has the number of the row to come. */
+  storeNote(
+    node: NodePlace,
+    tryNumber: number,
+    output: JsonObject,
+    outputRef: typeof GATE_REF,
+  ): void {
+    const isLooped = node.loops.length > 0;
+    this.outputs.push({
+      blockId: node.id,
+      iteration: this.iterationOf(node),
+      tryNumber,
+      attempt: isLooped ? (this.execution.c?.[node.index] ?? 0) : tryNumber,
+      output,
+      outputRef,
+    });
     this.charge(output);
   }
 

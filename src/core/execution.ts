@@ -7,6 +7,7 @@
  */
 
 import type { Failure } from '../../schema/failure.js';
+import type { JsonValue } from './json.js';
 
 /** How a node ended. */
 export const COMPLETED = 0;
@@ -22,6 +23,7 @@ export type DoneCode = typeof COMPLETED | typeof FAILED | typeof CANCELLED | typ
  * - `asking`: a grant of its rate limit was asked for.
  * - `sleep`: a durable timer, over at `w`.
  * - `run`: in a handler of this process. `task`: with an external worker.
+ * - `gate`: a person has to answer first.
  */
 export type StepPhase =
   | 'ready'
@@ -31,7 +33,8 @@ export type StepPhase =
   | 'asking'
   | 'sleep'
   | 'run'
-  | 'task';
+  | 'task'
+  | 'gate';
 
 /** What the record of every open node has; further kinds of blocks add to it what they need. */
 export interface OpenBase {
@@ -64,12 +67,17 @@ export interface StepRecord extends OpenBase {
   a: number;
   /** Unix ms: end of a deferral or of a sleep. */
   w?: number;
-  /** Unix ms: when the try times out. */
+  /** Unix ms: when the try times out, or the time for the answer at a gate is over. */
   d?: number;
-  /** The duration that a sleep was asked for, in ms. */
+  /** The duration that a sleep was asked for, in ms; of a gate: when it was reached, in ms after `Execution.t`. */
   m?: number;
   /** The rate limit of this try has been granted. */
   g?: 1;
+  /**
+   * The gate was reached: its id, which the caller notes where this is ''. It stays with the step, so
+   * that nobody is asked twice.
+   */
+  k?: string;
   /** The caller notes it at the dispatch; it stays for as long as the try does, over restarts too. */
   u?: OpenEffect;
 }
@@ -156,6 +164,8 @@ export interface Execution {
   s?: number;
   /** Output rows stored by blocks within loops, by node: the number of the next one. */
   c?: Record<number, number>;
+  /** Answers that came before their gate was reached, by block, oldest first. */
+  g?: Readonly<Record<string, readonly JsonValue[]>>;
   /** After a retry: what routers and loops that are started again go on from. */
   k?: Record<number, OpenRecord>;
 }

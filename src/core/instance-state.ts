@@ -70,6 +70,7 @@ export function cleanUp(run: Evaluation): void {
   if (execution.x !== undefined) delete execution.x;
   if (execution.f !== undefined) delete execution.f;
   if (run.snapshot.state === 'failed') return;
+  if (execution.g !== undefined) delete execution.g;
   if (execution.k !== undefined) delete execution.k;
   if (execution.y !== undefined) delete execution.y;
   run.dropSnapshots();

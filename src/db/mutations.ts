@@ -205,6 +205,10 @@ export const MUTATIONS = {
   'snapshot.clear': clear('iteration_snapshots'),
   'snapshot.set': set('iteration_snapshots', ['items']),
   'signal.insert': insert('signals'),
+  'approval.insert': insert('approvals'),
+  // When its time is moved, or the instance goes over to another version.
+  'approval.update': update('approvals', ['sequence_id', 'path', 'prompt', 'gate', 'deadline']),
+  'approval.close': update('approvals', ['outcome', 'closed_at', 'answer']),
   'audit.insert': insert('audit_log'),
   'stepLog.insert': insert('step_logs'),
   'checkpoint.insert': insert('checkpoints'),

@@ -56,7 +56,7 @@ export function readTree(entries: readonly TreeEntry[], plan: Plan): Parsed<Exec
 }
 
 /** The fields of the whole; a slot of a concurrency key, and the wish for one, stay behind. */
-const WHOLE = ['t', 'e', 'y', 'h', 'p', 'x', 'f'] as const;
+const WHOLE = ['t', 'e', 'y', 'h', 'p', 'x', 'f', 'g'] as const;
 
 function wholeOf(from: NonNullable<TreeEntry['execution']>): Partial<Execution> {
   return Object.fromEntries(
@@ -91,9 +91,12 @@ function openOf({ type }: PlanNode, record: OpenRecord): OpenRecord {
     ([name, value]) => name === 'y' || typeof value !== 'object',
   );
   const flat = Object.fromEntries(values) as unknown as StepRecord;
-  if (type !== 'step' || !AT_WORK.has(flat.p)) return flat;
-  const { b, a, x } = flat;
-  return { b, p: BEGIN_AGAIN, a, ...(x && { x }) };
+  if (type !== 'step') return flat;
+  // The importer asks under an id of its own, and nobody twice.
+  if (flat.k !== undefined) flat.k = '';
+  if (!AT_WORK.has(flat.p)) return flat;
+  const { b, a, x, k } = flat;
+  return { b, p: BEGIN_AGAIN, a, ...(x && { x }), ...(k !== undefined && { k }) };
 }
 
 function doneOf(node: PlanNode, [code, began, took, kept]: DoneRecord): DoneRecord {
@@ -148,6 +151,7 @@ const STEP_PHASES: ReadonlySet<unknown> = new Set<StepPhase>([
   'limited',
   'backoff',
   'sleep',
+  'gate',
   BEGIN_AGAIN,
 ]);
 
