@@ -277,7 +277,9 @@ function responsesOf(book: SchemaBook, route: Route): JsonObject {
     if (schema === ErrorBody) refused.add(Number(status));
     else responses[status] = describeSuccess(book, route, Number(status), schema);
   }
-  for (const status of [...refused].sort((a, b) => a - b)) responses[status] = responseRef(status);
+  for (const status of [...refused].sort((a, b) => a - b)) {
+    responses[status] = route.isPage ? pageRefusal(book, status) : responseRef(status);
+  }
   responses.default = { $ref: `#/components/responses/${OTHERWISE_NAME}` };
   return responses;
 }
@@ -321,6 +323,14 @@ function responseRef(status: number): JsonObject {
   const [name] = REFUSALS[status] ?? [];
   if (name === undefined) throw new Error(`status ${status} is not described`);
   return { $ref: `#/components/responses/${name}` };
+}
+
+/** A browser is told in HTML, unless the server cannot answer at all. */
+function pageRefusal(book: SchemaBook, status: number): JsonObject {
+  if (status >= 500) return responseRef(status);
+  const told = describeRefusal(book, [status], REFUSALS[status]?.[1] ?? '');
+  const html = { 'text/html': { schema: { type: 'string' } } };
+  return { ...told, content: { ...(told.content as JsonObject), ...html } };
 }
 
 function otherwiseWords(): string {

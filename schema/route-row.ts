@@ -59,6 +59,8 @@ export interface RouteRow {
   readonly contentType?: string | readonly string[];
   /** The body is a definition, of which all mistakes are told at once; how messages call it. */
   readonly definition?: string;
+  /** For people: browsers are refused by a page, too. */
+  readonly isPage?: true;
   /** The body may be that of an HTML form as well. */
   readonly isForm?: true;
   /** Of a signal: what the type of one begins with that a key sends which has only `approver`. */

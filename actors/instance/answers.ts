@@ -50,7 +50,7 @@ export function answer(
     value: given.value,
     comment: given.comment,
     answered_by: given.by,
-    answered_at: isoTime(actor.env.now()),
+    answered_at: isoTime(progress.gates?.find(({ id }) => id === approval)?.at ?? actor.env.now()),
     repeated: false,
   };
   turn.reply(request, 200, JSON.stringify(reply));

@@ -68,7 +68,11 @@ export function writeGates(actor: LiveInstance, turn: Turn): void {
   }
   for (const id of left) {
     gates.delete(id);
-    turn.put('approval.close', id, { id, outcome: 'withdrawn', closed_at: now(actor) });
+    turn.put('approval.close', id, {
+      id,
+      outcome: 'withdrawn',
+      closed_at: isoTime(actor.env.now()),
+    });
   }
 }
 
@@ -105,18 +109,15 @@ function rowOf(actor: LiveInstance, { node, record, gate }: OpenGate) {
 /** What ended by itself in one evaluation; `writeGates` notes the rest. */
 export function endGates(actor: LiveInstance, turn: Turn, ended: readonly EndedGate[]): void {
   for (const gate of ended) {
+    const isAnswer = gate.end === 'answered';
+    turn.count(isAnswer ? 'engine_approvals_answered_total' : 'engine_approvals_timed_out_total');
+    if (gate.id === '') continue;
     actor.gates.delete(gate.id);
     const answer =
       gate.end === 'answered'
         ? { value: gate.value, comment: gate.comment, by: gate.by, answer_id: gate.answerId }
         : null;
-    const row = { id: gate.id, outcome: gate.end, closed_at: now(actor), answer };
+    const row = { id: gate.id, outcome: gate.end, closed_at: isoTime(gate.at), answer };
     turn.put('approval.close', gate.id, row);
-    const isAnswer = gate.end === 'answered';
-    turn.count(isAnswer ? 'engine_approvals_answered_total' : 'engine_approvals_timed_out_total');
   }
-}
-
-function now({ env }: LiveInstance): string {
-  return isoTime(env.now());
 }

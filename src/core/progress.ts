@@ -150,8 +150,11 @@ export interface EndedEffect extends StepTry {
   readonly isDone: boolean;
 }
 
-/** A gate that waits no more: by its answer, or since the time for one is over. */
-export type EndedGate = { readonly id: string } & (
+/**
+ * A gate that waits no more: by its answer, or since the time for one is over. Without an id nobody has
+ * heard of it yet.
+ */
+export type EndedGate = { readonly id: string; readonly at: UnixMs } & (
   | { readonly end: 'timed_out' | 'escalated' }
   | ({ readonly end: 'answered' } & Pick<GateAnswer, 'value' | 'comment' | 'by' | 'answerId'>)
 );

@@ -94,23 +94,23 @@ function accessTo(route: Route, protectDocs: boolean): Access | 'open' {
  * A key that has no more than `approver` answers what people are asked, and nothing else. A body that cannot
  * be read is refused by who owns the route.
  *
- * @throws EngineError 403
+ * @returns why the body must not be sent, to somebody who may know of the instance
  */
-export function checkApprover(
+export function approverRefusal(
   { body }: Pick<HttpRequest, 'body'>,
   { capability, approverSends = '' }: Route,
   key: ResidentKey | undefined,
-): void {
-  if (key === undefined || capability === 'public') return;
+): EngineError | undefined {
+  if (key === undefined || capability === 'public') return undefined;
   const others = capability.filter((word) => word !== 'approver');
-  if ((key.capabilities & capabilityBits(others)) !== 0) return;
+  if ((key.capabilities & capabilityBits(others)) !== 0) return undefined;
   const parsed = parseJson(body.toString('utf8'));
-  if (!parsed.ok || !isJsonObject(parsed.value)) return;
+  if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
   const { signal_type: given } = parsed.value;
   const custom = given !== undefined && isJsonObject(given) ? given.custom : undefined;
   const type = custom === undefined ? given : `custom:${custom}`;
-  if (typeof type === 'string' && type.startsWith(approverSends)) return;
-  throw forbidden(`a key with the capability approver may only send ${approverSends}<block id>`);
+  if (typeof type === 'string' && type.startsWith(approverSends)) return undefined;
+  return forbidden(`a key with the capability approver may only send ${approverSends}<block id>`);
 }
 
 /** `x-api-key` wins over a bearer key. */

@@ -12,9 +12,11 @@ import type { FrontRouteId, Route, RoutesOf, ShardRouteId } from '../../schema/r
 import type { Validators } from '../../schema/validators.js';
 import { rateLimitId } from '../core/ids.js';
 import { decodeUtf8 } from '../core/json-guard.js';
+import { instanceTenant } from '../db/reads/instance-reads.js';
+import { rowOf } from '../db/reads/lookup.js';
 import { EngineError, invalid } from '../errors.js';
 import type { Logger } from '../log.js';
-import { type Authorise, type Caller, checkApprover, UNAUTHENTICATED } from './auth.js';
+import { type Authorise, approverRefusal, type Caller, UNAUTHENTICATED } from './auth.js';
 import type { EngineState, Gate } from './gate.js';
 import { wantsHome } from './home-page.js';
 import { endWithKey } from './key-bound.js';
@@ -152,10 +154,15 @@ function serve(
     return;
   }
   const { tenant, key } = authorise(request, route);
-  if (route.approverSends !== undefined) checkApprover(request, route, key);
   const refusal = route.isAlwaysServed || route.isDocument ? undefined : gate.refusal();
   if (refusal !== undefined && !mayRead(gate.state, route)) throw refusal;
   const params = paramsOf(validators, route, raw);
+  const unsent =
+    route.approverSends === undefined ? undefined : approverRefusal(request, route, key);
+  if (unsent !== undefined) {
+    refuseOwner(deps, request, given, tenant, params, unsent);
+    return;
+  }
   const isLasting = route.owner === 'stream' || route.isParked;
   const exchange =
     key === undefined || !isLasting
@@ -165,6 +172,25 @@ function serve(
   else if (route.owner === 'front' || route.owner === 'stream') {
     serveHere(deps, request, exchange, { route, tenant, params, traceparent, key });
   } else askShard(deps, request, exchange, { route, tenant, params, traceparent });
+}
+
+/** Others than those who may know of the instance are told that there is no such thing, as ever. */
+function refuseOwner(
+  deps: RouterDeps,
+  request: HttpRequest,
+  exchange: HttpExchange,
+  tenant: string,
+  { id = '' }: Readonly<Record<string, string>>,
+  refusal: EngineError,
+): void {
+  const refuse = (error: unknown) =>
+    attempt(deps, request, exchange, () => {
+      throw error;
+    });
+  rowOf(deps.front.reads, instanceTenant, 'instance', id, tenant).then(
+    () => refuse(refusal),
+    refuse,
+  );
 }
 
 /** Finds its actor without the database: it works while that is away. */

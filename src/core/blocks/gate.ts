@@ -167,7 +167,9 @@ export function accept(
   const isAuto = more.auto_approved === true ? { auto_approved: true } : {};
   const details = { ...asked, path: run.pathOf(node), ...given, ...isAuto };
   run.audit.push({ eventType: 'gate_answered', blockId: node.id, details });
-  if (record?.k) run.endGate({ id: record.k, end: 'answered', value, comment, by, answerId });
+  const id = record?.k ?? '';
+  if (more.auto_approved !== true)
+    run.endGate({ id, at: run.env.now, end: 'answered', value, comment, by, answerId });
 }
 
 /** Nobody has answered in time. What the step gives then; undefined: it fails. */
@@ -179,9 +181,10 @@ export function expire(
 ): JsonObject | undefined {
   const { escalationHandler: handler, timeoutMs } = gate;
   const end = handler === null ? 'timed_out' : 'escalated';
-  const details = { approval_id: record.k ?? '', path: run.pathOf(node) };
+  const id = record.k ?? '';
+  const details = { approval_id: id, path: run.pathOf(node) };
   run.audit.push({ eventType: `gate_${end}`, blockId: node.id, details });
-  if (record.k) run.endGate({ id: record.k, end });
+  run.endGate({ id, at: run.env.now, end });
   if (handler === null) return undefined;
   return {
     _escalated: true,

@@ -111,7 +111,7 @@ const ENDS: Readonly<Record<string, string>> = {
 };
 
 function closedText({ outcome, closed_at }: KnownApproval): string {
-  return `${ENDS[outcome ?? ''] ?? 'is closed'}, at ${closed_at}`;
+  return `${ENDS[outcome ?? ''] ?? 'is closed'} (${closed_at})`;
 }
 
 // ---------------------------------------------------------------- links
@@ -157,7 +157,7 @@ function granted(deps: FrontDeps, token: string): ApprovalGrant {
   const grant = grantIn(token, keysOf(deps));
   if (grant === undefined) throw notFound('there is no such link');
   if (grant.expiresAt <= deps.now()) {
-    throw new EngineError('ENG_GONE', `gone: the link has expired at ${isoTime(grant.expiresAt)}`);
+    throw new EngineError('ENG_GONE', `gone: the link has expired (${isoTime(grant.expiresAt)})`);
   }
   return grant;
 }
@@ -196,9 +196,15 @@ async function shown({ wantsPage }: AnyCall, make: () => Promise<HttpReply>): Pr
   } catch (error) {
     if (!wantsPage || !(error instanceof EngineError) || error.status >= 500) throw error;
     const { headers = [] } = refusalReply(error);
-    const told = notePage(error.status, 'This did not work', error.message);
+    const told = notePage(error.status, 'This did not work', sentence(error.message));
     return { ...told, headers: [...(told.headers ?? []), ...headers] };
   }
+}
+
+/** Without the class of the error, which is for programs. */
+function sentence(message: string): string {
+  const text = message.slice(message.indexOf(': ') + 2);
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
 export function approvalOperations(client: Client, publicUrl: string | undefined) {
