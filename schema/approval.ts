@@ -22,6 +22,8 @@ import { strict } from './strict.js';
 
 /** A page of text. */
 export const COMMENT_LENGTH_MAX = 4_096;
+/** No more are counted, so that a page of the list costs the same however many wait. */
+export const APPROVALS_COUNTED_MAX = 10_000;
 /** Whoever gets a link by mail may be away for some days. */
 export const LINK_SECONDS_DEFAULT = 7 * 24 * 60 * 60;
 export const LINK_SECONDS_MAX = 30 * 24 * 60 * 60;
@@ -74,7 +76,9 @@ export type Approval = Static<typeof Approval>;
 
 export const ApprovalPage = named('ApprovalPage', {
   items: Type.Array(Approval),
-  total: Type.Integer({ description: 'How many there are on all pages.' }),
+  total: Type.Integer({
+    description: `How many there are on all pages; at most ${APPROVALS_COUNTED_MAX} are counted.`,
+  }),
 });
 export type ApprovalPage = Static<typeof ApprovalPage>;
 

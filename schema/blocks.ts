@@ -17,6 +17,7 @@ import {
   JsonObjectSchema,
   Key,
   Name,
+  named,
   noted,
   oneOfWords,
   optional,
@@ -169,7 +170,7 @@ export const SendWindow = Type.Object(
 export type SendWindow = Static<typeof SendWindow>;
 
 /** The check: the values of choices differ. */
-export const GateChoice = Type.Object({
+export const GateChoice = named('GateChoice', {
   label: noted(Name, 'What the person reads.'),
   value: noted(Name, 'What the answer is then.'),
 });

@@ -57,14 +57,16 @@ export function writeGates(actor: LiveInstance, turn: Turn): void {
   const left = new Set(gates.keys());
   for (const open of openGates(plan, instance.snapshot.execution)) {
     const { record, gate } = open;
-    if (!record.k) record.k = nextId(actor);
-    const known = gates.get(record.k);
-    left.delete(record.k);
+    const known = gates.get(record.k ?? '');
+    // New, or as it stood before a migration that is undone: the question under that id may be closed.
+    const id = known === undefined ? nextId(actor) : record.k!;
+    record.k = id;
+    left.delete(id);
     if (known?.gate === gate && known.deadline === record.d) continue;
-    gates.set(record.k, { gate, deadline: record.d });
+    gates.set(id, { gate, deadline: record.d });
     const row = rowOf(actor, open);
-    if (known === undefined) turn.put('approval.insert', record.k, row);
-    else turn.put('approval.update', record.k, row);
+    if (known === undefined) turn.put('approval.insert', id, row);
+    else turn.put('approval.update', id, row);
   }
   for (const id of left) {
     gates.delete(id);

@@ -19,7 +19,7 @@ import type {
 import type { InstanceCreated } from '../../schema/instance.js';
 import { type BodyRouteId, ROUTES, type RouteId } from '../../schema/routes.js';
 import type { WorkerTask } from '../../schema/worker.js';
-import { eventually, type Json, useSharedApi } from '../helpers/api.js';
+import { eventually, type Json, step, useSharedApi } from '../helpers/api.js';
 import type { Reply } from '../helpers/client.js';
 
 const api = useSharedApi();
@@ -28,6 +28,8 @@ const tenant = api.tenant(EXAMPLE_TENANT);
 /** From ids of the examples to those of the server. */
 const realIds = new Map<string, string>();
 const sent = new Set<RouteId>();
+/** Of the link that was made last. */
+let token = '';
 
 function withRealIds(text: string): string {
   let real = text;
@@ -42,6 +44,7 @@ function pathOf(id: RouteId): string {
     id: exampleIdIn(path),
     block_id: 'charge',
     key: 'payments',
+    token,
   };
   return withRealIds(path.replace(/\{(\w+)\}/g, (_, name: string) => examples[name] ?? ''));
 }
@@ -112,6 +115,22 @@ async function sendHandoff(): Promise<void> {
   await send('handoffs.resume');
 }
 
+/** Two people are asked; one of them is sent a link. */
+async function sendApprovals(): Promise<void> {
+  const gate = { wait_for_input: { allow_comment: true } };
+  const ask = async () => {
+    await tenant.runUntil('waiting', [step('approve', 'noop', gate)]);
+    const { body } = await tenant.get<{ items: { id: string }[] }>('/approvals');
+    realIds.set(EXAMPLE_IDS.approval, body.items[0]!.id);
+  };
+  await ask();
+  const { url } = await send<{ url: string }>('approvals.link');
+  token = url.slice(url.lastIndexOf('/') + 1);
+  await send('approvals.answerByLink');
+  await ask();
+  await send('approvals.answer');
+}
+
 /** They hold what another server, or a device, has signed: `two-engines.test.ts` sends them. */
 const SIGNED_ELSEWHERE: readonly RouteId[] = ['continuity.claim', 'handoffs.attach'];
 
@@ -169,6 +188,7 @@ test('every example of a request is taken by the server', async () => {
   await send('sequences.migrateInstance');
   await send('instances.patchState');
 
+  await sendApprovals();
   const created = await send<{ id: string }>('cron.create');
   realIds.set(schedule, created.id);
   await send('cron.update');

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Block } from '../../schema/blocks.js';
 import { answerIn } from '../../src/core/blocks/gate.js';
+import { readTree, writeTree } from '../../src/core/continuity/execution-tree.js';
 import type { StepRecord } from '../../src/core/execution.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { iterationOf } from '../../src/core/paths.js';
@@ -218,4 +219,20 @@ describe('a gate in another version', () => {
     const { execution } = moved(within());
     assert.deepEqual([(execution.o[1] as StepRecord).p, execution.q], ['ready', [1]]);
   });
+});
+
+test('a capsule carries a gate with its time, and that it was passed, but not the id of the question', () => {
+  const timed = gated(work('a'), { timeout: MINUTE });
+  const player = play([parallel('p', [timed], [gated(http('b'))], [gated(work('c'))])]);
+  say(player, 'b', { value: 'yes' });
+  const { execution } = player.snapshot;
+  execution.g = { c: [{ value: 'no' }] };
+  for (const record of Object.values(execution.o) as StepRecord[]) if (record.p) record.k = 'id';
+  const entries = writeTree({ execution, items: new Map(), blocks: [] }, player.plan);
+  const read = readTree(JSON.parse(JSON.stringify(entries)), player.plan);
+  assert.ok(read.ok, read.ok ? '' : read.message);
+  const [, a, b, c] = [0, 1, 2, 3].map((index) => read.value.execution.o[index] as StepRecord);
+  assert.deepEqual([a?.p, a?.d, a?.k, a?.m], ['gate', START + MINUTE, '', 0]);
+  assert.deepEqual([b?.p, b?.k, c?.p], ['run', '', 'gate']);
+  assert.deepEqual(read.value.execution.g, execution.g);
 });
