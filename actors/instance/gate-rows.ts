@@ -52,8 +52,10 @@ export function knownGates(plan: Plan, execution: Execution): Map<string, KnownG
 
 /** Makes the rows equal to the gates that are open; to be called before the execution is written. */
 export function writeGates(actor: LiveInstance, turn: Turn): void {
-  const { plan, gates, record: instance } = actor;
-  if (!plan.hasGates && gates.size === 0) return;
+  const { plan, record: instance } = actor;
+  if (!plan.hasGates && actor.gates === undefined) return;
+  actor.gates ??= new Map();
+  const { gates } = actor;
   const left = new Set(gates.keys());
   for (const open of openGates(plan, instance.snapshot.execution)) {
     const { record, gate } = open;
@@ -114,7 +116,7 @@ export function endGates(actor: LiveInstance, turn: Turn, ended: readonly EndedG
     const isAnswer = gate.end === 'answered';
     turn.count(isAnswer ? 'engine_approvals_answered_total' : 'engine_approvals_timed_out_total');
     if (gate.id === '') continue;
-    actor.gates.delete(gate.id);
+    actor.gates?.delete(gate.id);
     const answer =
       gate.end === 'answered'
         ? { value: gate.value, comment: gate.comment, by: gate.by, answer_id: gate.answerId }

@@ -50,8 +50,8 @@ export interface LiveInstance {
   readonly running: Map<string, StepRef>;
   /** When the latest grants of rate limits were used: one that comes twice is not taken for unused. */
   readonly usedGrants: Map<number, UnixMs>;
-  /** Open gates that have rows, by their ids. */
-  readonly gates: Map<string, KnownGate>;
+  /** Open gates that have rows, by their ids; undefined: it has had none. */
+  gates: Map<string, KnownGate> | undefined;
   timer: StoredTimer | undefined;
   /** Collects the audit of the unit that creates the instance, which its row carries. */
   creationAudit: object[] | undefined;
@@ -68,7 +68,7 @@ export function liveInstance(record: InstanceRecord, plan: Plan, env: InstanceEn
     kept: new KeptValues(record.snapshot),
     running: new Map(),
     usedGrants: new Map(),
-    gates: new Map(),
+    gates: undefined,
     timer: undefined,
     creationAudit: undefined,
     route: routeOf(record.id),

@@ -27,7 +27,7 @@ export async function restoreActor(
   for (const row of loaded.tasks) {
     actor.tasks.set(row.id, taskOfRow(row, nodeOf(plan, row.block_id)));
   }
-  for (const [id, gate] of knownGates(plan, record.snapshot.execution)) actor.gates.set(id, gate);
+  if (plan.hasGates) actor.gates = knownGates(plan, record.snapshot.execution);
   actor.timer = loaded.timer;
   return actor;
 }

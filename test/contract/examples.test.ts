@@ -59,7 +59,7 @@ async function send<T = Json>(id: BodyRouteId, changes: Json = {}): Promise<T> {
   );
   const reply: Reply<T> = await tenant.request(route.method, pathOf(id), { body });
   assert.ok(
-    route.replies[reply.status] && reply.status < 300,
+    Object.hasOwn(route.replies, reply.status) && reply.status < 300,
     `${id} ${reply.status} ${reply.text}`,
   );
   if (Object.keys(changes).length === 0) sent.add(id);

@@ -55,7 +55,7 @@ async function keyOf(tenant: Tenant, name: string, ...capabilities: string[]): P
 }
 
 describe('A human gate parks its step until somebody answers', () => {
-  test('it is listed with what is asked, and gone once it has its answer', async () => {
+  test('Human gate: waiting state, listed in approvals with prompt, choices, timeout; valid value resumes and lands in context.data; gone from the list after completion', async () => {
     const tenant = api.tenant();
     const choices = [
       { label: 'Pay it', value: 'pay' },
@@ -109,7 +109,7 @@ describe('A human gate parks its step until somebody answers', () => {
     assert.ok(Date.parse(answered_at) >= Date.parse(waiting_since));
   });
 
-  test('a signal answers it, and one whose value is no choice is used up', async () => {
+  test('Human gate: a signal answers it, and one whose value is no choice is used up', async () => {
     const tenant = api.tenant();
     const handler = newHandler();
     const id = await tenant.run([gated('a', {}, handler)]);
@@ -132,7 +132,7 @@ describe('A human gate parks its step until somebody answers', () => {
     assert.deepEqual((await tenant.outputsOf(id)).a, { shipped: true });
   });
 
-  test('an answer that comes before its gate is kept for it', async () => {
+  test('Human gate: an answer that comes before it is kept for it', async () => {
     const tenant = api.tenant();
     const handler = newHandler();
     const id = await tenant.run([step('first', handler), gated('a'), gated('b')]);
@@ -144,7 +144,7 @@ describe('A human gate parks its step until somebody answers', () => {
     assert.deepEqual(context.data, { a: 'yes', b: 'no' });
   });
 
-  test('several in a row, and at once, are answered one by one', async () => {
+  test('Human gate: several in a row, and at once, are answered one by one', async () => {
     const tenant = api.tenant();
     const body = [gated('item', { prompt: '{{ data.item }}?' })];
     const blocks = [parallel('p', [gated('x')], [gated('y')]), forEach('f', 'list', body)];
@@ -190,7 +190,7 @@ describe('A human gate parks its step until somebody answers', () => {
     await tenant.until(id, 'completed');
   });
 
-  test('a cancel, a race and a rewind withdraw it; the question that is put anew is another one', async () => {
+  test('Human gate: a cancel, a race and a rewind withdraw it; the question that is put anew is another one', async () => {
     const tenant = api.tenant();
     const late = async (id: string) => (await answer(tenant, id, { value: 'yes' })).body.error;
     const cancelled = await tenant.runUntil('waiting', [gated('a')]);
@@ -310,7 +310,7 @@ describe('POST /approvals/{id}', () => {
     await asked(tenant);
   });
 
-  test('takes exactly one of many answers, and tells a repetition of it from the others', async () => {
+  test('Approvals: exactly one of many answers is taken, and a repetition of it is told from the others', async () => {
     const tenant = api.tenant();
     const id = await tenant.runUntil('waiting', [gated('a')]);
     const approval = (await asked(tenant)).id;
@@ -399,7 +399,7 @@ describe('A link to an approval', () => {
     }
   });
 
-  test('answers only what it was made for, as long as its time is not over, and cannot be forged', async () => {
+  test('Approvals: a link answers only what it was made for, as long as its time is not over, and cannot be forged', async () => {
     const tenant = api.tenant();
     await tenant.runUntil('waiting', [gated('a')]);
     const fixed = await linkTo(tenant, { value: 'no' });

@@ -108,6 +108,7 @@ const WARNED: readonly [string, Json[], string, RegExp, string?][] = [
     [step('s', 'noop', { wait_for_input: { prompt: 'Pay {{ customer.id }}?' } })],
     'blocks[0].wait_for_input.prompt',
     /customer/,
+    'data.customer',
   ],
   // Handlers and their parameters.
   ['htp_request', [step('s', 'htp_request')], 'blocks[0].handler', /workers/, 'http_request'],
