@@ -82,15 +82,13 @@ export const ApprovalPage = named('ApprovalPage', {
 });
 export type ApprovalPage = Static<typeof ApprovalPage>;
 
-export const AnswerApproval = strict(
-  named('AnswerApproval', {
-    value: Value,
-    comment: optional(Comment),
-    answer_id: optional(
-      noted(Key, 'A repetition with the same one is told of the first answer, and is no conflict.'),
-    ),
-  }),
-);
+export const AnswerApproval = named('AnswerApproval', {
+  value: Value,
+  comment: optional(Comment),
+  answer_id: optional(
+    noted(Key, 'A repetition with the same one is told of the first answer, and is no conflict.'),
+  ),
+});
 export type AnswerApproval = Static<typeof AnswerApproval>;
 
 export const ApprovalAnswered = named('ApprovalAnswered', 'What was taken.', {

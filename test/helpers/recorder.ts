@@ -109,7 +109,10 @@ class Recorder {
     const { turns: most = Number.POSITIVE_INFINITY, retries = 0 } = this.#options;
     for (let turns = 0; turns < most; turns += 1) {
       assert.ok(turns < TURNS_MAX, 'a life without end');
-      if (Number.isFinite(most) && this.#isStuck && !this.#say()) return;
+      if (Number.isFinite(most) && this.#isStuck) {
+        if (!this.#say()) return;
+        continue;
+      }
       const { state } = this.#snapshot;
       if (!isEnded(state)) this.#next();
       else if (state === 'failed' && this.#lives < retries) {

@@ -105,7 +105,7 @@ test('capabilities follow the table of who may do what', () => {
 });
 
 const TENANTLESS =
-  /^(health\.|info$|metrics$|docs\.|apiKeys\.|webhooks\.(outbox|redeliver|discard|deliver))/;
+  /^(health\.|info$|metrics$|docs\.|apiKeys\.|webhooks\.(outbox|redeliver|discard|deliver)|approvals\.(page|answerByLink))/;
 
 test('only what is no resource of a tenant goes without one; a batch and the change feed name it themselves', () => {
   for (const { id, tenant } of Object.values(ROUTES)) {
@@ -141,6 +141,7 @@ const STRICT_BODIES: readonly RouteId[] = [
   'instances.batchAction',
   'instances.pruneCheckpoints',
   'apiKeys.mint',
+  'approvals.link',
 ];
 const STRICT_QUERIES: readonly RouteId[] = [
   'instances.timeline',
@@ -149,6 +150,7 @@ const STRICT_QUERIES: readonly RouteId[] = [
   'changes.stream',
   'workers.stats',
   'handlers',
+  'approvals.list',
 ];
 
 test('lists, changes of many and what grants rights refuse unknown members; nothing else does', () => {
