@@ -100,6 +100,8 @@ with doomed as (
   delete from signals t using doomed d where t.instance_id = d.id
 ), audit_log_gone as (
   delete from audit_log t using doomed d where t.instance_id = d.id
+), approvals_gone as (
+  delete from approvals t using doomed d where t.instance_id = d.id
 ), worker_tasks_gone as (
   delete from worker_tasks t using doomed d where t.instance_id = d.id
 ), permit_requests_gone as (
@@ -176,6 +178,21 @@ from json_to_recordset($1::json) as r(id uuid, instance_id uuid, seq integer, si
 update signals t set status = r.status, taken_at = r.taken_at, taken_by = r.taken_by
 from json_to_recordset($1::json) as r(instance_id uuid, seq integer, status text, taken_at timestamptz, taken_by text)
 where t.instance_id = r.instance_id and t.seq = r.seq;
+
+-- writer_approval_insert
+insert into approvals (id, instance_id, tenant_id, namespace, sequence_id, block_id, path, iteration, prompt, gate, waiting_since, deadline, outcome, closed_at, answer)
+select r.id, r.instance_id, r.tenant_id, r.namespace, r.sequence_id, r.block_id, r.path, r.iteration, r.prompt, r.gate, r.waiting_since, r.deadline, r.outcome, r.closed_at, r.answer
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, tenant_id text, namespace text, sequence_id uuid, block_id text, path text, iteration text, prompt text, gate json, waiting_since timestamptz, deadline timestamptz, outcome text, closed_at timestamptz, answer json);
+
+-- writer_approval_update
+update approvals t set sequence_id = r.sequence_id, path = r.path, prompt = r.prompt, gate = r.gate, deadline = r.deadline
+from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, path text, prompt text, gate json, deadline timestamptz)
+where t.id = r.id;
+
+-- writer_approval_close
+update approvals t set outcome = r.outcome, closed_at = r.closed_at, answer = r.answer
+from json_to_recordset($1::json) as r(id uuid, outcome text, closed_at timestamptz, answer json)
+where t.id = r.id;
 
 -- writer_audit_insert
 insert into audit_log (instance_id, seq, tenant_id, entries, created_at)

@@ -4,7 +4,7 @@
  */
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import type { DoneCode, DoneRecord, OpenRecord } from '../src/core/execution.js';
+import type { DoneCode, DoneRecord, Execution, OpenRecord } from '../src/core/execution.js';
 import type { JsonValue } from '../src/core/json.js';
 import { PRIORITIES } from '../src/core/states.js';
 import {
@@ -35,7 +35,13 @@ const EventWaited = Type.Object({ n: Type.String(), k: Type.Optional(Type.String
 const Open = Type.Unsafe<OpenRecord>({
   type: 'object',
   required: ['b'],
-  properties: { b: Num, p: { anyOf: [Num, Type.String()] }, v: EventWaited, y: Why },
+  properties: {
+    b: Num,
+    p: { anyOf: [Num, Type.String()] },
+    v: EventWaited,
+    y: Why,
+    k: Type.String(),
+  },
   additionalProperties: Num,
 });
 

@@ -17,6 +17,7 @@ export const EXAMPLE_IDS = {
   wait: '0192f0c2-9a4c-7d51-8e62-0f1a2b3c2c3d',
   audit: '0192f0c2-1d41-7082-93a4-b5c6d7e8f901',
   checkpoint: '0192f0c4-6e7f-7091-8a2b-3c4d5e6f7182',
+  approval: '0192f0c4-7f81-70a2-9b3c-4d5e6f71a2c4',
   schedule: '0192f0c6-7f80-71a2-9b3c-4d5e6f708192',
   subscription: '0192f0c6-8f91-72b3-8a4d-5e6f70819203',
   outbox: '0192f0c7-8091-72b3-8c4d-5e6f708192a3',

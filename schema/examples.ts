@@ -6,7 +6,7 @@
 
 import type { TSchema } from '@sinclair/typebox';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/core/json.js';
-import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, LATER } from './example-ids.js';
+import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, LATER, UNTIL } from './example-ids.js';
 import { CONTINUITY_EXAMPLES } from './examples-continuity.js';
 import { RELEASE_EXAMPLES } from './examples-releases.js';
 
@@ -21,6 +21,7 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, JsonValue>> = {
   delivery_id: EXAMPLE_IDS.delivery,
   checkpoint_id: EXAMPLE_IDS.checkpoint,
   file: 'swagger-ui.css',
+  token: 'WyIwMTkyIl0.c2lnbmVk',
 };
 
 const KEY_ID = 'ak_6f1d2c3b4a5968778695a4b3c2d1e0ff';
@@ -29,6 +30,7 @@ const ID_EXAMPLES: Readonly<Record<string, string>> = {
   sequences: EXAMPLE_IDS.sequence,
   instances: EXAMPLE_IDS.instance,
   workers: EXAMPLE_IDS.task,
+  approvals: EXAMPLE_IDS.approval,
   cron: EXAMPLE_IDS.schedule,
   releases: EXAMPLE_IDS.release,
   webhooks: EXAMPLE_IDS.subscription,
@@ -226,6 +228,26 @@ const poll = {
   why: 'A worker takes the task by this; without one that polls for charge_card it waits for ever.',
 };
 
+const approval = {
+  id: EXAMPLE_IDS.approval,
+  instance_id: EXAMPLE_IDS.instance,
+  tenant_id: EXAMPLE_TENANT,
+  namespace: 'billing',
+  sequence_id: EXAMPLE_IDS.sequence,
+  sequence_name: 'order',
+  block_id: 'approve',
+  path: 'approve',
+  prompt: 'Refund 42 EUR to Ada?',
+  choices: [{ label: 'Yes', value: 'yes' }],
+  store_as: 'approve',
+  timeout_seconds: 240,
+  escalation_handler: null,
+  allow_comment: true,
+  waiting_since: AT,
+  deadline: UNTIL,
+  metadata: { order: 'A-1001' },
+};
+
 /** By the `$id` of the schema: what is not in `FIELDS`, or otherwise there. */
 export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   StepBlock: charge,
@@ -300,6 +322,24 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
     failure: null,
     next: [poll],
   },
+  GateChoice: { label: 'Yes', value: 'yes' },
+  Approval: approval,
+  ApprovalPage: { items: [approval], total: 1 },
+  AnswerApproval: { value: 'yes', comment: 'agreed by phone', answer_id: 'mail-17' },
+  ApprovalAnswered: {
+    id: EXAMPLE_IDS.approval,
+    value: 'yes',
+    comment: 'agreed by phone',
+    answered_by: 'desk of Ada',
+    answered_at: LATER,
+    repeated: false,
+  },
+  MakeApprovalLink: { recipient: 'ada@example.com', expires_in_seconds: 86_400 },
+  ApprovalLink: {
+    url: 'https://engine.example/api/v1/approvals/by-link/WyIwMTkyIl0.c2lnbmVk',
+    expires_at: UNTIL,
+  },
+  AnswerByLink: { value: 'yes' },
   InstanceContext: context,
   PatchState: { state: 'paused' },
   PatchContext: { context: { data: contextOfSmall.data } },

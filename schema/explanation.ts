@@ -33,6 +33,7 @@ export const WAIT_KINDS = {
   task: 'a task that no worker has claimed',
   worker: 'a worker that has claimed the task',
   handler: 'a built-in handler that is at work',
+  approval: 'the answer of a person to the `wait_for_input` of a step',
   sleep: 'the end of a `sleep`',
   delay: 'the end of the `delay`, or the opening of the `send_window`, of a step',
   retry: 'the end of the back-off before the next try',
@@ -79,6 +80,11 @@ export const Wait = named(
       oneOfWords(FENCE_REASONS, 'Of a handoff: on its way, gone, or here and not owned yet.'),
     ),
     name: Type.Optional(Type.String({ description: 'Of the event.' })),
+    approval_id: Type.Optional(Uuid),
+    prompt: Type.Optional(Type.String({ description: 'What is asked.' })),
+    choices: Type.Optional(
+      Type.Array(Type.String({ description: 'A value that can be answered.' })),
+    ),
     key: Type.Optional(Type.String()),
     max_concurrency: Type.Optional(Type.Integer()),
     holders: Type.Optional(

@@ -80,7 +80,13 @@ export const CreateInstance = checked(
       ),
     ),
     dry_run: optional(Type.Boolean({ default: false })),
-    ...unsupported('dry_run_auto_approve', 'budget'),
+    dry_run_auto_approve: optional(
+      Type.Boolean({
+        default: false,
+        description: 'Of a dry run: whoever is asked gives the first choice, at once.',
+      }),
+    ),
+    ...unsupported('budget'),
   }),
 );
 export type CreateInstance = Static<typeof CreateInstance>;
@@ -120,6 +126,9 @@ const SignalType = Type.Unsafe<string>({
   'x-check': 'signal-type',
   description: 'pause, resume, cancel, update_context or custom:<name>.',
 });
+
+/** With the id of the block behind it: the answer to its `wait_for_input`. */
+export const GATE_SIGNAL = 'custom:human_input:';
 
 export const SendSignal = named('SendSignal', {
   signal_type: SignalType,
@@ -212,6 +221,7 @@ export const RuntimeContext = Type.Object({
   current_step_started_at: Type.Optional(orNull(Timestamp)),
   total_steps_executed: Type.Optional(Type.Integer()),
   dry_run: Type.Optional(Type.Boolean()),
+  dry_run_auto_approve: Type.Optional(Type.Boolean()),
 });
 export type RuntimeContext = Static<typeof RuntimeContext>;
 
@@ -457,6 +467,7 @@ export const INSTANCE_ROWS = {
     path: '/instances/{id}/signals',
     summary: 'Send a signal.',
     body: SendSignal,
+    approverSends: GATE_SIGNAL,
     replies: { 201: SignalAccepted, ...refusals(400, 404, 409, 413) },
   },
   'instances.signals': {

@@ -61,6 +61,12 @@ const CHECKS: Readonly<Record<string, (value: unknown, place: Place) => string |
       Array.isArray(routes) && routes.length === 0 && (value.default ?? null) === null;
     return hasNone ? 'must have at least one route or a default' : undefined;
   },
+  'gate-choices': (value) => {
+    if (!Array.isArray(value)) return undefined;
+    const values = value.map((choice) => (isJsonObject(choice) ? choice.value : undefined));
+    const twice = values.find((one, at) => one !== undefined && values.indexOf(one) < at);
+    return twice === undefined ? undefined : `must not have the value ${String(twice)} twice`;
+  },
   heartbeat: (value) => {
     if (!isJsonObject(value) || (value.checkpoint ?? null) === null) return undefined;
     return (value.checkpoint_seq ?? null) === null

@@ -59,6 +59,11 @@ export const TAGS: readonly {
   },
   { name: 'Instances', path: /^\/instances/, description: 'Runs of sequences.' },
   {
+    name: 'Approvals',
+    path: /^\/approvals/,
+    description: 'What people are asked, and their answers.',
+  },
+  {
     name: 'Workers',
     path: /^\/(?:workers|handlers)/,
     description: 'External work: polls, claims, outcomes.',
@@ -126,6 +131,7 @@ export const REFUSALS: Readonly<Record<number, readonly [name: string, descripti
     'True when asked, not now: it exists already, is in use, is claimed otherwise, is in another ' +
       'state than the move starts from, has changed since it was looked at, or belongs elsewhere.',
   ],
+  410: ['Gone', 'The link has expired.'],
   413: ['ContentTooLarge', 'The body, a context or a checkpoint is larger than its limit.'],
   422: ['InputRefused', 'context.data does not conform to the input_schema of the sequence.'],
   429: ['TooManyRequests', 'Too many streams of the tenant are open.'],

@@ -62,6 +62,12 @@ export interface RouteRow {
   readonly definition?: string;
   /** The body is judged by its bytes before it is read: the function is given them as they came. */
   readonly isRaw?: true;
+  /** For people: browsers are refused by a page, too. */
+  readonly isPage?: true;
+  /** The body may be that of an HTML form as well. */
+  readonly isForm?: true;
+  /** Of a signal: what the type of one begins with that a key sends which has only `approver`. */
+  readonly approverSends?: string;
   /** A request without a body stands for an empty object. */
   readonly isBodyOptional?: true;
   /** At home at the root as well as under the prefix: the bare path is no deprecated alias. */

@@ -6,6 +6,7 @@
 
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import { KEY_ROWS } from './api-key.js';
+import { APPROVAL_ROWS } from './approval.js';
 import { CHANGE_ROWS } from './change.js';
 import { CREDENTIAL_ROWS } from './credential.js';
 import { CRON_ROWS } from './cron.js';
@@ -31,6 +32,7 @@ const ROWS = {
   ...SEQUENCE_ROWS,
   ...INSTANCE_ROWS,
   ...EXPLANATION_ROWS,
+  ...APPROVAL_ROWS,
   ...EDIT_ROWS,
   ...RATE_ROWS,
   ...CREDENTIAL_ROWS,
@@ -133,7 +135,9 @@ export function capabilitiesFor(method: Method, path: string): readonly Capabili
   if (isUnder('/mobile')) granted.push('device');
   if (isUnder('/releases', '/plugins', '/sequences')) granted.push('publisher');
   const isSignal = isUnder('/instances/') && path.endsWith('/signals');
-  if (isUnder('/approvals') || isSignal) granted.push('approver');
+  // A link gives what an approver may do to somebody else.
+  const isAnswer = isUnder('/approvals') && !path.endsWith('/link');
+  if (isAnswer || isSignal) granted.push('approver');
   if (method === 'GET') granted.push('auditor');
   const isCreation = method === 'POST' && (path === '/instances' || path === '/instances/batch');
   const isRead = method === 'GET' && isUnder('/instances', '/sequences');

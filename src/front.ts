@@ -18,6 +18,7 @@ import { createAuth } from './http/auth.js';
 import type { Gate } from './http/gate.js';
 import { homePage } from './http/home-page.js';
 import type { KeyRegistry } from './http/key-registry.js';
+import { approvalOperations } from './http/operations/approvals.js';
 import { bulkOperations } from './http/operations/bulk.js';
 import type { Changes } from './http/operations/changes.js';
 import { continuityOperations } from './http/operations/continuity.js';
@@ -116,6 +117,7 @@ export function createFront(options: FrontOptions): Front {
       ...createMetrics(options),
       ...instanceOperations,
       'instances.explain': instanceExplanation(client),
+      ...approvalOperations(client, config.publicUrl),
       ...effectOperations,
       ...bulkOperations,
       'sequences.migrateInstances': migrationOfMany({ client, clock: realClock }),

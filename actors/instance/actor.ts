@@ -13,6 +13,7 @@ import { EngineError, notFound } from '../../src/errors.js';
 import type { ChangeResult, Turn } from '../runtime/turn.js';
 import type { Action, Came } from './action.js';
 import { advance, advanceTry, checkContextSize, continueAfter, touchContext } from './advance.js';
+import * as answers from './answers.js';
 import { eventArrived } from './arrivals.js';
 import { type Change, concerns } from './change-many.js';
 import * as limits from './limits.js';
@@ -77,6 +78,7 @@ const HANDLERS: {
   patchState,
   patchContext,
   signal: signals.signal,
+  answer: answers.answer,
   retry,
   change,
   saveCheckpoint: notes.saveCheckpoint,

@@ -5,14 +5,16 @@
  */
 
 import { rateLimitId, routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
-import type {
-  AuditEvent,
-  Dispatch,
-  OutputRow,
-  Progress,
-  RateRequest,
-  TakenSignal,
-  Withdrawal,
+import {
+  type AuditEvent,
+  type Dispatch,
+  GATE_REF,
+  NOTE_MARK,
+  type OutputRow,
+  type Progress,
+  type RateRequest,
+  type TakenSignal,
+  type Withdrawal,
 } from '../../src/core/progress.js';
 import { type InstanceState, rankOf } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
@@ -20,6 +22,7 @@ import { LIMITS } from '../../src/limits.js';
 import type { PeerMessage } from '../runtime/protocol.js';
 import type { Effect, Turn } from '../runtime/turn.js';
 import { noteEffect, type OutputEffect, settleEffects } from './effects.js';
+import { endGates } from './gate-rows.js';
 import { type LiveInstance, nextId, stepKey } from './live-instance.js';
 import { charactersOf } from './memory.js';
 import { noteLine } from './notes.js';
@@ -47,6 +50,7 @@ export function recordProgress(actor: LiveInstance, turn: Turn, progress: Progre
   }
   for (const request of progress.rateRequests) askRate(actor, turn, request);
   if (progress.takenSignals !== undefined) putTaken(actor, turn, progress.takenSignals);
+  if (progress.gates !== undefined) endGates(actor, turn, progress.gates);
   putSnapshots(actor, turn, progress);
   putAudit(actor, turn, progress.audit);
   for (const line of progress.logs) {
@@ -65,14 +69,17 @@ function putOutput(
 ): void {
   const id = effect?.id ?? nextId(actor);
   const text = JSON.stringify(output.output);
-  if (actor.record.snapshot.outputs.has(output.blockId)) {
+  // The place of the step's own row is left to that, however often its gate is answered.
+  const isNote = output.outputRef === GATE_REF;
+  const iteration = isNote ? `${output.iteration}${NOTE_MARK}${id}` : output.iteration;
+  if (!isNote && actor.record.snapshot.outputs.has(output.blockId)) {
     actor.kept.output(output.blockId, text.length);
   }
   turn.put(
     'output.insert',
     id,
     `{"id":"${id}","instance_id":"${actor.record.id}",` +
-      `"block_id":${JSON.stringify(output.blockId)},"iteration":"${output.iteration}",` +
+      `"block_id":${JSON.stringify(output.blockId)},"iteration":"${iteration}",` +
       `"attempt":${output.attempt},"try":${output.tryNumber},"output":${text},` +
       `"output_ref":${JSON.stringify(output.outputRef)},` +
       `"output_size":${Buffer.byteLength(text)},` +
@@ -121,7 +128,8 @@ function askRate(actor: LiveInstance, turn: Turn, request: RateRequest): void {
 }
 
 /** Signals that were kept until a wait for them came. */
-function putTaken(actor: LiveInstance, turn: Turn, taken: readonly TakenSignal[]): void {
+/** What became of signals that were kept. */
+export function putTaken(actor: LiveInstance, turn: Turn, taken: readonly TakenSignal[]): void {
   const { id } = actor.record;
   const taken_at = isoTime(actor.env.now());
   for (const { seq, status, blockId } of taken) {

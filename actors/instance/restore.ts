@@ -7,6 +7,7 @@ import type { LoadedInstance } from '../runtime/rows.js';
 import type { Sources } from './action.js';
 import { nodeOf } from './edits.js';
 import { storedWaits } from './event-waits.js';
+import { knownGates } from './gate-rows.js';
 import { type InstanceEnv, type LiveInstance, liveInstance } from './live-instance.js';
 import { type InstanceRecord, recordOfRow } from './record.js';
 import { keptSignal } from './signals.js';
@@ -29,6 +30,7 @@ export async function restoreActor(
   for (const row of loaded.tasks) {
     actor.tasks.set(row.id, taskOfRow(row, nodeOf(plan, row.block_id)));
   }
+  if (plan.hasGates) actor.gates = knownGates(plan, record.snapshot.execution);
   actor.timer = loaded.timer;
   for (const [wait, key] of storedWaits(record)) actor.eventWaits.set(wait, key);
   return actor;

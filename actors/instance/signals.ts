@@ -12,6 +12,7 @@ import { LIMITS } from '../../src/limits.js';
 import type { KeptSignalRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, checkContextSize, continueAfter, touchContext } from './advance.js';
+import { answerBySignal } from './answers.js';
 import { offerSignal } from './arrivals.js';
 import { type LiveInstance, nextId } from './live-instance.js';
 import { charactersOf, checkSize } from './memory.js';
@@ -133,7 +134,7 @@ export function storeSignal(actor: LiveInstance, turn: Turn, given: Signal): str
 /**
  * One that steps wait for has been stored: the wait finds it there.
  *
- * @throws EngineError 413, before anything is changed
+ * @throws EngineError 400 or 413, before anything is changed
  */
 export function deliverSignal(
   actor: LiveInstance,
@@ -161,7 +162,9 @@ export function deliverSignal(
       return unpark(actor, turn);
     }
     default: {
-      const taken = offerSignal(actor, turn, nameOf(signalType) ?? '');
+      const taken =
+        answerBySignal(actor, turn, signalType, payload) ??
+        offerSignal(actor, turn, nameOf(signalType) ?? '');
       return taken ?? unpark(actor, turn);
     }
   }

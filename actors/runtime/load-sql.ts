@@ -124,7 +124,7 @@ export const LOAD_SQL = {
   endedBlocks: ofIds(
     'o.block_id',
     'select distinct block_id from block_outputs where instance_id = w.id ' +
-      "and output_ref is distinct from '__error__'",
+      "and (output_ref is null or output_ref not in ('__error__', 'human_input'))",
   ),
   task: `select ${selected(TASK_COLUMNS)} from worker_tasks where id = $1::uuid`,
   taskOwners: 'select id, instance_id from worker_tasks where id = any($1::uuid[])',

@@ -60,6 +60,10 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
     remedy:
       'Stop working on the task. After a wrong `checkpoint_seq`, send the number that the message names.',
   },
+  ENG_GONE: {
+    means: 'The link to an approval has expired.',
+    remedy: 'Ask whoever sent it for another one.',
+  },
   ENG_TOO_LARGE: {
     means:
       'Something is larger than its limit: the body, a context, an output, a checkpoint, injected blocks, or the outputs that a fork copies.',

@@ -99,6 +99,11 @@ const WAITS: Readonly<Record<StepPhase, WaitRow>> = {
   run: { mayMove: always, carry: () => AGAIN },
   task: { mayMove: ({ task }) => task?.isHeld !== true, carry: carryTask },
   event: { mayMove: never, carry: carryEvent },
+  // Carried with the place of the step (`remap.ts`), by everything that changes the blocks of an instance.
+  gate: {
+    mayMove: never,
+    carry: ({ target: { run, node } }) => on(run.execution.o[node.index] as StepRecord),
+  },
 };
 
 /**

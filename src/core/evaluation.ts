@@ -29,7 +29,9 @@ import type {
   AuditEvent,
   Dispatch,
   EndedEffect,
+  EndedGate,
   Env,
+  GATE_REF,
   KeptSignal,
   LogLine,
   OutputRow,
@@ -66,6 +68,7 @@ export class Evaluation {
   effects: EndedEffect[] | undefined;
   takenSignals: TakenSignal[] | undefined;
   opensEventWait = false;
+  gates: EndedGate[] | undefined;
   readonly logs: LogLine[] = [];
   readonly audit: AuditEvent[] = [];
   readonly counts = { stepsExecuted: 0, stepsInPlace: 0, stepsFailed: 0, stepsRetried: 0 };
@@ -218,9 +221,9 @@ export class Evaluation {
     this.effects.push({ ...this.tryOf(node, a), effect: u, isDone });
   }
 
-  /** The oldest signal that is kept under the name. */
-  firstSignal(name: string): KeptSignal | undefined {
-    return this.snapshot.signals?.find((signal) => signal.name === name);
+  /** The oldest signal that is kept under the name, of those that are meant. */
+  firstSignal(name: string, isMeant = (_: KeptSignal) => true): KeptSignal | undefined {
+    return this.snapshot.signals?.find((signal) => signal.name === name && isMeant(signal));
   }
 
   /** It is kept no more. */
@@ -229,6 +232,11 @@ export class Evaluation {
     snapshot.signals = snapshot.signals!.filter((signal) => signal.seq !== seq);
     this.takenSignals ??= [];
     this.takenSignals.push({ seq, blockId: node.id, status });
+  }
+
+  endGate(gate: EndedGate): void {
+    this.gates ??= [];
+    this.gates.push(gate);
   }
 
   /** Without telling the parent. */
@@ -377,6 +385,25 @@ export class Evaluation {
       outputRef,
     });
     if (node.isRead) this.snapshot.outputs.set(node.id, output);
+    this.charge(output);
+  }
+
+  /** A row beside those of the tries, which expressions do not read: it has the number of the row to come. */
+  storeNote(
+    node: NodePlace,
+    tryNumber: number,
+    output: JsonObject,
+    outputRef: typeof GATE_REF,
+  ): void {
+    const isLooped = node.loops.length > 0;
+    this.outputs.push({
+      blockId: node.id,
+      iteration: this.iterationOf(node),
+      tryNumber,
+      attempt: isLooped ? (this.execution.c?.[node.index] ?? 0) : tryNumber,
+      output,
+      outputRef,
+    });
     this.charge(output);
   }
 

@@ -7,6 +7,7 @@
  */
 
 import type { Failure } from '../../schema/failure.js';
+import type { JsonValue } from './json.js';
 
 /** How a node ended. */
 export const COMPLETED = 0;
@@ -23,6 +24,7 @@ export type DoneCode = typeof COMPLETED | typeof FAILED | typeof CANCELLED | typ
  * - `sleep`: a durable timer, over at `w`.
  * - `run`: in a handler of this process. `task`: with an external worker.
  * - `event`: waits for an event or a signal, as `v` says.
+ * - `gate`: a person has to answer first.
  */
 export type StepPhase =
   | 'ready'
@@ -33,7 +35,8 @@ export type StepPhase =
   | 'sleep'
   | 'run'
   | 'task'
-  | 'event';
+  | 'event'
+  | 'gate';
 
 /** What the record of every open node has; further kinds of blocks add to it what they need. */
 export interface OpenBase {
@@ -76,12 +79,20 @@ export interface StepRecord extends OpenBase {
   a: number;
   /** Unix ms: end of a deferral or of a sleep. */
   w?: number;
-  /** Unix ms: when the try times out. */
+  /** Unix ms: when the try times out, or the time for the answer at a gate is over. */
   d?: number;
-  /** The duration that a sleep was asked for, or after which a wait for an event times out, in ms. */
+  /**
+   * The duration that a sleep was asked for, or after which a wait for an event times out, in ms; of a gate:
+   * when it was reached, in ms after `Execution.t`.
+   */
   m?: number;
   /** The rate limit of this try has been granted. */
   g?: 1;
+  /**
+   * The gate was reached: its id, which the caller notes where this is ''. It stays with the step, so
+   * that nobody is asked twice.
+   */
+  k?: string;
   /** The caller notes it at the dispatch; it stays for as long as the try does, over restarts too. */
   u?: OpenEffect;
   v?: EventWait;

@@ -98,6 +98,15 @@ const ACTIONS: Readonly<
       why: `A worker takes the task by this; without one that polls for ${handler} it waits for ever.`,
     },
   ],
+  approval: ({ approval_id, choices = [] }) => [
+    {
+      action: 'answer',
+      method: 'POST',
+      path: `/approvals/${approval_id}`,
+      body: { value: choices[0] ?? '' },
+      why: `Answers for a person; the value is one of ${choices.join(', ')}.`,
+    },
+  ],
   worker: ({ task_id }) => [
     {
       action: 'look_at_task',

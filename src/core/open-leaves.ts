@@ -34,6 +34,7 @@ const SORT_OF: Readonly<Record<StepPhase, Sort | undefined>> = {
   run: 'active',
   task: 'outside',
   event: 'outside',
+  gate: 'outside',
 };
 
 export class OpenLeaves {

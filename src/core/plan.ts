@@ -94,6 +94,7 @@ class PlanCompiler implements BlockCompiler {
       outputRefs: refs,
       isStepOnly: nodes.every(({ kind }) => kind.isLeaf),
       hasEffects: this.#hasEffects,
+      hasGates: nodes.some((node) => node.type === 'step' && node.gate !== undefined),
     };
   }
 

@@ -4,6 +4,7 @@
  */
 
 import type { Failure } from '../../schema/failure.js';
+import type { GateAnswer } from './blocks/gate.js';
 import type { LogLevel, StepOutcome } from './builtin.js';
 import type { Execution, OpenEffect } from './execution.js';
 import type { JsonObject, JsonValue } from './json.js';
@@ -70,6 +71,8 @@ export type EngineEvent =
       readonly outcome: StepOutcome;
       readonly external: boolean;
     } & StepTry)
+  /** A person has answered at a gate; the value is one of its choices. */
+  | ({ readonly kind: 'gate.answered'; readonly answer: GateAnswer } & StepTry)
   /** The database refused what this step gave: the step fails for good. */
   | ({ readonly kind: 'step.refused'; readonly message: string } & StepTry)
   | ({ readonly kind: 'rate.granted' } & StepTry)
@@ -129,6 +132,11 @@ export interface Env {
   readonly isRateLimited?: (key: string) => boolean;
 }
 
+/** What marks the row of an answer at a gate: an output, but not that of the step's handler. */
+export const GATE_REF = 'human_input';
+/** Between the iteration and the id of the row, in the place of such a row. */
+export const NOTE_MARK = '!';
+
 export interface OutputRow {
   readonly blockId: string;
   /** '' outside of loops; '2' in the third iteration of a loop; '2.0' one loop further in. */
@@ -141,7 +149,7 @@ export interface OutputRow {
    */
   readonly attempt: number;
   readonly output: JsonValue;
-  readonly outputRef: '__error__' | null;
+  readonly outputRef: '__error__' | typeof GATE_REF | null;
 }
 
 export interface Dispatch extends StepTry {
@@ -171,6 +179,15 @@ export interface EndedEffect extends StepTry {
   readonly isDone: boolean;
 }
 
+/**
+ * A gate that waits no more: by its answer, or since the time for one is over. Without an id nobody has
+ * heard of it yet.
+ */
+export type EndedGate = { readonly id: string; readonly at: UnixMs } & (
+  | { readonly end: 'timed_out' | 'escalated' }
+  | ({ readonly end: 'answered' } & Pick<GateAnswer, 'value' | 'comment' | 'by' | 'answerId'>)
+);
+
 export interface RateRequest extends StepTry {
   readonly blockId: string;
   readonly key: string;
@@ -187,6 +204,10 @@ export interface AuditEvent {
     | 'state_transition'
     | 'step_failed'
     | 'step_retried'
+    | 'gate_answered'
+    | 'gate_refused'
+    | 'gate_timed_out'
+    | 'gate_escalated'
     | 'block_failed'
     | 'resumed_from'
     | 'blocks_injected'
@@ -215,6 +236,7 @@ export interface Progress {
   readonly takenSignals?: readonly TakenSignal[];
   /** A step has begun to wait for an event. */
   readonly opensEventWait?: true;
+  readonly gates?: readonly EndedGate[];
   readonly snapshots: readonly { readonly key: string; readonly items: JsonValue[] }[];
   /** To be deleted before `snapshots` are stored. */
   readonly droppedSnapshots: readonly string[];

@@ -78,7 +78,7 @@ function holds({ state, execution, nextFireAt }: Snapshot, now: UnixMs): WaitFac
 
 function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepFacts): WaitFacts {
   const record = execution.o[node.index] as StepRecord;
-  const { p, a, w, d, m, v } = record;
+  const { p, a, w, d, m, v, k } = record;
   const wait: WaitFacts = {
     kind: KINDS[p],
     block_id: node.id,
@@ -89,10 +89,16 @@ function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepF
     max_attempts: node.retry?.maxAttempts ?? null,
     handler: node.handler,
   };
-  if (m !== undefined) wait.since = isoTime((p === 'sleep' ? w! : d!) - m);
-  if (v !== undefined) {
-    wait.name = v.n;
-    if (v.k !== undefined) wait.key = v.k;
+  if (p === 'sleep' && m !== undefined) wait.since = isoTime(w! - m);
+  if (p === 'event') {
+    if (m !== undefined) wait.since = isoTime(d! - m);
+    wait.name = v!.n;
+    if (v!.k !== undefined) wait.key = v!.k;
+  }
+  if (p === 'gate') {
+    wait.approval_id = k ?? '';
+    wait.choices = (node.gate?.choices ?? []).map(({ value }) => value);
+    if (execution.t !== null) wait.since = isoTime(execution.t + (m ?? record.b));
   }
   // A question that was not answered is asked again then, which says nothing of the answer.
   if (p === 'asking') wait.until = null;
@@ -110,4 +116,5 @@ const KINDS: Readonly<Record<StepRecord['p'], Wait['kind']>> = {
   run: 'handler',
   task: 'task',
   event: 'event',
+  gate: 'approval',
 };

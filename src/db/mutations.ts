@@ -207,6 +207,10 @@ export const MUTATIONS = {
   'signal.insert': insert('signals'),
   // A kept one is taken.
   'signal.update': update('signals', ['status', 'taken_at', 'taken_by']),
+  'approval.insert': insert('approvals'),
+  // When its time is moved, or the instance goes over to another version.
+  'approval.update': update('approvals', ['sequence_id', 'path', 'prompt', 'gate', 'deadline']),
+  'approval.close': update('approvals', ['outcome', 'closed_at', 'answer']),
   'audit.insert': insert('audit_log'),
   'stepLog.insert': insert('step_logs'),
   'checkpoint.insert': insert('checkpoints'),

@@ -17,6 +17,9 @@ export const COUNTERS = {
   engine_rate_limits_exceeded_total: 'Times that a rate limit put an attempt of a step off.',
   engine_recovery_stale_instances_total:
     'Instances that were taken up again when a shard started: work that a crash cut off.',
+  engine_approvals_answered_total: 'Questions to people that were answered.',
+  engine_approvals_timed_out_total:
+    'Questions to people whose time was over before anybody answered.',
   engine_webhooks_sent_total: 'Webhooks that were delivered.',
   engine_webhooks_failed_total: 'Webhooks that were given up.',
   engine_cron_triggered_total: 'Instances that schedules created.',
@@ -138,6 +141,7 @@ export const ROW_GAUGES = {
     'Instances with steps at work in the server, or with work left to go on with.',
   engine_oldest_pending_seconds: 'For how long the first of the pending instances has been due.',
   engine_open_tasks: 'Worker tasks that are pending or claimed.',
+  engine_approvals_open: 'Questions that wait for the answer of a person.',
   engine_dead_letters: 'Instances in the dead letter queue.',
   engine_webhook_outbox_depth: 'Webhooks that wait to be delivered, or are parked.',
 } as const;

@@ -19,7 +19,7 @@ import type {
 import type { InstanceCreated } from '../../schema/instance.js';
 import { type BodyRouteId, ROUTES, type RouteId } from '../../schema/routes.js';
 import type { WorkerTask } from '../../schema/worker.js';
-import { eventually, type Json, useSharedApi } from '../helpers/api.js';
+import { eventually, type Json, step, useSharedApi } from '../helpers/api.js';
 import type { Reply } from '../helpers/client.js';
 
 const api = useSharedApi();
@@ -28,6 +28,8 @@ const tenant = api.tenant(EXAMPLE_TENANT);
 /** From ids of the examples to those of the server. */
 const realIds = new Map<string, string>();
 const sent = new Set<RouteId>();
+/** Of the link that was made last. */
+let token = '';
 
 function withRealIds(text: string): string {
   let real = text;
@@ -43,6 +45,7 @@ function pathOf(id: RouteId): string {
     block_id: 'charge',
     key: 'payments',
     slug: 'orders-in',
+    token,
   };
   return withRealIds(path.replace(/\{(\w+)\}/g, (_, name: string) => examples[name] ?? ''));
 }
@@ -57,7 +60,7 @@ async function send<T = Json>(id: BodyRouteId, changes: Json = {}): Promise<T> {
   );
   const reply: Reply<T> = await tenant.request(route.method, pathOf(id), { body });
   assert.ok(
-    route.replies[reply.status] && reply.status < 300,
+    Object.hasOwn(route.replies, reply.status) && reply.status < 300,
     `${id} ${reply.status} ${reply.text}`,
   );
   if (Object.keys(changes).length === 0) sent.add(id);
@@ -111,6 +114,22 @@ async function sendHandoff(): Promise<void> {
   realIds.set(arrived, instance_id);
   await sendFilled('handoffs.accept', { import_receipt });
   await send('handoffs.resume');
+}
+
+/** Two people are asked; one of them is sent a link. */
+async function sendApprovals(): Promise<void> {
+  const gate = { wait_for_input: { allow_comment: true } };
+  const ask = async () => {
+    await tenant.runUntil('waiting', [step('approve', 'noop', gate)]);
+    const { body } = await tenant.get<{ items: { id: string }[] }>('/approvals');
+    realIds.set(EXAMPLE_IDS.approval, body.items[0]!.id);
+  };
+  await ask();
+  const { url } = await send<{ url: string }>('approvals.link');
+  token = url.slice(url.lastIndexOf('/') + 1);
+  await send('approvals.answerByLink');
+  await ask();
+  await send('approvals.answer');
 }
 
 /** They hold what somebody else has signed: `two-engines.test.ts` and `triggers.test.ts` send them. */
@@ -177,6 +196,7 @@ test('every example of a request is taken by the server', async () => {
   await send('sequences.migrateInstances');
   await send('instances.patchState');
 
+  await sendApprovals();
   const created = await send<{ id: string }>('cron.create');
   realIds.set(schedule, created.id);
   await send('cron.update');

@@ -14,6 +14,9 @@ export function frontCall<Id extends FrontRouteId>(
   return checkCall(VALIDATORS, id, {
     tenant: '',
     isOfTenantKey: false,
+    by: 'root',
+    host: undefined,
+    wantsPage: false,
     params: {},
     path: `/api/v1/${id}`,
     search: '',

@@ -34,6 +34,8 @@ export interface Things {
   readonly trigger: string;
   readonly credential: string;
   readonly event: string;
+  /** Open. */
+  readonly approval: string;
   readonly webhook: string;
   readonly delivery: string;
   /** Of an instance that is paused; not started yet. */
@@ -83,6 +85,7 @@ export async function makeThings(api: Api, tenant: Tenant): Promise<Things> {
     trigger: await makeTrigger(tenant, sequenceName),
     credential: await makeCredential(tenant),
     event: await makeEvent(tenant),
+    approval: await makeApproval(tenant),
     key: expectStatus(key, 201).id,
     effect: task,
     ...(await makeContinuity(tenant, sequence, candidate)),
@@ -163,6 +166,15 @@ async function makeEvent(tenant: Tenant): Promise<string> {
   return expectStatus(await tenant.post<{ event_id: string }>('/events', body), 201).event_id;
 }
 
+/** What a person is asked. */
+async function makeApproval(tenant: Tenant): Promise<string> {
+  const instance = await tenant.run([step('gate', 'noop', { wait_for_input: {} })]);
+  const { body } = await tenant.get<{ items: { id: string; instance_id: string }[] }>('/approvals');
+  const found = body.items.find(({ instance_id }) => instance_id === instance);
+  if (found === undefined) throw new Error('nobody is asked');
+  return found.id;
+}
+
 /** A draft. */
 export async function makeRelease(
   tenant: Tenant,
@@ -199,6 +211,7 @@ export function noThings(tenant: string): Things {
     trigger: `t-${randomUUID()}`,
     credential: `c-${randomUUID()}`,
     event: randomUUID(),
+    approval: randomUUID(),
     webhook: randomUUID(),
     delivery: randomUUID(),
     execution: randomUUID(),
@@ -237,6 +250,7 @@ const NAMED_BY_PATH: readonly (readonly [start: string, thing: keyof Things])[] 
   ['/webhooks/deliveries/{delivery_id}', 'delivery'],
   ['/webhooks/{id}', 'subscription'],
   ['/events/{id}', 'event'],
+  ['/approvals/{id}', 'approval'],
   ['/continuity/executions/{id}', 'execution'],
   ['/continuity/effects/{id}', 'effect'],
   ['/continuity/migrations/{id}', 'migration'],
@@ -247,7 +261,11 @@ const NAMED_BY_PATH: readonly (readonly [start: string, thing: keyof Things])[] 
 const NAMED_BY_PARAMETER: Readonly<Record<string, keyof Things>> = { checkpoint_id: 'checkpoint' };
 
 /** Parameters that are no ids of their own. */
-const OTHER_PARAMETERS: Readonly<Record<string, string>> = { block_id: 'a', file: 'index.css' };
+const OTHER_PARAMETERS: Readonly<Record<string, string>> = {
+  block_id: 'a',
+  file: 'index.css',
+  token: 'nothing',
+};
 
 /** Routes whose body or query names something. */
 const NAMED_OTHERWISE: Readonly<Partial<Record<RouteId, keyof Things>>> = {
@@ -306,7 +324,11 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
   'instances.batchAction': (_, tenant) => ({ filter: nowhere(tenant), action: 'retry' }),
   'instances.patchState': () => ({ state: 'waiting' }),
   'instances.patchContext': () => ({ context: { data: {} } }),
-  'instances.signal': () => ({ signal_type: 'custom:swept' }),
+  // That of somebody who answers, which is more than some keys may send.
+  'instances.signal': () => ({ signal_type: 'custom:human_input:swept' }),
+  'approvals.answer': () => ({ value: 'yes' }),
+  'approvals.link': () => ({ value: 'yes' }),
+  'approvals.answerByLink': () => ({ value: 'yes' }),
   'instances.injectBlocks': () => ({ blocks: [step(`b-${randomUUID()}`, 'noop')] }),
   'instances.resumeFrom': () => ({ signals: [] }),
   'instances.fork': () => ({ from_block_id: 'nowhere' }),

@@ -9,6 +9,12 @@ import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
 import { LOAD_SQL } from '../../actors/runtime/load-sql.js';
 import { FEED_START } from '../../src/core/change-cursor.js';
+import {
+  approvalById,
+  approvalCountQuery,
+  approvalList,
+  promptsOf,
+} from '../../src/db/reads/approval-reads.js';
 import { auditList, transitionList } from '../../src/db/reads/audit-reads.js';
 import { changesQuery, windowQuery } from '../../src/db/reads/change-reads.js';
 import { scheduleById, scheduleList } from '../../src/db/reads/cron-reads.js';
@@ -123,6 +129,14 @@ const FILL = [
   `insert into event_takes (instance_id, event_id, wait_id, block_id, outcome, taken_at)
    select ${UUID_OF('g')}, ${UUID_OF('g')}, ${UUID_OF('g')}, 'a', 'taken', ${AT}
    from generate_series(1, ${ROWS}) g`,
+  // Most of them are closed.
+  `insert into approvals (
+     id, instance_id, tenant_id, namespace, sequence_id, block_id, path, iteration, prompt, gate,
+     waiting_since, outcome)
+   select ${UUID_OF('g')}, ${UUID_OF('g')}, 'tenant-' || g % ${TENANTS}, 'default',
+     ${UUID_OF(`1 + g % ${SEQUENCES}`)}, 'a', 'a', '', '', '{}', ${AT},
+     case when g % 10 > 0 then 'answered' end
+   from generate_series(0, ${ROWS - 1}) g`,
   `insert into iteration_snapshots (instance_id, key, items)
    select ${UUID_OF('g')}, '0', '[]' from generate_series(1, ${ROWS}) g`,
   `insert into audit_log (instance_id, seq, tenant_id, entries, created_at)
@@ -567,6 +581,22 @@ describe('what the front thread reads', () => {
       { mayNotAvoidSorting: sameTime },
     ],
     ['instances that a page of changes walks past', windowQuery(tenant, 0, END_OF_ROWS)],
+    ['approvals of a tenant', approvalList({ ...ofTenant, ...first })],
+    ['approvals of all tenants', approvalList(first)],
+    [
+      'approvals of a tenant behind a place',
+      approvalList({
+        ...ofTenant,
+        ...behind(approvalList(first), { waiting_since: A_TIME, id: uuid(43_200) }),
+        ...first,
+      }),
+    ],
+    ['how many approvals a tenant has', approvalCountQuery(ofTenant)],
+    [
+      'what an instance asks',
+      { text: promptsOf.text, values: [uuid(9), 100] },
+      { mayNotAvoidSorting: 'what one instance asks at once' },
+    ],
     ['the outbox', outboxList({ limit: 100 })],
     ['deliveries', deliveryList({ limit: 100 })],
     [
@@ -625,6 +655,7 @@ describe('what the front thread reads', () => {
     ['what gauges show', { text: metricSample.text, values: [A_TIME] }],
     ['live keys', { text: liveKeys.text, values: ['ak_5', 5_000] }],
     ['a key', { text: keyState.text, values: ['ak_5'] }],
+    ['an approval', { text: approvalById.text, values: [uuid(9)] }],
     ['a schedule', { text: scheduleById.text, values: [uuid(9)] }],
     ['a release', { text: releaseById.text, values: [uuid(9)] }],
     ['ended runs of a sequence', { text: sampledRuns.text, values: [A_SEQUENCE, tenant, 50] }],

@@ -105,7 +105,7 @@ test('capabilities follow the table of who may do what', () => {
 });
 
 const TENANTLESS =
-  /^(triggers\.receive$|health\.|info$|metrics$|docs\.|apiKeys\.|webhooks\.(outbox|redeliver|discard|deliver))/;
+  /^(triggers\.receive$|health\.|info$|metrics$|docs\.|apiKeys\.|webhooks\.(outbox|redeliver|discard|deliver)|approvals\.(page|answerByLink))/;
 
 test('only what is no resource of a tenant goes without one; a batch and the change feed name it themselves', () => {
   for (const { id, tenant } of Object.values(ROUTES)) {
@@ -143,6 +143,7 @@ const STRICT_BODIES: readonly RouteId[] = [
   'instances.pruneCheckpoints',
   'apiKeys.mint',
   'events.sendBatch',
+  'approvals.link',
 ];
 const STRICT_QUERIES: readonly RouteId[] = [
   'instances.timeline',
@@ -151,6 +152,7 @@ const STRICT_QUERIES: readonly RouteId[] = [
   'changes.stream',
   'workers.stats',
   'handlers',
+  'approvals.list',
 ];
 
 test('lists, changes of many and what grants rights refuse unknown members; nothing else does', () => {

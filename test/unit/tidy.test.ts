@@ -238,6 +238,8 @@ const PURE_PACKAGES: ReadonlySet<string> = new Set([
 const PURE_CRYPTO: ReadonlySet<string> = new Set([
   'createHash',
   'createHmac',
+  'timingSafeEqual',
+  'createHmac',
   'createCipheriv',
   'createDecipheriv',
   'createPrivateKey',

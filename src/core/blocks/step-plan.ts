@@ -8,6 +8,7 @@ import { isJsonObject, type JsonObject, ownValue } from '../json.js';
 import type { Details, NodePlace, SchemaCheck } from '../plan-nodes.js';
 import type { Template } from '../template.js';
 import { type DelayTimes, isLocalTime, type RetryTimes, type WindowTimes } from '../timing.js';
+import { compileGate, type GatePlan } from './gate.js';
 
 export interface RetryPolicy extends RetryTimes {
   /** Tries in total. */
@@ -29,6 +30,8 @@ export interface StepNode extends NodePlace {
   readonly retry: RetryPolicy | undefined;
   readonly timeoutMs: number | null;
   readonly rateLimitKey: string | null;
+  /** A person has to answer before the first try. */
+  readonly gate: GatePlan | undefined;
   readonly queueName: string | null;
   /** False: survives the signal `cancel` once it has begun. */
   readonly isCancellable: boolean;
@@ -65,6 +68,7 @@ export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<
     retry: retryPolicy(block, compiler),
     timeoutMs: block.timeout ?? null,
     rateLimitKey: block.rate_limit_key ?? null,
+    gate: compileGate(block, compiler),
     queueName: block.queue_name ?? null,
     isCancellable: block.cancellable ?? true,
     isMerged: mode === 'external' && block.merge_output !== false,

@@ -1,8 +1,8 @@
 /**
- * Steps: the gates before a try in their order (when, delay, send_window, rate limit, try,
- * templates, dispatch), and what follows from the outcome of a try (docs/reference/steps.md). Pure
+ * Steps: the gates before a try in their order (when, delay, send_window, rate limit, a person's answer,
+ * try, templates, dispatch), and what follows from the outcome of a try (docs/reference/steps.md). Pure
  * handlers are called in place; everything else is left to the caller as a dispatch, and comes back
- * as an event. The first two gates are passed once, the others before every try.
+ * as an event. The first two gates and the answer are passed once, the others before every try.
  */
 
 import type { StepBlock } from '../../../schema/blocks.js';
@@ -24,6 +24,7 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json
 import type { TryEvent } from '../progress.js';
 import { renderTemplate, secretTextsOf } from '../template.js';
 import { backoffMs, type DelayTimes, delayTarget, nextOpening, redispatchMs } from '../timing.js';
+import { accept, answerAtHand, expire, type GateAnswer, type GatePlan, promptOf } from './gate.js';
 import { leaf } from './kind.js';
 import { compileStep, type RetryPolicy, type StepNode } from './step-plan.js';
 
@@ -118,6 +119,11 @@ function attempt(run: Evaluation, node: StepNode, record: StepRecord | undefined
     run.rateRequests.push({ ...run.tryOf(node, number), blockId: node.id, key });
     return;
   }
+  let passed = record;
+  if (node.gate !== undefined && number === 0 && record?.k === undefined) {
+    passed = passGate(run, node, node.gate, record);
+    if (passed === undefined) return;
+  }
   run.counts.stepsExecuted += 1;
   const params =
     node.params === undefined ? NO_PARAMS : renderTemplate(node.params, run.scopeOf(node));
@@ -132,7 +138,7 @@ function attempt(run: Evaluation, node: StepNode, record: StepRecord | undefined
       settleTry(run, node, number, node.pure!(params.value, new StepContext(run, node)));
       return;
     case 'sleep':
-      startSleep(run, node, record, params.value);
+      startSleep(run, node, passed, params.value);
       return;
     case 'event':
       awaitEvent(run, node, record, params.value);
@@ -140,8 +146,57 @@ function attempt(run: Evaluation, node: StepNode, record: StepRecord | undefined
     case 'in_process':
     case 'external':
       if (isDryRun(run)) rehearse(run, node, number, params.value);
-      else dispatch(run, node, record, params.value);
+      else dispatch(run, node, passed, params.value);
   }
+}
+
+/**
+ * The record with which the step goes on behind its gate; undefined: it waits there, or has failed.
+ */
+function passGate(
+  run: Evaluation,
+  node: StepNode,
+  gate: GatePlan,
+  record: StepRecord | undefined,
+): StepRecord | undefined {
+  const prompt = promptOf(run, node, gate);
+  if (!prompt.ok) {
+    giveUp(run, node, 0, failureOf('expression_error', prompt.message));
+    return undefined;
+  }
+  const answer = answerAtHand(run, node, gate);
+  const next = recordOf(run, record, answer === undefined ? 'gate' : 'ready', 0);
+  next.k = '';
+  if (answer !== undefined) {
+    accept(run, node, gate, 0, undefined, answer);
+    return next;
+  }
+  next.m = run.offset;
+  if (record?.g === 1) next.g = 1;
+  if (gate.timeoutMs !== null) next.d = run.env.now + gate.timeoutMs;
+  run.putLeaf(node, next);
+  return undefined;
+}
+
+/** The step goes on as soon as something may run. */
+function answered(run: Evaluation, node: StepNode, record: StepRecord, answer: GateAnswer): void {
+  accept(run, node, node.gate!, record.a, record, answer);
+  const next = recordOf(run, record, 'ready', record.a);
+  if (record.g === 1) next.g = 1;
+  run.putLeaf(node, next);
+  run.push(node.index);
+}
+
+function gateExpired(run: Evaluation, node: StepNode, record: StepRecord): void {
+  const gate = node.gate!;
+  const escalated = expire(run, node, gate, record);
+  if (escalated === undefined) {
+    const message = `nobody answered within ${gate.timeoutMs} ms`;
+    giveUp(run, node, record.a, failureOf('timeout', message));
+    return;
+  }
+  run.storeOutput(node, record.a, escalated, null);
+  run.finish(node, COMPLETED);
 }
 
 /** Nothing leaves the engine in a dry run, so that no limit has to let it pass. */
@@ -340,6 +395,7 @@ function recordOf(
 ): StepRecord {
   const record: StepRecord = { b: before?.b ?? run.offset, p: phase, a: number };
   if (before?.u !== undefined && before.a === number) record.u = before.u;
+  if (before?.k !== undefined) record.k = before.k;
   return record;
 }
 
@@ -347,6 +403,7 @@ function isAwaited(record: StepRecord, event: TryEvent): boolean {
   if (event.kind === 'step.outcome') return record.p === (event.external ? 'task' : 'run');
   if (event.kind === 'rate.changed') return record.p === 'limited';
   if (event.kind === 'event.arrived') return record.p === 'event';
+  if (event.kind === 'gate.answered') return record.p === 'gate';
   return event.kind === 'step.refused' || record.p === 'asking';
 }
 
@@ -359,6 +416,9 @@ function takeIn(run: Evaluation, node: StepNode, record: StepRecord, event: TryE
     case 'step.refused':
       withdraw(run, node, record, 'cancelled');
       giveUp(run, node, record.a, failureOf('data_refused', event.message));
+      break;
+    case 'gate.answered':
+      answered(run, node, record, event.answer);
       break;
     case 'rate.granted':
       grant(run, node, record);
@@ -400,7 +460,8 @@ function onDue(run: Evaluation, node: StepNode, record: StepRecord): void {
   const { p, w, d } = record;
   if (p === 'sleep' && w! <= run.env.now && (d === undefined || w! <= d)) {
     settleTry(run, node, record.a, { kind: 'success', output: { slept_ms: record.m! } });
-  } else if (d !== undefined && d <= run.env.now) timeOut(run, node, record);
+  } else if (p === 'gate') gateExpired(run, node, record);
+  else if (d !== undefined && d <= run.env.now) timeOut(run, node, record);
   else makeReady(run, node, record);
 }
 

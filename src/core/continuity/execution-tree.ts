@@ -94,11 +94,14 @@ function openOf({ type }: PlanNode, record: OpenRecord): OpenRecord {
   if (flat.v !== undefined) {
     // The row of the wait stays here; it gets another one where it goes on.
     const { i: _, ...wait } = flat.v;
-    return { ...flat, v: wait } as StepRecord;
+    flat.v = wait;
   }
-  if (type !== 'step' || !AT_WORK.has(flat.p)) return flat;
-  const { b, a, x } = flat;
-  return { b, p: BEGIN_AGAIN, a, ...(x && { x }) };
+  if (type !== 'step') return flat;
+  // The importer asks under an id of its own, and nobody twice.
+  if (flat.k !== undefined) flat.k = '';
+  if (!AT_WORK.has(flat.p)) return flat;
+  const { b, a, x, k } = flat;
+  return { b, p: BEGIN_AGAIN, a, ...(x && { x }), ...(k !== undefined && { k }) };
 }
 
 function doneOf(node: PlanNode, [code, began, took, kept]: DoneRecord): DoneRecord {
@@ -154,6 +157,7 @@ const STEP_PHASES: ReadonlySet<unknown> = new Set<StepPhase>([
   'backoff',
   'sleep',
   'event',
+  'gate',
   BEGIN_AGAIN,
 ]);
 

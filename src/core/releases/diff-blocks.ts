@@ -116,6 +116,7 @@ const MEMBERS: Readonly<Record<string, Member>> = {
   'step.rate_limit_key': { category: 'rate_limit_changed' },
   'step.queue_name': { category: 'queue_changed' },
   'step.send_window': { category: 'send_window_changed' },
+  'step.wait_for_input': { category: 'approval_gate_changed' },
   'step.output_schema': { category: 'output_schema_changed' },
   'step.merge_output': { category: 'params_changed', byDefault: true },
   'step.when': { category: 'when_guard_changed' },

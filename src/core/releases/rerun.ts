@@ -7,12 +7,13 @@
  * empty output. The plan of a migration runs to its frontier: such steps are never answered.
  */
 
+import { answerIn } from '../blocks/gate.js';
 import { advance, type EngineEvent, type Env, type Progress, type Snapshot } from '../evaluator.js';
-import { emptyExecution } from '../execution.js';
+import { emptyExecution, type StepRecord } from '../execution.js';
 import { isJsonObject } from '../json.js';
 import { iterationOf } from '../paths.js';
 import type { Plan } from '../plan-nodes.js';
-import type { Dispatch, StepTry } from '../progress.js';
+import { type Dispatch, GATE_REF, type StepTry } from '../progress.js';
 import { isEnded } from '../states.js';
 import type { UnixMs } from '../time.js';
 import {
@@ -56,6 +57,12 @@ interface OpenTry extends StepTry {
   readonly dueAt: UnixMs;
 }
 
+/** What a person said, as it comes. */
+interface ComingAnswer {
+  readonly at: UnixMs;
+  readonly event: EngineEvent;
+}
+
 export class Rerun {
   readonly snapshot: Snapshot;
   readonly script: Script;
@@ -82,7 +89,7 @@ export class Rerun {
   ) {
     this.#target = target;
     this.script = script;
-    this.#plan = target === 'end' ? withStandIns(plan, script) : withoutHandlers(plan);
+    this.#plan = target === 'end' ? withStandIns(plan, script) : withoutHandlers(plan, script);
     this.#env = { ...TURN, unpoliciedRetry, random: () => 0.5 };
     this.#ticksMax = ticksMax;
     this.#now = life.execution.t ?? Date.parse(life.created_at);
@@ -134,7 +141,10 @@ export class Rerun {
     }
     const wakeAt = this.#last.wakeAt ?? Number.POSITIVE_INFINITY;
     const first = this.#firstOpen();
-    if (first !== undefined && first.dueAt <= wakeAt) this.#answer(first);
+    const gate = this.#firstAnswer();
+    if (gate !== undefined && gate.at <= Math.min(wakeAt, first?.dueAt ?? wakeAt)) {
+      this.#advance(gate.at, gate.event);
+    } else if (first !== undefined && first.dueAt <= wakeAt) this.#answer(first);
     else if (wakeAt <= this.#until) this.#advance(wakeAt, { kind: 'wake' });
     else return false;
     return true;
@@ -144,6 +154,31 @@ export class Rerun {
     let first: OpenTry | undefined;
     for (const open of this.#open.values()) {
       if (first === undefined || comesBefore(open, first)) first = open;
+    }
+    return first;
+  }
+
+  /** The first of what people said at gates that are open now. */
+  #firstAnswer(): ComingAnswer | undefined {
+    if (!this.#plan.hasGates) return undefined;
+    const { execution } = this.snapshot;
+    let first: ComingAnswer | undefined;
+    for (const key of Object.keys(execution.o)) {
+      const node = this.#plan.nodes[Number(key)];
+      const { p, a: attempt } = execution.o[Number(key)] as StepRecord;
+      if (node?.type !== 'step' || node.gate === undefined || p !== 'gate') continue;
+      const iteration = iterationOf(execution, node);
+      const said = this.script.answerAt(node.id, iteration);
+      if (said === undefined) continue;
+      const answer = answerIn(node.gate, { value: said.value });
+      if (answer === undefined) {
+        throw new NotReplayable(`step ${node.id} does not offer the answer ${said.value}`);
+      }
+      const at = Math.max(this.#now, said.at);
+      const step = { node: node.index, iteration, attempt };
+      if (first === undefined || at < first.at) {
+        first = { at, event: { kind: 'gate.answered', ...step, answer } };
+      }
     }
     return first;
   }
@@ -162,7 +197,7 @@ export class Rerun {
     const progress = advance(this.#plan, this.snapshot, event, { ...this.#env, now: this.#now });
     this.#last = progress;
     for (const { blockId, iteration, outputRef } of progress.outputs) {
-      this.#note(blockId, `/${iteration}`, outputRef !== null);
+      if (outputRef !== GATE_REF) this.#note(blockId, `/${iteration}`, outputRef !== null);
     }
     for (const { eventType, blockId } of progress.audit) {
       if (eventType === 'step_failed' && blockId !== undefined) {

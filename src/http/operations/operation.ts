@@ -31,6 +31,12 @@ export interface AnyCall {
   readonly tenant: string;
   /** Whether the caller's key is a tenant's, not the root key. */
   readonly isOfTenantKey: boolean;
+  /** Who asks, for people to read: the name of the key, never the key. */
+  readonly by: string;
+  /** Where the caller has reached the server. */
+  readonly host: string | undefined;
+  /** A person with a browser. */
+  readonly wantsPage: boolean;
   /** As requested, for links to further pages. */
   readonly path: string;
   /** Raw, without `?`. */

@@ -30,7 +30,8 @@ import {
 // ---------------------------------------------------------------- the rules
 
 /** Neither key nor tenant. */
-const PUBLIC = /^\/(health\/(live|ready)|info|api-docs\/openapi\.json|swagger-ui(\/\{file\})?)$/;
+const PUBLIC =
+  /^\/(health\/(live|ready)|info|api-docs\/openapi\.json|swagger-ui(\/\{file\})?|approvals\/by-link\/\{token\})$/;
 
 /** A key and no tenant. */
 const TENANTLESS = /^\/(metrics|api-keys|webhooks\/(outbox|deliveries))(\/|$)/;
@@ -47,7 +48,8 @@ const ALLOWS: Readonly<Record<string, (method: string, path: string) => boolean>
   worker: (_, path) => path.startsWith('/workers') || path === '/handlers',
   device: (_, path) => path.startsWith('/mobile'),
   publisher: (_, path) => /^\/(releases|plugins|sequences)/.test(path),
-  approver: (_, path) => path.startsWith('/approvals') || /^\/instances\/.*\/signals$/.test(path),
+  approver: (_, path) =>
+    /^\/approvals(\/\{id\})?$/.test(path) || /^\/instances\/.*\/signals$/.test(path),
   auditor: (method) => method === 'GET',
 };
 
@@ -286,7 +288,15 @@ async function thingsFor({ route, ids }: Case): Promise<Things> {
 
 const KEPT_FROM_OTHERS = [
   ...(['tenant', 'sequence', 'instance', 'task', 'handler', 'schedule', 'release', 'key'] as const),
-  ...(['execution', 'checkpoint', 'runtime', 'placement', 'handoff', 'migration'] as const),
+  ...([
+    'approval',
+    'execution',
+    'checkpoint',
+    'runtime',
+    'placement',
+    'handoff',
+    'migration',
+  ] as const),
 ];
 
 test('every request that is allowed is served, and shows nothing of another tenant', async () => {
