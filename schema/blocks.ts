@@ -8,7 +8,7 @@
  * (docs/decisions/0018-fields-that-are-not-supported.md).
  */
 
-import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox';
+import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import {
   DurationMs,
   EXPRESSION_LENGTH_MAX,
@@ -51,6 +51,15 @@ export const ITEM_VAR_DEFAULT = 'item';
 const BlockRef = Type.Unsafe<Block>({ $ref: 'Block' });
 const BlockList = Type.Array(BlockRef);
 const NonEmptyBlockList = Type.Array(BlockRef, { minItems: 1 });
+/** A block, or a list of blocks, by one schema; told apart by `if`, so that a mistake is told once. */
+function blocksOrOne<List extends TSchema>(list: List) {
+  return Type.Unsafe<Block | Static<List>>({
+    if: { type: ['array', 'null'] },
+    // biome-ignore lint/suspicious/noThenProperty: a word of JSON Schema
+    then: list,
+    else: BlockRef,
+  });
+}
 const Branches = Type.Array(BlockList, { minItems: 1, maxItems: BRANCHES_MAX });
 const MaxIterations = Type.Integer({
   exclusiveMinimum: 0,
@@ -158,9 +167,16 @@ export const SendWindow = Type.Object(
 );
 export type SendWindow = Static<typeof SendWindow>;
 
+/** What every kind has. */
 const headOf = <K extends string>(kind: K) => ({
   type: Type.Literal(kind, { description: 'The kind of the block.' }),
   id: noted(PlainName, 'Unique in the sequence. Expressions find its output by it.'),
+  when: optional(
+    Type.String({
+      maxLength: EXPRESSION_LENGTH_MAX,
+      description: 'An expression; the block is skipped when it does not hold.',
+    }),
+  ),
 });
 
 /** @param note what the document says of the kind */
@@ -193,12 +209,6 @@ const Step = blockObject('step', STEP_NOTE, {
   send_window: optional(noted(SendWindow, 'Waits until an hour in which the step may start.')),
   rate_limit_key: optional(
     noted(Key, 'Steps with the same key share a limit per time. Past the limit a step waits.'),
-  ),
-  when: optional(
-    Type.String({
-      maxLength: EXPRESSION_LENGTH_MAX,
-      description: 'An expression; the step is skipped when it does not hold.',
-    }),
   ),
   cancellable: optional(
     Type.Boolean({
@@ -314,6 +324,72 @@ const ForEach = blockObject(
 );
 export interface ForEachBlock extends Static<typeof ForEach> {}
 
+const CancellationScope = blockObject(
+  'cancellation_scope',
+  'Runs its blocks one after the other, and the signal cancel lets them end first.',
+  { blocks: noted(NonEmptyBlockList, 'What runs.') },
+);
+export interface CancellationScopeBlock extends Static<typeof CancellationScope> {}
+
+const SagaStep = Type.Object({
+  id: noted(
+    PlainName,
+    'Of the step of the saga; unique in the sequence, among those of blocks too.',
+  ),
+  action: noted(blocksOrOne(NonEmptyBlockList), 'A block, or a list of blocks.'),
+  compensation: Type.Optional(
+    noted(blocksOrOne(optional(BlockList)), 'What takes back what the action did; likewise.'),
+  ),
+});
+
+const SAGA_NOTE =
+  'Runs its actions in order. When one fails, the compensations of those that completed run, the ' +
+  'last one first, and the saga fails.';
+
+const Saga = blockObject('saga', SAGA_NOTE, {
+  steps: Type.Array(SagaStep, {
+    maxItems: BRANCHES_MAX,
+    description: 'Actions, each with what takes it back. None: the saga completes.',
+  }),
+});
+export interface SagaBlock extends Static<typeof Saga> {}
+
+const Variant = Type.Object({
+  name: noted(Name, 'Unique in the block; shown in its output.'),
+  weight: Type.Integer({
+    minimum: 0,
+    maximum: INT32_MAX,
+    description: 'Its share is this of the sum of all weights.',
+  }),
+  blocks: noted(BlockList, 'What runs for this variant.'),
+});
+
+const SPLIT_NOTE =
+  'Runs one of its variants, chosen by the id of the instance and that of the block, in ' +
+  'proportion to the weights.';
+
+/** Its word may be written in two ways, which mean the same. */
+const splitObject = <K extends 'ab_split' | 'a_b_split'>(kind: K) =>
+  Type.Object(
+    {
+      ...headOf(kind),
+      variants: Type.Array(Variant, {
+        minItems: 2,
+        maxItems: BRANCHES_MAX,
+        description: 'Of which one runs.',
+      }),
+    },
+    {
+      'x-check': 'variants',
+      description: kind === 'ab_split' ? SPLIT_NOTE : `Another word for ab_split. ${SPLIT_NOTE}`,
+    },
+  );
+const AbSplit = splitObject('ab_split');
+const ABSplit = splitObject('a_b_split');
+interface AbSplitByWord extends Static<typeof AbSplit> {}
+interface ABSplitByWord extends Static<typeof ABSplit> {}
+export type AbSplitBlock = AbSplitByWord | ABSplitByWord;
+
 export type Block =
   | StepBlock
   | ParallelBlock
@@ -321,7 +397,10 @@ export type Block =
   | RouterBlock
   | TryCatchBlock
   | LoopBlock
-  | ForEachBlock;
+  | ForEachBlock
+  | CancellationScopeBlock
+  | SagaBlock
+  | AbSplitBlock;
 
 const BLOCKS = {
   step: Step,
@@ -331,9 +410,24 @@ const BLOCKS = {
   try_catch: TryCatch,
   loop: Loop,
   for_each: ForEach,
+  cancellation_scope: CancellationScope,
+  saga: Saga,
+  ab_split: AbSplit,
+  a_b_split: ABSplit,
 } as const satisfies { readonly [T in Block['type']]: TObject };
 
 export const BLOCK_TYPES = Object.keys(BLOCKS) as Block['type'][];
+
+/** One word for each kind: some have two in definitions. */
+export type KindName = Exclude<Block['type'], 'a_b_split'>;
+
+export function kindName({ type }: Pick<Block, 'type'>): KindName {
+  return type === 'a_b_split' ? 'ab_split' : type;
+}
+
+export const KIND_NAMES: readonly KindName[] = [
+  ...new Set(BLOCK_TYPES.map((type) => kindName({ type }))),
+];
 
 /** The members that mean something in blocks of the kind; others are stored and have no effect. */
 export function membersOf(kind: Block['type']): TProperties {

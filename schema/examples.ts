@@ -200,6 +200,14 @@ const poll = {
   why: 'A worker takes the task by this; without one that polls for charge_card it waits for ever.',
 };
 
+const split = {
+  id: 'wording',
+  variants: [
+    { name: 'short', weight: 1, blocks: [thank] },
+    { name: 'long', weight: 3, blocks: [archive] },
+  ],
+};
+
 /** By the `$id` of the schema: what is not in `FIELDS`, or otherwise there. */
 export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   StepBlock: charge,
@@ -223,6 +231,14 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
     item_var: 'line',
     body: [archive],
   },
+  CancellationScopeBlock: { type: 'cancellation_scope', id: 'to-the-end', blocks: [charge, thank] },
+  SagaBlock: {
+    type: 'saga',
+    id: 'order',
+    steps: [{ id: 'paid', action: charge, compensation: thank }],
+  },
+  AbSplitBlock: { type: 'ab_split', ...split },
+  ABSplitBlock: { type: 'a_b_split', ...split },
   Block: charge,
 
   ErrorBody: { error: `not found: instance ${EXAMPLE_IDS.instance}` },

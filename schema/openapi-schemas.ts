@@ -19,6 +19,7 @@ export const CHECK_TEXTS: Readonly<Record<string, string>> = {
     'followed.',
   retry: 'initial_backoff must not be above max_backoff.',
   router: 'At least one route or a default.',
+  variants: 'Names differ, and some weight is above 0.',
   'sequence-or-id': 'Exactly one of sequence_id and sequence; version goes with sequence.',
   heartbeat: 'A checkpoint needs checkpoint_seq.',
   'batch-action': 'The action signal needs signal_type.',
@@ -110,6 +111,7 @@ export class SchemaBook {
     if (schema['x-check'] === 'signal-type') return SIGNAL_TYPE;
     // Blocks hold blocks, which is the contract's only reference by name.
     if (schema.$ref === Block.$id) return this.refTo(Block);
+    if (schema.if !== undefined) return this.#describeChoice(schema);
     if (schema.enum?.includes(null)) return this.#describeOptionalWords(schema);
     const described: Record<string, JsonValue> = {};
     const description = joined(schema.description, ...remarks(schema));
@@ -119,6 +121,12 @@ export class SchemaBook {
       described[keyword] = this.#keyword(keyword, value, place);
     }
     return described;
+  }
+
+  /** One of two shapes, which generators of clients know as `anyOf`. */
+  #describeChoice(schema: TSchema): JsonObject {
+    const either = [schema.else, schema.then].map((shape: TSchema) => this.#field(shape, ''));
+    return { description: schema.description ?? '', anyOf: either };
   }
 
   /** Most generators of clients refuse a list of words that holds null, which therefore stands beside it. */

@@ -83,6 +83,8 @@ export interface BranchesRecord extends OpenBase {
   y?: Failure;
   /** A race that is decided: its result, once the losers have cleaned up. */
   r?: DoneCode;
+  /** The branch that has won it. */
+  w?: number;
 }
 
 export interface RouterRecord extends OpenBase {
@@ -115,6 +117,16 @@ export interface ForEachRecord extends LoopRecord {
   n: number;
 }
 
+/** A saga; each run of it is a pass, since a retry of the instance begins anew. */
+export interface SagaRecord extends LoopRecord {
+  /** The list that runs: the action of a step, or behind that its compensation. */
+  l: number;
+  /** What the block comes to when what completed is compensated. */
+  f?: typeof FAILED | typeof CANCELLED;
+  /** Why, if an action failed. */
+  y?: Failure;
+}
+
 export type OpenRecord =
   | StepRecord
   | BranchesRecord
@@ -122,6 +134,7 @@ export type OpenRecord =
   | TryCatchRecord
   | LoopRecord
   | ForEachRecord
+  | SagaRecord
   | OpenBase;
 
 /** Code, beginning in ms after `Execution.t`, duration in ms, and what a retry goes on from. */
@@ -156,7 +169,7 @@ export interface Execution {
   s?: number;
   /** Output rows stored by blocks within loops, by node: the number of the next one. */
   c?: Record<number, number>;
-  /** After a retry: what routers and loops that are started again go on from. */
+  /** After a retry: what blocks that are started again go on from. */
   k?: Record<number, OpenRecord>;
 }
 

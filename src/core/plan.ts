@@ -4,9 +4,10 @@
  * odd without being wrong is told when a definition is stored (`lint/definition.ts`).
  */
 
-import type { Block } from '../../schema/blocks.js';
-import type { BlockCompiler } from './block-compiler.js';
+import { type Block, kindName } from '../../schema/blocks.js';
+import { type BlockCompiler, guardOf } from './block-compiler.js';
 import { kindOf } from './blocks/kinds.js';
+import { resultBlocks } from './blocks/results.js';
 import { type Condition, type Parsed, parseCondition } from './condition.js';
 import type { JsonObject, JsonValue } from './json.js';
 import type { NodePlace, Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
@@ -80,6 +81,9 @@ class PlanCompiler implements BlockCompiler {
   }
 
   finish({ id, name, version }: Definition, roots: readonly number[]): Plan {
+    for (const { kind, lists } of this.#nodes) {
+      if (kind.tellsResults) for (const list of lists) this.reads(resultBlocks(this.#nodes, list));
+    }
     const refs = this.#outputRefs;
     for (const node of this.#nodes) node.isRead = refs === 'all' || refs.has(node.id);
     // Each kind has compiled the details of its own nodes.
@@ -104,9 +108,14 @@ class PlanCompiler implements BlockCompiler {
     if (problem !== undefined) throw new Refusal(problem);
     this.#indexOf.set(block.id, index);
     const kind = kindOf(block);
+    for (const { id } of kind.names(block)) {
+      const clash = this.#rules.claim(id, `${block.type} step`);
+      if (clash !== undefined) throw new Refusal(clash);
+    }
+    this.#block = block;
     const place: NodePlace = {
       index,
-      type: block.type,
+      type: kindName(block),
       id: block.id,
       kind,
       parent: around.parent,
@@ -117,9 +126,9 @@ class PlanCompiler implements BlockCompiler {
       lists: [],
       loops: around.loops,
       items: around.items,
+      when: guardOf(block, this),
       isRead: false,
     };
-    this.#block = block;
     // Not by a spread: with this many fields that makes objects whose every access is slow.
     const node = Object.assign(place, kind.compile(block, this)) as Writable<NodePlace>;
     this.#nodes.push(node);

@@ -159,6 +159,7 @@ export interface AuditEvent {
     | 'step_failed'
     | 'step_retried'
     | 'block_failed'
+    | 'saga_compensated'
     | 'resumed_from'
     | 'blocks_injected'
     | 'migrated'

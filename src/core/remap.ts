@@ -43,8 +43,10 @@ function problemWith(
   if (node.type === 'step' && target.type === 'step' && node.handler !== target.handler) {
     return `has the handler ${target.handler} in the target`;
   }
-  // Branches are counted; the choice of a router stands by its number until the list is entered.
-  const isCounted = node.type === 'parallel' || node.type === 'race' || k[node.index] !== undefined;
+  // Branches are counted; the choice of a router stands by its number until the list is entered. A saga
+  // that is to run again begins with its first step.
+  const isKept = k[node.index] !== undefined && node.type !== 'saga';
+  const isCounted = node.type === 'parallel' || node.type === 'race' || isKept;
   if (isCounted && node.lists.length !== target.lists.length) {
     return 'has another number of branches in the target';
   }
@@ -107,7 +109,10 @@ function remapDone(node: PlanNode, done: DoneRecord, from: Plan, to: Plan): Done
   if (loops.join('\n') !== loopsThere.join('\n')) return undefined;
   const [code, began, took, kept] = done;
   if (kept === undefined) return done;
-  const isSame = node.type === target.type && node.lists.length === target.lists.length;
+  // What a saga keeps is which run of it was the last one.
+  const isCounted = node.type !== 'saga';
+  const isSame =
+    node.type === target.type && (!isCounted || node.lists.length === target.lists.length);
   return isSame ? [code, began, took, { ...kept }] : [code, began, took];
 }
 

@@ -24,7 +24,7 @@ import { ROOT_NAMES } from '../expression/scope.js';
 import { isJsonObject, type JsonObject, ownValue } from '../json.js';
 import { misspelt, suggest } from '../suggest.js';
 import { TreeRules } from '../tree-rules.js';
-import { type BlockAudience, readBlock } from './block-reader.js';
+import { type BlockAudience, namesIn, readBlock } from './block-reader.js';
 import { FindingList } from './finding-list.js';
 import { whyNever } from './references.js';
 import { mendedCondition, type Remarks, readCondition, readTemplate } from './texts.js';
@@ -109,14 +109,20 @@ class Lint implements BlockAudience {
   #checkTree(): void {
     const rules = new TreeRules();
     const told = new Set<string>();
-    for (const place of this.#places) {
-      const { id } = place.block;
-      if (typeof id !== 'string') continue;
-      if (!this.#byId.has(id)) this.#byId.set(id, place);
-      const problem = rules.problemOf(id, place.depth);
-      if (problem === undefined || told.has(problem)) continue;
+    const tell = (path: string, problem: string | undefined) => {
+      if (problem === undefined || told.has(problem)) return;
       told.add(problem);
-      this.#errors.add(() => findingOf(`${place.path}.id`, problem));
+      this.#errors.add(() => findingOf(path, problem));
+    };
+    for (const place of this.#places) {
+      const { block, path, depth } = place;
+      if (typeof block.id === 'string') {
+        if (!this.#byId.has(block.id)) this.#byId.set(block.id, place);
+        tell(`${path}.id`, rules.problemOf(block.id, depth));
+      }
+      for (const own of namesIn(block)) {
+        tell(`${path}.${own.path}`, rules.claim(own.id, `${String(block.type)} step`));
+      }
     }
   }
 

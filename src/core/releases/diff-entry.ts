@@ -27,6 +27,8 @@ export const DIFF_CATEGORIES = [
   'router_changed',
   'loop_changed',
   'race_changed',
+  'saga_changed',
+  'split_changed',
   'missing_output_reference',
   'queue_changed',
   'send_window_changed',

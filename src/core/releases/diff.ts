@@ -6,7 +6,7 @@
  */
 
 import { Type } from '@sinclair/typebox';
-import { type Block, RootBlocks } from '../../../schema/blocks.js';
+import { type Block, kindName, RootBlocks } from '../../../schema/blocks.js';
 import { findingText } from '../../../schema/finding.js';
 import type { SemanticDiff } from '../../../schema/release.js';
 import { compareText, isDeepEqual } from '../expression/bounds.js';
@@ -144,7 +144,9 @@ class Moves {
     if (this.#continued.has(parent.id)) return this.#continued.get(parent.id);
     const before = this.#before.get(parent.id)?.block;
     const continued =
-      before?.type === parent.type ? continuedLists(before, parent, this.#before) : undefined;
+      before !== undefined && kindName(before) === kindName(parent)
+        ? continuedLists(before, parent, this.#before)
+        : undefined;
     this.#continued.set(parent.id, continued);
     return continued;
   }
