@@ -429,6 +429,42 @@ export const KIND_NAMES: readonly KindName[] = [
   ...new Set(BLOCK_TYPES.map((type) => kindName({ type }))),
 ];
 
+/** What each hook may take, in ms: nobody waits for it. */
+export const HOOK_TIMEOUT_MS = 30_000;
+export const HOOKS_MAX = 100;
+
+/** A step that runs in the server, once. What a try, a delay or a worker would need is refused. */
+const Hook = blockObject('step', 'A step that runs in the server, once.', {
+  handler: oneOfWords(BUILTIN_HANDLERS, 'A built-in handler: hooks have no tasks for workers.'),
+  params: Step.properties.params,
+  timeout: optional(
+    noted(DurationMs, `How long it may take; no more than ${HOOK_TIMEOUT_MS}, the default.`),
+  ),
+  ...unsupported(
+    'delay',
+    'retry',
+    'send_window',
+    'rate_limit_key',
+    'queue_name',
+    'cancellable',
+    'merge_output',
+    'output_schema',
+  ),
+});
+export interface HookStep extends Static<typeof Hook> {}
+
+/** @param when the end of a sentence: what they run after */
+export const hooks = (when: string) =>
+  Type.Array(Hook, {
+    maxItems: HOOKS_MAX,
+    description: `Steps that run in the server after ${when}, one after the other, whatever each comes to.`,
+  });
+
+export const HOOK_LISTS = ['on_failure', 'on_cancel'] as const;
+export type HookList = (typeof HOOK_LISTS)[number];
+/** The hooks of a definition. */
+export type Hooks = { readonly [List in HookList]?: readonly HookStep[] | null | undefined };
+
 /** The members that mean something in blocks of the kind; others are stored and have no effect. */
 export function membersOf(kind: Block['type']): TProperties {
   return BLOCKS[kind].properties;

@@ -16,7 +16,7 @@ export const FAILURE_CODES = {
   timeout:
     'the last try took longer than the `timeout` of the step, or than a handler may take at all',
   expression_error:
-    'a `when`, a template of `params` or a collection does not parse or cannot be evaluated',
+    'a `when` of any block, a template of `params` or a collection does not parse or cannot be evaluated',
   invalid_params: 'a built-in handler cannot work with its `params`',
   invalid_collection:
     'the collection of a `for_each` is not an array, or has more items than `max_iterations`',

@@ -129,6 +129,8 @@ class Walk {
 const PARTS: Readonly<Record<string, string>> = {
   routes: 'a route',
   steps: 'a step of a saga',
+  on_failure: 'a hook',
+  on_cancel: 'a hook',
   variants: 'a variant',
 };
 

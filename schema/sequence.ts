@@ -5,7 +5,7 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../src/core/json.js';
-import { BLOCKS_MAX, DEPTH_MAX, RootBlocks } from './blocks.js';
+import { BLOCKS_MAX, DEPTH_MAX, hooks, RootBlocks } from './blocks.js';
 import {
   Cursor,
   IdParams,
@@ -51,7 +51,9 @@ export const CreateSequence = named('CreateSequence', 'A definition; immutable o
     noted(UserSchema, 'What context.data of a new instance must conform to, else 422.'),
   ),
   created_at: optional(Timestamp),
-  ...unsupported('interceptors', 'sla', 'on_failure', 'on_cancel'),
+  on_failure: optional(hooks('an instance has failed, with its failure as data._error')),
+  on_cancel: optional(hooks('an instance was cancelled')),
+  ...unsupported('interceptors', 'sla'),
 });
 export type CreateSequence = Static<typeof CreateSequence>;
 
@@ -91,6 +93,8 @@ export const SequenceDefinition = named('SequenceDefinition', 'A stored definiti
   status: SequenceStatus,
   blocks: RootBlocks,
   input_schema: Type.Optional(UserSchema),
+  on_failure: Type.Optional(hooks('an instance has failed')),
+  on_cancel: Type.Optional(hooks('an instance was cancelled')),
   created_at: Timestamp,
 });
 export type SequenceDefinition = Static<typeof SequenceDefinition>;

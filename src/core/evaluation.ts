@@ -121,6 +121,18 @@ export class Evaluation {
     }
   }
 
+  /** What is due at this time. */
+  fireDue(): void {
+    for (;;) {
+      const next = this.leaves.next();
+      if (next === undefined || next.at > this.env.now || this.isExhausted) return;
+      this.leaves.pop();
+      this.spendStep();
+      const node = this.plan.nodes[next.node]!;
+      node.kind.due(this, node, this.execution.o[next.node]!);
+    }
+  }
+
   /** Writes the rest of the queue back into the execution. */
   storeQueue(): void {
     const left = this.#head === 0 ? this.#queue : this.#queue.slice(this.#head);

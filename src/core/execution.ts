@@ -6,6 +6,7 @@
  * Plain JSON: `JSON.parse(JSON.stringify(execution))` at any point goes on exactly as the original.
  */
 
+import type { HookList } from '../../schema/blocks.js';
 import type { Failure } from '../../schema/failure.js';
 
 /** How a node ended. */
@@ -140,6 +141,24 @@ export type OpenRecord =
 /** Code, beginning in ms after `Execution.t`, duration in ms, and what a retry goes on from. */
 export type DoneRecord = [code: DoneCode, began: number, took: number, kept?: OpenRecord];
 
+/** Hooks that are due after one end of the instance (`hooks.ts`). */
+export interface HookRun {
+  readonly l: HookList;
+  /** Counts the runs of hooks of the instance. */
+  readonly n: number;
+  /** Why the instance had failed. */
+  readonly y?: Failure;
+  /** As that of a sequence of these steps. */
+  e: Execution;
+}
+
+export interface HookState {
+  /** How many runs there have been. */
+  n: number;
+  /** Those that have not ended; the first one is at work. */
+  r: HookRun[];
+}
+
 export interface Execution {
   /** Unix ms of the first step; null before it. */
   t: number | null;
@@ -169,6 +188,8 @@ export interface Execution {
   s?: number;
   /** Output rows stored by blocks within loops, by node: the number of the next one. */
   c?: Record<number, number>;
+  /** The hooks of the sequence; absent: none were ever due. */
+  j?: HookState;
   /** After a retry: what blocks that are started again go on from. */
   k?: Record<number, OpenRecord>;
 }

@@ -4,7 +4,7 @@
  * its index to `end`. What a node has beside its place is the matter of its kind (`blocks/`).
  */
 
-import type { KindName } from '../../schema/blocks.js';
+import type { HookList, KindName } from '../../schema/blocks.js';
 import type { BlockKind } from './blocks/kind.js';
 import type { PlanNode } from './blocks/kinds.js';
 import type { Condition, Parsed } from './condition.js';
@@ -58,6 +58,8 @@ export interface Plan {
   readonly indexOf: ReadonlyMap<string, number>;
   /** The blocks whose outputs an expression can read; the others need not be kept. */
   readonly outputRefs: 'all' | ReadonlySet<string>;
+  /** What runs when an instance has failed or was cancelled; absent: nothing does. */
+  readonly hooks?: { readonly [List in HookList]?: Plan };
   /** No composite blocks. */
   readonly isStepOnly: boolean;
   /** Some step is not pure: instances do more than one commit. */

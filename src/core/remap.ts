@@ -11,6 +11,7 @@ import {
   COMPLETED,
   type DoneRecord,
   type Execution,
+  type HookRun,
   type OpenRecord,
   SKIPPED,
 } from './execution.js';
@@ -67,7 +68,7 @@ function isSamePlace(a: PlanNode, b: PlanNode, from: Plan, to: Plan): boolean {
  * finished blocks those that `to` has not are forgotten.
  */
 export function remapExecution(execution: Execution, from: Plan, to: Plan): Execution {
-  const { o, d, q, c, k, s, ...rest } = execution;
+  const { o, d, q, c, k, s, j, ...rest } = execution;
   const indexOf = (index: number) => to.indexOf.get(from.nodes[index]!.id);
   const next: Execution = { ...rest, o: remapped(o, indexOf), d: {} };
   for (const index of indexesOf(d)) {
@@ -77,10 +78,17 @@ export function remapExecution(execution: Execution, from: Plan, to: Plan): Exec
   if (q !== undefined) next.q = q.map(indexOf).filter((index) => index !== undefined);
   if (c !== undefined) next.c = remapped(c, indexOf);
   if (k !== undefined) next.k = remapped(k, indexOf);
+  if (j !== undefined) next.j = { n: j.n, r: j.r.map((run) => remapHooks(run, from, to)) };
   const resumedFrom = s === undefined ? undefined : indexOf(s);
   if (resumedFrom !== undefined) next.s = resumedFrom;
   for (const index of [...indexesOf(next.o), ...(next.q ?? [])]) skipBefore(next, to, index);
   return next;
+}
+
+function remapHooks(run: HookRun, from: Plan, to: Plan): HookRun {
+  const [before, after] = [from.hooks?.[run.l], to.hooks?.[run.l]];
+  if (before === undefined || after === undefined) return run;
+  return { ...run, e: remapExecution(run.e, before, after) };
 }
 
 function remapped<T>(

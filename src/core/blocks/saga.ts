@@ -135,7 +135,7 @@ function hasFailed({ execution }: Evaluation, list: readonly number[]): boolean 
   });
 }
 
-/** The reason remains that of the action. */
+/** The reason remains that of the action (docs/reference/blocks.md). */
 function withCompensations(
   why: Failure | undefined,
   failed: readonly string[],

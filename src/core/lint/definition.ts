@@ -5,7 +5,7 @@
  */
 
 import type { TSchema } from '@sinclair/typebox';
-import { BLOCKS_MAX, ITEM_VAR_DEFAULT } from '../../../schema/blocks.js';
+import { BLOCKS_MAX, HOOK_LISTS, HOOKS_MAX, ITEM_VAR_DEFAULT } from '../../../schema/blocks.js';
 import {
   type Finding,
   findingOf,
@@ -94,7 +94,23 @@ class Lint implements BlockAudience {
         if (text.includes('{{') && this.#braces.size < BRACES_MAX) this.#braces.add(path);
       },
     });
+    this.#takeHooks(value as JsonObject);
     this.#checkTree();
+  }
+
+  /** Each list as one that runs after the blocks, and that nothing else reads. */
+  #takeHooks(definition: JsonObject): void {
+    if (!isJsonObject(definition)) return;
+    for (const [number, name] of HOOK_LISTS.entries()) {
+      const hooks = ownValue(definition, name);
+      if (!Array.isArray(hooks)) continue;
+      for (const [position, block] of hooks.slice(0, HOOKS_MAX).entries()) {
+        if (!isJsonObject(block)) continue;
+        const path = `${name}[${position}]`;
+        const place = { parent: undefined, list: number + 1, position, depth: 1 };
+        this.#places.push({ block, path, ...place });
+      }
+    }
   }
 
   #lookAtBlocks(errors: readonly Finding[]): void {

@@ -38,6 +38,7 @@ export const DIFF_CATEGORIES = [
   'credential_requirement_added',
   'input_schema_narrowed',
   'input_schema_changed',
+  'hooks_changed',
 ] as const;
 export type DiffCategory = (typeof DIFF_CATEGORIES)[number];
 
