@@ -368,27 +368,21 @@ const SPLIT_NOTE =
   'Runs one of its variants, chosen by the id of the instance and that of the block, in ' +
   'proportion to the weights.';
 
-/** Its word may be written in two ways, which mean the same. */
-const splitObject = <K extends 'ab_split' | 'a_b_split'>(kind: K) =>
-  Type.Object(
-    {
-      ...headOf(kind),
-      variants: Type.Array(Variant, {
-        minItems: 2,
-        maxItems: BRANCHES_MAX,
-        description: 'Of which one runs.',
-      }),
-    },
-    {
-      'x-check': 'variants',
-      description: kind === 'ab_split' ? SPLIT_NOTE : `Another word for ab_split. ${SPLIT_NOTE}`,
-    },
-  );
-const AbSplit = splitObject('ab_split');
-const ABSplit = splitObject('a_b_split');
-interface AbSplitByWord extends Static<typeof AbSplit> {}
-interface ABSplitByWord extends Static<typeof ABSplit> {}
-export type AbSplitBlock = AbSplitByWord | ABSplitByWord;
+const SPLIT_WORDS = ['ab_split', 'a_b_split'] as const;
+
+const AbSplit = Type.Object(
+  {
+    ...headOf('ab_split'),
+    type: oneOfWords(SPLIT_WORDS, 'The kind of the block: two words for one.'),
+    variants: Type.Array(Variant, {
+      minItems: 2,
+      maxItems: BRANCHES_MAX,
+      description: 'Of which one runs.',
+    }),
+  },
+  { 'x-check': 'variants', description: SPLIT_NOTE },
+);
+export interface AbSplitBlock extends Static<typeof AbSplit> {}
 
 export type Block =
   | StepBlock
@@ -413,7 +407,7 @@ const BLOCKS = {
   cancellation_scope: CancellationScope,
   saga: Saga,
   ab_split: AbSplit,
-  a_b_split: ABSplit,
+  a_b_split: AbSplit,
 } as const satisfies { readonly [T in Block['type']]: TObject };
 
 export const BLOCK_TYPES = Object.keys(BLOCKS) as Block['type'][];
@@ -480,7 +474,7 @@ export const Block = Type.Unsafe<Block>({
   properties: { type: { type: 'string' } },
   required: ['type'],
   discriminator: { propertyName: 'type' },
-  oneOf: Object.values(BLOCKS),
+  oneOf: [...new Set(Object.values(BLOCKS))],
 });
 
 /** Blocks that one instance runs beside its sequence's own. */

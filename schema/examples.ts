@@ -238,7 +238,6 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
     steps: [{ id: 'paid', action: charge, compensation: thank }],
   },
   AbSplitBlock: { type: 'ab_split', ...split },
-  ABSplitBlock: { type: 'a_b_split', ...split },
   Block: charge,
 
   ErrorBody: { error: `not found: instance ${EXAMPLE_IDS.instance}` },

@@ -95,13 +95,14 @@ export class SchemaBook {
   #describeTagged(schema: TSchema, name: string): JsonObject {
     const mapping: Record<string, string> = {};
     for (const kind of schema.oneOf as TSchema[]) {
-      const tag = String(kind.properties.type.const);
-      const kindName = `${pascalCase(tag)}${name}`;
-      mapping[tag] = this.refTo({ ...kind, $id: kindName }).$ref as string;
+      const { const: word, enum: words = [word] } = kind.properties.type as TSchema;
+      const kindName = `${pascalCase(words[0])}${name}`;
+      const { $ref } = this.refTo({ ...kind, $id: kindName });
+      for (const tag of words) mapping[tag] = $ref as string;
     }
     return {
       description: schema.description ?? '',
-      oneOf: Object.values(mapping).map(($ref) => ({ $ref })),
+      oneOf: [...new Set(Object.values(mapping))].map(($ref) => ({ $ref })),
       discriminator: { propertyName: schema.discriminator.propertyName, mapping },
     };
   }

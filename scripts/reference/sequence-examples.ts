@@ -3,13 +3,15 @@
  * them through a server to its end, with the answers of workers as they stand here.
  */
 
-import type { KindName } from '../../schema/blocks.js';
+import type { HookList, KindName } from '../../schema/blocks.js';
 import type { BuiltinName } from '../../schema/handlers.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { code, flatJson, jsonBlock } from './markdown.js';
 
 export interface SequenceExample {
   readonly blocks: readonly JsonObject[];
+  /** Lists of steps that run when it has come to a bad end. */
+  readonly hooks?: { readonly [List in HookList]?: readonly JsonObject[] };
   /** context.data of the instance. */
   readonly data?: JsonObject;
   /** What workers answer by the handlers of their tasks: first, then, … */
@@ -300,6 +302,26 @@ export const KIND_EXAMPLES: { readonly [Kind in KindName]: SequenceExample } = {
   },
 };
 
+export const HOOKS_EXAMPLE: SequenceExample = {
+  blocks: [
+    { type: 'step', id: 'pay', handler: 'fail', params: { message: 'no money' } },
+    { type: 'step', id: 'ship', handler: 'noop' },
+  ],
+  hooks: {
+    on_failure: [
+      {
+        type: 'step',
+        id: 'alarm',
+        handler: 'log',
+        params: { message: '{{ data._error.path }} failed: {{ data._error.message }}' },
+      },
+    ],
+    on_cancel: [{ type: 'step', id: 'note', handler: 'log', params: { message: 'gone' } }],
+  },
+  ends: 'failed',
+  outputs: { alarm: { message: 'pay failed: no money' } },
+};
+
 export const HANDLER_EXAMPLES: { readonly [Name in BuiltinName]: SequenceExample } = {
   noop: {
     blocks: [{ type: 'step', id: 'nothing', handler: 'noop' }],
@@ -390,8 +412,9 @@ export const HANDLER_EXAMPLES: { readonly [Name in BuiltinName]: SequenceExample
 };
 
 /** The body of `POST /sequences`. */
-export function definitionOf(name: string, { blocks }: SequenceExample): JsonObject {
-  return { tenant_id: 'demo', namespace: 'docs', name, version: 1, blocks: [...blocks] };
+export function definitionOf(name: string, { blocks, hooks }: SequenceExample): JsonObject {
+  const head = { tenant_id: 'demo', namespace: 'docs', name, version: 1 };
+  return { ...head, blocks: [...blocks], ...(hooks as JsonObject | undefined) };
 }
 
 /** The definition, what the instance had, and how it ended. */
