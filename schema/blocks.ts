@@ -17,6 +17,7 @@ import {
   JsonObjectSchema,
   Key,
   Name,
+  named,
   noted,
   oneOfWords,
   optional,
@@ -331,7 +332,7 @@ const CancellationScope = blockObject(
 );
 export interface CancellationScopeBlock extends Static<typeof CancellationScope> {}
 
-const SagaStep = Type.Object({
+const SagaStep = named('SagaStep', {
   id: noted(
     PlainName,
     'Of the step of the saga; unique in the sequence, among those of blocks too.',
@@ -354,7 +355,7 @@ const Saga = blockObject('saga', SAGA_NOTE, {
 });
 export interface SagaBlock extends Static<typeof Saga> {}
 
-const Variant = Type.Object({
+const Variant = named('SplitVariant', {
   name: noted(Name, 'Unique in the block; shown in its output.'),
   weight: Type.Integer({
     minimum: 0,
@@ -427,8 +428,8 @@ export const KIND_NAMES: readonly KindName[] = [
 export const HOOK_TIMEOUT_MS = 30_000;
 export const HOOKS_MAX = 100;
 
-/** A step that runs in the server, once. What a try, a delay or a worker would need is refused. */
-const Hook = blockObject('step', 'A step that runs in the server, once.', {
+const HOOK_MEMBERS = {
+  ...headOf('step'),
   handler: oneOfWords(BUILTIN_HANDLERS, 'A built-in handler: hooks have no tasks for workers.'),
   params: Step.properties.params,
   timeout: optional(
@@ -444,15 +445,22 @@ const Hook = blockObject('step', 'A step that runs in the server, once.', {
     'merge_output',
     'output_schema',
   ),
-});
-export interface HookStep extends Static<typeof Hook> {}
+};
 
-/** @param when the end of a sentence: what they run after */
-export const hooks = (when: string) =>
-  Type.Array(Hook, {
+/**
+ * A list of steps that run in the server, once. What a further try, a wait or a worker would need is refused.
+ *
+ * @param name of its steps
+ * @param when the end of a sentence: what they run after
+ */
+export function hooks(name: 'FailureHook' | 'CancelHook', when: string) {
+  const step = named(name, `A step that runs in the server after ${when}.`, HOOK_MEMBERS);
+  return Type.Array(step, {
     maxItems: HOOKS_MAX,
-    description: `Steps that run in the server after ${when}, one after the other, whatever each comes to.`,
+    description: `What runs in the server after ${when}, one after the other, whatever each comes to.`,
   });
+}
+export type HookStep = Static<ReturnType<typeof hooks>>[number];
 
 export const HOOK_LISTS = ['on_failure', 'on_cancel'] as const;
 export type HookList = (typeof HOOK_LISTS)[number];

@@ -232,6 +232,7 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
     body: [archive],
   },
   CancellationScopeBlock: { type: 'cancellation_scope', id: 'to-the-end', blocks: [charge, thank] },
+  SagaStep: { id: 'paid', action: charge, compensation: thank },
   SagaBlock: {
     type: 'saga',
     id: 'order',

@@ -9,6 +9,7 @@ import {
   HOOK_LISTS,
   HOOK_TIMEOUT_MS,
   type HookList,
+  type HookStep,
   type Hooks,
   kindName,
 } from '../../schema/blocks.js';
@@ -67,14 +68,16 @@ function compileHooks(definition: Definition, rules: TreeRules): NonNullable<Pla
     const steps = definition[list] ?? [];
     if (steps.length === 0) continue;
     const compiler = new PlanCompiler(rules, undefined);
-    const timed = steps.map((step) => ({
-      ...step,
-      timeout: Math.min(step.timeout ?? HOOK_TIMEOUT_MS, HOOK_TIMEOUT_MS),
-    }));
-    const roots = compiler.list(timed as unknown as Block[], ROOT, 0);
+    const roots = compiler.list(steps.map(asStep), ROOT, 0);
     hooks[list] = compiler.finish({ ...definition, blocks: [] }, roots);
   }
   return hooks;
+}
+
+/** What else a hook may have is false, which is absent. */
+function asStep({ id, when, handler, params, timeout }: HookStep): Block {
+  const most = Math.min(timeout ?? HOOK_TIMEOUT_MS, HOOK_TIMEOUT_MS);
+  return { type: 'step', id, when: when ?? null, handler, params: params ?? null, timeout: most };
 }
 
 /** Leaves the recursion with what is wrong; never leaves this module. */

@@ -146,7 +146,7 @@ test('unsupported fields are refused unless null or false', () => {
     const expected = `blocks[0].branches[0][0].${name} is not supported`;
     assert.equal(messageOf('sequences.create', sequence(blocks)), expected);
   }
-  for (const name of ['interceptors', 'sla', 'on_failure', 'on_cancel']) {
+  for (const name of ['interceptors', 'sla']) {
     const body = sequence([step()], { [name]: [] });
     assert.equal(messageOf('sequences.create', body), `${name} is not supported`);
   }

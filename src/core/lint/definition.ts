@@ -108,7 +108,9 @@ class Lint implements BlockAudience {
         if (!isJsonObject(block)) continue;
         const path = `${name}[${position}]`;
         const place = { parent: undefined, list: number + 1, position, depth: 1 };
-        this.#places.push({ block, path, ...place });
+        // What is refused in hooks may be false there, which is absent.
+        const said = Object.entries(block).filter(([, member]) => member !== false);
+        this.#places.push({ block: Object.fromEntries(said), path, ...place });
       }
     }
   }
