@@ -329,7 +329,7 @@ const BY_NAME: Readonly<Record<string, (schema: Schema) => fc.Arbitrary<unknown>
   cursor: () => fc.constant(''),
   fire_at_local: () => fc.constant('2031-05-01T10:00:00'),
   input_schema: userSchema,
-  output_schema: ({ enum: words }) => (words === undefined ? userSchema() : fc.constant(null)),
+  output_schema: ({ anyOf }) => (anyOf === undefined ? userSchema() : fc.constant(null)),
   condition: expression,
   collection: expression,
   retry_if: expression,
