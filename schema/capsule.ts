@@ -68,6 +68,7 @@ export const TreeEntry = Type.Object({
   ),
   queue: optional(Type.Array(Type.String())),
   resumed_from: optional(Type.String()),
+  hook_runs: optional(Natural),
   block_id: optional(Type.String()),
   open: optional(Open),
   done: Type.Optional(Done),

@@ -247,6 +247,13 @@ const approval = {
   deadline: UNTIL,
   metadata: { order: 'A-1001' },
 };
+const split = {
+  id: 'wording',
+  variants: [
+    { name: 'short', weight: 1, blocks: [thank] },
+    { name: 'long', weight: 3, blocks: [archive] },
+  ],
+};
 
 /** By the `$id` of the schema: what is not in `FIELDS`, or otherwise there. */
 export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
@@ -271,6 +278,14 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
     item_var: 'line',
     body: [archive],
   },
+  CancellationScopeBlock: { type: 'cancellation_scope', id: 'to-the-end', blocks: [charge, thank] },
+  SagaStep: { id: 'paid', action: charge, compensation: thank },
+  SagaBlock: {
+    type: 'saga',
+    id: 'order',
+    steps: [{ id: 'paid', action: charge, compensation: thank }],
+  },
+  AbSplitBlock: { type: 'ab_split', ...split },
   Block: charge,
 
   ErrorBody: { error: `not found: instance ${EXAMPLE_IDS.instance}` },

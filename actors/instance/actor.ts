@@ -5,6 +5,7 @@
 
 import { toUnixMs } from '../../schema/common.js';
 import { treeOf } from '../../src/core/evaluator.js';
+import { hasHooks, isOfHooks } from '../../src/core/hooks.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { Progress } from '../../src/core/progress.js';
 import { canPatch, type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
@@ -261,12 +262,17 @@ function wake(
     askAboutFence(actor, turn);
     return undefined;
   }
+  const isAtHooks = hasHooks(snapshot.execution);
   // A hint that came late: what has ended stays as it is, to its last column.
-  if (isEnded(snapshot.state) && !recovered) return undefined;
+  if (isEnded(snapshot.state) && !recovered && !isAtHooks) return undefined;
   if (recovered) {
     // The outcomes of these steps can never arrive: their process or thread is gone.
     actor.running.clear();
-  } else if (snapshot.state === 'scheduled' && (snapshot.nextFireAt ?? 0) > actor.env.now()) {
+  } else if (
+    !isAtHooks &&
+    snapshot.state === 'scheduled' &&
+    (snapshot.nextFireAt ?? 0) > actor.env.now()
+  ) {
     // Before its start only the time-out of an open task is due.
     if ((actor.timer?.fireAt ?? Number.POSITIVE_INFINITY) > actor.env.now()) return undefined;
   }
@@ -289,7 +295,14 @@ function refused(
   turn: Turn,
   { step, code, reason }: MessageOf<'unit.refused'>,
 ): Progress | undefined {
-  if (isTerminal(actor.record.snapshot.state)) return undefined;
+  const { state, execution } = actor.record.snapshot;
+  if (step !== undefined && isOfHooks(step.iteration)) {
+    return advanceTry(actor, turn, { kind: 'step.refused', ...step, message: reason });
+  }
+  if (isEnded(state) && hasHooks(execution)) {
+    return advance(actor, turn, { kind: 'hooks.dropped', message: reason });
+  }
+  if (isTerminal(state)) return undefined;
   return step === undefined
     ? advance(actor, turn, { kind: 'stop', state: 'failed', failure: { code, message: reason } })
     : advance(actor, turn, { kind: 'step.refused', ...step, message: reason });

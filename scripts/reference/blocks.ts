@@ -2,9 +2,9 @@
 
 import { type TObject, Type } from '@sinclair/typebox';
 import {
-  BLOCK_TYPES,
-  type Block,
   Delay,
+  KIND_NAMES,
+  type KindName,
   membersOf,
   Retry,
   SendWindow,
@@ -25,7 +25,7 @@ const STEP_LINKS = {
 };
 
 export function blockRegions(): Regions {
-  const kinds = BLOCK_TYPES.filter((kind) => kind !== 'step');
+  const kinds = KIND_NAMES.filter((kind) => kind !== 'step');
   return Object.fromEntries(kinds.flatMap(regionsOf));
 }
 
@@ -45,7 +45,7 @@ export function approvalRegions(): Regions {
   };
 }
 
-function regionsOf(kind: Block['type']): [name: string, text: string][] {
+function regionsOf(kind: KindName): [name: string, text: string][] {
   const links = kind === 'step' ? STEP_LINKS : {};
   return [
     [`${kind}-members`, memberTable({ schema: schemaOf(kind), links })],
@@ -53,7 +53,7 @@ function regionsOf(kind: Block['type']): [name: string, text: string][] {
   ];
 }
 
-function schemaOf(kind: Block['type']): TObject {
+function schemaOf(kind: KindName): TObject {
   const { params, ...members } = membersOf(kind);
   if (params === undefined) return Type.Object(members);
   // The page of the handlers has what the OpenAPI document can only list.

@@ -12,6 +12,7 @@ import { metricRegions } from './metrics.js';
 import { operatorRegions } from './operators.js';
 import type { Regions } from './regions.js';
 import { rootRegions } from './roots.js';
+import { exampleText, HOOKS_EXAMPLE } from './sequence-examples.js';
 import { stateRegions } from './states.js';
 
 /** By the paths of the pages from the root of the repository. */
@@ -28,7 +29,10 @@ export function referencePages(): Readonly<Record<string, Regions>> {
       ...functionRegions(),
       ...filterRegions(),
     },
-    'docs/reference/instances.md': stateRegions(),
+    'docs/reference/instances.md': {
+      ...stateRegions(),
+      'hooks-example': exampleText('example-hooks', HOOKS_EXAMPLE),
+    },
     'docs/reference/failures.md': failureRegions(),
     'docs/reference/explain.md': waitRegions(),
     'docs/reference/errors.md': errorRegions(),

@@ -3,13 +3,15 @@
  * them through a server to its end, with the answers of workers as they stand here.
  */
 
-import type { Block } from '../../schema/blocks.js';
+import type { HookList, KindName } from '../../schema/blocks.js';
 import type { BuiltinName } from '../../schema/handlers.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { code, flatJson, jsonBlock } from './markdown.js';
 
 export interface SequenceExample {
   readonly blocks: readonly JsonObject[];
+  /** Lists of steps that run when it has come to a bad end. */
+  readonly hooks?: { readonly [List in HookList]?: readonly JsonObject[] };
   /** context.data of the instance. */
   readonly data?: JsonObject;
   /** What workers answer by the handlers of their tasks: first, then, … */
@@ -23,7 +25,7 @@ export interface SequenceExample {
   readonly outputs: Readonly<Record<string, JsonValue>>;
 }
 
-export const KIND_EXAMPLES: { readonly [Kind in Block['type']]: SequenceExample } = {
+export const KIND_EXAMPLES: { readonly [Kind in KindName]: SequenceExample } = {
   step: {
     blocks: [
       {
@@ -100,7 +102,10 @@ export const KIND_EXAMPLES: { readonly [Kind in Block['type']]: SequenceExample 
     ],
     data: { order: 7 },
     ends: 'completed',
-    outputs: { nobody: { approved: false } },
+    outputs: {
+      nobody: { approved: false },
+      decision: { winner: 1, output: { approved: false } },
+    },
   },
   router: {
     blocks: [
@@ -196,6 +201,129 @@ export const KIND_EXAMPLES: { readonly [Kind in Block['type']]: SequenceExample 
     ends: 'completed',
     outputs: { pack: { message: '1 of milk' } },
   },
+  cancellation_scope: {
+    blocks: [
+      {
+        type: 'cancellation_scope',
+        id: 'whole',
+        blocks: [
+          {
+            type: 'step',
+            id: 'pay',
+            handler: 'charge_card',
+            params: { amount: '{{ data.amount }}' },
+          },
+          {
+            type: 'step',
+            id: 'book',
+            handler: 'log',
+            params: { message: 'booked under {{ outputs.pay.receipt }}' },
+          },
+        ],
+      },
+    ],
+    data: { amount: 42 },
+    answers: { charge_card: [{ receipt: 'r-17' }] },
+    ends: 'completed',
+    outputs: { book: { message: 'booked under r-17' } },
+  },
+  saga: {
+    blocks: [
+      {
+        type: 'try_catch',
+        id: 'guarded',
+        try_block: [
+          {
+            type: 'saga',
+            id: 'trip',
+            steps: [
+              {
+                id: 'flight',
+                action: {
+                  type: 'step',
+                  id: 'book_flight',
+                  handler: 'transform',
+                  params: { seat: '12A' },
+                },
+                compensation: {
+                  type: 'step',
+                  id: 'cancel_flight',
+                  handler: 'log',
+                  params: {
+                    message:
+                      'no {{ data._error.failed_step }}, back goes {{ outputs.book_flight.seat }}',
+                  },
+                },
+              },
+              {
+                id: 'hotel',
+                action: [
+                  { type: 'step', id: 'look', handler: 'noop' },
+                  {
+                    type: 'step',
+                    id: 'book_hotel',
+                    handler: 'fail',
+                    params: { message: 'no room' },
+                  },
+                ],
+              },
+            ],
+          },
+        ],
+        catch_block: [
+          {
+            type: 'step',
+            id: 'tell',
+            handler: 'log',
+            params: { message: '{{ data._error.failed_blocks }}: {{ data._error.message }}' },
+          },
+        ],
+      },
+    ],
+    ends: 'completed',
+    outputs: {
+      cancel_flight: { message: 'no hotel, back goes 12A' },
+      tell: { message: '["trip"]: no room' },
+    },
+  },
+  ab_split: {
+    blocks: [
+      {
+        type: 'ab_split',
+        id: 'wording',
+        variants: [
+          {
+            name: 'short',
+            weight: 1,
+            blocks: [{ type: 'step', id: 'hi', handler: 'log', params: { message: 'hi' } }],
+          },
+          { name: 'long', weight: 0, blocks: [{ type: 'step', id: 'dear', handler: 'noop' }] },
+        ],
+      },
+    ],
+    ends: 'completed',
+    outputs: { wording: { variant: 'short', variant_index: 0 }, hi: { message: 'hi' } },
+  },
+};
+
+export const HOOKS_EXAMPLE: SequenceExample = {
+  blocks: [
+    { type: 'step', id: 'pay', handler: 'fail', params: { message: 'no money' } },
+    { type: 'step', id: 'ship', handler: 'noop' },
+  ],
+  hooks: {
+    on_failure: [
+      {
+        type: 'step',
+        id: 'alarm',
+        handler: 'log',
+        params: { message: '{{ data._error.path }} failed: {{ data._error.message }}' },
+      },
+    ],
+    on_cancel: [{ type: 'step', id: 'note', handler: 'log', params: { message: 'gone' } }],
+  },
+  ends: 'failed',
+  outputs: { alarm: { message: 'pay failed: no money' } },
 };
 
 export const HANDLER_EXAMPLES: { readonly [Name in BuiltinName]: SequenceExample } = {
@@ -362,8 +490,9 @@ export const GATE_EXAMPLE: SequenceExample = {
 };
 
 /** The body of `POST /sequences`. */
-export function definitionOf(name: string, { blocks }: SequenceExample): JsonObject {
-  return { tenant_id: 'demo', namespace: 'docs', name, version: 1, blocks: [...blocks] };
+export function definitionOf(name: string, { blocks, hooks }: SequenceExample): JsonObject {
+  const head = { tenant_id: 'demo', namespace: 'docs', name, version: 1 };
+  return { ...head, blocks: [...blocks], ...(hooks as JsonObject | undefined) };
 }
 
 /** The definition, what the instance had, and how it ended. */

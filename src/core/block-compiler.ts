@@ -4,6 +4,7 @@
  * `lint/block-reader.ts` collects what is to be told of a definition that somebody wants to store.
  */
 
+import type { Block } from '../../schema/blocks.js';
 import type { Condition, Parsed } from './condition.js';
 import type { OutputReads } from './expression/scope.js';
 import type { JsonObject, JsonValue } from './json.js';
@@ -42,6 +43,16 @@ export interface BlockCompiler {
   outputSchema(schema: JsonObject): SchemaCheck;
   /** The block acts on the world outside, so that its instances do more than one commit. */
   noteEffect(): void;
+}
+
+/** The expression that has to hold for the block to run; undefined: it always does. */
+export function guardOf(
+  { type, when }: Pick<Block, 'type' | 'when'>,
+  compiler: BlockCompiler,
+): Parsed<Condition> | undefined {
+  if (when == null) return undefined;
+  const unparsed = `fails the ${type === 'step' ? 'step' : 'block'}`;
+  return compiler.expression(when, { member: 'when', unparsed });
 }
 
 /** What does not parse counts as false (docs/reference/expressions.md). */

@@ -6,7 +6,13 @@
 
 import { FAILURE_MESSAGE_MAX, type Failure, type FailureCode } from '../../schema/failure.js';
 import { startAt } from './blocks/list.js';
-import type { Scope } from './condition.js';
+import {
+  type Condition,
+  evaluateCondition,
+  isTruthy,
+  type Parsed,
+  type Scope,
+} from './condition.js';
 import {
   CANCELLED,
   COMPLETED,
@@ -16,6 +22,7 @@ import {
   FAILED,
   type LoopRecord,
   type OpenRecord,
+  SKIPPED,
   type StepRecord,
 } from './execution.js';
 import { clip, sizeWithin } from './expression/bounds.js';
@@ -121,6 +128,18 @@ export class Evaluation {
     }
   }
 
+  /** What is due at this time. */
+  fireDue(): void {
+    for (;;) {
+      const next = this.leaves.next();
+      if (next === undefined || next.at > this.env.now || this.isExhausted) return;
+      this.leaves.pop();
+      this.spendStep();
+      const node = this.plan.nodes[next.node]!;
+      node.kind.due(this, node, this.execution.o[next.node]!);
+    }
+  }
+
   /** Writes the rest of the queue back into the execution. */
   storeQueue(): void {
     const left = this.#head === 0 ? this.#queue : this.#queue.slice(this.#head);
@@ -147,8 +166,24 @@ export class Evaluation {
     const record = this.execution.o[node.index];
     if (record !== undefined) node.kind.again(this, node, record);
     else if (this.execution.d[node.index] === undefined && this.#isExpected(node)) {
-      node.kind.enter(this, node);
+      if (node.when === undefined || this.#passes(node, node.when)) node.kind.enter(this, node);
     }
+  }
+
+  /**
+   * Whether the block runs by its `when`; it is done otherwise. One that had begun when the instance failed
+   * goes on: it would be left half done.
+   */
+  #passes(node: NodePlace, when: Parsed<Condition>): boolean {
+    const kept = this.execution.k?.[node.index];
+    if (kept !== undefined) {
+      if (!node.kind.isKept) delete this.execution.k![node.index];
+      return true;
+    }
+    if (!when.ok) node.kind.misguided(this, node, `when does not parse: ${when.message}`);
+    else if (isTruthy(evaluateCondition(when.value, this.scopeOf(node)))) return true;
+    else this.finish(node, SKIPPED);
+    return false;
   }
 
   /** False for what was queued before the block around it was decided or cut off. */
@@ -247,7 +282,9 @@ export class Evaluation {
     if (record !== undefined) {
       const { kind } = node;
       if (kind.isLeaf) this.leaves.remove(record as StepRecord);
-      else if ((code === FAILED || code === CANCELLED) && kind.isKept) done.push(record);
+      else if (code === FAILED || code === CANCELLED) {
+        if (kind.isKept || node.when !== undefined) done.push(record);
+      }
       delete this.execution.o[node.index];
     }
     this.execution.d[node.index] = done;
@@ -368,19 +405,22 @@ export class Evaluation {
     return this.env.fitsContext?.({ ...this.snapshot.data, ...values }) ?? true;
   }
 
-  /** @param tryNumber 0 for the row of a composite itself */
+  /**
+   * @param tryNumber 0 for the row of a composite itself
+   * @param attempt `next`: the row may be stored again, so that its rows are counted outside of loops too
+   */
   storeOutput(
     node: NodePlace,
     tryNumber: number,
     output: JsonValue,
     outputRef: '__error__' | null,
-    attempt = tryNumber,
+    attempt: number | 'next' = tryNumber,
   ): void {
     this.outputs.push({
       blockId: node.id,
       iteration: this.iterationOf(node),
       tryNumber,
-      attempt: node.loops.length === 0 ? attempt : this.#nextRow(node),
+      attempt: attempt !== 'next' && node.loops.length === 0 ? attempt : this.#nextRow(node),
       output,
       outputRef,
     });

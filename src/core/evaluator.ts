@@ -14,6 +14,7 @@ import { cut, cutAll } from './cutting.js';
 import { Evaluation } from './evaluation.js';
 import { CANCELLED, COMPLETED, FAILED, SKIPPED } from './execution.js';
 import { failureOfWhole } from './failures.js';
+import { advanceHooks, beginHooks, isForHooks, withHooks } from './hooks.js';
 import {
   awaitPermit,
   awaitsPermit,
@@ -56,6 +57,7 @@ type Taken = 'run' | 'set' | 'stale';
 
 /** Takes in one event. The snapshot is changed in place; the progress is to be stored with it. */
 export function advance(plan: Plan, snapshot: Snapshot, event: EngineEvent, env: Env): Progress {
+  if (isForHooks(event)) return advanceHooks(plan, snapshot, event, env);
   const run = new Evaluation(plan, snapshot, env);
   const from = snapshot.state;
   const taken = takeIn(run, event);
@@ -66,7 +68,11 @@ export function advance(plan: Plan, snapshot: Snapshot, event: EngineEvent, env:
   noteMove(run, from, event.kind === 'stop');
   if (isEnded(snapshot.state)) cleanUp(run);
   run.storeQueue();
-  return progressOf(run, taken === 'stale');
+  const progress = progressOf(run, taken === 'stale');
+  const { hooks } = plan;
+  if (hooks === undefined && snapshot.execution.j === undefined) return progress;
+  if (snapshot.state !== from) beginHooks(hooks, snapshot);
+  return withHooks(plan, snapshot, event, env, progress);
 }
 
 /** Built field by field: this runs for every event, and spreads show in its time. */
@@ -124,6 +130,9 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
       return cancel(run);
     case 'stop':
       return stop(run, event);
+    // Taken in by the hooks themselves.
+    case 'hooks.dropped':
+      return 'set';
     case 'pause':
       return pause(run);
     case 'resume':
@@ -287,7 +296,7 @@ function runOn(run: Evaluation): void {
   }
   clearHolds(run);
   if (execution.t === null) begin(run);
-  else fireDue(run);
+  else run.fireDue();
   run.drain();
 }
 
@@ -297,17 +306,6 @@ function begin(run: Evaluation): void {
   snapshot.runtime.instance_id = snapshot.id;
   snapshot.runtime.started_at = isoTime(env.now);
   if (!startAt(run, run.plan.roots, firstRoot(run))) execution.e = COMPLETED;
-}
-
-function fireDue(run: Evaluation): void {
-  for (;;) {
-    const next = run.leaves.next();
-    if (next === undefined || next.at > run.env.now || run.isExhausted) return;
-    run.leaves.pop();
-    run.spendStep();
-    const node = run.plan.nodes[next.node]!;
-    node.kind.due(run, node, run.execution.o[next.node]!);
-  }
 }
 
 /** While nothing new may start, only tries at work can time out; all other times can wait. */

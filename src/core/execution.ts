@@ -6,6 +6,7 @@
  * Plain JSON: `JSON.parse(JSON.stringify(execution))` at any point goes on exactly as the original.
  */
 
+import type { HookList } from '../../schema/blocks.js';
 import type { Failure } from '../../schema/failure.js';
 import type { JsonValue } from './json.js';
 
@@ -107,6 +108,8 @@ export interface BranchesRecord extends OpenBase {
   y?: Failure;
   /** A race that is decided: its result, once the losers have cleaned up. */
   r?: DoneCode;
+  /** The branch that has won it. */
+  w?: number;
 }
 
 export interface RouterRecord extends OpenBase {
@@ -139,6 +142,16 @@ export interface ForEachRecord extends LoopRecord {
   n: number;
 }
 
+/** A saga; each run of it is a pass, since a retry of the instance begins anew. */
+export interface SagaRecord extends LoopRecord {
+  /** The list that runs: the action of a step, or behind that its compensation. */
+  l: number;
+  /** What the block comes to when what completed is compensated. */
+  f?: typeof FAILED | typeof CANCELLED;
+  /** Why, if an action failed. */
+  y?: Failure;
+}
+
 export type OpenRecord =
   | StepRecord
   | BranchesRecord
@@ -146,10 +159,29 @@ export type OpenRecord =
   | TryCatchRecord
   | LoopRecord
   | ForEachRecord
+  | SagaRecord
   | OpenBase;
 
 /** Code, beginning in ms after `Execution.t`, duration in ms, and what a retry goes on from. */
 export type DoneRecord = [code: DoneCode, began: number, took: number, kept?: OpenRecord];
+
+/** Hooks that are due after one end of the instance (`hooks.ts`). */
+export interface HookRun {
+  readonly l: HookList;
+  /** Counts the runs of hooks of the instance. */
+  readonly n: number;
+  /** Why the instance had failed. */
+  readonly y?: Failure;
+  /** As that of a sequence of these steps. */
+  e: Execution;
+}
+
+export interface HookState {
+  /** How many runs there have been. */
+  n: number;
+  /** Those that have not ended; the first one is at work. */
+  r: HookRun[];
+}
 
 export interface Execution {
   /** Unix ms of the first step; null before it. */
@@ -180,7 +212,9 @@ export interface Execution {
   s?: number;
   /** Output rows stored by blocks within loops, by node: the number of the next one. */
   c?: Record<number, number>;
-  /** After a retry: what routers and loops that are started again go on from. */
+  /** The hooks of the sequence; absent: none were ever due. */
+  j?: HookState;
+  /** After a retry: what blocks that are started again go on from. */
   k?: Record<number, OpenRecord>;
 }
 

@@ -4,9 +4,10 @@
  * its index to `end`. What a node has beside its place is the matter of its kind (`blocks/`).
  */
 
-import type { Block } from '../../schema/blocks.js';
+import type { HookList, KindName } from '../../schema/blocks.js';
 import type { BlockKind } from './blocks/kind.js';
 import type { PlanNode } from './blocks/kinds.js';
+import type { Condition, Parsed } from './condition.js';
 import type { JsonValue } from './json.js';
 
 export type { PlanNode } from './blocks/kinds.js';
@@ -19,7 +20,7 @@ export type SchemaCheck = (value: JsonValue) => string | undefined;
 /** What every node has, whatever its kind: that kind, and its place in the tree. */
 export interface NodePlace {
   readonly index: number;
-  readonly type: Block['type'];
+  readonly type: KindName;
   /** The id of the block. */
   readonly id: string;
   readonly kind: BlockKind;
@@ -38,7 +39,9 @@ export interface NodePlace {
   readonly loops: readonly number[];
   /** The innermost of them whose passes have an item; -1 for none. */
   readonly items: number;
-  /** Some expression of the plan may read the outputs of this block. */
+  /** What has to hold for the block to run, asked when it is reached; undefined: it always runs. */
+  readonly when: Parsed<Condition> | undefined;
+  /** Something in the plan may read the outputs of this block. */
   readonly isRead: boolean;
 }
 
@@ -55,6 +58,8 @@ export interface Plan {
   readonly indexOf: ReadonlyMap<string, number>;
   /** The blocks whose outputs an expression can read; the others need not be kept. */
   readonly outputRefs: 'all' | ReadonlySet<string>;
+  /** What runs when an instance has failed or was cancelled; absent: nothing does. */
+  readonly hooks?: { readonly [List in HookList]?: Plan };
   /** No composite blocks. */
   readonly isStepOnly: boolean;
   /** Some step is not pure: instances do more than one commit. */

@@ -4,9 +4,18 @@
  * odd without being wrong is told when a definition is stored (`lint/definition.ts`).
  */
 
-import type { Block } from '../../schema/blocks.js';
-import { type BlockCompiler, NO_SECRETS } from './block-compiler.js';
+import {
+  type Block,
+  HOOK_LISTS,
+  HOOK_TIMEOUT_MS,
+  type HookList,
+  type HookStep,
+  type Hooks,
+  kindName,
+} from '../../schema/blocks.js';
+import { type BlockCompiler, guardOf, NO_SECRETS } from './block-compiler.js';
 import { kindOf } from './blocks/kinds.js';
+import { resultBlocks } from './blocks/results.js';
 import { type Condition, type Parsed, parseCondition } from './condition.js';
 import type { JsonObject, JsonValue } from './json.js';
 import type { NodePlace, Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
@@ -19,12 +28,14 @@ export type CompiledPlan =
   | { readonly ok: true; readonly plan: Plan }
   | { readonly ok: false; readonly message: string };
 
-export interface Definition {
+export interface Definition extends Hooks {
   readonly id: string;
   readonly name?: string;
   readonly version?: number;
   readonly blocks: readonly Block[];
 }
+
+type Compile = (schema: JsonObject) => SchemaCheck;
 
 /**
  * Compiles a definition whose shape is valid. `ok: false` says what a caller must change (400).
@@ -32,18 +43,41 @@ export interface Definition {
  * @param compileSchema makes a check of an `output_schema`; without it such steps are refused,
  *   since to ignore the schema would change what the step means (docs/decisions/0018-fields-that-are-not-supported.md)
  */
-export function compilePlan(
-  definition: Definition,
-  compileSchema?: (schema: JsonObject) => SchemaCheck,
-): CompiledPlan {
-  const compiler = new PlanCompiler(compileSchema);
+export function compilePlan(definition: Definition, compileSchema?: Compile): CompiledPlan {
+  const rules = new TreeRules();
+  const compiler = new PlanCompiler(rules, compileSchema);
   try {
     const roots = compiler.list(definition.blocks, ROOT, 0);
-    return { ok: true, plan: compiler.finish(definition, roots) };
+    const hooks = compileHooks(definition, rules);
+    // What hooks read, of blocks and of one another, is kept for them.
+    for (const list of HOOK_LISTS) compiler.reads(hooks[list]?.outputRefs ?? NONE);
+    const plan = compiler.finish(definition, roots);
+    return { ok: true, plan: Object.keys(hooks).length === 0 ? plan : { ...plan, hooks } };
   } catch (error) {
     if (error instanceof Refusal) return { ok: false, message: error.message };
     throw error;
   }
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** A plan of its own for each list: they run when that of the blocks has ended. */
+function compileHooks(definition: Definition, rules: TreeRules): NonNullable<Plan['hooks']> {
+  const hooks: { [List in HookList]?: Plan } = {};
+  for (const list of HOOK_LISTS) {
+    const steps = definition[list] ?? [];
+    if (steps.length === 0) continue;
+    const compiler = new PlanCompiler(rules, undefined);
+    const roots = compiler.list(steps.map(asStep), ROOT, 0);
+    hooks[list] = compiler.finish({ ...definition, blocks: [] }, roots);
+  }
+  return hooks;
+}
+
+/** What else a hook may have is false, which is absent. */
+function asStep({ id, when, handler, params, timeout }: HookStep): Block {
+  const most = Math.min(timeout ?? HOOK_TIMEOUT_MS, HOOK_TIMEOUT_MS);
+  return { type: 'step', id, when: when ?? null, handler, params: params ?? null, timeout: most };
 }
 
 /** Leaves the recursion with what is wrong; never leaves this module. */
@@ -62,16 +96,18 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Compiles the tree; what it does for the kinds of blocks is at its end. */
 class PlanCompiler implements BlockCompiler {
-  readonly #compileSchema: ((schema: JsonObject) => SchemaCheck) | undefined;
+  readonly #compileSchema: Compile | undefined;
   readonly #nodes: Writable<NodePlace>[] = [];
   readonly #indexOf = new Map<string, number>();
-  readonly #rules = new TreeRules();
+  readonly #rules: TreeRules;
   #outputRefs: 'all' | Set<string> = new Set();
   #hasEffects = false;
   /** The one whose kind is compiling it: what refusals are about. */
   #block: Block | undefined;
 
-  constructor(compileSchema: ((schema: JsonObject) => SchemaCheck) | undefined) {
+  /** @param rules of the definition as a whole */
+  constructor(rules: TreeRules, compileSchema: Compile | undefined) {
+    this.#rules = rules;
     this.#compileSchema = compileSchema;
   }
 
@@ -80,6 +116,9 @@ class PlanCompiler implements BlockCompiler {
   }
 
   finish({ id, name, version }: Definition, roots: readonly number[]): Plan {
+    for (const { kind, lists } of this.#nodes) {
+      if (kind.tellsResults) for (const list of lists) this.reads(resultBlocks(this.#nodes, list));
+    }
     const refs = this.#outputRefs;
     for (const node of this.#nodes) node.isRead = refs === 'all' || refs.has(node.id);
     // Each kind has compiled the details of its own nodes.
@@ -105,9 +144,14 @@ class PlanCompiler implements BlockCompiler {
     if (problem !== undefined) throw new Refusal(problem);
     this.#indexOf.set(block.id, index);
     const kind = kindOf(block);
+    for (const { id } of kind.names(block)) {
+      const clash = this.#rules.claim(id, `${block.type} step`);
+      if (clash !== undefined) throw new Refusal(clash);
+    }
+    this.#block = block;
     const place: NodePlace = {
       index,
-      type: block.type,
+      type: kindName(block),
       id: block.id,
       kind,
       parent: around.parent,
@@ -118,9 +162,9 @@ class PlanCompiler implements BlockCompiler {
       lists: [],
       loops: around.loops,
       items: around.items,
+      when: guardOf(block, this),
       isRead: false,
     };
-    this.#block = block;
     // Not by a spread: with this many fields that makes objects whose every access is slow.
     const node = Object.assign(place, kind.compile(block, this)) as Writable<NodePlace>;
     this.#nodes.push(node);

@@ -96,6 +96,8 @@ export type EngineEvent =
       /** Of `failed`; absent: somebody asked for it. */
       readonly failure?: Pick<Failure, 'code' | 'message'>;
     }
+  /** What is left of the hooks at work cannot be run. */
+  | { readonly kind: 'hooks.dropped'; readonly message: string }
   | { readonly kind: 'pause' }
   /** Makes the instance scheduled, now; the `wake` that follows starts things. */
   | { readonly kind: 'resume' }
@@ -209,6 +211,8 @@ export interface AuditEvent {
     | 'gate_timed_out'
     | 'gate_escalated'
     | 'block_failed'
+    | 'hook_failed'
+    | 'saga_compensated'
     | 'resumed_from'
     | 'blocks_injected'
     | 'migrated'

@@ -11,6 +11,7 @@ import {
   COMPLETED,
   type DoneRecord,
   type Execution,
+  type HookRun,
   type OpenRecord,
   SKIPPED,
   type StepRecord,
@@ -44,8 +45,10 @@ function problemWith(
   if (node.type === 'step' && target.type === 'step' && node.handler !== target.handler) {
     return `has the handler ${target.handler} in the target`;
   }
-  // Branches are counted; the choice of a router stands by its number until the list is entered.
-  const isCounted = node.type === 'parallel' || node.type === 'race' || k[node.index] !== undefined;
+  // Branches are counted; the choice of a router stands by its number until the list is entered. A saga
+  // that is to run again begins with its first step.
+  const isKept = k[node.index] !== undefined && node.type !== 'saga';
+  const isCounted = node.type === 'parallel' || node.type === 'race' || isKept;
   if (isCounted && node.lists.length !== target.lists.length) {
     return 'has another number of branches in the target';
   }
@@ -66,7 +69,7 @@ function isSamePlace(a: PlanNode, b: PlanNode, from: Plan, to: Plan): boolean {
  * finished blocks those that `to` has not are forgotten.
  */
 export function remapExecution(execution: Execution, from: Plan, to: Plan): Execution {
-  const { o, d, q, c, k, s, ...rest } = execution;
+  const { o, d, q, c, k, s, j, ...rest } = execution;
   const indexOf = (index: number) => to.indexOf.get(from.nodes[index]!.id);
   const next: Execution = { ...rest, o: remapped(o, indexOf), d: {} };
   for (const index of indexesOf(d)) {
@@ -76,11 +79,18 @@ export function remapExecution(execution: Execution, from: Plan, to: Plan): Exec
   if (q !== undefined) next.q = q.map(indexOf).filter((index) => index !== undefined);
   if (c !== undefined) next.c = remapped(c, indexOf);
   if (k !== undefined) next.k = remapped(k, indexOf);
+  if (j !== undefined) next.j = { n: j.n, r: j.r.map((run) => remapHooks(run, from, to)) };
   const resumedFrom = s === undefined ? undefined : indexOf(s);
   if (resumedFrom !== undefined) next.s = resumedFrom;
   carryGates(next, from, to, indexOf, o);
   for (const index of [...indexesOf(next.o), ...(next.q ?? [])]) skipBefore(next, to, index);
   return next;
+}
+
+function remapHooks(run: HookRun, from: Plan, to: Plan): HookRun {
+  const [before, after] = [from.hooks?.[run.l], to.hooks?.[run.l]];
+  if (before === undefined || after === undefined) return run;
+  return { ...run, e: remapExecution(run.e, before, after) };
 }
 
 function remapped<T>(
@@ -139,7 +149,10 @@ function remapDone(node: PlanNode, done: DoneRecord, from: Plan, to: Plan): Done
   if (loops.join('\n') !== loopsThere.join('\n')) return undefined;
   const [code, began, took, kept] = done;
   if (kept === undefined) return done;
-  const isSame = node.type === target.type && node.lists.length === target.lists.length;
+  // What a saga keeps is which run of it was the last one.
+  const isCounted = node.type !== 'saga';
+  const isSame =
+    node.type === target.type && (!isCounted || node.lists.length === target.lists.length);
   return isSame ? [code, began, took, { ...kept }] : [code, began, took];
 }
 

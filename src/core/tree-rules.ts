@@ -11,7 +11,12 @@ export class TreeRules {
     this.#count += 1;
     if (depth > DEPTH_MAX) return `block ${id} is nested deeper than ${DEPTH_MAX} levels`;
     if (this.#count > BLOCKS_MAX) return `a sequence has at most ${BLOCKS_MAX} blocks`;
-    if (this.#ids.has(id)) return `block id ${id} is not unique`;
+    return this.claim(id);
+  }
+
+  /** The same of a name within a block that counts as an id. */
+  claim(id: string, what = 'block'): string | undefined {
+    if (this.#ids.has(id)) return `${what} id ${id} is not unique`;
     this.#ids.add(id);
     return undefined;
   }

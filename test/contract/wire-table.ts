@@ -95,6 +95,10 @@ export const WIRE_BLOCKS: Readonly<Record<string, Fields>> = {
   for_each: fields(
     `collection: string, item_var: string, body: array, max_iterations: integer = 1000`,
   ),
+  cancellation_scope: { blocks: 'array' },
+  saga: { steps: 'array' },
+  ab_split: { variants: 'array' },
+  a_b_split: { variants: 'array' },
 };
 
 /** "finally_block optional"; the others say nothing and may be optional as well. */

@@ -2,6 +2,8 @@
 
 import type { Block } from '../../schema/blocks.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { listsOf } from './block-trees.js';
+import type { Frame } from './model-frames.js';
 import type { View } from './model-values.js';
 
 /** The loops around a block: their counters, and the items of the for_each blocks by their names. */
@@ -52,6 +54,20 @@ export class Context {
   /** The row that a loop has of its own. */
   ownRow(block: Block, place: Iteration, attempt: number, output: JsonObject): void {
     this.#store(block, place, { number: 0, attempt, output, isError: false });
+  }
+
+  /** The output of the last block of the list that has one; loops have none by the time they end. */
+  resultOf(list: readonly Block[], { inside }: Frame): JsonValue | undefined {
+    for (const block of list.toReversed()) {
+      const frame = inside.get(block.id);
+      if (frame?.end !== 'completed') continue;
+      const found =
+        block.type === 'step' || block.type === 'race'
+          ? this.#outputs[block.id]
+          : this.resultOf(listsOf(block).flat(), frame);
+      if (found !== undefined) return found;
+    }
+    return undefined;
   }
 
   #store(

@@ -5,7 +5,7 @@
  */
 
 import assert from 'node:assert/strict';
-import type { Block } from '../../schema/blocks.js';
+import type { Block, Hooks } from '../../schema/blocks.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import {
   advance,
@@ -26,8 +26,12 @@ import { isTerminal } from '../../src/core/states.js';
 
 export const START = 1_700_000_000_000;
 
-export function planOf(blocks: Block[], compileSchema?: () => SchemaCheck): Plan {
-  const compiled = compilePlan({ id: 'sequence', blocks }, compileSchema);
+export function planOf(
+  blocks: Block[],
+  compileSchema?: () => SchemaCheck,
+  hooks: Hooks = {},
+): Plan {
+  const compiled = compilePlan({ id: 'sequence', blocks, ...hooks }, compileSchema);
   assert.ok(compiled.ok, compiled.ok ? '' : compiled.message);
   return compiled.plan;
 }
@@ -51,6 +55,7 @@ export interface PlayerOptions {
   readonly data?: JsonObject;
   readonly env?: Partial<Env>;
   readonly compileSchema?: () => SchemaCheck;
+  readonly hooks?: Hooks;
 }
 
 type PlainEvent = 'wake' | 'pause' | 'resume' | 'park' | 'cancel' | 'retry' | 'admitted';
@@ -91,7 +96,7 @@ export class Player {
   last: Progress | undefined;
 
   constructor(blocks: Block[], options: PlayerOptions = {}) {
-    this.plan = planOf(blocks, options.compileSchema);
+    this.plan = planOf(blocks, options.compileSchema, options.hooks);
     this.snapshot = freshSnapshot(options.data);
     this.env = options.env ?? {};
   }

@@ -99,7 +99,7 @@ describe('race', () => {
     player.after('ok b').shows({ atWork: ['clean'], tree: { a: 'cancelled' } });
     player.after('ok clean').shows({
       state: 'completed',
-      done: ['b', 'clean', 'z'],
+      done: ['b', 'clean', 'r', 'z'],
       tree: { t: 'cancelled', c: 'cancelled' },
     });
   });

@@ -413,3 +413,37 @@ test('that nobody answered in time happens again, and says nothing of the handle
     assert.notDeepEqual(judge([step('a', 'work')], baseline, run), MATCH);
   }
 });
+
+// ---------------------------------------------------------------- sagas, splits and hooks
+
+test('only the last run of a saga counts, which a retry began anew', () => {
+  const saga = (...names: string[]): Block => ({
+    type: 'saga',
+    id: 's',
+    steps: names.map((name) => ({
+      id: `step-${name}`,
+      action: work(name),
+      compensation: noop(`un-${name}`),
+    })),
+  });
+  let failures = 0;
+  const run = record([saga('a', 'b')], {
+    retries: 1,
+    answer: answers({ b: () => (failures++ === 0 ? { kind: 'permanent' } : {}) }),
+  });
+  assert.equal(run.state, 'completed');
+  assert.deepEqual(judge([saga('a', 'b')], [saga('a', 'b')], run), MATCH);
+  assert.equal(told(judge([saga('a')], [saga('a', 'b')], run)), 'completed>completed -b');
+});
+
+test('a split takes the variant that the run took, by the weights of the candidate', () => {
+  const split = (...weights: [number, number]): Block => ({
+    type: 'ab_split',
+    id: 'v',
+    variants: weights.map((weight, i) => ({ name: `v${i}`, weight, blocks: [noop(`n${i}`)] })),
+  });
+  const run = record([split(1, 1)]);
+  assert.deepEqual(judge([split(1, 1)], [split(1, 1)], run), MATCH);
+  const other = run.outputs.some(({ block_id }) => block_id === 'n0') ? split(0, 1) : split(1, 0);
+  assert.notEqual(judge([other], [split(1, 1)], run).kind, 'match');
+});

@@ -24,7 +24,6 @@ export interface StepNode extends NodePlace {
   readonly mode: 'pure' | 'sleep' | 'event' | 'in_process' | 'external';
   readonly pure: PureHandler | undefined;
   readonly params: Template | undefined;
-  readonly when: Parsed<Condition> | undefined;
   readonly delay: DelayTimes | undefined;
   readonly window: WindowTimes | undefined;
   readonly retry: RetryPolicy | undefined;
@@ -50,10 +49,6 @@ export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<
   const use = mode === 'in_process' || mode === 'external' ? 'call' : undefined;
   const template = params === undefined ? undefined : compiler.template(params, 'params', use);
   if (handler === 'assert') readAssertion(params, compiler);
-  const when =
-    block.when == null
-      ? undefined
-      : compiler.expression(block.when, { member: 'when', unparsed: 'fails the step' });
   if (mode !== 'external' && block.queue_name != null) {
     compiler.warn('queue_name', `queue_name has no effect: ${handler} is built in, not a worker's`);
   }
@@ -62,7 +57,6 @@ export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<
     mode,
     pure: PURE_HANDLERS.get(handler),
     params: template,
-    when,
     delay: delayTimes(block, compiler),
     window: windowTimes(block, compiler),
     retry: retryPolicy(block, compiler),

@@ -1,8 +1,8 @@
 /**
- * Steps: the gates before a try in their order (when, delay, send_window, rate limit, a person's answer,
+ * Steps: the gates before a try in their order (delay, send_window, rate limit, a person's answer,
  * try, templates, dispatch), and what follows from the outcome of a try (docs/reference/steps.md). Pure
  * handlers are called in place; everything else is left to the caller as a dispatch, and comes back
- * as an event. The first two gates and the answer are passed once, the others before every try.
+ * as an event. The first gate and the answer are passed once, the others before every try.
  */
 
 import type { StepBlock } from '../../../schema/blocks.js';
@@ -18,7 +18,7 @@ import {
 import { evaluateCondition, isTruthy, type Scope } from '../condition.js';
 import { cutOff, withdraw } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
-import { COMPLETED, FAILED, SKIPPED, type StepPhase, type StepRecord } from '../execution.js';
+import { COMPLETED, FAILED, type StepPhase, type StepRecord } from '../execution.js';
 import { clip } from '../expression/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
 import type { TryEvent } from '../progress.js';
@@ -40,22 +40,8 @@ const CONTEXT_LIMIT =
 
 export const step = leaf<StepBlock, StepNode>({
   compile: compileStep,
+  leavesRow: true,
   enter(run, node) {
-    if (node.when !== undefined) {
-      if (!node.when.ok) {
-        giveUp(
-          run,
-          node,
-          0,
-          failureOf('expression_error', `when does not parse: ${node.when.message}`),
-        );
-        return;
-      }
-      if (!isTruthy(evaluateCondition(node.when.value, run.scopeOf(node)))) {
-        run.finish(node, SKIPPED);
-        return;
-      }
-    }
     if (node.delay !== undefined) {
       const target = targetOf(run, node.delay);
       if (target > run.env.now) {
@@ -64,6 +50,10 @@ export const step = leaf<StepBlock, StepNode>({
       }
     }
     attempt(run, node, undefined);
+  },
+  /** Leaves the row that every failure of a step in the process leaves. */
+  misguided(run, node, message) {
+    giveUp(run, node, 0, failureOf('expression_error', message));
   },
   again(run, node, record) {
     if (record.p === 'ready') attempt(run, node, record);

@@ -21,10 +21,12 @@ export interface ExecutionTree {
 
 /** @param plan that of the sequence and the blocks of the instance alone */
 export function writeTree({ execution, items, blocks }: ExecutionTree, plan: Plan): TreeEntry[] {
-  const { q, s, t } = execution;
+  const { q, s, t, j } = execution;
   const head: TreeEntry = { execution: { t, ...wholeOf(execution) } };
   if (q !== undefined) head.queue = q.map((index) => idOf(plan, index));
   if (s !== undefined) head.resumed_from = idOf(plan, s);
+  // The rows of later hooks must not be taken for those of earlier ones.
+  if (j !== undefined) head.hook_runs = j.n;
   const entries = [head];
   for (const node of plan.nodes) {
     const entry = entryOf(node, execution);
@@ -117,13 +119,14 @@ function idOf({ nodes }: Plan, index: number): string {
 // ---------------------------------------------------------------- reading
 
 function readHead(
-  { execution: whole, queue, resumed_from }: TreeEntry,
+  { execution: whole, queue, resumed_from, hook_runs }: TreeEntry,
   execution: Execution,
   plan: Plan,
   name: string,
 ): void {
   Object.assign(execution, wholeOf(whole ?? {}));
   if (queue != null) execution.q = queue.map((id, i) => indexIn(plan, id, `${name}.queue[${i}]`));
+  if (hook_runs != null) execution.j = { n: hook_runs, r: [] };
   if (resumed_from != null) execution.s = indexIn(plan, resumed_from, `${name}.resumed_from`);
 }
 

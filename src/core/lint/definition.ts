@@ -5,7 +5,7 @@
  */
 
 import type { TSchema } from '@sinclair/typebox';
-import { BLOCKS_MAX, ITEM_VAR_DEFAULT } from '../../../schema/blocks.js';
+import { BLOCKS_MAX, HOOK_LISTS, HOOKS_MAX, ITEM_VAR_DEFAULT } from '../../../schema/blocks.js';
 import {
   type Finding,
   findingOf,
@@ -24,7 +24,7 @@ import { ROOT_NAMES } from '../expression/scope.js';
 import { isJsonObject, type JsonObject, ownValue } from '../json.js';
 import { misspelt, suggest } from '../suggest.js';
 import { TreeRules } from '../tree-rules.js';
-import { type BlockAudience, readBlock } from './block-reader.js';
+import { type BlockAudience, namesIn, readBlock } from './block-reader.js';
 import { FindingList } from './finding-list.js';
 import { whyNever } from './references.js';
 import { mendedCondition, type Remarks, readCondition, readTemplate } from './texts.js';
@@ -94,7 +94,25 @@ class Lint implements BlockAudience {
         if (text.includes('{{') && this.#braces.size < BRACES_MAX) this.#braces.add(path);
       },
     });
+    this.#takeHooks(value as JsonObject);
     this.#checkTree();
+  }
+
+  /** Each list as one that runs after the blocks, and that nothing else reads. */
+  #takeHooks(definition: JsonObject): void {
+    if (!isJsonObject(definition)) return;
+    for (const [number, name] of HOOK_LISTS.entries()) {
+      const hooks = ownValue(definition, name);
+      if (!Array.isArray(hooks)) continue;
+      for (const [position, block] of hooks.slice(0, HOOKS_MAX).entries()) {
+        if (!isJsonObject(block)) continue;
+        const path = `${name}[${position}]`;
+        const place = { parent: undefined, list: number + 1, position, depth: 1 };
+        // What is refused in hooks may be false there, which is absent.
+        const said = Object.entries(block).filter(([, member]) => member !== false);
+        this.#places.push({ block: Object.fromEntries(said), path, ...place });
+      }
+    }
   }
 
   #lookAtBlocks(errors: readonly Finding[]): void {
@@ -109,14 +127,20 @@ class Lint implements BlockAudience {
   #checkTree(): void {
     const rules = new TreeRules();
     const told = new Set<string>();
-    for (const place of this.#places) {
-      const { id } = place.block;
-      if (typeof id !== 'string') continue;
-      if (!this.#byId.has(id)) this.#byId.set(id, place);
-      const problem = rules.problemOf(id, place.depth);
-      if (problem === undefined || told.has(problem)) continue;
+    const tell = (path: string, problem: string | undefined) => {
+      if (problem === undefined || told.has(problem)) return;
       told.add(problem);
-      this.#errors.add(() => findingOf(`${place.path}.id`, problem));
+      this.#errors.add(() => findingOf(path, problem));
+    };
+    for (const place of this.#places) {
+      const { block, path, depth } = place;
+      if (typeof block.id === 'string') {
+        if (!this.#byId.has(block.id)) this.#byId.set(block.id, place);
+        tell(`${path}.id`, rules.problemOf(block.id, depth));
+      }
+      for (const own of namesIn(block)) {
+        tell(`${path}.${own.path}`, rules.claim(own.id, `${String(block.type)} step`));
+      }
     }
   }
 

@@ -27,6 +27,8 @@ export const DIFF_CATEGORIES = [
   'router_changed',
   'loop_changed',
   'race_changed',
+  'saga_changed',
+  'split_changed',
   'missing_output_reference',
   'queue_changed',
   'send_window_changed',
@@ -37,6 +39,7 @@ export const DIFF_CATEGORIES = [
   'credential_requirement_added',
   'input_schema_narrowed',
   'input_schema_changed',
+  'hooks_changed',
 ] as const;
 export type DiffCategory = (typeof DIFF_CATEGORIES)[number];
 

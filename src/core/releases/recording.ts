@@ -10,6 +10,7 @@
 import { isFailureCode } from '../../../schema/failure.js';
 import type { StepOutcome } from '../builtin.js';
 import { CANCELLED, type DoneCode, type Execution, FAILED } from '../execution.js';
+import { isOfHooks } from '../hooks.js';
 import type { JsonObject, JsonValue } from '../json.js';
 import type { Plan } from '../plan.js';
 import { GATE_REF, NOTE_MARK } from '../progress.js';
@@ -179,7 +180,8 @@ interface VisitRows {
 /** By step and iteration. Rows of other blocks than steps are what loops note of themselves. */
 function rowsByStep(run: RecordedLife, baseline: Plan): Map<string, Map<string, VisitRows>> {
   const byStep = new Map<string, Map<string, VisitRows>>();
-  const rowsOf = ({ block_id, iteration }: RecordedOutput | RecordedTask): VisitRows => {
+  const runs = new SagaRuns(run, baseline);
+  const rowsOf = ({ block_id }: Row, iteration: string): VisitRows => {
     const visits = byStep.get(block_id) ?? new Map<string, VisitRows>();
     const rows = visits.get(iteration) ?? { end: undefined, tasks: new Map(), lastTask: undefined };
     byStep.set(block_id, visits.set(iteration, rows));
@@ -187,14 +189,62 @@ function rowsByStep(run: RecordedLife, baseline: Plan): Map<string, Map<string, 
   };
   for (const output of run.outputs) {
     if (output.output_ref === GATE_REF) continue;
-    if (!isComposite(baseline, output.block_id)) rowsOf(output).end = output;
+    // Those of hooks are of another life.
+    if (isOfHooks(output.iteration) || isComposite(baseline, output.block_id)) continue;
+    const iteration = runs.inLast(output);
+    if (iteration !== undefined) rowsOf(output, iteration).end = output;
   }
   for (const task of run.tasks) {
-    const rows = rowsOf(task);
+    const iteration = runs.inLast(task);
+    if (iteration === undefined) continue;
+    const rows = rowsOf(task, iteration);
     rows.tasks.set(task.attempt, task);
     rows.lastTask = task;
   }
   return byStep;
+}
+
+type Row = Pick<RecordedOutput | RecordedTask, 'block_id' | 'iteration'>;
+
+/**
+ * The runs of sagas. A retry of the instance runs a saga that failed again, and only the last run of it is part of
+ * the record; in the replay that is the first one.
+ */
+class SagaRuns {
+  readonly #plan: Plan;
+  /** The number of the last one, by the saga and the pass of the loops around it. */
+  readonly #last = new Map<string, number>();
+
+  constructor({ outputs, tasks }: RecordedLife, plan: Plan) {
+    this.#plan = plan;
+    for (const row of [...outputs, ...tasks]) {
+      for (const { key, number } of this.#runsOf(row)) {
+        this.#last.set(key, Math.max(number, this.#last.get(key) ?? 0));
+      }
+    }
+  }
+
+  /** The iteration of the row in the replay; undefined for what was run again. */
+  inLast(row: Row): string | undefined {
+    const runs = this.#runsOf(row);
+    if (runs.length === 0) return row.iteration;
+    if (runs.some(({ key, number }) => number !== this.#last.get(key))) return undefined;
+    const path = row.iteration.split('.');
+    for (const { place } of runs) path[place] = '0';
+    return path.join('.');
+  }
+
+  /** Of the sagas around the block, outermost first. */
+  #runsOf({ block_id, iteration }: Row) {
+    const { nodes, indexOf } = this.#plan;
+    const loops = nodes[indexOf.get(block_id) ?? -1]?.loops ?? [];
+    return loops.flatMap((index, place) => {
+      if (nodes[index]?.type !== 'saga') return [];
+      const path = iteration.split('.');
+      const key = `${index}/${path.slice(0, place).join('.')}`;
+      return [{ key, place, number: Number(path[place]) }];
+    });
+  }
 }
 
 function isComposite(plan: Plan, block: string): boolean {

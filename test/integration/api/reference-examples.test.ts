@@ -7,10 +7,11 @@ import { after, before, describe, test } from 'node:test';
 import {
   GATE_EXAMPLE,
   HANDLER_EXAMPLES,
+  HOOKS_EXAMPLE,
   KIND_EXAMPLES,
   type SequenceExample,
 } from '../../../scripts/reference/sequence-examples.js';
-import { type Json, useTenant } from '../../helpers/api.js';
+import { eventually, type Json, useTenant } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 
 const tenant = useTenant();
@@ -27,7 +28,7 @@ after(() => shop.close());
 const shopUrl = () => `http://127.0.0.1:${(shop.address() as AddressInfo).port}`;
 
 async function run(example: SequenceExample): Promise<void> {
-  const body = tenant.definition(example.blocks as readonly Json[]);
+  const body = tenant.definition(example.blocks as readonly Json[], { ...example.hooks });
   const reply = await tenant.post<{ id: string }>('/sequences?strict=true', body);
   const handlers = Object.keys(example.answers ?? {});
   const { data = {} } = example;
@@ -46,13 +47,18 @@ async function run(example: SequenceExample): Promise<void> {
     expectStatus(await tenant.post('/events', event), 201);
   }
   await tenant.until(id, example.ends);
-  const outputs = await tenant.outputsOf(id);
-  const told = Object.keys(example.outputs).map((block) => [block, outputs[block]]);
-  assert.deepEqual(Object.fromEntries(told), example.outputs);
+  // What runs after the end takes a moment more.
+  await eventually(async () => {
+    const outputs = await tenant.outputsOf(id);
+    const told = Object.keys(example.outputs).map((block) => [block, outputs[block]]);
+    assert.deepEqual(Object.fromEntries(told), example.outputs);
+  });
 }
 
 test('the example of an approval is stored without a warning and ends as the page says', () =>
   run(GATE_EXAMPLE));
+test('the example of hooks is stored without a warning and ends as the page says', () =>
+  run(HOOKS_EXAMPLE));
 
 for (const [what, examples] of [
   ['block', KIND_EXAMPLES],
