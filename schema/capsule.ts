@@ -33,7 +33,14 @@ const Why = noted(Failure, 'What failed, while the blocks around it have yet to 
 const Open = Type.Unsafe<OpenRecord>({
   type: 'object',
   required: ['b'],
-  properties: { b: Num, p: { anyOf: [Num, Type.String()] }, y: Why },
+  properties: {
+    b: Num,
+    p: { anyOf: [Num, Type.String()] },
+    y: Why,
+    // Of a for_each that runs items side by side: where its slots are, and what items have caught.
+    s: Type.Array(Num),
+    v: Type.Object({}, { additionalProperties: JsonObjectSchema }),
+  },
   additionalProperties: Num,
 });
 
@@ -44,6 +51,9 @@ const tuple = (...prefixItems: TSchema[]) => {
 const Done = Type.Unsafe<DoneRecord>({
   anyOf: [tuple(EndCode, Num, Num), tuple(EndCode, Num, Num, Open)],
 });
+
+/** Of a block in items that run side by side: in which slot of each of those for_each blocks it is. */
+const Slots = Type.Array(Natural);
 
 /** An entry is the head, a block that is open or done, the items of a loop, or a block of its own. */
 export const TreeEntry = Type.Object({
@@ -59,8 +69,10 @@ export const TreeEntry = Type.Object({
     }),
   ),
   queue: optional(Type.Array(Type.String())),
+  queue_slots: optional(Type.Array(Slots)),
   resumed_from: optional(Type.String()),
   block_id: optional(Type.String()),
+  slots: optional(Slots),
   open: optional(Open),
   done: Type.Optional(Done),
   kept: optional(Open),

@@ -19,6 +19,7 @@ import {
   Key,
   Limit,
   Name,
+  Natural,
   named,
   noted,
   Offset,
@@ -307,6 +308,12 @@ export const TreeNode = named('TreeNode', {
   state: oneOfWords(NODE_STATES),
   started_at: orNull(Timestamp),
   completed_at: orNull(Timestamp),
+  items: Type.Optional(
+    Type.Object(
+      { total: Natural, running: Natural, ended: Natural },
+      { description: 'Of an open for_each: how many items there are, are at work, have ended.' },
+    ),
+  ),
 });
 export type TreeNode = Static<typeof TreeNode>;
 

@@ -15,6 +15,7 @@ import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
 import { advance, checkContextSize, touchContext } from './advance.js';
 import { goOver, nodeOf, rebind } from './edits.js';
+import { keptOutputs } from './kept-outputs.js';
 import type { LiveInstance } from './live-instance.js';
 import type { OrderedMigration, OrderedRestore } from './orders.js';
 import { putTransition } from './progress.js';
@@ -31,12 +32,14 @@ export async function migrated(
   checkAtRest(actor);
   const target = await planOf(actor, plans, sequenceId);
   checkContextSize(actor, data, record.snapshot.config, record.context_audit);
-  const outputs = await rows.outputs(record.id, target.outputRefs);
   const ended = await rows.endedBlocks(record.id);
   const execution = executionIn(target, actor, ended);
+  const { snapshot } = record;
+  const place = { ...snapshot, execution, snapshots: [...snapshot.snapshots.keys()] };
+  const kept = await keptOutputs(rows, target, place);
   return (turn) => {
     plans.checkUsable(sequenceId, deletions);
-    goOver(actor, target, outputs, execution);
+    goOver(actor, target, execution, kept);
     switchTo(actor, turn, sequenceId, epoch);
     record.snapshot.data = data;
     touchContext(actor, turn);
@@ -68,7 +71,7 @@ export async function restored(
   return (turn) => {
     plans.checkUsable(sequenceId, deletions);
     const { snapshot } = record;
-    goOver(actor, source, outputs, execution);
+    goOver(actor, source, execution, { outputs, items: { ...progress.itemOutputs } });
     switchTo(actor, turn, sequenceId, epoch);
     snapshot.snapshots = new Map(progress.items.map(([key, items]) => [key, [...items]]));
     actor.kept.count(snapshot);

@@ -6,6 +6,7 @@
 import type { Failure } from '../../schema/failure.js';
 import type { LogLevel, StepOutcome } from './builtin.js';
 import type { Execution, OpenEffect } from './execution.js';
+import type { ItemOutputs } from './item-outputs.js';
 import type { JsonObject, JsonValue } from './json.js';
 import type { InstanceState } from './states.js';
 import type { UnixMs } from './time.js';
@@ -27,6 +28,8 @@ export interface Snapshot {
   outputs: Map<string, JsonValue>;
   /** The items of for_each blocks, by the keys of `Progress.snapshots`. */
   snapshots: Map<string, JsonValue[]>;
+  /** What those items have given so far, by the same keys. */
+  items?: Record<string, ItemOutputs>;
 }
 
 /** One try of one step. `iteration` is the path of loop counters, '' outside of loops. */

@@ -1,6 +1,6 @@
 /** What the programs of the model leave behind and read again: the data, the outputs, the rows. */
 
-import type { Block } from '../../schema/blocks.js';
+import type { Block, ForEachBlock } from '../../schema/blocks.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { View } from './model-values.js';
 
@@ -54,6 +54,22 @@ export class Context {
     this.#store(block, place, { number: 0, attempt, output, isError: false });
   }
 
+  /** The last output of each item, from the rows that there are. */
+  collectedRow(block: ForEachBlock, place: Iteration, count: number): void {
+    const inside = new Set(idsIn(block.body));
+    const output = Array.from({ length: count }, (_, item) => {
+      const path = [...place.iteration, item];
+      const last = this.rows.findLast(
+        (row) =>
+          inside.has(row.block) &&
+          !row.isError &&
+          `${row.iteration}.`.startsWith(`${path.join('.')}.`),
+      );
+      return last?.output ?? null;
+    });
+    this.#store(block, place, { number: 0, attempt: count + 1, output, isError: false });
+  }
+
   #store(
     { id }: Block,
     { iteration }: Iteration,
@@ -86,4 +102,15 @@ export class Context {
     const kept = Object.entries(this.#outputs).filter(([, output]) => isKept(output));
     this.#outputs = Object.fromEntries(kept);
   }
+}
+
+function idsIn(blocks: readonly Block[]): string[] {
+  return blocks.flatMap((block) => {
+    const lists = Object.values(block).flat(2) as unknown[];
+    const routes = lists.flatMap((one) => (one as { blocks?: Block[] } | null)?.blocks ?? []);
+    const inside = [...lists, ...routes].filter(
+      (one): one is Block => typeof (one as Block | null)?.id === 'string',
+    );
+    return [block.id, ...idsIn(inside)];
+  });
 }

@@ -168,7 +168,10 @@ export class Model extends World {
       frame.isInPass = false;
       frame.passes += 1;
       row(items);
-      if (frame.passes === items.length) return 'completed';
+      if (frame.passes === items.length) {
+        this.context.collectedRow(block, place, items.length);
+        return 'completed';
+      }
       if (yield* this.isCutBeforeStart(place.scope)) return 'cancelled';
     }
   }

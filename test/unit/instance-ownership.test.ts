@@ -382,6 +382,7 @@ for (const keyed of [undefined, KEYED]) {
       dropped: [],
       outputs: [],
       items: [],
+      itemOutputs: {},
       nextFireAt: null,
       epoch: 2,
     };

@@ -357,7 +357,7 @@ function settleTry(
       giveUp(run, node, number, failureOf('context_limit', CONTEXT_LIMIT));
       return;
     }
-    run.mergeData(outcome.output);
+    run.mergeOutput(node, outcome.output);
   }
   run.finish(node, COMPLETED);
 }
