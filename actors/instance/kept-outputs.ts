@@ -6,7 +6,7 @@
 import type { CarriedOutput } from '../../schema/capsule.js';
 import type { Execution } from '../../src/core/execution.js';
 import { type ItemOutputs, noItemOutputs, setLast, setOwn } from '../../src/core/item-outputs.js';
-import { isJsonObject, type JsonValue } from '../../src/core/json.js';
+import { isJsonObject, type JsonValue, ownValue } from '../../src/core/json.js';
 import { nodeAt, recordOf } from '../../src/core/paths.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
 import type { Snapshot } from '../../src/core/progress.js';
@@ -53,7 +53,8 @@ export function itemsAmong(rows: readonly CarriedOutput[]): ReadItems {
     for (const { block_id, iteration, output = null, output_ref = null } of rows) {
       if (!blocks.includes(block_id) || !iteration.startsWith(prefix)) continue;
       const item = Number(iteration.split('.')[depth - 1] || Number.NaN);
-      const isWanted = items === null ? output_ref === null : items.includes(item);
+      const isWanted =
+        items === null ? output_ref === null && !isNote(output) : items.includes(item);
       if (Number.isNaN(item) || !isWanted) continue;
       const name = items === null ? `${item}` : `${item}:${block_id}`;
       latest.delete(name);
@@ -62,6 +63,11 @@ export function itemsAmong(rows: readonly CarriedOutput[]): ReadItems {
     }
     return [...latest.values()];
   };
+}
+
+/** What a for_each notes of its progress, and no output. */
+function isNote(output: JsonValue): boolean {
+  return isJsonObject(output) && ownValue(output, '_snapshot_ref') !== undefined;
 }
 
 /** Of the run of a for_each that has this key. */
@@ -80,7 +86,9 @@ async function readItems(
     .slice(first.index + 1, first.end)
     .filter((block) => block.index === block.first);
   const run = { instance, prefix: iteration && `${iteration}.`, depth: node.loops.length + 1 };
-  const givers = inside.filter(({ collectors }) => collectors.includes(first.index));
+  const givers = inside.filter(
+    ({ kind, collectors }) => kind.repeats !== 'passes' && collectors.includes(first.index),
+  );
   const kept = inside.filter((block) => block.lanes.includes(first.index) && isKept(block));
   const items = inFlight(execution, node);
   const [lasts, own] = await Promise.all([

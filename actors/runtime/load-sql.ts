@@ -57,6 +57,9 @@ function readyTasks(condition: string): string {
 /** Bytes of what may have as many characters as are collected. */
 const COLLECTED_TEXT_MAX = 6 * COLLECTED_BYTES_MAX;
 
+/** What a for_each notes of its progress is smaller, and no output. */
+const NOTE_BYTES_MAX = 4_096;
+
 const SUBSCRIPTION_COLUMNS = selected(columnsBut('webhook_subscriptions'));
 
 /** The least key after the one given; null when there is none. */
@@ -108,6 +111,8 @@ export const LOAD_SQL = {
     'and starts_with(b.iteration, w.prefix) and (w.items is null or w.items @> to_jsonb(' +
     "nullif(split_part(b.iteration, '.', w.depth), '')::int)) " +
     "and (b.output_ref is null or w.items is not null and b.output_ref = '__error__') " +
+    `and (w.items is not null or b.output_size > ${NOTE_BYTES_MAX} or ` +
+    `b.output::text not like '{"_index":%,"_snapshot_ref":%') ` +
     'order by item, part, b.created_at desc, b.id desc) l where l.item is not null) o ' +
     'where o.fits or o.place = 1 order by w.n, o.created_at, o.id',
   outputTotals: ofPairs(

@@ -444,12 +444,14 @@ export class Evaluation {
       outputRef,
     });
     if (node.isRead) this.snapshot.outputs.set(node.id, output);
-    if (node.collectors.length > 0 && outputRef === null) this.#collect(node, output);
+    // What a loop notes of its passes is no output.
+    if (outputRef === null && node.kind.repeats === 'never') this.collect(node, output);
     if (node.lanes.length > 0) this.#keepOwn(node, output);
     this.charge(output);
   }
 
-  #collect(node: NodePlace, output: JsonValue): void {
+  /** The output may be the last one of the items that the block is in. */
+  collect(node: NodePlace, output: JsonValue): void {
     for (const index of node.collectors) {
       setLast(this.#itemsOf(index), this.#itemIn(node, index), output);
     }

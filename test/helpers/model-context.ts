@@ -26,6 +26,8 @@ export class Context {
   errors: JsonObject[] = [];
   #errorsAt = 0;
   #outputs: JsonObject = {};
+  /** What loops say of their passes. */
+  readonly #notes = new Set<ModelRow>();
   readonly #rowCounts = new Map<string, number>();
 
   constructor(data: JsonObject) {
@@ -51,7 +53,7 @@ export class Context {
 
   /** The row that a loop has of its own. */
   ownRow(block: Block, place: Iteration, attempt: number, output: JsonObject): void {
-    this.#store(block, place, { number: 0, attempt, output, isError: false });
+    this.#notes.add(this.#store(block, place, { number: 0, attempt, output, isError: false }));
   }
 
   /** The last output of each item, from the rows that there are. */
@@ -63,6 +65,7 @@ export class Context {
         (row) =>
           inside.has(row.block) &&
           !row.isError &&
+          !this.#notes.has(row) &&
           `${row.iteration}.`.startsWith(`${path.join('.')}.`),
       );
       return last?.output ?? null;
@@ -74,12 +77,14 @@ export class Context {
     { id }: Block,
     { iteration }: Iteration,
     row: Omit<ModelRow, 'block' | 'iteration'>,
-  ): void {
+  ): ModelRow {
     const count = this.#rowCounts.get(id) ?? 0;
     this.#rowCounts.set(id, count + 1);
     const attempt = iteration.length === 0 ? row.attempt : count;
-    this.rows.push({ block: id, iteration: iteration.join('.'), ...row, attempt });
+    const stored = { block: id, iteration: iteration.join('.'), ...row, attempt };
+    this.rows.push(stored);
     this.#outputs = { ...this.#outputs, [id]: row.output };
+    return stored;
   }
 
   /** Shallow: top-level keys replace those of the data. */

@@ -282,8 +282,10 @@ describe('for_each', () => {
         [0, 0],
         [1, 1],
         [2, 2],
+        [3, undefined],
       ],
     );
+    assert.deepEqual(own.at(-1)!.output, [{}, {}]);
     assert.deepEqual(own[0]!.output, {
       _index: 0,
       _total: 2,

@@ -241,7 +241,9 @@ function endItem(run: Evaluation, node: ForEachNode, record: ForEachRecord): voi
 
 /** The outputs of the items become that of the block. */
 function complete(run: Evaluation, node: ForEachNode, { n }: ForEachRecord): void {
-  run.storeOutput(node, 0, collected(run.itemOutputsOf(node), n), null, n + 1);
+  const output = collected(run.itemOutputsOf(node), n);
+  run.storeOutput(node, 0, output, null, n + 1);
+  run.collect(node, output);
   run.dropSnapshot(node);
   // How the last item of the first slot went stays to be seen.
   run.resetLists(node, 1, node.lists.length);
