@@ -298,6 +298,9 @@ export const BlockOutput = named('BlockOutput', 'What a block left. attempt coun
 });
 export type BlockOutput = Static<typeof BlockOutput>;
 
+/** How many items a for_each has, how many are at work, and how many have ended in whatever way. */
+const ItemCounts = named('ItemCounts', { total: Natural, running: Natural, ended: Natural });
+
 export const TreeNode = named('TreeNode', {
   id: Uuid,
   instance_id: Uuid,
@@ -308,12 +311,7 @@ export const TreeNode = named('TreeNode', {
   state: oneOfWords(NODE_STATES),
   started_at: orNull(Timestamp),
   completed_at: orNull(Timestamp),
-  items: Type.Optional(
-    Type.Object(
-      { total: Natural, running: Natural, ended: Natural },
-      { description: 'Of an open for_each: how many items there are, are at work, have ended.' },
-    ),
-  ),
+  items: Type.Optional(noted(ItemCounts, 'Of a for_each that is open.')),
 });
 export type TreeNode = Static<typeof TreeNode>;
 

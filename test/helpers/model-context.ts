@@ -70,7 +70,7 @@ export class Context {
       );
       return last?.output ?? null;
     });
-    this.#store(block, place, { number: 0, attempt: count + 1, output, isError: false });
+    this.#store(block, place, { number: 0, attempt: count, output, isError: false });
   }
 
   #store(

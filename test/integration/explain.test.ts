@@ -317,7 +317,12 @@ describe('what actors load', () => {
     allOutputs: [[BUSY, ...SOME_IDS]],
     outputTotals: PAIRS,
     itemOutputs: [
-      ...[[1, 2], [BUSY, BUSY], ['""', '""'], [1, 1]],
+      ...[
+        [1, 2],
+        [BUSY, BUSY],
+        ['""', '""'],
+        [1, 1],
+      ],
       ...['{"[\\"a\\"]","[\\"a\\",\\"b\\"]"}', '{null,"[3]"}'],
     ],
     outputRows: [BUSY, ['a', 'b']],

@@ -4,9 +4,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { Block } from '../../schema/blocks.js';
-import type { ForEachRecord } from '../../src/core/execution.js';
+import { readTree, writeTree } from '../../src/core/continuity/execution-tree.js';
+import type { ForEachRecord, StepRecord } from '../../src/core/execution.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { nodeAt } from '../../src/core/paths.js';
 import { compilePlan } from '../../src/core/plan.js';
+import { clashOf, remapExecution } from '../../src/core/remap.js';
 import { treeOf } from '../../src/core/tree.js';
 import {
   failing,
@@ -15,6 +18,7 @@ import {
   noop,
   type Player,
   parallel,
+  planOf,
   play,
   race,
   START,
@@ -100,11 +104,11 @@ describe('items side by side', () => {
     const own = player.rows.filter(({ blockId }) => blockId === 'f');
     assert.deepEqual(
       own.map(({ attempt }) => attempt),
-      [0, 1, 2, 3, 4, 5, 6],
+      [0, 1, 2, 3, 4, 5],
     );
     assert.deepEqual(
       own.slice(0, -1).map(({ output }) => (output as JsonObject)._index),
-      [0, 1, 2, 3, 4, 5],
+      [0, 1, 2, 3, 4],
     );
   });
 
@@ -413,6 +417,61 @@ test('with any concurrency the rows and outputs of pure items are the same', () 
     }),
     { numRuns: 60 },
   );
+});
+
+test('items in flight are carried to another server, each in its slot', () => {
+  const inner = forEach('g', '{{ data.row }}', [work('a'), work('b')], { concurrency: 2 });
+  const blocks = [forEach('f', 'rows', [inner], { item_var: 'row', concurrency: 2 })];
+  const player = play(blocks, { data: { rows: [[1, 2], [3], [4, 5]] } });
+  for (const at of ['a@0.1', 'a@1.0', 'b@1.0']) settle(player, at, { at });
+  const { execution, snapshots } = player.snapshot;
+  const written = writeTree({ execution, items: snapshots, blocks: [] }, player.plan);
+  const read = readTree(JSON.parse(JSON.stringify(written)), player.plan);
+  assert.ok(read.ok, read.ok ? '' : read.message);
+  // What a worker was at is begun again there.
+  const before = structuredClone(execution);
+  for (const record of Object.values(before.o) as StepRecord[]) {
+    if (record.p === 'task') record.p = 'run';
+  }
+  assert.deepEqual(read.value.execution, before);
+});
+
+describe('a version with another concurrency', () => {
+  const plan = (concurrency: number) =>
+    planOf([forEach('f', 'xs', [work('a'), work('b')], { concurrency })]);
+  const record = (player: Player) => player.snapshot.execution.o[0] as ForEachRecord;
+
+  test('that runs fewer items keeps those in flight together', () => {
+    const player = play([forEach('f', 'xs', [work('a'), work('b')], { concurrency: 4 })], XS);
+    for (const at of ['a@1', 'a@3', 'b@1', 'a@2', 'b@2', 'a@4', 'b@4']) settle(player, at);
+    assert.deepEqual(record(player).s, [0, -1, -1, 3]);
+    const target = plan(2);
+    const { execution } = player.snapshot;
+    assert.match(
+      clashOf(execution, player.plan, plan(1)) ?? '',
+      /^block f is at 2 items, of which the target runs 1 at once$/,
+    );
+    assert.equal(clashOf(execution, player.plan, target), undefined);
+    const moved = remapExecution(execution, player.plan, target);
+    assert.deepEqual((moved.o[0] as ForEachRecord).s, [0, 3]);
+    const [first, second] = target.nodes[0]!.lists;
+    assert.deepEqual(
+      Object.keys(moved.o).map(Number),
+      [0, first?.[0], second?.[1]],
+      'item 3 is at its second block',
+    );
+    assert.equal(nodeAt(target, moved, 'b', '3')?.index, second?.[1]);
+    assert.equal(nodeAt(target, moved, 'b', '1'), undefined);
+  });
+
+  test('that runs more items takes others up when it goes on', () => {
+    const player = play([forEach('f', 'xs', [work('a'), work('b')])], XS);
+    settle(player, 'a@0');
+    const target = plan(3);
+    const moved = remapExecution(player.snapshot.execution, player.plan, target);
+    const { i, s, m } = moved.o[0] as ForEachRecord;
+    assert.deepEqual([i, s, m, moved.q], [1, [0, -1, -1], 0, [0]]);
+  });
 });
 
 describe('a plan', () => {

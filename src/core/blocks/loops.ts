@@ -230,8 +230,8 @@ function goOn(run: Evaluation, node: ForEachNode, { i, n, e, s, m, v }: ForEachR
 
 function endItem(run: Evaluation, node: ForEachNode, record: ForEachRecord): void {
   record.i += 1;
-  storeRow(run, node, record, record.i);
   if (record.i < record.n) {
+    storeRow(run, node, record, record.i);
     record.e = 1;
     run.push(node.index);
     return;
@@ -239,10 +239,10 @@ function endItem(run: Evaluation, node: ForEachNode, record: ForEachRecord): voi
   complete(run, node, record);
 }
 
-/** The outputs of the items become that of the block. */
+/** The outputs of the items become that of the block: its row behind the last item. */
 function complete(run: Evaluation, node: ForEachNode, { n }: ForEachRecord): void {
   const output = collected(run.itemOutputsOf(node), n);
-  run.storeOutput(node, 0, output, null, n + 1);
+  run.storeOutput(node, 0, output, null, n);
   run.collect(node, output);
   run.dropSnapshot(node);
   // How the last item of the first slot went stays to be seen.
@@ -298,7 +298,7 @@ function slotEnded(
   const item = record.s[slot]!;
   if (code === COMPLETED) {
     record.m += 1;
-    storeRow(run, node, record, record.m);
+    if (record.m < record.n) storeRow(run, node, record, record.m);
     record.s[slot] = NO_ITEM;
     if (record.v !== undefined) delete record.v[item];
     run.leaveItem(node, item);
