@@ -34,6 +34,12 @@ export const DEPTH_MAX = 64;
 export const BLOCKS_MAX = 5_000;
 export const BRANCHES_MAX = 256;
 export const ITERATIONS_MAX = 100_000;
+/** Items of one for_each that run at once. */
+export const CONCURRENCY_MAX = 256;
+/** Blocks of a plan, which has the body of a for_each once for each item that runs at once. */
+export const PLAN_BLOCKS_MAX = 20_000;
+/** The outputs of the items of a for_each that become its own output, together. */
+export const COLLECTED_BYTES_MAX = 1024 * 1024;
 
 /** A wait is min(initial_backoff × multiplier^attempt, max_backoff); see docs/reference/steps.md. */
 export const RETRY_DEFAULTS = {
@@ -370,6 +376,20 @@ const ForEach = blockObject(
       ),
     ),
     body: noted(NonEmptyBlockList, 'What runs for each item.'),
+    index_var: optional(
+      noted(
+        PlainName,
+        'The key of context.data under which the body sees the number of the item, counted from 0.',
+      ),
+    ),
+    concurrency: optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: CONCURRENCY_MAX,
+        default: 1,
+        description: 'How many items run at once.',
+      }),
+    ),
     max_iterations: optional(
       noted(MaxIterations, 'A longer collection fails the block before its first item.'),
     ),

@@ -19,6 +19,7 @@ import {
   Key,
   Limit,
   Name,
+  Natural,
   named,
   noted,
   Offset,
@@ -334,6 +335,13 @@ export const BlockOutput = named('BlockOutput', 'What a block left. attempt coun
 });
 export type BlockOutput = Static<typeof BlockOutput>;
 
+/** How many items a for_each has, how many are at work, and how many have ended in whatever way. */
+export const ItemCounts = named('ItemCounts', 'Of a for_each that is open.', {
+  total: Natural,
+  running: Natural,
+  ended: Natural,
+});
+
 export const TreeNode = named('TreeNode', {
   id: Uuid,
   instance_id: Uuid,
@@ -344,6 +352,7 @@ export const TreeNode = named('TreeNode', {
   state: oneOfWords(NODE_STATES),
   started_at: orNull(Timestamp),
   completed_at: orNull(Timestamp),
+  items: Type.Optional(ItemCounts),
 });
 export type TreeNode = Static<typeof TreeNode>;
 

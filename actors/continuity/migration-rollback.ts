@@ -10,9 +10,10 @@ import { manifestFault, trustOf } from '../../src/core/continuity/capsule-import
 import { readTree } from '../../src/core/continuity/execution-tree.js';
 import type { OpenedCapsule } from '../../src/core/continuity/sealed-payload.js';
 import { forbidsRollback } from '../../src/core/continuity/states.js';
-import type { JsonValue } from '../../src/core/json.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict } from '../../src/errors.js';
+import { itemOutputsOf, itemsAmong } from '../instance/kept-outputs.js';
 import type { OrderedRestore } from '../instance/orders.js';
 import { Turn } from '../runtime/turn.js';
 import { workOn } from './capsule-sealing.js';
@@ -140,7 +141,7 @@ async function putProgress(
   service: ExecutionService,
   turn: Turn,
   { instance, sequenceId, opened }: ReturnAddress,
-): Promise<Pick<OrderedRestore, 'dropped' | 'outputs' | 'items'>> {
+): Promise<Pick<OrderedRestore, 'dropped' | 'outputs' | 'items' | 'itemOutputs'>> {
   const { rows, plans } = service;
   const [present, presentItems, stored] = await Promise.all([
     rows.all('outputKeys', instance),
@@ -157,7 +158,18 @@ async function putProgress(
   for (const [key, list] of items) {
     turn.put('snapshot.set', `${instance}:${key}`, { instance_id: instance, key, items: list });
   }
-  return { ...putOutputs(service, turn, instance, present, opened.outputs), items };
+  const { runtime } = opened.frame.instance.context;
+  const itemOutputs = await itemOutputsOf(
+    itemsAmong(opened.outputs.map((text) => JSON.parse(text) as CarriedOutput)),
+    stored.plan,
+    {
+      id: instance,
+      execution: tree.execution,
+      runtime: isJsonObject(runtime ?? null) ? (runtime as JsonObject) : {},
+      snapshots: items.map(([key]) => key),
+    },
+  );
+  return { ...putOutputs(service, turn, instance, present, opened.outputs), items, itemOutputs };
 }
 
 /** All rows of the blocks that have others than in the capsule, or lack one. */

@@ -5,6 +5,7 @@
 
 import type { TurnEnv } from '../../src/core/evaluation.js';
 import { advance as advancePlan } from '../../src/core/evaluator.js';
+import { charactersKept } from '../../src/core/item-outputs.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { EngineEvent, Progress, Snapshot, TryEvent } from '../../src/core/progress.js';
 import { isEnded, rankOf } from '../../src/core/states.js';
@@ -55,13 +56,12 @@ export function advanceTry(actor: LiveInstance, turn: Turn, event: TryEvent): Pr
 /** Fails an instance that keeps more than it may; the progress of another one is as it was. */
 function boundMemory(actor: LiveInstance, turn: Turn, progress: Progress): Progress {
   const { kept, tasks, record } = actor;
-  if (
-    kept.characters + tasks.characters <= LIMITS.keptCharactersMax ||
-    isEnded(record.snapshot.state)
-  )
+  const ofItems = charactersKept(record.snapshot.items) + tasks.characters;
+  if (kept.characters + ofItems <= LIMITS.keptCharactersMax || isEnded(record.snapshot.state)) {
     return progress;
+  }
   kept.count(record.snapshot);
-  if (kept.characters + tasks.characters <= LIMITS.keptCharactersMax) return progress;
+  if (kept.characters + ofItems <= LIMITS.keptCharactersMax) return progress;
   const stopped = advance(actor, turn, { kind: 'stop', state: 'failed', failure: TOO_MUCH });
   return { ...stopped, dataChanged: progress.dataChanged || stopped.dataChanged };
 }

@@ -6,6 +6,7 @@
 
 import { COMPLETED, type Execution, emptyExecution, SKIPPED } from '../../src/core/execution.js';
 import type { JsonObject } from '../../src/core/json.js';
+import { blocksBetween } from '../../src/core/paths.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
 import { PRIORITIES } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
@@ -43,9 +44,7 @@ export async function fork(
   const data = amendedData(snapshot.data, message.body);
   checkContextSize(source, data, snapshot.config, []);
   checkRoom(source, signalsOf(message), []);
-  const blocks = copied.flatMap(({ index, end }) =>
-    plan.nodes.slice(index, end).map((node) => node.id),
-  );
+  const blocks = copied.flatMap(({ index, end }) => blocksBetween(plan, index, end));
   const totals = await rows.outputTotals(record.id, blocks);
   const bytes = totals.bytes + ROW_BYTES * totals.rows;
   checkBytes('the outputs to copy are', bytes, LIMITS.forkBytesMax);

@@ -7,6 +7,7 @@
 
 import type { MigrationFinding } from '../../schema/continuity.js';
 import type { Execution } from '../../src/core/execution.js';
+import type { ItemOutputs } from '../../src/core/item-outputs.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { InstanceState } from '../../src/core/states.js';
 import type { ErrorData } from '../../src/errors.js';
@@ -80,6 +81,8 @@ export interface OrderedRestore {
   readonly outputs: readonly (readonly [block: string, output: JsonValue])[];
   /** The items of for_each blocks, by their keys. */
   readonly items: readonly (readonly [key: string, items: readonly JsonValue[]])[];
+  /** What those items had given. */
+  readonly itemOutputs: Readonly<Record<string, ItemOutputs>>;
   readonly state: InstanceState;
   readonly nextFireAt: string | null;
   readonly epoch: number;

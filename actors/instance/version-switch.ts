@@ -23,6 +23,7 @@ import type { Action, Sources } from './action.js';
 import { advance, checkContextSize, touchContext } from './advance.js';
 import { goOver, nodeOf, rebind } from './edits.js';
 import { renewEventWaits } from './event-waits.js';
+import { keptOutputs } from './kept-outputs.js';
 import type { LiveInstance } from './live-instance.js';
 import type { OrderedMigration, OrderedRestore, ToVersion } from './orders.js';
 import { putTransition, withdrawTask } from './progress.js';
@@ -41,11 +42,15 @@ export async function migrated(
   checkContextSize(actor, data, record.snapshot.config, record.context_audit);
   const crossing = await crossingTo(actor, sources, { sequenceId, data });
   if (!isCarried(crossing.carried)) throw conflictFor(crossing.carried);
-  const { target, outputs, carried } = crossing as Crossing & { readonly carried: CarriedOver };
+  const { target, carried } = crossing as Crossing & { readonly carried: CarriedOver };
+  const { execution } = carried;
+  const { snapshot } = record;
+  const place = { ...snapshot, execution, snapshots: [...snapshot.snapshots.keys()] };
+  const kept = await keptOutputs(sources.rows, target, place);
   return (turn) => {
     plans.checkUsable(sequenceId, deletions);
     for (const id of carried.withdrawn) withdrawTask(actor, turn, actor.tasks.get(id));
-    goOver(actor, target, outputs, carried.execution);
+    goOver(actor, target, execution, kept);
     record.continuity_id = continuityId;
     switchTo(actor, turn, sequenceId, epoch);
     if (data !== record.snapshot.data) {
@@ -143,7 +148,7 @@ export async function restored(
     plans.checkUsable(sequenceId, deletions);
     const { snapshot } = record;
     offerAgain(actor, turn, source, execution);
-    goOver(actor, source, outputs, execution);
+    goOver(actor, source, execution, { outputs, items: { ...progress.itemOutputs } });
     switchTo(actor, turn, sequenceId, epoch);
     snapshot.snapshots = new Map(progress.items.map(([key, items]) => [key, [...items]]));
     actor.kept.count(snapshot);

@@ -4,6 +4,7 @@
  * index.
  */
 
+import { COLLECTED_BYTES_MAX } from '../../schema/blocks.js';
 import { INT32_MAX } from '../../schema/common.js';
 import { RELEASE_COLUMNS } from '../../src/core/releases/record.js';
 import { columnsBut, selected } from '../../src/db/tables.js';
@@ -58,6 +59,12 @@ function readyTasks(condition: string): string {
   );
 }
 
+/** Bytes of what may have as many characters as are collected. */
+const COLLECTED_TEXT_MAX = 6 * COLLECTED_BYTES_MAX;
+
+/** What a for_each notes of its progress is smaller, and no output. */
+const NOTE_BYTES_MAX = 4_096;
+
 const SUBSCRIPTION_COLUMNS = selected(columnsBut('webhook_subscriptions'));
 
 /** The least key after the one given; null when there is none. */
@@ -95,6 +102,27 @@ export const LOAD_SQL = {
       "where instance_id = w.id and (output_ref is null or output_ref = '__error__') " +
       'order by block_id, created_at desc, id desc',
   ),
+  // Of each item of a for_each: the last output of all these blocks, or where items are named, of each of
+  // them. What is too large together to be collected is told by one row.
+  itemOutputs:
+    'select w.n, o.item, o.block_id, o.output, o.output_ref, o.fits ' +
+    'from unnest($1::int[], $2::uuid[], $3::text[], $4::int[], $5::jsonb[], $6::jsonb[]) ' +
+    'as w(n, instance_id, prefix, depth, blocks, items) cross join lateral (' +
+    'select l.*, row_number() over () as place, ' +
+    `w.items is not null or sum(l.output_size) over () <= ${COLLECTED_TEXT_MAX} as fits from (` +
+    'select distinct on (item, part) ' +
+    "nullif(split_part(b.iteration, '.', w.depth), '')::int as item, " +
+    'case when w.items is not null then b.block_id end as part, ' +
+    'b.block_id, b.output, b.output_ref, b.output_size, b.created_at, b.id ' +
+    'from block_outputs b where b.instance_id = w.instance_id ' +
+    'and b.block_id = any(array(select jsonb_array_elements_text(w.blocks))) ' +
+    'and starts_with(b.iteration, w.prefix) and (w.items is null or w.items @> to_jsonb(' +
+    "nullif(split_part(b.iteration, '.', w.depth), '')::int)) " +
+    "and (b.output_ref is null or w.items is not null and b.output_ref = '__error__') " +
+    `and (w.items is not null or b.output_size > ${NOTE_BYTES_MAX} or ` +
+    `b.output::text not like '{"_index":%,"_snapshot_ref":%') ` +
+    'order by item, part, b.created_at desc, b.id desc) l where l.item is not null) o ' +
+    'where o.fits or o.place = 1 order by w.n, o.created_at, o.id',
   outputTotals: ofPairs(
     'o.rows, o.bytes',
     'select count(*) as rows, coalesce(sum(output_size), 0) as bytes from block_outputs ' +

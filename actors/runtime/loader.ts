@@ -28,6 +28,8 @@ import type {
   EventWaitRow,
   InstanceCounts,
   InstanceRow,
+  ItemOutputRow,
+  ItemsAsk,
   KeptSignalRow,
   LoadedInstance,
   OpenReleaseRow,
@@ -102,6 +104,7 @@ export class Loader {
   readonly #place: readonly [shard: number, shards: number];
   readonly #outputs = this.#batch<BlocksAsk, OutputRow>('outputs', pairsOf);
   readonly #allOutputs = this.#batch<string, OutputRow>('allOutputs', columnOf);
+  readonly #itemOutputs = this.#batch<ItemsAsk, ItemOutputRow>('itemOutputs', itemsOf);
   readonly #outputTotals = this.#batch<BlocksAsk, OutputTotals>('outputTotals', pairsOf);
   readonly #endedBlocks = this.#batch<string, { block_id: string }>('endedBlocks', columnOf);
   readonly #checkpoints = this.#batch<string, { stored: number }>('checkpoints', columnOf);
@@ -185,6 +188,11 @@ export class Loader {
         output === null ? null : (JSON.parse(output) as JsonValue),
       ]),
     );
+  }
+
+  /** What items of for_each blocks have given, in the order in which it came. */
+  itemOutputs(ask: ItemsAsk): Promise<ItemOutputRow[]> {
+    return this.#itemOutputs.read(ask);
   }
 
   /** How many rows of these blocks there are, and the bytes of their outputs. */
@@ -514,6 +522,18 @@ function pairsOf(asks: readonly BlocksAsk[]): [number[], string[], string[]] {
     [...blocks].map((block) => [at + 1, instance, block] as const),
   );
   return [pairs.map(([n]) => n), pairs.map(([, id]) => id), pairs.map(([, , block]) => block)];
+}
+
+/** A row for each run of a for_each that is asked for. */
+function itemsOf(asks: readonly ItemsAsk[]): readonly unknown[] {
+  return [
+    asks.map((_, at) => at + 1),
+    asks.map(({ instance }) => instance),
+    asks.map(({ prefix }) => prefix),
+    asks.map(({ depth }) => depth),
+    asks.map(({ blocks }) => JSON.stringify(blocks)),
+    asks.map(({ items }) => items && JSON.stringify(items)),
+  ];
 }
 
 /** A row for each name that is asked for. */

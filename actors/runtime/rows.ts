@@ -86,6 +86,23 @@ export type KeptSignalRow = StoredRow<
   'signals',
   'instance_id' | 'seq' | 'id' | 'signal_type' | 'payload'
 >;
+/** Which outputs of a run of a for_each are asked for. */
+export interface ItemsAsk {
+  readonly instance: string;
+  /** How the iterations of its items begin, and at which place these count the items, from 1. */
+  readonly prefix: string;
+  readonly depth: number;
+  readonly blocks: readonly string[];
+  /** Null: the last output of each item, by whichever of the blocks; else the last of each of them. */
+  readonly items: readonly number[] | null;
+}
+
+export interface ItemOutputRow
+  extends StoredRow<'block_outputs', 'block_id' | 'output' | 'output_ref'> {
+  readonly item: number;
+  /** False: there is more than is collected, and no other row. */
+  readonly fits: boolean;
+}
 
 export type SequenceRow = StoredRow<
   'sequences',

@@ -182,14 +182,22 @@ export const KIND_EXAMPLES: { readonly [Kind in KindName]: SequenceExample } = {
         id: 'each_item',
         collection: 'items',
         item_var: 'line',
+        index_var: 'number',
+        concurrency: 2,
         body: [
           {
             type: 'step',
             id: 'pack',
             handler: 'log',
-            params: { message: '{{ data.line.count }} of {{ data.line.sku }}' },
+            params: { message: '{{ data.number }}: {{ data.line.count }} of {{ data.line.sku }}' },
           },
         ],
+      },
+      {
+        type: 'step',
+        id: 'tell',
+        handler: 'transform',
+        params: { first: '{{ outputs.each_item.0.message }}' },
       },
     ],
     data: {
@@ -199,7 +207,10 @@ export const KIND_EXAMPLES: { readonly [Kind in KindName]: SequenceExample } = {
       ],
     },
     ends: 'completed',
-    outputs: { pack: { message: '1 of milk' } },
+    outputs: {
+      each_item: [{ message: '0: 2 of tea' }, { message: '1: 1 of milk' }],
+      tell: { first: '0: 2 of tea' },
+    },
   },
   cancellation_scope: {
     blocks: [

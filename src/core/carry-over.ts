@@ -18,7 +18,7 @@ import { COMPLETED, type Execution, type StepPhase, type StepRecord } from './ex
 import type { JsonValue } from './json.js';
 import type { Plan, PlanNode, StepNode } from './plan-nodes.js';
 import type { Snapshot, StepTry } from './progress.js';
-import { clashOf, goOnBehindEnd, remapExecution } from './remap.js';
+import { clashOf, goOnBehindEnd, indexesIn, remapExecution } from './remap.js';
 import { isEnded } from './states.js';
 import { renderTemplate } from './template.js';
 import { backoffMs, delayTarget, redispatchMs } from './timing.js';
@@ -126,13 +126,14 @@ export function isCarried(
 function goOnThere(asked: CarryOverCase): CarriedOver | readonly MigrationFinding[] {
   const { source, target, snapshot, env, data, outputs } = asked;
   const execution = remapExecution(snapshot.execution, source, target);
+  const indexOf = indexesIn(snapshot.execution, source, target);
   const before = new Evaluation(source, snapshot, env);
   const after = new Evaluation(target, { ...snapshot, execution, data, outputs }, env);
   const again: number[] = [];
   const withdrawn: string[] = [];
   const findings: MigrationFinding[] = [];
   for (const [node, record] of openSteps(source, snapshot.execution)) {
-    const there = target.nodes[target.indexOf.get(node.id)!] as StepNode;
+    const there = target.nodes[indexOf(node.index)!] as StepNode;
     const task = taskOf(asked, before, node, record);
     const sides = { source: { run: before, node }, target: { run: after, node: there } };
     const outcome = WAITS[record.p].carry({ record, task, ...sides });

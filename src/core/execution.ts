@@ -8,7 +8,7 @@
 
 import type { HookList } from '../../schema/blocks.js';
 import type { Failure } from '../../schema/failure.js';
-import type { JsonValue } from './json.js';
+import type { JsonObject } from './json.js';
 
 /** How a node ended. */
 export const COMPLETED = 0;
@@ -140,6 +140,19 @@ export interface LoopRecord extends OpenBase {
 export interface ForEachRecord extends LoopRecord {
   /** How many items there are; the items themselves are a snapshot beside the execution. */
   n: number;
+  /**
+   * Where several items run at once: the item that each slot is at, -1 for none. `i` is then the next
+   * item to begin.
+   */
+  s?: number[];
+  /** With `s`: how many items have ended well, and how many not: once there is one, no item begins. */
+  m?: number;
+  f?: number;
+  /** With `f`: how the block ends once the items in flight have, and why. */
+  r?: DoneCode;
+  y?: Failure;
+  /** With `s`: the last error that a try_catch has caught in an item, by that item. */
+  v?: Record<number, JsonObject>;
 }
 
 /** A saga; each run of it is a pass, since a retry of the instance begins anew. */

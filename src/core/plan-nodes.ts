@@ -20,6 +20,8 @@ export type SchemaCheck = (value: JsonValue) => string | undefined;
 /** What every node has, whatever its kind: that kind, and its place in the tree. */
 export interface NodePlace {
   readonly index: number;
+  /** Index of the first node of the same block: a block in bodies that run side by side has several. */
+  readonly first: number;
   readonly type: KindName;
   /** The id of the block. */
   readonly id: string;
@@ -37,6 +39,12 @@ export interface NodePlace {
   readonly lists: readonly (readonly number[])[];
   /** The blocks around the node that run it again and again, outermost first. */
   readonly loops: readonly number[];
+  /** Which of the lists of each of them the node is in. */
+  readonly slots: readonly number[];
+  /** Those of `loops` that run items side by side. */
+  readonly lanes: readonly number[];
+  /** Those of `loops` to whose output the block may contribute. */
+  readonly collectors: readonly number[];
   /** The innermost of them whose passes have an item; -1 for none. */
   readonly items: number;
   /** What has to hold for the block to run, asked when it is reached; undefined: it always runs. */
@@ -55,6 +63,7 @@ export interface Plan {
   readonly version: number | null;
   readonly nodes: readonly PlanNode[];
   readonly roots: readonly number[];
+  /** From the id of a block to its first node. */
   readonly indexOf: ReadonlyMap<string, number>;
   /** The blocks whose outputs an expression can read; the others need not be kept. */
   readonly outputRefs: 'all' | ReadonlySet<string>;

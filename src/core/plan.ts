@@ -20,7 +20,7 @@ import { type Condition, type Parsed, parseCondition } from './condition.js';
 import type { JsonObject, JsonValue } from './json.js';
 import type { NodePlace, Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
 import { compileTemplate, type Template } from './template.js';
-import { TreeRules } from './tree-rules.js';
+import { ALONE, type Crowd, TreeRules } from './tree-rules.js';
 
 export type { Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
 
@@ -87,10 +87,30 @@ interface Surroundings {
   readonly parent: number;
   readonly depth: number;
   readonly loops: readonly number[];
+  readonly slots: readonly number[];
+  readonly lanes: readonly number[];
+  readonly collectors: readonly number[];
   readonly items: number;
+  readonly crowd: Crowd;
 }
 
-const ROOT: Surroundings = { parent: -1, depth: 0, loops: [], items: -1 };
+/** From where on in a list blocks may give the last output of an item, and what is around those. */
+interface Giving {
+  readonly from: number;
+  readonly around: Surroundings;
+}
+
+const NO_NODES: readonly number[] = [];
+const ROOT: Surroundings = {
+  parent: -1,
+  depth: 0,
+  loops: NO_NODES,
+  slots: NO_NODES,
+  lanes: NO_NODES,
+  collectors: NO_NODES,
+  items: -1,
+  crowd: ALONE,
+};
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -99,6 +119,7 @@ class PlanCompiler implements BlockCompiler {
   readonly #compileSchema: Compile | undefined;
   readonly #nodes: Writable<NodePlace>[] = [];
   readonly #indexOf = new Map<string, number>();
+  readonly #details = new Map<Block, object>();
   readonly #rules: TreeRules;
   #outputRefs: 'all' | Set<string> = new Set();
   #hasEffects = false;
@@ -111,8 +132,11 @@ class PlanCompiler implements BlockCompiler {
     this.#compileSchema = compileSchema;
   }
 
-  list(blocks: readonly Block[], around: Surroundings, branch: number): number[] {
-    return blocks.map((block, position) => this.#node(block, around, branch, position));
+  list(blocks: readonly Block[], around: Surroundings, branch: number, giving?: Giving): number[] {
+    return blocks.map((block, position) => {
+      const gives = giving !== undefined && position >= giving.from;
+      return this.#node(block, gives ? giving.around : around, branch, position);
+    });
   }
 
   finish({ id, name, version }: Definition, roots: readonly number[]): Plan {
@@ -140,17 +164,12 @@ class PlanCompiler implements BlockCompiler {
   #node(block: Block, around: Surroundings, branch: number, position: number): number {
     const depth = around.depth + 1;
     const index = this.#nodes.length;
-    const problem = this.#rules.problemOf(block.id, depth);
-    if (problem !== undefined) throw new Refusal(problem);
-    this.#indexOf.set(block.id, index);
     const kind = kindOf(block);
-    for (const { id } of kind.names(block)) {
-      const clash = this.#rules.claim(id, `${block.type} step`);
-      if (clash !== undefined) throw new Refusal(clash);
-    }
+    const details = this.#details.get(block) ?? this.#compile(block, around, index);
     this.#block = block;
     const place: NodePlace = {
       index,
+      first: this.#indexOf.get(block.id)!,
       type: kindName(block),
       id: block.id,
       kind,
@@ -161,22 +180,66 @@ class PlanCompiler implements BlockCompiler {
       end: index + 1,
       lists: [],
       loops: around.loops,
+      slots: around.slots,
+      lanes: around.lanes,
+      collectors: around.collectors,
       items: around.items,
       when: guardOf(block, this),
       isRead: false,
     };
     // Not by a spread: with this many fields that makes objects whose every access is slow.
-    const node = Object.assign(place, kind.compile(block, this)) as Writable<NodePlace>;
+    const node = Object.assign(place, details) as Writable<NodePlace>;
     this.#nodes.push(node);
-    const inside: Surroundings = {
-      parent: index,
-      depth,
-      loops: kind.repeats === 'never' ? around.loops : [...around.loops, index],
-      items: kind.repeats === 'items' ? index : around.items,
-    };
-    node.lists = kind.lists(block).map((list, number) => this.list(list, inside, number));
+    node.lists = this.#lists(block, node, around);
     node.end = this.#nodes.length;
     return index;
+  }
+
+  /** Checks and compiles a block; what comes of it is the same for all its nodes. */
+  #compile(block: Block, { depth, crowd }: Surroundings, index: number): object {
+    const problem = this.#rules.problemOf(block.id, depth + 1);
+    if (problem !== undefined) throw new Refusal(problem);
+    const crowded = this.#rules.crowdedBy(crowd);
+    if (crowded !== undefined) throw new Refusal(crowded.problem);
+    const kind = kindOf(block);
+    for (const { id } of kind.names(block)) {
+      const clash = this.#rules.claim(id, `${block.type} step`);
+      if (clash !== undefined) throw new Refusal(clash);
+    }
+    this.#indexOf.set(block.id, index);
+    this.#block = block;
+    const details = kind.compile(block, this);
+    // Only blocks that have several nodes are looked for again.
+    if (crowd.times > 1) this.#details.set(block, details);
+    return details;
+  }
+
+  #lists(block: Block, node: NodePlace, around: Surroundings): number[][] {
+    const { kind, index, depth } = node;
+    const lists = kind.lists(block);
+    if (kind.repeats === 'never') {
+      const inside = { ...around, parent: index, depth };
+      return lists.map((list, number) => this.list(list, inside, number));
+    }
+    const copies = kind.copies(node);
+    const loops = [...around.loops, index];
+    const hasItems = kind.repeats === 'items';
+    const inside = {
+      parent: index,
+      depth,
+      loops,
+      lanes: copies > 1 ? [...around.lanes, index] : around.lanes,
+      collectors: around.collectors,
+      items: hasItems ? index : around.items,
+      crowd: copies > 1 ? { id: block.id, times: around.crowd.times * copies } : around.crowd,
+    };
+    const collectors = hasItems ? [...around.collectors, index] : around.collectors;
+    const from = kind.lastGiver(block);
+    const all = copies > 1 ? Array.from({ length: copies }, () => lists[0]!) : lists;
+    return all.map((list, slot) => {
+      const own = { ...inside, slots: [...around.slots, slot] };
+      return this.list(list, own, slot, { from, around: { ...own, collectors } });
+    });
   }
 
   // -------------------------------------------------------------- for the kinds

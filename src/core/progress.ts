@@ -7,6 +7,7 @@ import type { Failure } from '../../schema/failure.js';
 import type { GateAnswer } from './blocks/gate.js';
 import type { LogLevel, StepOutcome } from './builtin.js';
 import type { Execution, OpenEffect } from './execution.js';
+import type { ItemOutputs } from './item-outputs.js';
 import type { JsonObject, JsonValue } from './json.js';
 import type { SecretText } from './secret-texts.js';
 import type { InstanceState } from './states.js';
@@ -29,6 +30,8 @@ export interface Snapshot {
   outputs: Map<string, JsonValue>;
   /** The items of for_each blocks, by the keys of `Progress.snapshots`. */
   snapshots: Map<string, JsonValue[]>;
+  /** What those items have given so far, by the same keys. */
+  items?: Record<string, ItemOutputs>;
   /** Signals that no wait has taken, oldest first; absent: none. */
   signals?: KeptSignal[];
 }

@@ -177,8 +177,11 @@ export class Model extends World {
       if (end !== 'completed') return end;
       frame.isInPass = false;
       frame.passes += 1;
+      if (frame.passes === items.length) {
+        this.context.collectedRow(block, place, items.length);
+        return 'completed';
+      }
       row(items);
-      if (frame.passes === items.length) return 'completed';
       if (yield* this.isCutBeforeStart(place.scope)) return 'cancelled';
     }
   }

@@ -352,6 +352,15 @@ describe('what actors load', () => {
     outputs: PAIRS,
     allOutputs: [[BUSY, ...SOME_IDS]],
     outputTotals: PAIRS,
+    itemOutputs: [
+      ...[
+        [1, 2],
+        [BUSY, BUSY],
+        ['""', '""'],
+        [1, 1],
+      ],
+      ...['{"[\\"a\\"]","[\\"a\\",\\"b\\"]"}', '{null,"[3]"}'],
+    ],
     outputRows: [BUSY, ['a', 'b']],
     task: [uuid(77)],
     taskOwners: [SOME_IDS],
@@ -421,6 +430,7 @@ describe('what actors load', () => {
     outputs: OF_ONE_INSTANCE,
     namedSequence: { mayNotAvoidSorting: 'the versions of each name' },
     allOutputs: OF_ONE_INSTANCE,
+    itemOutputs: OF_ONE_INSTANCE,
     outputRows: { mayNotAvoidSorting: 'the rows of one instance, to copy them in their order' },
     claimedTasks: { readsWhole: ['open_tasks'] },
     permitHolders: { mayNotAvoidSorting: 'the few instances that hold slots of one key' },

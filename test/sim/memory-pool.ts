@@ -235,6 +235,39 @@ const outputsOf = (db: MemoryTables, instance_id: unknown, blocks: unknown) =>
     by: ['created_at', 'id'],
   });
 
+/** The last output of each item, or of each block in each of some items; all of one ask that fit. */
+function itemOutputs(db: MemoryTables, values: Values): Row[] {
+  const [numbers, instances, prefixes, depths, blocks, items] = values as [
+    number[],
+    string[],
+    string[],
+    number[],
+    string[],
+    (string | null)[],
+  ];
+  return numbers.flatMap((n, at) => {
+    const wanted = items[at] == null ? undefined : (JSON.parse(items[at]) as number[]);
+    const refs = wanted === undefined ? [null] : [null, '__error__'];
+    const latest = new Map<string, Row>();
+    for (const row of outputsOf(db, instances[at]!, JSON.parse(blocks[at]!))) {
+      const part = String(row.iteration).split('.')[depths[at]! - 1] || undefined;
+      if (part === undefined || !String(row.iteration).startsWith(prefixes[at]!)) continue;
+      const item = Number(part);
+      if (!refs.includes(row.output_ref as string | null)) continue;
+      if (wanted?.includes(item) === false) continue;
+      const text = JSON.stringify(row.output);
+      if (wanted === undefined && /^\{"_index":.*,"_snapshot_ref":/s.test(text)) continue;
+      const name = wanted === undefined ? part : `${part}:${row.block_id}`;
+      latest.delete(name);
+      latest.set(name, { ...row, n, item, fits: true });
+    }
+    const rows = [...latest.values()];
+    const bytes = rows.reduce((sum, row) => sum + Number(row.output_size), 0);
+    const fits = wanted !== undefined || bytes <= 6 * 1024 * 1024;
+    return fits ? rows : rows.slice(0, 1).map((row) => ({ ...row, fits }));
+  });
+}
+
 /** @param columns must have the values that follow the limit */
 function readyTasks(...columns: readonly string[]): Read {
   return (db, [handler_name, rank, createdAt, id, limit, ...names]) =>
@@ -298,6 +331,7 @@ const READS: Readonly<Record<Name, Read>> = {
     ),
   allOutputs: (db, [instances]) =>
     asked(instances as string[], (instance) => lastOutputs(db, instance)),
+  itemOutputs: (db, values) => itemOutputs(db, values),
   outputTotals: (db, values) =>
     askedPairs(values, (instance, block) => {
       const rows = outputsOf(db, instance, [block]);

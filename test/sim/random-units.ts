@@ -255,11 +255,22 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
 /** Values for the parameters of a statement of the loader. */
 export function randomValues(random: Random, name: keyof typeof LOAD_SQL): readonly unknown[] {
   if (name === 'outputs' || name === 'outputTotals') return askedBlocks(random);
+  if (name === 'itemOutputs') return askedItems(random);
   const parameters = STATEMENTS[name] ?? ['id'];
   return parameters.map((one) => {
     const draw = PARAMETERS[String(one)];
     return draw === undefined ? one : draw(random);
   });
+}
+
+/** Items of for_each blocks of some instances: the rows of six arrays. */
+function askedItems(random: Random): readonly unknown[] {
+  const asked = [1, 2, 3, 4].map((at) => {
+    const prefix = random.pick(['', '0.', '1.']);
+    const items = random.pick([null, '[0]', '[1,0]']);
+    return [at, randomId(random), prefix, prefix === '' ? 1 : 2, '["a","b"]', items];
+  });
+  return [0, 1, 2, 3, 4, 5].map((column) => asked.map((row) => row[column]));
 }
 
 /** Blocks of some instances: the rows of three arrays. */

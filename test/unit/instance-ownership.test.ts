@@ -416,6 +416,7 @@ for (const keyed of [undefined, KEYED]) {
       dropped: [],
       outputs: [],
       items: [],
+      itemOutputs: {},
       nextFireAt: null,
       epoch: 2,
     };

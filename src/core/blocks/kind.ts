@@ -47,6 +47,10 @@ export interface BlockKind<
   compile(block: B, compiler: BlockCompiler): Details<N>;
   /** The lists of blocks, in the order in which `branch` counts them. */
   lists(block: B): readonly (readonly Block[])[];
+  /** How often the plan has its one list, so that passes of it may run side by side. */
+  copies(node: N): number;
+  /** From where on in its list blocks may give the last output of a pass. */
+  lastGiver(block: B): number;
   /** Which of its lists run: each before the next one, all at once, or one of them. */
   readonly order: 'in-turn' | 'together' | 'one';
   /** The parts of the block whose names count as ids; it may be of the wrong shape. */
@@ -62,8 +66,13 @@ export interface BlockKind<
   childDone(run: Evaluation, node: N, record: R, child: NodePlace, code: DoneCode): void;
   /** Whether blocks of the list `branch` may be started now. */
   runsList(record: R, branch: number): boolean;
-  /** What lies over context.data in the present pass: a name and its value. */
-  item(run: Evaluation, node: N, record: R): readonly [name: string, value: JsonValue];
+  /** What lies over context.data in the pass that one of its lists is at: names and values. */
+  item(
+    run: Evaluation,
+    node: N,
+    record: R,
+    slot: number,
+  ): readonly (readonly [name: string, value: JsonValue])[];
 
   /** A time of the open leaf has come: its `w` or its `d`. */
   due(run: Evaluation, node: N, record: R): void;
@@ -131,6 +140,8 @@ const BASE: BlockKind = {
   tellsResults: false,
   compile: unsaid,
   lists: () => [],
+  copies: () => 1,
+  lastGiver: () => 0,
   order: 'in-turn',
   names: () => [],
   misguided(run, node, message) {

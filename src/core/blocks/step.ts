@@ -493,7 +493,7 @@ function settleTry(
       giveUp(run, node, number, failureOf('context_limit', CONTEXT_LIMIT));
       return;
     }
-    run.mergeData(outcome.output);
+    run.mergeOutput(node, outcome.output);
   }
   run.finish(node, COMPLETED);
 }

@@ -23,7 +23,7 @@ import { clip } from '../expression/bounds.js';
 import { ROOT_NAMES } from '../expression/scope.js';
 import { isJsonObject, type JsonObject, ownValue } from '../json.js';
 import { misspelt, suggest } from '../suggest.js';
-import { TreeRules } from '../tree-rules.js';
+import { ALONE, type Crowd, concurrencyOf, TreeRules } from '../tree-rules.js';
 import { type BlockAudience, namesIn, readBlock } from './block-reader.js';
 import { FindingList } from './finding-list.js';
 import { whyNever } from './references.js';
@@ -69,6 +69,7 @@ class Lint implements BlockAudience {
   readonly #byId = new Map<string, BlockPlace>();
   /** Texts with braces by their places; what is evaluated is taken out. */
   readonly #braces = new Set<string>();
+  #isCrowded = false;
   /** The block that is looked at. */
   #reader: BlockPlace | undefined;
 
@@ -136,12 +137,22 @@ class Lint implements BlockAudience {
       const { block, path, depth } = place;
       if (typeof block.id === 'string') {
         if (!this.#byId.has(block.id)) this.#byId.set(block.id, place);
+        this.#checkCrowd(rules, place);
         tell(`${path}.id`, rules.problemOf(block.id, depth));
       }
       for (const own of namesIn(block)) {
         tell(`${path}.${own.path}`, rules.claim(own.id, `${String(block.type)} step`));
       }
     }
+  }
+
+  /** Told once, of the for_each that has the most. */
+  #checkCrowd(rules: TreeRules, place: BlockPlace): void {
+    const crowded = rules.crowdedBy(crowdOf(place));
+    const path = this.#byId.get(crowded?.id ?? '')?.path;
+    if (crowded === undefined || path === undefined || this.#isCrowded) return;
+    this.#isCrowded = true;
+    this.#errors.add(() => findingOf(`${path}.concurrency`, crowded.problem));
   }
 
   /** The blocks whose own members are not as their kinds expect them. */
@@ -284,6 +295,8 @@ class Lint implements BlockAudience {
     for (let at = this.#reader; at !== undefined; at = at.parent) {
       if (at.block.type !== 'for_each') continue;
       names.push(String(ownValue(at.block, 'item_var') ?? ITEM_VAR_DEFAULT));
+      const index = ownValue(at.block, 'index_var');
+      if (typeof index === 'string') names.push(index);
     }
     return names;
   }
@@ -291,4 +304,15 @@ class Lint implements BlockAudience {
   #warn(path: string, message: string, suggestion?: string): void {
     this.#warnings.add(() => findingOf(path, message, suggestion));
   }
+}
+
+/** The for_each blocks around the block that run items side by side. */
+function crowdOf({ parent }: BlockPlace): Crowd {
+  let crowd = ALONE;
+  for (let at = parent; at !== undefined; at = at.parent) {
+    const { type, id, concurrency } = at.block;
+    const copies = type === 'for_each' ? concurrencyOf(concurrency) : 1;
+    if (copies > 1) crowd = { id: crowd.id ?? String(id), times: crowd.times * copies };
+  }
+  return crowd;
 }

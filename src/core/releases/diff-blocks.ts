@@ -137,6 +137,8 @@ const MEMBERS: Readonly<Record<string, Member>> = {
   'loop.max_iterations': PASSES,
   'for_each.collection': LOOP,
   'for_each.item_var': { category: 'loop_changed', byDefault: ITEM_VAR_DEFAULT },
+  'for_each.index_var': LOOP,
+  'for_each.concurrency': { category: 'loop_changed', byDefault: 1 },
   'for_each.max_iterations': PASSES,
 };
 
