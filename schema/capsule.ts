@@ -51,6 +51,8 @@ export const TreeEntry = Type.Object({
     Type.Object({
       t: optional(Num),
       h: optional(Num),
+      z: optional(Num),
+      u: optional(Num),
       e: optional(EndCode),
       y: optional(Why),
       p: optional(Flag),
@@ -131,6 +133,7 @@ export const CapsulePayload = Type.Object({
     context: JsonObjectSchema,
     budget: Type.Optional(AnyJson),
     parent_instance_id: optional(Uuid),
+    timeout: optional(Natural),
   }),
   checkpoint: Checkpoint,
   ...OPTIONAL_LISTS,

@@ -109,8 +109,10 @@ function recordOf(
       ...base.snapshot,
       state: 'paused',
       nextFireAt: null,
+      timeoutMs: instance.timeout ?? null,
       runtime: runtimeOf(context, id),
-      execution: tree.execution,
+      // It is paused from here on, if it was not before.
+      execution: { z: service.now, ...tree.execution },
     },
   };
 }

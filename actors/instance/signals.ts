@@ -67,12 +67,8 @@ export function deliverSignal(
   switch (signalType) {
     case 'pause':
       return advance(actor, turn, { kind: 'pause' });
-    case 'resume': {
-      if (snapshot.state !== 'paused') return 'touched';
-      const progress = advance(actor, turn, { kind: 'resume' });
-      continueAfter(actor, turn);
-      return progress;
-    }
+    case 'resume':
+      return snapshot.state === 'paused' ? resume(actor, turn) : 'touched';
     case 'cancel':
       return advance(actor, turn, { kind: 'cancel' });
     case 'update_context': {
@@ -84,6 +80,14 @@ export function deliverSignal(
     default:
       return unpark(actor, turn);
   }
+}
+
+/** A paused instance goes on: now, or at the time for which it was scheduled. */
+export function resume(actor: LiveInstance, turn: Turn): Progress {
+  const progress = advance(actor, turn, { kind: 'resume' });
+  const { nextFireAt } = actor.record.snapshot;
+  if (nextFireAt !== null && nextFireAt <= actor.env.now()) continueAfter(actor, turn);
+  return progress;
 }
 
 /** What the instance does from here on belongs to the trace of whoever asked for it. */
@@ -105,9 +109,14 @@ function mergedData(actor: LiveInstance, payload: JsonValue): JsonObject | undef
   return data;
 }
 
-/** An instance that was parked by request goes on with the next signal. */
+/** An instance that was parked by request goes on with the next signal, behind a pause when that ends. */
 function unpark(actor: LiveInstance, turn: Turn): Progress | 'touched' {
-  if (actor.record.snapshot.execution.p === undefined) return 'touched';
+  const { execution, state } = actor.record.snapshot;
+  if (execution.p === undefined) return 'touched';
+  if (state === 'paused') {
+    delete execution.p;
+    return 'touched';
+  }
   const progress = advance(actor, turn, { kind: 'reschedule', at: null });
   continueAfter(actor, turn);
   return progress;

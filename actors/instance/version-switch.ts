@@ -10,6 +10,7 @@ import { isJsonObject, type JsonObject } from '../../src/core/json.js';
 import type { Plan } from '../../src/core/plan.js';
 import type { Progress } from '../../src/core/progress.js';
 import { clashOf, goOnBehindEnd, remapExecution } from '../../src/core/remap.js';
+import { shiftLimits } from '../../src/core/time-limits.js';
 import { conflict, notFound } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
@@ -68,7 +69,12 @@ export async function restored(
   return (turn) => {
     plans.checkUsable(sequenceId, deletions);
     const { snapshot } = record;
+    const pausedAt = snapshot.execution.z;
     goOver(actor, source, outputs, execution);
+    // In the pause that ends here its limits of time have stood still.
+    if (state !== 'paused' && pausedAt !== undefined) {
+      shiftLimits(execution, Math.max(0, actor.env.now() - pausedAt));
+    }
     switchTo(actor, turn, sequenceId, epoch);
     snapshot.snapshots = new Map(progress.items.map(([key, items]) => [key, [...items]]));
     actor.kept.count(snapshot);

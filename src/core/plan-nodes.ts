@@ -38,6 +38,8 @@ export interface NodePlace {
   readonly loops: readonly number[];
   /** The innermost of them whose passes have an item; -1 for none. */
   readonly items: number;
+  /** How long the block may take, in ms; of a leaf, one try of it. */
+  readonly timeoutMs: number | null;
   /** Some expression of the plan may read the outputs of this block. */
   readonly isRead: boolean;
 }

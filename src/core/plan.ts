@@ -117,6 +117,7 @@ class PlanCompiler implements BlockCompiler {
       lists: [],
       loops: around.loops,
       items: around.items,
+      timeoutMs: block.timeout ?? null,
       isRead: false,
     };
     this.#block = block;

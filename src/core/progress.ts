@@ -17,6 +17,8 @@ export interface Snapshot {
   readonly timezone: string;
   state: InstanceState;
   nextFireAt: UnixMs | null;
+  /** How long it may take from its first step on; absent or null: for ever. */
+  readonly timeoutMs?: number | null;
   /** Sections of the context, which are replaced and never changed inside. */
   data: JsonObject;
   config: JsonObject;
@@ -31,6 +33,7 @@ export interface Snapshot {
 
 /** One try of one step. `iteration` is the path of loop counters, '' outside of loops. */
 export interface StepTry {
+  /** Its index in the plan; below 0 it names a hook, see `hooks.ts`. */
   readonly node: number;
   readonly iteration: string;
   readonly attempt: number;
@@ -50,6 +53,10 @@ export type EngineEvent =
     } & StepTry)
   /** The database refused what this step gave: the step fails for good. */
   | ({ readonly kind: 'step.refused'; readonly message: string } & StepTry)
+  /** A worker has claimed the task of the try: its time counts from now on. */
+  | ({ readonly kind: 'step.claimed' } & StepTry)
+  /** The claim is over, and the task waits for a worker again. */
+  | ({ readonly kind: 'step.returned' } & StepTry)
   | ({ readonly kind: 'rate.granted' } & StepTry)
   /** The limit is reached: the try is put off, and asks again at `until`. */
   | ({ readonly kind: 'rate.deferred'; readonly until: UnixMs } & StepTry)
@@ -67,7 +74,7 @@ export type EngineEvent =
       readonly failure?: Pick<Failure, 'code' | 'message'>;
     }
   | { readonly kind: 'pause' }
-  /** Makes the instance scheduled, now; the `wake` that follows starts things. */
+  /** A paused instance is scheduled, for when it would go on; the `wake` that follows starts things. */
   | { readonly kind: 'resume' }
   /** Waiting by request: nothing new starts until an outcome or a reschedule. */
   | { readonly kind: 'park' }
@@ -133,7 +140,8 @@ export interface Dispatch extends StepTry {
 export interface Withdrawal extends StepTry {
   readonly blockId: string;
   readonly external: boolean;
-  readonly reason: 'cancelled' | 'timed_out';
+  /** `unclaimed`: no worker has taken it in time; `deadline`: that of the step has passed. */
+  readonly reason: 'cancelled' | 'timed_out' | 'unclaimed' | 'deadline';
 }
 
 /** A try that acted outside is over: by its outcome, or it was cut off and nobody knows. */
@@ -159,6 +167,8 @@ export interface AuditEvent {
     | 'step_failed'
     | 'step_retried'
     | 'block_failed'
+    | 'deadline_breached'
+    | 'deadline_handler_failed'
     | 'resumed_from'
     | 'blocks_injected'
     | 'migrated'
@@ -200,6 +210,10 @@ export interface Progress {
     /** Tries that failed, whether or not another one follows. */
     readonly stepsFailed: number;
     readonly stepsRetried: number;
+    /** Limits of time that were passed, of whatever. */
+    readonly timeouts: number;
+    /** Deadlines of steps. */
+    readonly breaches: number;
   };
   /** The event was about a try that is not open: nothing happened. */
   readonly stale?: true;

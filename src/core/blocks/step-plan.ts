@@ -16,6 +16,14 @@ export interface RetryPolicy extends RetryTimes {
   readonly nonRetryableCodes: ReadonlySet<string>;
 }
 
+/** What is called when the deadline has passed. */
+export interface BreachHandler {
+  readonly handler: string;
+  /** Called in place; undefined: it has an effect. */
+  readonly pure: PureHandler | undefined;
+  readonly params: Template | undefined;
+}
+
 export interface StepNode extends NodePlace {
   readonly type: 'step';
   readonly handler: string;
@@ -27,7 +35,10 @@ export interface StepNode extends NodePlace {
   readonly delay: DelayTimes | undefined;
   readonly window: WindowTimes | undefined;
   readonly retry: RetryPolicy | undefined;
-  readonly timeoutMs: number | null;
+  /** How long a task may wait for a worker. */
+  readonly queueTimeoutMs: number | null;
+  readonly deadlineMs: number | null;
+  readonly onBreach: BreachHandler | undefined;
   readonly rateLimitKey: string | null;
   readonly queueName: string | null;
   /** False: survives the signal `cancel` once it has begun. */
@@ -51,6 +62,10 @@ export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<
   if (mode !== 'external' && block.queue_name != null) {
     compiler.warn('queue_name', `queue_name has no effect: ${handler} is built in, not a worker's`);
   }
+  if (mode !== 'external' && block.queue_timeout != null) {
+    const message = `queue_timeout has no effect: ${handler} is built in, not a worker's`;
+    compiler.warn('queue_timeout', message);
+  }
   return {
     handler,
     mode,
@@ -60,7 +75,9 @@ export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<
     delay: delayTimes(block, compiler),
     window: windowTimes(block, compiler),
     retry: retryPolicy(block, compiler),
-    timeoutMs: block.timeout ?? null,
+    queueTimeoutMs: mode === 'external' ? (block.queue_timeout ?? null) : null,
+    deadlineMs: deadlineOf(block),
+    onBreach: breachHandler(block, compiler),
     rateLimitKey: block.rate_limit_key ?? null,
     queueName: block.queue_name ?? null,
     isCancellable: block.cancellable ?? true,
@@ -69,6 +86,35 @@ export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<
       block.output_schema == null
         ? undefined
         : compiler.outputSchema(block.output_schema as JsonObject),
+  };
+}
+
+/** A definition may have been stored with false, which was an absent field until this one was built. */
+function deadlineOf({ deadline }: StepBlock): number | null {
+  return typeof deadline === 'number' ? deadline : null;
+}
+
+function breachHandler(block: StepBlock, compiler: BlockCompiler): BreachHandler | undefined {
+  const { on_deadline_breach: given } = block;
+  if (!given) return undefined;
+  const { handler, params } = given;
+  const mode = modeOf(handler);
+  if (deadlineOf(block) === null) {
+    const message = 'on_deadline_breach has no effect without a deadline';
+    compiler.warn('on_deadline_breach', message);
+  }
+  if (mode === 'external' || mode === 'sleep') {
+    const able = [...BUILTIN_NAMES].filter((name) => modeOf(name) !== 'sleep').join(', ');
+    compiler.refuse(
+      'on_deadline_breach.handler',
+      `on_deadline_breach.handler must be a built-in handler that does something (${able}), not ${handler}`,
+    );
+  }
+  if (mode === 'in_process') compiler.noteEffect();
+  return {
+    handler,
+    pure: PURE_HANDLERS.get(handler),
+    params: params == null ? undefined : compiler.template(params, 'on_deadline_breach.params'),
   };
 }
 

@@ -56,7 +56,7 @@ export function readTree(entries: readonly TreeEntry[], plan: Plan): Parsed<Exec
 }
 
 /** The fields of the whole; a slot of a concurrency key, and the wish for one, stay behind. */
-const WHOLE = ['t', 'e', 'y', 'h', 'p', 'x', 'f'] as const;
+const WHOLE = ['t', 'e', 'y', 'h', 'p', 'x', 'f', 'z', 'u'] as const;
 
 function wholeOf(from: NonNullable<TreeEntry['execution']>): Partial<Execution> {
   return Object.fromEntries(
@@ -92,8 +92,8 @@ function openOf({ type }: PlanNode, record: OpenRecord): OpenRecord {
   );
   const flat = Object.fromEntries(values) as unknown as StepRecord;
   if (type !== 'step' || !AT_WORK.has(flat.p)) return flat;
-  const { b, a, x } = flat;
-  return { b, p: BEGIN_AGAIN, a, ...(x && { x }) };
+  const { b, a, x, h } = flat;
+  return { b, p: BEGIN_AGAIN, a, ...(x && { x }), ...(h !== undefined && { h }) };
 }
 
 function doneOf(node: PlanNode, [code, began, took, kept]: DoneRecord): DoneRecord {

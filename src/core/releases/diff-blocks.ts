@@ -98,13 +98,16 @@ interface Member {
   readonly byDefault?: JsonValue;
 }
 
+/** Of every kind. */
+const TIMEOUT: Member = { category: 'timeout_changed' };
 const LOOP: Member = { category: 'loop_changed' };
 const PASSES: Member = { category: 'loop_changed', byDefault: MAX_ITERATIONS_DEFAULT };
 
 /** Members with a category of their own, whose values are shown. */
 const MEMBERS: Readonly<Record<string, Member>> = {
   'step.retry': { category: 'retry_changed' },
-  'step.timeout': { category: 'timeout_changed' },
+  'step.queue_timeout': { category: 'timeout_changed' },
+  'step.deadline': { category: 'timeout_changed' },
   'step.delay': { category: 'delay_changed' },
   'step.rate_limit_key': { category: 'rate_limit_changed' },
   'step.queue_name': { category: 'queue_changed' },
@@ -129,7 +132,8 @@ function memberChange(name: string, before: PlacedBlock, after: PlacedBlock): Ch
   if (isListOfLists(old) && isListOfLists(now)) {
     return changed('structure_changed', `the number of ${name}`, old.length, now.length);
   }
-  const member = MEMBERS[`${after.block.type}.${name}`];
+  if (name === 'on_deadline_breach') return breachChange(old, now);
+  const member = name === 'timeout' ? TIMEOUT : MEMBERS[`${after.block.type}.${name}`];
   if (member !== undefined) return changed(member.category, name, old, now);
   // What else there is may hold what not everybody should read.
   return isDeepEqual(old, now) ? [] : [{ category: 'params_changed', what: `${name} changes` }];
@@ -147,6 +151,15 @@ function contentOf({ block, members, lists }: PlacedBlock, name: string): JsonVa
   // An object of our own fields, of which those that are null are absent, too.
   if (members[name]?.properties !== undefined && isJsonObject(value)) return withoutAbsent(value);
   return lists.length === 0 ? value : withoutBlocks(value, new Set<unknown>(lists));
+}
+
+/** What is called then may act outside. */
+function breachChange(old: JsonValue, now: JsonValue): Change[] {
+  if (isDeepEqual(old, now)) return [];
+  const handler = isJsonObject(now) ? ownValue(now, 'handler') : undefined;
+  const isPure = typeof handler !== 'string' || PURE_HANDLERS.has(handler);
+  const severity = isPure ? 'behavioral' : 'side_effect_risk';
+  return [{ category: 'timeout_changed', severity, what: 'on_deadline_breach changes' }];
 }
 
 function withoutBlocks(value: JsonValue, lists: ReadonlySet<unknown>): JsonValue {

@@ -56,6 +56,8 @@ export interface RecordedRun {
   readonly data: JsonObject;
   readonly config: JsonObject;
   readonly execution: Execution;
+  /** How long it might take; absent or null: for ever. */
+  readonly timeout?: number | null;
   readonly created_at: string;
   readonly outputs: readonly RecordedOutput[];
   readonly tasks: readonly RecordedTask[];
@@ -91,6 +93,8 @@ export interface Recording {
   readonly failed: ReadonlySet<string>;
   /** Those that were cut off in the last pass of what is around them. */
   readonly cutOff: ReadonlySet<string>;
+  /** The blocks of any kind that had failed by the end. */
+  readonly failedBlocks: ReadonlySet<string>;
 }
 
 /** Leaves the evaluation of a run that cannot be replayed; caught where the replay began. */
@@ -115,7 +119,8 @@ export function recordingOf(run: RecordedLife, baseline: Plan): Recording {
     if (ended.some(({ tries }) => tries.at(-1)?.outcome.kind === 'success')) succeeded.add(block);
     else if (ended.length > 0) failed.add(block);
   }
-  return { visits, succeeded, failed, cutOff: stepsAtEnd(run, baseline, CANCELLED) };
+  const cutOff = stepsAtEnd(run, baseline, CANCELLED);
+  return { visits, succeeded, failed, cutOff, failedBlocks: blocksAtEnd(run, baseline, FAILED) };
 }
 
 /** What the rows of one visit are. */
@@ -204,10 +209,13 @@ function wasCutOff(task: RecordedTask): boolean {
 }
 
 /** The steps that ended so, as the execution has them. */
-function stepsAtEnd({ execution }: RecordedLife, baseline: Plan, code: DoneCode): Set<string> {
-  const nodes = baseline.nodes.filter(
-    ({ type, index }) => type === 'step' && execution.d[index]?.[0] === code,
-  );
+function stepsAtEnd(run: RecordedLife, baseline: Plan, code: DoneCode): Set<string> {
+  const ended = blocksAtEnd(run, baseline, code);
+  return new Set([...ended].filter((id) => !isComposite(baseline, id)));
+}
+
+function blocksAtEnd({ execution }: RecordedLife, baseline: Plan, code: DoneCode): Set<string> {
+  const nodes = baseline.nodes.filter(({ index }) => execution.d[index]?.[0] === code);
   return new Set(nodes.map(({ id }) => id));
 }
 

@@ -9,6 +9,7 @@
 
 import { advance, type EngineEvent, type Env, type Progress, type Snapshot } from '../evaluator.js';
 import { emptyExecution } from '../execution.js';
+import { isHook } from '../hooks.js';
 import { isJsonObject } from '../json.js';
 import { iterationOf } from '../paths.js';
 import type { Plan } from '../plan-nodes.js';
@@ -81,7 +82,7 @@ export class Rerun {
   ) {
     this.#target = target;
     this.script = script;
-    this.#plan = target === 'end' ? withStandIns(plan, script) : withoutHandlers(plan);
+    this.#plan = target === 'end' ? withStandIns(plan, script) : withoutHandlers(plan, script);
     this.#env = { ...TURN, unpoliciedRetry, random: () => 0.5 };
     this.#ticksMax = ticksMax;
     this.#now = life.execution.t ?? Date.parse(life.created_at);
@@ -94,6 +95,7 @@ export class Rerun {
       timezone: life.timezone,
       state: 'scheduled',
       nextFireAt: this.#now,
+      timeoutMs: life.timeout ?? null,
       data: life.data,
       config: life.config,
       runtime: {},
@@ -184,7 +186,10 @@ export class Rerun {
     }
   }
 
-  #dispatch({ node: index, iteration, attempt, external }: Dispatch): void {
+  #dispatch(dispatch: Dispatch): void {
+    // Nothing depends on what it comes to.
+    if (isHook(dispatch)) return;
+    const { node: index, iteration, attempt, external } = dispatch;
     const node = this.#plan.nodes[index];
     if (node?.type !== 'step') throw new Error(`block ${index} is dispatched and is no step`);
     const taken = this.script.take(node, iteration, attempt);

@@ -53,6 +53,11 @@ export class Script {
     return taken?.timedOut === true && node.retry === undefined ? forGood(taken) : taken;
   }
 
+  /** Whether the block had failed by the end. */
+  hasFailed(block: string): boolean {
+    return this.#recording.failedBlocks.has(block);
+  }
+
   /** Whether the run had begun the step, although nothing is recorded of it. */
   #wasBegun(node: StepNode, before: StepNode | undefined): boolean {
     // Tasks are recorded in any case.
@@ -129,18 +134,28 @@ function standIn(node: StepNode, script: Script): StepNode {
     mode: node.mode === 'sleep' ? 'in_process' : node.mode,
     pure: node.mode === 'pure' ? pure : undefined,
     // What took too long is recorded as a failure; nothing else can be too late.
-    timeoutMs: null,
+    ...WITHOUT_LIMITS,
     checkOutput:
       checkOutput && ((output) => (output === NOTHING ? undefined : checkOutput(output))),
   };
 }
 
-/** The same plan, whose steps are all dispatched and wait for an answer. */
-export function withoutHandlers(plan: Plan): Plan {
+/** Of steps, whose failures are recorded. */
+const WITHOUT_LIMITS = { timeoutMs: null, queueTimeoutMs: null, deadlineMs: null } as const;
+
+/**
+ * The same plan, whose steps are all dispatched and wait for an answer. Time goes on behind what is recorded,
+ * so that only blocks time out that have failed.
+ */
+export function withoutHandlers(plan: Plan, script: Script): Plan {
   const nodes = plan.nodes.map((node): PlanNode => {
-    if (node.type !== 'step') return node;
+    if (node.type !== 'step') {
+      return node.timeoutMs === null || script.hasFailed(node.id)
+        ? node
+        : { ...node, timeoutMs: null };
+    }
     const mode = node.mode === 'external' ? 'external' : 'in_process';
-    return { ...node, mode, pure: undefined, timeoutMs: null };
+    return { ...node, mode, pure: undefined, ...WITHOUT_LIMITS };
   });
   return { ...plan, nodes };
 }

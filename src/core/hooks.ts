@@ -1,0 +1,86 @@
+/**
+ * Hooks: handlers inside the process that are called beside the steps, because a deadline has passed. They
+ * are durable and done at least once, like steps; nothing waits for them, and what they come to is only
+ * noted. A hook is named as a try whose node is below 0.
+ */
+
+import type { Evaluation } from './evaluation.js';
+import type { Execution, OpenHook } from './execution.js';
+import type { JsonValue } from './json.js';
+import type { NodePlace } from './plan-nodes.js';
+import type { StepTry, TryEvent } from './progress.js';
+
+/** How long one may take, in ms. */
+export const HOOK_MS_MAX = 30_000;
+
+export function isHook({ node }: Pick<StepTry, 'node'>): boolean {
+  return node < 0;
+}
+
+export function hookOf(
+  execution: Execution,
+  { node }: Pick<StepTry, 'node'>,
+): OpenHook | undefined {
+  return execution.b?.[numberOf(node)];
+}
+
+/** Nodes are counted from 0 up, hooks from -1 down. */
+function numberOf(node: number): number {
+  return -1 - node;
+}
+
+/** @param params rendered */
+export function startHook(
+  run: Evaluation,
+  { id }: NodePlace,
+  handler: string,
+  params: JsonValue,
+): void {
+  run.execution.b ??= {};
+  const number = Math.max(-1, ...Object.keys(run.execution.b).map(Number)) + 1;
+  const hook: OpenHook = { i: id, h: handler, p: params };
+  run.execution.b[number] = hook;
+  run.charge(params);
+  dispatchHook(run, number, hook);
+}
+
+/** Those that were at work in a process that is gone are called again. */
+export function recoverHooks(run: Evaluation): void {
+  const { b = {} } = run.execution;
+  for (const number of Object.keys(b).map(Number)) dispatchHook(run, number, b[number]!);
+}
+
+function dispatchHook(run: Evaluation, number: number, { i, h, p }: OpenHook): void {
+  run.dispatches.push({
+    node: -1 - number,
+    iteration: '',
+    attempt: 0,
+    blockId: i,
+    handler: h,
+    external: false,
+    queueName: null,
+    params: p,
+    timeoutMs: null,
+    overlay: null,
+  });
+}
+
+/** What a hook came to; false when it is not open. */
+export function endHook(run: Evaluation, event: TryEvent): boolean {
+  const { execution } = run;
+  const hook = hookOf(execution, event);
+  if (hook === undefined) return false;
+  let error: string | undefined;
+  if (event.kind === 'step.refused') error = event.message;
+  else if (event.kind !== 'step.outcome') return false;
+  else if (event.outcome.kind === 'failure') error = event.outcome.message;
+  if (hook.u !== undefined) {
+    const { node, iteration, attempt } = event;
+    run.effects ??= [];
+    run.effects.push({ node, iteration, attempt, effect: hook.u, isDone: error === undefined });
+  }
+  if (error !== undefined) run.noteHookFailure(hook.i, hook.h, error);
+  delete execution.b![numberOf(event.node)];
+  if (Object.keys(execution.b!).length === 0) delete execution.b;
+  return true;
+}
