@@ -84,10 +84,7 @@ export function deliverSignal(
 
 /** A paused instance goes on: now, or at the time for which it was scheduled. */
 export function resume(actor: LiveInstance, turn: Turn): Progress {
-  const progress = advance(actor, turn, { kind: 'resume' });
-  const { nextFireAt } = actor.record.snapshot;
-  if (nextFireAt !== null && nextFireAt <= actor.env.now()) continueAfter(actor, turn);
-  return progress;
+  return advance(actor, turn, { kind: 'resume' });
 }
 
 /** What the instance does from here on belongs to the trace of whoever asked for it. */

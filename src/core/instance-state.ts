@@ -120,7 +120,10 @@ export function outlook(run: Evaluation): { wakeAt: UnixMs | null; more: boolean
   const { snapshot, execution, env } = run;
   if (isEnded(snapshot.state)) return { wakeAt: null, more: false };
   if (snapshot.state === 'paused') return { wakeAt: null, more: false };
-  if (execution.p === 1 || execution.w === 1) return { wakeAt: firstLimit(run), more: false };
+  if (execution.p === 1 || execution.w === 1) {
+    // Parked before a pause: it is parked again.
+    return { wakeAt: firstLimit(run), more: isParked(run) && snapshot.state === 'scheduled' };
+  }
   const held = heldUntil(run);
   if (held !== null && held > env.now) {
     return { wakeAt: Math.min(held, firstLimit(run) ?? held), more: false };

@@ -11,6 +11,7 @@ import { type Condition, type Parsed, parseCondition } from './condition.js';
 import type { JsonObject, JsonValue } from './json.js';
 import type { NodePlace, Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
 import { compileTemplate, type Template } from './template.js';
+import { timeLimit } from './time.js';
 import { TreeRules } from './tree-rules.js';
 
 export type { Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
@@ -117,7 +118,7 @@ class PlanCompiler implements BlockCompiler {
       lists: [],
       loops: around.loops,
       items: around.items,
-      timeoutMs: block.timeout ?? null,
+      timeoutMs: timeLimit(block.timeout),
       isRead: false,
     };
     this.#block = block;

@@ -7,6 +7,7 @@ import type { Condition, Parsed } from '../condition.js';
 import { type JsonObject, ownValue } from '../json.js';
 import type { Details, NodePlace, SchemaCheck } from '../plan-nodes.js';
 import type { Template } from '../template.js';
+import { timeLimit } from '../time.js';
 import { type DelayTimes, isLocalTime, type RetryTimes, type WindowTimes } from '../timing.js';
 
 export interface RetryPolicy extends RetryTimes {
@@ -75,8 +76,8 @@ export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<
     delay: delayTimes(block, compiler),
     window: windowTimes(block, compiler),
     retry: retryPolicy(block, compiler),
-    queueTimeoutMs: mode === 'external' ? (block.queue_timeout ?? null) : null,
-    deadlineMs: deadlineOf(block),
+    queueTimeoutMs: mode === 'external' ? timeLimit(block.queue_timeout) : null,
+    deadlineMs: timeLimit(block.deadline),
     onBreach: breachHandler(block, compiler),
     rateLimitKey: block.rate_limit_key ?? null,
     queueName: block.queue_name ?? null,
@@ -89,17 +90,13 @@ export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<
   };
 }
 
-/** A definition may have been stored with false, which was an absent field until this one was built. */
-function deadlineOf({ deadline }: StepBlock): number | null {
-  return typeof deadline === 'number' ? deadline : null;
-}
-
 function breachHandler(block: StepBlock, compiler: BlockCompiler): BreachHandler | undefined {
   const { on_deadline_breach: given } = block;
+  // A definition may have been stored with false, which was an absent field until this one was built.
   if (!given) return undefined;
   const { handler, params } = given;
   const mode = modeOf(handler);
-  if (deadlineOf(block) === null) {
+  if (timeLimit(block.deadline) === null) {
     const message = 'on_deadline_breach has no effect without a deadline';
     compiler.warn('on_deadline_breach', message);
   }
@@ -111,6 +108,8 @@ function breachHandler(block: StepBlock, compiler: BlockCompiler): BreachHandler
     );
   }
   if (mode === 'in_process') compiler.noteEffect();
+  // It parses its condition when it is called.
+  if (handler === 'assert') compiler.reads('all');
   return {
     handler,
     pure: PURE_HANDLERS.get(handler),

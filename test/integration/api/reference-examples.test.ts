@@ -8,6 +8,7 @@ import {
   HANDLER_EXAMPLES,
   KIND_EXAMPLES,
   type SequenceExample,
+  STEP_EXAMPLES,
 } from '../../../scripts/reference/sequence-examples.js';
 import { type Json, useTenant } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
@@ -46,6 +47,7 @@ async function run(example: SequenceExample): Promise<void> {
 for (const [what, examples] of [
   ['block', KIND_EXAMPLES],
   ['handler', HANDLER_EXAMPLES],
+  ['part of a step', STEP_EXAMPLES],
 ] as const) {
   describe(`the example of each ${what} is stored without a warning and ends as the page says`, () => {
     for (const [name, example] of Object.entries(examples)) test(name, () => run(example));
