@@ -1,3 +1,5 @@
+/** Limits of time in virtual time: when they count, when they stand still, and what is over with them. */
+
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Block } from '../../schema/blocks.js';

@@ -93,18 +93,22 @@ describe('Pause: While paused nothing starts: unclaimed tasks are not offered, t
     assert.equal((await tenant.task(handler)).attempt, 1);
   });
 
-  const resumes: Readonly<Record<string, (id: string) => Promise<unknown>>> = {
+  const resumes: Readonly<Record<string, (id: string, how: string) => Promise<unknown>>> = {
     'the signal': (id) => tenant.signal(id, 'resume'),
     'PATCH without next_fire_at': (id) => tenant.move(id, 'scheduled'),
-    'a batch action': (id) =>
-      tenant.post('/instances/batch-action', { action: 'resume', ids: [id] }),
+    'a batch action': (_id, how) =>
+      tenant.post('/instances/batch-action', {
+        action: 'resume',
+        filter: { states: ['paused'], metadata: { resumed: how } },
+      }),
   };
   for (const [how, resume] of Object.entries(resumes)) {
     test(`a start in the future stays there when ${how} resumes`, async () => {
-      const id = await tenant.run([step('a', 'noop')], { next_fire_at: FAR });
+      const metadata = { resumed: how };
+      const id = await tenant.run([step('a', 'noop')], { next_fire_at: FAR, metadata });
       await tenant.signal(id, 'pause');
       assert.equal((await tenant.instance(id)).next_fire_at, null);
-      await resume(id);
+      await resume(id, how);
       const { state, next_fire_at } = await tenant.instance(id);
       assert.deepEqual([state, next_fire_at], ['scheduled', FAR]);
     });
@@ -133,13 +137,13 @@ describe('Pause: While paused nothing starts: unclaimed tasks are not offered, t
 
   test('what was set to waiting by request waits again, until a signal wakes it', async () => {
     const handler = newHandler();
-    const id = await tenant.run([sleep('a', SHORT_MS), step('b', handler)]);
+    const id = await tenant.run([sleep('a', SOON_MS), step('b', handler)]);
     await tenant.until(id, 'running');
     await tenant.move(id, 'waiting');
     await tenant.signal(id, 'pause');
     await tenant.signal(id, 'resume');
     await tenant.until(id, 'waiting');
-    await pass(SHORT_MS);
+    await pass(SOON_MS);
     assert.deepEqual(await tenant.poll(handler), []);
     await tenant.signal(id, 'custom:on');
     await tenant.task(handler);
