@@ -127,9 +127,9 @@ describe('Pause: While paused nothing starts: unclaimed tasks are not offered, t
     await tenant.signal(id, 'pause');
     const resumed = await tenant.move(id, 'scheduled');
     assert.deepEqual([resumed.state, resumed.next_fire_at], ['scheduled', next_fire_at]);
-    const short = await tenant.run([step('a', 'noop', { delay: { duration: SHORT_MS } })]);
+    const short = await tenant.run([step('a', 'noop', { delay: { duration: SOON_MS } })]);
     await tenant.signal(short, 'pause');
-    await pass(SHORT_MS);
+    await pass(SOON_MS);
     assert.equal((await tenant.instance(short)).state, 'paused');
     await tenant.signal(short, 'resume');
     await tenant.until(short, 'completed');
