@@ -46,9 +46,9 @@ from json_to_recordset($1::json) as r(id uuid, created_at timestamptz)
 on conflict (id) do update set created_at = excluded.created_at;
 
 -- writer_instance_insert
-insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure)
-select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure
-from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text, failure json);
+insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
+select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure, r.timeout
+from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text, failure json, timeout bigint);
 
 -- writer_instance_update
 update instances t set state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at
@@ -241,6 +241,11 @@ select r.task_id, r.instance_id, r.tenant_id, r.handler_name, r.queue_name, r.ra
 from json_to_recordset($1::json) as r(task_id uuid, instance_id uuid, tenant_id text, handler_name text, queue_name text, rank smallint, created_at timestamptz)
 on conflict (task_id) do update set instance_id = excluded.instance_id, tenant_id = excluded.tenant_id, handler_name = excluded.handler_name, queue_name = excluded.queue_name, rank = excluded.rank, created_at = excluded.created_at;
 
+-- writer_opentask_rank
+update open_tasks t set rank = r.rank
+from json_to_recordset($1::json) as r(task_id uuid, rank smallint)
+where t.task_id = r.task_id;
+
 -- writer_opentask_delete
 delete from open_tasks t
 using json_to_recordset($1::json) as r(task_id uuid)
@@ -355,10 +360,10 @@ using json_to_recordset($1::json) as r(id uuid)
 where t.id = r.id;
 
 -- writer_cron_set
-insert into cron_schedules (id, tenant_id, namespace, sequence_id, sequence, version, cron_expr, timezone, enabled, metadata, context, priority, overlap_policy, skipped_fires, last_skipped_at, last_triggered_at, next_fire_at, last_error, created_at, updated_at)
-select r.id, r.tenant_id, r.namespace, r.sequence_id, r.sequence, r.version, r.cron_expr, r.timezone, r.enabled, r.metadata, r.context, r.priority, r.overlap_policy, r.skipped_fires, r.last_skipped_at, r.last_triggered_at, r.next_fire_at, r.last_error, r.created_at, r.updated_at
-from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, sequence_id uuid, sequence text, version integer, cron_expr text, timezone text, enabled boolean, metadata json, context json, priority text, overlap_policy text, skipped_fires integer, last_skipped_at timestamptz, last_triggered_at timestamptz, next_fire_at timestamptz, last_error text, created_at timestamptz, updated_at timestamptz)
-on conflict (id) do update set cron_expr = excluded.cron_expr, timezone = excluded.timezone, enabled = excluded.enabled, metadata = excluded.metadata, context = excluded.context, priority = excluded.priority, overlap_policy = excluded.overlap_policy, skipped_fires = excluded.skipped_fires, last_skipped_at = excluded.last_skipped_at, last_triggered_at = excluded.last_triggered_at, next_fire_at = excluded.next_fire_at, last_error = excluded.last_error, updated_at = excluded.updated_at;
+insert into cron_schedules (id, tenant_id, namespace, sequence_id, sequence, version, cron_expr, timezone, enabled, metadata, context, priority, timeout, overlap_policy, skipped_fires, last_skipped_at, last_triggered_at, next_fire_at, last_error, created_at, updated_at)
+select r.id, r.tenant_id, r.namespace, r.sequence_id, r.sequence, r.version, r.cron_expr, r.timezone, r.enabled, r.metadata, r.context, r.priority, r.timeout, r.overlap_policy, r.skipped_fires, r.last_skipped_at, r.last_triggered_at, r.next_fire_at, r.last_error, r.created_at, r.updated_at
+from json_to_recordset($1::json) as r(id uuid, tenant_id text, namespace text, sequence_id uuid, sequence text, version integer, cron_expr text, timezone text, enabled boolean, metadata json, context json, priority text, timeout bigint, overlap_policy text, skipped_fires integer, last_skipped_at timestamptz, last_triggered_at timestamptz, next_fire_at timestamptz, last_error text, created_at timestamptz, updated_at timestamptz)
+on conflict (id) do update set cron_expr = excluded.cron_expr, timezone = excluded.timezone, enabled = excluded.enabled, metadata = excluded.metadata, context = excluded.context, priority = excluded.priority, timeout = excluded.timeout, overlap_policy = excluded.overlap_policy, skipped_fires = excluded.skipped_fires, last_skipped_at = excluded.last_skipped_at, last_triggered_at = excluded.last_triggered_at, next_fire_at = excluded.next_fire_at, last_error = excluded.last_error, updated_at = excluded.updated_at;
 
 -- writer_apikey_insert
 insert into api_keys (id, tenant_id, name, capabilities, secret_hash, created_at, last_used_at, expires_at, revoked)
@@ -544,9 +549,9 @@ on conflict do nothing
 returning id;
 
 -- writer_gated_instance_insert
-insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure)
-select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure
-from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text, failure json)
+insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
+select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure, r.timeout
+from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text, failure json, timeout bigint)
 on conflict do nothing
 returning id;
 

@@ -236,6 +236,12 @@ const headOf = <K extends string>(kind: K) => ({
       description: 'An expression; the block is skipped when it does not hold.',
     }),
   ),
+  timeout: optional(
+    noted(
+      DurationMs,
+      'How long the block may take; past it, all inside is cut off and it has failed.',
+    ),
+  ),
 });
 
 /** @param note what the document says of the kind */
@@ -247,6 +253,18 @@ function blockObject<K extends string, P extends TProperties>(
   const shape = { ...headOf(kind), ...properties };
   return Type.Object(shape, { description: note });
 }
+
+/** Called inside the server: `log` and the other pure handlers, or `http_request`. */
+export const OnDeadlineBreach = Type.Object({
+  handler: noted(Name, 'A built-in handler; not sleep.'),
+  params: optional(
+    noted(
+      JsonObjectSchema,
+      'Its parameters, with templates; the server adds _breach_block_id, _breach_instance_id, ' +
+        '_breach_elapsed_ms and _breach_deadline_ms.',
+    ),
+  ),
+});
 
 // An interface may refer to itself by way of `Block`, where an alias may not.
 
@@ -264,7 +282,24 @@ const Step = blockObject('step', STEP_NOTE, {
   ),
   delay: optional(noted(Delay, 'Waits before the first try.')),
   retry: optional(noted(Retry, 'What is done after a failed try.')),
-  timeout: optional(noted(DurationMs, 'How long one try may take; past it, the try has failed.')),
+  timeout: optional(
+    noted(
+      DurationMs,
+      'How long one try may take, of a task from its claim on; past it, the try has failed.',
+    ),
+  ),
+  queue_timeout: optional(
+    noted(DurationMs, 'How long a task may wait for a worker; past it, the try has failed.'),
+  ),
+  deadline: optional(
+    noted(
+      DurationMs,
+      'How long the step may take with all of its waits and tries; past it, it has failed.',
+    ),
+  ),
+  on_deadline_breach: optional(
+    noted(OnDeadlineBreach, 'What is called, once, when the deadline has passed.'),
+  ),
   send_window: optional(noted(SendWindow, 'Waits until an hour in which the step may start.')),
   rate_limit_key: optional(
     noted(Key, 'Steps with the same key share a limit per time. Past the limit a step waits.'),
@@ -288,14 +323,7 @@ const Step = blockObject('step', STEP_NOTE, {
     }),
   ),
   wait_for_input: optional(WaitForInput),
-  ...unsupported(
-    'context_access',
-    'deadline',
-    'on_deadline_breach',
-    'fallback_handler',
-    'cache_key',
-    'compensation',
-  ),
+  ...unsupported('context_access', 'fallback_handler', 'cache_key', 'compensation'),
 });
 export interface StepBlock extends Static<typeof Step> {}
 

@@ -4,7 +4,7 @@
  */
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import type { DoneCode, DoneRecord, Execution, OpenRecord } from '../src/core/execution.js';
+import type { DoneCode, DoneRecord, OpenRecord } from '../src/core/execution.js';
 import type { JsonValue } from '../src/core/json.js';
 import { PRIORITIES } from '../src/core/states.js';
 import {
@@ -63,6 +63,8 @@ export const TreeEntry = Type.Object({
     Type.Object({
       t: optional(Num),
       h: optional(Num),
+      z: optional(Num),
+      u: optional(Num),
       e: optional(EndCode),
       y: optional(Why),
       p: optional(Flag),
@@ -146,6 +148,7 @@ export const CapsulePayload = Type.Object({
     context: JsonObjectSchema,
     budget: Type.Optional(AnyJson),
     parent_instance_id: optional(Uuid),
+    timeout: optional(Natural),
   }),
   checkpoint: Checkpoint,
   ...OPTIONAL_LISTS,

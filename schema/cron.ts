@@ -19,7 +19,7 @@ import {
   Uuid,
   withDefault,
 } from './common.js';
-import { CapitalPriority, GivenContext, InstanceCreated } from './instance.js';
+import { CapitalPriority, GivenContext, InstanceCreated, InstanceTimeout } from './instance.js';
 import { actById, byId, listOf, type RouteRow, read, readById, refusals } from './route-row.js';
 
 /** Longer than any expression that a person writes; lists of every second and minute fit in. */
@@ -48,6 +48,7 @@ const STARTED = {
   context: optional(
     noted(GivenContext, 'What its instances begin with; the input_schema must accept its data.'),
   ),
+  timeout: optional(InstanceTimeout),
 };
 
 /** A sequence that is given by its name is looked up at each fire. */
@@ -128,6 +129,7 @@ export const CronSchedule = named('CronSchedule', {
   metadata: JsonObjectSchema,
   context: Type.Object({ data: JsonObjectSchema, config: JsonObjectSchema }),
   priority: CapitalPriority,
+  timeout: orNull(Type.Integer()),
   overlap_policy: OverlapPolicy,
   skipped_fires: Type.Integer(),
   last_skipped_at: orNull(Timestamp),

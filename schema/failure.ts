@@ -14,7 +14,10 @@ export const FAILURE_CODES = {
   not_retried:
     'a retryable failure of a step without `retry`, or one that `retry_if` or `non_retryable_codes` excludes',
   timeout:
-    'the last try took longer than the `timeout` of the step, or than a handler may take at all; or nobody answered at its gate in time',
+    'a block, or the last try of a step, took longer than its `timeout`, or a handler longer than it may at all; or nobody answered at its gate in time',
+  queue_timeout: 'no worker claimed the task of the last try within `queue_timeout`',
+  deadline: 'the step took longer than its `deadline`, with all of its waits and tries',
+  instance_timeout: 'the instance took longer than its `timeout`',
   expression_error:
     'a `when` of any block, a template of `params` or of a `prompt`, or a collection does not parse or cannot be evaluated',
   secret_missing:

@@ -13,6 +13,7 @@ import {
   Cursor,
   checked,
   DryRun,
+  DurationMs,
   INT32_MAX,
   InstanceStateWord,
   JsonObjectSchema,
@@ -50,6 +51,12 @@ export const GivenContext = Type.Object({
   config: optional(JsonObjectSchema),
 });
 
+/** Of one instance; those that it starts have none of it. */
+export const InstanceTimeout = noted(
+  DurationMs,
+  'How long it may take from its first step on, pauses not counted; past it, it fails.',
+);
+
 /** An empty `idempotency_key` is none. `state`, `session_id` and parents sent along are ignored. */
 export const CreateInstance = checked(
   'sequence-or-id',
@@ -64,6 +71,7 @@ export const CreateInstance = checked(
       noted(GivenContext, 'At most 256 KiB as JSON, unless the deployment sets another limit.'),
     ),
     next_fire_at: optional(noted(Timestamp, 'When to start; now when absent.')),
+    timeout: optional(InstanceTimeout),
     concurrency_key: optional(
       noted(Key, 'Instances of the tenant with this key share their slots.'),
     ),
@@ -102,7 +110,12 @@ export type CreateBatch = Static<typeof CreateBatch>;
 
 export const PatchState = named('PatchState', {
   state: InstanceStateWord,
-  next_fire_at: optional(noted(Timestamp, 'For a move to scheduled; now when absent.')),
+  next_fire_at: optional(
+    noted(
+      Timestamp,
+      'For a move to scheduled. When absent: now, or of a paused one when it would go on.',
+    ),
+  ),
 });
 export type PatchState = Static<typeof PatchState>;
 
@@ -253,6 +266,7 @@ export const TaskInstance = named('TaskInstance', 'A run of a sequence.', {
   max_concurrency: Type.Optional(Type.Integer()),
   idempotency_key: Type.Optional(Type.String()),
   parent_instance_id: Type.Optional(Uuid),
+  timeout: Type.Optional(noted(Type.Integer(), 'As it was given.')),
   failure: noted(FailureOrNull, 'Why it failed; null when it did not, or was retried since.'),
   created_at: Timestamp,
   updated_at: Timestamp,

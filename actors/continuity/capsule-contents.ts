@@ -64,6 +64,7 @@ export async function contentsOf(
         context: contextOf(place),
         budget: null,
         parent_instance_id: row.parent_instance_id,
+        ...(row.timeout === null ? {} : { timeout: row.timeout }),
       },
       checkpoint,
       execution_tree: writeTree({ execution, items, blocks }, plan),

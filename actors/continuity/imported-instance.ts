@@ -132,9 +132,14 @@ function recordOf(
       ...base.snapshot,
       state: 'paused',
       nextFireAt: null,
+      timeoutMs: instance.timeout ?? null,
       runtime: runtimeOf(context, id),
-      // One that had failed goes on by a retry.
-      execution: tree.execution.e === FAILED ? { ...tree.execution, f: 1 } : tree.execution,
+      // It is paused from here on, if it was not before. One that had failed goes on by a retry.
+      execution: {
+        z: service.now,
+        ...tree.execution,
+        ...(tree.execution.e === FAILED ? { f: 1 } : {}),
+      },
     },
   };
 }

@@ -47,6 +47,7 @@ const PLACE = [
   'next_fire_at',
   'priority',
   'timezone',
+  'timeout',
   'metadata',
   'data',
   'config',

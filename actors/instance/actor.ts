@@ -172,6 +172,9 @@ function moveTo(actor: LiveInstance, turn: Turn, to: InstanceState, at: UnixMs |
   const now = actor.env.now();
   switch (to) {
     case 'scheduled': {
+      if (actor.record.snapshot.state === 'paused' && at === null) {
+        return signals.resume(actor, turn);
+      }
       const retry = actor.record.snapshot.state === 'failed';
       const fireAt = at ?? now;
       const progress = advance(

@@ -113,6 +113,8 @@ export function countProgress(
   turn.count('engine_steps_executed_total', counts.stepsExecuted);
   turn.count('engine_steps_failed_total', counts.stepsFailed);
   turn.count('engine_steps_retried_total', counts.stepsRetried);
+  turn.count('engine_timeouts_total', counts.timeouts);
+  turn.count('engine_deadlines_breached_total', counts.breaches);
 }
 
 /** Runs on after the present unit is committed; its timer row makes up for a lost message. */

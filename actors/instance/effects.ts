@@ -6,6 +6,7 @@
  */
 
 import { effectRequest, inProcessReceipt } from '../../src/core/continuity/effects.js';
+import { deadlineHandlerOf } from '../../src/core/deadline-handlers.js';
 import type { StepRecord } from '../../src/core/execution.js';
 import { openRecord } from '../../src/core/hooks.js';
 import type { Dispatch, EndedEffect, OutputRow } from '../../src/core/progress.js';
@@ -28,7 +29,9 @@ export function continuityIdOf({ continuity_id, id }: InstanceRecord): string {
 /** A try that is dispatched again, because its process is gone, keeps its receipt. */
 export function noteEffect(actor: LiveInstance, dispatch: Dispatch): void {
   const { blockId, handler, params } = dispatch;
-  const open = openRecord(actor.record.snapshot.execution, dispatch) as StepRecord;
+  const { execution } = actor.record.snapshot;
+  const open =
+    deadlineHandlerOf(execution, dispatch) ?? (openRecord(execution, dispatch) as StepRecord);
   open.u ??= {
     id: nextId(actor),
     block_id: blockId,

@@ -84,6 +84,7 @@ function childOf(
         timezone: record.snapshot.timezone,
         metadata: { ...record.metadata, ...marks },
         context: { data, config: record.snapshot.config },
+        timeout: record.snapshot.timeoutMs ?? null,
         dry_run: dryRun,
       },
       traceparent,

@@ -12,7 +12,7 @@ import { isoTimeOrNull } from '../../src/core/time.js';
 import { conflict, conflictFor, type EngineError } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Came, Sources } from './action.js';
-import { advance, continueAfter } from './advance.js';
+import { advance } from './advance.js';
 import { continuityIdOf } from './effects.js';
 import { dropEventWaits, renewEventWaits } from './event-waits.js';
 import { isSeenBy, type LiveInstance } from './live-instance.js';
@@ -21,6 +21,7 @@ import { putCheckpoint } from './notes.js';
 import type { Expectations, Fence, OrderedChange, OrderView } from './orders.js';
 import { tellPeer } from './progress.js';
 import { setTimer } from './settling.js';
+import { resume } from './signals.js';
 import { taskHints } from './tasks.js';
 import {
   checkAtRest,
@@ -167,11 +168,7 @@ async function prepare(
     case 'capture':
       return (turn) => capture(actor, turn, change.checkpointId);
     case 'resume':
-      return (turn) => {
-        const progress = advance(actor, turn, { kind: 'resume' });
-        continueAfter(actor, turn);
-        return progress;
-      };
+      return (turn) => resume(actor, turn);
     case 'foresee':
       found.push(...(await obstacles(actor, sources, change)));
       return (_, before) => before;

@@ -4,6 +4,7 @@
  * when the whole message is handled.
  */
 
+import { DEADLINE_HANDLER_MS_MAX, isDeadlineHandler } from '../../src/core/deadline-handlers.js';
 import { rateLimitId, routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
 import {
   type AuditEvent,
@@ -101,16 +102,21 @@ function openTask(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
   turn.effects.push(queueHint(actor, task));
 }
 
-/** The task's queue is told that it waits, or that it does not any more. */
-export function queueHint({ env, record }: LiveInstance, task: WorkerTaskRecord): Effect {
-  const { id, handler_name: handler, tenant_id: tenant, state } = task;
+/** A task is offered while it waits for a worker and its instance may go on. */
+export function isOffered({ record }: LiveInstance, { state }: WorkerTaskRecord): boolean {
+  return state === 'pending' && record.snapshot.state !== 'paused';
+}
+
+/** The task's queue is told that it is offered, or that it is not any more. */
+export function queueHint(actor: LiveInstance, task: WorkerTaskRecord): Effect {
+  const { env, record } = actor;
+  const { id, handler_name: handler, tenant_id: tenant } = task;
   const hint = { handler, task: id, tenant, queue: task.queue_name ?? '' };
   const createdAt = Date.parse(task.created_at);
   const rank = rankOf(task.priority);
-  const message: PeerMessage =
-    state === 'pending'
-      ? { kind: 'task.ready', ...hint, instance: record.id, rank, createdAt }
-      : { kind: 'task.gone', ...hint };
+  const message: PeerMessage = isOffered(actor, task)
+    ? { kind: 'task.ready', ...hint, instance: record.id, rank, createdAt }
+    : { kind: 'task.gone', ...hint };
   return { kind: 'peer', shard: shardOf(routeOfName(handler), env.shards), message };
 }
 
@@ -151,9 +157,10 @@ function perform(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
       attempt,
       handler: dispatch.handler,
       params: dispatch.params,
-      token: `${actor.record.id}:${dispatch.blockId}:${iteration}:${attempt}`,
+      token: `${actor.record.id}:${dispatch.blockId}:${isDeadlineHandler(dispatch) ? `hook${node}` : iteration}:${attempt}`,
       traceparent: actor.record.traceparent ?? undefined,
       secrets: dispatch.secrets && { tenant: actor.record.tenant_id, texts: dispatch.secrets },
+      ...(isDeadlineHandler(dispatch) ? { maxMs: DEADLINE_HANDLER_MS_MAX } : {}),
     },
   });
 }
@@ -165,20 +172,21 @@ function withdraw(
   withdrawal: Withdrawal,
   isDispatchedAgain: boolean,
 ): void {
-  const { node, iteration } = withdrawal;
+  const { node, iteration, reason } = withdrawal;
   if (actor.running.delete(stepKey(withdrawal))) {
     turn.effects.push({ kind: 'abort', instance: actor.record.id, step: { node, iteration } });
     return;
   }
   const task = actor.tasks.lastOf(withdrawal);
   if (task === undefined || (task.state !== 'pending' && task.state !== 'claimed')) return;
-  const timedOut = withdrawal.reason === 'timed_out';
+  const isCancelled = reason === 'cancelled';
   task.state = 'failed';
-  task.withdrawn = !timedOut || isDispatchedAgain;
+  task.withdrawn = isCancelled || isDispatchedAgain;
   task.completed_at = isoTime(actor.env.now());
-  task.error_message = timedOut ? `timed out after ${task.timeout_ms} ms` : 'cancelled';
-  task.error_retryable = timedOut;
-  note(actor, task, timedOut ? 'timed_out' : 'cancelled');
+  task.error_message = WITHDRAWN[reason](task);
+  task.error_retryable = reason === 'timed_out' || reason === 'unclaimed';
+  const more = reason === 'timed_out' || isCancelled ? {} : { reason: task.error_message };
+  note(actor, task, isCancelled ? 'cancelled' : 'timed_out', more);
   closeTask(actor, turn, task);
 }
 
@@ -197,6 +205,13 @@ export function withdrawTask(
   note(actor, task, 'cancelled');
   closeTask(actor, turn, task);
 }
+/** What the task says of it. */
+const WITHDRAWN: Readonly<Record<Withdrawal['reason'], (task: WorkerTaskRecord) => string>> = {
+  cancelled: () => 'cancelled',
+  timed_out: ({ timeout_ms }) => `timed out after ${timeout_ms} ms`,
+  unclaimed: () => 'no worker claimed it within the queue_timeout of the step',
+  deadline: () => 'the deadline of the step has passed',
+};
 
 /** Whether another try of the block follows: the present task is then listed no more. */
 export function isRetried(progress: Progress, block: string): boolean {

@@ -19,7 +19,7 @@ import type { Fence } from './orders.js';
 /** Columns that the evaluator sees and changes, in its form. */
 type Evaluated = keyof Pick<
   InstanceRow,
-  'state' | 'next_fire_at' | 'timezone' | 'data' | 'config' | 'runtime' | 'execution'
+  'state' | 'next_fire_at' | 'timezone' | 'data' | 'config' | 'runtime' | 'execution' | 'timeout'
 >;
 
 /** What columns of JSON hold; everything else is as the row is read. */
@@ -121,6 +121,7 @@ export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
       timezone: body.timezone ?? 'UTC',
       state: 'scheduled',
       nextFireAt: (body.next_fire_at == null ? undefined : toUnixMs(body.next_fire_at)) ?? now,
+      timeoutMs: body.timeout ?? null,
       ...givenContext(body),
       runtime: runtimeOf(body),
       execution: emptyExecution(),
@@ -136,7 +137,8 @@ function runtimeOf({ dry_run, dry_run_auto_approve: isAuto }: CreationBody): Jso
 }
 
 export function recordOfRow(row: InstanceRow): InstanceRecord {
-  const { state, next_fire_at, timezone, data, config, runtime, execution, ...columns } = row;
+  const { state, next_fire_at, timezone, data, config, runtime, execution, timeout, ...columns } =
+    row;
   return {
     ...columns,
     metadata: JSON.parse(row.metadata) as JsonObject,
@@ -149,6 +151,7 @@ export function recordOfRow(row: InstanceRow): InstanceRecord {
       timezone,
       state,
       nextFireAt: next_fire_at === null ? null : Date.parse(next_fire_at),
+      timeoutMs: timeout,
       data: JSON.parse(data) as JsonObject,
       config: JSON.parse(config) as JsonObject,
       runtime: JSON.parse(runtime) as JsonObject,
@@ -218,6 +221,7 @@ function fixedPairs(record: InstanceRecord): string {
     (record.traceparent === null ? '' : `"traceparent":"${record.traceparent}",`) +
     releasePairs(record) +
     failurePair(record) +
+    (record.snapshot.timeoutMs == null ? '' : `"timeout":${record.snapshot.timeoutMs},`) +
     `"created_at":"${record.created_at}"`
   );
 }
@@ -279,6 +283,7 @@ export function wireInstance(record: InstanceRecord): object {
     max_concurrency: record.max_concurrency ?? undefined,
     idempotency_key: record.idempotency_key ?? undefined,
     parent_instance_id: record.parent_instance_id ?? undefined,
+    timeout: snapshot.timeoutMs ?? undefined,
     failure: failureOf(record),
     created_at: record.created_at,
     updated_at: record.updated_at,

@@ -17,6 +17,7 @@ import type { LiveInstance } from './live-instance.js';
 import { failedEffect } from './log-lines.js';
 import * as notes from './notes.js';
 import { changingRow, failureOf, type PermitStatus, permitStatus, wholeRow } from './record.js';
+import { offerTasks } from './tasks.js';
 
 /** What a message may change about an instance that has rows elsewhere. */
 export interface StateBefore {
@@ -80,6 +81,8 @@ export function write(
 /** Everything beside the instance's own row that follows from its new state. */
 function settle(actor: LiveInstance, turn: Turn, progress: Progress, before: StateBefore): void {
   recordPermit(actor, turn, before.permit);
+  const isPaused = actor.record.snapshot.state === 'paused';
+  if (isPaused !== (before.state === 'paused')) offerTasks(actor, turn);
   writeTimer(actor, turn, progress);
   writeFailure(actor, turn, before.failure);
   writeDeadLetter(actor, turn, progress, before.state);

@@ -147,12 +147,8 @@ export function deliverSignal(
   switch (signalType) {
     case 'pause':
       return advance(actor, turn, { kind: 'pause' });
-    case 'resume': {
-      if (snapshot.state !== 'paused') return 'touched';
-      const progress = advance(actor, turn, { kind: 'resume' });
-      continueAfter(actor, turn);
-      return progress;
-    }
+    case 'resume':
+      return snapshot.state === 'paused' ? resume(actor, turn) : 'touched';
     case 'cancel':
       return advance(actor, turn, { kind: 'cancel' });
     case 'update_context': {
@@ -168,6 +164,11 @@ export function deliverSignal(
       return taken ?? unpark(actor, turn);
     }
   }
+}
+
+/** A paused instance goes on: now, or at the time for which it was scheduled. */
+export function resume(actor: LiveInstance, turn: Turn): Progress {
+  return advance(actor, turn, { kind: 'resume' });
 }
 
 /** What the instance does from here on belongs to the trace of whoever asked for it. */
@@ -189,9 +190,14 @@ function mergedData(actor: LiveInstance, payload: JsonValue): JsonObject | undef
   return data;
 }
 
-/** An instance that was parked by request goes on with the next signal. */
+/** An instance that was parked by request goes on with the next signal, behind a pause when that ends. */
 function unpark(actor: LiveInstance, turn: Turn): Progress | 'touched' {
-  if (actor.record.snapshot.execution.p === undefined) return 'touched';
+  const { execution, state } = actor.record.snapshot;
+  if (execution.p === undefined) return 'touched';
+  if (state === 'paused') {
+    delete execution.p;
+    return 'touched';
+  }
   const progress = advance(actor, turn, { kind: 'reschedule', at: null });
   continueAfter(actor, turn);
   return progress;

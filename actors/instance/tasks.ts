@@ -11,13 +11,18 @@ import { EngineError, invalid, notFound } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
 import type { Effect, Turn } from '../runtime/turn.js';
-import { advance } from './advance.js';
+import { advance, advanceTry } from './advance.js';
 import type { LiveInstance } from './live-instance.js';
 import { checkBytes, checkSize } from './memory.js';
 import type { MessageOf, WorkerRequest } from './messages.js';
 import { noteWorkerLines } from './notes.js';
-import { closeTask, isRetried, note, queueHint } from './progress.js';
-import { changingTaskColumns, type WorkerTaskRecord, wireTask } from './worker-task.js';
+import { closeTask, isOffered, isRetried, note, queueHint } from './progress.js';
+import {
+  changingTaskColumns,
+  openTaskRank,
+  type WorkerTaskRecord,
+  wireTask,
+} from './worker-task.js';
 
 type Claim = MessageOf<'claim'>;
 type Complete = MessageOf<'task.complete'>;
@@ -25,11 +30,11 @@ type Fail = MessageOf<'task.fail'>;
 type Heartbeat = MessageOf<'task.heartbeat'>;
 
 /** A queue picked the task for a poll: it is claimed, or the queue is told that it is gone. */
-export function claim(actor: LiveInstance, turn: Turn, message: Claim): undefined {
+export function claim(actor: LiveInstance, turn: Turn, message: Claim): Progress | undefined {
   const task = actor.tasks.get(message.task);
-  if (task === undefined || task.state !== 'pending') {
+  if (task === undefined || !isOffered(actor, task)) {
     turn.effects.push(claimAnswer(message, 0));
-    return;
+    return undefined;
   }
   task.state = 'claimed';
   task.worker_id = message.worker;
@@ -42,6 +47,35 @@ export function claim(actor: LiveInstance, turn: Turn, message: Claim): undefine
   const named = message.maySeeSecrets && secrets !== null ? { tenant, texts: secrets } : undefined;
   turn.effects.push(claimAnswer(message, task.claim_epoch, wireText(actor, task), named));
   turn.effects.push(heartbeatWatch(actor, task));
+  return tellStep(actor, turn, task, 'step.claimed');
+}
+
+/** The step hears of the claim if a time limit begins or ends with it; others are left as they are. */
+function tellStep(
+  actor: LiveInstance,
+  turn: Turn,
+  { node, iteration, attempt, timeout_ms }: WorkerTaskRecord,
+  kind: 'step.claimed' | 'step.returned',
+): Progress | undefined {
+  const step = actor.plan.nodes[node];
+  const isLimited = step?.type === 'step' && step.queueTimeoutMs !== null;
+  if (timeout_ms === null && !isLimited) return undefined;
+  return advanceTry(actor, turn, { kind, node, iteration, attempt });
+}
+
+/** Behind a pause or its end: what waits for a worker is taken out of the queues, or put back. */
+export function offerTasks(actor: LiveInstance, turn: Turn): void {
+  for (const task of actor.tasks.values()) {
+    if (task.state !== 'pending') continue;
+    placeTask(actor, turn, task);
+    turn.effects.push(queueHint(actor, task));
+  }
+}
+
+/** Its place in the queues, which it loses while it is not offered. */
+function placeTask(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
+  const rank = openTaskRank(task, isOffered(actor, task));
+  turn.put('openTask.rank', task.id, { task_id: task.id, rank });
 }
 
 /** @param epoch of the claim; 0: the task is gone, -1: it is not known, and is offered again */
@@ -61,10 +95,12 @@ export function unclaim(
   actor: LiveInstance,
   turn: Turn,
   { task: taskId, epoch }: MessageOf<'unclaim'>,
-): undefined {
+): Progress | undefined {
   const task = actor.tasks.get(taskId);
-  if (task === undefined || task.state !== 'claimed' || task.claim_epoch !== epoch) return;
-  giveBack(actor, turn, task, 'the poll was abandoned');
+  if (task === undefined || task.state !== 'claimed' || task.claim_epoch !== epoch) {
+    return undefined;
+  }
+  return giveBack(actor, turn, task, 'the poll was abandoned');
 }
 
 /** Nobody can be given the task as it is: its step fails for good. */
@@ -86,24 +122,31 @@ export function reap(
   actor: LiveInstance,
   turn: Turn,
   { task: taskId }: MessageOf<'reap'>,
-): undefined {
+): Progress | undefined {
   const task = actor.tasks.get(taskId);
-  if (task === undefined || task.state !== 'claimed') return;
+  if (task === undefined || task.state !== 'claimed') return undefined;
   if (silentAt(actor, task) > actor.env.now()) {
     turn.effects.push(heartbeatWatch(actor, task));
-    return;
+    return undefined;
   }
-  giveBack(actor, turn, task, 'no heartbeat');
+  return giveBack(actor, turn, task, 'no heartbeat');
 }
 
-function giveBack(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord, reason: string): void {
+function giveBack(
+  actor: LiveInstance,
+  turn: Turn,
+  task: WorkerTaskRecord,
+  reason: string,
+): Progress | undefined {
   note(actor, task, 'reclaimed', { reason });
   task.state = 'pending';
   task.worker_id = null;
   task.claimed_at = null;
   task.heartbeat_at = null;
   turn.put('task.update', task.id, changingTaskColumns(task));
+  if (!isOffered(actor, task)) placeTask(actor, turn, task);
   turn.effects.push(queueHint(actor, task));
+  return tellStep(actor, turn, task, 'step.returned');
 }
 
 /** After downtime silence counts from readiness, or every live worker would be reclaimed. */
@@ -124,7 +167,7 @@ function heartbeatWatch(actor: LiveInstance, task: WorkerTaskRecord): Effect {
 export function taskHints(actor: LiveInstance): Effect[] {
   return [...actor.tasks.values()].flatMap((task) => {
     if (task.state === 'claimed') return [heartbeatWatch(actor, task)];
-    return task.state === 'pending' ? [queueHint(actor, task)] : [];
+    return isOffered(actor, task) ? [queueHint(actor, task)] : [];
   });
 }
 

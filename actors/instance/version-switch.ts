@@ -17,6 +17,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/js
 import { iterationOf } from '../../src/core/paths.js';
 import type { Plan } from '../../src/core/plan.js';
 import type { Progress, StepTry } from '../../src/core/progress.js';
+import { shiftLimits } from '../../src/core/time-limits.js';
 import { conflict, conflictFor, notFound } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
@@ -147,8 +148,13 @@ export async function restored(
   return (turn) => {
     plans.checkUsable(sequenceId, deletions);
     const { snapshot } = record;
+    const pausedAt = snapshot.execution.z;
     offerAgain(actor, turn, source, execution);
     goOver(actor, source, execution, { outputs, items: { ...progress.itemOutputs } });
+    // In the pause that ends here its limits of time have stood still.
+    if (state !== 'paused' && pausedAt !== undefined) {
+      shiftLimits(execution, Math.max(0, actor.env.now() - pausedAt));
+    }
     switchTo(actor, turn, sequenceId, epoch);
     snapshot.snapshots = new Map(progress.items.map(([key, items]) => [key, [...items]]));
     actor.kept.count(snapshot);

@@ -120,9 +120,17 @@ function picked<Field extends string>(
 
 /** The row of `openTask.insert`: what a queue needs to order and offer the task. */
 export function openTaskColumns(task: WorkerTaskRecord): MutationRow<'openTask.insert'> {
-  const { id, instance_id, tenant_id, handler_name, queue_name, priority, created_at } = task;
-  const rank = rankOf(priority);
+  const { id, instance_id, tenant_id, handler_name, queue_name, created_at } = task;
+  const rank = openTaskRank(task, true);
   return { task_id: id, instance_id, tenant_id, handler_name, queue_name, rank, created_at };
+}
+
+/** Ranks of priorities are 0 to 3, and whoever reads a queue begins behind -1. */
+const NOT_OFFERED = -100;
+
+/** Where the task stands in the queues; one that is not offered stands before where they are read. */
+export function openTaskRank({ priority }: WorkerTaskRecord, isOffered: boolean): number {
+  return rankOf(priority) + (isOffered ? 0 : NOT_OFFERED);
 }
 
 /** In the order in which they are shown. */

@@ -22,6 +22,8 @@ export interface InProcessStep {
   readonly params: JsonValue;
   /** The same for every repetition of this attempt. */
   readonly token: string;
+  /** It is cut off after so long; absent: after as long as a handler may take at all. */
+  readonly maxMs?: number;
   /** Of its instance. */
   readonly traceparent?: string | undefined;
   /** Where `params` name secrets of the tenant; absent: nowhere. */

@@ -151,6 +151,7 @@ export class Cron {
       metadata: changes.metadata ?? row.metadata,
       context: changes.context == null ? row.context : givenContext(changes),
       priority: changes.priority == null ? row.priority : capitalised(changes.priority),
+      timeout: changes.timeout ?? row.timeout,
       overlap_policy: changes.overlap_policy ?? row.overlap_policy,
       updated_at: isoTime(now),
     };
@@ -319,10 +320,10 @@ export class Cron {
   }
 
   #insertRun(turn: Turn, row: CronSchedule, { id, idempotency_key }: Run, now: UnixMs): void {
-    const { tenant_id, namespace, timezone, metadata, context } = row;
+    const { tenant_id, namespace, timezone, metadata, context, timeout } = row;
     const priority = row.priority.toLowerCase() as Priority;
     const { asked: sequence_id, route } = aimOf(this.#deps, row, id);
-    const started = { timezone, metadata, context, priority, idempotency_key };
+    const started = { timezone, metadata, context, priority, timeout, idempotency_key };
     const body = { sequence_id, tenant_id, namespace, ...started };
     const record = newRecord({ id, body, route }, now);
     const rank = rankOf(priorityRank(priority));

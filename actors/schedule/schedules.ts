@@ -197,6 +197,7 @@ export class Schedules {
       metadata: (body.metadata ?? {}) as JsonObject,
       context: givenContext(body),
       priority: capitalised(body.priority ?? 'normal'),
+      timeout: body.timeout ?? null,
       overlap_policy: body.overlap_policy ?? 'allow',
       skipped_fires: 0,
       last_skipped_at: null,

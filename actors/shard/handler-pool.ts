@@ -3,7 +3,7 @@
  * handlers do:
  * - a bounded number of them is at work, no instance has more than its share, and instances take
  *   turns; who waits costs nothing but memory;
- * - each one ends: by itself, withdrawn, or after `LIMITS.handlerMsMax`, and gives back its slot then,
+ * - each one ends: by itself, withdrawn, or after `LIMITS.handlerMsMax` or its own limit, and gives back its slot then,
  *   even if the handler goes on; what it says later interests no one;
  * - each one that is not withdrawn comes to one outcome that can be stored (`handler-outcome.ts`), and
  *   keeps its slot until its instance can take it: so outcomes do not pile up before the database.
@@ -133,7 +133,7 @@ export class HandlerPool {
     }
     run.releases = [slot.release];
     this.#active += 1;
-    run.deadline = this.#deps.clock.setTimeout(() => this.#cutOff(run), LIMITS.handlerMsMax);
+    run.deadline = this.#deps.clock.setTimeout(() => this.#cutOff(run), maxMsOf(run));
     const began = this.#deps.clock.monotonic();
     const outcome = await this.#call(run);
     const seconds = (this.#deps.clock.monotonic() - began) / 1_000;
@@ -207,7 +207,7 @@ export class HandlerPool {
   /** Like a time-out of the step, which a retry policy may try again. */
   #cutOff(run: Run): void {
     const { handler } = run.step;
-    const ms = LIMITS.handlerMsMax;
+    const ms = maxMsOf(run);
     const message = `${handler} did not end within ${ms} ms`;
     this.#end(run, retryableFailure(message, undefined, 'timeout'));
     run.controller.abort();
@@ -242,6 +242,10 @@ function aboutInstance(log: HandlerContext['log'], instanceId: string): HandlerC
     info: (fields, message) => log.info({ ...fields, instanceId }, message),
     warn: (fields, message) => log.warn({ ...fields, instanceId }, message),
   };
+}
+
+function maxMsOf({ step }: Run): number {
+  return step.maxMs ?? LIMITS.handlerMsMax;
 }
 
 function runKey(instance: string, step: { node: number; iteration: string }): string {

@@ -13,7 +13,7 @@ import {
 import { PARAMS_NOTE } from '../../schema/handlers.js';
 import type { Regions } from './regions.js';
 import { memberTable } from './schema-tables.js';
-import { exampleText, GATE_EXAMPLE, KIND_EXAMPLES } from './sequence-examples.js';
+import { exampleText, GATE_EXAMPLE, KIND_EXAMPLES, STEP_EXAMPLES } from './sequence-examples.js';
 
 /** Steps have a page of their own, with a section for each of these but the parameters. */
 const STEP_LINKS = {
@@ -22,6 +22,12 @@ const STEP_LINKS = {
   delay: '[delay](#delay)',
   send_window: '[send_window](#send_window)',
   wait_for_input: '[approvals](approvals.md)',
+  ...Object.fromEntries(
+    ['timeout', 'queue_timeout', 'deadline', 'on_deadline_breach'].map((name) => [
+      name,
+      '[time limits](#time-limits)',
+    ]),
+  ),
 };
 
 export function blockRegions(): Regions {
@@ -34,6 +40,12 @@ export function stepRegions(): Regions {
     ...Object.fromEntries(regionsOf('step')),
     retry: memberTable({ schema: Retry, head: 'member of `retry`' }),
     delay: memberTable({ schema: Delay, head: 'member of `delay`' }),
+    ...Object.fromEntries(
+      Object.entries(STEP_EXAMPLES).map(([name, example]) => [
+        `${name}-example`,
+        exampleText(`example-${name}`, example),
+      ]),
+    ),
     send_window: memberTable({ schema: SendWindow, head: 'member of `send_window`' }),
   };
 }

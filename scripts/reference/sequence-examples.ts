@@ -337,6 +337,44 @@ export const HOOKS_EXAMPLE: SequenceExample = {
   outputs: { alarm: { message: 'pay failed: no money' } },
 };
 
+/** What more there is to say of steps. */
+export const STEP_EXAMPLES = {
+  'time-limits': {
+    blocks: [
+      {
+        type: 'try_catch',
+        id: 'guarded',
+        timeout: 3_600_000,
+        try_block: [
+          {
+            type: 'step',
+            id: 'inspect',
+            handler: 'inspect_goods',
+            queue_timeout: 300_000,
+            timeout: 60_000,
+            deadline: 400,
+            on_deadline_breach: {
+              handler: 'log',
+              params: { message: 'order {{ data.order }} is late', level: 'warn' },
+            },
+          },
+        ],
+        catch_block: [
+          {
+            type: 'step',
+            id: 'tell',
+            handler: 'log',
+            params: { message: 'not inspected: {{ data._error.code }}' },
+          },
+        ],
+      },
+    ],
+    data: { order: 7 },
+    ends: 'completed',
+    outputs: { tell: { message: 'not inspected: deadline' } },
+  },
+} as const satisfies Readonly<Record<string, SequenceExample>>;
+
 export const HANDLER_EXAMPLES: { readonly [Name in BuiltinName]: SequenceExample } = {
   noop: {
     blocks: [{ type: 'step', id: 'nothing', handler: 'noop' }],

@@ -89,7 +89,14 @@ export class Evaluation {
   gates: EndedGate[] | undefined;
   readonly logs: LogLine[] = [];
   readonly audit: AuditEvent[] = [];
-  readonly counts = { stepsExecuted: 0, stepsInPlace: 0, stepsFailed: 0, stepsRetried: 0 };
+  readonly counts = {
+    stepsExecuted: 0,
+    stepsInPlace: 0,
+    stepsFailed: 0,
+    stepsRetried: 0,
+    timeouts: 0,
+    breaches: 0,
+  };
   newSnapshots: Map<string, JsonValue[]> | undefined;
   readonly droppedSnapshots: string[] = [];
   dataChanged = false;
@@ -212,8 +219,12 @@ export class Evaluation {
     return Math.max(0, this.env.now - (this.execution.t ?? this.env.now));
   }
 
+  /** Opens a composite, whose time counts from here on. */
   open(node: NodePlace, record: OpenRecord): void {
     this.execution.o[node.index] = record;
+    if (node.timeoutMs === null) return;
+    record.d = this.env.now + node.timeoutMs;
+    this.leaves.watch(node.index, record);
   }
 
   /** What the block was at before the instance failed and was retried; handed out once. */
@@ -241,9 +252,18 @@ export class Evaluation {
     return leaves;
   }
 
+  /** Deadlines were changed otherwise than by `open` and `putLeaf`. */
+  dropLeaves(): void {
+    LEAVES.delete(this.execution);
+  }
+
   /** The node is done: tells its parent, which may be done with it. */
   finish(node: NodePlace, code: DoneCode): void {
-    this.close(node, code);
+    this.tellParent(node, this.close(node, code));
+  }
+
+  /** The node has been closed. */
+  tellParent(node: NodePlace, code: DoneCode): void {
     if (node.parent < 0) {
       this.#rootDone(node, code);
       return;
@@ -285,9 +305,11 @@ export class Evaluation {
     this.gates.push(gate);
   }
 
-  /** Without telling the parent. */
-  close(node: NodePlace, code: DoneCode): void {
+  /** Without telling the parent. Returns how it ended: what has timed out fails, whatever it came to. */
+  close(node: NodePlace, asked: DoneCode): DoneCode {
     const record = this.execution.o[node.index];
+    const code = record?.o === 1 ? FAILED : asked;
+    if (record?.o === 1) this.cause = record.y;
     const began = record?.b ?? this.offset;
     const done: DoneRecord = [code, began, Math.max(0, this.offset - began)];
     if (record !== undefined) {
@@ -299,11 +321,13 @@ export class Evaluation {
       delete this.execution.o[node.index];
     }
     this.execution.d[node.index] = done;
+    return code;
   }
 
   #rootDone(node: NodePlace, code: DoneCode): void {
     const { execution, plan } = this;
-    if (execution.x === 1) execution.e = CANCELLED;
+    // An instance that is cut off because it has timed out is to fail.
+    if (execution.x === 1) execution.e = execution.y === undefined ? CANCELLED : FAILED;
     else if (code === FAILED || code === CANCELLED) {
       execution.e = code;
       if (code === FAILED) execution.y = this.cause ?? this.unrecorded(node);
@@ -607,6 +631,12 @@ export class Evaluation {
       attempt: attempt ?? null,
       ...reasonOf(code, message, this.env.now),
     };
+  }
+
+  /** Of what is called when the deadline of a step has passed: nothing follows from it. */
+  noteDeadlineHandlerFailure(blockId: string, handler: string, message: string): void {
+    const details = { handler, message: clip(message, FAILURE_MESSAGE_MAX) };
+    this.audit.push({ eventType: 'deadline_handler_failed', blockId, details });
   }
 
   noteRetry(node: StepNode, attempt: number, message: string): void {

@@ -11,9 +11,14 @@
 import { decideRaces } from './blocks/branches.js';
 import { startAt } from './blocks/list.js';
 import { cut, cutAll } from './cutting.js';
+import {
+  endDeadlineHandler,
+  isDeadlineHandler,
+  recoverDeadlineHandlers,
+} from './deadline-handlers.js';
 import { Evaluation } from './evaluation.js';
 import { CANCELLED, COMPLETED, FAILED, SKIPPED } from './execution.js';
-import { failureOfWhole } from './failures.js';
+import { failureOfWhole, isErrorRow } from './failures.js';
 import { advanceHooks, beginHooks, isForHooks, withHooks } from './hooks.js';
 import {
   awaitPermit,
@@ -21,7 +26,9 @@ import {
   cleanUp,
   clearHolds,
   end,
-  isAtWork,
+  firstDeferral,
+  heldUntil,
+  isOnlyDeferred,
   mayRun,
   moveTo,
   noteMove,
@@ -29,13 +36,13 @@ import {
   outlook,
   settle,
 } from './instance-state.js';
-import { isJsonObject, ownValue } from './json.js';
 import { isDeferred } from './open-leaves.js';
 import type { Plan } from './plan-nodes.js';
 import type { EngineEvent, Env, Progress, Snapshot, TryEvent } from './progress.js';
 import { rewind } from './rewind.js';
 import { isEnded, isTerminal } from './states.js';
 import { isoTime, type UnixMs } from './time.js';
+import { limitOf, noteTimeOut, shiftLimits, startTimeLimit } from './time-limits.js';
 
 export type {
   AuditEvent,
@@ -108,8 +115,9 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
   const { snapshot } = run;
   switch (event.kind) {
     case 'wake':
-      if (isEnded(snapshot.state)) return 'set';
       // Handlers and questions whose answers can never come: their process is gone.
+      if (event.recovered === true) recoverDeadlineHandlers(run);
+      if (isEnded(snapshot.state)) return 'set';
       if (event.recovered === true) {
         for (const [node, record] of openLeaves(run)) node.kind.recover(run, node, record);
       }
@@ -117,6 +125,8 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
     case 'step.outcome':
     case 'step.refused':
     case 'gate.answered':
+    case 'step.claimed':
+    case 'step.returned':
     case 'rate.granted':
     case 'rate.deferred':
     case 'rate.changed':
@@ -136,9 +146,10 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
     case 'pause':
       return pause(run);
     case 'resume':
-      return snapshot.state === 'paused' ? schedule(run, run.env.now) : 'set';
+      return snapshot.state === 'paused' ? resume(run) : 'set';
     case 'park':
       if (isEnded(snapshot.state)) return 'set';
+      endPause(run);
       clearHolds(run);
       run.execution.p = 1;
       moveTo(snapshot, 'waiting', null);
@@ -159,6 +170,7 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
 // ---------------------------------------------------------------- events about one try
 
 function takeInTry(run: Evaluation, event: TryEvent): Taken {
+  if (isDeadlineHandler(event)) return endDeadlineHandler(run, event) ? 'set' : 'stale';
   const node = run.plan.nodes[event.node];
   const record = run.execution.o[event.node];
   if (node === undefined || record === undefined || isEnded(run.snapshot.state)) return 'stale';
@@ -176,19 +188,29 @@ function takeInTry(run: Evaluation, event: TryEvent): Taken {
 function cancel(run: Evaluation): Taken {
   const { snapshot, execution } = run;
   if (isTerminal(snapshot.state)) return 'set';
-  clearHolds(run);
-  let isProtected = false;
-  for (const root of run.plan.roots) {
-    if (execution.o[root] === undefined) continue;
-    if (cut(run, run.plan.nodes[root]!, 'signal')) isProtected = true;
-  }
-  if (isProtected) {
-    execution.x = 1;
+  endPause(run);
+  // It may be about to fail since it has timed out.
+  if (execution.x === 1) delete execution.y;
+  if (cutRoots(run)) {
     if (snapshot.state === 'paused') snapshot.state = 'running';
     return 'run';
   }
   end(run, CANCELLED);
   return 'set';
+}
+
+/** Cuts off everything but what is protected from a cancel. Returns whether such work goes on. */
+function cutRoots(run: Evaluation): boolean {
+  const { execution, plan } = run;
+  clearHolds(run);
+  delete execution.u;
+  let isProtected = false;
+  for (const root of plan.roots) {
+    if (execution.o[root] === undefined) continue;
+    if (cut(run, plan.nodes[root]!, 'signal')) isProtected = true;
+  }
+  if (isProtected) execution.x = 1;
+  return isProtected;
 }
 
 function stop(
@@ -210,16 +232,41 @@ const BY_REQUEST = { code: 'failed_by_request', message: 'failed by request' } a
 function pause(run: Evaluation): Taken {
   const { snapshot, execution } = run;
   if (isTerminal(snapshot.state) || snapshot.state === 'paused') return 'set';
-  clearHolds(run);
+  // What holds it back is kept, but for the wish for a slot: that is made again.
+  const start = heldUntil(run);
+  if (start !== null && start > run.env.now) execution.h = start;
+  if (execution.w !== undefined) delete execution.w;
   // A failed instance that goes on after a pause has to be retried.
   if (snapshot.state === 'failed') execution.f = 1;
+  execution.z = run.env.now;
   moveTo(snapshot, 'paused', null);
   return 'set';
+}
+
+/** Gives back what was there: limits have what was left of them, a start in the future stays there. */
+function resume(run: Evaluation): Taken {
+  const { snapshot, execution, env } = run;
+  if (execution.f === 1) return schedule(run, env.now);
+  endPause(run);
+  if (execution.h !== undefined && execution.h <= env.now) delete execution.h;
+  const next = execution.h ?? (isOnlyDeferred(run) ? firstDeferral(run) : env.now);
+  moveTo(snapshot, 'scheduled', Math.max(next, env.now));
+  return 'set';
+}
+
+/** Whatever becomes of a paused instance next: limits of time go on with what was left of them. */
+function endPause(run: Evaluation): void {
+  const { execution, env } = run;
+  if (execution.z === undefined) return;
+  shiftLimits(execution, Math.max(0, env.now - execution.z));
+  run.dropLeaves();
+  delete execution.z;
 }
 
 /** Scheduled at `at`, by request: nothing new starts before. */
 function schedule(run: Evaluation, at: UnixMs): Taken {
   const { snapshot, execution, env } = run;
+  endPause(run);
   if (execution.f === 1) reopen(run);
   if (snapshot.state === 'scheduled') hasten(run, at);
   clearHolds(run);
@@ -260,7 +307,7 @@ function reopen(run: Evaluation): void {
     i += 1;
   }
   for (const [id, output] of snapshot.outputs) {
-    if (isJsonObject(output) && ownValue(output, '__error__') === true) snapshot.outputs.delete(id);
+    if (isErrorRow(output)) snapshot.outputs.delete(id);
   }
   run.dropErrorRows = true;
   delete execution.e;
@@ -269,6 +316,7 @@ function reopen(run: Evaluation): void {
   if (execution.t !== null) {
     snapshot.runtime.attempt = 0;
     snapshot.runtime.total_steps_executed = 0;
+    startTimeLimit(run);
   }
   run.dropQueue();
   if (execution.t === null || startAt(run, plan.roots, firstRoot(run))) return;
@@ -284,14 +332,28 @@ function firstRoot({ execution, plan }: Evaluation): number {
 // ---------------------------------------------------------------- running on
 
 function runOn(run: Evaluation): void {
-  const { execution } = run;
-  if (!mayRun(run)) {
-    fireTimeouts(run);
+  const { execution, env, snapshot } = run;
+  if (snapshot.state === 'paused') {
+    decideRaces(run);
     return;
   }
-  if (awaitsPermit(run)) {
+  if (execution.u !== undefined && execution.u <= env.now && execution.e === undefined) {
+    noteTimeOut(run);
+    // As the signal `cancel` does it, but in the end it has failed.
+    if (!cutRoots(run)) {
+      run.dropQueue();
+      execution.e = FAILED;
+      return;
+    }
+  }
+  const isHeld = !mayRun(run);
+  if ((!isHeld || execution.p === 1) && awaitsPermit(run)) {
     awaitPermit(run);
-    fireTimeouts(run);
+    fireLimits(run);
+    return;
+  }
+  if (isHeld) {
+    fireLimits(run);
     return;
   }
   clearHolds(run);
@@ -303,18 +365,21 @@ function runOn(run: Evaluation): void {
 function begin(run: Evaluation): void {
   const { snapshot, execution, env } = run;
   execution.t = env.now;
+  // One that begins anew in another version goes on with what was left.
+  if (execution.u === undefined) startTimeLimit(run);
   snapshot.runtime.instance_id = snapshot.id;
   snapshot.runtime.started_at = isoTime(env.now);
   if (!startAt(run, run.plan.roots, firstRoot(run))) execution.e = COMPLETED;
 }
 
-/** While nothing new may start, only tries at work can time out; all other times can wait. */
-function fireTimeouts(run: Evaluation): void {
-  for (const [node, record] of openLeaves(run)) {
-    if (isAtWork(record) && record.d !== undefined && record.d <= run.env.now) {
-      // An earlier one of this round may have cut this one off.
-      if (run.execution.o[node.index] === record) node.kind.due(run, node, record);
-    }
+/** While nothing new may start, only limits count; all other times can wait. */
+function fireLimits(run: Evaluation): void {
+  for (const key of Object.keys(run.execution.o)) {
+    const node = run.plan.nodes[Number(key)]!;
+    const record = run.execution.o[node.index];
+    // An earlier one of this round may have cut this one off.
+    const at = record && limitOf(record);
+    if (at !== undefined && at <= run.env.now) node.kind.due(run, node, record!);
   }
   decideRaces(run);
 }

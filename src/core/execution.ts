@@ -8,7 +8,7 @@
 
 import type { HookList } from '../../schema/blocks.js';
 import type { Failure } from '../../schema/failure.js';
-import type { JsonObject } from './json.js';
+import type { JsonObject, JsonValue } from './json.js';
 
 /** How a node ended. */
 export const COMPLETED = 0;
@@ -45,6 +45,12 @@ export interface OpenBase {
   b: number;
   /** Being cut off: nothing new starts below, and the end of what is protected there ends it. */
   x?: 1;
+  /** Unix ms: when the block times out; of a leaf, what it is at. */
+  d?: number;
+  /** A composite has timed out: once it has cleaned up it ends as failed, because of `y`. */
+  o?: 1;
+  /** Why the block will fail, or its first branch has. */
+  y?: Failure;
 }
 
 /**
@@ -80,8 +86,10 @@ export interface StepRecord extends OpenBase {
   a: number;
   /** Unix ms: end of a deferral or of a sleep. */
   w?: number;
-  /** Unix ms: when the try times out, or the time for the answer at a gate is over. */
-  d?: number;
+  /** `d` is the end of the time in which a worker has to claim the task. */
+  q?: 1;
+  /** Unix ms: the deadline of the step, over all of its tries and waits. */
+  h?: number;
   /**
    * The duration that a sleep was asked for, or after which a wait for an event times out, in ms; of a gate:
    * when it was reached, in ms after `Execution.t`.
@@ -102,10 +110,8 @@ export interface StepRecord extends OpenBase {
 export interface BranchesRecord extends OpenBase {
   /** Branches that are not finished. */
   l: number;
-  /** A branch has failed. */
+  /** A branch has failed, the first one because of `y`. */
   f?: 1;
-  /** Why the first one did. */
-  y?: Failure;
   /** A race that is decided: its result, once the losers have cleaned up. */
   r?: DoneCode;
   /** The branch that has won it. */
@@ -124,10 +130,8 @@ export const FINALLY_LIST = 2;
 export interface TryCatchRecord extends OpenBase {
   /** The list that runs. */
   p: typeof TRY_LIST | typeof CATCH_LIST | typeof FINALLY_LIST;
-  /** The result so far, which a failure of the finally list overrides. */
+  /** The result so far, which a failure of the finally list overrides; `y` says why it failed. */
   f: DoneCode;
-  /** Why, if the catch list failed. */
-  y?: Failure;
 }
 
 export interface LoopRecord extends OpenBase {
@@ -196,6 +200,17 @@ export interface HookState {
   r: HookRun[];
 }
 
+/** The handler of a deadline that has passed: durable work beside the nodes, done at least once. */
+export interface OpenDeadlineHandler {
+  /** The block whose deadline it was. */
+  readonly i: string;
+  readonly h: string;
+  /** Rendered. */
+  readonly p: JsonValue;
+  /** As that of a step. */
+  u?: OpenEffect;
+}
+
 export interface Execution {
   /** Unix ms of the first step; null before it. */
   t: number | null;
@@ -221,6 +236,12 @@ export interface Execution {
   x?: 1;
   /** Paused while failed, so that to resume is to retry. */
   f?: 1;
+  /** Unix ms: paused since; time limits stand still from there on. */
+  z?: number;
+  /** Unix ms: when the instance times out. */
+  u?: number;
+  /** Handlers of deadlines that are at work, by their numbers; they outlive the end of the instance. */
+  b?: Record<number, OpenDeadlineHandler>;
   /** The root that a caller resumed from: those before it are left as they are, by a retry too. */
   s?: number;
   /** Output rows stored by blocks within loops, by node: the number of the next one. */

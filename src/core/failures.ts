@@ -2,7 +2,17 @@
 
 import { FAILURE_MESSAGE_MAX, type Failure, type FailureCode } from '../../schema/failure.js';
 import { clip } from './expression/bounds.js';
+import { isJsonObject, type JsonValue, ownValue } from './json.js';
 import { isoTime, type UnixMs } from './time.js';
+
+/** What the row of a step says whose deadline has passed. */
+export const BREACHED = 'sla_deadline_breached';
+
+/** Whether an output is that of a step which failed for good: a retry of the instance drops it. */
+export function isErrorRow(output: JsonValue): boolean {
+  if (!isJsonObject(output)) return false;
+  return ownValue(output, '__error__') === true || ownValue(output, '_error') === BREACHED;
+}
 
 /** What every failure says, wherever it happened. */
 export function reasonOf(

@@ -107,6 +107,20 @@ export function advanceHooks(plan: Plan, snapshot: Snapshot, event: TryEvent, en
     : { ...idle, ...outlookOf(snapshot.execution, env, idle), stale: true };
 }
 
+const NO_COUNTS: Progress['counts'] = {
+  stepsExecuted: 0,
+  stepsInPlace: 0,
+  stepsFailed: 0,
+  stepsRetried: 0,
+  timeouts: 0,
+  breaches: 0,
+};
+
+function sumOf(a: Progress['counts'], b: Progress['counts']): Progress['counts'] {
+  const sums = Object.keys(a) as (keyof Progress['counts'])[];
+  return Object.fromEntries(sums.map((name) => [name, a[name] + b[name]])) as Progress['counts'];
+}
+
 const IDLE: Omit<Progress, 'wakeAt'> = {
   outputs: [],
   dispatches: [],
@@ -119,7 +133,7 @@ const IDLE: Omit<Progress, 'wakeAt'> = {
   dataChanged: false,
   more: false,
   dropErrorRows: false,
-  counts: { stepsExecuted: 0, stepsInPlace: 0, stepsFailed: 0, stepsRetried: 0 },
+  counts: NO_COUNTS,
 };
 
 /** What the first run comes to by this event. */
@@ -220,12 +234,7 @@ function joined(
     withdrawals: [...progress.withdrawals, ...named(run.withdrawals)],
     logs: [...progress.logs, ...run.logs],
     audit: [...progress.audit, ...run.audit.map(asHook(hooks.l))],
-    counts: {
-      stepsExecuted: counts.stepsExecuted + run.counts.stepsExecuted,
-      stepsInPlace: counts.stepsInPlace + run.counts.stepsInPlace,
-      stepsFailed: counts.stepsFailed + run.counts.stepsFailed,
-      stepsRetried: counts.stepsRetried + run.counts.stepsRetried,
-    },
+    counts: sumOf(counts, run.counts),
     ...(effects.length === 0 ? {} : { effects }),
     ...(isStale ? { stale: true } : {}),
   };

@@ -12,10 +12,12 @@ import {
   SKIPPED,
   type StepRecord,
 } from './execution.js';
+import { earlier, isDeferred } from './open-leaves.js';
 import type { PlanNode } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
 import { canPatch, type InstanceState, isEnded } from './states.js';
 import type { UnixMs } from './time.js';
+import { firstLimit } from './time-limits.js';
 
 /** Sets the state of the instance by what is open. */
 export function settle(run: Evaluation): void {
@@ -28,15 +30,32 @@ export function settle(run: Evaluation): void {
   }
   if (snapshot.state === 'paused') return;
   if (!mayRun(run)) {
-    if (execution.p === 1) moveTo(snapshot, 'waiting', null);
+    if (isParked(run)) moveTo(snapshot, 'waiting', null);
     return;
   }
   const { leaves } = run;
   const isMixed = leaves.outside > 0 && leaves.deferred > 0;
   if (hasMore(run) || leaves.active > 0 || isMixed) moveTo(snapshot, 'running', null);
   else if (leaves.outside > 0) moveTo(snapshot, 'waiting', null);
-  else if (leaves.deferred > 0) moveTo(snapshot, 'scheduled', leaves.next()!.at);
+  else if (leaves.deferred > 0) moveTo(snapshot, 'scheduled', firstDeferral(run));
   else throw new Error(`instance ${snapshot.id} has nothing open and has not ended`);
+}
+
+/** When the first of the steps goes on that wait for nothing but a time. */
+export function firstDeferral(run: Evaluation): UnixMs {
+  const next = run.leaves.next()!;
+  const record = run.execution.o[next.node] as StepRecord;
+  if (record.w === next.at) return next.at;
+  // A limit comes first.
+  const waits = openLeaves(run).filter(([, leaf]) => isDeferred(leaf));
+  return Math.min(...waits.map(([, { w }]) => w!));
+}
+
+/** Whether the instance has begun and only waits for times. */
+export function isOnlyDeferred(run: Evaluation): boolean {
+  const { leaves, execution } = run;
+  if (execution.t === null || execution.e !== undefined || execution.p === 1) return false;
+  return !run.hasQueue && leaves.deferred > 0 && leaves.active === 0 && leaves.outside === 0;
 }
 
 function hasMore(run: Evaluation): boolean {
@@ -69,6 +88,8 @@ export function cleanUp(run: Evaluation): void {
   clearHolds(run);
   if (execution.x !== undefined) delete execution.x;
   if (execution.f !== undefined) delete execution.f;
+  if (execution.z !== undefined) delete execution.z;
+  if (execution.u !== undefined) delete execution.u;
   if (run.snapshot.state === 'failed') return;
   if (execution.k !== undefined) delete execution.k;
   if (execution.y !== undefined) delete execution.y;
@@ -98,26 +119,19 @@ function noteTransition(run: Evaluation, fromState: InstanceState, toState: Inst
 export function outlook(run: Evaluation): { wakeAt: UnixMs | null; more: boolean } {
   const { snapshot, execution, env } = run;
   if (isEnded(snapshot.state)) return { wakeAt: null, more: false };
-  if (snapshot.state === 'paused' || execution.p === 1 || execution.w === 1) {
-    return { wakeAt: firstTimeout(run), more: false };
+  if (snapshot.state === 'paused') return { wakeAt: null, more: false };
+  if (execution.p === 1 || execution.w === 1) {
+    // Parked before a pause: it is parked again.
+    return { wakeAt: firstLimit(run), more: isParked(run) && snapshot.state === 'scheduled' };
   }
   const held = heldUntil(run);
   if (held !== null && held > env.now) {
-    return { wakeAt: Math.min(held, firstTimeout(run) ?? held), more: false };
+    return { wakeAt: Math.min(held, firstLimit(run) ?? held), more: false };
   }
-  const next = execution.t === null ? null : (run.leaves.next()?.at ?? null);
+  const next = execution.t === null ? null : (earlier(run.leaves.next()?.at, execution.u) ?? null);
   const isDue = snapshot.state === 'scheduled' && (snapshot.nextFireAt ?? env.now) <= env.now;
   if (isDue) return { wakeAt: Math.min(env.now, next ?? env.now), more: true };
   return { wakeAt: next, more: hasMore(run) };
-}
-
-function firstTimeout(run: Evaluation): UnixMs | null {
-  let first: UnixMs | null = null;
-  for (const [, record] of openLeaves(run)) {
-    const { d } = record;
-    if (d !== undefined && isAtWork(record) && (first === null || d < first)) first = d;
-  }
-  return first;
 }
 
 /** Whether anything new may start now. */
@@ -128,9 +142,14 @@ export function mayRun(run: Evaluation): boolean {
 }
 
 /** The start that was asked for, at creation or by a reschedule; null: none. */
-function heldUntil({ snapshot, execution }: Evaluation): UnixMs | null {
+export function heldUntil({ snapshot, execution }: Evaluation): UnixMs | null {
   if (execution.h !== undefined) return execution.h;
   return execution.t === null && snapshot.state === 'scheduled' ? snapshot.nextFireAt : null;
+}
+
+/** Waits by request, and has the slot that it needs for that. */
+function isParked({ execution }: Evaluation): boolean {
+  return execution.p === 1 && execution.w !== 1;
 }
 
 export function clearHolds(run: Evaluation): void {
@@ -147,6 +166,7 @@ export function clearHolds(run: Evaluation): void {
 export function awaitsPermit(run: Evaluation): boolean {
   const { execution, leaves } = run;
   if (run.env.holdsPermit !== false || execution.e !== undefined) return false;
+  if (execution.p === 1) return run.snapshot.state === 'scheduled' && execution.w !== 1;
   return execution.t === null || hasMore(run) || leaves.active > 0 || leaves.outside > 0;
 }
 
@@ -164,8 +184,4 @@ export function openLeaves(run: Evaluation): [PlanNode, StepRecord][] {
     if (node.kind.isLeaf) leaves.push([node, run.execution.o[key] as StepRecord]);
   }
   return leaves;
-}
-
-export function isAtWork(record: StepRecord): boolean {
-  return record.p === 'run' || record.p === 'task';
 }

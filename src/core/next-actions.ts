@@ -85,8 +85,10 @@ const ACTIONS: Readonly<
       path: `/instances/${instance_id}/explain`,
       why: 'Says what the instance that holds a slot waits for.',
     })),
-  task: ({ handler, queue }) => [
-    {
+  task: ({ handler, queue }, _at, state) => {
+    // It is not offered then.
+    if (state === 'paused') return [];
+    const poll: NextAction = {
       action: 'poll',
       method: 'POST',
       path: queue == null ? '/workers/tasks/poll' : '/workers/tasks/poll/queue',
@@ -96,8 +98,9 @@ const ACTIONS: Readonly<
         ...(queue == null ? {} : { queue_name: queue }),
       },
       why: `A worker takes the task by this; without one that polls for ${handler} it waits for ever.`,
-    },
-  ],
+    };
+    return [poll];
+  },
   approval: ({ approval_id, choices = [] }) => [
     {
       action: 'answer',

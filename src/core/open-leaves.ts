@@ -1,15 +1,15 @@
 /**
- * An index over the open leaves of one execution, which are its steps: how many there are of each sort, and which deadline
- * is next. It follows from the execution, is never stored, and exists so that an event costs the
- * depth of the tree and not its size.
+ * An index over the open nodes of one execution: how many leaves, which are its steps, there are of each
+ * sort, and which deadline of any node is next. It follows from the execution, is never stored, and exists
+ * so that an event costs the depth of the tree and not its size.
  *
- * Deadlines that no longer count stay in the heap until they surface: an entry counts while its step
+ * Deadlines that no longer count stay in the heap until they surface: an entry counts while its node
  * is open with exactly that deadline. Equal times are ordered by node, so that an index rebuilt from
  * rows gives the same order as one that grew.
  */
 
 import TinyQueue from 'tinyqueue';
-import type { Execution, StepPhase, StepRecord } from './execution.js';
+import type { Execution, OpenRecord, StepPhase, StepRecord } from './execution.js';
 import type { PlanNode } from './plan-nodes.js';
 import type { UnixMs } from './time.js';
 
@@ -49,14 +49,20 @@ export class OpenLeaves {
     for (const key in execution.o) {
       const node = Number(key);
       if (nodes[node]?.kind.isLeaf === true) this.add(node, execution.o[node] as StepRecord);
+      else this.watch(node, execution.o[node]!);
     }
+  }
+
+  /** A composite is open from now on: only its deadline is of interest. */
+  watch(node: number, record: OpenRecord): void {
+    const at = deadlineOf(record);
+    if (at !== undefined) this.#push({ at, node });
   }
 
   /** Counts a step that is open from now on, or whose record has just changed. */
   add(node: number, record: StepRecord): void {
     this.#count(record, 1);
-    const at = deadlineOf(record);
-    if (at !== undefined) this.#push({ at, node });
+    this.watch(node, record);
   }
 
   /** Before the record of a step changes, or is removed. */
@@ -84,7 +90,7 @@ export class OpenLeaves {
 
   #counts({ at, node }: Deadline): boolean {
     const record = this.#execution.o[node];
-    return record !== undefined && deadlineOf(record as StepRecord) === at;
+    return record !== undefined && deadlineOf(record) === at;
   }
 
   #push(deadline: Deadline): void {
@@ -103,10 +109,18 @@ export function isDeferred(record: StepRecord): boolean {
   return SORT_OF[record.p] === 'deferred';
 }
 
-/** When something happens to an open step by itself; undefined: never. */
-export function deadlineOf(record: StepRecord): UnixMs | undefined {
-  if (record.w === undefined || record.d === undefined) return record.w ?? record.d;
-  return Math.min(record.w, record.d);
+/** When something happens to an open node by itself; undefined: never. */
+export function deadlineOf(record: OpenRecord): UnixMs | undefined {
+  // What is being cut off ends with the work that goes on in it.
+  if (record.x === 1) return undefined;
+  const { w, d, h } = record as Partial<StepRecord>;
+  return earlier(earlier(w, d), h);
+}
+
+/** The first of two times, either of which may not be there. */
+export function earlier(a: UnixMs | undefined, b: UnixMs | undefined): UnixMs | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return Math.min(a, b);
 }
 
 function compare(a: Deadline, b: Deadline): number {

@@ -49,6 +49,8 @@ export interface NodePlace {
   readonly items: number;
   /** What has to hold for the block to run, asked when it is reached; undefined: it always runs. */
   readonly when: Parsed<Condition> | undefined;
+  /** How long the block may take, in ms; of a leaf, one try of it. */
+  readonly timeoutMs: number | null;
   /** Something in the plan may read the outputs of this block. */
   readonly isRead: boolean;
 }

@@ -20,6 +20,7 @@ import { type Condition, type Parsed, parseCondition } from './condition.js';
 import type { JsonObject, JsonValue } from './json.js';
 import type { NodePlace, Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
 import { compileTemplate, type Template } from './template.js';
+import { timeLimit } from './time.js';
 import { ALONE, type Crowd, TreeRules } from './tree-rules.js';
 
 export type { Plan, PlanNode, SchemaCheck } from './plan-nodes.js';
@@ -185,6 +186,7 @@ class PlanCompiler implements BlockCompiler {
       collectors: around.collectors,
       items: around.items,
       when: guardOf(block, this),
+      timeoutMs: timeLimit(block.timeout),
       isRead: false,
     };
     // Not by a spread: with this many fields that makes objects whose every access is slow.

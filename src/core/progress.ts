@@ -20,6 +20,8 @@ export interface Snapshot {
   readonly timezone: string;
   state: InstanceState;
   nextFireAt: UnixMs | null;
+  /** How long it may take from its first step on; absent or null: for ever. */
+  readonly timeoutMs?: number | null;
   /** Sections of the context, which are replaced and never changed inside. */
   data: JsonObject;
   config: JsonObject;
@@ -57,6 +59,7 @@ export interface TakenSignal {
 
 /** One try of one step. `iteration` is the path of loop counters, '' outside of loops. */
 export interface StepTry {
+  /** Its index in the plan; below 0 it names a hook, see `hooks.ts`. */
   readonly node: number;
   readonly iteration: string;
   readonly attempt: number;
@@ -78,6 +81,10 @@ export type EngineEvent =
   | ({ readonly kind: 'gate.answered'; readonly answer: GateAnswer } & StepTry)
   /** The database refused what this step gave: the step fails for good. */
   | ({ readonly kind: 'step.refused'; readonly message: string } & StepTry)
+  /** A worker has claimed the task of the try: its time counts from now on. */
+  | ({ readonly kind: 'step.claimed' } & StepTry)
+  /** The claim is over, and the task waits for a worker again. */
+  | ({ readonly kind: 'step.returned' } & StepTry)
   | ({ readonly kind: 'rate.granted' } & StepTry)
   /** The limit is reached: the try is put off, and asks again at `until`. */
   | ({ readonly kind: 'rate.deferred'; readonly until: UnixMs } & StepTry)
@@ -102,7 +109,7 @@ export type EngineEvent =
   /** What is left of the hooks at work cannot be run. */
   | { readonly kind: 'hooks.dropped'; readonly message: string }
   | { readonly kind: 'pause' }
-  /** Makes the instance scheduled, now; the `wake` that follows starts things. */
+  /** A paused instance is scheduled, for when it would go on; the `wake` that follows starts things. */
   | { readonly kind: 'resume' }
   /** Waiting by request: nothing new starts until an outcome or a reschedule. */
   | { readonly kind: 'park' }
@@ -175,7 +182,8 @@ export interface Dispatch extends StepTry {
 export interface Withdrawal extends StepTry {
   readonly blockId: string;
   readonly external: boolean;
-  readonly reason: 'cancelled' | 'timed_out';
+  /** `unclaimed`: no worker has taken it in time; `deadline`: that of the step has passed. */
+  readonly reason: 'cancelled' | 'timed_out' | 'unclaimed' | 'deadline';
 }
 
 /** A try that acted outside is over: by its outcome, or it was cut off and nobody knows. */
@@ -216,6 +224,8 @@ export interface AuditEvent {
     | 'block_failed'
     | 'hook_failed'
     | 'saga_compensated'
+    | 'deadline_breached'
+    | 'deadline_handler_failed'
     | 'resumed_from'
     | 'blocks_injected'
     | 'migrated'
@@ -264,6 +274,10 @@ export interface Progress {
     /** Tries that failed, whether or not another one follows. */
     readonly stepsFailed: number;
     readonly stepsRetried: number;
+    /** Limits of time that were passed, of whatever. */
+    readonly timeouts: number;
+    /** Deadlines of steps. */
+    readonly breaches: number;
   };
   /** The event was about a try that is not open: nothing happened. */
   readonly stale?: true;

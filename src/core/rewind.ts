@@ -10,6 +10,7 @@ import { SKIPPED } from './execution.js';
 import { clearHolds } from './instance-state.js';
 import { blocksBetween } from './paths.js';
 import type { Plan, PlanNode } from './plan-nodes.js';
+import { startTimeLimit } from './time-limits.js';
 
 /** The ids of the blocks that a rewind to this root forgets: indexes are in pre-order. */
 export function blocksFrom(plan: Plan, root: number): string[] {
@@ -29,6 +30,8 @@ export function rewind(run: Evaluation, root: PlanNode): void {
   delete execution.y;
   delete execution.x;
   delete execution.f;
+  delete execution.z;
+  delete execution.u;
   clearHolds(run);
   if (snapshot.runtime.total_steps_executed !== undefined) {
     snapshot.runtime.attempt = 0;
@@ -39,7 +42,10 @@ export function rewind(run: Evaluation, root: PlanNode): void {
   }
   execution.s = root.index;
   // One that has not begun begins there.
-  if (execution.t !== null) run.push(root.index);
+  if (execution.t !== null) {
+    startTimeLimit(run);
+    run.push(root.index);
+  }
   run.audit.push({ eventType: 'resumed_from', blockId: root.id });
 }
 

@@ -21,3 +21,11 @@ export function isoTime(ms: UnixMs): string {
 export function isoTimeOrNull(ms: UnixMs | null): string | null {
   return ms === null ? null : isoTime(ms);
 }
+
+/**
+ * A limit of time in ms; null: none. A definition may have been stored with anything, by an engine that took no
+ * notice of the member yet.
+ */
+export function timeLimit(given: unknown): number | null {
+  return Number.isInteger(given) && (given as number) >= 0 ? (given as number) : null;
+}

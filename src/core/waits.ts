@@ -6,11 +6,13 @@
 import { WAITS_MAX, type Wait } from '../../schema/explanation.js';
 import type { Failure } from '../../schema/failure.js';
 import type { Execution, StepRecord } from './execution.js';
+import { earlier } from './open-leaves.js';
 import { iterationOf, pathOf } from './paths.js';
 import type { Plan, StepNode } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
 import { type InstanceState, isEnded } from './states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from './time.js';
+import { limitOf } from './time-limits.js';
 
 /** A wait without its sentence. */
 export type WaitFacts = Omit<Wait, 'summary'>;
@@ -79,12 +81,14 @@ function holds({ state, execution, nextFireAt }: Snapshot, now: UnixMs): WaitFac
 function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepFacts): WaitFacts {
   const record = execution.o[node.index] as StepRecord;
   const { p, a, w, d, m, v, k } = record;
+  // In a pause limits stand still.
+  const limit = execution.z === undefined ? endOf(plan, execution, node) : undefined;
   const wait: WaitFacts = {
     kind: KINDS[p],
     block_id: node.id,
     path: pathOf(plan, execution, node),
     since: isoTimeOrNull(execution.t === null ? null : execution.t + record.b),
-    until: isoTimeOrNull(w ?? d ?? null),
+    until: isoTimeOrNull(w ?? limit ?? null),
     attempt: a,
     max_attempts: node.retry?.maxAttempts ?? null,
     handler: node.handler,
@@ -104,6 +108,16 @@ function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepF
   if (p === 'asking') wait.until = null;
   if (wait.kind === 'rate_limit') wait.key = node.rateLimitKey ?? '';
   return p === 'task' ? { ...wait, ...factsOf(node, iterationOf(execution, node)) } : wait;
+}
+
+/** When it is over at the latest: the step, a block around it or the instance has a limit of time. */
+function endOf(plan: Plan, execution: Execution, node: StepNode): UnixMs | undefined {
+  let first = execution.u;
+  for (let at = node.index; at >= 0; at = plan.nodes[at]!.parent) {
+    const record = execution.o[at];
+    if (record !== undefined) first = earlier(first, limitOf(record));
+  }
+  return first;
 }
 
 const KINDS: Readonly<Record<StepRecord['p'], Wait['kind']>> = {

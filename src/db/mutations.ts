@@ -240,6 +240,8 @@ export const MUTATIONS = {
   'task.checkpoint': update('worker_tasks', ['resume_checkpoint']),
   // An upsert, because a batch keeps only the last of "deleted, then opened again".
   'openTask.insert': set('open_tasks', columnsBut('open_tasks', 'task_id')),
+  // Its place while its instance is paused, and after that.
+  'openTask.rank': update('open_tasks', ['rank']),
   'openTask.delete': clear('open_tasks'),
   'timer.clear': clear('timers'),
   'timer.set': set('timers', ['fire_at', 'recover', 'rank'], { defaults: { rank: 2 } }),

@@ -13,6 +13,9 @@ export const COUNTERS = {
     'Attempts of steps that were started, and tasks that were given to workers; one that is started again because its process died counts again.',
   engine_steps_failed_total: 'Attempts of steps that failed, whether or not another one followed.',
   engine_steps_retried_total: 'Attempts of steps that were scheduled after a failed one.',
+  engine_timeouts_total:
+    'Limits of time that were passed: of attempts, of tasks that nobody claimed, of blocks, of steps and of instances.',
+  engine_deadlines_breached_total: 'Steps that missed their deadline.',
   engine_signals_delivered_total: 'Signals that were handled.',
   engine_rate_limits_exceeded_total: 'Times that a rate limit put an attempt of a step off.',
   engine_recovery_stale_instances_total:

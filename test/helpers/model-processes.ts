@@ -12,8 +12,10 @@ export interface Wait {
   readonly cut?: () => boolean;
   /** Unix ms. Over at this time, unless the instance is held: then as soon as it is not. */
   due?: number;
-  /** Unix ms. Over at this time, whatever holds the instance. */
-  readonly limit?: number | undefined;
+  /** Unix ms. Over at this time, whatever holds the instance but a pause, in which limits stand still. */
+  limit?: number | undefined;
+  /** The same of what waits for a time: of interest only while the instance is not held. */
+  late?: number | undefined;
   /** What the state of the instance follows from. */
   readonly as?: 'task' | 'active' | 'deferred';
 }
@@ -32,6 +34,7 @@ export interface Process<T> {
 export class Processes {
   now: number;
   isHeld = false;
+  isPaused = false;
   #live: Process<unknown>[] = [];
   #current: Process<unknown> | undefined;
   #instant = 0;
@@ -60,6 +63,14 @@ export class Processes {
     }
   }
 
+  /** The limits have stood still for so long. */
+  putOff(byMs: number): void {
+    for (const wait of this.waits) {
+      if (wait.limit !== undefined) wait.limit += byMs;
+      if (wait.late !== undefined) wait.late += byMs;
+    }
+  }
+
   dropAll(): void {
     this.#live = [];
   }
@@ -78,9 +89,11 @@ export class Processes {
     if (wait?.cut?.() === true) return 'cut';
     const answer = wait?.answer?.();
     if (answer !== undefined) return answer;
-    if (wait?.limit !== undefined && wait.limit <= this.now) return 'limit';
-    if (wait?.due !== undefined && wait.due <= this.now && !this.isHeld) return 'due';
-    return undefined;
+    if (wait === undefined || this.isPaused) return undefined;
+    const { limit = NEVER, due = NEVER, late = NEVER } = wait;
+    if (limit <= this.now) return 'limit';
+    if (this.isHeld || Math.min(due, late) > this.now) return undefined;
+    return late < due ? 'limit' : 'due';
   }
 
   #step(process: Process<unknown>): void {
@@ -99,6 +112,7 @@ export class Processes {
   }
 }
 
+const NEVER = Number.POSITIVE_INFINITY;
 const AT_ONCE: Wait = { answer: () => true };
 
 function isWithin(process: Process<unknown>, around: Process<unknown>): boolean {

@@ -18,6 +18,9 @@ import { clone, Player, START } from './player.js';
 /** More events than this are a life without end. */
 const EVENTS_MAX = 1_000;
 
+/** Tasks whose time is limited are claimed after this time. */
+const CLAIM_MS = 13;
+
 /** Questions about rate limits are answered after this time, and put off by the other. */
 const GRANT_MS = 51;
 const LIMIT_MS = 101;
@@ -42,6 +45,8 @@ export class Trial {
   #replies: Reply[] = [];
   /** Grants for tries that cannot begin now; whoever gives them tells of them again later. */
   #unused: Reply[] = [];
+  /** Claims of tasks that are not offered, since the instance is paused. */
+  #unclaimed: Reply[] = [];
   readonly #requests: { at: number; request: Request }[] = [];
   #retriesLeft: number;
   /** Grows with each retry of the instance, so that its tries may be answered otherwise. */
@@ -111,8 +116,11 @@ export class Trial {
       this.#replies.shift();
       // As the actor does it: a grant is for the moment.
       const isHeld = reply.event.kind === 'rate.granted' && player.state !== 'running';
+      const isClaim = reply.event.kind === 'step.claimed';
       if (isHeld) this.#unused.push(reply);
-      else this.#tell(reply.event, reply.told, reply.key);
+      else if (isClaim && player.state === 'paused') this.#unclaimed.push(reply);
+      else if (!isClaim || player.open.has(reply.key))
+        this.#tell(reply.event, reply.told, reply.key);
     }
     return true;
   }
@@ -140,6 +148,7 @@ export class Trial {
       // No reply of the life before is taken for one of the next.
       this.#replies = [];
       this.#unused = [];
+      this.#unclaimed = [];
       this.#life += 1;
     }
     this.#tally.count(`asked to ${request.kind}`);
@@ -153,7 +162,8 @@ export class Trial {
         // As the actor does it: the data is merged, and a parked instance goes on.
         if (isEnded(snapshot.state)) return;
         snapshot.data = { ...snapshot.data, ...request.values };
-        const isParked = snapshot.execution.p === 1;
+        const isParked = snapshot.execution.p === 1 && snapshot.state !== 'paused';
+        if (snapshot.state === 'paused') delete snapshot.execution.p;
         this.#tell(isParked ? { kind: 'reschedule', at: null } : undefined, request);
         break;
       }
@@ -195,7 +205,11 @@ export class Trial {
       for (const grant of this.#unused) this.#say({ ...grant, at: player.now + GRANT_MS });
       this.#unused = [];
     }
-    this.#laws.after(key);
+    if (player.state !== 'paused') {
+      for (const claim of this.#unclaimed) this.#say({ ...claim, at: player.now + CLAIM_MS });
+      this.#unclaimed = [];
+    }
+    this.#laws.after(told.kind === 'claimed' ? undefined : key);
     if (told.kind === 'outcome') {
       assert.equal(isStale, !isOpen, 'whether the outcome is taken');
       if (isStale) this.#tally.count('late outcome');
@@ -234,12 +248,25 @@ export class Trial {
 
   #work(dispatch: Dispatch): void {
     const { blockId: block, iteration, attempt: number } = dispatch;
+    this.#claim(dispatch);
     const answer = answerTo(this.#story, { block, iteration, number, life: this.#life });
     if (answer.kind === 'never' || !this.#player.open.has(keyOf(dispatch))) return;
     const { kind, output, after } = answer;
     if (kind === 'success') this.#reply(dispatch, { kind, output }, after);
     else if (kind === 'refused') this.#reply(dispatch, 'refused', after);
     else this.#reply(dispatch, { kind: 'failure', retryable: kind === 'retryable' }, after);
+  }
+
+  #claim(dispatch: Dispatch): void {
+    const { external, timeoutMs: timeout } = dispatch;
+    if (!external || timeout === null) return;
+    this.#say({
+      at: this.#player.now + CLAIM_MS,
+      key: keyOf(dispatch),
+      isMortal: false,
+      event: { kind: 'step.claimed', ...tryOf(dispatch) },
+      told: { kind: 'claimed', key: nameOf(dispatch), timeout },
+    });
   }
 
   #reply(dispatch: Dispatch, outcome: Outcome | 'refused', after: number): void {

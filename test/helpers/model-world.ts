@@ -40,6 +40,7 @@ export interface Try {
 /** A try at work, or a question about its rate limit. */
 interface Open {
   readonly isLostWithProcess: boolean;
+  wait?: Wait;
   answer?: Outcome | 'granted' | 'lost' | number;
 }
 
@@ -56,8 +57,12 @@ export type ModelEvent =
   | { readonly kind: 'stop'; readonly state: 'completed' | 'failed' | 'cancelled' }
   | { readonly kind: 'update_context'; readonly values: JsonObject }
   | { readonly kind: 'outcome'; readonly key: string; readonly outcome: Outcome }
+  /** Of a task, whose time begins. */
+  | { readonly kind: 'claimed'; readonly key: string; readonly timeout: number }
   /** `until`: put off till then. */
   | { readonly kind: 'rate'; readonly key: string; readonly until?: number };
+
+type Hold = 'none' | 'parked' | number;
 
 export abstract class World {
   readonly options: ModelOptions;
@@ -75,7 +80,10 @@ export abstract class World {
   #scope = scopeIn();
   #main: Process<End>;
   #ended: 'completed' | 'failed' | 'cancelled' | undefined;
-  #hold: 'none' | 'paused' | 'parked' | 'paused when failed' | number;
+  #hold: Hold | 'paused' | 'paused when failed';
+  /** What held it before it was paused, and since when it is. */
+  #heldBefore: Hold = 'none';
+  #pausedAt = 0;
 
   constructor(options: ModelOptions, startsNow: number) {
     this.options = options;
@@ -145,7 +153,8 @@ export abstract class World {
   ): Run<unknown> {
     const open: Open = { isLostWithProcess: wait.as === 'active' };
     among.set(key, open);
-    const result = yield { ...wait, answer: () => open.answer };
+    open.wait = { ...wait, answer: () => open.answer };
+    const result = yield open.wait;
     among.delete(key);
     return result;
   }
@@ -157,6 +166,7 @@ export abstract class World {
     this.processes.now = now;
     const isTaken = this.#takeIn(event);
     this.processes.isHeld = this.#isHeld;
+    this.processes.isPaused = this.#isPaused;
     this.processes.settle();
     this.#noteEnd();
     return isTaken;
@@ -165,6 +175,11 @@ export abstract class World {
   #takeIn(event: ModelEvent): boolean {
     if (event.kind === 'outcome') return this.#answer(this.open, event.key, event.outcome);
     if (event.kind === 'rate') return this.#answer(this.asked, event.key, event.until ?? 'granted');
+    if (event.kind === 'claimed') {
+      const wait = this.open.get(event.key)?.wait;
+      if (wait !== undefined) wait.limit = this.now + event.timeout;
+      return wait !== undefined;
+    }
     if (this.#ended === 'completed' || this.#ended === 'cancelled') return true;
     switch (event.kind) {
       case 'wake':
@@ -176,13 +191,20 @@ export abstract class World {
         break;
       case 'pause':
         if (this.state === 'paused') break;
+        this.#heldBefore = this.#isHeld ? (this.#hold as Hold) : 'none';
+        this.#pausedAt = this.now;
         this.#hold = this.#hasFailed ? 'paused when failed' : 'paused';
         this.#ended = undefined;
         break;
       case 'resume':
-        if (this.state === 'paused') this.#schedule(this.now);
+        if (this.#hold === 'paused when failed') this.#schedule(this.now);
+        else if (this.#hold === 'paused') {
+          this.#endPause();
+          this.#hold = this.#heldBefore;
+        }
         break;
       case 'park':
+        this.#endPause();
         if (this.#ended === undefined) this.#hold = 'parked';
         break;
       case 'reschedule':
@@ -193,9 +215,10 @@ export abstract class World {
         break;
       case 'update_context':
         this.context.merge(event.values);
-        if (this.#hold === 'parked') this.#hold = 'none';
+        this.#unpark();
         break;
       case 'cancel':
+        this.#endPause();
         this.isCancelled = true;
         this.#scope.by = 'signal';
         if (this.#hasFailed) this.#drop('cancelled');
@@ -213,11 +236,25 @@ export abstract class World {
     if (open === undefined) return false;
     open.answer = answer;
     // An outcome wakes a parked instance.
-    if (among === this.open && this.#hold === 'parked') this.#hold = 'none';
+    if (among === this.open) this.#unpark();
     return true;
   }
 
+  #unpark(): void {
+    if (this.#hold === 'parked') this.#hold = 'none';
+    if (this.#isPaused && this.#heldBefore === 'parked') this.#heldBefore = 'none';
+  }
+
+  get #isPaused(): boolean {
+    return this.#hold === 'paused' || this.#hold === 'paused when failed';
+  }
+
+  #endPause(): void {
+    if (this.#isPaused) this.processes.putOff(this.now - this.#pausedAt);
+  }
+
   #schedule(at: number): void {
+    this.#endPause();
     if (this.#hold === 'paused when failed') this.#retry();
     // An earlier time ends the deferrals that next_fire_at stood for.
     const due = this.nextFireAt;
@@ -280,7 +317,7 @@ export abstract class World {
 
   get state(): InstanceState {
     if (this.#ended !== undefined) return this.#ended;
-    if (this.#hold === 'paused' || this.#hold === 'paused when failed') return 'paused';
+    if (this.#isPaused) return 'paused';
     if (this.#hold === 'parked') return 'waiting';
     if (this.#isHeld) return 'scheduled';
     const open = this.processes.waits.map((wait) => wait.as);
@@ -301,9 +338,10 @@ export abstract class World {
   /** When something happens by itself at the latest; null: never. */
   get dueAt(): number | null {
     const limits = this.processes.waits.map(({ limit }) => limit);
-    if (this.#ended !== undefined) return null;
+    if (this.#ended !== undefined || this.#isPaused) return null;
     if (!this.#isHeld) {
-      return earliest([...limits, ...this.processes.waits.map(({ due }) => due)]);
+      const times = this.processes.waits.flatMap(({ due, late }) => [due, late]);
+      return earliest([...limits, ...times]);
     }
     return earliest(typeof this.#hold === 'number' ? [...limits, this.#hold] : limits);
   }

@@ -247,7 +247,8 @@ export class Model extends World {
         case 'sleep':
           return yield* this.sleep(params.duration_ms as number, limit, cut);
         default: {
-          const result = yield* this.handOut(one, params, limit);
+          // The time of a worker counts from its claim.
+          const result = yield* this.handOut(one, params, isExternal(block) ? undefined : limit);
           if (result !== 'lost') return result;
         }
       }
@@ -272,10 +273,10 @@ export class Model extends World {
     limit: number | undefined,
     cut: () => boolean,
   ): Run<Outcome | 'timeout' | 'cut'> {
-    const isInTime = limit === undefined || duration <= limit - this.now;
-    const due = this.now + (isInTime ? duration : limit - this.now);
-    if ((yield* this.wait({ due, cut, as: 'active' })) === 'cut') return 'cut';
-    return isInTime ? { kind: 'success', output: { slept_ms: duration } } : 'timeout';
+    const wait = { due: this.now + duration, late: limit, cut, as: 'active' } as const;
+    const result = yield* this.wait(wait);
+    if (result === 'cut') return 'cut';
+    return result === 'limit' ? 'timeout' : { kind: 'success', output: { slept_ms: duration } };
   }
 }
 

@@ -59,7 +59,11 @@ export interface PlayerOptions {
 }
 
 type PlainEvent = 'wake' | 'pause' | 'resume' | 'park' | 'cancel' | 'retry' | 'admitted';
-type Act = PlainEvent | 'tick' | 'recover' | `${'ok' | 'fail' | 'again'} ${string}`;
+type Act =
+  | PlainEvent
+  | 'tick'
+  | 'recover'
+  | `${'ok' | 'fail' | 'again' | 'claim' | 'return'} ${string}`;
 
 /** What can be seen of an instance, as far as tests ask. */
 interface Sight {
@@ -166,6 +170,13 @@ export class Player {
     return this;
   }
 
+  #ofTask(kind: 'step.claimed' | 'step.returned', blockId: string): void {
+    const open = [...this.open.values()].find((dispatch) => dispatch.blockId === blockId);
+    assert.ok(open !== undefined, `${blockId} is not at work`);
+    const { node, iteration, attempt } = open;
+    this.send({ kind, node, iteration, attempt });
+  }
+
   #outcome(blockId: string, outcome: Extract<EngineEvent, { kind: 'step.outcome' }>['outcome']) {
     const dispatch = [...this.open.values()].find((open) => open.blockId === blockId);
     assert.ok(dispatch !== undefined, `${blockId} is not at work`);
@@ -175,7 +186,7 @@ export class Player {
   }
 
   /** Lets things happen one after the other: `ok a`, `fail a` and `again a` (which may be tried again)
-   * are outcomes of the block `a`; `tick` and `recover` are meant as the methods of that name. */
+   * are outcomes of the block `a`, `claim a` and `return a` what becomes of its task; `tick` and `recover` are meant as the methods of that name. */
   after(...acts: readonly (Act | EngineEvent)[]): this {
     for (const act of acts) {
       if (typeof act !== 'string') this.send(act);
@@ -183,6 +194,8 @@ export class Player {
       else if (act.startsWith('ok ')) this.complete(act.slice(3));
       else if (act.startsWith('fail ')) this.fail(act.slice(5));
       else if (act.startsWith('again ')) this.fail(act.slice(6), true);
+      else if (act.startsWith('claim ')) this.#ofTask('step.claimed', act.slice(6));
+      else if (act.startsWith('return ')) this.#ofTask('step.returned', act.slice(7));
       else this.send({ kind: act as PlainEvent });
     }
     return this;

@@ -80,6 +80,7 @@ function stored(blocks: readonly Block[], isOpen = false): StoredRun {
   const { data, config, execution, outputs, tasks, signals, ...run } = left;
   return {
     state: 'waiting',
+    timeout: null,
     ...run,
     data: JSON.stringify(data),
     config: JSON.stringify(config),

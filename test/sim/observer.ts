@@ -239,7 +239,8 @@ export class Observer {
     const state = row.state as InstanceState;
     if (isEnded(state)) {
       // A failed one that was asked to go on may be woken once more, for nothing.
-      if (timer !== undefined && isTerminal(state)) {
+      const hasHook = (row.execution as unknown as Execution).b !== undefined;
+      if (timer !== undefined && isTerminal(state) && !hasHook) {
         throw new Violation(`a ${state} instance has a timer`, id);
       }
       if (open > 0) throw new Violation(`a ${state} instance has open tasks`, id);

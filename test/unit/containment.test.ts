@@ -52,6 +52,7 @@ test('a schedule that throws in the middle of its fire commits nothing of it', a
     metadata: '{}',
     context: '{"data":{},"config":{}}',
     priority: 'Normal',
+    timeout: null,
     overlap_policy: 'allow',
     skipped_fires: 0,
     last_skipped_at: null,

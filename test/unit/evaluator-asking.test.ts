@@ -40,7 +40,7 @@ describe('a step that asks its rate limit', () => {
     const player = play(blocks, { env }).tick();
     player.send({ kind: 'rate.granted', ...step });
     assert.deepEqual(player.atWork, ['a']);
-    assert.equal(player.last!.wakeAt, player.now + 500, 'only the time-out of the try is left');
+    assert.equal(player.last!.wakeAt, null, 'no time to ask again is left');
     assert.equal(player.send({ kind: 'rate.granted', ...step }).stale, true);
     assert.equal(player.dispatched.length, 1);
   });

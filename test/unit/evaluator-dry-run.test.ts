@@ -25,7 +25,14 @@ test('a dry run ends without a single dispatch', () => {
   const player = rehearse([work('a'), http('b'), noop('c')]);
   player.shows({ state: 'completed', done: ['a', 'b', 'c'] });
   assert.deepEqual(player.dispatched, []);
-  const counts = { stepsExecuted: 3, stepsInPlace: 1, stepsFailed: 0, stepsRetried: 0 };
+  const counts = {
+    stepsExecuted: 3,
+    stepsInPlace: 1,
+    stepsFailed: 0,
+    stepsRetried: 0,
+    timeouts: 0,
+    breaches: 0,
+  };
   assert.deepEqual(player.last!.counts, counts);
 });
 

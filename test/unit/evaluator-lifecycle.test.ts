@@ -47,16 +47,14 @@ describe('pause and resume', () => {
     player.after('resume').shows({ state: 'completed' });
   });
 
-  test('a sleep keeps its deadline over a pause, and a task its timeout', () => {
-    const player = new Player([parallel('p', [sleep('s', 100)], [work('a', { timeout: 5_000 })])]);
-    player
-      .start()
-      .after('pause')
-      .shows({ wakeAt: START + 5_000 });
-    player.now += 200;
-    player.after('wake').shows({ done: [] });
-    player.after('resume').shows({ done: ['s'] });
-    player.after('pause', 'tick').shows({ state: 'paused', tree: { a: 'failed' } });
+  test('a sleep keeps its deadline over a pause, and a try what is left of its timeout', () => {
+    const player = play([parallel('p', [sleep('s', 100)], [http('a', { timeout: 5_000 })])]);
+    player.now += 60;
+    player.after('pause').shows({ wakeAt: null });
+    player.now += 7_000;
+    player.after('wake').shows({ done: [], tree: { a: 'running' } });
+    player.after('resume').shows({ done: ['s'], wakeAt: START + 12_000 });
+    player.after('tick').shows({ state: 'failed', tree: { a: 'failed' } });
   });
 
   test('a retry that falls into a pause is dispatched after it', () => {
@@ -66,14 +64,53 @@ describe('pause and resume', () => {
     assert.equal(player.dispatched.at(-1)!.attempt, 1);
   });
 
-  test('resume makes a delayed start due now', () => {
-    const player = new Player([noop('a')]);
-    player.snapshot.nextFireAt = START + 60_000;
-    player.start();
-    player.send({ kind: 'pause' });
+  test('resume gives back a start that lies ahead, and begins at once with one that has passed', () => {
+    for (const [pausedMs, wakeAt] of [
+      [1_000, START + 60_000],
+      [61_000, START + 61_000],
+    ] as const) {
+      const player = new Player([noop('a')]);
+      player.snapshot.nextFireAt = START + 60_000;
+      player.start();
+      player.send({ kind: 'pause' });
+      player.now += pausedMs;
+      player.sendOnce({ kind: 'resume' });
+      player.shows({ state: 'scheduled', nextFireAt: wakeAt, wakeAt });
+      player.now = wakeAt;
+      player.after('wake').shows({ state: 'completed' });
+    }
+  });
+
+  test('resume gives back a start that was asked for, and a parked instance is parked again', () => {
+    const held = play([work('a'), work('b')]);
+    held.after({ kind: 'reschedule', at: START + 1_000 }, 'pause', 'ok a', 'resume');
+    held.shows({ state: 'scheduled', nextFireAt: START + 1_000, atWork: [] });
+    held.after('tick').shows({ atWork: ['b'] });
+    const parked = play([work('a')]);
+    parked.after('park', 'pause').sendOnce({ kind: 'resume' });
+    parked.shows({ state: 'scheduled' });
+    parked.after('wake').shows({ state: 'waiting' });
+    assert.equal(parked.snapshot.execution.p, 1);
+    // An outcome wakes it, in a pause too.
+    parked.after('pause', 'ok a', 'resume').shows({ state: 'completed' });
+  });
+
+  test('a parked instance gets a slot of its key before it is parked again', () => {
+    const player = play([work('a')], { env: { holdsPermit: true } });
+    player.after('park', 'pause');
+    player.env = { holdsPermit: false };
+    player.after('resume').shows({ state: 'scheduled', waits: true });
+    player.env = { holdsPermit: true };
+    player.after('admitted').shows({ state: 'waiting', waits: false });
+    assert.equal(player.snapshot.execution.p, 1);
+  });
+
+  test('resume shows when the first deferral ends, which it has not ended', () => {
+    const player = play([work('a', { retry: { max_attempts: 2, initial_backoff: 500 } })]);
+    player.after('again a', 'pause');
+    player.now += 100;
     player.sendOnce({ kind: 'resume' });
-    player.shows({ state: 'scheduled', wakeAt: START });
-    player.after('wake').shows({ state: 'completed' });
+    player.shows({ state: 'scheduled', nextFireAt: START + 500, wakeAt: START + 500 });
   });
 
   test('a failed instance that is paused is retried when it is resumed', () => {

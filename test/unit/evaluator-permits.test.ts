@@ -146,7 +146,7 @@ describe('what needs no slot', () => {
 describe('one that waits for a slot', () => {
   /** Its task is open, and the slot was given away. */
   const waiting = (...more: Block[]) => {
-    const player = admitted(work('a', { timeout: 1_000 }), ...more);
+    const player = admitted(work('a', { timeout: 1_000 }), ...more).after('claim a');
     player.after({ kind: 'reschedule', at: null }).shows({ waits: true });
     return player;
   };

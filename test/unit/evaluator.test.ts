@@ -36,7 +36,14 @@ describe('pure steps', () => {
     player.shows({ state: 'completed', done: ['a', 'b'] });
     assert.deepEqual(player.transitions, ['scheduled>running', 'running>completed']);
     assert.equal(player.snapshot.nextFireAt, null);
-    const counts = { stepsExecuted: 2, stepsInPlace: 2, stepsFailed: 0, stepsRetried: 0 };
+    const counts = {
+      stepsExecuted: 2,
+      stepsInPlace: 2,
+      stepsFailed: 0,
+      stepsRetried: 0,
+      timeouts: 0,
+      breaches: 0,
+    };
     assert.deepEqual(player.last!.counts, counts);
   });
 
@@ -178,7 +185,7 @@ describe('external steps', () => {
   });
 
   test('that time out fail finally without a policy, and are withdrawn', () => {
-    const player = play([work('a', { timeout: 500 })]);
+    const player = play([work('a', { timeout: 500 })]).after('claim a');
     assert.equal(player.last!.wakeAt, START + 500);
     player.after('tick').shows({ state: 'failed' });
     assert.deepEqual(lines(player.last!.withdrawals, 'reason', 'external'), ['timed_out true']);
@@ -186,7 +193,7 @@ describe('external steps', () => {
 
   test('that time out are tried again under a policy', () => {
     const retry = { max_attempts: 2, initial_backoff: 0, max_backoff: 0 };
-    const player = play([work('a', { timeout: 500, retry })]).tick();
+    const player = play([work('a', { timeout: 500, retry })]).after('claim a', 'tick');
     assert.equal(player.state, 'waiting');
     assert.equal(player.dispatched[1]!.attempt, 1);
   });

@@ -179,7 +179,7 @@ test('another tenant is not told that there is a fence', async () => {
 
 test('a fenced instance runs nothing that comes due, and asks its execution when the fence may be over', async () => {
   now = START;
-  const actor = await fencedActor([work('a', { timeout: 10 })], 1_000);
+  const actor = await fencedActor([work('a', { queue_timeout: 10 })], 1_000);
   assert.equal(actor.timer?.fireAt ?? null, START + 1_000);
   now = START + 999;
   const early = told(actor, { kind: 'wake', recovered: false });
@@ -193,7 +193,7 @@ test('a fenced instance runs nothing that comes due, and asks its execution when
 });
 
 test('a fence without an end has no timer', async () => {
-  const actor = begin([work('a', { timeout: 10 })]);
+  const actor = begin([work('a', { queue_timeout: 10 })]);
   assert.notEqual(actor.timer?.fireAt ?? null, null);
   const turn = await command(actor, [fence(null)]);
   assert.ok(kindsOf(turn).includes('timer.clear'));
@@ -211,14 +211,15 @@ test('an instance that has gone for good gives its slot back', async () => {
   told(actor, { kind: 'permit.granted', number: 1 });
   assert.equal(stateOf(actor), 'waiting');
   const turn = await command(actor, [fence(null, 'moved')]);
-  assert.deepEqual(column(peersOf(turn), 'kind'), ['permit.left']);
+  // It is paused for good, and its task is no longer offered.
+  assert.deepEqual(column(peersOf(turn), 'kind'), ['permit.left', 'task.gone']);
   assert.equal(stateOf(actor), 'paused');
   assert.equal(actor.timer?.fireAt ?? null, null);
 });
 
 test('what the fence kept back is due again once the instance is owned', async () => {
   now = START;
-  const actor = begin([work('a', { timeout: 5_000 })]);
+  const actor = begin([work('a', { queue_timeout: 5_000 })]);
   await command(actor, [fence(1_000)]);
   const turn = await command(actor, [{ kind: 'own', epoch: 3 }], { fence: 'transferring' });
   // Nobody had claimed it: it was taken back behind the fence.

@@ -22,6 +22,7 @@ import type { JsonValue } from '../json.js';
 import type { Details, NodePlace } from '../plan-nodes.js';
 import type { TryEvent } from '../progress.js';
 import type { NodeState } from '../states.js';
+import { timeOutBlock } from '../time-limits.js';
 
 export interface BlockKind<
   B extends Block = Block,
@@ -74,7 +75,7 @@ export interface BlockKind<
     slot: number,
   ): readonly (readonly [name: string, value: JsonValue])[];
 
-  /** A time of the open leaf has come: its `w` or its `d`. */
+  /** A time of the open block has come: of a composite its time is over. */
   due(run: Evaluation, node: N, record: R): void;
   /** An event about a try of the open block; false when that is not what it waits for. */
   takeIn(run: Evaluation, node: N, record: R, event: TryEvent): boolean;
@@ -153,7 +154,7 @@ const BASE: BlockKind = {
   childDone: unsaid,
   runsList: () => true,
   item: unsaid,
-  due: unsaid,
+  due: timeOutBlock,
   takeIn: () => false,
   recover() {},
   cut: cutOff,

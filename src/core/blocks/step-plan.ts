@@ -7,6 +7,7 @@ import type { Condition, Parsed } from '../condition.js';
 import { isJsonObject, type JsonObject, ownValue } from '../json.js';
 import type { Details, NodePlace, SchemaCheck } from '../plan-nodes.js';
 import type { Template } from '../template.js';
+import { timeLimit } from '../time.js';
 import { type DelayTimes, isLocalTime, type RetryTimes, type WindowTimes } from '../timing.js';
 import { compileGate, type GatePlan } from './gate.js';
 
@@ -15,6 +16,14 @@ export interface RetryPolicy extends RetryTimes {
   readonly maxAttempts: number;
   readonly retryIf: Parsed<Condition> | undefined;
   readonly nonRetryableCodes: ReadonlySet<string>;
+}
+
+/** What is called when the deadline has passed. */
+export interface BreachHandler {
+  readonly handler: string;
+  /** Called in place; undefined: it has an effect. */
+  readonly pure: PureHandler | undefined;
+  readonly params: Template | undefined;
 }
 
 export interface StepNode extends NodePlace {
@@ -27,7 +36,10 @@ export interface StepNode extends NodePlace {
   readonly delay: DelayTimes | undefined;
   readonly window: WindowTimes | undefined;
   readonly retry: RetryPolicy | undefined;
-  readonly timeoutMs: number | null;
+  /** How long a task may wait for a worker. */
+  readonly queueTimeoutMs: number | null;
+  readonly deadlineMs: number | null;
+  readonly onBreach: BreachHandler | undefined;
   readonly rateLimitKey: string | null;
   /** A person has to answer before the first try. */
   readonly gate: GatePlan | undefined;
@@ -52,6 +64,10 @@ export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<
   if (mode !== 'external' && block.queue_name != null) {
     compiler.warn('queue_name', `queue_name has no effect: ${handler} is built in, not a worker's`);
   }
+  if (mode !== 'external' && block.queue_timeout != null) {
+    const message = `queue_timeout has no effect: ${handler} is built in, not a worker's`;
+    compiler.warn('queue_timeout', message);
+  }
   return {
     handler,
     mode,
@@ -60,7 +76,9 @@ export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<
     delay: delayTimes(block, compiler),
     window: windowTimes(block, compiler),
     retry: retryPolicy(block, compiler),
-    timeoutMs: block.timeout ?? null,
+    queueTimeoutMs: mode === 'external' ? timeLimit(block.queue_timeout) : null,
+    deadlineMs: timeLimit(block.deadline),
+    onBreach: breachHandler(block, compiler),
     rateLimitKey: block.rate_limit_key ?? null,
     gate: compileGate(block, compiler),
     queueName: block.queue_name ?? null,
@@ -91,6 +109,33 @@ function readParams(
     return { params: others };
   }
   return { params: others, schema };
+}
+
+function breachHandler(block: StepBlock, compiler: BlockCompiler): BreachHandler | undefined {
+  const { on_deadline_breach: given } = block;
+  // A definition may have been stored with false, which was an absent field until this one was built.
+  if (!given) return undefined;
+  const { handler, params } = given;
+  const mode = modeOf(handler);
+  if (timeLimit(block.deadline) === null) {
+    const message = 'on_deadline_breach has no effect without a deadline';
+    compiler.warn('on_deadline_breach', message);
+  }
+  if (mode === 'external' || mode === 'sleep') {
+    const able = [...BUILTIN_NAMES].filter((name) => modeOf(name) !== 'sleep').join(', ');
+    compiler.refuse(
+      'on_deadline_breach.handler',
+      `on_deadline_breach.handler must be a built-in handler that does something (${able}), not ${handler}`,
+    );
+  }
+  if (mode === 'in_process') compiler.noteEffect();
+  // It parses its condition when it is called.
+  if (handler === 'assert') compiler.reads('all');
+  return {
+    handler,
+    pure: PURE_HANDLERS.get(handler),
+    params: params == null ? undefined : compiler.template(params, 'on_deadline_breach.params'),
+  };
 }
 
 function modeOf(handler: string): StepNode['mode'] {

@@ -10,6 +10,7 @@ import { FAILURE_MESSAGE_MAX, type FailureCode } from '../../../schema/failure.j
 import {
   type LogLevel,
   type PureContext,
+  retryableFailure,
   type StepFailure,
   type StepOutcome,
   sleepDuration,
@@ -17,16 +18,21 @@ import {
 } from '../builtin.js';
 import { evaluateCondition, isTruthy, type Scope } from '../condition.js';
 import { cutOff, withdraw } from '../cutting.js';
+import { startDeadlineHandler } from '../deadline-handlers.js';
 import type { Evaluation } from '../evaluation.js';
 import { COMPLETED, FAILED, type StepPhase, type StepRecord } from '../execution.js';
 import { clip } from '../expression/bounds.js';
+import { BREACHED } from '../failures.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
+import { earlier } from '../open-leaves.js';
 import type { TryEvent } from '../progress.js';
 import { renderTemplate, secretTextsOf } from '../template.js';
+import type { UnixMs } from '../time.js';
+import { limitClock } from '../time-limits.js';
 import { backoffMs, type DelayTimes, delayTarget, nextOpening, redispatchMs } from '../timing.js';
 import { accept, answerAtHand, expire, type GateAnswer, type GatePlan, promptOf } from './gate.js';
 import { leaf } from './kind.js';
-import { compileStep, type RetryPolicy, type StepNode } from './step-plan.js';
+import { type BreachHandler, compileStep, type RetryPolicy, type StepNode } from './step-plan.js';
 
 /**
  * A question to a rate limit is a message, and may be lost; a step whose question was hangs no longer
@@ -45,7 +51,7 @@ export const step = leaf<StepBlock, StepNode>({
     if (node.delay !== undefined) {
       const target = targetOf(run, node.delay);
       if (target > run.env.now) {
-        run.putLeaf(node, { b: run.offset, p: 'delay', a: 0, w: target });
+        moveTo(run, node, undefined, 'delay', 0, target);
         return;
       }
     }
@@ -155,7 +161,7 @@ function passGate(
     return undefined;
   }
   const answer = answerAtHand(run, node, gate);
-  const next = recordOf(run, record, answer === undefined ? 'gate' : 'ready', 0);
+  const next = recordOf(run, node, record, answer === undefined ? 'gate' : 'ready', 0);
   next.k = '';
   if (answer !== undefined) {
     accept(run, node, gate, 0, undefined, answer);
@@ -171,7 +177,7 @@ function passGate(
 /** The step goes on as soon as something may run. */
 function answered(run: Evaluation, node: StepNode, record: StepRecord, answer: GateAnswer): void {
   accept(run, node, node.gate!, record.a, record, answer);
-  const next = recordOf(run, record, 'ready', record.a);
+  const next = recordOf(run, node, record, 'ready', record.a);
   if (record.g === 1) next.g = 1;
   run.putLeaf(node, next);
   run.push(node.index);
@@ -255,7 +261,7 @@ function startSleep(
     settleTry(run, node, number, failureOf('invalid_params', duration.message));
     return;
   }
-  const sleeping = recordOf(run, record, 'sleep', number);
+  const sleeping = recordOf(run, node, record, 'sleep', number);
   sleeping.w = run.env.now + duration.ms;
   sleeping.m = duration.ms;
   setTimeLimit(run, node, sleeping);
@@ -278,7 +284,7 @@ function awaitEvent(
     settleTry(run, node, number, failureOf('invalid_params', wanted.message));
     return;
   }
-  const waiting = recordOf(run, record, 'event', number);
+  const waiting = recordOf(run, node, record, 'event', number);
   waiting.v = wanted.wait;
   const timeoutMs = Math.min(wanted.timeoutMs ?? Infinity, node.timeoutMs ?? Infinity);
   if (timeoutMs !== Infinity) {
@@ -340,9 +346,13 @@ function dispatch(
 ): void {
   const attempt = record?.a ?? 0;
   const external = node.mode === 'external';
-  const open = recordOf(run, record, external ? 'task' : 'run', attempt);
-  setTimeLimit(run, node, open);
-  run.putLeaf(node, open);
+  if (external) {
+    awaitClaim(run, node, record, attempt);
+  } else {
+    const open = recordOf(run, node, record, 'run', attempt);
+    setTimeLimit(run, node, open);
+    run.putLeaf(node, open);
+  }
   run.charge(params);
   run.dispatches.push({
     node: node.index,
@@ -360,7 +370,29 @@ function dispatch(
 }
 
 function setTimeLimit(run: Evaluation, node: StepNode, record: StepRecord): void {
-  if (node.timeoutMs !== null) record.d = run.env.now + node.timeoutMs;
+  if (node.timeoutMs !== null) record.d = limitClock(run) + node.timeoutMs;
+}
+
+/** The task waits for a worker, which is given a time for that. */
+function awaitClaim(
+  run: Evaluation,
+  node: StepNode,
+  before: StepRecord | undefined,
+  attempt: number,
+): void {
+  const waiting = recordOf(run, node, before, 'task', attempt);
+  if (node.queueTimeoutMs !== null) {
+    waiting.d = limitClock(run) + node.queueTimeoutMs;
+    waiting.q = 1;
+  }
+  run.putLeaf(node, waiting);
+}
+
+/** A worker has the task: the time of the try counts from here. */
+function beginClaim(run: Evaluation, node: StepNode, before: StepRecord): void {
+  const claimed = recordOf(run, node, before, 'task', before.a);
+  setTimeLimit(run, node, claimed);
+  run.putLeaf(node, claimed);
 }
 
 function moveTo(
@@ -371,14 +403,15 @@ function moveTo(
   number: number,
   until?: number,
 ): void {
-  const next = recordOf(run, record, phase, number);
+  const next = recordOf(run, node, record, phase, number);
   if (until !== undefined) next.w = until;
   run.putLeaf(node, next);
 }
 
-/** What a step is at next; a request that was noted stays with its try. */
+/** What a step is at next; a request that was noted stays with its try, a deadline with the step. */
 function recordOf(
   run: Evaluation,
+  node: StepNode,
   before: StepRecord | undefined,
   phase: StepPhase,
   number: number,
@@ -386,10 +419,14 @@ function recordOf(
   const record: StepRecord = { b: before?.b ?? run.offset, p: phase, a: number };
   if (before?.u !== undefined && before.a === number) record.u = before.u;
   if (before?.k !== undefined) record.k = before.k;
+  if (before === undefined) {
+    if (node.deadlineMs !== null) record.h = run.env.now + node.deadlineMs;
+  } else if (before.h !== undefined) record.h = before.h;
   return record;
 }
 
 function isAwaited(record: StepRecord, event: TryEvent): boolean {
+  if (event.kind === 'step.claimed' || event.kind === 'step.returned') return record.p === 'task';
   if (event.kind === 'step.outcome') return record.p === (event.external ? 'task' : 'run');
   if (event.kind === 'rate.changed') return record.p === 'limited';
   if (event.kind === 'event.arrived') return record.p === 'event';
@@ -409,6 +446,12 @@ function takeIn(run: Evaluation, node: StepNode, record: StepRecord, event: TryE
       break;
     case 'gate.answered':
       answered(run, node, record, event.answer);
+      break;
+    case 'step.claimed':
+      beginClaim(run, node, record);
+      break;
+    case 'step.returned':
+      awaitClaim(run, node, record, record.a);
       break;
     case 'rate.granted':
       grant(run, node, record);
@@ -438,30 +481,89 @@ function makeReady(run: Evaluation, node: StepNode, record: StepRecord): void {
 
 /** The rate limit let this try pass. */
 function grant(run: Evaluation, node: StepNode, record: StepRecord): void {
-  const granted = recordOf(run, record, 'ready', record.a);
+  const granted = recordOf(run, node, record, 'ready', record.a);
   granted.g = 1;
   run.putLeaf(node, granted);
   // At once and not by way of the queue: a grant is for this moment.
   attempt(run, node, granted);
 }
 
-/** The deadline of an open step has come. */
+/** A time of an open step has come. */
 function onDue(run: Evaluation, node: StepNode, record: StepRecord): void {
-  const { p, w, d } = record;
-  if (p === 'sleep' && w! <= run.env.now && (d === undefined || w! <= d)) {
+  const { p, w, d, h } = record;
+  if (p === 'sleep' && w! <= run.env.now && w! <= (earlier(d, h) ?? w!)) {
     settleTry(run, node, record.a, { kind: 'success', output: { slept_ms: record.m! } });
-  } else if (p === 'gate') gateExpired(run, node, record);
+  } else if (h !== undefined && h <= run.env.now) passDeadline(run, node, record, h);
+  else if (p === 'gate') gateExpired(run, node, record);
   else if (d !== undefined && d <= run.env.now) timeOut(run, node, record);
   else makeReady(run, node, record);
 }
 
 /** A time-out ends the try as a retryable failure, whoever was at it. */
 function timeOut(run: Evaluation, node: StepNode, record: StepRecord): void {
-  withdraw(run, node, record, 'timed_out');
+  const isUnclaimed = record.q === 1;
+  withdraw(run, node, record, isUnclaimed ? 'unclaimed' : 'timed_out');
+  run.counts.timeouts += 1;
   const timeoutMs = record.p === 'event' ? record.m : node.timeoutMs;
-  const message = `timed out after ${timeoutMs} ms`;
-  const failure: StepFailure = { kind: 'failure', retryable: true, message, code: 'timeout' };
+  const failure: StepFailure = isUnclaimed
+    ? retryableFailure(
+        `no worker claimed the task within ${node.queueTimeoutMs} ms`,
+        undefined,
+        'queue_timeout',
+      )
+    : retryableFailure(`timed out after ${timeoutMs} ms`, undefined, 'timeout');
   settleTry(run, node, record.a, failure, true);
+}
+
+/** The step has failed for good, whatever it is at; somebody may want to be told. */
+function passDeadline(run: Evaluation, node: StepNode, record: StepRecord, h: UnixMs): void {
+  if (node.deadlineMs === null) {
+    // It has gone over to a version without one.
+    const { h: _h, ...rest } = record;
+    run.putLeaf(node, rest);
+    return;
+  }
+  const limit = node.deadlineMs;
+  const elapsed = limit + run.env.now - h;
+  withdraw(run, node, record, 'deadline');
+  run.counts.timeouts += 1;
+  run.counts.breaches += 1;
+  run.counts.stepsFailed += 1;
+  const details = { deadline_ms: limit, elapsed_ms: elapsed };
+  run.audit.push({ eventType: 'deadline_breached', blockId: node.id, details });
+  if (node.onBreach !== undefined) callOnBreach(run, node, node.onBreach, limit, elapsed);
+  const row = { _error: BREACHED, _deadline_ms: limit, _elapsed_ms: elapsed };
+  run.storeOutput(node, record.a, row, '__error__');
+  run.noteFailure(node, 'deadline', `missed its deadline of ${limit} ms`, record.a);
+  run.finish(node, FAILED);
+}
+
+/** Nothing follows from what it comes to. In a dry run nobody outside is told. */
+function callOnBreach(
+  run: Evaluation,
+  node: StepNode,
+  { handler, pure, params }: BreachHandler,
+  limit: number,
+  elapsed: number,
+): void {
+  const given = params === undefined ? NO_PARAMS : renderTemplate(params, run.scopeOf(node));
+  if (!given.ok) {
+    run.noteDeadlineHandlerFailure(node.id, handler, given.message);
+    return;
+  }
+  const full = {
+    ...(isJsonObject(given.value) ? given.value : {}),
+    _breach_block_id: node.id,
+    _breach_instance_id: run.snapshot.id,
+    _breach_elapsed_ms: elapsed,
+    _breach_deadline_ms: limit,
+  };
+  if (pure === undefined) {
+    if (!isDryRun(run)) startDeadlineHandler(run, node, handler, full);
+    return;
+  }
+  const outcome = pure(full, new StepContext(run, node));
+  if (outcome.kind === 'failure') run.noteDeadlineHandlerFailure(node.id, handler, outcome.message);
 }
 
 /** What an outcome of the try `number` leads to. */

@@ -97,8 +97,9 @@ function end(run: Evaluation, node: NodePlace, record: TryCatchRecord, code: Don
 
 /**
  * How the block ended when its finally list went well. One that was cancelled with its instance and
- * has cleaned up is complete; a loser is cancelled, and begins again in a retry.
+ * has cleaned up is complete; a loser, or one whose instance timed out, is cancelled, and begins again in
+ * a retry.
  */
-function ended(run: Evaluation, { f }: TryCatchRecord): DoneCode {
-  return f === CANCELLED && run.execution.x === 1 ? COMPLETED : f;
+function ended({ execution: { x, y } }: Evaluation, { f }: TryCatchRecord): DoneCode {
+  return f === CANCELLED && x === 1 && y === undefined ? COMPLETED : f;
 }

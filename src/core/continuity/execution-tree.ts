@@ -70,7 +70,7 @@ export function readTree(entries: readonly TreeEntry[], plan: Plan): Parsed<Exec
 }
 
 /** The fields of the whole; a slot of a concurrency key, and the wish for one, stay behind. */
-const WHOLE = ['t', 'e', 'y', 'h', 'p', 'x', 'f'] as const;
+const WHOLE = ['t', 'e', 'y', 'h', 'p', 'x', 'f', 'z', 'u'] as const;
 
 function wholeOf(from: NonNullable<TreeEntry['execution']>): Partial<Execution> {
   return Object.fromEntries(
@@ -123,8 +123,9 @@ function openOf({ type }: PlanNode, record: OpenRecord): OpenRecord {
   // The importer asks under an id of its own, and nobody twice.
   if (flat.k !== undefined) flat.k = '';
   if (!AT_WORK.has(flat.p)) return flat;
-  const { b, a, x, k } = flat;
-  return { b, p: BEGIN_AGAIN, a, ...(x && { x }), ...(k !== undefined && { k }) };
+  const { b, a, x, h, k } = flat;
+  const begun = { ...(x && { x }), ...(h !== undefined && { h }), ...(k !== undefined && { k }) };
+  return { b, p: BEGIN_AGAIN, a, ...begun };
 }
 
 function doneOf(node: PlanNode, [code, began, took, kept]: DoneRecord): DoneRecord {

@@ -171,6 +171,7 @@ class Lint implements BlockAudience {
     const { block, path } = place;
     if (block.type === 'step' && typeof block.handler === 'string') {
       this.#checkHandler(block.handler, block.params ?? {}, path);
+      this.#checkBreachHandler(block.on_deadline_breach, `${path}.on_deadline_breach`);
     }
     if (isSound) readBlock(place, this);
   }
@@ -188,6 +189,19 @@ class Lint implements BlockAudience {
       );
       return;
     }
+    this.#checkBuiltin(handler, params, path);
+  }
+
+  /** What is called when a deadline has passed; one that cannot be is refused by the step. */
+  #checkBreachHandler(given: unknown, path: string): void {
+    if (typeof given !== 'object' || given === null) return;
+    const { handler, params } = given as { readonly handler?: unknown; readonly params?: unknown };
+    if (typeof handler === 'string' && isBuiltin(handler)) {
+      this.#checkBuiltin(handler, params ?? {}, path);
+    }
+  }
+
+  #checkBuiltin(handler: BuiltinName, params: unknown, path: string): void {
     if (!isJsonObject(params as JsonObject)) return;
     this.#checkParamNames(handler, params as JsonObject, `${path}.params`);
     for (const problem of this.#options.checkParams?.(handler, params as JsonObject) ?? []) {

@@ -114,13 +114,16 @@ interface Member {
   readonly byDefault?: JsonValue;
 }
 
+/** Of every kind. */
+const TIMEOUT: Member = { category: 'timeout_changed' };
 const LOOP: Member = { category: 'loop_changed' };
 const PASSES: Member = { category: 'loop_changed', byDefault: MAX_ITERATIONS_DEFAULT };
 
 /** Members with a category of their own, whose values are shown. */
 const MEMBERS: Readonly<Record<string, Member>> = {
   'step.retry': { category: 'retry_changed' },
-  'step.timeout': { category: 'timeout_changed' },
+  'step.queue_timeout': { category: 'timeout_changed' },
+  'step.deadline': { category: 'timeout_changed' },
   'step.delay': { category: 'delay_changed' },
   'step.rate_limit_key': { category: 'rate_limit_changed' },
   'step.queue_name': { category: 'queue_changed' },
@@ -155,7 +158,8 @@ function memberChange(name: string, before: PlacedBlock, after: PlacedBlock): Ch
   if (isListOfLists(old) && isListOfLists(now)) {
     return changed('structure_changed', `the number of ${name}`, old.length, now.length);
   }
-  const member = memberOf(after.block, name);
+  if (name === 'on_deadline_breach') return breachChange(old, now);
+  const member = name === 'timeout' ? TIMEOUT : memberOf(after.block, name);
   if (member !== undefined) return changed(member.category, name, old, now);
   // What else there is may hold what not everybody should read.
   return isDeepEqual(old, now) ? [] : [{ category: 'params_changed', what: `${name} changes` }];
@@ -187,6 +191,15 @@ function stepsIn({ steps }: SagaBlock): JsonValue {
 
 function sharesIn({ variants }: AbSplitBlock): JsonValue {
   return variants.map(({ name, weight }) => ({ name, weight }));
+}
+
+/** What is called then may act outside. */
+function breachChange(old: JsonValue, now: JsonValue): Change[] {
+  if (isDeepEqual(old, now)) return [];
+  const handler = isJsonObject(now) ? ownValue(now, 'handler') : undefined;
+  const isPure = typeof handler !== 'string' || PURE_HANDLERS.has(handler);
+  const severity = isPure ? 'behavioral' : 'side_effect_risk';
+  return [{ category: 'timeout_changed', severity, what: 'on_deadline_breach changes' }];
 }
 
 function withoutBlocks(value: JsonValue, lists: ReadonlySet<unknown>): JsonValue {

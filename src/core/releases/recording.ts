@@ -58,6 +58,8 @@ export interface RecordedRun {
   readonly data: JsonObject;
   readonly config: JsonObject;
   readonly execution: Execution;
+  /** How long it might take; absent or null: for ever. */
+  readonly timeout?: number | null;
   readonly created_at: string;
   readonly outputs: readonly RecordedOutput[];
   readonly tasks: readonly RecordedTask[];
@@ -104,6 +106,8 @@ export interface Recording {
   readonly failed: ReadonlySet<string>;
   /** Those that were cut off in the last pass of what is around them. */
   readonly cutOff: ReadonlySet<string>;
+  /** The blocks of any kind that had failed by the end. */
+  readonly failedBlocks: ReadonlySet<string>;
 }
 
 /** Leaves the evaluation of a run that cannot be replayed; caught where the replay began. */
@@ -130,14 +134,9 @@ export function recordingOf(run: RecordedLife, baseline: Plan): Recording {
     else if (ended.length > 0) failed.add(block);
   }
   const expired = expiredIn(visits, answers, baseline);
-  return {
-    answers,
-    expired,
-    visits,
-    succeeded,
-    failed,
-    cutOff: stepsAtEnd(run, baseline, CANCELLED),
-  };
+  const cutOff = stepsAtEnd(run, baseline, CANCELLED);
+  const failedBlocks = blocksAtEnd(run, baseline, FAILED);
+  return { answers, expired, visits, succeeded, failed, cutOff, failedBlocks };
 }
 
 function answersIn({ outputs }: RecordedLife): Map<string, Map<string, RecordedAnswer>> {
@@ -305,10 +304,13 @@ function wasCutOff(task: RecordedTask): boolean {
 }
 
 /** The steps that ended so, as the execution has them. */
-function stepsAtEnd({ execution }: RecordedLife, baseline: Plan, code: DoneCode): Set<string> {
-  const nodes = baseline.nodes.filter(
-    ({ type, index }) => type === 'step' && execution.d[index]?.[0] === code,
-  );
+function stepsAtEnd(run: RecordedLife, baseline: Plan, code: DoneCode): Set<string> {
+  const ended = blocksAtEnd(run, baseline, code);
+  return new Set([...ended].filter((id) => !isComposite(baseline, id)));
+}
+
+function blocksAtEnd({ execution }: RecordedLife, baseline: Plan, code: DoneCode): Set<string> {
+  const nodes = baseline.nodes.filter(({ index }) => execution.d[index]?.[0] === code);
   return new Set(nodes.map(({ id }) => id));
 }
 

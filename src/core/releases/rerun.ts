@@ -8,6 +8,7 @@
  */
 
 import { answerIn } from '../blocks/gate.js';
+import { isDeadlineHandler } from '../deadline-handlers.js';
 import { advance, type EngineEvent, type Env, type Progress, type Snapshot } from '../evaluator.js';
 import { emptyExecution, type StepRecord } from '../execution.js';
 import { isJsonObject } from '../json.js';
@@ -102,6 +103,7 @@ export class Rerun {
       timezone: life.timezone,
       state: 'scheduled',
       nextFireAt: this.#now,
+      timeoutMs: life.timeout ?? null,
       data: life.data,
       config: life.config,
       runtime: {},
@@ -224,7 +226,10 @@ export class Rerun {
     }
   }
 
-  #dispatch({ node: index, iteration, attempt, external }: Dispatch): void {
+  #dispatch(dispatch: Dispatch): void {
+    // Nothing depends on what it comes to.
+    if (isDeadlineHandler(dispatch)) return;
+    const { node: index, iteration, attempt, external } = dispatch;
     const node = this.#plan.nodes[index];
     if (node?.type !== 'step') throw new Error(`block ${index} is dispatched and is no step`);
     const taken = this.script.take(node, iteration, attempt);

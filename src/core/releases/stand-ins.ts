@@ -75,6 +75,11 @@ export class Script {
     return iteration === undefined ? expired !== undefined : expired?.has(iteration) === true;
   }
 
+  /** Whether the block had failed by the end. */
+  hasFailed(block: string): boolean {
+    return this.#recording.failedBlocks.has(block);
+  }
+
   /** Whether the run had begun the step, although nothing is recorded of it. */
   #wasBegun(node: StepNode, before: StepNode | undefined): boolean {
     // Tasks are recorded in any case.
@@ -151,7 +156,7 @@ function standIn(node: StepNode, script: Script): StepNode {
     mode: node.mode === 'sleep' || node.mode === 'event' ? 'in_process' : node.mode,
     pure: node.mode === 'pure' ? pure : undefined,
     // What took too long is recorded as a failure; nothing else can be too late.
-    timeoutMs: null,
+    ...WITHOUT_LIMITS,
     gate: gateOf(node, script),
     checkOutput:
       checkOutput && ((output) => (output === NOTHING ? undefined : checkOutput(output))),
@@ -163,12 +168,22 @@ function gateOf({ id, gate }: StepNode, script: Script): StepNode['gate'] {
   return gate && (script.hasExpired(id) ? gate : { ...gate, timeoutMs: null });
 }
 
-/** The same plan, whose steps are all dispatched and wait for an answer. */
+/** Of steps, whose failures are recorded. */
+const WITHOUT_LIMITS = { timeoutMs: null, queueTimeoutMs: null, deadlineMs: null } as const;
+
+/**
+ * The same plan, whose steps are all dispatched and wait for an answer. Time goes on behind what is recorded,
+ * so that only blocks time out that have failed.
+ */
 export function withoutHandlers(plan: Plan, script: Script): Plan {
   const nodes = plan.nodes.map((node): PlanNode => {
-    if (node.type !== 'step') return node;
+    if (node.type !== 'step') {
+      return node.timeoutMs === null || script.hasFailed(node.id)
+        ? node
+        : { ...node, timeoutMs: null };
+    }
     const mode = node.mode === 'external' ? 'external' : 'in_process';
-    return { ...node, mode, pure: undefined, timeoutMs: null, gate: gateOf(node, script) };
+    return { ...node, mode, pure: undefined, ...WITHOUT_LIMITS, gate: gateOf(node, script) };
   });
   return { ...plan, nodes };
 }

@@ -17,7 +17,7 @@ export interface SampledRun {
 export interface StoredRun
   extends StoredRow<
     'instances',
-    'id' | 'state' | 'timezone' | 'data' | 'config' | 'execution' | 'created_at'
+    'id' | 'state' | 'timezone' | 'data' | 'config' | 'execution' | 'timeout' | 'created_at'
   > {
   /** It ran blocks of its own, beside those of its sequence. */
   readonly has_injected: boolean;
@@ -51,7 +51,7 @@ export const REPLAY_SQL = {
     'order by created_at desc, id desc limit $3::bigint) i',
   run:
     'select i.id, i.state, i.timezone, coalesce(i.creation_data, i.data) as data, i.config, ' +
-    'i.execution, i.created_at, ' +
+    'i.execution, i.timeout, i.created_at, ' +
     'exists (select 1 from injected_blocks b where b.instance_id = i.id) as has_injected, ' +
     "(select coalesce(json_agg(json_build_object('id', o.id, 'block_id', o.block_id, " +
     "'iteration', o.iteration, 'try', o.try, 'output', o.output, 'output_ref', o.output_ref, " +

@@ -61,6 +61,7 @@ export function instanceText(row: InstanceWireRow): string {
     unlessNull('max_concurrency', row.max_concurrency) +
     unlessNull('idempotency_key', row.idempotency_key) +
     unlessNull('parent_instance_id', row.parent_instance_id) +
+    unlessNull('timeout', row.timeout) +
     `,"failure":${row.failure},"created_at":"${row.created_at}","updated_at":"${row.updated_at}"}`
   );
 }

@@ -77,8 +77,13 @@ const WAYS: Readonly<Record<string, Way>> = {
     failure: { ...at('a', 'fail'), code: 'not_retried' },
   },
   'nobody takes the task in time': {
-    blocks: (handler) => [step('a', handler, { timeout: 50 })],
-    failure: { block_id: 'a', attempt: 0, code: 'timeout', message: 'timed out after 50 ms' },
+    blocks: (handler) => [step('a', handler, { queue_timeout: 50 })],
+    failure: {
+      block_id: 'a',
+      attempt: 0,
+      code: 'queue_timeout',
+      message: 'no worker claimed the task within 50 ms',
+    },
   },
   'a sleep is longer than its time-out': {
     blocks: () => [step('a', 'sleep', { params: { duration_ms: 60_000 }, timeout: 50, ...twice })],

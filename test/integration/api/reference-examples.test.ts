@@ -10,6 +10,7 @@ import {
   HOOKS_EXAMPLE,
   KIND_EXAMPLES,
   type SequenceExample,
+  STEP_EXAMPLES,
 } from '../../../scripts/reference/sequence-examples.js';
 import { eventually, type Json, useTenant } from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
@@ -63,6 +64,7 @@ test('the example of hooks is stored without a warning and ends as the page says
 for (const [what, examples] of [
   ['block', KIND_EXAMPLES],
   ['handler', HANDLER_EXAMPLES],
+  ['part of a step', STEP_EXAMPLES],
 ] as const) {
   describe(`the example of each ${what} is stored without a warning and ends as the page says`, () => {
     for (const [name, example] of Object.entries(examples)) test(name, () => run(example));

@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before } from 'node:test';
 import type { EffectReceipt } from '../../../schema/continuity.js';
 import type { WorkerAttempt } from '../../../schema/worker.js';
-import { eventually, newHandler, step, useApi } from '../../helpers/api.js';
+import { eventually, newHandler, parallel, step, useApi } from '../../helpers/api.js';
 import { column, columns } from '../../helpers/columns.js';
 import { survival } from '../../helpers/survival.js';
 
@@ -172,10 +172,17 @@ survives(
     const delayed = await tenant.run([step('a', 'noop', { delay: soon })]);
     const retry = { max_attempts: 2, initial_backoff: STALE_MS / 2 };
     const retried = await tenant.run([step('a', 'fail', { params: { retryable: true }, retry })]);
-    const timed = await tenant.run([step('a', newHandler(), { timeout: STALE_MS / 2 })]);
+    const handler = newHandler();
+    const timed = await tenant.run([step('a', handler, { timeout: STALE_MS / 2 })]);
+    await tenant.task(handler);
+    const unclaimed = await tenant.run([step('a', newHandler(), { queue_timeout: STALE_MS / 2 })]);
+    const late = await tenant.run([step('a', newHandler(), { deadline: STALE_MS / 2 })]);
+    const block = { ...parallel('p', [step('a', newHandler())]), timeout: STALE_MS / 2 };
+    const blocked = await tenant.run([block]);
+    const whole = await tenant.run([step('a', newHandler())], { timeout: STALE_MS / 2 });
     const retriedInTime = await tenant.run([
       step('a', newHandler(), {
-        timeout: STALE_MS / 2,
+        queue_timeout: STALE_MS / 2,
         retry: { max_attempts: 2, initial_backoff: 1 },
       }),
     ]);
@@ -186,10 +193,45 @@ survives(
       await tenant.until(delayed, 'completed');
       await tenant.until(started, 'completed');
       await tenant.until(retried, 'failed');
-      await tenant.until(timed, 'failed');
+      for (const id of [timed, unclaimed, late, blocked, whole]) await tenant.until(id, 'failed');
       await tenant.until(retriedInTime, 'failed');
       assert.equal((await tenant.outputs(retried))[0]?.attempt, 1);
     };
+  },
+);
+
+survives(
+  'a paused instance: its tasks are not offered, and its limits stand still',
+  async (tenant) => {
+    const handler = newHandler();
+    const id = await tenant.run([
+      { ...parallel('p', [step('a', handler)]), timeout: 2 * STALE_MS },
+    ]);
+    await tenant.signal(id, 'pause');
+    return async () => {
+      assert.deepEqual(await tenant.poll(handler), []);
+      assert.equal((await tenant.instance(id)).state, 'paused');
+      await tenant.signal(id, 'resume');
+      await tenant.complete(await tenant.task(handler));
+      await tenant.until(id, 'completed');
+    };
+  },
+);
+
+survives(
+  'what a missed deadline calls: it is called again, though its instance has ended',
+  async (tenant) => {
+    const path = '/breach';
+    const params = { url: urlOf(path), timeout_ms: 25_000 };
+    const id = await tenant.run([
+      step('a', newHandler(), {
+        deadline: 1,
+        on_deadline_breach: { handler: 'http_request', params },
+      }),
+    ]);
+    await tenant.until(id, 'failed');
+    await eventually(() => assert.equal(requestsTo(path).length, 1));
+    return () => eventually(() => assert.equal(requestsTo(path).length, 2));
   },
 );
 

@@ -64,12 +64,13 @@ describe('pause and resume', () => {
     assert.equal((await tenant.instance(id)).state, 'paused');
   });
 
-  test('a pending task of a paused instance can still be had', async () => {
+  test('a pending task of a paused instance can be had again after it', async () => {
     const handler = newHandler();
     const id = await tenant.run([step('a', handler)]);
     await signal(id, 'pause');
-    const task = await tenant.task(handler);
-    assert.equal(task.instance_id, id);
+    assert.deepEqual(await tenant.poll(handler), []);
+    await signal(id, 'resume');
+    assert.equal((await tenant.task(handler)).instance_id, id);
   });
 });
 

@@ -72,6 +72,7 @@ describe('Delay, rate limit, timeout, retry: Work the same at every depth of the
         const id = await tenant.run(at(step('a', handler, { timeout: 100 })), {
           context: { data },
         });
+        await tenant.task(handler);
         await tenant.until(id, 'failed');
         assert.match((await tenant.tasks(handler))[0]?.error_message ?? '', /timed out/);
       });

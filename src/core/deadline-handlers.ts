@@ -1,0 +1,90 @@
+/**
+ * Handlers of deadlines: handlers inside the process that are called beside the steps, because a deadline has passed. They
+ * are durable and done at least once, like steps; nothing waits for them, and what they come to is only
+ * noted. A hook is named as a try whose node is below 0.
+ */
+
+import type { Evaluation } from './evaluation.js';
+import type { Execution, OpenDeadlineHandler } from './execution.js';
+import type { JsonValue } from './json.js';
+import type { NodePlace } from './plan-nodes.js';
+import type { StepTry, TryEvent } from './progress.js';
+
+/** How long one may take, in ms. */
+export const DEADLINE_HANDLER_MS_MAX = 30_000;
+
+export function isDeadlineHandler({ node }: Pick<StepTry, 'node'>): boolean {
+  return node < 0;
+}
+
+export function deadlineHandlerOf(
+  execution: Execution,
+  { node }: Pick<StepTry, 'node'>,
+): OpenDeadlineHandler | undefined {
+  return execution.b?.[numberOf(node)];
+}
+
+/** Nodes are counted from 0 up, hooks from -1 down. */
+function numberOf(node: number): number {
+  return -1 - node;
+}
+
+/** @param params rendered */
+export function startDeadlineHandler(
+  run: Evaluation,
+  { id }: NodePlace,
+  handler: string,
+  params: JsonValue,
+): void {
+  run.execution.b ??= {};
+  const number = Math.max(-1, ...Object.keys(run.execution.b).map(Number)) + 1;
+  const hook: OpenDeadlineHandler = { i: id, h: handler, p: params };
+  run.execution.b[number] = hook;
+  run.charge(params);
+  dispatchDeadlineHandler(run, number, hook);
+}
+
+/** Those that were at work in a process that is gone are called again. */
+export function recoverDeadlineHandlers(run: Evaluation): void {
+  const { b = {} } = run.execution;
+  for (const number of Object.keys(b).map(Number)) dispatchDeadlineHandler(run, number, b[number]!);
+}
+
+function dispatchDeadlineHandler(
+  run: Evaluation,
+  number: number,
+  { i, h, p }: OpenDeadlineHandler,
+): void {
+  run.dispatches.push({
+    node: -1 - number,
+    iteration: '',
+    attempt: 0,
+    blockId: i,
+    handler: h,
+    external: false,
+    queueName: null,
+    params: p,
+    timeoutMs: null,
+    overlay: null,
+  });
+}
+
+/** What a hook came to; false when it is not open. */
+export function endDeadlineHandler(run: Evaluation, event: TryEvent): boolean {
+  const { execution } = run;
+  const hook = deadlineHandlerOf(execution, event);
+  if (hook === undefined) return false;
+  let error: string | undefined;
+  if (event.kind === 'step.refused') error = event.message;
+  else if (event.kind !== 'step.outcome') return false;
+  else if (event.outcome.kind === 'failure') error = event.outcome.message;
+  if (hook.u !== undefined) {
+    const { node, iteration, attempt } = event;
+    run.effects ??= [];
+    run.effects.push({ node, iteration, attempt, effect: hook.u, isDone: error === undefined });
+  }
+  if (error !== undefined) run.noteDeadlineHandlerFailure(hook.i, hook.h, error);
+  delete execution.b![numberOf(event.node)];
+  if (Object.keys(execution.b!).length === 0) delete execution.b;
+  return true;
+}
