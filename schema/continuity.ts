@@ -338,11 +338,7 @@ export const MigrateTo = Type.Object(
 );
 export type MigrateTo = Static<typeof MigrateTo>;
 
-export const SequenceVersion = named('SequenceVersion', {
-  sequence_id: Uuid,
-  version: Type.Integer(),
-});
-export type SequenceVersion = Static<typeof SequenceVersion>;
+const SequenceVersion = Type.Object({ sequence_id: Uuid, version: Type.Integer() });
 
 export const MigratedInstance = named(
   'MigratedInstance',

@@ -265,7 +265,6 @@ export const CONTINUITY_EXAMPLES: Readonly<Record<string, JsonValue>> = {
 
   MigrationFinding: claimed,
   MigrateTo: { version: 2 },
-  SequenceVersion: { sequence_id: EXAMPLE_IDS.nextSequence, version: 2 },
   MigratedInstance: {
     migrated: true,
     instance_id: EXAMPLE_IDS.instance,

@@ -144,6 +144,8 @@ const STRICT_BODIES: readonly RouteId[] = [
   'apiKeys.mint',
   'events.sendBatch',
   'approvals.link',
+  'migrations.migrate',
+  'sequences.migrateInstances',
 ];
 const STRICT_QUERIES: readonly RouteId[] = [
   'instances.timeline',

@@ -123,14 +123,7 @@ test('unsupported fields are refused unless null or false', () => {
     messageOf('instances.createBatch', { instances: [instance(), instance({ budget: {} })] }),
     'instances[1].budget is not supported',
   );
-  const ofSteps = [
-    'context_access',
-    'deadline',
-    'on_deadline_breach',
-    'fallback_handler',
-    'cache_key',
-    'compensation',
-  ];
+  const ofSteps = ['context_access', 'fallback_handler', 'cache_key', 'compensation'];
   for (const name of ofSteps) {
     const expected = `blocks[0].${name} is not supported`;
     assert.equal(messageOf('sequences.create', withStep({ [name]: { a: 1 } })), expected);
