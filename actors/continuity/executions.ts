@@ -5,6 +5,7 @@
 
 import type { CheckpointRecord, EffectReceipt, Execution } from '../../schema/continuity.js';
 import { resolveEffect } from '../../src/core/continuity/effects.js';
+import { executionView } from '../../src/core/continuity/execution-view.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict, notFound } from '../../src/errors.js';
 import { owned } from '../../src/tenancy.js';
@@ -47,7 +48,9 @@ export const createExecution: Serve<'continuity.create'> = async (
   const enrol = { kind: 'enrol', continuityId: instance_id, epoch: 0 } as const;
   const expect = { epoch: 0, fence: 'none' } as const;
   await service.order(instance_id, tenant_id, { expect, changes: [enrol] }, turn);
-  return execution;
+  // Its instance may have ended already.
+  const shown = await rows.one('shownExecution', instance_id);
+  return shown === undefined ? execution : executionView(shown);
 };
 
 /** Up to which callers may add to a chain, so that it can be verified as a whole. */

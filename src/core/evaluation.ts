@@ -7,6 +7,7 @@
 import { FAILURE_MESSAGE_MAX, type Failure, type FailureCode } from '../../schema/failure.js';
 import { startAt } from './blocks/list.js';
 import type { Scope } from './condition.js';
+import type { EffectOutcome } from './continuity/effects.js';
 import {
   CANCELLED,
   COMPLETED,
@@ -208,10 +209,10 @@ export class Evaluation {
   }
 
   /** To be called while the loops around are where they were when the try began. */
-  endEffect(node: NodePlace, { a, u }: StepRecord, isDone: boolean): void {
+  endEffect(node: NodePlace, { a, u }: StepRecord, outcome: EffectOutcome): void {
     if (u === undefined) return;
     this.effects ??= [];
-    this.effects.push({ ...this.tryOf(node, a), effect: u, isDone });
+    this.effects.push({ ...this.tryOf(node, a), effect: u, outcome });
   }
 
   /** Without telling the parent. */
@@ -289,20 +290,7 @@ export class Evaluation {
     const { snapshot, env } = this;
     const known = this.#scope;
     if (known?.data === snapshot.data) return known;
-    const { outputs } = snapshot;
-    this.#scope = {
-      data: snapshot.data,
-      config: snapshot.config,
-      outputs: {
-        get: (blockId) => outputs.get(blockId),
-        all: () => Object.fromEntries(outputs),
-      },
-      // A copy, since the section changes with every step and values of a scope may be kept.
-      runtime: { ...snapshot.runtime },
-      instanceId: snapshot.id,
-      now: env.now,
-      random: env.random,
-    };
+    this.#scope = scopeIn(snapshot, env);
     return this.#scope;
   }
 
@@ -430,4 +418,22 @@ export class Evaluation {
     // What was made in this turn has no row yet.
     if (this.newSnapshots?.delete(key) !== true) this.droppedSnapshots.push(key);
   }
+}
+
+/** What expressions see outside of all blocks that hand out items. */
+export function scopeIn(snapshot: Snapshot, { now, random }: Pick<Env, 'now' | 'random'>): Scope {
+  const { outputs } = snapshot;
+  return {
+    data: snapshot.data,
+    config: snapshot.config,
+    outputs: {
+      get: (blockId) => outputs.get(blockId),
+      all: () => Object.fromEntries(outputs),
+    },
+    // A copy, since the section changes with every step and values of a scope may be kept.
+    runtime: { ...snapshot.runtime },
+    instanceId: snapshot.id,
+    now,
+    random,
+  };
 }

@@ -5,6 +5,7 @@
 
 import type { Failure } from '../../schema/failure.js';
 import type { LogLevel, StepOutcome } from './builtin.js';
+import type { EffectOutcome } from './continuity/effects.js';
 import type { Execution, OpenEffect } from './execution.js';
 import type { JsonObject, JsonValue } from './json.js';
 import type { InstanceState } from './states.js';
@@ -136,10 +137,10 @@ export interface Withdrawal extends StepTry {
   readonly reason: 'cancelled' | 'timed_out';
 }
 
-/** A try that acted outside is over: by its outcome, or it was cut off and nobody knows. */
+/** A try that acted outside is over: by its outcome, or it was cut off and is lost. */
 export interface EndedEffect extends StepTry {
   readonly effect: OpenEffect;
-  readonly isDone: boolean;
+  readonly outcome: EffectOutcome;
 }
 
 export interface RateRequest extends StepTry {

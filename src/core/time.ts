@@ -21,3 +21,8 @@ export function isoTime(ms: UnixMs): string {
 export function isoTimeOrNull(ms: UnixMs | null): string | null {
   return ms === null ? null : isoTime(ms);
 }
+
+/** The later of two texts of engine time, whose one form orders them as the times. */
+export function laterOf(a: string, b: string): string {
+  return a >= b ? a : b;
+}

@@ -201,6 +201,59 @@ describe('the frontier', () => {
     assert.deepEqual(judge(source, source, { receipts: [receipt('committed', 'a')] }), PASSED);
   });
 
+  test('is not hindered by a try that failed', () => {
+    assert.deepEqual(judge(source, source, { receipts: [receipt('failed')] }), PASSED);
+  });
+
+  test('is passed by a worker who is asked for the same there, and by no other', () => {
+    const asks = (n: string): Block => ({ ...work('gate'), params: { n } }) as Block;
+    const blocks = [noop('a'), asks('{{data.n}}')];
+    const data = { n: 1 };
+    const life = recordLife(blocks, { data, turns: 40, answer: () => NEVER });
+    const [task] = life?.openTasks ?? [];
+    assert.ok(task !== undefined);
+    const claimed = { data, receipts: [{ ...receipt('dispatched'), id: task.id }] };
+    assert.deepEqual(judge(blocks, [...blocks, noop('z')], claimed), PASSED);
+    const same = [noop('a'), asks('{{data.m}}')];
+    const there = { ...claimed, hasTransforms: true };
+    assert.deepEqual(judge(blocks, same, { ...there, targetData: { m: 1 } }), PASSED);
+    const other = judge(blocks, same, { ...there, targetData: { m: 2 } });
+    assert.equal(reasonOf(other), 'step gate was sent already');
+  });
+
+  test('is reached by the same calls, or the member that differs is named', () => {
+    const first = (handler: string, params: object): Block[] => [
+      { type: 'step', id: 'a', handler, params } as Block,
+      gate,
+    ];
+    const data = { n: 1, m: 1 };
+    for (const handler of ['pay', 'http_request']) {
+      const asked = (params: object) =>
+        judge(first(handler, { n: '{{data.n}}' }), first(handler, params), { data });
+      assert.deepEqual(asked({ n: '{{data.m}}' }), PASSED);
+      assert.equal(reasonOf(asked({ n: 2 })), 'step a makes another call: params.n');
+      const before = first(handler, {});
+      const inPlace = judge(before, first('transform', {}), { data });
+      assert.equal(reasonOf(inPlace), 'step a makes another call: handler');
+    }
+  });
+
+  test('is reached by steps that say the same, whatever was merged since', () => {
+    const first = (text: string): Block[] => [
+      { type: 'step', id: 'a', handler: 'pay', params: { n: text } } as Block,
+      gate,
+    ];
+    const changed = {
+      data: { n: 1, m: 2 },
+      sourceData: { n: 2, m: 2 },
+      targetData: { n: 2, m: 2 },
+    };
+    const more = { ...changed, hasTransforms: true };
+    assert.deepEqual(judge(first('{{data.n}}'), first('{{data.n}}'), more), PASSED);
+    const other = judge(first('{{data.n}}'), first('{{data.m}}'), more);
+    assert.equal(reasonOf(other), 'step a makes another call: params.n');
+  });
+
   test('is within loops, branches and what catches a failure', () => {
     for (const blocks of [
       [loop('l', 'true', 3, [noop('a'), gate])],

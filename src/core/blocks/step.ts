@@ -15,6 +15,7 @@ import {
   sleepDuration,
 } from '../builtin.js';
 import { evaluateCondition, isTruthy, type Scope } from '../condition.js';
+import type { EffectOutcome } from '../continuity/effects.js';
 import { cutOff, withdraw } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import { COMPLETED, FAILED, SKIPPED, type StepPhase, type StepRecord } from '../execution.js';
@@ -277,7 +278,7 @@ function isAwaited(record: StepRecord, event: TryEvent): boolean {
 function takeIn(run: Evaluation, node: StepNode, record: StepRecord, event: TryEvent): void {
   switch (event.kind) {
     case 'step.outcome':
-      run.endEffect(node, record, event.outcome.kind === 'success');
+      run.endEffect(node, record, effectOf(event.outcome));
       settleTry(run, node, record.a, event.outcome);
       break;
     case 'step.refused':
@@ -294,6 +295,12 @@ function takeIn(run: Evaluation, node: StepNode, record: StepRecord, event: TryE
     case 'rate.changed':
       makeReady(run, node, record);
   }
+}
+
+/** What is known of what the try did outside. */
+function effectOf(outcome: StepOutcome): EffectOutcome {
+  if (outcome.kind === 'success') return 'success';
+  return outcome.isKnown === true ? 'failure' : 'lost';
 }
 
 /** Puts an open step into the queue, to be attempted as soon as something may run. */
