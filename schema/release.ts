@@ -126,6 +126,12 @@ export const CompareSequences = named('CompareSequences', {
 });
 export type CompareSequences = Static<typeof CompareSequences>;
 
+export const ChangedCall = named('ChangedCall', {
+  block_id: Type.String(),
+  member: Type.String({ description: 'handler, or a path such as params.body.amount.' }),
+});
+export type ChangedCall = Static<typeof ChangedCall>;
+
 export const Divergence = named('Divergence', 'A run that went another way with the candidate.', {
   instance_id: Uuid,
   recorded_state: InstanceStateWord,
@@ -133,13 +139,9 @@ export const Divergence = named('Divergence', 'A run that went another way with 
   blocks_added: Type.Array(Type.String()),
   blocks_removed: Type.Array(Type.String()),
   calls_changed: Type.Optional(
-    Type.Array(
-      Type.Object({
-        block_id: Type.String(),
-        member: Type.String({ description: 'handler, or a path such as params.body.amount.' }),
-      }),
-      { description: 'Steps that ask for something else than was recorded; left out without any.' },
-    ),
+    Type.Array(ChangedCall, {
+      description: 'Steps that ask for something else than was recorded; left out without any.',
+    }),
   ),
 });
 export type Divergence = Static<typeof Divergence>;

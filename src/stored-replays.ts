@@ -12,7 +12,6 @@ import type { JsonObject, JsonValue } from './core/json.js';
 import { type CompiledPlan, compilePlan } from './core/plan.js';
 import type { DefinitionPair } from './core/releases/diff.js';
 import type {
-  OpenTask,
   RecordedLife,
   RecordedOutput,
   RecordedReceipt,
@@ -135,7 +134,6 @@ function lifeOf(run: StoredRun): RecordedLife {
     created_at: run.created_at,
     outputs: JSON.parse(run.outputs) as RecordedOutput[],
     tasks: JSON.parse(run.tasks) as RecordedTask[],
-    openTasks: JSON.parse(run.open_tasks) as OpenTask[],
     receipts: JSON.parse(run.receipts) as RecordedReceipt[],
     signals: JSON.parse(run.signals) as RecordedSignal[],
   };

@@ -133,7 +133,6 @@ class Recorder {
       created_at: isoTime(START),
       outputs: this.#outputs,
       tasks: this.#tasks.filter((task) => task.completed_at !== null),
-      openTasks: this.#tasks.filter((task) => task.completed_at === null),
       receipts: this.#receipts,
       signals: this.#signals,
     };

@@ -77,7 +77,7 @@ function stored(blocks: readonly Block[], isOpen = false): StoredRun {
       })
     : record([...blocks]);
   assert.ok(left !== undefined);
-  const { data, config, execution, outputs, tasks, openTasks, receipts, signals, ...run } = left;
+  const { data, config, execution, outputs, tasks, receipts, signals, ...run } = left;
   return {
     state: 'waiting',
     ...run,
@@ -87,7 +87,6 @@ function stored(blocks: readonly Block[], isOpen = false): StoredRun {
     has_injected: false,
     outputs: JSON.stringify(outputs),
     tasks: JSON.stringify(tasks),
-    open_tasks: JSON.stringify(openTasks),
     receipts: JSON.stringify(receipts),
     signals: JSON.stringify(signals),
   };

@@ -205,22 +205,6 @@ describe('the frontier', () => {
     assert.deepEqual(judge(source, source, { receipts: [receipt('failed')] }), PASSED);
   });
 
-  test('is passed by a worker who is asked for the same there, and by no other', () => {
-    const asks = (n: string): Block => ({ ...work('gate'), params: { n } }) as Block;
-    const blocks = [noop('a'), asks('{{data.n}}')];
-    const data = { n: 1 };
-    const life = recordLife(blocks, { data, turns: 40, answer: () => NEVER });
-    const [task] = life?.openTasks ?? [];
-    assert.ok(task !== undefined);
-    const claimed = { data, receipts: [{ ...receipt('dispatched'), id: task.id }] };
-    assert.deepEqual(judge(blocks, [...blocks, noop('z')], claimed), PASSED);
-    const same = [noop('a'), asks('{{data.m}}')];
-    const there = { ...claimed, hasTransforms: true };
-    assert.deepEqual(judge(blocks, same, { ...there, targetData: { m: 1 } }), PASSED);
-    const other = judge(blocks, same, { ...there, targetData: { m: 2 } });
-    assert.equal(reasonOf(other), 'step gate was sent already');
-  });
-
   test('is reached by the same calls, or the member that differs is named', () => {
     const first = (handler: string, params: object): Block[] => [
       { type: 'step', id: 'a', handler, params } as Block,

@@ -2,7 +2,7 @@
  * Replays the life of an instance so far with two versions of its sequence, each up to its frontier:
  * the steps that wait for what nobody has recorded. A migration is
  * safe when both versions executed the same steps in the same order with the same calls, and stand
- * before the same ones, none of which has been sent anywhere, unless the target asks for the same. Pure.
+ * before the same ones, none of which has been sent anywhere. Pure.
  *
  * The data that decisions are made by are those of the checkpoint. Where the source does not get to
  * where the instance really stands with them, such as with a loop that changed them, the replay
@@ -14,13 +14,6 @@ import type { JsonObject } from '../json.js';
 import { iterationOf } from '../paths.js';
 import type { Plan } from '../plan-nodes.js';
 import {
-  differingMembers,
-  isSameCall,
-  isSameRequest,
-  placeOf as placeOfTry,
-  type RecordedCall,
-} from '../releases/calls.js';
-import {
   NotReplayable,
   type RecordedLife,
   type RecordedSignal,
@@ -31,6 +24,7 @@ import { type OpenStep, Rerun, type RerunOptions } from '../releases/rerun.js';
 import { Script } from '../releases/stand-ins.js';
 import { clashOf } from '../remap.js';
 import { type InstanceState, isEnded } from '../states.js';
+import { otherCallIn } from './frontier-calls.js';
 import { brokenRule, type JudgedReceipt } from './invariants.js';
 import { strandedBy } from './stranded.js';
 
@@ -145,65 +139,22 @@ function compare(
   if (other !== undefined) return failure(other);
   const next = [before, after].map((rerun) => rerun.openSteps().map(nameOf).sort());
   if (!isSameList(next[0] ?? [], next[1] ?? [])) return failure('other steps come next');
-  const kept = new Set<string>();
-  for (const { id, ...task } of asked.life.openTasks) {
-    const place = placeOfTry(task.block_id, task.iteration, task.attempt);
-    if (callIn(place, before, after, task) === undefined) kept.add(id);
-  }
-  const sent = sentFrom(after.openSteps(), asked, recording, kept);
+  const sent = sentFrom(after.openSteps(), asked, recording);
   if (sent !== undefined) return failure(`step ${sent} was sent already`);
   const [broken] = [asked.source, asked.target].flatMap(
-    (plan) => brokenRule(judgedReceipts(asked, plan, kept)) ?? [],
+    (plan) => brokenRule(judgedReceipts(asked, plan)) ?? [],
   );
   return broken === undefined ? { passed: true } : failure(broken);
 }
 
-/** The first of the calls so far that the target would not have made. */
-function otherCallIn(before: Rerun, after: Rerun, { calls }: Recording): string | undefined {
-  for (const place of new Set([...before.taken, ...after.taken])) {
-    const problem = callIn(place, before, after, calls.get(place));
-    if (problem !== undefined) return problem;
-  }
-  return undefined;
-}
-
-/**
- * What is wrong with the call of the target at a place; undefined when it is the one that was made. That
- * is known of one that is recorded, and of a step that says the same in both versions and comes to
- * the same with them: whatever it followed from then, it was one call.
- */
-function callIn(
-  place: string,
-  { plan: source, calls: made }: Rerun,
-  { plan: target, calls: wanted }: Rerun,
-  recorded: RecordedCall | undefined,
-): string | undefined {
-  const [old, now] = [made.get(place), wanted.get(place)];
-  if (old === undefined && now === undefined) return undefined;
-  const block = place.slice(0, place.lastIndexOf('/', place.lastIndexOf('/') - 1));
-  const other = (members: readonly string[]) =>
-    `step ${block} makes another call: ${members.join(', ')}`;
-  if (recorded !== undefined && now !== undefined && isSameCall(recorded, now)) return undefined;
-  // One of the two is evaluated in place.
-  if (old === undefined || now === undefined) return other(['handler']);
-  const [from, to] = [source, target].map((plan) => plan.nodes[plan.indexOf.get(block) ?? -1]);
-  const isSaid = from?.type === 'step' && to?.type === 'step' && isSameRequest(from, to);
-  if (!isSameCall(old, now)) return other(differingMembers(old, now));
-  if (isSaid) return undefined;
-  return recorded === undefined
-    ? `step ${block} says otherwise what it asks for, and nobody recorded what it asked`
-    : other(differingMembers(recorded, now));
-}
-
 /**
  * The first step of the frontier that went out and has not come back with an output. A try that failed
- * did come back; one that a worker is at goes along where the target asks for the same.
+ * did come back.
  */
 function sentFrom(
   frontier: readonly OpenStep[],
   { receipts, life }: FrontierCase,
   { visits }: Recording,
-  kept: ReadonlySet<string>,
 ): string | undefined {
   const settled = new Set(life.outputs.map(({ id }) => id));
   const ended = new Set<string>();
@@ -213,7 +164,6 @@ function sentFrom(
   }
   const sent = receipts.filter(({ id, state }) => {
     if (state === 'planned' || state === 'prepared' || state === 'failed') return false;
-    if (state === 'dispatched' && kept.has(id)) return false;
     // Nothing was done in a try that is over.
     return !settled.has(id) && !(state === 'abandoned' && ended.has(id));
   });
@@ -221,15 +171,10 @@ function sentFrom(
   return frontier.find(({ id }) => blocks.has(id))?.id;
 }
 
-function judgedReceipts(
-  { receipts, life }: FrontierCase,
-  plan: Plan,
-  kept: ReadonlySet<string>,
-): JudgedReceipt[] {
+function judgedReceipts({ receipts, life }: FrontierCase, plan: Plan): JudgedReceipt[] {
   const rows = [...life.outputs, ...life.tasks];
   const iterations = new Map(rows.map(({ id, iteration }) => [id, iteration]));
-  const judged = receipts.filter(({ id, state }) => state !== 'dispatched' || !kept.has(id));
-  return judged.map((receipt) => {
+  return receipts.map((receipt) => {
     const node = plan.nodes[plan.indexOf.get(receipt.block_id) ?? -1];
     const outside = node !== undefined && node.loops.length === 0 ? '' : null;
     return { ...receipt, iteration: iterations.get(receipt.id) ?? outside };

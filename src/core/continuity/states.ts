@@ -58,8 +58,8 @@ const EFFECT_MOVES: Readonly<Record<EffectState, readonly EffectState[]>> = {
   dispatched: ['committed', 'failed', 'unknown'],
   unknown: ['verified', 'committed', 'failed', 'compensated', 'abandoned'],
   committed: ['compensated'],
-  // What was done before it failed may have been undone.
-  failed: ['compensated'],
+  // Whoever looks may find that it happened all the same, or that nothing had been done.
+  failed: ['verified', 'compensated', 'abandoned'],
   verified: ['compensated'],
   compensated: [],
   abandoned: [],

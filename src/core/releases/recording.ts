@@ -13,7 +13,7 @@ import { CANCELLED, type DoneCode, type Execution, FAILED } from '../execution.j
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
 import type { Plan } from '../plan.js';
 import type { UnixMs } from '../time.js';
-import { type Call, placeOf, type RecordedCall, sleepOf } from './calls.js';
+import { placeOf, type RecordedCall, sleepOf } from './calls.js';
 
 /** Rows of `block_outputs` that are no notes on tries; in the order in which they came about. */
 export interface RecordedOutput {
@@ -35,14 +35,6 @@ export interface RecordedReceipt {
   readonly iteration: string | null;
   readonly attempt: number;
   readonly request_sha256: string;
-}
-
-/** A task that a worker has, or may take. */
-export interface OpenTask extends Call {
-  readonly id: string;
-  readonly block_id: string;
-  readonly iteration: string;
-  readonly attempt: number;
 }
 
 /** Rows of `worker_tasks` that ended, in the order of their dispatch. */
@@ -81,7 +73,6 @@ export interface RecordedRun {
   readonly created_at: string;
   readonly outputs: readonly RecordedOutput[];
   readonly tasks: readonly RecordedTask[];
-  readonly openTasks: readonly OpenTask[];
   readonly receipts: readonly RecordedReceipt[];
   readonly signals: readonly RecordedSignal[];
 }

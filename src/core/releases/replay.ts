@@ -4,7 +4,7 @@
  * they asked for. Pure.
  */
 
-import type { Divergence } from '../../../schema/release.js';
+import type { ChangedCall, Divergence } from '../../../schema/release.js';
 import type { Plan } from '../plan.js';
 import { differingMembers, isSameCall } from './calls.js';
 import { NotReplayable, type RecordedRun, type Recording, recordingOf } from './recording.js';
@@ -49,8 +49,6 @@ export function replay(
     throw error;
   }
 }
-
-type ChangedCall = NonNullable<Divergence['calls_changed']>[number];
 
 interface JudgedCalls {
   readonly changed: readonly ChangedCall[];

@@ -23,7 +23,6 @@ export interface StoredRun
   readonly has_injected: boolean;
   readonly outputs: string;
   readonly tasks: string;
-  readonly open_tasks: string;
   readonly receipts: string;
   readonly signals: string;
 }
@@ -71,10 +70,6 @@ export const REPLAY_SQL = {
     "order by t.created_at, t.id), '[]') " +
     'from worker_tasks t where t.instance_id = i.id ' +
     "and t.state in ('completed', 'failed')) as tasks, " +
-    "(select coalesce(json_agg(json_build_object('id', t.id, 'block_id', t.block_id, " +
-    "'iteration', t.iteration, 'attempt', t.attempt, 'handler', t.handler_name, " +
-    "'params', t.params) order by t.created_at, t.id), '[]') from worker_tasks t " +
-    "where t.instance_id = i.id and t.state in ('pending', 'claimed')) as open_tasks, " +
     "(select coalesce(json_agg(json_build_object('block_id', e.block_id, " +
     "'iteration', e.iteration, 'attempt', e.attempt, 'request_sha256', e.request_sha256) " +
     "order by e.created_at, e.id), '[]') from effect_receipts e " +
