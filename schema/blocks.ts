@@ -17,6 +17,7 @@ import {
   JsonObjectSchema,
   Key,
   Name,
+  named,
   noted,
   oneOfWords,
   optional,
@@ -46,6 +47,16 @@ export const SEND_WINDOW_DEFAULTS = { start_hour: 9, end_hour: 17 } as const;
 
 export const MAX_ITERATIONS_DEFAULT = 1_000;
 export const ITEM_VAR_DEFAULT = 'item';
+
+/** What a person chooses from when a gate names nothing else. */
+export const GATE_CHOICES_DEFAULT = [
+  { label: 'Yes', value: 'yes' },
+  { label: 'No', value: 'no' },
+] as const;
+/** Nobody finds the right one of more buttons. */
+export const GATE_CHOICES_MAX = 50;
+/** A page of text; what its templates make of it is cut there, too. */
+export const GATE_PROMPT_LENGTH_MAX = 4_096;
 
 /** Blocks refer to blocks: the validators know this schema under its `$id`. */
 const BlockRef = Type.Unsafe<Block>({ $ref: 'Block' });
@@ -158,6 +169,48 @@ export const SendWindow = Type.Object(
 );
 export type SendWindow = Static<typeof SendWindow>;
 
+/** The check: the values of choices differ. */
+export const GateChoice = named('GateChoice', {
+  label: noted(Name, 'What the person reads.'),
+  value: noted(Name, 'What the answer is then.'),
+});
+export type GateChoice = Static<typeof GateChoice>;
+
+export const WaitForInput = Type.Object(
+  {
+    prompt: optional(
+      Type.String({
+        maxLength: GATE_PROMPT_LENGTH_MAX,
+        default: '',
+        description: 'What the person is asked; may hold templates.',
+      }),
+    ),
+    choices: optional(
+      Type.Array(GateChoice, {
+        minItems: 1,
+        maxItems: GATE_CHOICES_MAX,
+        'x-check': 'gate-choices',
+        description: 'What can be answered. When absent: Yes (yes) and No (no).',
+      }),
+    ),
+    store_as: optional(
+      noted(PlainName, 'The key of context.data for the value; the id of the block when absent.'),
+    ),
+    timeout: optional(noted(DurationMs, 'How long to wait for the answer; for ever when absent.')),
+    escalation_handler: optional(
+      noted(
+        Name,
+        'When the time is over, the step completes with an output that names it, and does not fail.',
+      ),
+    ),
+    allow_comment: optional(
+      Type.Boolean({ default: false, description: 'Whether the answer may have a comment.' }),
+    ),
+  },
+  { description: 'A person has to answer before the first try.' },
+);
+export type WaitForInput = Static<typeof WaitForInput>;
+
 const headOf = <K extends string>(kind: K) => ({
   type: Type.Literal(kind, { description: 'The kind of the block.' }),
   id: noted(PlainName, 'Unique in the sequence. Expressions find its output by it.'),
@@ -218,9 +271,9 @@ const Step = blockObject('step', STEP_NOTE, {
       description: "Whether a worker's output is merged into context.data.",
     }),
   ),
+  wait_for_input: optional(WaitForInput),
   ...unsupported(
     'context_access',
-    'wait_for_input',
     'deadline',
     'on_deadline_breach',
     'fallback_handler',

@@ -4,7 +4,7 @@
  */
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import type { DoneCode, DoneRecord, OpenRecord } from '../src/core/execution.js';
+import type { DoneCode, DoneRecord, Execution, OpenRecord } from '../src/core/execution.js';
 import type { JsonValue } from '../src/core/json.js';
 import { PRIORITIES } from '../src/core/states.js';
 import {
@@ -29,11 +29,19 @@ const EndCode = Type.Unsafe<DoneCode>({ type: 'integer', enum: [0, 1, 2, 3] });
 
 const Why = noted(Failure, 'What failed, while the blocks around it have yet to end.');
 
-/** The record of an open block: numbers, the phase of a step, and why blocks inside failed. */
+const EventWaited = Type.Object({ n: Type.String(), k: Type.Optional(Type.String()) });
+
+/** The record of an open block: numbers, the phase of a step, what it waits for, why blocks inside failed. */
 const Open = Type.Unsafe<OpenRecord>({
   type: 'object',
   required: ['b'],
-  properties: { b: Num, p: { anyOf: [Num, Type.String()] }, y: Why },
+  properties: {
+    b: Num,
+    p: { anyOf: [Num, Type.String()] },
+    v: EventWaited,
+    y: Why,
+    k: Type.String(),
+  },
   additionalProperties: Num,
 });
 

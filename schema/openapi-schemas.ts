@@ -20,8 +20,11 @@ export const CHECK_TEXTS: Readonly<Record<string, string>> = {
   retry: 'initial_backoff must not be above max_backoff.',
   router: 'At least one route or a default.',
   'sequence-or-id': 'Exactly one of sequence_id and sequence; version goes with sequence.',
+  'gate-choices': 'Each value once.',
   heartbeat: 'A checkpoint needs checkpoint_seq.',
   'batch-action': 'The action signal needs signal_type.',
+  'migration-target':
+    'version or sequence_id must be there; with both, the sequence has that version.',
   fact: `At most ${FACT_BYTES_MAX} bytes.`,
 };
 

@@ -62,7 +62,7 @@ export const rollBack: Serve<'migrations.rollback'> = async (service, { tenant, 
       sequenceId: plan.from_sequence_id,
       context: opened.frame.instance.context,
       execution: secrets.execution,
-      state: stored.source_state === 'waiting' ? 'waiting' : 'paused',
+      state: stored.source_state,
       nextFireAt: secrets.next_fire_at,
       epoch: epoch + 1,
     },
@@ -72,7 +72,7 @@ export const rollBack: Serve<'migrations.rollback'> = async (service, { tenant, 
 
 /** @throws EngineError 409 unless the execution is where the migration has brought it */
 function checkTarget(
-  { row: { id }, stored: { plan, applied_epoch } }: OpenMigration,
+  { row: { id }, stored: { plan, applied_epoch, goes_on, source_state } }: OpenMigration,
   { state, epoch, continuity_id }: ExecutionRow,
   { row }: Place,
 ): void {
@@ -80,7 +80,11 @@ function checkTarget(
   if (state !== 'owned') throw refused(`execution ${continuity_id} is ${state}`);
   if (epoch !== applied_epoch) throw refused('the execution has gone on to another epoch');
   if (row.sequence_id !== plan.to_sequence_id) throw refused('the instance has another version');
-  if (row.state !== 'paused') throw refused(`the instance is ${row.state}, not paused`);
+  // One that failed was left so.
+  const isKept = goes_on === true || source_state === 'failed';
+  if (row.state !== 'paused' && !(isKept && row.state === source_state)) {
+    throw refused(`the instance is ${row.state}: pause it`);
+  }
 }
 
 async function checkEffects(

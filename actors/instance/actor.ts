@@ -10,10 +10,12 @@ import type { Progress } from '../../src/core/progress.js';
 import { canPatch, type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
 import type { UnixMs } from '../../src/core/time.js';
 import { EngineError, notFound } from '../../src/errors.js';
-import type { Turn } from '../runtime/turn.js';
+import type { ChangeResult, Turn } from '../runtime/turn.js';
 import type { Action, Came } from './action.js';
 import { advance, advanceTry, checkContextSize, continueAfter, touchContext } from './advance.js';
-import { concerns } from './change-many.js';
+import * as answers from './answers.js';
+import { eventArrived } from './arrivals.js';
+import { type Change, concerns } from './change-many.js';
 import * as limits from './limits.js';
 import { isSeenBy, type LiveInstance, stepKey } from './live-instance.js';
 import type { InstanceMessage, InstanceRequest, MessageOf } from './messages.js';
@@ -76,11 +78,13 @@ const HANDLERS: {
   patchState,
   patchContext,
   signal: signals.signal,
+  answer: answers.answer,
   retry,
   change,
   saveCheckpoint: notes.saveCheckpoint,
   wake,
   'permit.granted': limits.permitGranted,
+  'event.arrived': eventArrived,
   'rate.granted': limits.rateGranted,
   'rate.deferred': limits.rateDeferred,
   'rate.changed': (actor, turn, { kind, step }) => advanceTry(actor, turn, { kind, ...step }),
@@ -91,6 +95,7 @@ const HANDLERS: {
   'task.heartbeat': tasks.heartbeat,
   claim: tasks.claim,
   unclaim: tasks.unclaim,
+  'secret.missing': tasks.secretMissing,
   reap: tasks.reap,
 };
 
@@ -135,10 +140,10 @@ function patchState(
 
 /** One of a change of many. */
 function change(actor: LiveInstance, turn: Turn, { group, change }: MessageOf<'change'>): Came {
-  const { state, nextFireAt } = actor.record.snapshot;
-  const result = concerns(change, state) ? 'applied' : 'skipped';
+  const { nextFireAt } = actor.record.snapshot;
+  const result = resultOf(actor, change);
   turn.effects.push({ kind: 'changed', group, result });
-  if (result === 'skipped') return undefined;
+  if (result !== 'applied') return undefined;
   switch (change.kind) {
     case 'state':
       return moveTo(actor, turn, change.state, null);
@@ -151,11 +156,14 @@ function change(actor: LiveInstance, turn: Turn, { group, change }: MessageOf<'c
       return moveTo(actor, turn, 'scheduled', null);
     case 'signal': {
       putAudit(actor, turn, [{ eventType: 'batch_action', details: actionOf(change.signalType) }]);
-      const progress = signals.deliverSignal(actor, turn, change);
-      signals.storeSignal(actor, turn, change);
-      return progress;
+      return signals.takeSignal(actor, turn, change).came;
     }
   }
+}
+
+function resultOf(actor: LiveInstance, change: Change): ChangeResult {
+  if (!concerns(change, actor.record.snapshot.state)) return 'skipped';
+  return change.kind !== 'signal' || signals.hasRoom(actor, change) ? 'applied' : 'failed';
 }
 
 /** What a requested state means. */

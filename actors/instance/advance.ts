@@ -10,6 +10,7 @@ import type { EngineEvent, Progress, Snapshot, TryEvent } from '../../src/core/p
 import { isEnded, rankOf } from '../../src/core/states.js';
 import { LIMITS } from '../../src/limits.js';
 import type { Turn } from '../runtime/turn.js';
+import { recordEventWaits } from './event-waits.js';
 import type { LiveInstance } from './live-instance.js';
 import { bytesBeyond, checkSize } from './memory.js';
 import { recordProgress } from './progress.js';
@@ -38,6 +39,7 @@ export function advance(actor: LiveInstance, turn: Turn, event: EngineEvent): Pr
   const before = beforeOf(snapshot);
   const progress = advancePlan(actor.plan, snapshot, event, { ...env, holdsPermit });
   recordProgress(actor, turn, progress);
+  if (progress.opensEventWait === true || actor.eventWaits.size > 0) recordEventWaits(actor, turn);
   countProgress(turn, event, before, snapshot, progress);
   const seconds = (monotonic() - began) / 1_000;
   actor.env.measures?.advanced(seconds, progress.counts.stepsInPlace);
@@ -78,6 +80,7 @@ const TAKES_UP: ReadonlySet<EngineEvent['kind']> = new Set<EngineEvent['kind']>(
   'step.outcome',
   'step.refused',
   'rate.granted',
+  'event.arrived',
 ]);
 
 /** What has to be known from before the event. */

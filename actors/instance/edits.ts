@@ -27,7 +27,7 @@ import type { LiveInstance } from './live-instance.js';
 import { checkBytes } from './memory.js';
 import type { MessageOf } from './messages.js';
 import { putAudit } from './progress.js';
-import { deliverSignal, followTrace, storeSignal } from './signals.js';
+import { checkRoom, deliverSignal, followTrace, type Signal, storeSignal } from './signals.js';
 import { changingTaskColumns } from './worker-task.js';
 
 type Inject = MessageOf<'injectBlocks'>;
@@ -147,6 +147,7 @@ export async function resumeFrom(
   const root = topLevelBlock(plan, message.target.slice(record.id.length + 1));
   const data = amendedData(snapshot.data, message.body);
   checkContextSize(actor, data, snapshot.config, record.context_audit);
+  checkRoom(actor, signalsOf(message));
   const blocks = blocksFrom(plan, root.index);
   const { rows: count } = await rows.outputTotals(record.id, blocks);
   return (turn) => {
@@ -214,16 +215,22 @@ export function amendedData(data: JsonObject, amendments: Amendments): JsonObjec
 export function takeSignals(
   actor: LiveInstance,
   turn: Turn,
-  { body, traceparent }: Call<Amendments>,
+  call: Call<Amendments>,
 ): Progress | undefined {
   let last: Progress | undefined;
-  for (const { signal_type: type, payload } of body.signals ?? []) {
-    const signal = { signalType: type, payload: (payload ?? null) as JsonValue, traceparent };
+  for (const signal of signalsOf(call)) {
     storeSignal(actor, turn, signal);
-    const outcome = type === 'update_context' ? 'touched' : deliverSignal(actor, turn, signal);
+    const isMerged = signal.signalType === 'update_context';
+    const outcome = isMerged ? 'touched' : deliverSignal(actor, turn, signal);
     if (outcome !== 'touched') last = outcome;
   }
   return last;
+}
+
+export function signalsOf({ body, traceparent }: Call<Amendments>): Signal[] {
+  return (body.signals ?? []).map(({ signal_type: signalType, payload }) => {
+    return { signalType, payload: (payload ?? null) as JsonValue, traceparent };
+  });
 }
 
 /** What a worker saved in an earlier run of these blocks is not handed to the next. */

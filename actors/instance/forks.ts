@@ -14,13 +14,14 @@ import type { StoredOutput } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
 import { advance, checkContextSize } from './advance.js';
-import { amendedData, takeSignals, topLevelBlock } from './edits.js';
+import { amendedData, signalsOf, takeSignals, topLevelBlock } from './edits.js';
 import { type LiveInstance, liveInstance, nextId } from './live-instance.js';
 import { checkBytes } from './memory.js';
 import type { MessageOf } from './messages.js';
 import { putAudit } from './progress.js';
 import { newRecord } from './record.js';
 import { settleNew } from './settling.js';
+import { checkRoom } from './signals.js';
 
 type Fork = MessageOf<'fork'>;
 
@@ -41,6 +42,7 @@ export async function fork(
     .filter(({ index }) => isFinished(snapshot.execution, index));
   const data = amendedData(snapshot.data, message.body);
   checkContextSize(source, data, snapshot.config, []);
+  checkRoom(source, signalsOf(message), []);
   const blocks = copied.flatMap(({ index, end }) =>
     plan.nodes.slice(index, end).map((node) => node.id),
   );

@@ -6,8 +6,11 @@ import type { Plans } from '../catalog/plans.js';
 import type { LoadedInstance } from '../runtime/rows.js';
 import type { Sources } from './action.js';
 import { nodeOf } from './edits.js';
+import { storedWaits } from './event-waits.js';
+import { knownGates } from './gate-rows.js';
 import { type InstanceEnv, type LiveInstance, liveInstance } from './live-instance.js';
 import { type InstanceRecord, recordOfRow } from './record.js';
+import { keptSignal } from './signals.js';
 import { taskOfRow } from './worker-task.js';
 
 /** Undefined when its sequence is gone; rejects when the database cannot be asked. */
@@ -22,11 +25,14 @@ export async function restoreActor(
   const outputs = await rows.outputs(record.id, plan.outputRefs);
   for (const [block, output] of outputs) record.snapshot.outputs.set(block, output);
   for (const [key, items] of loaded.snapshots) record.snapshot.snapshots.set(key, items);
+  if (loaded.signals.length > 0) record.snapshot.signals = loaded.signals.map(keptSignal);
   const actor = liveInstance(record, plan, env);
   for (const row of loaded.tasks) {
     actor.tasks.set(row.id, taskOfRow(row, nodeOf(plan, row.block_id)));
   }
+  if (plan.hasGates) actor.gates = knownGates(plan, record.snapshot.execution);
   actor.timer = loaded.timer;
+  for (const [wait, key] of storedWaits(record)) actor.eventWaits.set(wait, key);
   return actor;
 }
 

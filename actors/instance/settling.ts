@@ -11,6 +11,7 @@ import { noteOutcome } from '../release/attribution.js';
 import type { Turn } from '../runtime/turn.js';
 import { continueAfter, touchContext } from './advance.js';
 import { noteEnd } from './end-webhooks.js';
+import { writeGates } from './gate-rows.js';
 import { recordPermit } from './limits.js';
 import type { LiveInstance } from './live-instance.js';
 import { failedEffect } from './log-lines.js';
@@ -39,6 +40,7 @@ export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress
   if (snapshot.nextFireAt === begunAt) snapshot.nextFireAt = stamp;
   settle(actor, turn, progress, before);
   notes.putLines(actor, turn);
+  writeGates(actor, turn);
   turn.put('instance.insert', actor.record.id, wholeRow(actor.record, actor.creationAudit));
   actor.creationAudit = undefined;
 }
@@ -71,6 +73,7 @@ export function write(
     if (progress.dataChanged) touchContext(actor, turn);
     settle(actor, turn, progress, before);
   }
+  writeGates(actor, turn);
   turn.put('instance.update', actor.record.id, changingRow(actor.record));
 }
 

@@ -13,6 +13,11 @@ import { INSTANCE_COLUMNS, TASK_COLUMNS, WEBHOOK_COLUMNS } from './rows.js';
 /** Overdue timers that are read at once. */
 export const OVERDUE_ROWS_MAX = 1_000;
 
+/** Events of one key that its actor has in mind; the rest is read when these are gone. */
+export const OPEN_EVENTS_MAX = 50;
+/** Waits that one event is told to at once; more instances that wait for the same wait for the next. */
+export const EVENT_WAITS_MAX = 100_000;
+
 /**
  * That the id's routing bits lead to one of so many shards. Rows are filtered as an index brings them in
  * their order. The planner takes a comparison for one that hardly any row passes, and would sort; of a
@@ -76,6 +81,9 @@ export const LOAD_SQL = {
     'order by id',
   snapshots:
     'select instance_id, key, items from iteration_snapshots where instance_id = any($1::uuid[])',
+  keptSignals:
+    'select instance_id, seq, id, signal_type, payload from signals ' +
+    "where instance_id = any($1::uuid[]) and status = 'kept' order by instance_id, seq",
   outputs: ofPairs(
     'w.block_id, o.output',
     'select output from block_outputs ' +
@@ -118,7 +126,7 @@ export const LOAD_SQL = {
   endedBlocks: ofIds(
     'o.block_id',
     'select distinct block_id from block_outputs where instance_id = w.id ' +
-      "and output_ref is distinct from '__error__'",
+      "and (output_ref is null or output_ref not in ('__error__', 'human_input'))",
   ),
   task: `select ${selected(TASK_COLUMNS)} from worker_tasks where id = $1::uuid`,
   taskOwners: 'select id, instance_id from worker_tasks where id = any($1::uuid[])',
@@ -168,6 +176,29 @@ export const LOAD_SQL = {
     'where r.key_id = $1::uuid ' +
     'and not exists (select 1 from permits p where p.instance_id = r.instance_id offset 0) ' +
     'order by r.created_at, r.instance_id limit $2',
+  // One event more than are kept shows that there are more.
+  openEvents: ofIds(
+    'o.id, o.seq, o.payload, o.status, o.matched, o.targets, o.expires_at',
+    'select id, seq, payload, status, matched, targets, expires_at from events ' +
+      "where key_id = w.id and (status = 'pending' or targets is not null) " +
+      `order by seq, id limit ${OPEN_EVENTS_MAX + 1}`,
+  ),
+  eventWaits: ofIds(
+    'o.id, o.instance_id',
+    'select id, instance_id from event_waits where key_id = w.id ' +
+      `order by id, instance_id limit ${EVENT_WAITS_MAX}`,
+  ),
+  eventTakes: 'select event_id, wait_id, outcome from event_takes where event_id = any($1::uuid[])',
+  storedEvent: 'select status, matched from events where id = $1::uuid',
+  // Events that somebody has yet to answer, those that somebody waits for, and those that expired.
+  dueEventKeys:
+    "select distinct e.key_id from events e where (e.status = 'pending' or e.targets is not null) " +
+    'and e.key_id > $1::uuid and (e.targets is not null or e.expires_at <= $2::timestamptz ' +
+    'or exists (select 1 from event_waits w where w.key_id = e.key_id offset 0)) ' +
+    `and ${isOwn('e.key_id', '$4', '$5')} order by e.key_id limit $3`,
+  oldestEndedEvent:
+    "select ended_at from events where status <> 'pending' and targets is null " +
+    'and ended_at is not null order by ended_at, id limit 1',
   rateLimit:
     'select tenant_id, limit_key, max_count, window_seconds from rate_limits where id = $1::uuid',
   rateGrants:
@@ -195,6 +226,11 @@ export const LOAD_SQL = {
     'o.stored',
     'select count(*) as stored from checkpoints where instance_id = w.id',
   ),
+  credentials:
+    `select ${selected(columnsBut('credentials'))} from credentials ` +
+    'join unnest($1::text[], $2::text[]) as asked(tenant_id, id) using (tenant_id, id)',
+  credentialCount: 'select count(*)::int as count from credentials where tenant_id = $1',
+  trigger: `select ${selected(columnsBut('triggers'))} from triggers where slug = $1`,
   // One address after the other by the index, however many webhooks each has; those of the shard's.
   webhookUrls:
     'with recursive urls(url) as (' +

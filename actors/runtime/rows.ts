@@ -42,6 +42,10 @@ export interface Subscription
   readonly secret: StoredSecret;
 }
 
+export type TriggerRow = StoredRow<'triggers'>;
+
+export type CredentialRow = StoredRow<'credentials'>;
+
 /** Where a webhook goes; null: to an address of the deployment. */
 export interface WebhookTarget {
   readonly url: string;
@@ -74,7 +78,14 @@ export interface LoadedInstance {
   readonly timer: StoredTimer | undefined;
   readonly tasks: readonly WorkerTaskRow[];
   readonly snapshots: ReadonlyMap<string, JsonValue[]>;
+  /** Those that are kept for a wait, oldest first. */
+  readonly signals: readonly KeptSignalRow[];
 }
+
+export type KeptSignalRow = StoredRow<
+  'signals',
+  'instance_id' | 'seq' | 'id' | 'signal_type' | 'payload'
+>;
 
 export type SequenceRow = StoredRow<
   'sequences',
@@ -116,6 +127,18 @@ export type PermitWaiterRow = StoredRow<
   'permit_requests',
   'instance_id' | 'number' | 'max_concurrency' | 'created_at'
 >;
+
+/** An event that waits for a wait, or has been told to some that have not answered. */
+export type EventRow = StoredRow<
+  'events',
+  'id' | 'seq' | 'payload' | 'status' | 'matched' | 'targets' | 'expires_at'
+>;
+
+export type EventWaitRow = StoredRow<'event_waits', 'id' | 'instance_id'>;
+
+export type EventTakeRow = StoredRow<'event_takes', 'event_id' | 'wait_id'> & {
+  readonly outcome: 'taken' | 'refused';
+};
 
 export type RateLimitRow = StoredRow<
   'rate_limits',

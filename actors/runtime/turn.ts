@@ -10,7 +10,7 @@ import { MUTATION_KINDS, type MutationKind, type MutationRow } from '../../src/d
 import type { EngineError } from '../../src/errors.js';
 import { COUNTER_INDEX, type CounterName } from '../../src/metrics/catalog.js';
 import type { UnitCounts } from '../../src/metrics/ledger.js';
-import type { PeerMessage, TaskClaim } from './protocol.js';
+import type { NamedSecrets, PeerMessage, TaskClaim } from './protocol.js';
 import type { WebhookRow } from './rows.js';
 
 /** A step inside the process whose outcome comes back as a message. */
@@ -24,6 +24,8 @@ export interface InProcessStep {
   readonly token: string;
   /** Of its instance. */
   readonly traceparent?: string | undefined;
+  /** Where `params` name secrets of the tenant; absent: nowhere. */
+  readonly secrets?: NamedSecrets | undefined;
 }
 
 /** Names a step of an instance for outcomes, withdrawals and refusals. */

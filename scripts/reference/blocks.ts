@@ -8,11 +8,12 @@ import {
   membersOf,
   Retry,
   SendWindow,
+  WaitForInput,
 } from '../../schema/blocks.js';
 import { PARAMS_NOTE } from '../../schema/handlers.js';
 import type { Regions } from './regions.js';
 import { memberTable } from './schema-tables.js';
-import { exampleText, KIND_EXAMPLES } from './sequence-examples.js';
+import { exampleText, GATE_EXAMPLE, KIND_EXAMPLES } from './sequence-examples.js';
 
 /** Steps have a page of their own, with a section for each of these but the parameters. */
 const STEP_LINKS = {
@@ -20,6 +21,7 @@ const STEP_LINKS = {
   retry: '[retry](#retries)',
   delay: '[delay](#delay)',
   send_window: '[send_window](#send_window)',
+  wait_for_input: '[approvals](approvals.md)',
 };
 
 export function blockRegions(): Regions {
@@ -33,6 +35,13 @@ export function stepRegions(): Regions {
     retry: memberTable({ schema: Retry, head: 'member of `retry`' }),
     delay: memberTable({ schema: Delay, head: 'member of `delay`' }),
     send_window: memberTable({ schema: SendWindow, head: 'member of `send_window`' }),
+  };
+}
+
+export function approvalRegions(): Regions {
+  return {
+    wait_for_input: memberTable({ schema: WaitForInput, head: 'member of `wait_for_input`' }),
+    'gate-example': exampleText('example-approval', GATE_EXAMPLE),
   };
 }
 

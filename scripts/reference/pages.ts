@@ -1,7 +1,7 @@
 /** Which page has which generated regions. */
 
 import { authorizationRegions } from './authorization.js';
-import { blockRegions, stepRegions } from './blocks.js';
+import { approvalRegions, blockRegions, stepRegions } from './blocks.js';
 import { environmentRegions } from './environment.js';
 import { errorRegions } from './errors.js';
 import { failureRegions, waitRegions } from './failures.js';
@@ -20,6 +20,7 @@ export function referencePages(): Readonly<Record<string, Regions>> {
     'docs/authorization.md': authorizationRegions(),
     'docs/reference/blocks.md': blockRegions(),
     'docs/reference/steps.md': stepRegions(),
+    'docs/reference/approvals.md': approvalRegions(),
     'docs/reference/handlers.md': handlerRegions(),
     'docs/reference/expressions.md': {
       ...rootRegions(),

@@ -14,6 +14,10 @@ export interface SequenceExample {
   readonly data?: JsonObject;
   /** What workers answer by the handlers of their tasks: first, then, … */
   readonly answers?: Readonly<Record<string, readonly JsonObject[]>>;
+  /** Bodies of `POST /events`, sent in this order. */
+  readonly events?: readonly JsonObject[];
+  /** What a person answers at the gates of these steps. */
+  readonly says?: Readonly<Record<string, string>>;
   readonly ends: 'completed' | 'failed';
   /** The latest outputs of these blocks in the end. */
   readonly outputs: Readonly<Record<string, JsonValue>>;
@@ -221,6 +225,38 @@ export const HANDLER_EXAMPLES: { readonly [Name in BuiltinName]: SequenceExample
     ends: 'completed',
     outputs: { rest: { slept_ms: 250 } },
   },
+  wait_for_event: {
+    blocks: [
+      {
+        type: 'step',
+        id: 'paid',
+        handler: 'wait_for_event',
+        params: {
+          name: 'payment.settled',
+          key: '{{ data.order }}',
+          timeout_ms: 86_400_000,
+          schema: { type: 'object', required: ['amount'] },
+        },
+      },
+      {
+        type: 'step',
+        id: 'thank',
+        handler: 'log',
+        params: { message: 'received {{ outputs.paid.amount }}' },
+      },
+    ],
+    data: { order: 'order-17' },
+    events: [
+      {
+        event_name: 'payment.settled',
+        producer_event_id: 'settlement-17',
+        correlation_key: 'order-17',
+        payload: { amount: 42 },
+      },
+    ],
+    ends: 'completed',
+    outputs: { paid: { amount: 42 }, thank: { message: 'received 42' } },
+  },
   http_request: {
     blocks: [
       {
@@ -283,6 +319,48 @@ export const HANDLER_EXAMPLES: { readonly [Name in BuiltinName]: SequenceExample
   },
 };
 
+export const GATE_EXAMPLE: SequenceExample = {
+  blocks: [
+    {
+      type: 'step',
+      id: 'approve',
+      handler: 'noop',
+      wait_for_input: {
+        prompt: 'Refund {{ data.amount }} EUR to {{ data.name }}?',
+        choices: [
+          { label: 'Refund', value: 'refund' },
+          { label: 'Refuse', value: 'refuse' },
+        ],
+        store_as: 'decision',
+        allow_comment: true,
+        timeout: 259_200_000,
+      },
+    },
+    {
+      type: 'router',
+      id: 'decide',
+      routes: [
+        {
+          condition: 'decision == refund',
+          blocks: [
+            {
+              type: 'step',
+              id: 'pay',
+              handler: 'pay_back',
+              params: { amount: '{{ data.amount }}' },
+            },
+          ],
+        },
+      ],
+    },
+  ],
+  data: { amount: 42, name: 'Ada' },
+  says: { approve: 'refund' },
+  answers: { pay_back: [{ receipt: 'r-18' }] },
+  ends: 'completed',
+  outputs: { pay: { receipt: 'r-18' } },
+};
+
 /** The body of `POST /sequences`. */
 export function definitionOf(name: string, { blocks }: SequenceExample): JsonObject {
   return { tenant_id: 'demo', namespace: 'docs', name, version: 1, blocks: [...blocks] };
@@ -290,12 +368,16 @@ export function definitionOf(name: string, { blocks }: SequenceExample): JsonObj
 
 /** The definition, what the instance had, and how it ended. */
 export function exampleText(name: string, example: SequenceExample): string {
-  const { data = {}, answers = {}, ends, outputs } = example;
+  const { data = {}, says = {}, answers = {}, events = [], ends, outputs } = example;
   const start = Object.keys(data).length === 0 ? '' : `Started with ${dataText(data)}`;
+  const people = Object.entries(says).map(([block, value]) => {
+    return `a person answers ${code(value)} at the step ${code(block)}`;
+  });
   const workers = Object.entries(answers).map(([handler, given]) => {
     return `a worker of ${code(handler)} answers ${given.map((one) => code(flatJson(one))).join(', then ')}`;
   });
-  const told = [start, ...workers].filter((part) => part !== '').join('; ');
+  const sent = events.map((event) => `${code('POST /events')} is sent ${code(flatJson(event))}`);
+  const told = [start, ...people, ...workers, ...sent].filter((part) => part !== '').join('; ');
   const end = `${told === '' ? 'The' : `${told}. The`} instance ends ${code(ends)}. Among its outputs:`;
   return [jsonBlock(definitionOf(name, example)), end, jsonBlock({ ...outputs })].join('\n\n');
 }

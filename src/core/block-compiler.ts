@@ -20,6 +20,9 @@ export interface ExpressionUse {
   readonly isRepeated?: true;
 }
 
+/** Why a template that nobody is called with is refused. */
+export const NO_SECRETS = 'names a secret: only http_request and workers are called with secrets';
+
 export interface BlockCompiler {
   /** What is probably a mistake. Never fatal. */
   warn(member: string, message: string, suggestion?: string): void;
@@ -27,8 +30,12 @@ export interface BlockCompiler {
   refuse(member: string, message: string): void;
   /** Parses an expression that the block will evaluate. */
   expression(text: string, use: ExpressionUse): Parsed<Condition>;
-  /** Compiles a value with templates that the block will render. */
-  template(value: JsonValue, member: string): Template;
+  /**
+   * Compiles a value with templates that the block will render.
+   *
+   * @param use who is called with what was rendered, and may be given secrets; absent: nobody
+   */
+  template(value: JsonValue, member: string, use?: 'call'): Template;
   /** Outputs that the block reads, if not by an expression or template from here. */
   reads(outputs: OutputReads): void;
   /** The check of an `output_schema`. */

@@ -30,12 +30,16 @@ import type {
   AuditEvent,
   Dispatch,
   EndedEffect,
+  EndedGate,
   Env,
+  GATE_REF,
+  KeptSignal,
   LogLine,
   OutputRow,
   RateRequest,
   Snapshot,
   StepTry,
+  TakenSignal,
   Withdrawal,
 } from './progress.js';
 import { isoTime } from './time.js';
@@ -63,6 +67,9 @@ export class Evaluation {
   readonly withdrawals: Withdrawal[] = [];
   readonly rateRequests: RateRequest[] = [];
   effects: EndedEffect[] | undefined;
+  takenSignals: TakenSignal[] | undefined;
+  opensEventWait = false;
+  gates: EndedGate[] | undefined;
   readonly logs: LogLine[] = [];
   readonly audit: AuditEvent[] = [];
   readonly counts = { stepsExecuted: 0, stepsInPlace: 0, stepsFailed: 0, stepsRetried: 0 };
@@ -215,6 +222,24 @@ export class Evaluation {
     this.effects.push({ ...this.tryOf(node, a), effect: u, outcome });
   }
 
+  /** The oldest signal that is kept under the name, of those that are meant. */
+  firstSignal(name: string, isMeant = (_: KeptSignal) => true): KeptSignal | undefined {
+    return this.snapshot.signals?.find((signal) => signal.name === name && isMeant(signal));
+  }
+
+  /** It is kept no more. */
+  takeSignal({ seq }: KeptSignal, node: NodePlace, status: TakenSignal['status']): void {
+    const { snapshot } = this;
+    snapshot.signals = snapshot.signals!.filter((signal) => signal.seq !== seq);
+    this.takenSignals ??= [];
+    this.takenSignals.push({ seq, blockId: node.id, status });
+  }
+
+  endGate(gate: EndedGate): void {
+    this.gates ??= [];
+    this.gates.push(gate);
+  }
+
   /** Without telling the parent. */
   close(node: NodePlace, code: DoneCode): void {
     const record = this.execution.o[node.index];
@@ -348,6 +373,25 @@ export class Evaluation {
       outputRef,
     });
     if (node.isRead) this.snapshot.outputs.set(node.id, output);
+    this.charge(output);
+  }
+
+  /** A row beside those of the tries, which expressions do not read: it has the number of the row to come. */
+  storeNote(
+    node: NodePlace,
+    tryNumber: number,
+    output: JsonObject,
+    outputRef: typeof GATE_REF,
+  ): void {
+    const isLooped = node.loops.length > 0;
+    this.outputs.push({
+      blockId: node.id,
+      iteration: this.iterationOf(node),
+      tryNumber,
+      attempt: isLooped ? (this.execution.c?.[node.index] ?? 0) : tryNumber,
+      output,
+      outputRef,
+    });
     this.charge(output);
   }
 

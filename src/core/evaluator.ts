@@ -91,6 +91,9 @@ function progressOf(run: Evaluation, isStale: boolean): Progress {
     counts: run.counts,
   };
   if (run.effects !== undefined) progress.effects = run.effects;
+  if (run.takenSignals !== undefined) progress.takenSignals = run.takenSignals;
+  if (run.opensEventWait) progress.opensEventWait = true;
+  if (run.gates !== undefined) progress.gates = run.gates;
   if (isStale) progress.stale = true;
   return progress;
 }
@@ -107,9 +110,11 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
       return 'run';
     case 'step.outcome':
     case 'step.refused':
+    case 'gate.answered':
     case 'rate.granted':
     case 'rate.deferred':
     case 'rate.changed':
+    case 'event.arrived':
       return takeInTry(run, event);
     case 'admitted':
       if (run.execution.w !== 1) return 'set';
@@ -150,9 +155,9 @@ function takeInTry(run: Evaluation, event: TryEvent): Taken {
   if (node === undefined || record === undefined || isEnded(run.snapshot.state)) return 'stale';
   if (run.iterationOf(node) !== event.iteration) return 'stale';
   if (!node.kind.takeIn(run, node, record, event)) return 'stale';
-  // The end of a try wakes a parked instance, an answer about its rate limit does not.
-  const isEnd = event.kind === 'step.outcome' || event.kind === 'step.refused';
-  if (isEnd && run.execution.p === 1) delete run.execution.p;
+  // The end of a try wakes a parked instance, and so does a person; what a rate limit says does not.
+  const isNews = !event.kind.startsWith('rate.');
+  if (isNews && run.execution.p === 1) delete run.execution.p;
   return 'run';
 }
 

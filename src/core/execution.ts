@@ -22,6 +22,8 @@ export type DoneCode = typeof COMPLETED | typeof FAILED | typeof CANCELLED | typ
  * - `asking`: a grant of its rate limit was asked for.
  * - `sleep`: a durable timer, over at `w`.
  * - `run`: in a handler of this process. `task`: with an external worker.
+ * - `event`: waits for an event or a signal, as `v` says.
+ * - `gate`: a person has to answer first.
  */
 export type StepPhase =
   | 'ready'
@@ -31,7 +33,9 @@ export type StepPhase =
   | 'asking'
   | 'sleep'
   | 'run'
-  | 'task';
+  | 'task'
+  | 'event'
+  | 'gate';
 
 /** What the record of every open node has; further kinds of blocks add to it what they need. */
 export interface OpenBase {
@@ -58,20 +62,39 @@ export interface OpenEffect {
   readonly created_at: string;
 }
 
+/** What a step waits for. Never changed inside. */
+export interface EventWait {
+  /** Of the event, and of the `custom:` signals that are taken for it. */
+  readonly n: string;
+  /** The correlation key; absent: that of events without one. */
+  readonly k?: string;
+  /** Of the row that says so: the caller notes it when it makes the row. */
+  readonly i?: string;
+}
+
 export interface StepRecord extends OpenBase {
   p: StepPhase;
   /** The try, counted from 0 in each iteration. */
   a: number;
   /** Unix ms: end of a deferral or of a sleep. */
   w?: number;
-  /** Unix ms: when the try times out. */
+  /** Unix ms: when the try times out, or the time for the answer at a gate is over. */
   d?: number;
-  /** The duration that a sleep was asked for, in ms. */
+  /**
+   * The duration that a sleep was asked for, or after which a wait for an event times out, in ms; of a gate:
+   * when it was reached, in ms after `Execution.t`.
+   */
   m?: number;
   /** The rate limit of this try has been granted. */
   g?: 1;
+  /**
+   * The gate was reached: its id, which the caller notes where this is ''. It stays with the step, so
+   * that nobody is asked twice.
+   */
+  k?: string;
   /** The caller notes it at the dispatch; it stays for as long as the try does, over restarts too. */
   u?: OpenEffect;
+  v?: EventWait;
 }
 
 export interface BranchesRecord extends OpenBase {

@@ -33,6 +33,8 @@ const SORT_OF: Readonly<Record<StepPhase, Sort | undefined>> = {
   sleep: 'active',
   run: 'active',
   task: 'outside',
+  event: 'outside',
+  gate: 'outside',
 };
 
 export class OpenLeaves {

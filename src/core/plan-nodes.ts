@@ -59,4 +59,6 @@ export interface Plan {
   readonly isStepOnly: boolean;
   /** Some step is not pure: instances do more than one commit. */
   readonly hasEffects: boolean;
+  /** Some step waits for the answer of a person. */
+  readonly hasGates: boolean;
 }

@@ -5,7 +5,7 @@
  */
 
 import type { Block } from '../../schema/blocks.js';
-import type { BlockCompiler } from './block-compiler.js';
+import { type BlockCompiler, NO_SECRETS } from './block-compiler.js';
 import { kindOf } from './blocks/kinds.js';
 import { type Condition, type Parsed, parseCondition } from './condition.js';
 import type { JsonObject, JsonValue } from './json.js';
@@ -94,6 +94,7 @@ class PlanCompiler implements BlockCompiler {
       outputRefs: refs,
       isStepOnly: nodes.every(({ kind }) => kind.isLeaf),
       hasEffects: this.#hasEffects,
+      hasGates: nodes.some((node) => node.type === 'step' && node.gate !== undefined),
     };
   }
 
@@ -148,8 +149,9 @@ class PlanCompiler implements BlockCompiler {
     return parsed;
   }
 
-  template(value: JsonValue): Template {
+  template(value: JsonValue, member: string, use?: 'call'): Template {
     const template = compileTemplate(value);
+    if (template.hasSecrets && use !== 'call') this.refuse(member, NO_SECRETS);
     this.reads(template.outputs);
     return template;
   }

@@ -13,6 +13,7 @@ import {
   type Execution,
   type OpenRecord,
   SKIPPED,
+  type StepRecord,
 } from './execution.js';
 import type { Plan, PlanNode } from './plan-nodes.js';
 
@@ -77,6 +78,7 @@ export function remapExecution(execution: Execution, from: Plan, to: Plan): Exec
   if (k !== undefined) next.k = remapped(k, indexOf);
   const resumedFrom = s === undefined ? undefined : indexOf(s);
   if (resumedFrom !== undefined) next.s = resumedFrom;
+  carryGates(next, from, to, indexOf, o);
   for (const index of [...indexesOf(next.o), ...(next.q ?? [])]) skipBefore(next, to, index);
   return next;
 }
@@ -91,6 +93,36 @@ function remapped<T>(
     if (place !== undefined) next[place] = copyOf(entries[index]!);
   }
   return next;
+}
+
+/**
+ * A person is still asked where the target has a gate, too: from when the wait began, for as long as that
+ * says. Where it has none the step goes on.
+ */
+function carryGates(
+  next: Execution,
+  from: Plan,
+  to: Plan,
+  indexOf: (index: number) => number | undefined,
+  open: Execution['o'],
+): void {
+  for (const index of indexesOf(open)) {
+    const place = indexOf(index);
+    const record = next.o[place ?? -1] as StepRecord | undefined;
+    if (place === undefined || record?.p !== 'gate') continue;
+    const [before, after] = [from.nodes[index], to.nodes[place]].map((node) =>
+      node?.type === 'step' ? node.gate : undefined,
+    );
+    if (after === undefined) {
+      const { m: _since, d: _until, ...rest } = record;
+      next.o[place] = { ...rest, p: 'ready' };
+      next.q = [...(next.q ?? []), place];
+    } else if (before?.timeoutMs !== after.timeoutMs) {
+      const { d: _until, ...rest } = record;
+      const began = (next.t ?? 0) + (record.m ?? 0);
+      next.o[place] = after.timeoutMs === null ? rest : { ...rest, d: began + after.timeoutMs };
+    }
+  }
 }
 
 /** Open records are changed in place, and each execution has its own. They are flat. */

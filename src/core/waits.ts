@@ -78,7 +78,7 @@ function holds({ state, execution, nextFireAt }: Snapshot, now: UnixMs): WaitFac
 
 function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepFacts): WaitFacts {
   const record = execution.o[node.index] as StepRecord;
-  const { p, a, w, d, m } = record;
+  const { p, a, w, d, m, v, k } = record;
   const wait: WaitFacts = {
     kind: KINDS[p],
     block_id: node.id,
@@ -90,6 +90,16 @@ function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepF
     handler: node.handler,
   };
   if (p === 'sleep' && m !== undefined) wait.since = isoTime(w! - m);
+  if (p === 'event') {
+    if (m !== undefined) wait.since = isoTime(d! - m);
+    wait.name = v!.n;
+    if (v!.k !== undefined) wait.key = v!.k;
+  }
+  if (p === 'gate') {
+    wait.approval_id = k ?? '';
+    wait.choices = (node.gate?.choices ?? []).map(({ value }) => value);
+    if (execution.t !== null) wait.since = isoTime(execution.t + (m ?? record.b));
+  }
   // A question that was not answered is asked again then, which says nothing of the answer.
   if (p === 'asking') wait.until = null;
   if (wait.kind === 'rate_limit') wait.key = node.rateLimitKey ?? '';
@@ -105,4 +115,6 @@ const KINDS: Readonly<Record<StepRecord['p'], Wait['kind']>> = {
   sleep: 'sleep',
   run: 'handler',
   task: 'task',
+  event: 'event',
+  gate: 'approval',
 };

@@ -21,6 +21,7 @@ import {
 import { type Execution, emptyExecution } from '../../src/core/execution.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { compilePlan, type Plan, type SchemaCheck } from '../../src/core/plan.js';
+import { GATE_REF } from '../../src/core/progress.js';
 import { isTerminal } from '../../src/core/states.js';
 
 export const START = 1_700_000_000_000;
@@ -241,8 +242,12 @@ export class Player {
     if (progress.dropErrorRows) this.rows = this.rows.filter((row) => row.outputRef === null);
     for (const row of progress.outputs) {
       const twin = this.rows.find(
-        ({ blockId, iteration, attempt }) =>
-          blockId === row.blockId && iteration === row.iteration && attempt === row.attempt,
+        ({ blockId, iteration, attempt, outputRef }) =>
+          blockId === row.blockId &&
+          iteration === row.iteration &&
+          attempt === row.attempt &&
+          // What a person said has a place of its own.
+          (outputRef === GATE_REF) === (row.outputRef === GATE_REF),
       );
       assert.equal(twin, undefined, `two rows for ${row.blockId} ${row.iteration} ${row.attempt}`);
       this.rows.push(row);

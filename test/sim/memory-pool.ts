@@ -6,7 +6,7 @@
  */
 
 import type pg from 'pg';
-import { LOAD_SQL, OVERDUE_ROWS_MAX } from '../../actors/runtime/load-sql.js';
+import { LOAD_SQL, OPEN_EVENTS_MAX, OVERDUE_ROWS_MAX } from '../../actors/runtime/load-sql.js';
 import { SILENCE_REASON } from '../../src/core/continuity/effects.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
 import type { JsonValue } from '../../src/core/json.js';
@@ -250,6 +250,7 @@ function readyTasks(...columns: readonly string[]): Read {
 
 const isLive = isAmong(['scheduled', 'running', 'waiting', 'paused'], 'state');
 const isEnded = isAmong(['completed', 'failed', 'cancelled'], 'state');
+const isOpenEvent = ({ status, targets }: Row) => status === 'pending' || targets !== null;
 const isOpen = isAmong(['pending', 'claimed'], 'state');
 const isRouting = isAmong(['canary', 'promoted'], 'state');
 const needsCandidate = isAmong(['validating', 'ready', 'canary', 'paused', 'promoted'], 'state');
@@ -358,6 +359,43 @@ const READS: Readonly<Record<Name, Read>> = {
       where: ({ granted_at }) => granted_at! >= (since as string),
       by: ['granted_at', 'id'],
     }),
+  keptSignals: (db, [ids]) =>
+    select(db, 'signals', {
+      is: { status: 'kept' },
+      where: isAmong(ids, 'instance_id'),
+      by: ['instance_id', 'seq'],
+    }),
+  openEvents: (db, [keys]) =>
+    asked(keys as string[], (key_id) =>
+      select(db, 'events', {
+        is: { key_id },
+        where: isOpenEvent,
+        by: ['seq', 'id'],
+        limit: OPEN_EVENTS_MAX + 1,
+      }),
+    ),
+  eventWaits: (db, [keys]) =>
+    asked(keys as string[], (key_id) =>
+      select(db, 'event_waits', { is: { key_id }, by: ['id', 'instance_id'] }),
+    ),
+  eventTakes: (db, [events]) => select(db, 'event_takes', { where: isAmong(events, 'event_id') }),
+  storedEvent: (db, [id]) => byKey(db, 'events', id),
+  dueEventKeys: (db, [after, now, limit, ...place]) => {
+    const isOwn = isOf(place, 'key_id');
+    const isAwaited = ({ key_id = null }: Row) =>
+      select(db, 'event_waits', { is: { key_id }, limit: 1 }).length > 0;
+    const isDue = (row: Row) =>
+      row.targets !== null || row.expires_at! <= (now as string) || isAwaited(row);
+    const where = (row: Row) => isOpenEvent(row) && isOwn(row) && isDue(row);
+    const found = firstOfEach(select(db, 'events', { where, by: ['key_id'] }), 'key_id');
+    return found.filter(({ key_id }) => key_id! > (after as string)).slice(0, limit as number);
+  },
+  oldestEndedEvent: (db) =>
+    select(db, 'events', {
+      where: (row) => row.status !== 'pending' && row.targets === null && row.ended_at !== null,
+      by: ['ended_at', 'id'],
+      limit: 1,
+    }),
   webhookUrls: (db, [after, limit, ...place]) => {
     const isOwn = isOf(place, 'id');
     const where = (row: Row) =>
@@ -378,6 +416,14 @@ const READS: Readonly<Record<Name, Read>> = {
     });
   },
   webhook: (db, [id]) => byKey(db, 'webhook_outbox', id),
+  credentials: (db, [tenants, ids]) =>
+    (tenants as string[]).flatMap((tenant_id, i) =>
+      select(db, 'credentials', { is: { tenant_id, id: (ids as string[])[i] ?? null } }),
+    ),
+  credentialCount: (db, [tenant_id]) => [
+    { count: select(db, 'credentials', { is: { tenant_id } }).length },
+  ],
+  trigger: (db, [slug]) => select(db, 'triggers', { is: { slug } }),
   subscription: (db, [id]) => byKey(db, 'webhook_subscriptions', id),
   subscriptions: (db, [tenants]) =>
     select(db, 'webhook_subscriptions', { where: isAmong(tenants, 'tenant_id') }),

@@ -45,6 +45,7 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
   effect_state: ['unknown', 'committed', 'verified'],
   block_id: ['a', 'b', 'c'],
   iteration: ['', '0', '1.2'],
+  status: ['pending', 'consumed', 'kept', 'taken'],
 };
 
 /** Columns of small numbers, for which a large one would only be refused. */
@@ -56,7 +57,7 @@ const OFTEN = MUTATION_KINDS.flatMap((kind) => {
   if (/delete|clear|drop|prune/.test(kind)) return new Array<MutationKind>(3).fill(kind);
   // Statements ask for several of these rows at once, or for one without another.
   return new Array<MutationKind>(
-    /^(task|openTask|permitRequest|tombstone)/.test(kind) ? 18 : 9,
+    /^(task|openTask|permitRequest|tombstone|sequence|release)/.test(kind) ? 18 : 9,
   ).fill(kind);
 });
 
@@ -225,6 +226,12 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
   endedBlocks: ['ids'],
   checkpoints: ['ids'],
   orphanedInstances: ['ids'],
+  keptSignals: ['ids'],
+  openEvents: ['ids'],
+  eventWaits: ['ids'],
+  eventTakes: ['ids'],
+  dueEventKeys: ['id', 'time', 2, 'shard', 2],
+  oldestEndedEvent: [],
   endedInstances: ['ids', 'time'],
   outputRows: ['id', ['a', 'b', 'c']],
   dueSchedules: ['from', 'id', 'time', 3, 'shard', 2],

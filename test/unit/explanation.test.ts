@@ -21,7 +21,7 @@ function explained(waits: readonly WaitFacts[], around: Partial<Surroundings> = 
     waits,
     count: waits.length,
   };
-  const nobody = { moves: [], pollers: [], holders: [], ahead: 0, limits: [] };
+  const nobody = { moves: [], pollers: [], holders: [], ahead: 0, limits: [], approvals: [] };
   return explain(standing, { now: Date.parse(AT), ...nobody, ...around });
 }
 

@@ -525,3 +525,61 @@ test('a step that was tried thousands of times is not replayed', () => {
   const verdict = judge([http('a')], [http('a')], { ...run, outputs: [{ ...output, try: 5_001 }] });
   assert.equal(verdict.kind, 'inconclusive');
 });
+
+// ---------------------------------------------------------------- events
+
+test('an event that came is evidence for a step that waits for the same one', () => {
+  const wait = (name: string, handler = 'wait_for_event') =>
+    step('a', handler, { params: { name, key: '{{data.order}}' } });
+  // The row that a wait leaves is that of any step, and says nothing of what was waited for.
+  const rest = router('r', 'outputs.a.paid == true', [noop('y')], [noop('n')]);
+  const data = { order: 'A-1', other: 'A-1' };
+  const answer = answers({ a: succeeds({ paid: true }) });
+  const like = record([wait('settled', 'http_request'), rest], { data, answer });
+  const run = { ...like, outputs: like.outputs.map((row) => ({ ...row, call: null })) };
+  const baseline = [wait('settled'), rest];
+  assert.deepEqual(judge(baseline, baseline, run), MATCH);
+  assert.deepEqual(changedIn(judge([wait('refused'), rest], baseline, run)), ['a params.name']);
+  assert.deepEqual(changedIn(judge([wait('settled', 'transform'), rest], baseline, run)), ['a handler']);
+  const keyed = step('a', 'wait_for_event', { params: { name: 'settled', key: '{{data.other}}' } });
+  assert.equal(judge([keyed, rest], baseline, run).kind, 'inconclusive');
+});
+
+// ---------------------------------------------------------------- people
+
+const asked = (id: string, wait_for_input: object = {}, handler = 'noop') =>
+  step(id, handler, { wait_for_input });
+
+/** A run of these blocks in which people say this, by block, a second after they were asked. */
+const answered = (blocks: Block[], says: Readonly<Record<string, string>>) =>
+  record(blocks, { says });
+
+test('what people said is said again, and a step that is called behind it is what it was', () => {
+  const baseline = [
+    asked('a', { store_as: 'ok' }, 'work'),
+    router('r', 'ok == no', [noop('n')], [noop('y')]),
+  ];
+  const run = answered(baseline, { a: 'no' });
+  assert.deepEqual(judge(baseline, baseline, run), MATCH);
+  const other = [baseline[0]!, router('r', 'ok == yes', [noop('n')], [noop('y')])];
+  assert.equal(told(judge(other, baseline, run)), 'completed>completed +y -n');
+});
+
+test('what nobody was asked, or could not have said, is no evidence', () => {
+  const run = answered([asked('a')], { a: 'no' });
+  const choices = [{ label: 'Go', value: 'go' }];
+  assert.equal(judge([asked('a', { choices })], [asked('a')], run).kind, 'inconclusive');
+  const two = [asked('a'), asked('b', { timeout: 5 })];
+  assert.equal(judge(two, [asked('a')], run).kind, 'inconclusive');
+  const plain = record([noop('a')]);
+  assert.equal(judge([asked('a')], [noop('a')], plain).kind, 'inconclusive');
+});
+
+test('that nobody answered in time happens again, and says nothing of the handler behind it', () => {
+  for (const escalation of [{}, { escalation_handler: 'boss' }]) {
+    const baseline = [asked('a', { timeout: 1_000, ...escalation }, 'work')];
+    const run = answered(baseline, {});
+    assert.deepEqual(judge(baseline, baseline, run), MATCH);
+    assert.notDeepEqual(judge([step('a', 'work')], baseline, run), MATCH);
+  }
+});

@@ -118,17 +118,13 @@ test('a wrong field of a creation is named', () => {
 });
 
 test('unsupported fields are refused unless null or false', () => {
-  assertTable('instances.create', [
-    [instance({ dry_run_auto_approve: true }), 'dry_run_auto_approve is not supported'],
-    [instance({ budget: {} }), 'budget is not supported'],
-  ]);
+  assertTable('instances.create', [[instance({ budget: {} }), 'budget is not supported']]);
   assert.equal(
     messageOf('instances.createBatch', { instances: [instance(), instance({ budget: {} })] }),
     'instances[1].budget is not supported',
   );
   const ofSteps = [
     'context_access',
-    'wait_for_input',
     'deadline',
     'on_deadline_breach',
     'fallback_handler',

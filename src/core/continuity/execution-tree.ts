@@ -88,12 +88,20 @@ const BEGIN_AGAIN = 'run';
 
 function openOf({ type }: PlanNode, record: OpenRecord): OpenRecord {
   const values = Object.entries(record).filter(
-    ([name, value]) => name === 'y' || typeof value !== 'object',
+    ([name, value]) => name === 'y' || name === 'v' || typeof value !== 'object',
   );
   const flat = Object.fromEntries(values) as unknown as StepRecord;
-  if (type !== 'step' || !AT_WORK.has(flat.p)) return flat;
-  const { b, a, x } = flat;
-  return { b, p: BEGIN_AGAIN, a, ...(x && { x }) };
+  if (flat.v !== undefined) {
+    // The row of the wait stays here; it gets another one where it goes on.
+    const { i: _, ...wait } = flat.v;
+    flat.v = wait;
+  }
+  if (type !== 'step') return flat;
+  // The importer asks under an id of its own, and nobody twice.
+  if (flat.k !== undefined) flat.k = '';
+  if (!AT_WORK.has(flat.p)) return flat;
+  const { b, a, x, k } = flat;
+  return { b, p: BEGIN_AGAIN, a, ...(x && { x }), ...(k !== undefined && { k }) };
 }
 
 function doneOf(node: PlanNode, [code, began, took, kept]: DoneRecord): DoneRecord {
@@ -148,13 +156,18 @@ const STEP_PHASES: ReadonlySet<unknown> = new Set<StepPhase>([
   'limited',
   'backoff',
   'sleep',
+  'event',
+  'gate',
   BEGIN_AGAIN,
 ]);
 
 /** Which phases there are depends on the kind of block. */
 function readOpen(record: OpenRecord, { type }: PlanNode, name: string): OpenRecord {
-  const { p } = record as Partial<StepRecord>;
-  const isPhase = type === 'step' ? STEP_PHASES.has(p) : typeof p !== 'string';
+  const { p, v } = record as Partial<StepRecord>;
+  const isPhase =
+    type === 'step'
+      ? STEP_PHASES.has(p) && (v !== undefined) === (p === 'event')
+      : typeof p !== 'string';
   if (!isPhase) refuse(name, `must be the record of an open ${type}`);
   return record;
 }

@@ -13,17 +13,32 @@ import {
 import type { Recording } from '../releases/recording.js';
 import type { Rerun } from '../releases/rerun.js';
 
+export interface OtherCall {
+  readonly block: string;
+  readonly reason: string;
+}
+
 /**
- * The first of the calls so far that the target would not have made, in words; undefined when it would
- * have made all of them.
+ * The first of the calls so far that the target would not have made; undefined when it would have made
+ * all of them.
  *
  * @param before the replay with the source, which made the same steps
  * @param after the replay with the target
+ * @param isOver whether the step, in this pass, will make no further try
  */
-export function otherCallIn(before: Rerun, after: Rerun, { calls }: Recording): string | undefined {
+export function otherCallIn(
+  before: Rerun,
+  after: Rerun,
+  { calls }: Recording,
+  isOver: (place: string) => boolean,
+): OtherCall | undefined {
   for (const place of new Set([...before.taken, ...after.taken])) {
-    const problem = problemAt(place, before, after, calls.get(place));
-    if (problem !== undefined) return problem;
+    const pass = place.slice(0, place.lastIndexOf('/'));
+    // A try that failed is followed by others, which ask as the target has it.
+    if (!isOver(pass)) continue;
+    const block = pass.slice(0, pass.lastIndexOf('/'));
+    const reason = problemAt(block, place, before, after, calls.get(place));
+    if (reason !== undefined) return { block, reason };
   }
   return undefined;
 }
@@ -33,6 +48,7 @@ export function otherCallIn(before: Rerun, after: Rerun, { calls }: Recording): 
  * and comes to the same with them: whatever it followed from then, it was one call.
  */
 function problemAt(
+  block: string,
   place: string,
   { plan: source, calls: made }: Rerun,
   { plan: target, calls: wanted }: Rerun,
@@ -41,7 +57,6 @@ function problemAt(
   const [old, now] = [made.get(place), wanted.get(place)];
   if (old === undefined && now === undefined) return undefined;
   if (recorded !== undefined && now !== undefined && isSameCall(recorded, now)) return undefined;
-  const block = place.slice(0, place.lastIndexOf('/', place.lastIndexOf('/') - 1));
   // One of the two is evaluated in place.
   if (old === undefined || now === undefined) return another(block, ['handler']);
   if (!isSameCall(old, now)) return another(block, differingMembers(old, now));

@@ -6,7 +6,7 @@
 import type { Block } from '../../../schema/blocks.js';
 import { joinPath } from '../../../schema/finding.js';
 import type { BlockPlace } from '../../../schema/members.js';
-import type { BlockCompiler, ExpressionUse } from '../block-compiler.js';
+import { type BlockCompiler, type ExpressionUse, NO_SECRETS } from '../block-compiler.js';
 import { kindOf } from '../blocks/kinds.js';
 import { type Condition, type Parsed, parseCondition } from '../condition.js';
 import type { JsonValue } from '../json.js';
@@ -51,7 +51,8 @@ class BlockReader implements BlockCompiler {
     return parsed;
   }
 
-  template(value: JsonValue, member: string): Template {
+  template(value: JsonValue, member: string, use?: 'call'): Template {
+    if (use !== 'call' && compileTemplate(value).hasSecrets) this.refuse(member, NO_SECRETS);
     this.#strings(value, this.#at(member));
     return NO_TEMPLATE;
   }

@@ -16,11 +16,18 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json
 import { conditionsOf, nameOf, type PlacedBlock } from './block-tree.js';
 import { type DiffCategory, type Entry, entryOf, type Severity } from './diff-entry.js';
 
+/** They run in the engine and reach nothing outside: waits, too. */
+const NO_EFFECT: ReadonlySet<string> = new Set([
+  ...PURE_HANDLERS.keys(),
+  'sleep',
+  'wait_for_event',
+]);
+
 /** What workers do is not known, so it counts as an effect; of the built-ins one reaches outside. */
 export function effectSeverity(block: Block): Severity {
   if (block.type !== 'step') return 'behavioral';
   const { handler } = block;
-  return PURE_HANDLERS.has(handler) || handler === 'sleep' ? 'behavioral' : 'side_effect_risk';
+  return NO_EFFECT.has(handler) ? 'behavioral' : 'side_effect_risk';
 }
 
 /** The differences in what the block itself says; its place and the blocks inside are not looked at. */
@@ -109,6 +116,7 @@ const MEMBERS: Readonly<Record<string, Member>> = {
   'step.rate_limit_key': { category: 'rate_limit_changed' },
   'step.queue_name': { category: 'queue_changed' },
   'step.send_window': { category: 'send_window_changed' },
+  'step.wait_for_input': { category: 'approval_gate_changed' },
   'step.output_schema': { category: 'output_schema_changed' },
   'step.merge_output': { category: 'params_changed', byDefault: true },
   'step.when': { category: 'when_guard_changed' },

@@ -30,6 +30,7 @@ export const DIFF_CATEGORIES = [
   'missing_output_reference',
   'queue_changed',
   'send_window_changed',
+  'approval_gate_changed',
   'output_schema_changed',
   'when_guard_changed',
   'cancellable_changed',

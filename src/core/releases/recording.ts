@@ -12,17 +12,18 @@ import type { StepOutcome } from '../builtin.js';
 import { CANCELLED, type DoneCode, type Execution, FAILED } from '../execution.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
 import type { Plan } from '../plan.js';
+import { GATE_REF, NOTE_MARK } from '../progress.js';
 import type { UnixMs } from '../time.js';
 import { placeOf, type RecordedCall, sleepOf } from './calls.js';
 
-/** Rows of `block_outputs` that are no notes on tries; in the order in which they came about. */
+/** Rows of `block_outputs` that are no notes on tries, those of answers among them; in the order in which they came about. */
 export interface RecordedOutput {
   readonly id: string;
   readonly block_id: string;
   readonly iteration: string;
   readonly try: number;
   readonly output: JsonValue;
-  readonly output_ref: '__error__' | null;
+  readonly output_ref: '__error__' | typeof GATE_REF | null;
   /** The hash of the call from within the process that gave it; null: it was none, or is not known. */
   readonly call: string | null;
   readonly created_at: string;
@@ -97,7 +98,18 @@ export interface Visit {
   readonly isEnded: boolean;
 }
 
+/** What a person said at the gate of a step. */
+export interface RecordedAnswer {
+  readonly at: UnixMs;
+  readonly id: string;
+  readonly value: string;
+}
+
 export interface Recording {
+  /** By step and by iteration. */
+  readonly answers: ReadonlyMap<string, ReadonlyMap<string, RecordedAnswer>>;
+  /** The visits of steps that came no further than their gate, where nobody answered in time. */
+  readonly expired: ReadonlyMap<string, ReadonlySet<string>>;
   /** By block and by iteration, in the order of the passes. */
   readonly visits: ReadonlyMap<string, ReadonlyMap<string, Visit>>;
   /** By place, see `placeOf`: what its tries asked for, whatever they came to. */
@@ -118,6 +130,7 @@ const TRIES_MAX = 5_000;
 
 /** @throws NotReplayable */
 export function recordingOf(run: RecordedLife, baseline: Plan): Recording {
+  const answers = answersIn(run);
   const visits = new Map<string, Map<string, Visit>>();
   for (const [block, rows] of rowsByStep(run, baseline)) {
     const ordered = [...rows].sort(([a], [b]) => comparePaths(a, b));
@@ -132,8 +145,15 @@ export function recordingOf(run: RecordedLife, baseline: Plan): Recording {
     if (ended.some(({ tries }) => tries.at(-1)?.outcome.kind === 'success')) succeeded.add(block);
     else if (ended.length > 0) failed.add(block);
   }
-  const cutOff = stepsAtEnd(run, baseline, CANCELLED);
-  return { visits, calls: callsOf(run, baseline), succeeded, failed, cutOff };
+  return {
+    answers,
+    expired: expiredIn(visits, answers, baseline),
+    visits,
+    calls: callsOf(run, baseline),
+    succeeded,
+    failed,
+    cutOff: stepsAtEnd(run, baseline, CANCELLED),
+  };
 }
 
 /** A try that was made again has its latest call: what came of it then is what is left. */
@@ -148,6 +168,7 @@ function callsOf(
     if (path !== undefined) calls.set(placeOf(block_id, path, attempt), { sha256 });
   }
   for (const { block_id, iteration, try: attempt, output, output_ref, call } of outputs) {
+    if (output_ref === GATE_REF) continue;
     const place = placeOf(block_id, iteration, attempt);
     const node = nodeOf(block_id);
     if (call !== null) calls.set(place, { sha256: call });
@@ -160,6 +181,35 @@ function callsOf(
     calls.set(placeOf(block_id, iteration, attempt), { handler, params });
   }
   return calls;
+}
+
+function answersIn({ outputs }: RecordedLife): Map<string, Map<string, RecordedAnswer>> {
+  const answers = new Map<string, Map<string, RecordedAnswer>>();
+  for (const { block_id, iteration, output, output_ref, created_at, id } of outputs) {
+    if (output_ref !== GATE_REF) continue;
+    const { value } = output as JsonObject;
+    const own = answers.get(block_id) ?? new Map<string, RecordedAnswer>();
+    const [place = ''] = iteration.split(NOTE_MARK);
+    answers.set(block_id, own.set(place, { at: Date.parse(created_at), id, value: String(value) }));
+  }
+  return answers;
+}
+
+function expiredIn(
+  visits: ReadonlyMap<string, ReadonlyMap<string, Visit>>,
+  answers: Recording['answers'],
+  baseline: Plan,
+): Map<string, Set<string>> {
+  const expired = new Map<string, Set<string>>();
+  for (const [block, own] of visits) {
+    const node = baseline.nodes[baseline.indexOf.get(block) ?? -1];
+    if (node?.type !== 'step' || node.gate === undefined) continue;
+    const unanswered = [...own].filter(
+      ([iteration, { isEnded }]) => isEnded && answers.get(block)?.has(iteration) !== true,
+    );
+    if (unanswered.length > 0) expired.set(block, new Set(unanswered.map(([place]) => place)));
+  }
+  return expired;
 }
 
 /** What the rows of one visit are. */
@@ -180,6 +230,7 @@ function rowsByStep(run: RecordedLife, baseline: Plan): Map<string, Map<string, 
     return rows;
   };
   for (const output of run.outputs) {
+    if (output.output_ref === GATE_REF) continue;
     if (!isComposite(baseline, output.block_id)) rowsOf(output).end = output;
   }
   for (const task of run.tasks) {

@@ -6,7 +6,13 @@
 
 import type { ChangedCall, Divergence } from '../../../schema/release.js';
 import type { Plan } from '../plan.js';
-import { differingMembers, isSameCall } from './calls.js';
+import {
+  type Call,
+  differingMembers,
+  isSameCall,
+  isSameRequest,
+  type RecordedCall,
+} from './calls.js';
 import { NotReplayable, type RecordedRun, type Recording, recordingOf } from './recording.js';
 import { Rerun, type RerunOptions } from './rerun.js';
 import { Script } from './stand-ins.js';
@@ -67,25 +73,40 @@ function callsOf({ plan, script, executed }: Rerun, controlRun: () => Rerun): Ju
   // Those that need none any more: they are evaluated in place.
   for (const block of new Set(executed.map((step) => step.block))) {
     const [before, after] = [script.stepOf(block), plan.nodes[plan.indexOf.get(block) ?? -1]];
-    const isCall = before?.mode === 'external' || before?.mode === 'in_process';
+    const isCall = before !== undefined && before.mode !== 'pure' && before.mode !== 'sleep';
     if (isCall && after?.type === 'step' && after.mode === 'pure') {
       changed.push({ block_id: block, member: 'handler' });
     }
   }
   if (script.otherCalls.length === 0) return { changed, doubt };
+  const isSaid = (block: string) => {
+    const [before, after] = [script.stepOf(block), plan.nodes[plan.indexOf.get(block) ?? -1]];
+    return before !== undefined && after?.type === 'step' && isSameRequest(before, after);
+  };
   const control = madeBy(controlRun);
   for (const { block, place, recorded, made, isDoubtful } of script.otherCalls) {
     const repeated = control?.get(place);
     if (script.stepOf(block)?.handler !== made.handler) {
       changed.push({ block_id: block, member: 'handler' });
-    } else if (repeated === undefined || !isSameCall(recorded, repeated) || isDoubtful) {
-      doubt ??= `the call of step ${block} depends on time or on what nobody recorded`;
+    } else if (repeated === undefined || !isRepeated(recorded, repeated) || isDoubtful) {
+      doubt ??= doubtAt(block);
     } else {
       const members = differingMembers(repeated, made);
+      // By what is recorded they are the same, which proves nothing where they are written otherwise.
+      if (members.length === 0 && !isSaid(block)) doubt ??= doubtAt(block);
       changed.push(...members.map((member) => ({ block_id: block, member })));
     }
   }
   return { changed: distinct(changed), doubt };
+}
+
+function doubtAt(block: string): string {
+  return `the call of step ${block} depends on time or on what nobody recorded`;
+}
+
+/** What nobody recorded is what the baseline asks for. */
+function isRepeated(recorded: RecordedCall | undefined, repeated: Call): boolean {
+  return recorded === undefined || isSameCall(recorded, repeated);
 }
 
 /** What the run asked for; undefined when it cannot be carried out. */

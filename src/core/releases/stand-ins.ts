@@ -1,7 +1,8 @@
 /**
  * Stands in for the handlers of a plan that wait or act outside, so that a replay has no effect: such a
- * step gives what its recording says. They are dispatched, sleeps too, and whoever replays answers them.
- * Handlers that need nothing but their parameters are run as ever. The evaluator knows nothing of it.
+ * step gives what its recording says. They are dispatched, sleeps and waits too, and whoever replays
+ * answers them. Handlers that need nothing but their parameters are run as ever. The evaluator knows
+ * nothing of it.
  */
 
 import type { StepOutcome } from '../builtin.js';
@@ -9,16 +10,22 @@ import type { JsonObject } from '../json.js';
 import type { Plan, PlanNode } from '../plan.js';
 import type { StepNode } from '../plan-nodes.js';
 import { type Call, isSameCall, isSameRequest, placeOf, type RecordedCall } from './calls.js';
-import { NotReplayable, type RecordedTry, type Recording } from './recording.js';
+import {
+  NotReplayable,
+  type RecordedAnswer,
+  type RecordedTry,
+  type Recording,
+} from './recording.js';
 
 /** What a step gives that nothing is recorded of. */
 const NOTHING: JsonObject = Object.freeze({});
 
-/** A call at a place where another one was recorded. */
+/** A call at a place where another one was, or may have been, recorded. */
 export interface OtherCall {
   readonly block: string;
   readonly place: string;
-  readonly recorded: RecordedCall;
+  /** Undefined: an event came, and who waited for it is not recorded. */
+  readonly recorded: RecordedCall | undefined;
   readonly made: Call;
   /** It says the same as the step of the baseline, behind what nobody recorded: that may be why. */
   readonly isDoubtful: boolean;
@@ -43,6 +50,11 @@ export class Script {
    * @throws NotReplayable when the step decides by more than is recorded
    */
   take(node: StepNode, iteration: string, attempt: number): RecordedTry | undefined {
+    // What became of its gate says nothing of its handler, which was never called.
+    if (this.hasExpired(node.id, iteration)) {
+      this.#noteGap(node.id);
+      return undefined;
+    }
     const before = this.stepOf(node.id);
     const tries = this.recording.visits.get(node.id)?.get(iteration)?.tries ?? [];
     // Failures are those of a handler: another one might not have failed.
@@ -60,7 +72,9 @@ export class Script {
     const place = placeOf(node.id, iteration, attempt);
     const before = this.stepOf(node.id);
     const recorded = calls.get(place);
-    if (recorded === undefined) {
+    // What came says nothing of who waited for it: the baseline is asked that.
+    const isEvent = taken !== undefined && node.mode === 'event' && before?.mode === 'event';
+    if (recorded === undefined && !isEvent) {
       // A sleep that failed is a failure of its own: it asks nobody.
       if (taken !== undefined && node.mode === 'sleep' && before?.mode === 'sleep') return taken;
       // Of a step that the run did not begin, not even that it loses a race is known.
@@ -68,12 +82,23 @@ export class Script {
       if (taken !== undefined || !isBegun) this.#noteGap(node.id);
       return undefined;
     }
-    if (!isSameCall(recorded, made)) {
+    if (recorded === undefined || !isSameCall(recorded, made)) {
       const isSaid = before !== undefined && isSameRequest(before, node);
       const isDoubtful = this.gap !== undefined && isSaid;
       this.otherCalls.push({ block: node.id, place, recorded, made, isDoubtful });
     }
     return taken;
+  }
+
+  /** What a person said at the gate of the step; undefined when nothing is recorded of it. */
+  answerAt(block: string, iteration: string): RecordedAnswer | undefined {
+    return this.recording.answers.get(block)?.get(iteration);
+  }
+
+  /** Whether nobody answered in time, in that pass, or in any. */
+  hasExpired(block: string, iteration?: string): boolean {
+    const expired = this.recording.expired.get(block);
+    return iteration === undefined ? expired !== undefined : expired?.has(iteration) === true;
   }
 
   /** Whether the run had begun the step, although nothing is recorded of it. */
@@ -117,31 +142,39 @@ function choosesRetries({ retry }: StepNode): boolean {
 }
 
 /** The same plan, none of whose steps waits or acts outside. */
-export function withStandIns(plan: Plan): Plan {
+export function withStandIns(plan: Plan, script: Script): Plan {
   const nodes = plan.nodes.map(
-    (node): PlanNode => (node.type === 'step' && node.mode !== 'pure' ? standIn(node) : node),
+    (node): PlanNode => (node.type === 'step' ? standIn(node, script) : node),
   );
   return { ...plan, nodes };
 }
 
-function standIn(node: StepNode): StepNode {
+function standIn(node: StepNode, script: Script): StepNode {
   const { checkOutput } = node;
+  const gate = gateOf(node, script);
+  if (node.mode === 'pure') return { ...node, gate };
   return {
     ...node,
-    mode: node.mode === 'sleep' ? 'in_process' : node.mode,
+    mode: node.mode === 'sleep' || node.mode === 'event' ? 'in_process' : node.mode,
     // What took too long is recorded as a failure; nothing else can be too late.
     timeoutMs: null,
+    gate,
     checkOutput:
       checkOutput && ((output) => (output === NOTHING ? undefined : checkOutput(output))),
   };
 }
 
+/** That nobody answers in time is recorded, or it does not happen. */
+function gateOf({ id, gate }: StepNode, script: Script): StepNode['gate'] {
+  return gate && (script.hasExpired(id) ? gate : { ...gate, timeoutMs: null });
+}
+
 /** The same plan, whose steps are all dispatched and wait for an answer. */
-export function withoutHandlers(plan: Plan): Plan {
+export function withoutHandlers(plan: Plan, script: Script): Plan {
   const nodes = plan.nodes.map((node): PlanNode => {
     if (node.type !== 'step') return node;
     const mode = node.mode === 'external' ? 'external' : 'in_process';
-    return { ...node, mode, pure: undefined, timeoutMs: null };
+    return { ...node, mode, pure: undefined, timeoutMs: null, gate: gateOf(node, script) };
   });
   return { ...plan, nodes };
 }

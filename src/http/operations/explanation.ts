@@ -4,11 +4,12 @@
  */
 
 import type { ShardClient } from '../../../actors/shard/client.js';
-import { AHEAD_MAX, HOLDERS_MAX } from '../../../schema/explanation.js';
+import { AHEAD_MAX, HOLDERS_MAX, WAITS_MAX } from '../../../schema/explanation.js';
 import { explain, type Surroundings } from '../../core/explanation.js';
 import { concurrencyKeyId, rateLimitId } from '../../core/ids.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Standing, WaitFacts } from '../../core/waits.js';
+import { promptsOf } from '../../db/reads/approval-reads.js';
 import { entryOf, recentMoves } from '../../db/reads/audit-reads.js';
 import {
   limitsOf,
@@ -35,7 +36,7 @@ export function instanceExplanation(
 
 async function surroundings({ reads, now }: FrontDeps, standing: Standing): Promise<Surroundings> {
   const { id, tenant_id: tenant, waits } = standing;
-  const [moves, pollers, slot, limits] = await Promise.all([
+  const [moves, pollers, slot, limits, approvals] = await Promise.all([
     recentMoves.rows(reads, id, MOVES_MAX),
     ofWaits(
       waits,
@@ -50,6 +51,12 @@ async function surroundings({ reads, now }: FrontDeps, standing: Standing): Prom
       ({ key }) => rateLimitId(tenant, key ?? ''),
       (ids) => limitsOf.rows(reads, ids),
     ),
+    ofWaits(
+      waits,
+      'approval',
+      ({ approval_id }) => approval_id,
+      () => promptsOf.rows(reads, id, WAITS_MAX),
+    ),
   ]);
   return {
     now: now(),
@@ -58,6 +65,7 @@ async function surroundings({ reads, now }: FrontDeps, standing: Standing): Prom
       return { to_state, block_id, details: details as JsonObject, at: row.created_at };
     }),
     pollers,
+    approvals,
     limits: limits.map(({ limit_key, ...set }) => ({ limit_key, set })),
     ...slot,
   };

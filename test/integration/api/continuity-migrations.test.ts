@@ -311,12 +311,14 @@ describe('a verdict', () => {
     assert.equal(await judged(blocks('{{data.n}}'), blocks('{{data.m}}0'), lead, data), 'pin');
   });
 
-  test('is pin while it is in doubt what a worker did, also after that was resolved', async () => {
+  test('is automatic while a worker has the step, and pin once what it did is in doubt, or was resolved', async () => {
     const handler = newHandler();
     const blocks = [step('a', handler)];
     const target = [...blocks, step('b', 'noop')];
     const subject = await moving(tenant, blocks, target, { waitsFor: 'waiting' });
+    assert.equal((await plan(tenant, subject)).disposition, 'automatic');
     await tenant.task(handler);
+    assert.equal((await plan(tenant, subject)).disposition, 'automatic');
     const [receipt] = expectStatus(
       await tenant.get<{ id: string }[]>(`/instances/${subject.id}/effects`),
       200,
@@ -326,6 +328,9 @@ describe('a verdict', () => {
       expectStatus(await tenant.post(path, { state }), 200);
       const made = await plan(tenant, subject);
       assert.equal(made.disposition, 'pin');
+      assert.ok(
+        made.findings.some(({ code, block_id }) => code === 'EFFECT_IN_DOUBT' && block_id === 'a'),
+      );
       expectStatus(await askApply(tenant, made.id, { approved: true }), 409);
     }
   });

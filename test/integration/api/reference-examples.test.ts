@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import {
+  GATE_EXAMPLE,
   HANDLER_EXAMPLES,
   KIND_EXAMPLES,
   type SequenceExample,
@@ -32,16 +33,26 @@ async function run(example: SequenceExample): Promise<void> {
   const { data = {} } = example;
   const context = { data: 'shop' in data ? { ...data, shop: shopUrl() } : data };
   const id = await tenant.create(expectStatus(reply, 201).id, { context });
+  for (const [block, value] of Object.entries(example.says ?? {})) {
+    await tenant.until(id, 'waiting');
+    await tenant.signal(id, `custom:human_input:${block}`, { value });
+  }
   for (const handler of handlers) {
     for (const output of example.answers?.[handler] ?? []) {
       await tenant.complete(await tenant.task(handler), output);
     }
+  }
+  for (const event of example.events ?? []) {
+    expectStatus(await tenant.post('/events', event), 201);
   }
   await tenant.until(id, example.ends);
   const outputs = await tenant.outputsOf(id);
   const told = Object.keys(example.outputs).map((block) => [block, outputs[block]]);
   assert.deepEqual(Object.fromEntries(told), example.outputs);
 }
+
+test('the example of an approval is stored without a warning and ends as the page says', () =>
+  run(GATE_EXAMPLE));
 
 for (const [what, examples] of [
   ['block', KIND_EXAMPLES],

@@ -16,6 +16,7 @@ const definition = (more: Json): Json => ({
   blocks: [noop()],
   ...more,
 });
+const CHOICE = { label: 'A', value: 'a' };
 const inStep = (more: Json): Json => ({ blocks: [step('x', 'noop', more)] });
 const retry = (more: Json): Json => inStep({ retry: { max_attempts: 2, ...more } });
 const loop = (more: Json): Json => ({
@@ -120,7 +121,19 @@ const REFUSED: readonly [string, Json, RegExp][] = [
   ['an input_schema that is a list', { input_schema: [] }, /input_schema must be an object/],
   ['an input_schema that is none', { input_schema: { type: 'nothing' } }, /input_schema/],
   ['an output_schema with pattern', inStep({ output_schema: { pattern: '^(a+)+$' } }), /pattern/],
-  ['a human gate', inStep({ wait_for_input: {} }), /wait_for_input is not supported/],
+  ['a gate without choices', inStep({ wait_for_input: { choices: [] } }), /choices must/],
+  [
+    'a gate that offers one value twice',
+    inStep({ wait_for_input: { choices: [CHOICE, { label: 'Else', value: 'a' }] } }),
+    /choices must not have the value a twice/,
+  ],
+  [
+    'a choice without a value',
+    inStep({ wait_for_input: { choices: [{ label: 'A' }] } }),
+    /value is required/,
+  ],
+  ['a gate whose value has no name', inStep({ wait_for_input: { store_as: ' ' } }), /store_as/],
+  ['a gate that waits for half a ms', inStep({ wait_for_input: { timeout: 0.5 } }), /timeout/],
   ['hooks', { on_failure: [noop()] }, /on_failure is not supported/],
 ];
 
