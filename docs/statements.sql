@@ -83,6 +83,13 @@ where t.id = r.id;
 -- writer_instance_delete
 with doomed as (
   select id from json_to_recordset($1::json) as r(id uuid)
+), executions_ended as (
+  update continuity_executions e set
+    ended = i.state, updated_at = greatest(e.updated_at, i.updated_at)
+  from instances i, doomed d
+  where i.id = d.id and i.continuity_id is not null
+    and i.state in ('completed', 'failed', 'cancelled')
+    and e.tenant_id = i.tenant_id and e.current_instance_id = i.id
 ), open_tasks_gone as (
   delete from open_tasks o using worker_tasks t, doomed d
   where t.instance_id = d.id and o.task_id = t.id
@@ -147,9 +154,9 @@ with dropped as (
     and o.block_id in (select json_array_elements_text(r.block_ids))
   returning o.effect
 )
-insert into effect_receipts (id, instance_id, continuity_id, tenant_id, epoch, block_id, attempt, kind, state, destination_fingerprint, idempotency_key, request_sha256, provider_receipt_id, created_at, updated_at)
+insert into effect_receipts (id, instance_id, continuity_id, tenant_id, epoch, block_id, attempt, kind, state, destination_fingerprint, idempotency_key, request_sha256, provider_receipt_id, created_at, updated_at, iteration)
 select r.*
-from dropped d cross join lateral json_to_record(d.effect) as r(id uuid, instance_id uuid, continuity_id uuid, tenant_id text, epoch bigint, block_id text, attempt integer, kind text, state text, destination_fingerprint text, idempotency_key text, request_sha256 text, provider_receipt_id text, created_at timestamptz, updated_at timestamptz)
+from dropped d cross join lateral json_to_record(d.effect) as r(id uuid, instance_id uuid, continuity_id uuid, tenant_id text, epoch bigint, block_id text, attempt integer, kind text, state text, destination_fingerprint text, idempotency_key text, request_sha256 text, provider_receipt_id text, created_at timestamptz, updated_at timestamptz, iteration text)
 where d.effect is not null
 on conflict (id) do nothing;
 
@@ -464,9 +471,9 @@ from json_to_recordset($1::json) as r(instance_id uuid, release_id uuid, sequenc
 on conflict (instance_id) do update set sequence_id = excluded.sequence_id, state = excluded.state;
 
 -- writer_effect_insert
-insert into effect_receipts (id, instance_id, continuity_id, tenant_id, epoch, block_id, attempt, kind, state, destination_fingerprint, idempotency_key, request_sha256, provider_receipt_id, created_at, updated_at)
-select r.id, r.instance_id, r.continuity_id, r.tenant_id, r.epoch, r.block_id, r.attempt, r.kind, r.state, r.destination_fingerprint, r.idempotency_key, r.request_sha256, r.provider_receipt_id, r.created_at, r.updated_at
-from json_to_recordset($1::json) as r(id uuid, instance_id uuid, continuity_id uuid, tenant_id text, epoch bigint, block_id text, attempt integer, kind text, state text, destination_fingerprint text, idempotency_key text, request_sha256 text, provider_receipt_id text, created_at timestamptz, updated_at timestamptz)
+insert into effect_receipts (id, instance_id, continuity_id, tenant_id, epoch, block_id, attempt, kind, state, destination_fingerprint, idempotency_key, request_sha256, provider_receipt_id, created_at, updated_at, iteration)
+select r.id, r.instance_id, r.continuity_id, r.tenant_id, r.epoch, r.block_id, r.attempt, r.kind, r.state, r.destination_fingerprint, r.idempotency_key, r.request_sha256, r.provider_receipt_id, r.created_at, r.updated_at, r.iteration
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, continuity_id uuid, tenant_id text, epoch bigint, block_id text, attempt integer, kind text, state text, destination_fingerprint text, idempotency_key text, request_sha256 text, provider_receipt_id text, created_at timestamptz, updated_at timestamptz, iteration text)
 on conflict (id) do nothing;
 
 -- writer_effectresolution_set

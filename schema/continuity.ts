@@ -127,8 +127,8 @@ export type BoundaryDetail = Static<typeof BoundaryDetail>;
 
 export const EffectReceipt = named(
   'EffectReceipt',
-  'What a try of a step did outside: dispatched until its outcome is known, then committed or ' +
-    'unknown.',
+  'What a try of a step did outside: prepared while nobody has it, dispatched while somebody is at ' +
+    'it, then committed, failed where that is known, or unknown.',
   {
     id: Uuid,
     tenant_id: Type.String(),

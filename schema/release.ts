@@ -126,14 +126,31 @@ export const CompareSequences = named('CompareSequences', {
 });
 export type CompareSequences = Static<typeof CompareSequences>;
 
+export const ChangedCall = named('ChangedCall', {
+  block_id: Type.String(),
+  member: Type.String({ description: 'handler, or a path such as params.body.amount.' }),
+});
+export type ChangedCall = Static<typeof ChangedCall>;
+
 export const Divergence = named('Divergence', 'A run that went another way with the candidate.', {
   instance_id: Uuid,
   recorded_state: InstanceStateWord,
   replayed_state: InstanceStateWord,
   blocks_added: Type.Array(Type.String()),
   blocks_removed: Type.Array(Type.String()),
+  calls_changed: Type.Optional(
+    Type.Array(ChangedCall, {
+      description: 'Steps that ask for something else than was recorded; left out without any.',
+    }),
+  ),
 });
 export type Divergence = Static<typeof Divergence>;
+
+export const InconclusiveRun = named('InconclusiveRun', {
+  instance_id: Uuid,
+  reason: Type.String(),
+});
+export type InconclusiveRun = Static<typeof InconclusiveRun>;
 
 const Evidence = {
   replayed: Type.Integer({ description: 'The inconclusive ones among them.' }),
@@ -141,6 +158,11 @@ const Evidence = {
   diverged: Type.Integer({ description: 'All, of which divergences lists the first 20.' }),
   inconclusive: Type.Integer(),
   divergences: Type.Array(Divergence),
+  inconclusive_runs: Type.Optional(
+    Type.Array(InconclusiveRun, {
+      description: 'The first 20 of those that show nothing, and why; left out without any.',
+    }),
+  ),
 };
 
 export const ValidationReport = named(

@@ -14,6 +14,7 @@ import type { DefinitionPair } from './core/releases/diff.js';
 import type {
   RecordedLife,
   RecordedOutput,
+  RecordedReceipt,
   RecordedRun,
   RecordedSignal,
   RecordedTask,
@@ -133,6 +134,7 @@ function lifeOf(run: StoredRun): RecordedLife {
     created_at: run.created_at,
     outputs: JSON.parse(run.outputs) as RecordedOutput[],
     tasks: JSON.parse(run.tasks) as RecordedTask[],
+    receipts: JSON.parse(run.receipts) as RecordedReceipt[],
     signals: JSON.parse(run.signals) as RecordedSignal[],
   };
 }

@@ -5,6 +5,7 @@
 
 import type { CheckpointRecord, EffectReceipt, Execution } from '../../schema/continuity.js';
 import { resolveEffect } from '../../src/core/continuity/effects.js';
+import { executionView } from '../../src/core/continuity/execution-view.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict, notFound } from '../../src/errors.js';
 import { isForeign, owned } from '../../src/tenancy.js';
@@ -40,7 +41,9 @@ export const createExecution: Serve<'continuity.create'> = async (
   const enrol = { kind: 'enrol', continuityId: instance_id, epoch: 0 } as const;
   const expect = { epoch: 0, fence: 'none' } as const;
   await service.order(instance_id, tenant_id, { expect, changes: [enrol] }, turn);
-  return execution;
+  // Its instance may have ended already.
+  const shown = await rows.one('shownExecution', instance_id);
+  return shown === undefined ? execution : executionView(shown);
 };
 
 /** The owner of an execution that nobody has enrolled: this server. */

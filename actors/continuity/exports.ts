@@ -86,9 +86,8 @@ async function checkExport(
  * again right before the export.
  */
 async function checkEffects({ rows }: ExecutionService, execution: ExecutionRow): Promise<void> {
-  const effects = await rows.unresolvedEffects(execution);
-  // What nobody has had is taken back by the fence, and begun where the execution goes on.
-  const effect = effects.find(({ state }) => state !== 'planned' && state !== 'prepared');
+  // What nobody has had is none: it is taken back by the fence, and begun where the execution goes on.
+  const [effect] = await rows.unresolvedEffects(execution);
   if (effect === undefined) return;
   throw conflict(`effect ${effect.id} of block ${effect.block_id} is ${effect.state}: resolve it`);
 }

@@ -4,14 +4,13 @@
 
 import { creationConflict, requestedHandoff } from '../../src/core/continuity/handoff.js';
 import { handoffView } from '../../src/core/continuity/handoff-view.js';
-import type { HandoffState } from '../../src/core/continuity/states.js';
 import { conflict } from '../../src/errors.js';
 import { Turn } from '../runtime/turn.js';
 import { touchExecution } from './executions.js';
 import { decisionOf, moveHandoff, putHandoff, requireState } from './handoff-rows.js';
 import { refuseFor, type Serve } from './operation.js';
 import { previewOf, termsIn } from './placements.js';
-import { handoffAndExecution, openHandoff, reclaim } from './reconciliation.js';
+import { handoffAndExecution, openHandoff, reclaim, takeBack } from './reconciliation.js';
 
 export const createHandoff: Serve<'handoffs.create'> = async (service, { tenant, id, body }) => {
   const decision = await decisionOf(service, tenant, id);
@@ -40,18 +39,22 @@ export const createHandoff: Serve<'handoffs.create'> = async (service, { tenant,
   return handoffView(row, service.now);
 };
 
-export const rejectHandoff = move('requested', 'rejected');
-/** The execution stays `transferring`: whoever begins something new takes it back. */
-export const revokeHandoff = move('exported', 'revoked');
+export const rejectHandoff: Serve<'handoffs.reject'> = async (service, { tenant, id }) => {
+  const { handoff, execution } = await handoffAndExecution(service, tenant, id);
+  requireState(service, handoff, 'requested');
+  const turn = new Turn();
+  const moved = moveHandoff(service, turn, handoff, 'rejected');
+  touchExecution(turn, execution);
+  await service.commit(turn);
+  return handoffView(moved, service.now);
+};
 
-function move(from: HandoffState, to: HandoffState): Serve<'handoffs.reject' | 'handoffs.revoke'> {
-  return async (service, { tenant, id }) => {
-    const { handoff, execution } = await handoffAndExecution(service, tenant, id);
-    requireState(service, handoff, from);
-    const turn = new Turn();
-    const moved = moveHandoff(service, turn, handoff, to);
-    touchExecution(turn, execution);
-    await service.commit(turn);
-    return handoffView(moved, service.now);
-  };
-}
+/** In one unit the capsule is worth nothing any more and the instance goes on; nobody else is asked. */
+export const revokeHandoff: Serve<'handoffs.revoke'> = async (service, { tenant, id }) => {
+  const { handoff, execution } = await handoffAndExecution(service, tenant, id);
+  requireState(service, handoff, 'exported');
+  const turn = new Turn();
+  const moved = moveHandoff(service, turn, handoff, 'revoked');
+  await takeBack(service, execution, turn);
+  return handoffView(moved, service.now);
+};

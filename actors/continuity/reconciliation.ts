@@ -1,7 +1,6 @@
 /**
  * Putting an execution in order that time or a crash has left behind: a capsule past its end, an
- * export that was cut off, a handoff that was revoked, an instance that still waits for a handoff
- * that is over. All of it happens in the execution's line.
+ * export that was cut off, an instance that still waits for a handoff that is over. All of it happens in the execution's line.
  */
 
 import { EXPORT_FAILED } from '../../src/core/continuity/handoff.js';
@@ -44,7 +43,10 @@ export async function handoffAndExecution(
   return { handoff: await service.rows.owned('handoff', tenant, id), execution };
 }
 
-/** Takes an execution back whose handoff was revoked or has failed; for who begins something new. */
+/**
+ * Takes an execution back that no handoff holds any more, as an engine left it that did not do so with
+ * a revocation; for who begins something new.
+ */
 export async function reclaim(
   service: ExecutionService,
   before: ExecutionRow,
@@ -132,7 +134,7 @@ async function settleResumed(
 }
 
 /** Owned again at the same epoch, and its instance goes on where it is here. */
-async function takeBack(
+export async function takeBack(
   service: ExecutionService,
   execution: ExecutionRow,
   turn: Turn,

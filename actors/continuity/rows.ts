@@ -7,9 +7,10 @@ import type pg from 'pg';
 import { PAYLOAD_LIST_MAX } from '../../schema/capsule.js';
 import type { EffectReceipt, Execution } from '../../schema/continuity.js';
 import type { RuntimeCapabilities } from '../../schema/handoff.js';
+import type { ShownExecutionRow } from '../../src/core/continuity/execution-view.js';
 import type { HandoffFacts } from '../../src/core/continuity/handoff-view.js';
 import { CANDIDATES_MAX } from '../../src/core/continuity/placement.js';
-import { isResolvedEffect } from '../../src/core/continuity/states.js';
+import { isEffectInDoubt } from '../../src/core/continuity/states.js';
 import type { InstanceState } from '../../src/core/states.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import {
@@ -27,6 +28,7 @@ import {
   columnsBut,
   columnType,
   type StoredRow,
+  selected,
   type TableName,
 } from '../../src/db/tables.js';
 import { owned } from '../../src/tenancy.js';
@@ -94,7 +96,18 @@ const IMPORT = columnsBut('capsule_imports', 'created_at');
 const OUTPUT = columnsBut('block_outputs', 'id', 'instance_id', 'effect');
 
 export const CONTINUITY_SQL = {
-  execution: select('continuity_executions', OF_EXECUTION),
+  execution: select(
+    'continuity_executions',
+    OF_EXECUTION,
+    columnsBut('continuity_executions', 'ended'),
+  ),
+  shownExecution: sql<ShownExecutionRow>(
+    `select ${selected(columnsBut('continuity_executions', 'epoch', 'version'), 'e')}, ` +
+      'e.epoch::float8 as epoch, e.version::float8 as version, ' +
+      'i.state as instance_state, i.updated_at as instance_updated_at ' +
+      'from continuity_executions e left join lateral (select state, updated_at from instances ' +
+      'where id = e.current_instance_id offset 0) i on true where e.continuity_id = $1::uuid',
+  ),
   instance: select('instances', BY_ID, ['tenant_id', 'state']),
   // Of the instance that an execution was at an epoch.
   stateAt: sql<{ readonly state: InstanceState }>(
@@ -248,7 +261,7 @@ export class ContinuityRows {
   /** Effects of the execution in doubt, of all its instances, in a fixed order. */
   async unresolvedEffects({ continuity_id }: ExecutionRow): Promise<EffectReceipt[]> {
     const doubtful = await this.#effects(doubtfulEffects(continuity_id));
-    return doubtful.filter(({ state }) => !isResolvedEffect(state));
+    return doubtful.filter(({ state }) => isEffectInDoubt(state));
   }
 
   /** Every effect of the execution, of all its instances that are here, oldest first. */

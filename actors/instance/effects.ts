@@ -51,7 +51,8 @@ export function settleEffects(
 ): ReadonlyMap<OutputRow, OutputEffect> {
   const stored = new Map<OutputRow, OutputEffect>();
   for (const ended of effects) {
-    const output = ended.isDone ? outputs.find((row) => isOutputOf(row, ended)) : undefined;
+    const isDone = ended.outcome === 'success';
+    const output = isDone ? outputs.find((row) => isOutputOf(row, ended)) : undefined;
     const receipt = receiptOf(actor, ended, output);
     if (output === undefined) turn.put('effect.insert', receipt.id, receipt);
     else stored.set(output, { id: receipt.id, text: JSON.stringify(receipt) });
@@ -70,17 +71,18 @@ function isOutputOf(row: OutputRow, { effect, iteration, attempt }: EndedEffect)
 
 function receiptOf(
   { record, env }: LiveInstance,
-  { effect, attempt, isDone }: EndedEffect,
+  { effect, iteration, attempt, outcome }: EndedEffect,
   output: OutputRow | undefined,
 ) {
-  return inProcessReceipt({
+  const receipt = inProcessReceipt({
     ...effect,
     tenant_id: record.tenant_id,
     continuity_id: continuityIdOf(record),
     instance_id: record.id,
     attempt,
-    outcome: isDone ? 'success' : 'error',
+    outcome,
     output: output?.output ?? null,
     updated_at: isoTime(env.now()),
   });
+  return { ...receipt, iteration };
 }

@@ -4,6 +4,7 @@
  */
 
 import type { StepOutcome } from '../../src/core/builtin.js';
+import { SILENCE_REASON } from '../../src/core/continuity/effects.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { Progress } from '../../src/core/progress.js';
 import { isoTime } from '../../src/core/time.js';
@@ -129,7 +130,7 @@ export function reap(
     turn.effects.push(heartbeatWatch(actor, task));
     return undefined;
   }
-  return giveBack(actor, turn, task, 'no heartbeat');
+  return giveBack(actor, turn, task, SILENCE_REASON);
 }
 
 function giveBack(

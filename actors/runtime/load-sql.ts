@@ -7,6 +7,7 @@
 import { COLLECTED_BYTES_MAX } from '../../schema/blocks.js';
 import { INT32_MAX } from '../../schema/common.js';
 import { RELEASE_COLUMNS } from '../../src/core/releases/record.js';
+import { IS_REPORTED, IS_TOUCHED } from '../../src/db/reads/effect-reads.js';
 import { columnsBut, selected } from '../../src/db/tables.js';
 import { INSTANCE_COLUMNS, TASK_COLUMNS, WEBHOOK_COLUMNS } from './rows.js';
 
@@ -141,10 +142,11 @@ export const LOAD_SQL = {
     'and exists (select 1 from sequence_tombstones t where t.id = i.sequence_id)',
   newestCheckpoint:
     'select id from checkpoints where instance_id = $1::uuid order by id desc limit 1',
-  // What a worker that once had the task did, or a try without an output, nobody knows.
+  // What a worker that said nothing did with a task, or an answer that did not arrive, nobody knows.
   doubtfulEffect:
     "select t.id from worker_tasks t where t.instance_id = $1::uuid and t.state = 'failed' " +
-    'and t.claim_epoch > 0 and coalesce((select r.state from effect_resolutions r ' +
+    `and ${IS_TOUCHED} and not ${IS_REPORTED} and ` +
+    'coalesce((select r.state from effect_resolutions r ' +
     "where r.id = t.id), 'unknown') = 'unknown' " +
     'union all select e.id from effect_receipts e where e.instance_id = $1::uuid ' +
     "and e.state = 'unknown' and coalesce((select r.state from effect_resolutions r " +

@@ -34,6 +34,8 @@ export type StepOutcome =
       readonly retryAfterMs?: number;
       /** What the handler did wrong; absent: it failed as handlers do. */
       readonly code?: FailureCode;
+      /** Of handlers that act outside: it was answered, or never sent. Absent: nobody can tell. */
+      readonly isKnown?: boolean;
     };
 
 export type StepFailure = Extract<StepOutcome, { kind: 'failure' }>;

@@ -59,7 +59,7 @@ export function withdraw(
   record: StepRecord,
   reason: Withdrawal['reason'],
 ): void {
-  run.endEffect(node, record, false);
+  run.endEffect(node, record, 'lost');
   if (record.p !== 'run' && record.p !== 'task') return;
   const step = run.tryOf(node, record.a);
   const planned = run.dispatches.findLastIndex((dispatch) => dispatch.node === node.index);

@@ -4,6 +4,8 @@
  * noted. A hook is named as a try whose node is below 0.
  */
 
+import type { StepOutcome } from './builtin.js';
+import type { EffectOutcome } from './continuity/effects.js';
 import type { Evaluation } from './evaluation.js';
 import type { Execution, OpenDeadlineHandler } from './execution.js';
 import type { JsonValue } from './json.js';
@@ -80,11 +82,18 @@ export function endDeadlineHandler(run: Evaluation, event: TryEvent): boolean {
   else if (event.outcome.kind === 'failure') error = event.outcome.message;
   if (hook.u !== undefined) {
     const { node, iteration, attempt } = event;
+    const outcome = event.kind === 'step.outcome' ? effectOf(event.outcome) : 'lost';
     run.effects ??= [];
-    run.effects.push({ node, iteration, attempt, effect: hook.u, isDone: error === undefined });
+    run.effects.push({ node, iteration, attempt, effect: hook.u, outcome });
   }
   if (error !== undefined) run.noteDeadlineHandlerFailure(hook.i, hook.h, error);
   delete execution.b![numberOf(event.node)];
   if (Object.keys(execution.b!).length === 0) delete execution.b;
   return true;
+}
+
+/** What is known of what the try did outside. */
+export function effectOf(outcome: StepOutcome): EffectOutcome {
+  if (outcome.kind === 'success') return 'success';
+  return outcome.isKnown === true ? 'failure' : 'lost';
 }

@@ -13,6 +13,7 @@ import {
   type Parsed,
   type Scope,
 } from './condition.js';
+import type { EffectOutcome } from './continuity/effects.js';
 import {
   CANCELLED,
   COMPLETED,
@@ -281,10 +282,10 @@ export class Evaluation {
   }
 
   /** To be called while the loops around are where they were when the try began. */
-  endEffect(node: NodePlace, { a, u }: StepRecord, isDone: boolean): void {
+  endEffect(node: NodePlace, { a, u }: StepRecord, outcome: EffectOutcome): void {
     if (u === undefined) return;
     this.effects ??= [];
-    this.effects.push({ ...this.tryOf(node, a), effect: u, isDone });
+    this.effects.push({ ...this.tryOf(node, a), effect: u, outcome });
   }
 
   /** The oldest signal that is kept under the name, of those that are meant. */
@@ -445,20 +446,7 @@ export class Evaluation {
     const { snapshot, env } = this;
     const known = this.#scope;
     if (known?.data === snapshot.data) return known;
-    const { outputs } = snapshot;
-    this.#scope = {
-      data: snapshot.data,
-      config: snapshot.config,
-      outputs: {
-        get: (blockId) => outputs.get(blockId),
-        all: () => Object.fromEntries(outputs),
-      },
-      // A copy, since the section changes with every step and values of a scope may be kept.
-      runtime: { ...snapshot.runtime },
-      instanceId: snapshot.id,
-      now: env.now,
-      random: env.random,
-    };
+    this.#scope = scopeIn(snapshot, env);
     return this.#scope;
   }
 
@@ -685,4 +673,22 @@ export class Evaluation {
 /** How the iterations begin that go on within one. */
 function beneath(iteration: string): string {
   return iteration === '' ? '' : `${iteration}.`;
+}
+
+/** What expressions see outside of all blocks that hand out items. */
+export function scopeIn(snapshot: Snapshot, { now, random }: Pick<Env, 'now' | 'random'>): Scope {
+  const { outputs } = snapshot;
+  return {
+    data: snapshot.data,
+    config: snapshot.config,
+    outputs: {
+      get: (blockId) => outputs.get(blockId),
+      all: () => Object.fromEntries(outputs),
+    },
+    // A copy, since the section changes with every step and values of a scope may be kept.
+    runtime: { ...snapshot.runtime },
+    instanceId: snapshot.id,
+    now,
+    random,
+  };
 }

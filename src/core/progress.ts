@@ -6,6 +6,7 @@
 import type { Failure } from '../../schema/failure.js';
 import type { GateAnswer } from './blocks/gate.js';
 import type { LogLevel, StepOutcome } from './builtin.js';
+import type { EffectOutcome } from './continuity/effects.js';
 import type { Execution, OpenEffect } from './execution.js';
 import type { ItemOutputs } from './item-outputs.js';
 import type { JsonObject, JsonValue } from './json.js';
@@ -186,10 +187,10 @@ export interface Withdrawal extends StepTry {
   readonly reason: 'cancelled' | 'timed_out' | 'unclaimed' | 'deadline';
 }
 
-/** A try that acted outside is over: by its outcome, or it was cut off and nobody knows. */
+/** A try that acted outside is over: by its outcome, or it was cut off and is lost. */
 export interface EndedEffect extends StepTry {
   readonly effect: OpenEffect;
-  readonly isDone: boolean;
+  readonly outcome: EffectOutcome;
 }
 
 /**

@@ -29,3 +29,8 @@ export function isoTimeOrNull(ms: UnixMs | null): string | null {
 export function timeLimit(given: unknown): number | null {
   return Number.isInteger(given) && (given as number) >= 0 ? (given as number) : null;
 }
+
+/** The later of two texts of engine time, whose one form orders them as the times. */
+export function laterOf(a: string, b: string): string {
+  return a >= b ? a : b;
+}

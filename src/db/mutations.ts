@@ -322,7 +322,10 @@ export const MUTATIONS = {
   'releaseOutcome.set': set('release_outcomes', ['sequence_id', 'state']),
   'effect.insert': insert('effect_receipts', {}, 'nothing'),
   'effectResolution.set': set('effect_resolutions', ['state', 'provider_receipt_id', 'updated_at']),
-  'execution.insert': insert('continuity_executions', { defaults: { version: 0 } }),
+  'execution.insert': insert('continuity_executions', {
+    without: ['ended'],
+    defaults: { version: 0 },
+  }),
   // Fails with 22P02, and with it the whole unit, when the row has another version than the one that
   // was decided on.
   'execution.update': special('barrier', 'continuity_executions', {

@@ -45,9 +45,17 @@ with schedules_gone as (
 )
 delete from sequences s using ${rows} where s.id = r.id`,
 
+  // An execution outlives its instance, and keeps how that ended.
   'instance.delete': (rows) => `
 with doomed as (
   select id from ${rows}
+), executions_ended as (
+  update continuity_executions e set
+    ended = i.state, updated_at = greatest(e.updated_at, i.updated_at)
+  from instances i, doomed d
+  where i.id = d.id and i.continuity_id is not null
+    and i.state in ('completed', 'failed', 'cancelled')
+    and e.tenant_id = i.tenant_id and e.current_instance_id = i.id
 ), ${INSTANCES_GONE}
 select count(*) from doomed`,
 

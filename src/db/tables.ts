@@ -413,6 +413,7 @@ export const TABLES = {
     provider_receipt_id: 'text?',
     created_at: 'timestamptz',
     updated_at: 'timestamptz',
+    iteration: 'text?',
   }),
   effect_resolutions: belonging(['id'], {
     id: 'uuid',
@@ -432,6 +433,7 @@ export const TABLES = {
       state: 'text',
       version: 'bigint',
       updated_at: 'timestamptz',
+      ended: 'text?',
     },
     { unique: { continuity_executions_by_instance: ['tenant_id', 'current_instance_id'] } },
   ),

@@ -77,7 +77,10 @@ function outcomeOf(given: unknown): StepOutcome {
     return { kind, output: plainJson('output', output) };
   }
   if (kind !== 'failure') throw new Fault('it is neither a success nor a failure');
-  const { retryable, message, details, code, retryAfterMs } = given as Record<string, unknown>;
+  const { retryable, message, details, code, retryAfterMs, isKnown } = given as Record<
+    string,
+    unknown
+  >;
   if (typeof message !== 'string') throw new Fault('it is a failure without a message');
   const failure = {
     kind,
@@ -85,6 +88,7 @@ function outcomeOf(given: unknown): StepOutcome {
     message: fitText(message),
     ...(isWait(retryAfterMs) ? { retryAfterMs } : {}),
     ...(isFailureCode(code) ? { code } : {}),
+    ...(isKnown === true ? { isKnown: true } : {}),
   } as const;
   if (details === undefined) return failure;
   const read = plainJson('details', details);

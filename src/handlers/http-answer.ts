@@ -3,7 +3,12 @@
  * and what the workflow gets to see of it. Pure.
  */
 
-import { permanentFailure, retryableFailure, type StepOutcome } from '../core/builtin.js';
+import {
+  permanentFailure,
+  retryableFailure,
+  type StepFailure,
+  type StepOutcome,
+} from '../core/builtin.js';
 import type { JsonObject, JsonValue } from '../core/json.js';
 import { parseJson } from '../core/json-guard.js';
 
@@ -31,10 +36,17 @@ export function outcomeOfAnswer(
   if (json !== undefined) seen.json = json;
   if (status < 400) return { kind: 'success', output: seen };
   const message = `http_request: status ${status}`;
-  if (status < 500 && !RETRYABLE_STATUSES.has(status)) return permanentFailure(message, seen);
+  if (status < 500 && !RETRYABLE_STATUSES.has(status)) {
+    return known(permanentFailure(message, seen));
+  }
   const waitMs = retryAfterMs(String(fields['retry-after'] ?? ''), now);
-  const failed = retryableFailure(message, seen);
+  const failed = known(retryableFailure(message, seen));
   return waitMs === undefined ? failed : { ...failed, retryAfterMs: waitMs };
+}
+
+/** A failure that leaves no doubt about the request: it was answered, or never sent. */
+export function known(failure: StepFailure): StepFailure {
+  return { ...failure, isKnown: true };
 }
 
 /** By name in lower case, as undici gives them; what came several times is joined by commas. */

@@ -7,10 +7,15 @@
  */
 
 import type { Dispatcher } from 'undici';
-import { permanentFailure, retryableFailure, type StepOutcome } from '../core/builtin.js';
+import {
+  permanentFailure,
+  retryableFailure,
+  type StepFailure,
+  type StepOutcome,
+} from '../core/builtin.js';
 import { BlockedAddressError, checkUrl, UnresolvableHostError } from './address-guard.js';
 import { Deadline } from './deadline.js';
-import { outcomeOfAnswer } from './http-answer.js';
+import { known, outcomeOfAnswer } from './http-answer.js';
 import { type Course, follow, type Hop, REDIRECTS_MAX, transportCode } from './http-hops.js';
 import { type HttpParams, parseHttpParams } from './http-params.js';
 import type { HttpRequestDeps } from './http-transport.js';
@@ -29,14 +34,15 @@ export function createHttpRequest(deps: HttpRequestDeps): EffectHandler {
   return async (params, context) => {
     const parsed = parseHttpParams(params);
     if (!parsed.ok) {
-      return permanentFailure(`http_request: ${parsed.message}`, undefined, 'invalid_params');
+      const message = `http_request: ${parsed.message}`;
+      return known(permanentFailure(message, undefined, 'invalid_params'));
     }
     const target = checkUrl(parsed.value.url, deps.isAllowed);
     if (!target.ok) return blocked(target.message);
     const dispatcher = await deps.dispatcher();
-    if (dispatcher === undefined) return refusedSlot('closed');
+    if (dispatcher === undefined) return known(refusedSlot('closed'));
     const slot = await deps.slots.acquire(target.url.origin, context.signal);
-    if (!slot.ok) return refusedSlot(slot.reason);
+    if (!slot.ok) return known(refusedSlot(slot.reason));
     // The clock starts with the slot: time spent waiting for it is the engine's, not the server's.
     const deadline = new Deadline(deps.setTimer, context.signal, parsed.value.timeoutMs);
     const place = new Place(deps, deadline, context.signal);
@@ -108,9 +114,11 @@ async function exchange(
     case 'blocked':
       return blocked(`redirect: ${arrival.message}`);
     case 'too-many-redirects':
-      return permanentFailure(`http_request: more than ${REDIRECTS_MAX} redirects`, {
-        code: 'TOO_MANY_REDIRECTS',
-      });
+      return known(
+        permanentFailure(`http_request: more than ${REDIRECTS_MAX} redirects`, {
+          code: 'TOO_MANY_REDIRECTS',
+        }),
+      );
     case 'answered': {
       const { response, hop, redirects } = arrival;
       const status = response.statusCode;
@@ -160,17 +168,15 @@ function invalidateNul(chunk: Uint8Array): void {
 }
 
 function tooLarge(status: number): StepOutcome {
-  return permanentFailure(`http_request: the answer is over ${RESPONSE_BYTES_MAX} bytes`, {
-    status,
-    code: 'RESPONSE_TOO_LARGE',
-  });
+  const message = `http_request: the answer is over ${RESPONSE_BYTES_MAX} bytes`;
+  return known(permanentFailure(message, { status, code: 'RESPONSE_TOO_LARGE' }));
 }
 
 function blocked(message: string): StepOutcome {
-  return permanentFailure(`http_request: ${message}`, { code: 'BLOCKED_URL' });
+  return known(permanentFailure(`http_request: ${message}`, { code: 'BLOCKED_URL' }));
 }
 
-function refusedSlot(reason: SlotRefusal): StepOutcome {
+function refusedSlot(reason: SlotRefusal): StepFailure {
   switch (reason) {
     case 'aborted':
       return retryableFailure('http_request: aborted', { code: 'ABORTED' });
@@ -191,7 +197,7 @@ const UNSENDABLE_CODES: ReadonlySet<string> = new Set([
 
 function transportFailure(error: unknown, deadline: Deadline, outer: AbortSignal): StepOutcome {
   if (error instanceof BlockedAddressError || error instanceof UnresolvableHostError) {
-    return permanentFailure(`http_request: ${error.message}`, { code: error.code });
+    return known(permanentFailure(`http_request: ${error.message}`, { code: error.code }));
   }
   if (outer.aborted) return refusedSlot('aborted');
   if (deadline.isOver) {
@@ -200,6 +206,8 @@ function transportFailure(error: unknown, deadline: Deadline, outer: AbortSignal
     });
   }
   const code = transportCode(error);
-  const outcome = UNSENDABLE_CODES.has(code) ? permanentFailure : retryableFailure;
-  return outcome(`http_request: transport error ${code}`, { code });
+  const message = `http_request: transport error ${code}`;
+  return UNSENDABLE_CODES.has(code)
+    ? known(permanentFailure(message, { code }))
+    : retryableFailure(message, { code });
 }

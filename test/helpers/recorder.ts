@@ -7,10 +7,12 @@ import assert from 'node:assert/strict';
 import type { Block } from '../../schema/blocks.js';
 import { answerIn } from '../../src/core/blocks/gate.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
+import { effectRequest } from '../../src/core/continuity/effects.js';
 import {
   advance,
   type Dispatch,
   type EngineEvent,
+  type OutputRow,
   type Progress,
   type StepTry,
 } from '../../src/core/evaluator.js';
@@ -21,6 +23,7 @@ import type { Plan } from '../../src/core/plan.js';
 import type {
   RecordedLife,
   RecordedOutput,
+  RecordedReceipt,
   RecordedRun,
   RecordedSignal,
   RecordedTask,
@@ -77,6 +80,9 @@ class Recorder {
   readonly #open = new Map<string, OpenTry>();
   readonly #tasks: Writable<RecordedTask>[] = [];
   readonly #signals: RecordedSignal[] = [];
+  readonly #receipts: RecordedReceipt[] = [];
+  /** Calls from within the process that are under way. */
+  readonly #calls = new Map<string, RecordedReceipt>();
   #outputs: RecordedOutput[] = [];
   #merges;
   #now = START;
@@ -135,6 +141,7 @@ class Recorder {
       created_at: isoTime(START),
       outputs: this.#outputs,
       tasks: this.#tasks.filter((task) => task.completed_at !== null),
+      receipts: this.#receipts,
       signals: this.#signals,
     };
     return JSON.parse(JSON.stringify(life)) as RecordedLife;
@@ -209,6 +216,7 @@ class Recorder {
       }
     }
     const progress = this.#advance(event);
+    this.#leaveReceipt(dispatch);
     if (task?.state === 'failed') task.withdrawn = isRetried(progress, dispatch.blockId);
   }
 
@@ -232,10 +240,12 @@ class Recorder {
         try: row.tryNumber,
         output: row.output,
         output_ref: row.outputRef,
+        call: row.outputRef === null ? this.#endCall(row) : null,
         created_at: isoTime(this.#now),
       });
     }
     for (const withdrawal of progress.withdrawals) {
+      this.#leaveReceipt(withdrawal);
       this.#open.delete(keyOf(withdrawal));
       const task = this.#taskOf(withdrawal);
       if (task === undefined || task.completed_at !== null) continue;
@@ -259,6 +269,8 @@ class Recorder {
         block_id: dispatch.blockId,
         iteration,
         attempt,
+        handler: dispatch.handler,
+        params: dispatch.params,
         state: 'failed',
         withdrawn: false,
         output: null,
@@ -268,7 +280,7 @@ class Recorder {
         created_at: isoTime(this.#now),
         completed_at: null,
       });
-    }
+    } else this.#calls.set(keyOf(dispatch), this.#receiptOf(dispatch));
     const answer = this.#options.answer?.(dispatch, this.#lives) ?? {};
     const { kind = 'success', after = 1, output = {} } = answer;
     const at = kind === 'never' ? Number.POSITIVE_INFINITY : this.#now + after;
@@ -281,6 +293,27 @@ class Recorder {
         ? { kind: 'step.refused', node, iteration, attempt, message: 'no such data' }
         : { kind: 'step.outcome', node, iteration, attempt, external, outcome };
     this.#open.set(keyOf(dispatch), { dispatch, at, event });
+  }
+
+  #receiptOf({ blockId, iteration, attempt, handler, params }: Dispatch): RecordedReceipt {
+    const { request_sha256 } = effectRequest(handler, params);
+    return { block_id: blockId, iteration, attempt, request_sha256 };
+  }
+
+  /** The call that gave the output, which takes over its receipt. */
+  #endCall({ blockId, iteration, tryNumber }: OutputRow): string | null {
+    const key = `${this.#plan.indexOf.get(blockId)}/${iteration}/${tryNumber}`;
+    const call = this.#calls.get(key);
+    this.#calls.delete(key);
+    return call?.request_sha256 ?? null;
+  }
+
+  /** A call that is over without an output. */
+  #leaveReceipt(step: StepTry): void {
+    const call = this.#calls.get(keyOf(step));
+    if (call === undefined) return;
+    this.#calls.delete(keyOf(step));
+    this.#receipts.push(call);
   }
 
   #taskOf({ node, iteration }: StepTry): Writable<RecordedTask> | undefined {

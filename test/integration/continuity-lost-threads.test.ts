@@ -224,19 +224,31 @@ describe('a handoff', () => {
     await open();
     const { id, destination, handoff } = await exported(0);
     assert.equal((await shards.ask('handoffs.revoke', handoff)).status, 200);
-    assert.deepEqual(
-      [(await executionOf(id)).state, await fenceOf(id)],
-      ['transferring', 'transferring'],
-    );
-    const next = await handOver(id, destination);
     assert.deepEqual([(await executionOf(id)).state, await fenceOf(id)], ['owned', null]);
-    assert.equal(await handoffOf(next), 'requested');
+    assert.equal(await handoffOf(await handOver(id, destination)), 'requested');
   });
 
-  test('that was revoked gives its execution back in the end, also when nobody asks', async () => {
+  for (const moment of ['before', 'after'] as const) {
+    test(`whose revocation was cut off ${moment} its commit is revoked and given back, or neither`, async () => {
+      await open();
+      const { id, handoff } = await exported(0);
+      const replaced = shards.killAtUnits(0, moment);
+      assert.equal((await shards.ask('handoffs.revoke', handoff)).status, 503);
+      await replaced;
+      const seen = [await handoffOf(handoff), (await executionOf(id)).state, await fenceOf(id)];
+      const kept = ['exported', 'transferring', 'transferring'];
+      assert.deepEqual(seen, moment === 'before' ? kept : ['revoked', 'owned', null]);
+      const again = await shards.ask('handoffs.revoke', handoff);
+      assert.equal(again.status, moment === 'before' ? 200 : 409);
+      assert.deepEqual([(await executionOf(id)).state, await fenceOf(id)], ['owned', null]);
+    });
+  }
+
+  test('that an earlier engine revoked gives its execution back in the end, also when nobody asks', async () => {
     await open();
     const { id, handoff } = await exported(0);
-    assert.equal((await shards.ask('handoffs.revoke', handoff)).status, 200);
+    // It left the execution to whoever came next.
+    await rows("update handoffs set state = 'revoked' where id = $1", handoff);
     shards.advance(10 * MINUTE_MS);
     await eventuallyOwned(id);
     assert.equal(await handoffOf(handoff), 'revoked');

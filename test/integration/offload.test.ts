@@ -77,7 +77,7 @@ function stored(blocks: readonly Block[], isOpen = false): StoredRun {
       })
     : record([...blocks]);
   assert.ok(left !== undefined);
-  const { data, config, execution, outputs, tasks, signals, ...run } = left;
+  const { data, config, execution, outputs, tasks, receipts, signals, ...run } = left;
   return {
     state: 'waiting',
     timeout: null,
@@ -88,6 +88,7 @@ function stored(blocks: readonly Block[], isOpen = false): StoredRun {
     has_injected: false,
     outputs: JSON.stringify(outputs),
     tasks: JSON.stringify(tasks),
+    receipts: JSON.stringify(receipts),
     signals: JSON.stringify(signals),
   };
 }

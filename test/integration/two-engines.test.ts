@@ -120,6 +120,31 @@ test('a capsule of the other server is no device capsule: that server would go o
   await finish(journey, b, instance);
 });
 
+test('a task that nobody has claimed goes along: the first server offers it no more, the other one does', async () => {
+  const { a, b } = await startJourney(pair);
+  const handler = newHandler();
+  const sequence = randomUUID();
+  const definition = a.tenant.definition([step('x', handler)], { id: sequence });
+  for (const { tenant } of [a, b]) {
+    expectStatus(await tenant.post('/sequences', definition), 201);
+  }
+  const id = await a.tenant.create(sequence);
+  await a.tenant.until(id, 'waiting');
+  await a.continuity.enrol(id, a.runtime);
+  const preview = await a.continuity.preview(id, b.runtime);
+  assert.deepEqual([preview.compatible, preview.unresolved_effects], [true, []]);
+  const bundle = await send(id, a, b, { capture_checkpoint: true });
+  assert.equal((await a.tenant.poll(handler)).length, 0);
+  const { instance } = await land(bundle, a, b);
+  if ((await b.tenant.instance(instance)).state === 'paused') {
+    await b.tenant.move(instance, 'scheduled');
+  }
+  await b.tenant.complete(await b.tenant.task(handler));
+  await b.tenant.until(instance, 'completed');
+  assert.deepEqual(await b.tenant.rowsOf(instance), ['x']);
+  assert.equal((await a.tenant.poll(handler)).length, 0);
+});
+
 test('an instance that a worker still holds a task of cannot be taken away from under it', async () => {
   const { a, b } = await startJourney(pair);
   const handler = newHandler();

@@ -7,6 +7,7 @@
 
 import type pg from 'pg';
 import { LOAD_SQL, OPEN_EVENTS_MAX, OVERDUE_ROWS_MAX } from '../../actors/runtime/load-sql.js';
+import { SILENCE_REASON } from '../../src/core/continuity/effects.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
 import type { JsonValue } from '../../src/core/json.js';
 import type { Faults } from './faults.js';
@@ -543,10 +544,16 @@ const READS: Readonly<Record<Name, Read>> = {
   doubtfulEffect: (db, [instance_id]) => {
     const isInDoubt = ({ id }: Row) =>
       (db.row('effect_resolutions', String(id))?.state ?? 'unknown') === 'unknown';
-    const isTried = (row: Row) => Number(row.claim_epoch) > 0;
+    const hasEntry = ({ history }: Row, event: string, reason?: string) =>
+      (history as unknown as readonly { event: string; reason?: string }[]).some(
+        (entry) => entry.event === event && (reason === undefined || entry.reason === reason),
+      );
+    const isTouched = (row: Row) =>
+      Number(row.claim_epoch) > 0 &&
+      (row.worker_id != null || hasEntry(row, 'reclaimed', SILENCE_REASON));
     const tried = select(db, 'worker_tasks', {
       is: { instance_id, state: 'failed' },
-      where: isTried,
+      where: (row) => isTouched(row) && !hasEntry(row, 'failed'),
     });
     const untold = select(db, 'effect_receipts', { is: { instance_id, state: 'unknown' } });
     return [...tried, ...untold].filter(isInDoubt).slice(0, 1);

@@ -4,6 +4,7 @@
  */
 
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { laterOf } from '../../src/core/time.js';
 import {
   type Delete,
   fieldsOf,
@@ -163,6 +164,7 @@ const SPECIAL: Readonly<Record<SpecialKind, SpecialRun>> = {
   },
 
   'instance.delete': (db, tx, rows) => {
+    for (const { id } of rows) noteEndOfExecution(db, tx, id!);
     deleteInstances(db, tx, new Set(rows.map(({ id }) => id!)));
   },
 
@@ -238,6 +240,21 @@ const SPECIAL: Readonly<Record<SpecialKind, SpecialRun>> = {
     }
   },
 };
+
+const ENDED: ReadonlySet<JsonValue> = new Set(['completed', 'failed', 'cancelled']);
+
+/** An execution outlives its instance, and keeps how that ended. */
+function noteEndOfExecution(db: MemoryTables, tx: Transaction, id: JsonValue): void {
+  const instance = db.seen(tx, 'instances', db.keyOf('instances', { id }));
+  if (instance === undefined || instance.continuity_id == null) return;
+  if (!ENDED.has(instance.state!)) return;
+  const table = 'continuity_executions';
+  const isOf = (row: Row) => row.tenant_id === instance.tenant_id && row.current_instance_id === id;
+  for (const [key, row] of db.matching(tx, table, isOf)) {
+    const updated_at = laterOf(String(row.updated_at), String(instance.updated_at));
+    db.put(tx, table, key, { ...row, ended: instance.state!, updated_at });
+  }
+}
 
 function deleteInstances(db: MemoryTables, tx: Transaction, doomed: ReadonlySet<JsonValue>): void {
   const tasks = keysOf(db, tx, 'worker_tasks', (row) => doomed.has(row.instance_id!));

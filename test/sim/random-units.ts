@@ -23,6 +23,14 @@ const REQUIRED: ReadonlySet<string> = new Set(
   ),
 );
 
+/** Of tasks. */
+const HISTORIES: readonly JsonValue[] = [
+  [],
+  [{ event: 'claimed' }, { event: 'failed' }],
+  [{ event: 'reclaimed', reason: 'no heartbeat' }],
+  [{ event: 'reclaimed', reason: 'the poll was abandoned' }, { event: 'claimed' }],
+];
+
 /** Fields that several tables have in common, so that rows find one another. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
   state: ['scheduled', 'waiting', 'paused', 'completed', 'failed'],
@@ -131,6 +139,7 @@ export class RandomUnits {
       case 'json':
         if (name === 'gates') return random.pick([[], [{}]]);
         if (name === 'effect') return this.#receipt();
+        if (name === 'history') return random.pick(HISTORIES);
         return name === 'block_ids' ? [random.pick(WORDS.block_id!)] : this.#json(0);
       default:
         return random.integer(0, INTEGER_MAX);
@@ -155,6 +164,7 @@ export class RandomUnits {
       request_sha256: 'r',
       provider_receipt_id: null,
       ...times,
+      iteration: '0',
     };
   }
 

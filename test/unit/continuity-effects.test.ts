@@ -30,8 +30,8 @@ const task = (more: Partial<TaskFacts> = {}): TaskFacts => ({
   handler_name: 'ship',
   params: { url: 'https://x', amount: 3, idempotency_key: 'k-1' },
   state: 'pending',
-  withdrawn: false,
-  claim_epoch: 0,
+  is_reported: false,
+  is_touched: false,
   output: null,
   created_at: at(0),
   updated_at: null,
@@ -56,12 +56,12 @@ const resolution = (state: EffectResolution['state']): EffectResolution => ({
   updated_at: at(5_000),
 });
 
-test('a queued task has a receipt that is dispatched', () => {
+test('a queued task has a receipt that is prepared', () => {
   assert.deepEqual(taskReceipt(task()), {
     ...PLACE,
     id: 'task-1',
     kind: 'worker',
-    state: 'dispatched',
+    state: 'prepared',
     destination_fingerprint: canonicalSha256({
       handler: 'ship',
       destination: { url: 'https://x' },
@@ -76,17 +76,17 @@ test('a queued task has a receipt that is dispatched', () => {
 
 test('the state follows from what became of the task', () => {
   const state = (more: Partial<TaskFacts>) => taskReceipt(task(more)).state;
-  assert.equal(state({ state: 'pending' }), 'dispatched');
-  assert.equal(state({ state: 'claimed', claim_epoch: 1 }), 'dispatched');
-  assert.equal(state({ state: 'completed', claim_epoch: 1 }), 'committed');
-  assert.equal(state({ state: 'failed', claim_epoch: 1 }), 'unknown');
+  const touched = { is_touched: true };
+  const reported = { ...touched, is_reported: true };
+  assert.equal(state({ state: 'pending' }), 'prepared');
+  assert.equal(state({ state: 'claimed', ...touched }), 'dispatched');
+  assert.equal(state({ state: 'completed', ...touched }), 'committed');
+  // The word of a worker is known; a time-out or a cancellation behind its back is not.
+  assert.equal(state({ state: 'failed', ...reported }), 'failed');
+  assert.equal(state({ state: 'failed', ...touched }), 'unknown');
   assert.equal(state({ state: 'failed' }), 'abandoned');
-  assert.equal(state({ state: 'failed', withdrawn: true }), 'abandoned');
-  assert.equal(state({ state: 'pending', withdrawn: true }), 'abandoned');
-  // Given back after silence, and then withdrawn: somebody had it.
-  assert.equal(state({ state: 'pending', withdrawn: true, claim_epoch: 1 }), 'unknown');
-  assert.equal(state({ state: 'claimed', withdrawn: true, claim_epoch: 2 }), 'unknown');
-  assert.equal(state({ state: 'completed', withdrawn: true, claim_epoch: 1 }), 'committed');
+  // Given back after silence.
+  assert.equal(state({ state: 'pending', ...touched }), 'unknown');
 });
 
 test('a receipt changes when the task does', () => {
@@ -135,18 +135,19 @@ test('the receipt id of the provider comes from the output of a completed task',
   assert.equal(taskReceipt(task({ output: { request_id: 'c' } })).provider_receipt_id, null);
 });
 
-test('a step of the engine is dispatched, committed or unknown', () => {
+test('a step of the engine is dispatched, committed, failed or unknown', () => {
   const receipt = inProcessReceipt(inProcess());
   assert.deepEqual([receipt.kind, receipt.state], ['http', 'dispatched']);
   const output = { request_id: 'r-1', status: 200 };
   const done = inProcessReceipt(inProcess({ outcome: 'success', output, updated_at: at(7) }));
   const seen = [done.state, done.provider_receipt_id, done.updated_at];
   assert.deepEqual(seen, ['committed', 'r-1', at(7)]);
-  assert.equal(inProcessReceipt(inProcess({ outcome: 'error' })).state, 'unknown');
+  assert.equal(inProcessReceipt(inProcess({ outcome: 'failure' })).state, 'failed');
+  assert.equal(inProcessReceipt(inProcess({ outcome: 'lost' })).state, 'unknown');
 });
 
 test('an effect is resolved only to where its state leads', () => {
-  const receipt = taskReceipt(task({ state: 'failed', claim_epoch: 1 }));
+  const receipt = taskReceipt(task({ state: 'failed', is_touched: true }));
   for (const from of EFFECT_STATES) {
     for (const to of EFFECT_STATES) {
       const result = resolveEffect({ ...receipt, state: from }, to, undefined, NOW);
@@ -158,7 +159,7 @@ test('an effect is resolved only to where its state leads', () => {
 });
 
 test('what was stored of a resolution gives the same receipt again', () => {
-  const facts = task({ state: 'failed', claim_epoch: 1, updated_at: at(10) });
+  const facts = task({ state: 'failed', is_touched: true, updated_at: at(10) });
   const result = resolveEffect(taskReceipt(facts), 'verified', 'p-1', NOW + 20);
   assert.ok(result.ok);
   assert.deepEqual(taskReceipt(facts, result.value), result.value);
@@ -179,7 +180,7 @@ test('the receipt id that is known stays when none is given', () => {
 });
 
 test('every resolution moves updated_at on, even within one instant', () => {
-  const receipt = taskReceipt(task({ state: 'failed', claim_epoch: 1, updated_at: at(10) }));
+  const receipt = taskReceipt(task({ state: 'failed', is_touched: true, updated_at: at(10) }));
   const first = resolveEffect(receipt, 'committed', undefined, NOW + 10);
   assert.ok(first.ok);
   assert.equal(first.value.updated_at, at(11));
@@ -209,6 +210,6 @@ test('a final resolution stays, whatever the engine sees later', () => {
 test('a resolution may be absent', () => {
   assert.deepEqual(taskReceipt(task(), null), taskReceipt(task()));
   assert.deepEqual(inProcessReceipt(inProcess(), null), inProcessReceipt(inProcess()));
-  const resolved = inProcessReceipt(inProcess({ outcome: 'error' }), resolution('compensated'));
+  const resolved = inProcessReceipt(inProcess({ outcome: 'lost' }), resolution('compensated'));
   assert.equal(resolved.state, 'compensated');
 });

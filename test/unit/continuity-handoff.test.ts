@@ -54,9 +54,10 @@ test('changed facts and other terms are conflicts', () => {
   const draining = [runtime(1), runtime(2, { draining: true })];
   assert.match(conflict({}, { runtimes: draining }) ?? '', /not compatible/);
   assert.match(conflict({ preview_sha256: 'a'.repeat(64) }) ?? '', /stale/);
-  const again = [runtime(1), runtime(2, { observed_at: at(1) })];
-  assert.match(conflict({}, { runtimes: again }) ?? '', /stale/);
-  assert.match(conflict({}, { runtimes: [...FACTS.runtimes, runtime(3)] }) ?? '', /stale/);
+  const other = [runtime(1), runtime(2, { plugins: ['new'] })];
+  assert.match(conflict({}, { runtimes: other }) ?? '', /stale/);
+  const again = [runtime(1), runtime(2, { observed_at: at(1) }), runtime(3)];
+  assert.equal(conflict({}, { runtimes: again }), undefined);
   const later = { execution: { ...FACTS.execution, epoch: 3 } };
   assert.match(conflict({}, later) ?? '', /stale/);
 });
@@ -133,7 +134,7 @@ test('an export needs the same requirements, a destination that is allowed, and 
   }
   assert.match(exported({ destination: undefined }), /no longer live/);
   assert.match(exported({ destination: runtime(2, { draining: true }) }), /no longer allowed/);
-  assert.match(exported({}, NOW + 60_000), /no longer allowed/);
+  assert.match(exported({}, NOW + 60_000), /no longer live/);
   for (const instanceState of ['running', 'scheduled', 'failed'] as const) {
     assert.equal(exported({ instanceState }), '');
     assert.match(exported({ instanceState, hasBegun: false }), /this one is/);

@@ -198,6 +198,43 @@ describe('the frontier', () => {
     assert.deepEqual(judge(source, source, { receipts: [receipt('committed', 'a')] }), PASSED);
   });
 
+  test('is not hindered by a try that failed', () => {
+    assert.deepEqual(judge(source, source, { receipts: [receipt('failed')] }), PASSED);
+  });
+
+  test('is reached by the same calls, or the member that differs is named', () => {
+    const first = (handler: string, params: object): Block[] => [
+      { type: 'step', id: 'a', handler, params } as Block,
+      gate,
+    ];
+    const data = { n: 1, m: 1 };
+    for (const handler of ['pay', 'http_request']) {
+      const asked = (params: object) =>
+        judge(first(handler, { n: '{{data.n}}' }), first(handler, params), { data });
+      assert.deepEqual(asked({ n: '{{data.m}}' }), PASSED);
+      assert.equal(reasonOf(asked({ n: 2 })), 'step a makes another call: params.n');
+      const before = first(handler, {});
+      const inPlace = judge(before, first('transform', {}), { data });
+      assert.equal(reasonOf(inPlace), 'step a makes another call: handler');
+    }
+  });
+
+  test('is reached by steps that say the same, whatever was merged since', () => {
+    const first = (text: string): Block[] => [
+      { type: 'step', id: 'a', handler: 'pay', params: { n: text } } as Block,
+      gate,
+    ];
+    const changed = {
+      data: { n: 1, m: 2 },
+      sourceData: { n: 2, m: 2 },
+      targetData: { n: 2, m: 2 },
+    };
+    const more = { ...changed, hasTransforms: true };
+    assert.deepEqual(judge(first('{{data.n}}'), first('{{data.n}}'), more), PASSED);
+    const other = judge(first('{{data.n}}'), first('{{data.m}}'), more);
+    assert.equal(reasonOf(other), 'step a makes another call: params.n');
+  });
+
   test('has no step that went out, where the instance cannot take that with it', () => {
     const before = { ...receipt('unknown'), attempt: -1 };
     assert.deepEqual(judge(source, source, { receipts: [before] }), PASSED);
@@ -279,6 +316,26 @@ describe('the frontier', () => {
     assert.deepEqual(retried([noop('a'), work('new'), work('b')]), PASSED);
     assert.deepEqual(retried([noop('a'), work('c')]), PASSED);
     assert.equal(reasonOf(retried([work('new'), ...failed])), 'other steps are executed');
+  });
+
+  test('lets what failed ask otherwise from now on, not what has completed', () => {
+    const asks = (id: string, n: number) => ({ ...work(id), params: { n } }) as Block;
+    const source = [asks('a', 1), asks('b', 1)];
+    const fails =
+      (kind: 'permanent' | 'retryable') =>
+      ({ blockId }: { blockId: string }) =>
+        blockId === 'b' ? { kind, after: 1_000 } : {};
+    const failed = record(source, { answer: fails('permanent') });
+    const tried = recordLife(source, { answer: fails('retryable'), turns: 6 });
+    assert.ok(tried !== undefined);
+    assert.ok(tried.tasks.some(({ block_id }) => block_id === 'b'));
+    for (const life of [failed, tried]) {
+      const judged = (target: Block[]) => judge(source, target, { life });
+      assert.deepEqual(judged([asks('a', 1), asks('b', 2)]), PASSED);
+      const other = judged([asks('a', 2), asks('b', 1)]);
+      assert.equal(reasonOf(other), 'step a makes another call: params.n');
+      assert.ok(!other.passed && other.finding.block_id === 'a');
+    }
   });
 
   test('is not asked for what has not begun', () => {

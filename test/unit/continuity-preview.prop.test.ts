@@ -31,8 +31,8 @@ const receipt = (more: Partial<TaskFacts> = {}) =>
     handler_name: 'ship',
     params: {},
     state: 'completed',
-    withdrawn: false,
-    claim_epoch: 1,
+    is_reported: false,
+    is_touched: true,
     output: {},
     created_at: at(0),
     updated_at: null,
@@ -109,18 +109,36 @@ test('the same facts give the same hash, whatever the decision is called and the
   assert.equal(preview({ runtimes: FACTS.runtimes.toReversed() }).preview_sha256, preview_sha256);
 });
 
+test('when the destination was seen, and what others say, makes no preview stale', () => {
+  const { preview_sha256 } = preview();
+  for (const runtimes of [
+    [runtime(1), runtime(2, { observed_at: at(1) })],
+    [runtime(1), runtime(2, { expires_at: at(60_001) })],
+    [runtime(1), runtime(2), runtime(3)],
+    [runtime(2)],
+    [runtime(1, { draining: true }), runtime(2)],
+  ]) {
+    assert.equal(preview({ runtimes }).preview_sha256, preview_sha256);
+  }
+});
+
+test('what nobody has taken yet, and what failed, stands in no handoff’s way', () => {
+  const { preview_sha256 } = preview();
+  const queued = receipt({ state: 'pending', is_touched: false });
+  const failed = receipt({ state: 'failed', is_reported: true });
+  const made = preview({ effects: [receipt(), queued, failed] });
+  assert.deepEqual([made.compatible, made.unresolved_effects], [true, []]);
+  assert.equal(made.preview_sha256, preview_sha256);
+});
+
 test('every fact that matters makes the preview stale', () => {
   const { execution } = FACTS;
   const stale: Partial<PreviewFacts>[] = [
     { execution: { ...execution, epoch: 3 } },
     { execution: { ...execution, continuity_id: id(40) } },
     { execution: { ...execution, owner_runtime_id: id(2) } },
-    { runtimes: [runtime(1), runtime(2, { observed_at: at(1) })] },
-    { runtimes: [runtime(1), runtime(2, { expires_at: at(60_001) })] },
     { runtimes: [runtime(1), runtime(2, { plugins: ['new'] })] },
-    { runtimes: [runtime(1), runtime(2), runtime(3)] },
-    { runtimes: [runtime(2)] },
-    { runtimes: [runtime(1, { draining: true }), runtime(2)] },
+    { runtimes: [runtime(1), runtime(2, { draining: true })] },
     { terms: acceptedTerms({ requirements: {} }) },
     { terms: acceptedTerms({ requirements: { handlers: ['ship'] }, classification: 'public' }) },
     {
@@ -145,8 +163,6 @@ const EVIDENCE: PreviewEvidence = {
   epoch: 2,
   source_runtime_id: id(1),
   destination: runtime(2, { regions: ['eu', 'us'] }),
-  selected_runtime_id: id(2),
-  candidates: preview().placement_decision.candidates,
   compatible: false,
   findings: preview().findings,
   unresolved_effects: [receipt({ state: 'failed' }), receipt({ id: id(23), state: 'claimed' })],

@@ -7,7 +7,7 @@ import {
   forbidsRollback,
   HANDOFF_STATES,
   holdsExecution,
-  isResolvedEffect,
+  isEffectInDoubt,
   MIGRATION_STATES,
   mayMoveEffect,
   mayMoveHandoff,
@@ -47,23 +47,20 @@ test('an execution belongs to a handoff while it is quiescing or exported', () =
 
 test('an effect moves as listed, and in no other way', () => {
   const expected = listed(
-    'planned→prepared|abandoned; prepared→dispatched|abandoned; dispatched→committed|unknown; ' +
-      'unknown→verified|committed|compensated|abandoned; committed→compensated; ' +
-      'verified→compensated',
+    'planned→prepared|abandoned; prepared→dispatched|abandoned; ' +
+      'dispatched→committed|failed|unknown; ' +
+      'unknown→verified|committed|failed|compensated|abandoned; committed→compensated; ' +
+      'failed→verified|compensated|abandoned; verified→compensated',
   );
   assert.deepEqual(moves(EFFECT_STATES, mayMoveEffect), expected);
 });
 
-test('four states of an effect are resolved, and four forbid a rollback', () => {
-  assert.deepEqual(EFFECT_STATES.filter(isResolvedEffect), [
-    'committed',
-    'verified',
-    'compensated',
-    'abandoned',
-  ]);
+test('an effect is in doubt while somebody is at it or silent, and what went out forbids a rollback', () => {
+  assert.deepEqual(EFFECT_STATES.filter(isEffectInDoubt), ['dispatched', 'unknown']);
   assert.deepEqual(EFFECT_STATES.filter(forbidsRollback), [
     'dispatched',
     'committed',
+    'failed',
     'unknown',
     'verified',
   ]);

@@ -1,7 +1,7 @@
 /** Replays of ended runs, case by case. The runs are lived in the real evaluator. */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import type { Block } from '../../schema/blocks.js';
 import type { RecordedRun } from '../../src/core/releases/recording.js';
 import { replay, type Verdict } from '../../src/core/releases/replay.js';
@@ -47,6 +47,13 @@ function told(verdict: Verdict): string {
   const added = blocks_added.map((id) => ` +${id}`).join('');
   const removed = blocks_removed.map((id) => ` -${id}`).join('');
   return `${recorded_state}>${replayed_state}${added}${removed}`;
+}
+
+/** `block member` of every call that is another one. */
+function changedIn(verdict: Verdict): string[] {
+  assert.ok(verdict.kind === 'divergence', verdict.kind);
+  const { calls_changed = [] } = verdict.divergence;
+  return calls_changed.map(({ block_id, member }) => `${block_id} ${member}`);
 }
 
 const step = (id: string, handler: string, fields: object = {}): Block =>
@@ -98,7 +105,8 @@ test('the order of steps is not compared, nor are blocks that are no steps', () 
 });
 
 test('steps whose names begin with an underscore are not compared', () => {
-  assert.deepEqual(compare([noop('a'), noop('_new')], [noop('a')]).kind, 'inconclusive');
+  assert.deepEqual(compare([noop('a'), work('_new')], [noop('a')]).kind, 'inconclusive');
+  assert.deepEqual(compare([noop('a'), noop('_new')], [noop('a')]), MATCH);
   assert.deepEqual(compare([noop('a')], [noop('a'), noop('_old')]), MATCH);
 });
 
@@ -117,13 +125,157 @@ test('at most 200 names are listed', () => {
 
 // ---------------------------------------------------------------- what is recorded
 
-test('later steps see what was recorded, whatever the handler of the candidate would give', () => {
+test('what a handler does that needs nothing but its parameters is run, and never read', () => {
   const tail = router('r', 'outputs.a.go', [noop('yes')], [noop('no')]);
-  const baseline = [work('a'), tail];
-  const answer = answers({ a: succeeds({ go: true }) });
-  const candidate = [step('a', 'transform', { params: { go: false } }), tail];
-  assert.deepEqual(compare(candidate, baseline, { answer }), MATCH);
+  const first = (handler: string, params: object) => [step('a', handler, { params }), tail];
+  const baseline = first('transform', { go: true });
+  assert.deepEqual(compare(first('transform', { go: '{{data.go}}' }), baseline, GO), MATCH);
+  const other = compare(first('transform', { go: false }), baseline);
+  assert.equal(told(other), 'completed>completed +no -yes');
+  const misspelt = compare(first('assert', { condition: 'goo' }), first('assert', GO_THERE), GO);
+  assert.equal(told(misspelt), 'completed>failed -no');
 });
+
+// ---------------------------------------------------------------- calls
+
+const GO = { data: { go: true } };
+const GO_THERE = { condition: 'go' };
+
+describe('what was recorded counts for the same call only', () => {
+  const pay = (params: object, handler = 'pay') => step('a', handler, { params });
+  const amount = (value: unknown) => ({ body: { amount: value, to: ['x', 'y'] } });
+  const DATA = { data: { amount: 5, other: 6 } };
+
+  test('a call that is written otherwise and is the same matches', () => {
+    const said = { body: { to: ['x', '{{data.y}}'], amount: '{{data.other}}' } };
+    for (const handler of ['pay', 'http_request']) {
+      const options = { data: { amount: 5, other: 5, y: 'y' } };
+      const baseline = [pay(amount('{{data.amount}}'), handler)];
+      assert.deepEqual(compare([pay(said, handler)], baseline, options), MATCH);
+    }
+  });
+
+  test('another one is a divergence that names block and member', () => {
+    const cases: [string, object, string[]][] = [
+      ['a value', amount('{{data.other}}'), ['params.body.amount']],
+      ['a type', amount('5'), ['params.body.amount']],
+      ['an item', { body: { amount: '{{data.amount}}', to: ['x', 'z'] } }, ['params.body.to.1']],
+      ['a list', { body: { amount: '{{data.amount}}', to: [] } }, ['params.body.to']],
+      ['one more', { ...amount('{{data.amount}}'), url: 'u' }, ['params.url']],
+      ['one less', {}, ['params.body']],
+    ];
+    for (const handler of ['pay', 'http_request']) {
+      const baseline = [pay(amount('{{data.amount}}'), handler), work('b')];
+      for (const [name, params, members] of cases) {
+        const verdict = compare([pay(params, handler), work('b')], baseline, DATA);
+        assert.equal(told(verdict), 'completed>completed', name);
+        assert.deepEqual(
+          changedIn(verdict),
+          members.map((member) => `a ${member}`),
+          name,
+        );
+      }
+    }
+  });
+
+  test('a step that asks others, or nobody any more, is told by its handler', () => {
+    const baseline = [pay({}), noop('b')];
+    for (const handler of ['refund', 'http_request', 'transform']) {
+      const verdict = compare([pay({}, handler), noop('b')], baseline);
+      assert.deepEqual(changedIn(verdict), ['a handler'], handler);
+    }
+  });
+
+  test('a step that asks for the first time proves nothing', () => {
+    const verdict = compare([pay({})], [step('a', 'transform', { params: {} })]);
+    assert.deepEqual(verdict, {
+      kind: 'inconclusive',
+      reason: 'step a makes a call that nobody recorded',
+    });
+  });
+
+  test('all steps that ask otherwise are told, those in loops once', () => {
+    const both = (value: string) => [
+      loop('l', 'true', 3, [pay(amount(value))]),
+      step('c', 'http_request', { params: { url: value } }),
+    ];
+    const verdict = compare(both('{{data.other}}'), both('{{data.amount}}'), DATA);
+    assert.deepEqual(changedIn(verdict), ['a params.body.amount', 'c params.url']);
+  });
+
+  test('what a changed step in place gives is what later calls ask with', () => {
+    const blocks = (n: number) => [
+      step('price', 'transform', { params: { n } }),
+      pay({ n: '{{outputs.price.n}}' }),
+    ];
+    assert.deepEqual(changedIn(compare(blocks(2), blocks(1))), ['a params.n']);
+  });
+
+  test('the calls of a failed try, and of one that was cut off, count as well', () => {
+    const retry = { max_attempts: 2, initial_backoff: 0 };
+    const answer = answers({
+      a: ({ attempt }) => ({ kind: attempt < 1 ? 'retryable' : 'success' }),
+    });
+    for (const handler of ['pay', 'http_request']) {
+      const first = (value: string) => [step('a', handler, { params: { value }, retry })];
+      const told = changedIn(compare(first('x'), first('y'), { answer }));
+      assert.deepEqual(told, ['a params.value']);
+      const cut = (value: string) => [
+        race('r', [step('a', handler, { params: { value } })], [work('b')]),
+      ];
+      const never = { answer: answers({ a: () => ({ kind: 'never' as const }) }) };
+      assert.deepEqual(compare(cut('x'), cut('x'), never), MATCH);
+      assert.deepEqual(changedIn(compare(cut('x'), cut('y'), never)), ['a params.value']);
+    }
+  });
+
+  test('a sleep is the same for the same duration', () => {
+    const rest = (duration_ms: unknown) => [step('s', 'sleep', { params: { duration_ms } })];
+    assert.deepEqual(compare(rest('{{data.ms}}'), rest(50), { data: { ms: 50 } }), MATCH);
+    assert.deepEqual(changedIn(compare(rest(60), rest(50))), ['s params.duration_ms']);
+    assert.deepEqual(compare(rest('x'), rest('x')), MATCH);
+  });
+
+  test('a call that depends on time, or on what nobody recorded, proves nothing', () => {
+    const reason = 'the call of step a depends on time or on what nobody recorded';
+    for (const handler of ['pay', 'http_request']) {
+      const timed = [work('first'), pay({ at: '{{runtime.current_step_started_at}}' }, handler)];
+      const run = record(timed, { answer: () => ({ after: 7 }) });
+      const late = { ...run, execution: { ...run.execution, t: START + 1 } };
+      assert.deepEqual(judge(timed, timed, late), { kind: 'inconclusive', reason });
+      // The context was changed by a request, of which nothing is left.
+      const merged = [work('first'), pay({ n: '{{data.n}}' }, handler)];
+      const patched = record(merged, {
+        merges: [{ after: 2, values: { n: 1 } }],
+        answer: () => ({ after: 7 }),
+      });
+      const seen = judge(merged, merged, { ...patched, signals: [] });
+      assert.deepEqual(seen, { kind: 'inconclusive', reason });
+    }
+  });
+
+  test('behind a step that nobody recorded, only a call that is written otherwise is told', () => {
+    const tail = (text: string) => pay({ n: text });
+    const baseline = [loop('l', 'true', 1, [work('b')]), tail('{{outputs.b.n}}')];
+    const answer = answers({ b: succeeds({ n: 1 }) });
+    const more = [loop('l', 'true', 2, [work('b')]), tail('{{outputs.b.n}}')];
+    assert.equal(compare(more, baseline, { answer }).kind, 'inconclusive');
+    const other = [loop('l', 'true', 2, [work('b')]), tail('7')];
+    assert.deepEqual(changedIn(compare(other, baseline, { answer })), ['a params.n']);
+  });
+
+  test('whose parameters nobody kept, it is as if it had not been recorded', () => {
+    const blocks = [step('a', 'http_request', { params: { url: 'u' } })];
+    const run = record(blocks);
+    const forked = { ...run, outputs: run.outputs.map((row) => ({ ...row, call: null })) };
+    assert.equal(judge(blocks, blocks, forked).kind, 'inconclusive');
+    const tasks = record([work('a')]);
+    const copied = { ...tasks, tasks: [] };
+    assert.equal(judge([work('a')], [work('a')], copied).kind, 'inconclusive');
+  });
+});
+
+// ---------------------------------------------------------------- what tries gave
 
 test('what workers gave is merged into the data as it was', () => {
   const blocks = [work('a'), router('r', 'data.go', [noop('yes')], [noop('no')])];
@@ -149,22 +301,21 @@ test('each pass of a loop gets what was recorded of it', () => {
   assert.deepEqual(compare(blocks, blocks, { data: { items: [1, 2, 3] }, answer }), MATCH);
 });
 
-test('a step that left its loop gets what was recorded of its first pass', () => {
-  const tail = router('r', 'outputs.a.go', [noop('yes')], [noop('no')]);
-  const answer = answers({ a: ({ iteration }) => ({ output: { go: iteration === '0' } }) });
-  const run = record([loop('l', 'true', 2, [work('a')]), tail], { answer });
-  const candidate = [work('a'), tail];
-  const verdict = judge(candidate, [loop('l', 'true', 2, [work('a')]), tail], run);
-  assert.equal(told(verdict), 'completed>completed +yes -no');
+test('a step that left its loop is in no pass that was recorded', () => {
+  const baseline = [loop('l', 'true', 2, [work('a')])];
+  assert.equal(compare([work('a')], baseline).kind, 'inconclusive');
+  assert.equal(compare(baseline, [work('a')]).kind, 'inconclusive');
 });
 
 test('a step that runs more often than it was recorded proves nothing', () => {
   const passes = (max: number) => [loop('l', 'true', max, [work('a')])];
   assert.deepEqual(compare(passes(3), passes(2)), {
     kind: 'inconclusive',
-    reason: 'a step did what nobody has recorded',
+    reason: 'step a makes a call that nobody recorded',
   });
   assert.deepEqual(compare(passes(1), passes(2)), MATCH);
+  const inPlace = (max: number) => [loop('l', 'true', max, [noop('a')])];
+  assert.deepEqual(compare(inPlace(3), inPlace(2)), MATCH);
 });
 
 test('a run that nothing is recorded of diverges', () => {
@@ -197,9 +348,9 @@ test('a failure that was caught does not go unnoticed when its step has gone', (
   assert.equal(told(compare(fixed, baseline)), 'completed>completed -b');
 });
 
-test('a fixed step whose failure did not matter proves nothing', () => {
+test('a fixed step whose failure did not matter makes no difference', () => {
   const baseline = [tryCatch('t', [failing('a')], [])];
-  assert.equal(compare([tryCatch('t', [noop('a')], [])], baseline).kind, 'inconclusive');
+  assert.deepEqual(compare([tryCatch('t', [noop('a')], [])], baseline), MATCH);
 });
 
 test('failed tries come before the one that succeeded, and back-offs take no time', () => {
@@ -373,6 +524,27 @@ test('a step that was tried thousands of times is not replayed', () => {
   assert.ok(output !== undefined);
   const verdict = judge([http('a')], [http('a')], { ...run, outputs: [{ ...output, try: 5_001 }] });
   assert.equal(verdict.kind, 'inconclusive');
+});
+
+// ---------------------------------------------------------------- events
+
+test('an event that came is evidence for a step that waits for the same one', () => {
+  const wait = (name: string, handler = 'wait_for_event') =>
+    step('a', handler, { params: { name, key: '{{data.order}}' } });
+  // The row that a wait leaves is that of any step, and says nothing of what was waited for.
+  const rest = router('r', 'outputs.a.paid == true', [noop('y')], [noop('n')]);
+  const data = { order: 'A-1', other: 'A-1' };
+  const answer = answers({ a: succeeds({ paid: true }) });
+  const like = record([wait('settled', 'http_request'), rest], { data, answer });
+  const run = { ...like, outputs: like.outputs.map((row) => ({ ...row, call: null })) };
+  const baseline = [wait('settled'), rest];
+  assert.deepEqual(judge(baseline, baseline, run), MATCH);
+  assert.deepEqual(changedIn(judge([wait('refused'), rest], baseline, run)), ['a params.name']);
+  assert.deepEqual(changedIn(judge([wait('settled', 'transform'), rest], baseline, run)), [
+    'a handler',
+  ]);
+  const keyed = step('a', 'wait_for_event', { params: { name: 'settled', key: '{{data.other}}' } });
+  assert.equal(judge([keyed, rest], baseline, run).kind, 'inconclusive');
 });
 
 // ---------------------------------------------------------------- people

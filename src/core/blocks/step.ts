@@ -18,7 +18,7 @@ import {
 } from '../builtin.js';
 import { evaluateCondition, isTruthy, type Scope } from '../condition.js';
 import { cutOff, withdraw } from '../cutting.js';
-import { startDeadlineHandler } from '../deadline-handlers.js';
+import { effectOf, startDeadlineHandler } from '../deadline-handlers.js';
 import type { Evaluation } from '../evaluation.js';
 import { COMPLETED, FAILED, type StepPhase, type StepRecord } from '../execution.js';
 import { clip } from '../expression/bounds.js';
@@ -137,7 +137,7 @@ function attempt(run: Evaluation, node: StepNode, record: StepRecord | undefined
       startSleep(run, node, passed, params.value);
       return;
     case 'event':
-      awaitEvent(run, node, record, params.value);
+      awaitEvent(run, node, passed, params.value);
       return;
     case 'in_process':
     case 'external':
@@ -437,7 +437,7 @@ function isAwaited(record: StepRecord, event: TryEvent): boolean {
 function takeIn(run: Evaluation, node: StepNode, record: StepRecord, event: TryEvent): void {
   switch (event.kind) {
     case 'step.outcome':
-      run.endEffect(node, record, event.outcome.kind === 'success');
+      run.endEffect(node, record, effectOf(event.outcome));
       settleTry(run, node, record.a, event.outcome);
       break;
     case 'step.refused':

@@ -5,10 +5,9 @@
 
 import { toUnixMs } from '../../../schema/common.js';
 import type { EffectReceipt } from '../../../schema/continuity.js';
-import { compareText } from '../expression/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
 import type { TaskState } from '../states.js';
-import { isoTime, type UnixMs } from '../time.js';
+import { isoTime, laterOf, type UnixMs } from '../time.js';
 import { canonicalSha256 } from './canonical-json.js';
 import { type Parsed, refused } from './parsed.js';
 import { type EffectState, mayMoveEffect } from './states.js';
@@ -54,15 +53,25 @@ export interface TaskFacts extends EffectFacts {
   /** After templating. */
   readonly params: JsonValue;
   readonly state: TaskState;
-  readonly withdrawn: boolean;
-  /** Zero until a worker has claimed it. */
-  readonly claim_epoch: number;
+  /** A worker has said that it failed. Else it ended for another reason: a time-out, a cancellation. */
+  readonly is_reported: boolean;
+  /** A worker that said nothing more may have been at it: the one that has it, or one that went silent. */
+  readonly is_touched: boolean;
 }
+
+/** What the history of a task says of a claim that is taken back from a worker that is silent. */
+export const SILENCE_REASON = 'no heartbeat';
 
 /** What is stored of a step that the engine runs itself, with its output. */
 export interface InProcessFacts extends EffectFacts, EffectRequest {
-  readonly outcome: 'in_flight' | 'success' | 'error';
+  readonly outcome: 'in_flight' | EffectOutcome;
 }
+
+/**
+ * What is known of a try that is over: done, answered as failed or never sent, or lost, such as by
+ * a time-out or an answer that did not arrive.
+ */
+export type EffectOutcome = 'success' | 'failure' | 'lost';
 
 /** What somebody said about an effect (`POST /continuity/effects/{id}/resolve`). */
 export type EffectResolution = Pick<EffectReceipt, 'state' | 'provider_receipt_id' | 'updated_at'>;
@@ -159,7 +168,7 @@ function withResolution(
     ...receipt,
     state: isOutdated ? receipt.state : resolution.state,
     provider_receipt_id: resolution.provider_receipt_id ?? receipt.provider_receipt_id,
-    updated_at: later(receipt.updated_at, resolution.updated_at),
+    updated_at: laterOf(receipt.updated_at, resolution.updated_at),
   };
 }
 
@@ -177,17 +186,27 @@ const DESTINATION_PARAMS = [
 const IN_PROCESS_STATE: Readonly<Record<InProcessFacts['outcome'], EffectState>> = {
   in_flight: 'dispatched',
   success: 'committed',
-  error: 'unknown',
+  failure: 'failed',
+  lost: 'unknown',
 };
 
 /**
- * What a worker that once had the task did with it, nobody knows until it says so. One that ended
- * before any worker had it, withdrawn or timed out, did nothing.
+ * What a worker says counts, and from its claim until then it is at work. What one did that fell
+ * silent nobody knows, until another one takes the task over. One that ended before any worker had it
+ * did nothing.
  */
-function taskEffectState({ state, withdrawn, claim_epoch }: TaskFacts): EffectState {
-  if (state === 'completed') return 'committed';
-  if (state !== 'failed' && !withdrawn) return 'dispatched';
-  return claim_epoch > 0 ? 'unknown' : 'abandoned';
+function taskEffectState({ state, is_reported, is_touched }: TaskFacts): EffectState {
+  switch (state) {
+    case 'completed':
+      return 'committed';
+    case 'claimed':
+      return 'dispatched';
+    case 'pending':
+      return is_touched ? 'unknown' : 'prepared';
+    case 'failed':
+      if (is_reported) return 'failed';
+      return is_touched ? 'unknown' : 'abandoned';
+  }
 }
 
 /** In this order. */
@@ -205,9 +224,4 @@ function providerReceiptId(output: JsonValue): string | null {
 function shortText(value: JsonValue | undefined): string | null {
   if (typeof value !== 'string') return null;
   return Buffer.byteLength(value) <= RECEIPT_TEXT_BYTES_MAX ? value : null;
-}
-
-/** Times of the engine have one form, in which the order of the texts is that of the times. */
-function later(a: string, b: string): string {
-  return compareText(a, b) >= 0 ? a : b;
 }

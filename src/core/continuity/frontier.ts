@@ -1,9 +1,9 @@
 /**
  * Replays the life of an instance so far with two versions of its sequence, each up to its frontier:
  * the steps that wait for what nobody has recorded. A migration is
- * safe when both versions executed the same steps in the same order and stand before the same ones.
- * What those wait for now is carried over (`carry-over.ts`), and nothing else of them may have been
- * sent anywhere. Of an instance that failed, its retry begins there. Pure.
+ * safe when both versions executed the same steps in the same order with the same calls, and stand
+ * before the same ones. What those wait for now is carried over (`carry-over.ts`), and nothing else of
+ * them may have been sent anywhere. Of an instance that failed, its retry begins there. Pure.
  *
  * The data that decisions are made by are those of the checkpoint. Where the source does not get to
  * where the instance really stands with them, such as with a loop that changed them, the replay
@@ -19,7 +19,6 @@ import {
   NotReplayable,
   type RecordedLife,
   type RecordedSignal,
-  type RecordedTask,
   type Recording,
   recordingOf,
 } from '../releases/recording.js';
@@ -27,6 +26,7 @@ import { type OpenStep, Rerun, type RerunOptions } from '../releases/rerun.js';
 import { Script } from '../releases/stand-ins.js';
 import { clashOf } from '../remap.js';
 import { type InstanceState, isEnded } from '../states.js';
+import { type OtherCall, otherCallIn } from './frontier-calls.js';
 import { brokenRule, type JudgedReceipt } from './invariants.js';
 import { type FindingCode, migrationFinding } from './migration-findings.js';
 
@@ -75,8 +75,13 @@ function verdictOn(asked: FrontierCase, options: RerunOptions): FrontierVerdict 
   for (const { before, after, signals } of inputsOf(asked)) {
     const old = run(source, before, signals);
     if (!asked.isSame && !reproduces(old, asked, recording)) continue;
-    verdict = compare(old, run(target, after, signals), asked, recording);
-    if (verdict.passed || !asked.isSame) return verdict;
+    const next = run(target, after, signals);
+    const isOver = placesThatAreOver(old, asked);
+    const other = asked.isSame ? undefined : otherCallIn(old, next, recording, isOver);
+    verdict = compare(old, next, asked, recording, other);
+    // With the data of then, both may ask for what was asked for.
+    const asksOtherwise = other !== undefined && !verdict.passed && verdict.reason === other.reason;
+    if (verdict.passed || !(asked.isSame || asksOtherwise)) return verdict;
   }
   return verdict;
 }
@@ -127,11 +132,15 @@ function compare(
   after: Rerun,
   asked: FrontierCase,
   recording: Recording,
+  other: OtherCall | undefined,
 ): FrontierVerdict {
   const difference = hasFailed(asked)
-    ? differenceOfFailed(before, after)
-    : differenceOf(before, after);
-  if (difference !== undefined) return failure('REPLAY_DIFFERS', difference);
+    ? differenceOfFailed(before, after, other)
+    : differenceOf(before, after, other);
+  if (difference !== undefined) {
+    const about = difference === other ? other.block : undefined;
+    return failure('REPLAY_DIFFERS', difference, about);
+  }
   const receipts = ofNoOpenTry(asked);
   const sent = sentFrom(after.openSteps(), receipts, asked, recording);
   if (sent !== undefined) {
@@ -147,7 +156,11 @@ function hasFailed({ life }: FrontierCase): boolean {
   return life.execution.e === FAILED;
 }
 
-function differenceOf(before: Rerun, after: Rerun): Reason | undefined {
+function differenceOf(
+  before: Rerun,
+  after: Rerun,
+  other: OtherCall | undefined,
+): Reason | undefined {
   const states = [endOf(before), endOf(after)];
   if (states[0] !== states[1]) {
     const [old, now] = [states[0] ?? 'open', states[1] ?? 'open'];
@@ -157,6 +170,7 @@ function differenceOf(before: Rerun, after: Rerun): Reason | undefined {
   if (states[1] === 'failed' || states[1] === 'cancelled') return { reason: `it is ${states[1]}` };
   const [old, now] = [executedIn(before), executedIn(after)];
   if (!isSameList(old, now)) return differs('other steps are executed', old, now);
+  if (other !== undefined) return other;
   const [next, nextThere] = [before, after].map((rerun) =>
     rerun.openSteps().map(nameOf).sort(),
   ) as [string[], string[]];
@@ -166,11 +180,25 @@ function differenceOf(before: Rerun, after: Rerun): Reason | undefined {
 }
 
 /** A retry goes on behind what has completed: that has to be what the target begins with. */
-function differenceOfFailed(before: Rerun, after: Rerun): Reason | undefined {
+function differenceOfFailed(
+  before: Rerun,
+  after: Rerun,
+  other: OtherCall | undefined,
+): Reason | undefined {
   if (endOf(after) === 'cancelled') return { reason: 'it is cancelled' };
   const [old, now] = [completedIn(before), completedIn(after)];
   const isKept = isSameList(old, now.slice(0, old.length));
-  return isKept ? undefined : differs('other steps are executed', old, now);
+  return isKept ? other : differs('other steps are executed', old, now);
+}
+
+/** Those whose calls count: a step that is open, or that the retry of an instance does, will ask again. */
+function placesThatAreOver(before: Rerun, asked: FrontierCase): (place: string) => boolean {
+  if (hasFailed(asked)) {
+    const completed = new Set(completedIn(before));
+    return (place) => completed.has(place);
+  }
+  const open = new Set(before.openSteps().map(placeOf));
+  return (place) => !open.has(place);
 }
 
 function completedIn({ executed }: Rerun): string[] {
@@ -197,7 +225,6 @@ function ofNoOpenTry({ source, target, life, receipts }: FrontierCase): readonly
   const rows = new Map(life.tasks.map((task) => [task.id, task]));
   return receipts.filter(({ id, block_id, attempt, state }) => {
     const row = rows.get(id);
-    if (row !== undefined && state === 'unknown' && isAnswered(row)) return false;
     const index = source.indexOf.get(block_id) ?? -1;
     const node = source.nodes[index];
     const open = execution.o[index] as StepRecord | undefined;
@@ -205,18 +232,14 @@ function ofNoOpenTry({ source, target, life, receipts }: FrontierCase): readonly
     const isOfThisPass = row === undefined || row.iteration === iterationOf(execution, node);
     if (!isOfThisPass || attempt > open.a) return true;
     if (attempt < open.a) return isMoved;
-    return !(UNDER_WAY.has(state) || (row !== undefined && state === 'abandoned'));
+    return state !== 'dispatched';
   });
 }
 
-const UNDER_WAY: ReadonlySet<string> = new Set(['planned', 'prepared', 'dispatched']);
-
-/** Its worker has said that it failed. */
-function isAnswered({ state, withdrawn, timed_out, error_retryable }: RecordedTask): boolean {
-  return state === 'failed' && !timed_out && (!withdrawn || error_retryable === true);
-}
-
-/** The first step of the frontier that went out and has not come back with an output. */
+/**
+ * The first step of the frontier that went out and has not come back with an output. A try that failed
+ * did come back.
+ */
 function sentFrom(
   frontier: readonly OpenStep[],
   receipts: readonly EffectReceipt[],
@@ -224,12 +247,16 @@ function sentFrom(
   { visits }: Recording,
 ): string | undefined {
   const settled = new Set(life.outputs.map(({ id }) => id));
+  const ended = new Set<string>();
   for (const { id, block_id, iteration } of life.tasks) {
+    ended.add(id);
     if (visits.get(block_id)?.get(iteration)?.isEnded === true) settled.add(id);
   }
-  const sent = receipts.filter(
-    ({ id, state }) => state !== 'planned' && state !== 'prepared' && !settled.has(id),
-  );
+  const sent = receipts.filter(({ id, state }) => {
+    if (state === 'planned' || state === 'prepared' || state === 'failed') return false;
+    // Nothing was done in a try that is over.
+    return !settled.has(id) && !(state === 'abandoned' && ended.has(id));
+  });
   const blocks = new Set(sent.map(({ block_id }) => block_id));
   return frontier.find(({ id }) => blocks.has(id))?.id;
 }

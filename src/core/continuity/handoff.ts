@@ -7,6 +7,7 @@ import type { RuntimeCapabilities } from '../../../schema/handoff.js';
 import { type InstanceState, isTerminal } from '../states.js';
 import { isoTime, type UnixMs } from '../time.js';
 import { canonicalJson } from './canonical-json.js';
+import { isLive } from './capabilities.js';
 import type { HandoffFacts } from './handoff-view.js';
 import { judge, type PlacementDecision, termsOf } from './placement.js';
 import type { HandoffPreview } from './preview.js';
@@ -51,8 +52,7 @@ export function creationConflict(
     decision.selected_runtime_id === destination_runtime_id &&
     now.selected_runtime_id === destination_runtime_id &&
     areSameTerms(termsOf(decision), terms) &&
-    areSameTerms(termsOf(now), terms) &&
-    canonicalJson(decision.candidates) === canonicalJson(now.candidates);
+    areSameTerms(termsOf(now), terms);
   return isBound ? undefined : 'the placement decision is for something else than what is asked';
 }
 
@@ -112,7 +112,9 @@ export function exportConflict(facts: ExportFacts, now: UnixMs): string | undefi
     decision.epoch === handoff.expected_epoch &&
     decision.selected_runtime_id === handoff.destination_runtime_id;
   if (!isSame) return 'the export does not fit the placement decision of the handoff';
-  if (destination === undefined) return 'the destination runtime is no longer live';
+  if (destination === undefined || !isLive(destination, now)) {
+    return 'the destination runtime is no longer live';
+  }
   if (judge(destination, termsOf(decision), now).outcome !== 'allow') {
     return 'the destination is no longer allowed to take the execution';
   }

@@ -1,6 +1,7 @@
 /**
  * The preview of a handoff, and the hash that ties the handoff to it. The hash has no end of
- * its own: it is stale as soon as anything that it covers is different.
+ * its own: it is stale as soon as anything that it covers is different. It covers the execution, the
+ * terms, and what the destination says of itself: what others say, and when, makes no difference.
  */
 
 import type { EffectReceipt } from '../../../schema/continuity.js';
@@ -20,7 +21,7 @@ import {
   placementDecision,
 } from './placement.js';
 import type { PlacementTerms } from './requirements.js';
-import { isResolvedEffect } from './states.js';
+import { isEffectInDoubt } from './states.js';
 
 /** Its findings are those of the destination: compatibility, and what the policy has against it. */
 export interface HandoffPreview extends Omit<SentPreview, 'placement_decision'> {
@@ -53,7 +54,7 @@ export function previewHandoff(facts: PreviewFacts): HandoffPreview | undefined 
   const selected_runtime_id = isAllowed ? destination_runtime_id : placement.selected_runtime_id;
   const chosen = { ...placement, selected_runtime_id };
   const decision = placementDecision(facts.decision, execution, terms, chosen);
-  const unresolved_effects = facts.effects.filter(({ state }) => !isResolvedEffect(state));
+  const unresolved_effects = facts.effects.filter(({ state }) => isEffectInDoubt(state));
   const shown = {
     continuity_id: execution.continuity_id,
     source_runtime_id: execution.owner_runtime_id,
@@ -65,9 +66,7 @@ export function previewHandoff(facts: PreviewFacts): HandoffPreview | undefined 
     ...shown,
     ...terms,
     epoch: execution.epoch,
-    destination,
-    selected_runtime_id,
-    candidates: decision.candidates,
+    destination: factsOf(destination),
   };
   return {
     ...shown,
@@ -78,6 +77,17 @@ export function previewHandoff(facts: PreviewFacts): HandoffPreview | undefined 
   };
 }
 
+/** What a runtime offers; until when it is live is asked for by itself. */
+type RuntimeFacts = Omit<RuntimeCapabilities, 'observed_at' | 'expires_at'>;
+
+function factsOf({
+  observed_at: _,
+  expires_at: _until,
+  ...facts
+}: RuntimeCapabilities): RuntimeFacts {
+  return facts;
+}
+
 /** Exactly what the hash covers; not among it are the decision's id and the time. */
 export interface PreviewEvidence
   extends PlacementTerms,
@@ -85,9 +95,8 @@ export interface PreviewEvidence
       HandoffPreview,
       'continuity_id' | 'source_runtime_id' | 'compatible' | 'findings' | 'unresolved_effects'
     >,
-    Pick<PlacementDecision, 'epoch' | 'selected_runtime_id' | 'candidates'> {
-  /** The whole registration, its times too. */
-  readonly destination: RuntimeCapabilities;
+    Pick<PlacementDecision, 'epoch'> {
+  readonly destination: RuntimeFacts;
 }
 
 export function previewHash(evidence: PreviewEvidence): string {

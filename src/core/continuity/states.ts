@@ -1,7 +1,16 @@
 /** The states of executions, handoffs, effects and migrations, and which may follow which. */
 
-/** Of a continuity execution. A migration moves it from owned to owned, with the next epoch. */
-export const EXECUTION_STATES = ['owned', 'transferring', 'completed'] as const;
+/**
+ * Of a continuity execution. A migration moves it from owned to owned, with the next epoch. The last
+ * three are those of its instance, and are read off that (`execution-view.ts`).
+ */
+export const EXECUTION_STATES = [
+  'owned',
+  'transferring',
+  'completed',
+  'failed',
+  'cancelled',
+] as const;
 
 export const HANDOFF_STATES = [
   'requested',
@@ -35,6 +44,7 @@ export const EFFECT_STATES = [
   'prepared',
   'dispatched',
   'committed',
+  'failed',
   'unknown',
   'verified',
   'compensated',
@@ -45,25 +55,24 @@ export type EffectState = (typeof EFFECT_STATES)[number];
 const EFFECT_MOVES: Readonly<Record<EffectState, readonly EffectState[]>> = {
   planned: ['prepared', 'abandoned'],
   prepared: ['dispatched', 'abandoned'],
-  dispatched: ['committed', 'unknown'],
-  unknown: ['verified', 'committed', 'compensated', 'abandoned'],
+  dispatched: ['committed', 'failed', 'unknown'],
+  unknown: ['verified', 'committed', 'failed', 'compensated', 'abandoned'],
   committed: ['compensated'],
+  // Whoever looks may find that it happened all the same, or that nothing had been done.
+  failed: ['verified', 'compensated', 'abandoned'],
   verified: ['compensated'],
   compensated: [],
   abandoned: [],
 };
 
-const RESOLVED_EFFECTS: readonly EffectState[] = [
-  'committed',
-  'verified',
-  'compensated',
-  'abandoned',
-];
+/** Somebody is at it, or nobody knows how far it came. */
+const DOUBTFUL_EFFECTS: readonly EffectState[] = ['dispatched', 'unknown'];
 
 /** What an effect of the applied epoch may not have become if its migration is to be undone. */
 const EFFECTS_AGAINST_ROLLBACK: readonly EffectState[] = [
   'dispatched',
   'committed',
+  'failed',
   'unknown',
   'verified',
 ];
@@ -90,9 +99,12 @@ export function mayMoveEffect(from: EffectState, to: EffectState): boolean {
   return EFFECT_MOVES[from].includes(to);
 }
 
-/** It is known what became of the effect; every other state stands in the way of a handoff. */
-export function isResolvedEffect(state: EffectState): boolean {
-  return RESOLVED_EFFECTS.includes(state);
+/**
+ * Stands in the way of a handoff: what was sent may have happened, and might happen again elsewhere.
+ * What nobody has taken yet, and what is known to have failed, does not.
+ */
+export function isEffectInDoubt(state: EffectState): boolean {
+  return DOUBTFUL_EFFECTS.includes(state);
 }
 
 export function forbidsRollback(state: EffectState): boolean {

@@ -13,6 +13,8 @@ import type { Parsed } from './syntax.js';
 /** A filter with its arguments bound. */
 export interface FilterCall {
   readonly name: string;
+  /** What tells two calls of one filter apart: templates are compared, too. */
+  readonly args: readonly JsonValue[];
   readonly apply: (value: JsonValue) => Parsed<JsonValue>;
 }
 
@@ -37,7 +39,7 @@ export function parseFilter(name: string, args: readonly JsonValue[]): Parsed<Fi
   if (typeof bound === 'string') {
     return { ok: false, message: `the template filter ${name} ${bound}` };
   }
-  return { ok: true, value: { name, apply: (value) => limited(name, bound(value)) } };
+  return { ok: true, value: { name, args, apply: (value) => limited(name, bound(value)) } };
 }
 
 /** Why a filter gives no value, in words that follow its name. */

@@ -1,7 +1,7 @@
 /**
  * What an ended run left behind, as the script of its replay: for each step, visit by visit,
- * what its tries came to, and when. A visit is one passing of the evaluator through a step: one,
- * unless the step is inside a loop.
+ * what its tries asked for, what they came to, and when. A visit is one passing of the evaluator through
+ * a step: one, unless the step is inside a loop.
  *
  * Only the last life of a run counts: a failure that a retry of the instance has made good is no
  * longer part of the record, as its row is no longer part of the outputs. Pure.
@@ -11,10 +11,11 @@ import { isFailureCode } from '../../../schema/failure.js';
 import type { StepOutcome } from '../builtin.js';
 import { CANCELLED, type DoneCode, type Execution, FAILED } from '../execution.js';
 import { isOfHooks } from '../hooks.js';
-import type { JsonObject, JsonValue } from '../json.js';
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
 import type { Plan } from '../plan.js';
 import { GATE_REF, NOTE_MARK } from '../progress.js';
 import type { UnixMs } from '../time.js';
+import { placeOf, type RecordedCall, sleepOf } from './calls.js';
 
 /** Rows of `block_outputs` that are no notes on tries, those of answers among them; in the order in which they came about. */
 export interface RecordedOutput {
@@ -24,7 +25,18 @@ export interface RecordedOutput {
   readonly try: number;
   readonly output: JsonValue;
   readonly output_ref: '__error__' | typeof GATE_REF | null;
+  /** The hash of the call from within the process that gave it; null: it was none, or is not known. */
+  readonly call: string | null;
   readonly created_at: string;
+}
+
+/** Calls from within the process whose tries left no output, in the order of their dispatch. */
+export interface RecordedReceipt {
+  readonly block_id: string;
+  /** Null: not known. */
+  readonly iteration: string | null;
+  readonly attempt: number;
+  readonly request_sha256: string;
 }
 
 /** Rows of `worker_tasks` that ended, in the order of their dispatch. */
@@ -33,6 +45,8 @@ export interface RecordedTask {
   readonly block_id: string;
   readonly iteration: string;
   readonly attempt: number;
+  readonly handler: string;
+  readonly params: JsonValue;
   readonly state: 'completed' | 'failed';
   readonly withdrawn: boolean;
   /** Null where a row of `block_outputs` has it. */
@@ -63,6 +77,7 @@ export interface RecordedRun {
   readonly created_at: string;
   readonly outputs: readonly RecordedOutput[];
   readonly tasks: readonly RecordedTask[];
+  readonly receipts: readonly RecordedReceipt[];
   readonly signals: readonly RecordedSignal[];
 }
 
@@ -100,6 +115,8 @@ export interface Recording {
   readonly expired: ReadonlyMap<string, ReadonlySet<string>>;
   /** By block and by iteration, in the order of the passes. */
   readonly visits: ReadonlyMap<string, ReadonlyMap<string, Visit>>;
+  /** By place, see `placeOf`: what its tries asked for, whatever they came to. */
+  readonly calls: ReadonlyMap<string, RecordedCall>;
   /** The steps that gave an output. */
   readonly succeeded: ReadonlySet<string>;
   /** Those that came to nothing but a failure. */
@@ -133,10 +150,43 @@ export function recordingOf(run: RecordedLife, baseline: Plan): Recording {
     if (ended.some(({ tries }) => tries.at(-1)?.outcome.kind === 'success')) succeeded.add(block);
     else if (ended.length > 0) failed.add(block);
   }
-  const expired = expiredIn(visits, answers, baseline);
-  const cutOff = stepsAtEnd(run, baseline, CANCELLED);
-  const failedBlocks = blocksAtEnd(run, baseline, FAILED);
-  return { answers, expired, visits, succeeded, failed, cutOff, failedBlocks };
+  return {
+    answers,
+    expired: expiredIn(visits, answers, baseline),
+    visits,
+    calls: callsOf(run, baseline),
+    succeeded,
+    failed,
+    cutOff: stepsAtEnd(run, baseline, CANCELLED),
+    failedBlocks: blocksAtEnd(run, baseline, FAILED),
+  };
+}
+
+/** A try that was made again has its latest call: what came of it then is what is left. */
+function callsOf(
+  { receipts, outputs, tasks }: RecordedLife,
+  baseline: Plan,
+): Map<string, RecordedCall> {
+  const calls = new Map<string, RecordedCall>();
+  const nodeOf = (block: string) => baseline.nodes[baseline.indexOf.get(block) ?? -1];
+  for (const { block_id, iteration, attempt, request_sha256: sha256 } of receipts) {
+    const path = iteration ?? (nodeOf(block_id)?.loops.length === 0 ? '' : undefined);
+    if (path !== undefined) calls.set(placeOf(block_id, path, attempt), { sha256 });
+  }
+  for (const { block_id, iteration, try: attempt, output, output_ref, call } of outputs) {
+    if (output_ref === GATE_REF) continue;
+    const place = placeOf(block_id, iteration, attempt);
+    const node = nodeOf(block_id);
+    if (call !== null) calls.set(place, { sha256: call });
+    else if (node?.type === 'step' && node.mode === 'sleep' && output_ref === null) {
+      const ms = isJsonObject(output) ? ownValue(output, 'slept_ms') : undefined;
+      if (ms !== undefined) calls.set(place, { handler: node.handler, params: sleepOf(ms) });
+    }
+  }
+  for (const { block_id, iteration, attempt, handler, params } of tasks) {
+    calls.set(placeOf(block_id, iteration, attempt), { handler, params });
+  }
+  return calls;
 }
 
 function answersIn({ outputs }: RecordedLife): Map<string, Map<string, RecordedAnswer>> {

@@ -1,10 +1,18 @@
 /**
  * Whether an ended run of one version of a sequence comes to the same with another version: it is run
- * again with what was recorded of it, and compared by its end and by the steps on the way. Pure.
+ * again with what was recorded of it, and compared by its end, by the steps on the way, and by what
+ * they asked for. Pure.
  */
 
-import type { Divergence } from '../../../schema/release.js';
+import type { ChangedCall, Divergence } from '../../../schema/release.js';
 import type { Plan } from '../plan.js';
+import {
+  type Call,
+  differingMembers,
+  isSameCall,
+  isSameRequest,
+  type RecordedCall,
+} from './calls.js';
 import { NotReplayable, type RecordedRun, type Recording, recordingOf } from './recording.js';
 import { Rerun, type RerunOptions } from './rerun.js';
 import { Script } from './stand-ins.js';
@@ -30,39 +38,127 @@ export function replay(
 ): Verdict {
   try {
     const recording = recordingOf(run, baseline);
-    const rerun = new Rerun('end', candidate, new Script(recording, baseline), run, options);
-    rerun.run();
-    return verdictOn(run, recording, rerun);
+    const rerunOf = (plan: Plan) => {
+      const rerun = new Rerun('end', plan, new Script(recording, baseline), run, options);
+      rerun.run();
+      return rerun;
+    };
+    const rerun = rerunOf(candidate);
+    return verdictOn(
+      run,
+      recording,
+      rerun,
+      callsOf(rerun, () => rerunOf(baseline)),
+    );
   } catch (error) {
     if (error instanceof NotReplayable) return { kind: 'inconclusive', reason: error.message };
     throw error;
   }
 }
 
-function verdictOn(run: RecordedRun, recording: Recording, rerun: Rerun): Verdict {
+interface JudgedCalls {
+  readonly changed: readonly ChangedCall[];
+  /** Why some other call proves nothing; undefined: none does. */
+  readonly doubt: string | undefined;
+}
+
+/**
+ * Which calls are others than were recorded because the candidate makes them. As a control the baseline
+ * is run again, too: where even that does not repeat its own call, the call follows from time or
+ * from what nobody recorded, and says nothing about the candidate.
+ */
+function callsOf({ plan, script, executed }: Rerun, controlRun: () => Rerun): JudgedCalls {
+  const changed: ChangedCall[] = [];
+  let doubt: string | undefined;
+  // Those that need none any more: they are evaluated in place.
+  for (const block of new Set(executed.map((step) => step.block))) {
+    const [before, after] = [script.stepOf(block), plan.nodes[plan.indexOf.get(block) ?? -1]];
+    const isCall = before !== undefined && before.mode !== 'pure' && before.mode !== 'sleep';
+    if (isCall && after?.type === 'step' && after.mode === 'pure') {
+      changed.push({ block_id: block, member: 'handler' });
+    }
+  }
+  if (script.otherCalls.length === 0) return { changed, doubt };
+  const isSaid = (block: string) => {
+    const [before, after] = [script.stepOf(block), plan.nodes[plan.indexOf.get(block) ?? -1]];
+    return before !== undefined && after?.type === 'step' && isSameRequest(before, after);
+  };
+  const control = madeBy(controlRun);
+  for (const { block, place, recorded, made, isDoubtful } of script.otherCalls) {
+    const repeated = control?.get(place);
+    if (script.stepOf(block)?.handler !== made.handler) {
+      changed.push({ block_id: block, member: 'handler' });
+    } else if (repeated === undefined || !isRepeated(recorded, repeated) || isDoubtful) {
+      doubt ??= doubtAt(block);
+    } else {
+      const members = differingMembers(repeated, made);
+      // By what is recorded they are the same, which proves nothing where they are written otherwise.
+      if (members.length === 0 && !isSaid(block)) doubt ??= doubtAt(block);
+      changed.push(...members.map((member) => ({ block_id: block, member })));
+    }
+  }
+  return { changed: distinct(changed), doubt };
+}
+
+function doubtAt(block: string): string {
+  return `the call of step ${block} depends on time or on what nobody recorded`;
+}
+
+/** What nobody recorded is what the baseline asks for. */
+function isRepeated(recorded: RecordedCall | undefined, repeated: Call): boolean {
+  return recorded === undefined || isSameCall(recorded, repeated);
+}
+
+/** What the run asked for; undefined when it cannot be carried out. */
+function madeBy(run: () => Rerun): Rerun['calls'] | undefined {
+  try {
+    return run().calls;
+  } catch (error) {
+    if (error instanceof NotReplayable) return undefined;
+    throw error;
+  }
+}
+
+/** A step in a loop may make the same difference in every pass. */
+function distinct(changed: readonly ChangedCall[]): ChangedCall[] {
+  const byName = new Map(changed.map((one) => [JSON.stringify(one), one]));
+  return [...byName.values()];
+}
+
+function verdictOn(
+  run: RecordedRun,
+  { succeeded, failed }: Recording,
+  rerun: Rerun,
+  { changed, doubt }: JudgedCalls,
+): Verdict {
   const { snapshot, script } = rerun;
-  const { succeeded, failed } = recording;
   const executed = new Set(rerun.executed.map(({ block }) => block));
   const isSameEnd = snapshot.state === run.state;
   const added = idsOf(executed, (id) => !succeeded.has(id) && !failed.has(id));
   // A step that only failed is missed where the ends agree; where they do not, that says it.
   const recorded = isSameEnd ? [...succeeded, ...failed] : succeeded;
   const removed = idsOf(recorded, (id) => !executed.has(id));
-  if (!isSameEnd || added.length > 0 || removed.length > 0) {
+  const calls = changed.filter(({ block_id }) => isCompared(block_id));
+  if (!isSameEnd || added.length > 0 || removed.length > 0 || calls.length > 0) {
     const divergence: Divergence = {
       instance_id: run.id,
       recorded_state: run.state,
       replayed_state: snapshot.state,
       blocks_added: added.slice(0, IDS_MAX),
       blocks_removed: removed.slice(0, IDS_MAX),
+      ...(calls.length === 0 ? {} : { calls_changed: calls.slice(0, IDS_MAX) }),
     };
     return { kind: 'divergence', divergence };
   }
-  if (!script.hasGaps) return { kind: 'match' };
-  return { kind: 'inconclusive', reason: 'a step did what nobody has recorded' };
+  const reason = doubt ?? script.gap;
+  return reason === undefined ? { kind: 'match' } : { kind: 'inconclusive', reason };
+}
+
+function idsOf(ids: Iterable<string>, counts: (id: string) => boolean): string[] {
+  return [...ids].filter((id) => isCompared(id) && counts(id)).sort();
 }
 
 /** Names that begin with `_` are ours. */
-function idsOf(ids: Iterable<string>, counts: (id: string) => boolean): string[] {
-  return [...ids].filter((id) => !id.startsWith('_') && counts(id)).sort();
+function isCompared(block: string): boolean {
+  return !block.startsWith('_');
 }

@@ -1,22 +1,26 @@
 /**
  * Runs a recorded life again: the real evaluator in virtual time, from the first moment, with every
- * handler replaced by what was recorded. What was recorded comes at the moment at which it came, or as
- * soon as it is asked for; delays and back-offs are jumped over. Pure.
+ * handler that waits or acts outside replaced by what was recorded. What was recorded comes at the moment
+ * at which it came, or as soon as it is asked for; delays and back-offs are jumped over. Pure.
  *
- * The validation of a release runs to the end, and steps that nobody has recorded come last, with an
- * empty output. The plan of a migration runs to its frontier: such steps are never answered.
+ * The validation of a release runs to the end, and calls that nobody has recorded are answered last, with an
+ * empty output. The plan of a migration runs to its frontier: such steps are never answered, and a
+ * step in place is run only where it was run before.
  */
 
 import { answerIn } from '../blocks/gate.js';
+import type { PureContext } from '../builtin.js';
 import { isDeadlineHandler } from '../deadline-handlers.js';
+import { scopeIn } from '../evaluation.js';
 import { advance, type EngineEvent, type Env, type Progress, type Snapshot } from '../evaluator.js';
 import { emptyExecution, type StepRecord } from '../execution.js';
-import { isJsonObject } from '../json.js';
+import { isJsonObject, type JsonObject } from '../json.js';
 import { iterationOf } from '../paths.js';
-import type { Plan } from '../plan-nodes.js';
+import type { Plan, StepNode } from '../plan-nodes.js';
 import { type Dispatch, GATE_REF, type StepTry } from '../progress.js';
 import { isEnded } from '../states.js';
 import type { UnixMs } from '../time.js';
+import { type Call, callOf, placeOf } from './calls.js';
 import {
   NotReplayable,
   type RecordedLife,
@@ -69,9 +73,13 @@ export class Rerun {
   readonly script: Script;
   /** In order; well or not. */
   readonly executed: ExecutedStep[] = [];
-  /** The tries whose outcomes were used, as `block/iteration/attempt`. */
+  /** The places of the tries whose outcomes were used. */
   readonly taken = new Set<string>();
+  /** By place: what was asked for by steps that are not run in place. */
+  readonly calls = new Map<string, Call>();
   readonly #target: 'end' | 'frontier';
+  /** As it is, and as it is run. */
+  readonly plan: Plan;
   readonly #plan: Plan;
   readonly #signals: RecordedSignal[];
   readonly #open = new Map<string, OpenTry>();
@@ -90,6 +98,7 @@ export class Rerun {
   ) {
     this.#target = target;
     this.script = script;
+    this.plan = plan;
     this.#plan = target === 'end' ? withStandIns(plan, script) : withoutHandlers(plan, script);
     this.#env = { ...TURN, unpoliciedRetry, random: () => 0.5 };
     this.#ticksMax = ticksMax;
@@ -188,7 +197,7 @@ export class Rerun {
   #answer(open: OpenTry): void {
     this.#open.delete(keyOf(open));
     const { node, iteration, attempt, external, taken } = open;
-    const outcome = this.script.outcomeOf(taken);
+    const outcome = this.script.outcomeOf(this.#plan.nodes[node]!.id, taken);
     const at = Number.isFinite(open.dueAt) ? open.dueAt : this.#now;
     this.#advance(at, { kind: 'step.outcome', node, iteration, attempt, external, outcome });
   }
@@ -230,14 +239,35 @@ export class Rerun {
     // Nothing depends on what it comes to.
     if (isDeadlineHandler(dispatch)) return;
     const { node: index, iteration, attempt, external } = dispatch;
-    const node = this.#plan.nodes[index];
+    const node = this.plan.nodes[index];
     if (node?.type !== 'step') throw new Error(`block ${index} is dispatched and is no step`);
-    const taken = this.script.take(node, iteration, attempt);
-    if (taken !== undefined) this.taken.add(`${node.id}/${iteration}/${attempt}`);
+    const taken = this.#outcomeFor(node, dispatch);
+    if (taken !== undefined) this.taken.add(placeOf(node.id, iteration, attempt));
     else if (this.#target === 'frontier') return;
     const dueAt = taken === undefined ? Number.POSITIVE_INFINITY : Math.max(this.#now, taken.at);
     const open = { node: index, iteration, attempt, external, taken, dueAt };
     this.#open.set(keyOf(open), open);
+  }
+
+  #outcomeFor(node: StepNode, { iteration, attempt, params, overlay }: Dispatch) {
+    const { script } = this;
+    if (node.pure === undefined) {
+      const call = callOf(node, params);
+      this.calls.set(placeOf(node.id, iteration, attempt), call);
+      return this.#target === 'end'
+        ? script.takeFor(node, iteration, attempt, call)
+        : script.take(node, iteration, attempt);
+    }
+    const taken = script.take(node, iteration, attempt);
+    const outcome = taken && node.pure(params, this.#contextOf(iteration, overlay));
+    return taken && outcome && { ...taken, outcome };
+  }
+
+  /** What a handler that is run in place sees. */
+  #contextOf(iteration: string, items: JsonObject | null): PureContext {
+    const scope = scopeIn(this.snapshot, { ...this.#env, now: this.#now });
+    const data = items === null ? scope.data : { ...scope.data, ...items };
+    return { scope: { ...scope, data }, iteration, log: () => undefined };
   }
 }
 

@@ -1,83 +1,109 @@
 /**
- * Stands in for every handler of a plan, built-in ones too, so that a replay has no effect:
- * a step gives what its recording says. Steps that the evaluator runs in place still do; all others
- * are dispatched, sleeps and waits too, and whoever replays answers them. The evaluator knows nothing of it.
+ * Stands in for the handlers of a plan that wait or act outside, so that a replay has no effect: such a
+ * step gives what its recording says. They are dispatched, sleeps and waits too, and whoever replays
+ * answers them. Handlers that need nothing but their parameters are run as ever. The evaluator knows
+ * nothing of it.
  */
 
-import type { PureContext, PureHandler, StepOutcome } from '../builtin.js';
-import type { JsonObject, JsonValue } from '../json.js';
+import type { StepOutcome } from '../builtin.js';
+import type { JsonObject } from '../json.js';
 import type { Plan, PlanNode } from '../plan.js';
 import type { StepNode } from '../plan-nodes.js';
+import { type Call, isSameCall, isSameRequest, placeOf, type RecordedCall } from './calls.js';
 import {
   NotReplayable,
   type RecordedAnswer,
   type RecordedTry,
   type Recording,
-  type Visit,
 } from './recording.js';
 
 /** What a step gives that nothing is recorded of. */
 const NOTHING: JsonObject = Object.freeze({});
 
+/** A call at a place where another one was, or may have been, recorded. */
+export interface OtherCall {
+  readonly block: string;
+  readonly place: string;
+  /** Undefined: an event came, and who waited for it is not recorded. */
+  readonly recorded: RecordedCall | undefined;
+  readonly made: Call;
+  /** It says the same as the step of the baseline, behind what nobody recorded: that may be why. */
+  readonly isDoubtful: boolean;
+}
+
 /** Hands out a recording, step by step. */
 export class Script {
-  readonly #recording: Recording;
+  readonly recording: Recording;
   readonly #baseline: Plan;
-  /** Of steps that stand in more or fewer loops than they did: the visits that have not begun. */
-  readonly #moved = new Map<string, Visit[]>();
-  readonly #begun = new Map<string, Visit | undefined>();
-  /** Some step gave what nobody recorded: that the ends agree proves nothing. */
-  hasGaps = false;
+  readonly otherCalls: OtherCall[] = [];
+  /** Why it proves nothing that the ends agree: some step gave what nobody recorded. The first of them. */
+  gap: string | undefined;
 
   constructor(recording: Recording, baseline: Plan) {
-    this.#recording = recording;
+    this.recording = recording;
     this.#baseline = baseline;
   }
 
   /**
-   * What the recording says of this try, undefined when it says nothing. Every try is asked for once,
-   * in order.
+   * What the recording says of this try, whatever it asks for; undefined when it says nothing.
    *
    * @throws NotReplayable when the step decides by more than is recorded
    */
   take(node: StepNode, iteration: string, attempt: number): RecordedTry | undefined {
     // What became of its gate says nothing of its handler, which was never called.
     if (this.hasExpired(node.id, iteration)) {
-      this.hasGaps = true;
+      this.#noteGap(node.id);
       return undefined;
     }
-    const before = this.#stepOf(node.id);
-    const visit =
-      before === undefined || before.loops.length === node.loops.length
-        ? this.#recording.visits.get(node.id)?.get(iteration)
-        : this.#nextVisit(node.id, attempt);
-    const tries = visit?.tries ?? [];
+    const before = this.stepOf(node.id);
+    const tries = this.recording.visits.get(node.id)?.get(iteration)?.tries ?? [];
     // Failures are those of a handler: another one might not have failed.
     const taken = (before?.handler === node.handler ? tries : tries.filter(isSuccess))[attempt];
-    // Of a step that the run did not begin, not even that it loses a race is known.
-    if (taken === undefined && visit === undefined && !this.#wasBegun(node, before)) {
-      this.hasGaps = true;
-    }
     if (taken?.isKnown === false && choosesRetries(node)) {
       throw new NotReplayable(`how step ${node.id} failed before a retry is not recorded`);
     }
     return taken?.timedOut === true && node.retry === undefined ? forGood(taken) : taken;
   }
 
+  /** The same, if it was recorded of this call; what it asks for is noted where it is another one. */
+  takeFor(node: StepNode, iteration: string, attempt: number, made: Call): RecordedTry | undefined {
+    const { visits, calls } = this.recording;
+    const taken = this.take(node, iteration, attempt);
+    const place = placeOf(node.id, iteration, attempt);
+    const before = this.stepOf(node.id);
+    const recorded = calls.get(place);
+    // What came says nothing of who waited for it: the baseline is asked that.
+    const isEvent = taken !== undefined && node.mode === 'event' && before?.mode === 'event';
+    if (recorded === undefined && !isEvent) {
+      // A sleep that failed is a failure of its own: it asks nobody.
+      if (taken !== undefined && node.mode === 'sleep' && before?.mode === 'sleep') return taken;
+      // Of a step that the run did not begin, not even that it loses a race is known.
+      const isBegun = visits.get(node.id)?.has(iteration) === true || this.#wasBegun(node, before);
+      if (taken !== undefined || !isBegun) this.#noteGap(node.id);
+      return undefined;
+    }
+    if (recorded === undefined || !isSameCall(recorded, made)) {
+      const isSaid = before !== undefined && isSameRequest(before, node);
+      const isDoubtful = this.gap !== undefined && isSaid;
+      this.otherCalls.push({ block: node.id, place, recorded, made, isDoubtful });
+    }
+    return taken;
+  }
+
   /** What a person said at the gate of the step; undefined when nothing is recorded of it. */
   answerAt(block: string, iteration: string): RecordedAnswer | undefined {
-    return this.#recording.answers.get(block)?.get(iteration);
+    return this.recording.answers.get(block)?.get(iteration);
   }
 
   /** Whether nobody answered in time, in that pass, or in any. */
   hasExpired(block: string, iteration?: string): boolean {
-    const expired = this.#recording.expired.get(block);
+    const expired = this.recording.expired.get(block);
     return iteration === undefined ? expired !== undefined : expired?.has(iteration) === true;
   }
 
   /** Whether the block had failed by the end. */
   hasFailed(block: string): boolean {
-    return this.#recording.failedBlocks.has(block);
+    return this.recording.failedBlocks.has(block);
   }
 
   /** Whether the run had begun the step, although nothing is recorded of it. */
@@ -85,37 +111,23 @@ export class Script {
     // Tasks are recorded in any case.
     if (before?.handler !== node.handler || node.mode === 'external') return false;
     // Of passes before the last one it is not known.
-    return before.loops.length > 0 || this.#recording.cutOff.has(node.id);
+    return before.loops.length > 0 || this.recording.cutOff.has(node.id);
   }
 
-  /**
-   * A step without effect that failed, and was cut off while it waited for its next try, leaves no
-   * trace: it is really asked.
-   */
-  retryOf(node: StepNode, params: JsonValue, context: PureContext): StepOutcome | undefined {
-    const before = this.#stepOf(node.id);
-    if (before?.handler !== node.handler || before.retry === undefined) return undefined;
-    const outcome = node.pure?.(params, context);
-    return outcome?.kind === 'failure' && outcome.retryable ? outcome : undefined;
-  }
-
-  #stepOf(block: string): StepNode | undefined {
+  /** The step of the baseline. */
+  stepOf(block: string): StepNode | undefined {
     const node = this.#baseline.nodes[this.#baseline.indexOf.get(block) ?? -1];
     return node?.type === 'step' ? node : undefined;
   }
 
-  /** The paths of its passes mean nothing here: they are taken in their order. */
-  #nextVisit(block: string, attempt: number): Visit | undefined {
-    const left = this.#moved.get(block) ?? [...(this.#recording.visits.get(block)?.values() ?? [])];
-    this.#moved.set(block, left);
-    if (attempt === 0) this.#begun.set(block, left.shift());
-    return this.#begun.get(block);
+  outcomeOf(block: string, taken: RecordedTry | undefined): StepOutcome {
+    if (taken !== undefined) return taken.outcome;
+    this.#noteGap(block);
+    return { kind: 'success', output: NOTHING };
   }
 
-  outcomeOf(taken: RecordedTry | undefined): StepOutcome {
-    if (taken !== undefined) return taken.outcome;
-    this.hasGaps = true;
-    return { kind: 'success', output: NOTHING };
+  #noteGap(block: string): void {
+    this.gap ??= `step ${block} makes a call that nobody recorded`;
   }
 }
 
@@ -134,7 +146,7 @@ function choosesRetries({ retry }: StepNode): boolean {
   return retry?.retryIf !== undefined || (retry?.nonRetryableCodes.size ?? 0) > 0;
 }
 
-/** The same plan, none of whose steps calls a handler. */
+/** The same plan, none of whose steps waits or acts outside. */
 export function withStandIns(plan: Plan, script: Script): Plan {
   const nodes = plan.nodes.map(
     (node): PlanNode => (node.type === 'step' ? standIn(node, script) : node),
@@ -144,20 +156,14 @@ export function withStandIns(plan: Plan, script: Script): Plan {
 
 function standIn(node: StepNode, script: Script): StepNode {
   const { checkOutput } = node;
-  const pure: PureHandler = (params, context) => {
-    // The section of the engine has the number of the present try.
-    const attempt = Number(context.scope.runtime.attempt);
-    const taken = script.take(node, context.iteration, attempt);
-    const retried = taken === undefined ? script.retryOf(node, params, context) : undefined;
-    return retried ?? script.outcomeOf(taken);
-  };
+  const gate = gateOf(node, script);
+  if (node.mode === 'pure') return { ...node, gate };
   return {
     ...node,
     mode: node.mode === 'sleep' || node.mode === 'event' ? 'in_process' : node.mode,
-    pure: node.mode === 'pure' ? pure : undefined,
     // What took too long is recorded as a failure; nothing else can be too late.
     ...WITHOUT_LIMITS,
-    gate: gateOf(node, script),
+    gate,
     checkOutput:
       checkOutput && ((output) => (output === NOTHING ? undefined : checkOutput(output))),
   };

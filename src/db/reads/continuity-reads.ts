@@ -5,7 +5,6 @@
 
 import {
   CONTINUITY_SQL,
-  type ExecutionRow,
   type HandoffRow,
   LIVE_MS,
   type MigrationRow,
@@ -13,6 +12,7 @@ import {
 } from '../../../actors/continuity/rows.js';
 import type { Boundary, ProvenanceEntry } from '../../../schema/continuity.js';
 import { checkpointBoundary } from '../../core/continuity/checkpoint-boundary.js';
+import type { ShownExecutionRow } from '../../core/continuity/execution-view.js';
 import type { JsonValue } from '../../core/json.js';
 import type { InstanceState } from '../../core/states.js';
 import { isoTime, type UnixMs } from '../../core/time.js';
@@ -93,7 +93,7 @@ function shared<Row extends object>(name: keyof typeof CONTINUITY_SQL) {
   return lookup<Row>(`reads_continuity_${name}`, CONTINUITY_SQL[name]);
 }
 
-export const executionById = shared<ExecutionRow>('execution');
+export const executionById = shared<ShownExecutionRow>('shownExecution');
 export const handoffById = shared<HandoffRow>('handoff');
 export const migrationById = shared<MigrationRow>('migration');
 /** Of the instance that the execution was at an epoch, when that is here. */

@@ -6,8 +6,10 @@
 
 import type { EffectReceipt } from '../../../schema/continuity.js';
 import {
+  type EffectOutcome,
   type EffectPlace,
   inProcessReceipt,
+  SILENCE_REASON,
   type TaskFacts,
   taskReceipt,
 } from '../../core/continuity/effects.js';
@@ -25,7 +27,8 @@ export interface EffectRow extends EffectPlace {
   readonly handler_name: string | null;
   readonly params: string | null;
   readonly state: string;
-  readonly claim_epoch: number;
+  readonly is_reported: boolean;
+  readonly is_touched: boolean;
   readonly output: string | null;
   /** What is known of the request of a step that ran in the process. */
   readonly facts: string | null;
@@ -63,7 +66,7 @@ export function effectsOfExecution(executionId: string, tenant?: string | undefi
   return select(conditions, own);
 }
 
-/** Those of an execution that may be in doubt, and few others: see `isResolvedEffect`. */
+/** Those of an execution that may be in doubt, and few others: see `isEffectInDoubt`. */
 export function doubtfulEffects(executionId: string): Query {
   const conditions = new Conditions();
   const own = instancesOf(conditions.param(executionId));
@@ -94,6 +97,12 @@ export function effectById(id: string): Query {
 /** The built-in handler that acts outside. */
 const HTTP_HANDLER = 'http_request';
 
+/** What is stored of tries that are over. */
+const ENDED_AS: ReadonlyMap<string, EffectOutcome> = new Map([
+  ['committed', 'success'],
+  ['failed', 'failure'],
+]);
+
 /** @throws Error never: the rows are the engine's own */
 export function effectOfRow(row: EffectRow): EffectReceipt {
   const resolution = row.resolved_state === null ? null : resolutionOf(row, row.resolved_state);
@@ -102,13 +111,10 @@ export function effectOfRow(row: EffectRow): EffectReceipt {
     const handler_name = row.handler_name ?? '';
     const state = row.state as TaskFacts['state'];
     const params = parsed(row.params);
-    // Withdrawn tasks have failed by their rows.
-    const task = { ...row, handler_name, state, params, output, withdrawn: false };
-    return taskReceipt(task, resolution);
+    return taskReceipt({ ...row, handler_name, state, params, output }, resolution);
   }
   const facts = parsed(row.facts) as unknown as OpenEffect;
-  const ended = row.state === 'committed' ? 'success' : 'error';
-  const outcome = row.source === 'open' ? 'in_flight' : ended;
+  const outcome = row.source === 'open' ? 'in_flight' : (ENDED_AS.get(row.state) ?? 'lost');
   const handler_name = facts.handler_name ?? HTTP_HANDLER;
   return inProcessReceipt({ ...facts, ...row, handler_name, outcome, output }, resolution);
 }
@@ -178,11 +184,27 @@ const SCOPE = 'i.tenant_id, coalesce(i.continuity_id, i.id) as continuity_id';
 /** By its key for each row: as a plain join, Postgres may read the whole table instead. */
 const OF_INSTANCE = 'cross join lateral (select id, tenant_id, continuity_id from instances';
 
+/** Whether the history of a task has such an entry. */
+function hasEntry(condition: string): string {
+  return `exists (select 1 from json_array_elements(t.history) h where ${condition})`;
+}
+
+/** The word of a worker that a task of `t` failed. */
+export const IS_REPORTED = `(t.state = 'failed' and ${hasEntry("h ->> 'event' = 'failed'")})`;
+
+/** Some worker has it, or had it when it ended, or fell silent over it: see `TaskFacts`. */
+export const IS_TOUCHED = `(t.claim_epoch > 0 and (t.worker_id is not null or ${hasEntry(
+  `h ->> 'event' = 'reclaimed' and h ->> 'reason' = '${SILENCE_REASON}'`,
+)}))`;
+
+const TASK_WORDS = `${IS_REPORTED} as is_reported, ${IS_TOUCHED} as is_touched`;
+const NO_TASK = 'false as is_reported, false as is_touched';
+
 function taskSource(filter: string, condition: string): string {
   return (
     `select 'task' as source, t.id, ${SCOPE}, ` +
     'coalesce(t.ownership_epoch, 0)::float8 as epoch, t.instance_id, t.block_id, t.attempt, ' +
-    't.handler_name, t.params, t.state, t.claim_epoch, t.output, null::json as facts, ' +
+    `t.handler_name, t.params, t.state, ${TASK_WORDS}, t.output, null::json as facts, ` +
     't.created_at, t.completed_at as updated_at from worker_tasks t ' +
     `${OF_INSTANCE} where id = t.instance_id offset 0) i where ${condition}${filter}`
   );
@@ -192,7 +214,8 @@ function taskSource(filter: string, condition: string): string {
 function openSource(holders: string, filter: string, condition: string): string {
   return (
     `select 'open' as source, f.id, ${SCOPE}, f.epoch, i.id as instance_id, f.block_id, ` +
-    'f.attempt, f.handler_name, null::json as params, null as state, 0 as claim_epoch, ' +
+    'f.attempt, f.handler_name, null::json as params, null as state, ' +
+    `${NO_TASK}, ` +
     'null::json as output, f.facts, f.created_at, null::timestamptz as updated_at ' +
     `from ${holders} cross join lateral (select id, tenant_id, continuity_id, execution ` +
     'from instances where id = h.instance_id ' +
@@ -210,7 +233,7 @@ function outputSource(filter: string, condition: string): string {
   return (
     `select 'output' as source, o.id, ${SCOPE}, (o.effect ->> 'epoch')::float8 as epoch, ` +
     'o.instance_id, o.block_id, o.try as attempt, null as handler_name, null::json as params, ' +
-    "o.effect ->> 'state' as state, 0 as claim_epoch, " +
+    `o.effect ->> 'state' as state, ${NO_TASK}, ` +
     "json_build_object('provider_receipt_id', o.effect ->> 'provider_receipt_id') as output, " +
     "o.effect as facts, (o.effect ->> 'created_at')::timestamptz as created_at, " +
     // Not when its row was made, which is a moment later: it keeps its time when the row goes.
@@ -223,7 +246,8 @@ function trySource(filter: string, condition: string): string {
   return (
     `select 'try' as source, e.id, ${SCOPE}, e.epoch::float8 as epoch, e.instance_id, ` +
     'e.block_id, e.attempt, null as handler_name, null::json as params, e.state, ' +
-    "0 as claim_epoch, json_build_object('provider_receipt_id', e.provider_receipt_id) as output, " +
+    `${NO_TASK}, ` +
+    "json_build_object('provider_receipt_id', e.provider_receipt_id) as output, " +
     "json_build_object('request_sha256', e.request_sha256, 'destination_fingerprint', " +
     "e.destination_fingerprint, 'idempotency_key', e.idempotency_key) as facts, " +
     'e.created_at, e.updated_at from effect_receipts e ' +

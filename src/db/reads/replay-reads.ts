@@ -23,6 +23,7 @@ export interface StoredRun
   readonly has_injected: boolean;
   readonly outputs: string;
   readonly tasks: string;
+  readonly receipts: string;
   readonly signals: string;
 }
 
@@ -40,7 +41,8 @@ export const REPLAY_SQL = {
     '+ octet_length(i.config::text) + octet_length(i.execution::text) ' +
     '+ (select coalesce(sum(o.output_size + 200), 0) from block_outputs o ' +
     `where o.instance_id = i.id and ${ENDS}) ` +
-    '+ (select coalesce(sum(300 + coalesce(octet_length(t.error_message), 0) + case when ' +
+    '+ (select coalesce(sum(300 + coalesce(octet_length(t.error_message), 0) ' +
+    '+ coalesce(octet_length(t.params::text), 0) + case when ' +
     `${HAS_OUTPUT} then 0 else coalesce(octet_length(t.output::text), 0) end), 0) ` +
     'from worker_tasks t where t.instance_id = i.id) ' +
     '+ (select coalesce(sum(100 + coalesce(octet_length(s.payload::text), 0)), 0) ' +
@@ -55,10 +57,11 @@ export const REPLAY_SQL = {
     'exists (select 1 from injected_blocks b where b.instance_id = i.id) as has_injected, ' +
     "(select coalesce(json_agg(json_build_object('id', o.id, 'block_id', o.block_id, " +
     "'iteration', o.iteration, 'try', o.try, 'output', o.output, 'output_ref', o.output_ref, " +
-    "'created_at', o.created_at) order by o.created_at, o.id), '[]') " +
+    "'call', o.effect ->> 'request_sha256', 'created_at', o.created_at) order by o.created_at, o.id), '[]') " +
     `from block_outputs o where o.instance_id = i.id and ${ENDS}) as outputs, ` +
     "(select coalesce(json_agg(json_build_object('id', t.id, 'block_id', t.block_id, " +
     "'iteration', t.iteration, 'attempt', t.attempt, 'state', t.state, " +
+    "'handler', t.handler_name, 'params', t.params, " +
     `'withdrawn', t.withdrawn, 'output', case when ${HAS_OUTPUT} then null else t.output end, ` +
     "'error_message', t.error_message, 'error_retryable', t.error_retryable, " +
     "'timed_out', exists (select 1 from json_array_elements(t.history) h " +
@@ -67,6 +70,10 @@ export const REPLAY_SQL = {
     "order by t.created_at, t.id), '[]') " +
     'from worker_tasks t where t.instance_id = i.id ' +
     "and t.state in ('completed', 'failed')) as tasks, " +
+    "(select coalesce(json_agg(json_build_object('block_id', e.block_id, " +
+    "'iteration', e.iteration, 'attempt', e.attempt, 'request_sha256', e.request_sha256) " +
+    "order by e.created_at, e.id), '[]') from effect_receipts e " +
+    'where e.instance_id = i.id) as receipts, ' +
     "(select coalesce(json_agg(json_build_object('signal_type', s.signal_type, " +
     "'payload', s.payload, 'created_at', s.created_at) order by s.seq), '[]') " +
     'from signals s where s.instance_id = i.id) as signals ' +

@@ -5,6 +5,7 @@
 
 import type { Offload } from '../../../actors/runtime/offload.js';
 import type { Execution } from '../../../schema/continuity.js';
+import { executionView } from '../../core/continuity/execution-view.js';
 import { handoffView } from '../../core/continuity/handoff-view.js';
 import { migrationView } from '../../core/continuity/migration-record.js';
 import { redactedStateDiff } from '../../core/continuity/redaction.js';
@@ -40,9 +41,7 @@ function tenantOf(call: AnyCall, query: { readonly tenant_id?: string | undefine
 /** @throws EngineError 404 */
 async function executionNamed(deps: FrontDeps, call: CallById, tenant: string): Promise<Execution> {
   const { params } = call;
-  const row = await rowOf(deps.reads, executionById, 'execution', params.id, tenant);
-  const { version: _, ...execution } = row;
-  return execution;
+  return executionView(await rowOf(deps.reads, executionById, 'execution', params.id, tenant));
 }
 
 const get: Operation<'continuity.get'> = async (deps, call) => {

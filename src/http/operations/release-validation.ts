@@ -10,6 +10,7 @@ import { type Offload, type OffloadPool, TooCostly } from '../../../actors/runti
 import type { ShardClient } from '../../../actors/shard/client.js';
 import {
   type Divergence,
+  type InconclusiveRun,
   type Release,
   SAMPLE_DEFAULT,
   SAMPLE_MAX,
@@ -130,6 +131,7 @@ export class Validations {
     const runs = await sampledRuns.rows(front.reads, baseline, tenant, size);
     const until = clock.monotonic() + REPLAYS_MS;
     const verdicts: Verdict[] = [];
+    const unclear: InconclusiveRun[] = [];
     for (const run of runs) {
       const verdict =
         clock.monotonic() < until
@@ -137,10 +139,11 @@ export class Validations {
           : inconclusive('the validation takes too long');
       verdicts.push(verdict);
       if (verdict.kind !== 'inconclusive') continue;
+      unclear.push({ instance_id: run.id, reason: verdict.reason });
       const fields = { releaseId: release.id, instanceId: run.id, reason: verdict.reason };
       this.#deps.log.debug(fields, 'replay inconclusive');
     }
-    return { outcome: 'ready', evidence: evidenceOf(verdicts) };
+    return { outcome: 'ready', evidence: evidenceOf(verdicts, unclear) };
   }
 
   async #replay(front: FrontDeps, definitions: DefinitionPair, run: SampledRun): Promise<Verdict> {
@@ -201,7 +204,7 @@ function inconclusive(reason: string): Verdict {
   return { kind: 'inconclusive', reason };
 }
 
-function evidenceOf(verdicts: readonly Verdict[]): Evidence {
+function evidenceOf(verdicts: readonly Verdict[], unclear: readonly InconclusiveRun[]): Evidence {
   const count = (kind: Verdict['kind']) =>
     verdicts.filter((verdict) => verdict.kind === kind).length;
   const divergences: Divergence[] = verdicts.flatMap((verdict) =>
@@ -213,5 +216,6 @@ function evidenceOf(verdicts: readonly Verdict[]): Evidence {
     diverged: divergences.length,
     inconclusive: count('inconclusive'),
     divergences: divergences.slice(0, DIVERGENCES_MAX),
+    ...(unclear.length === 0 ? {} : { inconclusive_runs: unclear.slice(0, DIVERGENCES_MAX) }),
   };
 }

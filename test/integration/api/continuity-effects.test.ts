@@ -80,27 +80,33 @@ async function resolved(id: string, body: object): Promise<EffectReceipt> {
 /** The words of the receipts' states, in the order of the tries. */
 const states = async (id: string) => (await effects(id)).map(({ state }) => state);
 
-/** An instance whose only task a worker has taken and failed for good. */
-async function failed(): Promise<{ id: string; receipt: EffectReceipt }> {
+/** An instance whose only task a worker has taken. */
+async function claimed(): Promise<{ id: string; handler: string }> {
   const handler = newHandler();
   const id = await tenant.run([step('a', handler)]);
-  await tenant.fail(await tenant.task(handler), 'no');
-  await tenant.until(id, 'failed');
+  await tenant.task(handler);
+  return { id, handler };
+}
+
+/** The same, stopped behind the worker's back. */
+async function doubtful(): Promise<{ id: string; receipt: EffectReceipt }> {
+  const { id } = await claimed();
+  await tenant.move(id, 'failed');
   return { id, receipt: await onlyEffect(id) };
 }
 
 describe('the receipt of a worker’s task', () => {
-  test('receipts: one dispatched receipt per queued worker step, kind worker, request hash 64 hex, idempotency_key from params or null; committed on completion with provider receipt id; wrong worker changes nothing', async () => {
+  test('receipts: one receipt per queued worker step, prepared until it is claimed, kind worker, request hash 64 hex, idempotency_key from params or null; committed on completion with provider receipt id; wrong worker changes nothing', async () => {
     const handler = newHandler();
     const params = { idempotency_key: 'order-7', url: 'https://shop.example' };
     const id = await tenant.run([step('a', handler, { params }), step('b', handler)]);
     await tenant.until(id, 'waiting');
-    const dispatched = await onlyEffect(id);
-    assert.match(dispatched.request_sha256, HASH);
-    assert.match(dispatched.destination_fingerprint, HASH);
+    const prepared = await onlyEffect(id);
+    assert.match(prepared.request_sha256, HASH);
+    assert.match(prepared.destination_fingerprint, HASH);
     assert.deepEqual(
       {
-        ...dispatched,
+        ...prepared,
         request_sha256: '',
         destination_fingerprint: '',
         created_at: '',
@@ -115,7 +121,7 @@ describe('the receipt of a worker’s task', () => {
         block_id: 'a',
         attempt: 0,
         kind: 'worker',
-        state: 'dispatched',
+        state: 'prepared',
         destination_fingerprint: '',
         idempotency_key: 'order-7',
         request_sha256: '',
@@ -125,6 +131,8 @@ describe('the receipt of a worker’s task', () => {
       },
     );
     const task = await tenant.task(handler);
+    const dispatched = await onlyEffect(id);
+    assert.deepEqual(dispatched, { ...prepared, state: 'dispatched' });
     assert.equal(await tenant.call('complete', task, { worker_id: 'somebody else' }), 404);
     assert.equal(await tenant.call('fail', task, { claim_epoch: 9 }), 409);
     assert.deepEqual(await onlyEffect(id), dispatched);
@@ -138,13 +146,10 @@ describe('the receipt of a worker’s task', () => {
       { ...committed, updated_at: '' },
       { ...dispatched, state: 'committed', provider_receipt_id: 'p-1', updated_at: '' },
     );
-    assert.deepEqual(
-      [next?.block_id, next?.state, next?.idempotency_key],
-      ['b', 'dispatched', null],
-    );
+    assert.deepEqual([next?.block_id, next?.state, next?.idempotency_key], ['b', 'prepared', null]);
   });
 
-  test('each try has one: a failed one is in doubt, and stands in no other’s way', async () => {
+  test('each try has one: a failed one is known to have failed, and stands in no other’s way', async () => {
     const handler = newHandler();
     const retry = { max_attempts: 2, initial_backoff_ms: 1 };
     const id = await tenant.run([step('a', handler, { retry })]);
@@ -152,7 +157,7 @@ describe('the receipt of a worker’s task', () => {
     await tenant.complete(await tenant.task(handler));
     await tenant.until(id, 'completed');
     assert.deepEqual(columns(await effects(id), 'attempt', 'state'), [
-      [0, 'unknown'],
+      [0, 'failed'],
       [1, 'committed'],
     ]);
   });
@@ -162,6 +167,19 @@ describe('the receipt of a worker’s task', () => {
     await tenant.signal(id, 'cancel');
     await tenant.until(id, 'cancelled');
     assert.deepEqual(await states(id), ['abandoned']);
+  });
+
+  test('what a worker that had it did is in doubt after a time-out and a cancellation', async () => {
+    const handler = newHandler();
+    const blocks = [step('a', handler, { timeout: 300 })];
+    const late = await tenant.run(blocks);
+    await tenant.task(handler);
+    await tenant.until(late, 'failed');
+    assert.deepEqual(await states(late), ['unknown']);
+    const { id } = await claimed();
+    await tenant.signal(id, 'cancel');
+    await tenant.until(id, 'cancelled');
+    assert.deepEqual(await states(id), ['unknown']);
   });
 
   test('a dry run acts nowhere', async () => {
@@ -186,6 +204,24 @@ describe('the receipt of an http_request', () => {
       { ...dispatched, state: 'committed', updated_at: '' },
     );
     assert.ok(committed.updated_at > dispatched.updated_at);
+  });
+
+  test('has failed when the answer says so, and when nothing was sent', async () => {
+    const id = await tenant.run([
+      call('a', '/answers', { retry: { max_attempts: 2, initial_backoff: 1 } }),
+    ]);
+    (await request('/answers')).writeHead(503).end();
+    (await request('/answers', 2)).writeHead(404).end();
+    await tenant.until(id, 'failed');
+    assert.deepEqual(columns(await effects(id), 'attempt', 'state'), [
+      [0, 'failed'],
+      [1, 'failed'],
+    ]);
+    const unsent = await tenant.run([
+      step('a', 'http_request', { params: { url: '{{data.no}}' } }),
+    ]);
+    await tenant.until(unsent, 'failed');
+    assert.deepEqual(await states(unsent), ['failed']);
   });
 
   test('is in doubt after an error, a time-out and a cancellation', async () => {
@@ -251,7 +287,7 @@ describe('lists of receipts', () => {
   });
 
   test('stand in the way of a handoff as long as one is in doubt', async () => {
-    const { id, receipt } = await failed();
+    const { id, receipt } = await doubtful();
     await continuity.enrol(id);
     const { runtime_id } = await continuity.runtime();
     const before = await continuity.preview(id, runtime_id);
@@ -264,7 +300,7 @@ describe('lists of receipts', () => {
 
 describe('what became of an effect', () => {
   test('resolve moves as documented; illegal 409; foreign/unknown 404; updated_at grows', async () => {
-    const { id, receipt } = await failed();
+    const { id, receipt } = await doubtful();
     assert.equal(receipt.state, 'unknown');
     expectStatus(await resolve(UNKNOWN, { state: 'verified' }), 404);
     expectStatus(await resolve(receipt.id, { state: 'verified' }, api.tenant()), 404);
@@ -284,10 +320,10 @@ describe('what became of an effect', () => {
   });
 
   test('is told in the provenance of an execution, and nowhere for a scope of its own', async () => {
-    const alone = await failed();
+    const alone = await doubtful();
     await resolved(alone.receipt.id, { state: 'abandoned' });
     assert.deepEqual(await continuity.provenance(alone.id), []);
-    const { id, receipt } = await failed();
+    const { id, receipt } = await doubtful();
     await continuity.enrol(id);
     await resolved(receipt.id, { state: 'verified' });
     const kinds = (await continuity.provenance(id)).map(({ kind }) => kind);
@@ -295,7 +331,7 @@ describe('what became of an effect', () => {
   });
 
   test('of two that say it at once, one is refused', async () => {
-    const { receipt } = await failed();
+    const { receipt } = await doubtful();
     const replies = await Promise.all(
       ['verified', 'abandoned', 'compensated'].map((state) => resolve(receipt.id, { state })),
     );
@@ -328,11 +364,22 @@ describe('migrate-instance', () => {
     expectStatus(await ask(enrolled, to), 409);
     await tenant.signal(enrolled, 'cancel');
     const id = await tenant.create(from);
-    await tenant.fail(await tenant.task(handler), 'later', true);
+    await tenant.task(handler);
+    await tenant.move(id, 'failed');
+    await tenant.post(`/instances/${id}/retry`, {});
     await tenant.until(id, 'waiting');
     expectStatus(await ask(id, to), 409);
-    const [doubtful] = await effects(id);
-    await resolved(doubtful?.id ?? '', { state: 'abandoned' });
+    const [lost] = await effects(id);
+    await resolved(lost?.id ?? '', { state: 'abandoned' });
+    await migrate(tenant, id, to);
+  });
+
+  test('is not hindered by a try that is known to have failed', async () => {
+    const handler = newHandler();
+    const [from, to] = await versions(handler);
+    const id = await tenant.create(from);
+    await tenant.fail(await tenant.task(handler), 'later', true);
+    await tenant.until(id, 'waiting');
     await migrate(tenant, id, to);
   });
 });

@@ -4,7 +4,14 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
 import type { Execution, ProvenanceEntry, ProvenanceVerdict } from '../../../schema/continuity.js';
-import { beforeWith, newHandler, step, type Tenant, useSharedApi } from '../../helpers/api.js';
+import {
+  beforeWith,
+  eventually,
+  newHandler,
+  step,
+  type Tenant,
+  useSharedApi,
+} from '../../helpers/api.js';
 import { expectStatus } from '../../helpers/client.js';
 import { type Continuity, continuityOf } from '../../helpers/continuity.js';
 
@@ -78,6 +85,48 @@ describe('an execution', () => {
   test('of an instance that has ended can be created too', async () => {
     const id = await tenant.runUntil('completed', [step('a', 'noop')]);
     assert.equal((await continuity.enrol(id)).epoch, 0);
+  });
+
+  test('ends as its instance does, is owned again by a retry, and outlives it', async () => {
+    const handler = newHandler();
+    const sequence = await tenant.sequence([step('a', handler)]);
+    const states = async (...ids: string[]) =>
+      Promise.all(ids.map(async (id) => (await continuity.execution(id)).state));
+    const [done, cancelled, failed] = [
+      await tenant.create(sequence),
+      await tenant.create(sequence),
+      await tenant.create(sequence),
+    ];
+    for (const id of [done, cancelled, failed]) await tenant.until(id, 'waiting');
+    const before = await Promise.all([done, cancelled, failed].map((id) => continuity.enrol(id)));
+    assert.deepEqual(new Set(before.map(({ state }) => state)), new Set(['owned']));
+    const tasks = await tenant.poll(handler, { limit: 3 });
+    const taskOf = (id: string) => tasks.find(({ instance_id }) => instance_id === id)!;
+    await tenant.complete(taskOf(done));
+    await tenant.until(done, 'completed');
+    await tenant.signal(cancelled, 'cancel');
+    await tenant.until(cancelled, 'cancelled');
+    await tenant.fail(taskOf(failed), 'no');
+    await tenant.until(failed, 'failed');
+    const ended = ['completed', 'cancelled', 'failed'];
+    assert.deepEqual(await states(done, cancelled, failed), ended);
+    assert.ok((await continuity.execution(done)).updated_at > before[0]!.updated_at);
+    expectStatus(await tenant.post(`/instances/${failed}/retry`, {}), 200);
+    assert.deepEqual(await states(failed), ['owned']);
+    await tenant.move(failed, 'failed');
+    const last = await Promise.all([done, cancelled, failed].map((id) => continuity.execution(id)));
+    expectStatus(await tenant.delete(`/sequences/${sequence}?cascade=true`), 204);
+    await eventually(async () => {
+      for (const id of [done, cancelled, failed]) {
+        expectStatus(await tenant.get(`/instances/${id}`), 404);
+      }
+      const { rowCount } = await api.sql.query('select 1 from instances where id = any($1)', [
+        [done, cancelled, failed],
+      ]);
+      assert.equal(rowCount, 0);
+    });
+    const kept = await Promise.all([done, cancelled, failed].map((id) => continuity.execution(id)));
+    assert.deepEqual(kept, last);
   });
 
   test('of one instance is created once, however many ask at the same time', async () => {

@@ -132,7 +132,7 @@ describe('a handoff', () => {
     expectStatus(await create(from, body), 201);
   });
 
-  test('creation: bad hash form 400, unknown decision 404, other hash / other requirements / other destination / changed capabilities / new unrelated runtime 409 (last one text "stale"), incompatible preview 409', async () => {
+  test('creation: bad hash form 400, unknown decision 404, other hash / other requirements / other destination / changed capabilities 409 (last one text "stale"), incompatible preview 409; the same ones again / new unrelated runtime 201', async () => {
     const from = await world();
     const body = from.creation(await from.preview(from.id, from.destination));
     const other = await world();
@@ -152,7 +152,8 @@ describe('a handoff', () => {
     refused(await create(from, body), 409, /stale/);
     const again = from.creation(await from.preview(from.id, from.destination));
     await from.runtime();
-    refused(await create(from, again), 409, /stale/);
+    await from.runtime({ runtime_id, handlers: ['changed'] });
+    expectStatus(await create(from, again), 201);
 
     await from.runtime({ runtime_id, draining: true });
     const incompatible = await from.preview(from.id, from.destination);
@@ -242,7 +243,7 @@ describe('a handoff', () => {
     expectStatus(await accept(instance), 200);
   });
 
-  test('reject leaves owner and epoch; revoke leaves `transferring` and epoch', async () => {
+  test('reject leaves owner and epoch; revoke makes it `owned` again and leaves the epoch', async () => {
     const from = await world();
     const before = await from.execution(from.id);
     const { id } = await from.handoff(from.id, from.destination);
@@ -251,7 +252,24 @@ describe('a handoff', () => {
     const { handoff } = await exported(from);
     expectStatus(await from.act(handoff.id, 'revoke'), 200);
     const { state, epoch, owner_runtime_id } = await from.execution(from.id);
-    assert.deepEqual([state, epoch, owner_runtime_id], ['transferring', 0, from.source]);
+    assert.deepEqual([state, epoch, owner_runtime_id], ['owned', 0, from.source]);
+  });
+
+  test('that is revoked lets the instance run as before, whatever became of its destination', async () => {
+    const handler = newHandler();
+    const tenant = api.tenant();
+    const continuity = continuityOf(tenant);
+    const id = await tenant.runUntil('waiting', [step('a', handler), step('b', 'noop')]);
+    const { owner_runtime_id: source } = await continuity.enrol(id);
+    const { runtime_id: destination } = await continuity.runtime();
+    const from = { tenant, ...continuity, id, source, destination };
+    const { handoff } = await imported(from);
+    await api.sql.query('delete from runtimes where runtime_id = $1', [destination]);
+    assert.deepEqual(await tenant.poll(handler), []);
+    expectStatus(await from.act(handoff.id, 'revoke'), 200);
+    assert.equal((await tenant.instance(id)).state, 'waiting');
+    await tenant.complete(await tenant.task(handler));
+    await tenant.until(id, 'completed');
   });
 
   test('is refused while another one holds the execution, and frees it once that is revoked', async () => {
@@ -264,8 +282,8 @@ describe('a handoff', () => {
       409,
     );
     expectStatus(await from.act(handoff.id, 'revoke'), 200);
-    const next = expectStatus(await create(from, body), 201);
     assert.equal((await from.execution(from.id)).state, 'owned');
+    const next = expectStatus(await create(from, body), 201);
     expectStatus(await from.act(next.id, 'reject'), 200);
     await from.tenant.move(from.id, 'scheduled');
     await from.tenant.until(from.id, 'completed');

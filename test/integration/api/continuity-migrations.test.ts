@@ -267,7 +267,51 @@ describe('a verdict', () => {
     );
   });
 
-  test('is automatic while a worker has the step, and pin once its effect was resolved', async () => {
+  /** The verdict on an instance that stands at a step of a worker, behind what `lead` did to it. */
+  async function judged(
+    source: readonly Json[],
+    target: readonly Json[],
+    lead: (id: string) => Promise<unknown>,
+    data: Json = {},
+  ): Promise<string> {
+    const name = `s-${randomUUID()}`;
+    const from = await tenant.sequence(source, { name });
+    const to = await tenant.sequence(target, { name, version: 2 });
+    const id = await tenant.create(from, { context: { data } });
+    await lead(id);
+    await tenant.until(id, 'waiting');
+    const execution = await continuityOf(tenant).enrol(id);
+    return (await plan(tenant, { execution, to }, { capture_checkpoint: true })).disposition;
+  }
+
+  test('is not pin for a try that failed, whether or not one has followed that succeeded', async () => {
+    const [handler, stands] = [newHandler(), newHandler()];
+    const retry = { max_attempts: 2, initial_backoff: 1 };
+    const blocks = [step('a', handler, { retry }), step('gate', stands, { retry })];
+    const lead = async () => {
+      await tenant.fail(await tenant.task(handler), 'later', true);
+      await tenant.complete(await tenant.task(handler));
+      await tenant.fail(await tenant.task(stands), 'later', true);
+      await eventually(async () => assert.equal((await tenant.tasks(stands)).length, 1));
+    };
+    assert.equal(await judged(blocks, [...blocks, step('b', 'noop')], lead), 'automatic');
+  });
+
+  test('is pin when a step on the way asked for something else', async () => {
+    const handler = newHandler();
+    const gate = step('gate', newHandler());
+    const blocks = (text: string) => [step('a', handler, { params: { n: text } }), gate];
+    const lead = async (id: string) => {
+      await tenant.complete(await tenant.task(handler));
+      await eventually(async () => assert.deepEqual(await tenant.rowsOf(id), ['a']));
+    };
+    const data = { n: 1, m: 1 };
+    const same = await judged(blocks('{{data.n}}'), blocks('{{data.m}}'), lead, data);
+    assert.equal(same, 'approval_required');
+    assert.equal(await judged(blocks('{{data.n}}'), blocks('{{data.m}}0'), lead, data), 'pin');
+  });
+
+  test('is automatic while a worker has the step, and pin once what it did is in doubt, or was resolved', async () => {
     const handler = newHandler();
     const blocks = [step('a', handler)];
     const target = [...blocks, step('b', 'noop')];

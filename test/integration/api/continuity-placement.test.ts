@@ -272,6 +272,10 @@ describe('a preview', () => {
     await eventually(async () => expectStatus(await previewing(fading.runtime_id), 404));
 
     const { runtime_id } = await continuity.runtime();
+    // Nobody has taken the task yet.
+    const free = await continuity.preview(id, runtime_id);
+    assert.deepEqual([free.compatible, free.unresolved_effects], [true, []]);
+    await tenant.task(handler);
     const seen = await continuity.preview(id, runtime_id);
     assert.equal(seen.compatible, false);
     assert.deepEqual(
@@ -297,11 +301,13 @@ describe('a preview', () => {
     assert.equal(first.placement_decision_id, first.placement_decision.id);
     const stricter = { requirements: { minimum_trust: 'registered' } };
     const others = [(await preview(id, runtime_id, stricter)).preview_sha256];
+    // Neither another one nor another time.
     await runtime({ draining: true });
-    others.push((await preview(id, runtime_id)).preview_sha256);
+    await runtime({ runtime_id });
+    assert.equal((await preview(id, runtime_id)).preview_sha256, first.preview_sha256);
     await runtime({ runtime_id, handlers: ['more'] });
     others.push((await preview(id, runtime_id)).preview_sha256);
-    assert.equal(new Set([first.preview_sha256, ...others]).size, 4);
+    assert.equal(new Set([first.preview_sha256, ...others]).size, 3);
   });
 
   test('selects the destination that was asked for, unless it is denied', async () => {

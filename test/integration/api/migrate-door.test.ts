@@ -2,6 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import type { InstancesMigrated, MigratedInstance } from '../../../schema/continuity.js';
 import {
@@ -231,6 +234,21 @@ describe('the simple door', () => {
     await tenant.complete(await tenant.task(good));
     await tenant.until(id, 'completed');
     assert.deepEqual(await tenant.rowsOf(id), ['a', 'b']);
+  });
+
+  test('takes an instance along whose call is known to have failed, not one whose answer was lost', async () => {
+    const verdictAfter = async (answer: (response: ServerResponse) => void) => {
+      const server = createServer((_, response) => answer(response));
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      const { port } = server.address() as AddressInfo;
+      const params = { url: `http://127.0.0.1:${port}` };
+      const blocks = [noop('a'), step('b', 'http_request', { params, retry: { max_attempts: 1 } })];
+      const { id } = await started('failed', blocks, [...blocks, end]);
+      server.close();
+      return expectStatus(await ask(id, { version: 2, dry_run: true }), 200).verdict;
+    };
+    assert.equal(await verdictAfter((response) => response.writeHead(404).end()), 'automatic');
+    assert.equal(await verdictAfter(({ socket }) => socket?.destroy()), 'pin');
   });
 
   test('keeps a paused instance paused, and an instance that has not begun scheduled', async () => {

@@ -50,7 +50,7 @@ test('a version with a bug is taken back by its error gate while traffic flows',
   const inFlight = await Promise.all([1, 2, 3].map(() => tenant.create(v1, big)));
   for (const id of inFlight) await tenant.until(id, 'waiting');
 
-  // What has run before is replayed first: what its steps gave is taken as recorded, so the bug passes.
+  // What has run before is replayed first, and shows the bug; it is led on all the same.
   for (let amount = 1; amount <= 5; amount++) {
     const id = await tenant.create(v1, { context: { data: { amount } } });
     await tenant.until(id, 'completed');
@@ -59,7 +59,7 @@ test('a version with a bug is taken back by its error gate while traffic flows',
   const body = { baseline_sequence_id: v1, candidate_sequence_id: v2, gates: [gate] };
   const release = expectStatus(await tenant.post<Release>('/releases', body), 201);
   const report = await act<ValidationReport>(tenant, release, 'validate');
-  assert.deepEqual([report.status, report.body.replayed, report.body.matches], [200, 5, 5]);
+  assert.deepEqual([report.status, report.body.replayed, report.body.diverged], [200, 5, 5]);
 
   const stop = traffic(tenant, v1);
   await move(tenant, release, 'canary', { percent: PERCENT });

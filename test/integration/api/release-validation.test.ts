@@ -222,6 +222,50 @@ describe('a validation', () => {
     assert.deepEqual(await validate(tenant, release), { ...matched(1), release_state: 'ready' });
   });
 
+  test('takes what was recorded for the same call only, and names what differs', async () => {
+    const handler = newHandler();
+    const blocks = (amount: string, path: string) => [
+      step('charge', handler, {
+        params: { order: { amount } },
+        retry: { max_attempts: 2, initial_backoff: 1 },
+      }),
+      step('tell', 'http_request', { params: { url: `${url}${path}`, method: 'POST' } }),
+      tryCatch('t', [step('bad', 'http_request', { params: { url: 'no url', path } })], []),
+    ];
+    const of = async (candidate: Json[]) => {
+      const release = await draftOf(tenant, blocks('{{data.total}}', '/a'), candidate);
+      const id = await tenant.create(release.baseline_sequence_id, {
+        context: { data: { total: '5', sum: '5' } },
+      });
+      await tenant.fail(await tenant.task(handler), 'later', true);
+      await tenant.complete(await tenant.task(handler));
+      await tenant.until(id, 'completed');
+      return validate(tenant, release);
+    };
+    const same = await of(blocks('{{data.sum}}', '/a'));
+    assert.deepEqual(same, { ...matched(1), release_state: 'ready' });
+    const other = await of(blocks('{{data.total}}0', '/b'));
+    assert.deepEqual(other.divergences[0]?.calls_changed, [
+      { block_id: 'charge', member: 'params.order.amount' },
+      { block_id: 'tell', member: 'params.url' },
+      { block_id: 'bad', member: 'params.path' },
+    ]);
+    const added = loop('l', 'true', [step('tell', 'http_request', { params: { url } })], 2);
+    const once = loop('l', 'true', [step('tell', 'http_request', { params: { url } })], 1);
+    const unclear = await compare(tenant, [once], [added]);
+    assert.deepEqual([unclear.diverged, unclear.inconclusive], [0, 1]);
+    const { reason } = unclear.inconclusive_runs?.[0] ?? {};
+    assert.equal(reason, 'step tell makes a call that nobody recorded');
+  });
+
+  test('runs what needs nothing but its parameters', async () => {
+    const check = (name: string) => [step('a', 'assert', { params: { condition: `${name} > 0` } })];
+    const more = { context: { data: { amount: 5 } } };
+    const misspelt = await compare(tenant, check('amount'), check('ammount'), 'completed', more);
+    const [only] = misspelt.divergences;
+    assert.deepEqual([only?.recorded_state, only?.replayed_state], ['completed', 'failed']);
+  });
+
   test('replays a failure of a worker as a failure', async () => {
     const handler = newHandler();
     const blocks = [step('a', 'noop'), step('b', handler), step('c', 'noop')];
@@ -281,13 +325,16 @@ describe('a validation', () => {
     await tenant.complete(await tenant.task(handler));
     await tenant.until(id, 'completed');
     const counts = { ...ZERO, replayed: 1, inconclusive: 1, release_state: 'ready' };
-    assert.deepEqual(await validate(tenant, injected), counts);
+    const inconclusive_runs = [{ instance_id: id, reason: 'it ran blocks of its own' }];
+    assert.deepEqual(await validate(tenant, injected), { ...counts, inconclusive_runs });
 
     const noop = [step('a', 'noop')];
     const input_schema = { type: 'object', required: ['order'] };
     const narrowed = await draftOf(tenant, noop, noop, { input_schema });
-    await ended(tenant, narrowed);
-    assert.deepEqual(await validate(tenant, narrowed), counts);
+    const instance_id = await ended(tenant, narrowed);
+    const reason = 'the candidate does not take its data';
+    const seen = await validate(tenant, narrowed);
+    assert.deepEqual(seen, { ...counts, inconclusive_runs: [{ instance_id, reason }] });
   });
 
   test('changes nothing of the runs, and reaches nobody', async () => {

@@ -1,0 +1,31 @@
+/**
+ * An execution as callers see it. Whether it has ended is read off its instance at every look, so that
+ * it shows at once and a retry shows as well; only when that instance is removed is it written down.
+ */
+
+import type { Execution } from '../../../schema/continuity.js';
+import type { StoredRow } from '../../db/tables.js';
+import { type InstanceState, isEnded } from '../states.js';
+import { laterOf } from '../time.js';
+
+/** Its row; the instance's columns are null where the instance is not here. */
+export interface ShownExecutionRow
+  extends Omit<StoredRow<'continuity_executions'>, 'state' | 'ended'> {
+  readonly state: Execution['state'];
+  readonly ended: Execution['state'] | null;
+  readonly instance_state: InstanceState | null;
+  readonly instance_updated_at: string | null;
+}
+
+export function executionView(row: ShownExecutionRow): Execution {
+  const { version: _, ended, instance_state, instance_updated_at, ...execution } = row;
+  // One that is on its way has ended nowhere: its instance is fenced.
+  if (execution.state !== 'owned') return execution;
+  if (instance_state === null) return { ...execution, state: ended ?? 'owned' };
+  if (!isEnded(instance_state)) return execution;
+  return {
+    ...execution,
+    state: instance_state as Execution['state'],
+    updated_at: laterOf(execution.updated_at, instance_updated_at ?? ''),
+  };
+}
