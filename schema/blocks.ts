@@ -24,6 +24,7 @@ import {
   TimeZone,
   UserSchema,
   unsupported,
+  Version,
   withDefault,
 } from './common.js';
 import { BUILTIN_HANDLERS, PARAMS_NOTE } from './handlers.js';
@@ -314,6 +315,21 @@ const ForEach = blockObject(
 );
 export interface ForEachBlock extends Static<typeof ForEach> {}
 
+const SubSequence = blockObject(
+  'sub_sequence',
+  'Starts another sequence as a child instance, and waits for its end.',
+  {
+    sequence_name: noted(Name, 'The sequence of the child, in the namespace of this instance.'),
+    version: optional(
+      noted(Version, 'Absent: the newest one that is not deprecated when the child starts.'),
+    ),
+    input: optional(
+      noted(JsonObjectSchema, 'The context.data of the child; texts in it may be templates.'),
+    ),
+  },
+);
+export interface SubSequenceBlock extends Static<typeof SubSequence> {}
+
 export type Block =
   | StepBlock
   | ParallelBlock
@@ -321,7 +337,8 @@ export type Block =
   | RouterBlock
   | TryCatchBlock
   | LoopBlock
-  | ForEachBlock;
+  | ForEachBlock
+  | SubSequenceBlock;
 
 const BLOCKS = {
   step: Step,
@@ -331,6 +348,7 @@ const BLOCKS = {
   try_catch: TryCatch,
   loop: Loop,
   for_each: ForEach,
+  sub_sequence: SubSequence,
 } as const satisfies { readonly [T in Block['type']]: TObject };
 
 export const BLOCK_TYPES = Object.keys(BLOCKS) as Block['type'][];

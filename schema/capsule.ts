@@ -29,11 +29,11 @@ const EndCode = Type.Unsafe<DoneCode>({ type: 'integer', enum: [0, 1, 2, 3] });
 
 const Why = noted(Failure, 'What failed, while the blocks around it have yet to end.');
 
-/** The record of an open block: numbers, the phase of a step, and why blocks inside failed. */
+/** The record of an open block: numbers, the phase of a leaf, its child, and why blocks inside failed. */
 const Open = Type.Unsafe<OpenRecord>({
   type: 'object',
   required: ['b'],
-  properties: { b: Num, p: { anyOf: [Num, Type.String()] }, y: Why },
+  properties: { b: Num, p: { anyOf: [Num, Type.String()] }, y: Why, c: Uuid },
   additionalProperties: Num,
 });
 
@@ -56,6 +56,7 @@ export const TreeEntry = Type.Object({
       p: optional(Flag),
       x: optional(Flag),
       f: optional(Flag),
+      g: optional(Natural),
     }),
   ),
   queue: optional(Type.Array(Type.String())),

@@ -14,6 +14,7 @@ import type { Turn } from '../runtime/turn.js';
 import type { Action, Came } from './action.js';
 import { advance, advanceTry, checkContextSize, continueAfter, touchContext } from './advance.js';
 import { concerns } from './change-many.js';
+import * as kin from './kin.js';
 import * as limits from './limits.js';
 import { isSeenBy, type LiveInstance, stepKey } from './live-instance.js';
 import type { InstanceMessage, InstanceRequest, MessageOf } from './messages.js';
@@ -84,6 +85,9 @@ const HANDLERS: {
   'rate.granted': limits.rateGranted,
   'rate.deferred': limits.rateDeferred,
   'rate.changed': (actor, turn, { kind, step }) => advanceTry(actor, turn, { kind, ...step }),
+  'child.found': kin.childFound,
+  'child.ended': kin.childEnded,
+  'parent.moved': kin.parentMoved,
   'step.outcome': outcome,
   'unit.refused': refused,
   'task.complete': tasks.complete,

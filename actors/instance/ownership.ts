@@ -11,12 +11,14 @@ import { conflict, type EngineError } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Came, Sources } from './action.js';
 import { advance, continueAfter } from './advance.js';
+import { openChildren } from './children.js';
 import { continuityIdOf } from './effects.js';
 import { isSeenBy, type LiveInstance } from './live-instance.js';
 import type { InstanceMessage, MessageOf } from './messages.js';
 import { putCheckpoint } from './notes.js';
 import type { Expectations, Fence, OrderedChange, OrderView } from './orders.js';
 import { tellPeer } from './progress.js';
+import type { InstanceRecord } from './record.js';
 import { setTimer } from './settling.js';
 import { taskHints } from './tasks.js';
 import { migrated, putOwnership, restored } from './version-switch.js';
@@ -87,6 +89,16 @@ export async function carryOut(
   };
 }
 
+/** @throws EngineError 409: a parent and a child that wait for each other stay on one server */
+function checkKin(record: InstanceRecord): void {
+  const { id, parent_instance_id: parent } = record;
+  const [child] = openChildren(record);
+  if (child !== undefined) {
+    throw conflict(`instance ${id} waits for its child ${child}, which would stay behind`);
+  }
+  if (parent !== null) throw conflict(`instance ${id} is the child of ${parent}, which stays here`);
+}
+
 function viewOf({ record }: LiveInstance): OrderView {
   const { snapshot } = record;
   const { current_step: step } = snapshot.runtime;
@@ -148,6 +160,7 @@ async function prepare(
     case 'fence':
       // Its outcome could not be taken in behind the fence.
       if (actor.running.size > 0) throw conflict(`instance ${record.id} has a step at work`);
+      if (change.fence.reason === 'transferring') checkKin(record);
       return (turn, before) => fence(actor, turn, change.fence, before);
     case 'own':
       return (turn) => own(actor, turn, change.epoch);

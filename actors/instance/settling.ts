@@ -11,6 +11,7 @@ import { noteOutcome } from '../release/attribution.js';
 import type { Turn } from '../runtime/turn.js';
 import { continueAfter, touchContext } from './advance.js';
 import { noteEnd } from './end-webhooks.js';
+import { tellKin } from './kin.js';
 import { recordPermit } from './limits.js';
 import type { LiveInstance } from './live-instance.js';
 import { failedEffect } from './log-lines.js';
@@ -80,6 +81,7 @@ function settle(actor: LiveInstance, turn: Turn, progress: Progress, before: Sta
   writeTimer(actor, turn, progress);
   writeFailure(actor, turn, before.failure);
   writeDeadLetter(actor, turn, progress, before.state);
+  if (actor.record.snapshot.state !== before.state) tellKin(actor, turn, before.state);
   if (progress.more) continueAfter(actor, turn);
 }
 

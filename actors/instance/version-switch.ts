@@ -68,6 +68,9 @@ export async function restored(
   return (turn) => {
     plans.checkUsable(sequenceId, deletions);
     const { snapshot } = record;
+    // The ids of children that were made since are taken.
+    const { g } = snapshot.execution;
+    if (g !== undefined) execution.g = Math.max(g, execution.g ?? 0);
     goOver(actor, source, outputs, execution);
     switchTo(actor, turn, sequenceId, epoch);
     snapshot.snapshots = new Map(progress.items.map(([key, items]) => [key, [...items]]));

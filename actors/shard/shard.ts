@@ -83,6 +83,7 @@ export class Shard {
       this.#enqueue(() => this.#run.push(instance, rank));
     });
     this.#parts.keys.start();
+    this.#parts.kin.start();
     this.#parts.schedules.start();
     this.#parts.webhooks.start();
     this.#parts.catalog?.start();
@@ -134,6 +135,7 @@ export class Shard {
     this.#parts.watchers.stop();
     this.#parts.feed.watchers.stop();
     this.#parts.keys.stop();
+    this.#parts.kin.stop();
     this.#parts.schedules.stop();
     this.#parts.routing.stop();
     this.#parts.webhooks.stop();
@@ -194,6 +196,7 @@ export class Shard {
       this.#parts.timers.rescan();
       this.#parts.queues.shardDied(shard);
       this.#parts.keys.shardDied();
+      this.#parts.kin.rescan();
       this.#parts.catalog?.shardBack(shard);
       this.#parts.subscriptions?.shardBack(shard);
       this.#parts.continuity.service.shardBack(shard);
@@ -217,6 +220,7 @@ export class Shard {
       this.#parts.subscribers.reread();
       this.#parts.timers.rescan();
       this.#parts.webhooks.rescan();
+      this.#parts.kin.rescan();
       this.#parts.feed.watchers.changedAll();
     });
   }
@@ -407,6 +411,15 @@ export class Shard {
         return;
       case 'audited':
         this.#parts.feed.watchers.changed(effect.tenant);
+        return;
+      case 'child.find':
+        this.#parts.kin.find(effect);
+        return;
+      case 'child.look':
+        this.#parts.kin.look(effect.instance, effect.child, effect.step);
+        return;
+      case 'kin.unheard':
+        this.#parts.kin.unheard(effect.note);
         return;
       case 'release.ended':
         this.#parts.routing.ended(effect.release);

@@ -19,6 +19,7 @@ const MEMBERS: { readonly [Kind in WaitKind]: string } = {
   delay: '',
   retry: '`max_attempts`, `last_error`',
   rate_limit: '`key`, `limit`; `until` is when the permit is expected',
+  child: '`child_id`: absent until it is made; `child_state`',
   engine: '',
 };
 

@@ -10,6 +10,8 @@ import { code, flatJson, jsonBlock } from './markdown.js';
 
 export interface SequenceExample {
   readonly blocks: readonly JsonObject[];
+  /** Sequences that have to be there, by their names. */
+  readonly others?: Readonly<Record<string, readonly JsonObject[]>>;
   /** context.data of the instance. */
   readonly data?: JsonObject;
   /** What workers answer by the handlers of their tasks: first, then, … */
@@ -192,6 +194,35 @@ export const KIND_EXAMPLES: { readonly [Kind in Block['type']]: SequenceExample 
     ends: 'completed',
     outputs: { pack: { message: '1 of milk' } },
   },
+  sub_sequence: {
+    others: {
+      'example-parcel': [
+        {
+          type: 'step',
+          id: 'label',
+          handler: 'transform',
+          params: { text: 'to {{ data.city }}', weight: '{{ data.weight }}' },
+        },
+      ],
+    },
+    blocks: [
+      {
+        type: 'sub_sequence',
+        id: 'parcel',
+        sequence_name: 'example-parcel',
+        input: { city: '{{ data.city }}', weight: 2 },
+      },
+      {
+        type: 'step',
+        id: 'tell',
+        handler: 'log',
+        params: { message: 'a parcel {{ outputs.parcel.0.output.text }}' },
+      },
+    ],
+    data: { city: 'Rome' },
+    ends: 'completed',
+    outputs: { tell: { message: 'a parcel to Rome' } },
+  },
 };
 
 export const HANDLER_EXAMPLES: { readonly [Name in BuiltinName]: SequenceExample } = {
@@ -284,20 +315,31 @@ export const HANDLER_EXAMPLES: { readonly [Name in BuiltinName]: SequenceExample
 };
 
 /** The body of `POST /sequences`. */
-export function definitionOf(name: string, { blocks }: SequenceExample): JsonObject {
+export function definitionOf(
+  name: string,
+  { blocks }: Pick<SequenceExample, 'blocks'>,
+): JsonObject {
   return { tenant_id: 'demo', namespace: 'docs', name, version: 1, blocks: [...blocks] };
 }
 
 /** The definition, what the instance had, and how it ended. */
 export function exampleText(name: string, example: SequenceExample): string {
-  const { data = {}, answers = {}, ends, outputs } = example;
+  const { data = {}, answers = {}, others = {}, ends, outputs } = example;
   const start = Object.keys(data).length === 0 ? '' : `Started with ${dataText(data)}`;
   const workers = Object.entries(answers).map(([handler, given]) => {
     return `a worker of ${code(handler)} answers ${given.map((one) => code(flatJson(one))).join(', then ')}`;
   });
   const told = [start, ...workers].filter((part) => part !== '').join('; ');
   const end = `${told === '' ? 'The' : `${told}. The`} instance ends ${code(ends)}. Among its outputs:`;
-  return [jsonBlock(definitionOf(name, example)), end, jsonBlock({ ...outputs })].join('\n\n');
+  const definitions = Object.entries(others).map(([other, blocks]) =>
+    jsonBlock(definitionOf(other, { blocks })),
+  );
+  return [
+    ...definitions,
+    jsonBlock(definitionOf(name, example)),
+    end,
+    jsonBlock({ ...outputs }),
+  ].join('\n\n');
 }
 
 const dataText = (data: JsonObject) => code(`context.data = ${flatJson(data)}`);

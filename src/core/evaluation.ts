@@ -27,6 +27,7 @@ import { iterationOf, pathOf } from './paths.js';
 import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
 import type {
   AuditEvent,
+  ChildOrder,
   Dispatch,
   EndedEffect,
   Env,
@@ -62,6 +63,7 @@ export class Evaluation {
   readonly withdrawals: Withdrawal[] = [];
   readonly rateRequests: RateRequest[] = [];
   effects: EndedEffect[] | undefined;
+  children: ChildOrder[] | undefined;
   readonly logs: LogLine[] = [];
   readonly audit: AuditEvent[] = [];
   readonly counts = { stepsExecuted: 0, stepsInPlace: 0, stepsFailed: 0, stepsRetried: 0 };
@@ -221,8 +223,11 @@ export class Evaluation {
     const done: DoneRecord = [code, began, Math.max(0, this.offset - began)];
     if (record !== undefined) {
       const { kind } = node;
-      if (kind.isLeaf) this.leaves.remove(record as StepRecord);
-      else if ((code === FAILED || code === CANCELLED) && kind.isKept) done.push(record);
+      if (kind.isLeaf) {
+        const { b, c } = record as StepRecord;
+        this.leaves.remove(record as StepRecord);
+        if (c !== undefined) done.push({ b, c } as StepRecord);
+      } else if ((code === FAILED || code === CANCELLED) && kind.isKept) done.push(record);
       delete this.execution.o[node.index];
     }
     this.execution.d[node.index] = done;
@@ -393,6 +398,11 @@ export class Evaluation {
   noteRetry(node: StepNode, attempt: number, message: string): void {
     const details = { attempt, message: clip(message, FAILURE_MESSAGE_MAX) };
     this.audit.push({ eventType: 'step_retried', blockId: node.id, details });
+  }
+
+  askAboutChild(order: ChildOrder): void {
+    this.children ??= [];
+    this.children.push(order);
   }
 
   // -------------------------------------------------------------- the items of for_each blocks

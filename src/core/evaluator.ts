@@ -91,6 +91,7 @@ function progressOf(run: Evaluation, isStale: boolean): Progress {
     counts: run.counts,
   };
   if (run.effects !== undefined) progress.effects = run.effects;
+  if (run.children !== undefined) progress.children = run.children;
   if (isStale) progress.stale = true;
   return progress;
 }
@@ -110,6 +111,7 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
     case 'rate.granted':
     case 'rate.deferred':
     case 'rate.changed':
+    case 'child.ended':
       return takeInTry(run, event);
     case 'admitted':
       if (run.execution.w !== 1) return 'set';
@@ -120,7 +122,7 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
     case 'stop':
       return stop(run, event);
     case 'pause':
-      return pause(run);
+      return pause(run, event.byParent);
     case 'resume':
       return snapshot.state === 'paused' ? schedule(run, run.env.now) : 'set';
     case 'park':
@@ -151,10 +153,15 @@ function takeInTry(run: Evaluation, event: TryEvent): Taken {
   if (run.iterationOf(node) !== event.iteration) return 'stale';
   if (!node.kind.takeIn(run, node, record, event)) return 'stale';
   // The end of a try wakes a parked instance, an answer about its rate limit does not.
-  const isEnd = event.kind === 'step.outcome' || event.kind === 'step.refused';
-  if (isEnd && run.execution.p === 1) delete run.execution.p;
+  if (ENDS.has(event.kind) && run.execution.p === 1) delete run.execution.p;
   return 'run';
 }
+
+const ENDS: ReadonlySet<EngineEvent['kind']> = new Set<EngineEvent['kind']>([
+  'step.outcome',
+  'step.refused',
+  'child.ended',
+]);
 
 // ---------------------------------------------------------------- events about the instance
 
@@ -193,10 +200,12 @@ function stop(
 
 const BY_REQUEST = { code: 'failed_by_request', message: 'failed by request' } as const;
 
-function pause(run: Evaluation): Taken {
+function pause(run: Evaluation, byParent: true | undefined): Taken {
   const { snapshot, execution } = run;
   if (isTerminal(snapshot.state) || snapshot.state === 'paused') return 'set';
   clearHolds(run);
+  if (byParent === true) execution.j = 1;
+  else if (execution.j !== undefined) delete execution.j;
   // A failed instance that goes on after a pause has to be retried.
   if (snapshot.state === 'failed') execution.f = 1;
   moveTo(snapshot, 'paused', null);
@@ -239,7 +248,7 @@ function reopen(run: Evaluation): void {
       continue;
     }
     if (done !== undefined) delete execution.d[i];
-    if (kept !== undefined) {
+    if (kept !== undefined && plan.nodes[i]!.kind.isKept) {
       execution.k ??= {};
       execution.k[i] = kept;
     }

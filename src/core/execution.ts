@@ -22,6 +22,7 @@ export type DoneCode = typeof COMPLETED | typeof FAILED | typeof CANCELLED | typ
  * - `asking`: a grant of its rate limit was asked for.
  * - `sleep`: a durable timer, over at `w`.
  * - `run`: in a handler of this process. `task`: with an external worker.
+ * - `child`: a child instance runs for it.
  */
 export type StepPhase =
   | 'ready'
@@ -31,7 +32,8 @@ export type StepPhase =
   | 'asking'
   | 'sleep'
   | 'run'
-  | 'task';
+  | 'task'
+  | 'child';
 
 /** What the record of every open node has; further kinds of blocks add to it what they need. */
 export interface OpenBase {
@@ -70,6 +72,8 @@ export interface StepRecord extends OpenBase {
   m?: number;
   /** The rate limit of this try has been granted. */
   g?: 1;
+  /** The child instance; the caller notes it when that is made, and until then there is none. */
+  c?: string;
   /** The caller notes it at the dispatch; it stays for as long as the try does, over restarts too. */
   u?: OpenEffect;
 }
@@ -124,7 +128,10 @@ export type OpenRecord =
   | ForEachRecord
   | OpenBase;
 
-/** Code, beginning in ms after `Execution.t`, duration in ms, and what a retry goes on from. */
+/**
+ * Code, beginning in ms after `Execution.t`, duration in ms, and what a retry goes on from; of a leaf that
+ * had a child, a record that names it.
+ */
 export type DoneRecord = [code: DoneCode, began: number, took: number, kept?: OpenRecord];
 
 export interface Execution {
@@ -158,6 +165,10 @@ export interface Execution {
   c?: Record<number, number>;
   /** After a retry: what routers and loops that are started again go on from. */
   k?: Record<number, OpenRecord>;
+  /** Children asked for so far: the number of the next one. */
+  g?: number;
+  /** Paused because its parent was, so that it goes on with that. */
+  j?: 1;
 }
 
 /** The execution of an instance that has not started. */

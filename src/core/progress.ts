@@ -3,7 +3,7 @@
  * of one event in one commit and performs dispatches and withdrawals after it.
  */
 
-import type { Failure } from '../../schema/failure.js';
+import type { Failure, FailureCode } from '../../schema/failure.js';
 import type { LogLevel, StepOutcome } from './builtin.js';
 import type { Execution, OpenEffect } from './execution.js';
 import type { JsonObject, JsonValue } from './json.js';
@@ -55,6 +55,8 @@ export type EngineEvent =
   | ({ readonly kind: 'rate.deferred'; readonly until: UnixMs } & StepTry)
   /** The limit was changed: a try that was put off may ask again. */
   | ({ readonly kind: 'rate.changed' } & StepTry)
+  /** The child of this block has ended, or was never made. */
+  | ({ readonly kind: 'child.ended'; readonly end: ChildEnd } & StepTry)
   /** The slot that the instance waits for is its own; `Env.holdsPermit` says so from now on. */
   | { readonly kind: 'admitted' }
   /** The signal: protected work goes on, everything else is cut off. */
@@ -66,7 +68,7 @@ export type EngineEvent =
       /** Of `failed`; absent: somebody asked for it. */
       readonly failure?: Pick<Failure, 'code' | 'message'>;
     }
-  | { readonly kind: 'pause' }
+  | { readonly kind: 'pause'; readonly byParent?: true }
   /** Makes the instance scheduled, now; the `wake` that follows starts things. */
   | { readonly kind: 'resume' }
   /** Waiting by request: nothing new starts until an outcome or a reschedule. */
@@ -147,6 +149,34 @@ export interface RateRequest extends StepTry {
   readonly key: string;
 }
 
+/** A child to be made; `number` is counted over all children of the instance. */
+export interface ChildStart extends StepTry {
+  readonly kind: 'start';
+  readonly blockId: string;
+  readonly child: string;
+  readonly sequence: string;
+  readonly version: number | null;
+  /** Rendered. */
+  readonly input: JsonObject;
+}
+
+/** What is asked of others about a child. */
+export type ChildOrder =
+  | ChildStart
+  /** Its parent does not wait for it any more. One that is not made yet never is. */
+  | ({ readonly kind: 'cancel'; readonly child: string | undefined } & StepTry)
+  /** Whether it has ended meanwhile: the word of that may have been for another past. */
+  | ({ readonly kind: 'look'; readonly child: string } & StepTry);
+
+export type ChildEnd =
+  | { readonly kind: 'completed'; readonly output: JsonValue }
+  | {
+      readonly kind: 'failed';
+      readonly code: FailureCode;
+      readonly message: string;
+      readonly details?: JsonObject;
+    };
+
 export interface LogLine {
   readonly blockId: string;
   readonly level: LogLevel;
@@ -180,6 +210,8 @@ export interface Progress {
   readonly rateRequests: readonly RateRequest[];
   /** Absent: none. */
   readonly effects?: readonly EndedEffect[];
+  /** Absent: none. */
+  readonly children?: readonly ChildOrder[];
   readonly snapshots: readonly { readonly key: string; readonly items: JsonValue[] }[];
   /** To be deleted before `snapshots` are stored. */
   readonly droppedSnapshots: readonly string[];

@@ -1,13 +1,13 @@
 /**
  * What an instance waits for, by what it has in memory: the waits of the whole first, then those of its
- * open steps in the order of the plan. Who could end them is for others to say (`explanation.ts`).
+ * open leaves in the order of the plan. Who could end them is for others to say (`explanation.ts`).
  */
 
 import { WAITS_MAX, type Wait } from '../../schema/explanation.js';
 import type { Failure } from '../../schema/failure.js';
 import type { Execution, StepRecord } from './execution.js';
 import { iterationOf, pathOf } from './paths.js';
-import type { Plan, StepNode } from './plan-nodes.js';
+import type { Plan, PlanNode, StepNode } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
 import { type InstanceState, isEnded } from './states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from './time.js';
@@ -28,6 +28,8 @@ export interface Standing extends Waits {
   readonly state: InstanceState;
   readonly created_at: string;
   readonly failure: Failure | null;
+  /** The instance whose block started it. */
+  readonly parent: string | null;
   /** The block of the root list in which it failed, or else the first one. */
   readonly root: string | null;
   /** The execution that it belongs to, across versions and servers. */
@@ -51,9 +53,14 @@ export function waitsOf(
   let count = waits.length;
   for (const key of Object.keys(execution.o)) {
     const node = plan.nodes[Number(key)]!;
-    if (node.type !== 'step') continue;
+    if (!node.kind.isLeaf) continue;
     count += 1;
-    if (waits.length < WAITS_MAX) waits.push(waitOf(plan, execution, node, factsOf));
+    if (waits.length >= WAITS_MAX) continue;
+    waits.push(
+      node.type === 'step'
+        ? waitOf(plan, execution, node, factsOf)
+        : leafWait(plan, execution, node),
+    );
   }
   // It is in the middle of something, or has yet to begin.
   if (count === 0) return { waits: [whole('engine')], count: 1 };
@@ -76,15 +83,24 @@ function holds({ state, execution, nextFireAt }: Snapshot, now: UnixMs): WaitFac
   return found;
 }
 
-function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepFacts): WaitFacts {
-  const record = execution.o[node.index] as StepRecord;
-  const { p, a, w, d, m } = record;
-  const wait: WaitFacts = {
+/** What every open leaf waits with. */
+function leafWait(plan: Plan, execution: Execution, node: PlanNode): WaitFacts {
+  const { p, b, w, d, c } = execution.o[node.index] as StepRecord;
+  return {
     kind: KINDS[p],
     block_id: node.id,
     path: pathOf(plan, execution, node),
-    since: isoTimeOrNull(execution.t === null ? null : execution.t + record.b),
+    since: isoTimeOrNull(execution.t === null ? null : execution.t + b),
     until: isoTimeOrNull(w ?? d ?? null),
+    ...(c === undefined ? {} : { child_id: c }),
+  };
+}
+
+function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepFacts): WaitFacts {
+  const record = execution.o[node.index] as StepRecord;
+  const { p, a, w, m } = record;
+  const wait: WaitFacts = {
+    ...leafWait(plan, execution, node),
     attempt: a,
     max_attempts: node.retry?.maxAttempts ?? null,
     handler: node.handler,
@@ -105,4 +121,5 @@ const KINDS: Readonly<Record<StepRecord['p'], Wait['kind']>> = {
   sleep: 'sleep',
   run: 'handler',
   task: 'task',
+  child: 'child',
 };

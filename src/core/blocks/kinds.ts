@@ -11,6 +11,7 @@ import type { BlockKind } from './kind.js';
 import { forEach, loop } from './loops.js';
 import { router } from './router.js';
 import { step } from './step.js';
+import { subSequence } from './sub-sequence.js';
 import { tryCatch } from './try-catch.js';
 
 const KINDS = {
@@ -21,6 +22,7 @@ const KINDS = {
   try_catch: tryCatch,
   loop,
   for_each: forEach,
+  sub_sequence: subSequence,
 } as const satisfies {
   readonly [T in Block['type']]: BlockKind<Extract<Block, { type: T }>, NodePlace & { type: T }>;
 };

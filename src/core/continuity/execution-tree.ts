@@ -56,7 +56,7 @@ export function readTree(entries: readonly TreeEntry[], plan: Plan): Parsed<Exec
 }
 
 /** The fields of the whole; a slot of a concurrency key, and the wish for one, stay behind. */
-const WHOLE = ['t', 'e', 'y', 'h', 'p', 'x', 'f'] as const;
+const WHOLE = ['t', 'e', 'y', 'h', 'p', 'x', 'f', 'g'] as const;
 
 function wholeOf(from: NonNullable<TreeEntry['execution']>): Partial<Execution> {
   return Object.fromEntries(
@@ -97,7 +97,9 @@ function openOf({ type }: PlanNode, record: OpenRecord): OpenRecord {
 }
 
 function doneOf(node: PlanNode, [code, began, took, kept]: DoneRecord): DoneRecord {
-  return kept === undefined ? [code, began, took] : [code, began, took, openOf(node, kept)];
+  // The children of a leaf stay behind.
+  if (kept === undefined || node.kind.isLeaf) return [code, began, took];
+  return [code, began, took, openOf(node, kept)];
 }
 
 function idOf({ nodes }: Plan, index: number): string {
@@ -154,7 +156,12 @@ const STEP_PHASES: ReadonlySet<unknown> = new Set<StepPhase>([
 /** Which phases there are depends on the kind of block. */
 function readOpen(record: OpenRecord, { type }: PlanNode, name: string): OpenRecord {
   const { p } = record as Partial<StepRecord>;
-  const isPhase = type === 'step' ? STEP_PHASES.has(p) : typeof p !== 'string';
+  const isPhase =
+    type === 'step'
+      ? STEP_PHASES.has(p)
+      : type === 'sub_sequence'
+        ? p === 'child'
+        : typeof p !== 'string';
   if (!isPhase) refuse(name, `must be the record of an open ${type}`);
   return record;
 }

@@ -6,7 +6,7 @@ import { clashOf } from '../remap.js';
 
 /**
  * Why it cannot go over at all: a block is open whose work would be lost. Within a loop the passes
- * could not be told apart, and a worker's task would come back to nothing. Everything else begins anew
+ * could not be told apart, and a worker's task or a child would come back to nothing. Everything else begins anew
  * and steps over what has an output.
  */
 export function strandedBy(execution: Execution, from: Plan, to: Plan): string | undefined {
@@ -14,8 +14,9 @@ export function strandedBy(execution: Execution, from: Plan, to: Plan): string |
   if (clash === undefined) return undefined;
   for (const [index, record] of Object.entries(execution.o)) {
     const node = from.nodes[Number(index)];
-    const isTask = node?.type === 'step' && (record as StepRecord).p === 'task';
-    if (isTask || node?.kind.repeats !== 'never') return clash;
+    const { p } = record as StepRecord;
+    const isElsewhere = node?.kind.isLeaf === true && (p === 'task' || p === 'child');
+    if (isElsewhere || node?.kind.repeats !== 'never') return clash;
   }
   return undefined;
 }

@@ -18,6 +18,8 @@ import { type DiffCategory, type Entry, entryOf, type Severity } from './diff-en
 
 /** What workers do is not known, so it counts as an effect; of the built-ins one reaches outside. */
 export function effectSeverity(block: Block): Severity {
+  // What a child does is as little known as what a worker does.
+  if (block.type === 'sub_sequence') return 'side_effect_risk';
   if (block.type !== 'step') return 'behavioral';
   const { handler } = block;
   return PURE_HANDLERS.has(handler) || handler === 'sleep' ? 'behavioral' : 'side_effect_risk';
@@ -120,6 +122,8 @@ const MEMBERS: Readonly<Record<string, Member>> = {
   'for_each.collection': LOOP,
   'for_each.item_var': { category: 'loop_changed', byDefault: ITEM_VAR_DEFAULT },
   'for_each.max_iterations': PASSES,
+  'sub_sequence.sequence_name': { category: 'sub_sequence_changed' },
+  'sub_sequence.version': { category: 'sub_sequence_changed' },
 };
 
 /** Of a member that only holds blocks it matters whether it is there, or how many lists it has. */

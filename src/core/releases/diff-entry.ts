@@ -27,6 +27,7 @@ export const DIFF_CATEGORIES = [
   'router_changed',
   'loop_changed',
   'race_changed',
+  'sub_sequence_changed',
   'missing_output_reference',
   'queue_changed',
   'send_window_changed',

@@ -14,6 +14,7 @@ import {
   limitsOf,
   pollersOf,
   slotHolders,
+  statesOf,
   waitersAhead,
 } from '../../db/reads/explanation-reads.js';
 import type { Reads } from '../../db/reads.js';
@@ -35,7 +36,7 @@ export function instanceExplanation(
 
 async function surroundings({ reads, now }: FrontDeps, standing: Standing): Promise<Surroundings> {
   const { id, tenant_id: tenant, waits } = standing;
-  const [moves, pollers, slot, limits] = await Promise.all([
+  const [moves, pollers, slot, limits, children] = await Promise.all([
     recentMoves.rows(reads, id, MOVES_MAX),
     ofWaits(
       waits,
@@ -50,6 +51,12 @@ async function surroundings({ reads, now }: FrontDeps, standing: Standing): Prom
       ({ key }) => rateLimitId(tenant, key ?? ''),
       (ids) => limitsOf.rows(reads, ids),
     ),
+    ofWaits(
+      waits,
+      'child',
+      ({ child_id }) => child_id,
+      (ids) => statesOf.rows(reads, ids),
+    ),
   ]);
   return {
     now: now(),
@@ -58,6 +65,7 @@ async function surroundings({ reads, now }: FrontDeps, standing: Standing): Prom
       return { to_state, block_id, details: details as JsonObject, at: row.created_at };
     }),
     pollers,
+    children: new Map(children.map(({ id, state }) => [id, state])),
     limits: limits.map(({ limit_key, ...set }) => ({ limit_key, set })),
     ...slot,
   };
