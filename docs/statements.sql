@@ -250,16 +250,16 @@ select r.instance_id, r.tenant_id, r.created_at, r.failed_at, r.reason
 from json_to_recordset($1::json) as r(instance_id uuid, tenant_id text, created_at timestamptz, failed_at timestamptz, reason text)
 on conflict (instance_id) do update set tenant_id = excluded.tenant_id, created_at = excluded.created_at, failed_at = excluded.failed_at, reason = excluded.reason;
 
--- writer_kinnote_clear
-delete from kin_notes t
-using json_to_recordset($1::json) as r(to_id uuid, from_id uuid, id uuid)
-where t.to_id = r.to_id and t.from_id = r.from_id and t.id = r.id;
-
 -- writer_kinnote_set
 insert into kin_notes (to_id, from_id, id, word)
 select r.to_id, r.from_id, r.id, r.word
 from json_to_recordset($1::json) as r(to_id uuid, from_id uuid, id uuid, word text)
 on conflict (to_id, from_id) do update set id = excluded.id, word = excluded.word;
+
+-- writer_kinnote_clear
+delete from kin_notes t
+using json_to_recordset($1::json) as r(to_id uuid, from_id uuid, id uuid)
+where t.to_id = r.to_id and t.from_id = r.from_id and t.id = r.id;
 
 -- writer_permitrequest_clear
 delete from permit_requests t

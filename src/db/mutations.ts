@@ -245,14 +245,13 @@ export const MUTATIONS = {
   'timer.set': set('timers', ['fire_at', 'recover', 'rank'], { defaults: { rank: 2 } }),
   'deadLetter.clear': clear('dead_letters'),
   'deadLetter.set': set('dead_letters', ['tenant_id', 'created_at', 'failed_at', 'reason']),
-  // The one that was read: meanwhile another may have come in its place, which is written behind it.
+  'kinNote.set': set('kin_notes', ['id', 'word']),
+  // The one that was read, by an id that no other ever has: one that has come in its place stays.
   'kinNote.clear': {
     ...clear('kin_notes'),
     columns: ['to_id', 'from_id', 'id'],
-    merge: 'insert',
-    group: 'kin_notes.clear',
+    group: 'kin_notes.id',
   } as Delete<'kin_notes', 'to_id' | 'from_id' | 'id'>,
-  'kinNote.set': set('kin_notes', ['id', 'word']),
   'permitRequest.clear': clear('permit_requests'),
   'permitRequest.set': set('permit_requests', ['number']),
   'permit.clear': clear('permits'),

@@ -89,6 +89,7 @@ export class RandomUnits {
   #key(kind: MutationKind, row: Readonly<Record<string, JsonValue>>): string {
     const { id, instance_id, task_id, key } = row;
     if (kind === 'worker.seen') return JSON.stringify([row.tenant_id, row.worker_id]);
+    if (kind === 'kinNote.set') return `${row.to_id}:${row.from_id}`;
     if (kind === 'rateGrant.prune') return String(row.limit_id);
     if (kind.startsWith('snapshot')) return `${instance_id}:${key}`;
     return String(id ?? task_id ?? instance_id);
