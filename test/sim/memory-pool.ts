@@ -104,7 +104,7 @@ function columnsOf(sql: string): string[] {
   let flat = sql;
   // What stands in parentheses has no say in the names.
   while (flat.includes('(')) flat = flat.replaceAll(/\([^()]*\)/g, '');
-  const list = /select (?:distinct (?:on )?)?(.*?) from/.exec(flat)?.[1];
+  const list = /select (?:distinct (?:on )?)?(.*?) from /.exec(flat)?.[1];
   if (list === undefined) throw new Error(`no columns in ${sql}`);
   return list.split(',').map((column) => {
     const name = column.replace(/^.* as /, '').replace(/^ *\w\./, '');

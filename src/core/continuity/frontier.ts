@@ -59,8 +59,13 @@ export function replayToFrontier(asked: FrontierCase, options: RerunOptions): Fr
 function verdictOn(asked: FrontierCase, options: RerunOptions): FrontierVerdict {
   const { life, source, target } = asked;
   const recording = recordingOf(life, source);
-  const run = (plan: Plan, data: JsonObject, signals: readonly RecordedSignal[]) => {
-    const script = new Script(recording, source);
+  const run = (
+    plan: Plan,
+    data: JsonObject,
+    signals: readonly RecordedSignal[],
+    inputs?: ReadonlyMap<string, string>,
+  ) => {
+    const script = new Script(recording, source, inputs);
     const rerun = new Rerun('frontier', plan, script, { ...life, data, signals }, options);
     rerun.run();
     return rerun;
@@ -69,7 +74,8 @@ function verdictOn(asked: FrontierCase, options: RerunOptions): FrontierVerdict 
   for (const { before, after, signals } of inputsOf(asked)) {
     const old = run(source, before, signals);
     if (!asked.isSame && !reproduces(old, asked, recording)) continue;
-    verdict = compare(old, run(target, after, signals), asked, recording);
+    const next = run(target, after, signals, old.childInputs);
+    verdict = compare(old, next, asked, recording);
     if (verdict.passed || !asked.isSame) return verdict;
   }
   return verdict;
@@ -100,7 +106,7 @@ function reproduces(rerun: Rerun, { life, source }: FrontierCase, recording: Rec
   const executed = new Set(executedIn(rerun));
   for (const index of Object.keys(life.execution.o).map(Number)) {
     const node = source.nodes[index];
-    if (node?.type !== 'step') continue;
+    if (node?.kind.isLeaf !== true) continue;
     if (!reached.has(`${node.id}/${iterationOf(life.execution, node)}`)) return false;
   }
   for (const [block, visits] of recording.visits) {

@@ -126,7 +126,7 @@ interface VisitRows {
   lastTask: RecordedTask | undefined;
 }
 
-/** By step and iteration. Rows of other blocks than steps are what loops note of themselves. */
+/** By leaf and iteration. Rows of other blocks are what loops note of themselves. */
 function rowsByStep(run: RecordedLife, baseline: Plan): Map<string, Map<string, VisitRows>> {
   const byStep = new Map<string, Map<string, VisitRows>>();
   const rowsOf = ({ block_id, iteration }: RecordedOutput | RecordedTask): VisitRows => {
@@ -148,7 +148,7 @@ function rowsByStep(run: RecordedLife, baseline: Plan): Map<string, Map<string, 
 
 function isComposite(plan: Plan, block: string): boolean {
   const index = plan.indexOf.get(block);
-  return index !== undefined && plan.nodes[index]?.type !== 'step';
+  return index !== undefined && plan.nodes[index]?.kind.isLeaf !== true;
 }
 
 function triesOf({ end, tasks, lastTask }: VisitRows): Visit {
@@ -206,7 +206,7 @@ function wasCutOff(task: RecordedTask): boolean {
 /** The steps that ended so, as the execution has them. */
 function stepsAtEnd({ execution }: RecordedLife, baseline: Plan, code: DoneCode): Set<string> {
   const nodes = baseline.nodes.filter(
-    ({ type, index }) => type === 'step' && execution.d[index]?.[0] === code,
+    ({ kind, index }) => kind.isLeaf && execution.d[index]?.[0] === code,
   );
   return new Set(nodes.map(({ id }) => id));
 }

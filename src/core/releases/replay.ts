@@ -30,13 +30,32 @@ export function replay(
 ): Verdict {
   try {
     const recording = recordingOf(run, baseline);
-    const rerun = new Rerun('end', candidate, new Script(recording, baseline), run, options);
+    const inputs = inputsOf(candidate, baseline, run, recording, options);
+    const script = new Script(recording, baseline, inputs);
+    const rerun = new Rerun('end', candidate, script, run, options);
     rerun.run();
     return verdictOn(run, recording, rerun);
   } catch (error) {
     if (error instanceof NotReplayable) return { kind: 'inconclusive', reason: error.message };
     throw error;
   }
+}
+
+/**
+ * What the run started its children with, which nothing but its own plan says: that is replayed first where
+ * it matters.
+ */
+function inputsOf(
+  candidate: Plan,
+  baseline: Plan,
+  run: RecordedRun,
+  recording: Recording,
+  options: RerunOptions,
+): ReadonlyMap<string, string> | undefined {
+  if (!candidate.nodes.some(({ type }) => type === 'sub_sequence')) return undefined;
+  const rerun = new Rerun('end', baseline, new Script(recording, baseline), run, options);
+  rerun.run();
+  return rerun.childInputs;
 }
 
 function verdictOn(run: RecordedRun, recording: Recording, rerun: Rerun): Verdict {

@@ -7,7 +7,7 @@
 import type { PureContext, PureHandler, StepOutcome } from '../builtin.js';
 import type { JsonObject, JsonValue } from '../json.js';
 import type { Plan, PlanNode } from '../plan.js';
-import type { StepNode } from '../plan-nodes.js';
+import type { StepNode, SubSequenceNode } from '../plan-nodes.js';
 import { NotReplayable, type RecordedTry, type Recording, type Visit } from './recording.js';
 
 /** What a step gives that nothing is recorded of. */
@@ -17,15 +17,21 @@ const NOTHING: JsonObject = Object.freeze({});
 export class Script {
   readonly #recording: Recording;
   readonly #baseline: Plan;
+  readonly #inputs: ReadonlyMap<string, string> | undefined;
   /** Of steps that stand in more or fewer loops than they did: the visits that have not begun. */
   readonly #moved = new Map<string, Visit[]>();
   readonly #begun = new Map<string, Visit | undefined>();
   /** Some step gave what nobody recorded: that the ends agree proves nothing. */
   hasGaps = false;
 
-  constructor(recording: Recording, baseline: Plan) {
+  /**
+   * @param inputs what children were started with in the recorded run, by block and iteration; absent: what
+   *   is replayed is that run, so that they are what it says
+   */
+  constructor(recording: Recording, baseline: Plan, inputs?: ReadonlyMap<string, string>) {
     this.#recording = recording;
     this.#baseline = baseline;
+    this.#inputs = inputs;
   }
 
   /**
@@ -51,6 +57,27 @@ export class Script {
       throw new NotReplayable(`how step ${node.id} failed before a retry is not recorded`);
     }
     return taken?.timedOut === true && node.retry === undefined ? forGood(taken) : taken;
+  }
+
+  /**
+   * What the recording says of the child of a block: what became of another sequence, another version or
+   * another input says nothing.
+   *
+   * @param input as text
+   */
+  takeChild(node: SubSequenceNode, iteration: string, input: string): RecordedTry | undefined {
+    const before = this.#baseline.nodes[this.#baseline.indexOf.get(node.id) ?? -1];
+    const isSame =
+      before?.type === 'sub_sequence' &&
+      before.sequenceName === node.sequenceName &&
+      before.version === node.version &&
+      before.loops.length === node.loops.length &&
+      (this.#inputs === undefined || this.#inputs.get(`${node.id}/${iteration}`) === input);
+    const visit = isSame ? this.#recording.visits.get(node.id)?.get(iteration) : undefined;
+    const taken = visit?.tries.at(-1);
+    const wasBegun = isSame && (node.loops.length > 0 || this.#recording.cutOff.has(node.id));
+    if (taken === undefined && !wasBegun) this.hasGaps = true;
+    return taken;
   }
 
   /** Whether the run had begun the step, although nothing is recorded of it. */
