@@ -106,12 +106,18 @@ with doomed as (
   delete from signals t using doomed d where t.instance_id = d.id
 ), audit_log_gone as (
   delete from audit_log t using doomed d where t.instance_id = d.id
+), approvals_gone as (
+  delete from approvals t using doomed d where t.instance_id = d.id
 ), worker_tasks_gone as (
   delete from worker_tasks t using doomed d where t.instance_id = d.id
 ), kin_notes_gone as (
   delete from kin_notes t using doomed d where t.to_id = d.id
 ), permit_requests_gone as (
   delete from permit_requests t using doomed d where t.instance_id = d.id
+), event_waits_gone as (
+  delete from event_waits t using doomed d where t.instance_id = d.id
+), event_takes_gone as (
+  delete from event_takes t using doomed d where t.instance_id = d.id
 ), injected_blocks_gone as (
   delete from injected_blocks t using doomed d where t.instance_id = d.id
 ), checkpoints_gone as (
@@ -172,9 +178,29 @@ from json_to_recordset($1::json) as r(instance_id uuid, key text, items json)
 on conflict (instance_id, key) do update set items = excluded.items;
 
 -- writer_signal_insert
-insert into signals (id, instance_id, seq, signal_type, payload, created_at, traceparent)
-select r.id, r.instance_id, r.seq, r.signal_type, r.payload, r.created_at, r.traceparent
-from json_to_recordset($1::json) as r(id uuid, instance_id uuid, seq integer, signal_type text, payload json, created_at timestamptz, traceparent text);
+insert into signals (id, instance_id, seq, signal_type, payload, created_at, traceparent, status, taken_at, taken_by)
+select r.id, r.instance_id, r.seq, r.signal_type, r.payload, r.created_at, r.traceparent, r.status, r.taken_at, r.taken_by
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, seq integer, signal_type text, payload json, created_at timestamptz, traceparent text, status text, taken_at timestamptz, taken_by text);
+
+-- writer_signal_update
+update signals t set status = r.status, taken_at = r.taken_at, taken_by = r.taken_by
+from json_to_recordset($1::json) as r(instance_id uuid, seq integer, status text, taken_at timestamptz, taken_by text)
+where t.instance_id = r.instance_id and t.seq = r.seq;
+
+-- writer_approval_insert
+insert into approvals (id, instance_id, tenant_id, namespace, sequence_id, block_id, path, iteration, prompt, gate, waiting_since, deadline, outcome, closed_at, answer)
+select r.id, r.instance_id, r.tenant_id, r.namespace, r.sequence_id, r.block_id, r.path, r.iteration, r.prompt, r.gate, r.waiting_since, r.deadline, r.outcome, r.closed_at, r.answer
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, tenant_id text, namespace text, sequence_id uuid, block_id text, path text, iteration text, prompt text, gate json, waiting_since timestamptz, deadline timestamptz, outcome text, closed_at timestamptz, answer json);
+
+-- writer_approval_update
+update approvals t set sequence_id = r.sequence_id, path = r.path, prompt = r.prompt, gate = r.gate, deadline = r.deadline
+from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, path text, prompt text, gate json, deadline timestamptz)
+where t.id = r.id;
+
+-- writer_approval_close
+update approvals t set outcome = r.outcome, closed_at = r.closed_at, answer = r.answer
+from json_to_recordset($1::json) as r(id uuid, outcome text, closed_at timestamptz, answer json)
+where t.id = r.id;
 
 -- writer_audit_insert
 insert into audit_log (instance_id, seq, tenant_id, entries, created_at)
@@ -198,9 +224,9 @@ where c.instance_id = r.instance_id and c.id in (
   order by o.id desc offset r.keep);
 
 -- writer_task_insert
-insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, attempt, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch)
-select r.id, r.instance_id, r.tenant_id, r.block_id, r.node, r.iteration, r.handler_name, r.queue_name, r.params, r.overlay, r.attempt, r.timeout_ms, r.priority, r.state, r.withdrawn, r.worker_id, r.claim_epoch, r.claimed_at, r.heartbeat_at, r.completed_at, r.output, r.error_message, r.error_retryable, r.checkpoint_seq, r.resume_checkpoint, r.history, r.created_at, r.ownership_epoch
-from json_to_recordset($1::json) as r(id uuid, instance_id uuid, tenant_id text, block_id text, node integer, iteration text, handler_name text, queue_name text, params json, overlay json, attempt integer, timeout_ms bigint, priority smallint, state text, withdrawn boolean, worker_id text, claim_epoch integer, claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json, error_message text, error_retryable boolean, checkpoint_seq integer, resume_checkpoint json, history json, created_at timestamptz, ownership_epoch bigint);
+insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, queue_name, params, overlay, secrets, attempt, timeout_ms, priority, state, withdrawn, worker_id, claim_epoch, claimed_at, heartbeat_at, completed_at, output, error_message, error_retryable, checkpoint_seq, resume_checkpoint, history, created_at, ownership_epoch)
+select r.id, r.instance_id, r.tenant_id, r.block_id, r.node, r.iteration, r.handler_name, r.queue_name, r.params, r.overlay, r.secrets, r.attempt, r.timeout_ms, r.priority, r.state, r.withdrawn, r.worker_id, r.claim_epoch, r.claimed_at, r.heartbeat_at, r.completed_at, r.output, r.error_message, r.error_retryable, r.checkpoint_seq, r.resume_checkpoint, r.history, r.created_at, r.ownership_epoch
+from json_to_recordset($1::json) as r(id uuid, instance_id uuid, tenant_id text, block_id text, node integer, iteration text, handler_name text, queue_name text, params json, overlay json, secrets json, attempt integer, timeout_ms bigint, priority smallint, state text, withdrawn boolean, worker_id text, claim_epoch integer, claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json, error_message text, error_retryable boolean, checkpoint_seq integer, resume_checkpoint json, history json, created_at timestamptz, ownership_epoch bigint);
 
 -- writer_task_update
 update worker_tasks t set state = r.state, withdrawn = r.withdrawn, worker_id = r.worker_id, claim_epoch = r.claim_epoch, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, completed_at = r.completed_at, output = r.output, error_message = r.error_message, error_retryable = r.error_retryable, checkpoint_seq = r.checkpoint_seq, history = r.history
@@ -283,6 +309,39 @@ select r.instance_id, r.key_id, r.number
 from json_to_recordset($1::json) as r(instance_id uuid, key_id uuid, number integer)
 on conflict (instance_id) do update set number = excluded.number;
 
+-- writer_event_insert
+insert into events (id, key_id, seq, tenant_id, event_name, producer_event_id, correlation_key, payload, status, matched, targets, created_at, expires_at, ended_at)
+select r.id, r.key_id, r.seq, r.tenant_id, r.event_name, r.producer_event_id, r.correlation_key, r.payload, r.status, r.matched, r.targets, r.created_at, r.expires_at, r.ended_at
+from json_to_recordset($1::json) as r(id uuid, key_id uuid, seq bigint, tenant_id text, event_name text, producer_event_id text, correlation_key text, payload json, status text, matched integer, targets json, created_at timestamptz, expires_at timestamptz, ended_at timestamptz);
+
+-- writer_event_update
+update events t set status = r.status, matched = r.matched, targets = r.targets, ended_at = r.ended_at
+from json_to_recordset($1::json) as r(id uuid, status text, matched integer, targets json, ended_at timestamptz)
+where t.id = r.id;
+
+-- writer_event_prune
+delete from events e using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
+  select id from events where status <> 'pending' and targets is null and ended_at < r.before
+  order by ended_at, id limit 1000 offset 0) as old
+where e.id = old.id;
+
+-- writer_eventwait_clear
+delete from event_waits t
+using json_to_recordset($1::json) as r(instance_id uuid, id uuid)
+where t.instance_id = r.instance_id and t.id = r.id;
+
+-- writer_eventwait_set
+insert into event_waits (instance_id, id, key_id)
+select r.instance_id, r.id, r.key_id
+from json_to_recordset($1::json) as r(instance_id uuid, id uuid, key_id uuid)
+on conflict (instance_id, id) do update set key_id = excluded.key_id;
+
+-- writer_eventtake_insert
+insert into event_takes (instance_id, event_id, wait_id, block_id, outcome, taken_at)
+select r.instance_id, r.event_id, r.wait_id, r.block_id, r.outcome, r.taken_at
+from json_to_recordset($1::json) as r(instance_id uuid, event_id uuid, wait_id uuid, block_id text, outcome text, taken_at timestamptz)
+on conflict (instance_id, event_id, wait_id) do nothing;
+
 -- writer_ratelimit_clear
 delete from rate_limits t
 using json_to_recordset($1::json) as r(id uuid)
@@ -329,6 +388,28 @@ from json_to_recordset($1::json) as r(id text, tenant_id text, name text, capabi
 update api_keys t set last_used_at = r.last_used_at, revoked = r.revoked
 from json_to_recordset($1::json) as r(id text, last_used_at timestamptz, revoked boolean)
 where t.id = r.id;
+
+-- writer_credential_clear
+delete from credentials t
+using json_to_recordset($1::json) as r(tenant_id text, id text)
+where t.tenant_id = r.tenant_id and t.id = r.id;
+
+-- writer_credential_set
+insert into credentials (tenant_id, id, name, kind, description, value, refresh_url, refresh_token, enabled, expires_at, created_at, updated_at)
+select r.tenant_id, r.id, r.name, r.kind, r.description, r.value, r.refresh_url, r.refresh_token, r.enabled, r.expires_at, r.created_at, r.updated_at
+from json_to_recordset($1::json) as r(tenant_id text, id text, name text, kind text, description text, value json, refresh_url text, refresh_token json, enabled boolean, expires_at timestamptz, created_at timestamptz, updated_at timestamptz)
+on conflict (tenant_id, id) do update set name = excluded.name, kind = excluded.kind, description = excluded.description, value = excluded.value, refresh_url = excluded.refresh_url, refresh_token = excluded.refresh_token, enabled = excluded.enabled, expires_at = excluded.expires_at, updated_at = excluded.updated_at;
+
+-- writer_trigger_clear
+delete from triggers t
+using json_to_recordset($1::json) as r(slug text)
+where t.slug = r.slug;
+
+-- writer_trigger_set
+insert into triggers (slug, tenant_id, namespace, sequence_name, version, trigger_type, secret, config, event_name, enabled, created_at, updated_at)
+select r.slug, r.tenant_id, r.namespace, r.sequence_name, r.version, r.trigger_type, r.secret, r.config, r.event_name, r.enabled, r.created_at, r.updated_at
+from json_to_recordset($1::json) as r(slug text, tenant_id text, namespace text, sequence_name text, version integer, trigger_type text, secret json, config json, event_name text, enabled boolean, created_at timestamptz, updated_at timestamptz)
+on conflict (slug) do update set sequence_name = excluded.sequence_name, version = excluded.version, secret = excluded.secret, config = excluded.config, event_name = excluded.event_name, enabled = excluded.enabled, updated_at = excluded.updated_at;
 
 -- writer_webhook_clear
 delete from webhook_outbox t
@@ -485,5 +566,12 @@ returning id;
 insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure)
 select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure
 from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text, failure json)
+on conflict do nothing
+returning id;
+
+-- writer_gated_event_insert
+insert into events (id, key_id, seq, tenant_id, event_name, producer_event_id, correlation_key, payload, status, matched, targets, created_at, expires_at, ended_at)
+select r.id, r.key_id, r.seq, r.tenant_id, r.event_name, r.producer_event_id, r.correlation_key, r.payload, r.status, r.matched, r.targets, r.created_at, r.expires_at, r.ended_at
+from json_to_recordset($1::json) as r(id uuid, key_id uuid, seq bigint, tenant_id text, event_name text, producer_event_id text, correlation_key text, payload json, status text, matched integer, targets json, created_at timestamptz, expires_at timestamptz, ended_at timestamptz)
 on conflict do nothing
 returning id;

@@ -8,7 +8,7 @@
  * (docs/decisions/0018-fields-that-are-not-supported.md).
  */
 
-import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox';
+import { type Static, type TObject, type TProperties, type TSchema, Type } from '@sinclair/typebox';
 import {
   DurationMs,
   EXPRESSION_LENGTH_MAX,
@@ -17,6 +17,7 @@ import {
   JsonObjectSchema,
   Key,
   Name,
+  named,
   noted,
   oneOfWords,
   optional,
@@ -34,6 +35,12 @@ export const DEPTH_MAX = 64;
 export const BLOCKS_MAX = 5_000;
 export const BRANCHES_MAX = 256;
 export const ITERATIONS_MAX = 100_000;
+/** Items of one for_each that run at once. */
+export const CONCURRENCY_MAX = 256;
+/** Blocks of a plan, which has the body of a for_each once for each item that runs at once. */
+export const PLAN_BLOCKS_MAX = 20_000;
+/** The outputs of the items of a for_each that become its own output, together. */
+export const COLLECTED_BYTES_MAX = 1024 * 1024;
 
 /** A wait is min(initial_backoff × multiplier^attempt, max_backoff); see docs/reference/steps.md. */
 export const RETRY_DEFAULTS = {
@@ -48,10 +55,29 @@ export const SEND_WINDOW_DEFAULTS = { start_hour: 9, end_hour: 17 } as const;
 export const MAX_ITERATIONS_DEFAULT = 1_000;
 export const ITEM_VAR_DEFAULT = 'item';
 
+/** What a person chooses from when a gate names nothing else. */
+export const GATE_CHOICES_DEFAULT = [
+  { label: 'Yes', value: 'yes' },
+  { label: 'No', value: 'no' },
+] as const;
+/** Nobody finds the right one of more buttons. */
+export const GATE_CHOICES_MAX = 50;
+/** A page of text; what its templates make of it is cut there, too. */
+export const GATE_PROMPT_LENGTH_MAX = 4_096;
+
 /** Blocks refer to blocks: the validators know this schema under its `$id`. */
 const BlockRef = Type.Unsafe<Block>({ $ref: 'Block' });
 const BlockList = Type.Array(BlockRef);
 const NonEmptyBlockList = Type.Array(BlockRef, { minItems: 1 });
+/** A block, or a list of blocks, by one schema; told apart by `if`, so that a mistake is told once. */
+function blocksOrOne<List extends TSchema>(list: List) {
+  return Type.Unsafe<Block | Static<List>>({
+    if: { type: ['array', 'null'] },
+    // biome-ignore lint/suspicious/noThenProperty: a word of JSON Schema
+    then: list,
+    else: BlockRef,
+  });
+}
 const Branches = Type.Array(BlockList, { minItems: 1, maxItems: BRANCHES_MAX });
 const MaxIterations = Type.Integer({
   exclusiveMinimum: 0,
@@ -159,9 +185,58 @@ export const SendWindow = Type.Object(
 );
 export type SendWindow = Static<typeof SendWindow>;
 
+/** The check: the values of choices differ. */
+export const GateChoice = named('GateChoice', {
+  label: noted(Name, 'What the person reads.'),
+  value: noted(Name, 'What the answer is then.'),
+});
+export type GateChoice = Static<typeof GateChoice>;
+
+export const WaitForInput = Type.Object(
+  {
+    prompt: optional(
+      Type.String({
+        maxLength: GATE_PROMPT_LENGTH_MAX,
+        default: '',
+        description: 'What the person is asked; may hold templates.',
+      }),
+    ),
+    choices: optional(
+      Type.Array(GateChoice, {
+        minItems: 1,
+        maxItems: GATE_CHOICES_MAX,
+        'x-check': 'gate-choices',
+        description: 'What can be answered. When absent: Yes (yes) and No (no).',
+      }),
+    ),
+    store_as: optional(
+      noted(PlainName, 'The key of context.data for the value; the id of the block when absent.'),
+    ),
+    timeout: optional(noted(DurationMs, 'How long to wait for the answer; for ever when absent.')),
+    escalation_handler: optional(
+      noted(
+        Name,
+        'When the time is over, the step completes with an output that names it, and does not fail.',
+      ),
+    ),
+    allow_comment: optional(
+      Type.Boolean({ default: false, description: 'Whether the answer may have a comment.' }),
+    ),
+  },
+  { description: 'A person has to answer before the first try.' },
+);
+export type WaitForInput = Static<typeof WaitForInput>;
+
+/** What every kind has. */
 const headOf = <K extends string>(kind: K) => ({
   type: Type.Literal(kind, { description: 'The kind of the block.' }),
   id: noted(PlainName, 'Unique in the sequence. Expressions find its output by it.'),
+  when: optional(
+    Type.String({
+      maxLength: EXPRESSION_LENGTH_MAX,
+      description: 'An expression; the block is skipped when it does not hold.',
+    }),
+  ),
 });
 
 /** @param note what the document says of the kind */
@@ -195,12 +270,6 @@ const Step = blockObject('step', STEP_NOTE, {
   rate_limit_key: optional(
     noted(Key, 'Steps with the same key share a limit per time. Past the limit a step waits.'),
   ),
-  when: optional(
-    Type.String({
-      maxLength: EXPRESSION_LENGTH_MAX,
-      description: 'An expression; the step is skipped when it does not hold.',
-    }),
-  ),
   cancellable: optional(
     Type.Boolean({
       default: true,
@@ -219,9 +288,9 @@ const Step = blockObject('step', STEP_NOTE, {
       description: "Whether a worker's output is merged into context.data.",
     }),
   ),
+  wait_for_input: optional(WaitForInput),
   ...unsupported(
     'context_access',
-    'wait_for_input',
     'deadline',
     'on_deadline_breach',
     'fallback_handler',
@@ -308,6 +377,20 @@ const ForEach = blockObject(
       ),
     ),
     body: noted(NonEmptyBlockList, 'What runs for each item.'),
+    index_var: optional(
+      noted(
+        PlainName,
+        'The key of context.data under which the body sees the number of the item, counted from 0.',
+      ),
+    ),
+    concurrency: optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: CONCURRENCY_MAX,
+        default: 1,
+        description: 'How many items run at once.',
+      }),
+    ),
     max_iterations: optional(
       noted(MaxIterations, 'A longer collection fails the block before its first item.'),
     ),
@@ -330,6 +413,66 @@ const SubSequence = blockObject(
 );
 export interface SubSequenceBlock extends Static<typeof SubSequence> {}
 
+const CancellationScope = blockObject(
+  'cancellation_scope',
+  'Runs its blocks one after the other, and the signal cancel lets them end first.',
+  { blocks: noted(NonEmptyBlockList, 'What runs.') },
+);
+export interface CancellationScopeBlock extends Static<typeof CancellationScope> {}
+
+const SagaStep = named('SagaStep', {
+  id: noted(
+    PlainName,
+    'Of the step of the saga; unique in the sequence, among those of blocks too.',
+  ),
+  action: noted(blocksOrOne(NonEmptyBlockList), 'A block, or a list of blocks.'),
+  compensation: Type.Optional(
+    noted(blocksOrOne(optional(BlockList)), 'What takes back what the action did; likewise.'),
+  ),
+});
+
+const SAGA_NOTE =
+  'Runs its actions in order. When one fails, the compensations of those that completed run, the ' +
+  'last one first, and the saga fails.';
+
+const Saga = blockObject('saga', SAGA_NOTE, {
+  steps: Type.Array(SagaStep, {
+    maxItems: BRANCHES_MAX,
+    description: 'Actions, each with what takes it back. None: the saga completes.',
+  }),
+});
+export interface SagaBlock extends Static<typeof Saga> {}
+
+const Variant = named('SplitVariant', {
+  name: noted(Name, 'Unique in the block; shown in its output.'),
+  weight: Type.Integer({
+    minimum: 0,
+    maximum: INT32_MAX,
+    description: 'Its share is this of the sum of all weights.',
+  }),
+  blocks: noted(BlockList, 'What runs for this variant.'),
+});
+
+const SPLIT_NOTE =
+  'Runs one of its variants, chosen by the id of the instance and that of the block, in ' +
+  'proportion to the weights.';
+
+const SPLIT_WORDS = ['ab_split', 'a_b_split'] as const;
+
+const AbSplit = Type.Object(
+  {
+    ...headOf('ab_split'),
+    type: oneOfWords(SPLIT_WORDS, 'The kind of the block: two words for one.'),
+    variants: Type.Array(Variant, {
+      minItems: 2,
+      maxItems: BRANCHES_MAX,
+      description: 'Of which one runs.',
+    }),
+  },
+  { 'x-check': 'variants', description: SPLIT_NOTE },
+);
+export interface AbSplitBlock extends Static<typeof AbSplit> {}
+
 export type Block =
   | StepBlock
   | ParallelBlock
@@ -338,7 +481,10 @@ export type Block =
   | TryCatchBlock
   | LoopBlock
   | ForEachBlock
-  | SubSequenceBlock;
+  | SubSequenceBlock
+  | CancellationScopeBlock
+  | SagaBlock
+  | AbSplitBlock;
 
 const BLOCKS = {
   step: Step,
@@ -349,9 +495,67 @@ const BLOCKS = {
   loop: Loop,
   for_each: ForEach,
   sub_sequence: SubSequence,
+  cancellation_scope: CancellationScope,
+  saga: Saga,
+  ab_split: AbSplit,
+  a_b_split: AbSplit,
 } as const satisfies { readonly [T in Block['type']]: TObject };
 
 export const BLOCK_TYPES = Object.keys(BLOCKS) as Block['type'][];
+
+/** One word for each kind: some have two in definitions. */
+export type KindName = Exclude<Block['type'], 'a_b_split'>;
+
+export function kindName({ type }: Pick<Block, 'type'>): KindName {
+  return type === 'a_b_split' ? 'ab_split' : type;
+}
+
+export const KIND_NAMES: readonly KindName[] = [
+  ...new Set(BLOCK_TYPES.map((type) => kindName({ type }))),
+];
+
+/** What each hook may take, in ms: nobody waits for it. */
+export const HOOK_TIMEOUT_MS = 30_000;
+export const HOOKS_MAX = 100;
+
+const HOOK_MEMBERS = {
+  ...headOf('step'),
+  handler: oneOfWords(BUILTIN_HANDLERS, 'A built-in handler: hooks have no tasks for workers.'),
+  params: Step.properties.params,
+  timeout: optional(
+    noted(DurationMs, `How long it may take; no more than ${HOOK_TIMEOUT_MS}, the default.`),
+  ),
+  ...unsupported(
+    'delay',
+    'retry',
+    'send_window',
+    'rate_limit_key',
+    'queue_name',
+    'cancellable',
+    'merge_output',
+    'output_schema',
+  ),
+};
+
+/**
+ * A list of steps that run in the server, once. What a further try, a wait or a worker would need is refused.
+ *
+ * @param name of its steps
+ * @param when the end of a sentence: what they run after
+ */
+export function hooks(name: 'FailureHook' | 'CancelHook', when: string) {
+  const step = named(name, `A step that runs in the server after ${when}.`, HOOK_MEMBERS);
+  return Type.Array(step, {
+    maxItems: HOOKS_MAX,
+    description: `What runs in the server after ${when}, one after the other, whatever each comes to.`,
+  });
+}
+export type HookStep = Static<ReturnType<typeof hooks>>[number];
+
+export const HOOK_LISTS = ['on_failure', 'on_cancel'] as const;
+export type HookList = (typeof HOOK_LISTS)[number];
+/** The hooks of a definition. */
+export type Hooks = { readonly [List in HookList]?: readonly HookStep[] | null | undefined };
 
 /** The members that mean something in blocks of the kind; others are stored and have no effect. */
 export function membersOf(kind: Block['type']): TProperties {
@@ -368,7 +572,7 @@ export const Block = Type.Unsafe<Block>({
   properties: { type: { type: 'string' } },
   required: ['type'],
   discriminator: { propertyName: 'type' },
-  oneOf: Object.values(BLOCKS),
+  oneOf: [...new Set(Object.values(BLOCKS))],
 });
 
 /** Blocks that one instance runs beside its sequence's own. */

@@ -29,11 +29,24 @@ const EndCode = Type.Unsafe<DoneCode>({ type: 'integer', enum: [0, 1, 2, 3] });
 
 const Why = noted(Failure, 'What failed, while the blocks around it have yet to end.');
 
-/** The record of an open block: numbers, the phase of a leaf, its child, and why blocks inside failed. */
+/**
+ * The record of an open block: numbers, the phase of a leaf, what it waits for, its child, why blocks inside
+ * failed.
+ */
 const Open = Type.Unsafe<OpenRecord>({
   type: 'object',
   required: ['b'],
-  properties: { b: Num, p: { anyOf: [Num, Type.String()] }, y: Why, c: Uuid },
+  properties: {
+    b: Num,
+    p: { anyOf: [Num, Type.String()] },
+    y: Why,
+    c: Uuid,
+    k: Type.String(),
+    // Of a for_each that runs items side by side: where its slots are.
+    s: Type.Array(Num),
+    // What a step waits for, or what the items of such a for_each have caught.
+    v: JsonObjectSchema,
+  },
   additionalProperties: Num,
 });
 
@@ -44,6 +57,9 @@ const tuple = (...prefixItems: TSchema[]) => {
 const Done = Type.Unsafe<DoneRecord>({
   anyOf: [tuple(EndCode, Num, Num), tuple(EndCode, Num, Num, Open)],
 });
+
+/** Of a block in items that run side by side: in which slot of each of those for_each blocks it is. */
+const Slots = Type.Array(Natural);
 
 /** An entry is the head, a block that is open or done, the items of a loop, or a block of its own. */
 export const TreeEntry = Type.Object({
@@ -60,8 +76,11 @@ export const TreeEntry = Type.Object({
     }),
   ),
   queue: optional(Type.Array(Type.String())),
+  queue_slots: optional(Type.Array(Slots)),
   resumed_from: optional(Type.String()),
+  hook_runs: optional(Natural),
   block_id: optional(Type.String()),
+  slots: optional(Slots),
   open: optional(Open),
   done: Type.Optional(Done),
   kept: optional(Open),

@@ -220,9 +220,12 @@ export const PriorityWord = Type.Unsafe<(typeof PRIORITIES)[number]>({
 });
 export type PriorityWord = Static<typeof PriorityWord>;
 
-export const ErrorBody = named('ErrorBody', 'The body of every answer that is not a success.', {
-  error: Type.String(),
-});
+export const ErrorBody = named(
+  'ErrorBody',
+  'The body of every answer that is not a success. That of a migration that is refused also has its ' +
+    'verdict and findings (MigrationFinding).',
+  { error: Type.String() },
+);
 export type ErrorBody = Static<typeof ErrorBody>;
 
 /** Whose things are asked for; the header overrides it. */

@@ -29,6 +29,7 @@ import {
   Timestamp,
   Uuid,
 } from './common.js';
+import { InstanceFilter } from './instance.js';
 
 /** Of whom a body speaks; absent: the header's tenant. */
 export const TenantField = optional(Type.String());
@@ -225,6 +226,13 @@ export const CaptureCheckpoint = Type.Boolean({
   description: 'First save a checkpoint of the live state.',
 });
 
+const RollbackRetention = optional(
+  Type.Integer({
+    default: 86_400,
+    description: 'At least 60 and at most 2,592,000; 86,400 by default.',
+  }),
+);
+
 export const PlanMigration = named(
   'PlanMigration',
   'What a checkpoint of the source has is moved to where the target looks for it.',
@@ -238,12 +246,7 @@ export const PlanMigration = named(
       description: 'That of to_sequence_id, else 404.',
     }),
     transforms: optional(Type.Array(Transform, { maxItems: TRANSFORMS_MAX, default: [] })),
-    rollback_retention_seconds: optional(
-      Type.Integer({
-        default: 86_400,
-        description: 'At least 60 and at most 2,592,000; 86,400 by default.',
-      }),
-    ),
+    rollback_retention_seconds: RollbackRetention,
     capture_checkpoint: optional(
       noted(
         CaptureCheckpoint,
@@ -260,6 +263,22 @@ export const ApplyMigration = named('ApplyMigration', {
 });
 export type ApplyMigration = Static<typeof ApplyMigration>;
 
+export const MigrationVerdict = oneOfWords(MIGRATION_VERDICTS);
+export type MigrationVerdict = Static<typeof MigrationVerdict>;
+
+export const MigrationFinding = named(
+  'MigrationFinding',
+  'Something that keeps a migration from being automatic.',
+  {
+    code: Type.String({ description: 'Those that are in finding_codes, and further ones.' }),
+    block_id: orNull(Type.String()),
+    path: orNull(Type.String({ description: 'With the passes of the loops around it.' })),
+    summary: Type.String(),
+    remedy: Type.String({ description: 'What would change that.' }),
+  },
+);
+export type MigrationFinding = Static<typeof MigrationFinding>;
+
 export const MigrationPlan = named(
   'MigrationPlan',
   'verdict, also named disposition: automatic may be applied, approval_required with approved ' +
@@ -272,15 +291,126 @@ export const MigrationPlan = named(
     from_version: Type.Integer(),
     to_sequence_id: Uuid,
     to_version: Type.Integer(),
-    disposition: oneOfWords(MIGRATION_VERDICTS),
-    verdict: oneOfWords(MIGRATION_VERDICTS),
+    disposition: MigrationVerdict,
+    verdict: MigrationVerdict,
     transforms: Type.Array(Transform),
     finding_codes: Type.Array(Type.String()),
+    findings: noted(
+      Type.Array(MigrationFinding),
+      'What keeps it from being automatic, in words; empty where nothing does.',
+    ),
     rollback_capsule_required: Type.Boolean(),
     created_at: Timestamp,
   },
 );
 export type MigrationPlan = Static<typeof MigrationPlan>;
+
+const ToSequence = noted(Uuid, 'The version that it goes over to.');
+const TargetVersion = noted(
+  Type.Integer({ minimum: -INT32_MAX, maximum: INT32_MAX }),
+  'Of the same sequence.',
+);
+
+/** The check: one of `version` and the ids, and no two different ids. */
+const TARGET = {
+  version: optional(TargetVersion),
+  sequence_id: optional(ToSequence),
+  to_sequence_id: optional(noted(Uuid, 'The same as sequence_id.')),
+  target_sequence_id: optional(noted(Uuid, 'The same as sequence_id.')),
+};
+
+const MigrateDryRun = optional(
+  Type.Boolean({ default: false, description: 'Only judges: nothing is changed.' }),
+);
+
+export const MigrateTo = Type.Object(
+  {
+    tenant_id: TenantField,
+    ...TARGET,
+    transforms: optional(Type.Array(Transform, { maxItems: TRANSFORMS_MAX, default: [] })),
+    approved: optional(
+      Type.Boolean({ default: false, description: 'Also where the verdict is approval_required.' }),
+    ),
+    rollback_retention_seconds: RollbackRetention,
+    dry_run: MigrateDryRun,
+  },
+  { $id: 'MigrateTo', 'x-check': 'migration-target', additionalProperties: false },
+);
+export type MigrateTo = Static<typeof MigrateTo>;
+
+export const SequenceVersion = named('SequenceVersion', {
+  sequence_id: Uuid,
+  version: Type.Integer(),
+});
+export type SequenceVersion = Static<typeof SequenceVersion>;
+
+export const MigratedInstance = named(
+  'MigratedInstance',
+  'migrated is false for a dry run, and where the instance has that version already.',
+  {
+    migrated: Type.Boolean(),
+    instance_id: Uuid,
+    from: SequenceVersion,
+    to: SequenceVersion,
+    verdict: MigrationVerdict,
+    finding_codes: Type.Array(Type.String()),
+    findings: Type.Array(MigrationFinding),
+    state: noted(InstanceStateWord, 'Of the instance, which it keeps.'),
+    migration_id: noted(orNull(Uuid), 'What can be rolled back; null when nothing was migrated.'),
+    rollback_expires_at: noted(orNull(Timestamp), 'Null when it cannot be rolled back.'),
+    dry_run: Type.Optional(Type.Literal(true)),
+  },
+);
+export type MigratedInstance = Static<typeof MigratedInstance>;
+
+export const MIGRATE_MANY_LIMIT_DEFAULT = 200;
+export const MIGRATE_MANY_LIMIT_MAX = 1_000;
+
+export const MigrateInstances = Type.Object(
+  {
+    ...TARGET,
+    filter: optional(InstanceFilter),
+    dry_run: MigrateDryRun,
+    limit: optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: MIGRATE_MANY_LIMIT_MAX,
+        default: MIGRATE_MANY_LIMIT_DEFAULT,
+        description: 'Instances that one call looks at.',
+      }),
+    ),
+    cursor: optional(Type.String({ description: 'next_cursor of the call before.' })),
+  },
+  { $id: 'MigrateInstances', 'x-check': 'migration-target', additionalProperties: false },
+);
+export type MigrateInstances = Static<typeof MigrateInstances>;
+
+const FindingOfMany = named('FindingOfMany', 'What keeps some of them where they are.', {
+  code: Type.String(),
+  count: noted(Natural, 'Instances.'),
+  summary: noted(Type.String(), 'Of the first one.'),
+  remedy: Type.String(),
+  example_ids: Type.Array(Uuid),
+});
+
+export const InstancesMigrated = named(
+  'InstancesMigrated',
+  'What became of the instances that this call has looked at.',
+  {
+    count: noted(Natural, 'All of them.'),
+    automatic: noted(Natural, 'Those that could go over.'),
+    migrated: noted(Natural, 'Those that did: none in a dry run.'),
+    approval_required: Natural,
+    pinned: Natural,
+    incompatible: Natural,
+    failed: noted(Natural, 'Refused for another reason, such as a step at work: ask again.'),
+    findings: Type.Array(FindingOfMany),
+    done: noted(Type.Boolean(), 'False: there are more, behind next_cursor.'),
+    next_cursor: orNull(Type.String()),
+    dry_run: Type.Boolean(),
+  },
+);
+export type InstancesMigrated = Static<typeof InstancesMigrated>;
 
 export const PayloadArtifact = named('PayloadArtifact', {
   key: Type.String(),

@@ -98,6 +98,7 @@ const plan = {
   verdict: 'approval_required',
   transforms: [transform],
   finding_codes: ['BLOCK_ADDED', 'HISTORICAL_REPLAY_PASS'],
+  findings: [],
   rollback_capsule_required: true,
   created_at: LATER,
 };
@@ -211,6 +212,22 @@ const importReceipt = { statement: imported, ...signed };
 const ownershipGrant = { statement: granted, ...signed };
 
 /** By the `$id` of the schema. */
+const claimed = {
+  code: 'CLAIMED_CALL_CHANGED',
+  block_id: 'charge',
+  path: 'orders[2]/charge',
+  summary: 'a worker has a task of step charge, whose params are others in the target',
+  remedy:
+    'let the worker complete or fail the task, and ask again; or keep handler and params of the step',
+};
+const manyClaimed = {
+  code: claimed.code,
+  count: 1,
+  summary: claimed.summary,
+  remedy: claimed.remedy,
+  example_ids: [EXAMPLE_IDS.instance],
+};
+
 export const CONTINUITY_EXAMPLES: Readonly<Record<string, JsonValue>> = {
   TenantBody: { tenant_id },
   CreateExecution: {
@@ -246,6 +263,36 @@ export const CONTINUITY_EXAMPLES: Readonly<Record<string, JsonValue>> = {
     head_sha256: entry.entry_sha256,
   },
 
+  MigrationFinding: claimed,
+  MigrateTo: { version: 2 },
+  SequenceVersion: { sequence_id: EXAMPLE_IDS.nextSequence, version: 2 },
+  MigratedInstance: {
+    migrated: true,
+    instance_id: EXAMPLE_IDS.instance,
+    from: { sequence_id: EXAMPLE_IDS.sequence, version: 1 },
+    to: { sequence_id: EXAMPLE_IDS.nextSequence, version: 2 },
+    verdict: 'automatic',
+    finding_codes: ['BLOCK_ADDED', 'HISTORICAL_REPLAY_PASS'],
+    findings: [],
+    state: 'waiting',
+    migration_id: plan.id,
+    rollback_expires_at: '2026-11-03T08:00:01.250Z',
+  },
+  MigrateInstances: { version: 2, filter: { states: ['waiting'] }, dry_run: true },
+  FindingOfMany: manyClaimed,
+  InstancesMigrated: {
+    count: 8,
+    automatic: 7,
+    migrated: 7,
+    approval_required: 0,
+    pinned: 1,
+    incompatible: 0,
+    failed: 0,
+    findings: [manyClaimed],
+    done: true,
+    next_cursor: null,
+    dry_run: false,
+  },
   Transform: transform,
   PlanMigration: {
     continuity_id,

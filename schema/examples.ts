@@ -6,7 +6,7 @@
 
 import type { TSchema } from '@sinclair/typebox';
 import { isJsonObject, type JsonObject, type JsonValue } from '../src/core/json.js';
-import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, LATER } from './example-ids.js';
+import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, LATER, UNTIL } from './example-ids.js';
 import { CONTINUITY_EXAMPLES } from './examples-continuity.js';
 import { RELEASE_EXAMPLES } from './examples-releases.js';
 
@@ -17,9 +17,11 @@ export const PARAMETER_EXAMPLES: Readonly<Record<string, JsonValue>> = {
   name: 'order',
   block_id: 'charge',
   key: 'payments',
+  slug: 'orders-in',
   delivery_id: EXAMPLE_IDS.delivery,
   checkpoint_id: EXAMPLE_IDS.checkpoint,
   file: 'swagger-ui.css',
+  token: 'WyIwMTkyIl0.c2lnbmVk',
 };
 
 const KEY_ID = 'ak_6f1d2c3b4a5968778695a4b3c2d1e0ff';
@@ -28,11 +30,14 @@ const ID_EXAMPLES: Readonly<Record<string, string>> = {
   sequences: EXAMPLE_IDS.sequence,
   instances: EXAMPLE_IDS.instance,
   workers: EXAMPLE_IDS.task,
+  approvals: EXAMPLE_IDS.approval,
   cron: EXAMPLE_IDS.schedule,
   releases: EXAMPLE_IDS.release,
   webhooks: EXAMPLE_IDS.subscription,
+  events: EXAMPLE_IDS.event,
   'webhooks/outbox': EXAMPLE_IDS.outbox,
   'api-keys': KEY_ID,
+  credentials: 'stripe',
   // Below /continuity.
   executions: EXAMPLE_IDS.instance,
   effects: EXAMPLE_IDS.task,
@@ -60,6 +65,29 @@ const thank = {
   id: 'thank',
   handler: 'log',
   params: { message: 'thank you', level: 'info' },
+};
+const settled = {
+  event_name: 'payment.settled',
+  producer_event_id: 'settlement-4711',
+  correlation_key: 'A-1001',
+  payload: { amount: 4_200 },
+};
+const receipt = {
+  event_id: EXAMPLE_IDS.event,
+  duplicate: false,
+  matched_wait: EXAMPLE_IDS.wait,
+  satisfied: true,
+  matched: 1,
+};
+const storedEvent = {
+  id: EXAMPLE_IDS.event,
+  tenant_id: EXAMPLE_TENANT,
+  ...settled,
+  status: 'consumed',
+  matched: 1,
+  created_at: AT,
+  expires_at: '2026-11-03T08:00:00.000Z',
+  consumed_at: LATER,
 };
 const archive = { type: 'step', id: 'archive', handler: 'noop' };
 const bySize = {
@@ -200,6 +228,33 @@ const poll = {
   why: 'A worker takes the task by this; without one that polls for charge_card it waits for ever.',
 };
 
+const approval = {
+  id: EXAMPLE_IDS.approval,
+  instance_id: EXAMPLE_IDS.instance,
+  tenant_id: EXAMPLE_TENANT,
+  namespace: 'billing',
+  sequence_id: EXAMPLE_IDS.sequence,
+  sequence_name: 'order',
+  block_id: 'approve',
+  path: 'approve',
+  prompt: 'Refund 42 EUR to Ada?',
+  choices: [{ label: 'Yes', value: 'yes' }],
+  store_as: 'approve',
+  timeout_seconds: 240,
+  escalation_handler: null,
+  allow_comment: true,
+  waiting_since: AT,
+  deadline: UNTIL,
+  metadata: { order: 'A-1001' },
+};
+const split = {
+  id: 'wording',
+  variants: [
+    { name: 'short', weight: 1, blocks: [thank] },
+    { name: 'long', weight: 3, blocks: [archive] },
+  ],
+};
+
 /** By the `$id` of the schema: what is not in `FIELDS`, or otherwise there. */
 export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
   StepBlock: charge,
@@ -223,6 +278,14 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
     item_var: 'line',
     body: [archive],
   },
+  CancellationScopeBlock: { type: 'cancellation_scope', id: 'to-the-end', blocks: [charge, thank] },
+  SagaStep: { id: 'paid', action: charge, compensation: thank },
+  SagaBlock: {
+    type: 'saga',
+    id: 'order',
+    steps: [{ id: 'paid', action: charge, compensation: thank }],
+  },
+  AbSplitBlock: { type: 'ab_split', ...split },
   Block: charge,
 
   ErrorBody: { error: `not found: instance ${EXAMPLE_IDS.instance}` },
@@ -274,11 +337,51 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
     failure: null,
     next: [poll],
   },
+  GateChoice: { label: 'Yes', value: 'yes' },
+  Approval: approval,
+  ApprovalPage: { items: [approval], total: 1 },
+  AnswerApproval: { value: 'yes', comment: 'agreed by phone', answer_id: 'mail-17' },
+  ApprovalAnswered: {
+    id: EXAMPLE_IDS.approval,
+    value: 'yes',
+    comment: 'agreed by phone',
+    answered_by: 'desk of Ada',
+    answered_at: LATER,
+    repeated: false,
+  },
+  MakeApprovalLink: { recipient: 'ada@example.com', expires_in_seconds: 86_400 },
+  ApprovalLink: {
+    url: 'https://engine.example/api/v1/approvals/by-link/WyIwMTkyIl0.c2lnbmVk',
+    expires_at: UNTIL,
+  },
+  AnswerByLink: { value: 'yes' },
   InstanceContext: context,
   PatchState: { state: 'paused' },
   PatchContext: { context: { data: contextOfSmall.data } },
   ContextPatched: { context: contextOfSmall },
   SendSignal: { signal_type: 'update_context', payload: { approved: true } },
+  StoredSignal: {
+    id: EXAMPLE_IDS.signal,
+    instance_id: EXAMPLE_IDS.instance,
+    signal_type: 'custom:approved',
+    payload: { by: 'ada' },
+    created_at: AT,
+    status: 'taken',
+    taken_at: LATER,
+    taken_by: 'wait-for-approval',
+  },
+  SendEvent: settled,
+  SendEvents: { events: [settled] },
+  EventReceipt: receipt,
+  EventReceipts: { outcomes: [receipt] },
+  StoredEvent: storedEvent,
+  EventTaker: {
+    instance_id: EXAMPLE_IDS.instance,
+    block_id: 'paid',
+    outcome: 'taken',
+    taken_at: LATER,
+  },
+  EventDetails: { ...storedEvent, taken_by: [] },
   SignalAccepted: { signal_id: EXAMPLE_IDS.signal },
   InstanceRetried: { id: EXAMPLE_IDS.instance },
   BulkUpdated: { count: 3, updated: 3 },
@@ -409,6 +512,43 @@ export const EXAMPLES: Readonly<Record<string, JsonValue>> = {
 
   Changes: { changes: [audit], next_cursor: 'MTczMDUzNDQwMDAwMA' },
   WebhookBody: webhook,
+  CreateCredential: { id: 'stripe', name: 'Stripe, live', value: 'sk_live_0123456789' },
+  UpdateCredential: { value: 'sk_live_9876543210' },
+  Credential: {
+    id: 'stripe',
+    name: 'Stripe, live',
+    kind: 'api_key',
+    description: null,
+    enabled: true,
+    expires_at: null,
+    refresh_url: null,
+    has_refresh_token: false,
+  },
+  CreateTrigger: {
+    slug: 'orders-in',
+    tenant_id: EXAMPLE_TENANT,
+    namespace: 'billing',
+    sequence_name: 'order',
+    secret: 'a long random text',
+  },
+  UpdateTrigger: { enabled: true },
+  Trigger: {
+    slug: 'orders-in',
+    tenant_id: EXAMPLE_TENANT,
+    namespace: 'billing',
+    sequence_name: 'order',
+    version: null,
+    trigger_type: 'webhook',
+    secret: '[REDACTED]',
+    config: {},
+    enabled: true,
+  },
+  TriggerFired: {
+    instance_id: EXAMPLE_IDS.instance,
+    trigger: 'orders-in',
+    sequence_name: 'order',
+  },
+  WebhookTaken: { instance_id: EXAMPLE_IDS.instance, trigger: 'orders-in' },
   CreateSubscription: subscription,
   UpdateSubscription: { events: ['instance.completed', 'instance.failed'] },
   WebhookSubscription: { id: EXAMPLE_IDS.subscription, ...subscription },

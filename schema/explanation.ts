@@ -33,11 +33,13 @@ export const WAIT_KINDS = {
   task: 'a task that no worker has claimed',
   worker: 'a worker that has claimed the task',
   handler: 'a built-in handler that is at work',
+  approval: 'the answer of a person to the `wait_for_input` of a step',
   sleep: 'the end of a `sleep`',
   delay: 'the end of the `delay`, or the opening of the `send_window`, of a step',
   retry: 'the end of the back-off before the next try',
   child: 'the end of the child instance of a `sub_sequence`',
   rate_limit: 'a permit of the `rate_limit_key` of a step',
+  event: 'an event, or a signal of its own, with the name that a `wait_for_event` asks for',
   engine: 'nothing: the engine is about to go on with it',
 } as const;
 export type WaitKind = keyof typeof WAIT_KINDS;
@@ -77,6 +79,12 @@ export const Wait = named(
     ),
     reason: Type.Optional(
       oneOfWords(FENCE_REASONS, 'Of a handoff: on its way, gone, or here and not owned yet.'),
+    ),
+    name: Type.Optional(Type.String({ description: 'Of the event.' })),
+    approval_id: Type.Optional(Uuid),
+    prompt: Type.Optional(Type.String({ description: 'What is asked.' })),
+    choices: Type.Optional(
+      Type.Array(Type.String({ description: 'A value that can be answered.' })),
     ),
     child_id: Type.Optional(Uuid),
     child_state: Type.Optional(InstanceStateWord),

@@ -14,9 +14,11 @@ export const FAILURE_CODES = {
   not_retried:
     'a retryable failure of a step without `retry`, or one that `retry_if` or `non_retryable_codes` excludes',
   timeout:
-    'the last try took longer than the `timeout` of the step, or than a handler may take at all',
+    'the last try took longer than the `timeout` of the step, or than a handler may take at all; or nobody answered at its gate in time',
   expression_error:
-    'a `when`, a template of `params` or a collection does not parse or cannot be evaluated',
+    'a `when` of any block, a template of `params` or of a `prompt`, or a collection does not parse or cannot be evaluated',
+  secret_missing:
+    'a secret that the parameters name does not exist, is disabled or has expired when the step is called',
   invalid_params: 'a built-in handler cannot work with its `params`',
   invalid_collection:
     'the collection of a `for_each` is not an array, or has more items than `max_iterations`',

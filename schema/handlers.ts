@@ -9,7 +9,18 @@
  */
 
 import { type TSchema, Type } from '@sinclair/typebox';
-import { AnyJson, DurationMs, noted, oneOfWords, optional, withDefault } from './common.js';
+import {
+  AnyJson,
+  DURATION_MS_MAX,
+  DurationMs,
+  KEY_LENGTH_MAX,
+  NAME_LENGTH_MAX,
+  noted,
+  oneOfWords,
+  optional,
+  UserSchema,
+  withDefault,
+} from './common.js';
 
 export const LOG_LEVELS = ['debug', 'info', 'warn'] as const;
 export const LOG_LEVEL_DEFAULT = 'info';
@@ -43,6 +54,37 @@ export const HANDLER_PARAMS = {
   }),
   sleep: Type.Object({
     duration_ms: optional(noted(withDefault(DurationMs, SLEEP_MS_DEFAULT), 'How long it waits.')),
+  }),
+  wait_for_event: Type.Object({
+    name: Type.String({
+      pattern: '\\S',
+      maxLength: NAME_LENGTH_MAX,
+      description: 'Of the events, and behind `custom:` of the signals, that end the wait.',
+    }),
+    key: Type.Optional(
+      Type.Unsafe<string | number | null>({
+        anyOf: [
+          { type: 'string', pattern: '\\S', maxLength: KEY_LENGTH_MAX },
+          { type: 'number' },
+          { type: 'null' },
+        ],
+        description:
+          'The `correlation_key` of the events, a text or a number; without it those that have none.',
+      }),
+    ),
+    timeout_ms: optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: DURATION_MS_MAX,
+        description: 'Milliseconds after which the try fails, as by the `timeout` of the step.',
+      }),
+    ),
+    schema: optional(
+      noted(
+        UserSchema,
+        'What the payload has to be; another one is used up, and the wait goes on.',
+      ),
+    ),
   }),
   http_request: Type.Object({
     url: Type.String({

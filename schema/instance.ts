@@ -19,6 +19,7 @@ import {
   Key,
   Limit,
   Name,
+  Natural,
   named,
   noted,
   Offset,
@@ -80,7 +81,13 @@ export const CreateInstance = checked(
       ),
     ),
     dry_run: optional(Type.Boolean({ default: false })),
-    ...unsupported('dry_run_auto_approve', 'budget'),
+    dry_run_auto_approve: optional(
+      Type.Boolean({
+        default: false,
+        description: 'Of a dry run: whoever is asked gives the first choice, at once.',
+      }),
+    ),
+    ...unsupported('budget'),
   }),
 );
 export type CreateInstance = Static<typeof CreateInstance>;
@@ -120,6 +127,9 @@ const SignalType = Type.Unsafe<string>({
   'x-check': 'signal-type',
   description: 'pause, resume, cancel, update_context or custom:<name>.',
 });
+
+/** With the id of the block behind it: the answer to its `wait_for_input`. */
+export const GATE_SIGNAL = 'custom:human_input:';
 
 export const SendSignal = named('SendSignal', {
   signal_type: SignalType,
@@ -218,6 +228,7 @@ export const RuntimeContext = Type.Object({
   current_step_started_at: Type.Optional(orNull(Timestamp)),
   total_steps_executed: Type.Optional(Type.Integer()),
   dry_run: Type.Optional(Type.Boolean()),
+  dry_run_auto_approve: Type.Optional(Type.Boolean()),
 });
 export type RuntimeContext = Static<typeof RuntimeContext>;
 
@@ -281,6 +292,33 @@ export type BulkUpdated = Static<typeof BulkUpdated>;
 export const ContextPatched = named('ContextPatched', { context: InstanceContext });
 export type ContextPatched = Static<typeof ContextPatched>;
 
+export const SIGNAL_STATUSES = ['kept', 'taken', 'refused', 'applied'] as const;
+const SignalStatus = oneOfWords(
+  SIGNAL_STATUSES,
+  'kept: waits for a step that waits for it; taken, refused: by taken_by; applied: it took effect when it came.',
+);
+
+export const StoredSignal = named('StoredSignal', 'A signal that an instance was sent.', {
+  id: Uuid,
+  instance_id: Uuid,
+  signal_type: Type.String(),
+  payload: AnyJson,
+  created_at: Timestamp,
+  status: SignalStatus,
+  taken_at: orNull(Timestamp),
+  taken_by: noted(orNull(Type.String()), 'The block whose wait took it.'),
+});
+export type StoredSignal = Static<typeof StoredSignal>;
+
+export const SignalListQuery = Type.Object({
+  signal_type: Type.Optional(Type.String()),
+  status: Type.Optional(SignalStatus),
+  offset: Offset,
+  limit: Limit(LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX),
+  cursor: Cursor,
+});
+export type SignalListQuery = Static<typeof SignalListQuery>;
+
 export const SignalAccepted = named('SignalAccepted', { signal_id: Uuid });
 export type SignalAccepted = Static<typeof SignalAccepted>;
 
@@ -303,6 +341,13 @@ export const BlockOutput = named('BlockOutput', 'What a block left. attempt coun
 });
 export type BlockOutput = Static<typeof BlockOutput>;
 
+/** How many items a for_each has, how many are at work, and how many have ended in whatever way. */
+export const ItemCounts = named('ItemCounts', 'Of a for_each that is open.', {
+  total: Natural,
+  running: Natural,
+  ended: Natural,
+});
+
 export const TreeNode = named('TreeNode', {
   id: Uuid,
   instance_id: Uuid,
@@ -316,6 +361,7 @@ export const TreeNode = named('TreeNode', {
   ),
   started_at: orNull(Timestamp),
   completed_at: orNull(Timestamp),
+  items: Type.Optional(ItemCounts),
 });
 export type TreeNode = Static<typeof TreeNode>;
 
@@ -439,7 +485,15 @@ export const INSTANCE_ROWS = {
     path: '/instances/{id}/signals',
     summary: 'Send a signal.',
     body: SendSignal,
+    approverSends: GATE_SIGNAL,
     replies: { 201: SignalAccepted, ...refusals(400, 404, 409, 413) },
+  },
+  'instances.signals': {
+    ...readById,
+    path: '/instances/{id}/signals',
+    summary: 'List the signals of an instance, oldest first, and which of them wait for a step.',
+    query: SignalListQuery,
+    replies: { 200: listOf(StoredSignal), ...refusals(400, 404) },
   },
   'instances.retry': {
     ...actById,

@@ -7,6 +7,7 @@ import type { SchemaValidateFunction } from 'ajv/dist/ajv.js';
 import { isJsonObject } from '../src/core/json.js';
 import { RETRY_DEFAULTS } from './blocks.js';
 import { FACT_BYTES_MAX } from './common.js';
+import { shownName } from './finding.js';
 import { checkUserSchema } from './user-schema.js';
 
 type Place = Parameters<SchemaValidateFunction>[3];
@@ -61,6 +62,13 @@ const CHECKS: Readonly<Record<string, (value: unknown, place: Place) => string |
       Array.isArray(routes) && routes.length === 0 && (value.default ?? null) === null;
     return hasNone ? 'must have at least one route or a default' : undefined;
   },
+  'gate-choices': (value) => {
+    if (!Array.isArray(value)) return undefined;
+    const values = value.map((choice) => (isJsonObject(choice) ? choice.value : undefined));
+    const twice = values.find((one, at) => one !== undefined && values.indexOf(one) < at);
+    return twice === undefined ? undefined : `must not have the value ${String(twice)} twice`;
+  },
+  variants: checkVariants,
   heartbeat: (value) => {
     if (!isJsonObject(value) || (value.checkpoint ?? null) === null) return undefined;
     return (value.checkpoint_seq ?? null) === null
@@ -73,7 +81,18 @@ const CHECKS: Readonly<Record<string, (value: unknown, place: Place) => string |
     isJsonObject(value) && value.action === 'signal' && (value.signal_type ?? null) === null
       ? 'must have signal_type when the action is signal'
       : undefined,
+  'migration-target': checkMigrationTarget,
 };
+
+/** A version by its number, by its id, or by both; an id has three spellings. */
+function checkMigrationTarget(value: unknown): string | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const { version, sequence_id, to_sequence_id, target_sequence_id } = value;
+  const ids = [sequence_id, to_sequence_id, target_sequence_id].filter((id) => id != null);
+  if (ids.length === 0 && version == null) return 'must have version or sequence_id';
+  const isOne = new Set(ids.map((id) => String(id).toLowerCase())).size <= 1;
+  return isOne ? undefined : 'must not name two different sequences';
+}
 
 /** An initial wait above the longest one would silently be cut; a low maximum alone is meant so. */
 function checkRetry(value: unknown): string | undefined {
@@ -83,6 +102,20 @@ function checkRetry(value: unknown): string | undefined {
   if (typeof initial !== 'number' || typeof max !== 'number' || initial <= max) return undefined;
   const origin = value.max_backoff === max ? '' : ', its default';
   return `must have an initial_backoff that is not above max_backoff (${max}${origin})`;
+}
+
+function checkVariants(value: unknown): string | undefined {
+  if (!isJsonObject(value) || !Array.isArray(value.variants)) return undefined;
+  const variants = value.variants.filter(isJsonObject);
+  const names = variants.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (typeof twice === 'string') {
+    return `must have variants of different names, and has ${shownName(twice)} twice`;
+  }
+  const weights = variants.map(({ weight }) => weight);
+  return weights.length > 0 && weights.every((weight) => weight === 0)
+    ? 'must have a variant whose weight is above 0'
+    : undefined;
 }
 
 /** What starts something names its sequence once (`SEQUENCE_REFERENCE`). */

@@ -65,6 +65,7 @@ class Walk {
 
   any(schema: TSchema, value: unknown, path: string, around: Around): void {
     if (typeof value === 'string') this.#visitor.text(path, value);
+    else if (schema.if !== undefined) this.#blocksOrOne(schema, value, path, around);
     else if (Array.isArray(value)) this.#list(schema, value, path, around);
     else if (isObject(value)) this.#object(schema, value, path, around);
   }
@@ -79,6 +80,11 @@ class Walk {
       if (isOfBlocks) this.#block(value, inner, around, list, position);
       else this.any(items, value, inner, around);
     }
+  }
+
+  #blocksOrOne(schema: TSchema, value: unknown, path: string, around: Around): void {
+    if (Array.isArray(value)) this.#list(schema.then as TSchema, value, path, around);
+    else if (around.block !== undefined) this.#block(value, path, around, around.block.lists++, 0);
   }
 
   #block(value: unknown, path: string, around: Around, list: number, position: number): void {
@@ -107,7 +113,7 @@ class Walk {
     for (const [key, schema] of Object.entries<TSchema>(members)) {
       if (!Object.hasOwn(value, key)) continue;
       const around = block === undefined ? undefined : (named.around ?? named);
-      const name = key === 'routes' ? 'a route' : key;
+      const name = PARTS[key] ?? key;
       this.any(schema, value[key], joinPath(path, key), { name, around, block });
     }
     for (const [key, inner] of Object.entries(value)) {
@@ -118,6 +124,15 @@ class Walk {
     }
   }
 }
+
+/** What the objects in a list are called. */
+const PARTS: Readonly<Record<string, string>> = {
+  routes: 'a route',
+  steps: 'a step of a saga',
+  on_failure: 'a hook',
+  on_cancel: 'a hook',
+  variants: 'a variant',
+};
 
 function isObject(value: unknown): value is JsonObject {
   return isJsonObject(value as JsonObject);

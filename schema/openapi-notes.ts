@@ -28,9 +28,14 @@ export const OPERATION_NOTES: Readonly<Record<string, string>> = {
   'instances.patchState': 'A move that the state of the instance does not allow is answered 400.',
   'instances.signal':
     'pause pauses, resume resumes what is paused, cancel cancels, update_context merges the payload ' +
-    'into context.data, custom:<name> is the free for any use.',
+    'into context.data, custom:<name> is the free for any use, but custom:human_input:<block> answers the gate of that step. ' +
+    'A key that has approver only may send no other one.',
   'instances.retry': 'Answers 400 unless the instance is failed. It is due at once.',
   'instances.stream': 'Events: state, output, done and error, each with JSON as its data.',
+  'approvals.answer':
+    'Refused with 409 when it was answered, has timed out or was withdrawn. With the answer_id of the answer that ' +
+    'was taken, that one is told.',
+  'approvals.link': 'Needs an encryption key, else 503. The link ends with the question.',
   'workers.poll':
     'Claims each task for one worker only, by priority of its instance, then age. The answer is ' +
     'empty when there is none.',

@@ -19,9 +19,13 @@ export const CHECK_TEXTS: Readonly<Record<string, string>> = {
     'followed.',
   retry: 'initial_backoff must not be above max_backoff.',
   router: 'At least one route or a default.',
+  variants: 'Names differ, and some weight is above 0.',
   'sequence-or-id': 'Exactly one of sequence_id and sequence; version goes with sequence.',
+  'gate-choices': 'Each value once.',
   heartbeat: 'A checkpoint needs checkpoint_seq.',
   'batch-action': 'The action signal needs signal_type.',
+  'migration-target':
+    'version or sequence_id must be there; with both, the sequence has that version.',
   fact: `At most ${FACT_BYTES_MAX} bytes.`,
 };
 
@@ -94,13 +98,14 @@ export class SchemaBook {
   #describeTagged(schema: TSchema, name: string): JsonObject {
     const mapping: Record<string, string> = {};
     for (const kind of schema.oneOf as TSchema[]) {
-      const tag = String(kind.properties.type.const);
-      const kindName = `${pascalCase(tag)}${name}`;
-      mapping[tag] = this.refTo({ ...kind, $id: kindName }).$ref as string;
+      const { const: word, enum: words = [word] } = kind.properties.type as TSchema;
+      const kindName = `${pascalCase(words[0])}${name}`;
+      const { $ref } = this.refTo({ ...kind, $id: kindName });
+      for (const tag of words) mapping[tag] = $ref as string;
     }
     return {
       description: schema.description ?? '',
-      oneOf: Object.values(mapping).map(($ref) => ({ $ref })),
+      oneOf: [...new Set(Object.values(mapping))].map(($ref) => ({ $ref })),
       discriminator: { propertyName: schema.discriminator.propertyName, mapping },
     };
   }
@@ -110,6 +115,7 @@ export class SchemaBook {
     if (schema['x-check'] === 'signal-type') return SIGNAL_TYPE;
     // Blocks hold blocks, which is the contract's only reference by name.
     if (schema.$ref === Block.$id) return this.refTo(Block);
+    if (schema.if !== undefined) return this.#describeChoice(schema);
     if (schema.enum?.includes(null)) return this.#describeOptionalWords(schema);
     const described: Record<string, JsonValue> = {};
     const description = joined(schema.description, ...remarks(schema));
@@ -119,6 +125,12 @@ export class SchemaBook {
       described[keyword] = this.#keyword(keyword, value, place);
     }
     return described;
+  }
+
+  /** One of two shapes, which generators of clients know as `anyOf`. */
+  #describeChoice(schema: TSchema): JsonObject {
+    const either = [schema.else, schema.then].map((shape: TSchema) => this.#field(shape, ''));
+    return { description: schema.description ?? '', anyOf: either };
   }
 
   /** Most generators of clients refuse a list of words that holds null, which therefore stands beside it. */

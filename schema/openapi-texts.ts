@@ -59,6 +59,11 @@ export const TAGS: readonly {
   },
   { name: 'Instances', path: /^\/instances/, description: 'Runs of sequences.' },
   {
+    name: 'Approvals',
+    path: /^\/approvals/,
+    description: 'What people are asked, and their answers.',
+  },
+  {
     name: 'Workers',
     path: /^\/(?:workers|handlers)/,
     description: 'External work: polls, claims, outcomes.',
@@ -83,6 +88,11 @@ export const TAGS: readonly {
     path: /^\/rate-limits/,
     description: 'How often steps with a key may begin.',
   },
+  {
+    name: 'Credentials',
+    path: /^\/credentials/,
+    description: 'What steps authenticate with: sealed, named in parameters, never shown.',
+  },
   { name: 'Schedules', path: /^\/cron/, description: 'Instances that are created by the clock.' },
   {
     name: 'Changes',
@@ -94,6 +104,11 @@ export const TAGS: readonly {
     path: /^\/webhooks/,
     description:
       'Outbound webhooks: subscriptions of tenants; outbox and deliveries for the root key.',
+  },
+  {
+    name: 'Triggers',
+    path: /^\/triggers/,
+    description: 'What starts instances from outside.',
   },
   { name: 'Keys', path: /^\/api-keys/, description: 'Keys of tenants; for the root key.' },
   { name: 'Server', path: /^/, description: 'Health, metrics and documentation.' },
@@ -116,6 +131,7 @@ export const REFUSALS: Readonly<Record<number, readonly [name: string, descripti
     'True when asked, not now: it exists already, is in use, is claimed otherwise, is in another ' +
       'state than the move starts from, has changed since it was looked at, or belongs elsewhere.',
   ],
+  410: ['Gone', 'The link has expired.'],
   413: ['ContentTooLarge', 'The body, a context or a checkpoint is larger than its limit.'],
   422: ['InputRefused', 'context.data does not conform to the input_schema of the sequence.'],
   429: ['TooManyRequests', 'Too many streams of the tenant are open.'],

@@ -30,6 +30,7 @@ export function openApiDocument(version: string): JsonObject {
       name,
       describeRefusal(book, [Number(status)], words),
     ]),
+    ...pageRefusals(book),
     [OTHERWISE_NAME, describeRefusal(book, OTHERWISE, otherwiseWords())],
   ]);
   return deepFreeze({
@@ -203,13 +204,19 @@ function exampleOf(route: Route, name: string, isRequired: boolean): JsonValue |
 function requestBodyOf(book: SchemaBook, route: Route, body: TSchema): JsonObject {
   return {
     required: route.isBodyOptional !== true,
-    content: { [JSON_TYPE]: { schema: book.refTo(body) } },
+    content: Object.fromEntries(
+      [JSON_TYPE, ...(route.isForm ? [FORM_TYPE] : [])].map((type) => [
+        type,
+        { schema: book.refTo(body) },
+      ]),
+    ),
   };
 }
 
 // ---------------------------------------------------------------- what is answered
 
 const JSON_TYPE = 'application/json';
+const FORM_TYPE = 'application/x-www-form-urlencoded';
 
 /** Any route gives these. */
 const ANYWHERE = [400, 500, 503];
@@ -271,7 +278,9 @@ function responsesOf(book: SchemaBook, route: Route): JsonObject {
     if (schema === ErrorBody) refused.add(Number(status));
     else responses[status] = describeSuccess(book, route, Number(status), schema);
   }
-  for (const status of [...refused].sort((a, b) => a - b)) responses[status] = responseRef(status);
+  for (const status of [...refused].sort((a, b) => a - b)) {
+    responses[status] = responseRef(status, route.isPage && status < 500);
+  }
   responses.default = { $ref: `#/components/responses/${OTHERWISE_NAME}` };
   return responses;
 }
@@ -311,10 +320,29 @@ function mediaOf(book: SchemaBook, type: string, schema: TSchema | null): JsonOb
   return type.startsWith('text/') ? { schema: { type: 'string' } } : {};
 }
 
-function responseRef(status: number): JsonObject {
+/** @param isPage browsers are told in HTML */
+function responseRef(status: number, isPage = false): JsonObject {
   const [name] = REFUSALS[status] ?? [];
   if (name === undefined) throw new Error(`status ${status} is not described`);
-  return { $ref: `#/components/responses/${name}` };
+  return { $ref: `#/components/responses/${name}${isPage ? PAGE : ''}` };
+}
+
+/** Marks the refusals of what people open in a browser. */
+const PAGE = 'Page';
+
+/** Those that operations for people give, by the names of their components. */
+function pageRefusals(book: SchemaBook): [name: string, described: JsonObject][] {
+  const pages = Object.values(ROUTES).filter(({ isPage }) => isPage);
+  const statuses = new Set(
+    pages.flatMap(({ replies }) => [400, ...Object.keys(replies).map(Number)]),
+  );
+  return Object.entries(REFUSALS).flatMap(([status, [name, words]]) => {
+    if (!statuses.has(Number(status))) return [];
+    const told = describeRefusal(book, [Number(status)], words);
+    const html = { 'text/html': { schema: { type: 'string' } } };
+    const content = { ...(told.content as JsonObject), ...html };
+    return [[`${name}${PAGE}`, { ...told, content }]];
+  });
 }
 
 function otherwiseWords(): string {

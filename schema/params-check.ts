@@ -4,12 +4,14 @@
  * step runs, so nothing is said about them.
  */
 
+import type { TSchema } from '@sinclair/typebox';
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { hasTemplate } from '../src/core/expression/template-syntax.js';
-import type { JsonObject } from '../src/core/json.js';
-import type { Finding } from './finding.js';
+import { isJsonObject, type JsonObject, ownValue } from '../src/core/json.js';
+import { type Finding, findingOf } from './finding.js';
 import { type BuiltinName, HANDLER_PARAMS } from './handlers.js';
 import { findingOfError } from './messages.js';
+import { checkUserSchema } from './user-schema.js';
 
 export interface ParamProblem extends Finding {
   /** Every such step fails; otherwise the handler makes something else of the value. */
@@ -21,7 +23,7 @@ const MEMBERS_MAX = 1_000;
 
 const ajvOf = (allErrors: boolean) => {
   const ajv = new Ajv2020({ strict: true, allErrors, verbose: true, validateSchema: false });
-  return ajv.addVocabulary(['x-otherwise', 'x-any-case']);
+  return ajv.addVocabulary(['x-otherwise', 'x-any-case', 'x-check']);
 };
 const AJVS = { all: ajvOf(true), first: ajvOf(false) };
 
@@ -39,14 +41,26 @@ export function checkParams(handler: BuiltinName, params: JsonObject): ParamProb
     validate = AJVS[mode].compile(HANDLER_PARAMS[handler]);
     compiled.set(key, validate);
   }
-  if (validate(params)) return [];
   const problems = new Map<string, ParamProblem>();
-  for (const error of validate.errors ?? []) {
+  for (const problem of schemaProblems(handler, params)) problems.set(problem.path, problem);
+  for (const error of validate(params) ? [] : (validate.errors ?? [])) {
     if (isFine(error)) continue;
     const problem = problemOf(error);
     if (!problems.has(problem.path)) problems.set(problem.path, problem);
   }
   return [...problems.values()];
+}
+
+/** Of the members that are JSON Schemas themselves. */
+function schemaProblems(handler: BuiltinName, params: JsonObject): ParamProblem[] {
+  const members = Object.entries<TSchema>(HANDLER_PARAMS[handler].properties);
+  return members.flatMap(([name, { 'x-check': check }]) => {
+    const schema = ownValue(params, name);
+    if (check !== 'json-schema' || !isJsonObject(schema)) return [];
+    const problem = checkUserSchema(schema);
+    if (problem === undefined) return [];
+    return [{ ...findingOf(`params.${name}`, `params.${name} ${problem}`), isFatal: true }];
+  });
 }
 
 /** Of members or items. */

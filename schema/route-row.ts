@@ -17,6 +17,7 @@ export const CAPABILITIES = [
   'approver',
   'auditor',
   'starter',
+  'secrets',
 ] as const;
 export type Capability = (typeof CAPABILITIES)[number];
 
@@ -59,6 +60,14 @@ export interface RouteRow {
   readonly contentType?: string | readonly string[];
   /** The body is a definition, of which all mistakes are told at once; how messages call it. */
   readonly definition?: string;
+  /** The body is judged by its bytes before it is read: the function is given them as they came. */
+  readonly isRaw?: true;
+  /** For people: browsers are refused by a page, too. */
+  readonly isPage?: true;
+  /** The body may be that of an HTML form as well. */
+  readonly isForm?: true;
+  /** Of a signal: what the type of one begins with that a key sends which has only `approver`. */
+  readonly approverSends?: string;
   /** A request without a body stands for an empty object. */
   readonly isBodyOptional?: true;
   /** At home at the root as well as under the prefix: the bare path is no deprecated alias. */

@@ -1,6 +1,6 @@
 /** Rows of the operations on executions, their effects and provenance, and live migration. */
 
-import { TenantQuery } from './common.js';
+import { IdParams, TenantQuery } from './common.js';
 import * as continuity from './continuity.js';
 import * as handoff from './handoff.js';
 import { actById as act, listOf, type RouteRow, readById, refusals } from './route-row.js';
@@ -105,6 +105,22 @@ export const CONTINUITY_ROWS = {
     summary: 'Say what became of an effect.',
     body: continuity.ResolveEffect,
     replies: { 200: continuity.EffectReceipt, ...refusals(400, 404, 409, 413) },
+  },
+  'migrations.migrate': {
+    ...act,
+    path: '/instances/{id}/migrate',
+    summary: 'Have an instance go over to another version, where that is safe.',
+    body: continuity.MigrateTo,
+    replies: { 200: continuity.MigratedInstance, ...refusals(400, 404, 409, 413) },
+  },
+  'sequences.migrateInstances': {
+    method: 'POST',
+    owner: 'front',
+    params: IdParams,
+    path: '/sequences/{id}/migrate-instances',
+    summary: 'Have matching instances of a version go over to another one, where that is safe.',
+    body: continuity.MigrateInstances,
+    replies: { 200: continuity.InstancesMigrated, ...refusals(400, 404, 413) },
   },
   'migrations.plan': {
     ...create,

@@ -6,9 +6,12 @@
 
 import type { Static, TObject, TSchema } from '@sinclair/typebox';
 import { KEY_ROWS } from './api-key.js';
+import { APPROVAL_ROWS } from './approval.js';
 import { CHANGE_ROWS } from './change.js';
+import { CREDENTIAL_ROWS } from './credential.js';
 import { CRON_ROWS } from './cron.js';
 import { EDIT_ROWS } from './edits.js';
+import { EVENT_ROWS } from './event.js';
 import { EXPLANATION_ROWS } from './explanation.js';
 import { INSTANCE_ROWS } from './instance.js';
 import { RATE_ROWS } from './rate.js';
@@ -18,6 +21,7 @@ import { CONTINUITY_ROWS, HANDOFF_ROWS } from './routes-continuity.js';
 import { SEQUENCE_ROWS } from './sequence.js';
 import { strict } from './strict.js';
 import { SYSTEM_ROWS } from './system.js';
+import { TRIGGER_ROWS } from './trigger.js';
 import { WEBHOOK_ROWS } from './webhook.js';
 import { WORKER_ROWS } from './worker.js';
 
@@ -28,8 +32,10 @@ const ROWS = {
   ...SEQUENCE_ROWS,
   ...INSTANCE_ROWS,
   ...EXPLANATION_ROWS,
+  ...APPROVAL_ROWS,
   ...EDIT_ROWS,
   ...RATE_ROWS,
+  ...CREDENTIAL_ROWS,
   ...WORKER_ROWS,
   ...CRON_ROWS,
   ...RELEASE_ROWS,
@@ -37,6 +43,8 @@ const ROWS = {
   ...HANDOFF_ROWS,
   ...KEY_ROWS,
   ...WEBHOOK_ROWS,
+  ...TRIGGER_ROWS,
+  ...EVENT_ROWS,
   ...CHANGE_ROWS,
 };
 
@@ -127,7 +135,9 @@ export function capabilitiesFor(method: Method, path: string): readonly Capabili
   if (isUnder('/mobile')) granted.push('device');
   if (isUnder('/releases', '/plugins', '/sequences')) granted.push('publisher');
   const isSignal = isUnder('/instances/') && path.endsWith('/signals');
-  if (isUnder('/approvals') || isSignal) granted.push('approver');
+  // A link gives what an approver may do to somebody else.
+  const isAnswer = isUnder('/approvals') && !path.endsWith('/link');
+  if (isAnswer || isSignal) granted.push('approver');
   if (method === 'GET') granted.push('auditor');
   const isCreation = method === 'POST' && (path === '/instances' || path === '/instances/batch');
   const isRead = method === 'GET' && isUnder('/instances', '/sequences');

@@ -5,7 +5,7 @@
 
 import { type Static, Type } from '@sinclair/typebox';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../src/core/json.js';
-import { BLOCKS_MAX, DEPTH_MAX, RootBlocks } from './blocks.js';
+import { BLOCKS_MAX, DEPTH_MAX, hooks, RootBlocks } from './blocks.js';
 import {
   Cursor,
   IdParams,
@@ -31,6 +31,9 @@ import { strict } from './strict.js';
 export const SEQUENCE_STATUSES = ['draft', 'staging', 'production', 'unpublished'] as const;
 const SequenceStatus = oneOfWords(SEQUENCE_STATUSES);
 
+const ON_FAILURE = hooks('FailureHook', 'an instance has failed');
+const ON_CANCEL = hooks('CancelHook', 'an instance was cancelled');
+
 export const CreateSequence = named('CreateSequence', 'A definition; immutable once stored.', {
   id: optional(noted(Uuid, 'Made by the server when absent.')),
   tenant_id: Type.String({
@@ -51,7 +54,9 @@ export const CreateSequence = named('CreateSequence', 'A definition; immutable o
     noted(UserSchema, 'What context.data of a new instance must conform to, else 422.'),
   ),
   created_at: optional(Timestamp),
-  ...unsupported('interceptors', 'sla', 'on_failure', 'on_cancel'),
+  on_failure: optional(ON_FAILURE),
+  on_cancel: optional(ON_CANCEL),
+  ...unsupported('interceptors', 'sla'),
 });
 export type CreateSequence = Static<typeof CreateSequence>;
 
@@ -91,6 +96,8 @@ export const SequenceDefinition = named('SequenceDefinition', 'A stored definiti
   status: SequenceStatus,
   blocks: RootBlocks,
   input_schema: Type.Optional(UserSchema),
+  on_failure: Type.Optional(ON_FAILURE),
+  on_cancel: Type.Optional(ON_CANCEL),
   created_at: Timestamp,
 });
 export type SequenceDefinition = Static<typeof SequenceDefinition>;

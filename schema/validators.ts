@@ -83,7 +83,8 @@ export function createValidators(): Validators {
       const isLarge = hasMoreValues(value, VALUES_MAX);
       const validate = isLarge ? compile(schema) : compileForAll(schema);
       validate(value);
-      const errors = validate.errors ?? [];
+      // Of a choice between two shapes it is told what is wrong with the one that it is.
+      const errors = (validate.errors ?? []).filter(({ keyword }) => keyword !== 'if');
       const found = new Map<string, Finding>();
       for (const error of errors.slice(0, ERRORS_READ_MAX)) {
         const finding = findingOfError(error, 'the body');

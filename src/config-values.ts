@@ -56,6 +56,18 @@ export function databaseUrl(value: string | undefined, name: string): string | u
   );
 }
 
+/** The beginning of links. */
+export const webAddress = described(
+  (value: string | undefined, name: string): string | undefined => {
+    if (value === undefined) return undefined;
+    const isWeb = /^https?:\/\//i.test(value) && URL.canParse(value);
+    if (isWeb && !/[?#\s<>"]/.test(value)) return value;
+    throw new ConfigError(`${name} must be an address that begins with http:// or https://`);
+  },
+  'an address that begins with http:// or https://',
+  undefined,
+);
+
 export function integer(byDefault: number, min: number, max: number): Parse<number> {
   const parse = (value: string | undefined, name: string) => {
     if (value === undefined) return byDefault;

@@ -22,6 +22,7 @@ import {
   toggle,
   trustedKeys,
   urls,
+  webAddress,
 } from './config-values.js';
 
 /** The command line in words. */
@@ -177,6 +178,12 @@ const KNOBS = {
     'ENGINE_RETENTION_DAYS',
     integer(0, 0, 36_500),
     'Instances that ended longer ago are removed. 0: never.',
+  ],
+  publicUrl: [
+    'ENGINE_PUBLIC_URL',
+    webAddress,
+    'Where people reach the server, with what a proxy puts before /api/v1: links that it makes begin so.',
+    'the address of the request, with http',
   ],
   logLevel: [
     'ENGINE_LOG_LEVEL',

@@ -6,6 +6,7 @@
  * Outcomes of steps are values, not exceptions, and have no class here.
  */
 
+import type { MigrationFinding, MigrationVerdict } from '../schema/continuity.js';
 import { type Finding, findingsText } from '../schema/finding.js';
 
 /** Every code the server can answer with, and the HTTP status that goes with it. */
@@ -20,9 +21,11 @@ export const ERROR_STATUS = {
   ENG_METHOD_NOT_ALLOWED: 405,
   ENG_CONFLICT: 409,
   ENG_STALE_EPOCH: 409,
+  ENG_GONE: 410,
   ENG_TOO_LARGE: 413,
   ENG_INPUT_SCHEMA: 422,
   ENG_TOO_MANY_STREAMS: 429,
+  ENG_TOO_MANY_WEBHOOKS: 429,
   ENG_HEADERS_TOO_LARGE: 431,
   ENG_INTERNAL: 500,
   ENG_DELIVERY_FAILED: 502,
@@ -50,10 +53,14 @@ export interface ErrorData {
   readonly lists?: FindingLists;
 }
 
-/** What is told of a definition beside the message, member by member of the answer. */
+/** What is told beside the message, member by member of the answer. */
 export interface FindingLists {
+  /** Of a definition. */
   readonly errors?: readonly Finding[];
   readonly warnings?: readonly Finding[];
+  /** Of a migration. */
+  readonly verdict?: MigrationVerdict;
+  readonly findings?: readonly MigrationFinding[];
 }
 
 /** An error with a place in the catalogue. Anything else that is thrown is a defect: a 500. */
@@ -94,6 +101,9 @@ export function fromErrorData(data: ErrorData): EngineError {
   return new EngineError(data.code, data.message, data.retryAfterMs, undefined, data.lists);
 }
 
+/** In one message; the answer lists all of them. */
+const REASONS_TOLD_MAX = 3;
+
 /** How long a caller is asked to wait when nothing better is known. */
 const RETRY_AFTER_MS = 1_000;
 
@@ -107,6 +117,16 @@ export const invalidDefinition = (findings: readonly Finding[], lists?: FindingL
 export const notFound = (what: string) => new EngineError('ENG_NOT_FOUND', `not found: ${what}`);
 export const conflict = (message: string) =>
   new EngineError('ENG_CONFLICT', `conflict: ${message}`);
+/** @param told absent: what the findings say */
+export const conflictFor = (
+  findings: readonly MigrationFinding[],
+  { told, verdict }: { readonly told?: string; readonly verdict?: MigrationVerdict } = {},
+) => {
+  const reasons = findings.map(({ summary }) => summary).slice(0, REASONS_TOLD_MAX);
+  const message = [...(told === undefined ? [] : [told]), ...reasons].join('; ');
+  const lists = { ...(verdict && { verdict }), findings };
+  return new EngineError('ENG_CONFLICT', `conflict: ${message}`, undefined, undefined, lists);
+};
 export const tooLarge = (message: string) =>
   new EngineError('ENG_TOO_LARGE', `payload too large: ${message}`);
 export const forbidden = (message: string) =>

@@ -18,16 +18,20 @@ import { createAuth } from './http/auth.js';
 import type { Gate } from './http/gate.js';
 import { homePage } from './http/home-page.js';
 import type { KeyRegistry } from './http/key-registry.js';
+import { approvalOperations } from './http/operations/approvals.js';
 import { bulkOperations } from './http/operations/bulk.js';
 import type { Changes } from './http/operations/changes.js';
 import { continuityOperations } from './http/operations/continuity.js';
+import { credentialOperations } from './http/operations/credentials.js';
 import { cronOperations } from './http/operations/cron.js';
 import { createDocs } from './http/operations/docs.js';
 import { effectOperations } from './http/operations/effects.js';
+import { eventOperations } from './http/operations/events.js';
 import { instanceExplanation } from './http/operations/explanation.js';
 import { instanceOperations } from './http/operations/instances.js';
 import { KeyOperations } from './http/operations/keys.js';
 import { metricsOperations } from './http/operations/metrics.js';
+import { migrationOfMany } from './http/operations/migrate-many.js';
 import { rateLimitOperations } from './http/operations/rate-limits.js';
 import { releaseDiffOperations } from './http/operations/release-diffs.js';
 import { Validations } from './http/operations/release-validation.js';
@@ -35,6 +39,7 @@ import { releaseOperations } from './http/operations/releases.js';
 import { sequenceDeletion, sequenceOperations } from './http/operations/sequences.js';
 import type { InstanceStreams } from './http/operations/stream.js';
 import { createProbes } from './http/operations/system.js';
+import { triggerOperations } from './http/operations/triggers.js';
 import { webhookOperations } from './http/operations/webhooks.js';
 import { workerOperations } from './http/operations/workers.js';
 import { RequestWatch } from './http/request-watch.js';
@@ -112,19 +117,24 @@ export function createFront(options: FrontOptions): Front {
       ...createMetrics(options),
       ...instanceOperations,
       'instances.explain': instanceExplanation(client),
+      ...approvalOperations(client, config.publicUrl),
       ...effectOperations,
       ...bulkOperations,
+      'sequences.migrateInstances': migrationOfMany({ client, clock: realClock }),
       ...streams.operations,
       ...sequenceOperations,
       'sequences.delete': sequenceDeletion(client, options.onSequenceDeleted),
       ...workerOperations,
       ...rateLimitOperations,
+      ...credentialOperations,
       ...cronOperations,
       ...continuityOperations(offload),
       ...releaseOperations,
       ...releaseDiffOperations(offload),
       ...validations.operations,
+      ...triggerOperations(client),
       ...webhookOperations(config.webhookSecret !== undefined),
+      ...eventOperations(client),
       ...changes.operations,
       ...keyOperations.operations,
     },

@@ -82,6 +82,9 @@ export const LIMITS = {
   pollWaitMsMax: 60_000,
   /** Entries of a task's history. */
   taskHistoryMax: 100,
+  /** Signals that an instance keeps for a step that has yet to wait: its actor has them in memory. */
+  keptSignalsMax: 1_000,
+  keptSignalCharactersMax: 4 * 1024 * 1024,
   checkpointBytesMax: 262_144,
   /** JSON of the blocks that one instance runs beside its sequence's: it is loaded with its row. */
   injectedBytesMax: 1024 * 1024,

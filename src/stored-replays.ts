@@ -6,7 +6,7 @@
 import type { Block } from '../schema/blocks.js';
 import type { EffectReceipt } from '../schema/continuity.js';
 import { compileUserSchema } from '../schema/user-schema.js';
-import { type FrontierVerdict, replayToFrontier } from './core/continuity/frontier.js';
+import { type FrontierVerdict, failure, replayToFrontier } from './core/continuity/frontier.js';
 import type { Execution } from './core/execution.js';
 import type { JsonObject, JsonValue } from './core/json.js';
 import { type CompiledPlan, compilePlan } from './core/plan.js';
@@ -96,11 +96,11 @@ export interface MigrationReplay extends Pick<RerunOptions, 'unpoliciedRetry'> {
 
 export function replayMigration(asked: MigrationReplay): FrontierVerdict {
   const { life, isSame, hasTransforms, receipts, unpoliciedRetry } = asked;
-  if (life.has_injected) return { passed: false, reason: 'it runs blocks of its own' };
+  if (life.has_injected) return failure('OWN_BLOCKS', 'the instance runs blocks of its own');
   const source = compiled(asked.source);
   const target = compiled(asked.target);
-  if (!source.ok) return { passed: false, reason: `the source: ${source.message}` };
-  if (!target.ok) return { passed: false, reason: `the target: ${target.message}` };
+  if (!source.ok) return failure('REPLAY_IMPOSSIBLE', `the source: ${source.message}`);
+  if (!target.ok) return failure('REPLAY_IMPOSSIBLE', `the target: ${target.message}`);
   return replayToFrontier(
     {
       source: source.plan,

@@ -3,7 +3,7 @@
  * owner of a row. Of a header that is absent the tenant is '', which stands for any.
  */
 
-import { forbidden, notFound } from './errors.js';
+import { forbidden, invalid, notFound } from './errors.js';
 
 /**
  * @param place of the member `tenant_id`, such as `filter.`
@@ -24,6 +24,19 @@ export function tenantOf(header: string, named: string | null | undefined): stri
   if (named == null || named === '') return header;
   checkTenant(header, named);
   return named;
+}
+
+/**
+ * The tenant of what a body names or the header.
+ *
+ * @param place of the member `tenant_id`, such as `events[3].`
+ * @throws EngineError 403 when they name two, 400 when neither names one
+ */
+export function eventTenant(header: string, named: string | null | undefined, place = ''): string {
+  if (named != null) checkTenant(header, named, place);
+  const tenant = named ?? header;
+  if (tenant === '') throw invalid(`${place}tenant_id is required without x-tenant-id`);
+  return tenant;
 }
 
 export function isForeign(row: { readonly tenant_id: string }, tenant: string): boolean {

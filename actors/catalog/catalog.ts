@@ -128,6 +128,8 @@ export class Catalog {
     const definition = {
       blocks: body.blocks,
       ...(body.input_schema == null ? {} : { input_schema: body.input_schema }),
+      ...(body.on_failure == null ? {} : { on_failure: body.on_failure }),
+      ...(body.on_cancel == null ? {} : { on_cancel: body.on_cancel }),
     };
     turn.gate = 'exists';
     turn.put('sequence.insert', id, {

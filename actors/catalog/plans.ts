@@ -4,7 +4,7 @@
  */
 
 import { LRUCache } from 'lru-cache';
-import type { Block } from '../../schema/blocks.js';
+import type { Block, Hooks } from '../../schema/blocks.js';
 import { compileUserSchema } from '../../schema/user-schema.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { type CompiledPlan, compilePlan, type Plan } from '../../src/core/plan.js';
@@ -111,9 +111,10 @@ export class Plans {
     }
     const row = await this.#loader.sequence(sequenceId);
     if (row === undefined) return undefined;
-    const { blocks } = definitionOf(row);
+    const { blocks, on_failure, on_cancel } = definitionOf(row);
     const { id, name, version } = row;
-    return compilePlan({ id, name, version, blocks: [...blocks, ...injected] }, whenUsed);
+    const all = [...blocks, ...injected];
+    return compilePlan({ id, name, version, blocks: all, on_failure, on_cancel }, whenUsed);
   }
 
   async #read(sequenceId: string): Promise<StoredSequence | undefined> {
@@ -124,8 +125,8 @@ export class Plans {
     if (deletions !== this.#deletions) return this.#read(sequenceId);
     const definition = definitionOf(row);
     const { id, name, version } = row;
-    const { blocks } = definition;
-    const compiled = compilePlan({ id, name, version, blocks }, whenUsed);
+    const { blocks, on_failure, on_cancel } = definition;
+    const compiled = compilePlan({ id, name, version, blocks, on_failure, on_cancel }, whenUsed);
     if (!compiled.ok) {
       throw new Error(`stored sequence ${row.id} does not compile: ${compiled.message}`);
     }
@@ -142,7 +143,12 @@ export class Plans {
   }
 }
 
-function definitionOf(row: SequenceRow): { blocks: Block[]; input_schema?: JsonObject | null } {
+interface StoredDefinition extends Hooks {
+  readonly blocks: readonly Block[];
+  readonly input_schema?: JsonObject | null;
+}
+
+function definitionOf(row: SequenceRow): StoredDefinition {
   return JSON.parse(row.definition);
 }
 

@@ -4,6 +4,7 @@
  * in the plan, the items of running loops, and the instance's own blocks.
  */
 
+import type { CheckpointRecord } from '../../schema/continuity.js';
 import type { CapsuleFacts } from '../../src/core/continuity/capsule.js';
 import { PAYLOAD_BYTES_MAX } from '../../src/core/continuity/capsule-payload.js';
 import { writeTree } from '../../src/core/continuity/execution-tree.js';
@@ -23,27 +24,30 @@ export interface CapsuleContents
 /**
  * Rejects with 409 when the instance has no checkpoint, is not here, or is too large for a capsule.
  *
- * @param instance fenced, so that its rows stay as they are
+ * @param instance fenced, or to be compared later, so that its rows stay as they are
+ * @param chosen the checkpoint; absent: the one that was saved last
  */
 export async function contentsOf(
   { rows, plans }: ExecutionService,
   instance: string,
+  chosen?: CheckpointRecord,
 ): Promise<CapsuleContents> {
   const [place, totals] = await Promise.all([
     placeOf(rows, instance),
     rows.one('outputTotals', instance),
   ]);
   if (place === undefined) throw conflict(`instance ${instance} is not here`);
-  const checkpoint = await checkpointOf(rows, instance);
+  const checkpoint = chosen ?? (await checkpointOf(rows, instance));
   // Before they are read: there may be far more of them than fit.
   if ((totals?.bytes ?? 0) > PAYLOAD_BYTES_MAX) {
     throw conflict(`the outputs of instance ${instance} are too large for a capsule`);
   }
   const { row, execution, runtime } = place;
   const blocks = JSON.parse(row.injected ?? '[]') as JsonObject[];
-  const [outputs, lists, effects, plan] = await Promise.all([
+  const [outputs, lists, signals, effects, plan] = await Promise.all([
     rows.all('outputs', instance),
     rows.all('items', instance),
+    rows.all('signals', instance),
     rows.all('effectIds', instance),
     planOf(plans, row.sequence_id, blocks),
   ]);
@@ -65,7 +69,9 @@ export async function contentsOf(
       execution_tree: writeTree({ execution, items, blocks }, plan),
       effect_ids: effects.map(({ id }) => id),
       pending_waits: [],
-      pending_signals: [],
+      pending_signals: signals.map(({ payload, ...signal }) => {
+        return { ...signal, payload: JSON.parse(payload ?? 'null') as JsonValue };
+      }),
       artifacts: [],
       stream_cursors: [],
       redacted_audit_context: null,

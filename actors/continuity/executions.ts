@@ -7,12 +7,12 @@ import type { CheckpointRecord, EffectReceipt, Execution } from '../../schema/co
 import { resolveEffect } from '../../src/core/continuity/effects.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict, notFound } from '../../src/errors.js';
-import { owned } from '../../src/tenancy.js';
+import { isForeign, owned } from '../../src/tenancy.js';
 import type { Order } from '../instance/orders.js';
 import { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
 import { type Serve, taken } from './operation.js';
-import { putEntry, putNextEntry } from './provenance.js';
+import { type NewEntry, putEntry, putNextEntry } from './provenance.js';
 import type { ExecutionRow } from './rows.js';
 
 /** Adopts the scope that the instance has by itself: its id is that of the execution. */
@@ -24,31 +24,79 @@ export const createExecution: Serve<'continuity.create'> = async (
   // What exists is answered before the instance is asked, which may be gone or fenced.
   const enrolled =
     (await rows.one('execution', instance_id)) ?? (await rows.one('importOf', instance_id));
-  if (enrolled?.tenant_id === tenant || (enrolled !== undefined && tenant === '')) {
+  const isSeen = enrolled !== undefined && !isForeign(enrolled, tenant);
+  if (isSeen && 'owner_runtime_id' in enrolled && enrolled.owner_runtime_id === NO_RUNTIME) {
+    return adopted(service, enrolled, runtime_id);
+  }
+  if (isSeen) {
     throw conflict(`instance ${instance_id} belongs to an execution already`);
   }
   if (enrolled !== undefined) throw notFound(`instance ${instance_id}`);
   const instance = await rows.one('instance', instance_id);
   const { tenant_id } = owned(instance, tenant, `instance ${instance_id}`);
-  const execution: Execution = {
-    continuity_id: instance_id,
-    tenant_id,
-    current_instance_id: instance_id,
-    owner_runtime_id: runtime_id,
-    epoch: 0,
-    state: 'owned',
-    updated_at: isoTime(service.now),
-  };
+  const execution = implicitExecution(service, { id: instance_id, tenant_id }, runtime_id);
   const turn = new Turn();
-  turn.put('execution.insert', instance_id, execution);
-  putLocation(turn, execution, null);
-  const entry = { kind: 'execution_created', summary: 'execution created' } as const;
-  putEntry(service, turn, execution, { ...entry, evidence: execution }, null);
+  putNewExecution(service, turn, execution);
   const enrol = { kind: 'enrol', continuityId: instance_id, epoch: 0 } as const;
   const expect = { epoch: 0, fence: 'none' } as const;
   await service.order(instance_id, tenant_id, { expect, changes: [enrol] }, turn);
   return execution;
 };
+
+/** The owner of an execution that nobody has enrolled: this server. */
+export const NO_RUNTIME = '00000000-0000-0000-0000-000000000000';
+
+/** What every instance is before somebody enrols it. */
+export function implicitExecution(
+  service: ExecutionService,
+  { id, tenant_id }: { readonly id: string; readonly tenant_id: string },
+  owner_runtime_id = NO_RUNTIME,
+): Execution {
+  return {
+    continuity_id: id,
+    tenant_id,
+    current_instance_id: id,
+    owner_runtime_id,
+    epoch: 0,
+    state: 'owned',
+    updated_at: isoTime(service.now),
+  };
+}
+
+/**
+ * The rows of an execution that is written for the first time.
+ *
+ * @param changes what it becomes in the same unit, for the reason that `entry` gives
+ */
+export function putNewExecution(
+  service: ExecutionService,
+  turn: Turn,
+  execution: Execution,
+  changes: Partial<Pick<Execution, 'epoch'>> = {},
+  entry?: NewEntry,
+): void {
+  const after = { ...execution, ...changes };
+  turn.put('execution.insert', execution.continuity_id, after);
+  putLocation(turn, execution, null);
+  const created = { kind: 'execution_created', summary: 'execution created' } as const;
+  const evidence = { ...created, evidence: execution };
+  const { entry_sha256 } = putEntry(service, turn, execution, evidence, null);
+  if (entry === undefined) return;
+  putLocation(turn, after, null);
+  putEntry(service, turn, after, entry, { entry_sha256, seq: 0 });
+}
+
+/** One that the server enrolled by itself gets the caller's runtime as its owner. */
+async function adopted(
+  service: ExecutionService,
+  execution: ExecutionRow,
+  owner_runtime_id: string,
+): Promise<Execution> {
+  const turn = new Turn();
+  const after = putExecution(service, turn, execution, { owner_runtime_id });
+  await service.commit(turn);
+  return after;
+}
 
 /** Up to which callers may add to a chain, so that it can be verified as a whole. */
 const CHAIN_LENGTH_MAX = 10_000;

@@ -26,6 +26,7 @@ import {
 } from './handoff-rows.js';
 import { keysOf, refuseFor, type Serve } from './operation.js';
 import { termsIn } from './placements.js';
+import { placeOf } from './places.js';
 import { putNextEntry } from './provenance.js';
 import { handoffAndExecution, reclaim, settle } from './reconciliation.js';
 import type { ExecutionRow } from './rows.js';
@@ -59,19 +60,21 @@ async function checkExport(
   const { handoff, execution } = passage;
   const { tenant_id, current_instance_id: instance } = execution;
   const { requirements } = termsIn({ requirements: body.requirements ?? {} });
-  const [decision, destination, here, checkpoint] = await Promise.all([
+  const [decision, destination, place, checkpoint] = await Promise.all([
     decisionOf(service, tenant_id, handoff.placement_decision_id),
     rows.runtime(tenant_id, handoff.destination_runtime_id),
-    rows.one('instance', instance),
+    placeOf(rows, instance),
     rows.one('lastCheckpoint', instance),
   ]);
-  if (here === undefined) throw conflict(`instance ${instance} is not here`);
+  if (place === undefined) throw conflict(`instance ${instance} is not here`);
+  const { t: begun, w: queued } = place.execution;
   const facts = {
     handoff,
     decision,
     requirements,
     destination,
-    instanceState: here.state,
+    instanceState: place.row.state,
+    hasBegun: begun !== null || queued === 1,
     hasCheckpoint: checkpoint !== undefined || body.capture_checkpoint === true,
   };
   refuseFor(exportConflict(facts, service.now));
@@ -83,7 +86,9 @@ async function checkExport(
  * again right before the export.
  */
 async function checkEffects({ rows }: ExecutionService, execution: ExecutionRow): Promise<void> {
-  const [effect] = await rows.unresolvedEffects(execution);
+  const effects = await rows.unresolvedEffects(execution);
+  // What nobody has had is taken back by the fence, and begun where the execution goes on.
+  const effect = effects.find(({ state }) => state !== 'planned' && state !== 'prepared');
   if (effect === undefined) return;
   throw conflict(`effect ${effect.id} of block ${effect.block_id} is ${effect.state}: resolve it`);
 }
@@ -108,7 +113,8 @@ async function quiesce(
   if (capture_checkpoint === true) {
     changes.unshift({ kind: 'capture', checkpointId: service.newIdLike(instance) });
   }
-  const expect = { states: ['paused', 'waiting'], fence: 'none', epoch } as const;
+  const states = ['paused', 'waiting', 'running', 'scheduled', 'failed'] as const;
+  const expect = { states, fence: 'none', epoch } as const;
   await service.order(instance, tenant_id, { expect, changes }, turn);
   return { handoff: moved, execution: { ...execution, version: execution.version + 1 } };
 }

@@ -4,6 +4,7 @@
  */
 
 import type { Block } from '../../schema/blocks.js';
+import { toUnixMs } from '../../schema/common.js';
 import { isTimeZone } from '../../schema/formats.js';
 import {
   type ExecutionTree,
@@ -11,9 +12,11 @@ import {
   readTree,
 } from '../../src/core/continuity/execution-tree.js';
 import type { OpenedCapsule, PayloadFrame } from '../../src/core/continuity/sealed-payload.js';
+import { FAILED } from '../../src/core/execution.js';
 import { isJsonObject, type JsonObject, ownValue } from '../../src/core/json.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict } from '../../src/errors.js';
+import { LIMITS } from '../../src/limits.js';
 import { type InstanceRecord, newRecord, wholeRow } from '../instance/record.js';
 import { putOwnership } from '../instance/version-switch.js';
 import { Turn } from '../runtime/turn.js';
@@ -38,6 +41,8 @@ export async function importUnit(
   const plan = await planOf(service.plans, frame.instance.sequence_id, readOwnBlocks(entries));
   const tree = taken(readTree(entries, plan), conflict);
   const record = recordOf(service, imported, frame, tree);
+  const signals = keptSignals(frame);
+  record.signal_count = signals.length;
   const turn = new Turn();
   turn.gate = 'exists';
   turn.put('instance.insert', record.id, wholeRow(record));
@@ -53,6 +58,11 @@ export async function importUnit(
     const ids = `{"id":"${id}","instance_id":"${record.id}",`;
     turn.put('output.insert', id, ids + columns.slice(1));
   }
+  for (const [at, signal] of signals.entries()) {
+    const id = service.newIdLike(record.id);
+    const columns = { id, instance_id: record.id, seq: at + 1, ...signal, status: 'kept' };
+    turn.put('signal.insert', id, columns);
+  }
   // A copy of its own, so that the instance can be migrated or handed on.
   putCheckpoint(service, turn, record.id, checkpoint);
   const { capsule_id, destination_runtime_id } = imported;
@@ -62,9 +72,22 @@ export async function importUnit(
   return turn;
 }
 
-const UNKNOWN_LISTS = ['pending_waits', 'pending_signals', 'artifacts', 'stream_cursors'] as const;
+/** Those that wait for a step that waits for them. @throws EngineError 409 */
+function keptSignals({ pending_signals: signals }: PayloadFrame) {
+  const refused = conflict('the capsule carries pending_signals that cannot be taken over');
+  if (signals.length > LIMITS.keptSignalsMax) throw refused;
+  return signals.map((signal) => {
+    if (!isJsonObject(signal)) throw refused;
+    const { signal_type, created_at, payload = null } = signal;
+    if (typeof signal_type !== 'string' || !signal_type.startsWith('custom:')) throw refused;
+    if (typeof created_at !== 'string' || toUnixMs(created_at) === undefined) throw refused;
+    return { signal_type, created_at, payload };
+  });
+}
 
-/** This engine exports none of these: a signal takes effect in the unit that stores it. */
+const UNKNOWN_LISTS = ['pending_waits', 'artifacts', 'stream_cursors'] as const;
+
+/** This engine exports none of these: what a step waits for stands in its record. */
 function refuseUnknown(frame: PayloadFrame): void {
   const list = UNKNOWN_LISTS.find((name) => frame[name].length > 0);
   if (list !== undefined) throw conflict(`the capsule carries ${list}, which cannot be taken over`);
@@ -110,7 +133,8 @@ function recordOf(
       state: 'paused',
       nextFireAt: null,
       runtime: runtimeOf(context, id),
-      execution: tree.execution,
+      // One that had failed goes on by a retry.
+      execution: tree.execution.e === FAILED ? { ...tree.execution, f: 1 } : tree.execution,
     },
   };
 }

@@ -10,9 +10,10 @@ import { manifestFault, trustOf } from '../../src/core/continuity/capsule-import
 import { readTree } from '../../src/core/continuity/execution-tree.js';
 import type { OpenedCapsule } from '../../src/core/continuity/sealed-payload.js';
 import { forbidsRollback } from '../../src/core/continuity/states.js';
-import type { JsonValue } from '../../src/core/json.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict } from '../../src/errors.js';
+import { itemOutputsOf, itemsAmong } from '../instance/kept-outputs.js';
 import type { OrderedRestore } from '../instance/orders.js';
 import { Turn } from '../runtime/turn.js';
 import { workOn } from './capsule-sealing.js';
@@ -62,7 +63,7 @@ export const rollBack: Serve<'migrations.rollback'> = async (service, { tenant, 
       sequenceId: plan.from_sequence_id,
       context: opened.frame.instance.context,
       execution: secrets.execution,
-      state: stored.source_state === 'waiting' ? 'waiting' : 'paused',
+      state: stored.source_state,
       nextFireAt: secrets.next_fire_at,
       epoch: epoch + 1,
     },
@@ -72,7 +73,7 @@ export const rollBack: Serve<'migrations.rollback'> = async (service, { tenant, 
 
 /** @throws EngineError 409 unless the execution is where the migration has brought it */
 function checkTarget(
-  { row: { id }, stored: { plan, applied_epoch } }: OpenMigration,
+  { row: { id }, stored: { plan, applied_epoch, goes_on, source_state } }: OpenMigration,
   { state, epoch, continuity_id }: ExecutionRow,
   { row }: Place,
 ): void {
@@ -80,7 +81,11 @@ function checkTarget(
   if (state !== 'owned') throw refused(`execution ${continuity_id} is ${state}`);
   if (epoch !== applied_epoch) throw refused('the execution has gone on to another epoch');
   if (row.sequence_id !== plan.to_sequence_id) throw refused('the instance has another version');
-  if (row.state !== 'paused') throw refused(`the instance is ${row.state}, not paused`);
+  // One that failed was left so.
+  const isKept = goes_on === true || source_state === 'failed';
+  if (row.state !== 'paused' && !(isKept && row.state === source_state)) {
+    throw refused(`the instance is ${row.state}: pause it`);
+  }
 }
 
 async function checkEffects(
@@ -136,7 +141,7 @@ async function putProgress(
   service: ExecutionService,
   turn: Turn,
   { instance, sequenceId, opened }: ReturnAddress,
-): Promise<Pick<OrderedRestore, 'dropped' | 'outputs' | 'items'>> {
+): Promise<Pick<OrderedRestore, 'dropped' | 'outputs' | 'items' | 'itemOutputs'>> {
   const { rows, plans } = service;
   const [present, presentItems, stored] = await Promise.all([
     rows.all('outputKeys', instance),
@@ -153,7 +158,18 @@ async function putProgress(
   for (const [key, list] of items) {
     turn.put('snapshot.set', `${instance}:${key}`, { instance_id: instance, key, items: list });
   }
-  return { ...putOutputs(service, turn, instance, present, opened.outputs), items };
+  const { runtime } = opened.frame.instance.context;
+  const itemOutputs = await itemOutputsOf(
+    itemsAmong(opened.outputs.map((text) => JSON.parse(text) as CarriedOutput)),
+    stored.plan,
+    {
+      id: instance,
+      execution: tree.execution,
+      runtime: isJsonObject(runtime ?? null) ? (runtime as JsonObject) : {},
+      snapshots: items.map(([key]) => key),
+    },
+  );
+  return { ...putOutputs(service, turn, instance, present, opened.outputs), items, itemOutputs };
 }
 
 /** All rows of the blocks that have others than in the capsule, or lack one. */

@@ -16,10 +16,16 @@ import { type MigrationState, mayMoveMigration } from '../../src/core/continuity
 import type { JsonValue } from '../../src/core/json.js';
 import { isoTime } from '../../src/core/time.js';
 import { conflict, notFound, unavailable } from '../../src/errors.js';
-import type { Expectations, OrderedChange } from '../instance/orders.js';
+import type { Expectations, OrderedChange, OrderView } from '../instance/orders.js';
 import type { Turn } from '../runtime/turn.js';
 import type { ExecutionService } from './execution-service.js';
-import { putCheckpoint, putExecution, putLocation } from './executions.js';
+import {
+  putCheckpoint,
+  putExecution,
+  putLocation,
+  putNewExecution,
+  shownExecution,
+} from './executions.js';
 import type { Asked } from './operation.js';
 import { type Place, placeOf } from './places.js';
 import { type NewEntry, putNextEntry } from './provenance.js';
@@ -47,19 +53,20 @@ export async function openMigration(
   return { row, stored: storedOf(row), secrets };
 }
 
-/** Puts a new plan into the unit. */
+/** Puts a new plan into the unit, or one that is applied in the same. */
 export function insertMigration(
   { keyring }: ExecutionService,
   turn: Turn,
   stored: StoredMigration,
   secrets: MigrationSecrets,
+  state: Exclude<MigrationState, 'rolled_back'> = 'planned',
 ): void {
   const { id, tenant_id, continuity_id, created_at } = stored.plan;
   turn.put('migration.set', id, {
     id,
     continuity_id,
     tenant_id,
-    state: 'planned' satisfies MigrationState,
+    state,
     record: stored,
     secrets: sealSecrets(stored.plan, secrets, keyring?.payload, randomBytes(NONCE_BYTES)),
     created_at,
@@ -110,6 +117,8 @@ export async function versionOf(
 /** What the instance and its execution become, and what the instance must still be. */
 export interface VersionChange {
   readonly execution: ExecutionRow;
+  /** The instance has no row of its execution so far: it gets one. */
+  readonly isNew?: boolean;
   readonly place: Place;
   readonly checkpoint_data: JsonValue;
   readonly entry: NewEntry;
@@ -121,15 +130,19 @@ export interface VersionChange {
 export async function changeVersion(
   service: ExecutionService,
   turn: Turn,
-  { execution, place, checkpoint_data, entry, change, expect }: VersionChange,
-): Promise<void> {
+  { execution, isNew, place, checkpoint_data, entry, change, expect }: VersionChange,
+): Promise<OrderView> {
   const { current_instance_id: instance, tenant_id, epoch } = execution;
   putCheckpoint(service, turn, instance, { checkpoint_data, created_at: isoTime(service.now) });
-  const after = putExecution(service, turn, execution, { epoch: epoch + 1 });
-  putLocation(turn, after, null);
-  await putNextEntry(service, turn, after, entry);
+  const changes = { epoch: epoch + 1 };
+  if (isNew === true) putNewExecution(service, turn, shownExecution(execution), changes, entry);
+  else {
+    const after = putExecution(service, turn, execution, changes);
+    putLocation(turn, after, null);
+    await putNextEntry(service, turn, after, entry);
+  }
   const order = { expect: { ...unchanged(execution, place), ...expect }, changes: [change] };
-  await service.order(instance, tenant_id, order, turn);
+  return service.order(instance, tenant_id, order, turn);
 }
 
 /** Nothing has happened to the instance since it was looked at. */

@@ -1,9 +1,11 @@
 /** The verdict on a migration of one instance, computed from its rows. */
 
+import type { MigrationFinding } from '../../schema/continuity.js';
 import type { SemanticDiff } from '../../schema/release.js';
-import type { FrontierVerdict } from '../../src/core/continuity/frontier.js';
+import { type FrontierVerdict, failure } from '../../src/core/continuity/frontier.js';
 import {
   findingCodes,
+  findingsIn,
   type MigrationVerdict,
   verdictOn,
 } from '../../src/core/continuity/migration-plan.js';
@@ -11,10 +13,13 @@ import type { JsonObject } from '../../src/core/json.js';
 import { EngineError, notFound } from '../../src/errors.js';
 import { TooCostly } from '../runtime/offload.js';
 import type { ExecutionService } from './execution-service.js';
+import { unchanged } from './migration-rows.js';
+import type { Place } from './places.js';
 import type { ExecutionRow, VersionRow } from './rows.js';
 
 export interface JudgedMigration {
   readonly execution: ExecutionRow;
+  readonly place: Place;
   readonly source: VersionRow;
   readonly target: VersionRow;
   /** context.data before and after the transforms. */
@@ -26,6 +31,7 @@ export interface JudgedMigration {
 export interface Verdict {
   readonly disposition: MigrationVerdict;
   readonly codes: readonly string[];
+  readonly findings: readonly MigrationFinding[];
 }
 
 /** Of the outputs; what a replay takes as evidence is held in memory as a whole. */
@@ -50,13 +56,29 @@ export async function judgeMigration(
   const removed = outputBlocks
     .map(({ block_id }) => block_id)
     .filter((block) => !stored.plan.indexOf.has(block));
-  const replayed = await replay(service, asked, diff.entries.length === 0);
+  const [replayed, obstacles] = await Promise.all([
+    replay(service, asked, diff.entries.length === 0),
+    obstaclesOf(service, asked),
+  ]);
   if (!replayed.passed) {
     const { continuity_id } = execution;
     service.log.info({ execution: continuity_id, reason: replayed.reason }, 'a replay failed');
   }
-  const codes = findingCodes(diff, removed, replayed.passed);
-  return { disposition: verdictOn(codes, hasTransforms), codes };
+  const inTheWay = [...obstacles, ...(replayed.passed ? [] : [replayed.finding])];
+  const codes = findingCodes(diff, removed, inTheWay.length === 0);
+  const findings = findingsIn(diff, removed, hasTransforms, inTheWay);
+  return { disposition: verdictOn(codes, hasTransforms), codes, findings };
+}
+
+/** What the instance waits for and could not take with it: only it knows. */
+async function obstaclesOf(
+  service: ExecutionService,
+  { execution, place, target, targetData: data }: JudgedMigration,
+): Promise<readonly MigrationFinding[]> {
+  const { current_instance_id: instance, tenant_id } = execution;
+  const change = { kind: 'foresee', sequenceId: target.id, data } as const;
+  const order = { expect: unchanged(execution, place), changes: [change] };
+  return (await service.order(instance, tenant_id, order)).obstacles ?? [];
 }
 
 async function replay(
@@ -68,7 +90,7 @@ async function replay(
   const { current_instance_id: instance, continuity_id } = execution;
   const totals = await rows.one('outputTotals', instance);
   if ((totals?.bytes ?? 0) > HISTORY_BYTES_MAX) {
-    return { passed: false, reason: 'its history is too large' };
+    return failure('REPLAY_TOO_LARGE', 'the history of the instance is too large to be replayed');
   }
   const [life, receipts] = await Promise.all([
     rows.one('life', instance),
@@ -90,6 +112,6 @@ async function replay(
   } catch (error) {
     if (error instanceof EngineError && !(error instanceof TooCostly)) throw error;
     if (!(error instanceof TooCostly)) log.error({ instanceId: instance, err: error }, 'defect');
-    return { passed: false, reason: 'it takes too long or too much' };
+    return failure('REPLAY_TOO_LARGE', 'the replay takes too long or too much');
   }
 }

@@ -15,8 +15,10 @@ import {
   transformsOf,
 } from '../../src/core/continuity/transforms.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../src/core/json.js';
+import { isTerminal } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
-import { conflict, invalid, notFound } from '../../src/errors.js';
+import { conflict, conflictFor, invalid, notFound } from '../../src/errors.js';
+import type { OrderedMigration } from '../instance/orders.js';
 import { Turn } from '../runtime/turn.js';
 import { contentsOf } from './capsule-contents.js';
 import { putArtifact, sealContents } from './capsule-sealing.js';
@@ -35,19 +37,19 @@ import {
 import { type JudgedMigration, judgeMigration, type Verdict } from './migration-verdicts.js';
 import { keysOf, type Serve, taken } from './operation.js';
 import { checkpointOf, contextOf, type Place } from './places.js';
+import type { NewEntry } from './provenance.js';
 import { reclaim } from './reconciliation.js';
 import type { ExecutionRow, VersionRow } from './rows.js';
 
 // ---------------------------------------------------------------- plan
 
 /** An execution with its instance, both versions, and the checkpoint that is migrated. */
-interface Found extends Pick<JudgedMigration, 'execution' | 'source' | 'target'> {
-  readonly place: Place;
+interface Found extends Pick<JudgedMigration, 'execution' | 'place' | 'source' | 'target'> {
   readonly checkpoint: CheckpointRecord;
   readonly transforms: readonly Transform[];
 }
 
-interface Subject extends Found, JudgedMigration {
+export interface Subject extends Found, JudgedMigration {
   /** The data of the checkpoint after the transforms. */
   readonly migrated: JsonValue;
 }
@@ -55,10 +57,7 @@ interface Subject extends Found, JudgedMigration {
 export const planMigration: Serve<'migrations.plan'> = async (service, { tenant, body }) => {
   const execution = await ownedExecution(service, tenant, body.continuity_id);
   const place = await presentPlace(service, execution);
-  const { state } = place.row;
-  if (state !== 'waiting' && state !== 'paused') {
-    throw conflict(`instance ${execution.current_instance_id} is ${state}, not waiting or paused`);
-  }
+  checkAlive(place.row, execution);
   const saved =
     body.capture_checkpoint === true
       ? undefined
@@ -83,19 +82,32 @@ export const planMigration: Serve<'migrations.plan'> = async (service, { tenant,
   return stored.plan;
 };
 
+/** @throws EngineError 409 when nothing of the instance is left to be done */
+export function checkAlive(
+  { state }: Place['row'],
+  { current_instance_id: id }: Pick<ExecutionRow, 'current_instance_id'>,
+): void {
+  if (isTerminal(state)) throw conflict(`instance ${id} is ${state}`);
+}
+
 /** Rejects with 404, or 409 while the execution is being handed over. */
 async function ownedExecution(
   service: ExecutionService,
   tenant: string,
   id: string,
 ): Promise<ExecutionRow> {
-  const execution = await reclaim(service, await service.rows.owned('execution', tenant, id));
-  if (execution.state !== 'owned') throw conflict(`execution ${id} is ${execution.state}`);
+  return requireOwned(await reclaim(service, await service.rows.owned('execution', tenant, id)));
+}
+
+/** @throws EngineError 409 while the execution is being handed over */
+export function requireOwned(execution: ExecutionRow): ExecutionRow {
+  const { state, continuity_id } = execution;
+  if (state !== 'owned') throw conflict(`execution ${continuity_id} is ${state}`);
   return execution;
 }
 
 /** The one that the live state gives. */
-async function captured(
+export async function captured(
   service: ExecutionService,
   { current_instance_id: instance_id }: ExecutionRow,
   place: Place,
@@ -124,14 +136,18 @@ async function versionsOf(
     throw notFound(`version ${to_version} of sequence ${to_sequence_id}`);
   }
   if (target.id === source.id) throw invalid('the target is the version that the instance has');
-  if (target.namespace !== source.namespace || target.name !== source.name) {
-    throw invalid(`sequence ${target.id} has another namespace or name than that of the instance`);
-  }
+  checkSameName(source, target);
   return { source, target };
 }
 
+/** @throws EngineError 400 */
+export function checkSameName(source: VersionRow, target: VersionRow): void {
+  if (target.namespace === source.namespace && target.name === source.name) return;
+  throw invalid(`sequence ${target.id} has another namespace or name than that of the instance`);
+}
+
 /** Rejects with 400 when the transforms do not apply to the checkpoint. */
-function subjectOf(found: Found): Subject {
+export function subjectOf(found: Found): Subject {
   const { place, checkpoint, transforms } = found;
   const { checkpoint_data } = checkpoint;
   const migrated = taken(applyTransforms(checkpoint_data, transforms), invalid);
@@ -152,11 +168,11 @@ function dataIn(checkpointData: JsonValue, { data }: Place): JsonObject {
   return isJsonObject(snapshot) ? snapshot : data;
 }
 
-function storedPlan(
+export function storedPlan(
   service: ExecutionService,
   { execution, place, source, target, checkpoint, transforms }: Subject,
-  { disposition, codes }: Verdict,
-  { rollback_retention_seconds }: PlanMigration,
+  { disposition, codes, findings }: Verdict,
+  { rollback_retention_seconds }: Pick<PlanMigration, 'rollback_retention_seconds'>,
 ) {
   const { continuity_id, tenant_id, epoch } = execution;
   const { now } = service;
@@ -172,6 +188,7 @@ function storedPlan(
     verdict: disposition,
     transforms: [...transforms],
     finding_codes: [...codes],
+    findings: [...findings],
     rollback_capsule_required: true,
     created_at: isoTime(now),
   };
@@ -204,7 +221,7 @@ export const applyMigration: Serve<'migrations.apply'> = async (service, { tenan
   const migration = await openMigration(service, { tenant, id }, 'planned');
   const { plan, rollback_expires_at } = migration.stored;
   const isApproved = body.approved === true;
-  checkVerdict(plan.disposition, isApproved);
+  checkVerdict(plan, isApproved);
   const execution = await ownedExecution(service, plan.tenant_id, plan.continuity_id);
   const subject = subjectOf(await foundAgain(service, migration, execution));
   keysOf(service);
@@ -212,41 +229,32 @@ export const applyMigration: Serve<'migrations.apply'> = async (service, { tenan
     throw conflict(`migration ${id} could not be rolled back any more: plan it anew`);
   }
   // What was found may have changed with the effects, and the code that finds it too.
-  checkVerdict((await judgeMigration(service, subject)).disposition, isApproved);
+  checkVerdict(await judgeMigration(service, subject), isApproved);
   const turn = new Turn();
-  const rollback = await sealRollback(service, turn, execution, rollback_expires_at);
+  const rollback = await sealRollback(service, turn, subject, rollback_expires_at);
   const epoch = execution.epoch + 1;
   const applied = { ...rollback, applied_epoch: epoch, applied_at: isoTime(service.now) };
   const record = moveMigration(service, turn, migration, 'applied', applied);
-  const { place, source, target, checkpoint } = subject;
+  const { place, checkpoint } = subject;
   await changeVersion(service, turn, {
     execution,
     place,
     checkpoint_data: subject.migrated,
-    entry: {
-      kind: 'migration_applied',
-      summary: `migrated from version ${source.version} to version ${target.version}`,
-      evidence: {
-        id,
-        capsule_sha256: rollback.rollback_capsule.manifest_sha256,
-        from_sequence_id: source.id,
-        to_sequence_id: target.id,
-      },
-    },
-    change: { kind: 'migrate', sequenceId: target.id, data: subject.targetData, epoch },
+    entry: entryOf(subject, id, rollback.rollback_capsule.manifest_sha256),
+    change: migrationOf(subject, { pauses: true }),
     expect: { checkpointId: checkpoint.id },
   });
   return record;
 };
 
 /** Keeps the instance as it is, in a capsule that undoes the migration and is imported nowhere. */
-async function sealRollback(
+export async function sealRollback(
   service: ExecutionService,
   turn: Turn,
-  execution: ExecutionRow,
+  { execution, checkpoint }: Pick<Subject, 'execution' | 'checkpoint'>,
   expires_at: string,
 ) {
-  const contents = await contentsOf(service, execution.current_instance_id);
+  const contents = await contentsOf(service, execution.current_instance_id, checkpoint);
   const sealed = await sealContents(service, execution, contents, {
     capsule_id: service.newIdLike(execution.continuity_id),
     allowed_destination_runtime_id: null,
@@ -258,11 +266,37 @@ async function sealRollback(
   return { manifest: capsule.manifest, rollback_capsule: rollbackCapsuleOf(capsule) };
 }
 
+/** What provenance says of it. */
+export function entryOf(
+  { source, target }: Pick<Subject, 'source' | 'target'>,
+  id: string,
+  capsule_sha256: string | null,
+): NewEntry {
+  return {
+    kind: 'migration_applied',
+    summary: `migrated from version ${source.version} to version ${target.version}`,
+    evidence: { id, capsule_sha256, from_sequence_id: source.id, to_sequence_id: target.id },
+  };
+}
+
+/** What the instance does of it. */
+export function migrationOf(
+  { execution, target, targetData: data }: Subject,
+  { pauses }: Pick<OrderedMigration, 'pauses'>,
+): OrderedMigration {
+  const { continuity_id: continuityId, epoch } = execution;
+  return { kind: 'migrate', sequenceId: target.id, data, continuityId, epoch: epoch + 1, pauses };
+}
+
 /** @throws EngineError 409 */
-function checkVerdict(disposition: Verdict['disposition'], isApproved: boolean): void {
-  if (mayApply(disposition, isApproved)) return;
-  const isOpen = disposition === 'approval_required';
-  throw conflict(isOpen ? 'the migration has to be approved' : `the verdict is ${disposition}`);
+export function checkVerdict(
+  { disposition: verdict, findings }: Pick<Verdict, 'disposition' | 'findings'>,
+  isApproved: boolean,
+): void {
+  if (mayApply(verdict, isApproved)) return;
+  const isOpen = verdict === 'approval_required';
+  const told = isOpen ? 'the migration has to be approved' : `the verdict is ${verdict}`;
+  throw conflictFor(findings, { told, verdict });
 }
 
 /** What the plan was made on. Rejects with 404 or 409 when that is not what there is. */

@@ -20,6 +20,7 @@ import { applyMigration, planMigration } from './migrations.js';
 import type { ContinuityOperation, ExecutionOperation, ExecutionOperations } from './operation.js';
 import { place, preview, registerRuntime } from './placements.js';
 import { answerFence } from './reconciliation.js';
+import { executionOfInstance, migrateInstance } from './simple-migration.js';
 
 const OPERATIONS: ExecutionOperations = {
   'continuity.create': { ledBy: (body) => body.instance_id, serve: createExecution },
@@ -51,6 +52,7 @@ const OPERATIONS: ExecutionOperations = {
     ledBy: (body) => body.capsule.manifest.continuity_id,
     serve: importCapsule,
   },
+  'migrations.migrate': { lineOf: executionOfInstance, serve: migrateInstance },
   'migrations.plan': { ledBy: (body) => body.continuity_id, serve: planMigration },
   'migrations.apply': { lineOf: lineBy('migration'), serve: applyMigration },
   'migrations.rollback': { lineOf: lineBy('migration'), serve: rollBack },

@@ -84,6 +84,7 @@ function select<T extends TableName, const C extends ColumnOf<T> = ColumnOf<T>>(
   return `select ${list.join(', ')} from ${table} ${rest}`;
 }
 
+const VERSION = ['id', 'tenant_id', 'namespace', 'name', 'version', 'definition'] as const;
 const BY_ID = 'where id = $1::uuid';
 const OF_EXECUTION = 'where continuity_id = $1::uuid';
 const OF_INSTANCE = 'where instance_id = $1::uuid';
@@ -140,20 +141,23 @@ export const CONTINUITY_SQL = {
     OUTPUT,
   ),
   items: select('iteration_snapshots', `${OF_INSTANCE} order by key`, ['key', 'items']),
+  signals: select('signals', `${OF_INSTANCE} and status = 'kept' order by seq`, [
+    'signal_type',
+    'payload',
+    'created_at',
+  ]),
   // Each receipt is where its facts lie.
   effectIds: sql<{ readonly id: string }>(
     `select id from worker_tasks ${OF_INSTANCE} ` +
       `union all select id from block_outputs ${OF_INSTANCE} and effect is not null ` +
       `union all select id from effect_receipts ${OF_INSTANCE} order by id limit ${CARRIED_MAX}`,
   ),
-  version: select('sequences', BY_ID, [
-    'id',
-    'tenant_id',
-    'namespace',
-    'name',
-    'version',
-    'definition',
-  ]),
+  version: select('sequences', BY_ID, VERSION),
+  versionNamed: select(
+    'sequences',
+    'where tenant_id = $1::text and namespace = $2::text and name = $3::text and version = $4::int',
+    VERSION,
+  ),
   life: sql<StoredRun>(REPLAY_SQL.run),
   outputKeys: select('block_outputs', `${OF_INSTANCE} order by block_id, iteration, attempt`, [
     'block_id',

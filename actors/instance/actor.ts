@@ -5,15 +5,18 @@
 
 import { toUnixMs } from '../../schema/common.js';
 import { treeOf } from '../../src/core/evaluator.js';
+import { hasHooks, isOfHooks } from '../../src/core/hooks.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { Progress } from '../../src/core/progress.js';
 import { canPatch, type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
 import type { UnixMs } from '../../src/core/time.js';
 import { EngineError, notFound } from '../../src/errors.js';
-import type { Turn } from '../runtime/turn.js';
+import type { ChangeResult, Turn } from '../runtime/turn.js';
 import type { Action, Came } from './action.js';
 import { advance, advanceTry, checkContextSize, continueAfter, touchContext } from './advance.js';
-import { concerns } from './change-many.js';
+import * as answers from './answers.js';
+import { eventArrived } from './arrivals.js';
+import { type Change, concerns } from './change-many.js';
 import * as kin from './kin.js';
 import * as limits from './limits.js';
 import { isSeenBy, type LiveInstance, stepKey } from './live-instance.js';
@@ -77,11 +80,13 @@ const HANDLERS: {
   patchState,
   patchContext,
   signal: signals.signal,
+  answer: answers.answer,
   retry,
   change,
   saveCheckpoint: notes.saveCheckpoint,
   wake,
   'permit.granted': limits.permitGranted,
+  'event.arrived': eventArrived,
   'rate.granted': limits.rateGranted,
   'rate.deferred': limits.rateDeferred,
   'rate.changed': (actor, turn, { kind, step }) => advanceTry(actor, turn, { kind, ...step }),
@@ -95,6 +100,7 @@ const HANDLERS: {
   'task.heartbeat': tasks.heartbeat,
   claim: tasks.claim,
   unclaim: tasks.unclaim,
+  'secret.missing': tasks.secretMissing,
   reap: tasks.reap,
 };
 
@@ -139,10 +145,10 @@ function patchState(
 
 /** One of a change of many. */
 function change(actor: LiveInstance, turn: Turn, { group, change }: MessageOf<'change'>): Came {
-  const { state, nextFireAt } = actor.record.snapshot;
-  const result = concerns(change, state) ? 'applied' : 'skipped';
+  const { nextFireAt } = actor.record.snapshot;
+  const result = resultOf(actor, change);
   turn.effects.push({ kind: 'changed', group, result });
-  if (result === 'skipped') return undefined;
+  if (result !== 'applied') return undefined;
   switch (change.kind) {
     case 'state':
       return moveTo(actor, turn, change.state, null);
@@ -155,11 +161,14 @@ function change(actor: LiveInstance, turn: Turn, { group, change }: MessageOf<'c
       return moveTo(actor, turn, 'scheduled', null);
     case 'signal': {
       putAudit(actor, turn, [{ eventType: 'batch_action', details: actionOf(change.signalType) }]);
-      const progress = signals.deliverSignal(actor, turn, change);
-      signals.storeSignal(actor, turn, change);
-      return progress;
+      return signals.takeSignal(actor, turn, change).came;
     }
   }
+}
+
+function resultOf(actor: LiveInstance, change: Change): ChangeResult {
+  if (!concerns(change, actor.record.snapshot.state)) return 'skipped';
+  return change.kind !== 'signal' || signals.hasRoom(actor, change) ? 'applied' : 'failed';
 }
 
 /** What a requested state means. */
@@ -257,12 +266,17 @@ function wake(
     askAboutFence(actor, turn);
     return undefined;
   }
+  const isAtHooks = hasHooks(snapshot.execution);
   // A hint that came late: what has ended stays as it is, to its last column.
-  if (isEnded(snapshot.state) && !recovered) return undefined;
+  if (isEnded(snapshot.state) && !recovered && !isAtHooks) return undefined;
   if (recovered) {
     // The outcomes of these steps can never arrive: their process or thread is gone.
     actor.running.clear();
-  } else if (snapshot.state === 'scheduled' && (snapshot.nextFireAt ?? 0) > actor.env.now()) {
+  } else if (
+    !isAtHooks &&
+    snapshot.state === 'scheduled' &&
+    (snapshot.nextFireAt ?? 0) > actor.env.now()
+  ) {
     // Before its start only the time-out of an open task is due.
     if ((actor.timer?.fireAt ?? Number.POSITIVE_INFINITY) > actor.env.now()) return undefined;
   }
@@ -285,7 +299,14 @@ function refused(
   turn: Turn,
   { step, code, reason }: MessageOf<'unit.refused'>,
 ): Progress | undefined {
-  if (isTerminal(actor.record.snapshot.state)) return undefined;
+  const { state, execution } = actor.record.snapshot;
+  if (step !== undefined && isOfHooks(step.iteration)) {
+    return advanceTry(actor, turn, { kind: 'step.refused', ...step, message: reason });
+  }
+  if (isEnded(state) && hasHooks(execution)) {
+    return advance(actor, turn, { kind: 'hooks.dropped', message: reason });
+  }
+  if (isTerminal(state)) return undefined;
   return step === undefined
     ? advance(actor, turn, { kind: 'stop', state: 'failed', failure: { code, message: reason } })
     : advance(actor, turn, { kind: 'step.refused', ...step, message: reason });

@@ -5,12 +5,14 @@
 
 import type { TurnEnv } from '../../src/core/evaluation.js';
 import { advance as advancePlan } from '../../src/core/evaluator.js';
+import { charactersKept } from '../../src/core/item-outputs.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { EngineEvent, Progress, Snapshot, TryEvent } from '../../src/core/progress.js';
 import { isEnded, rankOf } from '../../src/core/states.js';
 import { LIMITS } from '../../src/limits.js';
 import type { Turn } from '../runtime/turn.js';
 import { askAboutChildren } from './children.js';
+import { recordEventWaits } from './event-waits.js';
 import type { LiveInstance } from './live-instance.js';
 import { bytesBeyond, checkSize } from './memory.js';
 import { recordProgress } from './progress.js';
@@ -39,6 +41,7 @@ export function advance(actor: LiveInstance, turn: Turn, event: EngineEvent): Pr
   const before = beforeOf(snapshot);
   const progress = advancePlan(actor.plan, snapshot, event, { ...env, holdsPermit });
   recordProgress(actor, turn, progress);
+  if (progress.opensEventWait === true || actor.eventWaits.size > 0) recordEventWaits(actor, turn);
   countProgress(turn, event, before, snapshot, progress);
   const seconds = (monotonic() - began) / 1_000;
   actor.env.measures?.advanced(seconds, progress.counts.stepsInPlace);
@@ -56,13 +59,12 @@ export function advanceTry(actor: LiveInstance, turn: Turn, event: TryEvent): Pr
 /** Fails an instance that keeps more than it may; the progress of another one is as it was. */
 function boundMemory(actor: LiveInstance, turn: Turn, progress: Progress): Progress {
   const { kept, tasks, record } = actor;
-  if (
-    kept.characters + tasks.characters <= LIMITS.keptCharactersMax ||
-    isEnded(record.snapshot.state)
-  )
+  const ofItems = charactersKept(record.snapshot.items) + tasks.characters;
+  if (kept.characters + ofItems <= LIMITS.keptCharactersMax || isEnded(record.snapshot.state)) {
     return progress;
+  }
   kept.count(record.snapshot);
-  if (kept.characters + tasks.characters <= LIMITS.keptCharactersMax) return progress;
+  if (kept.characters + ofItems <= LIMITS.keptCharactersMax) return progress;
   const stopped = advance(actor, turn, { kind: 'stop', state: 'failed', failure: TOO_MUCH });
   return { ...stopped, dataChanged: progress.dataChanged || stopped.dataChanged };
 }
@@ -82,6 +84,7 @@ const TAKES_UP: ReadonlySet<EngineEvent['kind']> = new Set<EngineEvent['kind']>(
   'step.refused',
   'child.ended',
   'rate.granted',
+  'event.arrived',
 ]);
 
 /** What has to be known from before the event. */

@@ -161,10 +161,10 @@ function putChild(actor: LiveInstance, turn: Turn, start: ChildStart, child: New
 }
 
 /** The children that open blocks of the instance wait for. */
-export function openChildren({ snapshot }: InstanceRecord): string[] {
-  return Object.values(snapshot.execution.o).flatMap((record) => {
+export function openChildren({ snapshot }: InstanceRecord): { node: number; child: string }[] {
+  return Object.entries(snapshot.execution.o).flatMap(([node, record]) => {
     const { p, c } = record as Partial<StepRecord>;
-    return p === 'child' && c !== undefined ? [c] : [];
+    return p === 'child' && c !== undefined ? [{ node: Number(node), child: c }] : [];
   });
 }
 

@@ -2,7 +2,7 @@
 
 import { type IdGenerator, keyedInstanceId, routeForShard } from '../../src/core/ids.js';
 import type { JsonObject } from '../../src/core/json.js';
-import { EngineError, notFound, unavailable } from '../../src/errors.js';
+import { EngineError, invalid, notFound, unavailable } from '../../src/errors.js';
 import type { Plans, StoredSequence } from '../catalog/plans.js';
 import { checkSize } from './memory.js';
 import {
@@ -40,6 +40,9 @@ export function checkCreation(
   }
   if (plans.isBlocked(sequence.id)) {
     throw unavailable('ENG_OVERLOADED', `${place}sequence ${sequence.id} is being deleted`);
+  }
+  if (body.dry_run_auto_approve === true && body.dry_run !== true) {
+    throw invalid(`${place}dry_run_auto_approve must not be true without dry_run`);
   }
   const { data, config } = givenContext(body);
   const problem = sequence.checkInput?.(data);

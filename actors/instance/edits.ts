@@ -11,6 +11,7 @@ import {
 } from '../../schema/edits.js';
 import type { Execution, StepRecord } from '../../src/core/execution.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
+import { nodeAt } from '../../src/core/paths.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
 import type { Progress } from '../../src/core/progress.js';
 import { clashOf, goOnBehindEnd, passedRoots, remapExecution } from '../../src/core/remap.js';
@@ -23,12 +24,13 @@ import type { Call } from '../runtime/operation.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
 import { advance, checkContextSize, touchContext } from './advance.js';
+import { type KeptOutputs, keptOutputs, type Place } from './kept-outputs.js';
 import type { LiveInstance } from './live-instance.js';
 import { checkBytes } from './memory.js';
 import type { MessageOf } from './messages.js';
 import { putAudit } from './progress.js';
-import { deliverSignal, followTrace, storeSignal } from './signals.js';
-import { changingTaskColumns } from './worker-task.js';
+import { checkRoom, deliverSignal, followTrace, type Signal, storeSignal } from './signals.js';
+import { changingTaskColumns, type WorkerTaskRecord } from './worker-task.js';
 
 type Inject = MessageOf<'injectBlocks'>;
 type ResumeFrom = MessageOf<'resumeFrom'>;
@@ -61,9 +63,10 @@ export async function injectBlocks(
   const compiled = await plans.compile(record.sequence_id, all);
   if (compiled === undefined) throw notFound(`instance ${record.id}`);
   if (!compiled.ok) throw invalid(compiled.message);
-  const outputs = await rows.outputs(record.id, compiled.plan.outputRefs);
+  const place = placeIn(compiled.plan, actor);
+  const kept = await keptOutputs(rows, compiled.plan, place);
   return (turn) => {
-    goOver(actor, compiled.plan, outputs);
+    goOver(actor, compiled.plan, place.execution, kept);
     record.injected = all;
     turn.put('injection.set', record.id, { instance_id: record.id, blocks: all });
     const ids = blocks.map((block) => block.id);
@@ -91,25 +94,25 @@ function earlierBlocks({ record, plan }: LiveInstance, at: number): Set<string> 
 /**
  * Goes on in another plan. Steps that a handler of the process is at must keep their indexes.
  *
- * @param execution of the instance there; absent: the present one
+ * @param execution of the instance there
  */
 export function goOver(
   actor: LiveInstance,
   plan: Plan,
-  outputs: Map<string, JsonValue>,
-  execution?: Execution,
+  execution: Execution,
+  kept: KeptOutputs,
 ): void {
-  const { snapshot } = actor.record;
-  snapshot.execution = execution ?? executionIn(plan, actor);
-  snapshot.outputs = outputs;
+  Object.assign(actor.record.snapshot, kept, { execution });
   actor.plan = plan;
-  for (const task of actor.tasks.values()) task.node = nodeOf(plan, task.block_id);
+  for (const task of actor.tasks.values()) task.node = nodeOfTask(actor, task);
 }
 
-function executionIn(plan: Plan, actor: LiveInstance): Execution {
-  const { state, execution } = actor.record.snapshot;
-  const remapped = remapExecution(execution, actor.plan, plan);
-  return isEnded(state) ? remapped : goOnBehindEnd(remapped, plan);
+/** Where the instance stands in another plan, at the same place. */
+export function placeIn(plan: Plan, actor: LiveInstance): Place {
+  const { snapshot } = actor.record;
+  const remapped = remapExecution(snapshot.execution, actor.plan, plan);
+  const execution = isEnded(snapshot.state) ? remapped : goOnBehindEnd(remapped, plan);
+  return { ...snapshot, execution, snapshots: [...snapshot.snapshots.keys()] };
 }
 
 /** Says of which version the instance is now, in its row and in its audit. */
@@ -122,7 +125,15 @@ export function rebind(actor: LiveInstance, turn: Turn, sequenceId: string) {
   return change;
 }
 
-/** The index of a block; -1 when the plan has it no more, which no open task's block is. */
+/** The node that the task is for; -1 when no such pass is under way, which is so of ended ones alone. */
+export function nodeOfTask(
+  { plan, record }: Pick<LiveInstance, 'plan' | 'record'>,
+  { block_id, iteration }: Pick<WorkerTaskRecord, 'block_id' | 'iteration'>,
+): number {
+  return nodeAt(plan, record.snapshot.execution, block_id, iteration)?.index ?? -1;
+}
+
+/** The index of a block; -1 when the plan has it no more. */
 export function nodeOf(plan: Plan, blockId: string): number {
   return plan.indexOf.get(blockId) ?? -1;
 }
@@ -147,6 +158,7 @@ export async function resumeFrom(
   const root = topLevelBlock(plan, message.target.slice(record.id.length + 1));
   const data = amendedData(snapshot.data, message.body);
   checkContextSize(actor, data, snapshot.config, record.context_audit);
+  checkRoom(actor, signalsOf(message));
   const blocks = blocksFrom(plan, root.index);
   const { rows: count } = await rows.outputTotals(record.id, blocks);
   return (turn) => {
@@ -214,16 +226,22 @@ export function amendedData(data: JsonObject, amendments: Amendments): JsonObjec
 export function takeSignals(
   actor: LiveInstance,
   turn: Turn,
-  { body, traceparent }: Call<Amendments>,
+  call: Call<Amendments>,
 ): Progress | undefined {
   let last: Progress | undefined;
-  for (const { signal_type: type, payload } of body.signals ?? []) {
-    const signal = { signalType: type, payload: (payload ?? null) as JsonValue, traceparent };
+  for (const signal of signalsOf(call)) {
     storeSignal(actor, turn, signal);
-    const outcome = type === 'update_context' ? 'touched' : deliverSignal(actor, turn, signal);
+    const isMerged = signal.signalType === 'update_context';
+    const outcome = isMerged ? 'touched' : deliverSignal(actor, turn, signal);
     if (outcome !== 'touched') last = outcome;
   }
   return last;
+}
+
+export function signalsOf({ body, traceparent }: Call<Amendments>): Signal[] {
+  return (body.signals ?? []).map(({ signal_type: signalType, payload }) => {
+    return { signalType, payload: (payload ?? null) as JsonValue, traceparent };
+  });
 }
 
 /** What a worker saved in an earlier run of these blocks is not handed to the next. */
@@ -269,10 +287,11 @@ export async function migrate(
   if (await rows.hasDoubtfulEffect(record.id)) {
     throw conflict(`it is not resolved what became of an effect of instance ${record.id}`);
   }
-  const outputs = await rows.outputs(record.id, compiled.plan.outputRefs);
+  const place = placeIn(compiled.plan, actor);
+  const kept = await keptOutputs(rows, compiled.plan, place);
   return (turn) => {
     plans.checkUsable(target.id, deletions);
-    goOver(actor, compiled.plan, outputs);
+    goOver(actor, compiled.plan, place.execution, kept);
     const change = rebind(actor, turn, target.id);
     const body = { migrated: true, instance_id: record.id, ...change };
     turn.reply(request, 200, JSON.stringify(body));

@@ -7,6 +7,7 @@
 
 import { effectRequest, inProcessReceipt } from '../../src/core/continuity/effects.js';
 import type { StepRecord } from '../../src/core/execution.js';
+import { openRecord } from '../../src/core/hooks.js';
 import type { Dispatch, EndedEffect, OutputRow } from '../../src/core/progress.js';
 import { isoTime } from '../../src/core/time.js';
 import type { Turn } from '../runtime/turn.js';
@@ -25,11 +26,9 @@ export function continuityIdOf({ continuity_id, id }: InstanceRecord): string {
 }
 
 /** A try that is dispatched again, because its process is gone, keeps its receipt. */
-export function noteEffect(
-  actor: LiveInstance,
-  { node, blockId, handler, params }: Dispatch,
-): void {
-  const open = actor.record.snapshot.execution.o[node] as StepRecord;
+export function noteEffect(actor: LiveInstance, dispatch: Dispatch): void {
+  const { blockId, handler, params } = dispatch;
+  const open = openRecord(actor.record.snapshot.execution, dispatch) as StepRecord;
   open.u ??= {
     id: nextId(actor),
     block_id: blockId,

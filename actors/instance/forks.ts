@@ -6,6 +6,7 @@
 
 import { COMPLETED, type Execution, emptyExecution, SKIPPED } from '../../src/core/execution.js';
 import type { JsonObject } from '../../src/core/json.js';
+import { blocksBetween } from '../../src/core/paths.js';
 import type { Plan, PlanNode } from '../../src/core/plan.js';
 import { PRIORITIES } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
@@ -14,13 +15,14 @@ import type { StoredOutput } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
 import { advance, checkContextSize } from './advance.js';
-import { amendedData, takeSignals, topLevelBlock } from './edits.js';
+import { amendedData, signalsOf, takeSignals, topLevelBlock } from './edits.js';
 import { type LiveInstance, liveInstance, nextId } from './live-instance.js';
 import { checkBytes } from './memory.js';
 import type { MessageOf } from './messages.js';
 import { putAudit } from './progress.js';
 import { newRecord } from './record.js';
 import { settleNew } from './settling.js';
+import { checkRoom } from './signals.js';
 
 type Fork = MessageOf<'fork'>;
 
@@ -41,9 +43,8 @@ export async function fork(
     .filter(({ index }) => isFinished(snapshot.execution, index));
   const data = amendedData(snapshot.data, message.body);
   checkContextSize(source, data, snapshot.config, []);
-  const blocks = copied.flatMap(({ index, end }) =>
-    plan.nodes.slice(index, end).map((node) => node.id),
-  );
+  checkRoom(source, signalsOf(message), []);
+  const blocks = copied.flatMap(({ index, end }) => blocksBetween(plan, index, end));
   const totals = await rows.outputTotals(record.id, blocks);
   const bytes = totals.bytes + ROW_BYTES * totals.rows;
   checkBytes('the outputs to copy are', bytes, LIMITS.forkBytesMax);

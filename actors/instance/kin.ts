@@ -25,7 +25,7 @@ export function tellKin(actor: LiveInstance, turn: Turn, before: InstanceState):
   if (parent !== null && isEnd(state)) putNote(actor, turn, parent, state);
   const word = state === 'paused' ? 'pause' : before === 'paused' ? 'resume' : undefined;
   if (word === undefined) return;
-  for (const child of openChildren(record)) putNote(actor, turn, child, word);
+  for (const { child } of openChildren(record)) putNote(actor, turn, child, word);
 }
 
 function isEnd(state: InstanceState): state is KinNote['word'] & InstanceState {
@@ -83,7 +83,7 @@ export function parentMoved(
       return isEnded(state) ? undefined : advance(actor, turn, { kind: 'pause', byParent: true });
     default: {
       // Somebody else may have paused it.
-      if (state !== 'paused' || execution.j !== 1) return undefined;
+      if (state !== 'paused' || execution.l !== 1) return undefined;
       const progress = advance(actor, turn, { kind: 'resume' });
       continueAfter(actor, turn);
       return progress;

@@ -12,6 +12,7 @@ import type { Measures } from '../runtime/measures.js';
 import type { StoredTimer, WebhookTarget } from '../runtime/rows.js';
 import type { StepRef } from '../runtime/turn.js';
 import type { Found } from './child-places.js';
+import type { KnownGate } from './gate-rows.js';
 import { KeptValues, TaskCache } from './memory.js';
 import type { InstanceRecord, NewInstance } from './record.js';
 
@@ -58,6 +59,10 @@ export interface LiveInstance {
   readonly running: Map<string, StepRef>;
   /** When the latest grants of rate limits were used: one that comes twice is not taken for unused. */
   readonly usedGrants: Map<number, UnixMs>;
+  /** Its open waits for events, each with the id of the key that they are of. */
+  readonly eventWaits: Map<string, string>;
+  /** Open gates that have rows, by their ids; undefined: it has had none. */
+  gates: Map<string, KnownGate> | undefined;
   timer: StoredTimer | undefined;
   /** Collects the audit of the unit that creates the instance, which its row carries. */
   creationAudit: object[] | undefined;
@@ -74,6 +79,8 @@ export function liveInstance(record: InstanceRecord, plan: Plan, env: InstanceEn
     kept: new KeptValues(record.snapshot),
     running: new Map(),
     usedGrants: new Map(),
+    eventWaits: new Map(),
+    gates: undefined,
     timer: undefined,
     creationAudit: undefined,
     route: routeOf(record.id),

@@ -4,6 +4,7 @@
  */
 
 import type { BodyOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
+import type { GateAnswer } from '../../src/core/blocks/gate.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import type { ChildEnd, ChildStart } from '../../src/core/progress.js';
 import type { EngineError } from '../../src/errors.js';
@@ -21,6 +22,8 @@ interface FromOutside {
   readonly request: number;
   readonly tenant: string;
 }
+
+export type GivenAnswer = Omit<GateAnswer, 'more'>;
 
 /** The request of a route, as it came. */
 interface Called<Kind extends string, Id extends ShardRouteId> extends Call<BodyOf<Id>> {
@@ -50,6 +53,12 @@ export type InstanceRequest =
   | WorkerRequest
   /** For a stream: the state, with the version that it belongs to. */
   | ({ readonly kind: 'look'; readonly version: number } & FromOutside)
+  /** What a person says at one of its gates. */
+  | ({
+      readonly kind: 'answer';
+      readonly approval: string;
+      readonly given: GivenAnswer;
+    } & FromOutside)
   /** For its explanation: what it waits for. */
   | ({ readonly kind: 'standing' } & FromOutside)
   /** Of its execution, see `ownership.ts`. */
@@ -60,7 +69,9 @@ type Hinted = Unaddressed<Extract<PeerMessage, { kind: HintKind }>>;
 type HintKind =
   | 'claim'
   | 'unclaim'
+  | 'secret.missing'
   | 'permit.granted'
+  | 'event.arrived'
   | `rate.${'granted' | 'deferred' | 'changed'}`;
 type Unaddressed<Message> = Message extends unknown ? Omit<Message, 'instance'> : never;
 

@@ -8,7 +8,13 @@ import type { Effect } from '../runtime/turn.js';
 import type { ChangeGroups, ChangeMany } from './change-many.js';
 import type { Creations } from './creations.js';
 import type { Instances } from './instances.js';
-import type { InstanceRequest, InstanceRouteId, TaskRouteId, WorkerRequest } from './messages.js';
+import type {
+  GivenAnswer,
+  InstanceRequest,
+  InstanceRouteId,
+  TaskRouteId,
+  WorkerRequest,
+} from './messages.js';
 import type { PurgeRequest } from './purge.js';
 import type { TaskIndex } from './task-index.js';
 
@@ -84,6 +90,12 @@ export const INSTANCE_ENGINE_OPERATIONS = {
     isRead: true,
     serve: ({ instances }, { request, tenant, target }: Call<undefined>) =>
       instances.tell(target, { kind: 'standing', request, tenant }),
+  },
+  'instances.answer': {
+    serve: (
+      { instances },
+      { request, tenant, target, body }: Call<{ approval: string; given: GivenAnswer }>,
+    ) => instances.tell(target, { kind: 'answer', request, tenant, ...body }),
   },
   'instances.changeMany': {
     serve: ({ changes, instances }, { request, body: { ids, change } }: Call<ChangeMany>) => {

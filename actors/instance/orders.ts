@@ -5,7 +5,9 @@
  * durable. This and the fence are all that instances know of executions.
  */
 
+import type { MigrationFinding } from '../../schema/continuity.js';
 import type { Execution } from '../../src/core/execution.js';
+import type { ItemOutputs } from '../../src/core/item-outputs.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { InstanceState } from '../../src/core/states.js';
 import type { ErrorData } from '../../src/errors.js';
@@ -46,15 +48,24 @@ export type OrderedChange =
   | { readonly kind: 'capture'; readonly checkpointId: string }
   /** From paused to scheduled now. */
   | { readonly kind: 'resume' }
+  /** Nothing is changed: the answer says what keeps the instance from going over. */
+  | ({ readonly kind: 'foresee' } & ToVersion)
   | OrderedMigration
   | OrderedRestore;
 
-/** Goes over to another version with this context.data, and stays paused there. */
-export interface OrderedMigration {
-  readonly kind: 'migrate';
+export interface ToVersion {
   readonly sequenceId: string;
+  /** context.data there. */
   readonly data: JsonObject;
+}
+
+/** Goes over to another version; what it waits for is carried over. */
+export interface OrderedMigration extends ToVersion {
+  readonly kind: 'migrate';
+  readonly continuityId: string;
   readonly epoch: number;
+  /** It stays paused there; otherwise in the state that it has. One that failed stays failed. */
+  readonly pauses: boolean;
 }
 
 /** Goes back to what it was before a migration. */
@@ -70,7 +81,9 @@ export interface OrderedRestore {
   readonly outputs: readonly (readonly [block: string, output: JsonValue])[];
   /** The items of for_each blocks, by their keys. */
   readonly items: readonly (readonly [key: string, items: readonly JsonValue[]])[];
-  readonly state: 'waiting' | 'paused';
+  /** What those items had given. */
+  readonly itemOutputs: Readonly<Record<string, ItemOutputs>>;
+  readonly state: InstanceState;
   readonly nextFireAt: string | null;
   readonly epoch: number;
 }
@@ -95,6 +108,8 @@ export interface OrderView {
   /** The id of the step it is at, if it is at one. */
   readonly currentStep: string | null;
   readonly nextFireAt: string | null;
+  /** What `foresee` has found. */
+  readonly obstacles?: readonly MigrationFinding[];
 }
 
 export type OrderAnswer =

@@ -4,24 +4,33 @@
  * the execution's own mutations, as one unit.
  */
 
+import type { MigrationFinding } from '../../schema/continuity.js';
 import { liveCheckpoint, placeSha256 } from '../../src/core/continuity/live-place.js';
+import { migrationFinding } from '../../src/core/continuity/migration-findings.js';
 import type { Progress } from '../../src/core/progress.js';
 import { isoTimeOrNull } from '../../src/core/time.js';
-import { conflict, type EngineError } from '../../src/errors.js';
+import { conflict, conflictFor, type EngineError } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Came, Sources } from './action.js';
 import { advance, continueAfter } from './advance.js';
 import { openChildren } from './children.js';
 import { continuityIdOf } from './effects.js';
+import { dropEventWaits, renewEventWaits } from './event-waits.js';
 import { isSeenBy, type LiveInstance } from './live-instance.js';
 import type { InstanceMessage, MessageOf } from './messages.js';
 import { putCheckpoint } from './notes.js';
 import type { Expectations, Fence, OrderedChange, OrderView } from './orders.js';
 import { tellPeer } from './progress.js';
-import type { InstanceRecord } from './record.js';
 import { setTimer } from './settling.js';
 import { taskHints } from './tasks.js';
-import { migrated, putOwnership, restored } from './version-switch.js';
+import {
+  checkAtRest,
+  migrated,
+  obstacles,
+  putOwnership,
+  restored,
+  takeBack,
+} from './version-switch.js';
 
 type Ordered = MessageOf<'order'>;
 
@@ -79,27 +88,35 @@ export async function carryOut(
 ): Promise<Action> {
   const { expect, changes, mutations } = order;
   await check(actor, sources, expect);
-  const prepared = await Promise.all(changes.map((change) => prepare(actor, sources, change)));
+  const found: MigrationFinding[] = [];
+  const prepared = await Promise.all(
+    changes.map((change) => prepare(actor, sources, change, found)),
+  );
   return (turn) => {
     let last: Came;
     for (const change of prepared) last = change(turn, last) ?? last;
     for (const part of mutations) turn.mutations.push(part);
-    turn.reply(request, 200, JSON.stringify(viewOf(actor)));
+    turn.reply(request, 200, JSON.stringify(viewOf(actor, found)));
     return last;
   };
 }
 
 /** @throws EngineError 409: a parent and a child that wait for each other stay on one server */
-function checkKin(record: InstanceRecord): void {
+function checkKin({ record, plan }: LiveInstance): void {
   const { id, parent_instance_id: parent } = record;
-  const [child] = openChildren(record);
-  if (child !== undefined) {
-    throw conflict(`instance ${id} waits for its child ${child}, which would stay behind`);
+  const [wait] = openChildren(record);
+  if (wait !== undefined) {
+    const { id: block_id } = plan.nodes[wait.node]!;
+    const summary = `instance ${id} waits for its child ${wait.child}, which would stay behind`;
+    throw conflictFor([migrationFinding('KIN_STAYS', summary, { block_id })]);
   }
-  if (parent !== null) throw conflict(`instance ${id} is the child of ${parent}, which stays here`);
+  if (parent !== null) {
+    const summary = `instance ${id} is the child of ${parent}, which stays here`;
+    throw conflictFor([migrationFinding('KIN_STAYS', summary)]);
+  }
 }
 
-function viewOf({ record }: LiveInstance): OrderView {
+function viewOf({ record }: LiveInstance, obstacles: readonly MigrationFinding[]): OrderView {
   const { snapshot } = record;
   const { current_step: step } = snapshot.runtime;
   return {
@@ -107,20 +124,19 @@ function viewOf({ record }: LiveInstance): OrderView {
     sequenceId: record.sequence_id,
     currentStep: typeof step === 'string' ? step : null,
     nextFireAt: isoTimeOrNull(snapshot.nextFireAt),
+    ...(obstacles.length > 0 && { obstacles }),
   };
 }
 
-async function check(
-  { record, running }: LiveInstance,
-  { rows }: Sources,
-  expect: Expectations,
-): Promise<void> {
+async function check(actor: LiveInstance, { rows }: Sources, expect: Expectations): Promise<void> {
+  const { record } = actor;
   const { snapshot, id } = record;
-  const stale = (what: string) => conflict(`instance ${id} ${what}`);
+  const stale = (what: string) =>
+    conflictFor([migrationFinding('CHANGED_MEANWHILE', `instance ${id} ${what}`)]);
   if (expect.states !== undefined && !expect.states.includes(snapshot.state)) {
     throw stale(`is ${snapshot.state}, not ${expect.states.join(' or ')}`);
   }
-  if (expect.isAtRest === true && running.size > 0) throw stale('has a step at work');
+  if (expect.isAtRest === true) checkAtRest(actor);
   if (expect.sequenceId !== undefined && expect.sequenceId !== record.sequence_id) {
     throw stale('has gone over to another version');
   }
@@ -147,6 +163,7 @@ async function prepare(
   actor: LiveInstance,
   sources: Sources,
   change: OrderedChange,
+  found: MigrationFinding[],
 ): Promise<Action> {
   const { record } = actor;
   switch (change.kind) {
@@ -159,8 +176,8 @@ async function prepare(
       };
     case 'fence':
       // Its outcome could not be taken in behind the fence.
-      if (actor.running.size > 0) throw conflict(`instance ${record.id} has a step at work`);
-      if (change.fence.reason === 'transferring') checkKin(record);
+      checkAtRest(actor);
+      if (change.fence.reason === 'transferring') checkKin(actor);
       return (turn, before) => fence(actor, turn, change.fence, before);
     case 'own':
       return (turn) => own(actor, turn, change.epoch);
@@ -172,6 +189,9 @@ async function prepare(
         continueAfter(actor, turn);
         return progress;
       };
+    case 'foresee':
+      found.push(...(await obstacles(actor, sources, change)));
+      return (_, before) => before;
     case 'migrate':
       return migrated(actor, sources, change);
     case 'restore':
@@ -182,8 +202,11 @@ async function prepare(
 /** One that has gone for good is paused, since that gives the slot of its concurrency key back. */
 function fence(actor: LiveInstance, turn: Turn, fence: Fence, before: Came): Came {
   const { record } = actor;
-  const leaves = fence.reason === 'moved' && record.snapshot.state === 'waiting';
+  const leaves = fence.reason === 'moved' && record.snapshot.state !== 'paused';
+  // A task that nobody has had goes along as a step that is to be begun.
+  if (fence.reason === 'transferring') takeBack(actor, turn);
   const came = leaves ? advance(actor, turn, { kind: 'pause' }) : before;
+  if (fence.reason === 'moved') dropEventWaits(actor, turn);
   record.fence = fence;
   const until = fence.until === null ? null : Date.parse(fence.until);
   putOwnership(actor.record, turn);
@@ -203,6 +226,7 @@ function own(actor: LiveInstance, turn: Turn, epoch: number): Progress {
   record.ownership_epoch = epoch;
   putOwnership(actor.record, turn);
   turn.effects.push(...taskHints(actor));
+  renewEventWaits(actor, turn);
   return advance(actor, turn, { kind: 'wake', recovered: true });
 }
 

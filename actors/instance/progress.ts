@@ -5,13 +5,16 @@
  */
 
 import { rateLimitId, routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
-import type {
-  AuditEvent,
-  Dispatch,
-  OutputRow,
-  Progress,
-  RateRequest,
-  Withdrawal,
+import {
+  type AuditEvent,
+  type Dispatch,
+  GATE_REF,
+  NOTE_MARK,
+  type OutputRow,
+  type Progress,
+  type RateRequest,
+  type TakenSignal,
+  type Withdrawal,
 } from '../../src/core/progress.js';
 import { type InstanceState, rankOf } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
@@ -19,6 +22,7 @@ import { LIMITS } from '../../src/limits.js';
 import type { PeerMessage } from '../runtime/protocol.js';
 import type { Effect, Turn } from '../runtime/turn.js';
 import { noteEffect, type OutputEffect, settleEffects } from './effects.js';
+import { endGates } from './gate-rows.js';
 import { type LiveInstance, nextId, stepKey } from './live-instance.js';
 import { charactersOf } from './memory.js';
 import { noteLine } from './notes.js';
@@ -45,6 +49,8 @@ export function recordProgress(actor: LiveInstance, turn: Turn, progress: Progre
     else perform(actor, turn, dispatch);
   }
   for (const request of progress.rateRequests) askRate(actor, turn, request);
+  if (progress.takenSignals !== undefined) putTaken(actor, turn, progress.takenSignals);
+  if (progress.gates !== undefined) endGates(actor, turn, progress.gates);
   putSnapshots(actor, turn, progress);
   putAudit(actor, turn, progress.audit);
   for (const line of progress.logs) {
@@ -63,14 +69,17 @@ function putOutput(
 ): void {
   const id = effect?.id ?? nextId(actor);
   const text = JSON.stringify(output.output);
-  if (actor.record.snapshot.outputs.has(output.blockId)) {
+  // The place of the step's own row is left to that, however often its gate is answered.
+  const isNote = output.outputRef === GATE_REF;
+  const iteration = isNote ? `${output.iteration}${NOTE_MARK}${id}` : output.iteration;
+  if (!isNote && actor.record.snapshot.outputs.has(output.blockId)) {
     actor.kept.output(output.blockId, text.length);
   }
   turn.put(
     'output.insert',
     id,
     `{"id":"${id}","instance_id":"${actor.record.id}",` +
-      `"block_id":${JSON.stringify(output.blockId)},"iteration":"${output.iteration}",` +
+      `"block_id":${JSON.stringify(output.blockId)},"iteration":"${iteration}",` +
       `"attempt":${output.attempt},"try":${output.tryNumber},"output":${text},` +
       `"output_ref":${JSON.stringify(output.outputRef)},` +
       `"output_size":${Buffer.byteLength(text)},` +
@@ -118,6 +127,17 @@ function askRate(actor: LiveInstance, turn: Turn, request: RateRequest): void {
   tellPeer(actor, turn, limit, { kind: 'rate.asked', limit, ...asker });
 }
 
+/** Signals that were kept until a wait for them came. */
+/** What became of signals that were kept. */
+export function putTaken(actor: LiveInstance, turn: Turn, taken: readonly TakenSignal[]): void {
+  const { id } = actor.record;
+  const taken_at = isoTime(actor.env.now());
+  for (const { seq, status, blockId } of taken) {
+    const changes = { instance_id: id, seq, status, taken_at, taken_by: blockId };
+    turn.put('signal.update', `${id}:${seq}`, changes);
+  }
+}
+
 function perform(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
   const { node, iteration, attempt } = dispatch;
   actor.running.set(stepKey(dispatch), { node, iteration, attempt });
@@ -133,6 +153,7 @@ function perform(actor: LiveInstance, turn: Turn, dispatch: Dispatch): void {
       params: dispatch.params,
       token: `${actor.record.id}:${dispatch.blockId}:${iteration}:${attempt}`,
       traceparent: actor.record.traceparent ?? undefined,
+      secrets: dispatch.secrets && { tenant: actor.record.tenant_id, texts: dispatch.secrets },
     },
   });
 }
@@ -158,6 +179,22 @@ function withdraw(
   task.error_message = timedOut ? `timed out after ${task.timeout_ms} ms` : 'cancelled';
   task.error_retryable = timedOut;
   note(actor, task, timedOut ? 'timed_out' : 'cancelled');
+  closeTask(actor, turn, task);
+}
+
+/** Nobody is to do it any more, though its step may be dispatched again. */
+export function withdrawTask(
+  actor: LiveInstance,
+  turn: Turn,
+  task: WorkerTaskRecord | undefined,
+): void {
+  if (task === undefined) return;
+  task.state = 'failed';
+  task.withdrawn = true;
+  task.completed_at = isoTime(actor.env.now());
+  task.error_message = 'cancelled';
+  task.error_retryable = false;
+  note(actor, task, 'cancelled');
   closeTask(actor, turn, task);
 }
 

@@ -124,12 +124,17 @@ export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
       state: 'scheduled',
       nextFireAt: (body.next_fire_at == null ? undefined : toUnixMs(body.next_fire_at)) ?? now,
       ...givenContext(body),
-      runtime: body.dry_run === true ? { dry_run: true } : {},
+      runtime: runtimeOf(body),
       execution: emptyExecution(),
       outputs: new Map(),
       snapshots: new Map(),
     },
   };
+}
+
+function runtimeOf({ dry_run, dry_run_auto_approve: isAuto }: CreationBody): JsonObject {
+  if (dry_run !== true) return {};
+  return isAuto === true ? { dry_run: true, dry_run_auto_approve: true } : { dry_run: true };
 }
 
 export function recordOfRow(row: InstanceRow): InstanceRecord {

@@ -5,9 +5,13 @@ import { notFound } from '../../src/errors.js';
 import type { Plans } from '../catalog/plans.js';
 import type { LoadedInstance } from '../runtime/rows.js';
 import type { Sources } from './action.js';
-import { nodeOf } from './edits.js';
+import { nodeOfTask } from './edits.js';
+import { storedWaits } from './event-waits.js';
+import { knownGates } from './gate-rows.js';
+import { keptOutputs } from './kept-outputs.js';
 import { type InstanceEnv, type LiveInstance, liveInstance } from './live-instance.js';
 import { type InstanceRecord, recordOfRow } from './record.js';
+import { keptSignal } from './signals.js';
 import { taskOfRow } from './worker-task.js';
 
 /** Undefined when its sequence is gone; rejects when the database cannot be asked. */
@@ -19,14 +23,18 @@ export async function restoreActor(
   const record = recordOfRow(loaded.row);
   const plan = await planOf(plans, record);
   if (plan === undefined) return undefined;
-  const outputs = await rows.outputs(record.id, plan.outputRefs);
-  for (const [block, output] of outputs) record.snapshot.outputs.set(block, output);
-  for (const [key, items] of loaded.snapshots) record.snapshot.snapshots.set(key, items);
+  const { snapshot } = record;
+  for (const [key, items] of loaded.snapshots) snapshot.snapshots.set(key, items);
+  if (loaded.signals.length > 0) snapshot.signals = loaded.signals.map(keptSignal);
+  const place = { ...snapshot, snapshots: [...loaded.snapshots.keys()] };
+  Object.assign(snapshot, await keptOutputs(rows, plan, place));
   const actor = liveInstance(record, plan, env);
   for (const row of loaded.tasks) {
-    actor.tasks.set(row.id, taskOfRow(row, nodeOf(plan, row.block_id)));
+    actor.tasks.set(row.id, taskOfRow(row, nodeOfTask(actor, row)));
   }
+  if (plan.hasGates) actor.gates = knownGates(plan, record.snapshot.execution);
   actor.timer = loaded.timer;
+  for (const [wait, key] of storedWaits(record)) actor.eventWaits.set(wait, key);
   return actor;
 }
 
@@ -41,13 +49,13 @@ async function planOf(plans: Plans, record: InstanceRecord): Promise<Plan | unde
  * row says, and noted in its history.
  */
 export async function recallTask(
-  { record, plan, tasks }: LiveInstance,
+  actor: LiveInstance,
   { rows }: Sources,
   { task }: { readonly task: string },
 ): Promise<undefined> {
   const row = await rows.task(task);
-  if (row?.instance_id !== record.id) throw notFound(`worker task ${task}`);
-  tasks.set(task, taskOfRow(row, nodeOf(plan, row.block_id)));
+  if (row?.instance_id !== actor.record.id) throw notFound(`worker task ${task}`);
+  actor.tasks.set(task, taskOfRow(row, nodeOfTask(actor, row)));
 }
 
 /** The JSON text that the actor holds. */

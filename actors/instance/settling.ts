@@ -11,6 +11,7 @@ import { noteOutcome } from '../release/attribution.js';
 import type { Turn } from '../runtime/turn.js';
 import { continueAfter, touchContext } from './advance.js';
 import { noteEnd } from './end-webhooks.js';
+import { writeGates } from './gate-rows.js';
 import { tellKin } from './kin.js';
 import { recordPermit } from './limits.js';
 import type { LiveInstance } from './live-instance.js';
@@ -40,6 +41,7 @@ export function settleNew(actor: LiveInstance, turn: Turn, begin: () => Progress
   if (snapshot.nextFireAt === begunAt) snapshot.nextFireAt = stamp;
   settle(actor, turn, progress, before);
   notes.putLines(actor, turn);
+  writeGates(actor, turn);
   turn.put('instance.insert', actor.record.id, wholeRow(actor.record, actor.creationAudit));
   actor.creationAudit = undefined;
 }
@@ -72,6 +74,7 @@ export function write(
     if (progress.dataChanged) touchContext(actor, turn);
     settle(actor, turn, progress, before);
   }
+  writeGates(actor, turn);
   turn.put('instance.update', actor.record.id, changingRow(actor.record));
 }
 

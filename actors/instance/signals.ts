@@ -4,13 +4,18 @@
  */
 
 import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
-import type { Progress } from '../../src/core/progress.js';
+import type { KeptSignal, Progress } from '../../src/core/progress.js';
 import { isTerminal } from '../../src/core/states.js';
 import { isoTime } from '../../src/core/time.js';
-import { invalid } from '../../src/errors.js';
+import { conflict, invalid } from '../../src/errors.js';
+import { LIMITS } from '../../src/limits.js';
+import type { KeptSignalRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
 import { advance, checkContextSize, continueAfter, touchContext } from './advance.js';
+import { answerBySignal } from './answers.js';
+import { offerSignal } from './arrivals.js';
 import { type LiveInstance, nextId } from './live-instance.js';
+import { charactersOf, checkSize } from './memory.js';
 import type { MessageOf } from './messages.js';
 
 export interface Signal {
@@ -31,10 +36,74 @@ export function signal(
   const { signal_type: signalType, payload } = message.body;
   const { traceparent } = message;
   const given = { signalType, payload: (payload ?? null) as JsonValue, traceparent };
-  const progress = deliverSignal(actor, turn, given);
-  const signalId = storeSignal(actor, turn, given);
+  const { id: signalId, came } = takeSignal(actor, turn, given);
   turn.reply(message.request, 201, `{"signal_id":"${signalId}"}`);
-  return progress;
+  return came;
+}
+
+/** Stores the signal, and has it take effect. @throws EngineError 409 or 413, before anything is changed */
+export function takeSignal(
+  actor: LiveInstance,
+  turn: Turn,
+  given: Signal,
+): { readonly id: string; readonly came: Progress | 'touched' } {
+  if (nameOf(given.signalType) === undefined) {
+    const came = deliverSignal(actor, turn, given);
+    return { id: storeSignal(actor, turn, given), came };
+  }
+  checkRoom(actor, [given]);
+  const id = storeSignal(actor, turn, given);
+  return { id, came: deliverSignal(actor, turn, given) };
+}
+
+/**
+ * Those that no wait has taken are kept by the actor, so that there is an end to them.
+ *
+ * @param kept before these
+ * @throws EngineError 409 when there are too many, 413 when a payload is too large for an output
+ */
+export function checkRoom(
+  { record, env }: LiveInstance,
+  given: readonly Signal[],
+  kept: readonly KeptSignal[] = record.snapshot.signals ?? [],
+): void {
+  const more = given.filter(({ signalType }) => nameOf(signalType) !== undefined);
+  if (more.length === 0) return;
+  for (const { payload } of more) checkSize('payload is', payload, env.maxOutputBytes);
+  const most = LIMITS.keptSignalsMax;
+  const longest = LIMITS.keptSignalCharactersMax;
+  const what = `instance ${record.id} keeps ${kept.length} signals that no step has waited for`;
+  if (kept.length + more.length > most) throw conflict(`${what}: ${most} is the most`);
+  const characters = keptCharacters(kept) + charactersOf(more.map(({ payload }) => payload));
+  if (characters > longest) throw conflict(`${what}: ${longest} characters is the most`);
+}
+
+/** The same for one of many. */
+export function hasRoom(actor: LiveInstance, given: Signal): boolean {
+  try {
+    checkRoom(actor, [given]);
+    return true;
+  } catch {
+    // Why is told to nobody: of many, those that failed are counted.
+    return false;
+  }
+}
+
+function keptCharacters(kept: readonly KeptSignal[]): number {
+  return kept.reduce((sum, { characters }) => sum + characters, 0);
+}
+
+const CUSTOM = 'custom:';
+
+/** What a wait calls it; undefined for signals that take effect when they come. */
+function nameOf(signalType: string): string | undefined {
+  return signalType.startsWith(CUSTOM) ? signalType.slice(CUSTOM.length) : undefined;
+}
+
+export function keptSignal({ id, seq, signal_type, payload }: KeptSignalRow): KeptSignal {
+  const text = payload ?? 'null';
+  const name = nameOf(signal_type) ?? '';
+  return { id, seq, name, payload: JSON.parse(text) as JsonValue, characters: text.length };
 }
 
 /** @returns the id of its row */
@@ -42,6 +111,12 @@ export function storeSignal(actor: LiveInstance, turn: Turn, given: Signal): str
   const { record } = actor;
   const id = nextId(actor);
   record.signal_count += 1;
+  const name = nameOf(given.signalType);
+  if (name !== undefined) {
+    const { payload } = given;
+    const kept = { id, seq: record.signal_count, name, payload, characters: charactersOf(payload) };
+    record.snapshot.signals = [...(record.snapshot.signals ?? []), kept];
+  }
   turn.put('signal.insert', id, {
     id,
     instance_id: record.id,
@@ -50,12 +125,17 @@ export function storeSignal(actor: LiveInstance, turn: Turn, given: Signal): str
     payload: given.payload,
     traceparent: given.traceparent,
     created_at: isoTime(actor.env.now()),
+    ...(name === undefined ? {} : { status: 'kept' }),
   });
   turn.count('engine_signals_delivered_total');
   return id;
 }
 
-/** @throws EngineError 413, before anything is changed */
+/**
+ * One that steps wait for has been stored: the wait finds it there.
+ *
+ * @throws EngineError 400 or 413, before anything is changed
+ */
 export function deliverSignal(
   actor: LiveInstance,
   turn: Turn,
@@ -81,8 +161,12 @@ export function deliverSignal(
       touchContext(actor, turn);
       return unpark(actor, turn);
     }
-    default:
-      return unpark(actor, turn);
+    default: {
+      const taken =
+        answerBySignal(actor, turn, signalType, payload) ??
+        offerSignal(actor, turn, nameOf(signalType) ?? '');
+      return taken ?? unpark(actor, turn);
+    }
   }
 }
 

@@ -9,6 +9,7 @@ import type { Progress } from '../../src/core/progress.js';
 import { isoTime } from '../../src/core/time.js';
 import { EngineError, invalid, notFound } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
+import type { NamedSecrets } from '../runtime/protocol.js';
 import type { Effect, Turn } from '../runtime/turn.js';
 import { advance } from './advance.js';
 import type { LiveInstance } from './live-instance.js';
@@ -37,14 +38,22 @@ export function claim(actor: LiveInstance, turn: Turn, message: Claim): undefine
   task.heartbeat_at = task.claimed_at;
   note(actor, task, 'claimed');
   turn.put('task.update', task.id, changingTaskColumns(task));
-  turn.effects.push(claimAnswer(message, task.claim_epoch, wireText(actor, task)));
+  const { secrets, tenant_id: tenant } = task;
+  const named = message.maySeeSecrets && secrets !== null ? { tenant, texts: secrets } : undefined;
+  turn.effects.push(claimAnswer(message, task.claim_epoch, wireText(actor, task), named));
   turn.effects.push(heartbeatWatch(actor, task));
 }
 
 /** @param epoch of the claim; 0: the task is gone, -1: it is not known, and is offered again */
-export function claimAnswer(message: Claim, epoch: number, record = ''): Effect {
+export function claimAnswer(
+  message: Claim,
+  epoch: number,
+  record = '',
+  secrets?: NamedSecrets,
+): Effect {
   const { handler, poll, task, queueShard: shard } = message;
-  return { kind: 'peer', shard, message: { kind: 'claimed', handler, poll, task, epoch, record } };
+  const answer = { kind: 'claimed', handler, poll, task, epoch, record } as const;
+  return { kind: 'peer', shard, message: secrets === undefined ? answer : { ...answer, secrets } };
 }
 
 /** The poller went away after its claim was committed: the task waits again, at once. */
@@ -56,6 +65,20 @@ export function unclaim(
   const task = actor.tasks.get(taskId);
   if (task === undefined || task.state !== 'claimed' || task.claim_epoch !== epoch) return;
   giveBack(actor, turn, task, 'the poll was abandoned');
+}
+
+/** Nobody can be given the task as it is: its step fails for good. */
+export function secretMissing(
+  actor: LiveInstance,
+  turn: Turn,
+  { task: taskId, epoch, reason: message }: MessageOf<'secret.missing'>,
+): Progress | undefined {
+  const task = actor.tasks.get(taskId);
+  if (task === undefined || task.state !== 'claimed' || task.claim_epoch !== epoch) return;
+  task.error_message = message;
+  task.error_retryable = false;
+  const code = 'secret_missing';
+  return settle(actor, turn, task, { kind: 'failure', retryable: false, message, code });
 }
 
 /** Heartbeat silence: the task returns to its queue with the same id, try and checkpoint. */
@@ -135,17 +158,28 @@ function end(
   task: WorkerTaskRecord,
   outcome: StepOutcome,
 ): Progress {
+  noteWorkerLines(actor, turn, task.block_id, body.logs);
+  const progress = settle(actor, turn, task, outcome);
+  turn.reply(request, 200, wireText(actor, task));
+  return progress;
+}
+
+/** What is at an end with the task: the try of its step. */
+function settle(
+  actor: LiveInstance,
+  turn: Turn,
+  task: WorkerTaskRecord,
+  outcome: StepOutcome,
+): Progress {
   task.state = outcome.kind === 'success' ? 'completed' : 'failed';
   task.completed_at = isoTime(actor.env.now());
   note(actor, task, task.state, outcome.kind === 'success' ? {} : { reason: outcome.message });
   measure(actor, task);
-  noteWorkerLines(actor, turn, task.block_id, body.logs);
   const { node, iteration, attempt } = task;
   const step = { node, iteration, attempt };
   const progress = advance(actor, turn, { kind: 'step.outcome', ...step, outcome, external: true });
   task.withdrawn = outcome.kind === 'failure' && isRetried(progress, task.block_id);
   closeTask(actor, turn, task);
-  turn.reply(request, 200, wireText(actor, task));
   return progress;
 }
 

@@ -4,45 +4,124 @@
  * and to keep every row it has consistent with that.
  */
 
-import { strandedBy } from '../../src/core/continuity/stranded.js';
-import { COMPLETED, type Execution } from '../../src/core/execution.js';
-import { isJsonObject, type JsonObject } from '../../src/core/json.js';
+import type { MigrationFinding } from '../../schema/continuity.js';
+import {
+  type CarriedOver,
+  type CarriedTask,
+  carryOver,
+  isCarried,
+} from '../../src/core/carry-over.js';
+import { migrationFinding } from '../../src/core/continuity/migration-findings.js';
+import type { Execution, StepRecord } from '../../src/core/execution.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../src/core/json.js';
+import { iterationOf } from '../../src/core/paths.js';
 import type { Plan } from '../../src/core/plan.js';
-import type { Progress } from '../../src/core/progress.js';
-import { clashOf, goOnBehindEnd, remapExecution } from '../../src/core/remap.js';
-import { conflict, notFound } from '../../src/errors.js';
+import type { Progress, StepTry } from '../../src/core/progress.js';
+import { conflict, conflictFor, notFound } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
 import { advance, checkContextSize, touchContext } from './advance.js';
 import { goOver, nodeOf, rebind } from './edits.js';
+import { renewEventWaits } from './event-waits.js';
+import { keptOutputs } from './kept-outputs.js';
 import type { LiveInstance } from './live-instance.js';
-import type { OrderedMigration, OrderedRestore } from './orders.js';
-import { putTransition } from './progress.js';
+import type { OrderedMigration, OrderedRestore, ToVersion } from './orders.js';
+import { putTransition, withdrawTask } from './progress.js';
 import { type InstanceRecord, isKeyed } from './record.js';
+import type { WorkerTaskRecord } from './worker-task.js';
 
 /** Rejects with 404 or 409 when the instance cannot go over to that version. */
 export async function migrated(
   actor: LiveInstance,
-  { rows, plans }: Sources,
-  { sequenceId, data, epoch }: OrderedMigration,
+  sources: Sources,
+  { sequenceId, data, epoch, continuityId, pauses }: OrderedMigration,
 ): Promise<Action> {
   const { record } = actor;
+  const { plans } = sources;
   const { deletions } = plans;
-  checkAtRest(actor);
-  const target = await planOf(actor, plans, sequenceId);
   checkContextSize(actor, data, record.snapshot.config, record.context_audit);
-  const outputs = await rows.outputs(record.id, target.outputRefs);
-  const ended = await rows.endedBlocks(record.id);
-  const execution = executionIn(target, actor, ended);
+  const crossing = await crossingTo(actor, sources, { sequenceId, data });
+  if (!isCarried(crossing.carried)) throw conflictFor(crossing.carried);
+  const { target, carried } = crossing as Crossing & { readonly carried: CarriedOver };
+  const { execution } = carried;
+  const { snapshot } = record;
+  const place = { ...snapshot, execution, snapshots: [...snapshot.snapshots.keys()] };
+  const kept = await keptOutputs(sources.rows, target, place);
   return (turn) => {
     plans.checkUsable(sequenceId, deletions);
-    goOver(actor, target, outputs, execution);
+    for (const id of carried.withdrawn) withdrawTask(actor, turn, actor.tasks.get(id));
+    goOver(actor, target, execution, kept);
+    record.continuity_id = continuityId;
     switchTo(actor, turn, sequenceId, epoch);
-    record.snapshot.data = data;
-    touchContext(actor, turn);
-    advance(actor, turn, { kind: 'pause' });
+    if (data !== record.snapshot.data) {
+      record.snapshot.data = data;
+      touchContext(actor, turn);
+    }
+    if (pauses && record.snapshot.state !== 'failed') advance(actor, turn, { kind: 'pause' });
     return goOn(actor, turn);
   };
+}
+
+/** Why the instance could not go over to that version as it is; none: it could. */
+export async function obstacles(
+  actor: LiveInstance,
+  sources: Sources,
+  to: ToVersion,
+): Promise<readonly MigrationFinding[]> {
+  const { carried } = await crossingTo(actor, sources, to);
+  return isCarried(carried) ? [] : carried;
+}
+
+interface Crossing {
+  readonly target: Plan;
+  readonly outputs: Map<string, JsonValue>;
+  readonly carried: ReturnType<typeof carryOver>;
+}
+
+async function crossingTo(
+  actor: LiveInstance,
+  { rows, plans }: Sources,
+  { sequenceId, data }: ToVersion,
+): Promise<Crossing> {
+  const { record, plan: source, env } = actor;
+  checkAtRest(actor);
+  const target = await planOf(actor, plans, sequenceId);
+  const [outputs, ended] = await Promise.all([
+    rows.outputs(record.id, target.outputRefs),
+    rows.endedBlocks(record.id),
+  ]);
+  const { random, unpoliciedRetry } = env;
+  const budget = { stepBudget: 0, outputBytesBudget: 0 };
+  const carried = carryOver({
+    source,
+    target,
+    snapshot: record.snapshot,
+    data,
+    outputs,
+    ended,
+    env: { now: env.now(), random, unpoliciedRetry, ...budget },
+    taskOf: (step) => carriedTask(openTaskOf(actor, source, step)),
+  });
+  return { target, outputs, carried };
+}
+
+function carriedTask(task: WorkerTaskRecord | undefined): CarriedTask | undefined {
+  return task && { id: task.id, params: task.params, isHeld: task.claim_epoch > 0 };
+}
+
+/** The task of a try that no worker has ended. */
+function openTaskOf(
+  { tasks }: LiveInstance,
+  plan: Plan,
+  { node, iteration, attempt }: StepTry,
+): WorkerTaskRecord | undefined {
+  const blockId = plan.nodes[node]?.id ?? '';
+  const task = tasks.lastOf({ blockId, iteration });
+  return task?.attempt === attempt && isOpen(task) ? task : undefined;
+}
+
+function isOpen({ state }: WorkerTaskRecord): boolean {
+  return state === 'pending' || state === 'claimed';
 }
 
 /** Steps that await an answer which names them by the old plan's indexes are begun again. */
@@ -71,7 +150,8 @@ export async function restored(
     // The ids of children that were made since are taken.
     const { g } = snapshot.execution;
     if (g !== undefined) execution.g = Math.max(g, execution.g ?? 0);
-    goOver(actor, source, outputs, execution);
+    offerAgain(actor, turn, source, execution);
+    goOver(actor, source, execution, { outputs, items: { ...progress.itemOutputs } });
     switchTo(actor, turn, sequenceId, epoch);
     snapshot.snapshots = new Map(progress.items.map(([key, items]) => [key, [...items]]));
     actor.kept.count(snapshot);
@@ -82,12 +162,53 @@ export async function restored(
     touchContext(actor, turn);
     if (snapshot.state !== state) putTransition(actor, turn, state);
     snapshot.state = state;
+    // The start that was asked for holds what has not begun.
+    snapshot.nextFireAt = nextFireAt === null ? null : Date.parse(nextFireAt);
     // It gave its slot back when it was paused, and waits for one where it stands.
     if (state === 'waiting' && isKeyed(record)) execution.w = 1;
+    renewEventWaits(actor, turn);
     const came = goOn(actor, turn);
     snapshot.nextFireAt = nextFireAt === null ? null : Date.parse(nextFireAt);
     return came;
   };
+}
+
+/** The steps of tasks that no worker has had are begun again, at the next wake. */
+export function takeBack(actor: LiveInstance, turn: Turn): void {
+  const isUnclaimed = (task: WorkerTaskRecord) => isOpen(task) && task.claim_epoch === 0;
+  if (![...actor.tasks.values()].some(isUnclaimed)) return;
+  const { snapshot } = actor.record;
+  // Another object, since what is open is indexed by its execution.
+  const execution = structuredClone(snapshot.execution);
+  offerAgain(actor, turn, actor.plan, execution);
+  snapshot.execution = execution;
+}
+
+/**
+ * Of the tasks that are open those stay that a worker has, or had, as tries of this execution. All
+ * others are taken back, and what the execution says of tries of tasks is begun again.
+ */
+function offerAgain(actor: LiveInstance, turn: Turn, plan: Plan, execution: Execution): void {
+  const kept = new Set<WorkerTaskRecord>();
+  for (const [index, open] of Object.entries(execution.o)) {
+    const node = plan.nodes[Number(index)];
+    const { p, a, b, x } = open as StepRecord;
+    if (node?.type !== 'step' || p !== 'task') continue;
+    const step = { node: node.index, iteration: iterationOf(execution, node), attempt: a };
+    const task = openTaskOf(actor, plan, step);
+    if (task !== undefined && task.claim_epoch > 0) {
+      kept.add(task);
+      continue;
+    }
+    // The rate limit has let it pass before.
+    execution.o[node.index] = { b, p: 'ready', a, ...(x && { x }), g: 1 } satisfies StepRecord;
+    execution.q = [...(execution.q ?? []), node.index];
+    // A parked instance is woken by what it waits for, which it would never dispatch again.
+    if (execution.p !== undefined) delete execution.p;
+  }
+  for (const task of [...actor.tasks.values()]) {
+    if (isOpen(task) && !kept.has(task)) withdrawTask(actor, turn, task);
+  }
 }
 
 function sectionOf(context: JsonObject, section: string): JsonObject {
@@ -116,30 +237,12 @@ async function planOf(
 }
 
 /** @throws EngineError 409 while a handler of this process is at one of its steps */
-function checkAtRest({ record, running }: LiveInstance): void {
-  if (running.size > 0) throw conflict(`instance ${record.id} has a step at work`);
-}
-
-/**
- * Goes on at the same place where the target has it. Otherwise it begins anew, stepping over what is
- * done and what has an output.
- *
- * @throws EngineError 409 when a block is open whose work would be lost: within a loop the iterations
- *   cannot be told apart then, and a worker's task would come back to nothing
- */
-function executionIn(target: Plan, actor: LiveInstance, ended: ReadonlySet<string>): Execution {
-  const { plan } = actor;
-  const { execution } = actor.record.snapshot;
-  const clash = clashOf(execution, plan, target);
-  if (clash === undefined) return goOnBehindEnd(remapExecution(execution, plan, target), target);
-  if (strandedBy(execution, plan, target) !== undefined) throw conflict(clash);
-  const { o: _open, q: _queue, k: _kept, ...rest } = execution;
-  const next = remapExecution({ ...rest, t: null, o: {} }, plan, target);
-  for (const node of target.nodes) {
-    const isDone = node.type === 'step' && node.loops.length === 0 && ended.has(node.id);
-    if (isDone) next.d[node.index] ??= [COMPLETED, 0, 0];
-  }
-  return next;
+export function checkAtRest({ record, running, plan }: LiveInstance): void {
+  const [step] = running.values();
+  if (step === undefined) return;
+  const block_id = plan.nodes[step.node]?.id ?? null;
+  const summary = `step ${block_id} of instance ${record.id} is at work inside the server`;
+  throw conflictFor([migrationFinding('STEP_AT_WORK', summary, { block_id })]);
 }
 
 export function putOwnership(record: InstanceRecord, turn: Turn): void {

@@ -3,6 +3,7 @@
 import { WorkerTask } from '../../schema/worker.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { Dispatch } from '../../src/core/progress.js';
+import type { SecretText } from '../../src/core/secret-texts.js';
 import { rankOf } from '../../src/core/states.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { MUTATIONS, type MutationRow } from '../../src/db/mutations.js';
@@ -34,6 +35,8 @@ interface Values {
   params: JsonValue;
   /** What a for_each adds to context.data for this step. */
   overlay: JsonObject | null;
+  /** Where `params` name secrets. */
+  secrets: readonly SecretText[] | null;
   output: JsonValue;
   resume_checkpoint: JsonValue;
   history: Attempt[];
@@ -65,6 +68,7 @@ export function newTask(
     queue_name: dispatch.queueName,
     params: dispatch.params,
     overlay: dispatch.overlay,
+    secrets: dispatch.secrets ?? null,
     attempt: dispatch.attempt,
     timeout_ms: dispatch.timeoutMs,
     priority: owner.priority,
@@ -92,6 +96,7 @@ export function taskOfRow(row: WorkerTaskRow, node: number): WorkerTaskRecord {
     node,
     params: JSON.parse(row.params) as JsonValue,
     overlay: JSON.parse(row.overlay ?? 'null') as JsonObject | null,
+    secrets: JSON.parse(row.secrets ?? 'null') as SecretText[] | null,
     output: JSON.parse(row.output ?? 'null') as JsonValue,
     resume_checkpoint: JSON.parse(row.resume_checkpoint ?? 'null') as JsonValue,
     history: JSON.parse(row.history) as Attempt[],

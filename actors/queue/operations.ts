@@ -26,7 +26,7 @@ export const QUEUE_OPERATIONS = {
 
 function poll(
   { queues, now }: QueueParts,
-  { request, tenant, body }: Call<PollTasks>,
+  { request, tenant, body, maySeeSecrets }: Call<PollTasks>,
   queue: string,
 ): void {
   const { worker_id: worker, handler_name: handler } = body;
@@ -37,6 +37,7 @@ function poll(
     worker,
     queue,
     limit: body.limit ?? 1,
+    maySeeSecrets,
     until: now() + (body.wait_ms ?? 0),
   });
 }

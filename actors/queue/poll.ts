@@ -12,6 +12,8 @@ export interface PollRequest {
   /** '' takes the tasks of every queue name and of none. */
   readonly queue: string;
   readonly limit: number;
+  /** Whether the worker is given the secrets that its tasks name. */
+  readonly maySeeSecrets?: true | undefined;
   /** When a poll that found nothing is answered `[]`; now or earlier: at once. */
   readonly until: UnixMs;
 }
@@ -38,7 +40,7 @@ export interface Claimed {
 }
 
 export function newPoll(asked: PollRequest): Poll {
-  const { request, tenant, worker, queue, limit, until } = asked;
+  const { request, tenant, worker, queue, limit, maySeeSecrets, until } = asked;
   return {
     // One by one: spread, they take ten microseconds.
     request,
@@ -46,6 +48,7 @@ export function newPoll(asked: PollRequest): Poll {
     worker,
     queue,
     limit,
+    maySeeSecrets,
     until,
     number: 0,
     isAborted: false,

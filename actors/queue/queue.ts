@@ -27,8 +27,7 @@ import {
 
 /** What a queue makes happen; the shard carries it out at the end of the turn. */
 export interface QueueEffects {
-  /** @param poll the number of the poll */
-  claim(poll: number, task: ReadyTask, worker: string): void;
+  claim(poll: Poll, task: ReadyTask): void;
   unclaim(task: string, epoch: number): void;
   reply(request: number, body: string, claims: readonly TaskClaim[]): void;
   /** Reads waiting tasks from the table; the answer comes to `loaded` or `loadFailed`. */
@@ -141,7 +140,7 @@ export class QueueActor {
         if (other !== window) withdraw(other, task.id);
       }
     }
-    for (const task of tasks) this.#effects.claim(poll.number, task, poll.worker);
+    for (const task of tasks) this.#effects.claim(poll, task);
     return tasks.length > 0;
   }
 

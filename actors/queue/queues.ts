@@ -6,10 +6,12 @@
  */
 
 import { routeOf, routeOfName, shardOf } from '../../src/core/ids.js';
+import type { JsonValue } from '../../src/core/json.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { lastUsed } from '../../src/last-used.js';
 import { LIMITS } from '../../src/limits.js';
-import type { PeerMessage, TaskClaim } from '../runtime/protocol.js';
+import type { Secrets } from '../credential/secrets.js';
+import type { NamedSecrets, PeerMessage, TaskClaim } from '../runtime/protocol.js';
 import type { Room } from '../runtime/room.js';
 import type { OpenTaskRow } from '../runtime/rows.js';
 import { Singleton, type SingletonDeps } from '../runtime/singleton.js';
@@ -24,7 +26,10 @@ export interface QueuesDeps
     Pick<Room, 'shard' | 'shards' | 'loader' | 'clock' | 'now' | 'schedule'> {
   /** Runs `expire(request)` at that time. */
   readonly expireAt: (request: number, at: UnixMs) => void;
+  readonly secrets: Pick<Secrets, 'fill'>;
 }
+
+type ClaimAnswer = Extract<PeerMessage, { kind: 'claimed' }>;
 
 export interface WorkerSeen {
   readonly tenant: string;
@@ -104,11 +109,44 @@ export class Queues {
     this.#queues.get(handler)?.gone(task, tenant, queue);
   }
 
-  claimed(handler: string, poll: number, task: string, epoch: number, record: string): void {
+  claimed(message: ClaimAnswer): void {
+    if (message.secrets === undefined) this.#claimed(message, message.record);
+    else this.#fill(message, message.secrets);
+  }
+
+  #claimed({ handler, poll, task, epoch }: ClaimAnswer, record: string): void {
     const queue = this.#queues.get(handler);
     if (queue !== undefined) queue.claimed(poll, task, epoch, record, this.#deps.now());
     else if (epoch > 0) this.#unclaim(task, epoch);
     if (queue?.isIdle) this.#queues.delete(handler);
+  }
+
+  /** Puts secrets into the parameters of a claimed task, which is given up where they are not there. */
+  #fill(message: ClaimAnswer, secrets: NamedSecrets): void {
+    const { schedule, log, release, shards } = this.#deps;
+    const { task, epoch } = message;
+    const record = JSON.parse(message.record) as { params: JsonValue };
+    const giveUp = () => this.#claimed({ ...message, epoch: 0 }, '');
+    this.#deps.secrets.fill(record.params, secrets).then(
+      (filled) =>
+        schedule(() => {
+          if (filled.ok) {
+            record.params = filled.value.params;
+            this.#claimed(message, JSON.stringify(record));
+            return;
+          }
+          const shard = shardOf(routeOf(task), shards);
+          const missing = { kind: 'secret.missing', task, epoch, reason: filled.message } as const;
+          release([{ kind: 'peer', shard, message: missing }]);
+          giveUp();
+        }),
+      (error: unknown) =>
+        schedule(() => {
+          log.warn({ task, err: error }, 'the secrets of a task could not be read');
+          this.#unclaim(task, epoch);
+          giveUp();
+        }),
+    );
   }
 
   /** The shard died with claims that queues had asked it for. */
@@ -143,7 +181,7 @@ export class Queues {
     if (queue !== undefined) return queue;
     queue = new QueueActor(
       {
-        claim: (poll, task, worker) => this.#claim(handler, poll, task, worker),
+        claim: (poll, task) => this.#claim(handler, poll, task),
         unclaim: (task, epoch) => this.#unclaim(task, epoch),
         reply: (request, body, claims) => this.#reply(request, body, claims),
         read: (window, read) => this.#read(handler, window, read),
@@ -172,10 +210,10 @@ export class Queues {
     }
   }
 
-  #claim(handler: string, poll: number, task: ReadyTask, worker: string): void {
+  #claim(handler: string, { number: poll, worker, maySeeSecrets }: Poll, task: ReadyTask): void {
     const { shard, shards } = this.#deps;
     const { id, instance } = task;
-    const claim = { handler, poll, task: id, instance, worker, queueShard: shard };
+    const claim = { handler, poll, task: id, instance, worker, maySeeSecrets, queueShard: shard };
     const message: PeerMessage = { kind: 'claim', ...claim };
     this.#deps.release([{ kind: 'peer', shard: shardOf(routeOf(instance), shards), message }]);
   }

@@ -4,6 +4,7 @@
  * index.
  */
 
+import { COLLECTED_BYTES_MAX } from '../../schema/blocks.js';
 import { INT32_MAX } from '../../schema/common.js';
 import { RELEASE_COLUMNS } from '../../src/core/releases/record.js';
 import { columnsBut, selected } from '../../src/db/tables.js';
@@ -11,6 +12,11 @@ import { INSTANCE_COLUMNS, OUTPUT_COLUMNS, TASK_COLUMNS, WEBHOOK_COLUMNS } from 
 
 /** Overdue timers that are read at once. */
 export const OVERDUE_ROWS_MAX = 1_000;
+
+/** Events of one key that its actor has in mind; the rest is read when these are gone. */
+export const OPEN_EVENTS_MAX = 50;
+/** Waits that one event is told to at once; more instances that wait for the same wait for the next. */
+export const EVENT_WAITS_MAX = 100_000;
 
 /**
  * That the id's routing bits lead to one of so many shards. Rows are filtered as an index brings them in
@@ -53,6 +59,12 @@ function readyTasks(condition: string): string {
   );
 }
 
+/** Bytes of what may have as many characters as are collected. */
+const COLLECTED_TEXT_MAX = 6 * COLLECTED_BYTES_MAX;
+
+/** What a for_each notes of its progress is smaller, and no output. */
+const NOTE_BYTES_MAX = 4_096;
+
 const SUBSCRIPTION_COLUMNS = selected(columnsBut('webhook_subscriptions'));
 
 /** The least key after the one given; null when there is none. */
@@ -75,6 +87,9 @@ export const LOAD_SQL = {
     'order by id',
   snapshots:
     'select instance_id, key, items from iteration_snapshots where instance_id = any($1::uuid[])',
+  keptSignals:
+    'select instance_id, seq, id, signal_type, payload from signals ' +
+    "where instance_id = any($1::uuid[]) and status = 'kept' order by instance_id, seq",
   outputs: ofPairs(
     'w.block_id, o.output',
     'select output from block_outputs ' +
@@ -87,6 +102,27 @@ export const LOAD_SQL = {
       "where instance_id = w.id and (output_ref is null or output_ref = '__error__') " +
       'order by block_id, created_at desc, id desc',
   ),
+  // Of each item of a for_each: the last output of all these blocks, or where items are named, of each of
+  // them. What is too large together to be collected is told by one row.
+  itemOutputs:
+    'select w.n, o.item, o.block_id, o.output, o.output_ref, o.fits ' +
+    'from unnest($1::int[], $2::uuid[], $3::text[], $4::int[], $5::jsonb[], $6::jsonb[]) ' +
+    'as w(n, instance_id, prefix, depth, blocks, items) cross join lateral (' +
+    'select l.*, row_number() over () as place, ' +
+    `w.items is not null or sum(l.output_size) over () <= ${COLLECTED_TEXT_MAX} as fits from (` +
+    'select distinct on (item, part) ' +
+    "nullif(split_part(b.iteration, '.', w.depth), '')::int as item, " +
+    'case when w.items is not null then b.block_id end as part, ' +
+    'b.block_id, b.output, b.output_ref, b.output_size, b.created_at, b.id ' +
+    'from block_outputs b where b.instance_id = w.instance_id ' +
+    'and b.block_id = any(array(select jsonb_array_elements_text(w.blocks))) ' +
+    'and starts_with(b.iteration, w.prefix) and (w.items is null or w.items @> to_jsonb(' +
+    "nullif(split_part(b.iteration, '.', w.depth), '')::int)) " +
+    "and (b.output_ref is null or w.items is not null and b.output_ref = '__error__') " +
+    `and (w.items is not null or b.output_size > ${NOTE_BYTES_MAX} or ` +
+    `b.output::text not like '{"_index":%,"_snapshot_ref":%') ` +
+    'order by item, part, b.created_at desc, b.id desc) l where l.item is not null) o ' +
+    'where o.fits or o.place = 1 order by w.n, o.created_at, o.id',
   outputTotals: ofPairs(
     'o.rows, o.bytes',
     'select count(*) as rows, coalesce(sum(output_size), 0) as bytes from block_outputs ' +
@@ -116,7 +152,7 @@ export const LOAD_SQL = {
   endedBlocks: ofIds(
     'o.block_id',
     'select distinct block_id from block_outputs where instance_id = w.id ' +
-      "and output_ref is distinct from '__error__'",
+      "and (output_ref is null or output_ref not in ('__error__', 'human_input'))",
   ),
   task: `select ${selected(TASK_COLUMNS)} from worker_tasks where id = $1::uuid`,
   taskOwners: 'select id, instance_id from worker_tasks where id = any($1::uuid[])',
@@ -166,6 +202,29 @@ export const LOAD_SQL = {
     'where r.key_id = $1::uuid ' +
     'and not exists (select 1 from permits p where p.instance_id = r.instance_id offset 0) ' +
     'order by r.created_at, r.instance_id limit $2',
+  // One event more than are kept shows that there are more.
+  openEvents: ofIds(
+    'o.id, o.seq, o.payload, o.status, o.matched, o.targets, o.expires_at',
+    'select id, seq, payload, status, matched, targets, expires_at from events ' +
+      "where key_id = w.id and (status = 'pending' or targets is not null) " +
+      `order by seq, id limit ${OPEN_EVENTS_MAX + 1}`,
+  ),
+  eventWaits: ofIds(
+    'o.id, o.instance_id',
+    'select id, instance_id from event_waits where key_id = w.id ' +
+      `order by id, instance_id limit ${EVENT_WAITS_MAX}`,
+  ),
+  eventTakes: 'select event_id, wait_id, outcome from event_takes where event_id = any($1::uuid[])',
+  storedEvent: 'select status, matched from events where id = $1::uuid',
+  // Events that somebody has yet to answer, those that somebody waits for, and those that expired.
+  dueEventKeys:
+    "select distinct e.key_id from events e where (e.status = 'pending' or e.targets is not null) " +
+    'and e.key_id > $1::uuid and (e.targets is not null or e.expires_at <= $2::timestamptz ' +
+    'or exists (select 1 from event_waits w where w.key_id = e.key_id offset 0)) ' +
+    `and ${isOwn('e.key_id', '$4', '$5')} order by e.key_id limit $3`,
+  oldestEndedEvent:
+    "select ended_at from events where status <> 'pending' and targets is null " +
+    'and ended_at is not null order by ended_at, id limit 1',
   rateLimit:
     'select tenant_id, limit_key, max_count, window_seconds from rate_limits where id = $1::uuid',
   rateGrants:
@@ -208,6 +267,11 @@ export const LOAD_SQL = {
     'o.stored',
     'select count(*) as stored from checkpoints where instance_id = w.id',
   ),
+  credentials:
+    `select ${selected(columnsBut('credentials'))} from credentials ` +
+    'join unnest($1::text[], $2::text[]) as asked(tenant_id, id) using (tenant_id, id)',
+  credentialCount: 'select count(*)::int as count from credentials where tenant_id = $1',
+  trigger: `select ${selected(columnsBut('triggers'))} from triggers where slug = $1`,
   // One address after the other by the index, however many webhooks each has; those of the shard's.
   webhookUrls:
     'with recursive urls(url) as (' +

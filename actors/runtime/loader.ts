@@ -16,14 +16,22 @@ import type { RoutingRow } from '../../src/core/releases/routes.js';
 import type { UnixMs } from '../../src/core/time.js';
 import { isoTime } from '../../src/core/time.js';
 import { Runner, type Statement } from '../../src/db/runner.js';
+import type { StoredRow } from '../../src/db/tables.js';
 import { LIMITS } from '../../src/limits.js';
 import { BatchedReads } from './batched-reads.js';
 import { LOAD_SQL } from './load-sql.js';
 import type {
   ChildEndRow,
+  CredentialRow,
   DueSchedule,
+  EventRow,
+  EventTakeRow,
+  EventWaitRow,
   InstanceCounts,
   InstanceRow,
+  ItemOutputRow,
+  ItemsAsk,
+  KeptSignalRow,
   KinNoteRow,
   ListedOutput,
   LoadedInstance,
@@ -41,6 +49,7 @@ import type {
   StoredOutput,
   SubscriptionRow,
   TaskPlace,
+  TriggerRow,
   WebhookRow,
   WorkerTaskRow,
 } from './rows.js';
@@ -98,12 +107,15 @@ export class Loader {
   readonly #place: readonly [shard: number, shards: number];
   readonly #outputs = this.#batch<BlocksAsk, OutputRow>('outputs', pairsOf);
   readonly #allOutputs = this.#batch<string, OutputRow>('allOutputs', columnOf);
+  readonly #itemOutputs = this.#batch<ItemsAsk, ItemOutputRow>('itemOutputs', itemsOf);
   readonly #outputTotals = this.#batch<BlocksAsk, OutputTotals>('outputTotals', pairsOf);
   readonly #endedBlocks = this.#batch<string, { block_id: string }>('endedBlocks', columnOf);
   readonly #checkpoints = this.#batch<string, { stored: number }>('checkpoints', columnOf);
   readonly #namedSequence = this.#batch<SequenceName, { id: string }>('namedSequence', namesOf);
   readonly #childEnds = this.#batch<string, ChildEndRow>('childEnds', columnOf);
   readonly #childOutputs = this.#batch<string, ListedOutput>('childOutputs', columnOf);
+  readonly #openEvents = this.#batch<string, EventRow>('openEvents', columnOf);
+  readonly #eventWaits = this.#batch<string, EventWaitRow>('eventWaits', columnOf);
   readonly #activeRuns = this.#batch<string, { id: string }>('activeRuns', columnOf);
 
   constructor(pool: pg.Pool, { shard, shards }: ShardPlace) {
@@ -126,6 +138,11 @@ export class Loader {
             this.#all<WorkerTaskRow>('tasks', [liveIds]),
             this.#all<{ instance_id: string; key: string; items: string }>('snapshots', [liveIds]),
           ]);
+    // Ended ones too: they may be resumed from a block that waits.
+    const signalled = rows.filter(({ signal_count }) => signal_count > 0).map((row) => row.id);
+    const signals =
+      signalled.length === 0 ? [] : await this.#all<KeptSignalRow>('keptSignals', [signalled]);
+    const signalsOf = groupBy(signals, (signal) => signal.instance_id);
     const tasksOf = groupBy(tasks, (task) => task.instance_id);
     const snapshotsOf = groupBy(snapshots, (snapshot) => snapshot.instance_id);
     return new Map(
@@ -140,6 +157,7 @@ export class Loader {
               }
             : undefined,
           tasks: tasksOf.get(row.id) ?? [],
+          signals: signalsOf.get(row.id) ?? [],
           snapshots: new Map(
             (snapshotsOf.get(row.id) ?? []).map(({ key, items }) => [
               key,
@@ -175,6 +193,11 @@ export class Loader {
         output === null ? null : (JSON.parse(output) as JsonValue),
       ]),
     );
+  }
+
+  /** What items of for_each blocks have given, in the order in which it came. */
+  itemOutputs(ask: ItemsAsk): Promise<ItemOutputRow[]> {
+    return this.#itemOutputs.read(ask);
   }
 
   /** How many rows of these blocks there are, and the bytes of their outputs. */
@@ -321,11 +344,61 @@ export class Loader {
     return this.#childOutputs.read(id);
   }
 
+  // ---------------------------------------------------------------- events
+
+  /** The first events of the key that are pending, or that somebody has yet to answer. */
+  openEvents(key: string): Promise<EventRow[]> {
+    return this.#openEvents.read(key);
+  }
+
+  /** The open waits for events of the key, in their order. */
+  eventWaits(key: string): Promise<EventWaitRow[]> {
+    return this.#eventWaits.read(key);
+  }
+
+  /** What became of these events so far. */
+  async eventTakes(events: readonly string[]): Promise<EventTakeRow[]> {
+    return events.length === 0 ? [] : this.#all('eventTakes', [events]);
+  }
+
+  /** What the answer about an event says that is there already. */
+  storedEvent(id: string): Promise<StoredRow<'events', 'status' | 'matched'> | undefined> {
+    return this.#one('storedEvent', [id]);
+  }
+
+  /** The shard's keys, in order, after the one given, whose actor has something to do at that time. */
+  async dueEventKeys(after: string, now: UnixMs, limit: number): Promise<string[]> {
+    const rows = await this.#own<{ key_id: string }>('dueEventKeys', [after, isoTime(now), limit]);
+    return rows.map((row) => row.key_id);
+  }
+
+  /** When the first of those ended that are still there. */
+  async oldestEndedEvent(): Promise<UnixMs | undefined> {
+    const oldest = await this.#one<{ ended_at: string }>('oldestEndedEvent', []);
+    return oldest && Date.parse(oldest.ended_at);
+  }
+
   // ---------------------------------------------------------------- webhooks and schedules
 
   /** The next addresses that the shard still has something to send to, in order. */
   async webhookUrls(after: string, limit: number): Promise<string[]> {
     return (await this.#own<{ url: string }>('webhookUrls', [after, limit])).map((row) => row.url);
+  }
+
+  /** Those of these that are there. */
+  credentials(
+    places: readonly Pick<CredentialRow, 'tenant_id' | 'id'>[],
+  ): Promise<CredentialRow[]> {
+    const tenants = places.map(({ tenant_id }) => tenant_id);
+    return this.#all('credentials', [tenants, places.map(({ id }) => id)]);
+  }
+
+  async credentialCount(tenant: string): Promise<number> {
+    return (await this.#one<{ count: number }>('credentialCount', [tenant]))?.count ?? 0;
+  }
+
+  trigger(slug: string): Promise<TriggerRow | undefined> {
+    return this.#one('trigger', [slug]);
   }
 
   subscription(id: string): Promise<SubscriptionRow | undefined> {
@@ -475,6 +548,18 @@ function pairsOf(asks: readonly BlocksAsk[]): [number[], string[], string[]] {
     [...blocks].map((block) => [at + 1, instance, block] as const),
   );
   return [pairs.map(([n]) => n), pairs.map(([, id]) => id), pairs.map(([, , block]) => block)];
+}
+
+/** A row for each run of a for_each that is asked for. */
+function itemsOf(asks: readonly ItemsAsk[]): readonly unknown[] {
+  return [
+    asks.map((_, at) => at + 1),
+    asks.map(({ instance }) => instance),
+    asks.map(({ prefix }) => prefix),
+    asks.map(({ depth }) => depth),
+    asks.map(({ blocks }) => JSON.stringify(blocks)),
+    asks.map(({ items }) => items && JSON.stringify(items)),
+  ];
 }
 
 /** A row for each name that is asked for. */

@@ -18,6 +18,8 @@ export interface Call<Body = unknown> {
   readonly body: Body;
   /** What the caller's work belongs to; undefined when it is not traced. */
   readonly traceparent: string | undefined;
+  /** See `Request`. */
+  readonly maySeeSecrets?: true | undefined;
 }
 
 export interface Operation<Body, Parts, Query = unknown> {
@@ -26,7 +28,7 @@ export interface Operation<Body, Parts, Query = unknown> {
   /** What peers posted before it came is taken in first, although ports have no order among them. */
   readonly isBehindHints?: true;
   /**
-   * The routing bits of the owner, where the body names it: another shard hands the request on.
+   * The routing bits of the owner, where the body and the tenant name it: another shard hands the request on.
    * `itself`: the function does, with what it has made of the body.
    */
   readonly leadsTo?: LeadsTo<Body>;
@@ -37,7 +39,7 @@ export interface Operation<Body, Parts, Query = unknown> {
   readonly serve: (parts: Parts, call: Call<Body>, query: Query) => void;
 }
 
-type LeadsTo<Body> = ((body: Body) => number) | 'itself';
+type LeadsTo<Body> = ((body: Body, tenant: string) => number) | 'itself';
 
 type RouteOperation<Id extends ShardRouteId, Parts> = Operation<BodyOf<Id>, Parts, QueryOf<Id>> &
   (Id extends RoutesOf<'by-body'>

@@ -5,6 +5,7 @@
  * their owner.
  */
 
+import type { SecretText } from '../../src/core/secret-texts.js';
 import type { UnixMs } from '../../src/core/time.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import type { ErrorData } from '../../src/errors.js';
@@ -50,6 +51,12 @@ export interface AckPost {
   readonly acks: readonly Ack[];
 }
 
+/** Secrets that the parameters of a call name, and whose they are. */
+export interface NamedSecrets {
+  readonly tenant: string;
+  readonly texts: readonly SecretText[];
+}
+
 // ---------------------------------------------------------------- front → shard
 
 export interface Request {
@@ -67,6 +74,8 @@ export interface Request {
   readonly query?: Readonly<Record<string, unknown>> | undefined;
   /** What the work belongs to, when its caller is traced; well formed. */
   readonly traceparent?: string | undefined;
+  /** The key of the caller says that a worker with it is given the secrets of its tasks. */
+  readonly maySeeSecrets?: true | undefined;
 }
 
 export interface RequestPost {
@@ -150,6 +159,8 @@ export type PeerMessage =
       readonly task: string;
       readonly instance: string;
       readonly worker: string;
+      /** Whether the worker is to be given the secrets that its parameters name. */
+      readonly maySeeSecrets?: true | undefined;
       readonly queueShard: number;
     }
   /**
@@ -163,7 +174,11 @@ export type PeerMessage =
       readonly task: string;
       readonly epoch: number;
       readonly record: string;
+      /** To be put into the parameters before the worker is given the task. */
+      readonly secrets?: NamedSecrets | undefined;
     }
+  /** A claimed task names a secret that is not there: its step fails for good. */
+  | ({ readonly kind: 'secret.missing'; readonly reason: string } & TaskClaim)
   /** The poller is gone: the claim at this epoch is taken back. */
   | ({ readonly kind: 'unclaim' } & TaskClaim)
   /** Hint: the instance waits for a slot of its concurrency key (row: permit_requests). */
@@ -209,6 +224,35 @@ export type PeerMessage =
       readonly limit: string;
       readonly grant: number;
       readonly at: UnixMs | null;
+    }
+  /** Hint: a step waits for an event of this key (row: event_waits). */
+  | {
+      readonly kind: 'event.wanted';
+      readonly key: string;
+      readonly wait: string;
+      readonly instance: string;
+    }
+  /** Hint: that wait is over (its row is gone). */
+  | { readonly kind: 'event.unwanted'; readonly key: string; readonly wait: string }
+  /** Hint: the event is for this wait (row: events.targets). Its payload is JSON text. */
+  | {
+      readonly kind: 'event.arrived';
+      readonly key: string;
+      readonly event: string;
+      readonly wait: string;
+      readonly instance: string;
+      readonly payload: string;
+    }
+  /**
+   * Hint: what became of it. `taken`, `refused`: committed (row: event_takes). `gone`: there is no such
+   * wait, or not any more, and the rows say why.
+   */
+  | {
+      readonly kind: 'event.taken';
+      readonly key: string;
+      readonly event: string;
+      readonly wait: string;
+      readonly outcome: 'taken' | 'refused' | 'gone';
     }
   /** Part of the barrier before a sequence is deleted; answered by `sequence.settled`. */
   | { readonly kind: 'sequence.block'; readonly sequence: string; readonly isBlocked: boolean }

@@ -44,6 +44,10 @@ export interface Subscription
   readonly secret: StoredSecret;
 }
 
+export type TriggerRow = StoredRow<'triggers'>;
+
+export type CredentialRow = StoredRow<'credentials'>;
+
 /** Where a webhook goes; null: to an address of the deployment. */
 export interface WebhookTarget {
   readonly url: string;
@@ -76,6 +80,30 @@ export interface LoadedInstance {
   readonly timer: StoredTimer | undefined;
   readonly tasks: readonly WorkerTaskRow[];
   readonly snapshots: ReadonlyMap<string, JsonValue[]>;
+  /** Those that are kept for a wait, oldest first. */
+  readonly signals: readonly KeptSignalRow[];
+}
+
+export type KeptSignalRow = StoredRow<
+  'signals',
+  'instance_id' | 'seq' | 'id' | 'signal_type' | 'payload'
+>;
+/** Which outputs of a run of a for_each are asked for. */
+export interface ItemsAsk {
+  readonly instance: string;
+  /** How the iterations of its items begin, and at which place these count the items, from 1. */
+  readonly prefix: string;
+  readonly depth: number;
+  readonly blocks: readonly string[];
+  /** Null: the last output of each item, by whichever of the blocks; else the last of each of them. */
+  readonly items: readonly number[] | null;
+}
+
+export interface ItemOutputRow
+  extends StoredRow<'block_outputs', 'block_id' | 'output' | 'output_ref'> {
+  readonly item: number;
+  /** False: there is more than is collected, and no other row. */
+  readonly fits: boolean;
 }
 
 export type SequenceRow = StoredRow<
@@ -131,6 +159,18 @@ export type PermitWaiterRow = StoredRow<
   'permit_requests',
   'instance_id' | 'number' | 'max_concurrency' | 'created_at'
 >;
+
+/** An event that waits for a wait, or has been told to some that have not answered. */
+export type EventRow = StoredRow<
+  'events',
+  'id' | 'seq' | 'payload' | 'status' | 'matched' | 'targets' | 'expires_at'
+>;
+
+export type EventWaitRow = StoredRow<'event_waits', 'id' | 'instance_id'>;
+
+export type EventTakeRow = StoredRow<'event_takes', 'event_id' | 'wait_id'> & {
+  readonly outcome: 'taken' | 'refused';
+};
 
 export type RateLimitRow = StoredRow<
   'rate_limits',

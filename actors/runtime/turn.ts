@@ -11,7 +11,7 @@ import { MUTATION_KINDS, type MutationKind, type MutationRow } from '../../src/d
 import type { EngineError } from '../../src/errors.js';
 import { COUNTER_INDEX, type CounterName } from '../../src/metrics/catalog.js';
 import type { UnitCounts } from '../../src/metrics/ledger.js';
-import type { KinNote, PeerMessage, TaskClaim } from './protocol.js';
+import type { KinNote, NamedSecrets, PeerMessage, TaskClaim } from './protocol.js';
 import type { SequenceName, WebhookRow } from './rows.js';
 
 /** A step inside the process whose outcome comes back as a message. */
@@ -25,6 +25,8 @@ export interface InProcessStep {
   readonly token: string;
   /** Of its instance. */
   readonly traceparent?: string | undefined;
+  /** Where `params` name secrets of the tenant; absent: nowhere. */
+  readonly secrets?: NamedSecrets | undefined;
 }
 
 /** Names a step of an instance for outcomes, withdrawals and refusals. */

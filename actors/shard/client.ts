@@ -101,7 +101,7 @@ export class ShardClient {
 
   /**
    * @param onReply called once, also after `abort`
-   * @param traceparent see `Request`, as for `query`
+   * @param traceparent see `Request`, as for `query` and `maySeeSecrets`
    * @returns the request's number, for `abort`
    * @throws EngineError 503 when too much is in flight or the shard is away
    */
@@ -114,6 +114,7 @@ export class ShardClient {
     onReply: OnReply,
     traceparent?: string,
     query?: Request['query'],
+    maySeeSecrets?: true,
   ): number {
     if (
       this.#pending.size >= LIMITS.requestsInFlightMax ||
@@ -140,9 +141,9 @@ export class ShardClient {
     this.#bytes += body.length;
     const request: Request = { id, operation, tenant, target, body };
     this.#outboxOf(shard).requests.push(
-      traceparent === undefined && query === undefined
+      traceparent === undefined && query === undefined && maySeeSecrets === undefined
         ? request
-        : { ...request, traceparent, query },
+        : { ...request, traceparent, query, maySeeSecrets },
     );
     this.#flushSoon();
     return id;

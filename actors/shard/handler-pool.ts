@@ -9,16 +9,22 @@
  *   keeps its slot until its instance can take it: so outcomes do not pile up before the database.
  */
 
-import { retryableFailure, type StepOutcome } from '../../src/core/builtin.js';
+import { permanentFailure, retryableFailure, type StepOutcome } from '../../src/core/builtin.js';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import { masked } from '../../src/core/secret-texts.js';
 import { describeThrown, readOutcome, thrownOutcome } from '../../src/handlers/handler-outcome.js';
 import { OriginSlots } from '../../src/handlers/origin-slots.js';
 import type { EffectHandler, HandlerContext } from '../../src/handlers/registry.js';
 import { LIMITS } from '../../src/limits.js';
 import type { Tracer, WorkSpan } from '../../src/tracing.js';
+import type { Secrets } from '../credential/secrets.js';
 import { stepKey } from '../instance/live-instance.js';
 import type { Measures } from '../runtime/measures.js';
+import type { NamedSecrets } from '../runtime/protocol.js';
 import type { InProcessStep, StepRef } from '../runtime/turn.js';
+
+/** How soon secrets that could not be read are asked for again. */
+const READ_AGAIN_MS = 1_000;
 
 /** From its start until it is withdrawn, or its instance has taken its outcome. */
 interface Run {
@@ -43,6 +49,7 @@ export interface HandlerPoolDeps {
   readonly wakeShard: () => void;
   /** Whether the instance would take an outcome at once. A change of that comes with a turn. */
   readonly canTake: (instance: string) => boolean;
+  readonly secrets: Pick<Secrets, 'fill'>;
   readonly onOutcome: (instance: string, step: StepRef, outcome: StepOutcome) => void;
 }
 
@@ -152,12 +159,40 @@ export class HandlerPool {
     try {
       const handler = handlers.get(name);
       if (handler === undefined) throw new Error(`no handler ${name}`);
-      return readOutcome(name, await handler(params, context));
+      return run.step.secrets === undefined
+        ? readOutcome(name, await handler(params, context))
+        : await this.#callWithSecrets(run, handler, context, run.step.secrets);
     } catch (thrown) {
       const facts = { handler: name, instanceId: run.instance, stack: describeThrown(thrown) };
       log.warn(facts, 'defect in a handler');
       return thrownOutcome(name, thrown);
     }
+  }
+
+  /** Where they cannot be read the handler waits for them; what it says never has one in it. */
+  async #callWithSecrets(
+    { step: { handler: name, params }, instance }: Run,
+    handler: EffectHandler,
+    context: HandlerContext,
+    named: NamedSecrets,
+  ): Promise<StepOutcome> {
+    const { secrets, clock, log } = this.#deps;
+    while (!context.signal.aborted) {
+      const filled = await secrets.fill(params, named).catch((error: unknown) => {
+        const facts = { instanceId: instance, error: describeThrown(error) };
+        log.warn(facts, 'the secrets of a step could not be read');
+        return undefined;
+      });
+      if (filled?.ok === false) {
+        return permanentFailure(filled.message, undefined, 'secret_missing');
+      }
+      if (filled !== undefined) {
+        const outcome = readOutcome(name, await handler(filled.value.params, context));
+        return masked(outcome, filled.value.values);
+      }
+      await new Promise<void>((resolve) => clock.setTimeout(resolve, READ_AGAIN_MS));
+    }
+    return retryableFailure('withdrawn');
   }
 
   /** @returns the header for what the handler asks of others */

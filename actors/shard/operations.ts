@@ -15,6 +15,8 @@ import {
   SEQUENCE_OPERATIONS,
 } from '../catalog/operations.js';
 import { CONTINUITY_OPERATIONS, type ContinuityParts } from '../continuity/operations.js';
+import { CREDENTIAL_OPERATIONS, type CredentialParts } from '../credential/operations.js';
+import { EVENT_ENGINE_OPERATIONS, EVENT_OPERATIONS, type EventParts } from '../event/operations.js';
 import { FEED_ENGINE_OPERATIONS, type FeedParts } from '../feed/operations.js';
 import {
   INSTANCE_ENGINE_OPERATIONS,
@@ -30,18 +32,22 @@ import {
 } from '../release/operations.js';
 import type { EngineOperations, Operation, RouteOperations } from '../runtime/operation.js';
 import { SCHEDULE_OPERATIONS, type ScheduleParts } from '../schedule/operations.js';
+import { TRIGGER_OPERATIONS, type TriggerParts } from '../trigger/operations.js';
 import { WEBHOOK_OPERATIONS, type WebhookParts } from '../webhook/operations.js';
 
 /** What the functions of the rows work on. */
 export interface OperationParts
   extends CatalogParts,
     ContinuityParts,
+    CredentialParts,
+    EventParts,
     FeedParts,
     InstanceParts,
     LimitParts,
     QueueParts,
     ReleaseParts,
     ScheduleParts,
+    TriggerParts,
     WebhookParts {}
 
 const ROUTE_OPERATIONS = {
@@ -52,7 +58,10 @@ const ROUTE_OPERATIONS = {
   ...SEQUENCE_OPERATIONS,
   ...RELEASE_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
+  ...TRIGGER_OPERATIONS,
+  ...CREDENTIAL_OPERATIONS,
   ...CONTINUITY_OPERATIONS,
+  ...EVENT_OPERATIONS,
 } satisfies RouteOperations<OperationParts>;
 
 const ENGINE_OPERATIONS = {
@@ -61,6 +70,7 @@ const ENGINE_OPERATIONS = {
   ...CATALOG_ENGINE_OPERATIONS,
   ...KEY_ENGINE_OPERATIONS,
   ...RELEASE_ENGINE_OPERATIONS,
+  ...EVENT_ENGINE_OPERATIONS,
 } satisfies EngineOperations<OperationParts>;
 
 type EngineTable = typeof ENGINE_OPERATIONS;

@@ -19,6 +19,9 @@ import { Names } from '../catalog/names.js';
 import { Plans } from '../catalog/plans.js';
 import { Continuity } from '../continuity/operations.js';
 import type { ContinuityRows } from '../continuity/rows.js';
+import { Credentials } from '../credential/credentials.js';
+import { Secrets } from '../credential/secrets.js';
+import { Events } from '../event/events.js';
 import { ChangeFeed } from '../feed/changes.js';
 import { Watchers } from '../feed/watchers.js';
 import { ChangeGroups } from '../instance/change-many.js';
@@ -42,6 +45,7 @@ import { IN_PLACE, type Offload } from '../runtime/offload.js';
 import { OwnRequests } from '../runtime/own-requests.js';
 import type { Effect } from '../runtime/turn.js';
 import { Schedules } from '../schedule/schedules.js';
+import { Triggers } from '../trigger/triggers.js';
 import { Subscribers } from '../webhook/subscribers.js';
 import { Subscriptions } from '../webhook/subscriptions.js';
 import { Webhooks } from '../webhook/webhooks.js';
@@ -144,6 +148,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
       instances.tell(instance, { kind: 'look', ...watch, version }),
   });
   const { webhookSender: sender, keyring } = deps;
+  const secrets = new Secrets({ loader, now, keyring });
   const subscribers: Subscribers = new Subscribers({
     ...timed,
     shard,
@@ -210,9 +215,11 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     ...shared,
     clock,
     shard,
+    secrets,
     expireAt: (request, at) => timers.push(at, { kind: 'expire', request }),
   });
   const pool = new HandlerPool({
+    secrets,
     handlers: deps.handlers,
     measures,
     clock,
@@ -252,6 +259,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     creations,
     queues,
     rates: new Rates({ ...hosted, newId, random }),
+    events: new Events({ ...hosted, shard, maxOutputBytes: settings.maxOutputBytes }),
     schedules,
     webhooks,
     subscribers,
@@ -259,6 +267,8 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
       shard === 0
         ? new Subscriptions({ ...hosted, newId, random, subscribers, sender, keyring })
         : undefined,
+    credentials: shard === 0 ? new Credentials({ ...hosted, random, sender, keyring }) : undefined,
+    triggers: shard === 0 ? new Triggers({ ...hosted, random, keyring }) : undefined,
     purge: (request: number, asked: PurgeRequest) =>
       purge({ ...shared, hold, letGo }, request, asked),
     catalog: shard === 0 ? new Catalog({ ...hosted, newId, deprecated }) : undefined,

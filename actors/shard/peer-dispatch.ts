@@ -36,9 +36,10 @@ const HANDLERS: {
     tasks.remember(message.task, message.instance);
     instances.tell(message.instance, message);
   },
-  claimed: ({ queues }, { handler, poll, task, epoch, record }) =>
-    queues.claimed(handler, poll, task, epoch, record),
+  claimed: ({ queues }, message) => queues.claimed(message),
   unclaim,
+  'secret.missing': ({ tasks, instances }, message) =>
+    tasks.find(message.task, (instance) => instances.tell(instance, message)),
   'permit.wanted': ({ keys }, { key, instance, number, max, createdAt }) =>
     keys.wanted(key, { instance, number, max, createdAt }),
   'permit.left': ({ keys }, { key, instance, number }) => keys.left(key, instance, number),
@@ -49,6 +50,11 @@ const HANDLERS: {
   'rate.deferred': tellInstance,
   'rate.changed': tellInstance,
   'rate.used': ({ rates }, { limit, grant, at }) => rates.used(limit, grant, at),
+  'event.wanted': ({ events }, { key, wait, instance }) => events.wanted(key, wait, instance),
+  'event.unwanted': ({ events }, { key, wait }) => events.unwanted(key, wait),
+  'event.arrived': tellInstance,
+  'event.taken': ({ events }, { key, event, wait, outcome }) =>
+    events.taken(key, event, wait, outcome),
   'sequence.block': (parts, { sequence, isBlocked }) => parts.block(sequence, isBlocked),
   'sequence.settled': ({ catalog }, { sequence, shard }) => catalog?.blocked(sequence, shard),
   'sequence.evict': ({ plans, instances, schedules, watchers }, { sequence }) => {
@@ -84,7 +90,9 @@ export function handlePeer(parts: PeerParts, message: PeerMessage): void {
 /** Instances know the message as it is. */
 function tellInstance(
   { instances }: PeerParts,
-  message: MessageOf<'permit.granted' | 'rate.granted' | 'rate.deferred' | 'rate.changed'>,
+  message: MessageOf<
+    'permit.granted' | 'event.arrived' | 'rate.granted' | 'rate.deferred' | 'rate.changed'
+  >,
 ): void {
   instances.tell(message.instance, message);
 }

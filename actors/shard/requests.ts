@@ -55,11 +55,16 @@ export class Requests {
       throw unavailable('ENG_OVERLOADED', 'the database is behind');
     }
     if (row.isBehindHints) takeHints();
-    const { id, tenant, target, traceparent, query = NO_QUERY } = request;
+    const { id, tenant, target, traceparent, query = NO_QUERY, maySeeSecrets } = request;
     const body = row.parse(request.body, query) as never;
-    const owner = typeof row.leadsTo === 'function' ? shardOf(row.leadsTo(body), shards) : shard;
+    const owner =
+      typeof row.leadsTo === 'function' ? shardOf(row.leadsTo(body, tenant), shards) : shard;
     if (owner === shard)
-      row.serve(parts, { request: id, tenant, target, body, traceparent }, query as never);
+      row.serve(
+        parts,
+        { request: id, tenant, target, body, traceparent, maySeeSecrets },
+        query as never,
+      );
     else release([{ kind: 'peer', shard: owner, message: { kind: 'request', request } }]);
   }
 }

@@ -83,6 +83,7 @@ export class Shard {
       this.#enqueue(() => this.#run.push(instance, rank));
     });
     this.#parts.keys.start();
+    this.#parts.events.start();
     this.#parts.kin.start();
     this.#parts.schedules.start();
     this.#parts.webhooks.start();
@@ -135,6 +136,7 @@ export class Shard {
     this.#parts.watchers.stop();
     this.#parts.feed.watchers.stop();
     this.#parts.keys.stop();
+    this.#parts.events.stop();
     this.#parts.kin.stop();
     this.#parts.schedules.stop();
     this.#parts.routing.stop();
@@ -196,6 +198,7 @@ export class Shard {
       this.#parts.timers.rescan();
       this.#parts.queues.shardDied(shard);
       this.#parts.keys.shardDied();
+      this.#parts.events.shardDied();
       this.#parts.kin.rescan();
       this.#parts.catalog?.shardBack(shard);
       this.#parts.subscriptions?.shardBack(shard);
@@ -287,8 +290,8 @@ export class Shard {
   }
 
   #endTurn(): void {
-    const { instances, keys, rates, schedules, webhooks } = this.#parts;
-    for (const part of [instances, keys, rates, schedules, webhooks]) {
+    const { instances, keys, rates, events, schedules, webhooks } = this.#parts;
+    for (const part of [instances, keys, rates, events, schedules, webhooks]) {
       this.#guard(() => part.endTurn());
     }
   }

@@ -2,17 +2,18 @@
 
 import { type TObject, Type } from '@sinclair/typebox';
 import {
-  BLOCK_TYPES,
-  type Block,
   Delay,
+  KIND_NAMES,
+  type KindName,
   membersOf,
   Retry,
   SendWindow,
+  WaitForInput,
 } from '../../schema/blocks.js';
 import { PARAMS_NOTE } from '../../schema/handlers.js';
 import type { Regions } from './regions.js';
 import { memberTable } from './schema-tables.js';
-import { exampleText, KIND_EXAMPLES } from './sequence-examples.js';
+import { exampleText, GATE_EXAMPLE, KIND_EXAMPLES } from './sequence-examples.js';
 
 /** Steps have a page of their own, with a section for each of these but the parameters. */
 const STEP_LINKS = {
@@ -20,10 +21,11 @@ const STEP_LINKS = {
   retry: '[retry](#retries)',
   delay: '[delay](#delay)',
   send_window: '[send_window](#send_window)',
+  wait_for_input: '[approvals](approvals.md)',
 };
 
 export function blockRegions(): Regions {
-  const kinds = BLOCK_TYPES.filter((kind) => kind !== 'step');
+  const kinds = KIND_NAMES.filter((kind) => kind !== 'step');
   return Object.fromEntries(kinds.flatMap(regionsOf));
 }
 
@@ -36,7 +38,14 @@ export function stepRegions(): Regions {
   };
 }
 
-function regionsOf(kind: Block['type']): [name: string, text: string][] {
+export function approvalRegions(): Regions {
+  return {
+    wait_for_input: memberTable({ schema: WaitForInput, head: 'member of `wait_for_input`' }),
+    'gate-example': exampleText('example-approval', GATE_EXAMPLE),
+  };
+}
+
+function regionsOf(kind: KindName): [name: string, text: string][] {
   const links = kind === 'step' ? STEP_LINKS : {};
   return [
     [`${kind}-members`, memberTable({ schema: schemaOf(kind), links })],
@@ -44,7 +53,7 @@ function regionsOf(kind: Block['type']): [name: string, text: string][] {
   ];
 }
 
-function schemaOf(kind: Block['type']): TObject {
+function schemaOf(kind: KindName): TObject {
   const { params, ...members } = membersOf(kind);
   if (params === undefined) return Type.Object(members);
   // The page of the handlers has what the OpenAPI document can only list.

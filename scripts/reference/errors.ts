@@ -60,6 +60,10 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
     remedy:
       'Stop working on the task. After a wrong `checkpoint_seq`, send the number that the message names.',
   },
+  ENG_GONE: {
+    means: 'The link to an approval has expired.',
+    remedy: 'Ask whoever sent it for another one.',
+  },
   ENG_TOO_LARGE: {
     means:
       'Something is larger than its limit: the body, a context, an output, a checkpoint, injected blocks, or the outputs that a fork copies.',
@@ -70,6 +74,10 @@ const ERRORS: { readonly [Code in ErrorCode]: ErrorTold } = {
     means:
       '`context.data` of a new instance does not conform to the `input_schema` of its sequence.',
     remedy: 'Correct the data.',
+  },
+  ENG_TOO_MANY_WEBHOOKS: {
+    means: 'One sender has sent more than 300 webhooks to one trigger within a second.',
+    remedy: 'Send it again after a second.',
   },
   ENG_TOO_MANY_STREAMS: {
     means: '256 streams of changes are open.',

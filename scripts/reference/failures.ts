@@ -15,10 +15,12 @@ const MEMBERS: { readonly [Kind in WaitKind]: string } = {
   task: '`task_id`, `handler`, `queue`, `workers`: how many that may take it polled within 60 s, and when the last one did',
   worker: '`task_id`, `worker_id`, `heartbeat_at`',
   handler: '`handler`',
+  approval: '`approval_id`, `prompt`, `choices`: the values that can be answered',
   sleep: '',
   delay: '',
   retry: '`max_attempts`, `last_error`',
   rate_limit: '`key`, `limit`; `until` is when the permit is expected',
+  event: '`name`, `key` if it waits for events with a correlation key',
   child: '`child_id`: absent until it is made; `child_state`',
   engine: '',
 };

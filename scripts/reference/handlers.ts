@@ -31,6 +31,11 @@ const HANDLERS: { readonly [Name in BuiltinName]: HandlerTold } = {
     output: '`{slept_ms}`, what was asked for',
     fails: 'for good, if the duration is not one',
   },
+  wait_for_event: {
+    does: 'waits for an event, or for a signal of its own instance',
+    output: 'the payload',
+    fails: 'retryably with the code `timeout`, when the time is over',
+  },
   http_request: {
     does: 'sends one HTTP request',
     output: '`{status, headers, body, json}`',

@@ -1,7 +1,7 @@
 /** Which page has which generated regions. */
 
 import { authorizationRegions } from './authorization.js';
-import { blockRegions, stepRegions } from './blocks.js';
+import { approvalRegions, blockRegions, stepRegions } from './blocks.js';
 import { environmentRegions } from './environment.js';
 import { errorRegions } from './errors.js';
 import { failureRegions, waitRegions } from './failures.js';
@@ -12,6 +12,7 @@ import { metricRegions } from './metrics.js';
 import { operatorRegions } from './operators.js';
 import type { Regions } from './regions.js';
 import { rootRegions } from './roots.js';
+import { exampleText, HOOKS_EXAMPLE } from './sequence-examples.js';
 import { stateRegions } from './states.js';
 
 /** By the paths of the pages from the root of the repository. */
@@ -20,6 +21,7 @@ export function referencePages(): Readonly<Record<string, Regions>> {
     'docs/authorization.md': authorizationRegions(),
     'docs/reference/blocks.md': blockRegions(),
     'docs/reference/steps.md': stepRegions(),
+    'docs/reference/approvals.md': approvalRegions(),
     'docs/reference/handlers.md': handlerRegions(),
     'docs/reference/expressions.md': {
       ...rootRegions(),
@@ -27,7 +29,10 @@ export function referencePages(): Readonly<Record<string, Regions>> {
       ...functionRegions(),
       ...filterRegions(),
     },
-    'docs/reference/instances.md': stateRegions(),
+    'docs/reference/instances.md': {
+      ...stateRegions(),
+      'hooks-example': exampleText('example-hooks', HOOKS_EXAMPLE),
+    },
     'docs/reference/failures.md': failureRegions(),
     'docs/reference/explain.md': waitRegions(),
     'docs/reference/errors.md': errorRegions(),

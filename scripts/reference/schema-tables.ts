@@ -85,6 +85,7 @@ export function typeText(schema: TSchema): string {
     return words.map((word) => code(word)).join(', ');
   }
   if (schema.$ref === 'Block') return 'block';
+  if (schema.if !== undefined) return `${typeText(schema.else)} or ${typeText(schema.then)}`;
   const type = [schema.type].flat().find((word) => word !== 'null');
   switch (type) {
     case undefined:

@@ -3,25 +3,31 @@
  * them through a server to its end, with the answers of workers as they stand here.
  */
 
-import type { Block } from '../../schema/blocks.js';
+import type { HookList, KindName } from '../../schema/blocks.js';
 import type { BuiltinName } from '../../schema/handlers.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { code, flatJson, jsonBlock } from './markdown.js';
 
 export interface SequenceExample {
   readonly blocks: readonly JsonObject[];
+  /** Lists of steps that run when it has come to a bad end. */
+  readonly hooks?: { readonly [List in HookList]?: readonly JsonObject[] };
   /** Sequences that have to be there, by their names. */
   readonly others?: Readonly<Record<string, readonly JsonObject[]>>;
   /** context.data of the instance. */
   readonly data?: JsonObject;
   /** What workers answer by the handlers of their tasks: first, then, … */
   readonly answers?: Readonly<Record<string, readonly JsonObject[]>>;
+  /** Bodies of `POST /events`, sent in this order. */
+  readonly events?: readonly JsonObject[];
+  /** What a person answers at the gates of these steps. */
+  readonly says?: Readonly<Record<string, string>>;
   readonly ends: 'completed' | 'failed';
   /** The latest outputs of these blocks in the end. */
   readonly outputs: Readonly<Record<string, JsonValue>>;
 }
 
-export const KIND_EXAMPLES: { readonly [Kind in Block['type']]: SequenceExample } = {
+export const KIND_EXAMPLES: { readonly [Kind in KindName]: SequenceExample } = {
   step: {
     blocks: [
       {
@@ -98,7 +104,10 @@ export const KIND_EXAMPLES: { readonly [Kind in Block['type']]: SequenceExample 
     ],
     data: { order: 7 },
     ends: 'completed',
-    outputs: { nobody: { approved: false } },
+    outputs: {
+      nobody: { approved: false },
+      decision: { winner: 1, output: { approved: false } },
+    },
   },
   router: {
     blocks: [
@@ -175,14 +184,22 @@ export const KIND_EXAMPLES: { readonly [Kind in Block['type']]: SequenceExample 
         id: 'each_item',
         collection: 'items',
         item_var: 'line',
+        index_var: 'number',
+        concurrency: 2,
         body: [
           {
             type: 'step',
             id: 'pack',
             handler: 'log',
-            params: { message: '{{ data.line.count }} of {{ data.line.sku }}' },
+            params: { message: '{{ data.number }}: {{ data.line.count }} of {{ data.line.sku }}' },
           },
         ],
+      },
+      {
+        type: 'step',
+        id: 'tell',
+        handler: 'transform',
+        params: { first: '{{ outputs.each_item.0.message }}' },
       },
     ],
     data: {
@@ -192,7 +209,10 @@ export const KIND_EXAMPLES: { readonly [Kind in Block['type']]: SequenceExample 
       ],
     },
     ends: 'completed',
-    outputs: { pack: { message: '1 of milk' } },
+    outputs: {
+      each_item: [{ message: '0: 2 of tea' }, { message: '1: 1 of milk' }],
+      tell: { first: '0: 2 of tea' },
+    },
   },
   sub_sequence: {
     others: {
@@ -223,6 +243,129 @@ export const KIND_EXAMPLES: { readonly [Kind in Block['type']]: SequenceExample 
     ends: 'completed',
     outputs: { tell: { message: 'a parcel to Rome' } },
   },
+  cancellation_scope: {
+    blocks: [
+      {
+        type: 'cancellation_scope',
+        id: 'whole',
+        blocks: [
+          {
+            type: 'step',
+            id: 'pay',
+            handler: 'charge_card',
+            params: { amount: '{{ data.amount }}' },
+          },
+          {
+            type: 'step',
+            id: 'book',
+            handler: 'log',
+            params: { message: 'booked under {{ outputs.pay.receipt }}' },
+          },
+        ],
+      },
+    ],
+    data: { amount: 42 },
+    answers: { charge_card: [{ receipt: 'r-17' }] },
+    ends: 'completed',
+    outputs: { book: { message: 'booked under r-17' } },
+  },
+  saga: {
+    blocks: [
+      {
+        type: 'try_catch',
+        id: 'guarded',
+        try_block: [
+          {
+            type: 'saga',
+            id: 'trip',
+            steps: [
+              {
+                id: 'flight',
+                action: {
+                  type: 'step',
+                  id: 'book_flight',
+                  handler: 'transform',
+                  params: { seat: '12A' },
+                },
+                compensation: {
+                  type: 'step',
+                  id: 'cancel_flight',
+                  handler: 'log',
+                  params: {
+                    message:
+                      'no {{ data._error.failed_step }}, back goes {{ outputs.book_flight.seat }}',
+                  },
+                },
+              },
+              {
+                id: 'hotel',
+                action: [
+                  { type: 'step', id: 'look', handler: 'noop' },
+                  {
+                    type: 'step',
+                    id: 'book_hotel',
+                    handler: 'fail',
+                    params: { message: 'no room' },
+                  },
+                ],
+              },
+            ],
+          },
+        ],
+        catch_block: [
+          {
+            type: 'step',
+            id: 'tell',
+            handler: 'log',
+            params: { message: '{{ data._error.failed_blocks }}: {{ data._error.message }}' },
+          },
+        ],
+      },
+    ],
+    ends: 'completed',
+    outputs: {
+      cancel_flight: { message: 'no hotel, back goes 12A' },
+      tell: { message: '["trip"]: no room' },
+    },
+  },
+  ab_split: {
+    blocks: [
+      {
+        type: 'ab_split',
+        id: 'wording',
+        variants: [
+          {
+            name: 'short',
+            weight: 1,
+            blocks: [{ type: 'step', id: 'hi', handler: 'log', params: { message: 'hi' } }],
+          },
+          { name: 'long', weight: 0, blocks: [{ type: 'step', id: 'dear', handler: 'noop' }] },
+        ],
+      },
+    ],
+    ends: 'completed',
+    outputs: { wording: { variant: 'short', variant_index: 0 }, hi: { message: 'hi' } },
+  },
+};
+
+export const HOOKS_EXAMPLE: SequenceExample = {
+  blocks: [
+    { type: 'step', id: 'pay', handler: 'fail', params: { message: 'no money' } },
+    { type: 'step', id: 'ship', handler: 'noop' },
+  ],
+  hooks: {
+    on_failure: [
+      {
+        type: 'step',
+        id: 'alarm',
+        handler: 'log',
+        params: { message: '{{ data._error.path }} failed: {{ data._error.message }}' },
+      },
+    ],
+    on_cancel: [{ type: 'step', id: 'note', handler: 'log', params: { message: 'gone' } }],
+  },
+  ends: 'failed',
+  outputs: { alarm: { message: 'pay failed: no money' } },
 };
 
 export const HANDLER_EXAMPLES: { readonly [Name in BuiltinName]: SequenceExample } = {
@@ -251,6 +394,38 @@ export const HANDLER_EXAMPLES: { readonly [Name in BuiltinName]: SequenceExample
     ],
     ends: 'completed',
     outputs: { rest: { slept_ms: 250 } },
+  },
+  wait_for_event: {
+    blocks: [
+      {
+        type: 'step',
+        id: 'paid',
+        handler: 'wait_for_event',
+        params: {
+          name: 'payment.settled',
+          key: '{{ data.order }}',
+          timeout_ms: 86_400_000,
+          schema: { type: 'object', required: ['amount'] },
+        },
+      },
+      {
+        type: 'step',
+        id: 'thank',
+        handler: 'log',
+        params: { message: 'received {{ outputs.paid.amount }}' },
+      },
+    ],
+    data: { order: 'order-17' },
+    events: [
+      {
+        event_name: 'payment.settled',
+        producer_event_id: 'settlement-17',
+        correlation_key: 'order-17',
+        payload: { amount: 42 },
+      },
+    ],
+    ends: 'completed',
+    outputs: { paid: { amount: 42 }, thank: { message: 'received 42' } },
   },
   http_request: {
     blocks: [
@@ -314,22 +489,69 @@ export const HANDLER_EXAMPLES: { readonly [Name in BuiltinName]: SequenceExample
   },
 };
 
+export const GATE_EXAMPLE: SequenceExample = {
+  blocks: [
+    {
+      type: 'step',
+      id: 'approve',
+      handler: 'noop',
+      wait_for_input: {
+        prompt: 'Refund {{ data.amount }} EUR to {{ data.name }}?',
+        choices: [
+          { label: 'Refund', value: 'refund' },
+          { label: 'Refuse', value: 'refuse' },
+        ],
+        store_as: 'decision',
+        allow_comment: true,
+        timeout: 259_200_000,
+      },
+    },
+    {
+      type: 'router',
+      id: 'decide',
+      routes: [
+        {
+          condition: 'decision == refund',
+          blocks: [
+            {
+              type: 'step',
+              id: 'pay',
+              handler: 'pay_back',
+              params: { amount: '{{ data.amount }}' },
+            },
+          ],
+        },
+      ],
+    },
+  ],
+  data: { amount: 42, name: 'Ada' },
+  says: { approve: 'refund' },
+  answers: { pay_back: [{ receipt: 'r-18' }] },
+  ends: 'completed',
+  outputs: { pay: { receipt: 'r-18' } },
+};
+
 /** The body of `POST /sequences`. */
 export function definitionOf(
   name: string,
-  { blocks }: Pick<SequenceExample, 'blocks'>,
+  { blocks, hooks }: Pick<SequenceExample, 'blocks' | 'hooks'>,
 ): JsonObject {
-  return { tenant_id: 'demo', namespace: 'docs', name, version: 1, blocks: [...blocks] };
+  const head = { tenant_id: 'demo', namespace: 'docs', name, version: 1 };
+  return { ...head, blocks: [...blocks], ...(hooks as JsonObject | undefined) };
 }
 
 /** The definition, what the instance had, and how it ended. */
 export function exampleText(name: string, example: SequenceExample): string {
-  const { data = {}, answers = {}, others = {}, ends, outputs } = example;
+  const { data = {}, says = {}, answers = {}, events = [], others = {}, ends, outputs } = example;
   const start = Object.keys(data).length === 0 ? '' : `Started with ${dataText(data)}`;
+  const people = Object.entries(says).map(([block, value]) => {
+    return `a person answers ${code(value)} at the step ${code(block)}`;
+  });
   const workers = Object.entries(answers).map(([handler, given]) => {
     return `a worker of ${code(handler)} answers ${given.map((one) => code(flatJson(one))).join(', then ')}`;
   });
-  const told = [start, ...workers].filter((part) => part !== '').join('; ');
+  const sent = events.map((event) => `${code('POST /events')} is sent ${code(flatJson(event))}`);
+  const told = [start, ...people, ...workers, ...sent].filter((part) => part !== '').join('; ');
   const end = `${told === '' ? 'The' : `${told}. The`} instance ends ${code(ends)}. Among its outputs:`;
   const definitions = Object.entries(others).map(([other, blocks]) =>
     jsonBlock(definitionOf(other, { blocks })),

@@ -7,7 +7,7 @@ import type { Regions } from './regions.js';
 const STATES: { readonly [State in InstanceState]: string } = {
   scheduled: 'waits for a time, or for its turn',
   running: 'is at work: a step runs in the server, or something can run now',
-  waiting: 'waits for workers',
+  waiting: 'waits for workers or for the answer of a person',
   paused: 'was stopped; nothing new starts until it is resumed',
   failed: 'a block failed and nothing caught it; kept in the dead letter queue for a retry',
   completed: 'is done',

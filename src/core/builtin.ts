@@ -3,10 +3,11 @@
  * that a chain of them costs one commit. They promise to be total: every parameter, however wrong,
  * gives an outcome. Handlers with an outside effect are in `handlers/`.
  *
- * `sleep` is only read here; the evaluator makes it a durable timer (docs/reference/instances.md).
+ * `sleep` and `wait_for_event` are only read here; the evaluator makes durable waits of them
+ * (docs/reference/instances.md, docs/events.md).
  */
 
-import { DURATION_MS_MAX } from '../../schema/common.js';
+import { DURATION_MS_MAX, KEY_LENGTH_MAX, NAME_LENGTH_MAX } from '../../schema/common.js';
 import type { FailureCode } from '../../schema/failure.js';
 import {
   BUILTIN_HANDLERS,
@@ -18,6 +19,7 @@ import {
   SLEEP_MS_DEFAULT,
 } from '../../schema/handlers.js';
 import { evaluateCondition, isTruthy, parseCondition, type Scope } from './condition.js';
+import type { EventWait } from './execution.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from './json.js';
 
 /** What one attempt at a step came to. A failure that is not retryable is never tried again. */
@@ -79,6 +81,45 @@ export function sleepDuration(params: JsonValue): SleepDuration {
     return { ok: false, message: `sleep: duration_ms must be at most ${DURATION_MS_MAX}` };
   }
   return { ok: true, ms: duration };
+}
+
+export type WantedEvent =
+  | { readonly ok: true; readonly wait: EventWait; readonly timeoutMs: number | null }
+  | { readonly ok: false; readonly message: string };
+
+/**
+ * Reads what a `wait_for_event` step waits for. A key that is a number counts as its text. A refusal is a
+ * permanent failure of the step.
+ */
+export function wantedEvent(params: JsonValue): WantedEvent {
+  const wrong = (message: string) =>
+    ({ ok: false, message: `wait_for_event: ${message}` }) as const;
+  const name = param(params, 'name');
+  if (typeof name !== 'string' || name.trim() === '') return wrong('name must be a text');
+  if (name.length > NAME_LENGTH_MAX) {
+    return wrong(`name must have at most ${NAME_LENGTH_MAX} characters`);
+  }
+  const timeoutMs = param(params, 'timeout_ms') ?? null;
+  if (timeoutMs !== null && !isDuration(timeoutMs)) {
+    return wrong('timeout_ms must be a whole number of milliseconds');
+  }
+  const given = param(params, 'key') ?? null;
+  if (given === null) return { ok: true, wait: { n: name }, timeoutMs };
+  if (typeof given !== 'string' && typeof given !== 'number') {
+    return wrong('key must be a text or a number');
+  }
+  const key = String(given);
+  if (key.trim() === '') return wrong('key must not be blank');
+  if (key.length > KEY_LENGTH_MAX) {
+    return wrong(`key must have at most ${KEY_LENGTH_MAX} characters`);
+  }
+  return { ok: true, wait: { n: name, k: key }, timeoutMs };
+}
+
+function isDuration(value: JsonValue): value is number {
+  return (
+    typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= DURATION_MS_MAX
+  );
 }
 
 /** A failure that no retry can mend. */

@@ -6,7 +6,13 @@
 
 import { FAILURE_MESSAGE_MAX, type Failure, type FailureCode } from '../../schema/failure.js';
 import { startAt } from './blocks/list.js';
-import type { Scope } from './condition.js';
+import {
+  type Condition,
+  evaluateCondition,
+  isTruthy,
+  type Parsed,
+  type Scope,
+} from './condition.js';
 import {
   CANCELLED,
   COMPLETED,
@@ -14,28 +20,44 @@ import {
   type DoneRecord,
   type Execution,
   FAILED,
+  type ForEachRecord,
   type LoopRecord,
   type OpenRecord,
+  SKIPPED,
   type StepRecord,
 } from './execution.js';
 import { clip, sizeWithin } from './expression/bounds.js';
+import type { OutputsView } from './expression/scope.js';
 import { reasonOf } from './failures.js';
+import {
+  forgetOwn,
+  type ItemOutputs,
+  mergedOf,
+  noItemOutputs,
+  type OwnOutput,
+  setLast,
+  setOwn,
+} from './item-outputs.js';
 import type { JsonObject, JsonValue } from './json.js';
 import { layered } from './layered.js';
 import { OpenLeaves } from './open-leaves.js';
-import { iterationOf, pathOf } from './paths.js';
+import { iterationOf, passOf, pathOf, runKey } from './paths.js';
 import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
 import type {
   AuditEvent,
   ChildOrder,
   Dispatch,
   EndedEffect,
+  EndedGate,
   Env,
+  GATE_REF,
+  KeptSignal,
   LogLine,
   OutputRow,
   RateRequest,
   Snapshot,
   StepTry,
+  TakenSignal,
   Withdrawal,
 } from './progress.js';
 import { isoTime } from './time.js';
@@ -64,6 +86,9 @@ export class Evaluation {
   readonly rateRequests: RateRequest[] = [];
   effects: EndedEffect[] | undefined;
   children: ChildOrder[] | undefined;
+  takenSignals: TakenSignal[] | undefined;
+  opensEventWait = false;
+  gates: EndedGate[] | undefined;
   readonly logs: LogLine[] = [];
   readonly audit: AuditEvent[] = [];
   readonly counts = { stepsExecuted: 0, stepsInPlace: 0, stepsFailed: 0, stepsRetried: 0 };
@@ -79,7 +104,7 @@ export class Evaluation {
   #stepsLeft: number;
   #charactersLeft: number;
   #scope: Scope | undefined;
-  #itemScope: { record: OpenRecord; i: number; under: Scope; scope: Scope } | undefined;
+  #itemScope: { record: OpenRecord; item: number; under: Scope; scope: Scope } | undefined;
 
   constructor(plan: Plan, snapshot: Snapshot, env: TurnEnv) {
     this.plan = plan;
@@ -116,6 +141,18 @@ export class Evaluation {
     }
   }
 
+  /** What is due at this time. */
+  fireDue(): void {
+    for (;;) {
+      const next = this.leaves.next();
+      if (next === undefined || next.at > this.env.now || this.isExhausted) return;
+      this.leaves.pop();
+      this.spendStep();
+      const node = this.plan.nodes[next.node]!;
+      node.kind.due(this, node, this.execution.o[next.node]!);
+    }
+  }
+
   /** Writes the rest of the queue back into the execution. */
   storeQueue(): void {
     const left = this.#head === 0 ? this.#queue : this.#queue.slice(this.#head);
@@ -142,8 +179,24 @@ export class Evaluation {
     const record = this.execution.o[node.index];
     if (record !== undefined) node.kind.again(this, node, record);
     else if (this.execution.d[node.index] === undefined && this.#isExpected(node)) {
-      node.kind.enter(this, node);
+      if (node.when === undefined || this.#passes(node, node.when)) node.kind.enter(this, node);
     }
+  }
+
+  /**
+   * Whether the block runs by its `when`; it is done otherwise. One that had begun when the instance failed
+   * goes on: it would be left half done.
+   */
+  #passes(node: NodePlace, when: Parsed<Condition>): boolean {
+    const kept = this.execution.k?.[node.index];
+    if (kept !== undefined) {
+      if (!node.kind.isKept) delete this.execution.k![node.index];
+      return true;
+    }
+    if (!when.ok) node.kind.misguided(this, node, `when does not parse: ${when.message}`);
+    else if (isTruthy(evaluateCondition(when.value, this.scopeOf(node)))) return true;
+    else this.finish(node, SKIPPED);
+    return false;
   }
 
   /** False for what was queued before the block around it was decided or cut off. */
@@ -216,6 +269,24 @@ export class Evaluation {
     this.effects.push({ ...this.tryOf(node, a), effect: u, isDone });
   }
 
+  /** The oldest signal that is kept under the name, of those that are meant. */
+  firstSignal(name: string, isMeant = (_: KeptSignal) => true): KeptSignal | undefined {
+    return this.snapshot.signals?.find((signal) => signal.name === name && isMeant(signal));
+  }
+
+  /** It is kept no more. */
+  takeSignal({ seq }: KeptSignal, node: NodePlace, status: TakenSignal['status']): void {
+    const { snapshot } = this;
+    snapshot.signals = snapshot.signals!.filter((signal) => signal.seq !== seq);
+    this.takenSignals ??= [];
+    this.takenSignals.push({ seq, blockId: node.id, status });
+  }
+
+  endGate(gate: EndedGate): void {
+    this.gates ??= [];
+    this.gates.push(gate);
+  }
+
   /** Without telling the parent. */
   close(node: NodePlace, code: DoneCode): void {
     const record = this.execution.o[node.index];
@@ -227,7 +298,9 @@ export class Evaluation {
         const { b, c } = record as StepRecord;
         this.leaves.remove(record as StepRecord);
         if (c !== undefined) done.push({ b, c } as StepRecord);
-      } else if ((code === FAILED || code === CANCELLED) && kind.isKept) done.push(record);
+      } else if (code === FAILED || code === CANCELLED) {
+        if (kind.isKept || node.when !== undefined) done.push(record);
+      }
       delete this.execution.o[node.index];
     }
     this.execution.d[node.index] = done;
@@ -249,16 +322,42 @@ export class Evaluation {
 
   /** All nodes inside go back to pending: the next iteration begins. */
   reset(node: NodePlace): void {
+    this.#forgetNodes(node.index + 1, node.end);
+    this.#dropInside(node, beneath(this.iterationOf(node)));
+  }
+
+  /** The same for some lists of a block that runs items side by side. */
+  resetLists(node: NodePlace, from: number, to: number): void {
+    for (const list of node.lists.slice(from, to)) {
+      this.#forgetNodes(list[0]!, this.plan.nodes[list.at(-1)!]!.end);
+    }
+  }
+
+  /** A block that runs items side by side is done with one. */
+  leaveItem(node: NodePlace, item: number): void {
+    this.#dropInside(node, `${beneath(this.iterationOf(node))}${item}.`);
+    const items = this.itemOutputsOf(node);
+    if (items !== undefined) forgetOwn(items, item);
+    this.#itemScope = undefined;
+  }
+
+  /** A for_each that was caught in its failure, or lost a race, has left its items. */
+  #dropInside(node: NodePlace, iterations: string): void {
+    if (this.snapshot.snapshots.size === 0) return;
+    const { index: from, end } = this.plan.nodes[node.first]!;
+    for (const key of [...this.snapshot.snapshots.keys()]) {
+      const colon = key.indexOf(':');
+      const index = this.plan.indexOf.get(key.slice(colon + 1));
+      if (index === undefined || index <= from || index >= end) continue;
+      if (`${key.slice(0, colon)}.`.startsWith(iterations)) this.#drop(key);
+    }
+  }
+
+  #forgetNodes(from: number, to: number): void {
     const { d, k } = this.execution;
-    for (let i = node.index + 1; i < node.end; i += 1) {
+    for (let i = from; i < to; i += 1) {
       if (d[i] !== undefined) delete d[i];
       if (k?.[i] !== undefined) delete k[i];
-    }
-    // A for_each that was caught in its failure, or lost a race, has left its items.
-    if (this.snapshot.snapshots.size === 0) return;
-    for (const key of [...this.snapshot.snapshots.keys()]) {
-      const index = this.plan.indexOf.get(key.slice(key.indexOf(':') + 1));
-      if (index !== undefined && index > node.index && index < node.end) this.#drop(key);
     }
   }
 
@@ -281,13 +380,46 @@ export class Evaluation {
     const under = this.#rootScope();
     if (node.items < 0) return under;
     const record = this.execution.o[node.items] as LoopRecord;
+    const item = passOf(record, node.slots[node.loops.indexOf(node.items)]!);
     const known = this.#itemScope;
-    if (known !== undefined && known.record === record && known.i === record.i) {
+    if (known !== undefined && known.record === record && known.item === item) {
       if (known.under === under) return known.scope;
     }
-    const scope = { ...under, data: layered(under.data, this.overlayOf(node)!) };
-    this.#itemScope = { record, i: record.i, under, scope };
+    const data = layered(under.data, this.overlayOf(node)!);
+    const outputs = node.lanes.length === 0 ? under.outputs : this.#outputsIn(node, under.outputs);
+    const scope = { ...under, data, outputs };
+    this.#itemScope = { record, item, under, scope };
     return scope;
+  }
+
+  /** Of blocks in the items around it that run side by side, a node sees the outputs of its own item. */
+  #outputsIn(node: NodePlace, latest: OutputsView): OutputsView {
+    const { nodes, indexOf } = this.plan;
+    const lanes = node.lanes.map((lane) => {
+      const { index, end } = nodes[nodes[lane]!.first]!;
+      return { index, end, own: this.#ownIn(node, lane) };
+    });
+    const get = (blockId: string) => {
+      const at = indexOf.get(blockId) ?? -1;
+      const lane = lanes.findLast(({ index, end }) => index < at && at < end);
+      if (lane === undefined) return latest.get(blockId);
+      return lane.own.find(({ block }) => block === blockId)?.output;
+    };
+    const all = () => {
+      const found = Object.keys(latest.all()).map((id) => [id, get(id)] as const);
+      return Object.fromEntries(found.filter(([, output]) => output !== undefined)) as JsonObject;
+    };
+    return { get, all };
+  }
+
+  /** What the blocks of an item have given: the item of that block around the node which the node is in. */
+  #ownIn(node: NodePlace, lane: number): readonly OwnOutput[] {
+    const items = this.snapshot.items?.[this.snapshotKey(this.plan.nodes[lane]!)];
+    return items?.own[this.#itemIn(node, lane)] ?? [];
+  }
+
+  #itemIn(node: NodePlace, loop: number): number {
+    return passOf(this.execution.o[loop], node.slots[node.loops.indexOf(loop)]!);
   }
 
   #rootScope(): Scope {
@@ -315,13 +447,27 @@ export class Evaluation {
   overlayOf(node: NodePlace): JsonObject | null {
     if (node.items < 0) return null;
     const items: (readonly [string, JsonValue])[] = [];
-    for (const index of node.loops) {
+    for (const [at, index] of node.loops.entries()) {
       const around = this.plan.nodes[index]!;
       if (around.kind.repeats !== 'items') continue;
-      items.push(around.kind.item(this, around, this.execution.o[index]!));
+      if (node.lanes.includes(index)) items.push(...this.#mergedIn(node, index));
+      const record = this.execution.o[index]!;
+      items.push(...around.kind.item(this, around, record, node.slots[at]!));
     }
     // fromEntries defines own properties, whatever their names are.
     return Object.fromEntries(items);
+  }
+
+  /** What the item has merged; items of a lane further in do not see what their siblings have. */
+  #mergedIn(node: NodePlace, lane: number): (readonly [string, JsonValue])[] {
+    const { nodes, indexOf } = this.plan;
+    const next = nodes[node.lanes[node.lanes.indexOf(lane) + 1] ?? -1];
+    const { index: from, end } = nodes[next?.first ?? -1] ?? { index: 0, end: 0 };
+    const isApart = ({ block }: OwnOutput) => {
+      const at = indexOf.get(block) ?? -1;
+      return at <= from || at >= end;
+    };
+    return mergedOf(this.#ownIn(node, lane).filter(isApart));
   }
 
   // -------------------------------------------------------------- what blocks leave behind
@@ -348,31 +494,104 @@ export class Evaluation {
     return this.env.fitsContext?.({ ...this.snapshot.data, ...values }) ?? true;
   }
 
-  /** @param tryNumber 0 for the row of a composite itself */
+  /**
+   * @param tryNumber 0 for the row of a composite itself
+   * @param attempt `next`: the row may be stored again, so that its rows are counted outside of loops too
+   */
   storeOutput(
     node: NodePlace,
     tryNumber: number,
     output: JsonValue,
     outputRef: '__error__' | null,
-    attempt = tryNumber,
+    attempt: number | 'next' = tryNumber,
   ): void {
     this.outputs.push({
       blockId: node.id,
       iteration: this.iterationOf(node),
       tryNumber,
-      attempt: node.loops.length === 0 ? attempt : this.#nextRow(node),
+      attempt: attempt !== 'next' && node.loops.length === 0 ? attempt : this.#nextRow(node),
       output,
       outputRef,
     });
     if (node.isRead) this.snapshot.outputs.set(node.id, output);
+    // What a loop notes of its passes is no output.
+    if (outputRef === null && node.kind.repeats === 'never') this.collect(node, output);
+    if (node.lanes.length > 0) this.#keepOwn(node, output);
     this.charge(output);
   }
 
+  /** A row beside those of the tries, which expressions do not read: it has the number of the row to come. */
+  storeNote(
+    node: NodePlace,
+    tryNumber: number,
+    output: JsonObject,
+    outputRef: typeof GATE_REF,
+  ): void {
+    const isLooped = node.loops.length > 0;
+    this.outputs.push({
+      blockId: node.id,
+      iteration: this.iterationOf(node),
+      tryNumber,
+      attempt: isLooped ? (this.execution.c?.[node.first] ?? 0) : tryNumber,
+      output,
+      outputRef,
+    });
+    this.charge(output);
+  }
+
+  /** The output may be the last one of the items that the block is in. */
+  collect(node: NodePlace, output: JsonValue): void {
+    for (const index of node.collectors) {
+      setLast(this.#itemsOf(index), this.#itemIn(node, index), output);
+    }
+  }
+
+  #keepOwn(node: NodePlace, output: JsonValue): void {
+    if (!node.isRead && (node as Partial<StepNode>).isMerged !== true) return;
+    for (const index of node.lanes) {
+      setOwn(this.#itemsOf(index), this.#itemIn(node, index), node.id, output);
+    }
+    this.#itemScope = undefined;
+  }
+
+  #itemsOf(index: number): ItemOutputs {
+    this.snapshot.items ??= {};
+    const key = this.snapshotKey(this.plan.nodes[index]!);
+    this.snapshot.items[key] ??= noItemOutputs();
+    return this.snapshot.items[key];
+  }
+
+  /** What its items have given so far. */
+  itemOutputsOf(node: NodePlace): ItemOutputs | undefined {
+    return this.snapshot.items?.[this.snapshotKey(node)];
+  }
+
+  /** The output of a step becomes part of context.data, and of what its own item sees there. */
+  mergeOutput(node: NodePlace, output: JsonObject): void {
+    this.mergeData(output);
+    for (const index of node.lanes) {
+      const own = this.#ownIn(node, index).find(({ block }) => block === node.id);
+      if (own !== undefined) own.isMerged = true;
+    }
+    if (node.lanes.length > 0) this.#itemScope = undefined;
+  }
+
+  /** The error that the blocks of a catch list see as context.data._error. */
+  mergeError(node: NodePlace, error: JsonObject): void {
+    this.mergeData({ _error: error });
+    const lane = node.lanes.at(-1);
+    if (lane === undefined) return;
+    const record = this.execution.o[lane] as ForEachRecord;
+    record.v ??= {};
+    record.v[this.#itemIn(node, lane)] = error;
+    this.#itemScope = undefined;
+  }
+
   /** Rows of a block inside loops count on over all iterations (docs/reference/instances.md). */
-  #nextRow(node: NodePlace): number {
+  #nextRow({ first }: NodePlace): number {
     this.execution.c ??= {};
-    const number = this.execution.c[node.index] ?? 0;
-    this.execution.c[node.index] = number + 1;
+    const number = this.execution.c[first] ?? 0;
+    this.execution.c[first] = number + 1;
     return number;
   }
 
@@ -408,7 +627,7 @@ export class Evaluation {
   // -------------------------------------------------------------- the items of for_each blocks
 
   snapshotKey(node: NodePlace): string {
-    return `${this.iterationOf(node)}:${node.id}`;
+    return runKey(this.execution, node);
   }
 
   snapshotOf(node: NodePlace): readonly JsonValue[] {
@@ -436,8 +655,14 @@ export class Evaluation {
   }
 
   #drop(key: string): void {
+    if (this.snapshot.items !== undefined) delete this.snapshot.items[key];
     if (!this.snapshot.snapshots.delete(key)) return;
     // What was made in this turn has no row yet.
     if (this.newSnapshots?.delete(key) !== true) this.droppedSnapshots.push(key);
   }
+}
+
+/** How the iterations begin that go on within one. */
+function beneath(iteration: string): string {
+  return iteration === '' ? '' : `${iteration}.`;
 }

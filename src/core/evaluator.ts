@@ -14,6 +14,7 @@ import { cut, cutAll } from './cutting.js';
 import { Evaluation } from './evaluation.js';
 import { CANCELLED, COMPLETED, FAILED, SKIPPED } from './execution.js';
 import { failureOfWhole } from './failures.js';
+import { advanceHooks, beginHooks, isForHooks, withHooks } from './hooks.js';
 import {
   awaitPermit,
   awaitsPermit,
@@ -56,6 +57,7 @@ type Taken = 'run' | 'set' | 'stale';
 
 /** Takes in one event. The snapshot is changed in place; the progress is to be stored with it. */
 export function advance(plan: Plan, snapshot: Snapshot, event: EngineEvent, env: Env): Progress {
+  if (isForHooks(event)) return advanceHooks(plan, snapshot, event, env);
   const run = new Evaluation(plan, snapshot, env);
   const from = snapshot.state;
   const taken = takeIn(run, event);
@@ -66,7 +68,11 @@ export function advance(plan: Plan, snapshot: Snapshot, event: EngineEvent, env:
   noteMove(run, from, event.kind === 'stop');
   if (isEnded(snapshot.state)) cleanUp(run);
   run.storeQueue();
-  return progressOf(run, taken === 'stale');
+  const progress = progressOf(run, taken === 'stale');
+  const { hooks } = plan;
+  if (hooks === undefined && snapshot.execution.j === undefined) return progress;
+  if (snapshot.state !== from) beginHooks(hooks, snapshot);
+  return withHooks(plan, snapshot, event, env, progress);
 }
 
 /** Built field by field: this runs for every event, and spreads show in its time. */
@@ -92,6 +98,9 @@ function progressOf(run: Evaluation, isStale: boolean): Progress {
   };
   if (run.effects !== undefined) progress.effects = run.effects;
   if (run.children !== undefined) progress.children = run.children;
+  if (run.takenSignals !== undefined) progress.takenSignals = run.takenSignals;
+  if (run.opensEventWait) progress.opensEventWait = true;
+  if (run.gates !== undefined) progress.gates = run.gates;
   if (isStale) progress.stale = true;
   return progress;
 }
@@ -108,10 +117,12 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
       return 'run';
     case 'step.outcome':
     case 'step.refused':
+    case 'gate.answered':
     case 'rate.granted':
     case 'rate.deferred':
     case 'rate.changed':
     case 'child.ended':
+    case 'event.arrived':
       return takeInTry(run, event);
     case 'admitted':
       if (run.execution.w !== 1) return 'set';
@@ -121,6 +132,9 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
       return cancel(run);
     case 'stop':
       return stop(run, event);
+    // Taken in by the hooks themselves.
+    case 'hooks.dropped':
+      return 'set';
     case 'pause':
       return pause(run, event.byParent);
     case 'resume':
@@ -152,16 +166,11 @@ function takeInTry(run: Evaluation, event: TryEvent): Taken {
   if (node === undefined || record === undefined || isEnded(run.snapshot.state)) return 'stale';
   if (run.iterationOf(node) !== event.iteration) return 'stale';
   if (!node.kind.takeIn(run, node, record, event)) return 'stale';
-  // The end of a try wakes a parked instance, an answer about its rate limit does not.
-  if (ENDS.has(event.kind) && run.execution.p === 1) delete run.execution.p;
+  // The end of a try wakes a parked instance, and so does a person or a child; what a rate limit says does not.
+  const isNews = !event.kind.startsWith('rate.');
+  if (isNews && run.execution.p === 1) delete run.execution.p;
   return 'run';
 }
-
-const ENDS: ReadonlySet<EngineEvent['kind']> = new Set<EngineEvent['kind']>([
-  'step.outcome',
-  'step.refused',
-  'child.ended',
-]);
 
 // ---------------------------------------------------------------- events about the instance
 
@@ -204,8 +213,8 @@ function pause(run: Evaluation, byParent: true | undefined): Taken {
   const { snapshot, execution } = run;
   if (isTerminal(snapshot.state) || snapshot.state === 'paused') return 'set';
   clearHolds(run);
-  if (byParent === true) execution.j = 1;
-  else if (execution.j !== undefined) delete execution.j;
+  if (byParent === true) execution.l = 1;
+  else if (execution.l !== undefined) delete execution.l;
   // A failed instance that goes on after a pause has to be retried.
   if (snapshot.state === 'failed') execution.f = 1;
   moveTo(snapshot, 'paused', null);
@@ -248,7 +257,7 @@ function reopen(run: Evaluation): void {
       continue;
     }
     if (done !== undefined) delete execution.d[i];
-    if (kept !== undefined && plan.nodes[i]!.kind.isKept) {
+    if (kept !== undefined && !plan.nodes[i]!.kind.isLeaf) {
       execution.k ??= {};
       execution.k[i] = kept;
     }
@@ -291,7 +300,7 @@ function runOn(run: Evaluation): void {
   }
   clearHolds(run);
   if (execution.t === null) begin(run);
-  else fireDue(run);
+  else run.fireDue();
   run.drain();
 }
 
@@ -301,17 +310,6 @@ function begin(run: Evaluation): void {
   snapshot.runtime.instance_id = snapshot.id;
   snapshot.runtime.started_at = isoTime(env.now);
   if (!startAt(run, run.plan.roots, firstRoot(run))) execution.e = COMPLETED;
-}
-
-function fireDue(run: Evaluation): void {
-  for (;;) {
-    const next = run.leaves.next();
-    if (next === undefined || next.at > run.env.now || run.isExhausted) return;
-    run.leaves.pop();
-    run.spendStep();
-    const node = run.plan.nodes[next.node]!;
-    node.kind.due(run, node, run.execution.o[next.node]!);
-  }
 }
 
 /** While nothing new may start, only tries at work can time out; all other times can wait. */

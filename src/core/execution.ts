@@ -6,7 +6,9 @@
  * Plain JSON: `JSON.parse(JSON.stringify(execution))` at any point goes on exactly as the original.
  */
 
+import type { HookList } from '../../schema/blocks.js';
 import type { Failure } from '../../schema/failure.js';
+import type { JsonObject } from './json.js';
 
 /** How a node ended. */
 export const COMPLETED = 0;
@@ -22,6 +24,8 @@ export type DoneCode = typeof COMPLETED | typeof FAILED | typeof CANCELLED | typ
  * - `asking`: a grant of its rate limit was asked for.
  * - `sleep`: a durable timer, over at `w`.
  * - `run`: in a handler of this process. `task`: with an external worker.
+ * - `event`: waits for an event or a signal, as `v` says.
+ * - `gate`: a person has to answer first.
  * - `child`: a child instance runs for it.
  */
 export type StepPhase =
@@ -33,6 +37,8 @@ export type StepPhase =
   | 'sleep'
   | 'run'
   | 'task'
+  | 'event'
+  | 'gate'
   | 'child';
 
 /** What the record of every open node has; further kinds of blocks add to it what they need. */
@@ -60,22 +66,41 @@ export interface OpenEffect {
   readonly created_at: string;
 }
 
+/** What a step waits for. Never changed inside. */
+export interface EventWait {
+  /** Of the event, and of the `custom:` signals that are taken for it. */
+  readonly n: string;
+  /** The correlation key; absent: that of events without one. */
+  readonly k?: string;
+  /** Of the row that says so: the caller notes it when it makes the row. */
+  readonly i?: string;
+}
+
 export interface StepRecord extends OpenBase {
   p: StepPhase;
   /** The try, counted from 0 in each iteration. */
   a: number;
   /** Unix ms: end of a deferral or of a sleep. */
   w?: number;
-  /** Unix ms: when the try times out. */
+  /** Unix ms: when the try times out, or the time for the answer at a gate is over. */
   d?: number;
-  /** The duration that a sleep was asked for, in ms. */
+  /**
+   * The duration that a sleep was asked for, or after which a wait for an event times out, in ms; of a gate:
+   * when it was reached, in ms after `Execution.t`.
+   */
   m?: number;
   /** The rate limit of this try has been granted. */
   g?: 1;
   /** The child instance; the caller notes it when that is made, and until then there is none. */
   c?: string;
+  /**
+   * The gate was reached: its id, which the caller notes where this is ''. It stays with the step, so
+   * that nobody is asked twice.
+   */
+  k?: string;
   /** The caller notes it at the dispatch; it stays for as long as the try does, over restarts too. */
   u?: OpenEffect;
+  v?: EventWait;
 }
 
 export interface BranchesRecord extends OpenBase {
@@ -87,6 +112,8 @@ export interface BranchesRecord extends OpenBase {
   y?: Failure;
   /** A race that is decided: its result, once the losers have cleaned up. */
   r?: DoneCode;
+  /** The branch that has won it. */
+  w?: number;
 }
 
 export interface RouterRecord extends OpenBase {
@@ -117,6 +144,29 @@ export interface LoopRecord extends OpenBase {
 export interface ForEachRecord extends LoopRecord {
   /** How many items there are; the items themselves are a snapshot beside the execution. */
   n: number;
+  /**
+   * Where several items run at once: the item that each slot is at, -1 for none. `i` is then the next
+   * item to begin.
+   */
+  s?: number[];
+  /** With `s`: how many items have ended well, and how many not: once there is one, no item begins. */
+  m?: number;
+  f?: number;
+  /** With `f`: how the block ends once the items in flight have, and why. */
+  r?: DoneCode;
+  y?: Failure;
+  /** With `s`: the last error that a try_catch has caught in an item, by that item. */
+  v?: Record<number, JsonObject>;
+}
+
+/** A saga; each run of it is a pass, since a retry of the instance begins anew. */
+export interface SagaRecord extends LoopRecord {
+  /** The list that runs: the action of a step, or behind that its compensation. */
+  l: number;
+  /** What the block comes to when what completed is compensated. */
+  f?: typeof FAILED | typeof CANCELLED;
+  /** Why, if an action failed. */
+  y?: Failure;
 }
 
 export type OpenRecord =
@@ -126,6 +176,7 @@ export type OpenRecord =
   | TryCatchRecord
   | LoopRecord
   | ForEachRecord
+  | SagaRecord
   | OpenBase;
 
 /**
@@ -133,6 +184,24 @@ export type OpenRecord =
  * had a child, a record that names it.
  */
 export type DoneRecord = [code: DoneCode, began: number, took: number, kept?: OpenRecord];
+
+/** Hooks that are due after one end of the instance (`hooks.ts`). */
+export interface HookRun {
+  readonly l: HookList;
+  /** Counts the runs of hooks of the instance. */
+  readonly n: number;
+  /** Why the instance had failed. */
+  readonly y?: Failure;
+  /** As that of a sequence of these steps. */
+  e: Execution;
+}
+
+export interface HookState {
+  /** How many runs there have been. */
+  n: number;
+  /** Those that have not ended; the first one is at work. */
+  r: HookRun[];
+}
 
 export interface Execution {
   /** Unix ms of the first step; null before it. */
@@ -163,12 +232,14 @@ export interface Execution {
   s?: number;
   /** Output rows stored by blocks within loops, by node: the number of the next one. */
   c?: Record<number, number>;
-  /** After a retry: what routers and loops that are started again go on from. */
+  /** The hooks of the sequence; absent: none were ever due. */
+  j?: HookState;
+  /** After a retry: what blocks that are started again go on from. */
   k?: Record<number, OpenRecord>;
   /** Children asked for so far: the number of the next one. */
   g?: number;
   /** Paused because its parent was, so that it goes on with that. */
-  j?: 1;
+  l?: 1;
 }
 
 /** The execution of an instance that has not started. */

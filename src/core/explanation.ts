@@ -26,6 +26,8 @@ export interface Surroundings {
   readonly limits: readonly RateLimitFacts[];
   /** The states of its children, by their ids. */
   readonly children: ReadonlyMap<string, InstanceState>;
+  /** Open gates of the instance. */
+  readonly approvals: readonly { readonly id: string; readonly prompt: string }[];
 }
 
 export interface Move {
@@ -90,6 +92,10 @@ function found(facts: WaitFacts, around: Surroundings): Partial<WaitFacts> {
   if (kind === 'rate_limit') {
     more.limit = around.limits.find(({ limit_key }) => limit_key === facts.key)?.set ?? null;
   }
+  if (kind === 'approval') {
+    const asked = around.approvals.find(({ id }) => id === facts.approval_id);
+    if (asked !== undefined) more.prompt = asked.prompt;
+  }
   return more;
 }
 
@@ -140,6 +146,10 @@ const WORDS: Readonly<Record<Wait['kind'], (wait: WaitFacts) => string>> = {
     `The worker ${worker_id} has been at ${step(wait, 'step')} since ${since}; its last sign of life came at ` +
     `${heartbeat_at}.`,
   handler: (wait) => `${step(wait)} is at work in the built-in handler ${wait.handler}.`,
+  approval: ({ prompt = '', choices = [], since, until, ...wait }) =>
+    `${step(wait)} has waited for the answer of a person since ${since}` +
+    `${prompt === '' ? '' : ` (${prompt})`}: ${choices.join(', ')}` +
+    `${until === null ? '' : `; until ${until}`}.`,
   sleep: (wait) => `${step(wait)} sleeps until ${wait.until}.`,
   delay: (wait) => `${step(wait)} is put off until ${wait.until} by its delay or send_window.`,
   retry: (wait) =>
@@ -153,6 +163,10 @@ const WORDS: Readonly<Record<Wait['kind'], (wait: WaitFacts) => string>> = {
   rate_limit: (wait) =>
     `${step(wait)} waits for a permit of the rate limit ${wait.key}${limited(wait.limit)}` +
     (wait.until === null ? '.' : `, and asks again at ${wait.until}.`),
+  event: (wait) =>
+    `${step(wait)} waits for the event ${wait.name}` +
+    (wait.key === undefined ? '' : ` with the correlation key ${wait.key}`) +
+    (wait.until === null ? '.' : `, until ${wait.until}.`),
   engine: (wait) =>
     wait.block_id === null
       ? 'The engine goes on with it by itself.'

@@ -10,7 +10,12 @@ export function reasonOf(
   message: string,
   now: UnixMs,
 ): Pick<Failure, 'code' | 'message' | 'at'> {
-  return { code, message: clip(message, FAILURE_MESSAGE_MAX - 1), at: isoTime(now) };
+  return { code, message: failureMessage(message), at: isoTime(now) };
+}
+
+/** As long as the messages of failures may be. */
+export function failureMessage(text: string): string {
+  return clip(text, FAILURE_MESSAGE_MAX - 1);
 }
 
 /** Of an instance that failed as a whole, and not because of one of its blocks. */

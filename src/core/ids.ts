@@ -71,6 +71,20 @@ export function rateLimitId(tenantId: string, key: string): string {
 }
 
 /**
+ * Names the actor of the events with a name and a correlation key, and its rows; absent: of those
+ * without a key.
+ */
+export function eventKeyId(tenantId: string, name: string, key: string | undefined): string {
+  const named = `${Buffer.byteLength(name)}:${name}`;
+  return hashedId('events:', tenantId, key === undefined ? named : `${named}=${key}`);
+}
+
+/** Names the event that a producer calls so, whatever its name and key are. */
+export function eventId(tenantId: string, producerEventId: string): string {
+  return hashedId('event:', tenantId, producerEventId);
+}
+
+/**
  * Names the instance that a schedule creates for a fire time. It lives on the schedule's shard: its
  * routing bits are the schedule's.
  */

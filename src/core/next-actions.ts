@@ -98,6 +98,15 @@ const ACTIONS: Readonly<
       why: `A worker takes the task by this; without one that polls for ${handler} it waits for ever.`,
     },
   ],
+  approval: ({ approval_id, choices = [] }) => [
+    {
+      action: 'answer',
+      method: 'POST',
+      path: `/approvals/${approval_id}`,
+      body: { value: choices[0] ?? '' },
+      why: `Answers for a person; the value is one of ${choices.join(', ')}.`,
+    },
+  ],
   worker: ({ task_id }) => [
     {
       action: 'look_at_task',
@@ -105,6 +114,25 @@ const ACTIONS: Readonly<
       path: `/workers/tasks/${task_id}/attempts`,
       why: 'Shows who claimed the task, and when.',
     },
+  ],
+  event: ({ name = '', key, path, since }, at) => [
+    {
+      action: 'send_event',
+      method: 'POST',
+      path: '/events',
+      body: {
+        event_name: name,
+        ...(key === undefined ? {} : { correlation_key: key }),
+        producer_event_id: `by-hand:${at}/${path} ${since}`,
+        payload: {},
+      },
+      why: 'Ends the wait of every instance of the tenant that waits for this event.',
+    },
+    signal(
+      at,
+      `custom:${name}`,
+      'Ends the wait of this instance alone, with the payload if one is sent.',
+    ),
   ],
   retry: (_wait, at, state) => startNow(at, state, 'Ends the wait: the next try begins now.'),
   delay: (_wait, at, state) => startNow(at, state, 'Ends the wait: the step begins now.'),

@@ -34,6 +34,8 @@ const SORT_OF: Readonly<Record<StepPhase, Sort | undefined>> = {
   run: 'active',
   task: 'outside',
   child: 'outside',
+  event: 'outside',
+  gate: 'outside',
 };
 
 export class OpenLeaves {

@@ -4,9 +4,10 @@
  * its index to `end`. What a node has beside its place is the matter of its kind (`blocks/`).
  */
 
-import type { Block } from '../../schema/blocks.js';
+import type { HookList, KindName } from '../../schema/blocks.js';
 import type { BlockKind } from './blocks/kind.js';
 import type { PlanNode } from './blocks/kinds.js';
+import type { Condition, Parsed } from './condition.js';
 import type { JsonValue } from './json.js';
 
 export type { PlanNode } from './blocks/kinds.js';
@@ -20,7 +21,9 @@ export type SchemaCheck = (value: JsonValue) => string | undefined;
 /** What every node has, whatever its kind: that kind, and its place in the tree. */
 export interface NodePlace {
   readonly index: number;
-  readonly type: Block['type'];
+  /** Index of the first node of the same block: a block in bodies that run side by side has several. */
+  readonly first: number;
+  readonly type: KindName;
   /** The id of the block. */
   readonly id: string;
   readonly kind: BlockKind;
@@ -37,9 +40,17 @@ export interface NodePlace {
   readonly lists: readonly (readonly number[])[];
   /** The blocks around the node that run it again and again, outermost first. */
   readonly loops: readonly number[];
+  /** Which of the lists of each of them the node is in. */
+  readonly slots: readonly number[];
+  /** Those of `loops` that run items side by side. */
+  readonly lanes: readonly number[];
+  /** Those of `loops` to whose output the block may contribute. */
+  readonly collectors: readonly number[];
   /** The innermost of them whose passes have an item; -1 for none. */
   readonly items: number;
-  /** Some expression of the plan may read the outputs of this block. */
+  /** What has to hold for the block to run, asked when it is reached; undefined: it always runs. */
+  readonly when: Parsed<Condition> | undefined;
+  /** Something in the plan may read the outputs of this block. */
   readonly isRead: boolean;
 }
 
@@ -53,11 +64,16 @@ export interface Plan {
   readonly version: number | null;
   readonly nodes: readonly PlanNode[];
   readonly roots: readonly number[];
+  /** From the id of a block to its first node. */
   readonly indexOf: ReadonlyMap<string, number>;
   /** The blocks whose outputs an expression can read; the others need not be kept. */
   readonly outputRefs: 'all' | ReadonlySet<string>;
+  /** What runs when an instance has failed or was cancelled; absent: nothing does. */
+  readonly hooks?: { readonly [List in HookList]?: Plan };
   /** No composite blocks. */
   readonly isStepOnly: boolean;
   /** Some step is not pure: instances do more than one commit. */
   readonly hasEffects: boolean;
+  /** Some step waits for the answer of a person. */
+  readonly hasGates: boolean;
 }

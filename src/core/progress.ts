@@ -4,9 +4,12 @@
  */
 
 import type { Failure, FailureCode } from '../../schema/failure.js';
+import type { GateAnswer } from './blocks/gate.js';
 import type { LogLevel, StepOutcome } from './builtin.js';
 import type { Execution, OpenEffect } from './execution.js';
+import type { ItemOutputs } from './item-outputs.js';
 import type { JsonObject, JsonValue } from './json.js';
+import type { SecretText } from './secret-texts.js';
 import type { InstanceState } from './states.js';
 import type { UnixMs } from './time.js';
 
@@ -27,6 +30,29 @@ export interface Snapshot {
   outputs: Map<string, JsonValue>;
   /** The items of for_each blocks, by the keys of `Progress.snapshots`. */
   snapshots: Map<string, JsonValue[]>;
+  /** What those items have given so far, by the same keys. */
+  items?: Record<string, ItemOutputs>;
+  /** Signals that no wait has taken, oldest first; absent: none. */
+  signals?: KeptSignal[];
+}
+
+/** A `custom:` signal that is kept for a wait. */
+export interface KeptSignal {
+  readonly id: string;
+  /** Its number among the signals of the instance. */
+  readonly seq: number;
+  /** What stands behind `custom:`. */
+  readonly name: string;
+  readonly payload: JsonValue;
+  /** Of the text of its payload. */
+  readonly characters: number;
+}
+
+/** A signal that a wait took; `refused`: its payload was none for that wait, which goes on. */
+export interface TakenSignal {
+  readonly seq: number;
+  readonly blockId: string;
+  readonly status: 'taken' | 'refused';
 }
 
 /** One try of one step. `iteration` is the path of loop counters, '' outside of loops. */
@@ -48,6 +74,8 @@ export type EngineEvent =
       readonly outcome: StepOutcome;
       readonly external: boolean;
     } & StepTry)
+  /** A person has answered at a gate; the value is one of its choices. */
+  | ({ readonly kind: 'gate.answered'; readonly answer: GateAnswer } & StepTry)
   /** The database refused what this step gave: the step fails for good. */
   | ({ readonly kind: 'step.refused'; readonly message: string } & StepTry)
   | ({ readonly kind: 'rate.granted' } & StepTry)
@@ -57,6 +85,11 @@ export type EngineEvent =
   | ({ readonly kind: 'rate.changed' } & StepTry)
   /** The child of this block has ended, or was never made. */
   | ({ readonly kind: 'child.ended'; readonly end: ChildEnd } & StepTry)
+  /** What the step waits for has come: this event, or else a signal that is kept. */
+  | ({
+      readonly kind: 'event.arrived';
+      readonly event?: { readonly id: string; readonly payload: JsonValue };
+    } & StepTry)
   /** The slot that the instance waits for is its own; `Env.holdsPermit` says so from now on. */
   | { readonly kind: 'admitted' }
   /** The signal: protected work goes on, everything else is cut off. */
@@ -68,6 +101,8 @@ export type EngineEvent =
       /** Of `failed`; absent: somebody asked for it. */
       readonly failure?: Pick<Failure, 'code' | 'message'>;
     }
+  /** What is left of the hooks at work cannot be run. */
+  | { readonly kind: 'hooks.dropped'; readonly message: string }
   | { readonly kind: 'pause'; readonly byParent?: true }
   /** Makes the instance scheduled, now; the `wake` that follows starts things. */
   | { readonly kind: 'resume' }
@@ -104,6 +139,11 @@ export interface Env {
   readonly isRateLimited?: (key: string) => boolean;
 }
 
+/** What marks the row of an answer at a gate: an output, but not that of the step's handler. */
+export const GATE_REF = 'human_input';
+/** Between the iteration and the id of the row, in the place of such a row. */
+export const NOTE_MARK = '!';
+
 export interface OutputRow {
   readonly blockId: string;
   /** '' outside of loops; '2' in the third iteration of a loop; '2.0' one loop further in. */
@@ -116,7 +156,7 @@ export interface OutputRow {
    */
   readonly attempt: number;
   readonly output: JsonValue;
-  readonly outputRef: '__error__' | null;
+  readonly outputRef: '__error__' | typeof GATE_REF | null;
 }
 
 export interface Dispatch extends StepTry {
@@ -129,6 +169,8 @@ export interface Dispatch extends StepTry {
   readonly timeoutMs: number | null;
   /** The items of the for_each blocks around the step: they lie over context.data. */
   readonly overlay: JsonObject | null;
+  /** Where `params` name secrets; absent: nowhere. */
+  readonly secrets?: readonly SecretText[] | undefined;
 }
 
 /** Work in progress that must stop: a task to be withdrawn, or a handler to be aborted. */
@@ -143,6 +185,15 @@ export interface EndedEffect extends StepTry {
   readonly effect: OpenEffect;
   readonly isDone: boolean;
 }
+
+/**
+ * A gate that waits no more: by its answer, or since the time for one is over. Without an id nobody has
+ * heard of it yet.
+ */
+export type EndedGate = { readonly id: string; readonly at: UnixMs } & (
+  | { readonly end: 'timed_out' | 'escalated' }
+  | ({ readonly end: 'answered' } & Pick<GateAnswer, 'value' | 'comment' | 'by' | 'answerId'>)
+);
 
 export interface RateRequest extends StepTry {
   readonly blockId: string;
@@ -188,12 +239,20 @@ export interface AuditEvent {
     | 'state_transition'
     | 'step_failed'
     | 'step_retried'
+    | 'gate_answered'
+    | 'gate_refused'
+    | 'gate_timed_out'
+    | 'gate_escalated'
     | 'block_failed'
+    | 'hook_failed'
+    | 'saga_compensated'
     | 'resumed_from'
     | 'blocks_injected'
     | 'migrated'
     | 'forked'
-    | 'batch_action';
+    | 'batch_action'
+    | 'event_taken'
+    | 'event_refused';
   readonly fromState?: InstanceState;
   readonly toState?: InstanceState;
   readonly blockId?: string;
@@ -212,6 +271,10 @@ export interface Progress {
   readonly effects?: readonly EndedEffect[];
   /** Absent: none. */
   readonly children?: readonly ChildOrder[];
+  readonly takenSignals?: readonly TakenSignal[];
+  /** A step has begun to wait for an event. */
+  readonly opensEventWait?: true;
+  readonly gates?: readonly EndedGate[];
   readonly snapshots: readonly { readonly key: string; readonly items: JsonValue[] }[];
   /** To be deleted before `snapshots` are stored. */
   readonly droppedSnapshots: readonly string[];

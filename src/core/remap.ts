@@ -11,9 +11,13 @@ import {
   COMPLETED,
   type DoneRecord,
   type Execution,
+  type ForEachRecord,
+  type HookRun,
   type OpenRecord,
   SKIPPED,
+  type StepRecord,
 } from './execution.js';
+import { copyOf, recordOf } from './paths.js';
 import type { Plan, PlanNode } from './plan-nodes.js';
 
 /**
@@ -21,11 +25,15 @@ import type { Plan, PlanNode } from './plan-nodes.js';
  * is not there at the same place; undefined when it can.
  */
 export function clashOf(execution: Execution, from: Plan, to: Plan): string | undefined {
-  const { o, q = [], k = {} } = execution;
+  const { o, q = [], k = {}, d } = execution;
   for (const index of [...indexesOf(o), ...q, ...indexesOf(k)]) {
     const node = from.nodes[index]!;
     const problem = problemWith(node, execution, from, to);
     if (problem !== undefined) return `block ${node.id} is open and ${problem}`;
+  }
+  for (const index of [...indexesOf(o), ...indexesOf(k), ...indexesOf(d)]) {
+    const problem = crowdingOf(from.nodes[index]!, execution, to);
+    if (problem !== undefined) return problem;
   }
   return undefined;
 }
@@ -38,7 +46,8 @@ function problemWith(
 ): string | undefined {
   const target = counterpart(node, to);
   if (target === undefined) return 'is not in the target';
-  if (!isSamePlace(node, target, from, to)) return 'is at another place in the target';
+  if (!isSamePlace(from.nodes[node.first]!, target, from, to))
+    return 'is at another place in the target';
   if (target.type !== node.type) return `is a ${target.type} in the target`;
   if (node.type === 'step' && target.type === 'step' && node.handler !== target.handler) {
     return `has the handler ${target.handler} in the target`;
@@ -51,12 +60,24 @@ function problemWith(
   ) {
     return `starts the sequence ${target.sequenceName} in the target`;
   }
-  // Branches are counted; the choice of a router stands by its number until the list is entered.
-  const isCounted = node.type === 'parallel' || node.type === 'race' || k[node.index] !== undefined;
-  if (isCounted && node.lists.length !== target.lists.length) {
+  // Branches are counted; the choice of a router stands by its number until the list is entered. A saga
+  // that is to run again begins with its first step.
+  const isKept = k[node.index] !== undefined && node.type !== 'saga';
+  const isCounted = node.type === 'parallel' || node.type === 'race' || isKept;
+  if (isCounted && node.kind.repeats !== 'items' && node.lists.length !== target.lists.length) {
     return 'has another number of branches in the target';
   }
   return undefined;
+}
+
+/** Every item that has begun needs a slot, also for a retry. */
+function crowdingOf(node: PlanNode, execution: Execution, to: Plan): string | undefined {
+  const { s } = recordOf(execution, node.index);
+  const target = counterpart(node, to);
+  if (s === undefined || target?.kind.repeats !== 'items') return undefined;
+  const [items, slots] = [itemsInFlight({ s }), target.lists.length];
+  if (items <= slots) return undefined;
+  return `block ${node.id} is at ${items} items, of which the target runs ${slots} at once`;
 }
 
 /** The same list of the same blocks, up to the root; the position in it may differ. */
@@ -73,37 +94,136 @@ function isSamePlace(a: PlanNode, b: PlanNode, from: Plan, to: Plan): boolean {
  * finished blocks those that `to` has not are forgotten.
  */
 export function remapExecution(execution: Execution, from: Plan, to: Plan): Execution {
-  const { o, d, q, c, k, s, ...rest } = execution;
-  const indexOf = (index: number) => to.indexOf.get(from.nodes[index]!.id);
-  const next: Execution = { ...rest, o: remapped(o, indexOf), d: {} };
+  const { o, d, q, c, k, s, j, ...rest } = execution;
+  const indexOf = indexesIn(execution, from, to);
+  const next: Execution = { ...rest, o: remapped(o, indexOf, from, to), d: {} };
   for (const index of indexesOf(d)) {
+    const place = indexOf(index);
     const done = remapDone(from.nodes[index]!, d[index]!, from, to);
-    if (done !== undefined) next.d[indexOf(index)!] = done;
+    if (done !== undefined && place !== undefined) next.d[place] = done;
   }
   if (q !== undefined) next.q = q.map(indexOf).filter((index) => index !== undefined);
-  if (c !== undefined) next.c = remapped(c, indexOf);
-  if (k !== undefined) next.k = remapped(k, indexOf);
-  const resumedFrom = s === undefined ? undefined : indexOf(s);
+  // Rows are counted by block.
+  const firstOf = (index: number) => to.indexOf.get(from.nodes[index]!.id);
+  if (c !== undefined) next.c = remapped(c, firstOf, from, to);
+  if (k !== undefined) next.k = remapped(k, indexOf, from, to);
+  if (j !== undefined) next.j = { n: j.n, r: j.r.map((run) => remapHooks(run, from, to)) };
+  const resumedFrom = s === undefined ? undefined : firstOf(s);
   if (resumedFrom !== undefined) next.s = resumedFrom;
+  carryGates(next, from, to, indexOf, o);
   for (const index of [...indexesOf(next.o), ...(next.q ?? [])]) skipBefore(next, to, index);
+  fillSlots(next, to);
   return next;
+}
+
+function remapHooks(run: HookRun, from: Plan, to: Plan): HookRun {
+  const [before, after] = [from.hooks?.[run.l], to.hooks?.[run.l]];
+  if (before === undefined || after === undefined) return run;
+  return { ...run, e: remapExecution(run.e, before, after) };
+}
+
+/** Where the nodes of one plan are in the other; undefined for those that it has not. */
+export function indexesIn(execution: Execution, from: Plan, to: Plan) {
+  return (index: number): number | undefined => {
+    const node = from.nodes[index]!;
+    const target = counterpart(node, to);
+    if (target === undefined || (node.lanes.length === 0 && target.lanes.length === 0)) {
+      return target?.index;
+    }
+    return copyOf(to, target, (lane) => {
+      const at = node.loops.findIndex((loop) => from.nodes[loop]!.id === lane.id);
+      if (at < 0) return 0;
+      const record = recordOf(execution, node.loops[at]!);
+      return slotIn(record, lane.lists.length, node.slots[at]!);
+    })?.index;
+  };
+}
+
+function itemsInFlight({ s }: Partial<ForEachRecord>): number {
+  return s === undefined ? 1 : s.filter((item) => item >= 0).length;
+}
+
+/** The place of a slot among `slots`; where there are fewer than before, those at an item move together. */
+function slotIn({ s }: Partial<ForEachRecord>, slots: number, slot: number): number {
+  if (s === undefined || s.length <= slots) return slot;
+  return (s[slot] ?? -1) < 0 ? -1 : itemsInFlight({ s: s.slice(0, slot) });
+}
+
+/** The record of a for_each as it is with so many slots. */
+function withSlots(record: ForEachRecord, slots: number): ForEachRecord {
+  const { i, e, s, n } = record;
+  const size = Math.min(slots, n);
+  if (s === undefined) {
+    if (slots === 1) return { ...record };
+    const { e: _between, ...rest } = record;
+    const items = Array.from({ length: size }, (_, slot) => (slot === 0 && e !== 1 ? i : -1));
+    return { ...rest, s: items, m: i, i: e === 1 ? i : i + 1 };
+  }
+  const items = s.length <= size ? s : s.filter((item) => item >= 0);
+  return { ...record, s: [...items, ...Array.from({ length: size - items.length }, () => -1)] };
+}
+
+/** The block comes up to give its free slots items, where it has got more of them. */
+function fillSlots(next: Execution, to: Plan): void {
+  for (const index of indexesOf(next.o)) {
+    if (to.nodes[index]!.kind.repeats !== 'items') continue;
+    const { s, i, n, r } = next.o[index] as ForEachRecord;
+    if (s?.includes(-1) !== true || i >= n || r !== undefined || next.q?.includes(index)) continue;
+    next.q = [...(next.q ?? []), index];
+  }
 }
 
 function remapped<T>(
   entries: Readonly<Record<number, T>>,
   indexOf: (index: number) => number | undefined,
+  from: Plan,
+  to: Plan,
 ): Record<number, T> {
   const next: Record<number, T> = {};
   for (const index of indexesOf(entries)) {
     const place = indexOf(index);
-    if (place !== undefined) next[place] = copyOf(entries[index]!);
+    if (place !== undefined) {
+      next[place] = copied(entries[index]!, from.nodes[index]!, to.nodes[place]!);
+    }
   }
   return next;
 }
 
-/** Open records are changed in place, and each execution has its own. They are flat. */
-function copyOf<T>(value: T): T {
-  return typeof value === 'object' ? { ...value } : value;
+/**
+ * A person is still asked where the target has a gate, too: from when the wait began, for as long as that
+ * says. Where it has none the step goes on.
+ */
+function carryGates(
+  next: Execution,
+  from: Plan,
+  to: Plan,
+  indexOf: (index: number) => number | undefined,
+  open: Execution['o'],
+): void {
+  for (const index of indexesOf(open)) {
+    const place = indexOf(index);
+    const record = next.o[place ?? -1] as StepRecord | undefined;
+    if (place === undefined || record?.p !== 'gate') continue;
+    const [before, after] = [from.nodes[index], to.nodes[place]].map((node) =>
+      node?.type === 'step' ? node.gate : undefined,
+    );
+    if (after === undefined) {
+      const { m: _since, d: _until, ...rest } = record;
+      next.o[place] = { ...rest, p: 'ready' };
+      next.q = [...(next.q ?? []), place];
+    } else if (before?.timeoutMs !== after.timeoutMs) {
+      const { d: _until, ...rest } = record;
+      const began = (next.t ?? 0) + (record.m ?? 0);
+      next.o[place] = after.timeoutMs === null ? rest : { ...rest, d: began + after.timeoutMs };
+    }
+  }
+}
+
+/** Open records are changed in place, and each execution has its own. */
+function copied<T>(value: T, node: PlanNode, target: PlanNode): T {
+  if (typeof value !== 'object') return value;
+  if (node.kind.repeats !== 'items' || target.kind.repeats !== 'items') return { ...value };
+  return withSlots(value as ForEachRecord, target.lists.length) as T;
 }
 
 /** Inside a loop `done` is about the present iteration, so the loops around have to be the same. */
@@ -115,8 +235,11 @@ function remapDone(node: PlanNode, done: DoneRecord, from: Plan, to: Plan): Done
   if (loops.join('\n') !== loopsThere.join('\n')) return undefined;
   const [code, began, took, kept] = done;
   if (kept === undefined) return done;
-  const isSame = node.type === target.type && node.lists.length === target.lists.length;
-  return isSame ? [code, began, took, { ...kept }] : [code, began, took];
+  // What a saga keeps is which run of it was the last one.
+  const isCounted = node.type !== 'saga' && node.kind.repeats !== 'items';
+  const isSame =
+    node.type === target.type && (!isCounted || node.lists.length === target.lists.length);
+  return isSame ? [code, began, took, copied(kept, node, target)] : [code, began, took];
 }
 
 function skipBefore(execution: Execution, plan: Plan, index: number): void {

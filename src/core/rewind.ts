@@ -8,11 +8,12 @@ import { cutAll } from './cutting.js';
 import type { Evaluation } from './evaluation.js';
 import { SKIPPED } from './execution.js';
 import { clearHolds } from './instance-state.js';
+import { blocksBetween } from './paths.js';
 import type { Plan, PlanNode } from './plan-nodes.js';
 
 /** The ids of the blocks that a rewind to this root forgets: indexes are in pre-order. */
 export function blocksFrom(plan: Plan, root: number): string[] {
-  return plan.nodes.slice(root).map((node) => node.id);
+  return blocksBetween(plan, root);
 }
 
 /** The caller says when the instance goes on; its state is the caller's too. */

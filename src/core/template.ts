@@ -16,11 +16,14 @@ import {
   splitTemplate,
 } from './expression/template-syntax.js';
 import type { JsonObject, JsonValue } from './json.js';
+import type { SecretText } from './secret-texts.js';
 
 /** A compiled template: immutable, to be kept beside the definition. */
 export interface Template {
   /** No expression in it: rendering gives the compiled value itself. */
   readonly isConstant: boolean;
+  /** Some of its texts name secrets, which `secretTextsOf` tells and rendering leaves as they are. */
+  readonly hasSecrets: boolean;
   /** Which blocks' outputs it can read, so that only those have to be loaded. */
   readonly outputs: OutputReads;
   readonly root: Node;
@@ -53,6 +56,7 @@ export function compileTemplate(value: JsonValue): Template {
   const root = compile(value);
   return {
     isConstant: root.kind === 'constant',
+    hasSecrets: hasSecrets(root),
     outputs: outputReads(pathsOf(root)),
     root,
   };
@@ -67,6 +71,53 @@ export function renderTemplate(template: Template, scope: Scope): Parsed<JsonVal
   const run: Rendering = { scope, left: RENDERED_SIZE_MAX, problem: undefined };
   const value = render(template.root, run, RENDERED_DEPTH_MAX);
   return run.problem === undefined ? { ok: true, value } : { ok: false, message: run.problem };
+}
+
+/**
+ * The texts of a template that name secrets, with everything else in them rendered: what is to be put in
+ * their places is known at the call only. Told apart from the values that were inserted, so that no
+ * data can pass for the name of a secret.
+ */
+export function secretTextsOf(template: Template, scope: Scope): SecretText[] {
+  const run: Rendering = { scope, left: RENDERED_SIZE_MAX, problem: undefined };
+  const texts: SecretText[] = [];
+  const visit = (node: Node, path: readonly (string | number)[]): void => {
+    if (!hasSecrets(node)) return;
+    if (node.kind === 'array')
+      for (const [i, item] of node.items.entries()) visit(item, [...path, i]);
+    else if (node.kind === 'object') {
+      for (const [key, member] of node.entries) visit(member, [...path, key]);
+    } else {
+      const parts = node.kind === 'chain' ? [node.chain] : node.kind === 'text' ? node.parts : [];
+      texts.push({ path, parts: parts.map((part) => secretPart(part, run)) });
+    }
+  };
+  visit(template.root, []);
+  return texts;
+}
+
+function secretPart(part: Part, run: Rendering): SecretText['parts'][number] {
+  const secret = typeof part === 'string' ? undefined : secretOf(part);
+  return secret === undefined ? renderPart(part, run, RENDERED_DEPTH_MAX) : { secret };
+}
+
+function secretOf(chain: ParsedChain): string | undefined {
+  return chain.ok ? chain.value.secret : undefined;
+}
+
+function hasSecrets(node: Node): boolean {
+  switch (node.kind) {
+    case 'constant':
+      return false;
+    case 'chain':
+      return secretOf(node.chain) !== undefined;
+    case 'text':
+      return node.parts.some((part) => typeof part !== 'string' && secretOf(part) !== undefined);
+    case 'array':
+      return node.items.some(hasSecrets);
+    case 'object':
+      return node.entries.some(([, member]) => hasSecrets(member));
+  }
 }
 
 function compile(value: JsonValue): Node {
@@ -147,6 +198,7 @@ function renderPart(part: Part, run: Rendering, depthLeft: number): string {
 
 function evaluateChain(chain: ParsedChain, run: Rendering, depthLeft: number): JsonValue {
   if (!chain.ok) return fail(chain.message, run);
+  if (chain.value.secret !== undefined) return `{{${chain.value.secret}}}`;
   let value = readSource(chain.value.source, run, depthLeft);
   let isEnded = false;
   for (const step of chain.value.steps) {

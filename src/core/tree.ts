@@ -3,8 +3,9 @@
  * nodes that were reached only; what the others are follows from what is around them.
  */
 
-import type { DoneCode, Execution, StepRecord } from './execution.js';
+import type { DoneCode, Execution, ForEachRecord, OpenRecord, StepRecord } from './execution.js';
 import { hashedUuid } from './ids.js';
+import { recordOf } from './paths.js';
 import type { Plan, PlanNode } from './plan-nodes.js';
 import type { NodeState } from './states.js';
 import { isoTimeOrNull } from './time.js';
@@ -23,6 +24,16 @@ export interface TreeNode {
   child_instance_id?: string;
   started_at: string | null;
   completed_at: string | null;
+  /** Of a for_each that is open. */
+  items?: ItemCounts;
+}
+
+/** How far a for_each has come. */
+export interface ItemCounts {
+  total: number;
+  running: number;
+  /** In whatever way. */
+  ended: number;
 }
 
 const STATES: Readonly<Record<DoneCode, NodeState>> = [
@@ -32,34 +43,106 @@ const STATES: Readonly<Record<DoneCode, NodeState>> = [
   'skipped',
 ];
 
-/** All nodes in pre-order, step-only sequences included; ids are always the same. */
+/** All blocks in pre-order, step-only sequences included; ids are always the same. */
 export function treeOf(plan: Plan, execution: Execution, instanceId: string): TreeNode[] {
-  const ids = plan.nodes.map((node) => hashedUuid(`tree:${instanceId}:${node.id}`));
+  const sights = sightsOf(plan, execution);
+  const ids = new Map<number, string>();
+  return plan.nodes.flatMap((node) => {
+    if (node.index !== node.first) return [];
+    const parent = plan.nodes[node.parent];
+    const { state, from } = sights[node.index]!;
+    const id = hashedUuid(`tree:${instanceId}:${node.id}`);
+    ids.set(node.index, id);
+    const shown: TreeNode = {
+      id,
+      instance_id: instanceId,
+      block_id: node.id,
+      parent_id: ids.get(node.parent) ?? null,
+      block_type: node.type,
+      branch_index: hasOneList(parent) ? null : node.branch,
+      state,
+      ...childOf(from, execution),
+      ...times(from, execution),
+    };
+    const items = node.kind.repeats === 'items' ? itemCounts(execution.o[from.index]) : undefined;
+    return [items === undefined ? shown : { ...shown, items }];
+  });
+}
+
+function hasOneList(parent: PlanNode | undefined): boolean {
+  return parent === undefined || parent.kind.repeats !== 'never' || parent.lists.length < 2;
+}
+
+function itemCounts(record: OpenRecord | undefined): ItemCounts | undefined {
+  if (record === undefined) return undefined;
+  const { n: total, i, e, s, m = 0, f = 0 } = record as ForEachRecord;
+  if (s === undefined) return { total, running: e === 1 ? 0 : 1, ended: i };
+  return { total, running: i - m - f, ended: m + f };
+}
+
+/** What is shown of a block, and the node that shows it. */
+interface Sight {
+  readonly state: NodeState;
+  readonly from: PlanNode;
+}
+
+/** The first that some item is at is what is shown of a block. */
+const BY_WEIGHT: readonly NodeState[] = [
+  'running',
+  'waiting',
+  'failed',
+  'pending',
+  'completed',
+  'cancelled',
+  'skipped',
+];
+
+/** By the first nodes of the blocks. Where items run side by side, those slots count that are at one. */
+function sightsOf(plan: Plan, execution: Execution): Sight[] {
   const states: NodeState[] = [];
   const listEnds = new Map<string, NodeState>();
-  return plan.nodes.map((node, index) => {
+  const sights: Sight[] = [];
+  const isAtItem: boolean[] = [];
+  for (const node of plan.nodes) {
     const parent = plan.nodes[node.parent];
     const state = stateOf(node, execution) ?? unreached(node, parent, execution, states, listEnds);
     states.push(state);
     const list = `${node.parent}/${node.branch}`;
     // A root that a caller has resumed behind does not end its list.
-    const isLeft = parent === undefined && index < (execution.s ?? 0);
+    const isLeft = parent === undefined && node.index < (execution.s ?? 0);
     if (state === 'failed' && !isLeft) listEnds.set(list, 'skipped');
     else if (state === 'cancelled' && !isLeft && !listEnds.has(list)) {
       listEnds.set(list, 'cancelled');
     }
-    return {
-      id: ids[index]!,
-      instance_id: instanceId,
-      block_id: node.id,
-      parent_id: ids[node.parent] ?? null,
-      block_type: node.type,
-      branch_index: parent === undefined || parent.lists.length < 2 ? null : node.branch,
-      state,
-      ...childOf(node, execution),
-      ...times(node, execution),
-    };
-  });
+    isAtItem.push(isInFlight(node, parent, execution, isAtItem));
+    const known = sights[node.first];
+    if (known === undefined || outweighs({ state, from: node }, known, isAtItem)) {
+      sights[node.first] = { state, from: node };
+    }
+  }
+  return sights;
+}
+
+function isInFlight(
+  node: PlanNode,
+  parent: PlanNode | undefined,
+  execution: Execution,
+  isAtItem: readonly boolean[],
+): boolean {
+  if (parent === undefined) return true;
+  if (isAtItem[parent.index] !== true) return false;
+  const { s } = parent.kind.repeats === 'items' ? recordOf(execution, parent.index) : {};
+  return s === undefined ? node.branch === 0 || !isLane(node, parent) : (s[node.branch] ?? -1) >= 0;
+}
+
+function isLane(node: PlanNode, parent: PlanNode): boolean {
+  return node.lanes.includes(parent.index);
+}
+
+function outweighs(sight: Sight, known: Sight, isAtItem: readonly boolean[]): boolean {
+  const [counts, before] = [isAtItem[sight.from.index], isAtItem[known.from.index]];
+  if (counts !== before) return counts === true;
+  return BY_WEIGHT.indexOf(sight.state) < BY_WEIGHT.indexOf(known.state);
 }
 
 /** The state of a node that was reached; undefined for the others. */

@@ -98,7 +98,7 @@ function leafWait(plan: Plan, execution: Execution, node: PlanNode): WaitFacts {
 
 function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepFacts): WaitFacts {
   const record = execution.o[node.index] as StepRecord;
-  const { p, a, w, m } = record;
+  const { p, a, w, d, m, v, k } = record;
   const wait: WaitFacts = {
     ...leafWait(plan, execution, node),
     attempt: a,
@@ -106,6 +106,16 @@ function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepF
     handler: node.handler,
   };
   if (p === 'sleep' && m !== undefined) wait.since = isoTime(w! - m);
+  if (p === 'event') {
+    if (m !== undefined) wait.since = isoTime(d! - m);
+    wait.name = v!.n;
+    if (v!.k !== undefined) wait.key = v!.k;
+  }
+  if (p === 'gate') {
+    wait.approval_id = k ?? '';
+    wait.choices = (node.gate?.choices ?? []).map(({ value }) => value);
+    if (execution.t !== null) wait.since = isoTime(execution.t + (m ?? record.b));
+  }
   // A question that was not answered is asked again then, which says nothing of the answer.
   if (p === 'asking') wait.until = null;
   if (wait.kind === 'rate_limit') wait.key = node.rateLimitKey ?? '';
@@ -121,5 +131,7 @@ const KINDS: Readonly<Record<StepRecord['p'], Wait['kind']>> = {
   sleep: 'sleep',
   run: 'handler',
   task: 'task',
+  event: 'event',
+  gate: 'approval',
   child: 'child',
 };

@@ -55,7 +55,7 @@ const KINDS: readonly KindInfo[] = MUTATION_KINDS.map((kind) => ({
   kind,
   merge: MUTATIONS[kind].merge,
   group: MUTATIONS[kind].group,
-  gated: kind === 'sequence.insert' || kind === 'instance.insert' ? kind : undefined,
+  gated: Object.hasOwn(GATED_STATEMENTS, kind) ? (kind as GatedKind) : undefined,
 }));
 
 /**
@@ -195,7 +195,7 @@ function instanceOf(mutations: readonly (string | number)[], i: number): string 
 }
 
 /**
- * `exists`: the first insert of a sequence or an instance, whose key is the id of its row.
+ * `exists`: the first insert of a sequence, an instance or an event, whose key is the id of its row.
  * `batch`: every insert of an instance.
  */
 function gateKeysOf(gate: UnitGate, mutations: readonly (string | number)[]): string[] {

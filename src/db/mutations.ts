@@ -211,6 +211,12 @@ export const MUTATIONS = {
   'snapshot.clear': clear('iteration_snapshots'),
   'snapshot.set': set('iteration_snapshots', ['items']),
   'signal.insert': insert('signals'),
+  // A kept one is taken.
+  'signal.update': update('signals', ['status', 'taken_at', 'taken_by']),
+  'approval.insert': insert('approvals'),
+  // When its time is moved, or the instance goes over to another version.
+  'approval.update': update('approvals', ['sequence_id', 'path', 'prompt', 'gate', 'deadline']),
+  'approval.close': update('approvals', ['outcome', 'closed_at', 'answer']),
   'audit.insert': insert('audit_log'),
   'stepLog.insert': insert('step_logs'),
   'checkpoint.insert': insert('checkpoints'),
@@ -256,6 +262,13 @@ export const MUTATIONS = {
   'permitRequest.set': set('permit_requests', ['number']),
   'permit.clear': clear('permits'),
   'permit.set': set('permits', ['number']),
+  'event.insert': insert('events'),
+  'event.update': update('events', ['status', 'matched', 'targets', 'ended_at']),
+  'event.prune': special('latest', 'events.prune', { before: 'timestamptz' }),
+  'eventWait.clear': clear('event_waits'),
+  'eventWait.set': set('event_waits', ['key_id']),
+  // It may be told twice that the wait has no use for the event.
+  'eventTake.insert': insert('event_takes', {}, 'nothing'),
   'rateLimit.clear': clear('rate_limits'),
   'rateLimit.set': set('rate_limits', ['max_count', 'window_seconds', 'updated_at']),
   'rateGrant.prune': special('latest', 'rate_grants.prune', {
@@ -280,6 +293,13 @@ export const MUTATIONS = {
   ),
   'apiKey.insert': insert('api_keys'),
   'apiKey.update': update('api_keys', ['last_used_at', 'revoked']),
+  'credential.clear': clear('credentials'),
+  'credential.set': set('credentials', columnsBut('credentials', 'tenant_id', 'id', 'created_at')),
+  'trigger.clear': clear('triggers'),
+  'trigger.set': set(
+    'triggers',
+    columnsBut('triggers', 'slug', 'tenant_id', 'namespace', 'trigger_type', 'created_at'),
+  ),
   'webhook.clear': clear('webhook_outbox'),
   'webhook.set': set('webhook_outbox', [
     'attempts',

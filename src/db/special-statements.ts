@@ -75,6 +75,12 @@ where c.instance_id = r.instance_id and c.id in (
 delete from rate_grants g using ${rows}
 where g.limit_id = r.limit_id and g.granted_at < r.before`,
 
+  'event.prune': (rows) => `
+delete from events e using ${rows} cross join lateral (
+  select id from events where status <> 'pending' and targets is null and ended_at < r.before
+  order by ended_at, id limit 1000 offset 0) as old
+where e.id = old.id`,
+
   'delivery.prune': (rows) => `
 delete from webhook_deliveries d using ${rows} cross join lateral (
   select id from webhook_deliveries where attempted_at < r.before

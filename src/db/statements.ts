@@ -149,7 +149,7 @@ export const STATEMENTS = Object.fromEntries(
   ]),
 ) as Readonly<Record<MutationKind, Statement>>;
 
-export type GatedKind = 'sequence.insert' | 'instance.insert';
+export type GatedKind = 'sequence.insert' | 'instance.insert' | 'event.insert';
 
 /** A row of this table with its id keeps one from being inserted, as one with its key does. */
 export const GATED_UNLESS: Readonly<Partial<Record<GatedKind, TableName>>> = {
@@ -163,6 +163,7 @@ export const GATED_UNLESS: Readonly<Partial<Record<GatedKind, TableName>>> = {
 export const GATED_STATEMENTS: Readonly<Record<GatedKind, Statement>> = {
   'sequence.insert': gated('sequence.insert', 'writer_gated_sequence_insert'),
   'instance.insert': gated('instance.insert', 'writer_gated_instance_insert'),
+  'event.insert': gated('event.insert', 'writer_gated_event_insert'),
 };
 
 function gated(kind: GatedKind, name: string): Statement {

@@ -7,6 +7,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { NAME_LENGTH_MAX } from '../../schema/common.js';
 import { capabilitiesFor, type Route } from '../../schema/routes.js';
+import { isJsonObject } from '../core/json.js';
+import { parseJson } from '../core/json-guard.js';
 import { EngineError, forbidden, invalid } from '../errors.js';
 import { capabilityBits, type KeyRegistry, type ResidentKey } from './key-registry.js';
 import type { HttpRequest } from './server.js';
@@ -51,6 +53,13 @@ interface Access {
 
 const ROOT = 'root';
 
+const SECRETS = capabilityBits(['secrets']);
+
+/** Whether a worker with this key is given the secrets of its tasks; undefined: the root key. */
+export function seesSecrets(key: ResidentKey | undefined): boolean {
+  return key === undefined || (key.capabilities & SECRETS) !== 0;
+}
+
 export function createAuth(settings: AuthSettings): Authorise {
   const { apiKey, requireTenantHeader, keys } = settings;
   const root = apiKey === undefined ? undefined : digest(apiKey);
@@ -86,6 +95,29 @@ function accessTo(route: Route, protectDocs: boolean): Access | 'open' {
   }
   if (capability === 'public') return 'open';
   return { capabilities: capability, bits: capabilityBits(capability), tenant };
+}
+
+/**
+ * A key that has no more than `approver` answers what people are asked, and nothing else. A body that cannot
+ * be read is refused by who owns the route.
+ *
+ * @returns why the body must not be sent, to somebody who may know of the instance
+ */
+export function approverRefusal(
+  { body }: Pick<HttpRequest, 'body'>,
+  { capability, approverSends = '' }: Route,
+  key: ResidentKey | undefined,
+): EngineError | undefined {
+  if (key === undefined || capability === 'public') return undefined;
+  const others = capability.filter((word) => word !== 'approver');
+  if ((key.capabilities & capabilityBits(others)) !== 0) return undefined;
+  const parsed = parseJson(body.toString('utf8'));
+  if (!parsed.ok || !isJsonObject(parsed.value)) return undefined;
+  const { signal_type: given } = parsed.value;
+  const custom = given !== undefined && isJsonObject(given) ? given.custom : undefined;
+  const type = custom === undefined ? given : `custom:${custom}`;
+  if (typeof type === 'string' && type.startsWith(approverSends)) return undefined;
+  return forbidden(`a key with the capability approver may only send ${approverSends}<block id>`);
 }
 
 /** `x-api-key` wins over a bearer key. */

@@ -17,6 +17,7 @@ export interface ResidentKey {
   /** Hexadecimal SHA-256 of the secret. */
   readonly digest: string;
   readonly tenant: string;
+  readonly name: string;
   /** See `capabilityBits`. */
   readonly capabilities: number;
   readonly expiresAt: UnixMs | undefined;
@@ -187,6 +188,7 @@ function residentKey(row: LiveKeyRow): ResidentKey {
     id: row.id,
     digest: row.secret_hash,
     tenant: row.tenant_id,
+    name: row.name,
     capabilities: capabilityBits(JSON.parse(row.capabilities) as Capability[]),
     expiresAt: row.expires_at === null ? undefined : Date.parse(row.expires_at),
     lastUsedAt: row.last_used_at === null ? undefined : Date.parse(row.last_used_at),

@@ -25,6 +25,11 @@ export const CAPTURED_HEADERS = [
   'last-event-id',
   'origin',
   'accept',
+  'user-agent',
+  'x-trigger-secret',
+  'x-trigger-timestamp',
+  'x-trigger-nonce',
+  'x-engine-signature',
 ] as const;
 
 /** uWebSockets.js parses no more than these and leaves the client without a reply past them. */
@@ -67,6 +72,7 @@ export class RequestHead implements HttpRequest {
   readonly query: string;
   body: Buffer = EMPTY;
   requestId = '';
+  peer: () => string = () => '';
   /** The declared length of the body; undefined for a chunked one, 0 for none. */
   contentLength: number | undefined = 0;
   readonly #values: (string | undefined)[] = [];

@@ -6,25 +6,29 @@
  */
 
 import { isAscii } from 'node:buffer';
+import type { Request } from '../../actors/runtime/protocol.js';
 import type { ShardClient, ShardReply } from '../../actors/shard/client.js';
 import { matchRoute } from '../../schema/route-match.js';
 import type { FrontRouteId, Route, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { Validators } from '../../schema/validators.js';
 import { rateLimitId } from '../core/ids.js';
 import { decodeUtf8 } from '../core/json-guard.js';
+import { instanceTenant } from '../db/reads/instance-reads.js';
+import { rowOf } from '../db/reads/lookup.js';
 import { EngineError, invalid } from '../errors.js';
 import type { Logger } from '../log.js';
-import { type Authorise, UNAUTHENTICATED } from './auth.js';
+import {
+  type Authorise,
+  approverRefusal,
+  type Caller,
+  seesSecrets,
+  UNAUTHENTICATED,
+} from './auth.js';
 import type { EngineState, Gate } from './gate.js';
 import { wantsHome } from './home-page.js';
 import { endWithKey } from './key-bound.js';
 import type { KeyRegistry } from './key-registry.js';
-import {
-  type AnyCall,
-  checkCall,
-  type FrontDeps,
-  type FrontOperations,
-} from './operations/operation.js';
+import { checkCall, type FrontDeps, type FrontOperations } from './operations/operation.js';
 import type { RequestWatch } from './request-watch.js';
 import type { HttpExchange, HttpHandler, HttpReply, HttpRequest } from './server.js';
 import { DEFECT, refusalReply } from './transport.js';
@@ -160,6 +164,12 @@ function serve(
   const refusal = route.isAlwaysServed || route.isDocument ? undefined : gate.refusal();
   if (refusal !== undefined && !mayRead(gate.state, route)) throw refusal;
   const params = paramsOf(validators, route, raw);
+  const unsent =
+    route.approverSends === undefined ? undefined : approverRefusal(request, route, key);
+  if (unsent !== undefined) {
+    refuseOwner(deps, request, given, tenant, params, unsent);
+    return;
+  }
   const isLasting = route.owner === 'stream' || route.isParked;
   const exchange =
     key === undefined || !isLasting
@@ -167,9 +177,31 @@ function serve(
       : endWithKey(given, keys, key, errorReply(log, request, UNAUTHENTICATED));
   if (route.owner === 'probe') exchange.reply(operations[route.id as RoutesOf<'probe'>](params));
   else if (route.owner === 'front' || route.owner === 'stream') {
-    const isOfTenantKey = key !== undefined;
-    serveHere(deps, request, exchange, { route, tenant, params, traceparent, isOfTenantKey });
-  } else askShard(deps, request, exchange, { route, tenant, params, traceparent });
+    serveHere(deps, request, exchange, { route, tenant, params, traceparent, key });
+  } else {
+    // Only polls hand tasks out.
+    const maySeeSecrets = route.isParked && seesSecrets(key) ? true : undefined;
+    askShard(deps, request, exchange, { route, tenant, params, traceparent, maySeeSecrets });
+  }
+}
+
+/** Others than those who may know of the instance are told that there is no such thing, as ever. */
+function refuseOwner(
+  deps: RouterDeps,
+  request: HttpRequest,
+  exchange: HttpExchange,
+  tenant: string,
+  { id = '' }: Readonly<Record<string, string>>,
+  refusal: EngineError,
+): void {
+  const refuse = (error: unknown) =>
+    attempt(deps, request, exchange, () => {
+      throw error;
+    });
+  rowOf(deps.front.reads, instanceTenant, 'instance', id, tenant).then(
+    () => refuse(refusal),
+    refuse,
+  );
 }
 
 /** Finds its actor without the database: it works while that is away. */
@@ -197,24 +229,24 @@ function serveHere(
   deps: RouterDeps,
   request: HttpRequest,
   exchange: HttpExchange,
-  {
-    route,
-    tenant,
-    params,
-    traceparent,
-    isOfTenantKey,
-  }: Authorised & Pick<AnyCall, 'isOfTenantKey'>,
+  { route, tenant, params, traceparent, key }: Authorised & Pick<Caller, 'key'>,
 ): void {
   const { operations, front, validators } = deps;
   // That each function has the call of its route is checked where they are put together.
   const call = checkCall(validators, route.id as FrontRouteId, {
     tenant,
-    isOfTenantKey,
+    isOfTenantKey: key !== undefined,
+    by: key === undefined ? 'root' : key.name || key.id,
     params,
     path: request.path,
     search: request.query,
-    bodyText: route.body === undefined ? '' : textOf(request.body),
+    bodyText: route.isRaw ? '' : bodyOf(request, route),
     traceparent,
+    header: (name) => request.header(name),
+    peer: request.peer,
+    raw: request.body,
+    host: request.header('host'),
+    wantsPage: /\btext\/html\b/i.test(request.header('accept') ?? ''),
     lastEventId: request.header('last-event-id'),
   }) as never;
   const answer =
@@ -239,7 +271,13 @@ function askShard(
   deps: RouterDeps,
   request: HttpRequest,
   exchange: HttpExchange,
-  { route, tenant, params, traceparent }: Authorised,
+  {
+    route,
+    tenant,
+    params,
+    traceparent,
+    maySeeSecrets,
+  }: Authorised & Pick<Request, 'maySeeSecrets'>,
 ): void {
   const { client, validators } = deps;
   const query = route.query === undefined ? undefined : queryOf(validators, route, request.query);
@@ -252,6 +290,7 @@ function askShard(
     (reply) => attempt(deps, request, exchange, () => exchange.reply(httpReply(reply))),
     traceparent,
     query,
+    maySeeSecrets,
   );
   if (route.isParked) exchange.onAbort(() => client.abort(id));
 }
@@ -286,6 +325,15 @@ function shardFor(
   if (owner === 'by-id') return client.shardOf(params.id ?? '');
   if (owner === 'by-limit') return client.shardOf(rateLimitId(tenant, params.key ?? ''));
   return owner === 'first-shard' ? 0 : client.anyShard();
+}
+
+/** The text of a form becomes that of an object. @throws EngineError 400 when the bytes are not UTF-8 */
+function bodyOf(request: HttpRequest, { body, isForm }: Route): string {
+  if (body === undefined) return '';
+  const text = textOf(request.body);
+  const type = request.header('content-type') ?? '';
+  if (isForm !== true || !/^application\/x-www-form-urlencoded\b/i.test(type)) return text;
+  return JSON.stringify(Object.fromEntries(new URLSearchParams(text)));
 }
 
 /** @throws EngineError 400 when the bytes are not UTF-8 */

@@ -107,6 +107,7 @@ function serveOne(
     mark < 0 ? target : target.slice(0, mark),
     mark < 0 ? '' : target.slice(mark + 1),
   );
+  head.peer = () => req.socket.remoteAddress ?? '';
   const raw = req.rawHeaders;
   for (let i = 0; i + 1 < raw.length; i += 2) {
     head.add((raw[i] ?? '').toLowerCase(), asUtf8(raw[i + 1] ?? ''));

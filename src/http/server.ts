@@ -23,6 +23,8 @@ export interface HttpRequest {
   header(name: string): string | undefined;
   /** The sanitised `x-request-id` of the client, else a fresh UUID. */
   readonly requestId: string;
+  /** The address of whoever is at the other end of the connection; to be asked while the request is served. */
+  readonly peer: () => string;
   /** The whole body, empty if there is none. Small ones share Node's pool: do not transfer it. */
   readonly body: Buffer;
 }

@@ -17,10 +17,16 @@ export const COUNTERS = {
   engine_rate_limits_exceeded_total: 'Times that a rate limit put an attempt of a step off.',
   engine_recovery_stale_instances_total:
     'Instances that were taken up again when a shard started: work that a crash cut off.',
+  engine_approvals_answered_total: 'Questions to people that were answered.',
+  engine_approvals_timed_out_total:
+    'Questions to people whose time was over before anybody answered.',
   engine_webhooks_sent_total: 'Webhooks that were delivered.',
   engine_webhooks_failed_total: 'Webhooks that were given up.',
   engine_cron_triggered_total: 'Instances that schedules created.',
   engine_retention_removed_total: 'Ended instances that were removed.',
+  engine_events_received_total: 'Events that were stored; one that was sent again is not counted.',
+  engine_events_matched_total: 'Waits of steps that an event ended.',
+  engine_events_expired_total: 'Events that no step had waited for when their time was over.',
   engine_release_decisions_total:
     'Decisions about releases: each creation and each change of a state.',
   engine_release_rollbacks_total: 'Releases that were rolled back, by request or by a gate.',
@@ -136,6 +142,7 @@ export const ROW_GAUGES = {
     'Instances with steps at work in the server, or with work left to go on with.',
   engine_oldest_pending_seconds: 'For how long the first of the pending instances has been due.',
   engine_open_tasks: 'Worker tasks that are pending or claimed.',
+  engine_approvals_open: 'Questions that wait for the answer of a person.',
   engine_dead_letters: 'Instances in the dead letter queue.',
   engine_webhook_outbox_depth: 'Webhooks that wait to be delivered, or are parked.',
 } as const;

@@ -19,7 +19,7 @@ import type {
 import type { InstanceCreated } from '../../schema/instance.js';
 import { type BodyRouteId, ROUTES, type RouteId } from '../../schema/routes.js';
 import type { WorkerTask } from '../../schema/worker.js';
-import { eventually, type Json, useSharedApi } from '../helpers/api.js';
+import { eventually, type Json, step, useSharedApi } from '../helpers/api.js';
 import type { Reply } from '../helpers/client.js';
 
 const api = useSharedApi();
@@ -28,6 +28,8 @@ const tenant = api.tenant(EXAMPLE_TENANT);
 /** From ids of the examples to those of the server. */
 const realIds = new Map<string, string>();
 const sent = new Set<RouteId>();
+/** Of the link that was made last. */
+let token = '';
 
 function withRealIds(text: string): string {
   let real = text;
@@ -42,6 +44,8 @@ function pathOf(id: RouteId): string {
     id: exampleIdIn(path),
     block_id: 'charge',
     key: 'payments',
+    slug: 'orders-in',
+    token,
   };
   return withRealIds(path.replace(/\{(\w+)\}/g, (_, name: string) => examples[name] ?? ''));
 }
@@ -56,7 +60,7 @@ async function send<T = Json>(id: BodyRouteId, changes: Json = {}): Promise<T> {
   );
   const reply: Reply<T> = await tenant.request(route.method, pathOf(id), { body });
   assert.ok(
-    route.replies[reply.status] && reply.status < 300,
+    Object.hasOwn(route.replies, reply.status) && reply.status < 300,
     `${id} ${reply.status} ${reply.text}`,
   );
   if (Object.keys(changes).length === 0) sent.add(id);
@@ -112,8 +116,29 @@ async function sendHandoff(): Promise<void> {
   await send('handoffs.resume');
 }
 
-/** They hold what another server, or a device, has signed: `two-engines.test.ts` sends them. */
-const SIGNED_ELSEWHERE: readonly RouteId[] = ['continuity.claim', 'handoffs.attach'];
+/** Two people are asked; one of them is sent a link. */
+async function sendApprovals(): Promise<void> {
+  const gate = { wait_for_input: { allow_comment: true } };
+  const ask = async () => {
+    await tenant.runUntil('waiting', [step('approve', 'noop', gate)]);
+    const { body } = await tenant.get<{ items: { id: string }[] }>('/approvals');
+    realIds.set(EXAMPLE_IDS.approval, body.items[0]!.id);
+  };
+  await ask();
+  const { url } = await send<{ url: string }>('approvals.link');
+  token = url.slice(url.lastIndexOf('/') + 1);
+  await send('approvals.answerByLink');
+  await ask();
+  await send('approvals.answer');
+}
+
+/** They hold what somebody else has signed: `two-engines.test.ts` and `triggers.test.ts` send them. */
+const SIGNED_ELSEWHERE: readonly RouteId[] = [
+  'continuity.claim',
+  'handoffs.attach',
+  'triggers.fire',
+  'triggers.receive',
+];
 
 /** Back to the baseline; this takes no body. */
 async function rollBack(): Promise<void> {
@@ -167,8 +192,11 @@ test('every example of a request is taken by the server', async () => {
   realIds.set(instance, atRest.id);
   await send('instances.bulkReschedule');
   await send('sequences.migrateInstance');
+  await send('migrations.migrate');
+  await send('sequences.migrateInstances');
   await send('instances.patchState');
 
+  await sendApprovals();
   const created = await send<{ id: string }>('cron.create');
   realIds.set(schedule, created.id);
   await send('cron.update');
@@ -176,6 +204,13 @@ test('every example of a request is taken by the server', async () => {
   await send('apiKeys.mint');
   realIds.set(subscription, (await send<{ id: string }>('webhooks.subscribe')).id);
   await send('webhooks.update');
+  await send('triggers.create');
+  await send('triggers.update');
+  await send('credentials.create');
+  await send('credentials.update');
+  await send('events.send');
+  // The same event: its batch says that it was there.
+  await send('events.sendBatch');
 
   const third = { ...later, idempotency_key: 'order-A-1003' };
   realIds.set(instance, (await send<InstanceCreated>('instances.create', third)).id);

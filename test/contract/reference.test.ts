@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { Type } from '@sinclair/typebox';
-import { BLOCK_TYPES, membersOf } from '../../schema/blocks.js';
+import { KIND_NAMES, membersOf } from '../../schema/blocks.js';
 import { BUILTIN_HANDLERS, HANDLER_PARAMS } from '../../schema/handlers.js';
 import { evaluated, toldTable } from '../../scripts/reference/evaluated.js';
 import { prettyJson, table } from '../../scripts/reference/markdown.js';
@@ -47,7 +47,7 @@ describe('pages', () => {
       VARIABLES.map(({ name }) => name),
     );
     named('handlers', BUILTIN_HANDLERS, '\\[`NAME`\\]');
-    for (const kind of BLOCK_TYPES)
+    for (const kind of KIND_NAMES)
       named(`${kind}-members`, Object.keys(membersOf(kind)).slice(0, 3));
     for (const name of BUILTIN_HANDLERS) {
       const params = Object.keys(HANDLER_PARAMS[name].properties);

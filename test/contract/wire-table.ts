@@ -96,6 +96,10 @@ export const WIRE_BLOCKS: Readonly<Record<string, Fields>> = {
     `collection: string, item_var: string, body: array, max_iterations: integer = 1000`,
   ),
   sub_sequence: fields(`sequence_name: string, version: integer, input: object`),
+  cancellation_scope: { blocks: 'array' },
+  saga: { steps: 'array' },
+  ab_split: { variants: 'array' },
+  a_b_split: { variants: 'array' },
 };
 
 /** "finally_block optional"; the others say nothing and may be optional as well. */

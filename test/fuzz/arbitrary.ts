@@ -315,7 +315,8 @@ const BY_NAME: Readonly<Record<string, (schema: Schema) => fc.Arbitrary<unknown>
   from_path: () => fc.constantFrom('count', 'context_snapshot.a'),
   to_path: () => fc.constantFrom('b', 'context_snapshot.__proto__'),
   namespace: () => fc.constant(NAMESPACE),
-  handler: () => fc.constantFrom(...HANDLERS),
+  // Hooks have none but those that are built in.
+  handler: ({ enum: words }) => fc.constantFrom(...((words as string[] | undefined) ?? HANDLERS)),
   handler_name: () => fc.constantFrom(...EXTERNAL_HANDLERS),
   worker_id: () => fc.constantFrom(WORKER, WORKER, WORKER, 'w2'),
   claim_epoch: () => fc.integer({ min: 1, max: 2 }),
@@ -328,7 +329,7 @@ const BY_NAME: Readonly<Record<string, (schema: Schema) => fc.Arbitrary<unknown>
   cursor: () => fc.constant(''),
   fire_at_local: () => fc.constant('2031-05-01T10:00:00'),
   input_schema: userSchema,
-  output_schema: userSchema,
+  output_schema: ({ anyOf }) => (anyOf === undefined ? userSchema() : fc.constant(null)),
   condition: expression,
   collection: expression,
   retry_if: expression,
@@ -416,7 +417,8 @@ function mend(body: unknown, number: number): unknown {
       return;
     }
     const object = value as Json;
-    if (typeof object.type === 'string' && typeof object.id === 'string') {
+    const isNamed = typeof object.type === 'string' || 'action' in object;
+    if (isNamed && typeof object.id === 'string') {
       object.id = `${prefix}${blocks}`;
       blocks += 1;
     }
@@ -435,6 +437,10 @@ function mendObject(object: Json, number: number): void {
     object.params = { condition: 'true', ...(isObject(object.params) ? object.params : {}) };
   }
   if (object.type === 'router' && !object.default) object.default = [];
+  if (Array.isArray(object.variants)) {
+    for (const [i, variant] of object.variants.entries())
+      Object.assign(variant, { name: `v${i}`, weight: i });
+  }
   if (object.checkpoint && typeof object.checkpoint_seq !== 'number') object.checkpoint_seq = 0;
   // What starts something names its sequence once.
   if ('tenant_id' in object && 'namespace' in object && !('blocks' in object)) {

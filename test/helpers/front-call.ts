@@ -14,11 +14,17 @@ export function frontCall<Id extends FrontRouteId>(
   return checkCall(VALIDATORS, id, {
     tenant: '',
     isOfTenantKey: false,
+    by: 'root',
+    host: undefined,
+    wantsPage: false,
     params: {},
     path: `/api/v1/${id}`,
     search: '',
     bodyText: '',
     traceparent: undefined,
+    header: () => undefined,
+    peer: () => '127.0.0.1',
+    raw: Buffer.alloc(0),
     lastEventId: undefined,
     ...given,
   });

@@ -138,7 +138,16 @@ const EMPTY = (name: string | symbol) => {
   return async () => (isMap ? new Map() : ONES.has(String(name)) ? undefined : []);
 };
 const MAPS = new Set(['instances', 'outputs', 'taskOwners', 'schedules']);
-const ONES = new Set(['rateLimit', 'sequence', 'release', 'task', 'webhook', 'oldestDelivery']);
+const ONES = new Set([
+  'rateLimit',
+  'sequence',
+  'release',
+  'task',
+  'webhook',
+  'oldestDelivery',
+  'oldestEndedEvent',
+  'storedEvent',
+]);
 
 /** The rows of one kind that a unit puts. */
 export function rowsOf(units: readonly UnitEnvelope[], kind: string): Json[] {

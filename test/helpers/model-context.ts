@@ -1,7 +1,9 @@
 /** What the programs of the model leave behind and read again: the data, the outputs, the rows. */
 
-import type { Block } from '../../schema/blocks.js';
+import type { Block, ForEachBlock } from '../../schema/blocks.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { listsOf } from './block-trees.js';
+import type { Frame } from './model-frames.js';
 import type { View } from './model-values.js';
 
 /** The loops around a block: their counters, and the items of the for_each blocks by their names. */
@@ -26,6 +28,8 @@ export class Context {
   errors: JsonObject[] = [];
   #errorsAt = 0;
   #outputs: JsonObject = {};
+  /** What loops say of their passes. */
+  readonly #notes = new Set<ModelRow>();
   readonly #rowCounts = new Map<string, number>();
 
   constructor(data: JsonObject) {
@@ -51,19 +55,52 @@ export class Context {
 
   /** The row that a loop has of its own. */
   ownRow(block: Block, place: Iteration, attempt: number, output: JsonObject): void {
-    this.#store(block, place, { number: 0, attempt, output, isError: false });
+    this.#notes.add(this.#store(block, place, { number: 0, attempt, output, isError: false }));
+  }
+
+  /** The last output of each item, from the rows that there are. */
+  collectedRow(block: ForEachBlock, place: Iteration, count: number): void {
+    const inside = new Set(idsIn(block.body));
+    const output = Array.from({ length: count }, (_, item) => {
+      const path = [...place.iteration, item];
+      const last = this.rows.findLast(
+        (row) =>
+          inside.has(row.block) &&
+          !row.isError &&
+          !this.#notes.has(row) &&
+          `${row.iteration}.`.startsWith(`${path.join('.')}.`),
+      );
+      return last?.output ?? null;
+    });
+    this.#store(block, place, { number: 0, attempt: count, output, isError: false });
+  }
+
+  /** The output of the last block of the list that has one; loops have none by the time they end. */
+  resultOf(list: readonly Block[], { inside }: Frame): JsonValue | undefined {
+    for (const block of list.toReversed()) {
+      const frame = inside.get(block.id);
+      if (frame?.end !== 'completed') continue;
+      const found =
+        block.type === 'step' || block.type === 'race'
+          ? this.#outputs[block.id]
+          : this.resultOf(listsOf(block).flat(), frame);
+      if (found !== undefined) return found;
+    }
+    return undefined;
   }
 
   #store(
     { id }: Block,
     { iteration }: Iteration,
     row: Omit<ModelRow, 'block' | 'iteration'>,
-  ): void {
+  ): ModelRow {
     const count = this.#rowCounts.get(id) ?? 0;
     this.#rowCounts.set(id, count + 1);
     const attempt = iteration.length === 0 ? row.attempt : count;
-    this.rows.push({ block: id, iteration: iteration.join('.'), ...row, attempt });
+    const stored = { block: id, iteration: iteration.join('.'), ...row, attempt };
+    this.rows.push(stored);
     this.#outputs = { ...this.#outputs, [id]: row.output };
+    return stored;
   }
 
   /** Shallow: top-level keys replace those of the data. */
@@ -86,4 +123,15 @@ export class Context {
     const kept = Object.entries(this.#outputs).filter(([, output]) => isKept(output));
     this.#outputs = Object.fromEntries(kept);
   }
+}
+
+function idsIn(blocks: readonly Block[]): string[] {
+  return blocks.flatMap((block) => {
+    const lists = Object.values(block).flat(2) as unknown[];
+    const routes = lists.flatMap((one) => (one as { blocks?: Block[] } | null)?.blocks ?? []);
+    const inside = [...lists, ...routes].filter(
+      (one): one is Block => typeof (one as Block | null)?.id === 'string',
+    );
+    return [block.id, ...idsIn(inside)];
+  });
 }

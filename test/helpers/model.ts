@@ -48,7 +48,7 @@ export class Model extends World {
       case 'parallel':
         return this.parallel(block, place);
       case 'race':
-        return this.race(block, place);
+        return this.race(block, frame, place);
       case 'router':
         return this.router(block, frame, place);
       case 'try_catch':
@@ -70,9 +70,16 @@ export class Model extends World {
     return ends.includes('failed') ? 'failed' : 'completed';
   }
 
-  *race({ branches, semantics }: RaceBlock, place: Place): Run<End> {
+  *race(race: RaceBlock, frame: Frame, place: Place): Run<End> {
+    const { branches, semantics } = race;
+    const tell = (winner: number) => {
+      const output = this.context.resultOf(branches[winner]!, frame) ?? null;
+      this.context.ownRow(race, place, 0, { winner, output });
+    };
     // A branch with nothing to do, after a retry nothing left to do, finishes at once.
-    if (branches.some((branch) => branch.every((block) => isOver(place.frame, block)))) {
+    const idle = branches.findIndex((branch) => branch.every((one) => isOver(place.frame, one)));
+    if (idle >= 0) {
+      tell(idle);
       return 'completed';
     }
     const scopes = branches.map(() => scopeIn(place.scope));
@@ -82,9 +89,12 @@ export class Model extends World {
     const result = yield* this.until(() => verdict(runners, semantics ?? 'first_to_resolve'));
     const moving = runners.filter((runner) => this.processes.isMoving(runner));
     if (result !== 'cancelled' && moving.length > 1) this.isDraw = true;
+    const winners = runners.flatMap(({ end }, i) => (end === 'completed' ? [i] : []));
+    if (result === 'completed' && winners.length > 1) this.isDraw = true;
     for (const scope of scopes) scope.by = 'race';
     // Losers may have finally lists to run.
     yield* this.allOf(runners);
+    if (result === 'completed') tell(winners[0]!);
     return result;
   }
 
@@ -167,8 +177,11 @@ export class Model extends World {
       if (end !== 'completed') return end;
       frame.isInPass = false;
       frame.passes += 1;
+      if (frame.passes === items.length) {
+        this.context.collectedRow(block, place, items.length);
+        return 'completed';
+      }
       row(items);
-      if (frame.passes === items.length) return 'completed';
       if (yield* this.isCutBeforeStart(place.scope)) return 'cancelled';
     }
   }

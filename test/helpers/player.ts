@@ -5,7 +5,7 @@
  */
 
 import assert from 'node:assert/strict';
-import type { Block } from '../../schema/blocks.js';
+import type { Block, Hooks } from '../../schema/blocks.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import {
   advance,
@@ -21,12 +21,17 @@ import {
 import { type Execution, emptyExecution } from '../../src/core/execution.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { compilePlan, type Plan, type SchemaCheck } from '../../src/core/plan.js';
+import { GATE_REF } from '../../src/core/progress.js';
 import { isTerminal } from '../../src/core/states.js';
 
 export const START = 1_700_000_000_000;
 
-export function planOf(blocks: Block[], compileSchema?: () => SchemaCheck): Plan {
-  const compiled = compilePlan({ id: 'sequence', blocks }, compileSchema);
+export function planOf(
+  blocks: Block[],
+  compileSchema?: () => SchemaCheck,
+  hooks: Hooks = {},
+): Plan {
+  const compiled = compilePlan({ id: 'sequence', blocks, ...hooks }, compileSchema);
   assert.ok(compiled.ok, compiled.ok ? '' : compiled.message);
   return compiled.plan;
 }
@@ -50,6 +55,7 @@ export interface PlayerOptions {
   readonly data?: JsonObject;
   readonly env?: Partial<Env>;
   readonly compileSchema?: () => SchemaCheck;
+  readonly hooks?: Hooks;
 }
 
 type PlainEvent = 'wake' | 'pause' | 'resume' | 'park' | 'cancel' | 'retry' | 'admitted';
@@ -90,7 +96,7 @@ export class Player {
   last: Progress | undefined;
 
   constructor(blocks: Block[], options: PlayerOptions = {}) {
-    this.plan = planOf(blocks, options.compileSchema);
+    this.plan = planOf(blocks, options.compileSchema, options.hooks);
     this.snapshot = freshSnapshot(options.data);
     this.env = options.env ?? {};
   }
@@ -241,8 +247,12 @@ export class Player {
     if (progress.dropErrorRows) this.rows = this.rows.filter((row) => row.outputRef === null);
     for (const row of progress.outputs) {
       const twin = this.rows.find(
-        ({ blockId, iteration, attempt }) =>
-          blockId === row.blockId && iteration === row.iteration && attempt === row.attempt,
+        ({ blockId, iteration, attempt, outputRef }) =>
+          blockId === row.blockId &&
+          iteration === row.iteration &&
+          attempt === row.attempt &&
+          // What a person said has a place of its own.
+          (outputRef === GATE_REF) === (row.outputRef === GATE_REF),
       );
       assert.equal(twin, undefined, `two rows for ${row.blockId} ${row.iteration} ${row.attempt}`);
       this.rows.push(row);

@@ -5,6 +5,7 @@
 
 import assert from 'node:assert/strict';
 import type { Block } from '../../schema/blocks.js';
+import { answerIn } from '../../src/core/blocks/gate.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import {
   advance,
@@ -13,7 +14,9 @@ import {
   type Progress,
   type StepTry,
 } from '../../src/core/evaluator.js';
+import type { StepRecord } from '../../src/core/execution.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { iterationOf } from '../../src/core/paths.js';
 import type { Plan } from '../../src/core/plan.js';
 import type { ChildEnd, ChildStart } from '../../src/core/progress.js';
 import type {
@@ -37,6 +40,8 @@ export interface RecorderOptions {
   readonly unpoliciedRetry?: 'redispatch' | 'fail';
   /** What callers merge, in ms after the start, ascending. */
   readonly merges?: readonly { readonly after: number; readonly values: JsonObject }[];
+  /** What people say, by block, a second after they were asked. */
+  readonly says?: Readonly<Record<string, string>>;
   /** How often an instance that fails is retried. */
   readonly retries?: number;
   /**
@@ -107,7 +112,10 @@ class Recorder {
     const { turns: most = Number.POSITIVE_INFINITY, retries = 0 } = this.#options;
     for (let turns = 0; turns < most; turns += 1) {
       assert.ok(turns < TURNS_MAX, 'a life without end');
-      if (Number.isFinite(most) && this.#isStuck) return;
+      if (Number.isFinite(most) && this.#isStuck) {
+        if (!this.#say()) return;
+        continue;
+      }
       const { state } = this.#snapshot;
       if (!isEnded(state)) this.#next();
       else if (state === 'failed' && this.#lives < retries) {
@@ -147,6 +155,7 @@ class Recorder {
       this.#advance({ kind: 'wake' });
       return;
     }
+    if (this.#say()) return;
     let first: OpenTry | undefined;
     for (const open of this.#open.values())
       if (first === undefined || open.at < first.at) first = open;
@@ -161,6 +170,25 @@ class Recorder {
       assert.ok(first !== undefined, 'nothing is left to happen');
       this.#end(first);
     }
+  }
+
+  /** Whether somebody was asked who has something to say. */
+  #say(): boolean {
+    const { execution } = this.#snapshot;
+    for (const [key, open] of Object.entries(execution.o)) {
+      const node = this.#plan.nodes[Number(key)];
+      const { p, a: attempt } = open as StepRecord;
+      const value = this.#options.says?.[node?.id ?? ''];
+      if (node?.type !== 'step' || node.gate === undefined || p !== 'gate') continue;
+      if (value === undefined) continue;
+      const answer = answerIn(node.gate, { value });
+      assert.ok(answer !== undefined, `${value} is no choice`);
+      this.#now += 1_000;
+      const iteration = iterationOf(execution, node);
+      this.#advance({ kind: 'gate.answered', node: node.index, iteration, attempt, answer });
+      return true;
+    }
+    return false;
   }
 
   #merge(values: JsonObject): void {
@@ -197,7 +225,7 @@ class Recorder {
     });
     this.#last = progress;
     if (progress.dropErrorRows) {
-      this.#outputs = this.#outputs.filter(({ output_ref }) => output_ref === null);
+      this.#outputs = this.#outputs.filter(({ output_ref }) => output_ref !== '__error__');
     }
     for (const row of progress.outputs) {
       this.#outputs.push({

@@ -30,6 +30,12 @@ export interface Things {
   /** The id of a key. */
   readonly key: string;
   readonly subscription: string;
+  /** A slug. */
+  readonly trigger: string;
+  readonly credential: string;
+  readonly event: string;
+  /** Open. */
+  readonly approval: string;
   readonly webhook: string;
   readonly delivery: string;
   /** Of an instance that is paused; not started yet. */
@@ -76,6 +82,10 @@ export async function makeThings(api: Api, tenant: Tenant): Promise<Things> {
     schedule: await makeSchedule(tenant, sequence),
     rateLimit: await makeRateLimit(tenant),
     subscription: await makeSubscription(tenant),
+    trigger: await makeTrigger(tenant, sequenceName),
+    credential: await makeCredential(tenant),
+    event: await makeEvent(tenant),
+    approval: await makeApproval(tenant),
     key: expectStatus(key, 201).id,
     effect: task,
     ...(await makeContinuity(tenant, sequence, candidate)),
@@ -139,6 +149,32 @@ export async function makeSubscription(tenant: Tenant): Promise<string> {
   return expectStatus(await tenant.post<{ id: string }>('/webhooks', body), 201).id;
 }
 
+export async function makeCredential(tenant: Tenant): Promise<string> {
+  const body = { id: `c-${randomUUID()}`, value: 'hush' };
+  return expectStatus(await tenant.post<{ id: string }>('/credentials', body), 201).id;
+}
+
+export async function makeTrigger(tenant: Tenant, sequence_name: string): Promise<string> {
+  const slug = `t-${randomUUID()}`;
+  const body = { slug, tenant_id: tenant.name, namespace: NAMESPACE, sequence_name };
+  return expectStatus(await tenant.post<{ slug: string }>('/triggers', body), 201).slug;
+}
+
+/** Nobody waits for it. */
+async function makeEvent(tenant: Tenant): Promise<string> {
+  const body = { event_name: 'swept', producer_event_id: randomUUID() };
+  return expectStatus(await tenant.post<{ event_id: string }>('/events', body), 201).event_id;
+}
+
+/** What a person is asked. */
+async function makeApproval(tenant: Tenant): Promise<string> {
+  const instance = await tenant.run([step('gate', 'noop', { wait_for_input: {} })]);
+  const { body } = await tenant.get<{ items: { id: string; instance_id: string }[] }>('/approvals');
+  const found = body.items.find(({ instance_id }) => instance_id === instance);
+  if (found === undefined) throw new Error('nobody is asked');
+  return found.id;
+}
+
 /** A draft. */
 export async function makeRelease(
   tenant: Tenant,
@@ -172,6 +208,10 @@ export function noThings(tenant: string): Things {
     rateLimit: `limit-${randomUUID()}`,
     key: `ak_${randomUUID().replaceAll('-', '')}`,
     subscription: randomUUID(),
+    trigger: `t-${randomUUID()}`,
+    credential: `c-${randomUUID()}`,
+    event: randomUUID(),
+    approval: randomUUID(),
     webhook: randomUUID(),
     delivery: randomUUID(),
     execution: randomUUID(),
@@ -204,9 +244,13 @@ const NAMED_BY_PATH: readonly (readonly [start: string, thing: keyof Things])[] 
   ['/releases/{id}', 'release'],
   ['/rate-limits/{key}', 'rateLimit'],
   ['/api-keys/{id}', 'key'],
+  ['/credentials/{id}', 'credential'],
+  ['/triggers/{slug}', 'trigger'],
   ['/webhooks/outbox/{id}', 'webhook'],
   ['/webhooks/deliveries/{delivery_id}', 'delivery'],
   ['/webhooks/{id}', 'subscription'],
+  ['/events/{id}', 'event'],
+  ['/approvals/{id}', 'approval'],
   ['/continuity/executions/{id}', 'execution'],
   ['/continuity/effects/{id}', 'effect'],
   ['/continuity/migrations/{id}', 'migration'],
@@ -217,7 +261,11 @@ const NAMED_BY_PATH: readonly (readonly [start: string, thing: keyof Things])[] 
 const NAMED_BY_PARAMETER: Readonly<Record<string, keyof Things>> = { checkpoint_id: 'checkpoint' };
 
 /** Parameters that are no ids of their own. */
-const OTHER_PARAMETERS: Readonly<Record<string, string>> = { block_id: 'a', file: 'index.css' };
+const OTHER_PARAMETERS: Readonly<Record<string, string>> = {
+  block_id: 'a',
+  file: 'index.css',
+  token: 'nothing',
+};
 
 /** Routes whose body or query names something. */
 const NAMED_OTHERWISE: Readonly<Partial<Record<RouteId, keyof Things>>> = {
@@ -226,6 +274,7 @@ const NAMED_OTHERWISE: Readonly<Partial<Record<RouteId, keyof Things>>> = {
   'instances.create': 'sequence',
   'instances.createBatch': 'sequence',
   'cron.create': 'sequence',
+  'triggers.create': 'sequenceName',
   'releases.create': 'sequence',
   'sequences.compare': 'sequence',
   'continuity.create': 'instance',
@@ -254,6 +303,12 @@ const definition = (_: Things, tenant: string): Json => ({
   blocks: [step('a', 'noop')],
 });
 
+const sweptEvent = (tenant_id: string): Json => ({
+  tenant_id,
+  event_name: 'swept',
+  producer_event_id: randomUUID(),
+});
+
 /** The tenant is the one that the body names, where it names one. */
 const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) => Json>>> = {
   'sequences.create': definition,
@@ -269,7 +324,11 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
   'instances.batchAction': (_, tenant) => ({ filter: nowhere(tenant), action: 'retry' }),
   'instances.patchState': () => ({ state: 'waiting' }),
   'instances.patchContext': () => ({ context: { data: {} } }),
-  'instances.signal': () => ({ signal_type: 'custom:swept' }),
+  // That of somebody who answers, which is more than some keys may send.
+  'instances.signal': () => ({ signal_type: 'custom:human_input:swept' }),
+  'approvals.answer': () => ({ value: 'yes' }),
+  'approvals.link': () => ({ value: 'yes' }),
+  'approvals.answerByLink': () => ({ value: 'yes' }),
   'instances.injectBlocks': () => ({ blocks: [step(`b-${randomUUID()}`, 'noop')] }),
   'instances.resumeFrom': () => ({ signals: [] }),
   'instances.fork': () => ({ from_block_id: 'nowhere' }),
@@ -294,6 +353,19 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
   'cron.run': () => ({}),
   'webhooks.subscribe': (_, tenant) => ({ tenant_id: tenant, url: 'https://hooks.example/in' }),
   'webhooks.update': () => ({ events: ['instance.failed'] }),
+  'credentials.create': (_, tenant) => ({ tenant_id: tenant, id: `c-${randomUUID()}`, value: 'v' }),
+  'credentials.update': () => ({ description: 'of the sweeper' }),
+  'triggers.create': ({ sequenceName }, tenant) => ({
+    tenant_id: tenant,
+    slug: `t-${randomUUID()}`,
+    namespace: NAMESPACE,
+    sequence_name: sequenceName,
+  }),
+  'triggers.update': () => ({ enabled: true }),
+  'triggers.fire': () => ({}),
+  'triggers.receive': () => ({}),
+  'events.send': (_, tenant) => sweptEvent(tenant),
+  'events.sendBatch': (_, tenant) => ({ events: [sweptEvent(tenant)] }),
   'releases.create': (things, tenant) => ({ tenant_id: tenant, ...sides(things) }),
   'releases.validate': () => ({ skip: true }),
   'releases.canary': () => ({ percent: 50 }),
@@ -325,6 +397,8 @@ const BODIES: Readonly<Partial<Record<RouteId, (things: Things, tenant: string) 
   }),
   // Nothing is said of an effect that is under way.
   'continuity.resolveEffect': (_, tenant_id) => ({ tenant_id, state: 'verified' }),
+  'migrations.migrate': ({ candidate }) => ({ sequence_id: candidate, dry_run: true }),
+  'sequences.migrateInstances': ({ candidate }) => ({ sequence_id: candidate, dry_run: true }),
   'migrations.plan': ({ execution, candidate }, tenant_id) => ({
     tenant_id,
     continuity_id: execution,

@@ -108,6 +108,31 @@ describe('a kill', () => {
       await finish(journey, ['a', 'b', 'c']);
     });
 
+    test(`${moment} the commit of the simple door leaves one task, of one version`, async () => {
+      const handler = newHandler();
+      const source = [step('a', handler)];
+      const name = `s-${randomUUID()}`;
+      const from = await tenant.sequence(source, { name });
+      const to = await tenant.sequence([...source, step('c', 'noop')], { name, version: 2 });
+      const id = await tenant.create(from);
+      await tenant.until(id, 'waiting');
+      const door = () =>
+        tenant.post<{ migrated: boolean }>(`/instances/${id}/migrate`, { version: 2 });
+      await killAt(moment, api, 'migrations', door);
+      const { sequence_id, state } = await tenant.instance(id);
+      assert.deepEqual([sequence_id, state], [moment === 'before' ? from : to, 'waiting']);
+      assert.equal(expectStatus(await door(), 200).migrated, moment === 'before');
+      assert.equal((await tenant.tasks(handler)).length, 1);
+      await tenant.complete(await tenant.task(handler));
+      await tenant.until(id, 'completed');
+      assert.deepEqual(await tenant.rowsOf(id), ['a', 'c']);
+      const locations = await continuityOf(tenant).locations(id);
+      assert.deepEqual(
+        locations.map(({ epoch }) => epoch),
+        [0, 1],
+      );
+    });
+
     test(`${moment} the commit of the way back leaves one owner, at the version of the record`, async () => {
       const journey = await between();
       const made = await plan(tenant, journey, { capture_checkpoint: true });

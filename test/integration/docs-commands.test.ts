@@ -9,7 +9,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { type Api, startApi, step } from '../helpers/api.js';
+import { type Api, SHARED_MASTER_KEY, startApi, step } from '../helpers/api.js';
 import { startPostgres, type TestPostgres } from '../helpers/database.js';
 import { hasProgram, pages, runPages } from '../helpers/docs.js';
 import { DEFAULT_API_KEY } from '../helpers/engine.js';
@@ -23,6 +23,9 @@ const PAGES = [
   'operate/alerts',
   'operate/troubleshooting',
   'releases',
+  'secrets',
+  'triggers',
+  'events',
 ].map((name) => `docs/${name}.md`);
 
 /** The page whose function and variables all of them use. */
@@ -43,7 +46,7 @@ before(async () => {
   folder = mkdtempSync(path.join(tmpdir(), 'docs-commands-'));
   postgres = await startPostgres({ major: POSTGRES_MAJOR });
   const database = await postgres.createDatabase();
-  api = await startApi({ database });
+  api = await startApi({ database, env: { ENGINE_ENCRYPTION_KEY: SHARED_MASTER_KEY } });
   env = {
     KEY: DEFAULT_API_KEY,
     DATABASE_URL: database.connectionString,

@@ -9,9 +9,16 @@ import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
 import { LOAD_SQL } from '../../actors/runtime/load-sql.js';
 import { FEED_START } from '../../src/core/change-cursor.js';
+import {
+  approvalById,
+  approvalCountQuery,
+  approvalList,
+  promptsOf,
+} from '../../src/db/reads/approval-reads.js';
 import { auditList, transitionList } from '../../src/db/reads/audit-reads.js';
 import { changesQuery, windowQuery } from '../../src/db/reads/change-reads.js';
 import { scheduleById, scheduleList } from '../../src/db/reads/cron-reads.js';
+import { eventList, signalList } from '../../src/db/reads/event-reads.js';
 import {
   candidatesQuery,
   childList,
@@ -106,11 +113,32 @@ const FILL = [
    select ${UUID_OF('g')}, ${UUID_OF(`greatest(1, g - ${ROWS_OF_BUSY})`)}, 'a', '', g, 0, '{}',
      null, 2, ${AT}
    from generate_series(1, ${ROWS}) g`,
+  `insert into signals (id, instance_id, seq, signal_type, payload, created_at, status)
+   select ${UUID_OF('g')}, ${UUID_OF(`greatest(1, g - ${ROWS_OF_BUSY})`)}, g, 'custom:a', '{}', ${AT},
+     case when g % 10 = 0 then 'kept' end
+   from generate_series(1, ${ROWS}) g`,
+  `insert into events (
+     id, key_id, seq, tenant_id, event_name, producer_event_id, payload, status, matched, targets,
+     created_at, expires_at, ended_at)
+   select ${UUID_OF('g')}, ${UUID_OF('g / 3')}, g, 'tenant-' || g % ${TENANTS}, 'name-' || g / 50, g, '{}',
+     case when g % 10 = 0 then 'pending' else 'consumed' end, 0, case when g % 100 = 1 then json '[]' end,
+     ${AT}, ${AT} + interval '1 day', case when g % 10 <> 0 then ${AT} end
+   from generate_series(1, ${ROWS}) g`,
+  `insert into event_waits (instance_id, id, key_id)
+   select ${UUID_OF('g')}, ${UUID_OF('g')}, ${UUID_OF('g / 2')} from generate_series(1, ${ROWS}) g`,
+  `insert into event_takes (instance_id, event_id, wait_id, block_id, outcome, taken_at)
+   select ${UUID_OF('g')}, ${UUID_OF('g')}, ${UUID_OF('g')}, 'a', 'taken', ${AT}
+   from generate_series(1, ${ROWS}) g`,
+  // Most of them are closed.
+  `insert into approvals (
+     id, instance_id, tenant_id, namespace, sequence_id, block_id, path, iteration, prompt, gate,
+     waiting_since, outcome)
+   select ${UUID_OF('g')}, ${UUID_OF('g')}, 'tenant-' || g % ${TENANTS}, 'default',
+     ${UUID_OF(`1 + g % ${SEQUENCES}`)}, 'a', 'a', '', '', '{}', ${AT},
+     case when g % 10 > 0 then 'answered' end
+   from generate_series(0, ${ROWS - 1}) g`,
   `insert into iteration_snapshots (instance_id, key, items)
    select ${UUID_OF('g')}, '0', '[]' from generate_series(1, ${ROWS}) g`,
-  `insert into signals (id, instance_id, seq, signal_type, payload, created_at)
-   select ${UUID_OF('g')}, ${UUID_OF('g')}, 1, 'resume', null, ${AT}
-   from generate_series(1, ${ROWS}) g`,
   `insert into audit_log (instance_id, seq, tenant_id, entries, created_at)
    select ${UUID_OF(`greatest(1, g - ${ROWS_OF_BUSY})`)}, g, 'tenant-1',
      '[{"event_type":"state_transition"},{"event_type":"step"}]', ${AT}
@@ -170,6 +198,14 @@ const FILL = [
      case when g % 7 = 0 then 'parked' else 'pending' end, case when g % 7 > 0 then ${AT} end, ${AT},
      case when g % 2 = 0 then ${UUID_OF('g % 1000')} end
    from generate_series(1, ${ROWS}) g`,
+  `insert into credentials (tenant_id, id, name, kind, value, enabled, created_at, updated_at)
+   select 'tenant-' || n % 300, 'secret-' || n, 'n', 'api_key', '{}', true, now(), now()
+   from generate_series(1, 20000) n`,
+  `insert into triggers (slug, tenant_id, namespace, sequence_name, trigger_type, config, event_name,
+     enabled, created_at, updated_at)
+   select 'slug-' || n, 'tenant-' || n % 300, 'n', 's-' || n, 'webhook', '{}',
+     case when n % 3 = 0 then 'paid-' || n % 500 end, true, now() - n * interval '1 s', now()
+   from generate_series(1, 20000) n`,
   `insert into webhook_subscriptions (id, tenant_id, url, events, secret, created_at, updated_at)
    select ${UUID_OF('g')}, 'tenant-' || g % 1000, 'http://sink.example', '[]', '{}', ${AT}, ${AT}
    from generate_series(1, 10000) g`,
@@ -319,6 +355,15 @@ describe('what actors load', () => {
     outputs: PAIRS,
     allOutputs: [[BUSY, ...SOME_IDS]],
     outputTotals: PAIRS,
+    itemOutputs: [
+      ...[
+        [1, 2],
+        [BUSY, BUSY],
+        ['""', '""'],
+        [1, 1],
+      ],
+      ...['{"[\\"a\\"]","[\\"a\\",\\"b\\"]"}', '{null,"[3]"}'],
+    ],
     outputRows: [BUSY, ['a', 'b']],
     task: [uuid(77)],
     taskOwners: [SOME_IDS],
@@ -339,6 +384,13 @@ describe('what actors load', () => {
     permitKeys: [uuid(0), 100, ...PLACE],
     permitHolders: [uuid(7)],
     permitWaiters: [uuid(7), 1_000],
+    keptSignals: [SOME_IDS],
+    openEvents: [SOME_IDS],
+    eventWaits: [SOME_IDS],
+    eventTakes: [SOME_IDS],
+    storedEvent: [uuid(77)],
+    dueEventKeys: [uuid(0), A_TIME, 100, ...PLACE],
+    oldestEndedEvent: [],
     rateLimit: [uuid(7)],
     rateGrants: [uuid(7), A_TIME],
     schedules: [SOME_IDS],
@@ -349,6 +401,12 @@ describe('what actors load', () => {
     endedBlocks: [[BUSY, ...SOME_IDS]],
     doubtfulEffect: [BUSY],
     webhookUrls: ['', 100, ...PLACE],
+    credentials: [
+      ['tenant-3', 'tenant-4'],
+      ['stripe', 'mail'],
+    ],
+    credentialCount: ['tenant-3'],
+    trigger: ['slug-77'],
     subscription: [uuid(77)],
     subscriptions: [['tenant-3', 'tenant-4']],
     allSubscriptions: [uuid(7), 100],
@@ -378,6 +436,7 @@ describe('what actors load', () => {
     outputs: OF_ONE_INSTANCE,
     namedSequence: { mayNotAvoidSorting: 'the versions of each name' },
     allOutputs: OF_ONE_INSTANCE,
+    itemOutputs: OF_ONE_INSTANCE,
     outputRows: { mayNotAvoidSorting: 'the rows of one instance, to copy them in their order' },
     claimedTasks: { readsWhole: ['open_tasks'] },
     childOutputs: { mayNotAvoidSorting: 'the rows of one instance, in their order' },
@@ -480,6 +539,12 @@ describe('what the front thread reads', () => {
         ...first,
       }),
     ],
+    ['events of a tenant', eventList({ ...ofTenant, status: 'pending', ...first })],
+    [
+      'events of a tenant behind a place',
+      eventList({ ...ofTenant, ...behind(eventList(first), AT_NOON), ...first }),
+    ],
+    ['signals of an instance', signalList({ ...ofBusy, status: 'kept', ...first })],
     ['instances of deleted sequences', { text: orphans.text, values: [1_000] }],
     ['dead letters of a tenant', deadLetterList({ ...ofTenant, ...first })],
     ['dead letters of a tenant, deep', deadLetterList({ ...ofTenant, ...deep })],
@@ -533,6 +598,22 @@ describe('what the front thread reads', () => {
       { mayNotAvoidSorting: sameTime },
     ],
     ['instances that a page of changes walks past', windowQuery(tenant, 0, END_OF_ROWS)],
+    ['approvals of a tenant', approvalList({ ...ofTenant, ...first })],
+    ['approvals of all tenants', approvalList(first)],
+    [
+      'approvals of a tenant behind a place',
+      approvalList({
+        ...ofTenant,
+        ...behind(approvalList(first), { waiting_since: A_TIME, id: uuid(43_200) }),
+        ...first,
+      }),
+    ],
+    ['how many approvals a tenant has', approvalCountQuery(ofTenant)],
+    [
+      'what an instance asks',
+      { text: promptsOf.text, values: [uuid(9), 100] },
+      { mayNotAvoidSorting: 'what one instance asks at once' },
+    ],
     ['the outbox', outboxList({ limit: 100 })],
     ['deliveries', deliveryList({ limit: 100 })],
     [
@@ -591,6 +672,7 @@ describe('what the front thread reads', () => {
     ['what gauges show', { text: metricSample.text, values: [A_TIME] }],
     ['live keys', { text: liveKeys.text, values: ['ak_5', 5_000] }],
     ['a key', { text: keyState.text, values: ['ak_5'] }],
+    ['an approval', { text: approvalById.text, values: [uuid(9)] }],
     ['a schedule', { text: scheduleById.text, values: [uuid(9)] }],
     ['a release', { text: releaseById.text, values: [uuid(9)] }],
     ['ended runs of a sequence', { text: sampledRuns.text, values: [A_SEQUENCE, tenant, 50] }],

@@ -84,7 +84,7 @@ type Loss =
   | 'alone'
   /** With the thread of its sender or its receiver, whose end is what makes the others look again. */
   | 'with a thread'
-  /** Nobody has executions here: `integration/continuity-lost-threads.test.ts` kills what sends these. */
+  /** Nobody has executions or secrets here; tests of their own lose these. */
   | 'not sent';
 
 /** Every kind: one that is missing here does not compile. */
@@ -102,9 +102,14 @@ export const LOSSES: Readonly<Record<PeerMessage['kind'], Loss>> = {
   'rate.deferred': 'alone',
   'rate.changed': 'alone',
   'rate.used': 'alone',
+  'event.wanted': 'not sent',
+  'event.unwanted': 'not sent',
+  'event.arrived': 'not sent',
+  'event.taken': 'not sent',
   'task.ready': 'with a thread',
   claim: 'with a thread',
   claimed: 'with a thread',
+  'secret.missing': 'not sent',
   'sequence.block': 'with a thread',
   'sequence.settled': 'with a thread',
   'sequence.evict': 'with a thread',

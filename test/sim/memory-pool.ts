@@ -6,7 +6,7 @@
  */
 
 import type pg from 'pg';
-import { LOAD_SQL, OVERDUE_ROWS_MAX } from '../../actors/runtime/load-sql.js';
+import { LOAD_SQL, OPEN_EVENTS_MAX, OVERDUE_ROWS_MAX } from '../../actors/runtime/load-sql.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
 import type { JsonValue } from '../../src/core/json.js';
 import type { Faults } from './faults.js';
@@ -235,6 +235,39 @@ const outputsOf = (db: MemoryTables, instance_id: unknown, blocks: unknown) =>
     by: ['created_at', 'id'],
   });
 
+/** The last output of each item, or of each block in each of some items; all of one ask that fit. */
+function itemOutputs(db: MemoryTables, values: Values): Row[] {
+  const [numbers, instances, prefixes, depths, blocks, items] = values as [
+    number[],
+    string[],
+    string[],
+    number[],
+    string[],
+    (string | null)[],
+  ];
+  return numbers.flatMap((n, at) => {
+    const wanted = items[at] == null ? undefined : (JSON.parse(items[at]) as number[]);
+    const refs = wanted === undefined ? [null] : [null, '__error__'];
+    const latest = new Map<string, Row>();
+    for (const row of outputsOf(db, instances[at]!, JSON.parse(blocks[at]!))) {
+      const part = String(row.iteration).split('.')[depths[at]! - 1] || undefined;
+      if (part === undefined || !String(row.iteration).startsWith(prefixes[at]!)) continue;
+      const item = Number(part);
+      if (!refs.includes(row.output_ref as string | null)) continue;
+      if (wanted?.includes(item) === false) continue;
+      const text = JSON.stringify(row.output);
+      if (wanted === undefined && /^\{"_index":.*,"_snapshot_ref":/s.test(text)) continue;
+      const name = wanted === undefined ? part : `${part}:${row.block_id}`;
+      latest.delete(name);
+      latest.set(name, { ...row, n, item, fits: true });
+    }
+    const rows = [...latest.values()];
+    const bytes = rows.reduce((sum, row) => sum + Number(row.output_size), 0);
+    const fits = wanted !== undefined || bytes <= 6 * 1024 * 1024;
+    return fits ? rows : rows.slice(0, 1).map((row) => ({ ...row, fits }));
+  });
+}
+
 /** @param columns must have the values that follow the limit */
 function readyTasks(...columns: readonly string[]): Read {
   return (db, [handler_name, rank, createdAt, id, limit, ...names]) =>
@@ -249,6 +282,7 @@ function readyTasks(...columns: readonly string[]): Read {
 
 const isLive = isAmong(['scheduled', 'running', 'waiting', 'paused'], 'state');
 const isEnded = isAmong(['completed', 'failed', 'cancelled'], 'state');
+const isOpenEvent = ({ status, targets }: Row) => status === 'pending' || targets !== null;
 const isOpen = isAmong(['pending', 'claimed'], 'state');
 const isRouting = isAmong(['canary', 'promoted'], 'state');
 const needsCandidate = isAmong(['validating', 'ready', 'canary', 'paused', 'promoted'], 'state');
@@ -297,6 +331,7 @@ const READS: Readonly<Record<Name, Read>> = {
     ),
   allOutputs: (db, [instances]) =>
     asked(instances as string[], (instance) => lastOutputs(db, instance)),
+  itemOutputs: (db, values) => itemOutputs(db, values),
   outputTotals: (db, values) =>
     askedPairs(values, (instance, block) => {
       const rows = outputsOf(db, instance, [block]);
@@ -357,6 +392,43 @@ const READS: Readonly<Record<Name, Read>> = {
       where: ({ granted_at }) => granted_at! >= (since as string),
       by: ['granted_at', 'id'],
     }),
+  keptSignals: (db, [ids]) =>
+    select(db, 'signals', {
+      is: { status: 'kept' },
+      where: isAmong(ids, 'instance_id'),
+      by: ['instance_id', 'seq'],
+    }),
+  openEvents: (db, [keys]) =>
+    asked(keys as string[], (key_id) =>
+      select(db, 'events', {
+        is: { key_id },
+        where: isOpenEvent,
+        by: ['seq', 'id'],
+        limit: OPEN_EVENTS_MAX + 1,
+      }),
+    ),
+  eventWaits: (db, [keys]) =>
+    asked(keys as string[], (key_id) =>
+      select(db, 'event_waits', { is: { key_id }, by: ['id', 'instance_id'] }),
+    ),
+  eventTakes: (db, [events]) => select(db, 'event_takes', { where: isAmong(events, 'event_id') }),
+  storedEvent: (db, [id]) => byKey(db, 'events', id),
+  dueEventKeys: (db, [after, now, limit, ...place]) => {
+    const isOwn = isOf(place, 'key_id');
+    const isAwaited = ({ key_id = null }: Row) =>
+      select(db, 'event_waits', { is: { key_id }, limit: 1 }).length > 0;
+    const isDue = (row: Row) =>
+      row.targets !== null || row.expires_at! <= (now as string) || isAwaited(row);
+    const where = (row: Row) => isOpenEvent(row) && isOwn(row) && isDue(row);
+    const found = firstOfEach(select(db, 'events', { where, by: ['key_id'] }), 'key_id');
+    return found.filter(({ key_id }) => key_id! > (after as string)).slice(0, limit as number);
+  },
+  oldestEndedEvent: (db) =>
+    select(db, 'events', {
+      where: (row) => row.status !== 'pending' && row.targets === null && row.ended_at !== null,
+      by: ['ended_at', 'id'],
+      limit: 1,
+    }),
   webhookUrls: (db, [after, limit, ...place]) => {
     const isOwn = isOf(place, 'id');
     const where = (row: Row) =>
@@ -377,6 +449,14 @@ const READS: Readonly<Record<Name, Read>> = {
     });
   },
   webhook: (db, [id]) => byKey(db, 'webhook_outbox', id),
+  credentials: (db, [tenants, ids]) =>
+    (tenants as string[]).flatMap((tenant_id, i) =>
+      select(db, 'credentials', { is: { tenant_id, id: (ids as string[])[i] ?? null } }),
+    ),
+  credentialCount: (db, [tenant_id]) => [
+    { count: select(db, 'credentials', { is: { tenant_id } }).length },
+  ],
+  trigger: (db, [slug]) => select(db, 'triggers', { is: { slug } }),
   subscription: (db, [id]) => byKey(db, 'webhook_subscriptions', id),
   subscriptions: (db, [tenants]) =>
     select(db, 'webhook_subscriptions', { where: isAmong(tenants, 'tenant_id') }),

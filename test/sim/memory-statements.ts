@@ -194,6 +194,13 @@ const SPECIAL: Readonly<Record<SpecialKind, SpecialRun>> = {
     }
   },
 
+  'event.prune': (db, tx, rows) => {
+    const isOver = ({ status, targets }: Row) => status !== 'pending' && targets === null;
+    for (const { before } of rows) {
+      remove(db, tx, 'events', (row) => isOver(row) && row.ended_at! < before!);
+    }
+  },
+
   // So few that the statement's limit is never reached.
   'delivery.prune': (db, tx, rows) => {
     for (const { before } of rows) {

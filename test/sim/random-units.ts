@@ -37,6 +37,7 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
   effect_state: ['unknown', 'committed', 'verified'],
   block_id: ['a', 'b', 'c'],
   iteration: ['', '0', '1.2'],
+  status: ['pending', 'consumed', 'kept', 'taken'],
 };
 
 /** Columns of small numbers, for which a large one would only be refused. */
@@ -48,7 +49,7 @@ const OFTEN = MUTATION_KINDS.flatMap((kind) => {
   if (/delete|clear|drop|prune/.test(kind)) return new Array<MutationKind>(3).fill(kind);
   // Statements ask for several of these rows at once, or for one without another.
   return new Array<MutationKind>(
-    /^(task|openTask|permitRequest|tombstone)/.test(kind) ? 18 : 9,
+    /^(task|openTask|permitRequest|tombstone|sequence|release)/.test(kind) ? 18 : 9,
   ).fill(kind);
 });
 
@@ -91,6 +92,8 @@ export class RandomUnits {
     if (kind === 'worker.seen') return JSON.stringify([row.tenant_id, row.worker_id]);
     if (kind === 'kinNote.set') return `${row.to_id}:${row.from_id}`;
     if (kind === 'rateGrant.prune') return String(row.limit_id);
+    if (kind.startsWith('credential')) return `${row.tenant_id}:${id}`;
+    if (kind.startsWith('trigger')) return String(row.slug);
     if (kind.startsWith('snapshot')) return `${instance_id}:${key}`;
     return String(id ?? task_id ?? instance_id);
   }
@@ -220,6 +223,12 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
   childOutputs: ['ids'],
   kinNotes: ['id', 'id', '00000000-0000-7000-8000-000000000003', 3, 'shard', 2],
   orphanedInstances: ['ids'],
+  keptSignals: ['ids'],
+  openEvents: ['ids'],
+  eventWaits: ['ids'],
+  eventTakes: ['ids'],
+  dueEventKeys: ['id', 'time', 2, 'shard', 2],
+  oldestEndedEvent: [],
   endedInstances: ['ids', 'until'],
   outputRows: ['id', ['a', 'b', 'c']],
   dueSchedules: ['from', 'id', 'time', 3, 'shard', 2],
@@ -236,6 +245,12 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
   routingReleases: [],
   openReleases: [],
   oldestDelivery: [],
+  credentials: [
+    ['north', 'north', 'south'],
+    ['north', 'south', 'south'],
+  ],
+  credentialCount: ['tenant'],
+  trigger: ['tenant'],
   permitKeys: ['id', 2, 'shard', 2],
   permitWaiters: ['id', 2],
   rateGrants: ['id', 'time'],
@@ -253,11 +268,22 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
 /** Values for the parameters of a statement of the loader. */
 export function randomValues(random: Random, name: keyof typeof LOAD_SQL): readonly unknown[] {
   if (name === 'outputs' || name === 'outputTotals') return askedBlocks(random);
+  if (name === 'itemOutputs') return askedItems(random);
   const parameters = STATEMENTS[name] ?? ['id'];
   return parameters.map((one) => {
     const draw = PARAMETERS[String(one)];
     return draw === undefined ? one : draw(random);
   });
+}
+
+/** Items of for_each blocks of some instances: the rows of six arrays. */
+function askedItems(random: Random): readonly unknown[] {
+  const asked = [1, 2, 3, 4].map((at) => {
+    const prefix = random.pick(['', '0.', '1.']);
+    const items = random.pick([null, '[0]', '[1,0]']);
+    return [at, randomId(random), prefix, prefix === '' ? 1 : 2, '["a","b"]', items];
+  });
+  return [0, 1, 2, 3, 4, 5].map((column) => asked.map((row) => row[column]));
 }
 
 /** Blocks of some instances: the rows of three arrays. */

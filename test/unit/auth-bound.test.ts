@@ -17,6 +17,7 @@ async function newWorld() {
   registry.reserve('k');
   registry.add({
     id: 'k',
+    name: 'k',
     tenant_id: 'a',
     capabilities: '["operator"]',
     secret_hash: 'digest',

@@ -25,6 +25,7 @@ function row(id: string, more: Partial<LiveKeyRow> = {}): LiveKeyRow {
   return {
     id,
     tenant_id: 'a',
+    name: id,
     capabilities: '["operator"]',
     secret_hash: sha256(`${id}-secret`),
     expires_at: null,

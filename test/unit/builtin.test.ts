@@ -178,5 +178,6 @@ test('the built-in names are those that are never given to a worker', () => {
     'noop',
     'sleep',
     'transform',
+    'wait_for_event',
   ]);
 });

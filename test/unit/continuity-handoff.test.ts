@@ -113,6 +113,7 @@ const EXPORT: ExportFacts = {
   requirements: acceptedTerms().requirements,
   destination: runtime(2),
   instanceState: 'paused',
+  hasBegun: true,
   hasCheckpoint: true,
 };
 
@@ -133,6 +134,12 @@ test('an export needs the same requirements, a destination that is allowed, and 
   assert.match(exported({ destination: undefined }), /no longer live/);
   assert.match(exported({ destination: runtime(2, { draining: true }) }), /no longer allowed/);
   assert.match(exported({}, NOW + 60_000), /no longer allowed/);
-  assert.match(exported({ instanceState: 'running' }), /this one is running/);
+  for (const instanceState of ['running', 'scheduled', 'failed'] as const) {
+    assert.equal(exported({ instanceState }), '');
+    assert.match(exported({ instanceState, hasBegun: false }), /this one is/);
+  }
+  for (const instanceState of ['completed', 'cancelled'] as const) {
+    assert.match(exported({ instanceState }), /paused or waiting .* this one is/);
+  }
   assert.match(exported({ hasCheckpoint: false }), /no checkpoint/);
 });

@@ -30,7 +30,7 @@ import type { JsonObject } from '../../src/core/json.js';
 import type { Entry } from '../../src/core/releases/diff-entry.js';
 import type { RerunOptions } from '../../src/core/releases/rerun.js';
 import { http, loop, noop, parallel, planOf, sleep, tryCatch, work } from '../helpers/player.js';
-import { recordLife } from '../helpers/recorder.js';
+import { record, recordLife } from '../helpers/recorder.js';
 
 const entry = (category: Entry['category'], severity: Entry['severity']): Entry => ({
   category,
@@ -107,12 +107,14 @@ function judge(
 ): FrontierVerdict {
   const { stuck = ['gate'], data = {}, unpoliciedRetry = 'redispatch', ticksMax, ...rest } = more;
   const options = { unpoliciedRetry } as const;
-  const life = recordLife(source, {
-    ...options,
-    data,
-    turns: 40,
-    answer: ({ blockId }) => (stuck.includes(blockId) ? NEVER : {}),
-  });
+  const life =
+    rest.life ??
+    recordLife(source, {
+      ...options,
+      data,
+      turns: 40,
+      answer: ({ blockId }) => (stuck.includes(blockId) ? NEVER : {}),
+    });
   assert.ok(life !== undefined, 'it has ended');
   return replayToFrontier(
     {
@@ -184,21 +186,24 @@ describe('the frontier', () => {
     assert.equal(reasonOf(judge(source, [gate])), 'other steps are executed');
   });
 
-  test('has no step that went out, whatever became of it', () => {
-    for (const state of [
-      'dispatched',
-      'unknown',
-      'committed',
-      'compensated',
-      'abandoned',
-    ] as const) {
+  test('has no step of which somebody has found out more than the engine knows', () => {
+    for (const state of ['unknown', 'committed', 'compensated', 'abandoned'] as const) {
       const verdict = judge(source, source, { receipts: [receipt(state)] });
       assert.equal(reasonOf(verdict), 'step gate was sent already');
     }
-    for (const state of ['planned', 'prepared'] as const) {
+    // Those that are under way are carried over, or keep the instance where it is.
+    for (const state of ['planned', 'prepared', 'dispatched'] as const) {
       assert.deepEqual(judge(source, source, { receipts: [receipt(state)] }), PASSED);
     }
     assert.deepEqual(judge(source, source, { receipts: [receipt('committed', 'a')] }), PASSED);
+  });
+
+  test('has no step that went out, where the instance cannot take that with it', () => {
+    const before = { ...receipt('unknown'), attempt: -1 };
+    assert.deepEqual(judge(source, source, { receipts: [before] }), PASSED);
+    const wrapped = [noop('a'), tryCatch('t', [gate], [])];
+    const verdict = judge(source, wrapped, { receipts: [before] });
+    assert.equal(reasonOf(verdict), 'step gate was sent already');
   });
 
   test('is within loops, branches and what catches a failure', () => {
@@ -263,17 +268,22 @@ describe('the frontier', () => {
     assert.equal(reasonOf(verdict), 'it does not lead to where the instance stands');
   });
 
-  test('is of no use where the instance could not go over', () => {
-    const target = [noop('a'), tryCatch('t', [gate], [noop('r')])];
-    // The task is with a worker.
-    const verdict = judge(source, target);
-    assert.match(reasonOf(verdict), /block gate is open and is at another place/);
-    const waiting = (blocks: Block[]) =>
-      judge(blocks, [noop('a'), tryCatch('t', blocks.slice(1), [])]);
-    const inside = http('gate');
-    assert.deepEqual(waiting([noop('a'), inside]), PASSED);
-    const looped = loop('l', 'true', 3, [inside]);
-    assert.match(reasonOf(waiting([noop('a'), looped])), /block l is open/);
+  test('lets a failed instance begin its retry in the target, behind what has completed', () => {
+    const failed = [noop('a'), work('b')];
+    const life = record(failed, {
+      answer: ({ blockId }) => (blockId === 'b' ? { kind: 'permanent' } : {}),
+    });
+    const retried = (target: Block[]) => judge(failed, target, { life });
+    assert.deepEqual(retried(failed), PASSED);
+    assert.deepEqual(retried([noop('a'), { ...work('b'), handler: 'mended' } as Block]), PASSED);
+    assert.deepEqual(retried([noop('a'), work('new'), work('b')]), PASSED);
+    assert.deepEqual(retried([noop('a'), work('c')]), PASSED);
+    assert.equal(reasonOf(retried([work('new'), ...failed])), 'other steps are executed');
+  });
+
+  test('is not asked for what has not begun', () => {
+    const life = { ...recordLife(source, { turns: 1 })!, execution: emptyExecution() };
+    assert.deepEqual(judge(source, [work('other')], { life }), PASSED);
   });
 
   test('is not reached by earlier data where the instance begins anew', () => {
@@ -381,7 +391,7 @@ describe('what is stored of a migration', () => {
   };
   const facts = { id: 'm', tenant_id: 't', state: 'planned' };
   const source_checkpoint = { id: 'c', instance_id: 'i', created_at: 'now' };
-  const record = JSON.stringify({ source_checkpoint, manifest: null, expected_epoch: 3 });
+  const record = JSON.stringify({ plan: {}, source_checkpoint, manifest: null, expected_epoch: 3 });
   const rowOf = (key?: typeof mine.payload) => {
     const stored = JSON.stringify(sealSecrets(facts, secrets, key, Buffer.alloc(12)));
     return { ...facts, record, secrets: stored };
@@ -401,6 +411,8 @@ describe('what is stored of a migration', () => {
   test('is shown as one record', () => {
     assert.deepEqual(migrationView(rowOf(mine.payload), mine.opening), {
       state: 'planned',
+      // Plans of former versions have none.
+      plan: { findings: [] },
       expected_epoch: 3,
       source_checkpoint: { ...source_checkpoint, checkpoint_data: secrets.checkpoint_data },
       source_context: secrets.source_context,

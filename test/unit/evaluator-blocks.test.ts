@@ -99,7 +99,7 @@ describe('race', () => {
     player.after('ok b').shows({ atWork: ['clean'], tree: { a: 'cancelled' } });
     player.after('ok clean').shows({
       state: 'completed',
-      done: ['b', 'clean', 'z'],
+      done: ['b', 'clean', 'r', 'z'],
       tree: { t: 'cancelled', c: 'cancelled' },
     });
   });
@@ -273,7 +273,7 @@ describe('for_each', () => {
     assert.equal(player.snapshot.snapshots.size, 0);
   });
 
-  test('its own rows carry the index, the first one before any item', () => {
+  test('its own rows carry the index, the first one before any item; the last is what the items gave', () => {
     const player = play([forEach('f', 'xs', [noop('a')])], { data: { xs: [7, 8] } });
     const own = player.rows.filter(({ blockId }) => blockId === 'f');
     assert.deepEqual(
@@ -281,9 +281,10 @@ describe('for_each', () => {
       [
         [0, 0],
         [1, 1],
-        [2, 2],
+        [2, undefined],
       ],
     );
+    assert.deepEqual(own.at(-1)!.output, [{}, {}]);
     assert.deepEqual(own[0]!.output, {
       _index: 0,
       _total: 2,

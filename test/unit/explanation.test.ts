@@ -22,7 +22,15 @@ function explained(waits: readonly WaitFacts[], around: Partial<Surroundings> = 
     waits,
     count: waits.length,
   };
-  const nobody = { moves: [], pollers: [], holders: [], ahead: 0, limits: [], children: new Map() };
+  const nobody = {
+    moves: [],
+    pollers: [],
+    holders: [],
+    ahead: 0,
+    limits: [],
+    approvals: [],
+    children: new Map(),
+  };
   return explain(standing, { now: Date.parse(AT), ...nobody, ...around });
 }
 

@@ -17,6 +17,9 @@ interface Call {
   readonly end: (outcome?: StepOutcome) => void;
 }
 
+/** No step of these tests names one. */
+const NO_SECRETS = { fill: () => Promise.reject(new Error('no secret is named')) };
+
 const DONE: StepOutcome = { kind: 'success', output: {} };
 
 function makePool() {
@@ -26,6 +29,7 @@ function makePool() {
   const busy = new Set<string>();
   let wakes = 0;
   const pool = new HandlerPool({
+    secrets: NO_SECRETS,
     handlers: new Map([
       [
         'h',

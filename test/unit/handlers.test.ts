@@ -42,6 +42,6 @@ test('a template stands for any value, and text with braces that are not closed 
 });
 
 test('every built-in handler has a row of parameters', () => {
-  const acting = ['sleep', 'http_request'];
+  const acting = ['sleep', 'wait_for_event', 'http_request'];
   assert.deepEqual([...PURE_HANDLERS.keys(), ...acting].sort(), [...BUILTIN_HANDLERS].sort());
 });

@@ -16,6 +16,7 @@ import type { Rows } from '../../actors/runtime/loader.js';
 import type { PeerMessage } from '../../actors/runtime/protocol.js';
 import type { Turn } from '../../actors/runtime/turn.js';
 import type { Block } from '../../schema/blocks.js';
+import type { StepRecord } from '../../src/core/execution.js';
 import { routeOf } from '../../src/core/ids.js';
 import type { JsonObject } from '../../src/core/json.js';
 import type { Plan } from '../../src/core/plan.js';
@@ -218,10 +219,11 @@ test('an instance that has gone for good gives its slot back', async () => {
 test('what the fence kept back is due again once the instance is owned', async () => {
   now = START;
   const actor = begin([work('a', { timeout: 5_000 })]);
-  const [task] = actor.tasks.keys();
-  assert.ok(task);
   await command(actor, [fence(1_000)]);
   const turn = await command(actor, [{ kind: 'own', epoch: 3 }], { fence: 'transferring' });
+  // Nobody had claimed it: it was taken back behind the fence.
+  const task = [...actor.tasks.keys()].at(-1);
+  assert.equal(actor.tasks.size, 2);
   const seen = peersOf(turn).map((message) => [message.kind, 'task' in message && message.task]);
   assert.deepEqual(seen, [['task.ready', task]]);
   assert.equal(actor.record.fence, null);
@@ -309,6 +311,18 @@ test('an order is refused when the instance is not what was decided on', async (
   await command(actor, [], { states: ['waiting'], epoch: 0, fence: 'none', isAtRest: true });
 });
 
+test('a task that nobody has claimed is taken back behind a fence, and offered again when that is lifted', async () => {
+  const actor = begin([work('a')]);
+  const [first] = actor.tasks.values();
+  await command(actor, [fence(1_000)]);
+  assert.deepEqual([first?.state, first?.withdrawn], ['failed', true]);
+  assert.equal(stepRecordOf(actor).p, 'ready');
+  await command(actor, [{ kind: 'own', epoch: 0 }]);
+  const tasks = [...actor.tasks.values()];
+  assert.deepEqual(column(tasks, 'state'), ['failed', 'pending']);
+  assert.equal(stepRecordOf(actor).p, 'task');
+});
+
 test('a resume by order makes a paused instance go on', async () => {
   const actor = begin([work('a')]);
   told(actor, { kind: 'signal', ...CALL, body: { signal_type: 'pause' } });
@@ -317,10 +331,21 @@ test('a resume by order makes a paused instance go on', async () => {
   assert.ok(turn.effects.some(({ kind }) => kind === 'continue'));
 });
 
+/** Of the one step that is open. */
+const stepRecordOf = (actor: LiveInstance) =>
+  Object.values(actor.record.snapshot.execution.o)[0] as StepRecord;
+
 // ---------------------------------------------------------------- other versions
 
 const migrate = (data: JsonObject = {}) =>
-  ({ kind: 'migrate', sequenceId: TARGET, data, epoch: 1 }) as const satisfies OrderedChange;
+  ({
+    kind: 'migrate',
+    sequenceId: TARGET,
+    data,
+    epoch: 1,
+    continuityId: 'execution',
+    pauses: true,
+  }) as const satisfies OrderedChange;
 
 function parked(blocks: Block[], keyed?: Partial<CreationBody>): LiveInstance {
   const actor = begin(blocks, keyed);
@@ -359,6 +384,15 @@ test('where the open block is gone, the other version begins anew behind what is
 test('a worker’s task is not left behind', async () => {
   const actor = begin([work('a')]);
   const plans = { [TARGET]: planOf([noop('b')]) };
+  const [task] = actor.tasks.values();
+  told(actor, {
+    kind: 'claim',
+    handler: 'work',
+    poll: 1,
+    task: task!.id,
+    worker: 'w',
+    queueShard: 0,
+  });
   await assert.rejects(command(actor, [migrate()], {}, { plans }), refusal(409));
   await assert.rejects(command(actor, [migrate()], {}, NO_PLANS), refusal(404));
   assert.equal(actor.record.sequence_id, SOURCE);
@@ -382,6 +416,7 @@ for (const keyed of [undefined, KEYED]) {
       dropped: [],
       outputs: [],
       items: [],
+      itemOutputs: {},
       nextFireAt: null,
       epoch: 2,
     };
@@ -390,7 +425,9 @@ for (const keyed of [undefined, KEYED]) {
     const seen = [snapshot.state, ownership_epoch, sequence_id, snapshot.data];
     assert.deepEqual(seen, ['waiting', 2, SOURCE, { old: true }]);
     if (keyed === undefined) {
-      assert.deepEqual(snapshot.execution, before);
+      // What nobody had claimed is offered again, for which it is parked no more.
+      const { p: _parked, ...woken } = before;
+      assert.deepEqual(snapshot.execution, woken);
       return;
     }
     assert.ok(peersOf(turn).some(({ kind }) => kind === 'permit.wanted'));

@@ -42,7 +42,9 @@ class Recorder {
   constructor(bounds?: WindowBounds) {
     this.queue = new QueueActor(
       {
-        claim: (poll, task, worker) => this.claims.push({ poll, task: task.id, worker }),
+        claim: ({ number, worker }, task) => {
+          this.claims.push({ poll: number, task: task.id, worker });
+        },
         unclaim: (task, epoch) => this.unclaims.push([task, epoch]),
         reply: (request, body) => this.replies.push({ request, body }),
         read: (window, read) => this.reads.push({ window, read }),

@@ -70,6 +70,24 @@ const looping = (condition: string, max: number) => loop('l', condition, max, [a
 const a = noop('a');
 const b = noop('b');
 const c = noop('c');
+const guarded = { ...parallel('p', [a]), when: 'go' } as Block;
+const splitting = (
+  type: 'ab_split' | 'a_b_split',
+  weight: number,
+  ...[first = [], second = []]: Block[][]
+): Block => ({
+  type,
+  id: 'v',
+  variants: [
+    { name: 'one', weight, blocks: first },
+    { name: 'two', weight: 1, blocks: second },
+  ],
+});
+const compensating = (action: Block | Block[], compensation?: Block | Block[]): Block => ({
+  type: 'saga',
+  id: 'g',
+  steps: [{ id: 's', action, ...(compensation === undefined ? {} : { compensation }) }],
+});
 const [x, y] = [step('x', 'log'), step('y', 'log')];
 
 table('steps that come and go', [
@@ -234,6 +252,28 @@ table('composite blocks', [
     [{ ...race('r', [a], [b]), semantics: 'first_to_succeed' } as Block],
     'race_changed r',
   ],
+  ['a guard of a composite', [parallel('p', [a])], [guarded], 'when_guard_changed p'],
+  ['the word of a split', [splitting('ab_split', 1, [a])], [splitting('a_b_split', 1, [a])], ''],
+  ['a weight', [splitting('ab_split', 1, [a])], [splitting('ab_split', 2, [a])], 'split_changed v'],
+  [
+    'a block that goes over to another variant',
+    [splitting('ab_split', 1, [a])],
+    [splitting('ab_split', 1, [], [a])],
+    'structure_changed a',
+  ],
+  ['one block instead of a list of it', [compensating([a], b)], [compensating(a, [b])], ''],
+  [
+    'a compensation added',
+    [compensating(a)],
+    [compensating(a, b)],
+    'block_added b, saga_changed g',
+  ],
+  [
+    'an action that becomes the compensation',
+    [compensating([a, b], c)],
+    [compensating([a], [b, c])],
+    'structure_changed b',
+  ],
   ['a branch without blocks', [race('r', [a])], [race('r', [a], [])], 'structure_changed r'],
   ['a condition', [router({ go: [a] })], [router({ on: [a] })], 'router_changed r'],
   [
@@ -363,6 +403,21 @@ describe('the sequence as a whole', () => {
     assert.deepEqual(compare(undefined, { required: ['n'] }), narrowed);
     const seen = compare({ required: ['n'] }, { required: ['m', 'n'], type: 'object' });
     assert.deepEqual(seen, narrowed);
+  });
+
+  test('hooks are compared as a whole', () => {
+    const hook = (handler: 'log' | 'http_request', fields: object = {}) =>
+      ({ type: 'step', id: 'h', handler, ...fields }) as const;
+    const between = (before: object, after: object) =>
+      linesOf(semanticDiff({ blocks: [a], ...before }, { blocks: [a], ...after }));
+    const log = { on_failure: [hook('log')] };
+    assert.deepEqual(between(log, { on_failure: [hook('log', { when: null })] }), []);
+    assert.deepEqual(between({}, { on_cancel: null, on_failure: [] }), []);
+    assert.deepEqual(between({}, log), ['hooks_changed -']);
+    assert.deepEqual(between(log, { on_cancel: [hook('http_request')] }), [
+      'risk hooks_changed -',
+      'hooks_changed -',
+    ]);
   });
 
   test('any other change of input_schema', () => {

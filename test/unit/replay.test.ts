@@ -374,3 +374,76 @@ test('a step that was tried thousands of times is not replayed', () => {
   const verdict = judge([http('a')], [http('a')], { ...run, outputs: [{ ...output, try: 5_001 }] });
   assert.equal(verdict.kind, 'inconclusive');
 });
+
+// ---------------------------------------------------------------- people
+
+const asked = (id: string, wait_for_input: object = {}, handler = 'noop') =>
+  step(id, handler, { wait_for_input });
+
+/** A run of these blocks in which people say this, by block, a second after they were asked. */
+const answered = (blocks: Block[], says: Readonly<Record<string, string>>) =>
+  record(blocks, { says });
+
+test('what people said is said again, and a step that is called behind it is what it was', () => {
+  const baseline = [
+    asked('a', { store_as: 'ok' }, 'work'),
+    router('r', 'ok == no', [noop('n')], [noop('y')]),
+  ];
+  const run = answered(baseline, { a: 'no' });
+  assert.deepEqual(judge(baseline, baseline, run), MATCH);
+  const other = [baseline[0]!, router('r', 'ok == yes', [noop('n')], [noop('y')])];
+  assert.equal(told(judge(other, baseline, run)), 'completed>completed +y -n');
+});
+
+test('what nobody was asked, or could not have said, is no evidence', () => {
+  const run = answered([asked('a')], { a: 'no' });
+  const choices = [{ label: 'Go', value: 'go' }];
+  assert.equal(judge([asked('a', { choices })], [asked('a')], run).kind, 'inconclusive');
+  const two = [asked('a'), asked('b', { timeout: 5 })];
+  assert.equal(judge(two, [asked('a')], run).kind, 'inconclusive');
+  const plain = record([noop('a')]);
+  assert.equal(judge([asked('a')], [noop('a')], plain).kind, 'inconclusive');
+});
+
+test('that nobody answered in time happens again, and says nothing of the handler behind it', () => {
+  for (const escalation of [{}, { escalation_handler: 'boss' }]) {
+    const baseline = [asked('a', { timeout: 1_000, ...escalation }, 'work')];
+    const run = answered(baseline, {});
+    assert.deepEqual(judge(baseline, baseline, run), MATCH);
+    assert.notDeepEqual(judge([step('a', 'work')], baseline, run), MATCH);
+  }
+});
+
+// ---------------------------------------------------------------- sagas, splits and hooks
+
+test('only the last run of a saga counts, which a retry began anew', () => {
+  const saga = (...names: string[]): Block => ({
+    type: 'saga',
+    id: 's',
+    steps: names.map((name) => ({
+      id: `step-${name}`,
+      action: work(name),
+      compensation: noop(`un-${name}`),
+    })),
+  });
+  let failures = 0;
+  const run = record([saga('a', 'b')], {
+    retries: 1,
+    answer: answers({ b: () => (failures++ === 0 ? { kind: 'permanent' } : {}) }),
+  });
+  assert.equal(run.state, 'completed');
+  assert.deepEqual(judge([saga('a', 'b')], [saga('a', 'b')], run), MATCH);
+  assert.equal(told(judge([saga('a')], [saga('a', 'b')], run)), 'completed>completed -b');
+});
+
+test('a split takes the variant that the run took, by the weights of the candidate', () => {
+  const split = (...weights: [number, number]): Block => ({
+    type: 'ab_split',
+    id: 'v',
+    variants: weights.map((weight, i) => ({ name: `v${i}`, weight, blocks: [noop(`n${i}`)] })),
+  });
+  const run = record([split(1, 1)]);
+  assert.deepEqual(judge([split(1, 1)], [split(1, 1)], run), MATCH);
+  const other = run.outputs.some(({ block_id }) => block_id === 'n0') ? split(0, 1) : split(1, 0);
+  assert.notEqual(judge([other], [split(1, 1)], run).kind, 'match');
+});

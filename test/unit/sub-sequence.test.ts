@@ -66,6 +66,36 @@ test('a block asks for a child by name with its input, and waits', () => {
   );
 });
 
+test('no child is asked for where when does not hold, or does not parse', () => {
+  const skipped = new Life([child('child', { when: 'data.on' })]);
+  assert.deepEqual([skipped.last.children, skipped.snapshot.state], [undefined, 'completed']);
+  const failed = new Life([child('child', { when: 'a b (' })]);
+  assert.deepEqual([failed.last.children, failed.snapshot.state], [undefined, 'failed']);
+  assert.equal(failed.snapshot.execution.y?.code, 'expression_error');
+});
+
+test('items side by side have children of their own, and each takes the end of its own', () => {
+  const items = { type: 'for_each', id: 'f', collection: 'xs', concurrency: 2 };
+  const each = child('child', { input: { n: '{{ data.item }}' } });
+  const life = new Life([{ ...items, body: [each] } as unknown as Block], { xs: [7, 8] });
+  const starts = (life.last.children ?? []) as ChildStart[];
+  assert.deepEqual(
+    starts.map(({ iteration, input }) => [iteration, input]),
+    [
+      ['0', { n: 7 }],
+      ['1', { n: 8 }],
+    ],
+  );
+  for (const { node, child: id } of starts) {
+    (life.snapshot.execution.o[node] as StepRecord).c = id;
+  }
+  assert.notEqual(starts[0]!.child, starts[1]!.child);
+  life.end(starts[1]!, DONE);
+  assert.equal(life.snapshot.state, 'waiting');
+  life.end(starts[0]!, DONE);
+  assert.equal(life.snapshot.state, 'completed');
+});
+
 test('the end of a child is taken once, and no other', () => {
   const life = new Life([child(), noop('after')]);
   const start = life.made();

@@ -104,7 +104,7 @@ test('an array takes its index as a segment, brackets resolve to nothing', () =>
 
 test('an unknown root fails with a message that names it', () => {
   assert.match(problemOf('{{item}}'), /unknown template root "item"/);
-  assert.match(problemOf({ a: ['x {{ secrets.key }}'] }), /"secrets"/);
+  assert.match(problemOf({ a: ['x {{ vault.key }}'] }), /"vault"/);
   assert.match(problemOf('{{context.audit}}'), /context\.audit/);
   assert.match(problemOf('{{context}}'), /"context"/);
   assert.match(problemOf('{{len(nothing.x)}}'), /"nothing"/);

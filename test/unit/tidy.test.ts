@@ -238,6 +238,8 @@ const PURE_PACKAGES: ReadonlySet<string> = new Set([
 const PURE_CRYPTO: ReadonlySet<string> = new Set([
   'createHash',
   'createHmac',
+  'timingSafeEqual',
+  'createHmac',
   'createCipheriv',
   'createDecipheriv',
   'createPrivateKey',
@@ -246,6 +248,7 @@ const PURE_CRYPTO: ReadonlySet<string> = new Set([
   'KeyObject',
   'sign',
   'verify',
+  'timingSafeEqual',
 ]);
 
 test('pure modules import nothing but assertions, cryptography and four packages', () => {

@@ -70,6 +70,7 @@ function poolWith(tracer: Tracer | undefined, outcome: Promise<StepOutcome>) {
   const events = new EventEmitter();
   const [called, woken] = [once(events, 'called'), once(events, 'woken')];
   const pool = new HandlerPool({
+    secrets: { fill: () => Promise.reject(new Error('no secret is named')) },
     handlers: new Map([
       [
         'h',

@@ -1,17 +1,19 @@
 /**
  * parallel and race: every branch is a list, and all of them run at once. A parallel is done when
  * all branches are, and failed if one of them failed (docs/reference/blocks.md). A race is decided
- * by one branch; the others are cut off, and if that leaves finally lists to run, it ends when they
- * have.
+ * by one branch, whose result is told by its row; the others are cut off, and if that leaves finally lists
+ * to run, it ends when they have.
  */
 
 import type { ParallelBlock, RaceBlock } from '../../../schema/blocks.js';
 import { cutInside, hasOpenInside } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
 import { type BranchesRecord, CANCELLED, COMPLETED, type DoneCode, FAILED } from '../execution.js';
+import { sizeWithin } from '../expression/bounds.js';
 import type { NodePlace } from '../plan-nodes.js';
 import { composite } from './kind.js';
 import { afterChild, startAt } from './list.js';
+import { resultOf } from './results.js';
 
 /** Lists: the branches. */
 export interface ParallelNode extends NodePlace {
@@ -45,17 +47,22 @@ export const parallel = composite<ParallelBlock, ParallelNode, BranchesRecord>({
   },
 });
 
+/** As JSON, in characters: the output of the winner is stored a second time with that of the race. */
+const WINNER_OUTPUT_MAX = 1024 * 1024;
+
 export const race = composite<RaceBlock, RaceNode, BranchesRecord>({
+  leavesRow: true,
+  tellsResults: true,
   compile: (block) => ({ semantics: block.semantics ?? 'first_to_resolve' }),
   lists: (block) => block.branches,
   order: 'together',
   enter(run, node) {
     const record: BranchesRecord = { b: run.offset, l: node.lists.length };
     run.open(node, record);
-    for (const branch of node.lists) {
+    for (const [number, branch] of node.lists.entries()) {
       // A branch with nothing to do finishes at once, successfully.
       if (!startAt(run, branch, 0)) {
-        decide(run, node, record, COMPLETED);
+        win(run, node, record, number);
         return;
       }
     }
@@ -68,7 +75,7 @@ export const race = composite<RaceBlock, RaceNode, BranchesRecord>({
     const result = afterChild(run, node.lists[child.branch]!, child, code);
     if (result === 'open') return;
     if (result === COMPLETED) {
-      decide(run, node, record, COMPLETED);
+      win(run, node, record, child.branch);
       return;
     }
     record.l -= 1;
@@ -98,6 +105,18 @@ export function decideRaces(run: Evaluation): void {
   }
 }
 
+function win(run: Evaluation, node: RaceNode, record: BranchesRecord, winner: number): void {
+  record.w = winner;
+  decide(run, node, record, COMPLETED);
+}
+
+/** Once: what is stopped before the losers have cleaned up runs again in a retry. */
+function storeResult(run: Evaluation, node: NodePlace, winner: number): void {
+  const output = resultOf(run, node.lists[winner]!);
+  const isTold = sizeWithin(output, WINNER_OUTPUT_MAX) !== undefined;
+  run.storeOutput(node, 0, isTold ? { winner, output } : { winner, output_omitted: true }, null);
+}
+
 function decide(run: Evaluation, node: RaceNode, record: BranchesRecord, code: DoneCode): void {
   record.r = code;
   record.x = 1;
@@ -111,5 +130,8 @@ function noteFirst(run: Evaluation, record: BranchesRecord): void {
 
 function end(run: Evaluation, node: NodePlace, record: BranchesRecord, code: DoneCode): void {
   if (code === FAILED) run.fail(node, record.y);
-  else run.finish(node, code);
+  else {
+    if (code === COMPLETED && record.w !== undefined) storeResult(run, node, record.w);
+    run.finish(node, code);
+  }
 }

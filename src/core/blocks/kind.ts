@@ -11,7 +11,13 @@ import type { Block } from '../../../schema/blocks.js';
 import type { BlockCompiler } from '../block-compiler.js';
 import { type CutBy, cutOff, hasOpenInside } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
-import { CANCELLED, type DoneCode, type OpenRecord, type StepRecord } from '../execution.js';
+import {
+  CANCELLED,
+  type DoneCode,
+  FAILED,
+  type OpenRecord,
+  type StepRecord,
+} from '../execution.js';
 import type { JsonValue } from '../json.js';
 import type { Details, NodePlace } from '../plan-nodes.js';
 import type { TryEvent } from '../progress.js';
@@ -32,13 +38,26 @@ export interface BlockKind<
   /** A retry of the instance goes on from the record instead of from the beginning. */
   readonly isKept: boolean;
 
+  /** A block that completed has left a row of its own in this pass. */
+  readonly leavesRow: boolean;
+  /** Its own row tells the result of a list of blocks (`results.ts`). */
+  readonly tellsResults: boolean;
+
   /** What the node has beside its place in the tree. */
   compile(block: B, compiler: BlockCompiler): Details<N>;
   /** The lists of blocks, in the order in which `branch` counts them. */
   lists(block: B): readonly (readonly Block[])[];
+  /** How often the plan has its one list, so that passes of it may run side by side. */
+  copies(node: N): number;
+  /** From where on in its list blocks may give the last output of a pass. */
+  lastGiver(block: B): number;
   /** Which of its lists run: each before the next one, all at once, or one of them. */
   readonly order: 'in-turn' | 'together' | 'one';
+  /** The parts of the block whose names count as ids; it may be of the wrong shape. */
+  names(block: B): readonly NamedPart[];
 
+  /** The block fails when it is reached, because its `when` makes no sense. */
+  misguided(run: Evaluation, node: N, message: string): void;
   /** The block is reached for the first time (in this pass of the loops around it). */
   enter(run: Evaluation, node: N): void;
   /** The open block has come up in the queue again, because it asked for that. */
@@ -47,8 +66,13 @@ export interface BlockKind<
   childDone(run: Evaluation, node: N, record: R, child: NodePlace, code: DoneCode): void;
   /** Whether blocks of the list `branch` may be started now. */
   runsList(record: R, branch: number): boolean;
-  /** What lies over context.data in the present pass: a name and its value. */
-  item(run: Evaluation, node: N, record: R): readonly [name: string, value: JsonValue];
+  /** What lies over context.data in the pass that one of its lists is at: names and values. */
+  item(
+    run: Evaluation,
+    node: N,
+    record: R,
+    slot: number,
+  ): readonly (readonly [name: string, value: JsonValue])[];
 
   /** A time of the open leaf has come: its `w` or its `d`. */
   due(run: Evaluation, node: N, record: R): void;
@@ -72,6 +96,12 @@ export interface BlockKind<
   readonly unreached: 'skipped' | 'cancelled';
 }
 
+/** A part of a block that has an id, and the path of that within the block. */
+export interface NamedPart {
+  readonly path: string;
+  readonly id: string;
+}
+
 /** The members that a sort of kinds must say for itself, and those that it may. */
 type Own<K, Needed extends keyof K, Free extends keyof K> = Pick<K, Needed> &
   Partial<Pick<K, Free>>;
@@ -81,7 +111,7 @@ export function leaf<B extends Block, N extends NodePlace>(
   own: Own<
     BlockKind<B, N, StepRecord>,
     'compile' | 'enter' | 'again' | 'due' | 'takeIn' | 'openState',
-    'recover' | 'cut' | 'withdraw'
+    'recover' | 'cut' | 'withdraw' | 'leavesRow' | 'misguided'
   >,
 ): BlockKind<B, N, StepRecord> {
   return { ...BASE, isLeaf: true, ...own };
@@ -106,9 +136,18 @@ const BASE: BlockKind = {
   isLeaf: false,
   repeats: 'never',
   isKept: false,
+  leavesRow: false,
+  tellsResults: false,
   compile: unsaid,
   lists: () => [],
+  copies: () => 1,
+  lastGiver: () => 0,
   order: 'in-turn',
+  names: () => [],
+  misguided(run, node, message) {
+    run.noteFailure(node, 'expression_error', `${node.type} ${node.id}: ${message}`);
+    run.finish(node, FAILED);
+  },
   enter: unsaid,
   again() {},
   childDone: unsaid,

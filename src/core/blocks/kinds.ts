@@ -3,13 +3,16 @@
  * kind here does not compile.
  */
 
-import type { Block } from '../../../schema/blocks.js';
+import type { Block, KindName } from '../../../schema/blocks.js';
 import type { Evaluation } from '../evaluation.js';
 import type { NodePlace } from '../plan-nodes.js';
+import { abSplit } from './ab-split.js';
 import { parallel, race } from './branches.js';
+import { cancellationScope } from './cancellation-scope.js';
 import type { BlockKind } from './kind.js';
 import { forEach, loop } from './loops.js';
 import { router } from './router.js';
+import { saga } from './saga.js';
 import { step } from './step.js';
 import { subSequence } from './sub-sequence.js';
 import { tryCatch } from './try-catch.js';
@@ -23,8 +26,15 @@ const KINDS = {
   loop,
   for_each: forEach,
   sub_sequence: subSequence,
+  cancellation_scope: cancellationScope,
+  saga,
+  ab_split: abSplit,
+  a_b_split: abSplit,
 } as const satisfies {
-  readonly [T in Block['type']]: BlockKind<Extract<Block, { type: T }>, NodePlace & { type: T }>;
+  readonly [T in Block['type']]: BlockKind<
+    Extract<Block, { type: T }>,
+    NodePlace & { type: T extends KindName ? T : KindName }
+  >;
 };
 
 /** A node of any kind, to be told by its `type`. */

@@ -3,6 +3,9 @@
  * queue again, so that iterations do not nest and a turn can stop between them. The items of a
  * for_each are a snapshot of their own, taken once; the item of the present iteration lies over
  * context.data.
+ *
+ * A for_each that runs several items at once has a list of nodes for each: a slot, which takes the next
+ * item when it is done with one (docs/decisions/0108-items-side-by-side.md).
  */
 
 import {
@@ -15,12 +18,21 @@ import type { FailureCode } from '../../../schema/failure.js';
 import { type BlockCompiler, conditionOf } from '../block-compiler.js';
 import { type Condition, evaluateCondition, isTruthy } from '../condition.js';
 import type { Evaluation } from '../evaluation.js';
-import { COMPLETED, FAILED, type ForEachRecord, type LoopRecord } from '../execution.js';
+import {
+  type CANCELLED,
+  COMPLETED,
+  FAILED,
+  type ForEachRecord,
+  type LoopRecord,
+} from '../execution.js';
 import { clip } from '../expression/bounds.js';
 import { follow, isRootedPath } from '../expression/scope.js';
+import { collected } from '../item-outputs.js';
 import type { JsonValue } from '../json.js';
+import { passOf } from '../paths.js';
 import type { NodePlace } from '../plan-nodes.js';
 import { renderTemplate, type Template } from '../template.js';
+import { concurrencyOf } from '../tree-rules.js';
 import { composite } from './kind.js';
 import { afterChild, startAt } from './list.js';
 
@@ -36,6 +48,9 @@ export interface ForEachNode extends NodePlace {
   /** A path under context.data, or a template. */
   readonly collection: readonly string[] | Template;
   readonly itemVar: string;
+  readonly indexVar: string | undefined;
+  /** How many items run at once. */
+  readonly concurrency: number;
   readonly maxIterations: number;
 }
 
@@ -91,20 +106,30 @@ export const forEach = composite<ForEachBlock, ForEachNode, ForEachRecord>({
     const text = block.collection.trim();
     const isTemplate = text.includes('{{');
     if (!isTemplate) checkCollection(text, compiler);
+    const itemVar = block.item_var ?? ITEM_VAR_DEFAULT;
+    if (block.index_var === itemVar) {
+      compiler.refuse('index_var', `index_var ${clip(itemVar)} is the name of the item`);
+    }
     return {
       collection: isTemplate ? compiler.template(text, 'collection') : text.split('.'),
-      itemVar: block.item_var ?? ITEM_VAR_DEFAULT,
+      itemVar,
+      indexVar: block.index_var ?? undefined,
+      concurrency: concurrencyOf(block.concurrency),
       maxIterations: block.max_iterations ?? MAX_ITERATIONS_DEFAULT,
     };
   },
   lists: (block) => [block.body],
+  copies: ({ concurrency }) => concurrency,
+  /** A step that is reached gives an output, or the item fails. */
+  lastGiver: ({ body }) =>
+    Math.max(
+      body.findLastIndex((block) => block.type === 'step' && block.when == null),
+      0,
+    ),
   enter(run, node) {
     const kept = run.takeKept(node) as ForEachRecord | undefined;
     if (kept !== undefined) {
-      const record: ForEachRecord = { b: run.offset, i: kept.i, n: kept.n };
-      run.open(node, record);
-      if (kept.e === 1) forEach.again(run, node, record);
-      else if (!startAt(run, node.lists[0]!, 0)) endItem(run, node, record);
+      goOn(run, node, kept);
       return;
     }
     const items = collect(run, node);
@@ -116,20 +141,41 @@ export const forEach = composite<ForEachBlock, ForEachNode, ForEachRecord>({
     const record: ForEachRecord = { b: run.offset, i: 0, n: items.length };
     run.open(node, record);
     run.putSnapshot(node, items);
-    storeRow(run, node, record);
-    startAt(run, node.lists[0]!, 0);
+    storeRow(run, node, record, 0);
+    if (node.concurrency === 1) {
+      startAt(run, node.lists[0]!, 0);
+      return;
+    }
+    record.s = Array.from({ length: Math.min(node.concurrency, items.length) }, () => NO_ITEM);
+    record.m = 0;
+    fill(run, node, record as SlotRecord);
   },
   again(run, node, record) {
+    if (hasSlots(record)) {
+      fill(run, node, record);
+      return;
+    }
     delete record.e;
     run.reset(node);
     startAt(run, node.lists[0]!, 0);
   },
   childDone(run, node, record, child, code) {
-    const result = afterChild(run, node.lists[0]!, child, code);
-    if (result === COMPLETED) endItem(run, node, record);
-    else if (result !== 'open') run.finish(node, result);
+    const result = afterChild(run, node.lists[child.branch]!, child, code);
+    if (result === 'open') return;
+    if (hasSlots(record)) slotEnded(run, node, record, child.branch, result);
+    else if (result === COMPLETED) endItem(run, node, record);
+    else run.finish(node, result);
   },
-  item: (run, node, record) => [node.itemVar, run.snapshotOf(node)[record.i] ?? null],
+  item(run, node, record, slot) {
+    const item = passOf(record, slot);
+    const over: (readonly [string, JsonValue])[] = [
+      [node.itemVar, run.snapshotOf(node)[item] ?? null],
+    ];
+    const error = record.v?.[item];
+    if (error !== undefined) over.unshift(['_error', error]);
+    if (node.indexVar !== undefined) over.push([node.indexVar, item]);
+    return over;
+  },
 });
 
 /** A path without braces is one of context.data, where a root is a key like any other. */
@@ -165,24 +211,105 @@ function refuse(run: Evaluation, node: ForEachNode, code: FailureCode, message: 
   return undefined;
 }
 
+/** After a retry of the instance: with the items that had not ended, then with those to come. */
+function goOn(run: Evaluation, node: ForEachNode, { i, n, e, s, m, v }: ForEachRecord): void {
+  const record: ForEachRecord = { b: run.offset, i, n };
+  run.open(node, record);
+  if (s === undefined) {
+    if (e === 1) forEach.again(run, node, record);
+    else if (!startAt(run, node.lists[0]!, 0)) endItem(run, node, record);
+    return;
+  }
+  Object.assign(record, { s: [...s], m }, v && { v });
+  for (const [slot, item] of s.entries()) {
+    if (item === NO_ITEM || startAt(run, node.lists[slot]!, 0)) continue;
+    slotEnded(run, node, record as SlotRecord, slot, COMPLETED);
+  }
+  if (run.execution.o[node.index] === record) fill(run, node, record as SlotRecord);
+}
+
 function endItem(run: Evaluation, node: ForEachNode, record: ForEachRecord): void {
   record.i += 1;
-  storeRow(run, node, record);
   if (record.i < record.n) {
+    storeRow(run, node, record, record.i);
     record.e = 1;
     run.push(node.index);
     return;
   }
+  complete(run, node, record);
+}
+
+/** The outputs of the items become that of the block: its row behind the last item. */
+function complete(run: Evaluation, node: ForEachNode, { n }: ForEachRecord): void {
+  const output = collected(run.itemOutputsOf(node), n);
+  run.storeOutput(node, 0, output, null, n);
+  run.collect(node, output);
   run.dropSnapshot(node);
+  // How the last item of the first slot went stays to be seen.
+  run.resetLists(node, 1, node.lists.length);
   run.finish(node, COMPLETED);
 }
 
-function storeRow(run: Evaluation, node: ForEachNode, record: ForEachRecord): void {
+function storeRow(run: Evaluation, node: ForEachNode, { n }: ForEachRecord, ended: number): void {
   const row = {
-    _index: record.i,
-    _total: record.n,
+    _index: ended,
+    _total: n,
     _item_var: node.itemVar,
     _snapshot_ref: run.snapshotKey(node),
   };
-  run.storeOutput(node, 0, row, null, record.i);
+  run.storeOutput(node, 0, row, null, ended);
+}
+
+// ---------------------------------------------------------------- items side by side
+
+type SlotRecord = ForEachRecord & Required<Pick<ForEachRecord, 's' | 'm'>>;
+
+/** Of a slot that is at no item. */
+const NO_ITEM = -1;
+
+function hasSlots(record: ForEachRecord): record is SlotRecord {
+  return record.s !== undefined;
+}
+
+/** Every free slot takes an item. */
+function fill(run: Evaluation, node: ForEachNode, record: SlotRecord): void {
+  for (const [slot, item] of record.s.entries()) {
+    if (item === NO_ITEM) takeNext(run, node, record, slot);
+  }
+}
+
+/** Items begin in order, and none does once one has failed. */
+function takeNext(run: Evaluation, node: ForEachNode, record: SlotRecord, slot: number): void {
+  if (record.i >= record.n || record.r !== undefined) return;
+  record.s[slot] = record.i;
+  record.i += 1;
+  run.resetLists(node, slot, slot + 1);
+  startAt(run, node.lists[slot]!, 0);
+}
+
+/** Items in flight go on when one has failed, as the branches of a parallel do. */
+function slotEnded(
+  run: Evaluation,
+  node: ForEachNode,
+  record: SlotRecord,
+  slot: number,
+  code: typeof COMPLETED | typeof FAILED | typeof CANCELLED,
+): void {
+  const item = record.s[slot]!;
+  if (code === COMPLETED) {
+    record.m += 1;
+    if (record.m < record.n) storeRow(run, node, record, record.m);
+    record.s[slot] = NO_ITEM;
+    if (record.v !== undefined) delete record.v[item];
+    run.leaveItem(node, item);
+    takeNext(run, node, record, slot);
+  } else {
+    record.f = (record.f ?? 0) + 1;
+    if (record.r !== FAILED) record.r = code;
+    if (code === FAILED && run.cause !== undefined) record.y ??= run.cause;
+  }
+  if (record.i > record.m + (record.f ?? 0)) return;
+  if (record.r === undefined) complete(run, node, record);
+  else if (record.r === FAILED) run.fail(node, record.y);
+  else run.finish(node, record.r);
 }

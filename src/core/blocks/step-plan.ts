@@ -4,10 +4,11 @@ import { RETRY_DEFAULTS, SEND_WINDOW_DEFAULTS, type StepBlock } from '../../../s
 import type { BlockCompiler } from '../block-compiler.js';
 import { BUILTIN_NAMES, PURE_HANDLERS, type PureHandler } from '../builtin.js';
 import type { Condition, Parsed } from '../condition.js';
-import { type JsonObject, ownValue } from '../json.js';
+import { isJsonObject, type JsonObject, ownValue } from '../json.js';
 import type { Details, NodePlace, SchemaCheck } from '../plan-nodes.js';
 import type { Template } from '../template.js';
 import { type DelayTimes, isLocalTime, type RetryTimes, type WindowTimes } from '../timing.js';
+import { compileGate, type GatePlan } from './gate.js';
 
 export interface RetryPolicy extends RetryTimes {
   /** Tries in total. */
@@ -20,34 +21,34 @@ export interface StepNode extends NodePlace {
   readonly type: 'step';
   readonly handler: string;
   /** `pure` is called in place, `in_process` has an effect, `external` is a worker's. */
-  readonly mode: 'pure' | 'sleep' | 'in_process' | 'external';
+  readonly mode: 'pure' | 'sleep' | 'event' | 'in_process' | 'external';
   readonly pure: PureHandler | undefined;
   readonly params: Template | undefined;
-  readonly when: Parsed<Condition> | undefined;
   readonly delay: DelayTimes | undefined;
   readonly window: WindowTimes | undefined;
   readonly retry: RetryPolicy | undefined;
   readonly timeoutMs: number | null;
   readonly rateLimitKey: string | null;
+  /** A person has to answer before the first try. */
+  readonly gate: GatePlan | undefined;
   readonly queueName: string | null;
   /** False: survives the signal `cancel` once it has begun. */
   readonly isCancellable: boolean;
   /** Whether the members of the output become members of context.data: only what workers give. */
   readonly isMerged: boolean;
   readonly checkOutput: SchemaCheck | undefined;
+  /** Of what it waits for. */
+  readonly checkPayload: SchemaCheck | undefined;
 }
 
 export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<StepNode> {
   const { handler } = block;
   const mode = modeOf(handler);
   if (mode !== 'pure') compiler.noteEffect();
-  const params = (block.params ?? undefined) as JsonObject | undefined;
-  const template = params === undefined ? undefined : compiler.template(params, 'params');
+  const { schema, params } = readParams(block, mode, compiler);
+  const use = mode === 'in_process' || mode === 'external' ? 'call' : undefined;
+  const template = params === undefined ? undefined : compiler.template(params, 'params', use);
   if (handler === 'assert') readAssertion(params, compiler);
-  const when =
-    block.when == null
-      ? undefined
-      : compiler.expression(block.when, { member: 'when', unparsed: 'fails the step' });
   if (mode !== 'external' && block.queue_name != null) {
     compiler.warn('queue_name', `queue_name has no effect: ${handler} is built in, not a worker's`);
   }
@@ -56,12 +57,12 @@ export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<
     mode,
     pure: PURE_HANDLERS.get(handler),
     params: template,
-    when,
     delay: delayTimes(block, compiler),
     window: windowTimes(block, compiler),
     retry: retryPolicy(block, compiler),
     timeoutMs: block.timeout ?? null,
     rateLimitKey: block.rate_limit_key ?? null,
+    gate: compileGate(block, compiler),
     queueName: block.queue_name ?? null,
     isCancellable: block.cancellable ?? true,
     isMerged: mode === 'external' && block.merge_output !== false,
@@ -69,12 +70,33 @@ export function compileStep(block: StepBlock, compiler: BlockCompiler): Details<
       block.output_schema == null
         ? undefined
         : compiler.outputSchema(block.output_schema as JsonObject),
+    checkPayload: schema === undefined ? undefined : compiler.outputSchema(schema),
   };
+}
+
+/** The schema of a wait is no parameter of its tries: it is taken as it stands, and compiled once. */
+function readParams(
+  block: StepBlock,
+  mode: StepNode['mode'],
+  compiler: BlockCompiler,
+): { readonly params: JsonObject | undefined; readonly schema?: JsonObject } {
+  const params = (block.params ?? undefined) as JsonObject | undefined;
+  if (mode !== 'event' || params?.schema == null) return { params };
+  const { schema, ...others } = params;
+  if (!isJsonObject(schema) || JSON.stringify(schema).includes('{{')) {
+    compiler.refuse(
+      'params.schema',
+      'params.schema must be a JSON Schema as it stands: templates are not filled in there',
+    );
+    return { params: others };
+  }
+  return { params: others, schema };
 }
 
 function modeOf(handler: string): StepNode['mode'] {
   if (PURE_HANDLERS.has(handler)) return 'pure';
   if (handler === 'sleep') return 'sleep';
+  if (handler === 'wait_for_event') return 'event';
   return BUILTIN_NAMES.has(handler) ? 'in_process' : 'external';
 }
 

@@ -1,27 +1,30 @@
 /**
- * Steps: the gates before a try in their order (when, delay, send_window, rate limit, try,
- * templates, dispatch), and what follows from the outcome of a try (docs/reference/steps.md). Pure
+ * Steps: the gates before a try in their order (delay, send_window, rate limit, a person's answer,
+ * try, templates, dispatch), and what follows from the outcome of a try (docs/reference/steps.md). Pure
  * handlers are called in place; everything else is left to the caller as a dispatch, and comes back
- * as an event. The first two gates are passed once, the others before every try.
+ * as an event. The first gate and the answer are passed once, the others before every try.
  */
 
 import type { StepBlock } from '../../../schema/blocks.js';
-import type { FailureCode } from '../../../schema/failure.js';
+import { FAILURE_MESSAGE_MAX, type FailureCode } from '../../../schema/failure.js';
 import {
   type LogLevel,
   type PureContext,
   type StepFailure,
   type StepOutcome,
   sleepDuration,
+  wantedEvent,
 } from '../builtin.js';
 import { evaluateCondition, isTruthy, type Scope } from '../condition.js';
 import { cutOff, withdraw } from '../cutting.js';
 import type { Evaluation } from '../evaluation.js';
-import { COMPLETED, FAILED, SKIPPED, type StepPhase, type StepRecord } from '../execution.js';
+import { COMPLETED, FAILED, type StepPhase, type StepRecord } from '../execution.js';
+import { clip } from '../expression/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
 import type { TryEvent } from '../progress.js';
-import { renderTemplate } from '../template.js';
+import { renderTemplate, secretTextsOf } from '../template.js';
 import { backoffMs, type DelayTimes, delayTarget, nextOpening, redispatchMs } from '../timing.js';
+import { accept, answerAtHand, expire, type GateAnswer, type GatePlan, promptOf } from './gate.js';
 import { leaf } from './kind.js';
 import { compileStep, type RetryPolicy, type StepNode } from './step-plan.js';
 
@@ -37,22 +40,8 @@ const CONTEXT_LIMIT =
 
 export const step = leaf<StepBlock, StepNode>({
   compile: compileStep,
+  leavesRow: true,
   enter(run, node) {
-    if (node.when !== undefined) {
-      if (!node.when.ok) {
-        giveUp(
-          run,
-          node,
-          0,
-          failureOf('expression_error', `when does not parse: ${node.when.message}`),
-        );
-        return;
-      }
-      if (!isTruthy(evaluateCondition(node.when.value, run.scopeOf(node)))) {
-        run.finish(node, SKIPPED);
-        return;
-      }
-    }
     if (node.delay !== undefined) {
       const target = targetOf(run, node.delay);
       if (target > run.env.now) {
@@ -61,6 +50,10 @@ export const step = leaf<StepBlock, StepNode>({
       }
     }
     attempt(run, node, undefined);
+  },
+  /** Leaves the row that every failure of a step in the process leaves. */
+  misguided(run, node, message) {
+    giveUp(run, node, 0, failureOf('expression_error', message));
   },
   again(run, node, record) {
     if (record.p === 'ready') attempt(run, node, record);
@@ -95,7 +88,7 @@ function targetOf(run: Evaluation, delay: DelayTimes): number {
 }
 
 /** The days of `context.config.holidays`; anything that is no text is left out. */
-function configHolidays(config: JsonObject): readonly string[] {
+export function configHolidays(config: JsonObject): readonly string[] {
   const days = ownValue(config, 'holidays');
   return Array.isArray(days) ? days.filter((day) => typeof day === 'string') : [];
 }
@@ -116,6 +109,11 @@ function attempt(run: Evaluation, node: StepNode, record: StepRecord | undefined
     run.rateRequests.push({ ...run.tryOf(node, number), blockId: node.id, key });
     return;
   }
+  let passed = record;
+  if (node.gate !== undefined && number === 0 && record?.k === undefined) {
+    passed = passGate(run, node, node.gate, record);
+    if (passed === undefined) return;
+  }
   run.counts.stepsExecuted += 1;
   const params =
     node.params === undefined ? NO_PARAMS : renderTemplate(node.params, run.scopeOf(node));
@@ -130,13 +128,65 @@ function attempt(run: Evaluation, node: StepNode, record: StepRecord | undefined
       settleTry(run, node, number, node.pure!(params.value, new StepContext(run, node)));
       return;
     case 'sleep':
-      startSleep(run, node, record, params.value);
+      startSleep(run, node, passed, params.value);
+      return;
+    case 'event':
+      awaitEvent(run, node, record, params.value);
       return;
     case 'in_process':
     case 'external':
       if (isDryRun(run)) rehearse(run, node, number, params.value);
-      else dispatch(run, node, record, params.value);
+      else dispatch(run, node, passed, params.value);
   }
+}
+
+/**
+ * The record with which the step goes on behind its gate; undefined: it waits there, or has failed.
+ */
+function passGate(
+  run: Evaluation,
+  node: StepNode,
+  gate: GatePlan,
+  record: StepRecord | undefined,
+): StepRecord | undefined {
+  const prompt = promptOf(run, node, gate);
+  if (!prompt.ok) {
+    giveUp(run, node, 0, failureOf('expression_error', prompt.message));
+    return undefined;
+  }
+  const answer = answerAtHand(run, node, gate);
+  const next = recordOf(run, record, answer === undefined ? 'gate' : 'ready', 0);
+  next.k = '';
+  if (answer !== undefined) {
+    accept(run, node, gate, 0, undefined, answer);
+    return next;
+  }
+  next.m = run.offset;
+  if (record?.g === 1) next.g = 1;
+  if (gate.timeoutMs !== null) next.d = run.env.now + gate.timeoutMs;
+  run.putLeaf(node, next);
+  return undefined;
+}
+
+/** The step goes on as soon as something may run. */
+function answered(run: Evaluation, node: StepNode, record: StepRecord, answer: GateAnswer): void {
+  accept(run, node, node.gate!, record.a, record, answer);
+  const next = recordOf(run, record, 'ready', record.a);
+  if (record.g === 1) next.g = 1;
+  run.putLeaf(node, next);
+  run.push(node.index);
+}
+
+function gateExpired(run: Evaluation, node: StepNode, record: StepRecord): void {
+  const gate = node.gate!;
+  const escalated = expire(run, node, gate, record);
+  if (escalated === undefined) {
+    const message = `nobody answered within ${gate.timeoutMs} ms`;
+    giveUp(run, node, record.a, failureOf('timeout', message));
+    return;
+  }
+  run.storeOutput(node, record.a, escalated, null);
+  run.finish(node, COMPLETED);
 }
 
 /** Nothing leaves the engine in a dry run, so that no limit has to let it pass. */
@@ -212,6 +262,75 @@ function startSleep(
   run.putLeaf(node, sleeping);
 }
 
+/**
+ * A durable wait: what has come before is taken at once, oldest first (docs/events.md). A dry run waits
+ * for nothing that is not there.
+ */
+function awaitEvent(
+  run: Evaluation,
+  node: StepNode,
+  record: StepRecord | undefined,
+  params: JsonValue,
+): void {
+  const wanted = wantedEvent(params);
+  const number = record?.a ?? 0;
+  if (!wanted.ok) {
+    settleTry(run, node, number, failureOf('invalid_params', wanted.message));
+    return;
+  }
+  const waiting = recordOf(run, record, 'event', number);
+  waiting.v = wanted.wait;
+  const timeoutMs = Math.min(wanted.timeoutMs ?? Infinity, node.timeoutMs ?? Infinity);
+  if (timeoutMs !== Infinity) {
+    waiting.m = timeoutMs;
+    waiting.d = run.env.now + timeoutMs;
+  }
+  run.putLeaf(node, waiting);
+  if (takeKept(run, node, waiting)) return;
+  if (isDryRun(run)) rehearse(run, node, number, params);
+  else run.opensEventWait = true;
+}
+
+/** Whether one of the signals that are kept has ended the wait. */
+function takeKept(run: Evaluation, node: StepNode, record: StepRecord): boolean {
+  for (;;) {
+    const signal = run.firstSignal(record.v!.n);
+    if (signal === undefined) return false;
+    const { id, payload } = signal;
+    const problem = node.checkPayload?.(payload);
+    run.takeSignal(signal, node, problem === undefined ? 'taken' : 'refused');
+    if (answer(run, node, record, { signal_id: id }, payload, problem)) return true;
+  }
+}
+
+/**
+ * Whether the payload ends the wait: one that is none for it is used up, and the wait goes on.
+ *
+ * @param problem of the payload with the schema of the wait
+ */
+function answer(
+  run: Evaluation,
+  node: StepNode,
+  record: StepRecord,
+  source: JsonObject,
+  payload: JsonValue,
+  problem: string | undefined,
+): boolean {
+  const details = { name: record.v!.n, ...source };
+  if (problem !== undefined) {
+    const reason = clip(`the payload does not conform to schema: ${problem}`, FAILURE_MESSAGE_MAX);
+    run.audit.push({
+      eventType: 'event_refused',
+      blockId: node.id,
+      details: { ...details, message: reason },
+    });
+    return false;
+  }
+  run.audit.push({ eventType: 'event_taken', blockId: node.id, details });
+  settleTry(run, node, record.a, { kind: 'success', output: payload });
+  return true;
+}
+
 // Spelled out field by field, here and below: this is the hot path, and spreads are slow.
 function dispatch(
   run: Evaluation,
@@ -236,6 +355,7 @@ function dispatch(
     params,
     timeoutMs: node.timeoutMs,
     overlay: run.overlayOf(node),
+    secrets: node.params?.hasSecrets ? secretTextsOf(node.params, run.scopeOf(node)) : undefined,
   });
 }
 
@@ -265,12 +385,15 @@ function recordOf(
 ): StepRecord {
   const record: StepRecord = { b: before?.b ?? run.offset, p: phase, a: number };
   if (before?.u !== undefined && before.a === number) record.u = before.u;
+  if (before?.k !== undefined) record.k = before.k;
   return record;
 }
 
 function isAwaited(record: StepRecord, event: TryEvent): boolean {
   if (event.kind === 'step.outcome') return record.p === (event.external ? 'task' : 'run');
   if (event.kind === 'rate.changed') return record.p === 'limited';
+  if (event.kind === 'event.arrived') return record.p === 'event';
+  if (event.kind === 'gate.answered') return record.p === 'gate';
   return event.kind === 'step.refused' || record.p === 'asking';
 }
 
@@ -284,6 +407,9 @@ function takeIn(run: Evaluation, node: StepNode, record: StepRecord, event: TryE
       withdraw(run, node, record, 'cancelled');
       giveUp(run, node, record.a, failureOf('data_refused', event.message));
       break;
+    case 'gate.answered':
+      answered(run, node, record, event.answer);
+      break;
     case 'rate.granted':
       grant(run, node, record);
       break;
@@ -293,6 +419,14 @@ function takeIn(run: Evaluation, node: StepNode, record: StepRecord, event: TryE
       break;
     case 'rate.changed':
       makeReady(run, node, record);
+      break;
+    case 'event.arrived':
+      if (event.event === undefined) takeKept(run, node, record);
+      else {
+        const { id, payload } = event.event;
+        const problem = node.checkPayload?.(payload);
+        answer(run, node, record, { event_id: id }, payload, problem);
+      }
   }
 }
 
@@ -316,14 +450,16 @@ function onDue(run: Evaluation, node: StepNode, record: StepRecord): void {
   const { p, w, d } = record;
   if (p === 'sleep' && w! <= run.env.now && (d === undefined || w! <= d)) {
     settleTry(run, node, record.a, { kind: 'success', output: { slept_ms: record.m! } });
-  } else if (d !== undefined && d <= run.env.now) timeOut(run, node, record);
+  } else if (p === 'gate') gateExpired(run, node, record);
+  else if (d !== undefined && d <= run.env.now) timeOut(run, node, record);
   else makeReady(run, node, record);
 }
 
 /** A time-out ends the try as a retryable failure, whoever was at it. */
 function timeOut(run: Evaluation, node: StepNode, record: StepRecord): void {
   withdraw(run, node, record, 'timed_out');
-  const message = `timed out after ${node.timeoutMs} ms`;
+  const timeoutMs = record.p === 'event' ? record.m : node.timeoutMs;
+  const message = `timed out after ${timeoutMs} ms`;
   const failure: StepFailure = { kind: 'failure', retryable: true, message, code: 'timeout' };
   settleTry(run, node, record.a, failure, true);
 }
@@ -357,7 +493,7 @@ function settleTry(
       giveUp(run, node, number, failureOf('context_limit', CONTEXT_LIMIT));
       return;
     }
-    run.mergeData(outcome.output);
+    run.mergeOutput(node, outcome.output);
   }
   run.finish(node, COMPLETED);
 }

@@ -33,6 +33,10 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
       input: compiler.template(block.input ?? {}, 'input'),
     };
   },
+  leavesRow: true,
+  misguided(run, node, message) {
+    fail(run, node, 'expression_error', message);
+  },
   enter(run, node) {
     const number = run.execution.g ?? 0;
     run.execution.g = number + 1;

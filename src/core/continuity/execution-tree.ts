@@ -5,8 +5,16 @@
  */
 
 import type { TreeEntry } from '../../../schema/capsule.js';
-import type { DoneRecord, Execution, OpenRecord, StepPhase, StepRecord } from '../execution.js';
+import type {
+  DoneRecord,
+  Execution,
+  ForEachRecord,
+  OpenRecord,
+  StepPhase,
+  StepRecord,
+} from '../execution.js';
 import type { JsonObject, JsonValue } from '../json.js';
+import { copyOf } from '../paths.js';
 import type { Plan, PlanNode } from '../plan-nodes.js';
 import { type Parsed, parsing, refuse } from './parsed.js';
 
@@ -21,10 +29,16 @@ export interface ExecutionTree {
 
 /** @param plan that of the sequence and the blocks of the instance alone */
 export function writeTree({ execution, items, blocks }: ExecutionTree, plan: Plan): TreeEntry[] {
-  const { q, s, t } = execution;
+  const { q, s, t, j } = execution;
   const head: TreeEntry = { execution: { t, ...wholeOf(execution) } };
-  if (q !== undefined) head.queue = q.map((index) => idOf(plan, index));
-  if (s !== undefined) head.resumed_from = idOf(plan, s);
+  if (q !== undefined) {
+    const queued = q.map((index) => nodeIn(plan, index));
+    head.queue = queued.map(({ id }) => id);
+    if (queued.some(({ lanes }) => lanes.length > 0)) head.queue_slots = queued.map(slotsOf);
+  }
+  if (s !== undefined) head.resumed_from = nodeIn(plan, s).id;
+  // The rows of later hooks must not be taken for those of earlier ones.
+  if (j !== undefined) head.hook_runs = j.n;
   const entries = [head];
   for (const node of plan.nodes) {
     const entry = entryOf(node, execution);
@@ -72,11 +86,17 @@ function entryOf(node: PlanNode, { o, d, k, c }: Execution): TreeEntry | undefin
   }
   return {
     block_id,
+    ...(node.lanes.length > 0 && { slots: slotsOf(node) }),
     ...(open && { open: openOf(node, open) }),
     ...(done && { done: doneOf(node, done) }),
     ...(kept && { kept: openOf(node, kept) }),
     ...(rows !== undefined && { rows }),
   };
+}
+
+/** Of the for_each blocks around it that run items side by side, outermost first. */
+function slotsOf({ lanes, loops, slots }: PlanNode): number[] {
+  return lanes.map((lane) => slots[loops.indexOf(lane)]!);
 }
 
 /**
@@ -86,14 +106,25 @@ function entryOf(node: PlanNode, { o, d, k, c }: Execution): TreeEntry | undefin
 const AT_WORK: ReadonlySet<StepPhase> = new Set(['run', 'task', 'asking']);
 const BEGIN_AGAIN = 'run';
 
+/** The failure that a block will end with, and what a for_each has of its slots. */
+const NOT_FLAT: ReadonlySet<string> = new Set(['y', 's', 'v']);
+
 function openOf({ type }: PlanNode, record: OpenRecord): OpenRecord {
   const values = Object.entries(record).filter(
-    ([name, value]) => name === 'y' || typeof value !== 'object',
+    ([name, value]) => NOT_FLAT.has(name) || typeof value !== 'object',
   );
   const flat = Object.fromEntries(values) as unknown as StepRecord;
-  if (type !== 'step' || !AT_WORK.has(flat.p)) return flat;
-  const { b, a, x } = flat;
-  return { b, p: BEGIN_AGAIN, a, ...(x && { x }) };
+  if (type !== 'step') return flat;
+  if (flat.v !== undefined) {
+    // The row of the wait stays here; it gets another one where it goes on.
+    const { i: _, ...wait } = flat.v;
+    flat.v = wait;
+  }
+  // The importer asks under an id of its own, and nobody twice.
+  if (flat.k !== undefined) flat.k = '';
+  if (!AT_WORK.has(flat.p)) return flat;
+  const { b, a, x, k } = flat;
+  return { b, p: BEGIN_AGAIN, a, ...(x && { x }), ...(k !== undefined && { k }) };
 }
 
 function doneOf(node: PlanNode, [code, began, took, kept]: DoneRecord): DoneRecord {
@@ -102,32 +133,36 @@ function doneOf(node: PlanNode, [code, began, took, kept]: DoneRecord): DoneReco
   return [code, began, took, openOf(node, kept)];
 }
 
-function idOf({ nodes }: Plan, index: number): string {
+function nodeIn({ nodes }: Plan, index: number): PlanNode {
   const node = nodes[index];
   if (node === undefined) throw new Error(`the plan has no node ${index}`);
-  return node.id;
+  return node;
 }
 
 // ---------------------------------------------------------------- reading
 
 function readHead(
-  { execution: whole, queue, resumed_from }: TreeEntry,
+  { execution: whole, queue, queue_slots, resumed_from, hook_runs }: TreeEntry,
   execution: Execution,
   plan: Plan,
   name: string,
 ): void {
   Object.assign(execution, wholeOf(whole ?? {}));
-  if (queue != null) execution.q = queue.map((id, i) => indexIn(plan, id, `${name}.queue[${i}]`));
-  if (resumed_from != null) execution.s = indexIn(plan, resumed_from, `${name}.resumed_from`);
+  if (queue != null)
+    execution.q = queue.map((id, i) => indexIn(plan, id, queue_slots?.[i], `${name}.queue[${i}]`));
+  if (hook_runs != null) execution.j = { n: hook_runs, r: [] };
+  if (resumed_from != null) {
+    execution.s = indexIn(plan, resumed_from, null, `${name}.resumed_from`);
+  }
 }
 
 function readEntry(
-  { block_id, open, done, kept, rows }: TreeEntry,
+  { block_id, slots, open, done, kept, rows }: TreeEntry,
   execution: Execution,
   plan: Plan,
   name: string,
 ): void {
-  const index = indexIn(plan, block_id, `${name}.block_id`);
+  const index = indexIn(plan, block_id, slots, `${name}.block_id`);
   const node = plan.nodes[index] as PlanNode;
   if (open != null) execution.o[index] = readOpen(open, node, `${name}.open`);
   if (done != null) {
@@ -150,15 +185,23 @@ const STEP_PHASES: ReadonlySet<unknown> = new Set<StepPhase>([
   'limited',
   'backoff',
   'sleep',
+  'event',
+  'gate',
   BEGIN_AGAIN,
 ]);
 
 /** Which phases there are depends on the kind of block. */
-function readOpen(record: OpenRecord, { type }: PlanNode, name: string): OpenRecord {
-  const { p } = record as Partial<StepRecord>;
+function readOpen(record: OpenRecord, node: PlanNode, name: string): OpenRecord {
+  const { type } = node;
+  const { p, v } = record as Partial<StepRecord>;
+  const { s, n = 0 } = record as Partial<ForEachRecord>;
+  const isSlots = node.kind.repeats === 'items' && (s?.length ?? 0) <= node.lists.length;
+  if (s !== undefined && !(isSlots && s.every((item) => Number.isInteger(item) && item < n))) {
+    refuse(`${name}.s`, 'must be the items of its slots');
+  }
   const isPhase =
     type === 'step'
-      ? STEP_PHASES.has(p)
+      ? STEP_PHASES.has(p) && (v !== undefined) === (p === 'event')
       : type === 'sub_sequence'
         ? p === 'child'
         : typeof p !== 'string';
@@ -166,8 +209,14 @@ function readOpen(record: OpenRecord, { type }: PlanNode, name: string): OpenRec
   return record;
 }
 
-function indexIn(plan: Plan, id: string | null | undefined, name: string): number {
-  const index = plan.indexOf.get(id ?? '');
-  if (index === undefined) refuse(name, 'must be a block of the sequence');
-  return index;
+function indexIn(
+  plan: Plan,
+  id: string | null | undefined,
+  slots: readonly number[] | null | undefined,
+  name: string,
+): number {
+  const first = plan.nodes[plan.indexOf.get(id ?? '') ?? -1];
+  const node = first && copyOf(plan, first, ({ lanes }) => slots?.[lanes.length] ?? 0);
+  if (node === undefined) refuse(name, 'must be a block of the sequence');
+  return node.index;
 }

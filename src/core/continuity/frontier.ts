@@ -1,15 +1,17 @@
 /**
  * Replays the life of an instance so far with two versions of its sequence, each up to its frontier:
  * the steps that wait for what nobody has recorded. A migration is
- * safe when both versions executed the same steps in the same order and stand before the same ones,
- * none of which has been sent anywhere. Pure.
+ * safe when both versions executed the same steps in the same order and stand before the same ones.
+ * What those wait for now is carried over (`carry-over.ts`), and nothing else of them may have been
+ * sent anywhere. Of an instance that failed, its retry begins there. Pure.
  *
  * The data that decisions are made by are those of the checkpoint. Where the source does not get to
  * where the instance really stands with them, such as with a loop that changed them, the replay
  * begins with the data of its first moment, and what callers merged since comes at its time.
  */
 
-import type { EffectReceipt } from '../../../schema/continuity.js';
+import type { EffectReceipt, MigrationFinding } from '../../../schema/continuity.js';
+import { FAILED, type StepRecord } from '../execution.js';
 import type { JsonObject } from '../json.js';
 import { iterationOf } from '../paths.js';
 import type { Plan } from '../plan-nodes.js';
@@ -17,6 +19,7 @@ import {
   NotReplayable,
   type RecordedLife,
   type RecordedSignal,
+  type RecordedTask,
   type Recording,
   recordingOf,
 } from '../releases/recording.js';
@@ -25,7 +28,7 @@ import { Script } from '../releases/stand-ins.js';
 import { clashOf } from '../remap.js';
 import { type InstanceState, isEnded } from '../states.js';
 import { brokenRule, type JudgedReceipt } from './invariants.js';
-import { strandedBy } from './stranded.js';
+import { type FindingCode, migrationFinding } from './migration-findings.js';
 
 export interface FrontierCase {
   readonly source: Plan;
@@ -43,15 +46,15 @@ export interface FrontierCase {
 
 export type FrontierVerdict =
   | { readonly passed: true }
-  | { readonly passed: false; readonly reason: string };
+  | { readonly passed: false; readonly reason: string; readonly finding: MigrationFinding };
 
 export function replayToFrontier(asked: FrontierCase, options: RerunOptions): FrontierVerdict {
+  // What has not begun begins there.
+  if (asked.life.execution.t === null && asked.receipts.length === 0) return { passed: true };
   try {
-    const verdict = verdictOn(asked, options);
-    const stranded = strandedBy(asked.life.execution, asked.source, asked.target);
-    return verdict.passed && stranded !== undefined ? failure(stranded) : verdict;
+    return verdictOn(asked, options);
   } catch (error) {
-    if (error instanceof NotReplayable) return failure(error.message);
+    if (error instanceof NotReplayable) return failure('REPLAY_IMPOSSIBLE', error.message);
     throw error;
   }
 }
@@ -70,7 +73,10 @@ function verdictOn(asked: FrontierCase, options: RerunOptions): FrontierVerdict 
     rerun.run();
     return rerun;
   };
-  let verdict: FrontierVerdict = failure('it does not lead to where the instance stands');
+  let verdict: FrontierVerdict = failure('REPLAY_IMPOSSIBLE', {
+    reason: 'it does not lead to where the instance stands',
+    summary: 'what is recorded does not lead to where the instance stands',
+  });
   for (const { before, after, signals } of inputsOf(asked)) {
     const old = run(source, before, signals);
     if (!asked.isSame && !reproduces(old, asked, recording)) continue;
@@ -128,28 +134,99 @@ function compare(
   asked: FrontierCase,
   recording: Recording,
 ): FrontierVerdict {
+  const difference = hasFailed(asked)
+    ? differenceOfFailed(before, after)
+    : differenceOf(before, after);
+  if (difference !== undefined) return failure('REPLAY_DIFFERS', difference);
+  const receipts = ofNoOpenTry(asked);
+  const sent = sentFrom(after.openSteps(), receipts, asked, recording);
+  if (sent !== undefined) {
+    return failure('EFFECT_IN_DOUBT', `step ${sent} was sent already`, sent);
+  }
+  const [broken] = [asked.source, asked.target].flatMap(
+    (plan) => brokenRule(judgedReceipts(receipts, asked.life, plan)) ?? [],
+  );
+  return broken === undefined ? { passed: true } : failure('EFFECT_IN_DOUBT', broken);
+}
+
+function hasFailed({ life }: FrontierCase): boolean {
+  return life.execution.e === FAILED;
+}
+
+function differenceOf(before: Rerun, after: Rerun): Reason | undefined {
   const states = [endOf(before), endOf(after)];
   if (states[0] !== states[1]) {
-    return failure(`one is ${states[0] ?? 'open'}, the other ${states[1] ?? 'open'}`);
+    const [old, now] = [states[0] ?? 'open', states[1] ?? 'open'];
+    const summary = `with what is recorded the source is ${old}, the target ${now}`;
+    return { reason: `one is ${old}, the other ${now}`, summary };
   }
-  if (states[1] === 'failed' || states[1] === 'cancelled') return failure(`it is ${states[1]}`);
-  if (!isSameList(executedIn(before), executedIn(after))) {
-    return failure('other steps are executed');
-  }
-  const next = [before, after].map((rerun) => rerun.openSteps().map(nameOf).sort());
-  if (!isSameList(next[0] ?? [], next[1] ?? [])) return failure('other steps come next');
-  const sent = sentFrom(after.openSteps(), asked, recording);
-  if (sent !== undefined) return failure(`step ${sent} was sent already`);
-  const [broken] = [asked.source, asked.target].flatMap(
-    (plan) => brokenRule(judgedReceipts(asked, plan)) ?? [],
-  );
-  return broken === undefined ? { passed: true } : failure(broken);
+  if (states[1] === 'failed' || states[1] === 'cancelled') return { reason: `it is ${states[1]}` };
+  const [old, now] = [executedIn(before), executedIn(after)];
+  if (!isSameList(old, now)) return differs('other steps are executed', old, now);
+  const [next, nextThere] = [before, after].map((rerun) =>
+    rerun.openSteps().map(nameOf).sort(),
+  ) as [string[], string[]];
+  return isSameList(next, nextThere)
+    ? undefined
+    : differs('other steps come next', next, nextThere);
+}
+
+/** A retry goes on behind what has completed: that has to be what the target begins with. */
+function differenceOfFailed(before: Rerun, after: Rerun): Reason | undefined {
+  if (endOf(after) === 'cancelled') return { reason: 'it is cancelled' };
+  const [old, now] = [completedIn(before), completedIn(after)];
+  const isKept = isSameList(old, now.slice(0, old.length));
+  return isKept ? undefined : differs('other steps are executed', old, now);
+}
+
+function completedIn({ executed }: Rerun): string[] {
+  return executed.filter(({ hasFailed }) => !hasFailed).map(({ block, mark }) => block + mark);
+}
+
+/** Names the first one that differs. */
+function differs(reason: string, a: readonly string[], b: readonly string[]): Reason {
+  const at = a.findIndex((name, i) => name !== b[i]);
+  const place = at < 0 ? a.length : at;
+  // Outside of loops there is no pass to be named.
+  const shown = (names: readonly string[]) => names[place]?.replace(/\/(?= |$)/, '') ?? 'none';
+  return { reason, summary: `${reason}: ${shown(a)} in the source, ${shown(b)} in the target` };
+}
+
+/**
+ * Receipts of open steps are left out, as far as the engine knows what to do with them: tries that are
+ * followed by the open one, and this itself, which is carried over with its step or not at all. What
+ * somebody has found out about it is no part of that.
+ */
+function ofNoOpenTry({ source, target, life, receipts }: FrontierCase): readonly EffectReceipt[] {
+  const { execution } = life;
+  const isMoved = clashOf(execution, source, target) !== undefined;
+  const rows = new Map(life.tasks.map((task) => [task.id, task]));
+  return receipts.filter(({ id, block_id, attempt, state }) => {
+    const row = rows.get(id);
+    if (row !== undefined && state === 'unknown' && isAnswered(row)) return false;
+    const index = source.indexOf.get(block_id) ?? -1;
+    const node = source.nodes[index];
+    const open = execution.o[index] as StepRecord | undefined;
+    if (node?.type !== 'step' || open === undefined) return true;
+    const isOfThisPass = row === undefined || row.iteration === iterationOf(execution, node);
+    if (!isOfThisPass || attempt > open.a) return true;
+    if (attempt < open.a) return isMoved;
+    return !(UNDER_WAY.has(state) || (row !== undefined && state === 'abandoned'));
+  });
+}
+
+const UNDER_WAY: ReadonlySet<string> = new Set(['planned', 'prepared', 'dispatched']);
+
+/** Its worker has said that it failed. */
+function isAnswered({ state, withdrawn, timed_out, error_retryable }: RecordedTask): boolean {
+  return state === 'failed' && !timed_out && (!withdrawn || error_retryable === true);
 }
 
 /** The first step of the frontier that went out and has not come back with an output. */
 function sentFrom(
   frontier: readonly OpenStep[],
-  { receipts, life }: FrontierCase,
+  receipts: readonly EffectReceipt[],
+  { life }: FrontierCase,
   { visits }: Recording,
 ): string | undefined {
   const settled = new Set(life.outputs.map(({ id }) => id));
@@ -163,7 +240,11 @@ function sentFrom(
   return frontier.find(({ id }) => blocks.has(id))?.id;
 }
 
-function judgedReceipts({ receipts, life }: FrontierCase, plan: Plan): JudgedReceipt[] {
+function judgedReceipts(
+  receipts: readonly EffectReceipt[],
+  life: RecordedLife,
+  plan: Plan,
+): JudgedReceipt[] {
   const rows = [...life.outputs, ...life.tasks];
   const iterations = new Map(rows.map(({ id, iteration }) => [id, iteration]));
   return receipts.map((receipt) => {
@@ -177,8 +258,22 @@ function isSameList(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((item, i) => item === b[i]);
 }
 
-function failure(reason: string): FrontierVerdict {
-  return { passed: false, reason };
+/** For the log, and for people. */
+interface Reason {
+  readonly reason: string;
+  /** Absent: the same. */
+  readonly summary?: string;
+}
+
+/** @param block_id that it is about, if it is about one */
+export function failure(
+  code: FindingCode,
+  told: string | Reason,
+  block_id?: string,
+): FrontierVerdict {
+  const { reason, summary = reason } = typeof told === 'string' ? { reason: told } : told;
+  const about = block_id === undefined ? {} : { block_id };
+  return { passed: false, reason, finding: migrationFinding(code, summary, about) };
 }
 
 function placeOf({ id, iteration }: OpenStep): string {

@@ -4,7 +4,7 @@
  */
 
 import type { RuntimeCapabilities } from '../../../schema/handoff.js';
-import type { InstanceState } from '../states.js';
+import { type InstanceState, isTerminal } from '../states.js';
 import { isoTime, type UnixMs } from '../time.js';
 import { canonicalJson } from './canonical-json.js';
 import type { HandoffFacts } from './handoff-view.js';
@@ -96,6 +96,8 @@ export interface ExportFacts {
   /** What the destination says of itself now; undefined when it is not registered. */
   readonly destination: RuntimeCapabilities | undefined;
   readonly instanceState: InstanceState;
+  /** It has begun, or waits for a slot to begin: a start at a later time is not carried. */
+  readonly hasBegun: boolean;
   readonly hasCheckpoint: boolean;
 }
 
@@ -114,8 +116,16 @@ export function exportConflict(facts: ExportFacts, now: UnixMs): string | undefi
   if (judge(destination, termsOf(decision), now).outcome !== 'allow') {
     return 'the destination is no longer allowed to take the execution';
   }
-  if (instanceState !== 'paused' && instanceState !== 'waiting') {
-    return `only a paused or waiting instance can be exported, this one is ${instanceState}`;
+  if (!isDurableWait(facts)) {
+    return (
+      'only a paused or waiting instance, or one that waits for a time or has failed, can be ' +
+      `exported; this one is ${instanceState}`
+    );
   }
   return facts.hasCheckpoint ? undefined : 'the instance has no checkpoint';
+}
+
+function isDurableWait({ instanceState, hasBegun }: ExportFacts): boolean {
+  if (instanceState === 'paused' || instanceState === 'waiting') return true;
+  return hasBegun && !isTerminal(instanceState);
 }

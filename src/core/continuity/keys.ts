@@ -19,6 +19,7 @@ export const TRUSTED_KEYS_MAX = 1_000;
 
 const SIGNING_LABEL = 'engine-continuity-signing-v1';
 const PAYLOAD_LABEL = 'engine-continuity-payload-v1';
+const LINK_LABEL = 'engine-approval-link-v1';
 
 /** Signs manifests of capsules and entries of provenance. */
 export interface SigningKey {
@@ -43,6 +44,8 @@ export interface Keyring {
   readonly payload: PayloadKey;
   /** What payloads may have been sealed with: the present key first, then the one before it. */
   readonly opening: readonly PayloadKey[];
+  /** What links to approvals are signed with: the present key first, then the one before it. */
+  readonly links: readonly Buffer[];
   /** Own keys, present and former, and those of the configuration. */
   readonly trusted: TrustedKeys;
 }
@@ -99,7 +102,8 @@ export function createKeyring(
     ...configured,
     ...own.map(({ id, publicKey }) => [id, publicKey] as const),
   ]);
-  return { signing, payload, opening, trusted };
+  const links = masters.map((one) => derive(one, LINK_LABEL));
+  return { signing, payload, opening, links, trusted };
 }
 
 /** As the keys travel to the threads; never logged. */

@@ -28,6 +28,6 @@ export function liveCheckpoint(
   return {
     safe_boundary: runtime.current_step ?? null,
     context_snapshot: data,
-    completed_blocks: done.map(({ id }) => id),
+    completed_blocks: [...new Set(done.map(({ id }) => id))],
   };
 }

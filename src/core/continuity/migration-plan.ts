@@ -2,8 +2,10 @@
  * The plan of a live migration: what was found between two versions, and the verdict on it.
  */
 
+import type { MigrationFinding } from '../../../schema/continuity.js';
 import type { SemanticDiff } from '../../../schema/release.js';
 import { compareText } from '../expression/bounds.js';
+import { findingsOfDiff, migrationFinding } from './migration-findings.js';
 
 export const MIGRATION_VERDICTS = [
   'automatic',
@@ -37,12 +39,38 @@ export function findingCodes(
   removedOutputs: Iterable<string>,
   hasReplayed: boolean,
 ): string[] {
-  const codes = new Set(
-    entries.map(({ category, severity }) => PREFIXES[severity] + category.toUpperCase()),
-  );
+  const codes = new Set(entries.map(codeOf));
   for (const block of removedOutputs) codes.add(OUTPUT_REMOVED + block);
   codes.add(hasReplayed ? REPLAY_PASS : REPLAY_FAIL);
   return [...codes].sort(compareText);
+}
+
+function codeOf({ category, severity }: SemanticDiff['entries'][number]): string {
+  return PREFIXES[severity] + category.toUpperCase();
+}
+
+/** What the codes stand for, in words, as far as it keeps the migration from being automatic. */
+export function findingsIn(
+  { entries }: Pick<SemanticDiff, 'entries'>,
+  removedOutputs: readonly string[],
+  hasTransforms: boolean,
+  replayed: readonly MigrationFinding[],
+): MigrationFinding[] {
+  return [
+    ...findingsOfDiff(entries, codeOf),
+    ...replayed,
+    ...removedOutputs.map((block_id) => ({
+      ...migrationFinding(
+        'OUTPUT_REMOVED',
+        `block ${block_id} has an output and is not in the target`,
+        {
+          block_id,
+        },
+      ),
+      code: OUTPUT_REMOVED + block_id,
+    })),
+    ...(hasTransforms ? [migrationFinding('TRANSFORMS', 'the data are transformed')] : []),
+  ];
 }
 
 /**

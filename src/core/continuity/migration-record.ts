@@ -21,6 +21,8 @@ export interface StoredMigration
   readonly source_checkpoint: Omit<MigrationRecord['source_checkpoint'], 'checkpoint_data'>;
   /** Of the rollback capsule, which is opened by it. */
   readonly manifest: CapsuleManifest | null;
+  /** The instance went on in the state that it had; absent: it was left paused. */
+  readonly goes_on?: true;
 }
 
 /** What is not: the instance as the migration was planned for it. */
@@ -80,11 +82,13 @@ export function migrationView(
 }
 
 export function storedOf({ record }: Pick<MigrationFacts, 'record'>): StoredMigration {
-  return JSON.parse(record) as StoredMigration;
+  const stored = JSON.parse(record) as StoredMigration;
+  // Plans of former versions have none.
+  return { ...stored, plan: { ...stored.plan, findings: stored.plan.findings ?? [] } };
 }
 
 export function recordOf(
-  { manifest: _manifest, ...stored }: StoredMigration,
+  { manifest: _manifest, goes_on: _goesOn, ...stored }: StoredMigration,
   state: MigrationState,
   { checkpoint_data, source_context }: MigrationSecrets,
 ): MigrationRecord {

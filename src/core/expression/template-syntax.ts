@@ -26,7 +26,12 @@ export type Step =
 export interface Chain {
   readonly source: Source;
   readonly steps: readonly Step[];
+  /** The text of a chain that names a secret: it is filled in elsewhere (`core/secret-texts.ts`). */
+  readonly secret?: string;
 }
+
+/** The root of secrets, which expressions cannot read: only the call of a handler gets them. */
+export const SECRET_ROOT = 'secrets';
 
 /** One thing in a chain that cannot work. */
 export interface ChainProblem {
@@ -93,10 +98,13 @@ function parseChain(text: string): ParsedChain {
   const [first = '', ...others] = splitOutside(text, '|');
   const problems: ChainProblem[] = [];
   const source = attempt(() => parseSource(first), problems);
-  const steps = others.map((other) => attempt(() => parseStep(other), problems));
+  const steps = others.map((other) => attempt(() => parseStep(other), problems)) as Step[];
+  const isSecret = source?.path[0] === SECRET_ROOT;
+  if (isSecret) attempt(() => checkSecret(source, steps), problems);
   const [problem] = problems;
   if (problem !== undefined) return { ok: false, message: problem.message, problems };
-  return { ok: true, value: { source: source!, steps: steps as Step[] } };
+  const chain = { source: source!, steps };
+  return { ok: true, value: isSecret ? { ...chain, secret: text.trim() } : chain };
 }
 
 /** Undefined for a part that cannot work, whose problem is noted. */
@@ -117,6 +125,17 @@ class ChainFault extends Error {
   constructor(message: string, unknown?: ChainProblem['unknown']) {
     super(message);
     this.problem = unknown === undefined ? { message } : { message, unknown };
+  }
+}
+
+/** A secret is there or the step fails, and nobody may learn anything about it: it has filters only. */
+function checkSecret({ kind, path }: Source, steps: readonly Step[]): void {
+  if (kind !== 'path') throw new ChainFault(`${kind} does not take a secret`);
+  if (path.length < 2 || path.includes('')) {
+    throw new ChainFault(`a secret is named as ${SECRET_ROOT}.name`);
+  }
+  if (steps.some((step) => step?.kind !== 'filter')) {
+    throw new ChainFault('a secret has no fallback, it can only have filters');
   }
 }
 
@@ -180,7 +199,7 @@ function pathOf(text: string): readonly string[] {
 
 /** The key-value store of an instance has no writer yet: every key of it is missing. */
 function isTemplateRoot(word: string): boolean {
-  return word === 'state' || isRoot(word);
+  return word === 'state' || word === SECRET_ROOT || isRoot(word);
 }
 
 function parseStep(text: string): Step {
@@ -191,11 +210,16 @@ function parseStep(text: string): Step {
   if (literal !== undefined) return { kind: 'literal', value: literal, isWord: false };
   const [root = ''] = text.split('.', 1);
   if (!isTemplateRoot(root)) return { kind: 'literal', value: text, isWord: true };
+  if (root === SECRET_ROOT) throw new ChainFault('a secret cannot be a fallback');
   return { kind: 'fallback', source: { kind: 'path', path: pathOf(text) } };
 }
 
 function stepOf(call: Call): Step {
-  if (isFunction(call.name)) return { kind: 'fallback', source: functionOf(call) };
+  if (isFunction(call.name)) {
+    const source = functionOf(call);
+    if (source.path[0] === SECRET_ROOT) throw new ChainFault(`${call.name} does not take a secret`);
+    return { kind: 'fallback', source };
+  }
   const { name } = call;
   const filter = parseFilter(name, call.args.map(literalOf));
   if (!filter.ok) {

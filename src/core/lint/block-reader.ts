@@ -3,13 +3,14 @@
  * places of what they read, and hands on what they find wrong.
  */
 
-import type { Block } from '../../../schema/blocks.js';
+import { BLOCK_TYPES, type Block } from '../../../schema/blocks.js';
 import { joinPath } from '../../../schema/finding.js';
 import type { BlockPlace } from '../../../schema/members.js';
-import type { BlockCompiler, ExpressionUse } from '../block-compiler.js';
+import { type BlockCompiler, type ExpressionUse, guardOf, NO_SECRETS } from '../block-compiler.js';
+import type { NamedPart } from '../blocks/kind.js';
 import { kindOf } from '../blocks/kinds.js';
 import { type Condition, type Parsed, parseCondition } from '../condition.js';
-import type { JsonValue } from '../json.js';
+import type { JsonObject, JsonValue } from '../json.js';
 import type { SchemaCheck } from '../plan-nodes.js';
 import { compileTemplate, type Template } from '../template.js';
 
@@ -25,7 +26,15 @@ export interface BlockAudience {
 /** Looks at a block whose shape is valid, but for the blocks in it. */
 export function readBlock({ block, path }: BlockPlace, audience: BlockAudience): void {
   const typed = block as unknown as Block;
-  kindOf(typed).compile(typed, new BlockReader(path, audience));
+  const reader = new BlockReader(path, audience);
+  guardOf(typed, reader);
+  kindOf(typed).compile(typed, reader);
+}
+
+/** What counts as an id in a block, whatever else is wrong with that. */
+export function namesIn(block: JsonObject): readonly NamedPart[] {
+  const typed = block as unknown as Block;
+  return BLOCK_TYPES.includes(typed.type) ? kindOf(typed).names(typed) : [];
 }
 
 class BlockReader implements BlockCompiler {
@@ -51,7 +60,8 @@ class BlockReader implements BlockCompiler {
     return parsed;
   }
 
-  template(value: JsonValue, member: string): Template {
+  template(value: JsonValue, member: string, use?: 'call'): Template {
+    if (use !== 'call' && compileTemplate(value).hasSecrets) this.refuse(member, NO_SECRETS);
     this.#strings(value, this.#at(member));
     return NO_TEMPLATE;
   }

@@ -5,7 +5,7 @@
  */
 
 import type { TSchema } from '@sinclair/typebox';
-import { BLOCKS_MAX, ITEM_VAR_DEFAULT } from '../../../schema/blocks.js';
+import { BLOCKS_MAX, HOOK_LISTS, HOOKS_MAX, ITEM_VAR_DEFAULT } from '../../../schema/blocks.js';
 import {
   type Finding,
   findingOf,
@@ -23,8 +23,8 @@ import { clip } from '../expression/bounds.js';
 import { ROOT_NAMES } from '../expression/scope.js';
 import { isJsonObject, type JsonObject, ownValue } from '../json.js';
 import { misspelt, suggest } from '../suggest.js';
-import { TreeRules } from '../tree-rules.js';
-import { type BlockAudience, readBlock } from './block-reader.js';
+import { ALONE, type Crowd, concurrencyOf, TreeRules } from '../tree-rules.js';
+import { type BlockAudience, namesIn, readBlock } from './block-reader.js';
 import { FindingList } from './finding-list.js';
 import { whyNever } from './references.js';
 import { mendedCondition, type Remarks, readCondition, readTemplate } from './texts.js';
@@ -69,6 +69,7 @@ class Lint implements BlockAudience {
   readonly #byId = new Map<string, BlockPlace>();
   /** Texts with braces by their places; what is evaluated is taken out. */
   readonly #braces = new Set<string>();
+  #isCrowded = false;
   /** The block that is looked at. */
   #reader: BlockPlace | undefined;
 
@@ -94,7 +95,25 @@ class Lint implements BlockAudience {
         if (text.includes('{{') && this.#braces.size < BRACES_MAX) this.#braces.add(path);
       },
     });
+    this.#takeHooks(value as JsonObject);
     this.#checkTree();
+  }
+
+  /** Each list as one that runs after the blocks, and that nothing else reads. */
+  #takeHooks(definition: JsonObject): void {
+    if (!isJsonObject(definition)) return;
+    for (const [number, name] of HOOK_LISTS.entries()) {
+      const hooks = ownValue(definition, name);
+      if (!Array.isArray(hooks)) continue;
+      for (const [position, block] of hooks.slice(0, HOOKS_MAX).entries()) {
+        if (!isJsonObject(block)) continue;
+        const path = `${name}[${position}]`;
+        const place = { parent: undefined, list: number + 1, position, depth: 1 };
+        // What is refused in hooks may be false there, which is absent.
+        const said = Object.entries(block).filter(([, member]) => member !== false);
+        this.#places.push({ block: Object.fromEntries(said), path, ...place });
+      }
+    }
   }
 
   #lookAtBlocks(errors: readonly Finding[]): void {
@@ -109,15 +128,31 @@ class Lint implements BlockAudience {
   #checkTree(): void {
     const rules = new TreeRules();
     const told = new Set<string>();
-    for (const place of this.#places) {
-      const { id } = place.block;
-      if (typeof id !== 'string') continue;
-      if (!this.#byId.has(id)) this.#byId.set(id, place);
-      const problem = rules.problemOf(id, place.depth);
-      if (problem === undefined || told.has(problem)) continue;
+    const tell = (path: string, problem: string | undefined) => {
+      if (problem === undefined || told.has(problem)) return;
       told.add(problem);
-      this.#errors.add(() => findingOf(`${place.path}.id`, problem));
+      this.#errors.add(() => findingOf(path, problem));
+    };
+    for (const place of this.#places) {
+      const { block, path, depth } = place;
+      if (typeof block.id === 'string') {
+        if (!this.#byId.has(block.id)) this.#byId.set(block.id, place);
+        this.#checkCrowd(rules, place);
+        tell(`${path}.id`, rules.problemOf(block.id, depth));
+      }
+      for (const own of namesIn(block)) {
+        tell(`${path}.${own.path}`, rules.claim(own.id, `${String(block.type)} step`));
+      }
     }
+  }
+
+  /** Told once, of the for_each that has the most. */
+  #checkCrowd(rules: TreeRules, place: BlockPlace): void {
+    const crowded = rules.crowdedBy(crowdOf(place));
+    const path = this.#byId.get(crowded?.id ?? '')?.path;
+    if (crowded === undefined || path === undefined || this.#isCrowded) return;
+    this.#isCrowded = true;
+    this.#errors.add(() => findingOf(`${path}.concurrency`, crowded.problem));
   }
 
   /** The blocks whose own members are not as their kinds expect them. */
@@ -260,6 +295,8 @@ class Lint implements BlockAudience {
     for (let at = this.#reader; at !== undefined; at = at.parent) {
       if (at.block.type !== 'for_each') continue;
       names.push(String(ownValue(at.block, 'item_var') ?? ITEM_VAR_DEFAULT));
+      const index = ownValue(at.block, 'index_var');
+      if (typeof index === 'string') names.push(index);
     }
     return names;
   }
@@ -267,4 +304,15 @@ class Lint implements BlockAudience {
   #warn(path: string, message: string, suggestion?: string): void {
     this.#warnings.add(() => findingOf(path, message, suggestion));
   }
+}
+
+/** The for_each blocks around the block that run items side by side. */
+function crowdOf({ parent }: BlockPlace): Crowd {
+  let crowd = ALONE;
+  for (let at = parent; at !== undefined; at = at.parent) {
+    const { type, id, concurrency } = at.block;
+    const copies = type === 'for_each' ? concurrencyOf(concurrency) : 1;
+    if (copies > 1) crowd = { id: crowd.id ?? String(id), times: crowd.times * copies };
+  }
+  return crowd;
 }

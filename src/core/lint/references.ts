@@ -31,7 +31,9 @@ export function whyNever(
   if (mine.list === theirs.list) {
     return theirs.position < mine.position ? undefined : 'runs later';
   }
-  const { order } = kindAt(mine.parent as BlockPlace);
+  // Hooks run after the blocks, and only one of their lists does.
+  if (mine.parent === undefined) return theirs.list === 0 ? undefined : 'runs later';
+  const { order } = kindAt(mine.parent);
   if (order === 'together') return undefined;
   if (order === 'one') return 'is on another route';
   return theirs.list < mine.list ? undefined : 'runs later';

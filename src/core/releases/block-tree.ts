@@ -4,8 +4,16 @@
  */
 
 import type { TProperties } from '@sinclair/typebox';
-import { type Block, membersOf, type RouterBlock } from '../../../schema/blocks.js';
+import {
+  type AbSplitBlock,
+  type Block,
+  kindName,
+  membersOf,
+  type RouterBlock,
+  type SagaBlock,
+} from '../../../schema/blocks.js';
 import { kindOf } from '../blocks/kinds.js';
+import { clip } from '../expression/bounds.js';
 
 export interface PlacedBlock {
   readonly block: Block;
@@ -41,7 +49,7 @@ export function placeName({ parent, list }: PlacedBlock): string {
 }
 
 export function nameOf(block: Block): string {
-  return `${block.type} ${block.id}`;
+  return `${kindName(block)} ${block.id}`;
 }
 
 const TRY_CATCH_LISTS = ['the try list', 'the catch list', 'the finally list'] as const;
@@ -55,9 +63,22 @@ function listName(block: Block, list: number): string {
       return list < conditionsOf(block).length ? `route ${list + 1}` : 'the default list';
     case 'try_catch':
       return TRY_CATCH_LISTS[list] ?? 'a list';
+    case 'saga':
+      return `the ${list % 2 === 0 ? 'action' : 'compensation'} of step ${clip(stepsOf(block)[list >> 1] ?? '')}`;
+    case 'ab_split':
+    case 'a_b_split':
+      return `variant ${clip(block.variants[list]?.name ?? '')}`;
     default:
       return 'the body';
   }
+}
+
+export function isSplit(block: Block): block is AbSplitBlock {
+  return kindName(block) === 'ab_split';
+}
+
+function stepsOf({ steps }: SagaBlock): string[] {
+  return steps.map(({ id }) => id);
 }
 
 export function conditionsOf(block: RouterBlock): string[] {
@@ -75,6 +96,18 @@ export function continuedLists(before: Block, after: Block, baseline: BlockTree)
   if (before.type === 'router' && after.type === 'router') return continuedRoutes(before, after);
   if (after.type === 'parallel' || after.type === 'race') {
     return continuedBranches(after.branches, after.id, baseline);
+  }
+  if (before.type === 'saga' && after.type === 'saga') {
+    const old = stepsOf(before);
+    // The two lists of a step go with its id.
+    return stepsOf(after).flatMap((id) => {
+      const step = old.indexOf(id);
+      return step < 0 ? [-1, -1] : [2 * step, 2 * step + 1];
+    });
+  }
+  if (isSplit(before) && isSplit(after)) {
+    const old = before.variants.map(({ name }) => name);
+    return after.variants.map(({ name }) => old.indexOf(name));
   }
   return kindOf(after)
     .lists(after)

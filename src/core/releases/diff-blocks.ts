@@ -5,16 +5,26 @@
  */
 
 import {
+  type AbSplitBlock,
   type Block,
   ITEM_VAR_DEFAULT,
+  kindName,
   MAX_ITERATIONS_DEFAULT,
+  type SagaBlock,
   type StepBlock,
 } from '../../../schema/blocks.js';
 import { PURE_HANDLERS } from '../builtin.js';
 import { canonicalText, clip, compareText, isDeepEqual } from '../expression/bounds.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
-import { conditionsOf, nameOf, type PlacedBlock } from './block-tree.js';
+import { conditionsOf, isSplit, nameOf, type PlacedBlock } from './block-tree.js';
 import { type DiffCategory, type Entry, entryOf, type Severity } from './diff-entry.js';
+
+/** They run in the engine and reach nothing outside: waits, too. */
+const NO_EFFECT: ReadonlySet<string> = new Set([
+  ...PURE_HANDLERS.keys(),
+  'sleep',
+  'wait_for_event',
+]);
 
 /** What workers do is not known, so it counts as an effect; of the built-ins one reaches outside. */
 export function effectSeverity(block: Block): Severity {
@@ -22,7 +32,7 @@ export function effectSeverity(block: Block): Severity {
   if (block.type === 'sub_sequence') return 'side_effect_risk';
   if (block.type !== 'step') return 'behavioral';
   const { handler } = block;
-  return PURE_HANDLERS.has(handler) || handler === 'sleep' ? 'behavioral' : 'side_effect_risk';
+  return NO_EFFECT.has(handler) ? 'behavioral' : 'side_effect_risk';
 }
 
 /** The differences in what the block itself says; its place and the blocks inside are not looked at. */
@@ -43,8 +53,8 @@ interface Change {
 
 function changesOf(before: PlacedBlock, after: PlacedBlock): Change[] {
   const [old, now] = [before.block, after.block];
-  if (old.type !== now.type) {
-    const what = `was a ${old.type} before`;
+  if (kindName(old) !== kindName(now)) {
+    const what = `was a ${kindName(old)} before`;
     return [{ category: 'block_type_changed', severity: effectSeverity(now), what }];
   }
   const changes = old.type === 'step' && now.type === 'step' ? workChanges(old, now) : [];
@@ -57,7 +67,13 @@ function changesOf(before: PlacedBlock, after: PlacedBlock): Change[] {
 
 // ---------------------------------------------------------------- what a step does
 
-const COMPARED_APART: ReadonlySet<string> = new Set(['step.handler', 'step.params']);
+/** The word of a kind is compared by what it means. */
+const COMPARED_APART: ReadonlySet<string> = new Set([
+  'step.handler',
+  'step.params',
+  'ab_split.type',
+  'a_b_split.type',
+]);
 
 function workChanges(before: StepBlock, after: StepBlock): Change[] {
   const changes: Change[] = [];
@@ -111,20 +127,30 @@ const MEMBERS: Readonly<Record<string, Member>> = {
   'step.rate_limit_key': { category: 'rate_limit_changed' },
   'step.queue_name': { category: 'queue_changed' },
   'step.send_window': { category: 'send_window_changed' },
+  'step.wait_for_input': { category: 'approval_gate_changed' },
   'step.output_schema': { category: 'output_schema_changed' },
   'step.merge_output': { category: 'params_changed', byDefault: true },
-  'step.when': { category: 'when_guard_changed' },
   'step.cancellable': { category: 'cancellable_changed', byDefault: true },
   'race.semantics': { category: 'race_changed', byDefault: 'first_to_resolve' },
   'router.routes': { category: 'router_changed' },
+  'ab_split.variants': { category: 'split_changed' },
+  'saga.steps': { category: 'saga_changed' },
   'loop.condition': LOOP,
   'loop.max_iterations': PASSES,
   'for_each.collection': LOOP,
   'for_each.item_var': { category: 'loop_changed', byDefault: ITEM_VAR_DEFAULT },
+  'for_each.index_var': LOOP,
+  'for_each.concurrency': { category: 'loop_changed', byDefault: 1 },
   'for_each.max_iterations': PASSES,
   'sub_sequence.sequence_name': { category: 'sub_sequence_changed' },
   'sub_sequence.version': { category: 'sub_sequence_changed' },
 };
+
+const WHEN: Member = { category: 'when_guard_changed' };
+
+function memberOf(block: Block, name: string): Member | undefined {
+  return name === 'when' ? WHEN : MEMBERS[`${kindName(block)}.${name}`];
+}
 
 /** Of a member that only holds blocks it matters whether it is there, or how many lists it has. */
 function memberChange(name: string, before: PlacedBlock, after: PlacedBlock): Change[] {
@@ -133,7 +159,7 @@ function memberChange(name: string, before: PlacedBlock, after: PlacedBlock): Ch
   if (isListOfLists(old) && isListOfLists(now)) {
     return changed('structure_changed', `the number of ${name}`, old.length, now.length);
   }
-  const member = MEMBERS[`${after.block.type}.${name}`];
+  const member = memberOf(after.block, name);
   if (member !== undefined) return changed(member.category, name, old, now);
   // What else there is may hold what not everybody should read.
   return isDeepEqual(old, now) ? [] : [{ category: 'params_changed', what: `${name} changes` }];
@@ -144,13 +170,27 @@ const BLOCKS = '\0blocks';
 
 function contentOf({ block, members, lists }: PlacedBlock, name: string): JsonValue {
   if (block.type === 'router' && name === 'routes') return conditionsOf(block);
-  const byDefault = MEMBERS[`${block.type}.${name}`]?.byDefault;
+  if (block.type === 'saga' && name === 'steps') return stepsIn(block);
+  if (isSplit(block) && name === 'variants') return sharesIn(block);
+  const byDefault = memberOf(block, name)?.byDefault;
   const value = ownValue(block as unknown as JsonObject, name) ?? byDefault ?? null;
   // False may have been stored for absent by a version that did not know the member yet.
   if (value === false && byDefault === undefined) return null;
   // An object of our own fields, of which those that are null are absent, too.
   if (members[name]?.properties !== undefined && isJsonObject(value)) return withoutAbsent(value);
   return lists.length === 0 ? value : withoutBlocks(value, new Set<unknown>(lists));
+}
+
+/** The blocks of actions and compensations are compared by themselves; an empty list is none. */
+function stepsIn({ steps }: SagaBlock): JsonValue {
+  return steps.map(({ id, compensation }) => ({
+    id,
+    is_compensated: [compensation ?? []].flat().length > 0,
+  }));
+}
+
+function sharesIn({ variants }: AbSplitBlock): JsonValue {
+  return variants.map(({ name, weight }) => ({ name, weight }));
 }
 
 function withoutBlocks(value: JsonValue, lists: ReadonlySet<unknown>): JsonValue {

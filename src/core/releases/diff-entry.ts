@@ -27,16 +27,20 @@ export const DIFF_CATEGORIES = [
   'router_changed',
   'loop_changed',
   'race_changed',
+  'saga_changed',
+  'split_changed',
   'sub_sequence_changed',
   'missing_output_reference',
   'queue_changed',
   'send_window_changed',
+  'approval_gate_changed',
   'output_schema_changed',
   'when_guard_changed',
   'cancellable_changed',
   'credential_requirement_added',
   'input_schema_narrowed',
   'input_schema_changed',
+  'hooks_changed',
 ] as const;
 export type DiffCategory = (typeof DIFF_CATEGORIES)[number];
 

@@ -6,7 +6,15 @@
  */
 
 import { Type } from '@sinclair/typebox';
-import { type Block, RootBlocks } from '../../../schema/blocks.js';
+import {
+  type Block,
+  HOOK_LISTS,
+  type HookList,
+  type HookStep,
+  type Hooks,
+  kindName,
+  RootBlocks,
+} from '../../../schema/blocks.js';
 import { findingText } from '../../../schema/finding.js';
 import type { SemanticDiff } from '../../../schema/release.js';
 import { compareText, isDeepEqual } from '../expression/bounds.js';
@@ -25,7 +33,7 @@ import { DIFF_ENTRIES_MAX, type Entry, entryOf, SEVERITIES } from './diff-entry.
 import { credentialsIn, missingOutputs } from './diff-references.js';
 
 /** The part of a stored sequence that decides what its instances do. */
-export interface ReleaseSide {
+export interface ReleaseSide extends Hooks {
   readonly blocks: readonly Block[];
   readonly input_schema?: JsonObject | null;
 }
@@ -66,6 +74,7 @@ function entriesOf(baseline: ReleaseSide, candidate: ReleaseSide): Entry[] {
     ...reordering(before, after),
     ...newCredentials(baseline, candidate),
     ...schemaChange(baseline.input_schema ?? null, candidate.input_schema ?? null),
+    ...HOOK_LISTS.flatMap((list) => hookChange(list, baseline[list] ?? [], candidate[list] ?? [])),
   ];
   // Between versions that mean the same nothing can have got lost.
   return changes.length === 0 ? [] : [...changes, ...missingReferences(after)];
@@ -144,7 +153,9 @@ class Moves {
     if (this.#continued.has(parent.id)) return this.#continued.get(parent.id);
     const before = this.#before.get(parent.id)?.block;
     const continued =
-      before?.type === parent.type ? continuedLists(before, parent, this.#before) : undefined;
+      before !== undefined && kindName(before) === kindName(parent)
+        ? continuedLists(before, parent, this.#before)
+        : undefined;
     this.#continued.set(parent.id, continued);
     return continued;
   }
@@ -184,8 +195,26 @@ function newCredentials(baseline: ReleaseSide, candidate: ReleaseSide): Entry[] 
 }
 
 /** Blocks are parsed JSON. */
-function asJson(blocks: readonly Block[]): JsonValue {
+function asJson(blocks: readonly object[]): JsonValue {
   return blocks as unknown as JsonValue;
+}
+
+/** Hooks are compared as a whole: they decide nothing of what an instance comes to. */
+function hookChange(
+  list: HookList,
+  before: readonly HookStep[],
+  after: readonly HookStep[],
+): Entry[] {
+  if (isDeepEqual(asJson(before.map(said)), asJson(after.map(said)))) return [];
+  const reaches = [...before, ...after].some(({ handler }) => handler === 'http_request');
+  const severity = reaches ? 'side_effect_risk' : 'behavioral';
+  return [entryOf('hooks_changed', `${list} changes`, { severity })];
+}
+
+/** Null is absent, and so is the order of keys. */
+function said(hook: HookStep): HookStep {
+  const members = Object.entries(hook).filter(([, value]) => value !== null && value !== false);
+  return Object.fromEntries(members) as unknown as HookStep;
 }
 
 function schemaChange(before: JsonObject | null, after: JsonObject | null): Entry[] {

@@ -10,18 +10,20 @@
 import { isFailureCode } from '../../../schema/failure.js';
 import type { StepOutcome } from '../builtin.js';
 import { CANCELLED, type DoneCode, type Execution, FAILED } from '../execution.js';
+import { isOfHooks } from '../hooks.js';
 import type { JsonObject, JsonValue } from '../json.js';
 import type { Plan } from '../plan.js';
+import { GATE_REF, NOTE_MARK } from '../progress.js';
 import type { UnixMs } from '../time.js';
 
-/** Rows of `block_outputs` that are no notes on tries; in the order in which they came about. */
+/** Rows of `block_outputs` that are no notes on tries, those of answers among them; in the order in which they came about. */
 export interface RecordedOutput {
   readonly id: string;
   readonly block_id: string;
   readonly iteration: string;
   readonly try: number;
   readonly output: JsonValue;
-  readonly output_ref: '__error__' | null;
+  readonly output_ref: '__error__' | typeof GATE_REF | null;
   readonly created_at: string;
 }
 
@@ -82,7 +84,18 @@ export interface Visit {
   readonly isEnded: boolean;
 }
 
+/** What a person said at the gate of a step. */
+export interface RecordedAnswer {
+  readonly at: UnixMs;
+  readonly id: string;
+  readonly value: string;
+}
+
 export interface Recording {
+  /** By step and by iteration. */
+  readonly answers: ReadonlyMap<string, ReadonlyMap<string, RecordedAnswer>>;
+  /** The visits of steps that came no further than their gate, where nobody answered in time. */
+  readonly expired: ReadonlyMap<string, ReadonlySet<string>>;
   /** By block and by iteration, in the order of the passes. */
   readonly visits: ReadonlyMap<string, ReadonlyMap<string, Visit>>;
   /** The steps that gave an output. */
@@ -101,6 +114,7 @@ const TRIES_MAX = 5_000;
 
 /** @throws NotReplayable */
 export function recordingOf(run: RecordedLife, baseline: Plan): Recording {
+  const answers = answersIn(run);
   const visits = new Map<string, Map<string, Visit>>();
   for (const [block, rows] of rowsByStep(run, baseline)) {
     const ordered = [...rows].sort(([a], [b]) => comparePaths(a, b));
@@ -115,7 +129,44 @@ export function recordingOf(run: RecordedLife, baseline: Plan): Recording {
     if (ended.some(({ tries }) => tries.at(-1)?.outcome.kind === 'success')) succeeded.add(block);
     else if (ended.length > 0) failed.add(block);
   }
-  return { visits, succeeded, failed, cutOff: stepsAtEnd(run, baseline, CANCELLED) };
+  const expired = expiredIn(visits, answers, baseline);
+  return {
+    answers,
+    expired,
+    visits,
+    succeeded,
+    failed,
+    cutOff: stepsAtEnd(run, baseline, CANCELLED),
+  };
+}
+
+function answersIn({ outputs }: RecordedLife): Map<string, Map<string, RecordedAnswer>> {
+  const answers = new Map<string, Map<string, RecordedAnswer>>();
+  for (const { block_id, iteration, output, output_ref, created_at, id } of outputs) {
+    if (output_ref !== GATE_REF) continue;
+    const { value } = output as JsonObject;
+    const own = answers.get(block_id) ?? new Map<string, RecordedAnswer>();
+    const [place = ''] = iteration.split(NOTE_MARK);
+    answers.set(block_id, own.set(place, { at: Date.parse(created_at), id, value: String(value) }));
+  }
+  return answers;
+}
+
+function expiredIn(
+  visits: ReadonlyMap<string, ReadonlyMap<string, Visit>>,
+  answers: Recording['answers'],
+  baseline: Plan,
+): Map<string, Set<string>> {
+  const expired = new Map<string, Set<string>>();
+  for (const [block, own] of visits) {
+    const node = baseline.nodes[baseline.indexOf.get(block) ?? -1];
+    if (node?.type !== 'step' || node.gate === undefined) continue;
+    const unanswered = [...own].filter(
+      ([iteration, { isEnded }]) => isEnded && answers.get(block)?.has(iteration) !== true,
+    );
+    if (unanswered.length > 0) expired.set(block, new Set(unanswered.map(([place]) => place)));
+  }
+  return expired;
 }
 
 /** What the rows of one visit are. */
@@ -129,21 +180,71 @@ interface VisitRows {
 /** By leaf and iteration. Rows of other blocks are what loops note of themselves. */
 function rowsByStep(run: RecordedLife, baseline: Plan): Map<string, Map<string, VisitRows>> {
   const byStep = new Map<string, Map<string, VisitRows>>();
-  const rowsOf = ({ block_id, iteration }: RecordedOutput | RecordedTask): VisitRows => {
+  const runs = new SagaRuns(run, baseline);
+  const rowsOf = ({ block_id }: Row, iteration: string): VisitRows => {
     const visits = byStep.get(block_id) ?? new Map<string, VisitRows>();
     const rows = visits.get(iteration) ?? { end: undefined, tasks: new Map(), lastTask: undefined };
     byStep.set(block_id, visits.set(iteration, rows));
     return rows;
   };
   for (const output of run.outputs) {
-    if (!isComposite(baseline, output.block_id)) rowsOf(output).end = output;
+    if (output.output_ref === GATE_REF) continue;
+    // Those of hooks are of another life.
+    if (isOfHooks(output.iteration) || isComposite(baseline, output.block_id)) continue;
+    const iteration = runs.inLast(output);
+    if (iteration !== undefined) rowsOf(output, iteration).end = output;
   }
   for (const task of run.tasks) {
-    const rows = rowsOf(task);
+    const iteration = runs.inLast(task);
+    if (iteration === undefined) continue;
+    const rows = rowsOf(task, iteration);
     rows.tasks.set(task.attempt, task);
     rows.lastTask = task;
   }
   return byStep;
+}
+
+type Row = Pick<RecordedOutput | RecordedTask, 'block_id' | 'iteration'>;
+
+/**
+ * The runs of sagas. A retry of the instance runs a saga that failed again, and only the last run of it is part of
+ * the record; in the replay that is the first one.
+ */
+class SagaRuns {
+  readonly #plan: Plan;
+  /** The number of the last one, by the saga and the pass of the loops around it. */
+  readonly #last = new Map<string, number>();
+
+  constructor({ outputs, tasks }: RecordedLife, plan: Plan) {
+    this.#plan = plan;
+    for (const row of [...outputs, ...tasks]) {
+      for (const { key, number } of this.#runsOf(row)) {
+        this.#last.set(key, Math.max(number, this.#last.get(key) ?? 0));
+      }
+    }
+  }
+
+  /** The iteration of the row in the replay; undefined for what was run again. */
+  inLast(row: Row): string | undefined {
+    const runs = this.#runsOf(row);
+    if (runs.length === 0) return row.iteration;
+    if (runs.some(({ key, number }) => number !== this.#last.get(key))) return undefined;
+    const path = row.iteration.split('.');
+    for (const { place } of runs) path[place] = '0';
+    return path.join('.');
+  }
+
+  /** Of the sagas around the block, outermost first. */
+  #runsOf({ block_id, iteration }: Row) {
+    const { nodes, indexOf } = this.#plan;
+    const loops = nodes[indexOf.get(block_id) ?? -1]?.loops ?? [];
+    return loops.flatMap((index, place) => {
+      if (nodes[index]?.type !== 'saga') return [];
+      const path = iteration.split('.');
+      const key = `${index}/${path.slice(0, place).join('.')}`;
+      return [{ key, place, number: Number(path[place]) }];
+    });
+  }
 }
 
 function isComposite(plan: Plan, block: string): boolean {

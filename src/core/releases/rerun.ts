@@ -7,14 +7,21 @@
  * empty output. The plan of a migration runs to its frontier: such steps are never answered.
  */
 
+import { answerIn } from '../blocks/gate.js';
 import type { StepOutcome } from '../builtin.js';
 import { advance, type EngineEvent, type Env, type Progress, type Snapshot } from '../evaluator.js';
-import { emptyExecution } from '../execution.js';
+import { emptyExecution, type StepRecord } from '../execution.js';
 import { canonicalText } from '../expression/bounds.js';
 import { isJsonObject } from '../json.js';
 import { iterationOf } from '../paths.js';
 import type { Plan, PlanNode } from '../plan-nodes.js';
-import type { ChildEnd, ChildStart, Dispatch, StepTry } from '../progress.js';
+import {
+  type ChildEnd,
+  type ChildStart,
+  type Dispatch,
+  GATE_REF,
+  type StepTry,
+} from '../progress.js';
 import { isEnded } from '../states.js';
 import type { UnixMs } from '../time.js';
 import {
@@ -35,6 +42,7 @@ export interface RerunOptions {
 export interface ExecutedStep {
   readonly block: string;
   readonly mark: string;
+  readonly hasFailed: boolean;
 }
 
 /** A step that is open, in the pass of the loops around it. */
@@ -56,6 +64,12 @@ interface OpenTry extends StepTry {
   readonly of: 'handler' | 'worker' | 'child';
   readonly taken: RecordedTry | undefined;
   readonly dueAt: UnixMs;
+}
+
+/** What a person said, as it comes. */
+interface ComingAnswer {
+  readonly at: UnixMs;
+  readonly event: EngineEvent;
 }
 
 export class Rerun {
@@ -86,7 +100,7 @@ export class Rerun {
   ) {
     this.#target = target;
     this.script = script;
-    this.#plan = target === 'end' ? withStandIns(plan, script) : withoutHandlers(plan);
+    this.#plan = target === 'end' ? withStandIns(plan, script) : withoutHandlers(plan, script);
     this.#env = { ...TURN, unpoliciedRetry, random: () => 0.5 };
     this.#ticksMax = ticksMax;
     this.#now = life.execution.t ?? Date.parse(life.created_at);
@@ -139,7 +153,10 @@ export class Rerun {
     }
     const wakeAt = this.#last.wakeAt ?? Number.POSITIVE_INFINITY;
     const first = this.#firstOpen();
-    if (first !== undefined && first.dueAt <= wakeAt) this.#answer(first);
+    const gate = this.#firstAnswer();
+    if (gate !== undefined && gate.at <= Math.min(wakeAt, first?.dueAt ?? wakeAt)) {
+      this.#advance(gate.at, gate.event);
+    } else if (first !== undefined && first.dueAt <= wakeAt) this.#answer(first);
     else if (wakeAt <= this.#until) this.#advance(wakeAt, { kind: 'wake' });
     else return false;
     return true;
@@ -149,6 +166,31 @@ export class Rerun {
     let first: OpenTry | undefined;
     for (const open of this.#open.values()) {
       if (first === undefined || comesBefore(open, first)) first = open;
+    }
+    return first;
+  }
+
+  /** The first of what people said at gates that are open now. */
+  #firstAnswer(): ComingAnswer | undefined {
+    if (!this.#plan.hasGates) return undefined;
+    const { execution } = this.snapshot;
+    let first: ComingAnswer | undefined;
+    for (const key of Object.keys(execution.o)) {
+      const node = this.#plan.nodes[Number(key)];
+      const { p, a: attempt } = execution.o[Number(key)] as StepRecord;
+      if (node?.type !== 'step' || node.gate === undefined || p !== 'gate') continue;
+      const iteration = iterationOf(execution, node);
+      const said = this.script.answerAt(node.id, iteration);
+      if (said === undefined) continue;
+      const answer = answerIn(node.gate, { value: said.value });
+      if (answer === undefined) {
+        throw new NotReplayable(`step ${node.id} does not offer the answer ${said.value}`);
+      }
+      const at = Math.max(this.#now, said.at);
+      const step = { node: node.index, iteration, attempt };
+      if (first === undefined || at < first.at) {
+        first = { at, event: { kind: 'gate.answered', ...step, answer } };
+      }
     }
     return first;
   }
@@ -172,9 +214,13 @@ export class Rerun {
     this.#takeSignals();
     const progress = advance(this.#plan, this.snapshot, event, { ...this.#env, now: this.#now });
     this.#last = progress;
-    for (const { blockId, iteration } of progress.outputs) this.#note(blockId, `/${iteration}`);
+    for (const { blockId, iteration, outputRef } of progress.outputs) {
+      if (outputRef !== GATE_REF) this.#note(blockId, `/${iteration}`, outputRef !== null);
+    }
     for (const { eventType, blockId } of progress.audit) {
-      if (eventType === 'step_failed' && blockId !== undefined) this.#note(blockId, ' failed');
+      if (eventType === 'step_failed' && blockId !== undefined) {
+        this.#note(blockId, ' failed', true);
+      }
     }
     for (const withdrawal of progress.withdrawals) this.#open.delete(keyOf(withdrawal));
     for (const dispatch of progress.dispatches) this.#dispatch(dispatch);
@@ -184,9 +230,9 @@ export class Rerun {
     }
   }
 
-  #note(block: string, mark: string): void {
+  #note(block: string, mark: string, hasFailed: boolean): void {
     const node = this.#plan.nodes[this.#plan.indexOf.get(block) ?? -1];
-    if (node?.kind.isLeaf === true) this.executed.push({ block, mark });
+    if (node?.kind.isLeaf === true) this.executed.push({ block, mark, hasFailed });
   }
 
   /** What callers merged by now; they change the data, and nothing waits for them. */

@@ -1,14 +1,20 @@
 /**
  * Stands in for every handler of a plan, built-in ones too, so that a replay has no effect:
  * a step gives what its recording says. Steps that the evaluator runs in place still do; all others
- * are dispatched, sleeps too, and whoever replays answers them. The evaluator knows nothing of it.
+ * are dispatched, sleeps and waits too, and whoever replays answers them. The evaluator knows nothing of it.
  */
 
 import type { PureContext, PureHandler, StepOutcome } from '../builtin.js';
 import type { JsonObject, JsonValue } from '../json.js';
 import type { Plan, PlanNode } from '../plan.js';
 import type { StepNode, SubSequenceNode } from '../plan-nodes.js';
-import { NotReplayable, type RecordedTry, type Recording, type Visit } from './recording.js';
+import {
+  NotReplayable,
+  type RecordedAnswer,
+  type RecordedTry,
+  type Recording,
+  type Visit,
+} from './recording.js';
 
 /** What a step gives that nothing is recorded of. */
 const NOTHING: JsonObject = Object.freeze({});
@@ -41,6 +47,11 @@ export class Script {
    * @throws NotReplayable when the step decides by more than is recorded
    */
   take(node: StepNode, iteration: string, attempt: number): RecordedTry | undefined {
+    // What became of its gate says nothing of its handler, which was never called.
+    if (this.hasExpired(node.id, iteration)) {
+      this.hasGaps = true;
+      return undefined;
+    }
     const before = this.#stepOf(node.id);
     const visit =
       before === undefined || before.loops.length === node.loops.length
@@ -78,6 +89,17 @@ export class Script {
     const wasBegun = isSame && (node.loops.length > 0 || this.#recording.cutOff.has(node.id));
     if (taken === undefined && !wasBegun) this.hasGaps = true;
     return taken;
+  }
+
+  /** What a person said at the gate of the step; undefined when nothing is recorded of it. */
+  answerAt(block: string, iteration: string): RecordedAnswer | undefined {
+    return this.#recording.answers.get(block)?.get(iteration);
+  }
+
+  /** Whether nobody answered in time, in that pass, or in any. */
+  hasExpired(block: string, iteration?: string): boolean {
+    const expired = this.#recording.expired.get(block);
+    return iteration === undefined ? expired !== undefined : expired?.has(iteration) === true;
   }
 
   /** Whether the run had begun the step, although nothing is recorded of it. */
@@ -153,21 +175,27 @@ function standIn(node: StepNode, script: Script): StepNode {
   };
   return {
     ...node,
-    mode: node.mode === 'sleep' ? 'in_process' : node.mode,
+    mode: node.mode === 'sleep' || node.mode === 'event' ? 'in_process' : node.mode,
     pure: node.mode === 'pure' ? pure : undefined,
     // What took too long is recorded as a failure; nothing else can be too late.
     timeoutMs: null,
+    gate: gateOf(node, script),
     checkOutput:
       checkOutput && ((output) => (output === NOTHING ? undefined : checkOutput(output))),
   };
 }
 
+/** That nobody answers in time is recorded, or it does not happen. */
+function gateOf({ id, gate }: StepNode, script: Script): StepNode['gate'] {
+  return gate && (script.hasExpired(id) ? gate : { ...gate, timeoutMs: null });
+}
+
 /** The same plan, whose steps are all dispatched and wait for an answer. */
-export function withoutHandlers(plan: Plan): Plan {
+export function withoutHandlers(plan: Plan, script: Script): Plan {
   const nodes = plan.nodes.map((node): PlanNode => {
     if (node.type !== 'step') return node;
     const mode = node.mode === 'external' ? 'external' : 'in_process';
-    return { ...node, mode, pure: undefined, timeoutMs: null };
+    return { ...node, mode, pure: undefined, timeoutMs: null, gate: gateOf(node, script) };
   });
   return { ...plan, nodes };
 }

@@ -10,7 +10,7 @@ import { lookup } from './lookup.js';
 import { orderBy } from './order.js';
 import type { PageRequest } from './reader.js';
 
-const LIVE = columnsBut('api_keys', 'name', 'created_at', 'revoked');
+const LIVE = columnsBut('api_keys', 'created_at', 'revoked');
 /** What the registry needs to know of a key that was not revoked. */
 export type LiveKeyRow = StoredRow<'api_keys', (typeof LIVE)[number]>;
 

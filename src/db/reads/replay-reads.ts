@@ -26,8 +26,8 @@ export interface StoredRun
   readonly signals: string;
 }
 
-/** Rows of `block_outputs` that say how a step ended; the others are notes on tries. */
-const ENDS = "(o.output_ref is null or o.output_ref = '__error__')";
+/** Rows of `block_outputs` that say how a step ended, or what a person said; the others are notes on tries. */
+const ENDS = "(o.output_ref is null or o.output_ref in ('__error__', 'human_input'))";
 /** What a worker gave is mostly there once more, as the output of its step. */
 const HAS_OUTPUT =
   'exists (select 1 from block_outputs b where b.instance_id = t.instance_id ' +

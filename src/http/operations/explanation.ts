@@ -4,11 +4,12 @@
  */
 
 import type { ShardClient } from '../../../actors/shard/client.js';
-import { AHEAD_MAX, HOLDERS_MAX } from '../../../schema/explanation.js';
+import { AHEAD_MAX, HOLDERS_MAX, WAITS_MAX } from '../../../schema/explanation.js';
 import { explain, type Surroundings } from '../../core/explanation.js';
 import { concurrencyKeyId, rateLimitId } from '../../core/ids.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Standing, WaitFacts } from '../../core/waits.js';
+import { promptsOf } from '../../db/reads/approval-reads.js';
 import { entryOf, recentMoves } from '../../db/reads/audit-reads.js';
 import {
   limitsOf,
@@ -36,7 +37,7 @@ export function instanceExplanation(
 
 async function surroundings({ reads, now }: FrontDeps, standing: Standing): Promise<Surroundings> {
   const { id, tenant_id: tenant, waits } = standing;
-  const [moves, pollers, slot, limits, children] = await Promise.all([
+  const [moves, pollers, slot, limits, approvals, children] = await Promise.all([
     recentMoves.rows(reads, id, MOVES_MAX),
     ofWaits(
       waits,
@@ -53,6 +54,12 @@ async function surroundings({ reads, now }: FrontDeps, standing: Standing): Prom
     ),
     ofWaits(
       waits,
+      'approval',
+      ({ approval_id }) => approval_id,
+      () => promptsOf.rows(reads, id, WAITS_MAX),
+    ),
+    ofWaits(
+      waits,
       'child',
       ({ child_id }) => child_id,
       (ids) => statesOf.rows(reads, ids),
@@ -65,6 +72,7 @@ async function surroundings({ reads, now }: FrontDeps, standing: Standing): Prom
       return { to_state, block_id, details: details as JsonObject, at: row.created_at };
     }),
     pollers,
+    approvals,
     children: new Map(children.map(({ id, state }) => [id, state])),
     limits: limits.map(({ limit_key, ...set }) => ({ limit_key, set })),
     ...slot,

@@ -2,6 +2,7 @@
 
 import { CHECKPOINTS_LISTED_MAX } from '../../../schema/edits.js';
 import { auditList } from '../../db/reads/audit-reads.js';
+import { signalList } from '../../db/reads/event-reads.js';
 import {
   childList,
   deadLetterList,
@@ -36,6 +37,12 @@ const deadLetters: Operation<'instances.deadLetters'> = async (deps, call) => {
 const outputs: Operation<'instances.outputs'> = async (deps, call) => {
   const { query } = call;
   const request = outputList({ ...query, instance_id: await ownInstance(deps, call) });
+  return pageReply(call, query, await deps.reads.page(request));
+};
+
+const signals: Operation<'instances.signals'> = async (deps, call) => {
+  const { query } = call;
+  const request = signalList({ ...query, instance_id: await ownInstance(deps, call) });
   return pageReply(call, query, await deps.reads.page(request));
 };
 
@@ -79,6 +86,7 @@ export const instanceOperations = {
   'instances.list': list,
   'instances.deadLetters': deadLetters,
   'instances.outputs': outputs,
+  'instances.signals': signals,
   'instances.children': children,
   'instances.audit': audit,
   'instances.timeline': timeline,

@@ -12,6 +12,7 @@ import {
   type ParamsOf,
   type QueryOf,
   ROUTES,
+  type Route,
   type RoutesOf,
 } from '../../../schema/routes.js';
 import type { Validators } from '../../../schema/validators.js';
@@ -22,7 +23,7 @@ import type { PageBounds } from '../../db/reads/query.js';
 import type { Page } from '../../db/reads/reader.js';
 import type { Reads } from '../../db/reads.js';
 import { invalid } from '../../errors.js';
-import type { HttpExchange, HttpReply } from '../server.js';
+import type { HttpExchange, HttpReply, HttpRequest } from '../server.js';
 
 /** Of a request that was matched and authorised. */
 export interface AnyCall {
@@ -30,12 +31,23 @@ export interface AnyCall {
   readonly tenant: string;
   /** Whether the caller's key is a tenant's, not the root key. */
   readonly isOfTenantKey: boolean;
+  /** Who asks, for people to read: the name of the key, never the key. */
+  readonly by: string;
+  /** Where the caller has reached the server. */
+  readonly host: string | undefined;
+  /** A person with a browser. */
+  readonly wantsPage: boolean;
   /** As requested, for links to further pages. */
   readonly path: string;
   /** Raw, without `?`. */
   readonly search: string;
   /** What the caller's work belongs to; undefined when it is not traced. */
   readonly traceparent: string | undefined;
+  /** Of the request; see `HttpRequest`. */
+  readonly header: HttpRequest['header'];
+  readonly peer: HttpRequest['peer'];
+  /** The bytes of the body. */
+  readonly raw: Buffer;
   /** Of a stream that is resumed. */
   readonly lastEventId: string | undefined;
 }
@@ -98,7 +110,8 @@ export function checkCall<Id extends FrontRouteId>(
 ): Call<Id> {
   const query = validators.parseQuery(id, call.search);
   if (!query.ok) throw invalid(query.message);
-  const hasBody = ROUTES[id].body !== undefined;
+  const { body: schema, isRaw }: Route = ROUTES[id];
+  const hasBody = schema !== undefined && isRaw !== true;
   const body = hasBody ? parseBody(validators, id as BodyRouteId, bodyText) : undefined;
   return { ...call, query: query.value, body } as Call<Id>;
 }

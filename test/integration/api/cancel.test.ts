@@ -1,6 +1,6 @@
 /**
  * Cancel over HTTP: the signal `cancel` lets protected work go on, a state asked for does
- * not. Cancellation scopes are a kind of block that is not built.
+ * not. Cancellation scopes are in `sagas.test.ts`.
  */
 
 import assert from 'node:assert/strict';

@@ -138,6 +138,55 @@ describe('an export', () => {
   });
 });
 
+describe('an instance that waits for a time, or has failed,', () => {
+  const WEEK_MS = 7 * 86_400_000;
+  const dueAt = async (instance: string) => {
+    const text = 'select fire_at from timers where instance_id = $1';
+    return (await api.sql.query(text, [instance])).rows[0]?.fire_at as Date;
+  };
+  const waits: readonly (readonly [string, string, Json])[] = [
+    ['asleep', 'running', sleep('b', WEEK_MS)],
+    ['in a delay', 'scheduled', step('b', 'noop', { delay: { duration: WEEK_MS } })],
+  ];
+  for (const [title, state, block] of waits) {
+    test(`is handed over ${title}, and goes on to the same moment`, async () => {
+      const tenant = api.tenant();
+      const id = await tenant.run([step('a', 'noop'), block]);
+      await tenant.until(id, state);
+      const due = await dueAt(id);
+      const there = await handedOver(await passageOf(tenant, id));
+      await tenant.until(there, state);
+      assert.deepEqual(await dueAt(there), due);
+      assert.deepEqual(await tenant.rowsOf(there), ['a']);
+      assert.equal((await tenant.instance(id)).state, 'paused');
+    });
+  }
+
+  test('is retried where it is handed to', async () => {
+    const tenant = api.tenant();
+    const id = await tenant.runUntil('failed', [step('a', 'noop'), step('b', 'fail')]);
+    const there = await handedOver(await passageOf(tenant, id));
+    await tenant.until(there, 'failed');
+    assert.deepEqual(await tenant.deadLetters(), [there]);
+    assert.equal(
+      (await tenant.outputs(there)).filter(({ block_id }) => block_id === 'a').length,
+      1,
+    );
+  });
+
+  test('runs on when its handoff is given up', async () => {
+    const tenant = api.tenant();
+    const id = await tenant.run([sleep('a', 1_500), step('b', 'noop')]);
+    await tenant.until(id, 'running');
+    const from = await passageOf(tenant, id);
+    const bundle = await exported(from, await from.handoff(id, from.destination));
+    expectStatus(await from.act(bundle.handoff.id, 'revoke'), 200);
+    await from.handoff(id, from.destination);
+    await tenant.until(id, 'completed');
+    assert.deepEqual(await tenant.rowsOf(id), ['a', 'b']);
+  });
+});
+
 describe('a large instance', () => {
   test('that a capsule cannot hold fails its handoff, and goes on', async () => {
     const from = await world();

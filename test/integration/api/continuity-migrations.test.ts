@@ -267,14 +267,14 @@ describe('a verdict', () => {
     );
   });
 
-  test('is pin while a worker has the step, also after its effect was resolved', async () => {
+  test('is automatic while a worker has the step, and pin once its effect was resolved', async () => {
     const handler = newHandler();
     const blocks = [step('a', handler)];
     const target = [...blocks, step('b', 'noop')];
     const subject = await moving(tenant, blocks, target, { waitsFor: 'waiting' });
-    assert.equal((await plan(tenant, subject)).disposition, 'pin');
-    const made = await plan(tenant, subject);
-    expectStatus(await askApply(tenant, made.id, { approved: true }), 409);
+    assert.equal((await plan(tenant, subject)).disposition, 'automatic');
+    await tenant.task(handler);
+    assert.equal((await plan(tenant, subject)).disposition, 'automatic');
     const [receipt] = expectStatus(
       await tenant.get<{ id: string }[]>(`/instances/${subject.id}/effects`),
       200,
@@ -282,7 +282,12 @@ describe('a verdict', () => {
     for (const state of ['unknown', 'compensated']) {
       const path = `/continuity/effects/${receipt?.id}/resolve`;
       expectStatus(await tenant.post(path, { state }), 200);
-      assert.equal((await plan(tenant, subject)).disposition, 'pin');
+      const made = await plan(tenant, subject);
+      assert.equal(made.disposition, 'pin');
+      assert.ok(
+        made.findings.some(({ code, block_id }) => code === 'EFFECT_IN_DOUBT' && block_id === 'a'),
+      );
+      expectStatus(await askApply(tenant, made.id, { approved: true }), 409);
     }
   });
 });

@@ -49,10 +49,17 @@ beforeWith(api, async () => {
     { type: 'parallel', id: 'p', branches: children },
   ]);
   await Promise.all(ids.map((id) => tenant.move(id, 'failed')));
+  for (let n = 0; n < ROWS; n += 1) {
+    await tenant.signal(ids[0] ?? '', 'custom:n', n);
+    const event = { event_name: 'n', producer_event_id: `${n}` };
+    assert.equal((await tenant.post('/events', event)).status, 201);
+  }
   Object.assign(paths, {
     'instances.list': '/instances?state=failed',
     'instances.deadLetters': '/instances/dlq?',
     'instances.children': `/instances/${parent}/children?`,
+    'instances.signals': `/instances/${ids[0]}/signals?`,
+    'events.list': '/events?',
     'instances.outputs': `/instances/${many}/outputs?`,
     'workers.tasks': '/workers/tasks?',
     'sequences.list': '/sequences?namespace=test',

@@ -95,25 +95,50 @@ test('Worker key: poll, complete, stats, /handlers allowed; sequences, instances
     worker.post('/workers/tasks/not-an-id/complete', done),
   );
   assert.deepEqual(statuses, [200, 200, 200, 403, 403, 403, 403, 404, 400]);
-  // No route of approvals is built yet; what is not there is not found, with any key.
-  assert.equal((await worker.get('/approvals')).status, 404);
+  assert.equal((await worker.get('/approvals')).status, 403);
   await mine.until(id, 'completed');
 });
 
 test('Approver key: approvals list and signals only; signal to an unknown instance is 404, GET instance is 403', async () => {
   const approver = await keyOf(mine, 'approver');
-  const id = await mine.run([step('a', newHandler())]);
-  const signal = { signal_type: 'custom:approved' };
+  const id = await mine.run([step('a', newHandler(), { wait_for_input: { prompt: 'May it?' } })]);
+  const listed = await approver.get<{ items: { id: string; prompt: string }[] }>('/approvals');
+  const { items } = expectStatus(listed, 200);
+  const [asked] = items.filter(({ prompt }) => prompt === 'May it?');
+  const answer = { signal_type: 'custom:human_input:a', payload: { value: 'never' } };
   const statuses = await statusesOf(
-    approver.post(`/instances/${id}/signals`, signal),
-    approver.post(`/instances/${randomUUID()}/signals`, signal),
+    approver.post(`/instances/${id}/signals`, answer),
+    approver.post(`/instances/${id}/signals`, { signal_type: { custom: 'human_input:a' } }),
+    approver.post(`/instances/${randomUUID()}/signals`, answer),
+    approver.post(`/instances/${randomUUID()}/signals`, { signal_type: 'cancel' }),
+    approver.post(`/instances/${id}/signals`, { signal_type: 'human_input:a' }),
+    approver.post(`/instances/${id}/signals`),
+    approver.post(`/approvals/${asked?.id}/link`, {}),
     approver.get(`/instances/${id}`),
     approver.get('/instances'),
     approver.post(`/instances/${id}/retry`),
     approver.patch(`/instances/${id}/state`, { state: 'cancelled' }),
     approver.post('/instances', mine.creation(randomUUID())),
   );
-  assert.deepEqual(statuses, [201, 404, 403, 403, 403, 403, 403]);
+  const refused = [403, 403, 403, 403, 403, 403];
+  assert.deepEqual(statuses, [201, 201, 404, 404, 403, 400, ...refused]);
+  expectStatus(await approver.post(`/approvals/${asked?.id}`, { value: 'no' }), 200);
+});
+
+test('Approver key: no signal but an answer, so that it changes no data and stops nothing', async () => {
+  const approver = await keyOf(mine, 'approver');
+  const both = await keyOf(mine, 'approver', 'starter');
+  const id = await mine.run([step('a', newHandler())]);
+  const path = `/instances/${id}/signals`;
+  for (const signal_type of ['update_context', 'cancel', 'pause', 'resume', 'custom:approved']) {
+    const reply = await approver.post(path, { signal_type, payload: { amount: 1 } });
+    assert.equal(reply.status, 403, signal_type);
+  }
+  const custom = { signal_type: { custom: 'approved' } };
+  assert.equal((await approver.post(path, custom)).status, 403);
+  const { context } = await mine.instance(id);
+  assert.deepEqual(context.data, {});
+  assert.equal((await both.post(path, custom)).status, 201);
 });
 
 test('Starter key: creates and reads instances, sends signals, reads sequences; everything else 403', async () => {
@@ -179,7 +204,7 @@ test('Auditor key: all GETs 200; every write 403; Publisher key: sequences, rele
     assert.equal((await auditor.request('HEAD', path)).status, 200, path);
   }
   for (const route of Object.values(ROUTES)) {
-    if (route.method === 'GET') continue;
+    if (route.method === 'GET' || route.capability === 'public') continue;
     const { method, path, body } = requestTo(route, noThings(mine.name), mine.name, mine.name);
     const reply = await auditor.request(method, path, { body });
     assert.equal(reply.status, 403, `${method} ${path}`);

@@ -97,6 +97,19 @@ const WARNED: readonly [string, Json[], string, RegExp, string?][] = [
     'blocks[0].queue_name',
     /no effect/,
   ],
+  [
+    'an escalation that no time leads to',
+    [step('s', 'noop', { wait_for_input: { escalation_handler: 'boss' } })],
+    'blocks[0].wait_for_input.escalation_handler',
+    /no effect without a timeout/,
+  ],
+  [
+    'a question that reads what does not exist',
+    [step('s', 'noop', { wait_for_input: { prompt: 'Pay {{ customer.id }}?' } })],
+    'blocks[0].wait_for_input.prompt',
+    /customer/,
+    'data.customer',
+  ],
   // Handlers and their parameters.
   ['htp_request', [step('s', 'htp_request')], 'blocks[0].handler', /workers/, 'http_request'],
   ['http-request', [step('s', 'http-request')], 'blocks[0].handler', /workers/, 'http_request'],

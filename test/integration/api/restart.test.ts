@@ -72,6 +72,23 @@ survives('a claim with its checkpoint: its worker completes the task', async (te
   };
 });
 
+survives('a hook that was at work: it is called again, with the same token', async (tenant) => {
+  const [handler, path] = [newHandler(), '/hook'];
+  const call = step('call', 'http_request', { params: { url: urlOf(path) } });
+  const hooks = { on_failure: [call, step('last', 'noop')] };
+  const id = await tenant.create(await tenant.sequence([step('a', handler)], hooks));
+  await tenant.fail(await tenant.task(handler), 'no');
+  await eventually(() => assert.equal(requestsTo(path).length, 1));
+  return async () => {
+    await eventually(() => assert.equal(requestsTo(path).length, 2));
+    const [first, again] = requestsTo(path);
+    assert.equal(again?.token, first?.token);
+    again?.response.end('told');
+    await eventually(async () => assert.deepEqual(await tenant.rowsOf(id), ['call', 'last']));
+    assert.equal((await tenant.instance(id)).state, 'failed');
+  };
+});
+
 survives('pending tasks, in their order', async (tenant) => {
   const handler = newHandler();
   const sequence = await tenant.sequence([step('a', handler)]);

@@ -16,6 +16,7 @@ const definition = (more: Json): Json => ({
   blocks: [noop()],
   ...more,
 });
+const CHOICE = { label: 'A', value: 'a' };
 const inStep = (more: Json): Json => ({ blocks: [step('x', 'noop', more)] });
 const retry = (more: Json): Json => inStep({ retry: { max_attempts: 2, ...more } });
 const loop = (more: Json): Json => ({
@@ -115,12 +116,38 @@ const REFUSED: readonly [string, Json, RegExp][] = [
   ['a for_each without collection', forEach({ collection: undefined }), /collection is required/],
   ['a blank item_var', forEach({ item_var: '' }), /item_var must not be blank/],
   ['an item_var that pollutes', forEach({ item_var: '__proto__' }), /must not be __proto__/],
+  ['an index_var that pollutes', forEach({ index_var: '__proto__' }), /must not be __proto__/],
+  [
+    'an index_var that is the item_var',
+    forEach({ item_var: 'x', index_var: 'x' }),
+    /blocks\[0\]\.index_var.*index_var x is the name of the item/,
+  ],
+  ['concurrency 0', forEach({ concurrency: 0 }), /concurrency must be >= 1/],
+  ['concurrency 257', forEach({ concurrency: 257 }), /concurrency must be <= 256/],
+  ['concurrency 1.5', forEach({ concurrency: 1.5 }), /concurrency must be/],
+  [
+    'concurrency that multiplies its blocks',
+    forEach({ concurrency: 256, body: many(90) }),
+    /for_each f: with its concurrency the sequence has more than 20000 blocks/,
+  ],
   ['65 levels', nested(65), /64/],
   ['5,001 blocks', { blocks: many(5_001) }, /5,?000/],
   ['an input_schema that is a list', { input_schema: [] }, /input_schema must be an object/],
   ['an input_schema that is none', { input_schema: { type: 'nothing' } }, /input_schema/],
   ['an output_schema with pattern', inStep({ output_schema: { pattern: '^(a+)+$' } }), /pattern/],
-  ['a human gate', inStep({ wait_for_input: {} }), /wait_for_input is not supported/],
+  ['a gate without choices', inStep({ wait_for_input: { choices: [] } }), /choices must/],
+  [
+    'a gate that offers one value twice',
+    inStep({ wait_for_input: { choices: [CHOICE, { label: 'Else', value: 'a' }] } }),
+    /choices must not have the value a twice/,
+  ],
+  [
+    'a choice without a value',
+    inStep({ wait_for_input: { choices: [{ label: 'A' }] } }),
+    /value is required/,
+  ],
+  ['a gate whose value has no name', inStep({ wait_for_input: { store_as: ' ' } }), /store_as/],
+  ['a gate that waits for half a ms', inStep({ wait_for_input: { timeout: 0.5 } }), /timeout/],
   ['hooks', { on_failure: [noop()] }, /on_failure is not supported/],
 ];
 

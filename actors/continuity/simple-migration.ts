@@ -1,0 +1,169 @@
+/**
+ * Migration in one step: plan, verdict and application of one instance, which needs not be enrolled
+ * and goes on as it was. What it leaves behind is what the long way does, so that it can be rolled
+ * back; only a server without keys has nothing to seal that with.
+ */
+
+import type { MigratedInstance, MigrateTo } from '../../schema/continuity.js';
+import { transformsOf } from '../../src/core/continuity/transforms.js';
+import { isoTime } from '../../src/core/time.js';
+import { conflict, invalid, notFound } from '../../src/errors.js';
+import { owned } from '../../src/tenancy.js';
+import { Turn } from '../runtime/turn.js';
+import type { ExecutionService } from './execution-service.js';
+import { implicitExecution } from './executions.js';
+import { changeVersion, insertMigration, presentPlace, versionOf } from './migration-rows.js';
+import { judgeMigration, type Verdict } from './migration-verdicts.js';
+import {
+  captured,
+  checkAlive,
+  checkSameName,
+  checkVerdict,
+  entryOf,
+  migrationOf,
+  requireOwned,
+  type Subject,
+  sealRollback,
+  storedPlan,
+  subjectOf,
+} from './migrations.js';
+import { type Asked, type Serve, taken } from './operation.js';
+import { reclaim } from './reconciliation.js';
+import type { ExecutionRow, VersionRow } from './rows.js';
+
+type AskedHere = Asked<'migrations.migrate'>;
+
+/** Of an instance that was imported, the execution has another id. */
+export async function executionOfInstance(
+  { rows }: ExecutionService,
+  { tenant, id }: AskedHere,
+): Promise<string> {
+  owned(await rows.one('instance', id), tenant, `instance ${id}`);
+  return (await rows.one('importOf', id))?.continuity_id ?? id;
+}
+
+export const migrateInstance: Serve<'migrations.migrate'> = async (service, asked) => {
+  const { body } = asked;
+  const { execution, isNew } = await presentExecution(service, asked);
+  const place = await presentPlace(service, execution);
+  checkAlive(place.row, execution);
+  const source = await versionOf(service, execution.tenant_id, place.row.sequence_id);
+  const target = await targetOf(service, source, body);
+  const answer = replyOf(asked.id, source, target, place.row.state);
+  if (target.id === source.id) return answer(SAME_VERSION);
+  const transforms = taken(transformsOf(body.transforms ?? []), invalid);
+  const checkpoint = await captured(service, execution, place);
+  const subject = subjectOf({ execution, place, source, target, checkpoint, transforms });
+  const verdict = await judgeMigration(service, subject);
+  if (body.dry_run === true) return { ...answer(verdict), dry_run: true };
+  checkVerdict(verdict, body.approved === true);
+  return answer(verdict, await moved(service, subject, isNew, verdict, body));
+};
+
+const SAME_VERSION: Verdict = { disposition: 'automatic', codes: [], findings: [] };
+
+/** Rejects with 404, or 409 when the execution is not this instance's to change. */
+async function presentExecution(
+  service: ExecutionService,
+  asked: AskedHere,
+): Promise<{ readonly execution: ExecutionRow; readonly isNew: boolean }> {
+  const { id } = asked;
+  const { rows } = service;
+  const row = await rows.one('execution', await executionOfInstance(service, asked));
+  if (row === undefined) {
+    const instance = owned(await rows.one('instance', id), asked.tenant, `instance ${id}`);
+    const implicit = implicitExecution(service, { id, tenant_id: instance.tenant_id });
+    return { execution: { ...implicit, version: 0 }, isNew: true };
+  }
+  const execution = requireOwned(await reclaim(service, row));
+  if (execution.current_instance_id !== id) throw conflict(`instance ${id} was handed over`);
+  return { execution, isNew: false };
+}
+
+/** Rejects with 404 when there is no such version, 400 when it is of another sequence. */
+async function targetOf(
+  service: ExecutionService,
+  source: VersionRow,
+  { version, sequence_id, to_sequence_id, target_sequence_id }: MigrateTo,
+): Promise<VersionRow> {
+  const { tenant_id, namespace, name } = source;
+  const id = sequence_id ?? to_sequence_id ?? target_sequence_id;
+  if (id == null) {
+    const row = await service.rows.one('versionNamed', tenant_id, namespace, name, version ?? 0);
+    if (row === undefined) throw notFound(`version ${version} of sequence ${name}`);
+    return row;
+  }
+  const target = await versionOf(service, tenant_id, id);
+  if (version != null && target.version !== version) {
+    throw notFound(`version ${version} of sequence ${id}`);
+  }
+  checkSameName(source, target);
+  return target;
+}
+
+interface Moved {
+  readonly state: MigratedInstance['state'];
+  readonly migration_id: string;
+  readonly rollback_expires_at: string | null;
+}
+
+/** One unit: the instance in the target, its execution, and what undoes it. */
+async function moved(
+  service: ExecutionService,
+  subject: Subject,
+  isNew: boolean,
+  verdict: Verdict,
+  body: MigrateTo,
+): Promise<Moved> {
+  const { execution, place, checkpoint } = subject;
+  const { stored, secrets } = storedPlan(service, subject, verdict, body);
+  const turn = new Turn();
+  turn.put('checkpoint.insert', checkpoint.id, checkpoint);
+  const hasKeys = service.keyring !== undefined;
+  const { rollback_expires_at } = stored;
+  const rollback = hasKeys
+    ? await sealRollback(service, turn, subject, rollback_expires_at)
+    : { manifest: null, rollback_capsule: null, rollback_expires_at: isoTime(service.now) };
+  const { id } = stored.plan;
+  const applied = {
+    ...stored,
+    ...rollback,
+    goes_on: true as const,
+    applied_epoch: execution.epoch + 1,
+    applied_at: isoTime(service.now),
+  };
+  insertMigration(service, turn, applied, secrets, 'applied');
+  const { state } = await changeVersion(service, turn, {
+    execution,
+    isNew,
+    place,
+    checkpoint_data: subject.migrated,
+    entry: entryOf(subject, id, rollback.rollback_capsule?.manifest_sha256 ?? null),
+    change: migrationOf(subject, { pauses: false }),
+  });
+  return { state, migration_id: id, rollback_expires_at: hasKeys ? rollback_expires_at : null };
+}
+
+function replyOf(
+  instance_id: string,
+  source: VersionRow,
+  target: VersionRow,
+  before: MigratedInstance['state'],
+) {
+  const of = ({ id, version }: VersionRow) => ({ sequence_id: id, version });
+  return (
+    { disposition, codes, findings }: Verdict,
+    { migration_id, rollback_expires_at, state = before }: Partial<Moved> = {},
+  ): MigratedInstance => ({
+    migrated: migration_id !== undefined,
+    instance_id,
+    from: of(source),
+    to: of(target),
+    verdict: disposition,
+    finding_codes: [...codes],
+    findings: [...findings],
+    state,
+    migration_id: migration_id ?? null,
+    rollback_expires_at: rollback_expires_at ?? null,
+  });
+}

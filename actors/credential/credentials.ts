@@ -1,0 +1,197 @@
+/**
+ * The owner of the tenants' credentials, on the first shard. It keeps nothing between requests: each
+ * reads rows, decides, and commits one unit. Nobody has to be told of a change, since whoever needs a
+ * secret reads it at that moment (`secrets.ts`).
+ */
+
+import {
+  CREDENTIAL_VALUE_BYTES_MAX,
+  type CreateCredential,
+  type Credential,
+  type UpdateCredential,
+} from '../../schema/credential.js';
+import type { Keyring } from '../../src/core/continuity/keys.js';
+import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
+import { type StoredSecret, storeSecret } from '../../src/core/stored-secret.js';
+import { isoTime } from '../../src/core/time.js';
+import { conflict, EngineError, invalid, notFound, tooLarge } from '../../src/errors.js';
+import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
+import { tenantOf } from '../../src/tenancy.js';
+import { answerLater, commitAlone } from '../runtime/commit.js';
+import type { HostDeps } from '../runtime/host.js';
+import type { Call } from '../runtime/operation.js';
+import type { Room } from '../runtime/room.js';
+import type { CredentialRow } from '../runtime/rows.js';
+import { Serial } from '../runtime/serial.js';
+import { readTrusted } from '../runtime/trusted-read.js';
+import { Turn } from '../runtime/turn.js';
+
+export interface CredentialsDeps extends HostDeps, Pick<Room, 'loader' | 'now' | 'random'> {
+  readonly sender: Pick<WebhookSender, 'problemOf'>;
+  /** Undefined without an encryption key. */
+  readonly keyring: Keyring | undefined;
+}
+
+/** A bound for what one tenant may fill the database with, in rows of at most half a megabyte. */
+export const CREDENTIALS_PER_TENANT_MAX = 1_000;
+
+const ID = /^[A-Za-z0-9._-]+$/;
+
+export class Credentials {
+  readonly #deps: CredentialsDeps;
+  /** Requests of one tenant follow one another, so that none passes a check unseen. */
+  readonly #serial = new Serial();
+
+  constructor(deps: CredentialsDeps) {
+    this.#deps = deps;
+  }
+
+  create({ request, tenant: header, body }: Call<CreateCredential>): void {
+    const tenant = tenantOf(header, body.tenant_id);
+    if (tenant.trim() === '') throw invalid('tenant_id must not be blank');
+    const id = body.id ?? body.name;
+    if (id == null) throw invalid('id or name is required');
+    if (!ID.test(id)) throw invalid('id must have letters, digits, dots, _ and - only');
+    this.#check(body);
+    answerLater(this.#deps, request, 201, () =>
+      this.#serial.run(tenant, () => this.#create(tenant, id, body)),
+    );
+  }
+
+  async #create(tenant_id: string, id: string, body: CreateCredential): Promise<Credential> {
+    const { loader, now } = this.#deps;
+    const { present, count } = await readTrusted(this.#deps, async () => {
+      const [row] = await loader.credentials([{ tenant_id, id }]);
+      return { present: row, count: await loader.credentialCount(tenant_id) };
+    });
+    if (present !== undefined) throw conflict(`credential ${id} exists`);
+    if (count >= CREDENTIALS_PER_TENANT_MAX) {
+      throw conflict(`a tenant has at most ${CREDENTIALS_PER_TENANT_MAX} credentials`);
+    }
+    const at = isoTime(now());
+    return this.#put({
+      tenant_id,
+      id,
+      name: body.name ?? id,
+      kind: body.kind ?? 'api_key',
+      description: body.description ?? null,
+      enabled: true,
+      created_at: at,
+      ...this.#changed({ tenant_id, id }, body, NOTHING),
+      updated_at: at,
+    });
+  }
+
+  update({ request, tenant, target: id, body }: Call<UpdateCredential>): void {
+    this.#check(body);
+    this.#withOwn(request, 200, tenant, id, (row) =>
+      this.#put({
+        ...row,
+        name: body.name ?? row.name,
+        kind: body.kind ?? row.kind,
+        description: body.description ?? row.description,
+        enabled: body.enabled ?? row.enabled,
+        ...this.#changed(row, body, row),
+        updated_at: isoTime(this.#deps.now()),
+      }),
+    );
+  }
+
+  delete({ request, tenant, target: id }: Call): void {
+    this.#withOwn(request, 204, tenant, id, async ({ tenant_id }) => {
+      const turn = new Turn();
+      turn.put('credential.clear', keyOf({ tenant_id, id }), { tenant_id, id });
+      await commitAlone(this.#deps, `credential:${keyOf({ tenant_id, id })}`, turn);
+      return undefined;
+    });
+  }
+
+  // ---------------------------------------------------------------- how
+
+  #withOwn(
+    request: number,
+    status: number,
+    tenant_id: string,
+    id: string,
+    work: (row: CredentialRow) => Promise<object | undefined>,
+  ): void {
+    if (tenant_id === '') throw invalid('x-tenant-id is required');
+    answerLater(this.#deps, request, status, () =>
+      this.#serial.run(tenant_id, async () => {
+        const read = () => this.#deps.loader.credentials([{ tenant_id, id }]);
+        const [row] = await readTrusted(this.#deps, read);
+        if (row === undefined) throw notFound(`credential ${id}`);
+        return work(row);
+      }),
+    );
+  }
+
+  /** @throws EngineError 400, 413, or 503 without a key to seal with */
+  #check({ value, refresh_url, refresh_token }: CreateCredential | UpdateCredential): void {
+    const { keyring, sender } = this.#deps;
+    if (keyring === undefined && (value != null || refresh_token != null)) throw NO_KEY;
+    for (const [name, text] of Object.entries({ value, refresh_token })) {
+      const bytes = Buffer.byteLength(text ?? '');
+      if (bytes <= CREDENTIAL_VALUE_BYTES_MAX) continue;
+      throw tooLarge(`${name} is ${bytes} bytes, the limit is ${CREDENTIAL_VALUE_BYTES_MAX}`);
+    }
+    const problem = refresh_url == null ? undefined : sender.problemOf(refresh_url);
+    if (problem !== undefined) throw invalid(`refresh_url: ${problem}`);
+  }
+
+  /** @throws EngineError 400 when the parts of an OAuth credential do not go together */
+  #changed(
+    place: Pick<CredentialRow, 'tenant_id' | 'id'>,
+    body: CreateCredential | UpdateCredential,
+    before: Changing,
+  ): Changing {
+    const { value, refresh_token } = body;
+    const after: Changing = {
+      value: value == null ? before.value : this.#sealed(place, value),
+      refresh_url: body.refresh_url ?? before.refresh_url,
+      refresh_token:
+        refresh_token == null ? before.refresh_token : this.#sealed(place, refresh_token),
+      expires_at: body.expires_at ?? before.expires_at,
+    };
+    if (after.refresh_url !== null && after.refresh_token === null) {
+      throw invalid('refresh_url needs a refresh_token');
+    }
+    return after;
+  }
+
+  #sealed(place: Pick<CredentialRow, 'tenant_id' | 'id'>, secret: string): string {
+    const { keyring, random } = this.#deps;
+    const nonce = Uint8Array.from({ length: NONCE_BYTES }, () => Math.floor(random() * 256));
+    const stored: StoredSecret = storeSecret(place, secret, keyring, nonce);
+    return JSON.stringify(stored);
+  }
+
+  async #put(row: CredentialRow): Promise<Credential> {
+    const { value, refresh_token, ...rest } = row;
+    const turn = new Turn();
+    turn.put('credential.set', keyOf(row), {
+      ...rest,
+      value: JSON.parse(value) as object,
+      refresh_token: refresh_token === null ? null : (JSON.parse(refresh_token) as object),
+    });
+    await commitAlone(this.#deps, `credential:${keyOf(row)}`, turn);
+    return {
+      ...rest,
+      kind: rest.kind as Credential['kind'],
+      has_refresh_token: refresh_token !== null,
+    };
+  }
+}
+
+type Changing = Pick<CredentialRow, 'value' | 'refresh_url' | 'refresh_token' | 'expires_at'>;
+
+const NOTHING: Changing = { value: '', refresh_url: null, refresh_token: null, expires_at: null };
+
+const NO_KEY = new EngineError(
+  'ENG_NO_KEYS',
+  'credentials are kept sealed: set ENGINE_ENCRYPTION_KEY first',
+);
+
+function keyOf({ tenant_id, id }: Pick<CredentialRow, 'tenant_id' | 'id'>): string {
+  return JSON.stringify([tenant_id, id]);
+}

@@ -1,0 +1,59 @@
+/**
+ * Puts secrets into the parameters of a call (docs/secrets.md), at the moment of the call and in memory
+ * only. They are read from their rows each time, many calls in one query: so a new value counts at once,
+ * and no thread keeps secrets.
+ */
+
+import type { Keyring } from '../../src/core/continuity/keys.js';
+import type { Parsed } from '../../src/core/expression/syntax.js';
+import type { JsonValue } from '../../src/core/json.js';
+import { type Filled, fillSecrets, secretIdsIn } from '../../src/core/secret-texts.js';
+import { openSecret, type StoredSecret } from '../../src/core/stored-secret.js';
+import { BatchedReads } from '../runtime/batched-reads.js';
+import type { NamedSecrets } from '../runtime/protocol.js';
+import type { Room } from '../runtime/room.js';
+import type { CredentialRow } from '../runtime/rows.js';
+
+export interface SecretsDeps extends Pick<Room, 'now'> {
+  readonly loader: Pick<Room['loader'], 'credentials'>;
+  /** Undefined without an encryption key. */
+  readonly keyring: Keyring | undefined;
+}
+
+type Place = Pick<CredentialRow, 'tenant_id' | 'id'>;
+
+export class Secrets {
+  readonly #deps: SecretsDeps;
+  readonly #reads: BatchedReads<Place, CredentialRow | undefined>;
+
+  constructor(deps: SecretsDeps) {
+    this.#deps = deps;
+    this.#reads = new BatchedReads(async (places) => {
+      const rows = await deps.loader.credentials(places);
+      const found = new Map(rows.map((row) => [keyOf(row), row]));
+      return places.map((place) => found.get(keyOf(place)));
+    });
+  }
+
+  /**
+   * The parameters with the secrets that they name; `ok: false` says which one is not there.
+   *
+   * @throws what the database says when it cannot be asked
+   */
+  async fill(params: JsonValue, { tenant, texts }: NamedSecrets): Promise<Parsed<Filled>> {
+    const ids = secretIdsIn(texts);
+    const rows = await Promise.all(ids.map((id) => this.#reads.read({ tenant_id: tenant, id })));
+    const values = new Map(ids.map((id, i) => [id, this.#valueOf(rows[i])]));
+    return fillSecrets(params, texts, (id) => values.get(id));
+  }
+
+  #valueOf(row: CredentialRow | undefined): string | undefined {
+    if (row === undefined || !row.enabled) return undefined;
+    if (row.expires_at !== null && Date.parse(row.expires_at) <= this.#deps.now()) return undefined;
+    return openSecret(row, JSON.parse(row.value) as StoredSecret, this.#deps.keyring);
+  }
+}
+
+function keyOf({ tenant_id, id }: Place): string {
+  return JSON.stringify([tenant_id, id]);
+}

@@ -1,0 +1,252 @@
+/**
+ * The events of one shard, by the hash of tenant, name and correlation key. An event is received by one
+ * unit of its own, which finds out whether it was received before; everything that happens to it then is
+ * decided by the actor of its key. That actor comes to life with an event or a wait, and costs nothing
+ * while steps wait. What was said about events may have been lost: keys that have something to do are
+ * looked for from time to time.
+ */
+
+import { EVENT_TTL_SECS_DEFAULT, type ReceivedEvent } from '../../schema/event.js';
+import { BackgroundJob } from '../../src/background-job.js';
+import { eventId, eventKeyId } from '../../src/core/ids.js';
+import { isoTime } from '../../src/core/time.js';
+import { DATABASE_AWAY, type EngineError, tooLarge } from '../../src/errors.js';
+import { commitUnit } from '../runtime/commit.js';
+import { ActorHost, type HostDeps, type HostedMessage } from '../runtime/host.js';
+import type { Rows } from '../runtime/loader.js';
+import type { Room } from '../runtime/room.js';
+import { Turn } from '../runtime/turn.js';
+import { EventKey, type EventKeyRows, type OpenEvent, type Outcome } from './key.js';
+import { eventPruning } from './pruning.js';
+
+export type EventsDeps = HostDeps &
+  Pick<Room, 'loader' | 'clock' | 'now' | 'shard' | 'shards'> & {
+    readonly maxOutputBytes: number;
+  };
+
+interface KeyMessage extends HostedMessage {
+  readonly take: (key: EventKey, turn: Turn) => void;
+}
+
+/** Between two looks at the keys that have something to do: how long a lost word can hold one up. */
+const RESCAN_MS = 30_000;
+/** Keys that are read again at once, before the others have their turn. */
+const RESCAN_PAGE = 100;
+/** Keys in memory; beyond it those are let go that no event is under way in. */
+const KEYS_MAX = 1_000;
+
+const FIRST_KEY = '00000000-0000-0000-0000-000000000000';
+const NO_ROWS: EventKeyRows = { events: [], waits: [], takes: [] };
+
+export class Events {
+  readonly #deps: EventsDeps;
+  readonly #host: ActorHost<EventKey, KeyMessage, EventKeyRows>;
+  /** Reads the rows of every key of this shard that has something to do. */
+  readonly #rescan: BackgroundJob;
+  readonly #pruning: BackgroundJob | undefined;
+
+  constructor(deps: EventsDeps) {
+    this.#deps = deps;
+    const { loader, clock, log } = deps;
+    this.#host = new ActorHost<EventKey, KeyMessage, EventKeyRows>(
+      {
+        noun: 'event key',
+        keyOf: (id) => `events:${id}`,
+        nameOf: (id) => ({ actor: `events:${id}` }),
+        residentMax: KEYS_MAX,
+        load: (ids) => readKeys(loader, ids),
+        restore: (id, rows = NO_ROWS) => new EventKey(id, deps, rows),
+        awake: (cell, rows = NO_ROWS) =>
+          this.#host.run(cell, undefined, (turn) => cell.state.settle(turn, rows)),
+        handle: (cell, message) =>
+          this.#host.run(cell, message, (turn) => message.take(cell.state, turn)),
+        flush: (key, turn) => key.record(turn),
+        isIdle: (key) => key.isIdle,
+      },
+      deps,
+    );
+    this.#rescan = new BackgroundJob({
+      clock,
+      log,
+      name: 'events',
+      everyMs: RESCAN_MS,
+      run: () =>
+        this.#round().catch((error: unknown) =>
+          log.debug({ err: error }, 'events could not be read'),
+        ),
+    });
+    this.#pruning = deps.shard === 0 ? eventPruning(deps) : undefined;
+  }
+
+  start(): void {
+    this.#rescan.wake();
+    this.#pruning?.wake();
+  }
+
+  stop(): void {
+    this.#rescan.stop();
+    this.#pruning?.stop();
+  }
+
+  /** Words of a shard that died may be lost. */
+  shardDied(): void {
+    for (const { id } of [...this.#host.cells]) this.#host.reload(id);
+    this.#rescan.wake();
+  }
+
+  endTurn(): void {
+    this.#host.endTurn();
+  }
+
+  /** @throws EngineError 413 */
+  receive(request: number, tenant: string, event: ReceivedEvent): void {
+    const { event_name: name, correlation_key: key } = event;
+    const payload = JSON.stringify(event.payload ?? null);
+    const { maxOutputBytes: max } = this.#deps;
+    const bytes = Buffer.byteLength(payload);
+    if (max > 0 && bytes > max) throw tooLarge(`payload is ${bytes} bytes, the limit is ${max}`);
+    const id = eventKeyId(tenant, name, key ?? undefined);
+    const take = (state: EventKey) => this.#insert(id, state, request, tenant, event, payload);
+    this.#host.tell(id, { kind: 'receive', request, take });
+  }
+
+  wanted(id: string, wait: string, instance: string): void {
+    const take = (key: EventKey, turn: Turn) => key.wanted(turn, wait, instance);
+    this.#host.tell(id, { kind: 'wanted', take });
+  }
+
+  /** One that is not in memory learns it from the rows. */
+  unwanted(id: string, wait: string): void {
+    if (this.#host.peek(id) === undefined) return;
+    this.#host.tell(id, { kind: 'unwanted', take: (key) => key.unwanted(wait) });
+  }
+
+  taken(id: string, event: string, wait: string, outcome: Outcome): void {
+    const take = (key: EventKey, turn: Turn) => key.answered(turn, event, wait, outcome);
+    this.#host.tell(id, { kind: 'taken', take });
+  }
+
+  // ---------------------------------------------------------------- receiving
+
+  /** Its unit stands for itself: that the event is there already is no fault of the others of its key. */
+  #insert(
+    keyId: string,
+    key: EventKey,
+    request: number,
+    tenant: string,
+    given: ReceivedEvent,
+    payload: string,
+  ): void {
+    const now = this.#deps.now();
+    const id = eventId(tenant, given.producer_event_id);
+    const targets = key.reserve();
+    const matched = targets.size;
+    const status = matched > 0 ? 'consumed' : 'pending';
+    const expiresAt = now + 1_000 * (given.ttl_seconds ?? EVENT_TTL_SECS_DEFAULT);
+    const seq = key.nextSeq();
+    const event: OpenEvent = {
+      id,
+      seq,
+      payload,
+      expiresAt,
+      status,
+      matched,
+      targets,
+      isUsed: false,
+      untold: [],
+    };
+    const turn = new Turn();
+    turn.gate = 'exists';
+    turn.put('event.insert', id, {
+      id,
+      key_id: keyId,
+      seq,
+      tenant_id: tenant,
+      event_name: given.event_name,
+      producer_event_id: given.producer_event_id,
+      correlation_key: given.correlation_key ?? null,
+      payload: given.payload ?? null,
+      status,
+      matched,
+      targets: matched === 0 ? null : [...targets],
+      created_at: isoTime(now),
+      expires_at: isoTime(expiresAt),
+      ended_at: matched === 0 ? null : isoTime(now),
+    });
+    turn.count('engine_events_received_total');
+    const waits = [...targets.keys()];
+    commitUnit(this.#deps, `event:${id}`, turn, (error, ack) => {
+      if (error === undefined) this.#received(keyId, request, event, waits);
+      else {
+        // Whether it is there only the rows know.
+        if (ack.outcome === 'lost') this.#host.reload(keyId);
+        else this.#host.tell(keyId, { kind: 'free', take: (state, own) => state.free(own, waits) });
+        if (ack.outcome === 'exists') this.#repeat(request, id);
+        else this.#fail(request, error);
+      }
+    });
+  }
+
+  /** It is durable: its producer is answered, and those who wait are told. */
+  #received(keyId: string, request: number, event: OpenEvent, waits: readonly string[]): void {
+    const body = receiptOf(event.id, false, event.matched, waits[0]);
+    this.#deps.release([{ kind: 'reply', request, status: 201, body }]);
+    this.#host.tell(keyId, { kind: 'stored', take: (key, turn) => key.stored(turn, event) });
+  }
+
+  /** What an earlier one with the same producer_event_id came to, whatever this one says. */
+  #repeat(request: number, id: string): void {
+    const { loader, schedule, release } = this.#deps;
+    loader.storedEvent(id).then(
+      (row) =>
+        schedule(() => {
+          const body = receiptOf(id, true, row?.status === 'consumed' ? row.matched : 0);
+          release([{ kind: 'reply', request, status: 200, body }]);
+        }),
+      () => schedule(() => this.#fail(request, DATABASE_AWAY)),
+    );
+  }
+
+  #fail(request: number, error: EngineError): void {
+    this.#deps.release([{ kind: 'error', request, error }]);
+  }
+
+  // ---------------------------------------------------------------- in the background
+
+  async #round(): Promise<void> {
+    const { loader, schedule, now } = this.#deps;
+    for (let after = FIRST_KEY; ; ) {
+      const page = await loader.dueEventKeys(after, now(), RESCAN_PAGE);
+      if (this.#rescan.isStopped) return;
+      if (page.length > 0) {
+        schedule(() => {
+          for (const id of page) this.#host.reload(id);
+        });
+      }
+      if (page.length < RESCAN_PAGE) return;
+      after = page.at(-1) as string;
+    }
+  }
+}
+
+/** `EventReceipt`. @param wait the first one that it is for */
+function receiptOf(id: string, isRepeat: boolean, matched: number, wait?: string): string {
+  return JSON.stringify({
+    event_id: id,
+    duplicate: isRepeat,
+    matched_wait: wait,
+    satisfied: matched > 0,
+    matched,
+  });
+}
+
+async function readKeys(loader: Rows, ids: readonly string[]): Promise<Map<string, EventKeyRows>> {
+  const read = async (id: string): Promise<[string, EventKeyRows]> => {
+    // In this order: a wait that has taken one of the events by now is not among those that are open.
+    const events = await loader.openEvents(id);
+    const waits = await loader.eventWaits(id);
+    const told = events.filter(({ targets }) => targets !== null).map((row) => row.id);
+    return [id, { events, waits, takes: await loader.eventTakes(told) }];
+  };
+  return new Map(await Promise.all(ids.map(read)));
+}

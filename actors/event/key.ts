@@ -1,0 +1,282 @@
+/**
+ * The events with one name and one correlation key of a tenant, and the waits for them. An event that
+ * comes while steps wait goes to all of them; one that comes first is kept, and goes to the first wait.
+ * Whom it goes to stands in its row before any of them is told, and stays there until all have answered.
+ * An event that none of them could take, because their waits were over by then, is kept again.
+ */
+
+import { routeOf, shardOf } from '../../src/core/ids.js';
+import { isoTime, type UnixMs } from '../../src/core/time.js';
+import { EVENT_WAITS_MAX, OPEN_EVENTS_MAX } from '../runtime/load-sql.js';
+import type { EventRow, EventTakeRow, EventWaitRow } from '../runtime/rows.js';
+import type { Turn } from '../runtime/turn.js';
+
+export interface EventKeyDeps {
+  readonly now: () => UnixMs;
+  readonly shards: number;
+}
+
+export interface EventKeyRows {
+  readonly events: readonly EventRow[];
+  readonly waits: readonly EventWaitRow[];
+  /** Of these events. */
+  readonly takes: readonly EventTakeRow[];
+}
+
+export type EventStatus = 'pending' | 'consumed' | 'expired';
+
+/** What has to be known of an event that is not over. */
+export interface OpenEvent {
+  readonly id: string;
+  /** Events of a key are taken in the order of their numbers. */
+  readonly seq: number;
+  /** JSON text. */
+  readonly payload: string;
+  readonly expiresAt: UnixMs;
+  status: EventStatus;
+  /** How many waits it has been for. */
+  matched: number;
+  /** Those of them that have not answered, each with its instance. */
+  readonly targets: Map<string, string>;
+  /** Some wait has taken it, or had no use for it. */
+  isUsed: boolean;
+  /** Targets that have yet to be told. */
+  readonly untold: string[];
+}
+
+/**
+ * Characters of payloads that are on their way at once: each wait is sent a copy. The next are told as
+ * those before them answer.
+ */
+const TOLD_CHARACTERS_MAX = 16 * 1024 * 1024;
+const TOLD_AT_ONCE_MIN = 64;
+
+export type Outcome = 'taken' | 'refused' | 'gone';
+
+export class EventKey {
+  readonly #id: string;
+  readonly #deps: EventKeyDeps;
+  /** Open waits, each with its instance. */
+  readonly #waits: Map<string, string>;
+  /** Those that no event is on its way to, in the order in which they began. */
+  readonly #free: Set<string>;
+  /** Not over, in their order: those that are kept, and those that are on their way. */
+  readonly #events = new Map<string, OpenEvent>();
+  /** Those whose rows are to be written. */
+  readonly #changed = new Set<OpenEvent>();
+  /** There are no others. */
+  #isComplete: boolean;
+  #isInDoubt = false;
+  #lastSeq = 0;
+
+  /** @param id from `eventKeyId` */
+  constructor(id: string, deps: EventKeyDeps, { events, waits }: EventKeyRows) {
+    this.#id = id;
+    this.#deps = deps;
+    this.#waits = new Map(waits.map((row) => [row.id, row.instance_id]));
+    this.#free = new Set(this.#waits.keys());
+    this.#isComplete = events.length <= OPEN_EVENTS_MAX;
+    for (const row of events.slice(0, OPEN_EVENTS_MAX)) this.#events.set(row.id, openEvent(row));
+    this.#lastSeq = events.at(-1)?.seq ?? 0;
+  }
+
+  /** Finishes what was under way by the rows, and tells again what nobody has answered. */
+  settle(turn: Turn, { takes }: EventKeyRows): void {
+    const now = this.#deps.now();
+    for (const { event_id, wait_id } of takes) {
+      const event = this.#events.get(event_id);
+      if (event === undefined) continue;
+      event.isUsed = true;
+      if (event.targets.delete(wait_id)) this.#changed.add(event);
+    }
+    for (const event of this.#events.values()) {
+      if (event.status === 'consumed') this.#settleEvent(turn, event);
+      if (event.status === 'pending' && event.expiresAt <= now) {
+        this.#end(event, 'expired');
+        turn.count('engine_events_expired_total');
+      }
+    }
+    this.#match(turn);
+  }
+
+  /** Tells those again that are still there. */
+  #settleEvent(turn: Turn, event: OpenEvent): void {
+    for (const wait of [...event.targets.keys()].reverse()) {
+      if (this.#waits.has(wait)) {
+        this.#free.delete(wait);
+        event.untold.push(wait);
+      } else if (event.targets.delete(wait)) this.#changed.add(event);
+    }
+    this.#tellFirst(turn, event);
+    this.#closeAnswered(event);
+  }
+
+  #tellFirst(turn: Turn, event: OpenEvent): void {
+    const fitting = Math.floor(TOLD_CHARACTERS_MAX / event.payload.length);
+    for (
+      let left = Math.max(TOLD_AT_ONCE_MIN, fitting);
+      left > 0 && event.untold.length > 0;
+      left -= 1
+    ) {
+      this.#tellNext(turn, event);
+    }
+  }
+
+  #tellNext(turn: Turn, event: OpenEvent): void {
+    const wait = event.untold.pop();
+    if (wait !== undefined) this.#tell(turn, event, wait);
+  }
+
+  get isIdle(): boolean {
+    return this.#free.size === this.#waits.size;
+  }
+
+  /** A number behind those of all events of the key that came before. */
+  nextSeq(): number {
+    this.#lastSeq = Math.max(this.#lastSeq + 1, Math.floor(this.#deps.now() * 1_000));
+    return this.#lastSeq;
+  }
+
+  /** The waits that an event is for that comes now: from here on it is on its way to them. */
+  reserve(): Map<string, string> {
+    const targets = new Map<string, string>();
+    for (const wait of this.#free) {
+      if (targets.size === EVENT_WAITS_MAX) break;
+      targets.set(wait, this.#waits.get(wait)!);
+    }
+    for (const wait of targets.keys()) this.#free.delete(wait);
+    return targets;
+  }
+
+  /** Its event is not there: they wait for the next. */
+  free(turn: Turn, waits: Iterable<string>): void {
+    for (const wait of waits) if (this.#waits.has(wait)) this.#free.add(wait);
+    this.#match(turn);
+  }
+
+  /** The event has a row by now. */
+  stored(turn: Turn, event: OpenEvent): void {
+    if (this.#events.has(event.id)) return;
+    const isKept = event.status === 'pending';
+    // One that comes behind those that are left in the table is read in its turn.
+    if (isKept && (!this.#isComplete || this.#events.size >= OPEN_EVENTS_MAX)) {
+      this.#isComplete = false;
+      return;
+    }
+    this.#events.set(event.id, event);
+    if (isKept) this.#match(turn);
+    else {
+      event.untold.push(...[...event.targets.keys()].reverse());
+      this.#tellFirst(turn, event);
+    }
+  }
+
+  wanted(turn: Turn, wait: string, instance: string): void {
+    if (this.#waits.has(wait)) return;
+    this.#waits.set(wait, instance);
+    this.#free.add(wait);
+    this.#match(turn);
+  }
+
+  /** An event that is on its way there finds it gone. */
+  unwanted(wait: string): void {
+    this.#waits.delete(wait);
+    this.#free.delete(wait);
+  }
+
+  answered(turn: Turn, id: string, wait: string, outcome: Outcome): void {
+    const event = this.#events.get(id);
+    if (event === undefined || !event.targets.has(wait)) return;
+    if (outcome === 'gone') {
+      // It may have taken the event before: the rows know.
+      this.#isInDoubt = true;
+      return;
+    }
+    event.targets.delete(wait);
+    event.isUsed = true;
+    if (outcome === 'taken') this.unwanted(wait);
+    else if (this.#waits.has(wait)) this.#free.add(wait);
+    this.#tellNext(turn, event);
+    this.#closeAnswered(event);
+    this.#match(turn);
+  }
+
+  /** Writes what has changed. */
+  record(turn: Turn): 'done' | 'reload' {
+    for (const { id, status, matched, targets } of this.#changed) {
+      turn.put('event.update', id, {
+        id,
+        status,
+        matched,
+        targets: targets.size === 0 ? null : [...targets],
+        ended_at: status === 'pending' ? null : isoTime(this.#deps.now()),
+      });
+    }
+    this.#changed.clear();
+    const isShort = this.#events.size === 0 && !this.#isComplete;
+    return this.#isInDoubt || isShort ? 'reload' : 'done';
+  }
+
+  /** All have answered: it is over, or kept again if none of them had it. */
+  #closeAnswered(event: OpenEvent): void {
+    if (event.targets.size > 0) return;
+    if (event.isUsed) {
+      this.#end(event, 'consumed');
+      return;
+    }
+    event.status = 'pending';
+    event.matched = 0;
+    this.#changed.add(event);
+  }
+
+  #end(event: OpenEvent, status: EventStatus): void {
+    event.status = status;
+    this.#changed.add(event);
+    this.#events.delete(event.id);
+  }
+
+  /** Hands kept events to waits, the oldest to the first. */
+  #match(turn: Turn): void {
+    if (this.#free.size === 0) return;
+    const now = this.#deps.now();
+    for (const event of this.#events.values()) {
+      if (event.status !== 'pending' || event.expiresAt <= now) continue;
+      const [wait] = this.#free;
+      if (wait === undefined) return;
+      event.status = 'consumed';
+      event.matched = 1;
+      event.targets.set(wait, this.#waits.get(wait)!);
+      this.#changed.add(event);
+      this.#tell(turn, event, wait);
+    }
+  }
+
+  #tell(turn: Turn, { id: event, targets, payload }: OpenEvent, wait: string): void {
+    this.#free.delete(wait);
+    const instance = targets.get(wait)!;
+    const message = {
+      kind: 'event.arrived',
+      key: this.#id,
+      event,
+      wait,
+      instance,
+      payload,
+    } as const;
+    const shard = shardOf(routeOf(instance), this.#deps.shards);
+    turn.effects.push({ kind: 'peer', shard, message });
+  }
+}
+
+function openEvent(row: EventRow): OpenEvent {
+  return {
+    id: row.id,
+    seq: row.seq,
+    payload: row.payload ?? 'null',
+    expiresAt: Date.parse(row.expires_at),
+    status: row.status as EventStatus,
+    matched: row.matched,
+    targets: new Map(JSON.parse(row.targets ?? '[]') as [string, string][]),
+    isUsed: false,
+    untold: [],
+  };
+}

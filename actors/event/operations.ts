@@ -1,0 +1,31 @@
+/** The operations on events. */
+
+import type { ReceivedEvent } from '../../schema/event.js';
+import { eventKeyId, routeOf } from '../../src/core/ids.js';
+import { eventTenant } from '../../src/tenancy.js';
+import type { Call, EngineOperations, RouteOperations } from '../runtime/operation.js';
+import type { Events } from './events.js';
+
+export interface EventParts {
+  readonly events: Events;
+}
+
+export const EVENT_OPERATIONS = {
+  'events.send': {
+    // A wait that its caller was told of counts.
+    isBehindHints: true,
+    leadsTo: ({ tenant_id, event_name, correlation_key }, tenant) =>
+      routeOf(eventKeyId(tenant_id ?? tenant, event_name, correlation_key ?? undefined)),
+    serve: ({ events }, { request, tenant, body }) =>
+      events.receive(request, eventTenant(tenant, body.tenant_id), body),
+  },
+} satisfies Partial<RouteOperations<EventParts>>;
+
+export const EVENT_ENGINE_OPERATIONS = {
+  /** One of a batch, whose tenant is known. */
+  'events.receive': {
+    isBehindHints: true,
+    serve: ({ events }, { request, tenant, body }: Call<ReceivedEvent>) =>
+      events.receive(request, tenant, body),
+  },
+} satisfies EngineOperations<EventParts>;

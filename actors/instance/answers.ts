@@ -1,0 +1,128 @@
+/** What people answer at the gates of one instance: by the id of the gate, or by a signal that names its block. */
+
+import type { ApprovalAnswered } from '../../schema/approval.js';
+import { GATE_SIGNAL } from '../../schema/instance.js';
+import {
+  answerIn,
+  choicesText,
+  type GateAnswer,
+  isChoice,
+  isMeant,
+  noteRefusal,
+} from '../../src/core/blocks/gate.js';
+import type { Execution, StepRecord } from '../../src/core/execution.js';
+import type { JsonValue } from '../../src/core/json.js';
+import { iterationOf, pathOf } from '../../src/core/paths.js';
+import type { StepNode } from '../../src/core/plan-nodes.js';
+import type { AuditEvent, Progress, TakenSignal } from '../../src/core/progress.js';
+import { isoTime } from '../../src/core/time.js';
+import { conflict, invalid } from '../../src/errors.js';
+import type { Turn } from '../runtime/turn.js';
+import { advance, checkContextSize } from './advance.js';
+import { type OpenGate, openGates } from './gate-rows.js';
+import type { LiveInstance } from './live-instance.js';
+import type { MessageOf } from './messages.js';
+import { putAudit, putTaken } from './progress.js';
+
+/** By the id of the gate. @throws EngineError 400, 409 or 413, before anything is changed */
+export function answer(
+  actor: LiveInstance,
+  turn: Turn,
+  { request, approval, given }: MessageOf<'answer'>,
+): Progress {
+  const { plan, record } = actor;
+  const open = openGates(plan, record.snapshot.execution).find(
+    ({ record: { k } }) => k === approval,
+  );
+  if (open === undefined) throw conflict(`approval ${approval} is not open any more`);
+  if (!isChoice(open.gate, given.value)) {
+    throw invalid(`value must be one of ${choicesText(open.gate)}`);
+  }
+  if (given.comment !== null && !open.gate.allowComment) {
+    throw invalid('comment must not be there: this approval takes none');
+  }
+  const progress = take(actor, turn, open, { ...given, more: {} });
+  const reply: ApprovalAnswered = {
+    id: approval,
+    instance_id: record.id,
+    block_id: open.node.id,
+    value: given.value,
+    comment: given.comment,
+    answered_by: given.by,
+    answered_at: isoTime(progress.gates?.find(({ id }) => id === approval)?.at ?? actor.env.now()),
+    repeated: false,
+  };
+  turn.reply(request, 200, JSON.stringify(reply));
+  return progress;
+}
+
+/**
+ * By a signal that names the block, which has been stored. One that comes before its gate stays kept for
+ * it; one whose value is none of the choices is used up, and so is a repetition.
+ *
+ * @returns undefined when no gate goes on by it
+ * @throws EngineError 413, before anything is changed
+ */
+export function answerBySignal(
+  actor: LiveInstance,
+  turn: Turn,
+  signalType: string,
+  payload: JsonValue,
+): Progress | undefined {
+  const { plan, record } = actor;
+  if (!plan.hasGates || !signalType.startsWith(GATE_SIGNAL)) return undefined;
+  const node = plan.nodes[plan.indexOf.get(signalType.slice(GATE_SIGNAL.length)) ?? -1];
+  if (node?.type !== 'step' || node.gate === undefined) return undefined;
+  const { execution } = record.snapshot;
+  const open = openGates(plan, execution).find(
+    (one) =>
+      one.node.id === node.id &&
+      isMeant(payload, iterationOf(execution, one.node), pathOf(plan, execution, one.node)),
+  );
+  if (open === undefined) {
+    if (isAnswered(execution, node)) useUp(actor, turn, node, 'refused');
+    return undefined;
+  }
+  const given = answerIn(open.gate, payload);
+  useUp(actor, turn, node, given === undefined ? 'refused' : 'taken');
+  if (given !== undefined) return take(actor, turn, open, given);
+  const audit: AuditEvent[] = [];
+  noteRefusal({ audit }, node, payload);
+  putAudit(actor, turn, audit);
+  return undefined;
+}
+
+/** The signal that was stored last is kept no more. */
+function useUp(
+  actor: LiveInstance,
+  turn: Turn,
+  node: StepNode,
+  status: TakenSignal['status'],
+): void {
+  const { snapshot } = actor.record;
+  const last = snapshot.signals?.at(-1);
+  if (last === undefined) return;
+  snapshot.signals = snapshot.signals!.slice(0, -1);
+  putTaken(actor, turn, [{ seq: last.seq, blockId: node.id, status }]);
+}
+
+function take(
+  actor: LiveInstance,
+  turn: Turn,
+  { node, record, gate }: OpenGate,
+  given: GateAnswer,
+): Progress {
+  const { snapshot, context_audit } = actor.record;
+  const data = { ...snapshot.data, ...Object.fromEntries([[gate.storeAs, given.value]]) };
+  checkContextSize(actor, data, snapshot.config, context_audit);
+  const iteration = iterationOf(snapshot.execution, node);
+  const step = { node: node.index, iteration, attempt: record.a };
+  return advance(actor, turn, { kind: 'gate.answered', ...step, answer: given });
+}
+
+/** A gate that has its answer, or is behind, takes no other: that is a repetition. */
+function isAnswered(execution: Execution, node: StepNode): boolean {
+  const record = execution.o[node.index] as StepRecord | undefined;
+  const hasAnswer = record?.k !== undefined && record.p !== 'gate';
+  return hasAnswer || (node.loops.length === 0 && execution.d[node.index] !== undefined);
+}

@@ -1,0 +1,127 @@
+/**
+ * The rows of the gates at which people are asked, which are what everybody else knows of them. They
+ * follow from the execution, in the unit that changes it, so that whatever opens, moves or withdraws a
+ * gate need not know of them.
+ */
+
+import { type GatePlan, promptOf } from '../../src/core/blocks/gate.js';
+import { Evaluation } from '../../src/core/evaluation.js';
+import type { Execution, StepRecord } from '../../src/core/execution.js';
+import { iterationOf, pathOf } from '../../src/core/paths.js';
+import type { Plan, StepNode } from '../../src/core/plan-nodes.js';
+import type { EndedGate } from '../../src/core/progress.js';
+import { isoTime, isoTimeOrNull } from '../../src/core/time.js';
+import type { Turn } from '../runtime/turn.js';
+import { type LiveInstance, nextId } from './live-instance.js';
+
+/** What the row of an open gate says that may change while it is open. */
+export interface KnownGate {
+  readonly gate: GatePlan;
+  readonly deadline: number | undefined;
+}
+
+export interface OpenGate {
+  readonly node: StepNode;
+  readonly record: StepRecord;
+  readonly gate: GatePlan;
+}
+
+/** In the order in which they were reached. */
+export function openGates(plan: Plan, { o }: Execution): OpenGate[] {
+  const open: OpenGate[] = [];
+  if (!plan.hasGates) return open;
+  for (const key in o) {
+    const node = plan.nodes[Number(key)];
+    const record = o[key] as StepRecord;
+    if (node?.type !== 'step' || node.gate === undefined || record.p !== 'gate') continue;
+    open.push({ node, record, gate: node.gate });
+  }
+  return open.sort((a, b) => (a.record.m ?? 0) - (b.record.m ?? 0) || a.node.index - b.node.index);
+}
+
+/** Those that have rows: what the rows say follows from the execution that was stored with them. */
+export function knownGates(plan: Plan, execution: Execution): Map<string, KnownGate> {
+  const known = new Map<string, KnownGate>();
+  for (const { record, gate } of openGates(plan, execution)) {
+    if (record.k) known.set(record.k, { gate, deadline: record.d });
+  }
+  return known;
+}
+
+// ---------------------------------------------------------------- rows
+
+/** Makes the rows equal to the gates that are open; to be called before the execution is written. */
+export function writeGates(actor: LiveInstance, turn: Turn): void {
+  const { plan, record: instance } = actor;
+  if (!plan.hasGates && actor.gates === undefined) return;
+  actor.gates ??= new Map();
+  const { gates } = actor;
+  const left = new Set(gates.keys());
+  for (const open of openGates(plan, instance.snapshot.execution)) {
+    const { record, gate } = open;
+    const known = gates.get(record.k ?? '');
+    // New, or as it stood before a migration that is undone: the question under that id may be closed.
+    const id = known === undefined ? nextId(actor) : record.k!;
+    record.k = id;
+    left.delete(id);
+    if (known?.gate === gate && known.deadline === record.d) continue;
+    gates.set(id, { gate, deadline: record.d });
+    const row = rowOf(actor, open);
+    if (known === undefined) turn.put('approval.insert', id, row);
+    else turn.put('approval.update', id, row);
+  }
+  for (const id of left) {
+    gates.delete(id);
+    turn.put('approval.close', id, {
+      id,
+      outcome: 'withdrawn',
+      closed_at: isoTime(actor.env.now()),
+    });
+  }
+}
+
+function rowOf(actor: LiveInstance, { node, record, gate }: OpenGate) {
+  const { plan, env, record: instance } = actor;
+  const { snapshot, id, tenant_id, namespace, sequence_id } = instance;
+  const { execution } = snapshot;
+  const turn = { now: env.now(), random: env.random, unpoliciedRetry: env.unpoliciedRetry };
+  const budget = { stepBudget: 0, outputBytesBudget: 0 };
+  const prompt = promptOf(new Evaluation(plan, snapshot, { ...turn, ...budget }), node, gate);
+  const { choices, storeAs, timeoutMs, escalationHandler, allowComment } = gate;
+  return {
+    id: record.k ?? '',
+    instance_id: id,
+    tenant_id,
+    namespace,
+    sequence_id,
+    block_id: node.id,
+    path: pathOf(plan, execution, node),
+    iteration: iterationOf(execution, node),
+    prompt: prompt.ok ? prompt.text : '',
+    gate: {
+      choices,
+      store_as: storeAs,
+      timeout_seconds: timeoutMs === null ? null : timeoutMs / 1_000,
+      escalation_handler: escalationHandler,
+      allow_comment: allowComment,
+    },
+    waiting_since: isoTime((execution.t ?? 0) + (record.m ?? 0)),
+    deadline: isoTimeOrNull(record.d ?? null),
+  };
+}
+
+/** What ended by itself in one evaluation; `writeGates` notes the rest. */
+export function endGates(actor: LiveInstance, turn: Turn, ended: readonly EndedGate[]): void {
+  for (const gate of ended) {
+    const isAnswer = gate.end === 'answered';
+    turn.count(isAnswer ? 'engine_approvals_answered_total' : 'engine_approvals_timed_out_total');
+    if (gate.id === '') continue;
+    actor.gates?.delete(gate.id);
+    const answer =
+      gate.end === 'answered'
+        ? { value: gate.value, comment: gate.comment, by: gate.by, answer_id: gate.answerId }
+        : null;
+    const row = { id: gate.id, outcome: gate.end, closed_at: isoTime(gate.at), answer };
+    turn.put('approval.close', gate.id, row);
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * What an instance has to know of its own outputs to go on with a plan, read from their rows: those that
+ * expressions can read, and what the items of its open for_each blocks have given so far.
+ */
+
+import type { CarriedOutput } from '../../schema/capsule.js';
+import type { Execution } from '../../src/core/execution.js';
+import { type ItemOutputs, noItemOutputs, setLast, setOwn } from '../../src/core/item-outputs.js';
+import { isJsonObject, type JsonValue, ownValue } from '../../src/core/json.js';
+import { nodeAt, recordOf } from '../../src/core/paths.js';
+import type { Plan, PlanNode } from '../../src/core/plan.js';
+import type { Snapshot } from '../../src/core/progress.js';
+import type { Rows } from '../runtime/loader.js';
+import type { ItemOutputRow, ItemsAsk } from '../runtime/rows.js';
+
+export interface KeptOutputs {
+  readonly outputs: Map<string, JsonValue>;
+  readonly items?: Record<string, ItemOutputs>;
+}
+
+/** What of a snapshot says which for_each blocks are open. */
+export type Place = Pick<Snapshot, 'id' | 'runtime' | 'execution'> & {
+  /** The keys of their items. */
+  readonly snapshots: readonly string[];
+};
+
+export async function keptOutputs(rows: Rows, plan: Plan, place: Place): Promise<KeptOutputs> {
+  const [outputs, items] = await Promise.all([
+    rows.outputs(place.id, plan.outputRefs),
+    place.snapshots.length === 0
+      ? undefined
+      : itemOutputsOf((ask) => rows.itemOutputs(ask), plan, place),
+  ]);
+  return items === undefined ? { outputs } : { outputs, items };
+}
+
+type ReadItems = (ask: ItemsAsk) => Promise<readonly ItemOutputRow[]>;
+
+/** What the open for_each blocks have come to, by the keys of their items. */
+export async function itemOutputsOf(
+  read: ReadItems,
+  plan: Plan,
+  place: Place,
+): Promise<Record<string, ItemOutputs>> {
+  const runs = await Promise.all(place.snapshots.map((key) => readItems(read, plan, place, key)));
+  return Object.fromEntries(runs.flat());
+}
+
+/** Reads from rows that are there, oldest first, as the statement does from the table. */
+export function itemsAmong(rows: readonly CarriedOutput[]): ReadItems {
+  return async ({ prefix, depth, blocks, items }) => {
+    const latest = new Map<string, ItemOutputRow>();
+    for (const { block_id, iteration, output = null, output_ref = null } of rows) {
+      if (!blocks.includes(block_id) || !iteration.startsWith(prefix)) continue;
+      const item = Number(iteration.split('.')[depth - 1] || Number.NaN);
+      const isWanted =
+        items === null ? output_ref === null && !isNote(output) : items.includes(item);
+      if (Number.isNaN(item) || !isWanted) continue;
+      const name = items === null ? `${item}` : `${item}:${block_id}`;
+      latest.delete(name);
+      const text = JSON.stringify(output);
+      latest.set(name, { item, block_id, output: text, output_ref, fits: true });
+    }
+    return [...latest.values()];
+  };
+}
+
+/** What a for_each notes of its progress, and no output. */
+function isNote(output: JsonValue): boolean {
+  return isJsonObject(output) && ownValue(output, '_snapshot_ref') !== undefined;
+}
+
+/** Of the run of a for_each that has this key. */
+async function readItems(
+  read: ReadItems,
+  plan: Plan,
+  { id: instance, execution, runtime }: Place,
+  key: string,
+): Promise<[string, ItemOutputs][]> {
+  const colon = key.indexOf(':');
+  const iteration = key.slice(0, colon);
+  const node = nodeAt(plan, execution, key.slice(colon + 1), iteration);
+  if (node === undefined) return [];
+  const first = plan.nodes[node.first]!;
+  const inside = plan.nodes
+    .slice(first.index + 1, first.end)
+    .filter((block) => block.index === block.first);
+  const run = { instance, prefix: iteration && `${iteration}.`, depth: node.loops.length + 1 };
+  const givers = inside.filter(
+    ({ kind, collectors }) => kind.repeats !== 'passes' && collectors.includes(first.index),
+  );
+  const kept = inside.filter((block) => block.lanes.includes(first.index) && isKept(block));
+  const items = inFlight(execution, node);
+  const [lasts, own] = await Promise.all([
+    read({ ...run, blocks: idsOf(givers), items: null }),
+    items.length === 0 || kept.length === 0 ? [] : read({ ...run, blocks: idsOf(kept), items }),
+  ]);
+  const found = noItemOutputs();
+  for (const row of lasts) {
+    if (row.fits) setLast(found, row.item, outputOf(row));
+    else delete found.lasts;
+  }
+  const isDry = runtime.dry_run === true;
+  for (const row of own) {
+    const block = kept.find(({ id }) => id === row.block_id)!;
+    setOwn(found, row.item, block.id, outputOf(row), isMerged(block, row, isDry));
+  }
+  return [[key, found]];
+}
+
+function inFlight(execution: Execution, { index }: PlanNode): number[] {
+  return (recordOf(execution, index).s ?? []).filter((item) => item >= 0);
+}
+
+/** As the evaluator has it: what an item sees of its own. */
+function isKept(block: PlanNode): boolean {
+  return block.isRead || (block.type === 'step' && block.isMerged);
+}
+
+function isMerged(block: PlanNode, row: ItemOutputRow, isDry: boolean): boolean {
+  if (block.type !== 'step' || !block.isMerged || row.output_ref !== null) return false;
+  // What a dry run says that it would have done is no output of the handler.
+  const isRehearsed = isDry && (block.mode === 'external' || block.mode === 'in_process');
+  return !isRehearsed && isJsonObject(outputOf(row));
+}
+
+function outputOf({ output }: ItemOutputRow): JsonValue {
+  return output === null ? null : (JSON.parse(output) as JsonValue);
+}
+
+function idsOf(blocks: readonly PlanNode[]): string[] {
+  return blocks.map(({ id }) => id);
+}

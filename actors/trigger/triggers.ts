@@ -1,0 +1,150 @@
+/**
+ * The owner of triggers, on the first shard. It keeps nothing between requests: each reads rows, decides,
+ * and commits one unit. Who starts something by a trigger reads its row at that moment.
+ */
+
+import {
+  type CreateTrigger,
+  NAMESPACE_DEFAULT,
+  REDACTED,
+  type Trigger,
+  type UpdateTrigger,
+} from '../../schema/trigger.js';
+import type { Keyring } from '../../src/core/continuity/keys.js';
+import { NONCE_BYTES } from '../../src/core/continuity/sealing.js';
+import type { JsonObject } from '../../src/core/json.js';
+import { storeSecret } from '../../src/core/stored-secret.js';
+import { isoTime } from '../../src/core/time.js';
+import { conflict, invalid, notFound } from '../../src/errors.js';
+import { checkTenant, owned } from '../../src/tenancy.js';
+import { answerLater, commitAlone } from '../runtime/commit.js';
+import type { HostDeps } from '../runtime/host.js';
+import type { Call } from '../runtime/operation.js';
+import type { Room } from '../runtime/room.js';
+import type { TriggerRow } from '../runtime/rows.js';
+import { Serial } from '../runtime/serial.js';
+import { readTrusted } from '../runtime/trusted-read.js';
+import { Turn } from '../runtime/turn.js';
+
+export interface TriggersDeps extends HostDeps, Pick<Room, 'loader' | 'now' | 'random'> {
+  /** Undefined without an encryption key. */
+  readonly keyring: Keyring | undefined;
+}
+
+export class Triggers {
+  readonly #deps: TriggersDeps;
+  /** Requests about one slug follow one another, so that it is taken once. */
+  readonly #serial = new Serial();
+
+  constructor(deps: TriggersDeps) {
+    this.#deps = deps;
+  }
+
+  create({ request, tenant, body }: Call<CreateTrigger>): void {
+    checkTenant(tenant, body.tenant_id);
+    const type = body.trigger_type ?? 'webhook';
+    const config = (body.config ?? {}) as JsonObject;
+    const event_name = eventIn(type, config);
+    const { slug, tenant_id } = body;
+    const at = isoTime(this.#deps.now());
+    this.#inLine(request, 201, slug, async () => {
+      if ((await this.#read(slug)) !== undefined) throw conflict(`trigger ${slug} exists`);
+      return this.#put({
+        slug,
+        tenant_id,
+        namespace: body.namespace ?? NAMESPACE_DEFAULT,
+        sequence_name: body.sequence_name,
+        version: body.version ?? null,
+        trigger_type: type,
+        secret: body.secret == null ? null : this.#sealed({ slug, tenant_id }, body.secret),
+        config: JSON.stringify(config),
+        event_name,
+        enabled: body.enabled ?? true,
+        created_at: at,
+        updated_at: at,
+      });
+    });
+  }
+
+  update({ request, tenant, target: slug, body }: Call<UpdateTrigger>): void {
+    this.#inLine(request, 200, slug, async () => {
+      const row = owned(await this.#read(slug), tenant, `trigger ${slug}`);
+      const config = (body.config ?? JSON.parse(row.config)) as JsonObject;
+      return this.#put({
+        ...row,
+        sequence_name: body.sequence_name ?? row.sequence_name,
+        version: body.version ?? row.version,
+        secret: body.secret == null ? row.secret : this.#sealed(row, body.secret),
+        config: JSON.stringify(config),
+        event_name: eventIn(row.trigger_type, config),
+        enabled: body.enabled ?? row.enabled,
+        updated_at: isoTime(this.#deps.now()),
+      });
+    });
+  }
+
+  delete({ request, tenant, target: slug }: Call): void {
+    this.#inLine(request, 204, slug, async () => {
+      owned(await this.#read(slug), tenant, `trigger ${slug}`);
+      const turn = new Turn();
+      turn.put('trigger.clear', slug, { slug });
+      await commitAlone(this.#deps, `trigger:${slug}`, turn);
+      return undefined;
+    });
+  }
+
+  // ---------------------------------------------------------------- how
+
+  #inLine(
+    request: number,
+    status: number,
+    slug: string,
+    work: () => Promise<object | undefined>,
+  ): void {
+    answerLater(this.#deps, request, status, () => this.#serial.run(slug, work));
+  }
+
+  #read(slug: string): Promise<TriggerRow | undefined> {
+    return readTrusted(this.#deps, () => this.#deps.loader.trigger(slug));
+  }
+
+  /** Rejects with 404 when no sequence has the name. */
+  async #put(row: TriggerRow): Promise<Trigger> {
+    const { tenant_id: tenant, namespace, sequence_name: name, version } = row;
+    const named = { tenant, namespace, name, version };
+    const sequence = await readTrusted(this.#deps, () => this.#deps.loader.namedSequence(named));
+    if (sequence === undefined) {
+      const pinned = version === null ? '' : ` version ${version}`;
+      throw notFound(`sequence ${name}${pinned} in namespace ${namespace}`);
+    }
+    const { secret, config, event_name, ...rest } = row;
+    const shown = { ...rest, config: JSON.parse(config) as JsonObject };
+    const turn = new Turn();
+    const stored = secret === null ? null : (JSON.parse(secret) as object);
+    turn.put('trigger.set', row.slug, { ...shown, event_name, secret: stored });
+    await commitAlone(this.#deps, `trigger:${row.slug}`, turn);
+    const trigger_type = rest.trigger_type as Trigger['trigger_type'];
+    return { ...shown, trigger_type, secret: secret === null ? null : REDACTED };
+  }
+
+  #sealed({ slug: id, tenant_id }: Pick<TriggerRow, 'slug' | 'tenant_id'>, secret: string): string {
+    const { keyring, random, log } = this.#deps;
+    if (keyring === undefined)
+      log.warn({ trigger: id }, 'the secret of a trigger is stored unsealed');
+    const nonce = Uint8Array.from({ length: NONCE_BYTES }, () => Math.floor(random() * 256));
+    return JSON.stringify(storeSecret({ id, tenant_id }, secret, keyring, nonce));
+  }
+}
+
+/** The name of the events that fire the trigger; null: none do. @throws EngineError 400 */
+function eventIn(type: string, config: JsonObject): string | null {
+  if (type !== 'event') return null;
+  const { event_name: name, correlation_key: key } = config;
+  if (typeof name !== 'string' || name.trim() === '') {
+    throw invalid('config.event_name is required for an event trigger');
+  }
+  if (key != null && (typeof key !== 'string' || key.trim() === '')) {
+    throw invalid('config.correlation_key must be a text that is not blank');
+  }
+  return name;
+}

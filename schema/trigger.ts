@@ -1,0 +1,179 @@
+/** Wire shapes and routes of triggers: what starts instances from outside (docs/triggers.md). */
+
+import { type Static, Type } from '@sinclair/typebox';
+import {
+  Cursor,
+  JsonObjectSchema,
+  KEY_LENGTH_MAX,
+  NAME_LENGTH_MAX,
+  Name,
+  named,
+  noted,
+  Offset,
+  oneOfWords,
+  optional,
+  orNull,
+  TenantQuery,
+  Timestamp,
+  Uuid,
+  Version,
+  withDefault,
+} from './common.js';
+import { listOf, type RouteRow, read, refusals } from './route-row.js';
+
+export const TRIGGER_TYPES = ['webhook', 'event'] as const;
+/** Stands for a secret in answers. */
+export const REDACTED = '[REDACTED]';
+/** Of a webhook's body, in bytes. */
+export const INBOUND_BYTES_MAX = 1024 * 1024;
+export const NAMESPACE_DEFAULT = 'default';
+
+const Slug = Type.String({
+  pattern: '^[A-Za-z0-9._~-]+$',
+  maxLength: NAME_LENGTH_MAX,
+  description: 'Part of the address, unique on the server: letters, digits, dots, _, ~ and -.',
+});
+const Secret = Type.String({
+  minLength: 1,
+  maxLength: KEY_LENGTH_MAX,
+  description: 'What callers prove themselves with. No answer ever has it.',
+});
+const TriggerType = oneOfWords(
+  TRIGGER_TYPES,
+  'webhook: by a signed request to /webhooks/{slug}. event: by every event with a name.',
+);
+const Config = noted(
+  JsonObjectSchema,
+  'Of an event trigger: event_name, and correlation_key if only events with that key start it.',
+);
+
+export const CreateTrigger = named('CreateTrigger', {
+  slug: Slug,
+  tenant_id: noted(Name, 'The same as in the header x-tenant-id when that is sent.'),
+  sequence_name: noted(Name, 'Looked up at each fire.'),
+  version: optional(
+    noted(Version, 'Pins this version. When absent: as a creation by name chooses one.'),
+  ),
+  namespace: optional(withDefault(Name, NAMESPACE_DEFAULT)),
+  trigger_type: optional(withDefault(TriggerType, 'webhook')),
+  secret: optional(Secret),
+  config: optional(Config),
+  enabled: optional(Type.Boolean({ default: true })),
+});
+export type CreateTrigger = Static<typeof CreateTrigger>;
+
+export const UpdateTrigger = named('UpdateTrigger', 'Absent and null fields stay as they are.', {
+  sequence_name: optional(Name),
+  version: optional(Version),
+  secret: optional(Secret),
+  config: optional(Config),
+  enabled: optional(Type.Boolean()),
+});
+export type UpdateTrigger = Static<typeof UpdateTrigger>;
+
+export const Trigger = named('Trigger', {
+  slug: Type.String(),
+  tenant_id: Type.String(),
+  namespace: Type.String(),
+  sequence_name: Type.String(),
+  version: orNull(Type.Integer()),
+  trigger_type: oneOfWords(TRIGGER_TYPES),
+  secret: orNull(Type.String({ description: `${REDACTED} when there is one.` })),
+  config: JsonObjectSchema,
+  enabled: Type.Boolean(),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
+export type Trigger = Static<typeof Trigger>;
+
+export const TriggerParams = Type.Object({ slug: Slug });
+export type TriggerParams = Static<typeof TriggerParams>;
+
+export const TriggerListQuery = Type.Object({
+  ...TenantQuery.properties,
+  namespace: Type.Optional(Type.String()),
+  sequence_name: Type.Optional(Type.String()),
+  trigger_type: Type.Optional(TriggerType),
+  offset: Offset,
+  limit: Type.Optional(Type.Integer({ minimum: 0 })),
+  cursor: Cursor,
+});
+export type TriggerListQuery = Static<typeof TriggerListQuery>;
+
+export const TriggerFired = named('TriggerFired', {
+  instance_id: Uuid,
+  trigger: Type.String(),
+  sequence_name: Type.String(),
+});
+export type TriggerFired = Static<typeof TriggerFired>;
+
+export const WebhookTaken = named('WebhookTaken', {
+  instance_id: Uuid,
+  trigger: Type.String(),
+});
+export type WebhookTaken = Static<typeof WebhookTaken>;
+
+// ---------------------------------------------------------------- routes
+
+const bySlug = { path: '/triggers/{slug}', params: TriggerParams } as const;
+
+export const TRIGGER_ROWS = {
+  'triggers.create': {
+    method: 'POST',
+    path: '/triggers',
+    summary: 'Let something outside start instances of a sequence.',
+    owner: 'first-shard',
+    body: CreateTrigger,
+    replies: { 201: Trigger, ...refusals(400, 404, 409, 413) },
+  },
+  'triggers.list': {
+    ...read,
+    path: '/triggers',
+    summary: 'List the triggers of the tenant, oldest first.',
+    query: TriggerListQuery,
+    replies: { 200: listOf(Trigger), ...refusals(400) },
+  },
+  'triggers.get': {
+    ...read,
+    ...bySlug,
+    summary: 'Get a trigger.',
+    replies: { 200: Trigger, ...refusals(400, 404) },
+  },
+  'triggers.update': {
+    method: 'PATCH',
+    ...bySlug,
+    summary: 'Change a trigger, or switch it on and off.',
+    owner: 'first-shard',
+    body: UpdateTrigger,
+    replies: { 200: Trigger, ...refusals(400, 404, 413) },
+  },
+  'triggers.delete': {
+    method: 'DELETE',
+    ...bySlug,
+    summary: 'Delete a trigger; what it has started goes on.',
+    owner: 'first-shard',
+    replies: { 204: null, ...refusals(400, 404) },
+  },
+  'triggers.fire': {
+    method: 'POST',
+    path: '/triggers/{slug}/fire',
+    summary: 'Start an instance now; the body is its context.data.',
+    owner: 'front',
+    params: TriggerParams,
+    body: JsonObjectSchema,
+    isBodyOptional: true,
+    replies: { 201: TriggerFired, ...refusals(400, 404, 413, 422) },
+  },
+  'triggers.receive': {
+    method: 'POST',
+    // By the name that the path has for subscriptions: two could not be told apart in a document.
+    path: '/webhooks/{id}',
+    summary: 'Start an instance by a signed request; the body is its context.data.',
+    owner: 'front',
+    params: Type.Object({ id: Slug }),
+    body: JsonObjectSchema,
+    isRaw: true,
+    isPublic: true,
+    replies: { 202: WebhookTaken, ...refusals(400, 401, 404, 413, 422, 429) },
+  },
+} as const satisfies Record<string, RouteRow>;

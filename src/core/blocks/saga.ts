@@ -1,0 +1,159 @@
+/**
+ * saga (docs/reference/blocks.md): its actions run in order. When one fails, or the block is cut off, what
+ * completed is compensated, the last first, whatever becomes of each compensation. A retry of the instance
+ * finds nothing done, so that all of it runs again, as another pass with rows and tokens of its own.
+ */
+
+import type { SagaBlock } from '../../../schema/blocks.js';
+import type { Failure } from '../../../schema/failure.js';
+import { cutInside, hasOpenInside } from '../cutting.js';
+import type { Evaluation } from '../evaluation.js';
+import { CANCELLED, COMPLETED, FAILED, type SagaRecord, SKIPPED } from '../execution.js';
+import { failureMessage } from '../failures.js';
+import type { NodePlace } from '../plan-nodes.js';
+import { composite } from './kind.js';
+import { afterChild, startAt } from './list.js';
+
+/** Lists: the action of the first step, its compensation, the action of the second step, and so on. */
+export interface SagaNode extends NodePlace {
+  readonly type: 'saga';
+  /** The ids of the steps. */
+  readonly steps: readonly string[];
+}
+
+const actionOf = (step: number) => 2 * step;
+const compensationOf = (step: number) => 2 * step + 1;
+const stepOf = (list: number) => list >> 1;
+const isCompensation = (list: number) => list % 2 === 1;
+
+export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
+  repeats: 'passes',
+  isKept: true,
+  compile: ({ steps }) => ({ steps: steps.map(({ id }) => id) }),
+  lists: ({ steps }) =>
+    steps.flatMap(({ action, compensation }) => [[action].flat(), [compensation ?? []].flat()]),
+  names({ steps }) {
+    if (!Array.isArray(steps)) return [];
+    return steps.flatMap(({ id }, i) =>
+      typeof id === 'string' ? [{ path: `steps[${i}].id`, id }] : [],
+    );
+  },
+  enter(run, node) {
+    const kept = run.takeKept(node) as SagaRecord | undefined;
+    if (kept !== undefined) run.reset(node);
+    const record: SagaRecord = { b: run.offset, i: kept === undefined ? 0 : kept.i + 1, l: 0 };
+    run.open(node, record);
+    startStep(run, node, record, 0);
+  },
+  childDone(run, node, record, child, code) {
+    const result = afterChild(run, node.lists[record.l]!, child, code);
+    if (result === 'open') return;
+    const step = stepOf(record.l);
+    if (isCompensation(record.l)) compensate(run, node, record, step - 1);
+    else if (result === COMPLETED) startStep(run, node, record, step + 1);
+    else {
+      noteFailed(run, node, record, child);
+      record.f = FAILED;
+      compensate(run, node, record, step - 1);
+    }
+  },
+  runsList: (record, branch) => record.l === branch,
+  /** Compensations are protected, also while they have yet to run. */
+  cut(run, node, record, by) {
+    if (isCompensation(record.l) || cutInside(run, node, record, by)) return true;
+    record.f = CANCELLED;
+    if (startCompensation(run, node, record, stepOf(record.l))) return true;
+    run.close(node, CANCELLED);
+    return false;
+  },
+  childCut(run, node, record) {
+    if (hasOpenInside(run, node)) return;
+    delete record.x;
+    record.f = CANCELLED;
+    compensate(run, node, record, stepOf(record.l));
+  },
+  awaits(record, branch) {
+    if (isCompensation(record.l)) return isCompensation(branch) && branch <= record.l;
+    return isCompensation(branch) || (record.x !== 1 && branch >= record.l);
+  },
+});
+
+/** Its action, or that of the next step that has blocks to run. */
+function startStep(run: Evaluation, node: SagaNode, record: SagaRecord, step: number): void {
+  for (let next = step; next < node.steps.length; next += 1) {
+    record.l = actionOf(next);
+    if (startAt(run, node.lists[record.l]!, 0)) return;
+  }
+  run.finish(node, COMPLETED);
+}
+
+function noteFailed(run: Evaluation, node: SagaNode, record: SagaRecord, failed: NodePlace): void {
+  record.y = run.cause ?? run.unrecorded(failed);
+  const { block_id, ...why } = record.y;
+  const failed_step = node.steps[stepOf(record.l)]!;
+  const error = { failed_step, source: 'saga', block_id: node.id, failed_block_id: block_id };
+  run.mergeData({ _error: { ...error, ...why } });
+}
+
+/** Goes on with the compensations from that of `step` on, backwards; then the block is done. */
+function compensate(run: Evaluation, node: SagaNode, record: SagaRecord, step: number): void {
+  if (startCompensation(run, node, record, step)) return;
+  const failed = node.steps.filter((_, i) => hasFailed(run, node.lists[compensationOf(i)]!));
+  const why = withCompensations(record.y, failed);
+  noteEnd(run, node, failed);
+  if (record.f === CANCELLED) run.finish(node, CANCELLED);
+  else run.fail(node, why);
+}
+
+function startCompensation(
+  run: Evaluation,
+  node: SagaNode,
+  record: SagaRecord,
+  from: number,
+): boolean {
+  for (let step = from; step >= 0; step -= 1) {
+    if (!hasCompleted(run, node.lists[actionOf(step)]!)) continue;
+    if (!startAt(run, node.lists[compensationOf(step)]!, 0)) continue;
+    record.l = compensationOf(step);
+    return true;
+  }
+  return false;
+}
+
+/** Also when the block was cut off behind its last block, which was protected. */
+function hasCompleted({ execution }: Evaluation, list: readonly number[]): boolean {
+  return list.every((index) => {
+    const code = execution.d[index]?.[0];
+    return code === COMPLETED || code === SKIPPED;
+  });
+}
+
+function hasFailed({ execution }: Evaluation, list: readonly number[]): boolean {
+  return list.some((index) => {
+    const code = execution.d[index]?.[0];
+    return code === FAILED || code === CANCELLED;
+  });
+}
+
+/** The reason remains that of the action (docs/reference/blocks.md). */
+function withCompensations(
+  why: Failure | undefined,
+  failed: readonly string[],
+): Failure | undefined {
+  if (why === undefined || failed.length === 0) return why;
+  const message = `${why.message}; compensations failed, too: ${failed.join(', ')}`;
+  return { ...why, message: failureMessage(message) };
+}
+
+/** What became of the compensations, if there were any. */
+function noteEnd(run: Evaluation, node: SagaNode, failed: readonly string[]): void {
+  const tried = node.steps.filter((_, i) => hasRun(run, node.lists[compensationOf(i)]!));
+  if (tried.length === 0) return;
+  const compensated = tried.filter((id) => !failed.includes(id));
+  const details = { compensated, compensations_failed: [...failed] };
+  run.audit.push({ eventType: 'saga_compensated', blockId: node.id, details });
+}
+
+function hasRun({ execution }: Evaluation, list: readonly number[]): boolean {
+  return list.some((index) => execution.d[index] !== undefined);
+}

@@ -1,0 +1,67 @@
+/**
+ * Why a migration is not automatic, in words: what stands against it, where, and what would change
+ * that. One row for each code; those of semantic diffs follow from their severity.
+ */
+
+import type { MigrationFinding } from '../../../schema/continuity.js';
+import type { Entry, Severity } from '../releases/diff-entry.js';
+
+const APPROVE = 'look at it, and migrate with "approved": true';
+const STAY =
+  'store a further version that goes with the instance, or let it end with the one it has';
+const RESOLVE =
+  'find out what became of the effect and say so by POST /continuity/effects/{id}/resolve, then ask again';
+const AGAIN = 'nothing was changed: ask again in a moment';
+
+/** What would change each. */
+export const REMEDIES = {
+  STEP_AT_WORK: AGAIN,
+  CHANGED_MEANWHILE: AGAIN,
+  REPLAY_DIFFERS: STAY,
+  REPLAY_IMPOSSIBLE: STAY,
+  REPLAY_TOO_LARGE: STAY,
+  OWN_BLOCKS: 'let the instance end with the version that it has: blocks were injected into it',
+  EFFECT_IN_DOUBT: RESOLVE,
+  WAIT_MOVED:
+    'keep the block in the target where it stands in the source, or let it end before the migration',
+  CLAIMED_CALL_CHANGED:
+    'let the worker complete or fail the task, and ask again; or keep handler and params of the step',
+  PARAMS_UNRENDERABLE: 'let the params of the step render with the data of the instance',
+  CHILD_CALL_CHANGED:
+    'let the child end, and ask again; or keep sequence_name, version and input of the block',
+  KIN_STAYS: 'let the child end, and ask again; or hand over the instance that it is about',
+  OWN_BLOCKS_CLASH: 'give the block of the target another id',
+  TRANSFORMS: APPROVE,
+  OUTPUT_REMOVED: APPROVE,
+} as const;
+export type FindingCode = keyof typeof REMEDIES;
+
+/** What concerns a block may name its place, too. */
+export function migrationFinding(
+  code: FindingCode,
+  summary: string,
+  { block_id = null, path = block_id }: Partial<Pick<MigrationFinding, 'block_id' | 'path'>> = {},
+): MigrationFinding {
+  return { code, block_id, path, summary, remedy: REMEDIES[code] };
+}
+
+/** Undefined: an automatic migration goes on in spite of it. */
+const SEVERITY_REMEDIES: Readonly<Record<Severity, string | undefined>> = {
+  incompatible: STAY,
+  side_effect_risk: APPROVE,
+  behavioral: undefined,
+  informational: undefined,
+};
+
+/** Of the differences between two versions those that matter, under the codes of `finding_codes`. */
+export function findingsOfDiff(
+  entries: readonly Entry[],
+  codeOf: (entry: Entry) => string,
+): MigrationFinding[] {
+  return entries.flatMap((entry) => {
+    const remedy = SEVERITY_REMEDIES[entry.severity];
+    if (remedy === undefined) return [];
+    const { block_id = null, summary } = entry;
+    return [{ code: codeOf(entry), block_id, path: block_id, summary, remedy }];
+  });
+}

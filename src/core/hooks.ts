@@ -1,0 +1,258 @@
+/**
+ * The hooks of a sequence (docs/reference/instances.md): steps that run once an instance has failed or was
+ * cancelled, when nobody waits for them. Each list is a plan of its own, and a run of it has an execution
+ * of its own within that of the instance, so that it outlives the process. What fails is noted, and the next step
+ * runs; the state, the data and the failure of the instance are left alone.
+ *
+ * A run begins in the turn after the end, and goes on whatever becomes of the instance meanwhile. Its steps
+ * are told from those of the instance by their iteration.
+ */
+
+import type { HookList } from '../../schema/blocks.js';
+import { startAt } from './blocks/list.js';
+import { Evaluation } from './evaluation.js';
+import {
+  COMPLETED,
+  type Execution,
+  emptyExecution,
+  type HookRun,
+  type OpenRecord,
+  type StepRecord,
+} from './execution.js';
+import { openLeaves } from './instance-state.js';
+import type { JsonObject } from './json.js';
+import { deadlineOf } from './open-leaves.js';
+import type { Plan } from './plan-nodes.js';
+import type { EngineEvent, Env, Progress, Snapshot, StepTry, TryEvent } from './progress.js';
+import type { InstanceState } from './states.js';
+
+/** Ends of one instance whose hooks have yet to run; those of later ends are left out. */
+const RUNS_MAX = 16;
+
+const LIST_OF: Readonly<Partial<Record<InstanceState, HookList>>> = {
+  failed: 'on_failure',
+  cancelled: 'on_cancel',
+};
+
+const ITERATION = /^on_(?:failure|cancel)\.\d+$/;
+
+/** The iteration of its steps and rows, which no loop can have. */
+function iterationOf({ l, n }: HookRun): string {
+  return `${l}.${n}`;
+}
+
+/** Whether it is the iteration of a hook. */
+export function isOfHooks(iteration: string): boolean {
+  return iteration.startsWith('on_') && ITERATION.test(iteration);
+}
+
+/** Whether the event is about a step of a hook. */
+export function isForHooks(event: EngineEvent): event is TryEvent {
+  return 'iteration' in event && isOfHooks(event.iteration);
+}
+
+/** Whether hooks of the instance are at work or have yet to begin. */
+export function hasHooks({ j }: Execution): boolean {
+  return j !== undefined && j.r.length > 0;
+}
+
+/** The record of an open step, of a hook or not. */
+export function openRecord(
+  execution: Execution,
+  { node, iteration }: Pick<StepTry, 'node' | 'iteration'>,
+): OpenRecord | undefined {
+  const { o } = isOfHooks(iteration) ? (execution.j?.r[0]?.e ?? NOTHING) : execution;
+  return o[node];
+}
+
+const NOTHING: Pick<Execution, 'o'> = { o: {} };
+
+/** Notes that the hooks of the state are due, which the instance has just come to. */
+export function beginHooks(hooks: Plan['hooks'], snapshot: Snapshot): void {
+  const list = LIST_OF[snapshot.state];
+  if (list === undefined || hooks?.[list] === undefined) return;
+  const { execution } = snapshot;
+  const state = execution.j ?? { n: 0, r: [] };
+  execution.j = state;
+  if (state.r.length >= RUNS_MAX) return;
+  const run = { l: list, n: state.n, e: emptyExecution() };
+  const failure = list === 'on_failure' ? execution.y : undefined;
+  state.r.push(failure === undefined ? run : { ...run, y: failure });
+  state.n += 1;
+}
+
+/** The progress of the instance with that of its hooks, which a wake moves on. */
+export function withHooks(
+  plan: Plan,
+  snapshot: Snapshot,
+  event: EngineEvent,
+  env: Env,
+  progress: Progress,
+): Progress {
+  if (!hasHooks(snapshot.execution)) return progress;
+  // What an event leads to is stored before its hooks begin.
+  if (event.kind !== 'wake' && event.kind !== 'hooks.dropped') {
+    return { ...progress, ...outlookOf(snapshot.execution, env, progress) };
+  }
+  return joined(snapshot, env, progress, move(plan, snapshot, event, env));
+}
+
+/** Takes in what became of a step of a hook. */
+export function advanceHooks(plan: Plan, snapshot: Snapshot, event: TryEvent, env: Env): Progress {
+  const idle: Progress = { ...IDLE, wakeAt: null };
+  const [active] = snapshot.execution.j?.r ?? [];
+  const isKnown = active !== undefined && iterationOf(active) === event.iteration;
+  return isKnown
+    ? joined(snapshot, env, idle, move(plan, snapshot, event, env))
+    : { ...idle, ...outlookOf(snapshot.execution, env, idle), stale: true };
+}
+
+const IDLE: Omit<Progress, 'wakeAt'> = {
+  outputs: [],
+  dispatches: [],
+  withdrawals: [],
+  rateRequests: [],
+  snapshots: [],
+  droppedSnapshots: [],
+  logs: [],
+  audit: [],
+  dataChanged: false,
+  more: false,
+  dropErrorRows: false,
+  counts: { stepsExecuted: 0, stepsInPlace: 0, stepsFailed: 0, stepsRetried: 0 },
+};
+
+/** What the first run comes to by this event. */
+interface Moved {
+  readonly run: Evaluation;
+  readonly hooks: HookRun;
+  readonly isStale: boolean;
+}
+
+function move(plan: Plan, snapshot: Snapshot, event: EngineEvent, env: Env): Moved | undefined {
+  const { r: runs } = snapshot.execution.j!;
+  const hooks = runs[0]!;
+  const own = plan.hooks?.[hooks.l];
+  if (own === undefined) {
+    // The instance went over to a version without them.
+    runs.shift();
+    return undefined;
+  }
+  const run = new Evaluation(own, scopeOf(snapshot, hooks), env);
+  const isTaken = takeIn(run, event);
+  if (event.kind === 'hooks.dropped') {
+    run.audit.push({
+      eventType: 'hook_failed',
+      details: { hooks: hooks.l, message: event.message },
+    });
+    runs.shift();
+    return { run, hooks, isStale: false };
+  }
+  if (isTaken) runOn(run);
+  run.storeQueue();
+  if (run.execution.e === COMPLETED) runs.shift();
+  return { run, hooks, isStale: !isTaken };
+}
+
+/** What its steps see: the instance as it is now, and why it had failed. */
+function scopeOf(snapshot: Snapshot, { e, l, y }: HookRun): Snapshot {
+  const error = y === undefined ? {} : { _error: { ...y, source: l } as JsonObject };
+  return {
+    ...snapshot,
+    state: 'running',
+    nextFireAt: null,
+    data: { ...snapshot.data, ...error },
+    runtime: { ...snapshot.runtime },
+    execution: e,
+    snapshots: new Map(),
+  };
+}
+
+/** False: it is about a try that is not open. */
+function takeIn(run: Evaluation, event: EngineEvent): boolean {
+  if (event.kind === 'wake' && event.recovered === true) {
+    for (const [node, record] of openLeaves(run)) node.kind.recover(run, node, record);
+  }
+  if (!('iteration' in event)) return true;
+  const node = run.plan.nodes[event.node];
+  const record = run.execution.o[event.node];
+  if (node === undefined || record === undefined) return false;
+  return node.kind.takeIn(run, node, record, event);
+}
+
+function runOn(run: Evaluation): void {
+  const { execution, plan, env } = run;
+  if (execution.t === null) execution.t = env.now;
+  else run.fireDue();
+  for (;;) {
+    const isIdle = !run.hasQueue && Object.keys(execution.o).length === 0;
+    if (isIdle || execution.e !== undefined) {
+      // Behind a step that failed the next one runs all the same.
+      delete execution.e;
+      delete execution.y;
+      if (!startAt(run, plan.roots, 0)) execution.e = COMPLETED;
+    }
+    if (execution.e !== undefined || !run.hasQueue || run.isExhausted) return;
+    run.drain();
+  }
+}
+
+function joined(
+  snapshot: Snapshot,
+  env: Env,
+  progress: Progress,
+  moved: Moved | undefined,
+): Progress {
+  const next = outlookOf(snapshot.execution, env, progress);
+  if (moved === undefined) return { ...progress, ...next };
+  const { run, hooks, isStale } = moved;
+  const iteration = iterationOf(hooks);
+  const named = <T extends object>(items: readonly T[]) =>
+    items.map((item) => ({ ...item, iteration }));
+  const rows = run.outputs.filter(({ outputRef }) => outputRef === null);
+  const effects = [...(progress.effects ?? []), ...named(run.effects ?? [])];
+  const { counts } = progress;
+  return {
+    ...progress,
+    ...next,
+    outputs: [...progress.outputs, ...named(rows).map((row) => ({ ...row, attempt: hooks.n }))],
+    dispatches: [...progress.dispatches, ...named(run.dispatches)],
+    withdrawals: [...progress.withdrawals, ...named(run.withdrawals)],
+    logs: [...progress.logs, ...run.logs],
+    audit: [...progress.audit, ...run.audit.map(asHook(hooks.l))],
+    counts: {
+      stepsExecuted: counts.stepsExecuted + run.counts.stepsExecuted,
+      stepsInPlace: counts.stepsInPlace + run.counts.stepsInPlace,
+      stepsFailed: counts.stepsFailed + run.counts.stepsFailed,
+      stepsRetried: counts.stepsRetried + run.counts.stepsRetried,
+    },
+    ...(effects.length === 0 ? {} : { effects }),
+    ...(isStale ? { stale: true } : {}),
+  };
+}
+
+/** A step that failed here is no reason of anything. */
+function asHook(list: HookList) {
+  return (event: Progress['audit'][number]): Progress['audit'][number] =>
+    event.eventType === 'step_failed'
+      ? { ...event, eventType: 'hook_failed', details: { ...event.details, hooks: list } }
+      : event;
+}
+
+/** When the instance or its hooks have to be woken. */
+function outlookOf(
+  { j }: Execution,
+  { now }: Env,
+  { wakeAt, more }: Progress,
+): Pick<Progress, 'wakeAt' | 'more'> {
+  const [active] = j?.r ?? [];
+  if (active === undefined) return { wakeAt, more };
+  const { t, o, q = [] } = active.e;
+  let first = wakeAt;
+  for (const record of Object.values(o)) {
+    const at = deadlineOf(record as StepRecord);
+    if (at !== undefined && (first === null || at < first)) first = at;
+  }
+  const isIdle = t === null || q.length > 0 || Object.keys(o).length === 0;
+  return { wakeAt: first, more: more || isIdle || (first !== null && first <= now) };
+}

@@ -1,0 +1,88 @@
+/**
+ * What people are asked, and what became of it. Reads only. The lists walk `approvals_open_by_tenant` or
+ * `approvals_open` in their order; instances are fetched by their keys, for their metadata.
+ */
+
+import { APPROVALS_COUNTED_MAX } from '../../../schema/approval.js';
+import { columnsBut, type StoredRow, selected } from '../tables.js';
+import { filtersOf, type Narrowing, narrow } from './filters.js';
+import { SEQUENCE_NAME } from './instance-reads.js';
+import { list } from './list.js';
+import { lookup } from './lookup.js';
+import { orderBy } from './order.js';
+import { Conditions, IS_PRESENT, type Query } from './query.js';
+import type { Reader } from './reader.js';
+
+const COLUMNS = columnsBut('approvals', 'iteration', 'outcome', 'closed_at', 'answer');
+type OpenRow = StoredRow<'approvals', (typeof COLUMNS)[number]> & {
+  readonly sequence_name: string | null;
+  readonly metadata: string;
+};
+
+const FILTERS = {
+  ...filtersOf('approvals', ['tenant_id', 'namespace', 'sequence_id'], 'a'),
+  sequence_name: SEQUENCE_NAME,
+  sequence: SEQUENCE_NAME,
+};
+
+/** `offset 0` keeps the instances look-ups by key, one for each approval. */
+const FROM =
+  'approvals a cross join lateral (select tenant_id, sequence_id, fence, metadata from instances ' +
+  'where id = a.instance_id offset 0) i';
+/** An instance that is elsewhere, or on its way, is not answered here. */
+const IS_OPEN = `a.outcome is null and i.fence is null and ${IS_PRESENT}`;
+const CHEAPER = 'name the tenant, or use a smaller offset';
+
+/** `Approval` records, oldest first. */
+export const approvalList = list({
+  columns:
+    `${selected(COLUMNS, 'a')}, i.metadata, ` +
+    '(select s.name from sequences s where s.id = a.sequence_id) as sequence_name',
+  from: FROM,
+  by: FILTERS,
+  always: IS_OPEN,
+  order: orderBy('approvals', ['waiting_since', 'id'], 'ascending', 'a'),
+  toText: approvalText,
+  cheaper: CHEAPER,
+});
+
+/** How many the list has on all pages, as far as they are counted. */
+export async function approvalCount(
+  reads: Reader,
+  asked: Narrowing<keyof typeof FILTERS>,
+): Promise<number> {
+  const [row] = await reads.rowsOf<{ readonly total: number }>(approvalCountQuery(asked), CHEAPER);
+  return row?.total ?? 0;
+}
+
+export function approvalCountQuery(asked: Narrowing<keyof typeof FILTERS>): Query {
+  const conditions = new Conditions();
+  narrow(conditions, FILTERS, asked);
+  conditions.add(IS_OPEN);
+  return conditions.query(
+    `select count(*)::float8 as total from (select 1 from ${FROM} ${conditions.where} ` +
+      `limit ${APPROVALS_COUNTED_MAX}) a`,
+  );
+}
+
+const KNOWN = columnsBut('approvals', 'iteration', 'sequence_id', 'waiting_since', 'path');
+export type KnownApproval = StoredRow<'approvals', (typeof KNOWN)[number]>;
+
+/** Open or closed. */
+export const approvalById = lookup<KnownApproval>(
+  'reads_approval',
+  `select ${selected(KNOWN, 'a')} from approvals a join instances i on i.id = a.instance_id ` +
+    `where a.id = $1::uuid and ${IS_PRESENT}`,
+);
+
+/** What an instance asks, as it is put. */
+export const promptsOf = lookup<StoredRow<'approvals', 'id' | 'prompt'>>(
+  'reads_approval_prompts',
+  'select id, prompt from approvals where instance_id = $1::uuid and outcome is null ' +
+    'order by waiting_since, id limit $2::bigint',
+);
+
+/** The gate's own members are JSON that the engine wrote, and are spliced in as they are. */
+function approvalText({ gate, metadata, ...row }: OpenRow): string {
+  return `${JSON.stringify(row).slice(0, -1)},${gate.trim().slice(1, -1)},"metadata":${metadata}}`;
+}

@@ -1,0 +1,29 @@
+/** The credentials of a tenant, without what is secret in them. Reads only. */
+
+import { columnsBut, type StoredRow, selected } from '../tables.js';
+import { filtersOf } from './filters.js';
+import { list } from './list.js';
+import { lookup } from './lookup.js';
+import { orderBy } from './order.js';
+
+const SHOWN = columnsBut('credentials', 'value', 'refresh_token');
+const COLUMNS = `${selected(SHOWN)}, refresh_token is not null as has_refresh_token`;
+
+export interface ShownCredential extends StoredRow<'credentials', (typeof SHOWN)[number]> {
+  readonly has_refresh_token: boolean;
+}
+
+/** `Credential` records, oldest first. */
+export const credentialList = list({
+  columns: COLUMNS,
+  from: 'credentials',
+  by: filtersOf('credentials', ['tenant_id', 'kind']),
+  order: orderBy('credentials', ['created_at', 'id']),
+  toText: (row) => JSON.stringify(row),
+  cheaper: 'name the tenant, or ask for a smaller offset and limit',
+});
+
+export const credentialById = lookup<ShownCredential>(
+  'read_credential',
+  `select ${COLUMNS} from credentials where tenant_id = $1 and id = $2`,
+);

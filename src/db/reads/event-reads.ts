@@ -1,0 +1,98 @@
+/**
+ * Events and the signals of an instance, as JSON text. Reads only. An event expires by its time: that its
+ * row says so comes later. Payloads are redacted.
+ */
+
+import { EVENT_TAKERS_SHOWN_MAX } from '../../../schema/event.js';
+import { redacted } from '../../core/continuity/redaction.js';
+import type { JsonValue } from '../../core/json.js';
+import { columnsBut, type StoredRow, selected } from '../tables.js';
+import { type Filter, filtersOf, timeFilters } from './filters.js';
+import { list } from './list.js';
+import { lookup } from './lookup.js';
+import { orderBy } from './order.js';
+
+const EVENT_COLUMNS = columnsBut('events', 'key_id', 'seq', 'status', 'targets');
+type EventRow = StoredRow<'events', (typeof EVENT_COLUMNS)[number]> & { readonly status: string };
+
+const STATUS =
+  "case when status = 'pending' and expires_at <= now() then 'expired' else status end";
+const COLUMNS = `${selected(EVENT_COLUMNS)}, ${STATUS} as status`;
+
+const BY_STATUS: Filter = {
+  column: STATUS,
+  type: 'text',
+  // Of a comparison the planner thinks that hardly any row passes, and would sort.
+  holds: (status, wanted) => `coalesce(${status} = ${wanted}, false)`,
+};
+const CREATED = timeFilters('events', 'created_at');
+
+/** `StoredEvent` records, newest first. */
+export const eventList = list({
+  columns: COLUMNS,
+  from: 'events',
+  by: {
+    ...filtersOf('events', ['tenant_id', 'event_name', 'correlation_key', 'producer_event_id']),
+    status: BY_STATUS,
+    created_after: CREATED.after,
+    created_before: CREATED.before,
+  },
+  order: orderBy('events', ['created_at', 'id'], 'descending'),
+  toText: (row: EventRow) => JSON.stringify(shownEvent(row)),
+  cheaper: 'name the tenant, or ask for a smaller offset and limit',
+});
+
+export const eventById = lookup<EventRow>(
+  'read_event',
+  `select ${COLUMNS} from events where id = $1::uuid`,
+);
+
+/** `EventTaker` records, oldest first. */
+const takersOf = lookup<StoredRow<'event_takes'>>(
+  'read_event_takers',
+  'select instance_id, block_id, outcome, taken_at from event_takes where event_id = $1::uuid ' +
+    `order by taken_at, instance_id limit ${EVENT_TAKERS_SHOWN_MAX}`,
+);
+
+/** `EventDetails`. */
+export async function eventText(
+  reads: Parameters<typeof takersOf.rows>[0],
+  row: EventRow,
+): Promise<string> {
+  const taken_by = await takersOf.rows(reads, row.id);
+  return JSON.stringify({ ...shownEvent(row), taken_by });
+}
+
+function shownEvent({ payload, ended_at, ...row }: EventRow): object {
+  return {
+    ...row,
+    payload: redacted(JSON.parse(payload ?? 'null') as JsonValue),
+    consumed_at: row.status === 'consumed' ? ended_at : null,
+  };
+}
+
+const SIGNAL_COLUMNS = columnsBut('signals', 'traceparent');
+type SignalRow = StoredRow<'signals', (typeof SIGNAL_COLUMNS)[number]>;
+
+/** `StoredSignal` records, oldest first. */
+export const signalList = list({
+  columns: selected(SIGNAL_COLUMNS),
+  from: 'signals',
+  of: filtersOf('signals', ['instance_id']),
+  by: {
+    ...filtersOf('signals', ['signal_type']),
+    status: {
+      column: 'signals.status',
+      type: 'text',
+      holds: (status, wanted) => `coalesce(${status}, 'applied') = ${wanted}`,
+    },
+  },
+  order: orderBy('signals', ['seq']),
+  toText: ({ seq: _, payload, status, ...row }: SignalRow) =>
+    JSON.stringify({
+      ...row,
+      payload: JSON.parse(payload ?? 'null') as JsonValue,
+      status: status ?? 'applied',
+    }),
+  cheaper: 'ask for a smaller offset and limit',
+});

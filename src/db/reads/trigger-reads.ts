@@ -1,0 +1,32 @@
+/** Triggers, without their secrets, and the one that a request is for, with it. Reads only. */
+
+import { REDACTED } from '../../../schema/trigger.js';
+import { columnsBut, type StoredRow, selected } from '../tables.js';
+import { filtersOf } from './filters.js';
+import { list } from './list.js';
+import { lookup } from './lookup.js';
+import { orderBy } from './order.js';
+
+const COLUMNS = columnsBut('triggers', 'event_name');
+
+export type TriggerRow = StoredRow<'triggers', (typeof COLUMNS)[number]>;
+
+/** `Trigger` records, oldest first. */
+export const triggerList = list({
+  columns: selected(COLUMNS),
+  from: 'triggers',
+  by: filtersOf('triggers', ['tenant_id', 'namespace', 'sequence_name', 'trigger_type']),
+  order: orderBy('triggers', ['created_at', 'slug']),
+  toText: triggerText,
+  cheaper: 'name the tenant, or ask for a smaller offset and limit',
+});
+
+export const triggerBySlug = lookup<TriggerRow>(
+  'read_trigger',
+  `select ${selected(COLUMNS)} from triggers where slug = $1`,
+);
+
+export function triggerText({ config, secret, ...row }: TriggerRow): string {
+  const shown = secret === null ? null : REDACTED;
+  return JSON.stringify({ ...row, config: JSON.parse(config), secret: shown });
+}

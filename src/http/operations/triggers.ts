@@ -1,0 +1,149 @@
+/**
+ * Reads of triggers, and their fires: a fire is a creation by name, which the front thread asks for once it
+ * knows that the caller may. What is signed is used once: its nonce is the idempotency key of its instance.
+ */
+
+import type { ShardClient } from '../../../actors/shard/client.js';
+import type { CreateInstance } from '../../../schema/instance.js';
+import { INBOUND_BYTES_MAX } from '../../../schema/trigger.js';
+import { isJsonObject, type JsonObject } from '../../core/json.js';
+import { decodeUtf8, parseJson } from '../../core/json-guard.js';
+import { openSecret, type StoredSecret } from '../../core/stored-secret.js';
+import { isSameText, signatureProblem } from '../../core/trigger-signature.js';
+import {
+  type TriggerRow,
+  triggerBySlug,
+  triggerList,
+  triggerText,
+} from '../../db/reads/trigger-reads.js';
+import { EngineError, invalid, notFound, tooLarge } from '../../errors.js';
+import { owned } from '../../tenancy.js';
+import { SenderLimit } from '../sender-limit.js';
+import {
+  type FrontDeps,
+  type FrontOperations,
+  jsonReply,
+  listQuery,
+  type Operation,
+  pageReply,
+} from './operation.js';
+
+const list: Operation<'triggers.list'> = async (deps, call) => {
+  const query = listQuery(call);
+  return pageReply(call, query, await deps.reads.page(triggerList(query)));
+};
+
+async function ownTrigger({ reads }: FrontDeps, tenant: string, slug: string): Promise<TriggerRow> {
+  return owned(await triggerBySlug.row(reads, slug), tenant, `trigger ${slug}`);
+}
+
+const get: Operation<'triggers.get'> = async (deps, { tenant, params: { slug } }) =>
+  jsonReply(triggerText(await ownTrigger(deps, tenant, slug)));
+
+function unauthenticated(why: string): EngineError {
+  return new EngineError('ENG_UNAUTHENTICATED', `unauthorized: ${why}`);
+}
+
+/** Undefined: the trigger has none. @throws EngineError 401 when it cannot be opened */
+function secretOf({ keyring }: FrontDeps, row: TriggerRow): string | undefined {
+  if (row.secret === null) return undefined;
+  const stored = JSON.parse(row.secret) as StoredSecret;
+  const secret = openSecret({ id: row.slug, tenant_id: row.tenant_id }, stored, keyring);
+  if (secret !== undefined) return secret;
+  throw unauthenticated('the secret of the trigger cannot be opened with the key of the server');
+}
+
+/** @param event what is told of the fire in the metadata of the instance */
+function creationBy(
+  { slug, ...row }: TriggerRow,
+  event: JsonObject,
+  data: JsonObject,
+  idempotency_key?: string,
+): CreateInstance {
+  return {
+    tenant_id: row.tenant_id,
+    namespace: row.namespace,
+    sequence: row.sequence_name,
+    ...(row.version === null ? {} : { version: row.version }),
+    priority: 'normal',
+    metadata: { _trigger: slug, _trigger_type: row.trigger_type, _trigger_event: event },
+    context: { data },
+    ...(idempotency_key === undefined ? {} : { idempotency_key }),
+  };
+}
+
+interface Created {
+  readonly id: string;
+  readonly deduplicated: boolean;
+}
+
+type Client = Pick<ShardClient, 'ask' | 'anyShard'>;
+
+async function create(client: Client, body: CreateInstance): Promise<Created> {
+  const asked = [client.anyShard(), 'instances.create', body.tenant_id, ''] as const;
+  return JSON.parse((await client.ask(...asked, JSON.stringify(body))).body) as Created;
+}
+
+const fireBy =
+  (client: Client): Operation<'triggers.fire'> =>
+  async (deps, { tenant, params: { slug }, body, header }) => {
+    const row = await ownTrigger(deps, tenant, slug);
+    const secret = secretOf(deps, row);
+    if (secret !== undefined && !isSameText(header('x-trigger-secret') ?? '', secret)) {
+      throw unauthenticated('x-trigger-secret does not fit');
+    }
+    if (!row.enabled) throw invalid(`trigger ${slug} is disabled`);
+    const { id } = await create(client, creationBy(row, { source: 'http_fire' }, body));
+    const fired = { instance_id: id, trigger: slug, sequence_name: row.sequence_name };
+    return { status: 201, body: JSON.stringify(fired) };
+  };
+
+const receiveBy = (client: Client): Operation<'triggers.receive'> => {
+  const limit = new SenderLimit();
+  return async (deps, { params: { id: slug }, header, raw, peer }) => {
+    limit.take(`${peer()} ${slug}`, deps.now());
+    if (raw.length > INBOUND_BYTES_MAX) {
+      throw tooLarge(`the body is larger than ${INBOUND_BYTES_MAX} bytes`);
+    }
+    const row = await triggerBySlug.row(deps.reads, slug);
+    if (row?.trigger_type !== 'webhook' || !row.enabled) throw notFound(`webhook ${slug}`);
+    const secret = secretOf(deps, row);
+    if (secret === undefined) throw unauthenticated('the trigger has no secret');
+    const head = {
+      timestamp: header('x-trigger-timestamp'),
+      nonce: header('x-trigger-nonce'),
+      signature: header('x-engine-signature'),
+    };
+    const problem = signatureProblem(head, raw, secret, deps.now());
+    if (problem !== undefined) throw unauthenticated(problem);
+    const agent = header('user-agent');
+    const event = {
+      source: 'public_webhook',
+      ...(agent === undefined ? {} : { user_agent: agent }),
+    };
+    const once = `trigger:${slug}:${head.nonce}`;
+    const { id, deduplicated } = await create(client, creationBy(row, event, dataIn(raw), once));
+    if (deduplicated) throw unauthenticated('x-trigger-nonce was used already');
+    return { status: 202, body: JSON.stringify({ instance_id: id, trigger: slug }) };
+  };
+};
+
+/** @throws EngineError 400 */
+function dataIn(raw: Buffer): JsonObject {
+  const text = decodeUtf8(raw);
+  if (text === undefined) throw invalid('the body is not UTF-8');
+  const parsed = parseJson(text);
+  if (!parsed.ok) throw invalid(parsed.problem.message);
+  const { value } = parsed;
+  if (!isJsonObject(value)) throw invalid('the body must be a JSON object');
+  return value;
+}
+
+export function triggerOperations(client: Client) {
+  return {
+    'triggers.list': list,
+    'triggers.get': get,
+    'triggers.fire': fireBy(client),
+    'triggers.receive': receiveBy(client),
+  } satisfies Partial<FrontOperations>;
+}

@@ -1,0 +1,292 @@
+/**
+ * The actor of the events of one key: whom an event goes to, and what the actor makes of words that come
+ * twice, late or not at all. Its tables are in memory, and instances take what they are told.
+ */
+
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { EventKey, type EventKeyRows } from '../../actors/event/key.js';
+import type { PeerMessage } from '../../actors/runtime/protocol.js';
+import type { EventRow, EventTakeRow } from '../../actors/runtime/rows.js';
+import { Turn } from '../../actors/runtime/turn.js';
+import { isoTime } from '../../src/core/time.js';
+import { MUTATION_KINDS } from '../../src/db/mutations.js';
+import { byDepth } from '../helpers/depth.js';
+
+const KEY = '00000000-0000-8000-8000-000000000000';
+const START = 1_700_000_000_000;
+const TTL_MS = 60_000;
+
+type Arrived = Extract<PeerMessage, { kind: 'event.arrived' }>;
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
+class World {
+  now = START;
+  readonly events = new Map<string, Writable<EventRow>>();
+  /** Open waits, each with what its schema refuses. */
+  readonly waits = new Map<string, string | undefined>();
+  readonly takes: EventTakeRow[] = [];
+  /** Words that are under way, in both directions. */
+  words: (() => void)[] = [];
+  key: EventKey;
+
+  constructor() {
+    this.key = this.#born();
+  }
+
+  /** What the actor had in mind is gone. */
+  restart(): void {
+    this.key = this.#born();
+  }
+
+  post(id: string, { isRefused = false } = {}): number {
+    const targets = this.key.reserve();
+    const matched = targets.size;
+    const status = matched > 0 ? 'consumed' : 'pending';
+    const expiresAt = this.now + TTL_MS;
+    const seq = this.key.nextSeq();
+    if (isRefused) {
+      this.#turn((turn) => this.key.free(turn, targets.keys()));
+      return 0;
+    }
+    this.events.set(id, {
+      id,
+      seq,
+      payload: `"${id}"`,
+      status,
+      matched,
+      targets: matched === 0 ? null : JSON.stringify([...targets]),
+      expires_at: isoTime(expiresAt),
+    });
+    const payload = `"${id}"`;
+    const event = { id, seq, payload, expiresAt, status, matched, targets, isUsed: false } as const;
+    this.words.push(() => this.#turn((turn) => this.key.stored(turn, { ...event, untold: [] })));
+    return matched;
+  }
+
+  /** @param refuses the event that its schema does not let in */
+  open(wait: string, refuses?: string): void {
+    this.waits.set(wait, refuses);
+    this.words.push(() => this.#turn((turn) => this.key.wanted(turn, wait, instanceOf(wait))));
+  }
+
+  close(wait: string): void {
+    if (!this.waits.delete(wait)) return;
+    this.words.push(() => this.key.unwanted(wait));
+  }
+
+  /** All words are heard, and those that follow from them. */
+  settle(): void {
+    for (let heard = 0; this.words.length > 0; heard += 1) {
+      assert.ok(heard < 10_000, 'words without end');
+      this.words.shift()!();
+    }
+  }
+
+  /** Which waits took which event. */
+  get taken(): string[] {
+    return this.takes.map(({ event_id, wait_id, outcome }) => `${event_id} ${outcome} ${wait_id}`);
+  }
+
+  #born(): EventKey {
+    const open = [...this.events.values()].filter(
+      ({ status, targets }) => status === 'pending' || targets !== null,
+    );
+    const rows: EventKeyRows = {
+      events: open.sort((a, b) => a.seq - b.seq).map((row) => ({ ...row })),
+      waits: [...this.waits.keys()].sort().map((id) => ({ id, instance_id: instanceOf(id) })),
+      takes: this.takes.filter(({ event_id }) => open.some(({ id }) => id === event_id)),
+    };
+    const key = new EventKey(KEY, { now: () => this.now, shards: 1 }, rows);
+    this.key = key;
+    this.#turn((turn) => key.settle(turn, rows));
+    return key;
+  }
+
+  #turn(decide: (turn: Turn) => void): void {
+    const turn = new Turn();
+    decide(turn);
+    const next = this.key.record(turn);
+    for (let i = 0; i < turn.mutations.length; i += 3) {
+      assert.equal(MUTATION_KINDS[turn.mutations[i] as number], 'event.update');
+      const { id, status, matched, targets } = JSON.parse(turn.mutations[i + 2] as string);
+      const row = this.events.get(id)!;
+      Object.assign(row, { status, matched, targets: targets && JSON.stringify(targets) });
+    }
+    for (const effect of turn.effects) {
+      if (effect.kind !== 'peer') continue;
+      this.words.push(() => this.#arrive(effect.message as Arrived));
+    }
+    if (next === 'reload') this.restart();
+  }
+
+  /** What an instance does. */
+  #arrive({ event, wait }: Arrived): void {
+    const isOpen = this.waits.has(wait);
+    const outcome = !isOpen ? 'gone' : this.waits.get(wait) === event ? 'refused' : 'taken';
+    if (outcome === 'taken') this.waits.delete(wait);
+    if (outcome !== 'gone') {
+      const isKnown = this.takes.some((row) => row.event_id === event && row.wait_id === wait);
+      if (!isKnown) this.takes.push({ event_id: event, wait_id: wait, outcome });
+    }
+    this.words.push(() => this.#turn((turn) => this.key.answered(turn, event, wait, outcome)));
+  }
+}
+
+const instanceOf = (wait: string) => `00000000-0000-7000-8000-00000000000${wait.length}`;
+
+describe('an event', () => {
+  test('goes to all waits that are open when it comes', () => {
+    const world = new World();
+    for (const wait of ['a', 'b']) world.open(wait);
+    world.settle();
+    assert.equal(world.post('E'), 2);
+    world.settle();
+    assert.deepEqual(world.taken, ['E taken a', 'E taken b']);
+    const { status, targets } = world.events.get('E')!;
+    assert.deepEqual([status, targets], ['consumed', null]);
+  });
+
+  test('that comes first goes to the first wait alone, the oldest event before the others', () => {
+    const world = new World();
+    for (const event of ['E', 'F']) assert.equal(world.post(event), 0);
+    world.settle();
+    for (const wait of ['a', 'b', 'c']) world.open(wait);
+    world.settle();
+    assert.deepEqual(world.taken, ['E taken a', 'F taken b']);
+  });
+
+  test('is kept while another one is on its way to the only wait', () => {
+    const world = new World();
+    world.open('a');
+    world.settle();
+    assert.equal(world.post('E'), 1);
+    assert.equal(world.post('F'), 0);
+    world.settle();
+    world.open('b');
+    world.settle();
+    assert.deepEqual(world.taken, ['E taken a', 'F taken b']);
+  });
+
+  test('that a wait has no use for is used up, and the wait gets the next one', () => {
+    const world = new World();
+    world.open('a', 'E');
+    world.settle();
+    for (const event of ['E', 'F']) world.post(event);
+    world.settle();
+    assert.deepEqual(world.taken, ['E refused a', 'F taken a']);
+    assert.equal(world.events.get('E')!.status, 'consumed');
+  });
+
+  test('whose wait was over by then is kept again', () => {
+    const world = new World();
+    world.open('a');
+    world.settle();
+    assert.equal(world.post('E'), 1);
+    world.close('a');
+    world.settle();
+    assert.equal(world.events.get('E')!.status, 'pending');
+    world.open('b');
+    world.settle();
+    assert.deepEqual(world.taken, ['E taken b']);
+  });
+
+  test('of a large payload is told to some waits at a time, and to all in the end', () => {
+    const world = new World();
+    const waits = Array.from({ length: 200 }, (_, n) => `w${n}`);
+    for (const wait of waits) world.open(wait);
+    world.settle();
+    world.post('E'.repeat(1024 * 1024));
+    const [stored] = world.words.splice(0);
+    stored?.();
+    assert.equal(world.words.length, 64);
+    world.settle();
+    assert.equal(world.takes.length, 200);
+  });
+
+  test('that could not be stored leaves its waits to the next one', () => {
+    const world = new World();
+    world.open('a');
+    world.settle();
+    world.post('E', { isRefused: true });
+    assert.equal(world.post('F'), 1);
+    world.settle();
+    assert.deepEqual(world.taken, ['F taken a']);
+  });
+
+  test('is not handed out once it has expired, and its row says so', () => {
+    const world = new World();
+    world.post('E');
+    world.settle();
+    world.now += TTL_MS;
+    world.open('a');
+    world.settle();
+    assert.deepEqual(world.taken, []);
+    world.restart();
+    assert.equal(world.events.get('E')!.status, 'expired');
+  });
+});
+
+type Act =
+  | { readonly kind: 'post' | 'open' | 'close'; readonly at: number }
+  | { readonly kind: 'hear' | 'lose' | 'repeat' | 'restart'; readonly at: number };
+
+const act: fc.Arbitrary<Act> = fc.record({
+  kind: fc.constantFrom(
+    'post',
+    'post',
+    'open',
+    'open',
+    'close',
+    'hear',
+    'hear',
+    'lose',
+    'repeat',
+    'restart',
+  ),
+  at: fc.nat({ max: 9 }),
+});
+
+test('whatever words are lost, repeated or late: no wait takes two events, a kept one goes to one wait, and none is lost', () => {
+  fc.assert(
+    fc.property(fc.array(act, { maxLength: 60 }), (acts) => {
+      const world = new World();
+      /** How many waits each event was for when it came. */
+      const matched = new Map<string, number>();
+      let made = 0;
+      for (const { kind, at } of acts) {
+        made += 1;
+        const word = world.words[at % Math.max(1, world.words.length)];
+        if (kind === 'post') matched.set(`E${made}`, world.post(`E${made}`));
+        else if (kind === 'open') world.open(`w${made}`, at === 0 ? `E${made + 1}` : undefined);
+        else if (kind === 'close') world.close([...world.waits.keys()][at] ?? '');
+        else if (kind === 'restart') world.restart();
+        else if (word !== undefined) {
+          if (kind !== 'repeat') world.words = world.words.filter((other) => other !== word);
+          if (kind !== 'lose') word();
+        }
+      }
+      // What was lost is found by the rows, as from time to time.
+      for (let round = 0; round < 3; round += 1) {
+        world.settle();
+        world.restart();
+      }
+      world.settle();
+      const took = world.takes.filter(({ outcome }) => outcome === 'taken');
+      const twice = took.filter(
+        ({ wait_id }, i) => took.findIndex((o) => o.wait_id === wait_id) < i,
+      );
+      assert.deepEqual(twice, []);
+      for (const [event, count] of matched) {
+        const takers = world.takes.filter(({ event_id }) => event_id === event).length;
+        const { status, targets } = world.events.get(event)!;
+        assert.equal(targets, null);
+        assert.equal(status === 'consumed', takers > 0, `${event} is ${status}`);
+        if (count === 0) assert.ok(takers <= 1, `${event} was kept, and ${takers} took it`);
+        if (status === 'pending') assert.equal(world.waits.size, 0, `${event} waits beside a wait`);
+      }
+    }),
+    { numRuns: byDepth(500, 20_000) },
+  );
+});
