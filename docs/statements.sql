@@ -50,6 +50,12 @@ insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_a
 select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure, r.timeout
 from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text, failure json, timeout bigint);
 
+-- writer_instance_insertchild
+insert into instances (id, sequence_id, tenant_id, namespace, state, next_fire_at, priority, timezone, metadata, data, config, context_audit, runtime, execution, concurrency_key, max_concurrency, idempotency_key, parent_instance_id, creation_audit, signal_count, audit_count, created_at, updated_at, cron_schedule_id, traceparent, release_id, release_variant, failure, timeout)
+select r.id, r.sequence_id, r.tenant_id, r.namespace, r.state, r.next_fire_at, r.priority, r.timezone, r.metadata, r.data, r.config, r.context_audit, r.runtime, r.execution, r.concurrency_key, r.max_concurrency, r.idempotency_key, r.parent_instance_id, r.creation_audit, r.signal_count, r.audit_count, r.created_at, r.updated_at, r.cron_schedule_id, r.traceparent, r.release_id, r.release_variant, r.failure, r.timeout
+from json_to_recordset($1::json) as r(id uuid, sequence_id uuid, tenant_id text, namespace text, state text, next_fire_at timestamptz, priority smallint, timezone text, metadata json, data json, config json, context_audit json, runtime json, execution json, concurrency_key text, max_concurrency integer, idempotency_key text, parent_instance_id uuid, creation_audit json, signal_count integer, audit_count integer, created_at timestamptz, updated_at timestamptz, cron_schedule_id uuid, traceparent text, release_id uuid, release_variant text, failure json, timeout bigint)
+on conflict (id) do nothing;
+
 -- writer_instance_update
 update instances t set state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at
 from json_to_recordset($1::json) as r(id uuid, state text, next_fire_at timestamptz, runtime json, execution json, signal_count integer, audit_count integer, updated_at timestamptz)
@@ -111,6 +117,8 @@ with doomed as (
   delete from approvals t using doomed d where t.instance_id = d.id
 ), worker_tasks_gone as (
   delete from worker_tasks t using doomed d where t.instance_id = d.id
+), kin_notes_gone as (
+  delete from kin_notes t using doomed d where t.to_id = d.id
 ), permit_requests_gone as (
   delete from permit_requests t using doomed d where t.instance_id = d.id
 ), event_waits_gone as (
@@ -279,6 +287,17 @@ insert into dead_letters (instance_id, tenant_id, created_at, failed_at, reason)
 select r.instance_id, r.tenant_id, r.created_at, r.failed_at, r.reason
 from json_to_recordset($1::json) as r(instance_id uuid, tenant_id text, created_at timestamptz, failed_at timestamptz, reason text)
 on conflict (instance_id) do update set tenant_id = excluded.tenant_id, created_at = excluded.created_at, failed_at = excluded.failed_at, reason = excluded.reason;
+
+-- writer_kinnote_set
+insert into kin_notes (to_id, from_id, id, word)
+select r.to_id, r.from_id, r.id, r.word
+from json_to_recordset($1::json) as r(to_id uuid, from_id uuid, id uuid, word text)
+on conflict (to_id, from_id) do update set id = excluded.id, word = excluded.word;
+
+-- writer_kinnote_clear
+delete from kin_notes t
+using json_to_recordset($1::json) as r(to_id uuid, from_id uuid, id uuid)
+where t.to_id = r.to_id and t.from_id = r.from_id and t.id = r.id;
 
 -- writer_permitrequest_clear
 delete from permit_requests t

@@ -25,6 +25,7 @@ import {
   TimeZone,
   UserSchema,
   unsupported,
+  Version,
   withDefault,
 } from './common.js';
 import { BUILTIN_HANDLERS, PARAMS_NOTE } from './handlers.js';
@@ -425,6 +426,21 @@ const ForEach = blockObject(
 );
 export interface ForEachBlock extends Static<typeof ForEach> {}
 
+const SubSequence = blockObject(
+  'sub_sequence',
+  'Starts another sequence as a child instance, and waits for its end.',
+  {
+    sequence_name: noted(Name, 'The sequence of the child, in the namespace of this instance.'),
+    version: optional(
+      noted(Version, 'Absent: the newest one that is not deprecated when the child starts.'),
+    ),
+    input: optional(
+      noted(JsonObjectSchema, 'The context.data of the child; texts in it may be templates.'),
+    ),
+  },
+);
+export interface SubSequenceBlock extends Static<typeof SubSequence> {}
+
 const CancellationScope = blockObject(
   'cancellation_scope',
   'Runs its blocks one after the other, and the signal cancel lets them end first.',
@@ -493,6 +509,7 @@ export type Block =
   | TryCatchBlock
   | LoopBlock
   | ForEachBlock
+  | SubSequenceBlock
   | CancellationScopeBlock
   | SagaBlock
   | AbSplitBlock;
@@ -505,6 +522,7 @@ const BLOCKS = {
   try_catch: TryCatch,
   loop: Loop,
   for_each: ForEach,
+  sub_sequence: SubSequence,
   cancellation_scope: CancellationScope,
   saga: Saga,
   ab_split: AbSplit,

@@ -29,7 +29,10 @@ const EndCode = Type.Unsafe<DoneCode>({ type: 'integer', enum: [0, 1, 2, 3] });
 
 const Why = noted(Failure, 'What failed, while the blocks around it have yet to end.');
 
-/** The record of an open block: numbers, the phase of a step, what it waits for, why blocks inside failed. */
+/**
+ * The record of an open block: numbers, the phase of a leaf, what it waits for, its child, why blocks inside
+ * failed.
+ */
 const Open = Type.Unsafe<OpenRecord>({
   type: 'object',
   required: ['b'],
@@ -37,6 +40,7 @@ const Open = Type.Unsafe<OpenRecord>({
     b: Num,
     p: { anyOf: [Num, Type.String()] },
     y: Why,
+    c: Uuid,
     k: Type.String(),
     // Of a for_each that runs items side by side: where its slots are.
     s: Type.Array(Num),
@@ -70,6 +74,7 @@ export const TreeEntry = Type.Object({
       p: optional(Flag),
       x: optional(Flag),
       f: optional(Flag),
+      g: optional(Natural),
     }),
   ),
   queue: optional(Type.Array(Type.String())),

@@ -37,6 +37,7 @@ export const WAIT_KINDS = {
   sleep: 'the end of a `sleep`',
   delay: 'the end of the `delay`, or the opening of the `send_window`, of a step',
   retry: 'the end of the back-off before the next try',
+  child: 'the end of the child instance of a `sub_sequence`',
   rate_limit: 'a permit of the `rate_limit_key` of a step',
   event: 'an event, or a signal of its own, with the name that a `wait_for_event` asks for',
   engine: 'nothing: the engine is about to go on with it',
@@ -85,6 +86,8 @@ export const Wait = named(
     choices: Type.Optional(
       Type.Array(Type.String({ description: 'A value that can be answered.' })),
     ),
+    child_id: Type.Optional(Uuid),
+    child_state: Type.Optional(InstanceStateWord),
     key: Type.Optional(Type.String()),
     max_concurrency: Type.Optional(Type.Integer()),
     holders: Type.Optional(
@@ -124,6 +127,9 @@ export const InstanceExplanation = named('InstanceExplanation', {
   waiting_for: Type.Array(Wait, { maxItems: WAITS_MAX }),
   waiting_count: Type.Integer({ description: 'Of all that it waits for.' }),
   failure: FailureOrNull,
+  parent_instance_id: Type.Optional(
+    noted(Uuid, 'Whose sub_sequence started it; absent: it stands for itself.'),
+  ),
   next: Type.Array(NextAction),
 });
 export type InstanceExplanation = Static<typeof InstanceExplanation>;

@@ -33,6 +33,10 @@ export const FAILURE_CODES = {
   memory_limit: 'what the instance has to keep in memory is larger than it may be',
   internal_error:
     'the engine met a defect whenever it went on with the instance; the log has the stack',
+  child_failed: 'the child instance of a `sub_sequence` failed, or was cancelled',
+  child_not_started:
+    'a `sub_sequence` could not start its child: no such sequence, or it does not take the `input`',
+  child_too_deep: 'a `sub_sequence` would nest more child instances than may be nested',
   failed_by_request: 'somebody asked for the state `failed`',
   unrecorded:
     'it failed under a version of the engine that did not note why; the audit may tell more',

@@ -211,6 +211,12 @@ export type PageQuery = Static<typeof PageQuery>;
 export const KeysetQuery = Type.Object({ ...PageQuery.properties, cursor: Cursor });
 export type KeysetQuery = Static<typeof KeysetQuery>;
 
+export const ChildListQuery = Type.Object({
+  ...KeysetQuery.properties,
+  state: Type.Optional(Type.Array(InstanceStateWord)),
+});
+export type ChildListQuery = Static<typeof ChildListQuery>;
+
 export const TimelineQuery = strict(
   Type.Object({
     offset: Offset,
@@ -364,6 +370,9 @@ export const TreeNode = named('TreeNode', {
   block_type: Type.String(),
   branch_index: orNull(Type.Integer()),
   state: oneOfWords(NODE_STATES),
+  child_instance_id: Type.Optional(
+    noted(Uuid, 'Of a sub_sequence: the instance that it started last.'),
+  ),
   started_at: orNull(Timestamp),
   completed_at: orNull(Timestamp),
   items: Type.Optional(ItemCounts),
@@ -524,7 +533,7 @@ export const INSTANCE_ROWS = {
     ...readById,
     path: '/instances/{id}/children',
     summary: 'List the instances that this one started, oldest first.',
-    query: KeysetQuery,
+    query: ChildListQuery,
     replies: { 200: InstanceList, ...refusals(400, 404) },
   },
   'instances.audit': {

@@ -88,6 +88,8 @@ export const LIMITS = {
   checkpointBytesMax: 262_144,
   /** JSON of the blocks that one instance runs beside its sequence's: it is loaded with its row. */
   injectedBytesMax: 1024 * 1024,
+  /** Children of children: a sequence that starts itself ends there. */
+  childDepthMax: 16,
   /** Outputs that a fork copies: they are one unit, and in memory until it is committed. */
   forkBytesMax: 16 * 1024 * 1024,
   /** Compiled plans per shard, by the bytes of their definitions. */

@@ -17,6 +17,7 @@ import { advance, advanceTry, checkContextSize, continueAfter, touchContext } fr
 import * as answers from './answers.js';
 import { eventArrived } from './arrivals.js';
 import { type Change, concerns } from './change-many.js';
+import * as kin from './kin.js';
 import * as limits from './limits.js';
 import { isSeenBy, type LiveInstance, stepKey } from './live-instance.js';
 import type { InstanceMessage, InstanceRequest, MessageOf } from './messages.js';
@@ -89,6 +90,9 @@ const HANDLERS: {
   'rate.granted': limits.rateGranted,
   'rate.deferred': limits.rateDeferred,
   'rate.changed': (actor, turn, { kind, step }) => advanceTry(actor, turn, { kind, ...step }),
+  'child.found': kin.childFound,
+  'child.ended': kin.childEnded,
+  'parent.moved': kin.parentMoved,
   'step.outcome': outcome,
   'unit.refused': refused,
   'task.complete': tasks.complete,

@@ -11,6 +11,7 @@ import type { EngineEvent, Progress, Snapshot, TryEvent } from '../../src/core/p
 import { isEnded, rankOf } from '../../src/core/states.js';
 import { LIMITS } from '../../src/limits.js';
 import type { Turn } from '../runtime/turn.js';
+import { askAboutChildren } from './children.js';
 import { recordEventWaits } from './event-waits.js';
 import type { LiveInstance } from './live-instance.js';
 import { bytesBeyond, checkSize } from './memory.js';
@@ -44,7 +45,9 @@ export function advance(actor: LiveInstance, turn: Turn, event: EngineEvent): Pr
   countProgress(turn, event, before, snapshot, progress);
   const seconds = (monotonic() - began) / 1_000;
   actor.env.measures?.advanced(seconds, progress.counts.stepsInPlace);
-  return boundMemory(actor, turn, progress);
+  if (progress.children === undefined) return boundMemory(actor, turn, progress);
+  const goOn = (refused: EngineEvent) => advance(actor, turn, refused);
+  return boundMemory(actor, turn, askAboutChildren(actor, turn, progress, goOn));
 }
 
 /** For an event about a try: undefined when that is not open, and nothing happened. */
@@ -79,6 +82,7 @@ const TAKES_UP: ReadonlySet<EngineEvent['kind']> = new Set<EngineEvent['kind']>(
   'admitted',
   'step.outcome',
   'step.refused',
+  'child.ended',
   'rate.granted',
   'event.arrived',
 ]);

@@ -346,7 +346,11 @@ export class Instances {
     for (const message of messages) {
       if (message.kind === 'create' && orphan) this.#fail(message.request, beingRemoved(cell.id));
       else if (message.kind === 'create') this.#deps.createAgain(message);
-      else if (message.kind === 'repeat') this.#fail(message.request, message.otherwise);
+      else if ('note' in message) {
+        if (message.note !== undefined) {
+          this.#deps.release([{ kind: 'kin.unheard', note: message.note }]);
+        }
+      } else if (message.kind === 'repeat') this.#fail(message.request, message.otherwise);
       else {
         const what = 'task' in message ? `worker task ${message.task}` : `instance ${cell.id}`;
         this.#turnAway(message, notFound(what), 'skipped');

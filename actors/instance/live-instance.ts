@@ -11,9 +11,10 @@ import type { WebhookEvent } from '../../src/core/webhook.js';
 import type { Measures } from '../runtime/measures.js';
 import type { StoredTimer, WebhookTarget } from '../runtime/rows.js';
 import type { StepRef } from '../runtime/turn.js';
+import type { Found } from './child-places.js';
 import type { KnownGate } from './gate-rows.js';
 import { KeptValues, TaskCache } from './memory.js';
-import type { InstanceRecord } from './record.js';
+import type { InstanceRecord, NewInstance } from './record.js';
 
 /** What an instance's actor is handed: settings, time, randomness, ids. */
 export interface InstanceEnv {
@@ -32,6 +33,14 @@ export interface InstanceEnv {
   readonly webhookTargets: (tenant: string, event: WebhookEvent) => readonly WebhookTarget[];
   /** Heartbeat silence counts from here at the earliest: while the engine was away none could come. */
   readonly readySince: () => UnixMs;
+  /**
+   * Where a child goes, as decided for the unit that makes it.
+   *
+   * @param found what was read for it
+   * @returns undefined when its sequence has to be read first
+   * @throws EngineError why it cannot be made
+   */
+  readonly placeChild: (asked: NewInstance, found: Found | undefined) => NewInstance | undefined;
   /** Milliseconds from an arbitrary origin. */
   readonly monotonic: () => number;
   /** Absent: nobody measures. */

@@ -6,12 +6,14 @@
 import type { BodyOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { GateAnswer } from '../../src/core/blocks/gate.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
+import type { ChildEnd, ChildStart } from '../../src/core/progress.js';
 import type { EngineError } from '../../src/errors.js';
 import type { StoredSequence } from '../catalog/plans.js';
 import type { Call } from '../runtime/operation.js';
-import type { PeerMessage } from '../runtime/protocol.js';
+import type { KinNote, PeerMessage } from '../runtime/protocol.js';
 import type { StepRef } from '../runtime/turn.js';
 import type { Change } from './change-many.js';
+import type { Found } from './child-places.js';
 import type { Order } from './orders.js';
 import type { NewInstance } from './record.js';
 
@@ -80,6 +82,24 @@ export type InstanceMessage =
   /** Look at what is due. `recovered`: steps that ran inside a process that died run again. */
   | { readonly kind: 'wake'; readonly recovered: boolean }
   | Hinted
+  /** What was read for a child that could not be made without. */
+  | {
+      readonly kind: 'child.found';
+      readonly start: ChildStart;
+      readonly found: Found;
+    }
+  /** A child has ended, as its note says or as somebody wanted to know. */
+  | {
+      readonly kind: 'child.ended';
+      readonly child: string;
+      /** Undefined: it has not. */
+      readonly end: ChildEnd | undefined;
+      readonly note: KinNote | undefined;
+      /** The block that has asked. */
+      readonly step: StepRef | undefined;
+    }
+  /** The instance that started this one has moved. */
+  | { readonly kind: 'parent.moved'; readonly note: KinNote }
   | { readonly kind: 'step.outcome'; readonly step: StepRef; readonly outcome: StepOutcome }
   /** What the instance did cannot be stored, or makes its actor throw: its step or it itself fails. */
   | {

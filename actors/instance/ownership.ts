@@ -13,6 +13,7 @@ import { conflict, conflictFor, type EngineError } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Came, Sources } from './action.js';
 import { advance } from './advance.js';
+import { openChildren } from './children.js';
 import { continuityIdOf } from './effects.js';
 import { dropEventWaits, renewEventWaits } from './event-waits.js';
 import { isSeenBy, type LiveInstance } from './live-instance.js';
@@ -101,6 +102,21 @@ export async function carryOut(
   };
 }
 
+/** @throws EngineError 409: a parent and a child that wait for each other stay on one server */
+function checkKin({ record, plan }: LiveInstance): void {
+  const { id, parent_instance_id: parent } = record;
+  const [wait] = openChildren(record);
+  if (wait !== undefined) {
+    const { id: block_id } = plan.nodes[wait.node]!;
+    const summary = `instance ${id} waits for its child ${wait.child}, which would stay behind`;
+    throw conflictFor([migrationFinding('KIN_STAYS', summary, { block_id })]);
+  }
+  if (parent !== null) {
+    const summary = `instance ${id} is the child of ${parent}, which stays here`;
+    throw conflictFor([migrationFinding('KIN_STAYS', summary)]);
+  }
+}
+
 function viewOf({ record }: LiveInstance, obstacles: readonly MigrationFinding[]): OrderView {
   const { snapshot } = record;
   const { current_step: step } = snapshot.runtime;
@@ -162,6 +178,7 @@ async function prepare(
     case 'fence':
       // Its outcome could not be taken in behind the fence.
       checkAtRest(actor);
+      if (change.fence.reason === 'transferring') checkKin(actor);
       return (turn, before) => fence(actor, turn, change.fence, before);
     case 'own':
       return (turn) => own(actor, turn, change.epoch);

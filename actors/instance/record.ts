@@ -53,6 +53,8 @@ export interface NewInstance {
   readonly route?: Route | undefined;
   /** Of the request that creates it; absent: it is in no trace. */
   readonly traceparent?: string | undefined;
+  /** The instance that starts it as its child; absent: it stands for itself. */
+  readonly parent?: string | undefined;
 }
 
 /** Keys of dry runs begin with this, lest a real run be taken for done. */
@@ -91,7 +93,7 @@ export function givenContext({ context }: Pick<CreationBody, 'context'>): {
 }
 
 export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
-  const { id, body, route, traceparent } = instance;
+  const { id, body, route, traceparent, parent } = instance;
   const created_at = isoTime(now);
   return {
     id,
@@ -103,7 +105,7 @@ export function newRecord(instance: NewInstance, now: UnixMs): InstanceRecord {
     concurrency_key: body.concurrency_key ?? null,
     max_concurrency: body.max_concurrency ?? null,
     idempotency_key: idempotencyKeyOf(body),
-    parent_instance_id: null,
+    parent_instance_id: parent ?? null,
     release_id: route?.releaseId ?? null,
     release_variant: route?.variant ?? null,
     traceparent: traceparent ?? null,

@@ -149,6 +149,9 @@ export async function restored(
     plans.checkUsable(sequenceId, deletions);
     const { snapshot } = record;
     const pausedAt = snapshot.execution.z;
+    // The ids of children that were made since are taken.
+    const { g } = snapshot.execution;
+    if (g !== undefined) execution.g = Math.max(g, execution.g ?? 0);
     offerAgain(actor, turn, source, execution);
     goOver(actor, source, execution, { outputs, items: { ...progress.itemOutputs } });
     // In the pause that ends here its limits of time have stood still.

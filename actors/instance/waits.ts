@@ -18,6 +18,7 @@ export function standingOf(actor: LiveInstance): Standing {
     state: snapshot.state,
     created_at,
     failure,
+    parent: record.parent_instance_id,
     root: rootOf(actor, failure),
     continuity_id,
     ...waitsOf(plan, snapshot, env.now(), waitsOfWhole(record), factsOf),

@@ -9,7 +9,7 @@ import { INT32_MAX } from '../../schema/common.js';
 import { RELEASE_COLUMNS } from '../../src/core/releases/record.js';
 import { IS_REPORTED, IS_TOUCHED } from '../../src/db/reads/effect-reads.js';
 import { columnsBut, selected } from '../../src/db/tables.js';
-import { INSTANCE_COLUMNS, TASK_COLUMNS, WEBHOOK_COLUMNS } from './rows.js';
+import { INSTANCE_COLUMNS, OUTPUT_COLUMNS, TASK_COLUMNS, WEBHOOK_COLUMNS } from './rows.js';
 
 /** Overdue timers that are read at once. */
 export const OVERDUE_ROWS_MAX = 1_000;
@@ -232,6 +232,21 @@ export const LOAD_SQL = {
   rateGrants:
     'select granted_at, count from rate_grants where limit_id = $1::uuid ' +
     'and granted_at >= $2::timestamptz order by granted_at, id',
+  kinNotes:
+    'select to_id, from_id, id, word from kin_notes where (to_id, from_id) > ($1::uuid, $2::uuid) ' +
+    `and id < $3::uuid and ${isOwn('to_id', '$5', '$6')} order by to_id, from_id limit $4`,
+  // What an instance came to that another one waits for, without its outputs.
+  childEnds: ofIds(
+    'o.state, o.failure, o.rows, o.bytes',
+    'select i.state, i.failure, t.rows, t.bytes from instances i cross join lateral (' +
+      'select count(*) as rows, coalesce(sum(b.output_size), 0) as bytes from block_outputs b ' +
+      'where b.instance_id = i.id offset 0) t where i.id = w.id',
+  ),
+  childOutputs: ofIds(
+    selected(OUTPUT_COLUMNS, 'o'),
+    `select ${selected(OUTPUT_COLUMNS)} from block_outputs where instance_id = w.id ` +
+      'order by created_at, id',
+  ),
   schedules: `select ${selected(columnsBut('cron_schedules'))} from cron_schedules where id = any($1::uuid[])`,
   dueSchedules:
     'select id, next_fire_at from cron_schedules where enabled ' +

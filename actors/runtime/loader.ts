@@ -21,6 +21,7 @@ import { LIMITS } from '../../src/limits.js';
 import { BatchedReads } from './batched-reads.js';
 import { LOAD_SQL } from './load-sql.js';
 import type {
+  ChildEndRow,
   CredentialRow,
   DueSchedule,
   EventRow,
@@ -31,6 +32,8 @@ import type {
   ItemOutputRow,
   ItemsAsk,
   KeptSignalRow,
+  KinNoteRow,
+  ListedOutput,
   LoadedInstance,
   OpenReleaseRow,
   OpenTaskRow,
@@ -109,6 +112,8 @@ export class Loader {
   readonly #endedBlocks = this.#batch<string, { block_id: string }>('endedBlocks', columnOf);
   readonly #checkpoints = this.#batch<string, { stored: number }>('checkpoints', columnOf);
   readonly #namedSequence = this.#batch<SequenceName, { id: string }>('namedSequence', namesOf);
+  readonly #childEnds = this.#batch<string, ChildEndRow>('childEnds', columnOf);
+  readonly #childOutputs = this.#batch<string, ListedOutput>('childOutputs', columnOf);
   readonly #openEvents = this.#batch<string, EventRow>('openEvents', columnOf);
   readonly #eventWaits = this.#batch<string, EventWaitRow>('eventWaits', columnOf);
   readonly #activeRuns = this.#batch<string, { id: string }>('activeRuns', columnOf);
@@ -316,6 +321,27 @@ export class Loader {
 
   rateGrants(limit: string, since: UnixMs): Promise<RateGrantRow[]> {
     return this.#all('rateGrants', [limit, isoTime(since)]);
+  }
+
+  // ---------------------------------------------------------------- parents and children
+
+  /** The next notes to instances of the shard that are older than the id, behind the place. */
+  kinNotes(
+    after: { readonly to: string; readonly from: string },
+    before: string,
+    limit: number,
+  ): Promise<KinNoteRow[]> {
+    return this.#own('kinNotes', [after.to, after.from, before, limit]);
+  }
+
+  /** What became of an instance; undefined: it is not there. */
+  async childEnd(id: string): Promise<ChildEndRow | undefined> {
+    return (await this.#childEnds.read(id))[0];
+  }
+
+  /** All its outputs, oldest first. */
+  childOutputs(id: string): Promise<ListedOutput[]> {
+    return this.#childOutputs.read(id);
   }
 
   // ---------------------------------------------------------------- events

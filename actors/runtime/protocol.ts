@@ -110,6 +110,16 @@ export interface ReplyPost {
 
 // ---------------------------------------------------------------- shard → shard
 
+/** What an instance tells another one that it started, or that started it. */
+export interface KinNote {
+  readonly to: string;
+  readonly from: string;
+  /** Of the note: there may be a later one from the same instance. */
+  readonly id: string;
+  /** To the child what it has to do, to the parent how the child has ended. */
+  readonly word: 'cancel' | 'pause' | 'resume' | 'completed' | 'failed' | 'cancelled';
+}
+
 export type PeerMessage =
   /** A parsed and validated creation (JSON) that belongs to the actor of its idempotency key. */
   | { readonly kind: 'create'; readonly request: number; readonly creation: string }
@@ -260,6 +270,8 @@ export type PeerMessage =
       readonly tenants: readonly string[];
     }
   | { readonly kind: 'subscriptions.settled'; readonly version: number; readonly shard: number }
+  /** Hint: an instance has to hear this of its parent, or of a child (row: kin_notes). */
+  | ({ readonly kind: 'kin.note' } & KinNote)
   /** Hint: an instance that the release routed has ended (row: release_outcomes). */
   | { readonly kind: 'release.ended'; readonly release: string }
   /** Of an execution to an instance (JSON: `Order`); answered by `continuity.answer`. */

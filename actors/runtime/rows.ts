@@ -18,6 +18,8 @@ export const INSTANCE_COLUMNS = columnsBut(
   'failure',
 );
 export const TASK_COLUMNS = columnsBut('worker_tasks', 'ownership_epoch');
+/** Of an output as it is shown. */
+export const OUTPUT_COLUMNS = columnsBut('block_outputs', 'iteration', 'try', 'effect');
 export const WEBHOOK_COLUMNS = columnsBut('webhook_outbox');
 
 export interface InstanceRow
@@ -132,12 +134,25 @@ export type StoredOutput = StoredRow<
   'block_id' | 'iteration' | 'attempt' | 'try' | 'output' | 'output_ref' | 'output_size'
 >;
 
+export type ListedOutput = StoredRow<'block_outputs', (typeof OUTPUT_COLUMNS)[number]>;
+
 /** Who holds a slot of a concurrency key, by the table of slots. */
 export interface PermitHolderRow extends StoredRow<'permits', 'instance_id' | 'number'> {
   /** The number of the instance's present wish; null when it has none any more. */
   readonly wanted: number | null;
   /** Of the instance; null when its row is gone. */
   readonly state: string | null;
+}
+
+export type KinNoteRow = StoredRow<'kin_notes'>;
+
+/** What an instance came to, and how many outputs it has. */
+export interface ChildEndRow {
+  readonly state: InstanceState;
+  /** JSON text. */
+  readonly failure: string | null;
+  readonly rows: number;
+  readonly bytes: number;
 }
 
 export type PermitWaiterRow = StoredRow<

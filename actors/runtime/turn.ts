@@ -4,14 +4,15 @@
  */
 
 import type { JsonValue } from '../../src/core/json.js';
+import type { ChildStart } from '../../src/core/progress.js';
 import type { UnixMs } from '../../src/core/time.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import { MUTATION_KINDS, type MutationKind, type MutationRow } from '../../src/db/mutations.js';
 import type { EngineError } from '../../src/errors.js';
 import { COUNTER_INDEX, type CounterName } from '../../src/metrics/catalog.js';
 import type { UnitCounts } from '../../src/metrics/ledger.js';
-import type { NamedSecrets, PeerMessage, TaskClaim } from './protocol.js';
-import type { WebhookRow } from './rows.js';
+import type { KinNote, NamedSecrets, PeerMessage, TaskClaim } from './protocol.js';
+import type { SequenceName, WebhookRow } from './rows.js';
 
 /** A step inside the process whose outcome comes back as a message. */
 export interface InProcessStep {
@@ -76,6 +77,24 @@ export type Effect =
       readonly blockId: string;
       readonly level: 'debug' | 'info' | 'warn';
     }
+  /** The sequence of a child has to be read before the child can be made. */
+  | {
+      readonly kind: 'child.find';
+      readonly instance: string;
+      readonly start: ChildStart;
+      readonly name: SequenceName;
+      /** It could not be made just now. */
+      readonly isLater: boolean;
+    }
+  /** Whether a child has ended is to be looked up. */
+  | {
+      readonly kind: 'child.look';
+      readonly instance: string;
+      readonly child: string;
+      readonly step: StepRef;
+    }
+  /** Nobody is there to hear it. */
+  | { readonly kind: 'kin.unheard'; readonly note: KinNote }
   /** An instance has ended that the release routed. */
   | { readonly kind: 'release.ended'; readonly release: string }
   /** An instance has completed. */

@@ -25,8 +25,10 @@ import { Events } from '../event/events.js';
 import { ChangeFeed } from '../feed/changes.js';
 import { Watchers } from '../feed/watchers.js';
 import { ChangeGroups } from '../instance/change-many.js';
+import { ChildPlaces } from '../instance/child-places.js';
 import { Creations } from '../instance/creations.js';
 import { Instances } from '../instance/instances.js';
+import { KinNotes } from '../instance/kin-notes.js';
 import type { InstanceEnv } from '../instance/live-instance.js';
 import { instanceLines } from '../instance/log-lines.js';
 import { type PurgeRequest, purge } from '../instance/purge.js';
@@ -154,6 +156,9 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     gone: (subscriptions) => webhooks.giveUp(subscriptions),
   });
   const webhooks = new Webhooks({ ...hosted, ids, settings, sender, subscribers, keyring });
+  const { maxContextBytes } = settings;
+  const births = { shard, shards, ids, random32, maxContextBytes, plans, names, routing };
+  const places = new ChildPlaces(births);
   const env: InstanceEnv = {
     ...settings,
     now,
@@ -162,6 +167,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     ids,
     webhookTargets: (tenant, event) => subscribers.targetsOf(tenant, event),
     readySince: hooks.readySince,
+    placeChild: (asked, found) => places.place(asked, found),
     monotonic: () => clock.monotonic(),
     measures,
   };
@@ -186,6 +192,12 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     names,
     routing,
     instances,
+  });
+  const kin = new KinNotes({
+    ...hosted,
+    maxOutputBytes: settings.maxOutputBytes,
+    read: (child, name) => places.read(child, name),
+    tell: (instance, message) => instances.tell(instance, message),
   });
   const schedules: Schedules = new Schedules({
     ...hosted,
@@ -243,6 +255,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     names,
     routing,
     instances,
+    kin,
     creations,
     queues,
     rates: new Rates({ ...hosted, newId, random }),

@@ -74,6 +74,7 @@ const HANDLERS: {
     subscribers.read(version, tenants),
   'subscriptions.settled': ({ subscriptions }, { version, shard }) =>
     subscriptions?.settled(version, shard),
+  'kin.note': ({ kin }, { kind: _, ...note }) => kin.heard(note),
   'release.ended': ({ releases }, { release }) => releases?.ended(release),
   'continuity.order': handleOrder,
   'continuity.answer': ({ continuity }, { ticket, answer }) =>

@@ -84,6 +84,7 @@ export class Shard {
     });
     this.#parts.keys.start();
     this.#parts.events.start();
+    this.#parts.kin.start();
     this.#parts.schedules.start();
     this.#parts.webhooks.start();
     this.#parts.catalog?.start();
@@ -136,6 +137,7 @@ export class Shard {
     this.#parts.feed.watchers.stop();
     this.#parts.keys.stop();
     this.#parts.events.stop();
+    this.#parts.kin.stop();
     this.#parts.schedules.stop();
     this.#parts.routing.stop();
     this.#parts.webhooks.stop();
@@ -197,6 +199,7 @@ export class Shard {
       this.#parts.queues.shardDied(shard);
       this.#parts.keys.shardDied();
       this.#parts.events.shardDied();
+      this.#parts.kin.rescan();
       this.#parts.catalog?.shardBack(shard);
       this.#parts.subscriptions?.shardBack(shard);
       this.#parts.continuity.service.shardBack(shard);
@@ -220,6 +223,7 @@ export class Shard {
       this.#parts.subscribers.reread();
       this.#parts.timers.rescan();
       this.#parts.webhooks.rescan();
+      this.#parts.kin.rescan();
       this.#parts.feed.watchers.changedAll();
     });
   }
@@ -410,6 +414,15 @@ export class Shard {
         return;
       case 'audited':
         this.#parts.feed.watchers.changed(effect.tenant);
+        return;
+      case 'child.find':
+        this.#parts.kin.find(effect);
+        return;
+      case 'child.look':
+        this.#parts.kin.look(effect.instance, effect.child, effect.step);
+        return;
+      case 'kin.unheard':
+        this.#parts.kin.unheard(effect.note);
         return;
       case 'release.ended':
         this.#parts.routing.ended(effect.release);

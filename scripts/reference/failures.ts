@@ -21,6 +21,7 @@ const MEMBERS: { readonly [Kind in WaitKind]: string } = {
   retry: '`max_attempts`, `last_error`',
   rate_limit: '`key`, `limit`; `until` is when the permit is expected',
   event: '`name`, `key` if it waits for events with a correlation key',
+  child: '`child_id`: absent until it is made; `child_state`',
   engine: '',
 };
 

@@ -12,6 +12,8 @@ export interface SequenceExample {
   readonly blocks: readonly JsonObject[];
   /** Lists of steps that run when it has come to a bad end. */
   readonly hooks?: { readonly [List in HookList]?: readonly JsonObject[] };
+  /** Sequences that have to be there, by their names. */
+  readonly others?: Readonly<Record<string, readonly JsonObject[]>>;
   /** context.data of the instance. */
   readonly data?: JsonObject;
   /** What workers answer by the handlers of their tasks: first, then, … */
@@ -211,6 +213,35 @@ export const KIND_EXAMPLES: { readonly [Kind in KindName]: SequenceExample } = {
       each_item: [{ message: '0: 2 of tea' }, { message: '1: 1 of milk' }],
       tell: { first: '0: 2 of tea' },
     },
+  },
+  sub_sequence: {
+    others: {
+      'example-parcel': [
+        {
+          type: 'step',
+          id: 'label',
+          handler: 'transform',
+          params: { text: 'to {{ data.city }}', weight: '{{ data.weight }}' },
+        },
+      ],
+    },
+    blocks: [
+      {
+        type: 'sub_sequence',
+        id: 'parcel',
+        sequence_name: 'example-parcel',
+        input: { city: '{{ data.city }}', weight: 2 },
+      },
+      {
+        type: 'step',
+        id: 'tell',
+        handler: 'log',
+        params: { message: 'a parcel {{ outputs.parcel.0.output.text }}' },
+      },
+    ],
+    data: { city: 'Rome' },
+    ends: 'completed',
+    outputs: { tell: { message: 'a parcel to Rome' } },
   },
   cancellation_scope: {
     blocks: [
@@ -539,14 +570,17 @@ export const GATE_EXAMPLE: SequenceExample = {
 };
 
 /** The body of `POST /sequences`. */
-export function definitionOf(name: string, { blocks, hooks }: SequenceExample): JsonObject {
+export function definitionOf(
+  name: string,
+  { blocks, hooks }: Pick<SequenceExample, 'blocks' | 'hooks'>,
+): JsonObject {
   const head = { tenant_id: 'demo', namespace: 'docs', name, version: 1 };
   return { ...head, blocks: [...blocks], ...(hooks as JsonObject | undefined) };
 }
 
 /** The definition, what the instance had, and how it ended. */
 export function exampleText(name: string, example: SequenceExample): string {
-  const { data = {}, says = {}, answers = {}, events = [], ends, outputs } = example;
+  const { data = {}, says = {}, answers = {}, events = [], others = {}, ends, outputs } = example;
   const start = Object.keys(data).length === 0 ? '' : `Started with ${dataText(data)}`;
   const people = Object.entries(says).map(([block, value]) => {
     return `a person answers ${code(value)} at the step ${code(block)}`;
@@ -557,7 +591,15 @@ export function exampleText(name: string, example: SequenceExample): string {
   const sent = events.map((event) => `${code('POST /events')} is sent ${code(flatJson(event))}`);
   const told = [start, ...people, ...workers, ...sent].filter((part) => part !== '').join('; ');
   const end = `${told === '' ? 'The' : `${told}. The`} instance ends ${code(ends)}. Among its outputs:`;
-  return [jsonBlock(definitionOf(name, example)), end, jsonBlock({ ...outputs })].join('\n\n');
+  const definitions = Object.entries(others).map(([other, blocks]) =>
+    jsonBlock(definitionOf(other, { blocks })),
+  );
+  return [
+    ...definitions,
+    jsonBlock(definitionOf(name, example)),
+    end,
+    jsonBlock({ ...outputs }),
+  ].join('\n\n');
 }
 
 const dataText = (data: JsonObject) => code(`context.data = ${flatJson(data)}`);

@@ -16,7 +16,7 @@ import { type FindingCode, migrationFinding } from './continuity/migration-findi
 import { Evaluation, type TurnEnv } from './evaluation.js';
 import { COMPLETED, type Execution, type StepPhase, type StepRecord } from './execution.js';
 import type { JsonValue } from './json.js';
-import type { Plan, PlanNode, StepNode } from './plan-nodes.js';
+import type { Plan, PlanNode, StepNode, SubSequenceNode } from './plan-nodes.js';
 import type { Snapshot, StepTry } from './progress.js';
 import { clashOf, goOnBehindEnd, indexesIn, remapExecution } from './remap.js';
 import { isEnded } from './states.js';
@@ -54,18 +54,20 @@ export interface CarriedOver {
 }
 
 /** One wait, in both versions. */
-interface Wait {
+interface Wait<N extends Leaf = StepNode> {
   readonly record: StepRecord;
-  readonly source: Side;
-  readonly target: Side;
+  readonly source: Side<N>;
+  readonly target: Side<N>;
   readonly task: CarriedTask | undefined;
 }
 
-/** A step in one of the versions, with what its expressions see there. */
-interface Side {
+/** A leaf in one of the versions, with what its expressions see there. */
+interface Side<N extends Leaf = StepNode> {
   readonly run: Evaluation;
-  readonly node: StepNode;
+  readonly node: N;
 }
+
+type Leaf = StepNode | SubSequenceNode;
 
 type Outcome =
   /** It goes on waiting, by this record. */
@@ -77,7 +79,8 @@ type Outcome =
 interface WaitRow {
   /** Nothing is lost when the step is begun anew at another place of the target. */
   readonly mayMove: (wait: Pick<Wait, 'task'>) => boolean;
-  readonly carry: (wait: Wait) => Outcome;
+  /** A method, since the phase says which leaf it is. */
+  carry(wait: Wait<Leaf>): Outcome;
 }
 
 const AGAIN: Outcome = { kind: 'again' };
@@ -86,7 +89,7 @@ const stuck = (code: FindingCode, summary: string): Outcome => ({ kind: 'stuck',
 const always = () => true;
 const never = () => false;
 
-/** What an open step waits for, and what becomes of that. */
+/** What an open leaf waits for, and what becomes of that. */
 const WAITS: Readonly<Record<StepPhase, WaitRow>> = {
   ready: { mayMove: always, carry: ({ record }) => on(record) },
   delay: { mayMove: never, carry: carryDelay },
@@ -104,6 +107,7 @@ const WAITS: Readonly<Record<StepPhase, WaitRow>> = {
     mayMove: never,
     carry: ({ target: { run, node } }) => on(run.execution.o[node.index] as StepRecord),
   },
+  child: { mayMove: never, carry: carryChild },
 };
 
 /**
@@ -132,8 +136,8 @@ function goOnThere(asked: CarryOverCase): CarriedOver | readonly MigrationFindin
   const again: number[] = [];
   const withdrawn: string[] = [];
   const findings: MigrationFinding[] = [];
-  for (const [node, record] of openSteps(source, snapshot.execution)) {
-    const there = target.nodes[indexOf(node.index)!] as StepNode;
+  for (const [node, record] of openLeaves(source, snapshot.execution)) {
+    const there = target.nodes[indexOf(node.index)!] as Leaf;
     const task = taskOf(asked, before, node, record);
     const sides = { source: { run: before, node }, target: { run: after, node: there } };
     const outcome = WAITS[record.p].carry({ record, task, ...sides });
@@ -155,15 +159,19 @@ function goOnThere(asked: CarryOverCase): CarriedOver | readonly MigrationFindin
 }
 
 /** The same try; the rate limit has let it pass if it was dispatched. */
-function begunAgain(record: StepRecord, { source, target }: Pick<Wait, 'source' | 'target'>) {
+function begunAgain(record: StepRecord, { source, target }: Pick<Wait<Leaf>, 'source' | 'target'>) {
   const { b, a, x, u } = record;
   const isPast = record.p === 'run' || record.p === 'task';
-  const isGranted = isPast && source.node.rateLimitKey === target.node.rateLimitKey;
+  const isGranted = isPast && rateLimitOf(source.node) === rateLimitOf(target.node);
   const ready: StepRecord = { b, p: 'ready', a };
   if (x !== undefined) ready.x = x;
   if (u !== undefined) ready.u = u;
   if (isGranted) ready.g = 1;
   return ready;
+}
+
+function rateLimitOf(node: Leaf): string | null {
+  return node.type === 'step' ? node.rateLimitKey : null;
 }
 
 // ---------------------------------------------------------------- at another place
@@ -180,13 +188,13 @@ function beginAnew(asked: CarryOverCase, clash: string): CarriedOver | readonly 
   const withdrawn: string[] = [];
   for (const index of Object.keys(snapshot.execution.o).map(Number)) {
     const node = source.nodes[index]!;
-    if (node.type !== 'step') {
+    if (!node.kind.isLeaf) {
       if (node.kind.repeats !== 'never')
         findings.push(findingAt(before, node, 'WAIT_MOVED', clash));
       continue;
     }
     const record = snapshot.execution.o[index] as StepRecord;
-    const task = taskOf(asked, before, node, record);
+    const task = taskOf(asked, before, node as Leaf, record);
     if (!WAITS[record.p].mayMove({ task })) {
       findings.push(findingAt(before, node, 'WAIT_MOVED', clash));
     } else if (task !== undefined) withdrawn.push(task.id);
@@ -195,23 +203,23 @@ function beginAnew(asked: CarryOverCase, clash: string): CarriedOver | readonly 
   const { o: _open, q: _queue, k: _kept, p: _parked, ...rest } = snapshot.execution;
   const execution = remapExecution({ ...rest, t: null, o: {} }, source, target);
   for (const node of target.nodes) {
-    const isDone = node.type === 'step' && node.loops.length === 0 && ended.has(node.id);
+    const isDone = node.kind.isLeaf && node.loops.length === 0 && ended.has(node.id);
     if (isDone) execution.d[node.index] ??= [COMPLETED, 0, 0];
   }
   return { execution, withdrawn };
 }
 
-function openSteps(plan: Plan, { o }: Execution): [StepNode, StepRecord][] {
-  return Object.entries(o).flatMap(([index, record]): [StepNode, StepRecord][] => {
+function openLeaves(plan: Plan, { o }: Execution): [Leaf, StepRecord][] {
+  return Object.entries(o).flatMap(([index, record]): [Leaf, StepRecord][] => {
     const node = plan.nodes[Number(index)];
-    return node?.type === 'step' ? [[node, record as StepRecord]] : [];
+    return node?.kind.isLeaf === true ? [[node as Leaf, record as StepRecord]] : [];
   });
 }
 
 function taskOf(
   { taskOf: find }: CarryOverCase,
   run: Evaluation,
-  node: StepNode,
+  node: Leaf,
   record: StepRecord,
 ): CarriedTask | undefined {
   return record.p === 'task' ? find(run.tryOf(node, record.a)) : undefined;
@@ -318,6 +326,37 @@ function carryTask(wait: Wait): Outcome {
   }
   return on(withTimeLimit(record, source.node, target.node, begunAt(wait)));
 }
+
+// ---------------------------------------------------------------- children
+
+/** One that is not made yet is made as the target says. */
+function carryChild({ record, source, target }: Wait<SubSequenceNode>): Outcome {
+  if (record.c === undefined) return on(record);
+  const [old, next] = [inputOf(source), inputOf(target)];
+  if (!next.ok) return stuck('PARAMS_UNRENDERABLE', next.message);
+  const isSame =
+    source.node.sequenceName === target.node.sequenceName &&
+    source.node.version === target.node.version &&
+    old.ok &&
+    canonicalJson(old.value) === canonicalJson(next.value);
+  if (isSame) return on(record);
+  return stuck(
+    'CHILD_CALL_CHANGED',
+    `block ${source.node.id} waits for its child ${record.c}, which the target starts with another ` +
+      'sequence, version or input',
+  );
+}
+
+function inputOf({ run, node }: Side<SubSequenceNode>) {
+  const input = renderTemplate(node.input, run.scopeOf(node));
+  if (input.ok) return input;
+  return {
+    ok: false,
+    message: `the input of block ${node.id} does not render: ${input.message}`,
+  } as const;
+}
+
+// ---------------------------------------------------------------- what a call is made with
 
 function paramsOf({ run, node }: Side) {
   if (node.params === undefined) return { ok: true, value: {} } as const;

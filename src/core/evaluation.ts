@@ -46,6 +46,7 @@ import { iterationOf, passOf, pathOf, runKey } from './paths.js';
 import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
 import type {
   AuditEvent,
+  ChildOrder,
   Dispatch,
   EndedEffect,
   EndedGate,
@@ -85,6 +86,7 @@ export class Evaluation {
   readonly withdrawals: Withdrawal[] = [];
   readonly rateRequests: RateRequest[] = [];
   effects: EndedEffect[] | undefined;
+  children: ChildOrder[] | undefined;
   takenSignals: TakenSignal[] | undefined;
   opensEventWait = false;
   gates: EndedGate[] | undefined;
@@ -315,8 +317,11 @@ export class Evaluation {
     const done: DoneRecord = [code, began, Math.max(0, this.offset - began)];
     if (record !== undefined) {
       const { kind } = node;
-      if (kind.isLeaf) this.leaves.remove(record as StepRecord);
-      else if (code === FAILED || code === CANCELLED) {
+      if (kind.isLeaf) {
+        const { b, c } = record as StepRecord;
+        this.leaves.remove(record as StepRecord);
+        if (c !== undefined) done.push({ b, c } as StepRecord);
+      } else if (code === FAILED || code === CANCELLED) {
         if (kind.isKept || node.when !== undefined) done.push(record);
       }
       delete this.execution.o[node.index];
@@ -630,6 +635,11 @@ export class Evaluation {
   noteRetry(node: StepNode, attempt: number, message: string): void {
     const details = { attempt, message: clip(message, FAILURE_MESSAGE_MAX) };
     this.audit.push({ eventType: 'step_retried', blockId: node.id, details });
+  }
+
+  askAboutChild(order: ChildOrder): void {
+    this.children ??= [];
+    this.children.push(order);
   }
 
   // -------------------------------------------------------------- the items of for_each blocks

@@ -104,6 +104,7 @@ function progressOf(run: Evaluation, isStale: boolean): Progress {
     counts: run.counts,
   };
   if (run.effects !== undefined) progress.effects = run.effects;
+  if (run.children !== undefined) progress.children = run.children;
   if (run.takenSignals !== undefined) progress.takenSignals = run.takenSignals;
   if (run.opensEventWait) progress.opensEventWait = true;
   if (run.gates !== undefined) progress.gates = run.gates;
@@ -130,6 +131,7 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
     case 'rate.granted':
     case 'rate.deferred':
     case 'rate.changed':
+    case 'child.ended':
     case 'event.arrived':
       return takeInTry(run, event);
     case 'admitted':
@@ -144,7 +146,7 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
     case 'hooks.dropped':
       return 'set';
     case 'pause':
-      return pause(run);
+      return pause(run, event.byParent);
     case 'resume':
       return snapshot.state === 'paused' ? resume(run) : 'set';
     case 'park':
@@ -176,7 +178,7 @@ function takeInTry(run: Evaluation, event: TryEvent): Taken {
   if (node === undefined || record === undefined || isEnded(run.snapshot.state)) return 'stale';
   if (run.iterationOf(node) !== event.iteration) return 'stale';
   if (!node.kind.takeIn(run, node, record, event)) return 'stale';
-  // The end of a try wakes a parked instance, and so does a person; what a rate limit says does not.
+  // The end of a try wakes a parked instance, and so does a person or a child; what a rate limit says does not.
   const isNews = !event.kind.startsWith('rate.');
   if (isNews && run.execution.p === 1) delete run.execution.p;
   return 'run';
@@ -229,13 +231,15 @@ function stop(
 
 const BY_REQUEST = { code: 'failed_by_request', message: 'failed by request' } as const;
 
-function pause(run: Evaluation): Taken {
+function pause(run: Evaluation, byParent: true | undefined): Taken {
   const { snapshot, execution } = run;
   if (isTerminal(snapshot.state) || snapshot.state === 'paused') return 'set';
   // What holds it back is kept, but for the wish for a slot: that is made again.
   const start = heldUntil(run);
   if (start !== null && start > run.env.now) execution.h = start;
   if (execution.w !== undefined) delete execution.w;
+  if (byParent === true) execution.l = 1;
+  else if (execution.l !== undefined) delete execution.l;
   // A failed instance that goes on after a pause has to be retried.
   if (snapshot.state === 'failed') execution.f = 1;
   execution.z = run.env.now;
@@ -300,7 +304,7 @@ function reopen(run: Evaluation): void {
       continue;
     }
     if (done !== undefined) delete execution.d[i];
-    if (kept !== undefined) {
+    if (kept !== undefined && !plan.nodes[i]!.kind.isLeaf) {
       execution.k ??= {};
       execution.k[i] = kept;
     }

@@ -26,6 +26,7 @@ export type DoneCode = typeof COMPLETED | typeof FAILED | typeof CANCELLED | typ
  * - `run`: in a handler of this process. `task`: with an external worker.
  * - `event`: waits for an event or a signal, as `v` says.
  * - `gate`: a person has to answer first.
+ * - `child`: a child instance runs for it.
  */
 export type StepPhase =
   | 'ready'
@@ -37,7 +38,8 @@ export type StepPhase =
   | 'run'
   | 'task'
   | 'event'
-  | 'gate';
+  | 'gate'
+  | 'child';
 
 /** What the record of every open node has; further kinds of blocks add to it what they need. */
 export interface OpenBase {
@@ -97,6 +99,8 @@ export interface StepRecord extends OpenBase {
   m?: number;
   /** The rate limit of this try has been granted. */
   g?: 1;
+  /** The child instance; the caller notes it when that is made, and until then there is none. */
+  c?: string;
   /**
    * The gate was reached: its id, which the caller notes where this is ''. It stays with the step, so
    * that nobody is asked twice.
@@ -179,7 +183,10 @@ export type OpenRecord =
   | SagaRecord
   | OpenBase;
 
-/** Code, beginning in ms after `Execution.t`, duration in ms, and what a retry goes on from. */
+/**
+ * Code, beginning in ms after `Execution.t`, duration in ms, and what a retry goes on from; of a leaf that
+ * had a child, a record that names it.
+ */
 export type DoneRecord = [code: DoneCode, began: number, took: number, kept?: OpenRecord];
 
 /** Hooks that are due after one end of the instance (`hooks.ts`). */
@@ -250,6 +257,10 @@ export interface Execution {
   j?: HookState;
   /** After a retry: what blocks that are started again go on from. */
   k?: Record<number, OpenRecord>;
+  /** Children asked for so far: the number of the next one. */
+  g?: number;
+  /** Paused because its parent was, so that it goes on with that. */
+  l?: 1;
 }
 
 /** The execution of an instance that has not started. */

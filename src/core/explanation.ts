@@ -24,6 +24,8 @@ export interface Surroundings {
   readonly holders: NonNullable<Wait['holders']>;
   readonly ahead: number;
   readonly limits: readonly RateLimitFacts[];
+  /** The states of its children, by their ids. */
+  readonly children: ReadonlyMap<string, InstanceState>;
   /** Open gates of the instance. */
   readonly approvals: readonly { readonly id: string; readonly prompt: string }[];
 }
@@ -67,6 +69,7 @@ export function explain(standing: Standing, around: Surroundings): InstanceExpla
     waiting_for: waits,
     waiting_count: count,
     failure,
+    ...(standing.parent === null ? {} : { parent_instance_id: standing.parent }),
     next: nextActions(standing, waits),
   };
 }
@@ -81,6 +84,10 @@ function found(facts: WaitFacts, around: Surroundings): Partial<WaitFacts> {
   if (kind === 'slot') {
     more.holders = [...around.holders];
     more.ahead = around.ahead;
+  }
+  if (kind === 'child') {
+    const state = around.children.get(facts.child_id ?? '');
+    if (state !== undefined) more.child_state = state;
   }
   if (kind === 'rate_limit') {
     more.limit = around.limits.find(({ limit_key }) => limit_key === facts.key)?.set ?? null;
@@ -148,6 +155,11 @@ const WORDS: Readonly<Record<Wait['kind'], (wait: WaitFacts) => string>> = {
   retry: (wait) =>
     `${step(wait)} failed${wait.last_error === undefined ? '' : ` (${wait.last_error})`} and is tried ` +
     `again at ${wait.until}: that is try ${tryOf(wait)}.`,
+  child: (wait) =>
+    wait.child_id === undefined
+      ? `The child of ${step(wait, 'block')} is about to be started.`
+      : `${step(wait, 'Block')} waits for its child ${wait.child_id}` +
+        (wait.child_state === undefined ? '.' : `, which is ${wait.child_state}.`),
   rate_limit: (wait) =>
     `${step(wait)} waits for a permit of the rate limit ${wait.key}${limited(wait.limit)}` +
     (wait.until === null ? '.' : `, and asks again at ${wait.until}.`),

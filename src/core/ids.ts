@@ -97,6 +97,20 @@ export function askedRunId(scheduleId: string, key: string): string {
   return hashedId('cron-run:', scheduleId, key).slice(0, -4) + scheduleId.slice(-4);
 }
 
+/**
+ * Names the child instance that a block starts, on whatever shard that is.
+ *
+ * @param number of all children that the parent has asked for
+ */
+export function childInstanceId(
+  parentId: string,
+  blockId: string,
+  iteration: string,
+  number: number,
+): string {
+  return hashedId('child:', parentId, `${iteration}/${number}/${blockId}`);
+}
+
 function hashedId(space: string, tenantId: string, key: string): string {
   return hashedUuid(`${space}${Buffer.byteLength(tenantId)}:${tenantId}${key}`);
 }

@@ -139,6 +139,17 @@ const ACTIONS: Readonly<
   ],
   retry: (_wait, at, state) => startNow(at, state, 'Ends the wait: the next try begins now.'),
   delay: (_wait, at, state) => startNow(at, state, 'Ends the wait: the step begins now.'),
+  child: ({ child_id }) =>
+    child_id === undefined
+      ? []
+      : [
+          {
+            action: 'look_at_child',
+            method: 'GET',
+            path: `/instances/${child_id}/explain`,
+            why: 'Says what the child waits for.',
+          },
+        ],
   rate_limit: ({ key, limit }) =>
     limit == null
       ? []

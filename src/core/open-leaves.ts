@@ -33,6 +33,7 @@ const SORT_OF: Readonly<Record<StepPhase, Sort | undefined>> = {
   sleep: 'active',
   run: 'active',
   task: 'outside',
+  child: 'outside',
   event: 'outside',
   gate: 'outside',
 };

@@ -12,6 +12,7 @@ import type { JsonValue } from './json.js';
 
 export type { PlanNode } from './blocks/kinds.js';
 export type { StepNode } from './blocks/step-plan.js';
+export type { SubSequenceNode } from './blocks/sub-sequence.js';
 export type { TryCatchNode } from './blocks/try-catch.js';
 
 /** What is wrong with a value; undefined when it conforms. */

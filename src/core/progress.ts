@@ -3,7 +3,7 @@
  * of one event in one commit and performs dispatches and withdrawals after it.
  */
 
-import type { Failure } from '../../schema/failure.js';
+import type { Failure, FailureCode } from '../../schema/failure.js';
 import type { GateAnswer } from './blocks/gate.js';
 import type { LogLevel, StepOutcome } from './builtin.js';
 import type { EffectOutcome } from './continuity/effects.js';
@@ -91,6 +91,8 @@ export type EngineEvent =
   | ({ readonly kind: 'rate.deferred'; readonly until: UnixMs } & StepTry)
   /** The limit was changed: a try that was put off may ask again. */
   | ({ readonly kind: 'rate.changed' } & StepTry)
+  /** The child of this block has ended, or was never made. */
+  | ({ readonly kind: 'child.ended'; readonly end: ChildEnd } & StepTry)
   /** What the step waits for has come: this event, or else a signal that is kept. */
   | ({
       readonly kind: 'event.arrived';
@@ -109,7 +111,7 @@ export type EngineEvent =
     }
   /** What is left of the hooks at work cannot be run. */
   | { readonly kind: 'hooks.dropped'; readonly message: string }
-  | { readonly kind: 'pause' }
+  | { readonly kind: 'pause'; readonly byParent?: true }
   /** A paused instance is scheduled, for when it would go on; the `wake` that follows starts things. */
   | { readonly kind: 'resume' }
   /** Waiting by request: nothing new starts until an outcome or a reschedule. */
@@ -207,6 +209,34 @@ export interface RateRequest extends StepTry {
   readonly key: string;
 }
 
+/** A child to be made; `number` is counted over all children of the instance. */
+export interface ChildStart extends StepTry {
+  readonly kind: 'start';
+  readonly blockId: string;
+  readonly child: string;
+  readonly sequence: string;
+  readonly version: number | null;
+  /** Rendered. */
+  readonly input: JsonObject;
+}
+
+/** What is asked of others about a child. */
+export type ChildOrder =
+  | ChildStart
+  /** Its parent does not wait for it any more. One that is not made yet never is. */
+  | ({ readonly kind: 'cancel'; readonly child: string | undefined } & StepTry)
+  /** Whether it has ended meanwhile: the word of that may have been for another past. */
+  | ({ readonly kind: 'look'; readonly child: string } & StepTry);
+
+export type ChildEnd =
+  | { readonly kind: 'completed'; readonly output: JsonValue }
+  | {
+      readonly kind: 'failed';
+      readonly code: FailureCode;
+      readonly message: string;
+      readonly details?: JsonObject;
+    };
+
 export interface LogLine {
   readonly blockId: string;
   readonly level: LogLevel;
@@ -251,6 +281,7 @@ export interface Progress {
   /** Absent: none. */
   readonly effects?: readonly EndedEffect[];
   /** Absent: none. */
+  readonly children?: readonly ChildOrder[];
   readonly takenSignals?: readonly TakenSignal[];
   /** A step has begun to wait for an event. */
   readonly opensEventWait?: true;

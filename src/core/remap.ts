@@ -52,6 +52,14 @@ function problemWith(
   if (node.type === 'step' && target.type === 'step' && node.handler !== target.handler) {
     return `has the handler ${target.handler} in the target`;
   }
+  const { type } = node;
+  if (
+    type === 'sub_sequence' &&
+    target.type === type &&
+    node.sequenceName !== target.sequenceName
+  ) {
+    return `starts the sequence ${target.sequenceName} in the target`;
+  }
   // Branches are counted; the choice of a router stands by its number until the list is entered. A saga
   // that is to run again begins with its first step.
   const isKept = k[node.index] !== undefined && node.type !== 'saga';

@@ -3,7 +3,7 @@
  * nodes that were reached only; what the others are follows from what is around them.
  */
 
-import type { DoneCode, Execution, ForEachRecord, OpenRecord } from './execution.js';
+import type { DoneCode, Execution, ForEachRecord, OpenRecord, StepRecord } from './execution.js';
 import { hashedUuid } from './ids.js';
 import { recordOf } from './paths.js';
 import type { Plan, PlanNode } from './plan-nodes.js';
@@ -20,6 +20,8 @@ export interface TreeNode {
   /** The branch or list of the parent; null in the root list and in bodies of loops. */
   branch_index: number | null;
   state: NodeState;
+  /** The child instance of the block, the latest one; absent where there is none. */
+  child_instance_id?: string;
   started_at: string | null;
   completed_at: string | null;
   /** Of a for_each that is open. */
@@ -59,6 +61,7 @@ export function treeOf(plan: Plan, execution: Execution, instanceId: string): Tr
       block_type: node.type,
       branch_index: hasOneList(parent) ? null : node.branch,
       state,
+      ...childOf(from, execution),
       ...times(from, execution),
     };
     const items = node.kind.repeats === 'items' ? itemCounts(execution.o[from.index]) : undefined;
@@ -173,6 +176,12 @@ function unreached(
   if (record === undefined) return parent.kind.unreached;
   if (parent.kind.awaits(record, node.branch)) return 'pending';
   return record.x === 1 ? 'cancelled' : 'skipped';
+}
+
+function childOf({ index, kind }: PlanNode, { o, d }: Execution): { child_instance_id?: string } {
+  if (!kind.isLeaf) return {};
+  const { c } = (o[index] ?? d[index]?.[3] ?? {}) as Partial<StepRecord>;
+  return c === undefined ? {} : { child_instance_id: c };
 }
 
 function times(

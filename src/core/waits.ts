@@ -1,6 +1,6 @@
 /**
  * What an instance waits for, by what it has in memory: the waits of the whole first, then those of its
- * open steps in the order of the plan. Who could end them is for others to say (`explanation.ts`).
+ * open leaves in the order of the plan. Who could end them is for others to say (`explanation.ts`).
  */
 
 import { WAITS_MAX, type Wait } from '../../schema/explanation.js';
@@ -8,7 +8,7 @@ import type { Failure } from '../../schema/failure.js';
 import type { Execution, StepRecord } from './execution.js';
 import { earlier } from './open-leaves.js';
 import { iterationOf, pathOf } from './paths.js';
-import type { Plan, StepNode } from './plan-nodes.js';
+import type { Plan, PlanNode, StepNode } from './plan-nodes.js';
 import type { Snapshot } from './progress.js';
 import { type InstanceState, isEnded } from './states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from './time.js';
@@ -30,6 +30,8 @@ export interface Standing extends Waits {
   readonly state: InstanceState;
   readonly created_at: string;
   readonly failure: Failure | null;
+  /** The instance whose block started it. */
+  readonly parent: string | null;
   /** The block of the root list in which it failed, or else the first one. */
   readonly root: string | null;
   /** The execution that it belongs to, across versions and servers. */
@@ -53,9 +55,14 @@ export function waitsOf(
   let count = waits.length;
   for (const key of Object.keys(execution.o)) {
     const node = plan.nodes[Number(key)]!;
-    if (node.type !== 'step') continue;
+    if (!node.kind.isLeaf) continue;
     count += 1;
-    if (waits.length < WAITS_MAX) waits.push(waitOf(plan, execution, node, factsOf));
+    if (waits.length >= WAITS_MAX) continue;
+    waits.push(
+      node.type === 'step'
+        ? waitOf(plan, execution, node, factsOf)
+        : leafWait(plan, execution, node),
+    );
   }
   // It is in the middle of something, or has yet to begin.
   if (count === 0) return { waits: [whole('engine')], count: 1 };
@@ -78,17 +85,26 @@ function holds({ state, execution, nextFireAt }: Snapshot, now: UnixMs): WaitFac
   return found;
 }
 
-function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepFacts): WaitFacts {
-  const record = execution.o[node.index] as StepRecord;
-  const { p, a, w, d, m, v, k } = record;
+/** What every open leaf waits with. */
+function leafWait(plan: Plan, execution: Execution, node: PlanNode): WaitFacts {
+  const { p, b, w, c } = execution.o[node.index] as StepRecord;
   // In a pause limits stand still.
   const limit = execution.z === undefined ? endOf(plan, execution, node) : undefined;
-  const wait: WaitFacts = {
+  return {
     kind: KINDS[p],
     block_id: node.id,
     path: pathOf(plan, execution, node),
-    since: isoTimeOrNull(execution.t === null ? null : execution.t + record.b),
+    since: isoTimeOrNull(execution.t === null ? null : execution.t + b),
     until: isoTimeOrNull(w ?? limit ?? null),
+    ...(c === undefined ? {} : { child_id: c }),
+  };
+}
+
+function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepFacts): WaitFacts {
+  const record = execution.o[node.index] as StepRecord;
+  const { p, a, w, d, m, v, k } = record;
+  const wait: WaitFacts = {
+    ...leafWait(plan, execution, node),
     attempt: a,
     max_attempts: node.retry?.maxAttempts ?? null,
     handler: node.handler,
@@ -111,7 +127,7 @@ function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepF
 }
 
 /** When it is over at the latest: the step, a block around it or the instance has a limit of time. */
-function endOf(plan: Plan, execution: Execution, node: StepNode): UnixMs | undefined {
+function endOf(plan: Plan, execution: Execution, node: PlanNode): UnixMs | undefined {
   let first = execution.u;
   for (let at = node.index; at >= 0; at = plan.nodes[at]!.parent) {
     const record = execution.o[at];
@@ -131,4 +147,5 @@ const KINDS: Readonly<Record<StepRecord['p'], Wait['kind']>> = {
   task: 'task',
   event: 'event',
   gate: 'approval',
+  child: 'child',
 };

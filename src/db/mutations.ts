@@ -171,6 +171,12 @@ export const MUTATIONS = {
   'instance.insert': insert('instances', {
     without: ['creation_data', 'continuity_id', 'ownership_epoch', 'fence'],
   }),
+  // Made by its parent, whose unit may have a gate of its own.
+  'instance.insertChild': insert(
+    'instances',
+    { without: ['creation_data', 'continuity_id', 'ownership_epoch', 'fence'] },
+    'nothing',
+  ),
   'instance.update': update('instances', [
     'state',
     'next_fire_at',
@@ -247,6 +253,13 @@ export const MUTATIONS = {
   'timer.set': set('timers', ['fire_at', 'recover', 'rank'], { defaults: { rank: 2 } }),
   'deadLetter.clear': clear('dead_letters'),
   'deadLetter.set': set('dead_letters', ['tenant_id', 'created_at', 'failed_at', 'reason']),
+  'kinNote.set': set('kin_notes', ['id', 'word']),
+  // The one that was read, by an id that no other ever has: one that has come in its place stays.
+  'kinNote.clear': {
+    ...clear('kin_notes'),
+    columns: ['to_id', 'from_id', 'id'],
+    group: 'kin_notes.id',
+  } as Delete<'kin_notes', 'to_id' | 'from_id' | 'id'>,
   'permitRequest.clear': clear('permit_requests'),
   'permitRequest.set': set('permit_requests', ['number']),
   'permit.clear': clear('permits'),

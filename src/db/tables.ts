@@ -181,6 +181,11 @@ export const TABLES = {
     version: 'text?',
     last_seen_at: 'timestamptz',
   }),
+  kin_notes: table(
+    ['to_id', 'from_id'],
+    { to_id: 'uuid', from_id: 'uuid', id: 'uuid', word: 'text' },
+    { instance: 'to_id' },
+  ),
   permit_requests: belonging(['instance_id'], {
     instance_id: 'uuid',
     key_id: 'uuid',

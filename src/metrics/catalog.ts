@@ -33,6 +33,7 @@ export const COUNTERS = {
   engine_release_decisions_total:
     'Decisions about releases: each creation and each change of a state.',
   engine_release_rollbacks_total: 'Releases that were rolled back, by request or by a gate.',
+  engine_child_instances_total: 'Child instances that sub_sequence blocks started.',
 } as const;
 
 export type CounterName = keyof typeof COUNTERS;

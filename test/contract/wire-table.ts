@@ -95,6 +95,7 @@ export const WIRE_BLOCKS: Readonly<Record<string, Fields>> = {
   for_each: fields(
     `collection: string, item_var: string, body: array, max_iterations: integer = 1000`,
   ),
+  sub_sequence: fields(`sequence_name: string, version: integer, input: object`),
   cancellation_scope: { blocks: 'array' },
   saga: { steps: 'array' },
   ab_split: { variants: 'array' },

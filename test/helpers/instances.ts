@@ -20,6 +20,7 @@ export function instanceEnv(more: Partial<InstanceEnv> = {}): InstanceEnv {
     maxContextBytes: 0,
     maxOutputBytes: 1_048_576,
     webhookTargets: () => [],
+    placeChild: (asked) => asked,
     readySince: () => 0,
     monotonic: () => 0,
     ...more,

@@ -20,6 +20,7 @@ import type { StepRecord } from '../../src/core/execution.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { iterationOf } from '../../src/core/paths.js';
 import type { Plan } from '../../src/core/plan.js';
+import type { ChildEnd, ChildStart } from '../../src/core/progress.js';
 import type {
   RecordedLife,
   RecordedOutput,
@@ -35,6 +36,8 @@ import { freshSnapshot, planOf, START } from './player.js';
 
 export interface RecorderOptions {
   readonly data?: JsonObject;
+  /** How a child ends, 1 ms after it was asked for; default: well, without an output. */
+  readonly child?: (start: ChildStart) => ChildEnd;
   /** What a try is answered; default: success with `{}` after 1 ms. */
   readonly answer?: (dispatch: Dispatch, life: number) => Partial<Answer>;
   readonly unpoliciedRetry?: 'redispatch' | 'fail';
@@ -57,7 +60,7 @@ const TURNS_MAX = 20_000;
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 interface OpenTry {
-  readonly dispatch: Dispatch;
+  readonly dispatch: StepTry & Pick<Dispatch, 'blockId'>;
   readonly at: number;
   readonly event: EngineEvent;
 }
@@ -258,6 +261,10 @@ class Recorder {
       task.timed_out = timedOut;
     }
     for (const dispatch of progress.dispatches) this.#dispatch(dispatch);
+    for (const order of progress.children ?? []) {
+      if (order.kind === 'cancel') this.#open.delete(keyOf(order));
+      else if (order.kind === 'start') this.#startChild(order);
+    }
     return progress;
   }
 
@@ -314,6 +321,13 @@ class Recorder {
     if (call === undefined) return;
     this.#calls.delete(keyOf(step));
     this.#receipts.push(call);
+  }
+
+  #startChild(start: ChildStart): void {
+    const { node, iteration, attempt } = start;
+    const end = this.#options.child?.(start) ?? { kind: 'completed', output: [] };
+    const event: EngineEvent = { kind: 'child.ended', node, iteration, attempt, end };
+    this.#open.set(keyOf(start), { dispatch: start, at: this.#now + 1, event });
   }
 
   #taskOf({ node, iteration }: StepTry): Writable<RecordedTask> | undefined {

@@ -162,6 +162,9 @@ const FILL = [
    from generate_series(1, ${ROWS}) g`,
   `insert into permits (instance_id, key_id, number)
    select instance_id, key_id, number from permit_requests order by created_at limit 20000`,
+  `insert into kin_notes (to_id, from_id, id, word)
+   select ${UUID_OF('g')}, ${UUID_OF('g + 1')}, ${UUID_OF('g + 2')}, 'pause'
+   from generate_series(1, ${ROWS}) g`,
   `insert into rate_limits (id, tenant_id, limit_key, max_count, window_seconds, updated_at)
    select ${UUID_OF('g')}, 'tenant-' || g % 100, 'key-' || g, 10, 60, ${AT}
    from generate_series(1, 10000) g`,
@@ -371,6 +374,9 @@ describe('what actors load', () => {
     overdueTimers: [A_TIME, '2025-01-01T12:01:00.000Z', ...PLACE],
     recover: PLACE,
     claimedTasks: PLACE,
+    kinNotes: [uuid(0), uuid(0), uuid(9_000), 500, ...PLACE],
+    childEnds: [SOME_IDS],
+    childOutputs: [SOME_IDS],
     readyTasks: WAITING,
     readyTasksOfTenant: [...WAITING, 'tenant-3'],
     readyTasksOfQueue: [...WAITING, 'queue-3'],
@@ -433,6 +439,7 @@ describe('what actors load', () => {
     itemOutputs: OF_ONE_INSTANCE,
     outputRows: { mayNotAvoidSorting: 'the rows of one instance, to copy them in their order' },
     claimedTasks: { readsWhole: ['open_tasks'] },
+    childOutputs: { mayNotAvoidSorting: 'the rows of one instance, in their order' },
     permitHolders: { mayNotAvoidSorting: 'the few instances that hold slots of one key' },
     permitWaiters: { mayNotAvoidSorting: 'when fewer instances wait than a page holds' },
     releaseOutcomes: { mayNotAvoidSorting: 'the runs that a sample lacks, to sum them by state' },

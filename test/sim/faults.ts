@@ -119,6 +119,7 @@ export const LOSSES: Readonly<Record<PeerMessage['kind'], Loss>> = {
   'names.settled': 'alone',
   'subscriptions.read': 'alone',
   'subscriptions.settled': 'alone',
+  'kin.note': 'alone',
   'release.ended': 'alone',
   'continuity.order': 'not sent',
   'continuity.answer': 'not sent',
@@ -131,7 +132,7 @@ export type PeerKind = PeerMessage['kind'];
 export function weightOf(kind: PeerKind): number {
   if (kind === 'rate.changed') return 100;
   if (kind === 'sequence.evict') return 40;
-  if (kind === 'release.ended') return 20;
+  if (kind === 'release.ended' || kind === 'kin.note') return 20;
   if (/^(routes|names)/.test(kind)) return 10;
   return /^(rate|permit|sequence|unclaim|wake)/.test(kind) ? 4 : 1;
 }

@@ -105,7 +105,7 @@ function columnsOf(sql: string): string[] {
   let flat = sql;
   // What stands in parentheses has no say in the names.
   while (flat.includes('(')) flat = flat.replaceAll(/\([^()]*\)/g, '');
-  const list = /select (?:distinct (?:on )?)?(.*?) from/.exec(flat)?.[1];
+  const list = /select (?:distinct (?:on )?)?(.*?) from /.exec(flat)?.[1];
   if (list === undefined) throw new Error(`no columns in ${sql}`);
   return list.split(',').map((column) => {
     const name = column.replace(/^.* as /, '').replace(/^ *\w\./, '');
@@ -564,6 +564,23 @@ const READS: Readonly<Record<Name, Read>> = {
       firstOfEach(select(db, 'block_outputs', { is: { instance_id }, where }), 'block_id'),
     );
   },
+  kinNotes: (db, [to, from, before, limit, ...place]) => {
+    const isOwn = isOf(place, 'to_id');
+    const where = (row: Row) => row.id! < (before as string) && isOwn(row);
+    return select(db, 'kin_notes', { where, by: ['to_id', 'from_id'], behind: [to, from], limit });
+  },
+  childEnds: (db, [ids]) =>
+    asked(ids as string[], (id) =>
+      byKey(db, 'instances', id).map((row) => {
+        const outputs = select(db, 'block_outputs', { is: { instance_id: id } });
+        const bytes = outputs.reduce((sum, { output_size }) => sum + Number(output_size), 0);
+        return { ...row, rows: outputs.length, bytes };
+      }),
+    ),
+  childOutputs: (db, [ids]) =>
+    asked(ids as string[], (instance_id) =>
+      select(db, 'block_outputs', { is: { instance_id }, by: ['created_at', 'id'] }),
+    ),
   claimedTasks: (db, place) =>
     select(db, 'open_tasks', { where: isOf(place, 'instance_id') }).flatMap((row) => {
       const task = db.row('worker_tasks', String(row.task_id));

@@ -128,7 +128,8 @@ function deleteRun(mutation: Delete): Run {
   const types = fieldsOf(mutation);
   const wanted = Object.entries(where).map(([column, text]) => [column, literal(text)] as const);
   const { key } = TABLES[table];
-  const isByKey = wanted.length === 0 && key.every((column) => columns.includes(column));
+  const isWhole = key.length === columns.length && key.every((column) => columns.includes(column));
+  const isByKey = wanted.length === 0 && isWhole;
   return (db, tx, rows) => {
     for (const given of typed(types, rows)) {
       if (isByKey) {

@@ -3,7 +3,7 @@
  * here, and what later checks need to know of the past is kept.
  */
 
-import type { Execution } from '../../src/core/execution.js';
+import type { Execution, StepRecord } from '../../src/core/execution.js';
 import { type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
 import { FLUSHES_KEPT } from '../../src/db/statements.js';
 import type { Cluster } from './cluster.js';
@@ -246,6 +246,7 @@ export class Observer {
       if (open > 0) throw new Violation(`a ${state} instance has open tasks`, id);
       const isWishing = tables.row('permit_requests', id) !== undefined;
       if (isWishing) throw new Violation(`a ${state} instance wants a slot`, id);
+      if (row.parent_instance_id !== null) this.#checkInstance(String(row.parent_instance_id));
       return;
     }
     const { p } = row.execution as unknown as Execution;
@@ -254,8 +255,21 @@ export class Observer {
       open > 0 ||
       state === 'paused' ||
       p === 1 ||
-      tables.row('permit_requests', id) !== undefined;
+      tables.row('permit_requests', id) !== undefined ||
+      this.#hasChild(row);
     if (!isFound) throw new Violation(`nothing finds the ${state} instance again`, id);
+  }
+
+  /** It waits for one that has yet to end, or whose end it has yet to hear of. */
+  #hasChild({ id = null, execution }: Row): boolean {
+    const { tables } = this.#deps;
+    return Object.values((execution as unknown as Execution).o).some((record) => {
+      const { c } = record as Partial<StepRecord>;
+      const child = c === undefined ? undefined : tables.row('instances', c);
+      if (child === undefined) return false;
+      const note = tables.keyOf('kin_notes', { to_id: id, from_id: c! });
+      return !isEnded(child.state as InstanceState) || tables.row('kin_notes', note) !== undefined;
+    });
   }
 
   // ---------------------------------------------------------------- tasks and outputs

@@ -98,7 +98,10 @@ export class RandomUnits {
   #key(kind: MutationKind, row: Readonly<Record<string, JsonValue>>): string {
     const { id, instance_id, task_id, key } = row;
     if (kind === 'worker.seen') return JSON.stringify([row.tenant_id, row.worker_id]);
+    if (kind === 'kinNote.set') return `${row.to_id}:${row.from_id}`;
     if (kind === 'rateGrant.prune') return String(row.limit_id);
+    if (kind.startsWith('credential')) return `${row.tenant_id}:${id}`;
+    if (kind.startsWith('trigger')) return String(row.slug);
     if (kind.startsWith('snapshot')) return `${instance_id}:${key}`;
     return String(id ?? task_id ?? instance_id);
   }
@@ -207,6 +210,7 @@ const PARAMETERS: Readonly<Record<string, (random: Random) => unknown>> = {
   ids: (random) => [...new Set([randomId(random), randomId(random), randomId(random)])].sort(),
   time: randomTime,
   from: (random) => random.pick(['-infinity', randomTime(random)]),
+  until: (random) => random.pick(['2031-01-02T00:00:00.000Z', randomTime(random)]),
   shard: (random) => random.integer(0, 1),
   rank: (random) => random.integer(-1, 1),
   handler: (random) => random.pick(WORDS.handler_name!),
@@ -225,6 +229,9 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
   allOutputs: ['ids'],
   endedBlocks: ['ids'],
   checkpoints: ['ids'],
+  childEnds: ['ids'],
+  childOutputs: ['ids'],
+  kinNotes: ['id', 'id', '00000000-0000-7000-8000-000000000003', 3, 'shard', 2],
   orphanedInstances: ['ids'],
   keptSignals: ['ids'],
   openEvents: ['ids'],
@@ -232,7 +239,7 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
   eventTakes: ['ids'],
   dueEventKeys: ['id', 'time', 2, 'shard', 2],
   oldestEndedEvent: [],
-  endedInstances: ['ids', 'time'],
+  endedInstances: ['ids', 'until'],
   outputRows: ['id', ['a', 'b', 'c']],
   dueSchedules: ['from', 'id', 'time', 3, 'shard', 2],
   dueTimers: ['from', 'time', 'shard', 2],
@@ -248,6 +255,12 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
   routingReleases: [],
   openReleases: [],
   oldestDelivery: [],
+  credentials: [
+    ['north', 'north', 'south'],
+    ['north', 'south', 'south'],
+  ],
+  credentialCount: ['tenant'],
+  trigger: ['tenant'],
   permitKeys: ['id', 2, 'shard', 2],
   permitWaiters: ['id', 2],
   rateGrants: ['id', 'time'],

@@ -388,6 +388,13 @@ class Simulation {
     }
     const failing = this.#observer.releases.failing(this.#calmSince);
     if (failing !== undefined) return failing;
+    const [note] = this.#db.rows('kin_notes').values();
+    if (note !== undefined) {
+      return new Violation(
+        `nobody has heard that ${note.from_id} is ${note.word}`,
+        String(note.to_id),
+      );
+    }
     if (this.#receivers.isBusy) return new Violation('a webhook stays in the outbox');
     for (const id of this.#db.rows('permits').keys()) {
       const state = this.#db.row('instances', id)?.state;

@@ -136,8 +136,12 @@ function applyUnit(tables: Tables, unit: BatchUnit): Ack {
 
 const KEYS = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(36));
 
+/** One names a row by more than its key; ids of children are never those of other instances. */
+const APART: ReadonlySet<MutationKind> = new Set(['kinNote.clear', 'instance.insertChild']);
 /** Kinds that a unit may have beside its gate. Deletions are barriers and tested by example. */
-const PLAIN = MUTATION_KINDS.filter((kind) => MUTATIONS[kind].merge !== 'barrier');
+const PLAIN = MUTATION_KINDS.filter(
+  (kind) => MUTATIONS[kind].merge !== 'barrier' && !APART.has(kind),
+);
 const FREE = PLAIN.filter((kind) => !isInsert(kind) && !isUpdate(kind));
 
 const put = (kinds: readonly MutationKind[], keys: readonly string[] = KEYS) =>

@@ -48,6 +48,14 @@ const KINDS = new Map(
 const named = (commands: readonly RowsCommand[]) =>
   commands.map(({ statement, rows }) => `${KINDS.get(statement.name)} ${rows}`);
 
+test('a note is deleted behind those that come in its place, by its own id', () => {
+  const units = [unit([`kinNote.clear n1 {"id":1}`]), unit([`kinNote.set ${A}:${B} {"id":2}`])];
+  assert.deepEqual(named(bodyCommands(units)), [
+    'kinNote.set [{"id":2}]',
+    'kinNote.clear [{"id":1}]',
+  ]);
+});
+
 test('the rows of one kind are one statement, in the order of the units', () => {
   const units = [
     unit(['output.insert o1 {"id":1}']),

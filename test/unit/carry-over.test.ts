@@ -265,3 +265,40 @@ describe('a step at another place', () => {
     assert.deepEqual(seen.execution?.o, {});
   });
 });
+
+describe('a child', () => {
+  const started = (more: object = {}): Block =>
+    ({ type: 'sub_sequence', id: 'a', sequence_name: 'other', version: 1, ...more }) as Block;
+  const open = { p: 'child', c: 'its-id' } as const;
+
+  test('goes on where the call is the same', () => {
+    const source = started({ input: { n: '{{ data.n }}' } });
+    const target = started({ input: { n: '{{ data.m }}' } });
+    const { record } = carried({ source, target, open, data: { n: 1, m: 1 } });
+    assert.equal((record as StepRecord).c, 'its-id');
+  });
+
+  for (const [what, more] of [
+    ['version', { version: 2 }],
+    ['input', { input: { n: 1 } }],
+  ] as const) {
+    test(`keeps the instance where it is when the target says another ${what}`, () => {
+      const { codes } = carried({ source: started(), target: started(more), open });
+      assert.deepEqual(codes, ['CHILD_CALL_CHANGED']);
+    });
+  }
+
+  test('of another sequence, too', () => {
+    const target = started({ sequence_name: 'third' });
+    assert.deepEqual(carried({ source: started(), target, open }).codes, ['WAIT_MOVED']);
+  });
+
+  test('that is not made yet is made as the target says', () => {
+    const { record } = carried({
+      source: started(),
+      target: started({ version: 2 }),
+      open: { p: 'child' },
+    });
+    assert.equal((record as StepRecord).p, 'child');
+  });
+});

@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { AbSplitBlock, Block, KindName } from '../../schema/blocks.js';
-import { KIND_NAMES } from '../../schema/blocks.js';
 import { variantOf } from '../../src/core/blocks/ab-split.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import {
@@ -200,8 +199,8 @@ describe('the output of a race', () => {
 
 describe('when', () => {
   const inner = [noop('in')];
-  /** A block of each kind with a step inside that leaves a trace. */
-  const KINDS: Readonly<Record<KindName, Block>> = {
+  /** A block of each kind with a step inside that leaves a trace; what a child does is its own. */
+  const KINDS: Readonly<Record<Exclude<KindName, 'sub_sequence'>, Block>> = {
     step: noop('in'),
     parallel: parallel('b', inner),
     race: race('b', inner),
@@ -221,8 +220,7 @@ describe('when', () => {
     },
   };
   const data = { xs: [1], on: true };
-  for (const kind of KIND_NAMES) {
-    const block = KINDS[kind];
+  for (const [kind, block] of Object.entries(KINDS)) {
     test(`a ${kind} runs when it holds, and is skipped with all in it when it does not`, () => {
       const runs = play([{ ...block, when: 'data.on' } as Block, noop('z')], { data });
       assert.ok(

@@ -16,12 +16,21 @@ function explained(waits: readonly WaitFacts[], around: Partial<Surroundings> = 
     state: 'scheduled',
     created_at: AT,
     failure: null,
+    parent: null,
     root: 'a',
     continuity_id: 'c',
     waits,
     count: waits.length,
   };
-  const nobody = { moves: [], pollers: [], holders: [], ahead: 0, limits: [], approvals: [] };
+  const nobody = {
+    moves: [],
+    pollers: [],
+    holders: [],
+    ahead: 0,
+    limits: [],
+    approvals: [],
+    children: new Map(),
+  };
   return explain(standing, { now: Date.parse(AT), ...nobody, ...around });
 }
 

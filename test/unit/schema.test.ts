@@ -286,7 +286,7 @@ test('wrong fields of sequences and blocks are named with their place', () => {
 });
 
 test('block kinds that are not built are refused by name', () => {
-  for (const kind of ['sub_sequence', 'x']) {
+  for (const kind of ['child_workflow', 'x']) {
     assert.equal(
       messageOf('sequences.create', sequence([step(), { type: kind, id: 'x', blocks: [] }])),
       `blocks[1].type is an unknown block type: ${kind}`,

@@ -14,6 +14,7 @@ import { forEach, loop } from './loops.js';
 import { router } from './router.js';
 import { saga } from './saga.js';
 import { step } from './step.js';
+import { subSequence } from './sub-sequence.js';
 import { tryCatch } from './try-catch.js';
 
 const KINDS = {
@@ -24,6 +25,7 @@ const KINDS = {
   try_catch: tryCatch,
   loop,
   for_each: forEach,
+  sub_sequence: subSequence,
   cancellation_scope: cancellationScope,
   saga,
   ab_split: abSplit,

@@ -70,7 +70,7 @@ export function readTree(entries: readonly TreeEntry[], plan: Plan): Parsed<Exec
 }
 
 /** The fields of the whole; a slot of a concurrency key, and the wish for one, stay behind. */
-const WHOLE = ['t', 'e', 'y', 'h', 'p', 'x', 'f', 'z', 'u'] as const;
+const WHOLE = ['t', 'e', 'y', 'h', 'p', 'x', 'f', 'g', 'z', 'u'] as const;
 
 function wholeOf(from: NonNullable<TreeEntry['execution']>): Partial<Execution> {
   return Object.fromEntries(
@@ -129,7 +129,9 @@ function openOf({ type }: PlanNode, record: OpenRecord): OpenRecord {
 }
 
 function doneOf(node: PlanNode, [code, began, took, kept]: DoneRecord): DoneRecord {
-  return kept === undefined ? [code, began, took] : [code, began, took, openOf(node, kept)];
+  // The children of a leaf stay behind.
+  if (kept === undefined || node.kind.isLeaf) return [code, began, took];
+  return [code, began, took, openOf(node, kept)];
 }
 
 function nodeIn({ nodes }: Plan, index: number): PlanNode {
@@ -201,7 +203,9 @@ function readOpen(record: OpenRecord, node: PlanNode, name: string): OpenRecord 
   const isPhase =
     type === 'step'
       ? STEP_PHASES.has(p) && (v !== undefined) === (p === 'event')
-      : typeof p !== 'string';
+      : type === 'sub_sequence'
+        ? p === 'child'
+        : typeof p !== 'string';
   if (!isPhase) refuse(name, `must be the record of an open ${type}`);
   return record;
 }

@@ -62,8 +62,13 @@ export function replayToFrontier(asked: FrontierCase, options: RerunOptions): Fr
 function verdictOn(asked: FrontierCase, options: RerunOptions): FrontierVerdict {
   const { life, source, target } = asked;
   const recording = recordingOf(life, source);
-  const run = (plan: Plan, data: JsonObject, signals: readonly RecordedSignal[]) => {
-    const script = new Script(recording, source);
+  const run = (
+    plan: Plan,
+    data: JsonObject,
+    signals: readonly RecordedSignal[],
+    inputs?: ReadonlyMap<string, string>,
+  ) => {
+    const script = new Script(recording, source, inputs);
     const rerun = new Rerun('frontier', plan, script, { ...life, data, signals }, options);
     rerun.run();
     return rerun;
@@ -75,7 +80,7 @@ function verdictOn(asked: FrontierCase, options: RerunOptions): FrontierVerdict 
   for (const { before, after, signals } of inputsOf(asked)) {
     const old = run(source, before, signals);
     if (!asked.isSame && !reproduces(old, asked, recording)) continue;
-    const next = run(target, after, signals);
+    const next = run(target, after, signals, old.childInputs);
     const isOver = placesThatAreOver(old, asked);
     const other = asked.isSame ? undefined : otherCallIn(old, next, recording, isOver);
     verdict = compare(old, next, asked, recording, other);
@@ -111,7 +116,7 @@ function reproduces(rerun: Rerun, { life, source }: FrontierCase, recording: Rec
   const executed = new Set(executedIn(rerun));
   for (const index of Object.keys(life.execution.o).map(Number)) {
     const node = source.nodes[index];
-    if (node?.type !== 'step') continue;
+    if (node?.kind.isLeaf !== true) continue;
     if (!reached.has(`${node.id}/${iterationOf(life.execution, node)}`)) return false;
   }
   for (const [block, visits] of recording.visits) {

@@ -27,6 +27,9 @@ export const REMEDIES = {
   CLAIMED_CALL_CHANGED:
     'let the worker complete or fail the task, and ask again; or keep handler and params of the step',
   PARAMS_UNRENDERABLE: 'let the params of the step render with the data of the instance',
+  CHILD_CALL_CHANGED:
+    'let the child end, and ask again; or keep sequence_name, version and input of the block',
+  KIN_STAYS: 'let the child end, and ask again; or hand over the instance that it is about',
   OWN_BLOCKS_CLASH: 'give the block of the target another id',
   TRANSFORMS: APPROVE,
   OUTPUT_REMOVED: APPROVE,

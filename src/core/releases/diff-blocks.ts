@@ -28,6 +28,8 @@ const NO_EFFECT: ReadonlySet<string> = new Set([
 
 /** What workers do is not known, so it counts as an effect; of the built-ins one reaches outside. */
 export function effectSeverity(block: Block): Severity {
+  // What a child does is as little known as what a worker does.
+  if (block.type === 'sub_sequence') return 'side_effect_risk';
   if (block.type !== 'step') return 'behavioral';
   const { handler } = block;
   return NO_EFFECT.has(handler) ? 'behavioral' : 'side_effect_risk';
@@ -143,6 +145,8 @@ const MEMBERS: Readonly<Record<string, Member>> = {
   'for_each.index_var': LOOP,
   'for_each.concurrency': { category: 'loop_changed', byDefault: 1 },
   'for_each.max_iterations': PASSES,
+  'sub_sequence.sequence_name': { category: 'sub_sequence_changed' },
+  'sub_sequence.version': { category: 'sub_sequence_changed' },
 };
 
 const WHEN: Member = { category: 'when_guard_changed' };

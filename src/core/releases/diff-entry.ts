@@ -29,6 +29,7 @@ export const DIFF_CATEGORIES = [
   'race_changed',
   'saga_changed',
   'split_changed',
+  'sub_sequence_changed',
   'missing_output_reference',
   'queue_changed',
   'send_window_changed',

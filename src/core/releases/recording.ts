@@ -226,7 +226,7 @@ interface VisitRows {
   lastTask: RecordedTask | undefined;
 }
 
-/** By step and iteration. Rows of other blocks than steps are what loops note of themselves. */
+/** By leaf and iteration. Rows of other blocks are what loops note of themselves. */
 function rowsByStep(run: RecordedLife, baseline: Plan): Map<string, Map<string, VisitRows>> {
   const byStep = new Map<string, Map<string, VisitRows>>();
   const runs = new SagaRuns(run, baseline);
@@ -298,7 +298,7 @@ class SagaRuns {
 
 function isComposite(plan: Plan, block: string): boolean {
   const index = plan.indexOf.get(block);
-  return index !== undefined && plan.nodes[index]?.type !== 'step';
+  return index !== undefined && plan.nodes[index]?.kind.isLeaf !== true;
 }
 
 function triesOf({ end, tasks, lastTask }: VisitRows): Visit {

@@ -38,12 +38,13 @@ export function replay(
 ): Verdict {
   try {
     const recording = recordingOf(run, baseline);
-    const rerunOf = (plan: Plan) => {
-      const rerun = new Rerun('end', plan, new Script(recording, baseline), run, options);
+    const inputs = inputsOf(candidate, baseline, run, recording, options);
+    const rerunOf = (plan: Plan, known?: typeof inputs) => {
+      const rerun = new Rerun('end', plan, new Script(recording, baseline, known), run, options);
       rerun.run();
       return rerun;
     };
-    const rerun = rerunOf(candidate);
+    const rerun = rerunOf(candidate, inputs);
     return verdictOn(
       run,
       recording,
@@ -123,6 +124,23 @@ function madeBy(run: () => Rerun): Rerun['calls'] | undefined {
 function distinct(changed: readonly ChangedCall[]): ChangedCall[] {
   const byName = new Map(changed.map((one) => [JSON.stringify(one), one]));
   return [...byName.values()];
+}
+
+/**
+ * What the run started its children with, which nothing but its own plan says: that is replayed first where
+ * it matters.
+ */
+function inputsOf(
+  candidate: Plan,
+  baseline: Plan,
+  run: RecordedRun,
+  recording: Recording,
+  options: RerunOptions,
+): ReadonlyMap<string, string> | undefined {
+  if (!candidate.nodes.some(({ type }) => type === 'sub_sequence')) return undefined;
+  const rerun = new Rerun('end', baseline, new Script(recording, baseline), run, options);
+  rerun.run();
+  return rerun.childInputs;
 }
 
 function verdictOn(

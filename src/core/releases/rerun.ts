@@ -9,15 +9,22 @@
  */
 
 import { answerIn } from '../blocks/gate.js';
-import type { PureContext } from '../builtin.js';
+import type { PureContext, StepOutcome } from '../builtin.js';
 import { isDeadlineHandler } from '../deadline-handlers.js';
 import { scopeIn } from '../evaluation.js';
 import { advance, type EngineEvent, type Env, type Progress, type Snapshot } from '../evaluator.js';
 import { emptyExecution, type StepRecord } from '../execution.js';
+import { canonicalText } from '../expression/bounds.js';
 import { isJsonObject, type JsonObject } from '../json.js';
 import { iterationOf } from '../paths.js';
-import type { Plan, StepNode } from '../plan-nodes.js';
-import { type Dispatch, GATE_REF, type StepTry } from '../progress.js';
+import type { Plan, PlanNode, StepNode } from '../plan-nodes.js';
+import {
+  type ChildEnd,
+  type ChildStart,
+  type Dispatch,
+  GATE_REF,
+  type StepTry,
+} from '../progress.js';
 import { isEnded } from '../states.js';
 import type { UnixMs } from '../time.js';
 import { type Call, callOf, placeOf } from './calls.js';
@@ -57,7 +64,8 @@ const BEYOND_RECORD_MS = 24 * 60 * 60_000;
 
 /** A try that somebody would be at. */
 interface OpenTry extends StepTry {
-  readonly external: boolean;
+  /** Whose outcome it is. */
+  readonly of: 'handler' | 'worker' | 'child';
   readonly taken: RecordedTry | undefined;
   readonly dueAt: UnixMs;
 }
@@ -73,6 +81,8 @@ export class Rerun {
   readonly script: Script;
   /** In order; well or not. */
   readonly executed: ExecutedStep[] = [];
+  /** What children were started with, as text, by `block/iteration`: the latest. */
+  readonly childInputs = new Map<string, string>();
   /** The places of the tries whose outcomes were used. */
   readonly taken = new Set<string>();
   /** By place: what was asked for by steps that are not run in place. */
@@ -138,9 +148,10 @@ export class Rerun {
     if (isEnded(state)) return [];
     return Object.keys(execution.o).flatMap((index) => {
       const node = this.#plan.nodes[Number(index)];
-      if (node?.type !== 'step') return [];
+      if (node?.kind.isLeaf !== true) return [];
       const iteration = iterationOf(execution, node);
-      return [{ id: node.id, iteration, handler: node.handler }];
+      const handler = node.type === 'step' ? node.handler : node.type;
+      return [{ id: node.id, iteration, handler }];
     });
   }
 
@@ -196,10 +207,16 @@ export class Rerun {
 
   #answer(open: OpenTry): void {
     this.#open.delete(keyOf(open));
-    const { node, iteration, attempt, external, taken } = open;
+    const { node, iteration, attempt, taken } = open;
+    const step = { node, iteration, attempt };
     const outcome = this.script.outcomeOf(this.#plan.nodes[node]!.id, taken);
     const at = Number.isFinite(open.dueAt) ? open.dueAt : this.#now;
-    this.#advance(at, { kind: 'step.outcome', node, iteration, attempt, external, outcome });
+    if (open.of === 'child') {
+      this.#advance(at, { kind: 'child.ended', ...step, end: endOf(outcome) });
+      return;
+    }
+    const external = open.of === 'worker';
+    this.#advance(at, { kind: 'step.outcome', ...step, external, outcome });
   }
 
   #advance(at: UnixMs, event: EngineEvent): void {
@@ -217,11 +234,15 @@ export class Rerun {
     }
     for (const withdrawal of progress.withdrawals) this.#open.delete(keyOf(withdrawal));
     for (const dispatch of progress.dispatches) this.#dispatch(dispatch);
+    for (const order of progress.children ?? []) {
+      if (order.kind === 'cancel') this.#open.delete(keyOf(order));
+      else if (order.kind === 'start') this.#startChild(order);
+    }
   }
 
   #note(block: string, mark: string, hasFailed: boolean): void {
     const node = this.#plan.nodes[this.#plan.indexOf.get(block) ?? -1];
-    if (node?.type === 'step') this.executed.push({ block, mark, hasFailed });
+    if (node?.kind.isLeaf === true) this.executed.push({ block, mark, hasFailed });
   }
 
   /** What callers merged by now; they change the data, and nothing waits for them. */
@@ -242,11 +263,26 @@ export class Rerun {
     const node = this.plan.nodes[index];
     if (node?.type !== 'step') throw new Error(`block ${index} is dispatched and is no step`);
     const taken = this.#outcomeFor(node, dispatch);
-    if (taken !== undefined) this.taken.add(placeOf(node.id, iteration, attempt));
+    const step = { node: index, iteration, attempt };
+    this.#expect(step, external ? 'worker' : 'handler', taken, attempt);
+  }
+
+  #startChild({ node: index, iteration, attempt, input }: ChildStart): void {
+    const node = this.#plan.nodes[index];
+    if (node?.type !== 'sub_sequence') throw new Error(`block ${index} starts a child`);
+    const text = canonicalText(input);
+    this.childInputs.set(`${node.id}/${iteration}`, text);
+    const taken = this.script.takeChild(node, iteration, text);
+    this.#expect({ node: index, iteration, attempt }, 'child', taken, 0);
+  }
+
+  /** @param number of the try in its pass */
+  #expect(step: StepTry, of: OpenTry['of'], taken: RecordedTry | undefined, number: number): void {
+    const { id } = this.#plan.nodes[step.node] as PlanNode;
+    if (taken !== undefined) this.taken.add(placeOf(id, step.iteration, number));
     else if (this.#target === 'frontier') return;
     const dueAt = taken === undefined ? Number.POSITIVE_INFINITY : Math.max(this.#now, taken.at);
-    const open = { node: index, iteration, attempt, external, taken, dueAt };
-    this.#open.set(keyOf(open), open);
+    this.#open.set(keyOf(step), { ...step, of, taken, dueAt });
   }
 
   #outcomeFor(node: StepNode, { iteration, attempt, params, overlay }: Dispatch) {
@@ -269,6 +305,12 @@ export class Rerun {
     const data = items === null ? scope.data : { ...scope.data, ...items };
     return { scope: { ...scope, data }, iteration, log: () => undefined };
   }
+}
+
+function endOf(outcome: StepOutcome): ChildEnd {
+  if (outcome.kind === 'success') return { kind: 'completed', output: outcome.output };
+  const { code = 'child_failed', message, details } = outcome;
+  return { kind: 'failed', code, message, ...(details === undefined ? {} : { details }) };
 }
 
 function keyOf({ node, iteration, attempt }: StepTry): string {

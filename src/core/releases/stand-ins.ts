@@ -8,7 +8,7 @@
 import type { StepOutcome } from '../builtin.js';
 import type { JsonObject } from '../json.js';
 import type { Plan, PlanNode } from '../plan.js';
-import type { StepNode } from '../plan-nodes.js';
+import type { StepNode, SubSequenceNode } from '../plan-nodes.js';
 import { type Call, isSameCall, isSameRequest, placeOf, type RecordedCall } from './calls.js';
 import {
   NotReplayable,
@@ -35,13 +35,19 @@ export interface OtherCall {
 export class Script {
   readonly recording: Recording;
   readonly #baseline: Plan;
+  readonly #inputs: ReadonlyMap<string, string> | undefined;
   readonly otherCalls: OtherCall[] = [];
   /** Why it proves nothing that the ends agree: some step gave what nobody recorded. The first of them. */
   gap: string | undefined;
 
-  constructor(recording: Recording, baseline: Plan) {
+  /**
+   * @param inputs what children were started with in the recorded run, by block and iteration; absent: what
+   *   is replayed is that run, so that they are what it says
+   */
+  constructor(recording: Recording, baseline: Plan, inputs?: ReadonlyMap<string, string>) {
     this.recording = recording;
     this.#baseline = baseline;
+    this.#inputs = inputs;
   }
 
   /**
@@ -87,6 +93,27 @@ export class Script {
       const isDoubtful = this.gap !== undefined && isSaid;
       this.otherCalls.push({ block: node.id, place, recorded, made, isDoubtful });
     }
+    return taken;
+  }
+
+  /**
+   * What the recording says of the child of a block: what became of another sequence, another version or
+   * another input says nothing.
+   *
+   * @param input as text
+   */
+  takeChild(node: SubSequenceNode, iteration: string, input: string): RecordedTry | undefined {
+    const before = this.#baseline.nodes[this.#baseline.indexOf.get(node.id) ?? -1];
+    const isSame =
+      before?.type === 'sub_sequence' &&
+      before.sequenceName === node.sequenceName &&
+      before.version === node.version &&
+      before.loops.length === node.loops.length &&
+      (this.#inputs === undefined || this.#inputs.get(`${node.id}/${iteration}`) === input);
+    const visit = isSame ? this.recording.visits.get(node.id)?.get(iteration) : undefined;
+    const taken = visit?.tries.at(-1);
+    const wasBegun = isSame && (node.loops.length > 0 || this.recording.cutOff.has(node.id));
+    if (taken === undefined && !wasBegun) this.#noteGap(node.id);
     return taken;
   }
 

@@ -23,6 +23,11 @@ export const slotHolders = lookup<{ readonly instance_id: string; readonly state
     'where p.key_id = $1::uuid order by p.instance_id limit $2::bigint',
 );
 
+export const statesOf = lookup<{ readonly id: string; readonly state: InstanceState }>(
+  'reads_states_of_instances',
+  'select id, state from instances where id = any($1::uuid[])',
+);
+
 /** How many wait for the key before the instance, up to a bound. */
 export const waitersAhead = lookup<{ readonly ahead: number }>(
   'reads_waiters_ahead',

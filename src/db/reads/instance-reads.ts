@@ -98,6 +98,7 @@ export const childList = list({
   ...INSTANCES,
   from: 'instances i',
   of: filtersOf('instances', ['parent_instance_id'], 'i'),
+  by: filtersOf('instances', ['state'], 'i'),
   order: orderBy('instances', ['created_at', 'id'], 'ascending', 'i'),
   cheaper: 'ask for a smaller offset and limit',
 });

@@ -4,6 +4,7 @@
  * would cost every step a second insert.
  */
 
+import { type ListedOutput, OUTPUT_COLUMNS } from '../../../actors/runtime/rows.js';
 import { selected } from '../tables.js';
 import { transitionList } from './audit-reads.js';
 import { filtersOf } from './filters.js';
@@ -13,13 +14,7 @@ import { rowOf, TRY_LATER } from './lookup.js';
 import { orderBy } from './order.js';
 import { Conditions, type Place } from './query.js';
 import type { PageRequest, Reader } from './reader.js';
-import {
-  contextText,
-  type InstanceWireRow,
-  OUTPUT_COLUMNS,
-  type OutputWireRow,
-  outputText,
-} from './wire.js';
+import { contextText, type InstanceWireRow, outputText } from './wire.js';
 
 export interface TimelineOptions {
   readonly offset: number;
@@ -56,8 +51,8 @@ export const outputList = list({
  */
 export function outputsAfter(
   instanceId: string,
-  row: Pick<OutputWireRow, 'id' | 'created_at'> | undefined,
-): PageRequest<OutputWireRow> {
+  row: Pick<ListedOutput, 'id' | 'created_at'> | undefined,
+): PageRequest<ListedOutput> {
   const conditions = new Conditions();
   conditions.add(`instance_id = ${conditions.param(instanceId)}::uuid`);
   if (row !== undefined) {
@@ -77,12 +72,12 @@ export function outputsAfter(
 /** `TimelineEntry` records. */
 export const entryList = list({
   ...EVERYTHING,
-  toText: (row: OutputWireRow) => entryText(row, `,"output":${row.output}`),
+  toText: (row: ListedOutput) => entryText(row, `,"output":${row.output}`),
 });
 
 const bareEntryList = list({
   ...EVERYTHING,
-  toText: (row: OutputWireRow) => entryText(row, ''),
+  toText: (row: ListedOutput) => entryText(row, ''),
 });
 
 /** `Timeline`. @throws EngineError 404 when the tenant ('' is any) has no such instance */
@@ -113,7 +108,7 @@ function headText(row: InstanceWireRow, hasContext: boolean): string {
 }
 
 /** A row whose reference is a mark of the engine is no output of a block. */
-function entryText(row: OutputWireRow, output: string): string {
+function entryText(row: ListedOutput, output: string): string {
   return (
     `{"block_id":${JSON.stringify(row.block_id)},"attempt":${row.attempt}` +
     `,"completed_at":"${row.created_at}"${output}` +

@@ -6,6 +6,7 @@
  */
 
 import { priorityLabel } from '../../../actors/instance/record.js';
+import type { ListedOutput } from '../../../actors/runtime/rows.js';
 import { columnsBut, columnsOf, type StoredRow } from '../tables.js';
 
 /** The evaluator's snapshot is the actor's alone. */
@@ -42,9 +43,6 @@ export type TaskWireRow = StoredRow<'worker_tasks', (typeof TASK_COLUMNS)[number
   StoredRow<'instances', (typeof TASK_INSTANCE_COLUMNS)[number]>;
 
 export type SequenceWireRow = StoredRow<'sequences'>;
-
-export const OUTPUT_COLUMNS = columnsBut('block_outputs', 'iteration', 'try', 'effect');
-export type OutputWireRow = StoredRow<'block_outputs', (typeof OUTPUT_COLUMNS)[number]>;
 
 export const CHECKPOINT_COLUMNS = columnsBut('checkpoints');
 export type CheckpointWireRow = StoredRow<'checkpoints'>;
@@ -103,7 +101,7 @@ export function sequenceText(row: SequenceWireRow): string {
 }
 
 /** `BlockOutput`. */
-export function outputText(row: OutputWireRow): string {
+export function outputText(row: ListedOutput): string {
   return (
     `{"id":"${row.id}","instance_id":"${row.instance_id}","block_id":${quote(row.block_id)}` +
     `,"output":${row.output},"output_ref":${quote(row.output_ref)}` +

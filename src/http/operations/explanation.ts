@@ -15,6 +15,7 @@ import {
   limitsOf,
   pollersOf,
   slotHolders,
+  statesOf,
   waitersAhead,
 } from '../../db/reads/explanation-reads.js';
 import type { Reads } from '../../db/reads.js';
@@ -36,7 +37,7 @@ export function instanceExplanation(
 
 async function surroundings({ reads, now }: FrontDeps, standing: Standing): Promise<Surroundings> {
   const { id, tenant_id: tenant, waits } = standing;
-  const [moves, pollers, slot, limits, approvals] = await Promise.all([
+  const [moves, pollers, slot, limits, approvals, children] = await Promise.all([
     recentMoves.rows(reads, id, MOVES_MAX),
     ofWaits(
       waits,
@@ -57,6 +58,12 @@ async function surroundings({ reads, now }: FrontDeps, standing: Standing): Prom
       ({ approval_id }) => approval_id,
       () => promptsOf.rows(reads, id, WAITS_MAX),
     ),
+    ofWaits(
+      waits,
+      'child',
+      ({ child_id }) => child_id,
+      (ids) => statesOf.rows(reads, ids),
+    ),
   ]);
   return {
     now: now(),
@@ -66,6 +73,7 @@ async function surroundings({ reads, now }: FrontDeps, standing: Standing): Prom
     }),
     pollers,
     approvals,
+    children: new Map(children.map(({ id, state }) => [id, state])),
     limits: limits.map(({ limit_key, ...set }) => ({ limit_key, set })),
     ...slot,
   };

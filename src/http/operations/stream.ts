@@ -9,11 +9,11 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
+import type { ListedOutput } from '../../../actors/runtime/rows.js';
 import type { ShardClient } from '../../../actors/shard/client.js';
 import type { Failure } from '../../../schema/failure.js';
 import { type InstanceState, isEnded } from '../../core/states.js';
 import { outputsAfter } from '../../db/reads/output-reads.js';
-import type { OutputWireRow } from '../../db/reads/wire.js';
 import { EngineError, unavailable } from '../../errors.js';
 import type { Logger } from '../../log.js';
 import { type EventStream, OpenStreams } from './event-stream.js';
@@ -79,7 +79,7 @@ class Follower {
   /** Undefined: nothing is known, so that a look is answered at once. */
   #version: number | undefined;
   #state: InstanceState | undefined;
-  #lastOutput: OutputWireRow | undefined;
+  #lastOutput: ListedOutput | undefined;
 
   constructor(
     client: InstanceStreamsDeps['client'],

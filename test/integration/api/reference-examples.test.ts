@@ -29,6 +29,9 @@ after(() => shop.close());
 const shopUrl = () => `http://127.0.0.1:${(shop.address() as AddressInfo).port}`;
 
 async function run(example: SequenceExample): Promise<void> {
+  for (const [name, blocks] of Object.entries(example.others ?? {})) {
+    await tenant.sequence(blocks as readonly Json[], { name });
+  }
   const body = tenant.definition(example.blocks as readonly Json[], { ...example.hooks });
   const reply = await tenant.post<{ id: string }>('/sequences?strict=true', body);
   const handlers = Object.keys(example.answers ?? {});

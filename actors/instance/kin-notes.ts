@@ -1,0 +1,197 @@
+/**
+ * What instances of one shard have to hear of their parents and children, and what has to be read for that.
+ * A note is a row; the hint of it may be lost, so the rows are read from time to time. A note that is told
+ * twice changes nothing: it names the child, and what was taken in is not open any more.
+ */
+
+import { BackgroundJob } from '../../src/background-job.js';
+import { firstIdAt } from '../../src/core/ids.js';
+import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import type { ChildEnd } from '../../src/core/progress.js';
+import { type InstanceState, isEnded } from '../../src/core/states.js';
+import { outputText } from '../../src/db/reads/wire.js';
+import { commitUnit } from '../runtime/commit.js';
+import type { KinNote } from '../runtime/protocol.js';
+import type { Room } from '../runtime/room.js';
+import type { ChildEndRow, SequenceName } from '../runtime/rows.js';
+import { type Effect, type StepRef, Turn } from '../runtime/turn.js';
+import type { Found } from './child-places.js';
+import type { InstanceMessage } from './messages.js';
+
+export interface KinNotesDeps
+  extends Pick<
+    Room,
+    'clock' | 'commits' | 'loader' | 'log' | 'now' | 'release' | 'schedule' | 'whenWriterKnown'
+  > {
+  /** A larger result of a child is told by its size alone. */
+  readonly maxOutputBytes: number;
+  readonly read: (child: string, name: SequenceName) => Promise<Found>;
+  readonly tell: (instance: string, message: InstanceMessage) => void;
+}
+
+type ChildFind = Extract<Effect, { kind: 'child.find' }>;
+
+/** Between two readings of the rows: how long a lost hint can hold an instance up. */
+const RESCAN_MS = 5_000;
+const PAGE_ROWS = 500;
+/** A note that is younger is probably being told. */
+const YOUNG_MS = 1_000;
+/** A child that cannot be made now is asked for again after this. */
+const AGAIN_MS = 1_000;
+
+const FIRST = '00000000-0000-0000-0000-000000000000';
+
+export class KinNotes {
+  readonly #deps: KinNotesDeps;
+  readonly #rescan: BackgroundJob;
+
+  constructor(deps: KinNotesDeps) {
+    this.#deps = deps;
+    const { clock, log } = deps;
+    this.#rescan = new BackgroundJob({
+      clock,
+      log,
+      name: 'notes of parents and children',
+      everyMs: RESCAN_MS,
+      run: () =>
+        this.#round().catch((error: unknown) => log.debug({ err: error }, 'notes were not read')),
+    });
+  }
+
+  start(): void {
+    this.#rescan.wake();
+  }
+
+  stop(): void {
+    this.#rescan.stop();
+  }
+
+  /** Hints may have been lost. */
+  rescan(): void {
+    this.#rescan.wake();
+  }
+
+  heard(note: KinNote): void {
+    const { tell } = this.#deps;
+    if (isEnd(note.word)) this.#tellEnd(note.to, note.from, note.word, note);
+    else tell(note.to, { kind: 'parent.moved', note });
+  }
+
+  /** @param step whose answer is waited for, whatever it is */
+  look(instance: string, child: string, step: StepRef): void {
+    this.#tellEnd(instance, child, undefined, undefined, step);
+  }
+
+  /** Reads what is needed to make the child, and tells its parent. */
+  find(asked: ChildFind): void {
+    if (asked.isLater) this.#later(() => this.find({ ...asked, isLater: false }));
+    else {
+      const { instance, start, name } = asked;
+      const { read, tell, schedule, log } = this.#deps;
+      read(start.child, name).then(
+        (found) => schedule(() => tell(instance, { kind: 'child.found', start, found })),
+        (error: unknown) => {
+          log.debug({ err: error }, 'the sequence of a child was not read');
+          this.#later(() => this.find(asked));
+        },
+      );
+    }
+  }
+
+  /** There is no such instance any more. */
+  unheard({ to, from, id }: KinNote): void {
+    const turn = new Turn();
+    turn.put('kinNote.clear', id, { to_id: to, from_id: from, id });
+    commitUnit(this.#deps, `kin:${to}`, turn);
+  }
+
+  #later(work: () => void): void {
+    const { clock, schedule } = this.#deps;
+    clock.setTimeout(() => {
+      if (!this.#rescan.isStopped) schedule(work);
+    }, AGAIN_MS);
+  }
+
+  async #round(): Promise<void> {
+    const { loader, schedule, now } = this.#deps;
+    const before = firstIdAt(now() - YOUNG_MS);
+    for (let after = { to: FIRST, from: FIRST }; ; ) {
+      const page = await loader.kinNotes(after, before, PAGE_ROWS);
+      if (this.#rescan.isStopped) return;
+      if (page.length > 0) {
+        schedule(() => {
+          for (const { to_id: to, from_id: from, id, word } of page) {
+            this.heard({ to, from, id, word: word as KinNote['word'] });
+          }
+        });
+      }
+      const last = page.at(-1);
+      if (last === undefined || page.length < PAGE_ROWS) return;
+      after = { to: last.to_id, from: last.from_id };
+    }
+  }
+
+  // ---------------------------------------------------------------- how a child has ended
+
+  /** @param word how it ended, should its rows have been removed since */
+  #tellEnd(
+    parent: string,
+    child: string,
+    word: InstanceState | undefined,
+    note: KinNote | undefined,
+    step?: StepRef,
+  ): void {
+    const { schedule, tell, log } = this.#deps;
+    this.#endOf(child, word).then(
+      (end) => {
+        // It lives again: its next end has a note of its own.
+        if (end === undefined && step === undefined) return;
+        schedule(() => tell(parent, { kind: 'child.ended', child, end, note, step }));
+      },
+      (error: unknown) => {
+        log.debug({ err: error }, 'the end of a child was not read');
+        if (note === undefined) this.#later(() => this.#tellEnd(parent, child, word, note, step));
+      },
+    );
+  }
+
+  async #endOf(child: string, word: InstanceState | undefined): Promise<ChildEnd | undefined> {
+    const row = await this.#deps.loader.childEnd(child);
+    const state = row?.state ?? word;
+    if (state === undefined) return failed(child, 'is not there any more', null);
+    if (!isEnded(state)) return undefined;
+    if (state !== 'completed') {
+      const text = row?.failure ?? null;
+      const failure = state === 'failed' && text !== null ? (JSON.parse(text) as JsonObject) : null;
+      return failed(child, state === 'failed' ? 'failed' : 'was cancelled', failure);
+    }
+    return { kind: 'completed', output: await this.#outputOf(child, row) };
+  }
+
+  /** The outputs of the child, or how many there are when they are too large for one output. */
+  async #outputOf(child: string, row: ChildEndRow | undefined): Promise<JsonValue> {
+    const { loader, maxOutputBytes } = this.#deps;
+    if (row !== undefined && row.bytes <= maxOutputBytes) {
+      const outputs = await loader.childOutputs(child);
+      const text = `[${outputs.map(outputText).join(',')}]`;
+      if (Buffer.byteLength(text) <= maxOutputBytes) return JSON.parse(text) as JsonValue;
+    }
+    const { rows = null, bytes = null } = row ?? {};
+    return { instance_id: child, truncated: true, output_count: rows, output_bytes: bytes };
+  }
+}
+
+function isEnd(word: KinNote['word']): word is KinNote['word'] & InstanceState {
+  return word === 'completed' || word === 'failed' || word === 'cancelled';
+}
+
+/** @param failure of the child */
+function failed(child: string, what: string, failure: JsonObject | null): ChildEnd {
+  const why = typeof failure?.message === 'string' ? `: ${failure.message}` : '';
+  return {
+    kind: 'failed',
+    code: 'child_failed',
+    message: `child ${child} ${what}${why}`,
+    details: { instance_id: child, failure },
+  };
+}

@@ -1,0 +1,96 @@
+/** What an instance hears of its parent and of its children, and what it tells them of its own moves. */
+
+import type { StepRecord } from '../../src/core/execution.js';
+import { iterationOf } from '../../src/core/paths.js';
+import type { Progress } from '../../src/core/progress.js';
+import { type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
+import type { KinNote } from '../runtime/protocol.js';
+import type { Turn } from '../runtime/turn.js';
+import type { Came } from './action.js';
+import { advance, advanceTry, continueAfter } from './advance.js';
+import { awaits, openChildren, putNote, startChild } from './children.js';
+import { type LiveInstance, stepKey } from './live-instance.js';
+import type { MessageOf } from './messages.js';
+
+/**
+ * The parent hears of the end, children of a pause and of its end. What else a block has to tell its child it
+ * says itself.
+ *
+ * @param before the state before the message, which is another one
+ */
+export function tellKin(actor: LiveInstance, turn: Turn, before: InstanceState): void {
+  const { record } = actor;
+  const { state } = record.snapshot;
+  const { parent_instance_id: parent } = record;
+  if (parent !== null && isEnd(state)) putNote(actor, turn, parent, state);
+  const word = state === 'paused' ? 'pause' : before === 'paused' ? 'resume' : undefined;
+  if (word === undefined) return;
+  for (const { child } of openChildren(record)) putNote(actor, turn, child, word);
+}
+
+function isEnd(state: InstanceState): state is KinNote['word'] & InstanceState {
+  return isEnded(state);
+}
+
+export function childFound(
+  actor: LiveInstance,
+  turn: Turn,
+  { start, found }: MessageOf<'child.found'>,
+): Came {
+  if (!awaits(actor, start)) return undefined;
+  actor.running.delete(stepKey(start));
+  const refused = startChild(actor, turn, start, found, (event) => advance(actor, turn, event));
+  return refused ?? settled(actor, turn);
+}
+
+/** Brings the rows up to what the message left: an instance that waits goes on waiting. */
+function settled(actor: LiveInstance, turn: Turn): Progress {
+  return advance(actor, turn, { kind: 'wake' });
+}
+
+export function childEnded(
+  actor: LiveInstance,
+  turn: Turn,
+  { child, end, note, step }: MessageOf<'child.ended'>,
+): Came {
+  const { plan, record } = actor;
+  if (note !== undefined) dropNote(turn, note);
+  const isLookedUp = step !== undefined && actor.running.delete(stepKey(step));
+  const { execution, state } = record.snapshot;
+  const open = Object.entries(execution.o).find(([, it]) => (it as StepRecord).c === child);
+  if (open === undefined || end === undefined || isEnded(state)) {
+    return isLookedUp ? settled(actor, turn) : undefined;
+  }
+  const [node, { a: attempt }] = [Number(open[0]), open[1] as StepRecord];
+  const iteration = iterationOf(execution, plan.nodes[node]!);
+  return advanceTry(actor, turn, { kind: 'child.ended', node, iteration, attempt, end });
+}
+
+/** The instance does as its parent did, which is known to be over for whoever has ended. */
+export function parentMoved(
+  actor: LiveInstance,
+  turn: Turn,
+  { note }: MessageOf<'parent.moved'>,
+): Came {
+  dropNote(turn, note);
+  const { parent_instance_id: parent, snapshot } = actor.record;
+  const { state, execution } = snapshot;
+  if (parent !== note.from) return undefined;
+  switch (note.word) {
+    case 'cancel':
+      return isTerminal(state) ? undefined : advance(actor, turn, { kind: 'cancel' });
+    case 'pause':
+      return isEnded(state) ? undefined : advance(actor, turn, { kind: 'pause', byParent: true });
+    default: {
+      // Somebody else may have paused it.
+      if (state !== 'paused' || execution.l !== 1) return undefined;
+      const progress = advance(actor, turn, { kind: 'resume' });
+      continueAfter(actor, turn);
+      return progress;
+    }
+  }
+}
+
+function dropNote(turn: Turn, { to, from, id }: KinNote): void {
+  turn.put('kinNote.clear', id, { to_id: to, from_id: from, id });
+}

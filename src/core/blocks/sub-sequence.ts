@@ -1,0 +1,116 @@
+/**
+ * sub_sequence: another sequence runs as a child instance, and the block waits for its end
+ * (docs/reference/blocks.md). Each time that the block is reached it has a child of its own, whose number
+ * makes the child's id and is the try that events about it name. Who makes the child notes its id in the
+ * record: from then on there is one.
+ */
+
+import type { SubSequenceBlock } from '../../../schema/blocks.js';
+import type { FailureCode } from '../../../schema/failure.js';
+import type { Evaluation } from '../evaluation.js';
+import { COMPLETED, FAILED, type StepRecord } from '../execution.js';
+import { childInstanceId } from '../ids.js';
+import type { JsonObject } from '../json.js';
+import type { NodePlace } from '../plan-nodes.js';
+import type { ChildEnd } from '../progress.js';
+import { renderTemplate, type Template } from '../template.js';
+import { timeOutBlock } from '../time-limits.js';
+import { leaf } from './kind.js';
+
+export interface SubSequenceNode extends NodePlace {
+  readonly type: 'sub_sequence';
+  readonly sequenceName: string;
+  /** Null: the newest one when the child starts. */
+  readonly version: number | null;
+  readonly input: Template;
+}
+
+export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
+  compile(block, compiler) {
+    compiler.noteEffect();
+    return {
+      sequenceName: block.sequence_name,
+      version: block.version ?? null,
+      input: compiler.template(block.input ?? {}, 'input'),
+    };
+  },
+  leavesRow: true,
+  misguided(run, node, message) {
+    fail(run, node, 'expression_error', message);
+  },
+  enter(run, node) {
+    const number = run.execution.g ?? 0;
+    run.execution.g = number + 1;
+    const record: StepRecord = { b: run.offset, p: 'child', a: number };
+    if (node.timeoutMs !== null) record.d = run.env.now + node.timeoutMs;
+    start(run, node, record);
+  },
+  again() {},
+  due: timeOutBlock,
+  takeIn(run, node, record, event) {
+    if (event.kind !== 'child.ended' || record.a !== event.attempt) return false;
+    takeEnd(run, node, event.end);
+    return true;
+  },
+  // Whoever was about to make the child is gone; of one that is there the end may have passed by.
+  recover(run, node, record) {
+    if (record.c === undefined) start(run, node, record);
+    else run.askAboutChild({ kind: 'look', child: record.c, ...run.tryOf(node, record.a) });
+  },
+  withdraw(run, node, { a, c }) {
+    const asked = run.children?.findIndex(
+      (order) => order.kind === 'start' && order.node === node.index && order.attempt === a,
+    );
+    // One that was asked for in this turn is never made.
+    if (asked !== undefined && asked >= 0) run.children!.splice(asked, 1);
+    else run.askAboutChild({ kind: 'cancel', child: c, ...run.tryOf(node, a) });
+  },
+  openState: () => 'waiting',
+});
+
+function start(run: Evaluation, node: SubSequenceNode, record: StepRecord): void {
+  const rendered = renderTemplate(node.input, run.scopeOf(node));
+  if (!rendered.ok) {
+    fail(run, node, 'expression_error', rendered.message);
+    return;
+  }
+  // What was an object is one, whatever is in it.
+  const input = rendered.value as JsonObject;
+  const step = run.tryOf(node, record.a);
+  const { iteration, attempt } = step;
+  run.putLeaf(node, record);
+  run.charge(input);
+  run.askAboutChild({
+    kind: 'start',
+    ...step,
+    blockId: node.id,
+    child: childInstanceId(run.snapshot.id, node.id, iteration, attempt),
+    sequence: node.sequenceName,
+    version: node.version,
+    input,
+  });
+}
+
+function takeEnd(run: Evaluation, node: SubSequenceNode, end: ChildEnd): void {
+  if (end.kind === 'failed') {
+    fail(run, node, end.code, end.message, end.details);
+    return;
+  }
+  run.storeOutput(node, 0, end.output, null);
+  run.finish(node, COMPLETED);
+}
+
+/** Of a leaf that is no worker's an error has a row. */
+function fail(
+  run: Evaluation,
+  node: SubSequenceNode,
+  code: FailureCode,
+  message: string,
+  details?: JsonObject,
+): void {
+  const row: JsonObject = { __error__: true, retryable: false, message, code };
+  if (details !== undefined) row.details = details;
+  run.storeOutput(node, 0, row, '__error__');
+  run.noteFailure(node, code, message);
+  run.finish(node, FAILED);
+}
