@@ -35,8 +35,10 @@ export interface Continuity {
   act<T = Handoff>(handoff: string, move: string, body?: Json): Promise<Reply<T>>;
 }
 
-/** Later than the pause comes, and soon enough for what is resumed to start. */
 const START_AFTER_MS = 3_000;
+
+/** A start that comes later than a pause, and soon enough for what is resumed. */
+export const soon = () => new Date(Date.now() + START_AFTER_MS).toISOString();
 
 /** What a runtime says of itself: live for some minutes. */
 export function capabilities(more: Json = {}): Json {
@@ -56,8 +58,7 @@ export function continuityOf(tenant: Tenant): Continuity {
   const execution = '/continuity/executions';
   const self: Continuity = {
     paused: async (blocks = [step('a', 'noop'), step('b', 'noop')]) => {
-      const next_fire_at = new Date(Date.now() + START_AFTER_MS).toISOString();
-      const id = await tenant.run(blocks, { next_fire_at });
+      const id = await tenant.run(blocks, { next_fire_at: soon() });
       await tenant.move(id, 'paused');
       return id;
     },

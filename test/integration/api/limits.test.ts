@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import { type Route, ROUTES } from '../../../schema/routes.js';
+import { ROUTES, type Route } from '../../../schema/routes.js';
 import type { WorkerTask } from '../../../schema/worker.js';
 import {
   beforeWith,
