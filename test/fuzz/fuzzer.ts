@@ -20,6 +20,7 @@ import { openEvents } from '../helpers/event-stream.js';
 import { POLLUTION, type Purpose, problemOf } from './checks.js';
 import { furnish } from './fixture.js';
 import { KnownIds } from './known.js';
+import { prepared } from './prepared.js';
 import { type Parties, type Request, Requests } from './requests.js';
 import { changedTables, snapshotOf } from './rows.js';
 import { FUZZED_ENV } from './server.js';
@@ -167,6 +168,7 @@ class Run implements FuzzReport {
 
   async lively(): Promise<void> {
     const { connectionString } = this.#api.database;
+    this.#requests.prepare(await prepared(this.#api.tenant(this.#parties.tenant)));
     const before = await snapshotOf(connectionString);
     await this.#send(LIVELY, this.#options.requests - this.sent);
     const changed = changedTables(before, await snapshotOf(connectionString));
