@@ -6,6 +6,7 @@ import { type Answer, describeAnswer, type Operation } from '../helpers/contract
 
 /** What a request is meant to show. */
 export type Purpose =
+  | 'prepared'
   | 'valid'
   | 'hostile'
   | 'negative'
@@ -86,6 +87,8 @@ function misfit({ purpose, operation, answer }: Exchange): string | undefined {
   const isRefused = status >= 400 && status < 500;
   const must = (expected: number) => (status === expected ? undefined : `must be ${expected}`);
   switch (purpose) {
+    case 'prepared':
+      return status < 300 ? undefined : 'what must succeed was refused';
     case 'valid':
       return status === 401 || status === 403 ? 'was let in before' : shapeRefusal(answer);
     case 'negative':

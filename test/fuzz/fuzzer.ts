@@ -61,7 +61,9 @@ const TEXT_QUOTED_MAX = 1_200;
 
 type Weights = Readonly<Record<Purpose, number>>;
 
+/** What is prepared comes in place of valid ones. */
 const NEVER = {
+  prepared: 0,
   valid: 0,
   hostile: 0,
   negative: 0,

@@ -116,16 +116,27 @@ async function instances(tenant: Tenant): Promise<Prepared[]> {
       params: { id: await tenant.runUntil('completed', [step('b0', 'noop')]) },
       body: { from_block_id: 'b0' },
     },
+    {
+      operation: 'instancesResumeFrom',
+      params: { id: await tenant.runUntil('failed', failing), block_id: 'b0' },
+      body: {},
+    },
     { operation: 'instancesPatchState', params: { id: later }, body: { state: 'paused' } },
   ];
 }
 
 async function tasks(tenant: Tenant): Promise<Prepared[]> {
-  const handler = `prepared-${randomUUID()}`;
-  await tenant.run([step('b0', handler)]);
-  const { id, worker_id, claim_epoch } = await tenant.task(handler);
-  const body = { worker_id, claim_epoch, output: { a: 1 } };
-  return [{ operation: 'workersComplete', params: { id }, body }];
+  const ofOne = async (operation: string, more: Json = {}) => {
+    const handler = `prepared-${randomUUID()}`;
+    await tenant.run([step('b0', handler)]);
+    const { id, worker_id, claim_epoch } = await tenant.task(handler);
+    return { operation, params: { id }, body: { worker_id, claim_epoch, ...more } };
+  };
+  return [
+    await ofOne('workersComplete', { output: { a: 1 } }),
+    await ofOne('workersFail', { message: 'no' }),
+    await ofOne('workersHeartbeat'),
+  ];
 }
 
 /** An instance for each way to another version, since each leaves none behind. */
@@ -139,7 +150,13 @@ async function versions(tenant: Tenant): Promise<Prepared[]> {
   };
   const [direct, old, many, planned] = [await pair(), await pair(), await pair(), await pair()];
   await continuityOf(tenant).enrol(planned.id);
+  const checkpoints = `/instances/${planned.id}/checkpoints`;
+  const saved = await tenant.post<{ id: string }>(checkpoints, { checkpoint_data: { a: 1 } });
   return [
+    {
+      operation: 'continuityCheckpoint',
+      params: { id: planned.id, checkpoint_id: expectStatus(saved, 201).id },
+    },
     {
       operation: 'migrationsMigrate',
       params: { id: direct.id },

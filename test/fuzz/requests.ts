@@ -88,6 +88,7 @@ export class Requests {
     const isLively = purpose === 'valid' || purpose === 'hostile';
     const operation = this.#random.pick(isLively ? this.#often(operations) : operations);
     switch (purpose) {
+      case 'prepared':
       case 'valid':
         return this.#valid(this.#draft(operation));
       case 'hostile':
@@ -117,7 +118,12 @@ export class Requests {
     const operation = operations.find(({ id }) => id === prepared.operation);
     if (operation === undefined) return undefined;
     const { params = {}, query = [], body, headers = {} } = prepared;
-    const { headers: own, ...request } = this.#request('valid', { operation, params, query, body });
+    const { headers: own, ...request } = this.#request('prepared', {
+      operation,
+      params,
+      query,
+      body,
+    });
     return { ...request, headers: { ...own, ...headers } };
   }
 
