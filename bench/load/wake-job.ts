@@ -122,7 +122,10 @@ export async function wake(
   return { ms: performance.now() - startedAt, latency };
 }
 
-/** Connections of which any may carry a request; what comes when all are busy waits for one. */
+/**
+ * Connections of which any may carry a request; what comes when all are busy waits for one. The one that was used
+ * longest ago is next, since the server closes those that say nothing.
+ */
 class Pool {
   readonly #free: HttpConnection[];
   readonly #waiting: ((connection: HttpConnection) => void)[] = [];
@@ -133,7 +136,7 @@ class Pool {
 
   async ask(request: string, expected: number): Promise<void> {
     const connection =
-      this.#free.pop() ??
+      this.#free.shift() ??
       (await new Promise<HttpConnection>((resolve) => this.#waiting.push(resolve)));
     await ask(connection, request, expected);
     const next = this.#waiting.shift();
