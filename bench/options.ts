@@ -25,8 +25,10 @@ export interface BenchOptions {
   readonly events: boolean;
   /** Instances that wait for an event each. */
   readonly instances: number;
-  /** Events per second. */
-  readonly rate: number;
+  /** Events per second, one stage after the other. */
+  readonly rates: readonly number[];
+  /** Events of each stage; undefined: all instances get theirs. */
+  readonly eventsPerRate: number | undefined;
   /** Of each measured run under load. */
   readonly seconds: number;
   /** How often each measurement is repeated, taking turns with what it is compared with. */
@@ -73,7 +75,8 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
   --shards N     ENGINE_SHARDS of the server
   --tasks N      tasks in each round of part c (20000)
   --instances N  that wait in part events, each for an event of its own (100000)
-  --rate N       events per second in part events (500)
+  --rate N,…     events per second in part events, one stage after the other (500)
+  --events N     in each stage of part events (as many as there are instances for)
   --data-dir D   folder in which the database of the run is made and removed
   --out D        folder of the results (bench/results)
   --no-save      store no results
@@ -100,7 +103,8 @@ export function readOptions(args: readonly string[], resultsFolder: string): Ben
     release: positionals.includes(RELEASE),
     events: positionals.includes(EVENTS),
     instances: number(values.instances, 'instances', quick ? 200 : 100_000, 1),
-    rate: number(values.rate, 'rate', 500, 1),
+    rates: (values.rate ?? '500').split(',').map((text) => number(text, 'rate', 500, 1)),
+    eventsPerRate: values.events === undefined ? undefined : number(values.events, 'events', 1, 1),
     seconds: number(values.seconds, 'seconds', quick ? 0.3 : 5, 0.1),
     rounds: number(values.rounds, 'rounds', quick ? 1 : 3, 1),
     microMs: number(values['micro-ms'], 'micro-ms', quick ? 1 : 500, 1),
@@ -126,6 +130,7 @@ function parse(args: readonly string[]) {
         tasks: { type: 'string' },
         instances: { type: 'string' },
         rate: { type: 'string' },
+        events: { type: 'string' },
         'data-dir': { type: 'string' },
         out: { type: 'string' },
         'no-save': { type: 'boolean' },

@@ -11,7 +11,7 @@ import { DEFAULT_API_KEY } from '../../test/helpers/engine.js';
 import { NAMESPACE, ORDER, TENANT } from '../fixtures.js';
 import type { BenchOptions } from '../options.js';
 import { type PartResult, renderTable, round } from '../report.js';
-import { readFamily, readThreads } from './process-cpu.js';
+import { readFamily, readQueued, readThreads } from './process-cpu.js';
 import { postRequest } from './requests.js';
 import type { LoadContext } from './run.js';
 import type { Latency } from './samples.js';
@@ -54,67 +54,80 @@ export async function runEvents(
   { postgres, generator }: LoadContext,
   options: BenchOptions,
 ): Promise<{ readonly part: PartResult; readonly table: string }> {
-  const { instances, rate: perSecond, seconds } = options;
+  const { instances, rates, seconds } = options;
+  const most = Math.floor(instances / rates.length);
+  const count = Math.min(options.eventsPerRate ?? most, most);
   const server = await startServer(postgres, 'events', 'noop', options.shards);
   const idle = () => lookAtIdle(server, postgres.pid, seconds * RUNS_IDLE);
-  try {
-    const sequence = await store(server);
-    const job = {
+  const wake = (perSecond: number, first: number, events: number) =>
+    generator.run({
       kind: 'wake',
       port: server.port,
       eventName: EVENT_NAME,
-      perSecond,
       handlers: HANDLERS,
-    } as const;
-    const create = (first: number, count: number) =>
+      perSecond,
+      first,
+      count: events,
+    });
+  try {
+    const sequence = await store(server);
+    const create = (first: number, creations: number) =>
       generator.run({
         kind: 'loop',
         port: server.port,
         connections: BATCHES_AT_ONCE,
-        requests: batches(sequence, first, count),
+        requests: batches(sequence, first, creations),
         status: 201,
-        limit: { replies: Math.ceil(count / PER_BATCH) },
+        limit: { replies: Math.ceil(creations / PER_BATCH) },
       });
     await create(0, WARM_UP);
     await untilWaiting(server, WARM_UP);
-    await generator.run({ ...job, first: 0, count: WARM_UP });
+    await wake(Math.min(...rates), 0, WARM_UP);
     await postgres.checkpoint();
     const before = await idle();
     const created = await create(WARM_UP, instances);
-    const waitingMs = created.ms + (await untilWaiting(server, instances));
+    const createdMs = created.ms + (await untilWaiting(server, instances));
     await postgres.checkpoint();
     await pause(seconds * 1_000);
     const waiting = await idle();
-    const [serverBefore, postgresBefore] = [threadsMs(server), readFamily(postgres.pid)];
-    const flushesBefore = await server.flushes();
-    const woken = await generator.run({ ...job, first: WARM_UP, count: instances });
-    const cpu = (ms: number) => round((100 * ms) / woken.ms);
-    const busy = {
-      server: cpu(threadsMs(server) - serverBefore),
-      postgres: cpu(readFamily(postgres.pid) - postgresBefore),
-      generator: cpu(woken.cpuMs),
-    };
-    const flushes = (await server.flushes()) - flushesBefore;
-    await untilWaiting(server, 0);
-    const row = {
+    const cost: Cost = {
       instances,
-      eventsPerSecond: round((instances * 1_000) / woken.ms),
-      ...latenciesOf(woken.latency),
-      createdPerSecond: round((instances * 1_000) / waitingMs),
-      idle: { before, waiting },
+      before,
+      waiting,
+      createdPerSecond: round((instances * 1_000) / createdMs),
       residentBytesEach: perInstance(waiting.residentMib - before.residentMib, instances),
       databaseBytesEach: perInstance(waiting.databaseMib - before.databaseMib, instances),
-      cpu: busy,
-      flushesPerSecond: round((flushes * 1_000) / woken.ms),
     };
+    const rows: Row[] = [];
+    for (const [stage, perSecond] of rates.entries()) {
+      await postgres.checkpoint();
+      const [serverMs, postgresMs] = [threadsMs(server), readFamily(postgres.pid)];
+      const [flushes, queuedMs] = [await server.flushes(), readQueued(server.pid)];
+      const woken = await wake(perSecond, WARM_UP + stage * count, count);
+      const share = (ms: number) => round((100 * ms) / woken.ms);
+      rows.push({
+        perSecond,
+        events: count,
+        reachedPerSecond: round((count * 1_000) / woken.ms),
+        ...latenciesOf(woken.latency),
+        cpu: {
+          server: share(threadsMs(server) - serverMs),
+          serverQueued: share(readQueued(server.pid) - queuedMs),
+          postgres: share(readFamily(postgres.pid) - postgresMs),
+          generator: share(woken.cpuMs),
+        },
+        flushesPerSecond: round((((await server.flushes()) - flushes) * 1_000) / woken.ms),
+      });
+    }
+    await untilWaiting(server, instances - count * rates.length);
     const part: PartResult = {
       question:
         'What do instances cost that wait for an event each, and how soon does an event wake one?',
-      settings: { perSecond, idleSeconds: seconds * RUNS_IDLE, shards: server.shards },
-      results: { rows: [row] },
+      settings: { idleSeconds: seconds * RUNS_IDLE, shards: server.shards },
+      results: { cost, rows },
       remarks: [],
     };
-    return { part, table: tables(row) };
+    return { part, table: `${costTable(cost)}\n\n${latencyTable(rows)}\n\n${cpuTable(rows)}` };
   } finally {
     await server.stop();
   }
@@ -194,27 +207,28 @@ function latenciesOf(latency: Readonly<Record<string, Latency>>) {
 }
 
 interface Row extends ReturnType<typeof latenciesOf> {
-  readonly instances: number;
-  readonly eventsPerSecond: number;
-  readonly createdPerSecond: number;
-  readonly idle: { readonly before: Idle; readonly waiting: Idle };
-  readonly residentBytesEach: number;
-  readonly databaseBytesEach: number;
-  /** In percent of one core, while events come. */
-  readonly cpu: { readonly server: number; readonly postgres: number; readonly generator: number };
+  readonly perSecond: number;
+  readonly events: number;
+  readonly reachedPerSecond: number;
+  /** In percent of one core; `serverQueued`: what the threads of the server had to wait for one. */
+  readonly cpu: Readonly<Record<'server' | 'serverQueued' | 'postgres' | 'generator', number>>;
   readonly flushesPerSecond: number;
 }
 
-function tables(row: Row): string {
-  const { idle, woken, next, event, complete } = row;
-  const latencies = [woken, next, event, complete].flatMap(({ p50, p99 }) => [
-    round(p50),
-    round(p99),
-  ]);
-  const speed = renderTable(
+interface Cost {
+  readonly instances: number;
+  readonly before: Idle;
+  readonly waiting: Idle;
+  readonly createdPerSecond: number;
+  readonly residentBytesEach: number;
+  readonly databaseBytesEach: number;
+}
+
+function latencyTable(rows: readonly Row[]): string {
+  return renderTable(
     [
-      'waiting',
       'events/s',
+      'reached',
       'event to next task p50 ms',
       'p99 ms',
       'complete to next task p50 ms',
@@ -224,39 +238,52 @@ function tables(row: Row): string {
       'complete answered p50 ms',
       'p99 ms',
     ],
-    [[row.instances, row.eventsPerSecond, ...latencies]],
+    rows.map(({ perSecond, reachedPerSecond, woken, next, event, complete }) => [
+      perSecond,
+      reachedPerSecond,
+      ...[woken, next, event, complete].flatMap(({ p50, p99 }) => [round(p50), round(p99)]),
+    ]),
   );
-  const busy = renderTable(
-    ['CPU, % of a core', 'server', 'postgres', 'generator', 'flushes/s'],
-    [['events', row.cpu.server, row.cpu.postgres, row.cpu.generator, row.flushesPerSecond]],
-  );
-  const cost = renderTable(
+}
+
+function cpuTable(rows: readonly Row[]): string {
+  return renderTable(
     [
-      'idle server',
-      'waiting',
+      'events/s',
+      'server CPU %',
+      'waited for a core %',
+      'postgres CPU %',
+      'generator CPU %',
+      'flushes/s',
+    ],
+    rows.map(({ perSecond, cpu, flushesPerSecond }) => [
+      perSecond,
+      cpu.server,
+      cpu.serverQueued,
+      cpu.postgres,
+      cpu.generator,
+      flushesPerSecond,
+    ]),
+  );
+}
+
+function costTable({ instances, before, waiting, ...each }: Cost): string {
+  const row = (count: number, idle: Idle, ...last: number[]) => [
+    count,
+    idle.serverCpu,
+    idle.postgresCpu,
+    round(idle.residentMib),
+    ...last,
+  ];
+  return renderTable(
+    [
+      'waiting, idle server',
       'server CPU ms/s',
       'postgres CPU ms/s',
       'resident MiB',
-      'bytes each',
+      'bytes each in memory',
+      'in the database',
     ],
-    [
-      [
-        'before',
-        0,
-        idle.before.serverCpu,
-        idle.before.postgresCpu,
-        round(idle.before.residentMib),
-        '',
-      ],
-      [
-        'waiting',
-        row.instances,
-        idle.waiting.serverCpu,
-        idle.waiting.postgresCpu,
-        round(idle.waiting.residentMib),
-        row.residentBytesEach,
-      ],
-    ],
+    [row(0, before, 0, 0), row(instances, waiting, each.residentBytesEach, each.databaseBytesEach)],
   );
-  return `${speed}\n\n${busy}\n\n${cost}`;
 }
