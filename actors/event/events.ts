@@ -128,6 +128,7 @@ export class Events {
     const bytes = Buffer.byteLength(payload);
     if (max > 0 && bytes > max) throw tooLarge(`payload is ${bytes} bytes, the limit is ${max}`);
     const id = eventKeyId(tenant, name, key ?? undefined);
+    this.#host.expect(id);
     const found = this.#firedBy(tenant, event).catch(() => undefined);
     // In the order in which they came, whichever rows are there first.
     this.#lastCame = this.#lastCame.then(async () => {
