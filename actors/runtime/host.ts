@@ -148,6 +148,11 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     this.deliver(this.#cellOf(id), message);
   }
 
+  /** One that is absent is loaded meanwhile: it is about to be told something. */
+  expect(id: string): void {
+    this.#cellOf(id);
+  }
+
   deliver(cell: Cell<State, Message>, message: Message): void {
     if (cell.stash.length === 0 && this.#isOpen(cell)) {
       this.#handle(cell, message);
