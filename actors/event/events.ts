@@ -198,7 +198,7 @@ export class Events {
     turn.count('engine_events_received_total');
     const waits = [...targets.keys()];
     commitUnit(this.#deps, `event:${id}`, turn, (error, ack) => {
-      if (error === undefined) this.#received(keyId, made, event, waits);
+      if (error === undefined) this.#received(keyId, key, made, event, waits);
       else {
         // Whether it is there only the rows know.
         if (ack.outcome === 'lost') this.#keys.reload(keyId);
@@ -210,13 +210,21 @@ export class Events {
   }
 
   /** It is durable: its producer is answered, and those who wait are told. */
-  #received(keyId: string, made: NewEvent, event: OpenEvent, waits: readonly string[]): void {
+  #received(
+    keyId: string,
+    by: EventKey,
+    made: NewEvent,
+    event: OpenEvent,
+    waits: readonly string[],
+  ): void {
     const { request, fires } = made;
     const triggers = fires.length === 0 ? undefined : fires.length;
     const body = receiptOf(event.id, false, event.matched, waits[0], triggers);
     const reply = { kind: 'reply', request, status: 201, body } as const;
     this.#deps.release([triggers === undefined ? reply : { ...reply, fires: true }]);
-    this.#keys.tell(keyId, 'stored', (key, turn) => key.stored(turn, event));
+    this.#keys.tell(keyId, 'stored', (key, turn) =>
+      key === by ? key.stored(turn, event) : key.reread(),
+    );
   }
 
   /** What an earlier one with the same producer_event_id came to, whatever this one says. */
