@@ -18,6 +18,15 @@ import { isoTime } from '../../src/core/time.js';
 import { Runner, type Statement } from '../../src/db/runner.js';
 import type { StoredRow } from '../../src/db/tables.js';
 import { LIMITS } from '../../src/limits.js';
+import {
+  type BlocksAsk,
+  columnOf,
+  type EventName,
+  eventNamesOf,
+  itemsOf,
+  namesOf,
+  pairsOf,
+} from './asked-columns.js';
 import { BatchedReads } from './batched-reads.js';
 import { LOAD_SQL } from './load-sql.js';
 import type {
@@ -26,6 +35,7 @@ import type {
   DueSchedule,
   EventRow,
   EventTakeRow,
+  EventTriggerRow,
   EventWaitRow,
   InstanceCounts,
   InstanceRow,
@@ -73,12 +83,6 @@ const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 type Name = keyof typeof LOAD_SQL;
 
-/** Blocks of one instance. */
-interface BlocksAsk {
-  readonly instance: string;
-  readonly blocks: Iterable<string>;
-}
-
 /** The ended instances that the gates of a release are judged by. */
 interface RunsAsk {
   /** When its canary began. */
@@ -116,6 +120,7 @@ export class Loader {
   readonly #childOutputs = this.#batch<string, ListedOutput>('childOutputs', columnOf);
   readonly #openEvents = this.#batch<string, EventRow>('openEvents', columnOf);
   readonly #eventWaits = this.#batch<string, EventWaitRow>('eventWaits', columnOf);
+  readonly #eventTriggers = this.#batch<EventName, EventTriggerRow>('eventTriggers', eventNamesOf);
   readonly #activeRuns = this.#batch<string, { id: string }>('activeRuns', columnOf);
 
   constructor(pool: pg.Pool, { shard, shards }: ShardPlace) {
@@ -366,6 +371,11 @@ export class Loader {
     return this.#one('storedEvent', [id]);
   }
 
+  /** The triggers that are switched on and fired by events with the name. */
+  eventTriggers(name: EventName): Promise<EventTriggerRow[]> {
+    return this.#eventTriggers.read(name);
+  }
+
   /** The shard's keys, in order, after the one given, whose actor has something to do at that time. */
   async dueEventKeys(after: string, now: UnixMs, limit: number): Promise<string[]> {
     const rows = await this.#own<{ key_id: string }>('dueEventKeys', [after, isoTime(now), limit]);
@@ -540,41 +550,6 @@ export class Loader {
 
 function statementOf(name: Name, values: readonly unknown[]): Statement {
   return { name: `load_${name}`, text: LOAD_SQL[name], values };
-}
-
-/** A row for each block that is asked for, as three columns. */
-function pairsOf(asks: readonly BlocksAsk[]): [number[], string[], string[]] {
-  const pairs = asks.flatMap(({ instance, blocks }, at) =>
-    [...blocks].map((block) => [at + 1, instance, block] as const),
-  );
-  return [pairs.map(([n]) => n), pairs.map(([, id]) => id), pairs.map(([, , block]) => block)];
-}
-
-/** A row for each run of a for_each that is asked for. */
-function itemsOf(asks: readonly ItemsAsk[]): readonly unknown[] {
-  return [
-    asks.map((_, at) => at + 1),
-    asks.map(({ instance }) => instance),
-    asks.map(({ prefix }) => prefix),
-    asks.map(({ depth }) => depth),
-    asks.map(({ blocks }) => JSON.stringify(blocks)),
-    asks.map(({ items }) => items && JSON.stringify(items)),
-  ];
-}
-
-/** A row for each name that is asked for. */
-function namesOf(names: readonly SequenceName[]): readonly unknown[] {
-  return [
-    names.map(({ tenant }) => tenant),
-    names.map(({ namespace }) => namespace),
-    names.map(({ name }) => name),
-    names.map(({ version }) => version),
-  ];
-}
-
-/** A row for each id that is asked for. */
-function columnOf(ids: readonly string[]): readonly unknown[] {
-  return [ids];
 }
 
 function idsOf(rows: readonly { readonly id: string }[]): string[] {

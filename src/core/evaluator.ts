@@ -252,7 +252,9 @@ function resume(run: Evaluation): Taken {
   const { snapshot, execution, env } = run;
   if (execution.f === 1) return schedule(run, env.now);
   endPause(run);
-  if (execution.h !== undefined && execution.h <= env.now) delete execution.h;
+  // One with nothing left to do has nothing to start at that time.
+  const isOver = execution.e !== undefined || (execution.h ?? env.now) <= env.now;
+  if (execution.h !== undefined && isOver) delete execution.h;
   const next = execution.h ?? (isOnlyDeferred(run) ? firstDeferral(run) : env.now);
   moveTo(snapshot, 'scheduled', Math.max(next, env.now));
   return 'set';

@@ -41,12 +41,12 @@ export function noteTimeOut({ execution, snapshot, env, counts }: Evaluation): v
 
 /**
  * Until when the node may be at what it is at, whatever else holds the instance back; undefined: for ever.
- * How long a step may sleep is of interest only when it may go on.
+ * How long a step may sleep, or wait for a person, is of interest only when it may go on.
  */
 export function limitOf(record: OpenRecord): UnixMs | undefined {
   if (record.x === 1) return undefined;
   const { p, d, h } = record as Partial<StepRecord>;
-  return earlier(p === 'sleep' ? undefined : d, h);
+  return earlier(p === 'sleep' || p === 'gate' ? undefined : d, h);
 }
 
 /** The first limit of all; null when there is none. */

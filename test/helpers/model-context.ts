@@ -28,7 +28,7 @@ export class Context {
   errors: JsonObject[] = [];
   #errorsAt = 0;
   #outputs: JsonObject = {};
-  /** What loops say of their passes. */
+  /** What loops say of their passes: no outputs. */
   readonly #notes = new Set<ModelRow>();
   readonly #rowCounts = new Map<string, number>();
 
@@ -53,8 +53,8 @@ export class Context {
     this.#store(block, place, { number, attempt: number, output, isError: true });
   }
 
-  /** The row that a loop has of its own. */
-  ownRow(block: Block, place: Iteration, attempt: number, output: JsonObject): void {
+  /** What a loop says of its passes. */
+  note(block: Block, place: Iteration, attempt: number, output: JsonObject): void {
     this.#notes.add(this.#store(block, place, { number: 0, attempt, output, isError: false }));
   }
 

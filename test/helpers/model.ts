@@ -74,7 +74,7 @@ export class Model extends World {
     const { branches, semantics } = race;
     const tell = (winner: number) => {
       const output = this.context.resultOf(branches[winner]!, frame) ?? null;
-      this.context.ownRow(race, place, 0, { winner, output });
+      this.context.row(race, place, 0, { winner, output });
     };
     // A branch with nothing to do, after a retry nothing left to do, finishes at once.
     const idle = branches.findIndex((branch) => branch.every((one) => isOver(place.frame, one)));
@@ -147,7 +147,7 @@ export class Model extends World {
       if (end !== 'completed') return end;
       frame.isInPass = false;
       frame.passes += 1;
-      this.context.ownRow(block, place, frame.passes, { _iterations: frame.passes });
+      this.context.note(block, place, frame.passes, { _iterations: frame.passes });
       if (yield* this.isCutBeforeStart(place.scope)) return 'cancelled';
     }
   }
@@ -155,7 +155,7 @@ export class Model extends World {
   *forEach(block: ForEachBlock, frame: Frame, place: Place): Run<End> {
     const itemVar = block.item_var ?? 'item';
     const row = (items: readonly JsonValue[]) =>
-      this.context.ownRow(block, place, frame.passes, {
+      this.context.note(block, place, frame.passes, {
         _index: frame.passes,
         _total: items.length,
         _item_var: itemVar,

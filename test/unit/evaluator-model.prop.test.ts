@@ -5,12 +5,25 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { Block } from '../../schema/blocks.js';
 import { countOf } from '../helpers/block-trees.js';
 import { byDepth } from '../helpers/depth.js';
 import { Tally } from '../helpers/model-laws.js';
 import { type Profile, stories } from '../helpers/model-stories.js';
 import { Trial } from '../helpers/model-trial.js';
-import { forEach, loop, noop, play, race, START, tryCatch, work } from '../helpers/player.js';
+import {
+  failing,
+  forEach,
+  loop,
+  noop,
+  type Player,
+  play,
+  race,
+  START,
+  transform,
+  tryCatch,
+  work,
+} from '../helpers/player.js';
 import { check, isWholeRun } from '../helpers/properties.js';
 
 const tally = new Tally();
@@ -156,5 +169,87 @@ describe('what the model has found', () => {
     const until = START + 100;
     player.send({ kind: 'rate.deferred', node: 0, iteration: '', attempt: 0, until });
     player.shows({ state: 'waiting', wakeAt: null });
+  });
+
+  test('a paused instance with nothing left to do ends when it is resumed, before the start that was asked for', () => {
+    const player = play([work('a')]);
+    player.send({ kind: 'reschedule', at: START + 1_000 });
+    player.after('pause', 'ok a').shows({ state: 'paused' });
+    player.after('resume').shows({ state: 'completed' });
+    assert.equal(player.now, START);
+  });
+
+  describe('a race tells', () => {
+    const winnerOf = (player: Player) => player.outputOf('r');
+
+    test('what came before a failure that was caught', () => {
+      const caught = tryCatch('t', [transform('a', { n: 1 }), failing('b')], []);
+      const player = play([race('r', [work('w'), caught])]);
+      player.complete('w');
+      assert.deepEqual(winnerOf(player), { winner: 0, output: { n: 1 } });
+    });
+
+    test('nothing of a catch list that ran before the retry in which its branch has won', () => {
+      const player = play([race('r', [tryCatch('t', [work('a')], [noop('c')], [work('f')])])]);
+      player.after('fail a', 'fail f').shows({ state: 'failed' });
+      player.send({ kind: 'retry' });
+      player.complete('a', { n: 1 });
+      player.complete('f', { n: 2 });
+      assert.deepEqual(winnerOf(player), { winner: 0, output: { n: 2 } });
+    });
+
+    test('the outputs of the items of a for_each, nothing when there were none', () => {
+      const body = [transform('t', { n: '{{ data.item }}' })];
+      const branch = [transform('a', {}), forEach('f', 'items', body, { concurrency: 2 })];
+      const some = play([race('r', branch)], { data: { items: [1, 2] } });
+      assert.deepEqual(winnerOf(some), { winner: 0, output: [{ n: 1 }, { n: 2 }] });
+      assert.deepEqual(winnerOf(play([race('r', branch)])), { winner: 0, output: {} });
+    });
+
+    test('the output of the variant of a split, which tells its choice when there is none', () => {
+      const split = (blocks: Block[]): Block => {
+        return { type: 'ab_split', id: 's', variants: [{ name: 'v', weight: 1, blocks }] };
+      };
+      const given = play([race('r', [split([transform('a', { n: 1 })])])]);
+      assert.deepEqual(winnerOf(given), { winner: 0, output: { n: 1 } });
+      const none = play([race('r', [split([])])]);
+      assert.deepEqual(winnerOf(none), { winner: 0, output: { variant: 'v', variant_index: 0 } });
+    });
+  });
+
+  test('a compensation sees why its own saga failed, whatever fails beside it', () => {
+    const undo = transform('undo', { why: '{{ data._error.failed_block_id }}@{{ data.item }}' });
+    const steps = [
+      { id: 'one', action: noop('x'), compensation: [work('wait'), undo] },
+      { id: 'two', action: work('y') },
+    ];
+    const other = tryCatch('t', [work('z')], []);
+    const body: Block[] = [
+      {
+        type: 'router',
+        id: 'o',
+        routes: [{ condition: 'item == saga', blocks: [{ type: 'saga', id: 's', steps }] }],
+        default: [other],
+      },
+    ];
+    const items = forEach('f', 'items', body, { concurrency: 2 });
+    const player = play([items], { data: { items: ['saga', 'other'] } });
+    player.after('fail y', 'fail z', 'ok wait');
+    assert.deepEqual(player.outputOf('undo'), { why: 'y@saga' });
+  });
+
+  test('a person may answer for as long as the instance is parked', () => {
+    const player = play([work('a', { wait_for_input: { prompt: 'Go on?', timeout: 100 } })]);
+    player.after('park').shows({ state: 'waiting', wakeAt: null });
+  });
+
+  test('a block that is cut off times out no more while it cleans up', () => {
+    const guarded = {
+      ...tryCatch('t', [work('p', { cancellable: false })], [], [work('f')]),
+      timeout: 100,
+    };
+    const player = play([guarded]).after('cancel');
+    player.now += 200;
+    player.after('ok p', 'ok f').shows({ state: 'cancelled', tree: { t: 'completed' } });
   });
 });

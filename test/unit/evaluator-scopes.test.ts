@@ -142,9 +142,9 @@ describe('the output of a race', () => {
       { n: 3 },
     ],
     [
-      'is that of the last item',
+      'of a for_each is that of its items',
       [forEach('f', 'xs', [transform('a', { x: '{{ data.item }}' })])],
-      { x: 8 },
+      [{ x: 7 }, { x: 8 }],
     ],
     [
       'of a race in it is that of the inner one',

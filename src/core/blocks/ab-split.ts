@@ -20,7 +20,7 @@ export interface AbSplitNode extends NodePlace {
 export const abSplit = composite<AbSplitBlock, AbSplitNode, RouterRecord>({
   isKept: true,
   order: 'one',
-  leavesRow: true,
+  leavesRow: 'first',
   compile: ({ variants }) => ({
     names: variants.map(({ name }) => name),
     weights: variants.map(({ weight }) => weight),

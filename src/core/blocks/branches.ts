@@ -51,7 +51,7 @@ export const parallel = composite<ParallelBlock, ParallelNode, BranchesRecord>({
 const WINNER_OUTPUT_MAX = 1024 * 1024;
 
 export const race = composite<RaceBlock, RaceNode, BranchesRecord>({
-  leavesRow: true,
+  leavesRow: 'last',
   tellsResults: true,
   compile: (block) => ({ semantics: block.semantics ?? 'first_to_resolve' }),
   lists: (block) => block.branches,

@@ -39,8 +39,8 @@ export interface BlockKind<
   /** A retry of the instance goes on from the record instead of from the beginning. */
   readonly isKept: boolean;
 
-  /** A block that completed has left a row of its own in this pass. */
-  readonly leavesRow: boolean;
+  /** Whether a block that completed has an output of its own, from before or behind those inside of it. */
+  readonly leavesRow: 'never' | 'first' | 'last';
   /** Its own row tells the result of a list of blocks (`results.ts`). */
   readonly tellsResults: boolean;
 
@@ -137,7 +137,7 @@ const BASE: BlockKind = {
   isLeaf: false,
   repeats: 'never',
   isKept: false,
-  leavesRow: false,
+  leavesRow: 'never',
   tellsResults: false,
   compile: unsaid,
   lists: () => [],

@@ -101,6 +101,7 @@ function endLoopPass(run: Evaluation, node: LoopNode, record: LoopRecord): void 
 
 export const forEach = composite<ForEachBlock, ForEachNode, ForEachRecord>({
   repeats: 'items',
+  leavesRow: 'last',
   isKept: true,
   compile(block, compiler) {
     const text = block.collection.trim();

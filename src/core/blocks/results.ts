@@ -1,12 +1,13 @@
 /**
  * The result of a list of blocks: the output of the last block in it that has one, blocks inside of others
- * included, in the order of the definition (docs/reference/blocks.md).
+ * included, in the order of the definition (docs/reference/blocks.md). That of a race or a for_each tells
+ * already what came of the blocks inside.
  */
 
 import type { Evaluation } from '../evaluation.js';
-import { COMPLETED } from '../execution.js';
+import { CATCH_LIST, COMPLETED, type DoneCode, FAILED, TRY_LIST } from '../execution.js';
 import type { JsonValue } from '../json.js';
-import type { NodePlace } from '../plan-nodes.js';
+import type { NodePlace, PlanNode } from '../plan-nodes.js';
 
 /** Of a list that has ended well, in the present pass; null when nothing in it has an output. */
 export function resultOf(run: Evaluation, list: readonly number[]): JsonValue {
@@ -15,28 +16,59 @@ export function resultOf(run: Evaluation, list: readonly number[]): JsonValue {
 
 function latest(run: Evaluation, list: readonly number[]): JsonValue | undefined {
   for (const index of list.toReversed()) {
-    if (run.execution.d[index]?.[0] !== COMPLETED) continue;
-    const node = run.plan.nodes[index]!;
-    const found = node.kind.leavesRow
-      ? run.snapshot.outputs.get(node.id)
-      : latest(run, node.lists.flat());
+    if (!hasEnded(run, index, COMPLETED)) continue;
+    const found = outputOf(run, run.plan.nodes[index]!);
     if (found !== undefined) return found;
   }
   return undefined;
 }
 
-/** The blocks whose outputs may be the result of the list: these have to be kept. */
-export function resultBlocks(nodes: readonly NodePlace[], list: readonly number[]): Set<string> {
+function outputOf(run: Evaluation, node: PlanNode): JsonValue | undefined {
+  const { kind, lists, id } = node;
+  const own = run.snapshot.outputs.get(id);
+  // What stands there when no item has run is of an earlier pass.
+  if (kind.repeats === 'items') return lists[0]!.some((i) => run.execution.d[i]) ? own : undefined;
+  if (kind.leavesRow === 'last') return own;
+  const found = latest(run, ranLists(run, node).flat());
+  return kind.leavesRow === 'first' ? (found ?? own) : found;
+}
+
+/** A catch list that has run before a retry, in which there was nothing to catch, has no part in it. */
+function ranLists(run: Evaluation, { type, lists }: PlanNode): readonly (readonly number[])[] {
+  if (type !== 'try_catch' || lists[TRY_LIST]!.some((index) => hasEnded(run, index, FAILED))) {
+    return lists;
+  }
+  return lists.filter((_, branch) => branch !== CATCH_LIST);
+}
+
+function hasEnded({ execution }: Evaluation, index: number, code: DoneCode): boolean {
+  return execution.d[index]?.[0] === code;
+}
+
+/**
+ * The blocks whose outputs may be the result of the list: these have to be kept.
+ *
+ * @param isWhole the list has ended well when its result is asked for; one that a catch list follows
+ * may have ended anywhere
+ */
+export function resultBlocks(
+  nodes: readonly NodePlace[],
+  list: readonly number[],
+  isWhole = true,
+): Set<string> {
   const blocks = new Set<string>();
   for (const index of list.toReversed()) {
-    const { id, kind, lists, when } = nodes[index]!;
-    if (!kind.leavesRow) {
-      for (const inner of lists) for (const one of resultBlocks(nodes, inner)) blocks.add(one);
-      continue;
+    const { id, type, kind, lists, when } = nodes[index]!;
+    if (kind.leavesRow !== 'never') blocks.add(id);
+    if (kind.leavesRow !== 'last') {
+      for (const [branch, inner] of lists.entries()) {
+        const isTried = type === 'try_catch' && branch === TRY_LIST;
+        for (const one of resultBlocks(nodes, inner, !isTried)) blocks.add(one);
+      }
     }
-    blocks.add(id);
-    // Those before it are never asked: it runs whenever the list ends well.
-    if (when === undefined) break;
+    // Those before it are never asked: it has one whenever the list ends well.
+    const isSure = kind.leavesRow !== 'never' && kind.repeats === 'never';
+    if (isWhole && isSure && when === undefined) break;
   }
   return blocks;
 }

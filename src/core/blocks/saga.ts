@@ -58,8 +58,9 @@ export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
     }
   },
   runsList: (record, branch) => record.l === branch,
-  /** Compensations are protected, also while they have yet to run. */
+  /** Compensations are protected, also while they have yet to run; its time is of no interest any more. */
   cut(run, node, record, by) {
+    delete record.d;
     if (isCompensation(record.l) || cutInside(run, node, record, by)) return true;
     record.f = CANCELLED;
     if (startCompensation(run, node, record, stepOf(record.l))) return true;
@@ -92,7 +93,7 @@ function noteFailed(run: Evaluation, node: SagaNode, record: SagaRecord, failed:
   const { block_id, ...why } = record.y;
   const failed_step = node.steps[stepOf(record.l)]!;
   const error = { failed_step, source: 'saga', block_id: node.id, failed_block_id: block_id };
-  run.mergeData({ _error: { ...error, ...why } });
+  run.mergeError(node, { ...error, ...why });
 }
 
 /** Goes on with the compensations from that of `step` on, backwards; then the block is done. */

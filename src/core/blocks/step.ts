@@ -46,7 +46,7 @@ const CONTEXT_LIMIT =
 
 export const step = leaf<StepBlock, StepNode>({
   compile: compileStep,
-  leavesRow: true,
+  leavesRow: 'last',
   enter(run, node) {
     if (node.delay !== undefined) {
       const target = targetOf(run, node.delay);

@@ -34,7 +34,7 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
       input: compiler.template(block.input ?? {}, 'input'),
     };
   },
-  leavesRow: true,
+  leavesRow: 'last',
   misguided(run, node, message) {
     fail(run, node, 'expression_error', message);
   },

@@ -46,6 +46,8 @@ export const tryCatch = composite<TryCatchBlock, TryCatchNode, TryCatchRecord>({
   runsList: (record, branch) => record.p === branch,
   /** The finally list is protected, also while it has yet to run. */
   cut(run, node, record, by) {
+    // Its time is of no interest any more.
+    delete record.d;
     if (record.p === FINALLY_LIST || cutInside(run, node, record, by)) return true;
     if (!startAt(run, node.lists[FINALLY_LIST]!, 0)) {
       run.close(node, CANCELLED);
