@@ -15,6 +15,7 @@ import { type Api, type Json, newHandler, startApi, step, type Tenant } from './
 import { accepted, type Bundle, exported, imported } from './capsules.js';
 import { expectStatus, type Reply } from './client.js';
 import { type Continuity, continuityOf } from './continuity.js';
+import type { TestDatabase } from './database.js';
 
 export interface Side {
   readonly api: Api;
@@ -33,7 +34,10 @@ export interface Pair {
 
 const MASTERS = { a: 'a1'.repeat(32), b: 'b2'.repeat(32) } as const;
 
-export async function startPair(): Promise<Pair> {
+/** @param databases what they begin with, which the caller drops; default: new ones */
+export async function startPair(
+  databases: Partial<Readonly<Record<'a' | 'b', TestDatabase>>> = {},
+): Promise<Pair> {
   const keyrings = {
     a: createKeyring(Buffer.from(MASTERS.a, 'hex')),
     b: createKeyring(Buffer.from(MASTERS.b, 'hex')),
@@ -46,7 +50,9 @@ export async function startPair(): Promise<Pair> {
       ENGINE_ENCRYPTION_KEY: MASTERS[own],
       ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON: JSON.stringify({ [id]: publicKey }),
     };
-    return { api: await startApi({ env }), keyring: keyrings[own], env };
+    const database = databases[own];
+    const api = await startApi(database === undefined ? { env } : { env, database });
+    return { api, keyring: keyrings[own], env };
   };
   const seen: string[] = [];
   const server = createServer((request, response) => {
@@ -134,18 +140,25 @@ export async function startJourney({ a, b, sink }: Pair): Promise<Journey> {
   return journey;
 }
 
-/** Registers both runtimes on both servers; they are live for some minutes. */
+/**
+ * Registers both runtimes on both servers; they are live for some minutes.
+ *
+ * @param more what else each says of itself
+ */
 export async function announce(
-  { a, b }: Journey,
+  { a, b }: Pick<Journey, 'a' | 'b'>,
   sides: { readonly a: Side; readonly b: Side },
+  more: Json = {},
 ): Promise<void> {
   for (const { continuity } of [a, b]) {
     const keyOf = ({ keyring }: Side) => keyring.signing.publicKey;
     await continuity.runtime({
+      ...more,
       runtime_id: a.runtime,
       capsule_signing_public_key: keyOf(sides.a),
     });
     await continuity.runtime({
+      ...more,
       runtime_id: b.runtime,
       capsule_signing_public_key: keyOf(sides.b),
     });

@@ -1,45 +1,89 @@
 /**
- * A story over weeks that takes minutes: orders wait for people, events and their carriers, go over to
- * another version, to another server and back, and the server is killed between the chapters.
+ * A story over two weeks that takes minutes: orders wait for people, events and their carriers, go over to
+ * another version, to another server and back. It is told twice, by servers that stay alive and by servers
+ * that are killed after every step, and has to end in the same way.
  */
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
-import { after, before, test } from 'node:test';
+import { after, before, type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
 import type { Approval, ApprovalPage } from '../../schema/approval.js';
 import type { InstancesMigrated } from '../../schema/continuity.js';
 import type { EventReceipt } from '../../schema/event.js';
 import type { TaskInstance } from '../../schema/instance.js';
 import type { Release, ValidationReport } from '../../schema/release.js';
 import type { WorkerTask } from '../../schema/worker.js';
-import {
-  type Api,
-  eventually,
-  type Json,
-  newHandler,
-  step,
-  type Tenant,
-  tryCatch,
-} from '../helpers/api.js';
+import { eventually, type Json, newHandler, step, type Tenant, tryCatch } from '../helpers/api.js';
+import { accepted, type Bundle, imported } from '../helpers/capsules.js';
 import { expectStatus, NoReplyError, UnexpectedStatusError } from '../helpers/client.js';
 import { continuityOf } from '../helpers/continuity.js';
+import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { shadowClock } from '../helpers/database-clock.js';
 import { askRollback, rollBack } from '../helpers/migrations.js';
 import { keyOn, move } from '../helpers/routed.js';
-import { announce, land, type Pair, type Place, send, startPair } from '../helpers/two-engines.js';
+import {
+  announce,
+  claiming,
+  type Pair,
+  type Place,
+  send,
+  startPair,
+} from '../helpers/two-engines.js';
 
-const WEEK_MS = 7 * 86_400_000;
+const DAY_MS = 86_400_000;
+const WEEK_MS = 7 * DAY_MS;
 const PERCENT = 50;
+/** For how long a runtime says that it is there. */
+const LIVE_MS = 240_000;
 /** Between the tries of a worker whose server is away. */
 const AWAY_MS = 25;
+/** A worker that is silent for a minute has lost its task. */
+const HEARTBEAT_MS = 5_000;
 
 let pair: Pair;
+const databases: TestDatabase[] = [];
+const admins: pg.Client[] = [];
+const clocks: ((aheadMs: number) => Promise<void>)[] = [];
+/** How far the time of the servers is ahead of this machine's. */
+let aheadMs = 0;
 
 before(async () => {
-  pair = await startPair();
+  const [a, b] = [await database(), await database()];
+  pair = await startPair({ a, b });
 });
-after(() => pair.stop());
+after(async () => {
+  await pair?.stop();
+  for (const admin of admins) await admin.end();
+  for (const each of databases) await each.drop();
+});
+
+/** With a clock of its own. */
+async function database(): Promise<TestDatabase> {
+  const made = await createTestDatabase();
+  databases.push(made);
+  const admin = new pg.Client({ connectionString: made.connectionString });
+  await admin.connect();
+  admins.push(admin);
+  clocks.push(await shadowClock(admin, made.name));
+  return made;
+}
+
+/** On both servers, which follow their databases within a second. */
+async function letPass(ms: number): Promise<void> {
+  aheadMs += ms;
+  const engines = [pair.a.api.engine, pair.b.api.engine];
+  const jumps = () =>
+    engines.map((engine) => {
+      const told = engine.logs().filter(({ msg }) => msg === 'the clock of the database was set');
+      return told.length;
+    });
+  const before = jumps();
+  for (const set of clocks) await set(aheadMs);
+  await eventually(() => assert.ok(jumps().every((count, at) => count > before[at]!)));
+}
 
 // ---------------------------------------------------------------- the sequences
 
@@ -112,22 +156,37 @@ class Crew {
   }
 
   async #serve(tenant: Tenant, name: Work): Promise<void> {
+    const atWork: Promise<void>[] = [];
     while (this.#isAtWork) {
       const tasks = await answered(() => tenant.poll(this.#handlers[name], { wait_ms: 200 }));
-      await Promise.all(tasks.map((task) => this.#perform(tenant, name, task)));
+      // Whoever is on its way for long keeps nobody else from work.
+      atWork.push(...tasks.map((task) => this.#perform(tenant, name, task)));
     }
+    await Promise.all(atWork);
   }
 
   async #perform(tenant: Tenant, name: Work, task: WorkerTask): Promise<void> {
     const { order } = task.params as { order: string };
     const what = `${order} ${name}`;
     this.done.set(what, (this.done.get(what) ?? 0) + 1);
-    if (name === 'carry') await this.underway.get(order);
+    if (name === 'carry') await this.#arrival(tenant, order, task);
     await answered(() =>
       name === 'carry' && this.failing.has(order)
         ? tenant.fail(task, 'the van broke down')
         : tenant.complete(task, { [name]: order }),
     );
+  }
+
+  /** Meanwhile the carrier says that it is still on its way. */
+  async #arrival(tenant: Tenant, order: string, task: WorkerTask): Promise<void> {
+    let isUnderway = this.underway.has(order);
+    const arrival = this.underway.get(order)?.then(() => {
+      isUnderway = false;
+    });
+    while (isUnderway) {
+      await answered(() => tenant.call('heartbeat', task));
+      await Promise.race([arrival, pause(HEARTBEAT_MS)]);
+    }
   }
 }
 
@@ -152,35 +211,52 @@ async function approvals(tenant: Tenant): Promise<Approval[]> {
   return expectStatus(await tenant.get<ApprovalPage>('/approvals?limit=100'), 200).items;
 }
 
-async function children(tenant: Tenant, id: string): Promise<TaskInstance[]> {
-  return expectStatus(await tenant.get<TaskInstance[]>(`/instances/${id}/children`), 200);
-}
+const read = async <T>(tenant: Tenant, path: string): Promise<T> =>
+  expectStatus(await tenant.get<T>(path), 200);
+
+const childrenOf = (tenant: Tenant, id: string) =>
+  read<TaskInstance[]>(tenant, `/instances/${id}/children`);
 
 /** Everything of a tenant that a kill must not change. */
 async function seen(tenant: Tenant, handlers: Handlers): Promise<Json> {
-  const instances = expectStatus(await tenant.get<TaskInstance[]>('/instances?limit=100'), 200);
+  const instances = await read<TaskInstance[]>(tenant, '/instances?limit=100');
   const each = await Promise.all(
-    instances.map(async ({ id }) => ({
-      instance: await tenant.instance(id),
-      tree: await tenant.nodeStates(id),
-      outputs: await tenant.outputs(id),
-      children: (await children(tenant, id)).map((child) => [child.id, child.state]),
-    })),
+    instances.map(async ({ id }) => [await tenant.tree(id), await tenant.outputs(id)]),
   );
   const tasks = await Promise.all(WORK.map((name) => tenant.tasks(handlers[name])));
   const told = tasks.flat().map(({ id, state, claim_epoch }) => ({ id, state, claim_epoch }));
-  return { each, approvals: await approvals(tenant), tasks: told };
+  return { instances, each, approvals: await approvals(tenant), tasks: told };
 }
 
-async function kill(api: Api, tenant: Tenant, handlers: Handlers): Promise<void> {
-  const before = await seen(tenant, handlers);
-  await api.restart();
-  assert.deepEqual(await seen(tenant, handlers), before);
+/** Ids, times and hashes are those of one telling. */
+const OF_ONE_TELLING: readonly (readonly [RegExp, string])[] = [
+  [/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, 'id'],
+  [/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'time'],
+  [/[\da-f]{64}/g, 'hash'],
+];
+
+function comparable(value: unknown): unknown {
+  const text = OF_ONE_TELLING.reduce(
+    (rest, [pattern, word]) => rest.replace(pattern, word),
+    JSON.stringify(value),
+  );
+  return JSON.parse(text);
 }
 
-async function approve(tenant: Tenant, instance: string): Promise<void> {
-  const path = `/approvals/${await approvalOf(tenant, instance)}`;
-  expectStatus(await tenant.post(path, { value: 'yes' }), 200);
+/** Everything that is told of an order that has ended. */
+async function endOf(tenant: Tenant, id: string): Promise<unknown> {
+  const told = async (each: string) => ({
+    instance: await tenant.instance(each),
+    outputs: await tenant.outputs(each),
+    tree: await read(tenant, `/instances/${each}/tree`),
+    audit: await read(tenant, `/instances/${each}/audit`),
+    receipts: await read(tenant, `/instances/${each}/effects`),
+  });
+  const children = await childrenOf(tenant, id);
+  return comparable([
+    await told(id),
+    ...(await Promise.all(children.map((child) => told(child.id)))),
+  ]);
 }
 
 const approvalOf = (tenant: Tenant, instance: string): Promise<string> =>
@@ -190,11 +266,17 @@ const approvalOf = (tenant: Tenant, instance: string): Promise<string> =>
     return found.id;
   });
 
+async function approve(tenant: Tenant, instance: string): Promise<void> {
+  const path = `/approvals/${await approvalOf(tenant, instance)}`;
+  expectStatus(await tenant.post(path, { value: 'yes' }), 200);
+}
+
 /** The block at which the instance waits, and has settled. */
 const untilAt = (tenant: Tenant, id: string, block: string): Promise<void> =>
   eventually(async () => {
-    const states = await tenant.nodeStates(id);
-    assert.deepEqual([states[block], (await tenant.instance(id)).state], ['waiting', 'waiting']);
+    const [{ state }, tree] = [await tenant.instance(id), await tenant.nodeStates(id)];
+    const where = `${id} is ${state}, not at ${block}: ${JSON.stringify(tree)}`;
+    assert.ok(tree[block] === 'waiting' && state === 'waiting', where);
   });
 
 const payment = (order: string): Json => ({
@@ -206,45 +288,120 @@ const payment = (order: string): Json => ({
 
 const pay = (tenant: Tenant, order: string) => tenant.post<EventReceipt>('/events', payment(order));
 
-// ---------------------------------------------------------------- the story
-
-test('orders that wait for people, events and carriers go over to a version, a server and back through kills, and each ends once', async (t) => {
-  const name = `t-${randomUUID()}`;
-  const [a, b] = [pair.a.api.tenant(name), pair.b.api.tenant(name)];
-  const handlers = Object.fromEntries(WORK.map((each) => [each, newHandler()])) as Handlers;
-  const crew = new Crew(handlers);
-  crew.start(a, b);
-  const van = new EventEmitter();
-  crew.underway.set('o8', once(van, 'arrives'));
-  t.after(() => {
-    van.emit('arrives');
-    return crew.stop();
-  });
-  const killA = () => kill(pair.a.api, a, handlers);
-
-  const [v1, v2, carrier] = [randomUUID(), randomUUID(), randomUUID()];
-  const store = async (on: Tenant, id: string, version: 1 | 2) => {
-    const body = on.definition(orderBlocks(handlers, version), { id, version, name: 'order' });
-    expectStatus(await on.post('/sequences', body), 201);
-  };
-  for (const on of [a, b]) {
-    const body = on.definition([work('carry', handlers)], { id: carrier, name: 'carrier' });
-    expectStatus(await on.post('/sequences', body), 201);
-    await store(on, v1, 1);
+async function payAll(tenant: Tenant, orders: readonly number[]) {
+  interface Outcomes {
+    readonly outcomes: readonly EventReceipt[];
   }
-  const orders = new Map<string, string>();
-  const order = async (number: number, more: Json = {}): Promise<string> => {
-    const context = { data: { order: `o${number}` } };
-    const id = await a.create(v1, { context, ...more });
-    orders.set(`o${number}`, id);
-    await untilAt(a, id, 'approve');
-    return id;
-  };
-  const idOf = (number: number) => orders.get(`o${number}`) as string;
+  const events = orders.map((number) => payment(`o${number}`));
+  return expectStatus(await tenant.post<Outcomes>('/events/batch', { events }), 200).outcomes;
+}
 
-  // Chapter 1: eight orders, and somebody is asked about each.
-  for (let number = 1; number <= 8; number++) await order(number);
-  const questions = await approvals(a);
+// ---------------------------------------------------------------- one telling
+
+class Story {
+  readonly a: Tenant;
+  readonly b: Tenant;
+  readonly handlers = Object.fromEntries(WORK.map((each) => [each, newHandler()])) as Handlers;
+  readonly crew = new Crew(this.handlers);
+  readonly van = new EventEmitter();
+  readonly v1 = randomUUID();
+  readonly v2 = randomUUID();
+  readonly places: Readonly<Record<'a' | 'b', Place>>;
+  /** The instances of the orders on the first server, by number. */
+  readonly #orders = new Map<number, string>();
+  readonly #isKilled: boolean;
+
+  /** @param isKilled both servers, after every step */
+  constructor(t: TestContext, isKilled: boolean) {
+    this.#isKilled = isKilled;
+    const name = `t-${randomUUID()}`;
+    this.a = pair.a.api.tenant(name);
+    this.b = pair.b.api.tenant(name);
+    this.places = {
+      a: { tenant: this.a, continuity: continuityOf(this.a), runtime: randomUUID() },
+      b: { tenant: this.b, continuity: continuityOf(this.b), runtime: randomUUID() },
+    };
+    this.crew.start(this.a, this.b);
+    this.crew.underway.set('o8', once(this.van, 'arrives'));
+    t.after(() => {
+      this.van.emit('arrives');
+      return this.crew.stop();
+    });
+  }
+
+  /** What is done in one go; nothing is at work any more when it resolves. */
+  async step<T>(act: () => Promise<T>): Promise<T> {
+    const result = await act();
+    await this.die();
+    return result;
+  }
+
+  /** A kill changes nothing that can be seen. */
+  async die(): Promise<void> {
+    if (!this.#isKilled) return;
+    const both = () => Promise.all([this.a, this.b].map((on) => seen(on, this.handlers)));
+    const before = await both();
+    await this.restart();
+    assert.deepEqual(await both(), before);
+  }
+
+  async restart(): Promise<void> {
+    if (!this.#isKilled) return;
+    await Promise.all([pair.a.api.restart(), pair.b.api.restart()]);
+  }
+
+  async store(id: string, version: number, blocks: readonly Json[], name = 'order') {
+    for (const on of [this.a, this.b]) {
+      const body = on.definition(blocks, { id, version, name });
+      expectStatus(await on.post('/sequences', body), 201);
+    }
+  }
+
+  id(number: number): string {
+    const found = this.#orders.get(number);
+    assert.ok(found !== undefined);
+    return found;
+  }
+
+  get numbers(): number[] {
+    return [...this.#orders.keys()];
+  }
+
+  /** Somebody is asked about it when this resolves. */
+  async order(number: number, more: Json = {}): Promise<TaskInstance> {
+    const context = { data: { order: `o${number}` } };
+    const id = await this.a.create(this.v1, { context, ...more });
+    this.#orders.set(number, id);
+    await untilAt(this.a, id, 'approve');
+    return this.a.instance(id);
+  }
+
+  /** One of a customer whom the release leads there. */
+  async routed(number: number, release: string, variant: 'baseline' | 'candidate') {
+    const cohort_key = keyOn(release, variant, PERCENT);
+    const { sequence_id, metadata } = await this.order(number, { metadata: { cohort_key } });
+    assert.equal(sequence_id, variant === 'candidate' ? this.v2 : this.v1);
+    assert.deepEqual(metadata.release, { release_id: release, variant });
+  }
+
+  async allAt(block: string, numbers: readonly number[]): Promise<void> {
+    for (const number of numbers) await untilAt(this.a, this.id(number), block);
+  }
+}
+
+// ---------------------------------------------------------------- its chapters
+
+/** Eight orders wait for approval, for days. */
+async function begin(story: Story): Promise<Approval[]> {
+  const { a, handlers } = story;
+  await story.step(async () => {
+    await story.store(randomUUID(), 1, [work('carry', handlers)], 'carrier');
+    await story.store(story.v1, 1, orderBlocks(handlers, 1));
+  });
+  const questions = await story.step(async () => {
+    for (let number = 1; number <= 8; number++) await story.order(number);
+    return approvals(a);
+  });
   assert.deepEqual(
     questions.map(({ prompt }) => prompt),
     [1, 2, 3, 4, 5, 6, 7, 8].map((number) => `Ship order o${number}?`),
@@ -252,156 +409,247 @@ test('orders that wait for people, events and carriers go over to a version, a s
   for (const { waiting_since, deadline } of questions) {
     assert.equal(Date.parse(deadline ?? '') - Date.parse(waiting_since), WEEK_MS);
   }
-  await killA();
+  await story.step(() => letPass(WEEK_MS - DAY_MS));
+  assert.deepEqual(await approvals(a), questions);
+  return questions;
+}
 
-  // Chapter 2: the carrier of the first fails, that of the eighth is on its way, the seventh waits for money.
+/** The carrier of the first fails, that of the eighth is on its way, the seventh waits for money. */
+async function ship(story: Story): Promise<void> {
+  const { a, crew } = story;
   crew.failing.add('o1').add('o9');
-  for (const number of [1, 7, 8]) await approve(a, idOf(number));
-  await untilAt(a, idOf(1), 'paid');
-  await untilAt(a, idOf(7), 'paid');
-  await untilAt(a, idOf(8), 'carrier');
-  await eventually(() => assert.equal(crew.done.get('o8 carry'), 1));
-  const [broken] = await children(a, idOf(1));
+  await story.step(async () => {
+    await approve(a, story.id(1));
+    await untilAt(a, story.id(1), 'paid');
+  });
+  const [broken] = await childrenOf(a, story.id(1));
   assert.deepEqual([broken?.state, broken?.failure?.message], ['failed', 'the van broke down']);
-  await killA();
-  assert.equal(expectStatus(await pay(a, 'o1'), 201).matched, 1);
-  await a.until(idOf(1), 'completed');
-  await killA();
+  await story.step(async () => {
+    for (const number of [7, 8]) await approve(a, story.id(number));
+    await untilAt(a, story.id(7), 'paid');
+    await untilAt(a, story.id(8), 'carrier');
+    await eventually(() => assert.equal(crew.done.get('o8 carry'), 1));
+  });
+  await story.step(async () => {
+    assert.equal(expectStatus(await pay(a, 'o1'), 201).matched, 1);
+    await a.until(story.id(1), 'completed');
+  });
+}
 
-  // Chapter 3: version 2 is released to half of the customers.
-  for (const on of [a, b]) await store(on, v2, 2);
-  const release = expectStatus(
-    await a.post<Release>('/releases', { baseline_sequence_id: v1, candidate_sequence_id: v2 }),
-    201,
+/** Version 2 is released to half of the customers. */
+async function release(story: Story): Promise<string> {
+  const { a, v1, v2, handlers } = story;
+  const body = { baseline_sequence_id: v1, candidate_sequence_id: v2 };
+  const { id } = await story.step(async () => {
+    await story.store(v2, 2, orderBlocks(handlers, 2));
+    return expectStatus(await a.post<Release>('/releases', body), 201);
+  });
+  const { replayed, diverged, divergences } = await story.step(async () =>
+    expectStatus(await a.post<ValidationReport>(`/releases/${id}/validate`), 200),
   );
-  const report = expectStatus(
-    await a.post<ValidationReport>(`/releases/${release.id}/validate`),
-    200,
-  );
-  const { replayed, diverged, divergences } = report;
   assert.deepEqual([replayed, diverged], [1, 1]);
   const [{ blocks_added, blocks_removed } = {}] = divergences;
   assert.deepEqual([blocks_added, blocks_removed], [['thank'], []]);
-  await move(a, release.id, 'canary', { percent: PERCENT });
-  const routed = async (number: number, variant: 'baseline' | 'candidate') => {
-    const cohort_key = keyOn(release.id, variant, PERCENT);
-    const id = await order(number, { metadata: { cohort_key } });
-    const { sequence_id, metadata } = await a.instance(id);
-    assert.equal(sequence_id, variant === 'candidate' ? v2 : v1);
-    assert.deepEqual(metadata.release, { release_id: release.id, variant });
-  };
-  await routed(9, 'baseline');
-  await routed(10, 'candidate');
-  await killA();
-  await routed(11, 'candidate');
+  await story.step(() => move(a, id, 'canary', { percent: PERCENT }));
+  await story.step(async () => {
+    await story.routed(9, id, 'baseline');
+    await story.routed(10, id, 'candidate');
+  });
+  await story.step(() => story.routed(11, id, 'candidate'));
+  return id;
+}
 
-  // Chapter 4: the newer half of what waits in version 1 goes over, from three kinds of waits.
-  const versions = async () => {
-    const found: Json = {};
-    for (const [each, id] of orders) found[each] = (await a.instance(id)).sequence_id;
-    return found;
+/**
+ * The newer half of what waits in version 1 goes over, from three kinds of waits; nobody is asked anew.
+ * Resolves with the migration of each.
+ */
+async function migrateHalf(
+  story: Story,
+  questions: readonly Approval[],
+): Promise<ReadonlyMap<string, string>> {
+  const { a, v1, v2 } = story;
+  const asked = { version: 2, filter: { states: ['waiting'] } };
+  const migrate = async (more: Json) => {
+    const path = `/sequences/${v1}/migrate-instances`;
+    return expectStatus(await a.post<InstancesMigrated>(path, { ...asked, ...more }), 200);
   };
-  const all = { version: 2, filter: { states: ['waiting'] } };
-  const path = `/sequences/${v1}/migrate-instances`;
-  const dry = expectStatus(await a.post<InstancesMigrated>(path, { ...all, dry_run: true }), 200);
+  const dry = await story.step(() => migrate({ dry_run: true }));
   assert.deepEqual([dry.count, dry.automatic, dry.findings], [8, 8, []]);
-  const many = expectStatus(await a.post<InstancesMigrated>(path, { ...all, limit: 4 }), 200);
+  const many = await story.step(async () => {
+    const half = await migrate({ limit: 4 });
+    await untilAt(a, story.id(7), 'paid');
+    await untilAt(a, story.id(8), 'carrier');
+    return half;
+  });
   assert.deepEqual([many.count, many.migrated, many.done], [4, 4, false]);
-  const moved = new Map(many.migrations.map((one) => [one.instance_id, one.migration_id]));
-  assert.deepEqual([...moved.keys()].sort(), [6, 7, 8, 9].map(idOf).sort());
-  const inFirst = ['o1', 'o2', 'o3', 'o4', 'o5'];
-  const here = await versions();
-  for (const each of orders.keys()) assert.equal(here[each], inFirst.includes(each) ? v1 : v2);
-  await untilAt(a, idOf(7), 'paid');
-  await untilAt(a, idOf(8), 'carrier');
-  await killA();
+  const moved = new Map(many.migrations.map((one) => [one.instance_id, String(one.migration_id)]));
+  const half = [6, 7, 8, 9];
+  assert.deepEqual([...moved.keys()].sort(), half.map((number) => story.id(number)).sort());
+  for (const number of story.numbers) {
+    const expected = number > 5 ? v2 : v1;
+    assert.equal((await a.instance(story.id(number))).sequence_id, expected, `o${number}`);
+  }
   const still = new Map((await approvals(a)).map((each) => [each.instance_id, each]));
   for (const number of [2, 3, 4, 5, 6]) {
-    const question = questions.find(({ instance_id }) => instance_id === idOf(number));
-    const { id, deadline } = still.get(idOf(number)) ?? {};
+    const question = questions.find(({ instance_id }) => instance_id === story.id(number));
+    const { id, deadline } = still.get(story.id(number)) ?? {};
     assert.deepEqual([id, deadline], [question?.id, question?.deadline]);
   }
+  return moved;
+}
 
-  // Chapter 5: the sixth is handed to another server, approved there, and ends there.
-  const places: Record<'a' | 'b', Place> = {
-    a: { tenant: a, continuity: continuityOf(a), runtime: randomUUID() },
-    b: { tenant: b, continuity: continuityOf(b), runtime: randomUUID() },
-  };
-  await announce({ ...places, id: idOf(6), handler: '', posted: () => [] }, pair);
-  await places.a.continuity.enrol(idOf(6), places.a.runtime);
-  const sealed = await approvalOf(a, idOf(6));
+/** The sixth is handed to another server, approved there, and ends there. Resolves with what it is there. */
+async function handOver(story: Story, questions: readonly Approval[]): Promise<string> {
+  const { a, b, places } = story;
+  const here = story.id(6);
+  const sealed = await approvalOf(a, here);
   const sealedAt = Date.now();
-  const bundle = await send(idOf(6), places.a, places.b);
-  await killA();
-  const { instance: there } = await land(bundle, places.a, places.b);
-  await kill(pair.b.api, b, handlers);
-  await killA();
-  if ((await b.instance(there)).state === 'paused') await b.move(there, 'scheduled');
-  await untilAt(b, there, 'approve');
-  assert.ok((await approvals(a)).every(({ instance_id }) => instance_id !== idOf(6)));
+  const bundle = await story.step(() => exportTo(story, here));
+  const { instance_id: there, import_receipt } = await story.step(() => imported(b, bundle));
+  const { ownership_grant } = await story.step(() =>
+    accepted(places.a.continuity, bundle.handoff.id, there, { import_receipt }),
+  );
+  await story.step(async () => expectStatus(await claiming(places.b, ownership_grant), 200));
+  await story.step(async () => {
+    const resumed = await places.a.continuity.act(bundle.handoff.id, 'resume');
+    assert.equal(expectStatus(resumed, 200).state, 'resumed');
+    await b.move(there, 'scheduled');
+    await untilAt(b, there, 'approve');
+  });
+  assert.ok((await approvals(a)).every(({ instance_id }) => instance_id !== here));
   assert.ok((await a.post(`/approvals/${sealed}`, { value: 'yes' })).status >= 404);
   const [asked] = await approvals(b);
-  const before = questions.find(({ instance_id }) => instance_id === idOf(6));
+  const before = questions.find(({ instance_id }) => instance_id === here);
   assert.equal(asked?.prompt, before?.prompt);
   // Limits stand still while an instance is paused: on the way nobody could answer.
   const onTheWayMs = Date.parse(asked?.deadline ?? '') - Date.parse(before?.deadline ?? '');
   assert.ok(onTheWayMs > 0 && onTheWayMs < Date.now() - sealedAt, `${onTheWayMs} ms`);
-  await kill(pair.b.api, b, handlers);
-  await approve(b, there);
-  await untilAt(b, there, 'paid');
-  await kill(pair.b.api, b, handlers);
-  assert.equal(expectStatus(await pay(b, 'o6'), 201).matched, 1);
-  await b.until(there, 'completed');
+  await story.step(async () => {
+    await approve(b, there);
+    await untilAt(b, there, 'paid');
+  });
+  await story.step(async () => {
+    assert.equal(expectStatus(await pay(b, 'o6'), 201).matched, 1);
+    await b.until(there, 'completed');
+  });
+  return there;
+}
 
-  // Chapter 6: the ninth goes back to version 1, and ends there.
-  const back = String(moved.get(idOf(9)));
-  await rollBack(a, back);
-  await killA();
-  assert.equal((await askRollback(a, back)).status, 409);
-  assert.equal((await a.instance(idOf(9))).sequence_id, v1);
-  await approve(a, idOf(9));
-  await untilAt(a, idOf(9), 'paid');
+async function exportTo({ places }: Story, id: string): Promise<Bundle> {
+  const at = (ms: number) => new Date(Date.now() + aheadMs + ms).toISOString();
+  await announce(places, pair, { observed_at: at(0), expires_at: at(LIVE_MS) });
+  await places.a.continuity.enrol(id, places.a.runtime);
+  return send(id, places.a, places.b);
+}
 
-  // Chapter 7: everybody says yes, the van arrives, and the money comes just as the server dies.
-  for (const number of [2, 3, 4, 5, 10, 11]) await approve(a, idOf(number));
-  await eventually(async () => assert.deepEqual(await approvals(a), []));
-  for (const number of [2, 3, 4, 5, 10, 11]) await untilAt(a, idOf(number), 'paid');
-  await killA();
-  van.emit('arrives');
+/** The ninth goes back to version 1, once. */
+async function goBack(story: Story, migration: string): Promise<void> {
+  const { a, v1 } = story;
+  const id = story.id(9);
+  await story.step(() => rollBack(a, migration));
+  assert.equal((await askRollback(a, migration)).status, 409);
+  assert.equal((await a.instance(id)).sequence_id, v1);
+  await story.step(async () => {
+    await approve(a, id);
+    await untilAt(a, id, 'paid');
+  });
+}
+
+/** Everybody says yes, the van arrives, and the money comes just as the server dies. */
+async function endAll(story: Story): Promise<void> {
+  const { a, b, crew } = story;
+  await story.step(async () => {
+    for (const number of [2, 3, 4, 5, 10, 11]) await approve(a, story.id(number));
+    await eventually(async () => assert.deepEqual(await approvals(a), []));
+    await story.allAt('paid', [2, 3, 4, 5, 10, 11]);
+  });
   const last = [2, 3, 4, 5, 7, 8, 9, 10, 11];
-  for (const number of last) await untilAt(a, idOf(number), 'paid');
+  await story.step(async () => {
+    story.van.emit('arrives');
+    await story.allAt('paid', last);
+  });
   await crew.stop();
-  const events = last.map((number) => payment(`o${number}`));
-  interface Outcomes {
-    readonly outcomes: readonly EventReceipt[];
-  }
-  const sent = expectStatus(await a.post<Outcomes>('/events/batch', { events }), 200);
-  assert.ok(sent.outcomes.every(({ matched }) => matched === 1));
-  await pair.a.api.restart();
-  const again = expectStatus(await a.post<Outcomes>('/events/batch', { events }), 200);
-  assert.ok(again.outcomes.every(({ duplicate }) => duplicate));
+  assert.ok((await payAll(a, last)).every(({ matched }) => matched === 1));
+  await story.restart();
+  assert.ok((await payAll(a, last)).every(({ duplicate }) => duplicate));
   crew.start(a, b);
-  for (const number of last) await a.until(idOf(number), 'completed');
+  await story.step(async () => {
+    for (const number of last) await a.until(story.id(number), 'completed');
+  });
+}
 
-  // The end: every order once, every piece of work once, every row once.
-  await killA();
+/** About the twelfth nobody says anything for a week. */
+async function forget(story: Story, released: string): Promise<void> {
+  await story.step(() => story.routed(12, released, 'baseline'));
+  await story.step(async () => {
+    await letPass(WEEK_MS + DAY_MS);
+    const { failure } = await story.a.until(story.id(12), 'failed');
+    assert.deepEqual([failure?.code, failure?.block_id], ['timeout', 'approve']);
+  });
+}
+
+// ---------------------------------------------------------------- its end
+
+interface End {
+  readonly orders: ReadonlyMap<number, unknown>;
+  readonly done: readonly [string, number][];
+}
+
+/** From the first order to what is left of each, which is checked by itself. */
+async function tell(t: TestContext, isKilled: boolean): Promise<End> {
+  const story = new Story(t, isKilled);
+  const { a, b, crew } = story;
+  const questions = await begin(story);
+  await ship(story);
+  const released = await release(story);
+  const moved = await migrateHalf(story, questions);
+  const there = await handOver(story, questions);
+  await goBack(story, moved.get(story.id(9)) ?? '');
+  await endAll(story);
+  await forget(story, released);
+  const orders = new Map<number, unknown>();
   const expected = new Map<string, number>();
-  for (const [each, id] of orders) {
-    const isBack = each === 'o9';
-    const version = isBack || inFirst.includes(each) ? 1 : 2;
-    const carriage = crew.failing.has(each) ? 'fails' : 'comes';
-    const [on, instance] = each === 'o6' ? [b, there] : [a, id];
-    const { sequence_id, context } = await on.instance(instance);
-    assert.deepEqual([each, sequence_id], [each, version === 1 ? v1 : v2]);
-    assert.equal(context.data.decision, 'yes');
-    assert.deepEqual([each, await on.rowsOf(instance)], [each, rowsOf(version, carriage)]);
-    assert.deepEqual((await on.outputsOf(instance)).paid, { order: each });
-    assert.equal((await children(on, instance)).length, 1);
-    const works: Work[] = ['reserve', 'pack', 'carry'];
-    if (carriage === 'fails') works.push('unpack');
-    for (const what of works) expected.set(`${each} ${what}`, 1);
+  for (const number of story.numbers) {
+    const [on, id] = number === 6 ? [b, there] : [a, story.id(number)];
+    for (const what of await checkEnd(story, number, on, id)) {
+      expected.set(`o${number} ${what}`, 1);
+    }
+    orders.set(number, await endOf(on, id));
   }
-  assert.deepEqual([...crew.done].sort(), [...expected].sort());
+  const done = [...crew.done].sort();
+  assert.deepEqual(done, [...expected].sort());
   for (const on of [a, b]) assert.deepEqual(await approvals(on), []);
-  assert.equal((await a.instance(idOf(6))).state, 'paused');
+  assert.equal((await a.instance(story.id(6))).state, 'paused');
+  return { orders, done };
+}
+
+/** Every order once, every row once. Resolves with the work that it took. */
+async function checkEnd(story: Story, number: number, on: Tenant, id: string): Promise<Work[]> {
+  const { v1, v2, crew } = story;
+  const version = [6, 7, 8, 10, 11].includes(number) ? 2 : 1;
+  const { sequence_id, context } = await on.instance(id);
+  assert.deepEqual([number, sequence_id], [number, version === 1 ? v1 : v2]);
+  if (number === 12) return ['reserve'];
+  const carriage = crew.failing.has(`o${number}`) ? 'fails' : 'comes';
+  assert.equal(context.data.decision, 'yes');
+  assert.deepEqual([number, await on.rowsOf(id)], [number, rowsOf(version, carriage)]);
+  assert.deepEqual((await on.outputsOf(id)).paid, { order: `o${number}` });
+  assert.equal((await childrenOf(on, id)).length, 1);
+  return carriage === 'fails'
+    ? ['reserve', 'pack', 'carry', 'unpack']
+    : ['reserve', 'pack', 'carry'];
+}
+
+test('orders wait for people, events and carriers for days, go over to a version, a server and back, and each ends once; kills between the steps change nothing', async (t) => {
+  const ends: End[] = [];
+  for (const isKilled of [false, true]) {
+    const title = isKilled ? 'both servers are killed after every step' : 'no server dies';
+    await t.test(title, async (telling) => void ends.push(await tell(telling, isKilled)));
+  }
+  assert.equal(ends.length, 2);
+  const [alive, killed] = ends;
+  for (const [number, end] of alive?.orders ?? []) {
+    assert.deepEqual(killed?.orders.get(number), end, `o${number}`);
+  }
+  assert.deepEqual(killed?.done, alive?.done);
 });
