@@ -34,9 +34,13 @@ export interface Pair {
 
 const MASTERS = { a: 'a1'.repeat(32), b: 'b2'.repeat(32) } as const;
 
-/** @param databases what they begin with, which the caller drops; default: new ones */
+/**
+ * @param databases what they begin with, which the caller drops; default: new ones
+ * @param settings more of the environment of both
+ */
 export async function startPair(
   databases: Partial<Readonly<Record<'a' | 'b', TestDatabase>>> = {},
+  settings: Readonly<Record<string, string>> = {},
 ): Promise<Pair> {
   const keyrings = {
     a: createKeyring(Buffer.from(MASTERS.a, 'hex')),
@@ -45,6 +49,7 @@ export async function startPair(
   const start = async (own: 'a' | 'b', other: 'a' | 'b'): Promise<Side> => {
     const { id, publicKey } = keyrings[other].signing;
     const env = {
+      ...settings,
       ENGINE_SHARDS: '2',
       ENGINE_ALLOW_INTERNAL_URLS: 'true',
       ENGINE_ENCRYPTION_KEY: MASTERS[own],
