@@ -158,7 +158,7 @@ class Crew {
   async #serve(tenant: Tenant, name: Work): Promise<void> {
     const atWork: Promise<void>[] = [];
     while (this.#isAtWork) {
-      const tasks = await answered(() => tenant.poll(this.#handlers[name], { wait_ms: 200 }));
+      const tasks = await this.#answered(() => tenant.poll(this.#handlers[name], { wait_ms: 200 }));
       // Whoever is on its way for long keeps nobody else from work.
       atWork.push(...tasks.map((task) => this.#perform(tenant, name, task)));
     }
@@ -170,25 +170,25 @@ class Crew {
     const what = `${order} ${name}`;
     this.done.set(what, (this.done.get(what) ?? 0) + 1);
     if (name === 'carry') await this.underway.get(order);
-    await answered(() =>
+    await this.#answered(() =>
       name === 'carry' && this.failing.has(order)
         ? tenant.fail(task, 'the van broke down')
         : tenant.complete(task, { [name]: order }),
     );
   }
-}
 
-/** Asks until there is an answer: the server may be away. */
-async function answered<T>(ask: () => Promise<T>): Promise<T> {
-  for (;;) {
-    try {
-      return await ask();
-    } catch (error) {
-      const isAway =
-        error instanceof NoReplyError ||
-        (error instanceof UnexpectedStatusError && error.status === 503);
-      if (!isAway) throw error;
-      await pause(AWAY_MS);
+  /** Asks until there is an answer: the server may be away, and comes back while there is work. */
+  async #answered<T>(ask: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        const isAway =
+          error instanceof NoReplyError ||
+          (error instanceof UnexpectedStatusError && error.status === 503);
+        if (!isAway || !this.#isAtWork) throw error;
+        await pause(AWAY_MS);
+      }
     }
   }
 }
