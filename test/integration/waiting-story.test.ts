@@ -231,16 +231,14 @@ function comparable<T>(value: T): T {
   return JSON.parse(text) as T;
 }
 
-/** Moves, and beside them everything else that was noted. */
+/** The states that it came to, and beside them everything else that was noted. */
 function audited(entries: readonly AuditEntry[]) {
   const isMove = ({ event_type }: AuditEntry) => event_type === 'state_transition';
-  const moves: string[] = [];
-  for (const { from_state, to_state } of entries.filter(isMove).reverse()) {
-    // A turn that took too long was gone on with in another one: a matter of the machine.
-    if (from_state === 'running' && moves.at(-1) === `${to_state} → running`) moves.pop();
-    else moves.push(`${from_state} → ${to_state}`);
-  }
-  return { moves, others: entries.filter((entry) => !isMove(entry)) };
+  const moves = entries.filter(isMove).reverse();
+  // A turn that takes too long is gone on with in another one, as running: a matter of the machine.
+  const states = moves.map(({ to_state }) => to_state).filter((state) => state !== 'running');
+  const changes = states.filter((state, at) => state !== states[at - 1]);
+  return { states: changes, others: entries.filter((entry) => !isMove(entry)) };
 }
 
 interface Told {
