@@ -206,8 +206,8 @@ export type PlacementDecision = Static<typeof PlacementDecision>;
 
 export const HandoffPreview = named(
   'HandoffPreview',
-  'Holds as long as nothing of what it was computed from changes: the execution, its effects, ' +
-    'and every live runtime of the tenant.',
+  'Holds as long as nothing of what it was computed from changes: the execution, its effects, what the ' +
+    'destination offers, and the policy. Other runtimes, and a registration with the same facts, stale nothing.',
   {
     continuity_id: Uuid,
     source_runtime_id: Uuid,

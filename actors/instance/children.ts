@@ -75,7 +75,7 @@ export function awaits({ record }: LiveInstance, { node, attempt }: StepTry): bo
  * Makes the child, or has read what that takes; `child.found` comes then.
  *
  * @param found what was read for it
- * @returns what it came to that there can be no such child; undefined: nothing yet
+ * @returns what it came to that there is the child, or that there can be none; undefined: nothing yet
  */
 export function startChild(
   actor: LiveInstance,
@@ -106,8 +106,8 @@ export function startChild(
     isLater = true;
   }
   if (child !== undefined) {
-    putChild(actor, turn, start, child);
-    return undefined;
+    putChild(actor, turn, child);
+    return goOn({ kind: 'child.made', node, iteration, attempt, child: child.id });
   }
   const step = { node, iteration, attempt };
   // Until it is made, whoever brings this instance to life asks for it again.
@@ -146,13 +146,12 @@ function depthOf({ parent_instance_id, metadata }: InstanceRecord): number {
   return parent_instance_id !== null && typeof depth === 'number' ? depth : 0;
 }
 
-function putChild(actor: LiveInstance, turn: Turn, start: ChildStart, child: NewInstance): void {
+function putChild(actor: LiveInstance, turn: Turn, child: NewInstance): void {
   const { id } = child;
   const { snapshot } = actor.record;
   const record = newRecord(child, actor.env.now());
   const at = Date.parse(record.created_at);
   const rank = rankOf(record.priority);
-  (snapshot.execution.o[start.node] as StepRecord).c = id;
   turn.put('instance.insertChild', id, wholeRow(record));
   turn.put('timer.set', id, { instance_id: id, fire_at: isoTime(at), recover: false, rank });
   tellPeer(actor, turn, id, { kind: 'wake', instance: id, at, rank });

@@ -41,8 +41,8 @@ export function childFound(
 ): Came {
   if (!awaits(actor, start)) return undefined;
   actor.running.delete(stepKey(start));
-  const refused = startChild(actor, turn, start, found, (event) => advance(actor, turn, event));
-  return refused ?? settled(actor, turn);
+  const came = startChild(actor, turn, start, found, (event) => advance(actor, turn, event));
+  return came ?? settled(actor, turn);
 }
 
 /** Brings the rows up to what the message left: an instance that waits goes on waiting. */

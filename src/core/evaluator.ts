@@ -59,8 +59,8 @@ export type {
 } from './progress.js';
 export { type TreeNode, treeOf } from './tree.js';
 
-/** What taking in an event came to: `run`: go on as far as possible; `set`: the state is set. */
-type Taken = 'run' | 'set' | 'stale';
+/** What taking in an event came to: `run`: go on as far as possible; `settle`: what is open tells the state; `set`: that is set. */
+type Taken = 'run' | 'settle' | 'set' | 'stale';
 
 /** Takes in one event. The snapshot is changed in place; the progress is to be stored with it. */
 export function advance(plan: Plan, snapshot: Snapshot, event: EngineEvent, env: Env): Progress {
@@ -68,10 +68,8 @@ export function advance(plan: Plan, snapshot: Snapshot, event: EngineEvent, env:
   const run = new Evaluation(plan, snapshot, env);
   const from = snapshot.state;
   const taken = takeIn(run, event);
-  if (taken === 'run') {
-    runOn(run);
-    settle(run);
-  }
+  if (taken === 'run') runOn(run);
+  if (taken === 'run' || taken === 'settle') settle(run);
   noteMove(run, from, event.kind === 'stop');
   if (isEnded(snapshot.state)) cleanUp(run);
   run.storeQueue();
@@ -131,6 +129,7 @@ function takeIn(run: Evaluation, event: EngineEvent): Taken {
     case 'rate.granted':
     case 'rate.deferred':
     case 'rate.changed':
+    case 'child.made':
     case 'child.ended':
     case 'event.arrived':
       return takeInTry(run, event);
@@ -178,6 +177,8 @@ function takeInTry(run: Evaluation, event: TryEvent): Taken {
   if (node === undefined || record === undefined || isEnded(run.snapshot.state)) return 'stale';
   if (run.iterationOf(node) !== event.iteration) return 'stale';
   if (!node.kind.takeIn(run, node, record, event)) return 'stale';
+  // Nothing goes on by that, and others may be made in the same turn.
+  if (event.kind === 'child.made') return 'settle';
   // The end of a try wakes a parked instance, and so does a person or a child; what a rate limit says does not.
   const isNews = !event.kind.startsWith('rate.');
   if (isNews && run.execution.p === 1) delete run.execution.p;

@@ -38,6 +38,11 @@ const SORT_OF: Readonly<Record<StepPhase, Sort | undefined>> = {
   gate: 'outside',
 };
 
+/** A child that has yet to be made is work of the instance, so that who sees it wait finds the child. */
+function sortOf({ p, c }: StepRecord): Sort | undefined {
+  return p === 'child' && c === undefined ? 'active' : SORT_OF[p];
+}
+
 export class OpenLeaves {
   outside = 0;
   active = 0;
@@ -85,7 +90,7 @@ export class OpenLeaves {
   }
 
   #count(record: StepRecord, by: 1 | -1): void {
-    const sort = SORT_OF[record.p];
+    const sort = sortOf(record);
     if (sort !== undefined) this[sort] += by;
   }
 

@@ -91,6 +91,8 @@ export type EngineEvent =
   | ({ readonly kind: 'rate.deferred'; readonly until: UnixMs } & StepTry)
   /** The limit was changed: a try that was put off may ask again. */
   | ({ readonly kind: 'rate.changed' } & StepTry)
+  /** The child that the block has asked for is there from this unit on. */
+  | ({ readonly kind: 'child.made'; readonly child: string } & StepTry)
   /** The child of this block has ended, or was never made. */
   | ({ readonly kind: 'child.ended'; readonly end: ChildEnd } & StepTry)
   /** What the step waits for has come: this event, or else a signal that is kept. */

@@ -42,8 +42,12 @@ class Life {
   made(): ChildStart {
     const start = this.last.children?.find((order) => order.kind === 'start') as ChildStart;
     assert.ok(start !== undefined, 'no child was asked for');
-    (this.snapshot.execution.o[start.node] as StepRecord).c = start.child;
+    this.make(start);
     return start;
+  }
+
+  make({ node, iteration, attempt, child }: ChildStart): void {
+    this.take({ kind: 'child.made', node, iteration, attempt, child });
   }
 
   end({ node, iteration, attempt }: ChildStart, end: ChildEnd): Progress {
@@ -66,6 +70,28 @@ test('a block asks for a child by name with its input, and waits', () => {
   );
 });
 
+test('an instance waits for a child from when there is one, and is at work until then', () => {
+  const life = new Life([child(), noop('after')]);
+  const start = life.last.children?.[0] as ChildStart;
+  assert.equal(life.snapshot.state, 'running');
+  assert.deepEqual([life.last.more, life.last.wakeAt], [false, null]);
+  life.take({ kind: 'wake' });
+  assert.equal(life.snapshot.state, 'running');
+  life.make(start);
+  assert.equal(life.snapshot.state, 'waiting');
+  life.make({ ...start, attempt: 7 });
+  assert.equal(life.last.stale, true);
+});
+
+test('that there is a child does not wake a parent that was parked', () => {
+  const life = new Life([child()]);
+  const start = life.last.children?.[0] as ChildStart;
+  life.take({ kind: 'park' });
+  life.make(start);
+  assert.equal(life.snapshot.execution.p, 1);
+  assert.equal(life.snapshot.state, 'waiting');
+});
+
 test('no child is asked for where when does not hold, or does not parse', () => {
   const skipped = new Life([child('child', { when: 'data.on' })]);
   assert.deepEqual([skipped.last.children, skipped.snapshot.state], [undefined, 'completed']);
@@ -86,9 +112,7 @@ test('items side by side have children of their own, and each takes the end of i
       ['1', { n: 8 }],
     ],
   );
-  for (const { node, child: id } of starts) {
-    (life.snapshot.execution.o[node] as StepRecord).c = id;
-  }
+  for (const start of starts) life.make(start);
   assert.notEqual(starts[0]!.child, starts[1]!.child);
   life.end(starts[1]!, DONE);
   assert.equal(life.snapshot.state, 'waiting');
@@ -153,8 +177,8 @@ for (const [what, event] of CUTS) {
 
 test('the child of a losing branch is taken back', () => {
   const life = new Life([race('r', [child()], [work('w')])]);
-  const { child: id } = life.made();
   const [dispatch] = life.last.dispatches;
+  const { child: id } = life.made();
   const { node, iteration, attempt } = dispatch!;
   const outcome = { kind: 'success', output: {} } as const;
   life.take({ kind: 'step.outcome', node, iteration, attempt, external: true, outcome });

@@ -1,8 +1,8 @@
 /**
  * sub_sequence: another sequence runs as a child instance, and the block waits for its end
  * (docs/reference/blocks.md). Each time that the block is reached it has a child of its own, whose number
- * makes the child's id and is the try that events about it name. Who makes the child notes its id in the
- * record: from then on there is one.
+ * makes the child's id and is the try that events about it name. Who makes the child says so (`child.made`):
+ * from then on its id is in the record, and the block waits for somebody outside.
  */
 
 import type { SubSequenceBlock } from '../../../schema/blocks.js';
@@ -48,8 +48,10 @@ export const subSequence = leaf<SubSequenceBlock, SubSequenceNode>({
   again() {},
   due: timeOutBlock,
   takeIn(run, node, record, event) {
-    if (event.kind !== 'child.ended' || record.a !== event.attempt) return false;
-    takeEnd(run, node, event.end);
+    if (!('attempt' in event) || record.a !== event.attempt) return false;
+    if (event.kind === 'child.made') run.putLeaf(node, { ...record, c: event.child });
+    else if (event.kind === 'child.ended') takeEnd(run, node, event.end);
+    else return false;
     return true;
   },
   // Whoever was about to make the child is gone; of one that is there the end may have passed by.

@@ -87,6 +87,16 @@ test('a parent waits for its child, and says which one it is', async () => {
   assert.equal((await tenant.tree(id)).child!.child_instance_id, child!.id);
 });
 
+test('whoever sees a parent wait finds its child, also the first one of a sequence', async () => {
+  for (let round = 0; round < 20; round += 1) {
+    const name = `never-asked-for-${round}`;
+    await tenant.sequence([work('a', 'nobody')], { name });
+    const id = await tenant.create(await tenant.sequence([childOf(name)]));
+    while ((await tenant.instance(id)).state !== 'waiting');
+    assert.equal((await childrenOf(id)).length, 1);
+  }
+});
+
 test('children are listed in pages and by their states', async () => {
   await tenant.sequence([work('ask', 'ask-listed')], { name: 'listed' });
   const branch = (n: number) => [{ ...childOf('listed'), id: `child-${n}` }];
