@@ -4,7 +4,6 @@
  * bounded time every instance must have come to rest.
  */
 
-import type { Execution } from '../../src/core/execution.js';
 import { concurrencyKeyId } from '../../src/core/ids.js';
 import { type InstanceState, isEnded } from '../../src/core/states.js';
 import { createRandom, type Random } from '../chaos/random.js';
@@ -17,13 +16,14 @@ import { FeedReader } from './feed-reader.js';
 import { checkEnd } from './final-checks.js';
 import { simulatedHandlers } from './handlers.js';
 import { MemoryServer } from './memory-server.js';
-import { MemoryTables, type Row } from './memory-tables.js';
+import { MemoryTables } from './memory-tables.js';
 import { Observer } from './observer.js';
+import { isParked, Outsiders } from './outsiders.js';
 import { Promises } from './promises.js';
 import { purge, removeOrphans } from './purger.js';
 import { Receivers } from './receivers.js';
 import { ReleaseScenario, versionsOf } from './release-scenario.js';
-import { randomBlocks } from './shapes.js';
+import { randomBlocks, randomHooks } from './shapes.js';
 import { Violation } from './violation.js';
 import { SimWorker } from './workers.js';
 import { STREAMS, Trace, World } from './world.js';
@@ -204,18 +204,22 @@ class Simulation {
 
   #anySequences(): SimSequence[] {
     const count = this.#random.integer(1, 4);
-    return Array.from({ length: count }, (_, i) => this.#sequence(i, i === count - 1));
+    return Array.from({ length: count }, (_, i) => this.#sequence(i, count));
   }
 
   /** The last of several may be one that clients try to delete. */
-  #sequence(number: number, isLast: boolean): SimSequence {
+  #sequence(number: number, count: number): SimSequence {
     const random = this.#random;
-    const tenant = random.pick(TENANTS);
+    // Children are of the tenant of their parents.
+    const tenant = random.weighted({ north: 4, south: 1 });
     const id = sequenceId(number);
-    const blocks = randomBlocks(random, random.chance(0.6) ? RATE_KEY : undefined);
-    const isSpare = isLast && number > 0 && random.chance(0.5);
-    const body = { id, tenant_id: tenant, namespace: 'simulated', version: 1, blocks };
-    return { id, tenant, isSpare, body: { ...body, name: `sequence ${number}` } };
+    const children = Array.from({ length: count }, (_, i) => nameOf(i)).slice(number + 1);
+    const rateKey = random.chance(0.6) ? RATE_KEY : undefined;
+    const blocks = randomBlocks(random, { rateKey, children });
+    const isSpare = number > 0 && number === count - 1 && random.chance(0.5);
+    const place = { id, tenant_id: tenant, namespace: 'simulated', version: 1 };
+    const body = { ...place, name: nameOf(number), blocks, ...randomHooks(random) };
+    return { id, tenant, isSpare, body };
   }
 
   // ---------------------------------------------------------------- what happens
@@ -241,6 +245,7 @@ class Simulation {
       sequences: this.#sequences,
       isKeyed: random.chance(0.4),
       isReleased: this.#isReleased,
+      tables: this.#db,
       instances: [] as { id: string; tenant: string }[],
     };
     if (world.seed % PURGED_EVERY === 1) {
@@ -339,11 +344,17 @@ class Simulation {
     const world = this.#world;
     const until = world.now + REST_MS_MAX;
     const asked = new Map<string, number>();
+    const outsiders = new Outsiders({
+      world,
+      tables: this.#db,
+      insist: (...call) => this.#insist(...call),
+    });
     for (;;) {
       const restless = this.#restless();
       if (restless === undefined) return;
       if (world.now > until) throw restless;
       await this.#askForSlots(asked);
+      await outsiders.attend();
       await world.sleep(500);
     }
   }
@@ -395,6 +406,9 @@ class Simulation {
         String(note.to_id),
       );
     }
+    for (const [id, { targets }] of this.#db.rows('events')) {
+      if (targets !== null) return new Violation(`nobody answers for the event ${id}`);
+    }
     if (this.#receivers.isBusy) return new Violation('a webhook stays in the outbox');
     for (const id of this.#db.rows('permits').keys()) {
       const state = this.#db.row('instances', id)?.state;
@@ -420,13 +434,12 @@ class Simulation {
   }
 }
 
-function sequenceId(number: number): string {
-  return `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
+function nameOf(number: number): string {
+  return `sequence ${number}`;
 }
 
-/** By request: it waits for a signal, or for somebody to schedule it. */
-function isParked({ state, execution }: Row): boolean {
-  return state === 'waiting' && (execution as unknown as Execution).p === 1;
+function sequenceId(number: number): string {
+  return `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
 }
 
 function stackOf(error: unknown): string {
