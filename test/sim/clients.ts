@@ -11,6 +11,7 @@ import type { Faults } from './faults.js';
 import { POISON } from './memory-backend.js';
 import type { MemoryTables, Row } from './memory-tables.js';
 import { CHOICES, CONFIG, DATA, EVENT, EVENT_KEYS } from './shapes.js';
+import { openSteps } from './waits-observer.js';
 import type { World } from './world.js';
 
 export interface SimSequence {
@@ -66,8 +67,9 @@ const OPERATIONS = {
   tree: 1,
   retry: 1,
   change: 1,
-  answer: 4,
-  event: 4,
+  rest: 2,
+  answer: 6,
+  event: 6,
   'rate limit': 5,
   'change sequence': 2,
 } as const;
@@ -77,6 +79,7 @@ const RELEASED_OPERATIONS: Readonly<Record<keyof typeof OPERATIONS, number>> = {
   create: 14,
   'create keyed': 8,
   'create batch': 4,
+  rest: 1,
   answer: 0,
   event: 0,
   'rate limit': 1,
@@ -88,7 +91,7 @@ export const SIGNALS = {
   cancel: 2,
   update_context: 4,
   'custom:hint': 2,
-  [`custom:${EVENT}`]: 2,
+  [`custom:${EVENT}`]: 4,
 } as const;
 
 /** A keyed creation of unknown outcome is asked for again so often at most. */
@@ -121,7 +124,7 @@ export class SimClient {
     if (operation === 'create') return this.#create();
     if (operation === 'create keyed') return this.#createKeyed();
     if (operation === 'create batch') return this.#createBatch();
-    const { id, tenant } = random.pick(instances);
+    const { id, tenant } = this.#target();
     switch (operation) {
       case 'signal':
         return this.#signal(id, tenant);
@@ -144,6 +147,8 @@ export class SimClient {
         return api.call('instances.retry', tenant, id);
       case 'change':
         return this.#changeMany(tenant);
+      case 'rest':
+        return this.#rest(id, tenant);
       case 'answer':
         return this.#answer();
       case 'event':
@@ -153,6 +158,16 @@ export class SimClient {
       case 'change sequence':
         return this.#changeSequence();
     }
+  }
+
+  /** One that a client made, or a child of one. */
+  #target(): { readonly id: string; readonly tenant: string } {
+    const { random, instances, tables } = this.#deps;
+    const rows = [...tables.rows('instances').values()];
+    const children = rows.filter(({ parent_instance_id }) => parent_instance_id !== null);
+    if (children.length === 0 || random.chance(0.7)) return random.pick(instances);
+    const { id, tenant_id } = random.pick(children);
+    return { id: String(id), tenant: String(tenant_id) };
   }
 
   // ---------------------------------------------------------------- creations
@@ -237,6 +252,14 @@ export class SimClient {
     return api.call('instances.signal', tenant, id, { signal_type, payload });
   }
 
+  /** Paused for a while. */
+  async #rest(id: string, tenant: string): Promise<void> {
+    const { random, api, world } = this.#deps;
+    await api.call('instances.signal', tenant, id, { signal_type: 'pause' });
+    await world.sleep(random.integer(100, 4_000));
+    await api.call('instances.signal', tenant, id, { signal_type: 'resume' });
+  }
+
   #payloadOf(signal: string): object {
     if (signal === 'update_context') return { [this.#newToken()]: 1 };
     return signal === `custom:${EVENT}` ? this.#eventPayload() : { any: 'thing' };
@@ -277,14 +300,27 @@ export class SimClient {
     }
   }
 
+  /** Of the events that steps wait for. */
+  #awaitedKeys(tenant: string): (string | undefined)[] {
+    const { tables } = this.#deps;
+    return [...tables.rows('event_waits').values()].flatMap(({ instance_id }) => {
+      const row = tables.row('instances', String(instance_id));
+      if (row?.tenant_id !== tenant) return [];
+      return openSteps(row).flatMap(({ p, v }) => (p === 'event' ? [v?.k] : []));
+    });
+  }
+
   /** Asks again while it does not know whether it was heard. */
   async #sendEvent(tenant: string): Promise<void> {
     const { random, api, world } = this.#deps;
+    const awaited = random.chance(0.7) ? this.#awaitedKeys(tenant) : [];
+    const anyKey = random.chance(0.75) ? random.pick(EVENT_KEYS) : undefined;
+    const correlation_key = awaited.length > 0 ? random.pick(awaited) : anyKey;
     const event = {
       event_name: EVENT,
       producer_event_id: this.#newToken(),
       payload: this.#eventPayload(),
-      ...(random.chance(0.75) ? { correlation_key: random.pick(EVENT_KEYS) } : {}),
+      ...(correlation_key === undefined ? {} : { correlation_key }),
       ...(random.chance(0.2) ? { ttl_seconds: random.integer(1, 5) } : {}),
     };
     for (let tries = random.integer(1, 4); tries > 0; tries -= 1) {

@@ -133,6 +133,7 @@ export function weightOf(kind: PeerKind): number {
   if (kind === 'rate.changed') return 100;
   if (kind === 'sequence.evict' || kind === 'secret.missing') return 40;
   if (kind === 'release.ended' || kind === 'kin.note') return 20;
+  if (kind === 'event.arrived' || kind === 'event.taken') return 20;
   if (/^(routes|names)/.test(kind)) return 10;
   return /^(rate|permit|sequence|unclaim|wake|event)/.test(kind) ? 4 : 1;
 }

@@ -5,12 +5,14 @@
 
 import type { Execution, StepRecord } from '../../src/core/execution.js';
 import { type InstanceState, isEnded } from '../../src/core/states.js';
+import type { Counts } from './faults.js';
 import type { Change, MemoryTables, Row } from './memory-tables.js';
 import { Violation } from './violation.js';
 import { openSteps } from './waits-observer.js';
 
 export class KinObserver {
   readonly #tables: MemoryTables;
+  readonly #counts: Counts;
   /** Made in the commit that is looked at. */
   readonly #made: Row[] = [];
   /** Child → the output row of its parent that has its outputs. */
@@ -18,8 +20,9 @@ export class KinObserver {
   /** Child → the block of its parent that waited for it. */
   readonly #steps = new Map<string, string>();
 
-  constructor(tables: MemoryTables) {
+  constructor(tables: MemoryTables, counts: Counts) {
     this.#tables = tables;
+    this.#counts = counts;
   }
 
   /** @throws Violation */
@@ -98,6 +101,7 @@ export class KinObserver {
   }
 
   #note(before: Row | undefined, after: Row | undefined): void {
+    if (before === undefined) this.#counts.add(`kin told ${after?.word}`);
     if (before?.word !== 'cancel') return;
     const { to_id, from_id } = before;
     if (after !== undefined && after.word !== 'cancel') {

@@ -58,15 +58,16 @@ export class Observer {
   readonly #limits: LimitsObserver;
   readonly #waits: WaitsObserver;
   readonly #kin: KinObserver;
-  readonly sagas = new SagasObserver();
+  readonly sagas: SagasObserver;
   readonly receipts = new ReceiptsObserver();
   readonly releases: ReleasesObserver;
 
   constructor(deps: ObserverDeps) {
     this.#deps = deps;
     this.#limits = new LimitsObserver(deps.tables, deps.now);
-    this.#waits = new WaitsObserver(deps.tables);
-    this.#kin = new KinObserver(deps.tables);
+    this.#waits = new WaitsObserver(deps.tables, deps.counts);
+    this.#kin = new KinObserver(deps.tables, deps.counts);
+    this.sagas = new SagasObserver(deps.counts);
     this.releases = new ReleasesObserver(deps.tables, deps.counts, deps.now);
   }
 

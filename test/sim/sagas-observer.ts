@@ -3,6 +3,7 @@
  * the last step backwards, only of actions that completed, and behind them no action.
  */
 
+import type { Counts } from './faults.js';
 import type { Change, MemoryTables, Row } from './memory-tables.js';
 import { Violation } from './violation.js';
 
@@ -15,7 +16,12 @@ interface Pass {
 }
 
 export class SagasObserver {
+  readonly #counts: Counts;
   readonly #passes = new Map<string, Pass>();
+
+  constructor(counts: Counts) {
+    this.#counts = counts;
+  }
 
   /** @throws Violation */
   look({ table, before, after }: Change): void {
@@ -49,6 +55,7 @@ export class SagasObserver {
     if (step > last) throw new Violation(`step ${step} was compensated after ${last}`, instance);
     if (!done.has(step)) throw new Violation(`step ${step} was compensated, not done`, instance);
     undone.push(step);
+    this.#counts.add(`compensation of step ${step}`);
   }
 
   /** @throws Violation when a compensation is missing behind another one */

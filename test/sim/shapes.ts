@@ -29,7 +29,7 @@ const KINDS = {
   try_catch: 2,
   loop: 1,
   for_each: 1,
-  sub_sequence: 2,
+  sub_sequence: 4,
   cancellation_scope: 1,
   saga: 2,
   ab_split: 1,
@@ -108,7 +108,9 @@ class Generator {
     const random = this.#random;
     this.#count += 1;
     const isLeaf = depth >= DEPTH_MAX || this.#count >= BLOCKS_MAX;
-    const type = isLeaf ? 'step' : random.weighted(KINDS);
+    const drawn = isLeaf ? 'step' : random.weighted(KINDS);
+    const isAlone = drawn === 'sub_sequence' && this.#options.children.length === 0;
+    const type = isAlone ? 'step' : drawn;
     const number = this.#count;
     if (type === 'step') return { type, ...this.#step(number), ...this.#when() };
     if (type === 'sub_sequence') return this.#child(number);
@@ -187,8 +189,7 @@ class Generator {
     return {
       type: 'sub_sequence',
       id: `child${number}`,
-      // Some ask for what nobody has made.
-      sequence_name: children.length === 0 ? 'nothing' : random.pick(children),
+      sequence_name: random.pick(children),
       input: { items: [1, 2], go: '{{ data.go }}' },
       ...this.#when(),
       ...(random.chance(0.15) ? { timeout: random.integer(500, 8_000) } : {}),

@@ -42,6 +42,8 @@ export interface Outcome {
 export interface SimulationOptions {
   /** Keeps the lines of the trace, for people. */
   readonly isTraced?: boolean;
+  /** Fewer take part, and they do less: many more runs for the same time. */
+  readonly isBrief?: boolean;
 }
 
 const TENANTS = ['north', 'south'] as const;
@@ -69,6 +71,7 @@ export async function simulate(seed: number, options: SimulationOptions = {}): P
 }
 
 class Simulation {
+  readonly #isBrief: boolean;
   readonly #random: Random;
   readonly #world: World;
   readonly #counts = new Counts();
@@ -85,7 +88,8 @@ class Simulation {
   #violation: Violation | undefined;
   #calmSince = Number.POSITIVE_INFINITY;
 
-  constructor(seed: number, { isTraced = false }: SimulationOptions) {
+  constructor(seed: number, { isTraced = false, isBrief = false }: SimulationOptions) {
+    this.#isBrief = isBrief;
     this.#random = createRandom(seed);
     const world = new World(seed, { trace: new Trace(isTraced) });
     const faults = new Faults(createRandom(seed, STREAMS.faults), this.#counts);
@@ -179,7 +183,7 @@ class Simulation {
       faults: this.#faults,
       settings: {
         shards: random.integer(1, 3),
-        tickIntervalMs: random.pick([400, 2_000]),
+        tickIntervalMs: random.pick(this.#isBrief ? [1_000, 2_000] : [400, 2_000]),
         cronTickMs: 10_000,
         workerStaleMs: random.pick([2_000, 8_000]),
         workerReaperTickMs: 1_000,
@@ -203,20 +207,24 @@ class Simulation {
   }
 
   #anySequences(): SimSequence[] {
-    const count = this.#random.integer(1, 4);
-    return Array.from({ length: count }, (_, i) => this.#sequence(i, count));
+    const count = this.#random.integer(2, 4);
+    // Children are of the tenant of their parents.
+    const tenants = Array.from({ length: count }, () =>
+      this.#random.weighted({ north: 4, south: 1 }),
+    );
+    return tenants.map((_, i) => this.#sequence(i, tenants));
   }
 
   /** The last of several may be one that clients try to delete. */
-  #sequence(number: number, count: number): SimSequence {
+  #sequence(number: number, tenants: readonly string[]): SimSequence {
     const random = this.#random;
-    // Children are of the tenant of their parents.
-    const tenant = random.weighted({ north: 4, south: 1 });
+    const tenant = tenants[number]!;
     const id = sequenceId(number);
-    const children = Array.from({ length: count }, (_, i) => nameOf(i)).slice(number + 1);
+    const children = tenants.flatMap((of, i) => (i > number && of === tenant ? nameOf(i) : []));
+    if (children.length > 0 && random.chance(0.1)) children.push('nothing');
     const rateKey = random.chance(0.6) ? RATE_KEY : undefined;
     const blocks = randomBlocks(random, { rateKey, children });
-    const isSpare = number > 0 && number === count - 1 && random.chance(0.5);
+    const isSpare = number === tenants.length - 1 && random.chance(0.5);
     const place = { id, tenant_id: tenant, namespace: 'simulated', version: 1 };
     const body = { ...place, name: nameOf(number), blocks, ...randomHooks(random) };
     return { id, tenant, isSpare, body };
@@ -237,7 +245,8 @@ class Simulation {
       }
     }
     const deps = { world, api: this.#api, faults: this.#faults };
-    for (let i = random.integer(1, 3); i > 0; i--) {
+    const most = this.#isBrief ? 2 : 3;
+    for (let i = random.integer(1, most); i > 0; i--) {
       const own = { random: world.newRandom(), tenants: TENANTS };
       void new SimWorker(`worker ${i}`, { ...deps, ...own }).work();
     }
@@ -255,15 +264,15 @@ class Simulation {
     const removal = removeOrphans({ ...deps, tables: this.#db, shards: this.#shards });
     const readers = this.#feedReaders();
     const releases = this.#isReleased ? this.#releaseScenario() : undefined;
-    const pauseMs = random.pick([200, 1_000, 3_000]);
-    const clients = Array.from({ length: random.integer(1, 3) }, (_, i) => {
+    const pauseMs = random.pick(this.#isBrief ? [100, 300, 1_000] : [200, 1_000, 3_000]);
+    const clients = Array.from({ length: random.integer(1, most) }, (_, i) => {
       const client = new SimClient(`client${i}`, { ...deps, ...shared, random: world.newRandom() });
       const operations = this.#isReleased ? random.integer(6, 20) : random.integer(3, 10);
-      return client.run(operations, pauseMs);
+      return client.run(this.#isBrief ? Math.ceil(operations / 2) : operations, pauseMs);
     });
     const operators = (await releases?.begin(pauseMs)) ?? [];
     await Promise.all([...clients, ...operators]);
-    await world.sleep(random.integer(0, 5_000));
+    await world.sleep(random.integer(0, this.#isBrief ? 1_000 : 5_000));
     this.#faults.isOver = true;
     this.#calmSince = world.now;
     world.note('the faults are over');

@@ -5,11 +5,13 @@
  */
 
 import type { Execution, StepRecord } from '../../src/core/execution.js';
+import type { Counts } from './faults.js';
 import type { Change, MemoryTables, Row } from './memory-tables.js';
 import { Violation } from './violation.js';
 
 export class WaitsObserver {
   readonly #tables: MemoryTables;
+  readonly #counts: Counts;
   /** Instance → its questions that have no answer; instance → its waits for events. */
   readonly #questions = new Map<string, Set<string>>();
   readonly #waits = new Map<string, Set<string>>();
@@ -20,8 +22,9 @@ export class WaitsObserver {
   readonly #outputs = new Map<string, number>();
   readonly #touchedTokens = new Set<string>();
 
-  constructor(tables: MemoryTables) {
+  constructor(tables: MemoryTables, counts: Counts) {
     this.#tables = tables;
+    this.#counts = counts;
   }
 
   /** Somebody outside will move it on. */
@@ -84,6 +87,9 @@ export class WaitsObserver {
   #question({ key, before, after }: Change): void {
     const row = (after ?? before)!;
     note(this.#questions, row, after !== undefined && after.outcome === null);
+    if (after?.outcome != null && before?.outcome == null) {
+      this.#counts.add(`question ${after.outcome}`);
+    }
     if (before?.outcome == null || after === undefined) return;
     if (JSON.stringify(before) !== JSON.stringify(after)) {
       throw new Violation(
@@ -100,6 +106,7 @@ export class WaitsObserver {
     if (event === undefined || isMeant !== true) {
       throw new Violation(`${wait_id} took ${event_id}, which was for others`, String(instance_id));
     }
+    this.#counts.add(`event ${outcome}`);
     if (outcome !== 'taken') return;
     const known = this.#taken.get(String(wait_id));
     if (known !== undefined) {
@@ -116,6 +123,7 @@ export class WaitsObserver {
     }
     const isTaken = after.status === 'taken' && was !== 'taken';
     const isGate = String(after.signal_type).startsWith('custom:human_input:');
+    if (isTaken) this.#counts.add(`signal ${isGate ? 'to a question' : 'for an event'}`);
     if (isTaken && !isGate) this.#count(this.#takes, after.payload);
   }
 
