@@ -108,9 +108,10 @@ export class SimClient {
   }
 
   async run(operations: number, pauseMs: number): Promise<void> {
-    const { world, random } = this.#deps;
+    const { world, random, faults } = this.#deps;
     for (let i = 0; i < operations; i++) {
       await world.sleep(world.latency(1, pauseMs));
+      if (faults.isOver) return;
       // A client does not always wait for its answer.
       const done = this.#operation();
       if (random.chance(0.7)) await done;

@@ -51,6 +51,9 @@ const TENANTS = ['north', 'south'] as const;
 /** Everything must be at rest so long after the last fault, in virtual time. */
 const REST_MS_MAX = 15 * 60_000;
 
+/** In the brief form the faults end by then, and with them what clients do. */
+const BRIEF_MS = 12_000;
+
 /** How soon it is asked once more for a slot that is not free yet. */
 const ASK_AGAIN_MS = 10_000;
 
@@ -235,6 +238,8 @@ class Simulation {
   async #scenario(): Promise<void> {
     const world = this.#world;
     const random = this.#random;
+    // What takes longest in wild runs is to get an engine, and then sequences, at all.
+    this.#faults.isOver = this.#isBrief;
     for (const { tenant, body } of this.#sequences) {
       await this.#insist([201, 409], 'sequences.create', tenant, '', body);
     }
@@ -244,6 +249,7 @@ class Simulation {
         await this.#insist([200], 'rateLimits.put', tenant, RATE_KEY, limit);
       }
     }
+    this.#faults.isOver = false;
     const deps = { world, api: this.#api, faults: this.#faults };
     const most = this.#isBrief ? 2 : 3;
     for (let i = random.integer(1, most); i > 0; i--) {
@@ -271,8 +277,12 @@ class Simulation {
       return client.run(this.#isBrief ? Math.ceil(operations / 2) : operations, pauseMs);
     });
     const operators = (await releases?.begin(pauseMs)) ?? [];
-    await Promise.all([...clients, ...operators]);
-    await world.sleep(random.integer(0, this.#isBrief ? 1_000 : 5_000));
+    const done = Promise.all(clients);
+    await Promise.all([
+      this.#isBrief ? Promise.race([done, world.sleep(BRIEF_MS)]) : done,
+      ...operators,
+    ]);
+    await world.sleep(random.integer(0, 5_000));
     this.#faults.isOver = true;
     this.#calmSince = world.now;
     world.note('the faults are over');
