@@ -17,6 +17,8 @@ interface Pass {
 
 export class SagasObserver {
   readonly #counts: Counts;
+  /** Instances that were stopped at once, which runs nothing. */
+  readonly #stopped = new Set<string>();
   readonly #passes = new Map<string, Pass>();
 
   constructor(counts: Counts) {
@@ -24,7 +26,8 @@ export class SagasObserver {
   }
 
   /** @throws Violation */
-  look({ table, before, after }: Change): void {
+  look({ table, key, before, after }: Change): void {
+    if (table === 'instances' && isStopped(after)) this.#stopped.add(key);
     if (table !== 'block_outputs' || (before === undefined) === (after === undefined)) return;
     const row = (after ?? before)!;
     const [, kind, saga, number] = /^(do|undo)(\d+)_(\d+)$/.exec(String(row.block_id)) ?? [];
@@ -58,23 +61,35 @@ export class SagasObserver {
     this.#counts.add(`compensation of step ${step}`);
   }
 
-  /** @throws Violation when a compensation is missing behind another one */
+  /** @throws Violation when a compensation is missing beside another one */
   checkEnd(tables: MemoryTables): void {
     for (const [name, { instance, done, undone }] of this.#passes) {
       const row: Row | undefined = tables.row('instances', instance);
-      // A hard stop runs nothing.
-      if (row?.state !== 'completed' && row?.state !== 'failed') continue;
-      if (undone.length === 0) continue;
+      // One may be completed by request, too.
+      if (row?.state !== 'failed') continue;
+      if (undone.length === 0 || this.#stopped.has(instance)) continue;
       const [, saga] = name.split(' ');
       const sequence = tables.row('sequences', String(row.sequence_id));
       const text = JSON.stringify(sequence ?? null);
       for (const step of done) {
         // One that fails leaves no row.
         const isAsked = text.includes(`"undo${saga}_${step}","handler":"transform"`);
-        if (isAsked && step <= undone[0]! && !undone.includes(step)) {
+        if (isAsked && !undone.includes(step)) {
           throw new Violation(`step ${step} of saga ${saga} was not compensated`, instance);
         }
       }
     }
   }
+}
+
+const STOPS: ReadonlySet<unknown> = new Set([
+  'failed_by_request',
+  'instance_timeout',
+  'data_refused',
+]);
+
+/** At once, so that what compensates does not go on. */
+function isStopped(row: Row | undefined): boolean {
+  const { code } = (row?.failure ?? {}) as { code?: string };
+  return row?.state === 'cancelled' || STOPS.has(code);
 }
