@@ -110,8 +110,10 @@ export class Queues {
   }
 
   claimed(message: ClaimAnswer): void {
-    if (message.secrets === undefined) this.#claimed(message, message.record);
-    else this.#fill(message, message.secrets);
+    // A claim that was not committed has no record to fill.
+    const secrets = message.epoch > 0 ? message.secrets : undefined;
+    if (secrets === undefined) this.#claimed(message, message.record);
+    else this.#fill(message, secrets);
   }
 
   #claimed({ handler, poll, task, epoch }: ClaimAnswer, record: string): void {

@@ -63,6 +63,9 @@ function readyTasks(condition: string): string {
 /** Bytes of what may have as many characters as are collected. */
 const COLLECTED_TEXT_MAX = 6 * COLLECTED_BYTES_MAX;
 
+/** Which item the row is of; null where it is of none, such as what a person has said. */
+const ITEM_OF_ITERATION = "substring(split_part(b.iteration, '.', w.depth) from '^[0-9]+$')::int";
+
 /** What a for_each notes of its progress is smaller, and no output. */
 const NOTE_BYTES_MAX = 4_096;
 
@@ -112,15 +115,15 @@ export const LOAD_SQL = {
     'select l.*, row_number() over () as place, ' +
     `w.items is not null or sum(l.output_size) over () <= ${COLLECTED_TEXT_MAX} as fits from (` +
     'select distinct on (item, part) ' +
-    "nullif(split_part(b.iteration, '.', w.depth), '')::int as item, " +
+    `${ITEM_OF_ITERATION} as item, ` +
     'case when w.items is not null then b.block_id end as part, ' +
     'b.block_id, b.output, b.output_ref, b.output_size, b.created_at, b.id ' +
     'from block_outputs b where b.instance_id = w.instance_id ' +
     'and b.block_id = any(array(select jsonb_array_elements_text(w.blocks))) ' +
     'and starts_with(b.iteration, w.prefix) and (w.items is null or w.items @> to_jsonb(' +
-    "nullif(split_part(b.iteration, '.', w.depth), '')::int)) " +
+    `${ITEM_OF_ITERATION})) ` +
     "and (b.output_ref is null or w.items is not null and b.output_ref = '__error__') " +
-    `and (w.items is not null or b.output_size > ${NOTE_BYTES_MAX} or ` +
+    `and (w.items is not null or b.output is null or b.output_size > ${NOTE_BYTES_MAX} or ` +
     `b.output::text not like '{"_index":%,"_snapshot_ref":%') ` +
     'order by item, part, b.created_at desc, b.id desc) l where l.item is not null) o ' +
     'where o.fits or o.place = 1 order by w.n, o.created_at, o.id',

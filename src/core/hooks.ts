@@ -19,7 +19,7 @@ import {
   type OpenRecord,
   type StepRecord,
 } from './execution.js';
-import { openLeaves } from './instance-state.js';
+import { openLeaves, outlook } from './instance-state.js';
 import type { JsonObject } from './json.js';
 import { deadlineOf } from './open-leaves.js';
 import type { Plan } from './plan-nodes.js';
@@ -97,9 +97,9 @@ export function withHooks(
   return joined(snapshot, env, progress, move(plan, snapshot, event, env));
 }
 
-/** Takes in what became of a step of a hook. */
+/** Takes in what became of a step of a hook; the instance may live again by now, with times of its own. */
 export function advanceHooks(plan: Plan, snapshot: Snapshot, event: TryEvent, env: Env): Progress {
-  const idle: Progress = { ...IDLE, wakeAt: null };
+  const idle: Progress = { ...IDLE, ...outlook(new Evaluation(plan, snapshot, env)) };
   const [active] = snapshot.execution.j?.r ?? [];
   const isKnown = active !== undefined && iterationOf(active) === event.iteration;
   return isKnown
@@ -121,7 +121,7 @@ function sumOf(a: Progress['counts'], b: Progress['counts']): Progress['counts']
   return Object.fromEntries(sums.map((name) => [name, a[name] + b[name]])) as Progress['counts'];
 }
 
-const IDLE: Omit<Progress, 'wakeAt'> = {
+const IDLE: Omit<Progress, 'wakeAt' | 'more'> = {
   outputs: [],
   dispatches: [],
   withdrawals: [],
@@ -131,7 +131,6 @@ const IDLE: Omit<Progress, 'wakeAt'> = {
   logs: [],
   audit: [],
   dataChanged: false,
-  more: false,
   dropErrorRows: false,
   counts: NO_COUNTS,
 };

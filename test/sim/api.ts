@@ -107,6 +107,9 @@ export class Api {
             target,
             text,
             answer,
+            undefined,
+            undefined,
+            operation.startsWith('workers.poll') ? true : undefined,
           );
           if (faults.hits('client.gone')) {
             world.at(

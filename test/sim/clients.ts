@@ -9,7 +9,9 @@ import type { Random } from '../chaos/random.js';
 import type { Api, ApiReply } from './api.js';
 import type { Faults } from './faults.js';
 import { POISON } from './memory-backend.js';
-import { CONFIG, DATA } from './shapes.js';
+import type { MemoryTables, Row } from './memory-tables.js';
+import { CHOICES, CONFIG, DATA, EVENT, EVENT_KEYS } from './shapes.js';
+import { openSteps } from './waits-observer.js';
 import type { World } from './world.js';
 
 export interface SimSequence {
@@ -43,6 +45,8 @@ export interface ClientDeps {
   readonly faults: Faults;
   readonly random: Random;
   readonly sequences: readonly SimSequence[];
+  /** Where they look what is asked and waited for. */
+  readonly tables: MemoryTables;
   /** Many instances come with a concurrency key. */
   readonly isKeyed: boolean;
   /** There are releases: most of what clients do is to make instances. */
@@ -63,6 +67,9 @@ const OPERATIONS = {
   tree: 1,
   retry: 1,
   change: 1,
+  rest: 2,
+  answer: 6,
+  event: 6,
   'rate limit': 5,
   'change sequence': 2,
 } as const;
@@ -72,6 +79,9 @@ const RELEASED_OPERATIONS: Readonly<Record<keyof typeof OPERATIONS, number>> = {
   create: 14,
   'create keyed': 8,
   'create batch': 4,
+  rest: 1,
+  answer: 0,
+  event: 0,
   'rate limit': 1,
 };
 
@@ -81,6 +91,7 @@ export const SIGNALS = {
   cancel: 2,
   update_context: 4,
   'custom:hint': 2,
+  [`custom:${EVENT}`]: 4,
 } as const;
 
 /** A keyed creation of unknown outcome is asked for again so often at most. */
@@ -97,9 +108,10 @@ export class SimClient {
   }
 
   async run(operations: number, pauseMs: number): Promise<void> {
-    const { world, random } = this.#deps;
+    const { world, random, faults } = this.#deps;
     for (let i = 0; i < operations; i++) {
       await world.sleep(world.latency(1, pauseMs));
+      if (faults.isOver) return;
       // A client does not always wait for its answer.
       const done = this.#operation();
       if (random.chance(0.7)) await done;
@@ -113,7 +125,7 @@ export class SimClient {
     if (operation === 'create') return this.#create();
     if (operation === 'create keyed') return this.#createKeyed();
     if (operation === 'create batch') return this.#createBatch();
-    const { id, tenant } = random.pick(instances);
+    const { id, tenant } = this.#target();
     switch (operation) {
       case 'signal':
         return this.#signal(id, tenant);
@@ -136,11 +148,27 @@ export class SimClient {
         return api.call('instances.retry', tenant, id);
       case 'change':
         return this.#changeMany(tenant);
+      case 'rest':
+        return this.#rest(id, tenant);
+      case 'answer':
+        return this.#answer();
+      case 'event':
+        return this.#sendEvent(tenant);
       case 'rate limit':
         return this.#limitRate(tenant);
       case 'change sequence':
         return this.#changeSequence();
     }
+  }
+
+  /** One that a client made, or a child of one. */
+  #target(): { readonly id: string; readonly tenant: string } {
+    const { random, instances, tables } = this.#deps;
+    const rows = [...tables.rows('instances').values()];
+    const children = rows.filter(({ parent_instance_id }) => parent_instance_id !== null);
+    if (children.length === 0 || random.chance(0.7)) return random.pick(instances);
+    const { id, tenant_id } = random.pick(children);
+    return { id: String(id), tenant: String(tenant_id) };
   }
 
   // ---------------------------------------------------------------- creations
@@ -194,6 +222,7 @@ export class SimClient {
       context: { data: DATA, config },
       ...key,
       ...(random.chance(0.15) ? { next_fire_at: this.#soon() } : {}),
+      ...(random.chance(0.06) ? { timeout: random.integer(1_000, 12_000) } : {}),
     };
   }
 
@@ -220,8 +249,87 @@ export class SimClient {
   #signal(id: string, tenant: string): Promise<unknown> {
     const { random, api } = this.#deps;
     const signal_type = random.weighted(SIGNALS);
-    const payload = signal_type === 'update_context' ? { [this.#newToken()]: 1 } : { any: 'thing' };
+    const payload = this.#payloadOf(signal_type);
     return api.call('instances.signal', tenant, id, { signal_type, payload });
+  }
+
+  /** Paused for a while. */
+  async #rest(id: string, tenant: string): Promise<void> {
+    const { random, api, world } = this.#deps;
+    await api.call('instances.signal', tenant, id, { signal_type: 'pause' });
+    await world.sleep(random.integer(100, 4_000));
+    await api.call('instances.signal', tenant, id, { signal_type: 'resume' });
+  }
+
+  #payloadOf(signal: string): object {
+    if (signal === 'update_context') return { [this.#newToken()]: 1 };
+    return signal === `custom:${EVENT}` ? this.#eventPayload() : { any: 'thing' };
+  }
+
+  /** Steps with a schema refuse one without a token. */
+  #eventPayload(): object {
+    return this.#deps.random.chance(0.85) ? { token: this.#newToken() } : { other: 1 };
+  }
+
+  /** An open question, or one that was open: by its id or by a signal, at times by two people at once. */
+  #answer(): Promise<unknown> {
+    const { random, tables } = this.#deps;
+    const all = [...tables.rows('approvals').values()];
+    const open = all.filter(({ outcome }) => outcome === null);
+    const some = open.length > 0 && random.chance(0.8) ? open : all;
+    if (some.length === 0) return Promise.resolve();
+    const asked = random.pick(some);
+    if (random.chance(0.3)) return Promise.all([this.#say(asked), this.#say(asked)]);
+    return this.#say(asked);
+  }
+
+  async #say({ id = null, instance_id, tenant_id, block_id }: Row): Promise<void> {
+    const { random, api, world } = this.#deps;
+    const value = random.chance(0.1) ? 'perhaps' : random.pick(CHOICES);
+    const [instance, tenant] = [String(instance_id), String(tenant_id)];
+    if (random.chance(0.2)) {
+      const signal = { signal_type: `custom:human_input:${block_id}`, payload: { value } };
+      await api.call('instances.signal', tenant, instance, signal);
+      return;
+    }
+    const given = { value, comment: null, answerId: this.#newToken(), by: this.#name };
+    for (let tries = random.integer(1, 3); tries > 0; tries -= 1) {
+      const body = { approval: id, given };
+      const { status } = await api.call('instances.answer', tenant, instance, body);
+      if (status !== 0 && status !== 503) return;
+      await world.sleep(world.latency(10, 1_000));
+    }
+  }
+
+  /** Of the events that steps wait for. */
+  #awaitedKeys(tenant: string): (string | undefined)[] {
+    const { tables } = this.#deps;
+    return [...tables.rows('event_waits').values()].flatMap(({ instance_id }) => {
+      const row = tables.row('instances', String(instance_id));
+      if (row?.tenant_id !== tenant) return [];
+      return openSteps(row).flatMap(({ p, v }) => (p === 'event' ? [v?.k] : []));
+    });
+  }
+
+  /** Asks again while it does not know whether it was heard. */
+  async #sendEvent(tenant: string): Promise<void> {
+    const { random, api, world } = this.#deps;
+    const awaited = random.chance(0.7) ? this.#awaitedKeys(tenant) : [];
+    const anyKey = random.chance(0.75) ? random.pick(EVENT_KEYS) : undefined;
+    const correlation_key = awaited.length > 0 ? random.pick(awaited) : anyKey;
+    const event = {
+      event_name: EVENT,
+      producer_event_id: this.#newToken(),
+      payload: this.#eventPayload(),
+      ...(correlation_key === undefined ? {} : { correlation_key }),
+      ...(random.chance(0.2) ? { ttl_seconds: random.integer(1, 5) } : {}),
+    };
+    for (let tries = random.integer(1, 4); tries > 0; tries -= 1) {
+      const { status } = await api.call('events.send', tenant, '', event);
+      const isSent = status !== 0 && status !== 503;
+      if (isSent && random.chance(0.8)) return;
+      await world.sleep(world.latency(10, 1_000));
+    }
   }
 
   /** Several at once, the first of which the database may refuse: then those behind it go, too. */

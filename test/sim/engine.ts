@@ -22,6 +22,7 @@ import type { EffectHandler } from '../../src/handlers/registry.js';
 import type { WebhookSender } from '../../src/handlers/webhook-sender.js';
 import { Watermark } from '../../src/http/operations/change-readers.js';
 import type { Logger } from '../../src/log.js';
+import { Meter } from '../../src/metrics/meter.js';
 import type { Faults } from './faults.js';
 import { memoryClient } from './memory-connection.js';
 import { memoryPool } from './memory-pool.js';
@@ -64,6 +65,9 @@ type Acks = readonly Ack[];
 /** See `actors/shard/supervisor.ts`. */
 const DEATHS_WITHIN_MS = 60_000;
 const DEATHS_MAX = 10;
+
+/** Nobody reads it, and to make one takes as long as the rest of a shard. */
+const METER_MEMORY = new Meter().memory;
 
 /** Retrying the take-over after a commit in progress. */
 const LOCK_RETRY_MS = 1;
@@ -227,6 +231,7 @@ export class SimEngine {
         log: this.#logOf(thread),
         loader: new Loader(memoryPool(server, thread), { ...settings, shard }),
         handlers: handlersOf(thread),
+        meter: new Meter(METER_MEMORY),
         continuityRows: new ContinuityRows(memoryPool(server, thread)),
         webhookSender: webhookSenderOf(thread),
         setImmediate: (fn) => world.soon(fn, thread),

@@ -14,6 +14,7 @@ export function checkEnd(tables: MemoryTables, observer: Observer, promises: Pro
   checkDeadLetters(tables);
   checkFailures(tables);
   observer.receipts.checkEnd(tables);
+  observer.sagas.checkEnd(tables);
   for (const { instance, birth, key } of promises.noted) {
     const row = tables.row('instances', instance);
     const isSame = birth === observer.birthsOf(instance);

@@ -20,13 +20,17 @@ export function simulatedHandlers(
   complain: (text: string, instance: string) => void,
 ): (thread: Thread) => ReadonlyMap<string, EffectHandler> {
   const checkDispatched = (token: string) => {
-    const [instance, block, , attempt] = token.split(':');
+    const [instance, block, iteration, attempt] = token.split(':');
     const row = tables.row('instances', instance!);
-    const open = Object.values((row?.execution as unknown as Execution | undefined)?.o ?? {});
-    const isOpen = open.some(
-      (record) =>
-        'p' in record && record.p === 'run' && (record as StepRecord).a === Number(attempt),
-    );
+    const { o = {}, b = {}, j } = (row?.execution ?? {}) as unknown as Partial<Execution>;
+    const isHandler = iteration!.startsWith('hook');
+    const open = Object.values({ ...o, ...j?.r[0]?.e.o });
+    const isOpen = isHandler
+      ? b[Number(iteration!.slice(4))] !== undefined
+      : open.some(
+          (record) =>
+            'p' in record && record.p === 'run' && (record as StepRecord).a === Number(attempt),
+        );
     // A call that was withdrawn by a unit on its way is aborted with it.
     if (row === undefined) complain(`${block} was called before its instance was there`, instance!);
     else if (!isOpen) faults.counts.add('call of a step that was over');

@@ -1,7 +1,7 @@
 /**
  * `npm run test:sim -- --seeds 2000 --from 1`: runs that many seeds and prints those that fail, with
  * the last events of the instance that it is about. `SIM_SEED=7 npm run test:sim` runs one seed and
- * prints everything that happened.
+ * prints everything that happened. `--brief`: the brief form, as in `npm test`.
  */
 
 import { Counts } from './faults.js';
@@ -10,12 +10,14 @@ import { simulate } from './simulate.js';
 
 const DEFAULTS = { seeds: 2_000, from: 1 };
 
+const isBrief = process.argv.includes('--brief');
+
 const only = process.env.SIM_SEED;
 if (only !== undefined) await replay(Number(only));
 else await runMany(argument('seeds'), argument('from'));
 
 async function replay(seed: number): Promise<void> {
-  const { trace, violation, events } = await simulate(seed, { isTraced: true });
+  const { trace, violation, events } = await simulate(seed, { isTraced: true, isBrief });
   for (const line of trace.lines ?? []) say(line);
   say(`seed ${seed}: ${violation?.message ?? 'nothing wrong'}, ${events} events, ${trace.hash}`);
   process.exitCode = violation === undefined ? 0 : 1;
@@ -27,12 +29,12 @@ async function runMany(seeds: number, from: number): Promise<void> {
   let events = 0;
   let failures = 0;
   for (let seed = from; seed < from + seeds; seed++) {
-    const outcome = await simulate(seed);
+    const outcome = await simulate(seed, { isBrief });
     counts.addAll(outcome.counts);
     events += outcome.events;
     if (outcome.violation === undefined) continue;
     failures += 1;
-    say(await readableFailure(seed));
+    say(await readableFailure(seed, isBrief));
   }
   const { user, system } = process.cpuUsage(startedAt);
   const ms = (user + system) / 1_000 / seeds;

@@ -251,8 +251,8 @@ function itemOutputs(db: MemoryTables, values: Values): Row[] {
     const refs = wanted === undefined ? [null] : [null, '__error__'];
     const latest = new Map<string, Row>();
     for (const row of outputsOf(db, instances[at]!, JSON.parse(blocks[at]!))) {
-      const part = String(row.iteration).split('.')[depths[at]! - 1] || undefined;
-      if (part === undefined || !String(row.iteration).startsWith(prefixes[at]!)) continue;
+      const part = String(row.iteration).split('.')[depths[at]! - 1] ?? '';
+      if (!/^\d+$/.test(part) || !String(row.iteration).startsWith(prefixes[at]!)) continue;
       const item = Number(part);
       if (!refs.includes(row.output_ref as string | null)) continue;
       if (wanted?.includes(item) === false) continue;

@@ -8,11 +8,14 @@ import { type InstanceState, isEnded, isTerminal } from '../../src/core/states.j
 import { FLUSHES_KEPT } from '../../src/db/statements.js';
 import type { Cluster } from './cluster.js';
 import type { Counts } from './faults.js';
+import { KinObserver } from './kin-observer.js';
 import { LimitsObserver } from './limits-observer.js';
 import type { Change, MemoryTables, Row } from './memory-tables.js';
 import { ReceiptsObserver } from './receipts-observer.js';
 import { ReleasesObserver } from './releases-observer.js';
+import { SagasObserver } from './sagas-observer.js';
 import { Violation } from './violation.js';
+import { WaitsObserver } from './waits-observer.js';
 
 export interface ObserverDeps {
   readonly tables: MemoryTables;
@@ -53,12 +56,18 @@ export class Observer {
   readonly #flushes = new Map<number, number>();
 
   readonly #limits: LimitsObserver;
+  readonly #waits: WaitsObserver;
+  readonly #kin: KinObserver;
+  readonly sagas: SagasObserver;
   readonly receipts = new ReceiptsObserver();
   readonly releases: ReleasesObserver;
 
   constructor(deps: ObserverDeps) {
     this.#deps = deps;
     this.#limits = new LimitsObserver(deps.tables, deps.now);
+    this.#waits = new WaitsObserver(deps.tables, deps.counts);
+    this.#kin = new KinObserver(deps.tables, deps.counts);
+    this.sagas = new SagasObserver(deps.counts);
     this.releases = new ReleasesObserver(deps.tables, deps.counts, deps.now);
   }
 
@@ -76,10 +85,18 @@ export class Observer {
     for (const change of changes) {
       this.#look(change, touched);
       this.receipts.look(change);
+      this.#waits.look(change);
+      this.#kin.look(change);
+      this.sagas.look(change);
       this.releases.look(change);
     }
     if (changes.length > 0) this.#checkEpoch(applicationName);
-    for (const id of touched) this.#checkInstance(id);
+    for (const id of touched) {
+      this.#checkInstance(id);
+      this.#waits.checkInstance(id);
+    }
+    this.#waits.checkTokens();
+    this.#kin.check();
     for (const { table, after } of changes) {
       if (table === 'worker_tasks' && after !== undefined) this.#checkAlone(after);
     }
@@ -125,6 +142,8 @@ export class Observer {
         return;
       case 'timers':
       case 'permit_requests':
+      case 'approvals':
+      case 'event_waits':
         touched.add(String(row.instance_id));
         return;
       case 'block_outputs':
@@ -239,7 +258,8 @@ export class Observer {
     const state = row.state as InstanceState;
     if (isEnded(state)) {
       // A failed one that was asked to go on may be woken once more, for nothing.
-      const hasHook = (row.execution as unknown as Execution).b !== undefined;
+      const { b, j } = row.execution as unknown as Execution;
+      const hasHook = b !== undefined || (j !== undefined && j.r.length > 0);
       if (timer !== undefined && isTerminal(state) && !hasHook) {
         throw new Violation(`a ${state} instance has a timer`, id);
       }
@@ -255,6 +275,7 @@ export class Observer {
       open > 0 ||
       state === 'paused' ||
       p === 1 ||
+      this.#waits.isWaiting(id) ||
       tables.row('permit_requests', id) !== undefined ||
       this.#hasChild(row);
     if (!isFound) throw new Violation(`nothing finds the ${state} instance again`, id);
@@ -325,7 +346,8 @@ export class Observer {
 
   #output({ before, after }: Change): void {
     const row: Row = (after ?? before)!;
-    if (isLoop(row.block_id)) return;
+    // What a person has said stands beside the output of the step.
+    if (isLoop(row.block_id) || row.output_ref === 'human_input') return;
     const id = String(row.instance_id);
     const block = blockOf(row);
     const attempt = `${block} ${row.try}`;

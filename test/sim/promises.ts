@@ -48,6 +48,8 @@ export class Promises {
   /** Tenant and idempotency key → its instance, and how often that was said to be new. */
   readonly #keys = new Map<string, { id: string; fresh: number }>();
   readonly #delivered = new Set<string>();
+  /** Tenant and producer_event_id → the event. */
+  readonly #events = new Map<string, string>();
   /** What must be found at the end: context keys of acknowledged signals. */
   readonly noted: Noted[] = [];
 
@@ -115,6 +117,12 @@ export class Promises {
         }
         return;
       }
+      case 'instances.answer':
+        this.#answeredQuestion(call);
+        return;
+      case 'events.send':
+        this.#sent(call, (body as { event_id: string }).event_id);
+        return;
       case 'workers.poll':
       case 'workers.pollQueue':
         for (const task of body as TaskBody[]) this.#claimed(task);
@@ -212,6 +220,30 @@ export class Promises {
     throw new Violation(`an answer showed ${state} of ${updated_at}, never committed`, id);
   }
 
+  // ---------------------------------------------------------------- those outside
+
+  /** Nobody else has answered. The instance may be gone by now. */
+  #answeredQuestion({ target, body }: Call): void {
+    const { approval, given } = body as AnswerBody;
+    const row = this.#tables.row('approvals', approval);
+    if (row === undefined && !this.#isPresent(target)) return;
+    const { answer_id } = (row?.answer ?? {}) as { answer_id?: string };
+    if (row?.outcome !== 'answered' || answer_id !== given.answerId) {
+      throw new Violation(`${given.answerId} was told that it answered, not ${answer_id}`, target);
+    }
+  }
+
+  #sent({ tenant, body }: Call, id: string): void {
+    const { producer_event_id } = body as { producer_event_id: string };
+    const name = `${tenant}: ${producer_event_id}`;
+    const known = this.#events.get(name) ?? id;
+    if (known !== id) throw new Violation(`the event ${name} is ${known} and ${id}`);
+    this.#events.set(name, id);
+    if (this.#tables.row('events', id) === undefined) {
+      throw new Violation(`the event ${name} was acknowledged before its commit`);
+    }
+  }
+
   // ---------------------------------------------------------------- workers
 
   #claimed({ id, instance_id, claim_epoch, worker_id }: TaskBody): void {
@@ -251,6 +283,11 @@ export class Promises {
       throw new Violation(`task ${id} was promised checkpoint ${seq}`, String(task.instance_id));
     }
   }
+}
+
+interface AnswerBody {
+  readonly approval: string;
+  readonly given: { readonly answerId: string };
 }
 
 interface ContextBody {

@@ -44,12 +44,17 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
   content: ['', 'AAEC', '/+8='],
   effect_state: ['unknown', 'committed', 'verified'],
   block_id: ['a', 'b', 'c'],
-  iteration: ['', '0', '1.2'],
+  iteration: ['', '0', '1.2', '0!note'],
   status: ['pending', 'consumed', 'kept', 'taken'],
 };
 
+/** A row is looked for in which both are null. */
+const OFTEN_NULL: ReadonlySet<string> = new Set(['targets', 'fires']);
+
 /** Columns of small numbers, for which a large one would only be refused. */
 const INTEGER_MAX = 3;
+
+const OFTEN_JOINED = /^(task|permitRequest|tombstone|sequence|release)/;
 
 /** What takes rows away comes less often, all rows of an instance least, so that some are left. */
 const OFTEN = MUTATION_KINDS.flatMap((kind) => {
@@ -57,7 +62,7 @@ const OFTEN = MUTATION_KINDS.flatMap((kind) => {
   if (/delete|clear|drop|prune/.test(kind)) return new Array<MutationKind>(3).fill(kind);
   // Statements ask for several of these rows at once, or for one without another.
   return new Array<MutationKind>(
-    /^(task|openTask\.insert|permitRequest|tombstone|sequence|release)/.test(kind) ? 18 : 9,
+    /^(task|openTask)\.insert$/.test(kind) ? 24 : OFTEN_JOINED.test(kind) ? 18 : 9,
   ).fill(kind);
 });
 
@@ -108,9 +113,13 @@ export class RandomUnits {
 
   #row(kind: MutationKind): Record<string, JsonValue> {
     const row: Record<string, JsonValue> = {};
+    const wasSpoilt = this.#isSpoilt;
+    // Where nothing is claimed Postgres does not look at the values of a heartbeat.
+    if (kind === 'task.heartbeat') this.#isSpoilt = true;
     for (const [name, type] of FIELDS.get(kind)!) {
       row[name] = this.#value(name === 'state' ? stateOf(kind) : name, type);
     }
+    if (kind === 'task.heartbeat') this.#isSpoilt = wasSpoilt;
     // These are ordered by their ids, which no constraint makes unique.
     if (kind === 'output.insert') row.id = this.#uniqueId();
     return row;
@@ -127,7 +136,7 @@ export class RandomUnits {
       this.#isSpoilt = random.chance(0.002) || (isRequired && random.chance(0.001));
       if (this.#isSpoilt) return isRequired && random.chance(0.3) ? null : this.#refused(type);
     }
-    if (!isRequired && random.chance(0.2)) return null;
+    if (!isRequired && random.chance(OFTEN_NULL.has(name) ? 0.6 : 0.2)) return null;
     const words = WORDS[name];
     if (words !== undefined) return random.pick(words);
     switch (type) {

@@ -32,7 +32,7 @@ export const MOVES: Readonly<Record<string, readonly string[]>> = {
   'validating ready': ['validation'],
   'validating draft': ['validation'],
   'ready canary': ['operator'],
-  'canary paused': ['operator'],
+  'canary paused': ['operator', 'deprecation'],
   'canary promoted': ['operator'],
   'canary rolled_back': ['operator', 'gate'],
   'paused canary': ['operator'],
@@ -57,8 +57,11 @@ export function bucketOf(release: string, key: string): number {
 /** The releases that route, of all tenants, at one time. */
 export class Routes {
   readonly #byBaseline = new Map<string, Row>();
+  readonly #deprecated: ReadonlySet<unknown>;
 
-  constructor(releases: Iterable<Row>) {
+  /** @param deprecated versions that nothing leads to, though promotions lead on from them */
+  constructor(releases: Iterable<Row>, deprecated: ReadonlySet<unknown> = new Set()) {
+    this.#deprecated = deprecated;
     for (const row of releases) {
       if (isRouting(row))
         this.#byBaseline.set(nameOf(row.tenant_id, row.baseline_sequence_id), row);
@@ -69,9 +72,10 @@ export class Routes {
   /** @param cohort undefined: drawn at random, so that both variants may come of it */
   possible(tenant: string, asked: string, cohort: string | undefined): readonly Routed[] {
     let routed: Routed = { sequence: asked, release: null, variant: null };
-    for (;;) {
-      const row = this.#byBaseline.get(nameOf(tenant, routed.sequence));
-      if (row === undefined) return [routed];
+    for (let at = asked; ; ) {
+      const row = this.#byBaseline.get(nameOf(tenant, at));
+      const isDeprecated = this.#deprecated.has(row?.candidate_sequence_id);
+      if (row === undefined || (row.state === 'canary' && isDeprecated)) return [routed];
       const baseline = { ...routed, release: String(row.id), variant: 'baseline' } as const;
       const candidate = {
         sequence: String(row.candidate_sequence_id),
@@ -84,7 +88,8 @@ export class Routes {
         if (cohort === undefined) return [baseline, candidate];
         return [bucketOf(String(row.id), cohort) < percent ? candidate : baseline];
       }
-      routed = candidate;
+      at = candidate.sequence;
+      if (!isDeprecated) routed = candidate;
     }
   }
 

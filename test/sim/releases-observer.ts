@@ -95,6 +95,7 @@ export class ReleasesObserver {
         return;
       case 'sequences':
         if (change.after === undefined) this.#sequenceGone(change.key);
+        else if (change.after.deprecated === true) this.#isRouteChanged = true;
         return;
       default:
     }
@@ -199,7 +200,9 @@ export class ReleasesObserver {
       if (baselines.has(baseline)) throw new Violation(`two releases route ${baseline}`);
       baselines.add(baseline);
     }
-    this.#versions.push(new Routes(releases));
+    const sequences = [...this.#tables.rows('sequences').values()];
+    const deprecated = sequences.filter((row) => row.deprecated === true).map(({ id }) => id);
+    this.#versions.push(new Routes(releases, new Set(deprecated)));
   }
 
   /** @throws Violation when the row is not what its decisions made of it */

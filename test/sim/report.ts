@@ -8,13 +8,13 @@ const LAST_MAX = 15;
 
 const LINE_LENGTH_MAX = 400;
 
-export async function readableFailure(seed: number): Promise<string> {
-  const { violation, trace } = await simulate(seed, { isTraced: true });
+export async function readableFailure(seed: number, isBrief: boolean): Promise<string> {
+  const { violation, trace } = await simulate(seed, { isTraced: true, isBrief });
   const lines = trace.lines ?? [];
   const instance = violation?.instance;
   const about = instance === undefined ? [] : lines.filter((line) => line.includes(instance));
   return [
-    `seed ${seed}: ${violation?.message ?? 'it did not fail again'} ${instance ?? ''}`,
+    `${isBrief ? 'brief ' : ''}seed ${seed}: ${violation?.message ?? 'it did not fail again'} ${instance ?? ''}`,
     ...about.slice(-ABOUT_MAX).map(cut),
     '  … and the last of everything:',
     ...lines.slice(-LAST_MAX).map(cut),

@@ -12,6 +12,7 @@ import { simulate } from './simulate.js';
 export interface SeedsTask {
   readonly seeds: readonly number[];
   readonly failuresMax: number;
+  readonly isBrief?: boolean;
 }
 
 export interface SeedsResult {
@@ -25,7 +26,7 @@ export interface SeedsResult {
   readonly ms: number;
 }
 
-const { seeds, failuresMax } = workerData as SeedsTask;
+const { seeds, failuresMax, isBrief = false } = workerData as SeedsTask;
 const counts = new Counts();
 const failures = new Map<number, string>();
 const hashes: string[] = [];
@@ -33,11 +34,11 @@ let events = 0;
 const startedAt = process.cpuUsage();
 for (const seed of seeds) {
   if (failures.size === failuresMax) break;
-  const outcome = await simulate(seed);
+  const outcome = await simulate(seed, { isBrief });
   events += outcome.events;
   counts.addAll(outcome.counts);
   hashes.push(`${outcome.hash} ${outcome.events}`);
-  if (outcome.violation !== undefined) failures.set(seed, await readableFailure(seed));
+  if (outcome.violation !== undefined) failures.set(seed, await readableFailure(seed, isBrief));
 }
 const { user, system } = process.cpuUsage(startedAt);
 const result: SeedsResult = {

@@ -4,7 +4,6 @@
  * bounded time every instance must have come to rest.
  */
 
-import type { Execution } from '../../src/core/execution.js';
 import { concurrencyKeyId } from '../../src/core/ids.js';
 import { type InstanceState, isEnded } from '../../src/core/states.js';
 import { createRandom, type Random } from '../chaos/random.js';
@@ -17,13 +16,14 @@ import { FeedReader } from './feed-reader.js';
 import { checkEnd } from './final-checks.js';
 import { simulatedHandlers } from './handlers.js';
 import { MemoryServer } from './memory-server.js';
-import { MemoryTables, type Row } from './memory-tables.js';
+import { MemoryTables } from './memory-tables.js';
 import { Observer } from './observer.js';
+import { isParked, Outsiders } from './outsiders.js';
 import { Promises } from './promises.js';
 import { purge, removeOrphans } from './purger.js';
 import { Receivers } from './receivers.js';
 import { ReleaseScenario, versionsOf } from './release-scenario.js';
-import { randomBlocks } from './shapes.js';
+import { randomBlocks, randomHooks } from './shapes.js';
 import { Violation } from './violation.js';
 import { SimWorker } from './workers.js';
 import { STREAMS, Trace, World } from './world.js';
@@ -42,12 +42,17 @@ export interface Outcome {
 export interface SimulationOptions {
   /** Keeps the lines of the trace, for people. */
   readonly isTraced?: boolean;
+  /** Fewer take part, and they do less: many more runs for the same time. */
+  readonly isBrief?: boolean;
 }
 
 const TENANTS = ['north', 'south'] as const;
 
 /** Everything must be at rest so long after the last fault, in virtual time. */
 const REST_MS_MAX = 15 * 60_000;
+
+/** In the brief form the faults end by then, and with them what clients do. */
+const BRIEF_MS = 12_000;
 
 /** How soon it is asked once more for a slot that is not free yet. */
 const ASK_AGAIN_MS = 10_000;
@@ -69,6 +74,7 @@ export async function simulate(seed: number, options: SimulationOptions = {}): P
 }
 
 class Simulation {
+  readonly #isBrief: boolean;
   readonly #random: Random;
   readonly #world: World;
   readonly #counts = new Counts();
@@ -85,7 +91,8 @@ class Simulation {
   #violation: Violation | undefined;
   #calmSince = Number.POSITIVE_INFINITY;
 
-  constructor(seed: number, { isTraced = false }: SimulationOptions) {
+  constructor(seed: number, { isTraced = false, isBrief = false }: SimulationOptions) {
+    this.#isBrief = isBrief;
     this.#random = createRandom(seed);
     const world = new World(seed, { trace: new Trace(isTraced) });
     const faults = new Faults(createRandom(seed, STREAMS.faults), this.#counts);
@@ -179,7 +186,7 @@ class Simulation {
       faults: this.#faults,
       settings: {
         shards: random.integer(1, 3),
-        tickIntervalMs: random.pick([400, 2_000]),
+        tickIntervalMs: random.pick(this.#isBrief ? [1_000, 2_000] : [400, 2_000]),
         cronTickMs: 10_000,
         workerStaleMs: random.pick([2_000, 8_000]),
         workerReaperTickMs: 1_000,
@@ -203,19 +210,27 @@ class Simulation {
   }
 
   #anySequences(): SimSequence[] {
-    const count = this.#random.integer(1, 4);
-    return Array.from({ length: count }, (_, i) => this.#sequence(i, i === count - 1));
+    const count = this.#random.integer(2, 4);
+    // Children are of the tenant of their parents.
+    const tenants = Array.from({ length: count }, () =>
+      this.#random.weighted({ north: 4, south: 1 }),
+    );
+    return tenants.map((_, i) => this.#sequence(i, tenants));
   }
 
   /** The last of several may be one that clients try to delete. */
-  #sequence(number: number, isLast: boolean): SimSequence {
+  #sequence(number: number, tenants: readonly string[]): SimSequence {
     const random = this.#random;
-    const tenant = random.pick(TENANTS);
+    const tenant = tenants[number]!;
     const id = sequenceId(number);
-    const blocks = randomBlocks(random, random.chance(0.6) ? RATE_KEY : undefined);
-    const isSpare = isLast && number > 0 && random.chance(0.5);
-    const body = { id, tenant_id: tenant, namespace: 'simulated', version: 1, blocks };
-    return { id, tenant, isSpare, body: { ...body, name: `sequence ${number}` } };
+    const children = tenants.flatMap((of, i) => (i > number && of === tenant ? nameOf(i) : []));
+    if (children.length > 0 && random.chance(0.1)) children.push('nothing');
+    const rateKey = random.chance(0.6) ? RATE_KEY : undefined;
+    const blocks = randomBlocks(random, { rateKey, children });
+    const isSpare = number === tenants.length - 1 && random.chance(0.5);
+    const place = { id, tenant_id: tenant, namespace: 'simulated', version: 1 };
+    const body = { ...place, name: nameOf(number), blocks, ...randomHooks(random) };
+    return { id, tenant, isSpare, body };
   }
 
   // ---------------------------------------------------------------- what happens
@@ -223,6 +238,8 @@ class Simulation {
   async #scenario(): Promise<void> {
     const world = this.#world;
     const random = this.#random;
+    // What takes longest in wild runs is to get an engine, and then sequences, at all.
+    this.#faults.isOver = this.#isBrief;
     for (const { tenant, body } of this.#sequences) {
       await this.#insist([201, 409], 'sequences.create', tenant, '', body);
     }
@@ -232,8 +249,10 @@ class Simulation {
         await this.#insist([200], 'rateLimits.put', tenant, RATE_KEY, limit);
       }
     }
+    this.#faults.isOver = false;
     const deps = { world, api: this.#api, faults: this.#faults };
-    for (let i = random.integer(1, 3); i > 0; i--) {
+    const most = this.#isBrief ? 2 : 3;
+    for (let i = random.integer(1, most); i > 0; i--) {
       const own = { random: world.newRandom(), tenants: TENANTS };
       void new SimWorker(`worker ${i}`, { ...deps, ...own }).work();
     }
@@ -241,6 +260,7 @@ class Simulation {
       sequences: this.#sequences,
       isKeyed: random.chance(0.4),
       isReleased: this.#isReleased,
+      tables: this.#db,
       instances: [] as { id: string; tenant: string }[],
     };
     if (world.seed % PURGED_EVERY === 1) {
@@ -250,14 +270,18 @@ class Simulation {
     const removal = removeOrphans({ ...deps, tables: this.#db, shards: this.#shards });
     const readers = this.#feedReaders();
     const releases = this.#isReleased ? this.#releaseScenario() : undefined;
-    const pauseMs = random.pick([200, 1_000, 3_000]);
-    const clients = Array.from({ length: random.integer(1, 3) }, (_, i) => {
+    const pauseMs = random.pick(this.#isBrief ? [100, 300, 1_000] : [200, 1_000, 3_000]);
+    const clients = Array.from({ length: random.integer(1, most) }, (_, i) => {
       const client = new SimClient(`client${i}`, { ...deps, ...shared, random: world.newRandom() });
       const operations = this.#isReleased ? random.integer(6, 20) : random.integer(3, 10);
-      return client.run(operations, pauseMs);
+      return client.run(this.#isBrief ? Math.ceil(operations / 2) : operations, pauseMs);
     });
     const operators = (await releases?.begin(pauseMs)) ?? [];
-    await Promise.all([...clients, ...operators]);
+    const done = Promise.all(clients);
+    await Promise.all([
+      this.#isBrief ? Promise.race([done, world.sleep(BRIEF_MS)]) : done,
+      ...operators,
+    ]);
     await world.sleep(random.integer(0, 5_000));
     this.#faults.isOver = true;
     this.#calmSince = world.now;
@@ -339,11 +363,17 @@ class Simulation {
     const world = this.#world;
     const until = world.now + REST_MS_MAX;
     const asked = new Map<string, number>();
+    const outsiders = new Outsiders({
+      world,
+      tables: this.#db,
+      insist: (...call) => this.#insist(...call),
+    });
     for (;;) {
       const restless = this.#restless();
       if (restless === undefined) return;
       if (world.now > until) throw restless;
       await this.#askForSlots(asked);
+      await outsiders.attend();
       await world.sleep(500);
     }
   }
@@ -395,6 +425,9 @@ class Simulation {
         String(note.to_id),
       );
     }
+    for (const [id, { targets }] of this.#db.rows('events')) {
+      if (targets !== null) return new Violation(`nobody answers for the event ${id}`);
+    }
     if (this.#receivers.isBusy) return new Violation('a webhook stays in the outbox');
     for (const id of this.#db.rows('permits').keys()) {
       const state = this.#db.row('instances', id)?.state;
@@ -420,13 +453,12 @@ class Simulation {
   }
 }
 
-function sequenceId(number: number): string {
-  return `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
+function nameOf(number: number): string {
+  return `sequence ${number}`;
 }
 
-/** By request: it waits for a signal, or for somebody to schedule it. */
-function isParked({ state, execution }: Row): boolean {
-  return state === 'waiting' && (execution as unknown as Execution).p === 1;
+function sequenceId(number: number): string {
+  return `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`;
 }
 
 function stackOf(error: unknown): string {

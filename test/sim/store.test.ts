@@ -24,8 +24,8 @@ import { MemoryTables, Transaction } from './memory-tables.js';
 import { RandomUnits, randomValues } from './random-units.js';
 import { Thread, World } from './world.js';
 
-const SEEDS = [1, 2, 5];
-const UNITS = 720;
+const SEEDS = [1, 3, 4];
+const UNITS = 900;
 
 /** Kinds of mutations that were written, over all seeds. */
 const written = new Set<string>();

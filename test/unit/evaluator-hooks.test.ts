@@ -87,6 +87,17 @@ describe('on_failure', () => {
     assert.equal(hookRows(player).length, 2);
   });
 
+  test('leaves the times of an instance that lives again before the hook has ended', () => {
+    const call = hook('call', 'http_request', { params: { url: 'https://a.example/' } });
+    const nap = { type: 'step', id: 'nap', handler: 'sleep', params: { duration_ms: 20_000 } };
+    const player = playWith({ on_failure: [call] }, [work('a'), nap as never]);
+    player.after('fail a', 'retry', 'ok a');
+    const { wakeAt } = player.last!;
+    assert.ok(wakeAt !== null);
+    player.after('ok call').shows({ state: 'running', wakeAt });
+    assert.equal(player.last!.stale, undefined);
+  });
+
   test('is nothing to an instance that completes or is cancelled', () => {
     const hooks = { on_failure: [hook('tell')] };
     assert.deepEqual(hookRows(playWith(hooks).after('ok a')), []);

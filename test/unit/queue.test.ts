@@ -465,3 +465,14 @@ test('of the tasks of many tenants, those that were polled for last stay in memo
   assert.deepEqual(claims, ['t9-0', 't0-0']);
   assert.deepEqual(column(reads.slice(10), 'tenant'), ['t0']);
 });
+
+test('a claim that was not committed is offered again, also of a task that names secrets', async () => {
+  const task = { id: 'a', instance: 'a', tenant: 't', queue: '', rank: 0, createdAt: 1 };
+  const { queues, claims, poll } = newQueues([task]);
+  await poll(1, 't');
+  const refused = { poll: 1, task: 'a', epoch: -1, record: '' };
+  const secrets = { tenant: 't', texts: [] };
+  queues.claimed({ kind: 'claimed', handler: 'h', ...refused, secrets });
+  await poll(2, 't');
+  assert.deepEqual(claims, ['a', 'a']);
+});

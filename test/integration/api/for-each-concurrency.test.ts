@@ -3,8 +3,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
+import type { ApprovalPage } from '../../../schema/approval.js';
 import type { InstanceExplanation } from '../../../schema/explanation.js';
 import {
+  eventually,
   forEach,
   type Json,
   newHandler,
@@ -14,6 +16,7 @@ import {
   tryCatch,
   useApi,
 } from '../../helpers/api.js';
+import { expectStatus } from '../../helpers/client.js';
 import { MIGRATE, migrate } from '../../helpers/edits.js';
 import { survival } from '../../helpers/survival.js';
 
@@ -174,6 +177,49 @@ survives('items one at a time, and what those before have given', async (tenant)
     await tenant.until(id, 'completed');
     const { f } = await tenant.outputsOf(id);
     assert.deepEqual(f, [[{ n: 1 }, { n: 2 }], [{ n: 3 }], null]);
+  };
+});
+
+survives('items in flight in which a person has answered', async (tenant) => {
+  const [asking, next] = [newHandler(), newHandler()];
+  const body = [
+    step('ask', asking, { wait_for_input: {} }),
+    step('next', next, { params: { n: '{{ outputs.ask.n }}' } }),
+  ];
+  const block = forEach('f', 'xs', body, { concurrency: 2 });
+  const id = await tenant.runUntil('waiting', [block], { xs: numbers(2) });
+  const { items } = expectStatus(await tenant.get<ApprovalPage>('/approvals'), 200);
+  for (const { id: approval } of items) {
+    expectStatus(await tenant.post(`/approvals/${approval}`, { value: 'yes' }), 200);
+  }
+  for (const at of numbers(2)) await tenant.complete(await tenant.task(asking), { n: at });
+  return async () => {
+    for (const at of numbers(2)) {
+      const task = await tenant.task(next);
+      assert.deepEqual(task.params, { n: at });
+      await tenant.complete(task, { done: at });
+    }
+    await tenant.until(id, 'completed');
+    assert.deepEqual((await tenant.outputsOf(id)).f, [{ done: 0 }, { done: 1 }]);
+  };
+});
+
+survives('that an item has given null, not what a block of it gave before', async (tenant) => {
+  const name = `event-${randomUUID()}`;
+  const params = { name, key: '{{ data.at }}' };
+  const body = [transform('a', { at: '{{ data.at }}' }), step('b', 'wait_for_event', { params })];
+  const block = forEach('f', 'xs', body, { index_var: 'at' });
+  const id = await tenant.runUntil('waiting', [block], { xs: numbers(2) });
+  const send = async (key: string) => {
+    const event = { event_name: name, correlation_key: key, producer_event_id: key };
+    return expectStatus(await tenant.post<Json>('/events', event), 201);
+  };
+  assert.equal((await send('0')).matched, 1);
+  await eventually(async () => assert.equal((await tenant.outputsOf(id)).f?._index, 1));
+  return async () => {
+    await send('1');
+    await tenant.until(id, 'completed');
+    assert.deepEqual((await tenant.outputsOf(id)).f, [null, null]);
   };
 });
 

@@ -1,0 +1,95 @@
+/**
+ * Watches the sagas of `shapes.ts` by their outputs: in each pass of one, compensations run once, from
+ * the last step backwards, only of actions that completed, and behind them no action.
+ */
+
+import type { Counts } from './faults.js';
+import type { Change, MemoryTables, Row } from './memory-tables.js';
+import { Violation } from './violation.js';
+
+interface Pass {
+  readonly instance: string;
+  /** Steps whose actions completed. */
+  readonly done: Set<number>;
+  /** Steps that were compensated, or whose compensations have failed, in their order. */
+  readonly undone: number[];
+}
+
+export class SagasObserver {
+  readonly #counts: Counts;
+  /** Instances that were stopped at once, which runs nothing. */
+  readonly #stopped = new Set<string>();
+  readonly #passes = new Map<string, Pass>();
+
+  constructor(counts: Counts) {
+    this.#counts = counts;
+  }
+
+  /** @throws Violation */
+  look({ table, key, before, after }: Change): void {
+    if (table === 'instances' && isStopped(after)) this.#stopped.add(key);
+    if (table !== 'block_outputs' || (before === undefined) === (after === undefined)) return;
+    const row = (after ?? before)!;
+    const [, kind, saga, number] = /^(do|undo)(\d+)_(\d+)$/.exec(String(row.block_id)) ?? [];
+    if (kind === undefined) return;
+    const name = `${row.instance_id} ${saga} ${row.iteration}`;
+    if (after === undefined) {
+      this.#passes.delete(name);
+      return;
+    }
+    const pass = this.#passes.get(name) ?? {
+      instance: String(row.instance_id),
+      done: new Set(),
+      undone: [],
+    };
+    this.#passes.set(name, pass);
+    if (kind === 'undo') this.#undone(pass, Number(number));
+    else if (row.output_ref === null) this.#done(pass, Number(number));
+  }
+
+  #done({ instance, done, undone }: Pass, step: number): void {
+    if (undone.length > 0) throw new Violation(`action ${step} ran behind ${undone}`, instance);
+    done.add(step);
+  }
+
+  #undone({ instance, done, undone }: Pass, step: number): void {
+    const last = undone.at(-1) ?? Number.POSITIVE_INFINITY;
+    // One that is tried again has a row for each try.
+    if (step > last) throw new Violation(`step ${step} was compensated after ${last}`, instance);
+    if (!done.has(step)) throw new Violation(`step ${step} was compensated, not done`, instance);
+    undone.push(step);
+    this.#counts.add(`compensation of step ${step}`);
+  }
+
+  /** @throws Violation when a compensation is missing beside another one */
+  checkEnd(tables: MemoryTables): void {
+    for (const [name, { instance, done, undone }] of this.#passes) {
+      const row: Row | undefined = tables.row('instances', instance);
+      // One may be completed by request, too.
+      if (row?.state !== 'failed') continue;
+      if (undone.length === 0 || this.#stopped.has(instance)) continue;
+      const [, saga] = name.split(' ');
+      const sequence = tables.row('sequences', String(row.sequence_id));
+      const text = JSON.stringify(sequence ?? null);
+      for (const step of done) {
+        // One that fails leaves no row.
+        const isAsked = text.includes(`"undo${saga}_${step}","handler":"transform"`);
+        if (isAsked && !undone.includes(step)) {
+          throw new Violation(`step ${step} of saga ${saga} was not compensated`, instance);
+        }
+      }
+    }
+  }
+}
+
+const STOPS: ReadonlySet<unknown> = new Set([
+  'failed_by_request',
+  'instance_timeout',
+  'data_refused',
+]);
+
+/** At once, so that what compensates does not go on. */
+function isStopped(row: Row | undefined): boolean {
+  const { code } = (row?.failure ?? {}) as { code?: string };
+  return row?.state === 'cancelled' || STOPS.has(code);
+}
