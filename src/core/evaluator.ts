@@ -178,11 +178,15 @@ function takeInTry(run: Evaluation, event: TryEvent): Taken {
   if (node === undefined || record === undefined || isEnded(run.snapshot.state)) return 'stale';
   if (run.iterationOf(node) !== event.iteration) return 'stale';
   if (!node.kind.takeIn(run, node, record, event)) return 'stale';
-  // The end of a try wakes a parked instance, and so does a person or a child; what a rate limit says does not.
-  const isNews = !event.kind.startsWith('rate.');
-  if (isNews && run.execution.p === 1) delete run.execution.p;
+  if (run.execution.p === 1 && !IS_NO_NEWS.test(event.kind)) delete run.execution.p;
   return 'run';
 }
+
+/**
+ * The end of a try wakes a parked instance, and so does a person or a child; what a rate limit says, or who
+ * has the task, does not.
+ */
+const IS_NO_NEWS = /^(?:rate\.|step\.(?:claimed|returned)$)/;
 
 // ---------------------------------------------------------------- events about the instance
 

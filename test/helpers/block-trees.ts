@@ -1,5 +1,5 @@
 /**
- * Random definitions of all seven kinds, and what their tries are answered.
+ * Random definitions of all kinds, and what their tries are answered.
  *
  * Times are spread so that two things rarely happen at once. Conditions read `context.data`, which
  * changes only when something arrives, and outputs of blocks that stand before the reader in its own
@@ -24,7 +24,7 @@ export interface Tree {
 }
 
 /** The kinds that the model knows. */
-type Kind = 'step' | 'parallel' | 'race' | 'router' | 'try_catch' | 'loop' | 'for_each';
+type Kind = Exclude<Block['type'], 'a_b_split' | 'sub_sequence'>;
 
 /** How often a kind occurs, beside the others. */
 export type KindWeights = Partial<Record<Kind, number>>;
@@ -148,6 +148,7 @@ const gates = {
   delay: sometimes(time, 1, 9),
   retry: sometimes(retry, 2, 5),
   timeout: sometimes(fc.integer({ min: 1, max: 1_500 }), 1, 5),
+  deadline: sometimes(fc.integer({ min: 1, max: 2_500 }), 1, 8),
   isProtected: sometimes(fc.constant(true), 1, 6),
   isLimited: sometimes(fc.constant(true), 1, 7),
 };
@@ -210,6 +211,7 @@ function step(handler: keyof typeof handlers, mayWait: Partial<typeof gates>): f
             ...(set.delay === undefined ? {} : { delay: { duration: set.delay } }),
             ...(set.retry === undefined ? {} : { retry: set.retry }),
             ...(set.timeout === undefined ? {} : { timeout: set.timeout }),
+            ...(set.deadline === undefined ? {} : { deadline: set.deadline }),
             ...(set.isProtected === true ? { cancellable: false } : {}),
             ...(set.isLimited === true ? { rate_limit_key: 'limited' } : {}),
           };
@@ -249,6 +251,9 @@ const USUAL_KINDS = {
   try_catch: 3,
   loop: 2,
   for_each: 2,
+  cancellation_scope: 1,
+  saga: 2,
+  ab_split: 1,
 };
 
 function shapes(kinds: KindWeights): fc.Arbitrary<Shape[]> {
@@ -265,13 +270,23 @@ function shapes(kinds: KindWeights): fc.Arbitrary<Shape[]> {
         .record({ body, condition: conditions, max_iterations: fc.integer({ min: 1, max: 3 }) })
         .map(loop),
       for_each: forEaches(body),
+      cancellation_scope: body.map(
+        (shapes): Shape =>
+          (builder) => ({
+            type: 'cancellation_scope',
+            id: builder.id(),
+            blocks: builder.list(shapes),
+          }),
+      ),
+      saga: sagas(body, list),
+      ab_split: fc.array(fc.tuple(fc.nat(3), list), { minLength: 1, maxLength: 3 }).map(split),
     };
     return {
       block: fc.oneof(
         { maxDepth: DEPTH_MAX, depthIdentifier: 'tree', depthSize: 'small', withCrossShrink: true },
         ...Object.entries(of).map(([kind, arbitrary]) => ({
           weight: weights[kind as Kind],
-          arbitrary,
+          arbitrary: kind === 'step' ? arbitrary : guarded(arbitrary),
         })),
       ),
       list: fc.array(tie('block'), { maxLength: 3, depthIdentifier: 'tree' }),
@@ -280,6 +295,47 @@ function shapes(kinds: KindWeights): fc.Arbitrary<Shape[]> {
   });
   return some;
 }
+
+/** With what every kind may have. */
+function guarded(block: fc.Arbitrary<Shape>): fc.Arbitrary<Shape> {
+  const limit = sometimes(fc.integer({ min: 1, max: 3_000 }), 1, 8);
+  return fc.tuple(block, sometimes(conditions, 1, 8), limit).map(
+    ([shape, when, timeout]): Shape =>
+      (builder) => ({
+        ...shape(builder),
+        ...(when === undefined ? {} : { when: when(builder) }),
+        ...(timeout === undefined ? {} : { timeout }),
+      }),
+  );
+}
+
+function sagas(body: fc.Arbitrary<Shape[]>, list: fc.Arbitrary<Shape[]>): fc.Arbitrary<Shape> {
+  return fc.array(fc.tuple(body, sometimes(list, 3, 4)), { maxLength: 3 }).map(
+    (steps): Shape =>
+      (builder) => {
+        const id = builder.id();
+        const built = steps.map(([action, compensation], i) => ({
+          id: `${id}s${i}`,
+          action: builder.list(action),
+          ...(compensation === undefined ? {} : { compensation: builder.list(compensation) }),
+        }));
+        return { type: 'saga', id, steps: built };
+      },
+  );
+}
+
+const split =
+  (variants: [number, Shape[]][]): Shape =>
+  (builder) => ({
+    type: 'ab_split',
+    id: builder.id(),
+    // One of them has to be possible.
+    variants: variants.map(([weight, blocks], i) => ({
+      name: `v${i}`,
+      weight: i === 0 ? weight + 1 : weight,
+      blocks: builder.list(blocks),
+    })),
+  });
 
 const parallel =
   (branches: Shape[][]): Shape =>
@@ -393,6 +449,15 @@ export function listsOf(block: Block): Block[][] {
     case 'loop':
     case 'for_each':
       return [block.body];
+    case 'cancellation_scope':
+      return [block.blocks];
+    case 'saga':
+      return block.steps.flatMap(({ action, compensation }) => [
+        [action].flat(),
+        [compensation ?? []].flat(),
+      ]);
+    case 'ab_split':
+      return block.variants.map(({ blocks }) => blocks);
     default:
       return [];
   }

@@ -45,17 +45,17 @@ export class Context {
    * block's row, which counts on over all iterations.
    */
   row(block: Block, place: Iteration, number: number, output: JsonValue): void {
-    this.#store(block, place, { number, attempt: number, output, isError: false });
+    this.store(block, place, { number, output, isError: false });
   }
 
   errorRow(block: Block, place: Iteration, number: number, retryable: boolean): void {
     const output = { __error__: true, retryable };
-    this.#store(block, place, { number, attempt: number, output, isError: true });
+    this.store(block, place, { number, output, isError: true });
   }
 
   /** What a loop says of its passes. */
   note(block: Block, place: Iteration, attempt: number, output: JsonObject): void {
-    this.#notes.add(this.#store(block, place, { number: 0, attempt, output, isError: false }));
+    this.#notes.add(this.store(block, place, { number: 0, attempt, output, isError: false }));
   }
 
   /** The last output of each item, from the rows that there are. */
@@ -72,31 +72,49 @@ export class Context {
       );
       return last?.output ?? null;
     });
-    this.#store(block, place, { number: 0, attempt: count, output, isError: false });
+    this.store(block, place, { number: 0, attempt: count, output, isError: false });
   }
 
-  /** The output of the last block of the list that has one; loops have none by the time they end. */
+  /** The output of the last block of the list that has one. */
   resultOf(list: readonly Block[], { inside }: Frame): JsonValue | undefined {
     for (const block of list.toReversed()) {
       const frame = inside.get(block.id);
       if (frame?.end !== 'completed') continue;
-      const found =
-        block.type === 'step' || block.type === 'race'
-          ? this.#outputs[block.id]
-          : this.resultOf(listsOf(block).flat(), frame);
+      const found = this.#resultOfBlock(block, frame);
       if (found !== undefined) return found;
     }
     return undefined;
   }
 
-  #store(
+  #resultOfBlock(block: Block, frame: Frame): JsonValue | undefined {
+    const own = this.#outputs[block.id];
+    const inner = () => this.resultOf(listsOf(block).flat(), frame);
+    switch (block.type) {
+      case 'step':
+      case 'race':
+        return own;
+      case 'for_each':
+        return frame.items === undefined ? undefined : own;
+      case 'ab_split':
+        return inner() ?? own;
+      case 'try_catch': {
+        const isCaught = block.try_block.some(({ id }) => frame.inside.get(id)?.end === 'failed');
+        const [tried, caught, last] = listsOf(block);
+        return this.resultOf([...tried!, ...(isCaught ? caught! : []), ...last!], frame);
+      }
+      default:
+        return inner();
+    }
+  }
+
+  store(
     { id }: Block,
     { iteration }: Iteration,
-    row: Omit<ModelRow, 'block' | 'iteration'>,
+    row: Omit<ModelRow, 'block' | 'iteration' | 'attempt'> & { readonly attempt?: number },
   ): ModelRow {
     const count = this.#rowCounts.get(id) ?? 0;
     this.#rowCounts.set(id, count + 1);
-    const attempt = iteration.length === 0 ? row.attempt : count;
+    const attempt = iteration.length === 0 ? (row.attempt ?? row.number) : count;
     const stored = { block: id, iteration: iteration.join('.'), ...row, attempt };
     this.rows.push(stored);
     this.#outputs = { ...this.#outputs, [id]: row.output };

@@ -11,9 +11,11 @@ export type End = 'completed' | 'failed' | 'cancelled' | 'skipped';
 export interface Frame {
   isBegun: boolean;
   end?: End;
-  /** Of a router. */
+  /** Its `when` has let it pass, or it has none. */
+  isIn?: boolean;
+  /** Of a router or a split. */
   route?: number;
-  /** Of a loop or for_each: finished passes, whether one has begun, and the items. */
+  /** Of a loop, for_each or saga: finished passes, whether one has begun, and the items. */
   passes: number;
   isInPass: boolean;
   items?: readonly JsonValue[];

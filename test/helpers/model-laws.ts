@@ -134,14 +134,17 @@ export class Laws {
     const before = this.#openAtCancel;
     if (before === undefined) return;
     const isProtected = node.type === 'step' && !node.isCancellable && before.has(node.index);
-    assert.ok(isProtected || this.#isInFinally(node), `${node.id} begins after a cancel`);
+    assert.ok(isProtected || this.#isShielded(node), `${node.id} begins after a cancel`);
   }
 
-  #isInFinally(node: PlanNode): boolean {
+  #isShielded(node: PlanNode): boolean {
     const parent = this.#player.plan.nodes[node.parent];
     if (parent === undefined) return false;
     const isLast = parent.type === 'try_catch' && node.branch === FINALLY_LIST;
-    return isLast || this.#isInFinally(parent);
+    // A scope has begun; the lists of a saga alternate, and every second one is a compensation.
+    const isScope = parent.type === 'cancellation_scope' && this.#openAtCancel!.has(parent.index);
+    const isUndoing = parent.type === 'saga' && node.branch % 2 === 1;
+    return isLast || isScope || isUndoing || this.#isShielded(parent);
   }
 
   #openNodes(type: PlanNode['type']): PlanNode[] {

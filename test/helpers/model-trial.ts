@@ -62,7 +62,8 @@ export class Trial {
     this.#laws = new Laws(this.#player, tally);
     const startsAt = START + startsAfter;
     this.#player.snapshot.nextFireAt = startsAt;
-    this.#model = new Model({ blocks, data, startsAt, unpoliciedRetry }, START);
+    const instanceId = this.#player.snapshot.id;
+    this.#model = new Model({ blocks, data, instanceId, startsAt, unpoliciedRetry }, START);
     let at = START;
     for (const { after, request } of story.requests) {
       at += after;

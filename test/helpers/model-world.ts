@@ -47,6 +47,7 @@ interface Open {
 export interface ModelOptions {
   readonly blocks: readonly Block[];
   readonly data: JsonObject;
+  readonly instanceId: string;
   readonly startsAt: number;
   readonly unpoliciedRetry: 'redispatch' | 'fail';
 }
@@ -127,6 +128,16 @@ export abstract class World {
     return yield { due, cut, as: 'deferred' };
   }
 
+  /** Cuts off what runs in the scope when its time is over. */
+  *within<T>(scope: Scope, limit: number, run: Run<T>): Run<T> {
+    const { limited } = this.processes;
+    scope.limit = limit;
+    limited.add(scope);
+    const result = yield* run;
+    limited.delete(scope);
+    return result;
+  }
+
   *handOut(
     one: Try,
     params: JsonValue,
@@ -168,6 +179,7 @@ export abstract class World {
     this.processes.isHeld = this.#isHeld;
     this.processes.isPaused = this.#isPaused;
     this.processes.settle();
+    if (this.processes.isTie) this.isDraw = true;
     this.#noteEnd();
     return isTaken;
   }
@@ -337,7 +349,9 @@ export abstract class World {
 
   /** When something happens by itself at the latest; null: never. */
   get dueAt(): number | null {
-    const limits = this.processes.waits.map(({ limit }) => limit);
+    const { limited, waits } = this.processes;
+    const counting = [...limited].filter((scope) => this.processes.counts(scope));
+    const limits = [...counting, ...waits].map(({ limit }) => limit);
     if (this.#ended !== undefined || this.#isPaused) return null;
     if (!this.#isHeld) {
       const times = this.processes.waits.flatMap(({ due, late }) => [due, late]);

@@ -7,19 +7,23 @@
  * with two branches that move when it is decided), the model says `isDraw` and promises no more.
  */
 
+import { createHash } from 'node:crypto';
 import type {
+  AbSplitBlock,
   Block,
+  CancellationScopeBlock,
   ForEachBlock,
   LoopBlock,
   ParallelBlock,
   RaceBlock,
   RouterBlock,
+  SagaBlock,
   StepBlock,
   TryCatchBlock,
 } from '../../schema/blocks.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { type End, type Frame, frameIn, isOver } from './model-frames.js';
-import { isCut, type Process, type Run, scopeIn } from './model-processes.js';
+import { isCut, type Process, type Run, type Scope, scopeIn } from './model-processes.js';
 import { backoff, collection, condition, redispatchWait, render } from './model-values.js';
 import { isExternal, type Outcome, type Place, type Try, World } from './model-world.js';
 
@@ -34,17 +38,36 @@ export class Model extends World {
       if (isOver(place.frame, block)) continue;
       if (yield* this.isCutBeforeStart(place.scope)) return 'cancelled';
       frame.isBegun = true;
-      frame.end = yield* this.block(block, frame, { ...place, frame });
+      frame.end = yield* this.guarded(block, frame, { ...place, frame });
       if (isCut(place.scope)) return 'cancelled';
       if (frame.end === 'failed') return 'failed';
     }
     return 'completed';
   }
 
+  /** Composites that had begun before a retry are not asked again. */
+  *guarded(block: Block, frame: Frame, place: Place): Run<End> {
+    if (block.when != null && frame.isIn !== true) {
+      const holds = condition(block.when, this.context.view(place));
+      if (holds === false) return 'skipped';
+      if (holds === undefined) {
+        return block.type === 'step' ? this.giveUp(block, place, 0, false) : 'failed';
+      }
+    }
+    if (block.type === 'step') return yield* this.timedStep(block, place);
+    frame.isIn = true;
+    if (block.timeout == null) return yield* this.block(block, frame, place);
+    // A scope around it is what the signal does not come through.
+    const isScope = block.type === 'cancellation_scope';
+    const around = isScope ? scopeIn(place.scope, 'signal') : place.scope;
+    const scope = scopeIn(around);
+    const run = this.block(block, frame, { ...place, scope });
+    const end = yield* this.within(scope, this.now + block.timeout, run);
+    return scope.by === 'limit' ? 'failed' : end;
+  }
+
   block(block: Block, frame: Frame, place: Place): Run<End> {
     switch (block.type) {
-      case 'step':
-        return this.step(block, place);
       case 'parallel':
         return this.parallel(block, place);
       case 'race':
@@ -57,6 +80,13 @@ export class Model extends World {
         return this.loop(block, frame, place);
       case 'for_each':
         return this.forEach(block, frame, place);
+      case 'cancellation_scope':
+        return this.scope(block, place);
+      case 'saga':
+        return this.saga(block, frame, place);
+      case 'ab_split':
+      case 'a_b_split':
+        return this.split(block, frame, place);
       default:
         throw new Error('the model does not know this kind of block');
     }
@@ -92,6 +122,8 @@ export class Model extends World {
     const winners = runners.flatMap(({ end }, i) => (end === 'completed' ? [i] : []));
     if (result === 'completed' && winners.length > 1) this.isDraw = true;
     for (const scope of scopes) scope.by = 'race';
+    // It is decided in time, however long the losers take.
+    if (race.timeout != null) this.processes.limited.delete(place.scope);
     // Losers may have finally lists to run.
     yield* this.allOf(runners);
     if (result === 'completed') tell(winners[0]!);
@@ -124,11 +156,60 @@ export class Model extends World {
       end = yield* this.list(block.catch_block, place);
     }
     const last = (block.finally_block ?? []).filter((one) => !isOver(frame, one));
-    const cleanUp = yield* this.list(last, { ...place, scope: scopeIn(place.scope, true) });
+    const cleanUp = yield* this.list(last, { ...place, scope: scopeIn(place.scope, 'all') });
     if (cleanUp === 'failed') return 'failed';
     // Under a cancel to clean up is to complete; a loser is cancelled.
     const isCleanedUp = end === 'cancelled' && last.length > 0 && this.isCancelled;
     return isCleanedUp ? 'completed' : end;
+  }
+
+  /** The signal does not come through. */
+  scope({ blocks }: CancellationScopeBlock, place: Place): Run<End> {
+    return this.list(blocks, { ...place, scope: scopeIn(place.scope, 'signal') });
+  }
+
+  /** Each run of it is a pass. What completed is taken back unless all did. */
+  *saga(block: SagaBlock, frame: Frame, place: Place): Run<End> {
+    if (frame.isInPass) {
+      frame.passes += 1;
+      frame.inside.clear();
+    }
+    frame.isInPass = true;
+    const pass = inPass(place, frame);
+    const listOf = (one: Block | readonly Block[] | null | undefined) => [one ?? []].flat();
+    let end: End = 'completed';
+    let reached = 0;
+    for (const { id, action } of block.steps) {
+      end = yield* this.list(listOf(action), pass);
+      if (end === 'failed') {
+        this.context.noteError({ failed_step: id, source: 'saga', block_id: block.id }, this.now);
+      }
+      if (end !== 'completed') break;
+      reached += 1;
+    }
+    if (end === 'completed') return end;
+    const shielded = { ...pass, scope: scopeIn(place.scope, 'all') };
+    for (const { action, compensation } of block.steps.slice(0, reached + 1).toReversed()) {
+      const isDone = listOf(action).every((one) => isOver(frame, one));
+      if (isDone) yield* this.list(listOf(compensation), shielded);
+    }
+    return end;
+  }
+
+  /** By a hash of the two ids, and once. */
+  *split(block: AbSplitBlock, frame: Frame, place: Place): Run<End> {
+    if (frame.route === undefined) {
+      const bytes = createHash('sha256')
+        .update(this.options.instanceId.replaceAll('-', ''), 'hex')
+        .update('\0' + block.id)
+        .digest();
+      const shares = block.variants.flatMap(({ weight }, i) => Array<number>(weight).fill(i));
+      const share = BigInt(`0x${bytes.subarray(0, 8).toString('hex')}`) % BigInt(shares.length);
+      frame.route = shares[Number(share)]!;
+      const { name: variant } = block.variants[frame.route]!;
+      this.context.row(block, place, 0, { variant, variant_index: frame.route });
+    }
+    return yield* this.list(block.variants[frame.route]!.blocks, place);
   }
 
   // -------------------------------------------------------------- loops
@@ -162,7 +243,11 @@ export class Model extends World {
       });
     if (frame.items === undefined) {
       const value = collection(block.collection, this.context.view(place)) ?? [];
-      if (!Array.isArray(value) || value.length > (block.max_iterations ?? 1_000)) return 'failed';
+      if (!Array.isArray(value) || value.length > (block.max_iterations ?? 1_000)) {
+        // It has not begun.
+        frame.isIn = false;
+        return 'failed';
+      }
       if (value.length === 0) return 'completed';
       frame.items = [...value];
       row(frame.items);
@@ -188,16 +273,26 @@ export class Model extends World {
 
   // -------------------------------------------------------------- steps and tries
 
-  *step(block: StepBlock, place: Place): Run<End> {
-    if (block.when != null) {
-      const holds = condition(block.when, this.context.view(place));
-      if (holds === undefined) return this.giveUp(block, place, 0, false);
-      if (!holds) return 'skipped';
-    }
+  *timedStep(block: StepBlock, place: Place): Run<End> {
+    const at = { number: 0 };
+    if (block.deadline == null) return yield* this.step(block, place, at);
+    const unless = block.cancellable === false ? 'signal' : undefined;
+    const scope: Scope = { ...scopeIn(place.scope), unless };
+    const run = this.step(block, { ...place, scope }, at);
+    const end = yield* this.within(scope, this.now + block.deadline, run);
+    if (scope.by !== 'limit') return end;
+    const _elapsed_ms = this.now - scope.limit! + block.deadline;
+    const output = { _error: 'sla_deadline_breached', _deadline_ms: block.deadline, _elapsed_ms };
+    this.context.store(block, place, { number: at.number, output, isError: true });
+    return 'failed';
+  }
+
+  *step(block: StepBlock, place: Place, at: { number: number }): Run<End> {
     const cut = () => isCut(place.scope, block.cancellable === false ? 'signal' : undefined);
     const delay = block.delay?.duration ?? 0;
     if (delay > 0 && (yield* this.defer(cut, this.now + delay)) === 'cut') return 'cancelled';
     for (let number = 0; ; number += 1) {
+      at.number = number;
       const result = yield* this.attempt({ block, place, number, cut });
       if (result === 'cut') return 'cancelled';
       if (result !== 'timeout' && result.kind === 'success') {
@@ -209,6 +304,7 @@ export class Model extends World {
       if (!isRetryable || !this.hasAnotherTry(block, number, result === 'timeout')) {
         return this.giveUp(block, place, number, isRetryable);
       }
+      at.number = number + 1;
       const wait = block.retry == null ? redispatchWait(number) : backoff(block.retry, number);
       if (wait > 0 && (yield* this.defer(cut, this.now + wait)) === 'cut') return 'cancelled';
     }
