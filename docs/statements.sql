@@ -322,18 +322,24 @@ from json_to_recordset($1::json) as r(instance_id uuid, key_id uuid, number inte
 on conflict (instance_id) do update set number = excluded.number;
 
 -- writer_event_insert
-insert into events (id, key_id, seq, tenant_id, event_name, producer_event_id, correlation_key, payload, status, matched, targets, created_at, expires_at, ended_at)
-select r.id, r.key_id, r.seq, r.tenant_id, r.event_name, r.producer_event_id, r.correlation_key, r.payload, r.status, r.matched, r.targets, r.created_at, r.expires_at, r.ended_at
-from json_to_recordset($1::json) as r(id uuid, key_id uuid, seq bigint, tenant_id text, event_name text, producer_event_id text, correlation_key text, payload json, status text, matched integer, targets json, created_at timestamptz, expires_at timestamptz, ended_at timestamptz);
+insert into events (id, key_id, seq, tenant_id, event_name, producer_event_id, correlation_key, payload, status, matched, targets, created_at, expires_at, ended_at, fires)
+select r.id, r.key_id, r.seq, r.tenant_id, r.event_name, r.producer_event_id, r.correlation_key, r.payload, r.status, r.matched, r.targets, r.created_at, r.expires_at, r.ended_at, r.fires
+from json_to_recordset($1::json) as r(id uuid, key_id uuid, seq bigint, tenant_id text, event_name text, producer_event_id text, correlation_key text, payload json, status text, matched integer, targets json, created_at timestamptz, expires_at timestamptz, ended_at timestamptz, fires json);
 
 -- writer_event_update
 update events t set status = r.status, matched = r.matched, targets = r.targets, ended_at = r.ended_at
 from json_to_recordset($1::json) as r(id uuid, status text, matched integer, targets json, ended_at timestamptz)
 where t.id = r.id;
 
+-- writer_event_fired
+update events t set fires = r.fires
+from json_to_recordset($1::json) as r(id uuid, fires json)
+where t.id = r.id;
+
 -- writer_event_prune
 delete from events e using json_to_recordset($1::json) as r(before timestamptz) cross join lateral (
-  select id from events where status <> 'pending' and targets is null and ended_at < r.before
+  select id from events where status <> 'pending' and targets is null and fires is null
+    and ended_at < r.before
   order by ended_at, id limit 1000 offset 0) as old
 where e.id = old.id;
 
@@ -582,8 +588,8 @@ on conflict do nothing
 returning id;
 
 -- writer_gated_event_insert
-insert into events (id, key_id, seq, tenant_id, event_name, producer_event_id, correlation_key, payload, status, matched, targets, created_at, expires_at, ended_at)
-select r.id, r.key_id, r.seq, r.tenant_id, r.event_name, r.producer_event_id, r.correlation_key, r.payload, r.status, r.matched, r.targets, r.created_at, r.expires_at, r.ended_at
-from json_to_recordset($1::json) as r(id uuid, key_id uuid, seq bigint, tenant_id text, event_name text, producer_event_id text, correlation_key text, payload json, status text, matched integer, targets json, created_at timestamptz, expires_at timestamptz, ended_at timestamptz)
+insert into events (id, key_id, seq, tenant_id, event_name, producer_event_id, correlation_key, payload, status, matched, targets, created_at, expires_at, ended_at, fires)
+select r.id, r.key_id, r.seq, r.tenant_id, r.event_name, r.producer_event_id, r.correlation_key, r.payload, r.status, r.matched, r.targets, r.created_at, r.expires_at, r.ended_at, r.fires
+from json_to_recordset($1::json) as r(id uuid, key_id uuid, seq bigint, tenant_id text, event_name text, producer_event_id text, correlation_key text, payload json, status text, matched integer, targets json, created_at timestamptz, expires_at timestamptz, ended_at timestamptz, fires json)
 on conflict do nothing
 returning id;

@@ -257,7 +257,7 @@ function blockObject<K extends string, P extends TProperties>(
 
 /** Called inside the server: `log` and the other pure handlers, or `http_request`. */
 export const OnDeadlineBreach = Type.Object({
-  handler: noted(Name, 'A built-in handler; not sleep.'),
+  handler: noted(Name, 'A built-in handler; not one that waits.'),
   params: optional(
     noted(
       JsonObjectSchema,
@@ -546,9 +546,12 @@ export const KIND_NAMES: readonly KindName[] = [
 export const HOOK_TIMEOUT_MS = 30_000;
 export const HOOKS_MAX = 100;
 
+/** An instance that has ended is told of no events. */
+const HOOK_HANDLERS = BUILTIN_HANDLERS.filter((name) => name !== 'wait_for_event');
+
 const HOOK_MEMBERS = {
   ...headOf('step'),
-  handler: oneOfWords(BUILTIN_HANDLERS, 'A built-in handler: hooks have no tasks for workers.'),
+  handler: oneOfWords(HOOK_HANDLERS, 'A built-in handler: hooks have no tasks for workers.'),
   params: Step.properties.params,
   timeout: optional(
     noted(DurationMs, `How long it may take; no more than ${HOOK_TIMEOUT_MS}, the default.`),

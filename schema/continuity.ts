@@ -389,6 +389,11 @@ const FindingOfMany = named('FindingOfMany', 'What keeps some of them where they
   example_ids: Type.Array(Uuid),
 });
 
+const MigrationOfMany = named('MigrationOfMany', 'One that went over.', {
+  instance_id: Uuid,
+  migration_id: noted(Uuid, 'What can be rolled back.'),
+});
+
 export const InstancesMigrated = named(
   'InstancesMigrated',
   'What became of the instances that this call has looked at.',
@@ -401,6 +406,7 @@ export const InstancesMigrated = named(
     incompatible: Natural,
     failed: noted(Natural, 'Refused for another reason, such as a step at work: ask again.'),
     findings: Type.Array(FindingOfMany),
+    migrations: noted(Type.Array(MigrationOfMany), 'Of those that did, in no order.'),
     done: noted(Type.Boolean(), 'False: there are more, behind next_cursor.'),
     next_cursor: orNull(Type.String()),
     dry_run: Type.Boolean(),

@@ -76,6 +76,9 @@ export const EventReceipt = named('EventReceipt', 'What became of an event when 
   matched_wait: Type.Optional(noted(Uuid, 'The first wait that it is for.')),
   satisfied: Type.Boolean({ description: 'Some step waited for it.' }),
   matched: Type.Integer({ description: 'How many steps did.' }),
+  triggers: Type.Optional(
+    Type.Integer({ description: 'How many triggers it fires; absent: none, or it came before.' }),
+  ),
 });
 export type EventReceipt = Static<typeof EventReceipt>;
 

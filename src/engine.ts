@@ -17,10 +17,12 @@ import { firstContact } from './db/first-contact.js';
 import { acquireLease, type Lease } from './db/lease.js';
 import { prepareSchema } from './db/migrate.js';
 import { createPool } from './db/pool.js';
+import { firingEvents } from './db/reads/event-reads.js';
 import { liveKeys } from './db/reads/key-reads.js';
 import { endedPage, orphans } from './db/reads/retention-reads.js';
 import { createReads, READ_POOL_OPTIONS, type Reads } from './db/reads.js';
 import { type DatabaseTrouble, troubleOf } from './errors.js';
+import { EventFiring } from './event-firing.js';
 import { createFront, type Front } from './front.js';
 import { type ReadyFacts, urlOf } from './greeting.js';
 import { expectFreePort } from './http/free-port.js';
@@ -28,6 +30,7 @@ import { Gate } from './http/gate.js';
 import { KeyRegistry } from './http/key-registry.js';
 import { Changes } from './http/operations/changes.js';
 import { InstanceStreams } from './http/operations/stream.js';
+import { fireByEvent } from './http/operations/triggers.js';
 import { type HttpServer, startHttpServer } from './http/server.js';
 import { continuityKeysOf, generatedRootKey } from './keys.js';
 import { LIMITS } from './limits.js';
@@ -100,6 +103,7 @@ class Engine {
   #embeddedAt: string | undefined;
   #front: Front | undefined;
   #supervisor: Supervisor | undefined;
+  #firing: EventFiring | undefined;
   #isStarted = false;
 
   constructor(options: EngineOptions) {
@@ -117,6 +121,7 @@ class Engine {
       shards: options.config.shards,
       clock: realClock,
       setImmediate: (fn) => setImmediate(fn),
+      onFires: () => this.#firing?.wake(),
     });
     this.#many = new ManyInstances(this.#client);
     this.#streams = new InstanceStreams({ client: this.#client, log: this.#log });
@@ -157,6 +162,7 @@ class Engine {
     const load = this.#keys.load((after, limit) => liveKeys.rows(reads, after, limit));
     await this.#unlessStopped(load);
     removal.start();
+    this.#startFiring(reads);
     this.#startRetention(reads);
     this.#isStarted = true;
     this.#gate.set('serving');
@@ -370,6 +376,20 @@ class Engine {
     return removal;
   }
 
+  /** What was left by the last engine is fired at once. */
+  #startFiring(reads: Reads): void {
+    const client = this.#client;
+    this.#firing = new EventFiring({
+      clock: realClock,
+      log: this.#log,
+      page: (at, id, rows) => firingEvents.rows(reads, at, id, rows),
+      fire: (slug, event) => fireByEvent(client, reads, slug, event),
+      fired: ({ id, key_id }, fires) =>
+        client.ask(client.shardOf(key_id), 'events.fired', '', '', { id, fires }),
+    });
+    this.#firing.wake();
+  }
+
   #startRetention(reads: Reads): void {
     const { retentionDays } = this.#config;
     if (retentionDays === 0) return;
@@ -404,6 +424,7 @@ class Engine {
     this.#gate.set('stopping');
     this.#streams.close();
     this.#changes.close();
+    this.#firing?.stop();
     await within(deadline, this.#drain(deadline));
     // The threads first: until they have stopped, what they decided is still being committed.
     const supervisor = this.#supervisor;

@@ -9,12 +9,14 @@
 import { EVENT_TTL_SECS_DEFAULT, type ReceivedEvent } from '../../schema/event.js';
 import { BackgroundJob } from '../../src/background-job.js';
 import { eventId, eventKeyId } from '../../src/core/ids.js';
+import type { JsonObject } from '../../src/core/json.js';
 import { isoTime } from '../../src/core/time.js';
 import { DATABASE_AWAY, type EngineError, tooLarge } from '../../src/errors.js';
 import { commitUnit } from '../runtime/commit.js';
 import { ActorHost, type HostDeps, type HostedMessage } from '../runtime/host.js';
 import type { Rows } from '../runtime/loader.js';
 import type { Room } from '../runtime/room.js';
+import type { EventTriggerRow } from '../runtime/rows.js';
 import { Turn } from '../runtime/turn.js';
 import { EventKey, type EventKeyRows, type OpenEvent, type Outcome } from './key.js';
 import { eventPruning } from './pruning.js';
@@ -23,6 +25,24 @@ export type EventsDeps = HostDeps &
   Pick<Room, 'loader' | 'clock' | 'now' | 'shard' | 'shards'> & {
     readonly maxOutputBytes: number;
   };
+
+/** What is left of the triggers that an event fires. */
+export interface FiredEvent {
+  readonly id: string;
+  /** Slugs; null: none. */
+  readonly fires: readonly string[] | null;
+}
+
+/** An event that is new, with what was found out about it. */
+interface NewEvent {
+  readonly request: number;
+  readonly tenant: string;
+  readonly given: ReceivedEvent;
+  /** JSON text. */
+  readonly payload: string;
+  /** The slugs of the triggers that it fires. */
+  readonly fires: readonly string[];
+}
 
 interface KeyMessage extends HostedMessage {
   readonly take: (key: EventKey, turn: Turn) => void;
@@ -44,6 +64,8 @@ export class Events {
   /** Reads the rows of every key of this shard that has something to do. */
   readonly #rescan: BackgroundJob;
   readonly #pruning: BackgroundJob | undefined;
+  /** Resolves when the last event that came has been handed to its key. */
+  #lastCame = Promise.resolve();
 
   constructor(deps: EventsDeps) {
     this.#deps = deps;
@@ -102,12 +124,31 @@ export class Events {
   receive(request: number, tenant: string, event: ReceivedEvent): void {
     const { event_name: name, correlation_key: key } = event;
     const payload = JSON.stringify(event.payload ?? null);
-    const { maxOutputBytes: max } = this.#deps;
+    const { maxOutputBytes: max, schedule } = this.#deps;
     const bytes = Buffer.byteLength(payload);
     if (max > 0 && bytes > max) throw tooLarge(`payload is ${bytes} bytes, the limit is ${max}`);
     const id = eventKeyId(tenant, name, key ?? undefined);
-    const take = (state: EventKey) => this.#insert(id, state, request, tenant, event, payload);
-    this.#host.tell(id, { kind: 'receive', request, take });
+    const found = this.#firedBy(tenant, event).catch(() => undefined);
+    // In the order in which they came, whichever rows are there first.
+    this.#lastCame = this.#lastCame.then(async () => {
+      const fires = await found;
+      schedule(() => {
+        if (fires === undefined) this.#fail(request, DATABASE_AWAY);
+        else {
+          const made = { request, tenant, given: event, payload, fires };
+          const take = (state: EventKey) => this.#insert(id, state, made);
+          this.#host.tell(id, { kind: 'receive', request, take });
+        }
+      });
+    });
+  }
+
+  /** Any unit of the row may come between: it changes no other column. */
+  fired(request: number, { id, fires }: FiredEvent): void {
+    const turn = new Turn();
+    turn.put('event.fired', id, { id, fires: fires && [...fires] });
+    turn.reply(request, 200, '');
+    commitUnit(this.#deps, `event:${id}`, turn);
   }
 
   wanted(id: string, wait: string, instance: string): void {
@@ -128,15 +169,19 @@ export class Events {
 
   // ---------------------------------------------------------------- receiving
 
+  /** The slugs of the triggers that the event fires. */
+  async #firedBy(tenant: string, event: ReceivedEvent): Promise<string[]> {
+    const rows = await this.#deps.loader.eventTriggers({ tenant, name: event.event_name });
+    const isFired = ({ config }: EventTriggerRow) => {
+      const { correlation_key: key } = JSON.parse(config) as JsonObject;
+      return key == null || key === event.correlation_key;
+    };
+    return rows.filter(isFired).map(({ slug }) => slug);
+  }
+
   /** Its unit stands for itself: that the event is there already is no fault of the others of its key. */
-  #insert(
-    keyId: string,
-    key: EventKey,
-    request: number,
-    tenant: string,
-    given: ReceivedEvent,
-    payload: string,
-  ): void {
+  #insert(keyId: string, key: EventKey, made: NewEvent): void {
+    const { request, tenant, given, payload, fires } = made;
     const now = this.#deps.now();
     const id = eventId(tenant, given.producer_event_id);
     const targets = key.reserve();
@@ -172,11 +217,12 @@ export class Events {
       created_at: isoTime(now),
       expires_at: isoTime(expiresAt),
       ended_at: matched === 0 ? null : isoTime(now),
+      fires: fires.length === 0 ? null : [...fires],
     });
     turn.count('engine_events_received_total');
     const waits = [...targets.keys()];
     commitUnit(this.#deps, `event:${id}`, turn, (error, ack) => {
-      if (error === undefined) this.#received(keyId, request, event, waits);
+      if (error === undefined) this.#received(keyId, made, event, waits);
       else {
         // Whether it is there only the rows know.
         if (ack.outcome === 'lost') this.#host.reload(keyId);
@@ -188,9 +234,12 @@ export class Events {
   }
 
   /** It is durable: its producer is answered, and those who wait are told. */
-  #received(keyId: string, request: number, event: OpenEvent, waits: readonly string[]): void {
-    const body = receiptOf(event.id, false, event.matched, waits[0]);
-    this.#deps.release([{ kind: 'reply', request, status: 201, body }]);
+  #received(keyId: string, made: NewEvent, event: OpenEvent, waits: readonly string[]): void {
+    const { request, fires } = made;
+    const triggers = fires.length === 0 ? undefined : fires.length;
+    const body = receiptOf(event.id, false, event.matched, waits[0], triggers);
+    const reply = { kind: 'reply', request, status: 201, body } as const;
+    this.#deps.release([triggers === undefined ? reply : { ...reply, fires: true }]);
     this.#host.tell(keyId, { kind: 'stored', take: (key, turn) => key.stored(turn, event) });
   }
 
@@ -230,13 +279,20 @@ export class Events {
 }
 
 /** `EventReceipt`. @param wait the first one that it is for */
-function receiptOf(id: string, isRepeat: boolean, matched: number, wait?: string): string {
+function receiptOf(
+  id: string,
+  isRepeat: boolean,
+  matched: number,
+  wait?: string,
+  triggers?: number,
+): string {
   return JSON.stringify({
     event_id: id,
     duplicate: isRepeat,
     matched_wait: wait,
     satisfied: matched > 0,
     matched,
+    triggers,
   });
 }
 

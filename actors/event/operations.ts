@@ -4,7 +4,7 @@ import type { ReceivedEvent } from '../../schema/event.js';
 import { eventKeyId, routeOf } from '../../src/core/ids.js';
 import { eventTenant } from '../../src/tenancy.js';
 import type { Call, EngineOperations, RouteOperations } from '../runtime/operation.js';
-import type { Events } from './events.js';
+import type { Events, FiredEvent } from './events.js';
 
 export interface EventParts {
   readonly events: Events;
@@ -27,5 +27,9 @@ export const EVENT_ENGINE_OPERATIONS = {
     isBehindHints: true,
     serve: ({ events }, { request, tenant, body }: Call<ReceivedEvent>) =>
       events.receive(request, tenant, body),
+  },
+  /** Triggers were fired (`src/event-firing.ts`). */
+  'events.fired': {
+    serve: ({ events }, { request, body }: Call<FiredEvent>) => events.fired(request, body),
   },
 } satisfies EngineOperations<EventParts>;

@@ -218,6 +218,12 @@ export const LOAD_SQL = {
   ),
   eventTakes: 'select event_id, wait_id, outcome from event_takes where event_id = any($1::uuid[])',
   storedEvent: 'select status, matched from events where id = $1::uuid',
+  // Only triggers of events have the name of one.
+  eventTriggers:
+    'select w.n, o.slug, o.config from unnest($1::text[], $2::text[]) with ordinality ' +
+    'as w(tenant_id, event_name, n) cross join lateral (' +
+    'select slug, config from triggers t where t.tenant_id = w.tenant_id ' +
+    'and t.event_name = w.event_name and t.enabled order by slug) o',
   // Events that somebody has yet to answer, those that somebody waits for, and those that expired.
   dueEventKeys:
     "select distinct e.key_id from events e where (e.status = 'pending' or e.targets is not null) " +
@@ -225,7 +231,7 @@ export const LOAD_SQL = {
     'or exists (select 1 from event_waits w where w.key_id = e.key_id offset 0)) ' +
     `and ${isOwn('e.key_id', '$4', '$5')} order by e.key_id limit $3`,
   oldestEndedEvent:
-    "select ended_at from events where status <> 'pending' and targets is null " +
+    "select ended_at from events where status <> 'pending' and targets is null and fires is null " +
     'and ended_at is not null order by ended_at, id limit 1',
   rateLimit:
     'select tenant_id, limit_key, max_count, window_seconds from rate_limits where id = $1::uuid',

@@ -26,6 +26,7 @@ import type {
   DueSchedule,
   EventRow,
   EventTakeRow,
+  EventTriggerRow,
   EventWaitRow,
   InstanceCounts,
   InstanceRow,
@@ -79,6 +80,12 @@ interface BlocksAsk {
   readonly blocks: Iterable<string>;
 }
 
+/** Events with one name. */
+interface EventName {
+  readonly tenant: string;
+  readonly name: string;
+}
+
 /** The ended instances that the gates of a release are judged by. */
 interface RunsAsk {
   /** When its canary began. */
@@ -116,6 +123,7 @@ export class Loader {
   readonly #childOutputs = this.#batch<string, ListedOutput>('childOutputs', columnOf);
   readonly #openEvents = this.#batch<string, EventRow>('openEvents', columnOf);
   readonly #eventWaits = this.#batch<string, EventWaitRow>('eventWaits', columnOf);
+  readonly #eventTriggers = this.#batch<EventName, EventTriggerRow>('eventTriggers', eventNamesOf);
   readonly #activeRuns = this.#batch<string, { id: string }>('activeRuns', columnOf);
 
   constructor(pool: pg.Pool, { shard, shards }: ShardPlace) {
@@ -366,6 +374,11 @@ export class Loader {
     return this.#one('storedEvent', [id]);
   }
 
+  /** The triggers that are switched on and fired by events with the name. */
+  eventTriggers(name: EventName): Promise<EventTriggerRow[]> {
+    return this.#eventTriggers.read(name);
+  }
+
   /** The shard's keys, in order, after the one given, whose actor has something to do at that time. */
   async dueEventKeys(after: string, now: UnixMs, limit: number): Promise<string[]> {
     const rows = await this.#own<{ key_id: string }>('dueEventKeys', [after, isoTime(now), limit]);
@@ -570,6 +583,10 @@ function namesOf(names: readonly SequenceName[]): readonly unknown[] {
     names.map(({ name }) => name),
     names.map(({ version }) => version),
   ];
+}
+
+function eventNamesOf(names: readonly EventName[]): readonly unknown[] {
+  return [names.map(({ tenant }) => tenant), names.map(({ name }) => name)];
 }
 
 /** A row for each id that is asked for. */

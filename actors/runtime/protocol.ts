@@ -100,6 +100,8 @@ export type Reply =
       readonly body: string;
       /** The tasks that a poll claimed, to be taken back if its client is gone. */
       readonly claims?: readonly TaskClaim[];
+      /** An event was stored that fires triggers: a hint for the front thread. */
+      readonly fires?: true;
     }
   | { readonly request: number; readonly error: ErrorData };
 

@@ -51,6 +51,8 @@ export type Effect =
       readonly status: number;
       readonly body: string;
       readonly claims?: readonly TaskClaim[];
+      /** See `Reply`. */
+      readonly fires?: true;
     }
   | { readonly kind: 'error'; readonly request: number; readonly error: EngineError }
   | { readonly kind: 'peer'; readonly shard: number; readonly message: PeerMessage }

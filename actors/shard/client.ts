@@ -23,6 +23,8 @@ export interface ShardClientDeps {
   readonly shards: number;
   readonly clock: Clock;
   readonly setImmediate: (fn: () => void) => void;
+  /** An event is stored that fires triggers. */
+  readonly onFires?: () => void;
 }
 
 interface Pending {
@@ -252,8 +254,12 @@ export class ShardClient {
 
   #answer(reply: Reply): void {
     const { request } = reply;
-    if ('error' in reply) this.#settle(request, { error: fromErrorData(reply.error) });
-    else this.#settle(request, { status: reply.status, body: reply.body });
+    if ('error' in reply) {
+      this.#settle(request, { error: fromErrorData(reply.error) });
+      return;
+    }
+    this.#settle(request, { status: reply.status, body: reply.body });
+    if (reply.fires) this.#deps.onFires?.();
   }
 
   #unclaim(claims: readonly TaskClaim[]): void {

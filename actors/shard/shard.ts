@@ -494,7 +494,8 @@ export class Shard {
 function replyOf(effect: Extract<Effect, { kind: 'reply' | 'error' }>): Reply {
   const { request } = effect;
   if (effect.kind === 'error') return { request, error: effect.error.toData() };
-  const { status, body, claims } = effect;
+  const { status, body, claims, fires } = effect;
+  if (fires) return { request, status, body, fires };
   return claims === undefined ? { request, status, body } : { request, status, body, claims };
 }
 

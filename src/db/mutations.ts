@@ -266,6 +266,7 @@ export const MUTATIONS = {
   'permit.set': set('permits', ['number']),
   'event.insert': insert('events'),
   'event.update': update('events', ['status', 'matched', 'targets', 'ended_at']),
+  'event.fired': update('events', ['fires']),
   'event.prune': special('latest', 'events.prune', { before: 'timestamptz' }),
   'eventWait.clear': clear('event_waits'),
   'eventWait.set': set('event_waits', ['key_id']),

@@ -85,7 +85,8 @@ where g.limit_id = r.limit_id and g.granted_at < r.before`,
 
   'event.prune': (rows) => `
 delete from events e using ${rows} cross join lateral (
-  select id from events where status <> 'pending' and targets is null and ended_at < r.before
+  select id from events where status <> 'pending' and targets is null and fires is null
+    and ended_at < r.before
   order by ended_at, id limit 1000 offset 0) as old
 where e.id = old.id`,
 

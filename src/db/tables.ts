@@ -227,6 +227,7 @@ export const TABLES = {
     created_at: 'timestamptz',
     expires_at: 'timestamptz',
     ended_at: 'timestamptz?',
+    fires: 'json?',
   }),
   event_waits: belonging(['instance_id', 'id'], {
     instance_id: 'uuid',

@@ -68,6 +68,7 @@ function bodyOf({ body }: Operation): fc.Arbitrary<unknown> {
 function pathText({ path }: Operation, { name, schema }: Parameter): fc.Arbitrary<string> {
   if (name === 'id' || name === 'delivery_id') return mark(kindOfPath(path));
   if (name === 'checkpoint_id') return mark('checkpoints');
+  if (name === 'slug') return mark('triggers');
   if (name === 'block_id') return blockName();
   if (name === 'file') return fc.constantFrom('index.css', 'swagger-ui.css', 'nothing.js');
   return valueFrom(schema, name, 0).map(String);
@@ -303,6 +304,10 @@ const BY_NAME: Readonly<Record<string, (schema: Schema) => fc.Arbitrary<unknown>
     ),
   version: versionOf,
   url: () => fc.constant('https://hooks.example/in'),
+  refresh_url: () => fc.constant('https://tokens.example/new'),
+  sequence_name: () => fc.constantFrom('n1', 'n2', 'n3'),
+  // Gates have these choices, unless they say others.
+  value: () => fc.constantFrom('yes', 'no'),
   to_version: () => fc.constantFrom(1, 2),
   trust: () => fc.constantFrom('unverified', 'registered'),
   observed_at: () => fc.constant(fromNow(0)),
@@ -329,7 +334,8 @@ const BY_NAME: Readonly<Record<string, (schema: Schema) => fc.Arbitrary<unknown>
   cursor: () => fc.constant(''),
   fire_at_local: () => fc.constant('2031-05-01T10:00:00'),
   input_schema: userSchema,
-  output_schema: ({ anyOf }) => (anyOf === undefined ? userSchema() : fc.constant(null)),
+  // Hooks have none.
+  output_schema: (schema) => (schema.const === false ? fc.constant(false) : userSchema()),
   condition: expression,
   collection: expression,
   retry_if: expression,

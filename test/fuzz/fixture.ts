@@ -1,14 +1,21 @@
 /** What a quiet engine holds: one of everything that an id can name, and nothing that moves. */
 
-import assert from 'node:assert/strict';
 import { sleep, step, type Tenant } from '../helpers/api.js';
 import { expectStatus } from '../helpers/client.js';
 import { continuityOf } from '../helpers/continuity.js';
+import {
+  makeApproval,
+  makeCredential,
+  makeEvent,
+  makeSchedule,
+  makeSubscription,
+  makeTrigger,
+} from '../helpers/route-requests.js';
 import { EXTERNAL_HANDLERS, NAMESPACE } from './arbitrary.js';
 import type { KnownIds } from './known.js';
 
 const FAR = '2199-01-01T00:00:00Z';
-const SUBSCRIPTIONS = 3;
+const OF_EACH = 3;
 /** Some end early, whatever the requests do with them. */
 const RELEASES = 6;
 const EXECUTIONS = 6;
@@ -36,9 +43,16 @@ export async function furnish(tenant: Tenant, known: KnownIds): Promise<void> {
       known.add('instances', id);
       await tenant.post(`/instances/${id}/checkpoints`, { checkpoint_data: { count } });
     }
-    await schedule(tenant, known, sequenceId);
+    known.add('cron', await makeSchedule(tenant, sequenceId));
   }
-  for (let count = 0; count < SUBSCRIPTIONS; count += 1) await subscribe(tenant, known);
+  for (let count = 0; count < OF_EACH; count += 1) {
+    known.add('webhooks', await makeSubscription(tenant));
+    await tenant.sequence([step('b0', 'noop')], { name: `triggered-${count}` });
+    known.add('triggers', await makeTrigger(tenant, `triggered-${count}`));
+    known.add('credentials', await makeCredential(tenant));
+    known.add('events', await makeEvent(tenant));
+    known.add('approvals', await makeApproval(tenant));
+  }
   await releases(tenant, known);
   await executions(tenant, known);
   for (const task of await tenant.tasks(handler)) {
@@ -46,24 +60,6 @@ export async function furnish(tenant: Tenant, known: KnownIds): Promise<void> {
     known.add('effects', task.id);
   }
   expectStatus(await tenant.put('/rate-limits/a', { max_count: 5, window_seconds: 1 }), 200);
-}
-
-/** Disabled, so that it never fires. */
-async function schedule(tenant: Tenant, known: KnownIds, sequence_id: string): Promise<void> {
-  const reply = await tenant.post<{ id: string }>('/cron', {
-    tenant_id: tenant.name,
-    namespace: NAMESPACE,
-    sequence_id,
-    cron_expr: '@daily',
-    enabled: false,
-  });
-  assert.equal(reply.status, 201, reply.text);
-  known.add('cron', reply.body.id);
-}
-
-async function subscribe(tenant: Tenant, known: KnownIds): Promise<void> {
-  const reply = await tenant.post<{ id: string }>('/webhooks', { url: 'https://hooks.example/in' });
-  known.add('webhooks', expectStatus(reply, 201).id);
 }
 
 /** Drafts, each between two versions that nothing else is named like. */

@@ -19,6 +19,9 @@ const KIND_OF_ANSWER: Readonly<Record<string, string>> = {
   releases: 'releases',
   'api-keys': 'apikeys',
   webhooks: 'webhooks',
+  credentials: 'credentials',
+  events: 'events',
+  approvals: 'approvals',
 };
 
 export class KnownIds {
@@ -59,8 +62,10 @@ export class KnownIds {
     const kind = path.startsWith('/webhooks/outbox') ? 'outbox' : KIND_OF_ANSWER[first];
     if (kind === undefined || path.split('/').length > 4 || !/^[[{]/.test(text)) return;
     const body = JSON.parse(text) as Json | Json[];
-    for (const item of Array.isArray(body) ? body : [body]) {
+    const list = Array.isArray(body) ? body : Array.isArray(body.items) ? body.items : [body];
+    for (const item of list as Json[]) {
       if (typeof item.id === 'string' && isOf(kind, item)) this.add(kind, item.id);
+      if (typeof item.slug === 'string') this.add('triggers', item.slug);
       if (typeof item.delivery_id === 'string') this.add('deliveries', item.delivery_id);
     }
   }

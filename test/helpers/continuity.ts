@@ -35,6 +35,11 @@ export interface Continuity {
   act<T = Handoff>(handoff: string, move: string, body?: Json): Promise<Reply<T>>;
 }
 
+const START_AFTER_MS = 3_000;
+
+/** A start that comes later than a pause, and soon enough for what is resumed. */
+export const soon = () => new Date(Date.now() + START_AFTER_MS).toISOString();
+
 /** What a runtime says of itself: live for some minutes. */
 export function capabilities(more: Json = {}): Json {
   const now = Date.now();
@@ -53,7 +58,7 @@ export function continuityOf(tenant: Tenant): Continuity {
   const execution = '/continuity/executions';
   const self: Continuity = {
     paused: async (blocks = [step('a', 'noop'), step('b', 'noop')]) => {
-      const id = await tenant.run(blocks, { next_fire_at: '2099-01-01T00:00:00Z' });
+      const id = await tenant.run(blocks, { next_fire_at: soon() });
       await tenant.move(id, 'paused');
       return id;
     },

@@ -25,8 +25,8 @@ const AROUND: Readonly<Record<string, (id: string, inner: Json[]) => Json>> = {
   for_each: (id, inner) => forEach(id, 'once', inner),
 };
 
-/** A loop leaves a row for each pass, a for_each another one before the first item. */
-const ROWS: Readonly<Record<string, number>> = { loop: 1, for_each: 2 };
+/** A race leaves a row, a loop one for each pass, a for_each another one before the first item. */
+const ROWS: Readonly<Record<string, number>> = { race: 1, loop: 1, for_each: 2 };
 
 export const COMPOSITES = Object.keys(AROUND);
 

@@ -161,13 +161,13 @@ export async function makeTrigger(tenant: Tenant, sequence_name: string): Promis
 }
 
 /** Nobody waits for it. */
-async function makeEvent(tenant: Tenant): Promise<string> {
+export async function makeEvent(tenant: Tenant): Promise<string> {
   const body = { event_name: 'swept', producer_event_id: randomUUID() };
   return expectStatus(await tenant.post<{ event_id: string }>('/events', body), 201).event_id;
 }
 
 /** What a person is asked. */
-async function makeApproval(tenant: Tenant): Promise<string> {
+export async function makeApproval(tenant: Tenant): Promise<string> {
   const instance = await tenant.run([step('gate', 'noop', { wait_for_input: {} })]);
   const { body } = await tenant.get<{ items: { id: string; instance_id: string }[] }>('/approvals');
   const found = body.items.find(({ instance_id }) => instance_id === instance);

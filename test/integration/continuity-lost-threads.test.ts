@@ -8,10 +8,9 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, describe, test } from 'node:test';
 import { ContinuityRows } from '../../actors/continuity/rows.js';
 import { eventually, type Json, step } from '../helpers/api.js';
-import { capabilities } from '../helpers/continuity.js';
+import { capabilities, soon } from '../helpers/continuity.js';
 import { type Answer, type LocalShards, startShards } from '../helpers/shards.js';
 
-const LATER = '2099-01-01T00:00:00Z';
 const HASH = 'ab'.repeat(32);
 const MINUTE_MS = 60_000;
 
@@ -42,7 +41,7 @@ async function open(): Promise<void> {
 /** An instance that is paused before its first step, on that shard. */
 async function paused(shard: number): Promise<string> {
   const sequence = await shards.sequence([step('a', 'noop')]);
-  const id = await shards.create(sequence, shard, { next_fire_at: LATER });
+  const id = await shards.create(sequence, shard, { next_fire_at: soon() });
   await shards.get('instances.patchState', id, { state: 'paused' });
   return id;
 }

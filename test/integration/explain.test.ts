@@ -18,7 +18,7 @@ import {
 import { auditList, transitionList } from '../../src/db/reads/audit-reads.js';
 import { changesQuery, windowQuery } from '../../src/db/reads/change-reads.js';
 import { scheduleById, scheduleList } from '../../src/db/reads/cron-reads.js';
-import { eventList, signalList } from '../../src/db/reads/event-reads.js';
+import { eventList, firingEvents, signalList } from '../../src/db/reads/event-reads.js';
 import {
   candidatesQuery,
   childList,
@@ -119,10 +119,11 @@ const FILL = [
    from generate_series(1, ${ROWS}) g`,
   `insert into events (
      id, key_id, seq, tenant_id, event_name, producer_event_id, payload, status, matched, targets,
-     created_at, expires_at, ended_at)
+     created_at, expires_at, ended_at, fires)
    select ${UUID_OF('g')}, ${UUID_OF('g / 3')}, g, 'tenant-' || g % ${TENANTS}, 'name-' || g / 50, g, '{}',
      case when g % 10 = 0 then 'pending' else 'consumed' end, 0, case when g % 100 = 1 then json '[]' end,
-     ${AT}, ${AT} + interval '1 day', case when g % 10 <> 0 then ${AT} end
+     ${AT}, ${AT} + interval '1 day', case when g % 10 <> 0 then ${AT} end,
+     case when g % 100 = 2 then json '["paid"]' end
    from generate_series(1, ${ROWS}) g`,
   `insert into event_waits (instance_id, id, key_id)
    select ${UUID_OF('g')}, ${UUID_OF('g')}, ${UUID_OF('g / 2')} from generate_series(1, ${ROWS}) g`,
@@ -390,6 +391,10 @@ describe('what actors load', () => {
     eventTakes: [SOME_IDS],
     storedEvent: [uuid(77)],
     dueEventKeys: [uuid(0), A_TIME, 100, ...PLACE],
+    eventTriggers: [
+      ['tenant-3', 'tenant-4'],
+      ['paid-3', 'paid-4'],
+    ],
     oldestEndedEvent: [],
     rateLimit: [uuid(7)],
     rateGrants: [uuid(7), A_TIME],
@@ -443,6 +448,7 @@ describe('what actors load', () => {
     permitHolders: { mayNotAvoidSorting: 'the few instances that hold slots of one key' },
     permitWaiters: { mayNotAvoidSorting: 'when fewer instances wait than a page holds' },
     releaseOutcomes: { mayNotAvoidSorting: 'the runs that a sample lacks, to sum them by state' },
+    eventTriggers: { mayNotAvoidSorting: 'the triggers that one event fires' },
     rateGrants: { mayNotAvoidSorting: 'the rows of one limit, with an index that has their order' },
     readyTasks: FEW_LEFT,
     readyTasksOfTenant: FEW_LEFT,
@@ -543,6 +549,10 @@ describe('what the front thread reads', () => {
     [
       'events of a tenant behind a place',
       eventList({ ...ofTenant, ...behind(eventList(first), AT_NOON), ...first }),
+    ],
+    [
+      'events that have yet to fire triggers',
+      { text: firingEvents.text, values: [A_TIME, uuid(7), 20] },
     ],
     ['signals of an instance', signalList({ ...ofBusy, status: 'kept', ...first })],
     ['instances of deleted sequences', { text: orphans.text, values: [1_000] }],

@@ -284,6 +284,8 @@ function readyTasks(...columns: readonly string[]): Read {
 const isLive = isAmong(['scheduled', 'running', 'waiting', 'paused'], 'state');
 const isEnded = isAmong(['completed', 'failed', 'cancelled'], 'state');
 const isOpenEvent = ({ status, targets }: Row) => status === 'pending' || targets !== null;
+const isOverEvent = ({ status, targets, fires }: Row) =>
+  status !== 'pending' && targets === null && fires === null;
 const isOpen = isAmong(['pending', 'claimed'], 'state');
 const isRouting = isAmong(['canary', 'promoted'], 'state');
 const needsCandidate = isAmong(['validating', 'ready', 'canary', 'paused', 'promoted'], 'state');
@@ -414,6 +416,13 @@ const READS: Readonly<Record<Name, Read>> = {
     ),
   eventTakes: (db, [events]) => select(db, 'event_takes', { where: isAmong(events, 'event_id') }),
   storedEvent: (db, [id]) => byKey(db, 'events', id),
+  eventTriggers: (db, values) => {
+    const [tenants, names] = values as [string[], string[]];
+    return asked([...names.keys()], (at) => {
+      const is = { tenant_id: tenants[at], event_name: names[at], enabled: true };
+      return select(db, 'triggers', { is, by: ['slug'] });
+    });
+  },
   dueEventKeys: (db, [after, now, limit, ...place]) => {
     const isOwn = isOf(place, 'key_id');
     const isAwaited = ({ key_id = null }: Row) =>
@@ -426,7 +435,7 @@ const READS: Readonly<Record<Name, Read>> = {
   },
   oldestEndedEvent: (db) =>
     select(db, 'events', {
-      where: (row) => row.status !== 'pending' && row.targets === null && row.ended_at !== null,
+      where: (row) => isOverEvent(row) && row.ended_at !== null,
       by: ['ended_at', 'id'],
       limit: 1,
     }),

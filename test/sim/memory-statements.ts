@@ -197,7 +197,8 @@ const SPECIAL: Readonly<Record<SpecialKind, SpecialRun>> = {
   },
 
   'event.prune': (db, tx, rows) => {
-    const isOver = ({ status, targets }: Row) => status !== 'pending' && targets === null;
+    const isOver = ({ status, targets, fires }: Row) =>
+      status !== 'pending' && targets === null && fires === null;
     for (const { before } of rows) {
       remove(db, tx, 'events', (row) => isOver(row) && row.ended_at! < before!);
     }

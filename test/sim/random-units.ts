@@ -238,6 +238,10 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
   eventWaits: ['ids'],
   eventTakes: ['ids'],
   dueEventKeys: ['id', 'time', 2, 'shard', 2],
+  eventTriggers: [
+    ['north', 'south', 'north', 'south'],
+    ['north', 'north', 'south', 'south'],
+  ],
   oldestEndedEvent: [],
   endedInstances: ['ids', 'until'],
   outputRows: ['id', ['a', 'b', 'c']],

@@ -111,6 +111,9 @@ function readParams(
   return { params: others, schema };
 }
 
+/** Whether the server does what the handler does, and waits for nothing. */
+const isActing = (mode: StepNode['mode']) => mode === 'pure' || mode === 'in_process';
+
 function breachHandler(block: StepBlock, compiler: BlockCompiler): BreachHandler | undefined {
   const { on_deadline_breach: given } = block;
   // A definition may have been stored with false, which was an absent field until this one was built.
@@ -121,8 +124,8 @@ function breachHandler(block: StepBlock, compiler: BlockCompiler): BreachHandler
     const message = 'on_deadline_breach has no effect without a deadline';
     compiler.warn('on_deadline_breach', message);
   }
-  if (mode === 'external' || mode === 'sleep') {
-    const able = [...BUILTIN_NAMES].filter((name) => modeOf(name) !== 'sleep').join(', ');
+  if (!isActing(mode)) {
+    const able = [...BUILTIN_NAMES].filter((name) => isActing(modeOf(name))).join(', ');
     compiler.refuse(
       'on_deadline_breach.handler',
       `on_deadline_breach.handler must be a built-in handler that does something (${able}), not ${handler}`,

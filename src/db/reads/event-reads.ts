@@ -6,13 +6,14 @@
 import { EVENT_TAKERS_SHOWN_MAX } from '../../../schema/event.js';
 import { redacted } from '../../core/continuity/redaction.js';
 import type { JsonValue } from '../../core/json.js';
+import type { FiringEvent } from '../../event-firing.js';
 import { columnsBut, type StoredRow, selected } from '../tables.js';
 import { type Filter, filtersOf, timeFilters } from './filters.js';
 import { list } from './list.js';
 import { lookup } from './lookup.js';
 import { orderBy } from './order.js';
 
-const EVENT_COLUMNS = columnsBut('events', 'key_id', 'seq', 'status', 'targets');
+const EVENT_COLUMNS = columnsBut('events', 'key_id', 'seq', 'status', 'targets', 'fires');
 type EventRow = StoredRow<'events', (typeof EVENT_COLUMNS)[number]> & { readonly status: string };
 
 const STATUS =
@@ -45,6 +46,14 @@ export const eventList = list({
 export const eventById = lookup<EventRow>(
   'read_event',
   `select ${COLUMNS} from events where id = $1::uuid`,
+);
+
+/** Those that have yet to fire triggers, oldest first: behind a time and an id, `$3` at most. */
+export const firingEvents = lookup<FiringEvent>(
+  'read_firing_events',
+  'select id, key_id, tenant_id, event_name, correlation_key, payload, fires, created_at ' +
+    'from events where fires is not null and (created_at, id) > ($1::timestamptz, $2::uuid) ' +
+    'order by created_at, id limit $3::int',
 );
 
 /** `EventTaker` records, oldest first. */

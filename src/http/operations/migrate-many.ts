@@ -151,16 +151,18 @@ class Tally {
     failed: 0,
   };
   readonly #findings = new Map<string, Told>();
+  readonly #migrations: InstancesMigrated['migrations'] = [];
   #count = 0;
 
   constructor(isDryRun: boolean) {
     this.#isDryRun = isDryRun;
   }
 
-  answered(id: string, { verdict, migrated, findings }: MigratedInstance): void {
+  answered(id: string, { verdict, migrated, findings, migration_id }: MigratedInstance): void {
     this.#count += 1;
     this.#counts[COUNTED_AS[verdict]] += 1;
     if (migrated) this.#counts.migrated += 1;
+    if (migration_id !== null) this.#migrations.push({ instance_id: id, migration_id });
     this.#tell(id, findings);
   }
 
@@ -179,6 +181,7 @@ class Tally {
       count: this.#count,
       ...this.#counts,
       findings: [...this.#findings.values()].sort((a, b) => b.count - a.count),
+      migrations: this.#migrations,
       done: last === null,
       next_cursor: last && cursorOf(last),
       dry_run: this.#isDryRun,

@@ -1,12 +1,13 @@
 /**
  * Reads of triggers, and their fires: a fire is a creation by name, which the front thread asks for once it
- * knows that the caller may. What is signed is used once: its nonce is the idempotency key of its instance.
+ * knows that the caller may. What is signed is used once: its nonce is the idempotency key of its instance, as
+ * the id of an event is.
  */
 
 import type { ShardClient } from '../../../actors/shard/client.js';
 import type { CreateInstance } from '../../../schema/instance.js';
 import { INBOUND_BYTES_MAX } from '../../../schema/trigger.js';
-import { isJsonObject, type JsonObject } from '../../core/json.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.js';
 import { decodeUtf8, parseJson } from '../../core/json-guard.js';
 import { openSecret, type StoredSecret } from '../../core/stored-secret.js';
 import { isSameText, signatureProblem } from '../../core/trigger-signature.js';
@@ -17,6 +18,7 @@ import {
   triggerText,
 } from '../../db/reads/trigger-reads.js';
 import { EngineError, invalid, notFound, tooLarge } from '../../errors.js';
+import type { FiringEvent } from '../../event-firing.js';
 import { owned } from '../../tenancy.js';
 import { SenderLimit } from '../sender-limit.js';
 import {
@@ -127,6 +129,25 @@ const receiveBy = (client: Client): Operation<'triggers.receive'> => {
     return { status: 202, body: JSON.stringify({ instance_id: id, trigger: slug }) };
   };
 };
+
+/**
+ * Starts the instance of an event trigger, once for each event. What counts is what the trigger was when the event
+ * came: that it is switched off by now is no matter.
+ *
+ * @throws EngineError 404 when the trigger is gone, or as a creation does
+ */
+export async function fireByEvent(
+  client: Client,
+  reads: FrontDeps['reads'],
+  slug: string,
+  { id: event_id, tenant_id, event_name, correlation_key, payload }: FiringEvent,
+): Promise<void> {
+  const row = owned(await triggerBySlug.row(reads, slug), tenant_id, `trigger ${slug}`);
+  const given = JSON.parse(payload ?? 'null') as JsonValue;
+  const data = isJsonObject(given) ? given : { payload: given };
+  const event = { source: 'event', event_id, event_name, correlation_key };
+  await create(client, creationBy(row, event, data, `trigger:${slug}:event:${event_id}`));
+}
 
 /** @throws EngineError 400 */
 function dataIn(raw: Buffer): JsonObject {

@@ -228,7 +228,7 @@ describe('Race, fine print: Finishing order is by event. An empty branch finishe
     ]);
     await tenant.complete(await tenant.task(handlers[2] ?? ''));
     await tenant.until(id, 'completed');
-    assert.deepEqual(await tenant.rowsOf(id), ['s2']);
+    assert.deepEqual(await tenant.rowsOf(id), ['s2', 'r']);
   });
 
   for (const semantics of ['first_to_resolve', 'first_to_succeed']) {

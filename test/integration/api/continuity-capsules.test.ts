@@ -39,7 +39,7 @@ import {
 } from '../../helpers/capsules.js';
 import { expectStatus, type Reply } from '../../helpers/client.js';
 import { column } from '../../helpers/columns.js';
-import { continuityOf } from '../../helpers/continuity.js';
+import { continuityOf, soon } from '../../helpers/continuity.js';
 import { inject } from '../../helpers/edits.js';
 
 const { checkPayload } = createValidators();
@@ -372,7 +372,7 @@ test('migrate then handoff works; expected_epoch is the post-migration epoch; ca
   const second = { ...first, version: 2, blocks: [...(first.blocks as Json[]), step('c', 'noop')] };
   const store = async (body: Json) =>
     expectStatus(await tenant.post<{ id: string }>('/sequences', body), 201).id;
-  const id = await tenant.create(await store(first), { next_fire_at: '2099-01-01T00:00:00Z' });
+  const id = await tenant.create(await store(first), { next_fire_at: soon() });
   await tenant.move(id, 'paused');
   const from = await passageOf(tenant, id);
   const asked = { continuity_id: id, to_sequence_id: await store(second), to_version: 2 };

@@ -13,7 +13,7 @@ import { canonicalSha256 } from '../../../src/core/continuity/canonical-json.js'
 import { type Json, step, type Tenant, useSharedApi } from '../../helpers/api.js';
 import { accepted, exported, imported } from '../../helpers/capsules.js';
 import { expectStatus } from '../../helpers/client.js';
-import { type Continuity, continuityOf } from '../../helpers/continuity.js';
+import { type Continuity, continuityOf, soon } from '../../helpers/continuity.js';
 
 const UNKNOWN = '0195ffff-0000-7000-8000-000000000000';
 const EXECUTIONS = '/continuity/executions';
@@ -35,7 +35,7 @@ async function world(): Promise<World> {
   const [name, blocks] = ['story', [step('a', 'noop'), step('b', 'noop')]];
   const sequence = await tenant.sequence(blocks, { name });
   const next = await tenant.sequence(blocks, { name, version: 2 });
-  const id = await tenant.create(sequence, { next_fire_at: '2099-01-01T00:00:00Z' });
+  const id = await tenant.create(sequence, { next_fire_at: soon() });
   await tenant.move(id, 'paused');
   await continuity.enrol(id);
   return { ...continuity, tenant, id, next };

@@ -95,6 +95,7 @@ describe('Cron: bad expression 4xx; CRUD; disabled never fires; deleted stops fi
       context: { data: {}, config: {} },
       priority: 'Normal',
       overlap_policy: 'skip',
+      timeout: null,
       skipped_fires: 0,
       last_skipped_at: null,
       last_triggered_at: null,

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { ROUTES, type RouteId } from '../../../schema/routes.js';
 import { beforeWith, newHandler, step, useSharedApi } from '../../helpers/api.js';
 import type { Client, Reply } from '../../helpers/client.js';
-import { makeSchedule } from '../../helpers/route-requests.js';
+import { makeCredential, makeSchedule, makeTrigger } from '../../helpers/route-requests.js';
 
 const api = useSharedApi();
 const tenant = api.tenant();
@@ -53,6 +53,8 @@ beforeWith(api, async () => {
     await tenant.signal(ids[0] ?? '', 'custom:n', n);
     const event = { event_name: 'n', producer_event_id: `${n}` };
     assert.equal((await tenant.post('/events', event)).status, 201);
+    await makeCredential(tenant);
+    await makeTrigger(tenant, 'child');
   }
   Object.assign(paths, {
     'instances.list': '/instances?state=failed',
@@ -64,6 +66,8 @@ beforeWith(api, async () => {
     'workers.tasks': '/workers/tasks?',
     'sequences.list': '/sequences?namespace=test',
     'cron.list': '/cron?',
+    'credentials.list': '/credentials?',
+    'triggers.list': '/triggers?',
     'apiKeys.list': `/api-keys?tenant_id=${tenant.name}`,
   });
 });

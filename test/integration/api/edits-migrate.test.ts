@@ -216,8 +216,9 @@ describe('migrate-instance: running instance 409; terminal 4xx; unknown ids 404;
           [step('a', handler)],
           [step('a', handler), step('b', 'noop')],
         );
+        const task = await tenant.task(handler);
         await tenant.signal(id, 'pause');
-        await tenant.complete(await tenant.task(handler));
+        await tenant.complete(task);
         await migrate(tenant, id, to);
         assert.equal((await tenant.instance(id)).state, 'paused');
         await tenant.signal(id, 'resume');

@@ -51,8 +51,9 @@ survives('injected blocks run after the stored ones, in their places', async (te
 survives('blocks that were injected when all stored ones had ended in a pause', async (tenant) => {
   const handler = newHandler();
   const id = await tenant.runUntil('waiting', [step('a', handler)]);
+  const task = await tenant.task(handler);
   await tenant.signal(id, 'pause');
-  await tenant.complete(await tenant.task(handler));
+  await tenant.complete(task);
   await inject(tenant, id, [step('x', 'noop')]);
   return async () => {
     await tenant.signal(id, 'resume');

@@ -250,10 +250,10 @@ describe('Pause then resume drives paused then back to progress; pause/resume/pa
       const ids = [
         await tenant.run([step('a', handler)]),
         await tenant.run([sleep('a', 50), step('b', handler)]),
-        await tenant.run([step('a', handler)], later),
         await tenant.run([step('d', 'noop', { delay: { duration: 50 } }), step('b', handler)]),
       ];
-      for (const id of ids) {
+      const unborn = await tenant.run([step('a', handler)], later);
+      for (const id of [...ids, unborn]) {
         for (let round = 0; round < rounds; round++) {
           await tenant.signal(id, 'pause');
           assert.equal((await tenant.instance(id)).state, 'paused');
@@ -263,6 +263,7 @@ describe('Pause then resume drives paused then back to progress; pause/resume/pa
       }
       for (const _ of ids) await tenant.complete(await tenant.task(handler));
       for (const id of ids) await tenant.until(id, 'completed');
+      assert.equal((await tenant.instance(unborn)).state, 'scheduled');
     });
   }
 

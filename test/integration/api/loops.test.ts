@@ -191,7 +191,7 @@ describe('parallel in loop, parallel in for_each, loop in for_each, router in lo
     [
       'race in parallel',
       parallel('p', [race('r', [[sleep('fast', 1)], [sleep('slow', 60_000)]])], [noop('a')]),
-      { a: 1, fast: 1 },
+      { a: 1, fast: 1, r: 1 },
     ],
     [
       'three-deep nesting',

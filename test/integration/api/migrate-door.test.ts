@@ -428,8 +428,8 @@ describe('many instances', () => {
     for (const id of ids) await tenant.until(id, 'waiting');
     const dry = expectStatus(await askMany(from, { version: 2, dry_run: true }), 200);
     assert.deepEqual(
-      [dry.count, dry.automatic, dry.migrated, dry.dry_run, dry.done],
-      [3, 3, 0, true, true],
+      [dry.count, dry.automatic, dry.migrations, dry.migrated, dry.dry_run, dry.done],
+      [3, 3, [], 0, true, true],
     );
     const first = expectStatus(await askMany(from, { version: 2, limit: 2 }), 200);
     assert.deepEqual([first.count, first.migrated, first.done], [2, 2, false]);
@@ -440,6 +440,10 @@ describe('many instances', () => {
       [1, 1, true, null],
     );
     for (const id of ids) assert.equal((await tenant.instance(id)).sequence_id, to);
+    const told = [...first.migrations, ...second.migrations];
+    assert.deepEqual(told.map(({ instance_id }) => instance_id).sort(), [...ids].sort());
+    for (const { migration_id } of told) await rollBack(tenant, migration_id);
+    for (const id of ids) assert.equal((await tenant.instance(id)).sequence_id, from);
   });
 
   test('a refusal stops nobody else, and names examples', async () => {

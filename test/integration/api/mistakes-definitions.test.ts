@@ -267,7 +267,12 @@ const REFUSED: readonly [string, Json, string, RegExp, string?][] = [
     /is required/,
   ],
   ['an id that is taken', definition([work(), work()]), 'blocks[1].id', /s is not unique/],
-  ['what is not built', definition([work({ deadline: 5 })]), 'blocks[0].deadline', /not supported/],
+  [
+    'what is not built',
+    definition([work({ cache_key: 'k' })]),
+    'blocks[0].cache_key',
+    /not supported/,
+  ],
   [
     'two times',
     definition([work({ delay: { duration: 5, fire_at_local: 'x' } })]),
@@ -389,7 +394,7 @@ test('all mistakes of a definition are told at once, those of shape and those of
     [
       step('a', 'http_request', { params: { timeout_ms: 'x' }, when: 'length(x)' }),
       step('a', '', { retry: { maxAttempts: 3 } }),
-      { type: 'loop', id: 'l', body: [step('b', 'noop', { deadline: 1 })] },
+      { type: 'loop', id: 'l', body: [step('b', 'noop', { cache_key: 'k' })] },
       work({ params: { text: '{{ outputs.nothing }}' } }),
     ],
     { version: '1' },
@@ -405,7 +410,7 @@ test('all mistakes of a definition are told at once, those of shape and those of
       'blocks[1].handler',
       'blocks[1].id',
       'blocks[1].retry.max_attempts',
-      'blocks[2].body[0].deadline',
+      'blocks[2].body[0].cache_key',
       'blocks[2].condition',
       'version',
     ],

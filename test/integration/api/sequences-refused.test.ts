@@ -148,7 +148,6 @@ const REFUSED: readonly [string, Json, RegExp][] = [
   ],
   ['a gate whose value has no name', inStep({ wait_for_input: { store_as: ' ' } }), /store_as/],
   ['a gate that waits for half a ms', inStep({ wait_for_input: { timeout: 0.5 } }), /timeout/],
-  ['hooks', { on_failure: [noop()] }, /on_failure is not supported/],
 ];
 
 for (const [what, more, says] of REFUSED) {

@@ -186,7 +186,7 @@ describe('Templates: context, outputs chain, deep paths, dot index, unicode, quo
 
   test('an unknown root fails the step', async () => {
     const tenant = api.tenant();
-    const id = await tenant.runUntil('failed', [transform('a', { v: '{{ secrets.key }}' })]);
+    const id = await tenant.runUntil('failed', [transform('a', { v: '{{ vault.key }}' })]);
     assert.equal((await tenant.outputsOf(id)).a?.__error__, true);
   });
 });

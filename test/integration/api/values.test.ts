@@ -211,7 +211,7 @@ describe('Templates: Every root resolves; an unknown root fails the step with a 
   });
 
   for (const [template, root] of [
-    ['{{ secrets.key }}', 'secrets'],
+    ['{{ vault.key }}', 'vault'],
     ['a {{ item }} b', 'item'],
     ['{{ context.audit }}', 'audit'],
   ] as const) {
@@ -228,11 +228,11 @@ describe('Templates: Every root resolves; an unknown root fails the step with a 
     const tenant = api.tenant();
     const handler = newHandler();
     const id = await tenant.runUntil('failed', [
-      step('a', handler, { params: { v: '{{ secrets.key }}' } }),
+      step('a', handler, { params: { v: '{{ vault.key }}' } }),
     ]);
     assert.deepEqual(await tenant.tasks(handler), []);
     const audit = expectStatus(await tenant.get<AuditEntry[]>(`/instances/${id}/audit`), 200);
-    assert.match(JSON.stringify(audit), /secrets/);
+    assert.match(JSON.stringify(audit), /vault/);
   });
 });
 
