@@ -32,10 +32,11 @@ export type KindWeights = Partial<Record<Kind, number>>;
 const BLOCKS_MAX = 40;
 const DEPTH_MAX = 4;
 
-export function trees(kinds: KindWeights): fc.Arbitrary<Tree> {
+/** @param isTimed has deadlines, and blocks that time out: nothing is recorded of what these cut off */
+export function trees(kinds: KindWeights, isTimed = false): fc.Arbitrary<Tree> {
   return shapes(kinds)
     .map((list): Tree => {
-      const builder = new Builder();
+      const builder = new Builder(isTimed);
       return { blocks: builder.list(list), answers: builder.answers };
     })
     .filter(({ blocks }) => countOf(blocks) <= BLOCKS_MAX);
@@ -80,9 +81,14 @@ type Shape = Part<Block>;
 
 class Builder {
   readonly answers: Record<string, readonly Answer[]> = {};
+  readonly isTimed: boolean;
   #blocks = 0;
   /** Steps that are over whenever the block that is being built runs. */
   #earlier: readonly string[] = [];
+
+  constructor(isTimed: boolean) {
+    this.isTimed = isTimed;
+  }
 
   id(): string {
     this.#blocks += 1;
@@ -211,7 +217,7 @@ function step(handler: keyof typeof handlers, mayWait: Partial<typeof gates>): f
             ...(set.delay === undefined ? {} : { delay: { duration: set.delay } }),
             ...(set.retry === undefined ? {} : { retry: set.retry }),
             ...(set.timeout === undefined ? {} : { timeout: set.timeout }),
-            ...(set.deadline === undefined ? {} : { deadline: set.deadline }),
+            ...(set.deadline === undefined || !builder.isTimed ? {} : { deadline: set.deadline }),
             ...(set.isProtected === true ? { cancellable: false } : {}),
             ...(set.isLimited === true ? { rate_limit_key: 'limited' } : {}),
           };
@@ -279,7 +285,7 @@ function shapes(kinds: KindWeights): fc.Arbitrary<Shape[]> {
           }),
       ),
       saga: sagas(body, list),
-      ab_split: fc.array(fc.tuple(fc.nat(3), list), { minLength: 1, maxLength: 3 }).map(split),
+      ab_split: fc.array(fc.tuple(fc.nat(3), list), { minLength: 2, maxLength: 3 }).map(split),
     };
     return {
       block: fc.oneof(
@@ -304,7 +310,7 @@ function guarded(block: fc.Arbitrary<Shape>): fc.Arbitrary<Shape> {
       (builder) => ({
         ...shape(builder),
         ...(when === undefined ? {} : { when: when(builder) }),
-        ...(timeout === undefined ? {} : { timeout }),
+        ...(timeout === undefined || !builder.isTimed ? {} : { timeout }),
       }),
   );
 }

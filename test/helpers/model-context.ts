@@ -27,6 +27,11 @@ export class Context {
   /** What `context.data._error` was set to in the last instant in which it was. */
   errors: JsonObject[] = [];
   #errorsAt = 0;
+  /** Counts the events that were taken in. */
+  instant = 0;
+  /** What was collected depends on the order of branches within one instant. */
+  isTie = false;
+  readonly #instants = new Map<ModelRow, number>();
   #outputs: JsonObject = {};
   /** What loops say of their passes: no outputs. */
   readonly #notes = new Set<ModelRow>();
@@ -70,9 +75,21 @@ export class Context {
           !this.#notes.has(row) &&
           `${row.iteration}.`.startsWith(`${path.join('.')}.`),
       );
+      if (last !== undefined && this.#hasTwin(last, block.body)) this.isTie = true;
       return last?.output ?? null;
     });
     this.store(block, place, { number: 0, attempt: count, output, isError: false });
+  }
+
+  /** Whether a block in another branch has left a row in the same instant. */
+  #hasTwin(row: ModelRow, body: readonly Block[]): boolean {
+    const instant = this.#instants.get(row);
+    return this.rows.some(
+      (other) =>
+        this.#instants.get(other) === instant &&
+        other.iteration.split('.')[0] === row.iteration.split('.')[0] &&
+        areBeside(body, other.block, row.block),
+    );
   }
 
   /** The output of the last block of the list that has one. */
@@ -117,6 +134,7 @@ export class Context {
     const attempt = iteration.length === 0 ? (row.attempt ?? row.number) : count;
     const stored = { block: id, iteration: iteration.join('.'), ...row, attempt };
     this.rows.push(stored);
+    this.#instants.set(stored, this.instant);
     this.#outputs = { ...this.#outputs, [id]: row.output };
     return stored;
   }
@@ -144,12 +162,17 @@ export class Context {
 }
 
 function idsIn(blocks: readonly Block[]): string[] {
-  return blocks.flatMap((block) => {
-    const lists = Object.values(block).flat(2) as unknown[];
-    const routes = lists.flatMap((one) => (one as { blocks?: Block[] } | null)?.blocks ?? []);
-    const inside = [...lists, ...routes].filter(
-      (one): one is Block => typeof (one as Block | null)?.id === 'string',
-    );
-    return [block.id, ...idsIn(inside)];
+  return blocks.flatMap((block) => [block.id, ...idsIn(listsOf(block).flat())]);
+}
+
+/** Whether the two blocks stand in different branches of a parallel or a race. */
+function areBeside(blocks: readonly Block[], one: string, other: string): boolean {
+  return blocks.some((block) => {
+    const lists = listsOf(block);
+    const at = (id: string) => lists.findIndex((list) => idsIn(list).includes(id));
+    const [a, b] = [at(one), at(other)];
+    if (a < 0 || b < 0) return false;
+    if (a === b) return areBeside(lists[a]!, one, other);
+    return block.type === 'parallel' || block.type === 'race';
   });
 }

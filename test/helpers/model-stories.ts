@@ -62,7 +62,7 @@ export function answerTo(
 export function stories(profile: Profile): fc.Arbitrary<Story> {
   return fc
     .record({
-      tree: trees(profile.kinds ?? {}),
+      tree: trees(profile.kinds ?? {}, true),
       data: contexts,
       requests: fc.array(fc.record({ after: time, request: requests(profile.requests ?? {}) }), {
         maxLength: 5,

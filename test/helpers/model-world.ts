@@ -175,11 +175,12 @@ export abstract class World {
   /** Takes in one event. Returns false for an answer that nobody waits for. */
   take(event: ModelEvent, now: number): boolean {
     this.processes.now = now;
+    this.context.instant += 1;
     const isTaken = this.#takeIn(event);
     this.processes.isHeld = this.#isHeld;
     this.processes.isPaused = this.#isPaused;
     this.processes.settle();
-    if (this.processes.isTie) this.isDraw = true;
+    if (this.processes.isTie || this.context.isTie) this.isDraw = true;
     this.#noteEnd();
     return isTaken;
   }

@@ -34,8 +34,8 @@ export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
     steps.flatMap(({ action, compensation }) => [[action].flat(), [compensation ?? []].flat()]),
   names({ steps }) {
     if (!Array.isArray(steps)) return [];
-    return steps.flatMap(({ id }, i) =>
-      typeof id === 'string' ? [{ path: `steps[${i}].id`, id }] : [],
+    return steps.flatMap((step: Partial<SagaBlock['steps'][number]> | null, i) =>
+      typeof step?.id === 'string' ? [{ path: `steps[${i}].id`, id: step.id }] : [],
     );
   },
   enter(run, node) {
