@@ -18,6 +18,15 @@ import { isoTime } from '../../src/core/time.js';
 import { Runner, type Statement } from '../../src/db/runner.js';
 import type { StoredRow } from '../../src/db/tables.js';
 import { LIMITS } from '../../src/limits.js';
+import {
+  type BlocksAsk,
+  columnOf,
+  type EventName,
+  eventNamesOf,
+  itemsOf,
+  namesOf,
+  pairsOf,
+} from './asked-columns.js';
 import { BatchedReads } from './batched-reads.js';
 import { LOAD_SQL } from './load-sql.js';
 import type {
@@ -73,18 +82,6 @@ const PAGE_TIMEOUT_MS = 35_000;
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 type Name = keyof typeof LOAD_SQL;
-
-/** Blocks of one instance. */
-interface BlocksAsk {
-  readonly instance: string;
-  readonly blocks: Iterable<string>;
-}
-
-/** Events with one name. */
-interface EventName {
-  readonly tenant: string;
-  readonly name: string;
-}
 
 /** The ended instances that the gates of a release are judged by. */
 interface RunsAsk {
@@ -553,45 +550,6 @@ export class Loader {
 
 function statementOf(name: Name, values: readonly unknown[]): Statement {
   return { name: `load_${name}`, text: LOAD_SQL[name], values };
-}
-
-/** A row for each block that is asked for, as three columns. */
-function pairsOf(asks: readonly BlocksAsk[]): [number[], string[], string[]] {
-  const pairs = asks.flatMap(({ instance, blocks }, at) =>
-    [...blocks].map((block) => [at + 1, instance, block] as const),
-  );
-  return [pairs.map(([n]) => n), pairs.map(([, id]) => id), pairs.map(([, , block]) => block)];
-}
-
-/** A row for each run of a for_each that is asked for. */
-function itemsOf(asks: readonly ItemsAsk[]): readonly unknown[] {
-  return [
-    asks.map((_, at) => at + 1),
-    asks.map(({ instance }) => instance),
-    asks.map(({ prefix }) => prefix),
-    asks.map(({ depth }) => depth),
-    asks.map(({ blocks }) => JSON.stringify(blocks)),
-    asks.map(({ items }) => items && JSON.stringify(items)),
-  ];
-}
-
-/** A row for each name that is asked for. */
-function namesOf(names: readonly SequenceName[]): readonly unknown[] {
-  return [
-    names.map(({ tenant }) => tenant),
-    names.map(({ namespace }) => namespace),
-    names.map(({ name }) => name),
-    names.map(({ version }) => version),
-  ];
-}
-
-function eventNamesOf(names: readonly EventName[]): readonly unknown[] {
-  return [names.map(({ tenant }) => tenant), names.map(({ name }) => name)];
-}
-
-/** A row for each id that is asked for. */
-function columnOf(ids: readonly string[]): readonly unknown[] {
-  return [ids];
 }
 
 function idsOf(rows: readonly { readonly id: string }[]): string[] {

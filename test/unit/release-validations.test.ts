@@ -109,6 +109,10 @@ test('every run is judged, and the owner is told of all', async () => {
     diverged: 0,
     inconclusive: 2,
     divergences: [],
+    inconclusive_runs: [
+      { instance_id: 'gone', reason: 'it has been removed' },
+      { instance_id: 'large', reason: 'it is too large' },
+    ],
     release_state: 'ready',
   });
   const { release_state, ...evidence } = report;
