@@ -1,7 +1,6 @@
 /** Wire shapes and routes of what people are asked, and of their answers (docs/reference/approvals.md). */
 
 import { type Static, Type } from '@sinclair/typebox';
-import { GateChoice } from './blocks.js';
 import {
   Cursor,
   JsonObjectSchema,
@@ -18,6 +17,7 @@ import {
 } from './common.js';
 import { LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX } from './instance.js';
 import { actById, type RouteRow, read, refusals } from './route-row.js';
+import { GateChoice } from './step-options.js';
 import { strict } from './strict.js';
 
 /** A page of text. */

@@ -38,3 +38,5 @@ export const AT = '2026-11-02T08:00:00.000Z';
 export const LATER = '2026-11-02T08:00:01.250Z';
 /** Some minutes on. */
 export const UNTIL = '2026-11-02T08:04:00.000Z';
+
+export const KEY_ID = 'ak_6f1d2c3b4a5968778695a4b3c2d1e0ff';

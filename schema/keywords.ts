@@ -5,9 +5,9 @@
 
 import type { SchemaValidateFunction } from 'ajv/dist/ajv.js';
 import { isJsonObject } from '../src/core/json.js';
-import { RETRY_DEFAULTS } from './blocks.js';
 import { FACT_BYTES_MAX } from './common.js';
 import { shownName } from './finding.js';
+import { RETRY_DEFAULTS } from './step-options.js';
 import { checkUserSchema } from './user-schema.js';
 
 type Place = Parameters<SchemaValidateFunction>[3];

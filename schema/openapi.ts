@@ -7,7 +7,7 @@ import type { TObject, TSchema } from '@sinclair/typebox';
 import type { JsonObject, JsonValue } from '../src/core/json.js';
 import { ERROR_STATUS } from '../src/errors.js';
 import { ErrorBody } from './common.js';
-import { exampleIdIn, PARAMETER_EXAMPLES } from './examples.js';
+import { exampleIdIn, PARAMETER_EXAMPLES } from './examples-parameters.js';
 import { HEADER_NOTES, OPERATION_NOTES, QUERY_NOTES } from './openapi-notes.js';
 import { SchemaBook } from './openapi-schemas.js';
 import { DESCRIPTION, REFUSALS, TAGS, TITLE } from './openapi-texts.js';

@@ -1,16 +1,9 @@
 /** The members of each kind of block, of what stands in a step, and an example of each kind. */
 
 import { type TObject, Type } from '@sinclair/typebox';
-import {
-  Delay,
-  KIND_NAMES,
-  type KindName,
-  membersOf,
-  Retry,
-  SendWindow,
-  WaitForInput,
-} from '../../schema/blocks.js';
+import { KIND_NAMES, type KindName, membersOf } from '../../schema/blocks.js';
 import { PARAMS_NOTE } from '../../schema/handlers.js';
+import { Delay, Retry, SendWindow, WaitForInput } from '../../schema/step-options.js';
 import type { Regions } from './regions.js';
 import { memberTable } from './schema-tables.js';
 import { exampleText, GATE_EXAMPLE, KIND_EXAMPLES, STEP_EXAMPLES } from './sequence-examples.js';

@@ -1,13 +1,15 @@
 /**
- * Handlers of deadlines: handlers inside the process that are called beside the steps, because a deadline has passed. They
- * are durable and done at least once, like steps; nothing waits for them, and what they come to is only
- * noted. A hook is named as a try whose node is below 0.
+ * Handlers of deadlines: called inside the process, beside the steps, because a deadline has passed.
+ * They are durable and done at least once, like steps; nothing waits for them, and what they come to is
+ * only noted. One is named as a try whose node is below 0.
  */
 
+import { FAILURE_MESSAGE_MAX } from '../../schema/failure.js';
 import type { StepOutcome } from './builtin.js';
 import type { EffectOutcome } from './continuity/effects.js';
 import type { Evaluation } from './evaluation.js';
 import type { Execution, OpenDeadlineHandler } from './execution.js';
+import { clip } from './expression/bounds.js';
 import type { JsonValue } from './json.js';
 import type { NodePlace } from './plan-nodes.js';
 import type { StepTry, TryEvent } from './progress.js';
@@ -26,7 +28,7 @@ export function deadlineHandlerOf(
   return execution.b?.[numberOf(node)];
 }
 
-/** Nodes are counted from 0 up, hooks from -1 down. */
+/** Nodes are counted from 0 up, these from -1 down. */
 function numberOf(node: number): number {
   return -1 - node;
 }
@@ -86,7 +88,7 @@ export function endDeadlineHandler(run: Evaluation, event: TryEvent): boolean {
     run.effects ??= [];
     run.effects.push({ node, iteration, attempt, effect: hook.u, outcome });
   }
-  if (error !== undefined) run.noteDeadlineHandlerFailure(hook.i, hook.h, error);
+  if (error !== undefined) noteDeadlineHandlerFailure(run, hook.i, hook.h, error);
   delete execution.b![numberOf(event.node)];
   if (Object.keys(execution.b!).length === 0) delete execution.b;
   return true;
@@ -96,4 +98,15 @@ export function endDeadlineHandler(run: Evaluation, event: TryEvent): boolean {
 export function effectOf(outcome: StepOutcome): EffectOutcome {
   if (outcome.kind === 'success') return 'success';
   return outcome.isKnown === true ? 'failure' : 'lost';
+}
+
+/** Nothing follows from it. */
+export function noteDeadlineHandlerFailure(
+  run: Evaluation,
+  blockId: string,
+  handler: string,
+  message: string,
+): void {
+  const details = { handler, message: clip(message, FAILURE_MESSAGE_MAX) };
+  run.audit.push({ eventType: 'deadline_handler_failed', blockId, details });
 }

@@ -22,27 +22,16 @@ import {
   type Execution,
   FAILED,
   type ForEachRecord,
-  type LoopRecord,
   type OpenRecord,
   SKIPPED,
   type StepRecord,
 } from './execution.js';
 import { clip, sizeWithin } from './expression/bounds.js';
-import type { OutputsView } from './expression/scope.js';
 import { reasonOf } from './failures.js';
-import {
-  forgetOwn,
-  type ItemOutputs,
-  mergedOf,
-  noItemOutputs,
-  type OwnOutput,
-  setLast,
-  setOwn,
-} from './item-outputs.js';
+import { forgetOwn, type ItemOutputs, noItemOutputs, setLast, setOwn } from './item-outputs.js';
 import type { JsonObject, JsonValue } from './json.js';
-import { layered } from './layered.js';
 import { OpenLeaves } from './open-leaves.js';
-import { iterationOf, passOf, pathOf, runKey } from './paths.js';
+import { iterationOf, pathOf, runKey } from './paths.js';
 import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
 import type {
   AuditEvent,
@@ -61,6 +50,7 @@ import type {
   TakenSignal,
   Withdrawal,
 } from './progress.js';
+import { Scopes } from './scopes.js';
 import { isoTime } from './time.js';
 
 /** What one turn is given: time passes while it runs, and only its caller can tell. */
@@ -111,14 +101,14 @@ export class Evaluation {
   #head = 0;
   #stepsLeft: number;
   #charactersLeft: number;
-  #scope: Scope | undefined;
-  #itemScope: { record: OpenRecord; item: number; under: Scope; scope: Scope } | undefined;
+  readonly #scopes: Scopes;
 
   constructor(plan: Plan, snapshot: Snapshot, env: TurnEnv) {
     this.plan = plan;
     this.snapshot = snapshot;
     this.execution = snapshot.execution;
     this.env = env;
+    this.#scopes = new Scopes(this);
     this.#queue = this.execution.q ?? [];
     this.#stepsLeft = env.stepBudget;
     this.#charactersLeft = env.outputBytesBudget;
@@ -363,7 +353,7 @@ export class Evaluation {
     this.#dropInside(node, `${beneath(this.iterationOf(node))}${item}.`);
     const items = this.itemOutputsOf(node);
     if (items !== undefined) forgetOwn(items, item);
-    this.#itemScope = undefined;
+    this.#scopes.forgetItem();
   }
 
   /** A for_each that was caught in its failure, or lost a race, has left its items. */
@@ -400,86 +390,12 @@ export class Evaluation {
     return { node: node.index, iteration: this.iterationOf(node), attempt };
   }
 
-  /** What expressions at this node see: the items of the blocks around it lie over data. */
   scopeOf(node: NodePlace): Scope {
-    const under = this.#rootScope();
-    if (node.items < 0) return under;
-    const record = this.execution.o[node.items] as LoopRecord;
-    const item = passOf(record, node.slots[node.loops.indexOf(node.items)]!);
-    const known = this.#itemScope;
-    if (known !== undefined && known.record === record && known.item === item) {
-      if (known.under === under) return known.scope;
-    }
-    const data = layered(under.data, this.overlayOf(node)!);
-    const outputs = node.lanes.length === 0 ? under.outputs : this.#outputsIn(node, under.outputs);
-    const scope = { ...under, data, outputs };
-    this.#itemScope = { record, item, under, scope };
-    return scope;
+    return this.#scopes.of(node);
   }
 
-  /** Of blocks in the items around it that run side by side, a node sees the outputs of its own item. */
-  #outputsIn(node: NodePlace, latest: OutputsView): OutputsView {
-    const { nodes, indexOf } = this.plan;
-    const lanes = node.lanes.map((lane) => {
-      const { index, end } = nodes[nodes[lane]!.first]!;
-      return { index, end, own: this.#ownIn(node, lane) };
-    });
-    const get = (blockId: string) => {
-      const at = indexOf.get(blockId) ?? -1;
-      const lane = lanes.findLast(({ index, end }) => index < at && at < end);
-      if (lane === undefined) return latest.get(blockId);
-      return lane.own.find(({ block }) => block === blockId)?.output;
-    };
-    const all = () => {
-      const found = Object.keys(latest.all()).map((id) => [id, get(id)] as const);
-      return Object.fromEntries(found.filter(([, output]) => output !== undefined)) as JsonObject;
-    };
-    return { get, all };
-  }
-
-  /** What the blocks of an item have given: the item of that block around the node which the node is in. */
-  #ownIn(node: NodePlace, lane: number): readonly OwnOutput[] {
-    const items = this.snapshot.items?.[this.snapshotKey(this.plan.nodes[lane]!)];
-    return items?.own[this.#itemIn(node, lane)] ?? [];
-  }
-
-  #itemIn(node: NodePlace, loop: number): number {
-    return passOf(this.execution.o[loop], node.slots[node.loops.indexOf(loop)]!);
-  }
-
-  #rootScope(): Scope {
-    const { snapshot, env } = this;
-    const known = this.#scope;
-    if (known?.data === snapshot.data) return known;
-    this.#scope = scopeIn(snapshot, env);
-    return this.#scope;
-  }
-
-  /** The items of the blocks around the node by their names; null where there are none. */
   overlayOf(node: NodePlace): JsonObject | null {
-    if (node.items < 0) return null;
-    const items: (readonly [string, JsonValue])[] = [];
-    for (const [at, index] of node.loops.entries()) {
-      const around = this.plan.nodes[index]!;
-      if (around.kind.repeats !== 'items') continue;
-      if (node.lanes.includes(index)) items.push(...this.#mergedIn(node, index));
-      const record = this.execution.o[index]!;
-      items.push(...around.kind.item(this, around, record, node.slots[at]!));
-    }
-    // fromEntries defines own properties, whatever their names are.
-    return Object.fromEntries(items);
-  }
-
-  /** What the item has merged; items of a lane further in do not see what their siblings have. */
-  #mergedIn(node: NodePlace, lane: number): (readonly [string, JsonValue])[] {
-    const { nodes, indexOf } = this.plan;
-    const next = nodes[node.lanes[node.lanes.indexOf(lane) + 1] ?? -1];
-    const { index: from, end } = nodes[next?.first ?? -1] ?? { index: 0, end: 0 };
-    const isApart = ({ block }: OwnOutput) => {
-      const at = indexOf.get(block) ?? -1;
-      return at <= from || at >= end;
-    };
-    return mergedOf(this.#ownIn(node, lane).filter(isApart));
+    return this.#scopes.overlayOf(node);
   }
 
   // -------------------------------------------------------------- what blocks leave behind
@@ -491,7 +407,7 @@ export class Evaluation {
     runtime.attempt = attempt;
     runtime.current_step_started_at = isoTime(this.env.now);
     runtime.total_steps_executed = (typeof total === 'number' ? total : 0) + 1;
-    this.#scope = undefined;
+    this.#scopes.forget();
   }
 
   /** Shallow: each key replaces the one in context.data. The spread defines own properties only. */
@@ -554,16 +470,16 @@ export class Evaluation {
   /** The output may be the last one of the items that the block is in. */
   collect(node: NodePlace, output: JsonValue): void {
     for (const index of node.collectors) {
-      setLast(this.#itemsOf(index), this.#itemIn(node, index), output);
+      setLast(this.#itemsOf(index), this.#scopes.itemIn(node, index), output);
     }
   }
 
   #keepOwn(node: NodePlace, output: JsonValue): void {
     if (!node.isRead && (node as Partial<StepNode>).isMerged !== true) return;
     for (const index of node.lanes) {
-      setOwn(this.#itemsOf(index), this.#itemIn(node, index), node.id, output);
+      setOwn(this.#itemsOf(index), this.#scopes.itemIn(node, index), node.id, output);
     }
-    this.#itemScope = undefined;
+    this.#scopes.forgetItem();
   }
 
   #itemsOf(index: number): ItemOutputs {
@@ -582,10 +498,10 @@ export class Evaluation {
   mergeOutput(node: NodePlace, output: JsonObject): void {
     this.mergeData(output);
     for (const index of node.lanes) {
-      const own = this.#ownIn(node, index).find(({ block }) => block === node.id);
+      const own = this.#scopes.ownIn(node, index).find(({ block }) => block === node.id);
       if (own !== undefined) own.isMerged = true;
     }
-    if (node.lanes.length > 0) this.#itemScope = undefined;
+    if (node.lanes.length > 0) this.#scopes.forgetItem();
   }
 
   /** The error that the blocks of a catch list see as context.data._error. */
@@ -595,8 +511,8 @@ export class Evaluation {
     if (lane === undefined) return;
     const record = this.execution.o[lane] as ForEachRecord;
     record.v ??= {};
-    record.v[this.#itemIn(node, lane)] = error;
-    this.#itemScope = undefined;
+    record.v[this.#scopes.itemIn(node, lane)] = error;
+    this.#scopes.forgetItem();
   }
 
   /** Rows of a block inside loops count on over all iterations (docs/reference/instances.md). */
@@ -624,12 +540,6 @@ export class Evaluation {
       attempt: attempt ?? null,
       ...reasonOf(code, message, this.env.now),
     };
-  }
-
-  /** Of what is called when the deadline of a step has passed: nothing follows from it. */
-  noteDeadlineHandlerFailure(blockId: string, handler: string, message: string): void {
-    const details = { handler, message: clip(message, FAILURE_MESSAGE_MAX) };
-    this.audit.push({ eventType: 'deadline_handler_failed', blockId, details });
   }
 
   noteRetry(node: StepNode, attempt: number, message: string): void {
@@ -683,22 +593,4 @@ export class Evaluation {
 /** How the iterations begin that go on within one. */
 function beneath(iteration: string): string {
   return iteration === '' ? '' : `${iteration}.`;
-}
-
-/** What expressions see outside of all blocks that hand out items. */
-export function scopeIn(snapshot: Snapshot, { now, random }: Pick<Env, 'now' | 'random'>): Scope {
-  const { outputs } = snapshot;
-  return {
-    data: snapshot.data,
-    config: snapshot.config,
-    outputs: {
-      get: (blockId) => outputs.get(blockId),
-      all: () => Object.fromEntries(outputs),
-    },
-    // A copy, since the section changes with every step and values of a scope may be kept.
-    runtime: { ...snapshot.runtime },
-    instanceId: snapshot.id,
-    now,
-    random,
-  };
 }

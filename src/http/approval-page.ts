@@ -5,7 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import { COMMENT_LENGTH_MAX } from '../../schema/approval.js';
-import type { GateChoice } from '../../schema/blocks.js';
+import type { GateChoice } from '../../schema/step-options.js';
 import type { HttpReply } from './server.js';
 
 export interface Question {

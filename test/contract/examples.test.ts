@@ -8,8 +8,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { MigrationPlan } from '../../schema/continuity.js';
 import { AT, EXAMPLE_IDS, EXAMPLE_TENANT, UNTIL } from '../../schema/example-ids.js';
-import { exampleIdIn, exampleOf } from '../../schema/examples.js';
+import { exampleOf } from '../../schema/examples.js';
 import { EXAMPLE_DIGEST } from '../../schema/examples-continuity.js';
+import { exampleIdIn } from '../../schema/examples-parameters.js';
 import type {
   CapsuleImported,
   Handoff,

@@ -7,7 +7,8 @@
  */
 
 import fc from 'fast-check';
-import type { Block, Retry } from '../../schema/blocks.js';
+import type { Block } from '../../schema/blocks.js';
+import type { Retry } from '../../schema/step-options.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 
 /** What whoever is at a try says about it, `after` ms from its dispatch. */

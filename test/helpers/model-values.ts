@@ -3,7 +3,7 @@
  * random definitions hold, written straight from the rules.
  */
 
-import type { Retry } from '../../schema/blocks.js';
+import type { Retry } from '../../schema/step-options.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 
 /** Everything that a text can refer to. */

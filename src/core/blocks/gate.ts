@@ -5,13 +5,13 @@
  */
 
 import { COMMENT_LENGTH_MAX } from '../../../schema/approval.js';
+import type { StepBlock } from '../../../schema/blocks.js';
+import { GATE_SIGNAL } from '../../../schema/instance.js';
 import {
   GATE_CHOICES_DEFAULT,
   GATE_PROMPT_LENGTH_MAX,
   type GateChoice,
-  type StepBlock,
-} from '../../../schema/blocks.js';
-import { GATE_SIGNAL } from '../../../schema/instance.js';
+} from '../../../schema/step-options.js';
 import type { BlockCompiler } from '../block-compiler.js';
 import type { Evaluation } from '../evaluation.js';
 import type { StepRecord } from '../execution.js';

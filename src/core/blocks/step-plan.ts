@@ -1,6 +1,7 @@
 /** What the plan holds of a step, and how it is compiled (docs/reference/steps.md). */
 
-import { RETRY_DEFAULTS, SEND_WINDOW_DEFAULTS, type StepBlock } from '../../../schema/blocks.js';
+import type { StepBlock } from '../../../schema/blocks.js';
+import { RETRY_DEFAULTS, SEND_WINDOW_DEFAULTS } from '../../../schema/step-options.js';
 import type { BlockCompiler } from '../block-compiler.js';
 import { BUILTIN_NAMES, PURE_HANDLERS, type PureHandler } from '../builtin.js';
 import type { Condition, Parsed } from '../condition.js';

@@ -1,26 +1,29 @@
 /**
  * Steps: the gates before a try in their order (delay, send_window, rate limit, a person's answer,
- * try, templates, dispatch), and what follows from the outcome of a try (docs/reference/steps.md). Pure
- * handlers are called in place; everything else is left to the caller as a dispatch, and comes back
- * as an event. The first gate and the answer are passed once, the others before every try.
+ * try, templates, dispatch), and what ends a wait (docs/reference/steps.md). Pure handlers are called
+ * in place; everything else is left to the caller as a dispatch, and comes back as an event. The first
+ * gate and the answer are passed once, the others before every try.
  */
 
 import type { StepBlock } from '../../../schema/blocks.js';
-import { FAILURE_MESSAGE_MAX, type FailureCode } from '../../../schema/failure.js';
+import { FAILURE_MESSAGE_MAX } from '../../../schema/failure.js';
 import {
   type LogLevel,
   type PureContext,
   retryableFailure,
   type StepFailure,
-  type StepOutcome,
   sleepDuration,
   wantedEvent,
 } from '../builtin.js';
-import { evaluateCondition, isTruthy, type Scope } from '../condition.js';
+import type { Scope } from '../condition.js';
 import { cutOff, withdraw } from '../cutting.js';
-import { effectOf, startDeadlineHandler } from '../deadline-handlers.js';
+import {
+  effectOf,
+  noteDeadlineHandlerFailure,
+  startDeadlineHandler,
+} from '../deadline-handlers.js';
 import type { Evaluation } from '../evaluation.js';
-import { COMPLETED, FAILED, type StepPhase, type StepRecord } from '../execution.js';
+import { COMPLETED, FAILED, type StepRecord } from '../execution.js';
 import { clip } from '../expression/bounds.js';
 import { BREACHED } from '../failures.js';
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.js';
@@ -29,20 +32,18 @@ import type { TryEvent } from '../progress.js';
 import { renderTemplate, secretTextsOf } from '../template.js';
 import type { UnixMs } from '../time.js';
 import { limitClock } from '../time-limits.js';
-import { backoffMs, type DelayTimes, delayTarget, nextOpening, redispatchMs } from '../timing.js';
+import { type DelayTimes, delayTarget, nextOpening } from '../timing.js';
 import { accept, answerAtHand, expire, type GateAnswer, type GatePlan, promptOf } from './gate.js';
 import { leaf } from './kind.js';
-import { type BreachHandler, compileStep, type RetryPolicy, type StepNode } from './step-plan.js';
+import { failureOf, giveUp, settleTry } from './step-outcome.js';
+import { type BreachHandler, compileStep, type StepNode } from './step-plan.js';
+import { makeReady, moveTo, recordOf } from './step-record.js';
 
 /**
  * A question to a rate limit is a message, and may be lost; a step whose question was hangs no longer
  * than this, in ms. An answer takes one commit, so one that comes later than this is rare.
  */
 const ASK_AGAIN_MS = 2_000;
-
-const CONTEXT_LIMIT =
-  'context limit: with this output merged into it the context is larger than ' +
-  'ENGINE_MAX_CONTEXT_BYTES; merge_output: false keeps the output out of it';
 
 export const step = leaf<StepBlock, StepNode>({
   compile: compileStep,
@@ -395,36 +396,6 @@ function beginClaim(run: Evaluation, node: StepNode, before: StepRecord): void {
   run.putLeaf(node, claimed);
 }
 
-function moveTo(
-  run: Evaluation,
-  node: StepNode,
-  record: StepRecord | undefined,
-  phase: StepPhase,
-  number: number,
-  until?: number,
-): void {
-  const next = recordOf(run, node, record, phase, number);
-  if (until !== undefined) next.w = until;
-  run.putLeaf(node, next);
-}
-
-/** What a step is at next; a request that was noted stays with its try, a deadline with the step. */
-function recordOf(
-  run: Evaluation,
-  node: StepNode,
-  before: StepRecord | undefined,
-  phase: StepPhase,
-  number: number,
-): StepRecord {
-  const record: StepRecord = { b: before?.b ?? run.offset, p: phase, a: number };
-  if (before?.u !== undefined && before.a === number) record.u = before.u;
-  if (before?.k !== undefined) record.k = before.k;
-  if (before === undefined) {
-    if (node.deadlineMs !== null) record.h = run.env.now + node.deadlineMs;
-  } else if (before.h !== undefined) record.h = before.h;
-  return record;
-}
-
 function isAwaited(record: StepRecord, event: TryEvent): boolean {
   if (event.kind === 'step.claimed' || event.kind === 'step.returned') return record.p === 'task';
   if (event.kind === 'step.outcome') return record.p === (event.external ? 'task' : 'run');
@@ -471,12 +442,6 @@ function takeIn(run: Evaluation, node: StepNode, record: StepRecord, event: TryE
         answer(run, node, record, { event_id: id }, payload, problem);
       }
   }
-}
-
-/** Puts an open step into the queue, to be attempted as soon as something may run. */
-function makeReady(run: Evaluation, node: StepNode, record: StepRecord): void {
-  moveTo(run, node, record, 'ready', record.a);
-  run.push(node.index);
 }
 
 /** The rate limit let this try pass. */
@@ -548,7 +513,7 @@ function callOnBreach(
 ): void {
   const given = params === undefined ? NO_PARAMS : renderTemplate(params, run.scopeOf(node));
   if (!given.ok) {
-    run.noteDeadlineHandlerFailure(node.id, handler, given.message);
+    noteDeadlineHandlerFailure(run, node.id, handler, given.message);
     return;
   }
   const full = {
@@ -563,121 +528,6 @@ function callOnBreach(
     return;
   }
   const outcome = pure(full, new StepContext(run, node));
-  if (outcome.kind === 'failure') run.noteDeadlineHandlerFailure(node.id, handler, outcome.message);
-}
-
-/** What an outcome of the try `number` leads to. */
-function settleTry(
-  run: Evaluation,
-  node: StepNode,
-  number: number,
-  outcome: StepOutcome,
-  timedOut = false,
-): void {
-  if (outcome.kind === 'failure') {
-    if (outcome.retryable && retry(run, node, number, outcome, timedOut)) return;
-    giveUp(run, node, number, outcome);
-    return;
-  }
-  const problem = node.checkOutput?.(outcome.output);
-  if (problem !== undefined) {
-    giveUp(
-      run,
-      node,
-      number,
-      failureOf('output_schema', `the output does not conform to output_schema: ${problem}`),
-    );
-    return;
-  }
-  run.storeOutput(node, number, outcome.output, null);
-  if (node.isMerged && isJsonObject(outcome.output)) {
-    if (!run.fitsData(outcome.output)) {
-      giveUp(run, node, number, failureOf('context_limit', CONTEXT_LIMIT));
-      return;
-    }
-    run.mergeOutput(node, outcome.output);
-  }
-  run.finish(node, COMPLETED);
-}
-
-/** Starts the next try if the rules of retries give one. */
-function retry(
-  run: Evaluation,
-  node: StepNode,
-  number: number,
-  failure: StepFailure,
-  timedOut: boolean,
-): boolean {
-  const policy = node.retry;
-  if (policy === undefined) {
-    const redispatches = node.mode === 'external' && run.env.unpoliciedRetry === 'redispatch';
-    if (!redispatches || timedOut) return false;
-  } else if (number + 1 >= policy.maxAttempts || !allowsRetry(run, node, policy, failure)) {
-    return false;
-  }
-  const backoff = policy === undefined ? redispatchMs(number) : backoffMs(policy, number);
-  const waitMs = Math.max(backoff, failure.retryAfterMs ?? 0);
-  run.counts.stepsFailed += 1;
-  run.counts.stepsRetried += 1;
-  run.noteRetry(node, number, failure.message);
-  const record = run.execution.o[node.index] as StepRecord | undefined;
-  if (waitMs > 0) {
-    moveTo(run, node, record, 'backoff', number + 1, run.env.now + waitMs);
-  } else {
-    moveTo(run, node, record, 'ready', number + 1);
-    run.push(node.index);
-  }
-  return true;
-}
-
-function allowsRetry(
-  run: Evaluation,
-  node: StepNode,
-  policy: RetryPolicy,
-  { message, details }: StepFailure,
-): boolean {
-  const { nonRetryableCodes: codes, retryIf } = policy;
-  if (details !== undefined && codes.size > 0) {
-    for (const name of ['error_code', 'code', 'status']) {
-      const code = ownValue(details, name);
-      if (codes.has(typeof code === 'number' ? String(code) : String(code ?? ''))) return false;
-    }
-  }
-  if (retryIf === undefined) return true;
-  if (!retryIf.ok) return false;
-  const scope = run.scopeOf(node);
-  const data = { ...scope.data, _error: { message, details: details ?? null } };
-  return isTruthy(evaluateCondition(retryIf.value, { ...scope, data }));
-}
-
-/**
- * The step has failed for good. The error of an external step stands on its task and in the audit,
- * that of every other step in an `__error__` row too.
- */
-function giveUp(run: Evaluation, node: StepNode, number: number, failure: StepFailure): void {
-  run.counts.stepsFailed += 1;
-  if (node.mode !== 'external') {
-    const { retryable, message, details, code } = failure;
-    const row: JsonObject = { __error__: true, retryable, message };
-    if (details !== undefined) row.details = details;
-    if (code !== undefined) row.code = code;
-    run.storeOutput(node, number, row, '__error__');
-  }
-  run.noteFailure(node, failure.code ?? codeOf(node, number, failure), failure.message, number);
-  run.finish(node, FAILED);
-}
-
-/** What the failure of a handler or worker, behind which no try follows, is called. */
-function codeOf(
-  { mode, retry: policy }: StepNode,
-  number: number,
-  failure: StepFailure,
-): FailureCode {
-  if (!failure.retryable) return mode === 'external' ? 'worker_failed' : 'handler_failed';
-  const isLast = policy !== undefined && number + 1 >= policy.maxAttempts;
-  return isLast ? 'retries_exhausted' : 'not_retried';
-}
-
-function failureOf(code: FailureCode, message: string): StepFailure {
-  return { kind: 'failure', retryable: false, message, code };
+  if (outcome.kind === 'failure')
+    noteDeadlineHandlerFailure(run, node.id, handler, outcome.message);
 }

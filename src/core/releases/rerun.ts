@@ -11,7 +11,6 @@
 import { answerIn } from '../blocks/gate.js';
 import type { PureContext, StepOutcome } from '../builtin.js';
 import { isDeadlineHandler } from '../deadline-handlers.js';
-import { scopeIn } from '../evaluation.js';
 import { advance, type EngineEvent, type Env, type Progress, type Snapshot } from '../evaluator.js';
 import { emptyExecution, type StepRecord } from '../execution.js';
 import { canonicalText } from '../expression/bounds.js';
@@ -25,6 +24,7 @@ import {
   GATE_REF,
   type StepTry,
 } from '../progress.js';
+import { scopeIn } from '../scopes.js';
 import { isEnded } from '../states.js';
 import type { UnixMs } from '../time.js';
 import { type Call, callOf, placeOf } from './calls.js';

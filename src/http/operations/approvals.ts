@@ -6,7 +6,7 @@
 import type { ShardClient } from '../../../actors/shard/client.js';
 import type { AnswerApproval, ApprovalAnswered } from '../../../schema/approval.js';
 import { LINK_SECONDS_DEFAULT } from '../../../schema/approval.js';
-import type { GateChoice } from '../../../schema/blocks.js';
+import type { GateChoice } from '../../../schema/step-options.js';
 import { type ApprovalGrant, approvalToken, grantIn } from '../../core/approval-link.js';
 import type { Keyring } from '../../core/continuity/keys.js';
 import { isoTime } from '../../core/time.js';
