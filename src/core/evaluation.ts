@@ -498,20 +498,24 @@ export class Evaluation {
   mergeOutput(node: NodePlace, output: JsonObject): void {
     this.mergeData(output);
     for (const index of node.lanes) {
+      const item = this.#scopes.itemIn(node, index);
       const own = this.#scopes.ownIn(node, index).find(({ block }) => block === node.id);
       if (own !== undefined) own.isMerged = true;
+      const over = (this.execution.o[index] as ForEachRecord).v?.[item] ?? {};
+      for (const key of Object.keys(output)) delete over[key];
     }
     if (node.lanes.length > 0) this.#scopes.forgetItem();
   }
 
-  /** The error that the blocks of a catch list see as context.data._error. */
-  mergeError(node: NodePlace, error: JsonObject): void {
-    this.mergeData({ _error: error });
+  /** What a block comes to that is no output, such as the error that a catch list sees, and an answer: the same. */
+  mergeOwn(node: NodePlace, values: JsonObject): void {
+    this.mergeData(values);
     const lane = node.lanes.at(-1);
     if (lane === undefined) return;
     const record = this.execution.o[lane] as ForEachRecord;
+    const item = this.#scopes.itemIn(node, lane);
     record.v ??= {};
-    record.v[this.#scopes.itemIn(node, lane)] = error;
+    record.v[item] = { ...record.v[item], ...values };
     this.#scopes.forgetItem();
   }
 

@@ -36,6 +36,7 @@ import {
   outlook,
   settle,
 } from './instance-state.js';
+import { dropOwn } from './item-outputs.js';
 import { isDeferred } from './open-leaves.js';
 import type { Plan } from './plan-nodes.js';
 import type { EngineEvent, Env, Progress, Snapshot, TryEvent } from './progress.js';
@@ -319,6 +320,7 @@ function reopen(run: Evaluation): void {
   for (const [id, output] of snapshot.outputs) {
     if (isErrorRow(output)) snapshot.outputs.delete(id);
   }
+  for (const items of Object.values(snapshot.items ?? {})) dropOwn(items, isErrorRow);
   run.dropErrorRows = true;
   delete execution.e;
   if (execution.y !== undefined) delete execution.y;

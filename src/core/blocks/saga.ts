@@ -93,7 +93,7 @@ function noteFailed(run: Evaluation, node: SagaNode, record: SagaRecord, failed:
   const { block_id, ...why } = record.y;
   const failed_step = node.steps[stepOf(record.l)]!;
   const error = { failed_step, source: 'saga', block_id: node.id, failed_block_id: block_id };
-  run.mergeError(node, { ...error, ...why });
+  run.mergeOwn(node, { _error: { ...error, ...why } });
 }
 
 /** Goes on with the compensations from that of `step` on, backwards; then the block is done. */
