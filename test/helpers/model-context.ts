@@ -6,10 +6,33 @@ import { listsOf } from './block-trees.js';
 import type { Frame } from './model-frames.js';
 import type { View } from './model-values.js';
 
-/** The loops around a block: their counters, and the items of the for_each blocks by their names. */
+/** The loops around a block: their counters, and the for_each blocks among them. */
 export interface Iteration {
   readonly iteration: readonly number[];
-  readonly items: JsonObject | null;
+  readonly layers: readonly Layer[];
+}
+
+/** A for_each: its item and the number of that, by their names. */
+export interface Layer {
+  readonly names: JsonObject;
+  /** Where items run side by side. */
+  readonly lane?: Lane;
+}
+
+/** What an item that runs beside others sees of its own. */
+export interface Lane {
+  /** The blocks inside. */
+  readonly ids: ReadonlySet<string>;
+  readonly outputs: Map<string, JsonValue>;
+  /** What its steps have merged, latest last. */
+  merged: { readonly block: string; readonly output: JsonObject }[];
+  /** Its latest error, and what people have said. */
+  over: JsonObject;
+  errorIn: number;
+}
+
+function lanesOf({ layers }: Iteration): Lane[] {
+  return layers.flatMap(({ lane }) => lane ?? []);
 }
 
 export interface ModelRow {
@@ -36,13 +59,45 @@ export class Context {
   /** What loops say of their passes: no outputs. */
   readonly #notes = new Set<ModelRow>();
   readonly #rowCounts = new Map<string, number>();
+  readonly #lanes = new Set<Lane>();
 
   constructor(data: JsonObject) {
     this.data = data;
   }
 
-  view({ items }: Iteration): View {
-    return { data: { ...this.data, ...items }, outputs: this.#outputs };
+  view(place: Iteration): View {
+    const outputs = { ...this.#outputs };
+    for (const { ids, outputs: own } of lanesOf(place)) {
+      for (const id of ids) delete outputs[id];
+      for (const [id, output] of own) outputs[id] = output;
+    }
+    return { data: { ...this.data, ...this.itemsOf(place) }, outputs };
+  }
+
+  /** What lies over the data. */
+  itemsOf(place: Iteration): JsonObject | null {
+    const lanes = lanesOf(place);
+    const items: JsonObject = {};
+    for (const { names, lane } of place.layers) {
+      const next = lane && lanes[lanes.indexOf(lane) + 1];
+      for (const { block, output } of lane?.merged ?? []) {
+        if (next?.ids.has(block) !== true) Object.assign(items, output);
+      }
+      Object.assign(items, lane?.over, names);
+    }
+    return place.layers.length === 0 ? null : items;
+  }
+
+  laneIn({ body }: ForEachBlock): Lane {
+    const lane = {
+      ids: new Set(idsIn(body)),
+      outputs: new Map(),
+      merged: [],
+      over: {},
+      errorIn: -1,
+    };
+    this.#lanes.add(lane);
+    return lane;
   }
 
   /**
@@ -93,21 +148,22 @@ export class Context {
   }
 
   /** The output of the last block of the list that has one. */
-  resultOf(list: readonly Block[], { inside }: Frame): JsonValue | undefined {
+  resultOf(list: readonly Block[], { inside }: Frame, place: Iteration): JsonValue | undefined {
     for (const block of list.toReversed()) {
       const frame = inside.get(block.id);
       if (frame?.end !== 'completed') continue;
-      const found = this.#resultOfBlock(block, frame);
+      const found = this.#resultOfBlock(block, frame, place);
       if (found !== undefined) return found;
     }
     return undefined;
   }
 
-  #resultOfBlock(block: Block, frame: Frame): JsonValue | undefined {
-    const own = this.#outputs[block.id];
-    const inner = () => this.resultOf(listsOf(block).flat(), frame);
+  #resultOfBlock(block: Block, frame: Frame, place: Iteration): JsonValue | undefined {
+    const own = this.view(place).outputs[block.id];
+    const inner = () => this.resultOf(listsOf(block).flat(), frame, place);
     switch (block.type) {
       case 'step':
+      case 'sub_sequence':
       case 'race':
         return own;
       case 'for_each':
@@ -117,7 +173,7 @@ export class Context {
       case 'try_catch': {
         const isCaught = block.try_block.some(({ id }) => frame.inside.get(id)?.end === 'failed');
         const [tried, caught, last] = listsOf(block);
-        return this.resultOf([...tried!, ...(isCaught ? caught! : []), ...last!], frame);
+        return this.resultOf([...tried!, ...(isCaught ? caught! : []), ...last!], frame, place);
       }
       default:
         return inner();
@@ -126,9 +182,10 @@ export class Context {
 
   store(
     { id }: Block,
-    { iteration }: Iteration,
+    place: Iteration,
     row: Omit<ModelRow, 'block' | 'iteration' | 'attempt'> & { readonly attempt?: number },
   ): ModelRow {
+    const { iteration } = place;
     const count = this.#rowCounts.get(id) ?? 0;
     this.#rowCounts.set(id, count + 1);
     const attempt = iteration.length === 0 ? (row.attempt ?? row.number) : count;
@@ -136,7 +193,15 @@ export class Context {
     this.rows.push(stored);
     this.#instants.set(stored, this.instant);
     this.#outputs = { ...this.#outputs, [id]: row.output };
+    for (const { outputs } of lanesOf(place)) outputs.set(id, row.output);
     return stored;
+  }
+
+  /** What a person said: no output, and the number of the row to come. */
+  answerRow({ id }: Block, { iteration }: Iteration, output: JsonObject): void {
+    const attempt = iteration.length === 0 ? 0 : (this.#rowCounts.get(id) ?? 0);
+    const row = { block: `${id}?`, iteration: iteration.join('.'), number: 0, attempt, output };
+    this.rows.push({ ...row, isError: false });
   }
 
   /** Shallow: top-level keys replace those of the data. */
@@ -144,11 +209,31 @@ export class Context {
     this.data = { ...this.data, ...values };
   }
 
-  noteError(error: JsonObject, now: number): void {
+  /** Of a step. */
+  mergeOutput({ id }: Block, place: Iteration, output: JsonObject): void {
+    this.merge(output);
+    for (const lane of lanesOf(place)) {
+      lane.merged = [...lane.merged.filter(({ block }) => block !== id), { block: id, output }];
+      const over = Object.entries(lane.over).filter(([key]) => !Object.hasOwn(output, key));
+      lane.over = Object.fromEntries(over);
+    }
+  }
+
+  /** What is no output of a step, for the item that it came about in. */
+  mergeOwn(place: Iteration, values: JsonObject): void {
+    this.merge(values);
+    const lane = lanesOf(place).at(-1);
+    if (lane !== undefined) lane.over = { ...lane.over, ...values };
+  }
+
+  noteError(error: JsonObject, now: number, place: Iteration): void {
     if (this.#errorsAt !== now) this.errors = [];
     this.#errorsAt = now;
     this.errors.push(error);
-    this.merge({ _error: error });
+    const lane = lanesOf(place).at(-1);
+    if (lane?.errorIn === this.instant) this.isTie = true;
+    if (lane !== undefined) lane.errorIn = this.instant;
+    this.mergeOwn(place, { _error: error });
   }
 
   /** For a retry of the instance. */
@@ -158,10 +243,13 @@ export class Context {
       typeof output !== 'object' || output === null || !('__error__' in output);
     const kept = Object.entries(this.#outputs).filter(([, output]) => isKept(output));
     this.#outputs = Object.fromEntries(kept);
+    for (const { outputs } of this.#lanes) {
+      for (const [id, output] of outputs) if (!isKept(output)) outputs.delete(id);
+    }
   }
 }
 
-function idsIn(blocks: readonly Block[]): string[] {
+export function idsIn(blocks: readonly Block[]): string[] {
   return blocks.flatMap((block) => [block.id, ...idsIn(listsOf(block).flat())]);
 }
 

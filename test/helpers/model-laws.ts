@@ -165,6 +165,9 @@ export class Laws {
     const kinds = new Set<string>();
     for (const node of plan.nodes) {
       if (this.#hasTrace(node)) kinds.add(node.type);
+      if (node.type === 'for_each' && node.concurrency > 1 && kinds.has('for_each')) {
+        kinds.add('for_each with items side by side');
+      }
       if (node.type === 'try_catch' && !this.#wasStopped) this.#checkFinally(node);
     }
     for (const kind of kinds) this.#tally.count(`ran a ${kind}`);

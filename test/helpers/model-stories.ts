@@ -30,6 +30,8 @@ export interface Story extends Tree {
   /** How often an instance that ends as failed is retried. */
   readonly retries: number;
   readonly startsAfter: number;
+  /** Payloads of signals that are there before it begins. */
+  readonly kept: readonly JsonObject[];
   readonly unpoliciedRetry: 'redispatch' | 'fail';
   readonly stepBudget: number;
 }
@@ -69,6 +71,7 @@ export function stories(profile: Profile): fc.Arbitrary<Story> {
       }),
       deaths: fc.array(fc.nat(25), { maxLength: profile.deathsMax ?? 2 }),
       retries: fc.nat(2),
+      kept: fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, fc.array(values, { maxLength: 2 })),
       startsAfter: fc.oneof({ weight: 8, arbitrary: fc.constant(0) }, time),
       unpoliciedRetry: fc.constantFrom('redispatch', 'redispatch', 'fail'),
       stepBudget: fc.oneof(fc.integer({ min: 1, max: 8 }), fc.constant(500)),

@@ -41,14 +41,24 @@ export interface Try {
 interface Open {
   readonly isLostWithProcess: boolean;
   wait?: Wait;
-  answer?: Outcome | 'granted' | 'lost' | number;
+  answer?: unknown;
 }
+
+/** What ends a wait for somebody outside. */
+export type Word =
+  /** Of a person. */
+  | { readonly kind: 'said'; readonly value: string }
+  | { readonly kind: 'event'; readonly payload: JsonValue }
+  /** Of a child; undefined: it has failed. */
+  | { readonly kind: 'child'; readonly output: JsonValue | undefined };
 
 export interface ModelOptions {
   readonly blocks: readonly Block[];
   readonly data: JsonObject;
   readonly instanceId: string;
   readonly startsAt: number;
+  /** Payloads of signals that were sent before it began. */
+  readonly kept: readonly JsonValue[];
   readonly unpoliciedRetry: 'redispatch' | 'fail';
 }
 
@@ -59,7 +69,8 @@ export type ModelEvent =
   | { readonly kind: 'update_context'; readonly values: JsonObject }
   | { readonly kind: 'outcome'; readonly key: string; readonly outcome: Outcome }
   /** Of a task, whose time begins. */
-  | { readonly kind: 'claimed'; readonly key: string; readonly timeout: number }
+  | { readonly kind: 'claimed'; readonly key: string; readonly timeout: number | null }
+  | { readonly kind: 'word'; readonly key: string; readonly word: Word }
   /** `until`: put off till then. */
   | { readonly kind: 'rate'; readonly key: string; readonly until?: number };
 
@@ -73,6 +84,8 @@ export abstract class World {
   readonly dispatched = new Map<string, { params: JsonValue; items: JsonObject | null }>();
   readonly open = new Map<string, Open>();
   readonly asked = new Map<string, Open>();
+  /** Waits for people, events and children. */
+  readonly awaited = new Map<string, Open>();
   /** The order within one instant has mattered: nothing is promised from here on. */
   isDraw = false;
   isCancelled = false;
@@ -144,10 +157,22 @@ export abstract class World {
     limit: number | undefined,
   ): Run<Outcome | 'timeout' | 'cut' | 'lost'> {
     const { block, place, cut } = one;
-    this.dispatched.set(keyOf(one), { params, items: place.items });
+    this.dispatched.set(keyOf(one), { params, items: this.context.itemsOf(place) });
     const as = isExternal(block) ? 'task' : 'active';
     const result = yield* this.#answerTo(this.open, keyOf(one), { cut, limit, as });
     return result === 'limit' ? 'timeout' : (result as Outcome | 'cut' | 'lost');
+  }
+
+  /** Waits for somebody outside. */
+  *hear<W extends Word['kind']>(
+    kind: W,
+    { block, place, number }: { block: Block; place: Place; number?: number },
+    wait: Pick<Wait, 'cut' | 'limit' | 'late'>,
+  ): Run<Extract<Word, { kind: W }> | 'cut' | 'limit'> {
+    const path = [block.id, place.iteration.join('.'), ...(number === undefined ? [] : [number])];
+    const key = `${kind}:${path.join('/')}`;
+    const result = yield* this.#answerTo(this.awaited, key, { ...wait, as: 'task' });
+    return result as Extract<Word, { kind: W }> | 'cut' | 'limit';
   }
 
   /** Asks the rate limit of the try; a number: until then the try is put off. */
@@ -160,7 +185,7 @@ export abstract class World {
   *#answerTo(
     among: Map<string, Open>,
     key: string,
-    wait: Pick<Wait, 'cut' | 'limit' | 'as'>,
+    wait: Pick<Wait, 'cut' | 'limit' | 'late' | 'as'>,
   ): Run<unknown> {
     const open: Open = { isLostWithProcess: wait.as === 'active' };
     among.set(key, open);
@@ -190,9 +215,12 @@ export abstract class World {
     if (event.kind === 'rate') return this.#answer(this.asked, event.key, event.until ?? 'granted');
     if (event.kind === 'claimed') {
       const wait = this.open.get(event.key)?.wait;
-      if (wait !== undefined) wait.limit = this.now + event.timeout;
+      if (wait !== undefined) {
+        wait.limit = event.timeout === null ? undefined : this.#clock + event.timeout;
+      }
       return wait !== undefined;
     }
+    if (event.kind === 'word') return this.#answer(this.awaited, event.key, event.word);
     if (this.#ended === 'completed' || this.#ended === 'cancelled') return true;
     switch (event.kind) {
       case 'wake':
@@ -249,13 +277,18 @@ export abstract class World {
     if (open === undefined) return false;
     open.answer = answer;
     // An outcome wakes a parked instance.
-    if (among === this.open) this.#unpark();
+    if (among !== this.asked) this.#unpark();
     return true;
   }
 
   #unpark(): void {
     if (this.#hold === 'parked') this.#hold = 'none';
     if (this.#isPaused && this.#heldBefore === 'parked') this.#heldBefore = 'none';
+  }
+
+  /** By which limits count. */
+  get #clock(): number {
+    return this.#isPaused ? this.#pausedAt : this.now;
   }
 
   get #isPaused(): boolean {
@@ -282,6 +315,7 @@ export abstract class World {
     this.processes.dropAll();
     this.open.clear();
     this.asked.clear();
+    this.awaited.clear();
     this.#ended = state;
     this.#hold = 'none';
   }
@@ -302,7 +336,7 @@ export abstract class World {
       scope: this.#scope,
       frame: this.root,
       iteration: [],
-      items: null,
+      layers: [],
     });
   }
 
@@ -317,7 +351,7 @@ export abstract class World {
   }
 
   get isStepOnly(): boolean {
-    return this.options.blocks.every(({ type }) => type === 'step');
+    return this.options.blocks.every(({ type }) => type === 'step' || type === 'sub_sequence');
   }
 
   get #hasFailed(): boolean {
@@ -363,7 +397,9 @@ export abstract class World {
 }
 
 export function isExternal({ handler }: StepBlock): boolean {
-  return !['noop', 'fail', 'transform', 'sleep', 'http_request'].includes(handler);
+  return !['noop', 'fail', 'transform', 'sleep', 'http_request', 'wait_for_event'].includes(
+    handler,
+  );
 }
 
 function keyOf({ block, place, number }: Try): string {

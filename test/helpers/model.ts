@@ -19,15 +19,27 @@ import type {
   RouterBlock,
   SagaBlock,
   StepBlock,
+  SubSequenceBlock,
   TryCatchBlock,
 } from '../../schema/blocks.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
-import { type End, type Frame, frameIn, isOver } from './model-frames.js';
+import { type End, type Frame, frameIn, isOver, newFrame } from './model-frames.js';
 import { isCut, type Process, type Run, type Scope, scopeIn } from './model-processes.js';
 import { backoff, collection, condition, redispatchWait, render } from './model-values.js';
 import { isExternal, type Outcome, type Place, type Try, World } from './model-world.js';
 
+/** How far a step has come. */
+interface Progress {
+  number: number;
+  isAnswered: boolean;
+}
+
+type GateOf<B extends StepBlock> = NonNullable<B['wait_for_input']>;
+
 export class Model extends World {
+  readonly #kept = [...this.options.kept];
+  #tookKeptIn = -1;
+
   // -------------------------------------------------------------- lists
 
   /** One after the other; the first that fails or is cut off ends the list. */
@@ -51,10 +63,13 @@ export class Model extends World {
       const holds = condition(block.when, this.context.view(place));
       if (holds === false) return 'skipped';
       if (holds === undefined) {
-        return block.type === 'step' ? this.giveUp(block, place, 0, false) : 'failed';
+        if (block.type === 'step') return this.giveUp(block, place, 0, false);
+        if (block.type === 'sub_sequence') this.context.errorRow(block, place, 0, false);
+        return 'failed';
       }
     }
     if (block.type === 'step') return yield* this.timedStep(block, place);
+    if (block.type === 'sub_sequence') return yield* this.child(block, place);
     frame.isIn = true;
     if (block.timeout == null) return yield* this.block(block, frame, place);
     // A scope around it is what the signal does not come through.
@@ -103,7 +118,7 @@ export class Model extends World {
   *race(race: RaceBlock, frame: Frame, place: Place): Run<End> {
     const { branches, semantics } = race;
     const tell = (winner: number) => {
-      const output = this.context.resultOf(branches[winner]!, frame) ?? null;
+      const output = this.context.resultOf(branches[winner]!, frame, place) ?? null;
       this.context.row(race, place, 0, { winner, output });
     };
     // A branch with nothing to do, after a retry nothing left to do, finishes at once.
@@ -152,7 +167,7 @@ export class Model extends World {
         source: 'try_catch',
         block_id: block.id,
       };
-      this.context.noteError(error, this.now);
+      this.context.noteError(error, this.now, place);
       end = yield* this.list(block.catch_block, place);
     }
     const last = (block.finally_block ?? []).filter((one) => !isOver(frame, one));
@@ -182,7 +197,8 @@ export class Model extends World {
     for (const { id, action } of block.steps) {
       end = yield* this.list(listOf(action), pass);
       if (end === 'failed') {
-        this.context.noteError({ failed_step: id, source: 'saga', block_id: block.id }, this.now);
+        const error = { failed_step: id, source: 'saga', block_id: block.id };
+        this.context.noteError(error, this.now, pass);
       }
       if (end !== 'completed') break;
       reached += 1;
@@ -235,6 +251,10 @@ export class Model extends World {
 
   *forEach(block: ForEachBlock, frame: Frame, place: Place): Run<End> {
     const itemVar = block.item_var ?? 'item';
+    const namesOf = (items: readonly JsonValue[], item: number): JsonObject => ({
+      [itemVar]: items[item]!,
+      ...(block.index_var == null ? {} : { [block.index_var]: item }),
+    });
     const row = (items: readonly JsonValue[]) =>
       this.context.note(block, place, frame.passes, {
         _index: frame.passes,
@@ -253,11 +273,20 @@ export class Model extends World {
       row(frame.items);
     }
     const { items } = frame;
+    if ((block.concurrency ?? 1) > 1) {
+      const end = yield* this.sideBySide(block, frame, place, {
+        count: items.length,
+        namesOf: (item) => namesOf(items, item),
+        row: () => row(items),
+      });
+      if (end === 'completed') this.context.collectedRow(block, place, items.length);
+      return end;
+    }
     for (;;) {
       if (!frame.isInPass) frame.inside.clear();
       frame.isInPass = true;
-      const item = { [itemVar]: items[frame.passes]! };
-      const pass = { ...inPass(place, frame), items: { ...place.items, ...item } };
+      const layers = [...place.layers, { names: namesOf(items, frame.passes) }];
+      const pass = { ...inPass(place, frame), layers };
       const end = yield* this.list(block.body, pass);
       if (end !== 'completed') return end;
       frame.isInPass = false;
@@ -271,10 +300,79 @@ export class Model extends World {
     }
   }
 
+  /** Items begin in order; those at work go on when one has failed, and no other begins. */
+  *sideBySide(
+    block: ForEachBlock,
+    frame: Frame,
+    place: Place,
+    { count, namesOf, row }: { count: number; namesOf(item: number): JsonObject; row(): void },
+  ): Run<End> {
+    const { context } = this;
+    let failedIn = -1;
+    let tookIn = -1;
+    const take = () => {
+      if (frame.next >= count) return undefined;
+      tookIn = context.instant;
+      // Which came first is open.
+      if (failedIn === context.instant) this.isDraw = true;
+      if (failedIn >= 0) return undefined;
+      frame.lanes.set(frame.next, { frame: newFrame(), lane: context.laneIn(block) });
+      frame.next += 1;
+      return frame.next - 1;
+    };
+    const slot = function* (this: Model, first: number): Run<End> {
+      for (let item: number | undefined = first; item !== undefined; item = take()) {
+        const { frame: inside, lane } = frame.lanes.get(item)!;
+        const layers = [...place.layers, { names: namesOf(item), lane }];
+        const iteration = [...place.iteration, item];
+        const end = yield* this.list(block.body, { ...place, frame: inside, iteration, layers });
+        if (end !== 'completed') {
+          failedIn = context.instant;
+          if (tookIn === context.instant) this.isDraw = true;
+          return end;
+        }
+        frame.lanes.delete(item);
+        frame.passes += 1;
+        if (frame.passes < count) row();
+      }
+      return 'completed';
+    };
+    const begun = [...frame.lanes.keys()];
+    while (begun.length < block.concurrency!) {
+      const item = take();
+      if (item === undefined) break;
+      begun.push(item);
+    }
+    tookIn = -1;
+    const ends = yield* this.allOf(
+      begun.map((item) => this.processes.spawn(slot.call(this, item))),
+    );
+    if (ends.includes('cancelled')) return 'cancelled';
+    return ends.includes('failed') ? 'failed' : 'completed';
+  }
+
+  // -------------------------------------------------------------- children
+
+  *child(block: SubSequenceBlock, place: Place): Run<End> {
+    const params = render((block.input ?? {}) as JsonObject, this.context.view(place));
+    this.dispatched.set(`child:${block.id}/${place.iteration.join('.')}`, { params, items: null });
+    const limit = block.timeout == null ? undefined : this.now + block.timeout;
+    const cut = () => isCut(place.scope);
+    const end = yield* this.hear('child', { block, place }, { cut, limit });
+    if (end === 'cut') return 'cancelled';
+    if (end === 'limit') return 'failed';
+    if (end.output === undefined) {
+      this.context.errorRow(block, place, 0, false);
+      return 'failed';
+    }
+    this.context.row(block, place, 0, end.output);
+    return 'completed';
+  }
+
   // -------------------------------------------------------------- steps and tries
 
   *timedStep(block: StepBlock, place: Place): Run<End> {
-    const at = { number: 0 };
+    const at: Progress = { number: 0, isAnswered: false };
     if (block.deadline == null) return yield* this.step(block, place, at);
     const unless = block.cancellable === false ? 'signal' : undefined;
     const scope: Scope = { ...scopeIn(place.scope), unless };
@@ -287,17 +385,20 @@ export class Model extends World {
     return 'failed';
   }
 
-  *step(block: StepBlock, place: Place, at: { number: number }): Run<End> {
+  *step(block: StepBlock, place: Place, at: Progress): Run<End> {
     const cut = () => isCut(place.scope, block.cancellable === false ? 'signal' : undefined);
     const delay = block.delay?.duration ?? 0;
     if (delay > 0 && (yield* this.defer(cut, this.now + delay)) === 'cut') return 'cancelled';
     for (let number = 0; ; number += 1) {
       at.number = number;
-      const result = yield* this.attempt({ block, place, number, cut });
+      const result = yield* this.attempt({ block, place, number, cut }, at);
       if (result === 'cut') return 'cancelled';
+      if (result === 'unanswered') return this.escalate(block, place);
       if (result !== 'timeout' && result.kind === 'success') {
         this.context.row(block, place, number, result.output);
-        if (isExternal(block)) this.context.merge(result.output as JsonObject);
+        if (isExternal(block)) {
+          this.context.mergeOutput(block, place, result.output as JsonObject);
+        }
         return 'completed';
       }
       const isRetryable = result === 'timeout' || result.retryable;
@@ -323,11 +424,16 @@ export class Model extends World {
   }
 
   /** The gates of a step from the rate limit on; a try that is lost with its process runs again. */
-  *attempt(one: Try): Run<Outcome | 'timeout' | 'cut'> {
+  *attempt(one: Try, at: Progress): Run<Outcome | 'timeout' | 'cut' | 'unanswered'> {
     const { block, place, cut } = one;
     for (;;) {
       if ((yield* this.wait({ due: this.now, cut })) === 'cut') return 'cut';
       if (block.rate_limit_key != null && (yield* this.isCutAtLimit(one))) return 'cut';
+      if (block.wait_for_input && !at.isAnswered) {
+        const result = yield* this.gate(one);
+        if (result !== 'answered') return result;
+        at.isAnswered = true;
+      }
       const params = render(
         (block.params ?? {}) as JsonObject,
         this.context.view(place),
@@ -340,15 +446,66 @@ export class Model extends World {
           return { kind: 'success', output: params };
         case 'fail':
           return { kind: 'failure', retryable: params.retryable === true };
+        case 'wait_for_event':
+          return yield* this.event(one, params, limit);
         case 'sleep':
           return yield* this.sleep(params.duration_ms as number, limit, cut);
         default: {
           // The time of a worker counts from its claim.
-          const result = yield* this.handOut(one, params, isExternal(block) ? undefined : limit);
+          const { queue_timeout: queued } = block;
+          const claimBy = queued == null ? undefined : this.now + queued;
+          const until = isExternal(block) ? claimBy : limit;
+          const result = yield* this.handOut(one, params, until);
           if (result !== 'lost') return result;
         }
       }
     }
+  }
+
+  /** Asked once, for as long as something may run. */
+  *gate({ block, place, cut }: Try): Run<'cut' | 'unanswered' | 'answered'> {
+    const { timeout, store_as } = block.wait_for_input as Exclude<GateOf<StepBlock>, false>;
+    const late = timeout == null ? undefined : this.now + timeout;
+    const said = yield* this.hear('said', { block, place }, { cut, late });
+    if (said === 'cut') return 'cut';
+    if (said === 'limit') return 'unanswered';
+    const { value } = said;
+    const answered_at = new Date(this.now).toISOString();
+    this.context.answerRow(block, place, { value, answered_by: null, answered_at });
+    this.context.mergeOwn(place, { [store_as ?? block.id]: value });
+    return (yield* this.wait({ due: this.now, cut })) === 'cut' ? 'cut' : 'answered';
+  }
+
+  /** Nobody has answered in time. */
+  escalate(block: StepBlock, place: Place): End {
+    const gate = block.wait_for_input as Exclude<GateOf<StepBlock>, false>;
+    if (gate.escalation_handler == null) return this.giveUp(block, place, 0, false);
+    this.context.row(block, place, 0, {
+      _escalated: true,
+      _escalation_handler: gate.escalation_handler,
+      _timeout_seconds: gate.timeout! / 1_000,
+    });
+    return 'completed';
+  }
+
+  /** What was sent before is taken first. */
+  *event(
+    one: Try,
+    params: JsonObject,
+    limit: number | undefined,
+  ): Run<Outcome | 'timeout' | 'cut'> {
+    if (this.#kept.length > 0) {
+      if (this.#tookKeptIn === this.context.instant) this.isDraw = true;
+      this.#tookKeptIn = this.context.instant;
+      return { kind: 'success', output: this.#kept.shift()! };
+    }
+    const { timeout_ms } = params;
+    const own = typeof timeout_ms === 'number' ? this.now + timeout_ms : undefined;
+    const until = Math.min(limit ?? Infinity, own ?? Infinity);
+    const wait = { cut: one.cut, limit: until === Infinity ? undefined : until };
+    const word = yield* this.hear('event', one, wait);
+    if (word === 'cut') return 'cut';
+    return word === 'limit' ? 'timeout' : { kind: 'success', output: word.payload };
   }
 
   /** Each dispatch takes a token; to be put off consumes no try. */
