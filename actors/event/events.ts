@@ -7,22 +7,21 @@
  */
 
 import { EVENT_TTL_SECS_DEFAULT, type ReceivedEvent } from '../../schema/event.js';
-import { BackgroundJob } from '../../src/background-job.js';
+import type { BackgroundJob } from '../../src/background-job.js';
 import { eventId, eventKeyId } from '../../src/core/ids.js';
 import type { JsonObject } from '../../src/core/json.js';
 import { isoTime } from '../../src/core/time.js';
 import { DATABASE_AWAY, type EngineError, tooLarge } from '../../src/errors.js';
 import { commitUnit } from '../runtime/commit.js';
-import { ActorHost, type HostDeps, type HostedMessage } from '../runtime/host.js';
-import type { Rows } from '../runtime/loader.js';
+import { KeyActors, type KeyActorsDeps } from '../runtime/key-actors.js';
 import type { Room } from '../runtime/room.js';
 import type { EventTriggerRow } from '../runtime/rows.js';
 import { Turn } from '../runtime/turn.js';
 import { EventKey, type EventKeyRows, type OpenEvent, type Outcome } from './key.js';
 import { eventPruning } from './pruning.js';
 
-export type EventsDeps = HostDeps &
-  Pick<Room, 'loader' | 'clock' | 'now' | 'shard' | 'shards'> & {
+export type EventsDeps = KeyActorsDeps &
+  Pick<Room, 'loader' | 'now' | 'shard' | 'shards'> & {
     readonly maxOutputBytes: number;
   };
 
@@ -44,80 +43,55 @@ interface NewEvent {
   readonly fires: readonly string[];
 }
 
-interface KeyMessage extends HostedMessage {
-  readonly take: (key: EventKey, turn: Turn) => void;
-}
-
-/** Between two looks at the keys that have something to do: how long a lost word can hold one up. */
-const RESCAN_MS = 30_000;
-/** Keys that are read again at once, before the others have their turn. */
-const RESCAN_PAGE = 100;
-/** Keys in memory; beyond it those are let go that no event is under way in. */
-const KEYS_MAX = 1_000;
-
-const FIRST_KEY = '00000000-0000-0000-0000-000000000000';
-const NO_ROWS: EventKeyRows = { events: [], waits: [], takes: [] };
-
 export class Events {
   readonly #deps: EventsDeps;
-  readonly #host: ActorHost<EventKey, KeyMessage, EventKeyRows>;
-  /** Reads the rows of every key of this shard that has something to do. */
-  readonly #rescan: BackgroundJob;
+  readonly #keys: KeyActors<EventKey, EventKeyRows>;
   readonly #pruning: BackgroundJob | undefined;
   /** Resolves when the last event that came has been handed to its key. */
   #lastCame = Promise.resolve();
 
   constructor(deps: EventsDeps) {
     this.#deps = deps;
-    const { loader, clock, log } = deps;
-    this.#host = new ActorHost<EventKey, KeyMessage, EventKeyRows>(
+    const { loader, now } = deps;
+    this.#keys = new KeyActors<EventKey, EventKeyRows>(
       {
         noun: 'event key',
-        keyOf: (id) => `events:${id}`,
-        nameOf: (id) => ({ actor: `events:${id}` }),
-        residentMax: KEYS_MAX,
-        load: (ids) => readKeys(loader, ids),
-        restore: (id, rows = NO_ROWS) => new EventKey(id, deps, rows),
-        awake: (cell, rows = NO_ROWS) =>
-          this.#host.run(cell, undefined, (turn) => cell.state.settle(turn, rows)),
-        handle: (cell, message) =>
-          this.#host.run(cell, message, (turn) => message.take(cell.state, turn)),
-        flush: (key, turn) => key.record(turn),
-        isIdle: (key) => key.isIdle,
+        prefix: 'events',
+        residentMax: 1_000,
+        everyMs: 30_000,
+        read: async (id) => {
+          // In this order: a wait that has taken one of the events by now is not among those that are open.
+          const events = await loader.openEvents(id);
+          const waits = await loader.eventWaits(id);
+          const told = events.filter(({ targets }) => targets !== null).map((row) => row.id);
+          return { events, waits, takes: await loader.eventTakes(told) };
+        },
+        restore: (id, rows) => new EventKey(id, deps, rows),
+        page: (after, limit) => loader.dueEventKeys(after, now(), limit),
       },
       deps,
     );
-    this.#rescan = new BackgroundJob({
-      clock,
-      log,
-      name: 'events',
-      everyMs: RESCAN_MS,
-      run: () =>
-        this.#round().catch((error: unknown) =>
-          log.debug({ err: error }, 'events could not be read'),
-        ),
-    });
     this.#pruning = deps.shard === 0 ? eventPruning(deps) : undefined;
   }
 
   start(): void {
-    this.#rescan.wake();
+    this.#keys.start();
     this.#pruning?.wake();
   }
 
   stop(): void {
-    this.#rescan.stop();
+    this.#keys.stop();
     this.#pruning?.stop();
   }
 
   /** Words of a shard that died may be lost. */
   shardDied(): void {
-    for (const { id } of [...this.#host.cells]) this.#host.reload(id);
-    this.#rescan.wake();
+    this.#keys.reloadAll();
+    this.#keys.start();
   }
 
   endTurn(): void {
-    this.#host.endTurn();
+    this.#keys.endTurn();
   }
 
   /** @throws EngineError 413 */
@@ -136,8 +110,7 @@ export class Events {
         if (fires === undefined) this.#fail(request, DATABASE_AWAY);
         else {
           const made = { request, tenant, given: event, payload, fires };
-          const take = (state: EventKey) => this.#insert(id, state, made);
-          this.#host.tell(id, { kind: 'receive', request, take });
+          this.#keys.tell(id, 'receive', (key) => this.#insert(id, key, made), request);
         }
       });
     });
@@ -152,19 +125,16 @@ export class Events {
   }
 
   wanted(id: string, wait: string, instance: string): void {
-    const take = (key: EventKey, turn: Turn) => key.wanted(turn, wait, instance);
-    this.#host.tell(id, { kind: 'wanted', take });
+    this.#keys.tell(id, 'wanted', (key, turn) => key.wanted(turn, wait, instance));
   }
 
   /** One that is not in memory learns it from the rows. */
   unwanted(id: string, wait: string): void {
-    if (this.#host.peek(id) === undefined) return;
-    this.#host.tell(id, { kind: 'unwanted', take: (key) => key.unwanted(wait) });
+    if (this.#keys.isResident(id)) this.#keys.tell(id, 'unwanted', (key) => key.unwanted(wait));
   }
 
   taken(id: string, event: string, wait: string, outcome: Outcome): void {
-    const take = (key: EventKey, turn: Turn) => key.answered(turn, event, wait, outcome);
-    this.#host.tell(id, { kind: 'taken', take });
+    this.#keys.tell(id, 'taken', (key, turn) => key.answered(turn, event, wait, outcome));
   }
 
   // ---------------------------------------------------------------- receiving
@@ -225,8 +195,8 @@ export class Events {
       if (error === undefined) this.#received(keyId, made, event, waits);
       else {
         // Whether it is there only the rows know.
-        if (ack.outcome === 'lost') this.#host.reload(keyId);
-        else this.#host.tell(keyId, { kind: 'free', take: (state, own) => state.free(own, waits) });
+        if (ack.outcome === 'lost') this.#keys.reload(keyId);
+        else this.#keys.tell(keyId, 'free', (state, own) => state.free(own, waits));
         if (ack.outcome === 'exists') this.#repeat(request, id);
         else this.#fail(request, error);
       }
@@ -240,7 +210,7 @@ export class Events {
     const body = receiptOf(event.id, false, event.matched, waits[0], triggers);
     const reply = { kind: 'reply', request, status: 201, body } as const;
     this.#deps.release([triggers === undefined ? reply : { ...reply, fires: true }]);
-    this.#host.tell(keyId, { kind: 'stored', take: (key, turn) => key.stored(turn, event) });
+    this.#keys.tell(keyId, 'stored', (key, turn) => key.stored(turn, event));
   }
 
   /** What an earlier one with the same producer_event_id came to, whatever this one says. */
@@ -258,23 +228,6 @@ export class Events {
 
   #fail(request: number, error: EngineError): void {
     this.#deps.release([{ kind: 'error', request, error }]);
-  }
-
-  // ---------------------------------------------------------------- in the background
-
-  async #round(): Promise<void> {
-    const { loader, schedule, now } = this.#deps;
-    for (let after = FIRST_KEY; ; ) {
-      const page = await loader.dueEventKeys(after, now(), RESCAN_PAGE);
-      if (this.#rescan.isStopped) return;
-      if (page.length > 0) {
-        schedule(() => {
-          for (const id of page) this.#host.reload(id);
-        });
-      }
-      if (page.length < RESCAN_PAGE) return;
-      after = page.at(-1) as string;
-    }
   }
 }
 
@@ -294,15 +247,4 @@ function receiptOf(
     matched,
     triggers,
   });
-}
-
-async function readKeys(loader: Rows, ids: readonly string[]): Promise<Map<string, EventKeyRows>> {
-  const read = async (id: string): Promise<[string, EventKeyRows]> => {
-    // In this order: a wait that has taken one of the events by now is not among those that are open.
-    const events = await loader.openEvents(id);
-    const waits = await loader.eventWaits(id);
-    const told = events.filter(({ targets }) => targets !== null).map((row) => row.id);
-    return [id, { events, waits, takes: await loader.eventTakes(told) }];
-  };
-  return new Map(await Promise.all(ids.map(read)));
 }

@@ -202,7 +202,7 @@ export class EventKey {
   }
 
   /** Writes what has changed. */
-  record(turn: Turn): 'done' | 'reload' {
+  flush(turn: Turn): 'done' | 'reload' {
     for (const { id, status, matched, targets } of this.#changed) {
       turn.put('event.update', id, {
         id,

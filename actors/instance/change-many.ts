@@ -4,9 +4,17 @@
  * actor, in a unit of its own.
  */
 
+import type { JsonValue } from '../../src/core/json.js';
 import { type InstanceState, isTerminal } from '../../src/core/states.js';
 import type { ChangeResult, Effect } from '../runtime/turn.js';
-import type { Signal } from './signals.js';
+
+/** As it is given, to one instance or to many. */
+export interface Signal {
+  readonly signalType: string;
+  readonly payload: JsonValue;
+  /** Of the request that brings it; undefined: it is in no trace. */
+  readonly traceparent?: string | undefined;
+}
 
 export type Change =
   | { readonly kind: 'state'; readonly state: InstanceState }

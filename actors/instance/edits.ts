@@ -24,12 +24,13 @@ import type { Call } from '../runtime/operation.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
 import { advance, checkContextSize, touchContext } from './advance.js';
+import type { Signal } from './change-many.js';
 import { type KeptOutputs, keptOutputs, type Place } from './kept-outputs.js';
 import type { LiveInstance } from './live-instance.js';
 import { checkBytes } from './memory.js';
 import type { MessageOf } from './messages.js';
 import { putAudit } from './progress.js';
-import { checkRoom, deliverSignal, followTrace, type Signal, storeSignal } from './signals.js';
+import { checkRoom, deliverSignal, followTrace, storeSignal } from './signals.js';
 import { changingTaskColumns, type WorkerTaskRecord } from './worker-task.js';
 
 type Inject = MessageOf<'injectBlocks'>;

@@ -12,13 +12,7 @@ import type { Plan, StepNode } from '../../src/core/plan-nodes.js';
 import type { EndedGate } from '../../src/core/progress.js';
 import { isoTime, isoTimeOrNull } from '../../src/core/time.js';
 import type { Turn } from '../runtime/turn.js';
-import { type LiveInstance, nextId } from './live-instance.js';
-
-/** What the row of an open gate says that may change while it is open. */
-export interface KnownGate {
-  readonly gate: GatePlan;
-  readonly deadline: number | undefined;
-}
+import { type KnownGate, type LiveInstance, nextId } from './live-instance.js';
 
 export interface OpenGate {
   readonly node: StepNode;

@@ -7,14 +7,14 @@
 import { BackgroundJob } from '../../src/background-job.js';
 import { firstIdAt } from '../../src/core/ids.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
-import type { ChildEnd } from '../../src/core/progress.js';
+import type { ChildEnd, StepTry } from '../../src/core/progress.js';
 import { type InstanceState, isEnded } from '../../src/core/states.js';
 import { outputText } from '../../src/db/reads/wire.js';
 import { commitUnit } from '../runtime/commit.js';
 import type { KinNote } from '../runtime/protocol.js';
 import type { Room } from '../runtime/room.js';
 import type { ChildEndRow, SequenceName } from '../runtime/rows.js';
-import { type Effect, type StepRef, Turn } from '../runtime/turn.js';
+import { type Effect, Turn } from '../runtime/turn.js';
 import type { Found } from './child-places.js';
 import type { InstanceMessage } from './messages.js';
 
@@ -78,7 +78,7 @@ export class KinNotes {
   }
 
   /** @param step whose answer is waited for, whatever it is */
-  look(instance: string, child: string, step: StepRef): void {
+  look(instance: string, child: string, step: StepTry): void {
     this.#tellEnd(instance, child, undefined, undefined, step);
   }
 
@@ -139,7 +139,7 @@ export class KinNotes {
     child: string,
     word: InstanceState | undefined,
     note: KinNote | undefined,
-    step?: StepRef,
+    step?: StepTry,
   ): void {
     const { schedule, tell, log } = this.#deps;
     this.#endOf(child, word).then(

@@ -4,15 +4,15 @@
  * it is discarded and built from rows anew.
  */
 
+import type { GatePlan } from '../../src/core/blocks/gate.js';
 import { type IdGenerator, routeOf } from '../../src/core/ids.js';
 import type { Plan } from '../../src/core/plan.js';
+import type { StepTry } from '../../src/core/progress.js';
 import type { UnixMs } from '../../src/core/time.js';
 import type { WebhookEvent } from '../../src/core/webhook.js';
 import type { Measures } from '../runtime/measures.js';
 import type { StoredTimer, WebhookTarget } from '../runtime/rows.js';
-import type { StepRef } from '../runtime/turn.js';
 import type { Found } from './child-places.js';
-import type { KnownGate } from './gate-rows.js';
 import { KeptValues, TaskCache } from './memory.js';
 import type { InstanceRecord, NewInstance } from './record.js';
 
@@ -47,6 +47,12 @@ export interface InstanceEnv {
   readonly measures?: Measures;
 }
 
+/** What the row of an open gate says that may change while it is open. */
+export interface KnownGate {
+  readonly gate: GatePlan;
+  readonly deadline: number | undefined;
+}
+
 export interface LiveInstance {
   readonly record: InstanceRecord;
   /** Of its sequence and of the blocks that are its own. */
@@ -56,7 +62,7 @@ export interface LiveInstance {
   readonly tasks: TaskCache;
   readonly kept: KeptValues;
   /** In-process steps whose outcome has not come back, by node and iteration. */
-  readonly running: Map<string, StepRef>;
+  readonly running: Map<string, StepTry>;
   /** When the latest grants of rate limits were used: one that comes twice is not taken for unused. */
   readonly usedGrants: Map<number, UnixMs>;
   /** Its open waits for events, each with the id of the key that they are of. */

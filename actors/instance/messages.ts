@@ -6,12 +6,12 @@
 import type { BodyOf, RoutesOf, ShardRouteId } from '../../schema/routes.js';
 import type { GateAnswer } from '../../src/core/blocks/gate.js';
 import type { StepOutcome } from '../../src/core/builtin.js';
-import type { ChildEnd, ChildStart } from '../../src/core/progress.js';
+import type { ChildEnd, ChildStart, StepTry } from '../../src/core/progress.js';
 import type { EngineError } from '../../src/errors.js';
 import type { StoredSequence } from '../catalog/plans.js';
 import type { Call } from '../runtime/operation.js';
 import type { KinNote, PeerMessage } from '../runtime/protocol.js';
-import type { StepRef } from '../runtime/turn.js';
+
 import type { Change } from './change-many.js';
 import type { Found } from './child-places.js';
 import type { Order } from './orders.js';
@@ -96,15 +96,15 @@ export type InstanceMessage =
       readonly end: ChildEnd | undefined;
       readonly note: KinNote | undefined;
       /** The block that has asked. */
-      readonly step: StepRef | undefined;
+      readonly step: StepTry | undefined;
     }
   /** The instance that started this one has moved. */
   | { readonly kind: 'parent.moved'; readonly note: KinNote }
-  | { readonly kind: 'step.outcome'; readonly step: StepRef; readonly outcome: StepOutcome }
+  | { readonly kind: 'step.outcome'; readonly step: StepTry; readonly outcome: StepOutcome }
   /** What the instance did cannot be stored, or makes its actor throw: its step or it itself fails. */
   | {
       readonly kind: 'unit.refused';
-      readonly step: StepRef | undefined;
+      readonly step: StepTry | undefined;
       readonly code: 'data_refused' | 'internal_error';
       readonly reason: string;
     }

@@ -14,16 +14,10 @@ import type { Turn } from '../runtime/turn.js';
 import { advance, checkContextSize, continueAfter, touchContext } from './advance.js';
 import { answerBySignal } from './answers.js';
 import { offerSignal } from './arrivals.js';
+import type { Signal } from './change-many.js';
 import { type LiveInstance, nextId } from './live-instance.js';
 import { charactersOf, checkSize } from './memory.js';
 import type { MessageOf } from './messages.js';
-
-export interface Signal {
-  readonly signalType: string;
-  readonly payload: JsonValue;
-  /** Of the request that brings it; undefined: it is in no trace. */
-  readonly traceparent?: string | undefined;
-}
 
 /** @throws EngineError 400 when the instance has ended, 413 when its context would be too large */
 export function signal(

@@ -73,7 +73,7 @@ export class ConcurrencyKey {
   }
 
   /** Admits from the front only: nobody is overtaken by a younger one with a higher limit. */
-  admit(turn: Turn): 'done' | 'reload' {
+  flush(turn: Turn): 'done' | 'reload' {
     if (this.#isOneMissing) return 'reload';
     for (;;) {
       const next = this.#waiters[0];

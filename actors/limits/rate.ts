@@ -8,16 +8,17 @@
 
 import type { RateLimit } from '../../schema/rate.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
+import type { StepTry } from '../../src/core/progress.js';
 import { isoTime, type UnixMs } from '../../src/core/time.js';
 import { notFound } from '../../src/errors.js';
 import type { PeerMessage } from '../runtime/protocol.js';
 import type { Room } from '../runtime/room.js';
 import type { RateGrantRow, RateLimitRow } from '../runtime/rows.js';
-import type { StepRef, Turn } from '../runtime/turn.js';
+import type { Turn } from '../runtime/turn.js';
 import { GrantWindow } from './grant-window.js';
 
 /** The try that asks. */
-export interface Asker extends StepRef {
+export interface Asker extends StepTry {
   readonly instance: string;
 }
 
@@ -173,7 +174,7 @@ export function windowMs(limit: RateLimitRow | undefined): number {
   return (limit?.window_seconds ?? 0) * 1_000;
 }
 
-function toldTo({ instance, ...step }: Asker): { instance: string; step: StepRef } {
+function toldTo({ instance, ...step }: Asker): { instance: string; step: StepTry } {
   return { instance, step };
 }
 

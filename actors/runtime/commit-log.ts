@@ -4,8 +4,9 @@
  * that the shard can refuse new work while the writer is behind.
  */
 
+import type { StepTry } from '../../src/core/progress.js';
 import type { Ack, UnitEnvelope } from './protocol.js';
-import type { Effect, StepRef, Turn } from './turn.js';
+import type { Effect, Turn } from './turn.js';
 
 /** `lost`: the writer died, so that the outcome is not known until the rows are read. */
 export type Settlement = Ack | { readonly seq: number; readonly outcome: 'lost' };
@@ -25,7 +26,7 @@ export interface UnitOwner {
 export interface PendingUnit {
   readonly owner: UnitOwner;
   readonly effects: Effect[];
-  readonly origin: StepRef | undefined;
+  readonly origin: StepTry | undefined;
   readonly bytes: number;
 }
 

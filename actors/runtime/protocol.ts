@@ -5,12 +5,12 @@
  * their owner.
  */
 
+import type { StepTry } from '../../src/core/progress.js';
 import type { SecretText } from '../../src/core/secret-texts.js';
 import type { UnixMs } from '../../src/core/time.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import type { ErrorData } from '../../src/errors.js';
 import type { UnitCounts } from '../../src/metrics/ledger.js';
-import type { StepRef } from './turn.js';
 
 // ---------------------------------------------------------------- shard → writer
 
@@ -202,12 +202,12 @@ export type PeerMessage =
   /** Hint: the slot is the instance's (row: permits). */
   | { readonly kind: 'permit.granted'; readonly instance: string; readonly number: number }
   /** A try asks its rate limit; it asks again after a while without an answer. */
-  | ({ readonly kind: 'rate.asked'; readonly limit: string; readonly instance: string } & StepRef)
+  | ({ readonly kind: 'rate.asked'; readonly limit: string; readonly instance: string } & StepTry)
   /** The try may begin until then (row: rate_grants); `grant` is 0 where nothing is counted. */
   | {
       readonly kind: 'rate.granted';
       readonly instance: string;
-      readonly step: StepRef;
+      readonly step: StepTry;
       readonly grant: number;
       readonly usableUntil: UnixMs;
     }
@@ -215,11 +215,11 @@ export type PeerMessage =
   | {
       readonly kind: 'rate.deferred';
       readonly instance: string;
-      readonly step: StepRef;
+      readonly step: StepTry;
       readonly until: UnixMs;
     }
   /** The limit was changed: the try may ask again at once. */
-  | { readonly kind: 'rate.changed'; readonly instance: string; readonly step: StepRef }
+  | { readonly kind: 'rate.changed'; readonly instance: string; readonly step: StepTry }
   /** When the grant was used; null when it was not. Without it, the latest time counts. */
   | {
       readonly kind: 'rate.used';

@@ -4,7 +4,7 @@
  */
 
 import type { JsonValue } from '../../src/core/json.js';
-import type { ChildStart } from '../../src/core/progress.js';
+import type { ChildStart, StepTry } from '../../src/core/progress.js';
 import type { UnixMs } from '../../src/core/time.js';
 import type { UnitGate } from '../../src/core/unit.js';
 import { MUTATION_KINDS, type MutationKind, type MutationRow } from '../../src/db/mutations.js';
@@ -31,13 +31,6 @@ export interface InProcessStep {
   readonly secrets?: NamedSecrets | undefined;
 }
 
-/** Names a step of an instance for outcomes, withdrawals and refusals. */
-export interface StepRef {
-  readonly node: number;
-  readonly iteration: string;
-  readonly attempt: number;
-}
-
 /**
  * What became of one instance: changed; left as it is, since the change does not concern it; or the
  * database refused the change, could not be asked, or did not say what became of it.
@@ -57,7 +50,7 @@ export type Effect =
   | { readonly kind: 'error'; readonly request: number; readonly error: EngineError }
   | { readonly kind: 'peer'; readonly shard: number; readonly message: PeerMessage }
   | { readonly kind: 'perform'; readonly instance: string; readonly step: InProcessStep }
-  | { readonly kind: 'abort'; readonly instance: string; readonly step: Omit<StepRef, 'attempt'> }
+  | { readonly kind: 'abort'; readonly instance: string; readonly step: Omit<StepTry, 'attempt'> }
   | {
       readonly kind: 'timer';
       readonly instance: string;
@@ -93,7 +86,7 @@ export type Effect =
       readonly kind: 'child.look';
       readonly instance: string;
       readonly child: string;
-      readonly step: StepRef;
+      readonly step: StepTry;
     }
   /** Nobody is there to hear it. */
   | { readonly kind: 'kin.unheard'; readonly note: KinNote }
@@ -135,7 +128,7 @@ export class Turn {
   lines: LoggedLine[] | undefined;
   gate: UnitGate = 'none';
   /** The step whose data the unit stores: what fails if the database refuses that data. */
-  origin: StepRef | undefined;
+  origin: StepTry | undefined;
 
   /** @param row its columns, or the text of a JSON object that has them */
   put<K extends MutationKind>(kind: K, key: string, row: MutationRow<K> | string): void {

@@ -11,6 +11,7 @@
 
 import { permanentFailure, retryableFailure, type StepOutcome } from '../../src/core/builtin.js';
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
+import type { StepTry } from '../../src/core/progress.js';
 import { masked } from '../../src/core/secret-texts.js';
 import { describeThrown, readOutcome, thrownOutcome } from '../../src/handlers/handler-outcome.js';
 import { OriginSlots } from '../../src/handlers/origin-slots.js';
@@ -21,7 +22,7 @@ import type { Secrets } from '../credential/secrets.js';
 import { stepKey } from '../instance/live-instance.js';
 import type { Measures } from '../runtime/measures.js';
 import type { NamedSecrets } from '../runtime/protocol.js';
-import type { InProcessStep, StepRef } from '../runtime/turn.js';
+import type { InProcessStep } from '../runtime/turn.js';
 
 /** How soon secrets that could not be read are asked for again. */
 const READ_AGAIN_MS = 1_000;
@@ -50,7 +51,7 @@ export interface HandlerPoolDeps {
   /** Whether the instance would take an outcome at once. A change of that comes with a turn. */
   readonly canTake: (instance: string) => boolean;
   readonly secrets: Pick<Secrets, 'fill'>;
-  readonly onOutcome: (instance: string, step: StepRef, outcome: StepOutcome) => void;
+  readonly onOutcome: (instance: string, step: StepTry, outcome: StepOutcome) => void;
 }
 
 export class HandlerPool {
@@ -91,7 +92,7 @@ export class HandlerPool {
   }
 
   /** The step is withdrawn: its outcome interests no one any more. */
-  abort(instance: string, step: Omit<StepRef, 'attempt'>): void {
+  abort(instance: string, step: Omit<StepTry, 'attempt'>): void {
     const run = this.#runs.get(runKey(instance, step));
     if (run === undefined) return;
     this.#drop(run);

@@ -107,7 +107,7 @@ class World {
   #turn(decide: (turn: Turn) => void): void {
     const turn = new Turn();
     decide(turn);
-    const next = this.key.record(turn);
+    const next = this.key.flush(turn);
     for (let i = 0; i < turn.mutations.length; i += 3) {
       assert.equal(MUTATION_KINDS[turn.mutations[i] as number], 'event.update');
       const { id, status, matched, targets } = JSON.parse(turn.mutations[i + 2] as string);

@@ -1,0 +1,140 @@
+/**
+ * Actors of one shard that others tell of what they want under a key. One comes to life with the first
+ * word for it, or because its rows say that it has something to do: words may be lost, so the rows of
+ * such keys are read again from time to time, a few at a time (docs/architecture.md).
+ */
+
+import { BackgroundJob } from '../../src/background-job.js';
+import { ActorHost, type HostDeps, type HostedMessage } from './host.js';
+import type { Room } from './room.js';
+import type { Turn } from './turn.js';
+
+export type KeyActorsDeps = HostDeps & Pick<Room, 'clock'>;
+
+/** The state of one key. */
+export interface KeyState<Rows> {
+  /** Memory says nothing that the rows do not, and nobody waits. */
+  readonly isIdle: boolean;
+  /** What follows from the rows that it was made of. */
+  settle(turn: Turn, rows: Rows): void;
+  /** The last word in the unit of a batch; `reload` asks for more rows. */
+  flush(turn: Turn): 'done' | 'reload';
+}
+
+/** What the keys of one kind are. */
+export interface KeyKind<Key, Rows> {
+  /** As a caller calls one: `concurrency key`. */
+  readonly noun: string;
+  /** Names its units and its lines in the log, in front of the id. */
+  readonly prefix: string;
+  /** Keys in memory; beyond it those that are idle are let go. */
+  readonly residentMax: number;
+  /** Between two rounds over all keys, in ms: how long a lost word can hold something up. */
+  readonly everyMs: number;
+  readonly read: (id: string) => Promise<Rows>;
+  readonly restore: (id: string, rows: Rows) => Key;
+  /** At most `limit` ids of keys behind `after` that may have something to do, in their order. */
+  readonly page: (after: string, limit: number) => Promise<readonly string[]>;
+}
+
+interface KeyMessage<Key> extends HostedMessage {
+  readonly take: (key: Key, turn: Turn) => void;
+}
+
+/** Keys that are read again at once, before the others have their turn. */
+const RESCAN_PAGE = 100;
+
+const FIRST_KEY = '00000000-0000-0000-0000-000000000000';
+
+export class KeyActors<Key extends KeyState<Rows>, Rows> {
+  readonly #kind: KeyKind<Key, Rows>;
+  readonly #deps: KeyActorsDeps;
+  readonly #host: ActorHost<Key, KeyMessage<Key>, Rows>;
+  readonly #rescan: BackgroundJob;
+
+  constructor(kind: KeyKind<Key, Rows>, deps: KeyActorsDeps) {
+    this.#kind = kind;
+    this.#deps = deps;
+    const { noun, prefix, residentMax, everyMs } = kind;
+    const { clock, log } = deps;
+    this.#host = new ActorHost<Key, KeyMessage<Key>, Rows>(
+      {
+        noun,
+        keyOf: (id) => `${prefix}:${id}`,
+        nameOf: (id) => ({ actor: `${prefix}:${id}` }),
+        residentMax,
+        load: async (ids) =>
+          new Map(await Promise.all(ids.map(async (id) => [id, await kind.read(id)] as const))),
+        restore: (id, rows) => kind.restore(id, rows!),
+        awake: (cell, rows) =>
+          this.#host.run(cell, undefined, (turn) => cell.state.settle(turn, rows!)),
+        handle: (cell, message) =>
+          this.#host.run(cell, message, (turn) => message.take(cell.state, turn)),
+        flush: (key, turn) => key.flush(turn),
+        isIdle: (key) => key.isIdle,
+      },
+      deps,
+    );
+    this.#rescan = new BackgroundJob({
+      clock,
+      log,
+      name: `${noun}s`,
+      everyMs,
+      run: () =>
+        this.#round().catch((error: unknown) =>
+          log.debug({ noun, err: error }, 'keys could not be read'),
+        ),
+    });
+  }
+
+  start(): void {
+    this.#rescan.wake();
+  }
+
+  stop(): void {
+    this.#rescan.stop();
+  }
+
+  /** @param request whose answer depends on the message */
+  tell(id: string, kind: string, take: KeyMessage<Key>['take'], request?: number): void {
+    this.#host.tell(id, request === undefined ? { kind, take } : { kind, take, request });
+  }
+
+  isResident(id: string): boolean {
+    return this.#host.peek(id) !== undefined;
+  }
+
+  /** Whether the key may be let go. */
+  isPassive(id: string): boolean {
+    const cell = this.#host.peek(id);
+    return cell === undefined || this.#host.isIdle(cell);
+  }
+
+  /** Its rows say more than it knows. */
+  reload(id: string): void {
+    this.#host.reload(id);
+  }
+
+  /** Those in memory may have been told what is lost. */
+  reloadAll(): void {
+    for (const { id } of [...this.#host.cells]) this.#host.reload(id);
+  }
+
+  endTurn(): void {
+    this.#host.endTurn();
+  }
+
+  async #round(): Promise<void> {
+    for (let after = FIRST_KEY; ; ) {
+      const page = await this.#kind.page(after, RESCAN_PAGE);
+      if (this.#rescan.isStopped) return;
+      if (page.length > 0) {
+        this.#deps.schedule(() => {
+          for (const id of page) this.#host.reload(id);
+        });
+      }
+      if (page.length < RESCAN_PAGE) return;
+      after = page.at(-1)!;
+    }
+  }
+}
