@@ -4,7 +4,7 @@ import type { Block, ForEachBlock } from '../../schema/blocks.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import { listsOf } from './block-trees.js';
 import type { Frame } from './model-frames.js';
-import type { View } from './model-values.js';
+import { render, type View } from './model-values.js';
 
 /** The loops around a block: their counters, and the for_each blocks among them. */
 export interface Iteration {
@@ -72,6 +72,11 @@ export class Context {
       for (const [id, output] of own) outputs[id] = output;
     }
     return { data: { ...this.data, ...this.itemsOf(place) }, outputs };
+  }
+
+  /** As it is seen outside of all blocks. */
+  rendered(params: JsonObject): JsonValue {
+    return render(params, this.view({ iteration: [], layers: [] }));
   }
 
   /** What lies over the data. */

@@ -171,6 +171,8 @@ export class Laws {
       if (node.type === 'try_catch' && !this.#wasStopped) this.#checkFinally(node);
     }
     for (const kind of kinds) this.#tally.count(`ran a ${kind}`);
+    const hooks = [...this.#traces].filter((trace) => trace.includes('@on_'));
+    this.#tally.count('ran a hook', hooks.length);
     this.#checkStaysEnded(env);
   }
 

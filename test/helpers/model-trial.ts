@@ -62,8 +62,8 @@ export class Trial {
   constructor(story: Story, tally: Tally) {
     this.#story = story;
     this.#tally = tally;
-    const { blocks, data, startsAfter, unpoliciedRetry, kept } = story;
-    this.#player = new Player(blocks, { data, env: this.#env });
+    const { blocks, data, startsAfter, unpoliciedRetry, kept, hooks } = story;
+    this.#player = new Player(blocks, { data, env: this.#env, hooks });
     this.#laws = new Laws(this.#player, tally);
     const startsAt = START + startsAfter;
     this.#player.snapshot.nextFireAt = startsAt;
@@ -71,7 +71,10 @@ export class Trial {
     this.#player.snapshot.signals = kept.map((payload, seq) => {
       return { seq, id: `s${seq}`, name: EVENT, payload, characters: 2 };
     });
-    this.#model = new Model({ blocks, data, instanceId, startsAt, kept, unpoliciedRetry }, START);
+    this.#model = new Model(
+      { blocks, data, instanceId, startsAt, kept, hooks, unpoliciedRetry },
+      START,
+    );
     let at = START;
     for (const { after, request } of story.requests) {
       at += after;

@@ -3,7 +3,7 @@
  * instance as a whole.
  */
 
-import type { Block, StepBlock } from '../../schema/blocks.js';
+import type { Block, Hooks, StepBlock } from '../../schema/blocks.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { InstanceState } from '../../src/core/states.js';
 import { Context, type Iteration } from './model-context.js';
@@ -59,6 +59,7 @@ export interface ModelOptions {
   readonly startsAt: number;
   /** Payloads of signals that were sent before it began. */
   readonly kept: readonly JsonValue[];
+  readonly hooks: Hooks;
   readonly unpoliciedRetry: 'redispatch' | 'fail';
 }
 
@@ -98,6 +99,7 @@ export abstract class World {
   /** What held it before it was paused, and since when it is. */
   #heldBefore: Hold = 'none';
   #pausedAt = 0;
+  #hookRuns = 0;
 
   constructor(options: ModelOptions, startsNow: number) {
     this.options = options;
@@ -312,12 +314,27 @@ export abstract class World {
   }
 
   #drop(state: 'completed' | 'failed' | 'cancelled'): void {
+    if (state !== this.#ended) this.#runHooks(state);
     this.processes.dropAll();
     this.open.clear();
     this.asked.clear();
     this.awaited.clear();
     this.#ended = state;
     this.#hold = 'none';
+  }
+
+  /** One after the other, whatever they come to; the number of the run stands in their iteration. */
+  #runHooks(state: 'completed' | 'failed' | 'cancelled'): void {
+    const { on_failure, on_cancel } = this.options.hooks;
+    const steps = state === 'failed' ? on_failure : state === 'cancelled' ? on_cancel : null;
+    if (steps == null) return;
+    const iteration = `${state === 'failed' ? 'on_failure' : 'on_cancel'}.${this.#hookRuns}`;
+    for (const { id, handler, params } of steps) {
+      const output = handler === 'transform' ? this.context.rendered(params!) : {};
+      const row = { block: id, iteration, number: 0, attempt: this.#hookRuns, output };
+      if (handler !== 'fail') this.context.rows.push({ ...row, isError: false });
+    }
+    this.#hookRuns += 1;
   }
 
   /** What failed or was cut off is run again, with tries counted from the start. */

@@ -78,6 +78,7 @@ const AT_LEAST: Record<string, number> = {
   'ran a ab_split': 300,
   'ran a sub_sequence': 400,
   'ran a for_each with items side by side': 100,
+  'ran a hook': 400,
   'waited for said': 300,
   'waited for event': 400,
   'waited for child': 400,
