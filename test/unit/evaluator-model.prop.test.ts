@@ -29,7 +29,7 @@ import { check, isWholeRun } from '../helpers/properties.js';
 const tally = new Tally();
 
 const PROFILES: Record<string, Profile & { runs: number }> = {
-  'of all kinds': { runs: byDepth(4_000, 16_000) },
+  'of all kinds': { runs: byDepth(3_000, 12_000) },
   'with races and pauses': {
     runs: byDepth(2_000, 8_000),
     kinds: { race: 8, loop: 3, for_each: 3 },
@@ -64,7 +64,7 @@ for (const [title, { runs, ...profile }] of Object.entries(PROFILES)) {
 
 /** About a third of what the stories of `npm test` come to: a generator that runs dry is noticed. */
 const AT_LEAST: Record<string, number> = {
-  stories: 12_000,
+  stories: 11_000,
   blocks: 50_000,
   'ran a step': 3_000,
   'ran a parallel': 450,
@@ -77,11 +77,11 @@ const AT_LEAST: Record<string, number> = {
   'ran a cancellation_scope': 300,
   'ran a ab_split': 300,
   'ran a sub_sequence': 400,
-  'ran a for_each with items side by side': 100,
-  'ran a hook': 400,
-  'waited for said': 300,
-  'waited for event': 400,
-  'waited for child': 400,
+  'ran a for_each with items side by side': 120,
+  'ran a hook': 2_500,
+  'waited for said': 1_000,
+  'waited for event': 800,
+  'waited for child': 600,
   'ended completed': 1_500,
   'ended failed': 1_000,
   'ended cancelled': 500,
