@@ -1,7 +1,7 @@
 /**
- * The limits of time that stand still while an instance is paused (docs/reference/steps.md): of tries, of blocks, of steps over
- * all of their tries, and of the instance as a whole. Sleeps, delays and back-offs are none of
- * them: they end at the times that they name.
+ * The limits of time that stand still while an instance is paused (docs/reference/steps.md): of tries, of
+ * blocks, of steps over all of their tries, and of the instance as a whole. Sleeps, delays and back-offs
+ * are none of them: they end at the times that they name.
  */
 
 import type { FailureCode } from '../../schema/failure.js';

@@ -128,7 +128,7 @@ function waitOf(plan: Plan, execution: Execution, node: StepNode, factsOf: StepF
 
 /** When it is over at the latest: the step, a block around it or the instance has a limit of time. */
 function endOf(plan: Plan, execution: Execution, node: PlanNode): UnixMs | undefined {
-  let first = execution.u;
+  let first = earlier(execution.u, execution.o[node.index]!.d);
   for (let at = node.index; at >= 0; at = plan.nodes[at]!.parent) {
     const record = execution.o[at];
     if (record !== undefined) first = earlier(first, limitOf(record));

@@ -138,6 +138,7 @@ test('while Postgres is silent the engine lives and says so, and loses nothing',
     else assert.equal(reply.status, 503, reply.text);
   };
   const before = Array.from({ length: 100 }, note);
+  await Promise.race(before);
   signalPostgres('SIGSTOP');
   let during: Promise<void>[] = [];
   try {

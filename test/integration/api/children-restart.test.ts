@@ -41,10 +41,12 @@ test('a note whose hint was lost is found at the start, in either direction', as
   const up = await family(tenant, handler);
   const blocks = [{ type: 'sub_sequence', id: 'child', sequence_name: 'child' }];
   const other = await tenant.runUntil('waiting', blocks);
-  const [{ id: last } = { id: '' }] = expectStatus(
-    await tenant.get<TaskInstance[]>(`/instances/${other}/children`),
-    200,
-  );
+  const last = await eventually(async () => {
+    const reply = await tenant.get<TaskInstance[]>(`/instances/${other}/children`);
+    const [child] = expectStatus(reply, 200);
+    assert.ok(child);
+    return child.id;
+  });
   await tenant.until(last, 'waiting');
   await api.engine.kill();
   const note = '01950000-0000-7000-8000-00000000000';

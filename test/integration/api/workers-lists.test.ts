@@ -50,6 +50,7 @@ test('handlers lists the built-in names and those that workers serve or sequence
       'noop',
       'sleep',
       'transform',
+      'wait_for_event',
     ]);
     assert.ok(body.external.includes(handler), JSON.stringify(body));
   });

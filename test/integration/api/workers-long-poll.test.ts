@@ -32,7 +32,7 @@ test('of many parked polls each task wakes exactly one', async () => {
   const handler = newHandler();
   const sequence = await tenant.sequence([step('a', handler)]);
   const parked = Array.from({ length: 10 }, (_, index) =>
-    tenant.poll(handler, { worker_id: `w${index}`, wait_ms: 2_000, limit: 5 }),
+    tenant.poll(handler, { worker_id: `w${index}`, wait_ms: 10_000, limit: 5 }),
   );
   const ids = new Set<string>();
   for (let index = 0; index < 4; index++) ids.add(await tenant.create(sequence));
