@@ -28,7 +28,14 @@ import {
 } from './execution.js';
 import { clip, sizeWithin } from './expression/bounds.js';
 import { reasonOf } from './failures.js';
-import { forgetOwn, type ItemOutputs, noItemOutputs, setLast, setOwn } from './item-outputs.js';
+import {
+  forgetOwn,
+  type ItemOutputs,
+  mergedOf,
+  noItemOutputs,
+  setLast,
+  setOwn,
+} from './item-outputs.js';
 import type { JsonObject, JsonValue } from './json.js';
 import { OpenLeaves } from './open-leaves.js';
 import { iterationOf, pathOf, runKey } from './paths.js';
@@ -444,7 +451,7 @@ export class Evaluation {
     if (node.isRead) this.snapshot.outputs.set(node.id, output);
     // What a loop notes of its passes is no output.
     if (outputRef === null && node.kind.repeats === 'never') this.collect(node, output);
-    if (node.lanes.length > 0) this.#keepOwn(node, output);
+    if (node.lanes.length > 0) this.#keepOwn(node, output, outputRef !== null);
     this.charge(output);
   }
 
@@ -474,12 +481,26 @@ export class Evaluation {
     }
   }
 
-  #keepOwn(node: NodePlace, output: JsonValue): void {
+  #keepOwn(node: NodePlace, output: JsonValue, isError: boolean): void {
     if (!node.isRead && (node as Partial<StepNode>).isMerged !== true) return;
     for (const index of node.lanes) {
+      // An error takes the place of the output, and not of what that has merged.
+      if (isError) this.#keepMerged(node, index);
       setOwn(this.#itemsOf(index), this.#scopes.itemIn(node, index), node.id, output);
     }
     this.#scopes.forgetItem();
+  }
+
+  #keepMerged(node: NodePlace, index: number): void {
+    const own = this.#scopes.ownIn(node, index);
+    const at = own.findIndex(({ block, isMerged }) => block === node.id && isMerged);
+    if (at < 0) return;
+    const later = Object.fromEntries(mergedOf(own.slice(at + 1)));
+    const merged = mergedOf([own[at]!]).filter(([key]) => !Object.hasOwn(later, key));
+    const record = this.execution.o[index] as ForEachRecord;
+    const item = this.#scopes.itemIn(node, index);
+    record.v ??= {};
+    record.v[item] = { ...Object.fromEntries(merged), ...record.v[item] };
   }
 
   #itemsOf(index: number): ItemOutputs {

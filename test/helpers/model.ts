@@ -494,8 +494,9 @@ export class Model extends World {
     params: JsonObject,
     limit: number | undefined,
   ): Run<Outcome | 'timeout' | 'cut'> {
+    // Which of several steps has taken it is open.
+    if (this.#tookKeptIn === this.context.instant) this.isDraw = true;
     if (this.#kept.length > 0) {
-      if (this.#tookKeptIn === this.context.instant) this.isDraw = true;
       this.#tookKeptIn = this.context.instant;
       return { kind: 'success', output: this.#kept.shift()! };
     }

@@ -158,6 +158,20 @@ describe('items side by side', () => {
     assert.equal(player.snapshot.data.decision, 'paid');
   });
 
+  test('see what a step of theirs has merged, also when a later pass of it fails', () => {
+    const steps = [work('a', { deadline: 100 }), work('b')];
+    const body = [tryCatch('t', [loop('l', 'true', 2, steps)], [work('c')])];
+    const player = play([forEach('f', 'xs', body, { concurrency: 2 })], XS);
+    settle(player, 'a@0.0', { n: 'own' });
+    settle(player, 'b@0.0', {});
+    player.now += 99;
+    settle(player, 'a@1.0', { n: 'of another' });
+    player.tick();
+    const caught = player.dispatched.find(({ blockId }) => blockId === 'c');
+    assert.equal(caught?.iteration, '0');
+    assert.equal(caught?.overlay?.n, 'own');
+  });
+
   test('see no errors any more that a retry has dropped', () => {
     const shown = { error: '{{ outputs.b }}' };
     const caught = tryCatch('t', [failing('b')], [work('c', { params: shown })]);
