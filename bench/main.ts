@@ -47,7 +47,8 @@ async function run(options: BenchOptions): Promise<void> {
     parts.micro = part;
     say(`\nmicro benches\n\n${table}`);
   }
-  if (options.load.length > 0 || options.neighbours || options.cron || options.release) {
+  const { load, neighbours, cron, release, events } = options;
+  if (load.length > 0 || neighbours || cron || release || events) {
     Object.assign(parts, await runLoad(options, say));
   }
   if (options.results === undefined) return;

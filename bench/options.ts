@@ -21,6 +21,14 @@ export interface BenchOptions {
   readonly cron: boolean;
   /** What an active canary costs creations: only when it is named. */
   readonly release: boolean;
+  /** How soon events wake instances: only when it is named. */
+  readonly events: boolean;
+  /** Instances that wait for an event each. */
+  readonly instances: number;
+  /** Events per second, one stage after the other. */
+  readonly rates: readonly number[];
+  /** Events of each stage; undefined: all instances get theirs. */
+  readonly eventsPerRate: number | undefined;
   /** Of each measured run under load. */
   readonly seconds: number;
   /** How often each measurement is repeated, taking turns with what it is compared with. */
@@ -44,11 +52,12 @@ export interface BenchOptions {
 const NEIGHBOURS = 'neighbours';
 const CRON = 'cron';
 const RELEASE = 'release';
-const NAMED_ONLY: readonly string[] = [NEIGHBOURS, CRON, RELEASE];
+const EVENTS = 'events';
+const NAMED_ONLY: readonly string[] = [NEIGHBOURS, CRON, RELEASE, EVENTS];
 
 export class UsageError extends Error {}
 
-export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbours] [cron] [release] [flags]
+export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbours] [cron] [release] [events] [flags]
 
   Without a word micro and load run; "load a,b" selects load runs:
     a, d  durable creations at 64 and 256 connections, beside what a bare script reaches
@@ -58,12 +67,16 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
   "neighbours" measures what the largest instances cost the others.
   "cron" measures how late schedules of every second fire.
   "release" measures what an active canary costs creations.
+  "events" measures what instances that wait for events cost, and how soon an event wakes one.
 
   --seconds N    of each measured run under load (5)
   --rounds N     repetitions of each measurement (3)
   --micro-ms N   of each micro bench (500)
   --shards N     ENGINE_SHARDS of the server
   --tasks N      tasks in each round of part c (20000)
+  --instances N  that wait in part events, each for an event of its own (100000)
+  --rate N,…     events per second in part events, one stage after the other (500)
+  --events N     in each stage of part events (as many as there are instances for)
   --data-dir D   folder in which the database of the run is made and removed
   --out D        folder of the results (bench/results)
   --no-save      store no results
@@ -88,6 +101,10 @@ export function readOptions(args: readonly string[], resultsFolder: string): Ben
     neighbours: positionals.includes(NEIGHBOURS),
     cron: positionals.includes(CRON),
     release: positionals.includes(RELEASE),
+    events: positionals.includes(EVENTS),
+    instances: number(values.instances, 'instances', quick ? 200 : 100_000, 1),
+    rates: (values.rate ?? '500').split(',').map((text) => number(text, 'rate', 500, 1)),
+    eventsPerRate: values.events === undefined ? undefined : number(values.events, 'events', 1, 1),
     seconds: number(values.seconds, 'seconds', quick ? 0.3 : 5, 0.1),
     rounds: number(values.rounds, 'rounds', quick ? 1 : 3, 1),
     microMs: number(values['micro-ms'], 'micro-ms', quick ? 1 : 500, 1),
@@ -111,6 +128,9 @@ function parse(args: readonly string[]) {
         'micro-ms': { type: 'string' },
         shards: { type: 'string' },
         tasks: { type: 'string' },
+        instances: { type: 'string' },
+        rate: { type: 'string' },
+        events: { type: 'string' },
         'data-dir': { type: 'string' },
         out: { type: 'string' },
         'no-save': { type: 'boolean' },

@@ -375,7 +375,12 @@ export const MigrateInstances = Type.Object(
         description: 'Instances that one call looks at.',
       }),
     ),
-    cursor: optional(Type.String({ description: 'next_cursor of the call before.' })),
+    cursor: optional(
+      Type.String({
+        'x-check': 'empty-is-absent',
+        description: 'next_cursor of the call before.',
+      }),
+    ),
   },
   { $id: 'MigrateInstances', 'x-check': 'migration-target', additionalProperties: false },
 );

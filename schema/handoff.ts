@@ -218,6 +218,9 @@ export const HandoffPreview = named(
         code: Type.String(),
         status: oneOfWords(['pass', 'fail', 'unknown'] as const),
         summary: Type.String(),
+        remedy: Type.Optional(
+          noted(Type.String(), 'What would change that, where the execution itself is in the way.'),
+        ),
       }),
     ),
     unresolved_effects: Type.Array(EffectReceipt),

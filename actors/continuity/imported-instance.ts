@@ -120,6 +120,8 @@ function recordOf(
     service.now,
   );
   const audit = ownValue(context, 'audit');
+  // A parked one waits for a caller, who is whoever resumes it here.
+  const { p: _parked, ...execution } = tree.execution;
   return {
     ...base,
     parent_instance_id: instance.parent_instance_id ?? null,
@@ -137,8 +139,8 @@ function recordOf(
       // It is paused from here on, if it was not before. One that had failed goes on by a retry.
       execution: {
         z: service.now,
-        ...tree.execution,
-        ...(tree.execution.e === FAILED ? { f: 1 } : {}),
+        ...execution,
+        ...(execution.e === FAILED ? { f: 1 } : {}),
       },
     },
   };

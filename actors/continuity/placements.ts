@@ -5,6 +5,7 @@
 
 import type { RuntimeCapabilities } from '../../schema/handoff.js';
 import { capabilitiesOf } from '../../src/core/continuity/capabilities.js';
+import { kinFindings } from '../../src/core/continuity/kin.js';
 import {
   liveCandidates,
   type PlacementDecision,
@@ -17,6 +18,7 @@ import {
   placementTerms,
   type SentTerms,
 } from '../../src/core/continuity/requirements.js';
+import type { Execution } from '../../src/core/execution.js';
 import { isoTime } from '../../src/core/time.js';
 import { invalid, notFound } from '../../src/errors.js';
 import { Turn } from '../runtime/turn.js';
@@ -71,15 +73,25 @@ export async function previewOf(
   const { rows } = service;
   const runtimes = await runtimesWith(service, execution.tenant_id, destination);
   const effects = await rows.unresolvedEffects(execution);
+  const obstacles = await kinOf(service, execution);
   return previewHandoff({
     execution,
     runtimes,
     destination_runtime_id: destination,
     terms,
     effects,
+    obstacles,
     now: service.now,
     decision: newDecision(service, execution),
   });
+}
+
+/** As stored: the export asks the instance itself. None of one that is not here. */
+async function kinOf({ rows }: ExecutionService, { current_instance_id: instance }: ExecutionRow) {
+  const row = await rows.one('kin', instance);
+  if (row === undefined) return [];
+  const execution = JSON.parse(row.execution) as Execution;
+  return kinFindings({ instance, parent: row.parent_instance_id, execution });
 }
 
 /** The candidates, and the destination among them however long ago it was seen. */

@@ -109,6 +109,8 @@ export const CONTINUITY_SQL = {
       'where id = e.current_instance_id offset 0) i on true where e.continuity_id = $1::uuid',
   ),
   instance: select('instances', BY_ID, ['tenant_id', 'state']),
+  // What keeps an instance where it is.
+  kin: select('instances', BY_ID, ['parent_instance_id', 'execution']),
   // Of the instance that an execution was at an epoch.
   stateAt: sql<{ readonly state: InstanceState }>(
     'select i.state from continuity_locations l join instances i on i.id = l.instance_id ' +

@@ -51,7 +51,12 @@ export class Credentials {
     if (tenant.trim() === '') throw invalid('tenant_id must not be blank');
     const id = body.id ?? body.name;
     if (id == null) throw invalid('id or name is required');
-    if (!ID.test(id)) throw invalid('id must have letters, digits, dots, _ and - only');
+    // Only a name can break the rule here: an id was checked by its schema.
+    if (!ID.test(id)) {
+      throw invalid(
+        'name must have letters, digits, dots, _ and - only, or id must be sent beside it',
+      );
+    }
     this.#check(body);
     answerLater(this.#deps, request, 201, () =>
       this.#serial.run(tenant, () => this.#create(tenant, id, body)),

@@ -47,8 +47,11 @@ export class Events {
   readonly #deps: EventsDeps;
   readonly #keys: KeyActors<EventKey, EventKeyRows>;
   readonly #pruning: BackgroundJob | undefined;
-  /** Resolves when the last event that came has been handed to its key. */
-  #lastCame = Promise.resolve();
+  /**
+   * By key, resolved when the last event that came has been handed to it. A shard-wide order would have
+   * each event wait for the slowest look-up of all before it.
+   */
+  readonly #lastCame = new Map<string, Promise<void>>();
 
   constructor(deps: EventsDeps) {
     this.#deps = deps;
@@ -102,10 +105,12 @@ export class Events {
     const bytes = Buffer.byteLength(payload);
     if (max > 0 && bytes > max) throw tooLarge(`payload is ${bytes} bytes, the limit is ${max}`);
     const id = eventKeyId(tenant, name, key ?? undefined);
+    this.#keys.expect(id);
     const found = this.#firedBy(tenant, event).catch(() => undefined);
-    // In the order in which they came, whichever rows are there first.
-    this.#lastCame = this.#lastCame.then(async () => {
-      const fires = await found;
+    // In the order in which those of the key came, whichever rows are there first.
+    const before = this.#lastCame.get(id);
+    const came = Promise.all([found, before]).then(([fires]) => {
+      if (this.#lastCame.get(id) === came) this.#lastCame.delete(id);
       schedule(() => {
         if (fires === undefined) this.#fail(request, DATABASE_AWAY);
         else {
@@ -114,6 +119,7 @@ export class Events {
         }
       });
     });
+    this.#lastCame.set(id, came);
   }
 
   /** Any unit of the row may come between: it changes no other column. */
@@ -192,7 +198,7 @@ export class Events {
     turn.count('engine_events_received_total');
     const waits = [...targets.keys()];
     commitUnit(this.#deps, `event:${id}`, turn, (error, ack) => {
-      if (error === undefined) this.#received(keyId, made, event, waits);
+      if (error === undefined) this.#received(keyId, key, made, event, waits);
       else {
         // Whether it is there only the rows know.
         if (ack.outcome === 'lost') this.#keys.reload(keyId);
@@ -204,13 +210,21 @@ export class Events {
   }
 
   /** It is durable: its producer is answered, and those who wait are told. */
-  #received(keyId: string, made: NewEvent, event: OpenEvent, waits: readonly string[]): void {
+  #received(
+    keyId: string,
+    by: EventKey,
+    made: NewEvent,
+    event: OpenEvent,
+    waits: readonly string[],
+  ): void {
     const { request, fires } = made;
     const triggers = fires.length === 0 ? undefined : fires.length;
     const body = receiptOf(event.id, false, event.matched, waits[0], triggers);
     const reply = { kind: 'reply', request, status: 201, body } as const;
     this.#deps.release([triggers === undefined ? reply : { ...reply, fires: true }]);
-    this.#keys.tell(keyId, 'stored', (key, turn) => key.stored(turn, event));
+    this.#keys.tell(keyId, 'stored', (key, turn) =>
+      key === by ? key.stored(turn, event) : key.reread(),
+    );
   }
 
   /** What an earlier one with the same producer_event_id came to, whatever this one says. */

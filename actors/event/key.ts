@@ -154,7 +154,15 @@ export class EventKey {
     this.#match(turn);
   }
 
-  /** The event has a row by now. */
+  /**
+   * Something has a row by now that was decided on before the actor was read anew: only the rows know whether
+   * it was among them, and what became of it.
+   */
+  reread(): void {
+    this.#isInDoubt = true;
+  }
+
+  /** The event has a row by now; it was numbered by this very actor. */
   stored(turn: Turn, event: OpenEvent): void {
     if (this.#events.has(event.id)) return;
     const isKept = event.status === 'pending';

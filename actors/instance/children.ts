@@ -160,14 +160,6 @@ function putChild(actor: LiveInstance, turn: Turn, start: ChildStart, child: New
   if (snapshot.state === 'paused') putNote(actor, turn, id, 'pause');
 }
 
-/** The children that open blocks of the instance wait for. */
-export function openChildren({ snapshot }: InstanceRecord): { node: number; child: string }[] {
-  return Object.entries(snapshot.execution.o).flatMap(([node, record]) => {
-    const { p, c } = record as Partial<StepRecord>;
-    return p === 'child' && c !== undefined ? [{ node: Number(node), child: c }] : [];
-  });
-}
-
 /** Tells another instance: a row, and a hint of it. */
 export function putNote(actor: LiveInstance, turn: Turn, to: string, word: KinNote['word']): void {
   const id = nextId(actor);

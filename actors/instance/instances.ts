@@ -83,6 +83,7 @@ export class Instances {
         refused: (_cell, unit, reason) => refusedUnitOf(unit, reason),
         discarded: (cell) => this.#discarded(cell),
         abandoned: (id) => this.#abandoned(id),
+        unrestorable: (id) => this.#quarantine(id),
         givesUp: (cell, message) => this.#givesUp(cell, message),
       },
       deps,
@@ -336,9 +337,13 @@ export class Instances {
    */
   #givesUp(cell: InstanceCell, message: Message): boolean {
     if (cell.defects <= DEFECTS_MAX || 'request' in message) return false;
-    this.#deps.log.error({ instanceId: cell.id }, 'instance quarantined');
-    this.#quarantined.add(cell.id);
+    this.#quarantine(cell.id);
     return true;
+  }
+
+  #quarantine(instanceId: string): void {
+    this.#deps.log.error({ instanceId }, 'instance quarantined');
+    this.#quarantined.add(instanceId);
   }
 
   /** Requests are told so, creations go on unless a deleted sequence left a row, hints are moot. */

@@ -1,5 +1,6 @@
 /** What an instance hears of its parent and of its children, and what it tells them of its own moves. */
 
+import { openChildren } from '../../src/core/continuity/kin.js';
 import type { StepRecord } from '../../src/core/execution.js';
 import { iterationOf } from '../../src/core/paths.js';
 import type { Progress } from '../../src/core/progress.js';
@@ -8,7 +9,7 @@ import type { KinNote } from '../runtime/protocol.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Came } from './action.js';
 import { advance, advanceTry, continueAfter } from './advance.js';
-import { awaits, openChildren, putNote, startChild } from './children.js';
+import { awaits, putNote, startChild } from './children.js';
 import { type LiveInstance, stepKey } from './live-instance.js';
 import type { MessageOf } from './messages.js';
 
@@ -25,7 +26,8 @@ export function tellKin(actor: LiveInstance, turn: Turn, before: InstanceState):
   if (parent !== null && isEnd(state)) putNote(actor, turn, parent, state);
   const word = state === 'paused' ? 'pause' : before === 'paused' ? 'resume' : undefined;
   if (word === undefined) return;
-  for (const { child } of openChildren(record)) putNote(actor, turn, child, word);
+  for (const { child } of openChildren(record.snapshot.execution))
+    putNote(actor, turn, child, word);
 }
 
 function isEnd(state: InstanceState): state is KinNote['word'] & InstanceState {

@@ -5,6 +5,7 @@
  */
 
 import type { MigrationFinding } from '../../schema/continuity.js';
+import { kinFindings } from '../../src/core/continuity/kin.js';
 import { liveCheckpoint, placeSha256 } from '../../src/core/continuity/live-place.js';
 import { migrationFinding } from '../../src/core/continuity/migration-findings.js';
 import type { Progress } from '../../src/core/progress.js';
@@ -13,7 +14,6 @@ import { conflict, conflictFor, type EngineError } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Came, Sources } from './action.js';
 import { advance } from './advance.js';
-import { openChildren } from './children.js';
 import { continuityIdOf } from './effects.js';
 import { dropEventWaits, renewEventWaits } from './event-waits.js';
 import { isSeenBy, type LiveInstance } from './live-instance.js';
@@ -104,17 +104,10 @@ export async function carryOut(
 
 /** @throws EngineError 409: a parent and a child that wait for each other stay on one server */
 function checkKin({ record, plan }: LiveInstance): void {
-  const { id, parent_instance_id: parent } = record;
-  const [wait] = openChildren(record);
-  if (wait !== undefined) {
-    const { id: block_id } = plan.nodes[wait.node]!;
-    const summary = `instance ${id} waits for its child ${wait.child}, which would stay behind`;
-    throw conflictFor([migrationFinding('KIN_STAYS', summary, { block_id })]);
-  }
-  if (parent !== null) {
-    const summary = `instance ${id} is the child of ${parent}, which stays here`;
-    throw conflictFor([migrationFinding('KIN_STAYS', summary)]);
-  }
+  const { id: instance, parent_instance_id: parent, snapshot } = record;
+  const kin = { instance, parent, execution: snapshot.execution };
+  const findings = kinFindings(kin, (node) => plan.nodes[node]!.id);
+  if (findings.length > 0) throw conflictFor(findings);
 }
 
 function viewOf({ record }: LiveInstance, obstacles: readonly MigrationFinding[]): OrderView {

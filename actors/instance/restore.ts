@@ -1,5 +1,6 @@
 /** From the rows of an instance to its actor. */
 
+import assert from 'node:assert/strict';
 import type { Plan } from '../../src/core/plan.js';
 import { notFound } from '../../src/errors.js';
 import type { Plans } from '../catalog/plans.js';
@@ -41,7 +42,7 @@ export async function restoreActor(
 async function planOf(plans: Plans, record: InstanceRecord): Promise<Plan | undefined> {
   const compiled = await plans.compile(record.sequence_id, record.injected);
   if (compiled?.ok !== false) return compiled?.plan;
-  throw new Error(`instance ${record.id} does not compile: ${compiled.message}`);
+  assert.fail(`instance ${record.id} does not compile: ${compiled.message}`);
 }
 
 /**

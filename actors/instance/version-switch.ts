@@ -58,7 +58,11 @@ export async function migrated(
       record.snapshot.data = data;
       touchContext(actor, turn);
     }
-    if (pauses && record.snapshot.state !== 'failed') advance(actor, turn, { kind: 'pause' });
+    if (pauses && record.snapshot.state !== 'failed') {
+      // A parked one waits for a caller, who is whoever ends this pause.
+      if (execution.p !== undefined) delete execution.p;
+      advance(actor, turn, { kind: 'pause' });
+    }
     return goOn(actor, turn);
   };
 }

@@ -34,7 +34,7 @@ export class Cell<State, Message> implements UnitOwner {
   drafted: Message[] | undefined;
   /** Memory that it takes, estimated. */
   bytes = 0;
-  /** Messages in a row at which it threw. */
+  /** Messages at which it threw since it last decided to change anything. */
   defects = 0;
   readonly #settled: OnSettled<State, Message>;
 

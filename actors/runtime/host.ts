@@ -12,11 +12,14 @@
  * - An actor is loaded only when none of its units is unacknowledged.
  * - A message that makes the actor throw is answered 500, and nothing of it is committed: the state
  *   is discarded and built from rows anew.
+ * - One whose rows make no sense is answered 500, too. That a database is away says nothing of its rows:
+ *   whoever asks is told to ask again.
  * - A kind that batches (`flush`) has the turns of its messages joined to one unit, which is committed
  *   when the shard's turn ends. When one of them throws, the others are decided anew from rows: what
  *   they had decided rests on the state that is gone.
  */
 
+import { AssertionError } from 'node:assert';
 import { DATABASE_AWAY, EngineError, unavailable } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
 import type { Logger } from '../../src/log.js';
@@ -83,6 +86,8 @@ export interface Kind<State, Message extends HostedMessage, Rows> {
   readonly discarded?: (cell: Cell<State, Message>) => void;
   /** It is not in memory any more although it may have something to do. */
   readonly abandoned?: (id: string, error: EngineError) => void;
+  /** Its rows make no sense: whenever it is loaded it ends the same. */
+  readonly unrestorable?: (id: string) => void;
   /** It threw again at one of its own messages: true lets it be. */
   readonly givesUp?: (cell: Cell<State, Message>, message: Message) => boolean;
 }
@@ -141,6 +146,11 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
 
   tell(id: string, message: Message): void {
     this.deliver(this.#cellOf(id), message);
+  }
+
+  /** One that is absent is loaded meanwhile: it is about to be told something. */
+  expect(id: string): void {
+    this.#cellOf(id);
   }
 
   deliver(cell: Cell<State, Message>, message: Message): void {
@@ -207,7 +217,8 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
       turn = new Turn();
       turn.fail(message.request, error);
     }
-    cell.defects = 0;
+    // Whoever only looks at it shows nothing of whether it can go on.
+    if (turn.mutations.length > 0) cell.defects = 0;
     if (this.#kind.flush === undefined) this.#commit(cell, turn);
     else this.#join(cell, turn, message);
   }
@@ -445,7 +456,10 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
         else this.#toLoad.add(cell);
       });
     } catch (error) {
-      this.#deps.schedule(() => this.#loadFailed([cell], error));
+      this.#deps.schedule(() => {
+        if (isOfCode(error)) this.#unrestorable(cell, error);
+        else this.#loadFailed([cell], error);
+      });
     }
   }
 
@@ -470,6 +484,14 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   #loadFailed(cells: readonly Cell<State, Message>[], error: unknown): void {
     this.#deps.log.warn({ err: error, actors: cells.length }, 'actors could not be loaded');
     for (const cell of cells) if (cell.phase === 'loading') this.#abandon(cell, DATABASE_AWAY);
+  }
+
+  #unrestorable(cell: Cell<State, Message>, error: unknown): void {
+    if (cell.phase !== 'loading') return;
+    const name = this.#kind.nameOf(cell.id);
+    this.#deps.log.error({ ...name, message: 'restore', err: error }, 'defect');
+    this.#kind.unrestorable?.(cell.id);
+    this.#abandon(cell, INTERNAL);
   }
 
   // ---------------------------------------------------------------- letting go
@@ -506,4 +528,14 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   #isOver(): boolean {
     return this.#cells.size > this.#kind.residentMax || this.#bytes > LIMITS.residentBytesMax;
   }
+}
+
+/** What code throws at what it did not expect, and no database does. */
+function isOfCode(error: unknown): boolean {
+  return (
+    error instanceof TypeError ||
+    error instanceof RangeError ||
+    error instanceof SyntaxError ||
+    error instanceof AssertionError
+  );
 }

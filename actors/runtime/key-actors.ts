@@ -100,6 +100,11 @@ export class KeyActors<Key extends KeyState<Rows>, Rows> {
     this.#host.tell(id, request === undefined ? { kind, take } : { kind, take, request });
   }
 
+  /** One that is absent is loaded meanwhile: it is about to be told something. */
+  expect(id: string): void {
+    this.#host.expect(id);
+  }
+
   isResident(id: string): boolean {
     return this.#host.peek(id) !== undefined;
   }

@@ -6,8 +6,10 @@
 import { performance } from 'node:perf_hooks';
 import { HttpConnection } from './http-connection.js';
 import { threadCpuMs } from './process-cpu.js';
+import { ask, unexpected } from './replies.js';
 import { getRequest, postRequest } from './requests.js';
 import { type Latency, Samples } from './samples.js';
+import { WAKE_CONNECTIONS, type WakeJob, wake } from './wake-job.js';
 
 /** Every connection sends its next request when it has its reply. Ends by time or by number. */
 export interface LoopJob {
@@ -40,14 +42,14 @@ export interface DrainJob {
   readonly tasks: number;
 }
 
-export type Job = LoopJob | CompleteJob | DrainJob;
+export type Job = LoopJob | CompleteJob | DrainJob | WakeJob;
 
 export interface JobResult {
   /** Within the measured time; `answered` has those that came after it too. */
   readonly replies: number;
   readonly answered: number;
   readonly ms: number;
-  /** By kind of request: `request`; `create`, `read`, `total`; `poll`, `complete`. */
+  /** By kind of request: `request`; `create`, `read`, `total`; `poll`, `complete`; those of `wake`. */
   readonly latency: Readonly<Record<string, Latency>>;
   readonly bodies: readonly string[];
   /** Of the generator's thread. */
@@ -71,6 +73,11 @@ function perform(job: Job): Promise<Measured> {
       return withConnections(job.port, 1, ([one]) => completeEach(job, one!));
     case 'drain':
       return withConnections(job.port, job.workers, (all, fail) => drain(job, all, fail));
+    case 'wake':
+      return withConnections(job.port, WAKE_CONNECTIONS, async (all) => {
+        const { count: replies } = job;
+        return { replies, answered: replies, bodies: [], ...(await wake(job, all)) };
+      });
   }
 }
 
@@ -212,17 +219,4 @@ function completion(task: Task, worker: string): string {
     output: { parcel: 'P-4711', packed: true },
   };
   return postRequest(`/workers/tasks/${task.id}/complete`, JSON.stringify(body));
-}
-
-function ask<T>(connection: HttpConnection, request: string, expected: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    connection.send(request, (status, body) => {
-      if (status !== expected) reject(unexpected(expected, status, body));
-      else resolve((body.length === 0 ? undefined : JSON.parse(body.toString())) as T);
-    });
-  });
-}
-
-function unexpected(expected: number, status: number, body: Buffer): Error {
-  return new Error(`expected status ${expected}, got ${status}: ${body.toString().slice(0, 300)}`);
 }

@@ -25,6 +25,24 @@ export function readThreads(pid: number): ThreadTimes {
   return times;
 }
 
+/**
+ * How long threads of the process could have run and had to wait for a core, in milliseconds: what the neighbours
+ * of the machine cost it.
+ */
+export function readQueued(pid: number): number {
+  const folder = `/proc/${pid}/task`;
+  if (!existsSync(folder)) return 0;
+  let nanoseconds = 0;
+  for (const name of readdirSync(folder)) {
+    try {
+      nanoseconds += Number(readFileSync(`${folder}/${name}/schedstat`, 'utf8').split(' ')[1]);
+    } catch {
+      // It has ended since it was listed, or this kernel does not count.
+    }
+  }
+  return nanoseconds / 1e6;
+}
+
 /** A process with its children, also those that have ended: the whole of a Postgres server. */
 export function readFamily(pid: number): number {
   const own = readStat(`/proc/${pid}/stat`);

@@ -4,6 +4,7 @@ import type { BenchOptions, LoadPart } from '../options.js';
 import type { PartResult } from '../report.js';
 import { runCreations } from './creations.js';
 import { runCron } from './cron.js';
+import { runEvents } from './events.js';
 import { Generator } from './generator.js';
 import { runIdleLatency } from './idle-latency.js';
 import { runNeighbours } from './neighbours.js';
@@ -36,6 +37,7 @@ const PARTS: Readonly<Record<LoadPart, Part>> = {
 const NEIGHBOURS: Part = { title: 'neighbours', run: runNeighbours };
 const CRON: Part = { title: 'cron', run: runCron };
 const RELEASE: Part = { title: 'release', run: runRelease };
+const EVENTS: Part = { title: 'events', run: runEvents };
 
 /** @returns the parts by their titles; each is printed as soon as it is there */
 export async function runLoad(
@@ -58,6 +60,7 @@ export async function runLoad(
     if (options.neighbours) chosen.push(['neighbours', NEIGHBOURS]);
     if (options.cron) chosen.push(['cron', CRON]);
     if (options.release) chosen.push(['release', RELEASE]);
+    if (options.events) chosen.push(['events', EVENTS]);
     for (const [name, { title, run }] of chosen) {
       const { part, table } = await run({ postgres, generator }, options);
       results[title] = {

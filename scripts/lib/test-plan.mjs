@@ -13,6 +13,7 @@ const SLOW = [
   'sim/seeds',
   'integration/webhooks-faults',
   'integration/two-engines-crash',
+  'integration/waiting-story',
   'fuzz/fuzz',
   'integration/continuity-migration-crash',
   'integration/two-engines',

@@ -341,6 +341,8 @@ const BY_NAME: Readonly<Record<string, (schema: Schema) => fc.Arbitrary<unknown>
   retry_if: expression,
   when: expression,
   item_var: () => fc.constantFrom('item', 'x', 'toString'),
+  // Never that of the item.
+  index_var: () => fc.constantFrom('i', 'n', 'valueOf'),
   position: () => fc.constantFrom(0),
   signal_type: signalType,
   max_iterations: () => fc.integer({ min: 1, max: 5 }),

@@ -6,6 +6,7 @@ import { type Answer, describeAnswer, type Operation } from '../helpers/contract
 
 /** What a request is meant to show. */
 export type Purpose =
+  | 'prepared'
   | 'valid'
   | 'hostile'
   | 'negative'
@@ -33,7 +34,7 @@ const RULES_IN_WORDS: readonly RegExp[] = [
   /has another namespace or name than that of the instance/,
   /is not unique/,
   /baseline and candidate (?:are the same sequence|differ in their name)/,
-  /blocks\[[^"]*\.params\.\w+ (?:is required|must be)/,
+  /(?:blocks|on_failure|on_cancel)\[[^"]*\.params\.\w+ (?:is required|must be)/,
   // To be strict is to have warnings refused.
   /,"warnings":\[\{"path":/,
   /send_window must not start and end at the same hour/,
@@ -49,7 +50,10 @@ const RULES_IN_WORDS: readonly RegExp[] = [
   /on_deadline_breach\.handler must be a built-in handler that does something/,
   /dry_run_auto_approve must not be true without dry_run/,
   /: value must be one of /,
+  /: comment must not be there: this approval takes none/,
+  /: refresh_url needs a refresh_token/,
   /: id or name is required/,
+  /: name must have letters, digits, dots, _ and - only, or id must be sent beside it/,
   /: trigger [\w-]+ is disabled/,
   /: config\.event_name is required for an event trigger/,
   /invalid argument: context\.data /,
@@ -83,6 +87,8 @@ function misfit({ purpose, operation, answer }: Exchange): string | undefined {
   const isRefused = status >= 400 && status < 500;
   const must = (expected: number) => (status === expected ? undefined : `must be ${expected}`);
   switch (purpose) {
+    case 'prepared':
+      return status < 300 ? undefined : 'what must succeed was refused';
     case 'valid':
       return status === 401 || status === 403 ? 'was let in before' : shapeRefusal(answer);
     case 'negative':

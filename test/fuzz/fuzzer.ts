@@ -20,6 +20,7 @@ import { openEvents } from '../helpers/event-stream.js';
 import { POLLUTION, type Purpose, problemOf } from './checks.js';
 import { furnish } from './fixture.js';
 import { KnownIds } from './known.js';
+import { prepared } from './prepared.js';
 import { type Parties, type Request, Requests } from './requests.js';
 import { changedTables, snapshotOf } from './rows.js';
 import { FUZZED_ENV } from './server.js';
@@ -60,7 +61,9 @@ const TEXT_QUOTED_MAX = 1_200;
 
 type Weights = Readonly<Record<Purpose, number>>;
 
+/** What is prepared comes in place of valid ones. */
 const NEVER = {
+  prepared: 0,
   valid: 0,
   hostile: 0,
   negative: 0,
@@ -167,6 +170,7 @@ class Run implements FuzzReport {
 
   async lively(): Promise<void> {
     const { connectionString } = this.#api.database;
+    this.#requests.prepare(await prepared(this.#api.tenant(this.#parties.tenant)));
     const before = await snapshotOf(connectionString);
     await this.#send(LIVELY, this.#options.requests - this.sent);
     const changed = changedTables(before, await snapshotOf(connectionString));

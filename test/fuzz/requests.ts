@@ -15,6 +15,7 @@ import {
   wrongTexts,
 } from './hostile.js';
 import type { KnownIds } from './known.js';
+import type { Prepared } from './prepared.js';
 
 export interface Request {
   readonly purpose: Purpose;
@@ -67,6 +68,7 @@ export class Requests {
   readonly #random: Random;
   readonly #known: KnownIds;
   readonly #parties: Parties;
+  readonly #prepared: Prepared[] = [];
   readonly #drafts = new Map<Operation, Draft[]>();
   readonly #arbitraries = new Map<Operation, fc.Arbitrary<Draft>>();
   #weighted: readonly Operation[] | undefined;
@@ -81,9 +83,12 @@ export class Requests {
 
   /** A request of one of the operations; undefined when the purpose does not fit the one drawn. */
   next(purpose: Purpose, operations: readonly Operation[]): Request | undefined {
+    const prepared = purpose === 'valid' ? this.#prepared.shift() : undefined;
+    if (prepared !== undefined) return this.#ready(prepared, operations);
     const isLively = purpose === 'valid' || purpose === 'hostile';
     const operation = this.#random.pick(isLively ? this.#often(operations) : operations);
     switch (purpose) {
+      case 'prepared':
       case 'valid':
         return this.#valid(this.#draft(operation));
       case 'hostile':
@@ -102,6 +107,24 @@ export class Requests {
       case 'gone':
         return this.#absent(purpose, this.#draft(operation));
     }
+  }
+
+  /** The next valid ones: later ones may change what these need. */
+  prepare(requests: readonly Prepared[]): void {
+    this.#prepared.push(...requests);
+  }
+
+  #ready(prepared: Prepared, operations: readonly Operation[]): Request | undefined {
+    const operation = operations.find(({ id }) => id === prepared.operation);
+    if (operation === undefined) return undefined;
+    const { params = {}, query = [], body, headers = {} } = prepared;
+    const { headers: own, ...request } = this.#request('prepared', {
+      operation,
+      params,
+      query,
+      body,
+    });
+    return { ...request, headers: { ...own, ...headers } };
   }
 
   /** What makes things, and what works with one of them, comes more often than what deletes it. */

@@ -11,7 +11,7 @@ import type {
   PlacementDecision,
   RuntimeCapabilities,
 } from '../../schema/handoff.js';
-import { type Json, step, type Tenant } from './api.js';
+import { eventually, type Json, step, type Tenant } from './api.js';
 import { expectStatus, type Reply } from './client.js';
 
 export interface Continuity {
@@ -57,10 +57,14 @@ export function continuityOf(tenant: Tenant): Continuity {
   const read = async <T>(path: string) => expectStatus(await tenant.get<T>(path), 200);
   const execution = '/continuity/executions';
   const self: Continuity = {
+    // On a busy machine it may have ended before it is paused: then another one is.
     paused: async (blocks = [step('a', 'noop'), step('b', 'noop')]) => {
-      const id = await tenant.run(blocks, { next_fire_at: soon() });
-      await tenant.move(id, 'paused');
-      return id;
+      const sequence = await tenant.sequence(blocks);
+      return eventually(async () => {
+        const id = await tenant.create(sequence, { next_fire_at: soon() });
+        await tenant.move(id, 'paused');
+        return id;
+      });
     },
     runtime: async (more) => {
       const body = { capabilities: capabilities(more) };

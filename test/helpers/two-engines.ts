@@ -15,6 +15,7 @@ import { type Api, type Json, newHandler, startApi, step, type Tenant } from './
 import { accepted, type Bundle, exported, imported } from './capsules.js';
 import { expectStatus, type Reply } from './client.js';
 import { type Continuity, continuityOf } from './continuity.js';
+import type { TestDatabase } from './database.js';
 
 export interface Side {
   readonly api: Api;
@@ -33,7 +34,14 @@ export interface Pair {
 
 const MASTERS = { a: 'a1'.repeat(32), b: 'b2'.repeat(32) } as const;
 
-export async function startPair(): Promise<Pair> {
+/**
+ * @param databases what they begin with, which the caller drops; default: new ones
+ * @param settings more of the environment of both
+ */
+export async function startPair(
+  databases: Partial<Readonly<Record<'a' | 'b', TestDatabase>>> = {},
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Pair> {
   const keyrings = {
     a: createKeyring(Buffer.from(MASTERS.a, 'hex')),
     b: createKeyring(Buffer.from(MASTERS.b, 'hex')),
@@ -41,12 +49,15 @@ export async function startPair(): Promise<Pair> {
   const start = async (own: 'a' | 'b', other: 'a' | 'b'): Promise<Side> => {
     const { id, publicKey } = keyrings[other].signing;
     const env = {
+      ...settings,
       ENGINE_SHARDS: '2',
       ENGINE_ALLOW_INTERNAL_URLS: 'true',
       ENGINE_ENCRYPTION_KEY: MASTERS[own],
       ENGINE_CONTINUITY_TRUSTED_SIGNING_KEYS_JSON: JSON.stringify({ [id]: publicKey }),
     };
-    return { api: await startApi({ env }), keyring: keyrings[own], env };
+    const database = databases[own];
+    const api = await startApi(database === undefined ? { env } : { env, database });
+    return { api, keyring: keyrings[own], env };
   };
   const seen: string[] = [];
   const server = createServer((request, response) => {
@@ -79,10 +90,13 @@ export interface Place {
   readonly runtime: string;
 }
 
-/** A tenant on both servers, and an execution that is half done on the first. */
-export interface Journey {
+export interface Places {
   readonly a: Place;
   readonly b: Place;
+}
+
+/** A tenant on both servers, and an execution that is half done on the first. */
+export interface Journey extends Places {
   /** The instance on the first server, and the execution. */
   readonly id: string;
   readonly handler: string;
@@ -93,17 +107,31 @@ export interface Journey {
 /** The blocks of every journey, in order: each must have one output at its end. */
 export const JOURNEY_BLOCKS = ['before', 'there', 'here', 'after', 'end'];
 
+/** A tenant on both servers. */
+export async function startPlaces({ a, b }: Pick<Pair, 'a' | 'b'>): Promise<Places> {
+  const name = `t-${randomUUID()}`;
+  const place = (tenant: Tenant): Place => ({
+    tenant,
+    continuity: continuityOf(tenant),
+    runtime: randomUUID(),
+  });
+  const places = { a: place(a.api.tenant(name)), b: place(b.api.tenant(name)) };
+  await announce(places, { a, b });
+  return places;
+}
+
 /** `before` and `there` are done on the first server; `here`, `after` and `end` are still to come. */
 export async function startJourney({ a, b, sink }: Pair): Promise<Journey> {
-  const name = `t-${randomUUID()}`;
+  const places = await startPlaces({ a, b });
+  const { tenant } = places.a;
+  const { name } = tenant;
   const handler = newHandler();
-  const places = { a: a.api.tenant(name), b: b.api.tenant(name) };
   const post = (id: string) => {
     const params = { url: `${sink.url}/${name}/${id}`, method: 'POST', body: {} };
     return step(id, 'http_request', { params });
   };
   const id = randomUUID();
-  const definition = places.a.definition(
+  const definition = tenant.definition(
     [
       post('before'),
       step('there', handler, { params: { n: 1 } }),
@@ -113,39 +141,47 @@ export async function startJourney({ a, b, sink }: Pair): Promise<Journey> {
     ],
     { id },
   );
-  for (const tenant of [places.a, places.b]) {
-    expectStatus(await tenant.post('/sequences', definition), 201);
-  }
-  const instance = await places.a.create(id);
-  const task = await places.a.task(handler);
-  await places.a.signal(instance, 'pause');
-  await places.a.complete(task, { said: 'on the first' });
-  await places.a.until(instance, 'paused');
-  const runtimes = { a: randomUUID(), b: randomUUID() };
-  const journey: Journey = {
-    a: { tenant: places.a, continuity: continuityOf(places.a), runtime: runtimes.a },
-    b: { tenant: places.b, continuity: continuityOf(places.b), runtime: runtimes.b },
+  await storeOnBoth(places, definition);
+  const instance = await tenant.create(id);
+  const task = await tenant.task(handler);
+  await tenant.signal(instance, 'pause');
+  await tenant.complete(task, { said: 'on the first' });
+  await tenant.until(instance, 'paused');
+  await places.a.continuity.enrol(instance, places.a.runtime);
+  return {
+    ...places,
     id: instance,
     handler,
     posted: () => sink.seen.filter((path) => path.startsWith(`/${name}/`)),
   };
-  await announce(journey, { a, b });
-  await journey.a.continuity.enrol(instance, runtimes.a);
-  return journey;
 }
 
-/** Registers both runtimes on both servers; they are live for some minutes. */
+/** @param definition with an id, since a capsule names its sequence by that */
+export async function storeOnBoth({ a, b }: Places, definition: Json): Promise<void> {
+  for (const { tenant } of [a, b]) {
+    expectStatus(await tenant.post('/sequences', definition), 201);
+  }
+}
+
+/**
+ * Registers both runtimes on both servers; they are live for some minutes.
+ *
+ * @param more what else each says of itself
+ */
 export async function announce(
-  { a, b }: Journey,
+  { a, b }: Places,
   sides: { readonly a: Side; readonly b: Side },
+  more: Json = {},
 ): Promise<void> {
   for (const { continuity } of [a, b]) {
     const keyOf = ({ keyring }: Side) => keyring.signing.publicKey;
     await continuity.runtime({
+      ...more,
       runtime_id: a.runtime,
       capsule_signing_public_key: keyOf(sides.a),
     });
     await continuity.runtime({
+      ...more,
       runtime_id: b.runtime,
       capsule_signing_public_key: keyOf(sides.b),
     });

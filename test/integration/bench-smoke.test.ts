@@ -57,7 +57,7 @@ function assertCreations(rows: readonly Row[]): void {
 }
 
 /** Creations at several loads take longest; the others start servers and drive them, too. */
-const PARTS = byDepth(['micro', 'load', 'b,c'], ['micro', 'load']);
+const PARTS = byDepth(['micro', 'load', 'b,c'], ['micro', 'load', 'events']);
 
 test(`${PARTS.join(' ')}: every bench runs once and stores numbers`, async (t) => {
   const folder = makeFolder(t);
@@ -73,9 +73,14 @@ test(`${PARTS.join(' ')}: every bench runs once and stores numbers`, async (t) =
   const [code] = await once(bench, 'close');
   assert.equal(code, 0, output);
 
-  const { micro, creations, latency, workers } = readOnly(folder).parts;
+  const { micro, creations, latency, workers, events } = readOnly(folder).parts;
   for (const row of micro!.results.rows) assert.ok(isAbove0(row.microseconds), String(row.name));
-  if (isDeep) assertCreations(creations!.results.rows);
+  if (isDeep) {
+    assertCreations(creations!.results.rows);
+    for (const { woken, next } of events!.results.rows) {
+      for (const latencies of [woken, next]) assert.ok(isAbove0((latencies as Row).p50));
+    }
+  }
   for (const row of latency!.results.rows) assert.ok(isAbove0(row.p50Ms), String(row.name));
   for (const row of workers!.results.rows) {
     for (const name of ['tasksPerSecond', 'pollP50Ms', 'pollP99Ms']) {
@@ -105,6 +110,13 @@ test('a run replaces its own parts in the results of the day and keeps the other
   const { parts } = readOnly(folder);
   assert.deepEqual(parts.micro?.results.rows, [{ value: 2 }]);
   assert.deepEqual(parts.workers?.results.rows, [{ value: 1 }]);
+});
+
+test('events have a rate for each stage', () => {
+  const rates = (...words: string[]) => readOptions(['events', ...words], 'results').rates;
+  assert.deepEqual(rates(), [500]);
+  assert.deepEqual(rates('--rate', '60,500'), [60, 500]);
+  assert.throws(() => rates('--rate', '60,'), UsageError);
 });
 
 test('words on the command line select parts, and no word selects all of them', () => {

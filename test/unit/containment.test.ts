@@ -164,6 +164,48 @@ test('an instance that throws with a unit under way is back when that is settled
   assert.equal(shard.answer(read), 'ENG_NOT_FOUND');
 });
 
+test('an actor whose rows make no sense answers 500, and 503 when they cannot be read', async () => {
+  const told = new Map<number, number>();
+  const unrestorable: string[] = [];
+  const host = new ActorHost<object, { readonly kind: 'ask'; readonly request: number }, object>(
+    {
+      noun: 'row',
+      keyOf: (id) => id,
+      nameOf: (actor) => ({ actor }),
+      residentMax: 3,
+      load: async () => new Map(),
+      restore: async (id) => {
+        if (id === 'odd') return JSON.parse('{');
+        if (id === 'away') throw new Error('Connection terminated unexpectedly');
+        return {};
+      },
+      unrestorable: (id) => unrestorable.push(id),
+      isIdle: () => true,
+      handle: (cell, { request }) =>
+        host.run(cell, { kind: 'ask', request }, (turn) => turn.reply(request, 200, '')),
+    },
+    {
+      commits: new CommitLog(),
+      log: createLogger('silent', 'test'),
+      schedule: (work) => work(),
+      whenWriterKnown: (then) => then(),
+      release: (effects) => {
+        for (const effect of effects) {
+          if (effect.kind === 'reply') told.set(effect.request, effect.status);
+          if (effect.kind === 'error') told.set(effect.request, effect.error.status);
+        }
+      },
+    },
+  );
+  for (const [request, id] of ['odd', 'away', 'sound'].entries()) {
+    host.tell(id, { kind: 'ask', request });
+  }
+  host.endTurn();
+  await new Promise(setImmediate);
+  assert.deepEqual(Object.fromEntries(told), { 0: 500, 1: 503, 2: 200 });
+  assert.deepEqual(unrestorable, ['odd']);
+});
+
 test('when one of a batch throws, the others are decided anew and committed together', async () => {
   const commits = new CommitLog();
   const told = new Map<number, number>();

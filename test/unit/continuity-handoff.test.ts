@@ -19,6 +19,7 @@ const FACTS: PreviewFacts = {
   destination_runtime_id: id(2),
   terms: acceptedTerms(),
   effects: [],
+  obstacles: [],
   now: NOW,
   decision: { id: id(30), created_at: at(0) },
 };

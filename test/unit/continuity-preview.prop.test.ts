@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { RuntimeCapabilities } from '../../schema/handoff.js';
 import { type TaskFacts, taskReceipt } from '../../src/core/continuity/effects.js';
+import { kinFindings } from '../../src/core/continuity/kin.js';
 import {
   type PreviewEvidence,
   type PreviewFacts,
@@ -45,6 +46,7 @@ const FACTS: PreviewFacts = {
   destination_runtime_id: id(2),
   terms: acceptedTerms({ requirements: { handlers: ['ship'] } }),
   effects: [receipt()],
+  obstacles: [],
   now: NOW,
   decision: { id: id(30), created_at: at(0) },
 };
@@ -95,6 +97,27 @@ test('an unresolved effect stands in the way and is listed', () => {
   assert.deepEqual(made.unresolved_effects, [open, unknown]);
   // The destination itself is still allowed.
   assert.equal(made.placement_decision.selected_runtime_id, id(2));
+});
+
+test('a child that is open, or a parent, keeps the execution here, and the finding says what would change that', () => {
+  const waiting = { o: { 3: { b: 0, p: 'child', a: 0, c: id(40) } as const } };
+  const child = kinFindings({ instance: id(21), parent: null, execution: waiting });
+  const parent = kinFindings({ instance: id(21), parent: id(41), execution: { o: {} } });
+  for (const [obstacles, other] of [
+    [child, id(40)],
+    [parent, id(41)],
+  ] as const) {
+    const made = preview({ obstacles });
+    assert.equal(made.compatible, false);
+    assert.deepEqual(lines(made.findings, 'code', 'status'), ['COMPATIBLE pass', 'KIN_STAYS fail']);
+    const { summary, remedy } = made.findings[1]!;
+    assert.ok(summary.includes(id(21)) && summary.includes(other), summary);
+    assert.match(String(remedy), /let the child end/);
+    assert.notEqual(made.preview_sha256, preview().preview_sha256);
+  }
+  // One that is not made yet is made where the execution goes on.
+  const asked = { o: { 3: { b: 0, p: 'child', a: 0 } as const } };
+  assert.deepEqual(kinFindings({ instance: id(21), parent: null, execution: asked }), []);
 });
 
 test('a destination that is unknown or no longer live has no preview', () => {

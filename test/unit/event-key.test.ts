@@ -61,7 +61,13 @@ class World {
     });
     const payload = `"${id}"`;
     const event = { id, seq, payload, expiresAt, status, matched, targets, isUsed: false } as const;
-    this.words.push(() => this.#turn((turn) => this.key.stored(turn, { ...event, untold: [] })));
+    const by = this.key;
+    this.words.push(() =>
+      this.#turn((turn) => {
+        if (this.key === by) by.stored(turn, { ...event, untold: [] });
+        else this.key.reread();
+      }),
+    );
     return matched;
   }
 
@@ -213,6 +219,20 @@ describe('an event', () => {
     assert.equal(world.post('F'), 1);
     world.settle();
     assert.deepEqual(world.taken, ['F taken a']);
+  });
+
+  test('whose row was found before its word came goes to nobody again', () => {
+    const world = new World();
+    world.post('E');
+    const [stored] = world.words.splice(0);
+    world.open('a');
+    world.restart();
+    world.settle();
+    world.restart();
+    world.open('b');
+    stored?.();
+    world.settle();
+    assert.deepEqual(world.taken, ['E taken a']);
   });
 
   test('is not handed out once it has expired, and its row says so', () => {

@@ -40,7 +40,9 @@ export function creationConflict(
     return 'the placement decision is for another execution';
   }
   if (preview === undefined) return 'the destination runtime is no longer live';
-  if (!preview.compatible) return 'the destination is not compatible with the execution';
+  if (!preview.compatible) {
+    return `the destination is not compatible with the execution: ${reasonsAgainst(preview)}`;
+  }
   if (preview.preview_sha256 !== request.preview_sha256.toLowerCase()) {
     return 'the preview is stale: its facts have changed';
   }
@@ -55,6 +57,16 @@ export function creationConflict(
     areSameTerms(termsOf(now), terms);
   return isBound ? undefined : 'the placement decision is for something else than what is asked';
 }
+
+function reasonsAgainst({ findings, unresolved_effects }: HandoffPreview): string {
+  const found = findings.filter(({ status }) => status !== 'pass');
+  const reasons = found.map(({ code, summary }) => `${code}: ${summary}`);
+  for (const { id, state } of unresolved_effects) reasons.push(`effect ${id} is ${state}`);
+  return reasons.slice(0, REASONS_TOLD_MAX).join('; ');
+}
+
+/** The preview has all of them. */
+const REASONS_TOLD_MAX = 3;
 
 /** The row of a handoff that nothing stands against. */
 export function requestedHandoff(

@@ -29,7 +29,7 @@ export const REMEDIES = {
   PARAMS_UNRENDERABLE: 'let the params of the step render with the data of the instance',
   CHILD_CALL_CHANGED:
     'let the child end, and ask again; or keep sequence_name, version and input of the block',
-  KIN_STAYS: 'let the child end, and ask again; or hand over the instance that it is about',
+  KIN_STAYS: 'let the child end, or cancel it, and ask again: then its parent goes, without it',
   OWN_BLOCKS_CLASH: 'give the block of the target another id',
   TRANSFORMS: APPROVE,
   OUTPUT_REMOVED: APPROVE,

@@ -4,7 +4,7 @@
  * terms, and what the destination says of itself: what others say, and when, makes no difference.
  */
 
-import type { EffectReceipt } from '../../../schema/continuity.js';
+import type { EffectReceipt, MigrationFinding } from '../../../schema/continuity.js';
 import type {
   RuntimeCapabilities,
   HandoffPreview as SentPreview,
@@ -23,7 +23,10 @@ import {
 import type { PlacementTerms } from './requirements.js';
 import { isEffectInDoubt } from './states.js';
 
-/** Its findings are those of the destination: compatibility, and what the policy has against it. */
+/**
+ * Its findings are those of the destination: compatibility, and what the policy has against it. Behind them is
+ * what keeps the execution where it is.
+ */
 export interface HandoffPreview extends Omit<SentPreview, 'placement_decision'> {
   readonly placement_decision: PlacementDecision;
 }
@@ -37,6 +40,8 @@ export interface PreviewFacts {
   readonly terms: PlacementTerms;
   /** All receipts of the execution, in a fixed order. */
   readonly effects: readonly EffectReceipt[];
+  /** What keeps the instance itself here, whoever the destination is. */
+  readonly obstacles: readonly MigrationFinding[];
   readonly now: UnixMs;
   readonly decision: Pick<PlacementDecision, 'id' | 'created_at'>;
 }
@@ -58,8 +63,8 @@ export function previewHandoff(facts: PreviewFacts): HandoffPreview | undefined 
   const shown = {
     continuity_id: execution.continuity_id,
     source_runtime_id: execution.owner_runtime_id,
-    compatible: isAllowed && unresolved_effects.length === 0,
-    findings: judgement.findings.filter(isShown),
+    compatible: isAllowed && unresolved_effects.length === 0 && facts.obstacles.length === 0,
+    findings: [...judgement.findings.filter(isShown), ...facts.obstacles.map(obstacleFinding)],
     unresolved_effects,
   };
   const evidence = {
@@ -101,6 +106,10 @@ export interface PreviewEvidence
 
 export function previewHash(evidence: PreviewEvidence): string {
   return canonicalSha256(evidence);
+}
+
+function obstacleFinding({ code, summary, remedy }: MigrationFinding): Finding {
+  return { code, status: 'fail', summary, remedy };
 }
 
 /** A policy that agrees is no news: its code stands with the candidate. */

@@ -41,10 +41,11 @@ test('a note whose hint was lost is found at the start, in either direction', as
   const up = await family(tenant, handler);
   const blocks = [{ type: 'sub_sequence', id: 'child', sequence_name: 'child' }];
   const other = await tenant.runUntil('waiting', blocks);
+  // Its version is looked up first.
   const last = await eventually(async () => {
-    const reply = await tenant.get<TaskInstance[]>(`/instances/${other}/children`);
-    const [child] = expectStatus(reply, 200);
-    assert.ok(child);
+    const path = `/instances/${other}/children`;
+    const [child] = expectStatus(await tenant.get<TaskInstance[]>(path), 200);
+    assert.ok(child !== undefined);
     return child.id;
   });
   await tenant.until(last, 'waiting');
