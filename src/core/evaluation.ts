@@ -28,7 +28,14 @@ import {
 } from './execution.js';
 import { clip, sizeWithin } from './expression/bounds.js';
 import { reasonOf } from './failures.js';
-import { forgetOwn, type ItemOutputs, noItemOutputs, setLast, setOwn } from './item-outputs.js';
+import {
+  forgetOwn,
+  type ItemOutputs,
+  mergedOf,
+  noItemOutputs,
+  setLast,
+  setOwn,
+} from './item-outputs.js';
 import type { JsonObject, JsonValue } from './json.js';
 import { OpenLeaves } from './open-leaves.js';
 import { iterationOf, pathOf, runKey } from './paths.js';
@@ -444,7 +451,7 @@ export class Evaluation {
     if (node.isRead) this.snapshot.outputs.set(node.id, output);
     // What a loop notes of its passes is no output.
     if (outputRef === null && node.kind.repeats === 'never') this.collect(node, output);
-    if (node.lanes.length > 0) this.#keepOwn(node, output);
+    if (node.lanes.length > 0) this.#keepOwn(node, output, outputRef !== null);
     this.charge(output);
   }
 
@@ -474,12 +481,26 @@ export class Evaluation {
     }
   }
 
-  #keepOwn(node: NodePlace, output: JsonValue): void {
+  #keepOwn(node: NodePlace, output: JsonValue, isError: boolean): void {
     if (!node.isRead && (node as Partial<StepNode>).isMerged !== true) return;
     for (const index of node.lanes) {
+      // An error takes the place of the output, and not of what that has merged.
+      if (isError) this.#keepMerged(node, index);
       setOwn(this.#itemsOf(index), this.#scopes.itemIn(node, index), node.id, output);
     }
     this.#scopes.forgetItem();
+  }
+
+  #keepMerged(node: NodePlace, index: number): void {
+    const own = this.#scopes.ownIn(node, index);
+    const at = own.findIndex(({ block, isMerged }) => block === node.id && isMerged);
+    if (at < 0) return;
+    const later = Object.fromEntries(mergedOf(own.slice(at + 1)));
+    const merged = mergedOf([own[at]!]).filter(([key]) => !Object.hasOwn(later, key));
+    const record = this.execution.o[index] as ForEachRecord;
+    const item = this.#scopes.itemIn(node, index);
+    record.v ??= {};
+    record.v[item] = { ...Object.fromEntries(merged), ...record.v[item] };
   }
 
   #itemsOf(index: number): ItemOutputs {
@@ -498,20 +519,24 @@ export class Evaluation {
   mergeOutput(node: NodePlace, output: JsonObject): void {
     this.mergeData(output);
     for (const index of node.lanes) {
+      const item = this.#scopes.itemIn(node, index);
       const own = this.#scopes.ownIn(node, index).find(({ block }) => block === node.id);
       if (own !== undefined) own.isMerged = true;
+      const over = (this.execution.o[index] as ForEachRecord).v?.[item] ?? {};
+      for (const key of Object.keys(output)) delete over[key];
     }
     if (node.lanes.length > 0) this.#scopes.forgetItem();
   }
 
-  /** The error that the blocks of a catch list see as context.data._error. */
-  mergeError(node: NodePlace, error: JsonObject): void {
-    this.mergeData({ _error: error });
+  /** What a block comes to that is no output, such as the error that a catch list sees, and an answer: the same. */
+  mergeOwn(node: NodePlace, values: JsonObject): void {
+    this.mergeData(values);
     const lane = node.lanes.at(-1);
     if (lane === undefined) return;
     const record = this.execution.o[lane] as ForEachRecord;
+    const item = this.#scopes.itemIn(node, lane);
     record.v ??= {};
-    record.v[this.#scopes.itemIn(node, lane)] = error;
+    record.v[item] = { ...record.v[item], ...values };
     this.#scopes.forgetItem();
   }
 

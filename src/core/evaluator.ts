@@ -36,6 +36,7 @@ import {
   outlook,
   settle,
 } from './instance-state.js';
+import { dropOwn } from './item-outputs.js';
 import { isDeferred } from './open-leaves.js';
 import type { Plan } from './plan-nodes.js';
 import type { EngineEvent, Env, Progress, Snapshot, TryEvent } from './progress.js';
@@ -179,11 +180,15 @@ function takeInTry(run: Evaluation, event: TryEvent): Taken {
   if (!node.kind.takeIn(run, node, record, event)) return 'stale';
   // Nothing goes on by that, and others may be made in the same turn.
   if (event.kind === 'child.made') return 'settle';
-  // The end of a try wakes a parked instance, and so does a person or a child; what a rate limit says does not.
-  const isNews = !event.kind.startsWith('rate.');
-  if (isNews && run.execution.p === 1) delete run.execution.p;
+  if (run.execution.p === 1 && !IS_NO_NEWS.test(event.kind)) delete run.execution.p;
   return 'run';
 }
+
+/**
+ * The end of a try wakes a parked instance, and so does a person or a child; what a rate limit says, or who
+ * has the task, does not.
+ */
+const IS_NO_NEWS = /^(?:rate\.|step\.(?:claimed|returned)$)/;
 
 // ---------------------------------------------------------------- events about the instance
 
@@ -316,6 +321,7 @@ function reopen(run: Evaluation): void {
   for (const [id, output] of snapshot.outputs) {
     if (isErrorRow(output)) snapshot.outputs.delete(id);
   }
+  for (const items of Object.values(snapshot.items ?? {})) dropOwn(items, isErrorRow);
   run.dropErrorRows = true;
   delete execution.e;
   if (execution.y !== undefined) delete execution.y;

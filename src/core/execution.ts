@@ -159,7 +159,7 @@ export interface ForEachRecord extends LoopRecord {
   /** With `f`: how the block ends once the items in flight have, and why. */
   r?: DoneCode;
   y?: Failure;
-  /** With `s`: the last error that a try_catch has caught in an item, by that item. */
+  /** With `s`: what an item sees of its own in context.data beside merged outputs: `_error`, answers. */
   v?: Record<number, JsonObject>;
 }
 

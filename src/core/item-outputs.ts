@@ -63,6 +63,15 @@ export function setOwn(
   for (const { size } of own) outputs.ownSize += size;
 }
 
+/** Outputs that are none any more, such as errors when the instance is retried. */
+export function dropOwn(outputs: ItemOutputs, isDropped: (output: JsonValue) => boolean): void {
+  for (const item of Object.keys(outputs.own).map(Number)) {
+    const own = outputs.own[item]!;
+    outputs.own[item] = own.filter(({ output }) => !isDropped(output));
+    for (const { output, size } of own) if (isDropped(output)) outputs.ownSize -= size;
+  }
+}
+
 /** The item has ended. */
 export function forgetOwn(outputs: ItemOutputs, item: number): void {
   const own = outputs.own[item];

@@ -1,5 +1,5 @@
 /**
- * Random definitions of all seven kinds, and what their tries are answered.
+ * Random definitions of all kinds, and what their tries are answered.
  *
  * Times are spread so that two things rarely happen at once. Conditions read `context.data`, which
  * changes only when something arrives, and outputs of blocks that stand before the reader in its own
@@ -25,7 +25,7 @@ export interface Tree {
 }
 
 /** The kinds that the model knows. */
-type Kind = 'step' | 'parallel' | 'race' | 'router' | 'try_catch' | 'loop' | 'for_each';
+type Kind = Exclude<Block['type'], 'a_b_split'>;
 
 /** How often a kind occurs, beside the others. */
 export type KindWeights = Partial<Record<Kind, number>>;
@@ -33,10 +33,11 @@ export type KindWeights = Partial<Record<Kind, number>>;
 const BLOCKS_MAX = 40;
 const DEPTH_MAX = 4;
 
-export function trees(kinds: KindWeights): fc.Arbitrary<Tree> {
+/** @param isWhole has limits of time, waits for others, and items side by side too */
+export function trees(kinds: KindWeights, isWhole = false): fc.Arbitrary<Tree> {
   return shapes(kinds)
     .map((list): Tree => {
-      const builder = new Builder();
+      const builder = new Builder(isWhole);
       return { blocks: builder.list(list), answers: builder.answers };
     })
     .filter(({ blocks }) => countOf(blocks) <= BLOCKS_MAX);
@@ -81,9 +82,14 @@ type Shape = Part<Block>;
 
 class Builder {
   readonly answers: Record<string, readonly Answer[]> = {};
+  readonly isWhole: boolean;
   #blocks = 0;
   /** Steps that are over whenever the block that is being built runs. */
   #earlier: readonly string[] = [];
+
+  constructor(isWhole: boolean) {
+    this.isWhole = isWhole;
+  }
 
   id(): string {
     this.#blocks += 1;
@@ -149,8 +155,20 @@ const gates = {
   delay: sometimes(time, 1, 9),
   retry: sometimes(retry, 2, 5),
   timeout: sometimes(fc.integer({ min: 1, max: 1_500 }), 1, 5),
+  deadline: sometimes(fc.integer({ min: 1, max: 2_500 }), 1, 8),
   isProtected: sometimes(fc.constant(true), 1, 6),
   isLimited: sometimes(fc.constant(true), 1, 7),
+  queue_timeout: sometimes(fc.integer({ min: 1, max: 40 }), 1, 8),
+  input: sometimes(
+    fc.record({
+      said: fc.array(answer, { minLength: 1, maxLength: 2 }),
+      timeout: sometimes(fc.integer({ min: 1, max: 2_000 }), 1, 3),
+      escalation_handler: sometimes(fc.constant('tell'), 1, 2),
+      store_as: sometimes(fc.constant('mode'), 2, 3),
+    }),
+    1,
+    9,
+  ),
 };
 type Gates = {
   [K in keyof typeof gates]: (typeof gates)[K] extends fc.Arbitrary<infer T> ? T : never;
@@ -187,10 +205,20 @@ const handlers = {
   ),
   work: sometimes(params, 1, 3),
   http_request: fc.constant<Part<JsonObject> | undefined>(undefined),
+  wait_for_event: sometimes(fc.integer({ min: 1, max: 2_000 }), 1, 2).map(
+    (limit): Part<JsonObject> =>
+      () => ({ name: EVENT, ...(limit === undefined ? {} : { timeout_ms: limit }) }),
+  ),
 };
 
+/** Of the event that all steps wait for. */
+export const EVENT = 'came';
+
+/** Those whose tries are answered. */
+const ANSWERED: ReadonlySet<string> = new Set(['work', 'http_request', 'wait_for_event']);
+
 function step(handler: keyof typeof handlers, mayWait: Partial<typeof gates>): fc.Arbitrary<Shape> {
-  const tries = handler === 'work' || handler === 'http_request' ? 3 : 0;
+  const tries = ANSWERED.has(handler) ? 3 : 0;
   return fc
     .record({
       params: handlers[handler] as fc.Arbitrary<Part<JsonObject> | undefined>,
@@ -201,7 +229,11 @@ function step(handler: keyof typeof handlers, mayWait: Partial<typeof gates>): f
       ({ params: own, answers, gates: set }): Shape =>
         (builder) => {
           const id = builder.id();
+          const { isWhole } = builder;
+          if (!isWhole && handler === 'wait_for_event')
+            return { type: 'step', id, handler: 'noop' };
           if (tries > 0) builder.answers[id] = answers;
+          if (set.input !== undefined) builder.answers[`${id}?`] = set.input.said;
           return {
             type: 'step',
             id,
@@ -211,11 +243,25 @@ function step(handler: keyof typeof handlers, mayWait: Partial<typeof gates>): f
             ...(set.delay === undefined ? {} : { delay: { duration: set.delay } }),
             ...(set.retry === undefined ? {} : { retry: set.retry }),
             ...(set.timeout === undefined ? {} : { timeout: set.timeout }),
+            ...(set.deadline === undefined || !isWhole ? {} : { deadline: set.deadline }),
+            ...(set.queue_timeout === undefined || !isWhole || handler !== 'work'
+              ? {}
+              : { queue_timeout: set.queue_timeout }),
+            ...(set.input === undefined || !isWhole ? {} : { wait_for_input: gateOf(set.input) }),
             ...(set.isProtected === true ? { cancellable: false } : {}),
             ...(set.isLimited === true ? { rate_limit_key: 'limited' } : {}),
           };
         },
     );
+}
+
+function gateOf({ timeout, escalation_handler, store_as }: NonNullable<Gates['input']>) {
+  return {
+    choices: ['fast', 'slow'].map((value) => ({ label: value, value })),
+    ...(timeout === undefined ? {} : { timeout }),
+    ...(escalation_handler === undefined ? {} : { escalation_handler }),
+    ...(store_as === undefined ? {} : { store_as }),
+  };
 }
 
 const { when: _, ...unguarded } = gates;
@@ -228,6 +274,7 @@ const leaf: fc.Arbitrary<Shape> = fc.oneof(
   { weight: 2, arbitrary: step('sleep', gates) },
   { weight: 6, arbitrary: step('work', gates) },
   { weight: 4, arbitrary: step('http_request', gates) },
+  { weight: 2, arbitrary: step('wait_for_event', gates) },
 );
 
 /** What a branch of a race begins with: something that takes time, so that races are no draws. */
@@ -250,6 +297,10 @@ const USUAL_KINDS = {
   try_catch: 3,
   loop: 2,
   for_each: 2,
+  cancellation_scope: 1,
+  saga: 2,
+  ab_split: 1,
+  sub_sequence: 2,
 };
 
 function shapes(kinds: KindWeights): fc.Arbitrary<Shape[]> {
@@ -266,13 +317,26 @@ function shapes(kinds: KindWeights): fc.Arbitrary<Shape[]> {
         .record({ body, condition: conditions, max_iterations: fc.integer({ min: 1, max: 3 }) })
         .map(loop),
       for_each: forEaches(body),
+      cancellation_scope: body.map(
+        (shapes): Shape =>
+          (builder) => ({
+            type: 'cancellation_scope',
+            id: builder.id(),
+            blocks: builder.list(shapes),
+          }),
+      ),
+      saga: sagas(body, list),
+      ab_split: fc.array(fc.tuple(fc.nat(3), list), { minLength: 2, maxLength: 3 }).map(split),
+      sub_sequence: fc
+        .record({ input: params, ends: fc.array(answer, { minLength: 1, maxLength: 2 }) })
+        .map(child),
     };
     return {
       block: fc.oneof(
         { maxDepth: DEPTH_MAX, depthIdentifier: 'tree', depthSize: 'small', withCrossShrink: true },
         ...Object.entries(of).map(([kind, arbitrary]) => ({
           weight: weights[kind as Kind],
-          arbitrary,
+          arbitrary: kind === 'step' ? arbitrary : guarded(arbitrary),
         })),
       ),
       list: fc.array(tie('block'), { maxLength: 3, depthIdentifier: 'tree' }),
@@ -281,6 +345,56 @@ function shapes(kinds: KindWeights): fc.Arbitrary<Shape[]> {
   });
   return some;
 }
+
+/** With what every kind may have. */
+function guarded(block: fc.Arbitrary<Shape>): fc.Arbitrary<Shape> {
+  const limit = sometimes(fc.integer({ min: 1, max: 3_000 }), 1, 8);
+  return fc.tuple(block, sometimes(conditions, 1, 8), limit).map(
+    ([shape, when, timeout]): Shape =>
+      (builder) => ({
+        ...shape(builder),
+        ...(when === undefined ? {} : { when: when(builder) }),
+        ...(timeout === undefined || !builder.isWhole ? {} : { timeout }),
+      }),
+  );
+}
+
+const child =
+  (of: { input: Part<JsonObject>; ends: Answer[] }): Shape =>
+  (builder) => {
+    const id = builder.id();
+    if (!builder.isWhole) return { type: 'step', id, handler: 'noop' };
+    builder.answers[id] = of.ends;
+    return { type: 'sub_sequence', id, sequence_name: 'other', input: of.input(builder) };
+  };
+
+function sagas(body: fc.Arbitrary<Shape[]>, list: fc.Arbitrary<Shape[]>): fc.Arbitrary<Shape> {
+  return fc.array(fc.tuple(body, sometimes(list, 3, 4)), { maxLength: 3 }).map(
+    (steps): Shape =>
+      (builder) => {
+        const id = builder.id();
+        const built = steps.map(([action, compensation], i) => ({
+          id: `${id}s${i}`,
+          action: builder.list(action),
+          ...(compensation === undefined ? {} : { compensation: builder.list(compensation) }),
+        }));
+        return { type: 'saga', id, steps: built };
+      },
+  );
+}
+
+const split =
+  (variants: [number, Shape[]][]): Shape =>
+  (builder) => ({
+    type: 'ab_split',
+    id: builder.id(),
+    // One of them has to be possible.
+    variants: variants.map(([weight, blocks], i) => ({
+      name: `v${i}`,
+      weight: i === 0 ? weight + 1 : weight,
+      blocks: builder.list(blocks),
+    })),
+  });
 
 const parallel =
   (branches: Shape[][]): Shape =>
@@ -365,15 +479,19 @@ function forEaches(body: fc.Arbitrary<Shape[]>): fc.Arbitrary<Shape> {
       ),
       item_var: sometimes(fc.constantFrom('item', 'row'), 1, 3),
       max_iterations: sometimes(fc.integer({ min: 1, max: 3 }), 1, 8),
+      index_var: sometimes(fc.constantFrom('n', 'at'), 1, 4),
+      concurrency: sometimes(fc.integer({ min: 1, max: 3 }), 1, 2),
     })
     .map(
-      ({ body: shapes, item_var, max_iterations, collection }): Shape =>
+      ({ body: shapes, item_var, max_iterations, collection, index_var, concurrency }): Shape =>
         (builder) => ({
           type: 'for_each',
           id: builder.id(),
           collection,
           ...(item_var === undefined ? {} : { item_var }),
           ...(max_iterations === undefined ? {} : { max_iterations }),
+          ...(index_var === undefined || !builder.isWhole ? {} : { index_var }),
+          ...(concurrency === undefined || !builder.isWhole ? {} : { concurrency }),
           body: builder.list(shapes),
         }),
     );
@@ -394,6 +512,15 @@ export function listsOf(block: Block): Block[][] {
     case 'loop':
     case 'for_each':
       return [block.body];
+    case 'cancellation_scope':
+      return [block.blocks];
+    case 'saga':
+      return block.steps.flatMap(({ action, compensation }) => [
+        [action].flat(),
+        [compensation ?? []].flat(),
+      ]);
+    case 'ab_split':
+      return block.variants.map(({ blocks }) => blocks);
     default:
       return [];
   }

@@ -5,23 +5,46 @@
 
 import type { Block } from '../../schema/blocks.js';
 import type { JsonValue } from '../../src/core/json.js';
+import type { Lane } from './model-context.js';
 
 export type End = 'completed' | 'failed' | 'cancelled' | 'skipped';
 
 export interface Frame {
   isBegun: boolean;
   end?: End;
-  /** Of a router. */
+  /** Its `when` has let it pass, or it has none. */
+  isIn?: boolean;
+  /** Of a router or a split. */
   route?: number;
-  /** Of a loop or for_each: finished passes, whether one has begun, and the items. */
+  /** Of a loop, for_each or saga: finished passes, whether one has begun, and the items. */
   passes: number;
   isInPass: boolean;
   items?: readonly JsonValue[];
+  /** Of a for_each with items side by side: the next one to begin, and those that are at work, by item. */
+  next: number;
+  readonly lanes: Map<number, LaneFrame>;
   readonly inside: Map<string, Frame>;
 }
 
+/** An item, with what it sees of its own. */
+export interface LaneFrame {
+  readonly frame: Frame;
+  readonly lane: Lane;
+}
+
 export function newFrame(): Frame {
-  return { isBegun: false, passes: 0, isInPass: false, inside: new Map() };
+  return {
+    isBegun: false,
+    passes: 0,
+    isInPass: false,
+    next: 0,
+    lanes: new Map(),
+    inside: new Map(),
+  };
+}
+
+function framesIn({ inside, lanes }: Frame): Frame[] {
+  return [...inside.values(), ...[...lanes.values()].map(({ frame }) => frame)];
 }
 
 /** The frame of a block inside of another one. */
@@ -38,16 +61,16 @@ export function isOver({ inside }: Frame, { id }: Block): boolean {
 }
 
 /** A hard stop: what had begun is cancelled. */
-export function cancelOpen({ inside }: Frame): void {
-  for (const frame of inside.values()) {
+export function cancelOpen(around: Frame): void {
+  for (const frame of framesIn(around)) {
     if (frame.isBegun) frame.end ??= 'cancelled';
     cancelOpen(frame);
   }
 }
 
 /** A retry: what failed or was cut off begins again, and so does what is inside. */
-export function reopen({ inside }: Frame): void {
-  for (const frame of inside.values()) {
+export function reopen(around: Frame): void {
+  for (const frame of framesIn(around)) {
     if (frame.end === 'completed' || frame.end === 'skipped') continue;
     frame.isBegun = false;
     delete frame.end;

@@ -134,14 +134,17 @@ export class Laws {
     const before = this.#openAtCancel;
     if (before === undefined) return;
     const isProtected = node.type === 'step' && !node.isCancellable && before.has(node.index);
-    assert.ok(isProtected || this.#isInFinally(node), `${node.id} begins after a cancel`);
+    assert.ok(isProtected || this.#isShielded(node), `${node.id} begins after a cancel`);
   }
 
-  #isInFinally(node: PlanNode): boolean {
+  #isShielded(node: PlanNode): boolean {
     const parent = this.#player.plan.nodes[node.parent];
     if (parent === undefined) return false;
     const isLast = parent.type === 'try_catch' && node.branch === FINALLY_LIST;
-    return isLast || this.#isInFinally(parent);
+    // A scope has begun; the lists of a saga alternate, and every second one is a compensation.
+    const isScope = parent.type === 'cancellation_scope' && this.#openAtCancel!.has(parent.index);
+    const isUndoing = parent.type === 'saga' && node.branch % 2 === 1;
+    return isLast || isScope || isUndoing || this.#isShielded(parent);
   }
 
   #openNodes(type: PlanNode['type']): PlanNode[] {
@@ -162,9 +165,14 @@ export class Laws {
     const kinds = new Set<string>();
     for (const node of plan.nodes) {
       if (this.#hasTrace(node)) kinds.add(node.type);
+      if (node.type === 'for_each' && node.concurrency > 1 && kinds.has('for_each')) {
+        kinds.add('for_each with items side by side');
+      }
       if (node.type === 'try_catch' && !this.#wasStopped) this.#checkFinally(node);
     }
     for (const kind of kinds) this.#tally.count(`ran a ${kind}`);
+    const hooks = [...this.#traces].filter((trace) => trace.includes('@on_'));
+    this.#tally.count('ran a hook', hooks.length);
     this.#checkStaysEnded(env);
   }
 

@@ -35,6 +35,10 @@ export class Processes {
   now: number;
   isHeld = false;
   isPaused = false;
+  /** Those whose time runs. */
+  readonly limited = new Set<Scope>();
+  /** The time of a scope was over in the instant in which something else of it was to happen. */
+  isTie = false;
   #live: Process<unknown>[] = [];
   #current: Process<unknown> | undefined;
   #instant = 0;
@@ -55,6 +59,7 @@ export class Processes {
    */
   settle(): void {
     this.#instant += 1;
+    for (const scope of this.isPaused ? [] : this.limited) this.#limit(scope);
     for (;;) {
       const able = this.#live.filter(({ wait }) => this.#over(wait) !== undefined);
       const process = able.find(({ wait }) => this.#over(wait) !== 'due') ?? able[0];
@@ -63,8 +68,27 @@ export class Processes {
     }
   }
 
+  /** Whether the time of the scope is of interest. */
+  counts({ around, unless, by }: Scope): boolean {
+    return by === undefined && !isCut(around!, unless);
+  }
+
+  #limit(scope: Scope): void {
+    if (scope.limit! > this.now || !this.counts(scope)) return;
+    const able = this.waits.filter((wait) => this.#mayGoOn(wait) && !wait.cut?.());
+    scope.by = 'limit';
+    if (able.some((wait) => wait.cut?.())) this.isTie = true;
+  }
+
+  /** A sleep that was over before, while the instance was held, may count as over. */
+  #mayGoOn(wait: Wait): boolean {
+    const isSlept = wait.as === 'active' && (wait.due ?? NEVER) <= this.now;
+    return isSlept || this.#over(wait) !== undefined;
+  }
+
   /** The limits have stood still for so long. */
   putOff(byMs: number): void {
+    for (const scope of this.limited) scope.limit! += byMs;
     for (const wait of this.waits) {
       if (wait.limit !== undefined) wait.limit += byMs;
       if (wait.late !== undefined) wait.late += byMs;
@@ -73,6 +97,7 @@ export class Processes {
 
   dropAll(): void {
     this.#live = [];
+    this.limited.clear();
   }
 
   get waits(): Wait[] {
@@ -123,24 +148,30 @@ function isWithin(process: Process<unknown>, around: Process<unknown>): boolean 
 }
 
 /**
- * What can be cut off as a whole: the instance, or a branch of a race. A shielded scope goes on when
- * what is around it is cut off.
+ * What can be cut off as a whole: the instance, a branch of a race, or a block whose time is limited. A
+ * shielded scope goes on when what is around it is cut off, by the signal or by anything.
  */
 export interface Scope {
   readonly around: Scope | undefined;
-  readonly isShielded: boolean;
-  by?: 'signal' | 'race';
+  readonly shield: 'none' | 'signal' | 'all';
+  by?: 'signal' | 'race' | 'limit';
+  /** Unix ms: when its time is over, unless it is cut off by then. */
+  limit?: number;
+  /** What does not cut it off. */
+  readonly unless?: Scope['by'];
 }
 
-export function scopeIn(around?: Scope, isShielded = false): Scope {
-  return { around, isShielded };
+export function scopeIn(around?: Scope, shield: Scope['shield'] = 'none'): Scope {
+  return { around, shield };
 }
 
 /** Whether `scope` is cut off, or what is around it; `unless`: not counting those who do it so. */
 export function isCut(scope: Scope, unless?: Scope['by']): boolean {
+  const ignored = new Set([unless]);
   for (let at: Scope | undefined = scope; at !== undefined; at = at.around) {
-    if (at.by !== undefined && at.by !== unless) return true;
-    if (at.isShielded) return false;
+    if (at.by !== undefined && !ignored.has(at.by)) return true;
+    if (at.shield === 'all') return false;
+    if (at.shield === 'signal') ignored.add('signal');
   }
   return false;
 }

@@ -4,6 +4,7 @@
  */
 
 import fc from 'fast-check';
+import type { HookStep, Hooks } from '../../schema/blocks.js';
 import type { JsonObject } from '../../src/core/json.js';
 import {
   type Answer,
@@ -30,6 +31,9 @@ export interface Story extends Tree {
   /** How often an instance that ends as failed is retried. */
   readonly retries: number;
   readonly startsAfter: number;
+  /** Payloads of signals that are there before it begins. */
+  readonly kept: readonly JsonObject[];
+  readonly hooks: Hooks;
   readonly unpoliciedRetry: 'redispatch' | 'fail';
   readonly stepBudget: number;
 }
@@ -62,13 +66,15 @@ export function answerTo(
 export function stories(profile: Profile): fc.Arbitrary<Story> {
   return fc
     .record({
-      tree: trees(profile.kinds ?? {}),
+      tree: trees(profile.kinds ?? {}, true),
       data: contexts,
       requests: fc.array(fc.record({ after: time, request: requests(profile.requests ?? {}) }), {
         maxLength: 5,
       }),
       deaths: fc.array(fc.nat(25), { maxLength: profile.deathsMax ?? 2 }),
       retries: fc.nat(2),
+      hooks: fc.record({ on_failure: hooksOf('f'), on_cancel: hooksOf('c') }, { requiredKeys: [] }),
+      kept: fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, fc.array(values, { maxLength: 2 })),
       startsAfter: fc.oneof({ weight: 8, arbitrary: fc.constant(0) }, time),
       unpoliciedRetry: fc.constantFrom('redispatch', 'redispatch', 'fail'),
       stepBudget: fc.oneof(fc.integer({ min: 1, max: 8 }), fc.constant(500)),
@@ -77,6 +83,16 @@ export function stories(profile: Profile): fc.Arbitrary<Story> {
       // Through JSON, as all of it comes: records of fast-check may have no prototype.
       return JSON.parse(JSON.stringify({ ...rest, ...tree })) as Story;
     });
+}
+
+/** They run in place, and one that fails does not hold up the others. */
+function hooksOf(prefix: string): fc.Arbitrary<HookStep[]> {
+  const params = { go: '{{ data.go }}', mode: '{{ data.mode }}' };
+  return fc
+    .array(fc.constantFrom('noop', 'transform', 'fail'), { minLength: 1, maxLength: 2 })
+    .map((handlers) =>
+      handlers.map((handler, i) => ({ type: 'step', id: `${prefix}${i}`, handler, params })),
+    );
 }
 
 function requests(weights: NonNullable<Profile['requests']>): fc.Arbitrary<Request> {

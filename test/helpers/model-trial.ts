@@ -7,12 +7,15 @@
 import assert from 'node:assert/strict';
 import type { StepOutcome } from '../../src/core/builtin.js';
 import type { Dispatch, EngineEvent, Env, StepTry } from '../../src/core/evaluator.js';
+import type { StepRecord } from '../../src/core/execution.js';
+import type { ChildEnd } from '../../src/core/progress.js';
 import { isEnded } from '../../src/core/states.js';
+import { type Answer, EVENT } from './block-trees.js';
 import { Model } from './model.js';
 import { compareEnd, compareNow, nameOf } from './model-compare.js';
 import { Laws, type Tally } from './model-laws.js';
 import { answerTo, type Request, type Story } from './model-stories.js';
-import type { ModelEvent, Outcome } from './model-world.js';
+import type { ModelEvent, Outcome, Word } from './model-world.js';
 import { clone, Player, START } from './player.js';
 
 /** More events than this are a life without end. */
@@ -47,6 +50,8 @@ export class Trial {
   #unused: Reply[] = [];
   /** Claims of tasks that are not offered, since the instance is paused. */
   #unclaimed: Reply[] = [];
+  /** What it waits for outside: everybody there has heard of it. */
+  #awaited: ReadonlySet<string> = new Set();
   readonly #requests: { at: number; request: Request }[] = [];
   #retriesLeft: number;
   /** Grows with each retry of the instance, so that its tries may be answered otherwise. */
@@ -57,12 +62,19 @@ export class Trial {
   constructor(story: Story, tally: Tally) {
     this.#story = story;
     this.#tally = tally;
-    const { blocks, data, startsAfter, unpoliciedRetry } = story;
-    this.#player = new Player(blocks, { data, env: this.#env });
+    const { blocks, data, startsAfter, unpoliciedRetry, kept, hooks } = story;
+    this.#player = new Player(blocks, { data, env: this.#env, hooks });
     this.#laws = new Laws(this.#player, tally);
     const startsAt = START + startsAfter;
     this.#player.snapshot.nextFireAt = startsAt;
-    this.#model = new Model({ blocks, data, startsAt, unpoliciedRetry }, START);
+    const instanceId = this.#player.snapshot.id;
+    this.#player.snapshot.signals = kept.map((payload, seq) => {
+      return { seq, id: `s${seq}`, name: EVENT, payload, characters: 2 };
+    });
+    this.#model = new Model(
+      { blocks, data, instanceId, startsAt, kept, hooks, unpoliciedRetry },
+      START,
+    );
     let at = START;
     for (const { after, request } of story.requests) {
       at += after;
@@ -130,12 +142,14 @@ export class Trial {
     const player = this.#player;
     player.now += 1;
     const [silent] = player.open.values();
+    const [silentWait] = player.awaitedTries;
     if (player.state === 'failed' && this.#retriesLeft > 0) {
       this.#retriesLeft -= 1;
       this.#make({ kind: 'retry' });
     } else if (isEnded(player.snapshot.state)) return false;
     else if (player.state === 'paused') this.#make({ kind: 'resume' });
     else if (silent !== undefined) this.#reply(silent, { kind: 'success', output: {} }, 0);
+    else if (silentWait !== undefined) this.#answerWait(silentWait, LAST_ANSWER);
     else this.#make({ kind: 'reschedule', after: 0 });
     return true;
   }
@@ -149,6 +163,7 @@ export class Trial {
       this.#replies = [];
       this.#unused = [];
       this.#unclaimed = [];
+      this.#awaited = new Set();
       this.#life += 1;
     }
     this.#tally.count(`asked to ${request.kind}`);
@@ -209,6 +224,7 @@ export class Trial {
       for (const claim of this.#unclaimed) this.#say({ ...claim, at: player.now + CLAIM_MS });
       this.#unclaimed = [];
     }
+    this.#hearWaits();
     this.#laws.after(told.kind === 'claimed' ? undefined : key);
     if (told.kind === 'outcome') {
       assert.equal(isStale, !isOpen, 'whether the outcome is taken');
@@ -257,9 +273,69 @@ export class Trial {
     else this.#reply(dispatch, { kind: 'failure', retryable: kind === 'retryable' }, after);
   }
 
+  /** Whoever it waits for outside hears of it; children are made. */
+  #hearWaits(): void {
+    const player = this.#player;
+    const { o } = player.snapshot.execution;
+    for (const order of player.children) {
+      const record = o[order.node] as StepRecord | undefined;
+      if (order.kind !== 'start' || record?.p !== 'child' || record.a !== order.attempt) continue;
+      record.c = order.child;
+    }
+    const tries = player.awaitedTries;
+    const nameOfTry = (one: (typeof tries)[number]) => `${one.name}/${one.attempt}`;
+    for (const one of tries) {
+      if (this.#awaited.has(nameOfTry(one))) continue;
+      this.#tally.count(`waited for ${one.kind}`);
+      const { block, kind, iteration, attempt } = one;
+      const name = kind === 'said' ? `${block}?` : block;
+      const number = kind === 'child' ? 0 : attempt;
+      const answer = answerTo(this.#story, { block: name, iteration, number, life: this.#life });
+      if (answer.kind !== 'never') this.#answerWait(one, answer);
+    }
+    this.#awaited = new Set(tries.map(nameOfTry));
+  }
+
+  #answerWait(wait: Player['awaitedTries'][number], { kind, after, output }: Answer): void {
+    const { name } = wait;
+    const step = tryOf(wait);
+    const reply = { at: this.#player.now + after, key: name, isMortal: false };
+    const isGood = kind === 'success';
+    switch (wait.kind) {
+      case 'said': {
+        const value = isGood ? 'fast' : 'slow';
+        const answer = { value, comment: null, by: null, answerId: null, more: {} };
+        const event: EngineEvent = { kind: 'gate.answered', ...step, answer };
+        this.#say({ ...reply, event, told: wordOf(name, { kind: 'said', value }) });
+        break;
+      }
+      case 'event': {
+        const event: EngineEvent = {
+          kind: 'event.arrived',
+          ...step,
+          event: { id: 'e', payload: output },
+        };
+        this.#say({ ...reply, event, told: wordOf(name, { kind: 'event', payload: output }) });
+        break;
+      }
+      case 'child': {
+        const end: ChildEnd = isGood
+          ? { kind: 'completed', output }
+          : { kind: 'failed', code: 'child_failed', message: 'broken' };
+        const word = { kind: 'child', output: isGood ? output : undefined } as const;
+        this.#say({
+          ...reply,
+          event: { kind: 'child.ended', ...step, end },
+          told: wordOf(name, word),
+        });
+      }
+    }
+  }
+
   #claim(dispatch: Dispatch): void {
     const { external, timeoutMs: timeout } = dispatch;
-    if (!external || timeout === null) return;
+    const record = this.#player.snapshot.execution.o[dispatch.node] as StepRecord | undefined;
+    if (!external || (timeout === null && record?.q === undefined)) return;
     this.#say({
       at: this.#player.now + CLAIM_MS,
       key: keyOf(dispatch),
@@ -317,6 +393,13 @@ export class Trial {
 const DEFERRED: ReadonlySet<unknown> = new Set(['delay', 'backoff', 'limited']);
 
 const NEVER = Number.POSITIVE_INFINITY;
+
+/** Of somebody who had nothing to say for a long time. */
+const LAST_ANSWER: Answer = { kind: 'success', after: 0, output: {} };
+
+function wordOf(key: string, word: Word): ModelEvent {
+  return { kind: 'word', key, word };
+}
 
 function withMessage(outcome: Outcome): StepOutcome {
   return outcome.kind === 'success' ? outcome : { ...outcome, message: 'broken' };

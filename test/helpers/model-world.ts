@@ -3,7 +3,7 @@
  * instance as a whole.
  */
 
-import type { Block, StepBlock } from '../../schema/blocks.js';
+import type { Block, Hooks, StepBlock } from '../../schema/blocks.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { InstanceState } from '../../src/core/states.js';
 import { Context, type Iteration } from './model-context.js';
@@ -41,13 +41,25 @@ export interface Try {
 interface Open {
   readonly isLostWithProcess: boolean;
   wait?: Wait;
-  answer?: Outcome | 'granted' | 'lost' | number;
+  answer?: unknown;
 }
+
+/** What ends a wait for somebody outside. */
+export type Word =
+  /** Of a person. */
+  | { readonly kind: 'said'; readonly value: string }
+  | { readonly kind: 'event'; readonly payload: JsonValue }
+  /** Of a child; undefined: it has failed. */
+  | { readonly kind: 'child'; readonly output: JsonValue | undefined };
 
 export interface ModelOptions {
   readonly blocks: readonly Block[];
   readonly data: JsonObject;
+  readonly instanceId: string;
   readonly startsAt: number;
+  /** Payloads of signals that were sent before it began. */
+  readonly kept: readonly JsonValue[];
+  readonly hooks: Hooks;
   readonly unpoliciedRetry: 'redispatch' | 'fail';
 }
 
@@ -58,7 +70,8 @@ export type ModelEvent =
   | { readonly kind: 'update_context'; readonly values: JsonObject }
   | { readonly kind: 'outcome'; readonly key: string; readonly outcome: Outcome }
   /** Of a task, whose time begins. */
-  | { readonly kind: 'claimed'; readonly key: string; readonly timeout: number }
+  | { readonly kind: 'claimed'; readonly key: string; readonly timeout: number | null }
+  | { readonly kind: 'word'; readonly key: string; readonly word: Word }
   /** `until`: put off till then. */
   | { readonly kind: 'rate'; readonly key: string; readonly until?: number };
 
@@ -72,6 +85,8 @@ export abstract class World {
   readonly dispatched = new Map<string, { params: JsonValue; items: JsonObject | null }>();
   readonly open = new Map<string, Open>();
   readonly asked = new Map<string, Open>();
+  /** Waits for people, events and children. */
+  readonly awaited = new Map<string, Open>();
   /** The order within one instant has mattered: nothing is promised from here on. */
   isDraw = false;
   isCancelled = false;
@@ -84,6 +99,7 @@ export abstract class World {
   /** What held it before it was paused, and since when it is. */
   #heldBefore: Hold = 'none';
   #pausedAt = 0;
+  #hookRuns = 0;
 
   constructor(options: ModelOptions, startsNow: number) {
     this.options = options;
@@ -127,16 +143,38 @@ export abstract class World {
     return yield { due, cut, as: 'deferred' };
   }
 
+  /** Cuts off what runs in the scope when its time is over. */
+  *within<T>(scope: Scope, limit: number, run: Run<T>): Run<T> {
+    const { limited } = this.processes;
+    scope.limit = limit;
+    limited.add(scope);
+    const result = yield* run;
+    limited.delete(scope);
+    return result;
+  }
+
   *handOut(
     one: Try,
     params: JsonValue,
     limit: number | undefined,
   ): Run<Outcome | 'timeout' | 'cut' | 'lost'> {
     const { block, place, cut } = one;
-    this.dispatched.set(keyOf(one), { params, items: place.items });
+    this.dispatched.set(keyOf(one), { params, items: this.context.itemsOf(place) });
     const as = isExternal(block) ? 'task' : 'active';
     const result = yield* this.#answerTo(this.open, keyOf(one), { cut, limit, as });
     return result === 'limit' ? 'timeout' : (result as Outcome | 'cut' | 'lost');
+  }
+
+  /** Waits for somebody outside. */
+  *hear<W extends Word['kind']>(
+    kind: W,
+    { block, place, number }: { block: Block; place: Place; number?: number },
+    wait: Pick<Wait, 'cut' | 'limit' | 'late'>,
+  ): Run<Extract<Word, { kind: W }> | 'cut' | 'limit'> {
+    const path = [block.id, place.iteration.join('.'), ...(number === undefined ? [] : [number])];
+    const key = `${kind}:${path.join('/')}`;
+    const result = yield* this.#answerTo(this.awaited, key, { ...wait, as: 'task' });
+    return result as Extract<Word, { kind: W }> | 'cut' | 'limit';
   }
 
   /** Asks the rate limit of the try; a number: until then the try is put off. */
@@ -149,7 +187,7 @@ export abstract class World {
   *#answerTo(
     among: Map<string, Open>,
     key: string,
-    wait: Pick<Wait, 'cut' | 'limit' | 'as'>,
+    wait: Pick<Wait, 'cut' | 'limit' | 'late' | 'as'>,
   ): Run<unknown> {
     const open: Open = { isLostWithProcess: wait.as === 'active' };
     among.set(key, open);
@@ -164,10 +202,12 @@ export abstract class World {
   /** Takes in one event. Returns false for an answer that nobody waits for. */
   take(event: ModelEvent, now: number): boolean {
     this.processes.now = now;
+    this.context.instant += 1;
     const isTaken = this.#takeIn(event);
     this.processes.isHeld = this.#isHeld;
     this.processes.isPaused = this.#isPaused;
     this.processes.settle();
+    if (this.processes.isTie || this.context.isTie) this.isDraw = true;
     this.#noteEnd();
     return isTaken;
   }
@@ -177,9 +217,12 @@ export abstract class World {
     if (event.kind === 'rate') return this.#answer(this.asked, event.key, event.until ?? 'granted');
     if (event.kind === 'claimed') {
       const wait = this.open.get(event.key)?.wait;
-      if (wait !== undefined) wait.limit = this.now + event.timeout;
+      if (wait !== undefined) {
+        wait.limit = event.timeout === null ? undefined : this.#clock + event.timeout;
+      }
       return wait !== undefined;
     }
+    if (event.kind === 'word') return this.#answer(this.awaited, event.key, event.word);
     if (this.#ended === 'completed' || this.#ended === 'cancelled') return true;
     switch (event.kind) {
       case 'wake':
@@ -236,13 +279,18 @@ export abstract class World {
     if (open === undefined) return false;
     open.answer = answer;
     // An outcome wakes a parked instance.
-    if (among === this.open) this.#unpark();
+    if (among !== this.asked) this.#unpark();
     return true;
   }
 
   #unpark(): void {
     if (this.#hold === 'parked') this.#hold = 'none';
     if (this.#isPaused && this.#heldBefore === 'parked') this.#heldBefore = 'none';
+  }
+
+  /** By which limits count. */
+  get #clock(): number {
+    return this.#isPaused ? this.#pausedAt : this.now;
   }
 
   get #isPaused(): boolean {
@@ -266,11 +314,27 @@ export abstract class World {
   }
 
   #drop(state: 'completed' | 'failed' | 'cancelled'): void {
+    if (state !== this.#ended) this.#runHooks(state);
     this.processes.dropAll();
     this.open.clear();
     this.asked.clear();
+    this.awaited.clear();
     this.#ended = state;
     this.#hold = 'none';
+  }
+
+  /** One after the other, whatever they come to; the number of the run stands in their iteration. */
+  #runHooks(state: 'completed' | 'failed' | 'cancelled'): void {
+    const { on_failure, on_cancel } = this.options.hooks;
+    const steps = state === 'failed' ? on_failure : state === 'cancelled' ? on_cancel : null;
+    if (steps == null) return;
+    const iteration = `${state === 'failed' ? 'on_failure' : 'on_cancel'}.${this.#hookRuns}`;
+    for (const { id, handler, params } of steps) {
+      const output = handler === 'transform' ? this.context.rendered(params!) : {};
+      const row = { block: id, iteration, number: 0, attempt: this.#hookRuns, output };
+      if (handler !== 'fail') this.context.rows.push({ ...row, isError: false });
+    }
+    this.#hookRuns += 1;
   }
 
   /** What failed or was cut off is run again, with tries counted from the start. */
@@ -289,7 +353,7 @@ export abstract class World {
       scope: this.#scope,
       frame: this.root,
       iteration: [],
-      items: null,
+      layers: [],
     });
   }
 
@@ -304,7 +368,7 @@ export abstract class World {
   }
 
   get isStepOnly(): boolean {
-    return this.options.blocks.every(({ type }) => type === 'step');
+    return this.options.blocks.every(({ type }) => type === 'step' || type === 'sub_sequence');
   }
 
   get #hasFailed(): boolean {
@@ -337,7 +401,9 @@ export abstract class World {
 
   /** When something happens by itself at the latest; null: never. */
   get dueAt(): number | null {
-    const limits = this.processes.waits.map(({ limit }) => limit);
+    const { limited, waits } = this.processes;
+    const counting = [...limited].filter((scope) => this.processes.counts(scope));
+    const limits = [...counting, ...waits].map(({ limit }) => limit);
     if (this.#ended !== undefined || this.#isPaused) return null;
     if (!this.#isHeld) {
       const times = this.processes.waits.flatMap(({ due, late }) => [due, late]);
@@ -348,7 +414,9 @@ export abstract class World {
 }
 
 export function isExternal({ handler }: StepBlock): boolean {
-  return !['noop', 'fail', 'transform', 'sleep', 'http_request'].includes(handler);
+  return !['noop', 'fail', 'transform', 'sleep', 'http_request', 'wait_for_event'].includes(
+    handler,
+  );
 }
 
 function keyOf({ block, place, number }: Try): string {

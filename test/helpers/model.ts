@@ -7,23 +7,39 @@
  * with two branches that move when it is decided), the model says `isDraw` and promises no more.
  */
 
+import { createHash } from 'node:crypto';
 import type {
+  AbSplitBlock,
   Block,
+  CancellationScopeBlock,
   ForEachBlock,
   LoopBlock,
   ParallelBlock,
   RaceBlock,
   RouterBlock,
+  SagaBlock,
   StepBlock,
+  SubSequenceBlock,
   TryCatchBlock,
 } from '../../schema/blocks.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
-import { type End, type Frame, frameIn, isOver } from './model-frames.js';
-import { isCut, type Process, type Run, scopeIn } from './model-processes.js';
+import { type End, type Frame, frameIn, isOver, newFrame } from './model-frames.js';
+import { isCut, type Process, type Run, type Scope, scopeIn } from './model-processes.js';
 import { backoff, collection, condition, redispatchWait, render } from './model-values.js';
 import { isExternal, type Outcome, type Place, type Try, World } from './model-world.js';
 
+/** How far a step has come. */
+interface Progress {
+  number: number;
+  isAnswered: boolean;
+}
+
+type GateOf<B extends StepBlock> = NonNullable<B['wait_for_input']>;
+
 export class Model extends World {
+  readonly #kept = [...this.options.kept];
+  #tookKeptIn = -1;
+
   // -------------------------------------------------------------- lists
 
   /** One after the other; the first that fails or is cut off ends the list. */
@@ -34,17 +50,39 @@ export class Model extends World {
       if (isOver(place.frame, block)) continue;
       if (yield* this.isCutBeforeStart(place.scope)) return 'cancelled';
       frame.isBegun = true;
-      frame.end = yield* this.block(block, frame, { ...place, frame });
+      frame.end = yield* this.guarded(block, frame, { ...place, frame });
       if (isCut(place.scope)) return 'cancelled';
       if (frame.end === 'failed') return 'failed';
     }
     return 'completed';
   }
 
+  /** Composites that had begun before a retry are not asked again. */
+  *guarded(block: Block, frame: Frame, place: Place): Run<End> {
+    if (block.when != null && frame.isIn !== true) {
+      const holds = condition(block.when, this.context.view(place));
+      if (holds === false) return 'skipped';
+      if (holds === undefined) {
+        if (block.type === 'step') return this.giveUp(block, place, 0, false);
+        if (block.type === 'sub_sequence') this.context.errorRow(block, place, 0, false);
+        return 'failed';
+      }
+    }
+    if (block.type === 'step') return yield* this.timedStep(block, place);
+    if (block.type === 'sub_sequence') return yield* this.child(block, place);
+    frame.isIn = true;
+    if (block.timeout == null) return yield* this.block(block, frame, place);
+    // A scope around it is what the signal does not come through.
+    const isScope = block.type === 'cancellation_scope';
+    const around = isScope ? scopeIn(place.scope, 'signal') : place.scope;
+    const scope = scopeIn(around);
+    const run = this.block(block, frame, { ...place, scope });
+    const end = yield* this.within(scope, this.now + block.timeout, run);
+    return scope.by === 'limit' ? 'failed' : end;
+  }
+
   block(block: Block, frame: Frame, place: Place): Run<End> {
     switch (block.type) {
-      case 'step':
-        return this.step(block, place);
       case 'parallel':
         return this.parallel(block, place);
       case 'race':
@@ -57,6 +95,13 @@ export class Model extends World {
         return this.loop(block, frame, place);
       case 'for_each':
         return this.forEach(block, frame, place);
+      case 'cancellation_scope':
+        return this.scope(block, place);
+      case 'saga':
+        return this.saga(block, frame, place);
+      case 'ab_split':
+      case 'a_b_split':
+        return this.split(block, frame, place);
       default:
         throw new Error('the model does not know this kind of block');
     }
@@ -73,7 +118,7 @@ export class Model extends World {
   *race(race: RaceBlock, frame: Frame, place: Place): Run<End> {
     const { branches, semantics } = race;
     const tell = (winner: number) => {
-      const output = this.context.resultOf(branches[winner]!, frame) ?? null;
+      const output = this.context.resultOf(branches[winner]!, frame, place) ?? null;
       this.context.row(race, place, 0, { winner, output });
     };
     // A branch with nothing to do, after a retry nothing left to do, finishes at once.
@@ -92,6 +137,8 @@ export class Model extends World {
     const winners = runners.flatMap(({ end }, i) => (end === 'completed' ? [i] : []));
     if (result === 'completed' && winners.length > 1) this.isDraw = true;
     for (const scope of scopes) scope.by = 'race';
+    // It is decided in time, however long the losers take.
+    if (race.timeout != null) this.processes.limited.delete(place.scope);
     // Losers may have finally lists to run.
     yield* this.allOf(runners);
     if (result === 'completed') tell(winners[0]!);
@@ -120,15 +167,65 @@ export class Model extends World {
         source: 'try_catch',
         block_id: block.id,
       };
-      this.context.noteError(error, this.now);
+      this.context.noteError(error, this.now, place);
       end = yield* this.list(block.catch_block, place);
     }
     const last = (block.finally_block ?? []).filter((one) => !isOver(frame, one));
-    const cleanUp = yield* this.list(last, { ...place, scope: scopeIn(place.scope, true) });
+    const cleanUp = yield* this.list(last, { ...place, scope: scopeIn(place.scope, 'all') });
     if (cleanUp === 'failed') return 'failed';
     // Under a cancel to clean up is to complete; a loser is cancelled.
     const isCleanedUp = end === 'cancelled' && last.length > 0 && this.isCancelled;
     return isCleanedUp ? 'completed' : end;
+  }
+
+  /** The signal does not come through. */
+  scope({ blocks }: CancellationScopeBlock, place: Place): Run<End> {
+    return this.list(blocks, { ...place, scope: scopeIn(place.scope, 'signal') });
+  }
+
+  /** Each run of it is a pass. What completed is taken back unless all did. */
+  *saga(block: SagaBlock, frame: Frame, place: Place): Run<End> {
+    if (frame.isInPass) {
+      frame.passes += 1;
+      frame.inside.clear();
+    }
+    frame.isInPass = true;
+    const pass = inPass(place, frame);
+    const listOf = (one: Block | readonly Block[] | null | undefined) => [one ?? []].flat();
+    let end: End = 'completed';
+    let reached = 0;
+    for (const { id, action } of block.steps) {
+      end = yield* this.list(listOf(action), pass);
+      if (end === 'failed') {
+        const error = { failed_step: id, source: 'saga', block_id: block.id };
+        this.context.noteError(error, this.now, pass);
+      }
+      if (end !== 'completed') break;
+      reached += 1;
+    }
+    if (end === 'completed') return end;
+    const shielded = { ...pass, scope: scopeIn(place.scope, 'all') };
+    for (const { action, compensation } of block.steps.slice(0, reached + 1).toReversed()) {
+      const isDone = listOf(action).every((one) => isOver(frame, one));
+      if (isDone) yield* this.list(listOf(compensation), shielded);
+    }
+    return end;
+  }
+
+  /** By a hash of the two ids, and once. */
+  *split(block: AbSplitBlock, frame: Frame, place: Place): Run<End> {
+    if (frame.route === undefined) {
+      const bytes = createHash('sha256')
+        .update(this.options.instanceId.replaceAll('-', ''), 'hex')
+        .update('\0' + block.id)
+        .digest();
+      const shares = block.variants.flatMap(({ weight }, i) => Array<number>(weight).fill(i));
+      const share = BigInt(`0x${bytes.subarray(0, 8).toString('hex')}`) % BigInt(shares.length);
+      frame.route = shares[Number(share)]!;
+      const { name: variant } = block.variants[frame.route]!;
+      this.context.row(block, place, 0, { variant, variant_index: frame.route });
+    }
+    return yield* this.list(block.variants[frame.route]!.blocks, place);
   }
 
   // -------------------------------------------------------------- loops
@@ -154,6 +251,10 @@ export class Model extends World {
 
   *forEach(block: ForEachBlock, frame: Frame, place: Place): Run<End> {
     const itemVar = block.item_var ?? 'item';
+    const namesOf = (items: readonly JsonValue[], item: number): JsonObject => ({
+      [itemVar]: items[item]!,
+      ...(block.index_var == null ? {} : { [block.index_var]: item }),
+    });
     const row = (items: readonly JsonValue[]) =>
       this.context.note(block, place, frame.passes, {
         _index: frame.passes,
@@ -162,17 +263,30 @@ export class Model extends World {
       });
     if (frame.items === undefined) {
       const value = collection(block.collection, this.context.view(place)) ?? [];
-      if (!Array.isArray(value) || value.length > (block.max_iterations ?? 1_000)) return 'failed';
+      if (!Array.isArray(value) || value.length > (block.max_iterations ?? 1_000)) {
+        // It has not begun.
+        frame.isIn = false;
+        return 'failed';
+      }
       if (value.length === 0) return 'completed';
       frame.items = [...value];
       row(frame.items);
     }
     const { items } = frame;
+    if ((block.concurrency ?? 1) > 1) {
+      const end = yield* this.sideBySide(block, frame, place, {
+        count: items.length,
+        namesOf: (item) => namesOf(items, item),
+        row: () => row(items),
+      });
+      if (end === 'completed') this.context.collectedRow(block, place, items.length);
+      return end;
+    }
     for (;;) {
       if (!frame.isInPass) frame.inside.clear();
       frame.isInPass = true;
-      const item = { [itemVar]: items[frame.passes]! };
-      const pass = { ...inPass(place, frame), items: { ...place.items, ...item } };
+      const layers = [...place.layers, { names: namesOf(items, frame.passes) }];
+      const pass = { ...inPass(place, frame), layers };
       const end = yield* this.list(block.body, pass);
       if (end !== 'completed') return end;
       frame.isInPass = false;
@@ -186,29 +300,112 @@ export class Model extends World {
     }
   }
 
+  /** Items begin in order; those at work go on when one has failed, and no other begins. */
+  *sideBySide(
+    block: ForEachBlock,
+    frame: Frame,
+    place: Place,
+    { count, namesOf, row }: { count: number; namesOf(item: number): JsonObject; row(): void },
+  ): Run<End> {
+    const { context } = this;
+    let failedIn = -1;
+    let tookIn = -1;
+    const take = () => {
+      if (frame.next >= count) return undefined;
+      tookIn = context.instant;
+      // Which came first is open.
+      if (failedIn === context.instant) this.isDraw = true;
+      if (failedIn >= 0) return undefined;
+      frame.lanes.set(frame.next, { frame: newFrame(), lane: context.laneIn(block) });
+      frame.next += 1;
+      return frame.next - 1;
+    };
+    const slot = function* (this: Model, first: number): Run<End> {
+      for (let item: number | undefined = first; item !== undefined; item = take()) {
+        const { frame: inside, lane } = frame.lanes.get(item)!;
+        const layers = [...place.layers, { names: namesOf(item), lane }];
+        const iteration = [...place.iteration, item];
+        const end = yield* this.list(block.body, { ...place, frame: inside, iteration, layers });
+        if (end !== 'completed') {
+          failedIn = context.instant;
+          if (tookIn === context.instant) this.isDraw = true;
+          return end;
+        }
+        frame.lanes.delete(item);
+        frame.passes += 1;
+        if (frame.passes < count) row();
+      }
+      return 'completed';
+    };
+    const begun = [...frame.lanes.keys()];
+    while (begun.length < block.concurrency!) {
+      const item = take();
+      if (item === undefined) break;
+      begun.push(item);
+    }
+    tookIn = -1;
+    const ends = yield* this.allOf(
+      begun.map((item) => this.processes.spawn(slot.call(this, item))),
+    );
+    if (ends.includes('cancelled')) return 'cancelled';
+    return ends.includes('failed') ? 'failed' : 'completed';
+  }
+
+  // -------------------------------------------------------------- children
+
+  *child(block: SubSequenceBlock, place: Place): Run<End> {
+    const params = render((block.input ?? {}) as JsonObject, this.context.view(place));
+    this.dispatched.set(`child:${block.id}/${place.iteration.join('.')}`, { params, items: null });
+    const limit = block.timeout == null ? undefined : this.now + block.timeout;
+    const cut = () => isCut(place.scope);
+    const end = yield* this.hear('child', { block, place }, { cut, limit });
+    if (end === 'cut') return 'cancelled';
+    if (end === 'limit') return 'failed';
+    if (end.output === undefined) {
+      this.context.errorRow(block, place, 0, false);
+      return 'failed';
+    }
+    this.context.row(block, place, 0, end.output);
+    return 'completed';
+  }
+
   // -------------------------------------------------------------- steps and tries
 
-  *step(block: StepBlock, place: Place): Run<End> {
-    if (block.when != null) {
-      const holds = condition(block.when, this.context.view(place));
-      if (holds === undefined) return this.giveUp(block, place, 0, false);
-      if (!holds) return 'skipped';
-    }
+  *timedStep(block: StepBlock, place: Place): Run<End> {
+    const at: Progress = { number: 0, isAnswered: false };
+    if (block.deadline == null) return yield* this.step(block, place, at);
+    const unless = block.cancellable === false ? 'signal' : undefined;
+    const scope: Scope = { ...scopeIn(place.scope), unless };
+    const run = this.step(block, { ...place, scope }, at);
+    const end = yield* this.within(scope, this.now + block.deadline, run);
+    if (scope.by !== 'limit') return end;
+    const _elapsed_ms = this.now - scope.limit! + block.deadline;
+    const output = { _error: 'sla_deadline_breached', _deadline_ms: block.deadline, _elapsed_ms };
+    this.context.store(block, place, { number: at.number, output, isError: true });
+    return 'failed';
+  }
+
+  *step(block: StepBlock, place: Place, at: Progress): Run<End> {
     const cut = () => isCut(place.scope, block.cancellable === false ? 'signal' : undefined);
     const delay = block.delay?.duration ?? 0;
     if (delay > 0 && (yield* this.defer(cut, this.now + delay)) === 'cut') return 'cancelled';
     for (let number = 0; ; number += 1) {
-      const result = yield* this.attempt({ block, place, number, cut });
+      at.number = number;
+      const result = yield* this.attempt({ block, place, number, cut }, at);
       if (result === 'cut') return 'cancelled';
+      if (result === 'unanswered') return this.escalate(block, place);
       if (result !== 'timeout' && result.kind === 'success') {
         this.context.row(block, place, number, result.output);
-        if (isExternal(block)) this.context.merge(result.output as JsonObject);
+        if (isExternal(block)) {
+          this.context.mergeOutput(block, place, result.output as JsonObject);
+        }
         return 'completed';
       }
       const isRetryable = result === 'timeout' || result.retryable;
       if (!isRetryable || !this.hasAnotherTry(block, number, result === 'timeout')) {
         return this.giveUp(block, place, number, isRetryable);
       }
+      at.number = number + 1;
       const wait = block.retry == null ? redispatchWait(number) : backoff(block.retry, number);
       if (wait > 0 && (yield* this.defer(cut, this.now + wait)) === 'cut') return 'cancelled';
     }
@@ -227,11 +424,16 @@ export class Model extends World {
   }
 
   /** The gates of a step from the rate limit on; a try that is lost with its process runs again. */
-  *attempt(one: Try): Run<Outcome | 'timeout' | 'cut'> {
+  *attempt(one: Try, at: Progress): Run<Outcome | 'timeout' | 'cut' | 'unanswered'> {
     const { block, place, cut } = one;
     for (;;) {
       if ((yield* this.wait({ due: this.now, cut })) === 'cut') return 'cut';
       if (block.rate_limit_key != null && (yield* this.isCutAtLimit(one))) return 'cut';
+      if (block.wait_for_input && !at.isAnswered) {
+        const result = yield* this.gate(one);
+        if (result !== 'answered') return result;
+        at.isAnswered = true;
+      }
       const params = render(
         (block.params ?? {}) as JsonObject,
         this.context.view(place),
@@ -244,15 +446,67 @@ export class Model extends World {
           return { kind: 'success', output: params };
         case 'fail':
           return { kind: 'failure', retryable: params.retryable === true };
+        case 'wait_for_event':
+          return yield* this.event(one, params, limit);
         case 'sleep':
           return yield* this.sleep(params.duration_ms as number, limit, cut);
         default: {
           // The time of a worker counts from its claim.
-          const result = yield* this.handOut(one, params, isExternal(block) ? undefined : limit);
+          const { queue_timeout: queued } = block;
+          const claimBy = queued == null ? undefined : this.now + queued;
+          const until = isExternal(block) ? claimBy : limit;
+          const result = yield* this.handOut(one, params, until);
           if (result !== 'lost') return result;
         }
       }
     }
+  }
+
+  /** Asked once, for as long as something may run. */
+  *gate({ block, place, cut }: Try): Run<'cut' | 'unanswered' | 'answered'> {
+    const { timeout, store_as } = block.wait_for_input as Exclude<GateOf<StepBlock>, false>;
+    const late = timeout == null ? undefined : this.now + timeout;
+    const said = yield* this.hear('said', { block, place }, { cut, late });
+    if (said === 'cut') return 'cut';
+    if (said === 'limit') return 'unanswered';
+    const { value } = said;
+    const answered_at = new Date(this.now).toISOString();
+    this.context.answerRow(block, place, { value, answered_by: null, answered_at });
+    this.context.mergeOwn(place, { [store_as ?? block.id]: value });
+    return (yield* this.wait({ due: this.now, cut })) === 'cut' ? 'cut' : 'answered';
+  }
+
+  /** Nobody has answered in time. */
+  escalate(block: StepBlock, place: Place): End {
+    const gate = block.wait_for_input as Exclude<GateOf<StepBlock>, false>;
+    if (gate.escalation_handler == null) return this.giveUp(block, place, 0, false);
+    this.context.row(block, place, 0, {
+      _escalated: true,
+      _escalation_handler: gate.escalation_handler,
+      _timeout_seconds: gate.timeout! / 1_000,
+    });
+    return 'completed';
+  }
+
+  /** What was sent before is taken first. */
+  *event(
+    one: Try,
+    params: JsonObject,
+    limit: number | undefined,
+  ): Run<Outcome | 'timeout' | 'cut'> {
+    // Which of several steps has taken it is open.
+    if (this.#tookKeptIn === this.context.instant) this.isDraw = true;
+    if (this.#kept.length > 0) {
+      this.#tookKeptIn = this.context.instant;
+      return { kind: 'success', output: this.#kept.shift()! };
+    }
+    const { timeout_ms } = params;
+    const own = typeof timeout_ms === 'number' ? this.now + timeout_ms : undefined;
+    const until = Math.min(limit ?? Infinity, own ?? Infinity);
+    const wait = { cut: one.cut, limit: until === Infinity ? undefined : until };
+    const word = yield* this.hear('event', one, wait);
+    if (word === 'cut') return 'cut';
+    return word === 'limit' ? 'timeout' : { kind: 'success', output: word.payload };
   }
 
   /** Each dispatch takes a token; to be put off consumes no try. */

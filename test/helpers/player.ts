@@ -18,11 +18,23 @@ import {
   type Snapshot,
   treeOf,
 } from '../../src/core/evaluator.js';
-import { type Execution, emptyExecution } from '../../src/core/execution.js';
+import {
+  type Execution,
+  emptyExecution,
+  type StepPhase,
+  type StepRecord,
+} from '../../src/core/execution.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
+import { iterationOf } from '../../src/core/paths.js';
 import { compilePlan, type Plan, type SchemaCheck } from '../../src/core/plan.js';
-import { GATE_REF } from '../../src/core/progress.js';
+import { type ChildOrder, GATE_REF } from '../../src/core/progress.js';
 import { isTerminal } from '../../src/core/states.js';
+
+const WAITS: Partial<Record<StepPhase, 'said' | 'event' | 'child'>> = {
+  gate: 'said',
+  event: 'event',
+  child: 'child',
+};
 
 export const START = 1_700_000_000_000;
 
@@ -96,6 +108,7 @@ export class Player {
   readonly dispatched: Dispatch[] = [];
   readonly open = new Map<string, Dispatch>();
   readonly asked: RateRequest[] = [];
+  readonly children: ChildOrder[] = [];
   readonly transitions: string[] = [];
   last: Progress | undefined;
 
@@ -235,6 +248,26 @@ export class Player {
       .map(({ blockId, iteration }) => (iteration === '' ? blockId : `${blockId}@${iteration}`));
   }
 
+  /** The open leaves that wait for somebody outside: `said`, `event` or `child`, with block and iteration. */
+  get awaited(): string[] {
+    return this.awaitedTries.map(({ name }) => name).sort();
+  }
+
+  get awaitedTries() {
+    const { execution } = this.snapshot;
+    return Object.entries(execution.o).flatMap(([key, record]) => {
+      const { p = 'ready', a: attempt } = record as Partial<StepRecord>;
+      const kind = WAITS[p];
+      if (kind === undefined) return [];
+      const node = this.plan.nodes[Number(key)]!;
+      const iteration = iterationOf(execution, node);
+      const step = { node: node.index, iteration, attempt: attempt! };
+      // A child has a number of its own instead.
+      const path = [node.id, iteration, ...(kind === 'event' ? [attempt] : [])];
+      return [{ ...step, kind, block: node.id, name: `${kind}:${path.join('/')}` }];
+    });
+  }
+
   outputOf(blockId: string): JsonValue | undefined {
     return this.rows.findLast((row) => row.blockId === blockId)?.output;
   }
@@ -257,7 +290,9 @@ export class Player {
   }
 
   #record(progress: Progress): void {
-    if (progress.dropErrorRows) this.rows = this.rows.filter((row) => row.outputRef === null);
+    if (progress.dropErrorRows) {
+      this.rows = this.rows.filter((row) => row.outputRef !== '__error__');
+    }
     for (const row of progress.outputs) {
       const twin = this.rows.find(
         ({ blockId, iteration, attempt, outputRef }) =>
@@ -265,7 +300,8 @@ export class Player {
           iteration === row.iteration &&
           attempt === row.attempt &&
           // What a person said has a place of its own.
-          (outputRef === GATE_REF) === (row.outputRef === GATE_REF),
+          outputRef !== GATE_REF &&
+          row.outputRef !== GATE_REF,
       );
       assert.equal(twin, undefined, `two rows for ${row.blockId} ${row.iteration} ${row.attempt}`);
       this.rows.push(row);
@@ -278,6 +314,7 @@ export class Player {
       this.open.set(keyOf(dispatch), dispatch);
     }
     this.asked.push(...progress.rateRequests);
+    this.children.push(...(progress.children ?? []));
     for (const { eventType, fromState, toState } of progress.audit) {
       if (eventType === 'state_transition') this.transitions.push(`${fromState}>${toState}`);
     }

@@ -131,6 +131,72 @@ describe('items side by side', () => {
     assert.equal(player.snapshot.data.n, 'second', 'of the data the last one stays');
   });
 
+  test('see what a person said of them, and not what was said of others', () => {
+    const said = { decision: '{{ data.decision }}' };
+    const body = [
+      work('ask', { wait_for_input: { store_as: 'decision' } }),
+      work('pay', { params: said }),
+      work('tell', { params: said }),
+    ];
+    const player = play([forEach('f', 'xs', body, { concurrency: 2 })], XS);
+    for (const [slot, value] of ['no', 'yes'].entries()) {
+      const node = player.plan.nodes.filter(({ id }) => id === 'ask')[slot]!.index;
+      const answer = { value, comment: null, by: null, answerId: null, more: {} };
+      player.send({ kind: 'gate.answered', node, iteration: `${slot}`, attempt: 0, answer });
+    }
+    settle(player, 'ask@0');
+    settle(player, 'ask@1');
+    settle(player, 'pay@0', { decision: 'paid' });
+    const given = player.dispatched.flatMap(({ blockId, iteration, params }) =>
+      blockId === 'ask' ? [] : [[`${blockId}@${iteration}`, (params as JsonObject).decision]],
+    );
+    assert.deepEqual(given, [
+      ['pay@0', 'no'],
+      ['pay@1', 'yes'],
+      ['tell@0', 'paid'],
+    ]);
+    assert.equal(player.snapshot.data.decision, 'paid');
+  });
+
+  test('see what a step of theirs has merged, also when a later pass of it fails', () => {
+    const steps = [work('a', { deadline: 100 }), work('b')];
+    const body = [tryCatch('t', [loop('l', 'true', 2, steps)], [work('c')])];
+    const player = play([forEach('f', 'xs', body, { concurrency: 2 })], XS);
+    settle(player, 'a@0.0', { n: 'own' });
+    settle(player, 'b@0.0', {});
+    player.now += 99;
+    settle(player, 'a@1.0', { n: 'of another' });
+    player.tick();
+    const caught = player.dispatched.find(({ blockId }) => blockId === 'c');
+    assert.equal(caught?.iteration, '0');
+    assert.equal(caught?.overlay?.n, 'own');
+  });
+
+  test('see no errors any more that a retry has dropped', () => {
+    const shown = { error: '{{ outputs.b }}' };
+    const caught = tryCatch('t', [failing('b')], [work('c', { params: shown })]);
+    const player = play([forEach('f', 'xs', [caught, work('d')], { concurrency: 2 })], XS);
+    settle(player, 'c@0', 'failed');
+    settle(player, 'c@1', 'failed');
+    const kept = () =>
+      Object.values(player.snapshot.items ?? {}).flatMap(({ own }) =>
+        Object.values(own).flatMap((outputs) => outputs.map(({ block }) => block)),
+      );
+    assert.deepEqual(kept(), ['b', 'b']);
+    player.sendOnce({ kind: 'retry' });
+    assert.deepEqual(kept(), []);
+  });
+
+  test('race each for themselves: what is told is the output of the winner in the same item', () => {
+    const cleaning = tryCatch('t', [work('b')], [], [work('z')]);
+    const body = [race('r', [work('a')], [cleaning])];
+    const player = play([forEach('f', 'xs', body, { concurrency: 2 })], XS);
+    settle(player, 'a@0', { n: 0 });
+    settle(player, 'a@1', { n: 1 });
+    settle(player, 'z@0');
+    assert.deepEqual(rowsOf(player, 'r'), [{ winner: 0, output: { n: 0 } }]);
+  });
+
   test('see nothing of the item that was in their slot before', () => {
     const body = [work('a', { params: { n: '{{ outputs.a.n | "none" }}' } })];
     const player = play([forEach('f', 'xs', body, { concurrency: 2 })], XS);

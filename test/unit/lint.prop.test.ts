@@ -120,3 +120,9 @@ test('whatever is put anywhere, an answer is found, and what is accepted compile
     assert.ok(compiled.ok, compiled.ok ? '' : compiled.message);
   });
 });
+
+test('steps of a saga that are nothing of the kind are named', () => {
+  const body = { ...sequenceOf([]), blocks: [{ type: 'saga', id: 's', steps: [null, 1, {}] }] };
+  const paths = judge(body).errors.map(({ path }) => path);
+  assert.ok(paths.includes('blocks[0].steps[0]'), paths.join());
+});

@@ -348,6 +348,16 @@ test('a failure that was caught does not go unnoticed when its step has gone', (
   assert.equal(told(compare(fixed, baseline)), 'completed>completed -b');
 });
 
+test('a task that could not be made in a loop leaves no trace, and is neither missed nor added', () => {
+  const list = (when: object): Block[] => [
+    loop('l', 'true', 2, [tryCatch('t', [work('w', when)], [noop('c')])]),
+  ];
+  const broken = list({ when: 'data.go == 1 && (' });
+  assert.deepEqual(compare(broken, broken), MATCH);
+  assert.equal(told(compare(broken, list({ when: 'false' }))), 'completed>completed +c +w');
+  assert.equal(told(compare(list({ when: 'false' }), broken)), 'completed>completed -c');
+});
+
 test('a fixed step whose failure did not matter makes no difference', () => {
   const baseline = [tryCatch('t', [failing('a')], [])];
   assert.deepEqual(compare([tryCatch('t', [noop('a')], [])], baseline), MATCH);

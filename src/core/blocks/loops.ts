@@ -169,11 +169,8 @@ export const forEach = composite<ForEachBlock, ForEachNode, ForEachRecord>({
   },
   item(run, node, record, slot) {
     const item = passOf(record, slot);
-    const over: (readonly [string, JsonValue])[] = [
-      [node.itemVar, run.snapshotOf(node)[item] ?? null],
-    ];
-    const error = record.v?.[item];
-    if (error !== undefined) over.unshift(['_error', error]);
+    const over: (readonly [string, JsonValue])[] = Object.entries(record.v?.[item] ?? {});
+    over.push([node.itemVar, run.snapshotOf(node)[item] ?? null]);
     if (node.indexVar !== undefined) over.push([node.indexVar, item]);
     return over;
   },

@@ -25,7 +25,8 @@ function latest(run: Evaluation, list: readonly number[]): JsonValue | undefined
 
 function outputOf(run: Evaluation, node: PlanNode): JsonValue | undefined {
   const { kind, lists, id } = node;
-  const own = run.snapshot.outputs.get(id);
+  // Items that run side by side have outputs of their own.
+  const own = run.scopeOf(node).outputs.get(id);
   // What stands there when no item has run is of an earlier pass.
   if (kind.repeats === 'items') return lists[0]!.some((i) => run.execution.d[i]) ? own : undefined;
   if (kind.leavesRow === 'last') return own;

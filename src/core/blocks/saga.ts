@@ -34,8 +34,8 @@ export const saga = composite<SagaBlock, SagaNode, SagaRecord>({
     steps.flatMap(({ action, compensation }) => [[action].flat(), [compensation ?? []].flat()]),
   names({ steps }) {
     if (!Array.isArray(steps)) return [];
-    return steps.flatMap(({ id }, i) =>
-      typeof id === 'string' ? [{ path: `steps[${i}].id`, id }] : [],
+    return steps.flatMap((step: Partial<SagaBlock['steps'][number]> | null, i) =>
+      typeof step?.id === 'string' ? [{ path: `steps[${i}].id`, id: step.id }] : [],
     );
   },
   enter(run, node) {
@@ -93,7 +93,7 @@ function noteFailed(run: Evaluation, node: SagaNode, record: SagaRecord, failed:
   const { block_id, ...why } = record.y;
   const failed_step = node.steps[stepOf(record.l)]!;
   const error = { failed_step, source: 'saga', block_id: node.id, failed_block_id: block_id };
-  run.mergeError(node, { ...error, ...why });
+  run.mergeOwn(node, { _error: { ...error, ...why } });
 }
 
 /** Goes on with the compensations from that of `step` on, backwards; then the block is done. */

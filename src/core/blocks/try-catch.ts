@@ -73,7 +73,7 @@ function startCatch(
 ): void {
   const { block_id, ...why } = run.cause ?? run.unrecorded(failed);
   const error = { failed_blocks: [failed.id], source: 'try_catch', block_id: node.id };
-  run.mergeError(node, { ...error, failed_block_id: block_id, ...why });
+  run.mergeOwn(node, { _error: { ...error, failed_block_id: block_id, ...why } });
   record.p = CATCH_LIST;
   // An empty catch list swallows the failure.
   if (!startAt(run, node.lists[CATCH_LIST]!, 0)) startFinally(run, node, record, COMPLETED);

@@ -45,12 +45,12 @@ export function replay(
       return rerun;
     };
     const rerun = rerunOf(candidate, inputs);
-    return verdictOn(
-      run,
-      recording,
-      rerun,
-      callsOf(rerun, () => rerunOf(baseline)),
-    );
+    let control: Rerun | null | undefined;
+    const controlOf = () => {
+      if (control === undefined) control = carriedOut(() => rerunOf(baseline)) ?? null;
+      return control ?? undefined;
+    };
+    return verdictOn(run, recording, rerun, callsOf(rerun, controlOf), controlOf);
   } catch (error) {
     if (error instanceof NotReplayable) return { kind: 'inconclusive', reason: error.message };
     throw error;
@@ -68,7 +68,10 @@ interface JudgedCalls {
  * is run again, too: where even that does not repeat its own call, the call follows from time or
  * from what nobody recorded, and says nothing about the candidate.
  */
-function callsOf({ plan, script, executed }: Rerun, controlRun: () => Rerun): JudgedCalls {
+function callsOf(
+  { plan, script, executed }: Rerun,
+  controlOf: () => Rerun | undefined,
+): JudgedCalls {
   const changed: ChangedCall[] = [];
   let doubt: string | undefined;
   // Those that need none any more: they are evaluated in place.
@@ -84,7 +87,7 @@ function callsOf({ plan, script, executed }: Rerun, controlRun: () => Rerun): Ju
     const [before, after] = [script.stepOf(block), plan.nodes[plan.indexOf.get(block) ?? -1]];
     return before !== undefined && after?.type === 'step' && isSameRequest(before, after);
   };
-  const control = madeBy(controlRun);
+  const control = controlOf()?.calls;
   for (const { block, place, recorded, made, isDoubtful } of script.otherCalls) {
     const repeated = control?.get(place);
     if (script.stepOf(block)?.handler !== made.handler) {
@@ -110,10 +113,10 @@ function isRepeated(recorded: RecordedCall | undefined, repeated: Call): boolean
   return recorded === undefined || isSameCall(recorded, repeated);
 }
 
-/** What the run asked for; undefined when it cannot be carried out. */
-function madeBy(run: () => Rerun): Rerun['calls'] | undefined {
+/** Undefined when it cannot be. */
+function carriedOut(run: () => Rerun): Rerun | undefined {
   try {
-    return run().calls;
+    return run();
   } catch (error) {
     if (error instanceof NotReplayable) return undefined;
     throw error;
@@ -148,11 +151,16 @@ function verdictOn(
   { succeeded, failed }: Recording,
   rerun: Rerun,
   { changed, doubt }: JudgedCalls,
+  controlOf: () => Rerun | undefined,
 ): Verdict {
   const { snapshot, script } = rerun;
   const executed = new Set(rerun.executed.map(({ block }) => block));
   const isSameEnd = snapshot.state === run.state;
-  const added = idsOf(executed, (id) => !succeeded.has(id) && !failed.has(id));
+  const isRecorded = (id: string) => succeeded.has(id) || failed.has(id);
+  const added = idsOf(
+    executed,
+    (id) => !isRecorded(id) && !(hasOnlyFailed(rerun, id) && hasOnlyFailed(controlOf(), id)),
+  );
   // A step that only failed is missed where the ends agree; where they do not, that says it.
   const recorded = isSameEnd ? [...succeeded, ...failed] : succeeded;
   const removed = idsOf(recorded, (id) => !executed.has(id));
@@ -170,6 +178,15 @@ function verdictOn(
   }
   const reason = doubt ?? script.gap;
   return reason === undefined ? { kind: 'match' } : { kind: 'inconclusive', reason };
+}
+
+/**
+ * A worker's step that fails before it has a task, because a text of it makes no sense, leaves nothing in a loop
+ * that goes on: a baseline that comes to the same shows that the candidate has not added it.
+ */
+function hasOnlyFailed(rerun: Rerun | undefined, id: string): boolean {
+  const own = rerun?.executed.filter(({ block }) => block === id) ?? [];
+  return own.length > 0 && own.every(({ hasFailed }) => hasFailed);
 }
 
 function idsOf(ids: Iterable<string>, counts: (id: string) => boolean): string[] {
