@@ -21,22 +21,14 @@ import {
   type DoneRecord,
   type Execution,
   FAILED,
-  type ForEachRecord,
   type OpenRecord,
   SKIPPED,
   type StepRecord,
 } from './execution.js';
 import { clip, sizeWithin } from './expression/bounds.js';
 import { reasonOf } from './failures.js';
-import {
-  forgetOwn,
-  type ItemOutputs,
-  mergedOf,
-  noItemOutputs,
-  setLast,
-  setOwn,
-} from './item-outputs.js';
 import type { JsonObject, JsonValue } from './json.js';
+import { Lanes } from './lanes.js';
 import { OpenLeaves } from './open-leaves.js';
 import { iterationOf, pathOf, runKey } from './paths.js';
 import type { NodePlace, Plan, StepNode } from './plan-nodes.js';
@@ -108,6 +100,7 @@ export class Evaluation {
   #head = 0;
   #stepsLeft: number;
   #charactersLeft: number;
+  readonly lanes: Lanes;
   readonly #scopes: Scopes;
 
   constructor(plan: Plan, snapshot: Snapshot, env: TurnEnv) {
@@ -115,6 +108,7 @@ export class Evaluation {
     this.snapshot = snapshot;
     this.execution = snapshot.execution;
     this.env = env;
+    this.lanes = new Lanes(this);
     this.#scopes = new Scopes(this);
     this.#queue = this.execution.q ?? [];
     this.#stepsLeft = env.stepBudget;
@@ -358,8 +352,7 @@ export class Evaluation {
   /** A block that runs items side by side is done with one. */
   leaveItem(node: NodePlace, item: number): void {
     this.#dropInside(node, `${beneath(this.iterationOf(node))}${item}.`);
-    const items = this.itemOutputsOf(node);
-    if (items !== undefined) forgetOwn(items, item);
+    this.lanes.leave(node, item);
     this.#scopes.forgetItem();
   }
 
@@ -450,8 +443,8 @@ export class Evaluation {
     });
     if (node.isRead) this.snapshot.outputs.set(node.id, output);
     // What a loop notes of its passes is no output.
-    if (outputRef === null && node.kind.repeats === 'never') this.collect(node, output);
-    if (node.lanes.length > 0) this.#keepOwn(node, output, outputRef !== null);
+    if (outputRef === null && node.kind.repeats === 'never') this.lanes.collect(node, output);
+    if (this.lanes.keep(node, output, outputRef !== null)) this.#scopes.forgetItem();
     this.charge(output);
   }
 
@@ -474,69 +467,17 @@ export class Evaluation {
     this.charge(output);
   }
 
-  /** The output may be the last one of the items that the block is in. */
-  collect(node: NodePlace, output: JsonValue): void {
-    for (const index of node.collectors) {
-      setLast(this.#itemsOf(index), this.#scopes.itemIn(node, index), output);
-    }
-  }
-
-  #keepOwn(node: NodePlace, output: JsonValue, isError: boolean): void {
-    if (!node.isRead && (node as Partial<StepNode>).isMerged !== true) return;
-    for (const index of node.lanes) {
-      // An error takes the place of the output, and not of what that has merged.
-      if (isError) this.#keepMerged(node, index);
-      setOwn(this.#itemsOf(index), this.#scopes.itemIn(node, index), node.id, output);
-    }
-    this.#scopes.forgetItem();
-  }
-
-  #keepMerged(node: NodePlace, index: number): void {
-    const own = this.#scopes.ownIn(node, index);
-    const at = own.findIndex(({ block, isMerged }) => block === node.id && isMerged);
-    if (at < 0) return;
-    const later = Object.fromEntries(mergedOf(own.slice(at + 1)));
-    const merged = mergedOf([own[at]!]).filter(([key]) => !Object.hasOwn(later, key));
-    const record = this.execution.o[index] as ForEachRecord;
-    const item = this.#scopes.itemIn(node, index);
-    record.v ??= {};
-    record.v[item] = { ...Object.fromEntries(merged), ...record.v[item] };
-  }
-
-  #itemsOf(index: number): ItemOutputs {
-    this.snapshot.items ??= {};
-    const key = this.snapshotKey(this.plan.nodes[index]!);
-    this.snapshot.items[key] ??= noItemOutputs();
-    return this.snapshot.items[key];
-  }
-
-  /** What its items have given so far. */
-  itemOutputsOf(node: NodePlace): ItemOutputs | undefined {
-    return this.snapshot.items?.[this.snapshotKey(node)];
-  }
-
   /** The output of a step becomes part of context.data, and of what its own item sees there. */
   mergeOutput(node: NodePlace, output: JsonObject): void {
     this.mergeData(output);
-    for (const index of node.lanes) {
-      const item = this.#scopes.itemIn(node, index);
-      const own = this.#scopes.ownIn(node, index).find(({ block }) => block === node.id);
-      if (own !== undefined) own.isMerged = true;
-      const over = (this.execution.o[index] as ForEachRecord).v?.[item] ?? {};
-      for (const key of Object.keys(output)) delete over[key];
-    }
-    if (node.lanes.length > 0) this.#scopes.forgetItem();
+    this.lanes.merge(node, output);
+    this.#scopes.forgetItem();
   }
 
   /** What a block comes to that is no output, such as the error that a catch list sees, and an answer: the same. */
   mergeOwn(node: NodePlace, values: JsonObject): void {
     this.mergeData(values);
-    const lane = node.lanes.at(-1);
-    if (lane === undefined) return;
-    const record = this.execution.o[lane] as ForEachRecord;
-    const item = this.#scopes.itemIn(node, lane);
-    record.v ??= {};
-    record.v[item] = { ...record.v[item], ...values };
+    this.lanes.lay(node, values);
     this.#scopes.forgetItem();
   }
 

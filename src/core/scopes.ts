@@ -56,7 +56,7 @@ export class Scopes {
     const { nodes, indexOf } = this.#run.plan;
     const lanes = node.lanes.map((lane) => {
       const { index, end } = nodes[nodes[lane]!.first]!;
-      return { index, end, own: this.ownIn(node, lane) };
+      return { index, end, own: this.#run.lanes.ownIn(node, lane) };
     });
     const get = (blockId: string) => {
       const at = indexOf.get(blockId) ?? -1;
@@ -69,15 +69,6 @@ export class Scopes {
       return Object.fromEntries(found.filter(([, output]) => output !== undefined)) as JsonObject;
     };
     return { get, all };
-  }
-
-  /** What the blocks of an item have given: the item of that block around the node which the node is in. */
-  ownIn(node: NodePlace, lane: number): readonly OwnOutput[] {
-    return this.#run.itemOutputsOf(this.#run.plan.nodes[lane]!)?.own[this.itemIn(node, lane)] ?? [];
-  }
-
-  itemIn(node: NodePlace, loop: number): number {
-    return passOf(this.#run.execution.o[loop], node.slots[node.loops.indexOf(loop)]!);
   }
 
   #rootScope(): Scope {
@@ -110,7 +101,7 @@ export class Scopes {
       const at = indexOf.get(block) ?? -1;
       return at <= from || at >= end;
     };
-    return mergedOf(this.ownIn(node, lane).filter(isApart));
+    return mergedOf(this.#run.lanes.ownIn(node, lane).filter(isApart));
   }
 }
 

@@ -279,8 +279,8 @@ export class Trial {
     const { o } = player.snapshot.execution;
     for (const order of player.children) {
       const record = o[order.node] as StepRecord | undefined;
-      if (order.kind !== 'start' || record?.p !== 'child' || record.a !== order.attempt) continue;
-      record.c = order.child;
+      if (order.kind !== 'start' || record?.p !== 'child' || record.c !== undefined) continue;
+      player.send({ kind: 'child.made', ...tryOf(order), child: order.child });
     }
     const tries = player.awaitedTries;
     const nameOfTry = (one: (typeof tries)[number]) => `${one.name}/${one.attempt}`;

@@ -239,9 +239,9 @@ function endItem(run: Evaluation, node: ForEachNode, record: ForEachRecord): voi
 
 /** The outputs of the items become that of the block: its row behind the last item. */
 function complete(run: Evaluation, node: ForEachNode, { n }: ForEachRecord): void {
-  const output = collected(run.itemOutputsOf(node), n);
+  const output = collected(run.lanes.outputsOf(node), n);
   run.storeOutput(node, 0, output, null, n);
-  run.collect(node, output);
+  run.lanes.collect(node, output);
   run.dropSnapshot(node);
   // How the last item of the first slot went stays to be seen.
   run.resetLists(node, 1, node.lists.length);
