@@ -139,7 +139,7 @@ test('a killed engine leaves a server that the next one goes on with', async () 
   await engine.end('SIGKILL');
   assert.equal(postmaster(), pid);
   const next = await start();
-  assert.equal(postmaster(), pid);
+  assert.equal(postmaster(), pid, logged.join('\n'));
   assert.equal(next.port, port);
 });
 
