@@ -245,7 +245,7 @@ export class Trial {
   /**
    * Returns whether the event was about a try that is not open.
    *
-   * @param begun given if the process dies: gets the tries that it was at
+   * @param begun given if the process dies: gets the tries that die with it
    */
   #toPlayer(event: EngineEvent, begun: Set<string> | undefined): boolean {
     const player = this.#player;
@@ -257,7 +257,9 @@ export class Trial {
     }
     // The commit of the event itself is there; what was to follow at once is not.
     const progress = player.sendOnce(event);
-    for (const dispatch of player.open.values()) begun.add(nameOf(dispatch));
+    for (const dispatch of player.open.values()) {
+      if (!dispatch.external) begun.add(nameOf(dispatch));
+    }
     this.#laws.noteDeath();
     this.#replies = this.#replies.filter(({ isMortal }) => !isMortal);
     this.#unused = [];

@@ -65,7 +65,7 @@ export interface ModelOptions {
 
 export type ModelEvent =
   | { readonly kind: 'wake' | 'pause' | 'resume' | 'cancel' | 'park' | 'retry' }
-  /** `begun`: the tries that the process was at; what was to follow after its last commit was not. */
+  /** `begun`: the tries that the process was at, and that have died with it. */
   | { readonly kind: 'crash'; readonly begun: ReadonlySet<string> }
   | { readonly kind: 'reschedule'; readonly at: number }
   | { readonly kind: 'stop'; readonly state: 'completed' | 'failed' | 'cancelled' }
@@ -161,7 +161,7 @@ export abstract class World {
     limit: number | undefined,
   ): Run<Outcome | 'timeout' | 'cut' | 'lost' | 'not begun'> {
     const { block, place, cut } = one;
-    this.dispatched.set(keyOf(one), { params, items: this.context.itemsOf(place) });
+    this.dispatched.set(keyOf(one), { params, items: this.context.itemsFor(block, place) });
     const as = isExternal(block) ? 'task' : 'active';
     const result = yield* this.#answerTo(this.open, keyOf(one), { cut, limit, as });
     return result === 'limit' ? 'timeout' : (result as Outcome | 'cut' | 'lost' | 'not begun');
@@ -233,6 +233,8 @@ export abstract class World {
         for (const [key, open] of [...this.open, ...this.asked]) {
           if (open.isLostWithProcess) open.answer = event.begun.has(key) ? 'lost' : 'not begun';
         }
+        // Of one whose time was over in this instant, whether that was noted before is open.
+        if ([...event.begun].some((key) => !this.open.has(key))) this.isDraw = true;
         break;
       case 'pause':
         if (this.state === 'paused') break;
