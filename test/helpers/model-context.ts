@@ -21,6 +21,7 @@ export interface Layer {
 
 /** What an item that runs beside others sees of its own. */
 export interface Lane {
+  readonly body: readonly Block[];
   /** The blocks inside. */
   readonly ids: ReadonlySet<string>;
   readonly outputs: Map<string, JsonValue>;
@@ -28,7 +29,14 @@ export interface Lane {
   merged: { readonly block: string; readonly output: JsonObject }[];
   /** Its latest error, and what people have said. */
   over: JsonObject;
-  errorIn: number;
+}
+
+/** A block that has read what is of its lanes, or has left its error there. */
+interface Touch {
+  readonly instant: number;
+  readonly block: string;
+  readonly lanes: readonly Lane[];
+  readonly isError: boolean;
 }
 
 function lanesOf({ layers }: Iteration): Lane[] {
@@ -52,7 +60,7 @@ export class Context {
   #errorsAt = 0;
   /** Counts the events that were taken in. */
   instant = 0;
-  /** What was collected depends on the order of branches within one instant. */
+  /** What was collected, or an item saw, depends on the order of branches within one instant. */
   isTie = false;
   readonly #instants = new Map<ModelRow, number>();
   #outputs: JsonObject = {};
@@ -60,6 +68,7 @@ export class Context {
   readonly #notes = new Set<ModelRow>();
   readonly #rowCounts = new Map<string, number>();
   readonly #lanes = new Set<Lane>();
+  #touches: Touch[] = [];
 
   constructor(data: JsonObject) {
     this.data = data;
@@ -93,13 +102,19 @@ export class Context {
     return place.layers.length === 0 ? null : items;
   }
 
+  /** The same for a step that is given out. */
+  itemsFor({ id }: Block, place: Iteration): JsonObject | null {
+    this.#touch(id, lanesOf(place), false);
+    return this.itemsOf(place);
+  }
+
   laneIn({ body }: ForEachBlock): Lane {
     const lane = {
+      body,
       ids: new Set(idsIn(body)),
       outputs: new Map(),
       merged: [],
       over: {},
-      errorIn: -1,
     };
     this.#lanes.add(lane);
     return lane;
@@ -236,9 +251,19 @@ export class Context {
     this.#errorsAt = now;
     this.errors.push(error);
     const lane = lanesOf(place).at(-1);
-    if (lane?.errorIn === this.instant) this.isTie = true;
-    if (lane !== undefined) lane.errorIn = this.instant;
+    if (lane !== undefined) this.#touch(error.block_id as string, [lane], true);
     this.mergeOwn(place, { _error: error });
+  }
+
+  #touch(block: string, lanes: readonly Lane[], isError: boolean): void {
+    const { instant } = this;
+    this.#touches = this.#touches.filter((touch) => touch.instant === instant);
+    for (const other of this.#touches) {
+      if (!isError && !other.isError) continue;
+      const common = lanes.filter((lane) => other.lanes.includes(lane));
+      if (common.some(({ body }) => areBeside(body, other.block, block))) this.isTie = true;
+    }
+    this.#touches.push({ instant, block, lanes, isError });
   }
 
   /** For a retry of the instance. */

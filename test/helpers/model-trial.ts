@@ -212,7 +212,8 @@ export class Trial {
     if (event !== undefined) this.#laws.before(event);
     const isOpen = told.kind === 'outcome' && key !== undefined && player.open.delete(key);
     const dies = event !== undefined && this.#story.deaths.includes(this.#events);
-    const isStale = event === undefined ? false : this.#toPlayer(event, dies);
+    const begun = new Set<string>();
+    const isStale = event === undefined ? false : this.#toPlayer(event, dies ? begun : undefined);
     this.#events += 1;
     for (const dispatch of latest(player.dispatched.slice(dispatches))) this.#work(dispatch);
     for (const question of latest(player.asked.slice(questions))) this.#ask(question);
@@ -232,7 +233,7 @@ export class Trial {
     }
     if (this.#model === undefined) return;
     const isTaken = this.#model.take(told, player.now);
-    if (dies) this.#model.take({ kind: 'crash' }, player.now);
+    if (dies) this.#model.take({ kind: 'crash', begun }, player.now);
     if (this.#model.isDraw) {
       this.#model = undefined;
       return;
@@ -241,10 +242,14 @@ export class Trial {
     compareNow(player, this.#model);
   }
 
-  /** Returns whether the event was about a try that is not open. */
-  #toPlayer(event: EngineEvent, dies: boolean): boolean {
+  /**
+   * Returns whether the event was about a try that is not open.
+   *
+   * @param begun given if the process dies: gets the tries that die with it
+   */
+  #toPlayer(event: EngineEvent, begun: Set<string> | undefined): boolean {
     const player = this.#player;
-    if (!dies) {
+    if (begun === undefined) {
       const progress = player.send(event);
       const timedOut = progress.withdrawals.filter(({ reason }) => reason === 'timed_out');
       this.#tally.count('timed out', timedOut.length);
@@ -252,6 +257,9 @@ export class Trial {
     }
     // The commit of the event itself is there; what was to follow at once is not.
     const progress = player.sendOnce(event);
+    for (const dispatch of player.open.values()) {
+      if (!dispatch.external) begun.add(nameOf(dispatch));
+    }
     this.#laws.noteDeath();
     this.#replies = this.#replies.filter(({ isMortal }) => !isMortal);
     this.#unused = [];

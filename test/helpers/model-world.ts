@@ -64,7 +64,9 @@ export interface ModelOptions {
 }
 
 export type ModelEvent =
-  | { readonly kind: 'wake' | 'crash' | 'pause' | 'resume' | 'cancel' | 'park' | 'retry' }
+  | { readonly kind: 'wake' | 'pause' | 'resume' | 'cancel' | 'park' | 'retry' }
+  /** `begun`: the tries that the process was at, and that have died with it. */
+  | { readonly kind: 'crash'; readonly begun: ReadonlySet<string> }
   | { readonly kind: 'reschedule'; readonly at: number }
   | { readonly kind: 'stop'; readonly state: 'completed' | 'failed' | 'cancelled' }
   | { readonly kind: 'update_context'; readonly values: JsonObject }
@@ -157,12 +159,12 @@ export abstract class World {
     one: Try,
     params: JsonValue,
     limit: number | undefined,
-  ): Run<Outcome | 'timeout' | 'cut' | 'lost'> {
+  ): Run<Outcome | 'timeout' | 'cut' | 'lost' | 'not begun'> {
     const { block, place, cut } = one;
-    this.dispatched.set(keyOf(one), { params, items: this.context.itemsOf(place) });
+    this.dispatched.set(keyOf(one), { params, items: this.context.itemsFor(block, place) });
     const as = isExternal(block) ? 'task' : 'active';
     const result = yield* this.#answerTo(this.open, keyOf(one), { cut, limit, as });
-    return result === 'limit' ? 'timeout' : (result as Outcome | 'cut' | 'lost');
+    return result === 'limit' ? 'timeout' : (result as Outcome | 'cut' | 'lost' | 'not begun');
   }
 
   /** Waits for somebody outside. */
@@ -178,10 +180,10 @@ export abstract class World {
   }
 
   /** Asks the rate limit of the try; a number: until then the try is put off. */
-  *ask(one: Try): Run<'cut' | 'lost' | 'granted' | number> {
+  *ask(one: Try): Run<'cut' | 'lost' | 'not begun' | 'granted' | number> {
     const { cut } = one;
     const result = yield* this.#answerTo(this.asked, keyOf(one), { cut, as: 'active' });
-    return result as 'cut' | 'lost' | 'granted' | number;
+    return result as 'cut' | 'lost' | 'not begun' | 'granted' | number;
   }
 
   *#answerTo(
@@ -228,9 +230,11 @@ export abstract class World {
       case 'wake':
         break;
       case 'crash':
-        for (const open of [...this.open.values(), ...this.asked.values()]) {
-          if (open.isLostWithProcess) open.answer = 'lost';
+        for (const [key, open] of [...this.open, ...this.asked]) {
+          if (open.isLostWithProcess) open.answer = event.begun.has(key) ? 'lost' : 'not begun';
         }
+        // Of one whose time was over in this instant, whether that was noted before is open.
+        if ([...event.begun].some((key) => !this.open.has(key))) this.isDraw = true;
         break;
       case 'pause':
         if (this.state === 'paused') break;

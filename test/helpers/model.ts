@@ -426,9 +426,11 @@ export class Model extends World {
   /** The gates of a step from the rate limit on; a try that is lost with its process runs again. */
   *attempt(one: Try, at: Progress): Run<Outcome | 'timeout' | 'cut' | 'unanswered'> {
     const { block, place, cut } = one;
+    // A permit is used up by a try that has begun.
+    let needsPermit = block.rate_limit_key != null;
     for (;;) {
       if ((yield* this.wait({ due: this.now, cut })) === 'cut') return 'cut';
-      if (block.rate_limit_key != null && (yield* this.isCutAtLimit(one))) return 'cut';
+      if (needsPermit && (yield* this.isCutAtLimit(one))) return 'cut';
       if (block.wait_for_input && !at.isAnswered) {
         const result = yield* this.gate(one);
         if (result !== 'answered') return result;
@@ -456,7 +458,8 @@ export class Model extends World {
           const claimBy = queued == null ? undefined : this.now + queued;
           const until = isExternal(block) ? claimBy : limit;
           const result = yield* this.handOut(one, params, until);
-          if (result !== 'lost') return result;
+          if (result !== 'lost' && result !== 'not begun') return result;
+          needsPermit = block.rate_limit_key != null && result === 'lost';
         }
       }
     }

@@ -93,6 +93,17 @@ describe('a gate', () => {
     assert.equal(player.rows.length, 1);
   });
 
+  test('needs no other permit when a crash comes between the answer and the try', () => {
+    const player = play([gated(http('a'), {}, { rate_limit_key: 'k' })], {
+      env: { isRateLimited: () => true },
+    });
+    player.send({ kind: 'rate.granted', node: 0, iteration: '', attempt: 0 });
+    player.send({ kind: 'pause' });
+    say(player, 'a', { value: 'yes' }).sendOnce({ kind: 'resume' });
+    player.after('recover').shows({ state: 'running', asked: 1, atWork: ['a'] });
+    player.after('recover').shows({ asked: 2, atWork: [] });
+  });
+
   test('asks anew when the instance is retried', () => {
     const player = say(play([gated(work('a'))]), 'a', { value: 'yes' });
     player.fail('a');
