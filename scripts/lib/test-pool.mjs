@@ -23,13 +23,11 @@ const PATIENCE_MS = 10_000;
 const OUTPUT_PATIENCE_MS = 2_000;
 const OUTPUT_MAX = 200_000;
 
-/** Most tests run once: what is compiled for speed has to be worth it, and no module is behind a link. */
-const NODE_FLAGS = [
-  '--enable-source-maps',
-  '--interrupt-budget=1000000',
-  '--preserve-symlinks',
-  '--preserve-symlinks-main',
-];
+/** No module is behind a link. */
+const NODE_FLAGS = ['--enable-source-maps', '--preserve-symlinks', '--preserve-symlinks-main'];
+
+/** Most tests run once: what is compiled for speed has to be worth it. */
+const COLD_FLAGS = ['--interrupt-budget=1000000'];
 
 const REPORTER = new URL('./test-reporter.mjs', import.meta.url).href;
 
@@ -55,9 +53,13 @@ export async function runUnits(units, { atOnce, folder, root, signal, on, limits
   await Promise.all(Array.from({ length: atOnce }, work));
 }
 
-async function runUnit({ file, isCovered = true }, { report, root, signal, limits, onLine }) {
+async function runUnit(
+  { file, isCovered = true, isHot = false },
+  { report, root, signal, limits, onLine },
+) {
   const startedAt = performance.now();
-  const args = [...NODE_FLAGS, `--test-reporter=${REPORTER}`, file];
+  const flags = isHot ? NODE_FLAGS : [...NODE_FLAGS, ...COLD_FLAGS];
+  const args = [...flags, `--test-reporter=${REPORTER}`, file];
   const child = spawn(process.execPath, args, {
     cwd: root,
     // What is absent would be inherited.
