@@ -68,6 +68,8 @@ export class Instances {
         nameOf: (instanceId) => ({ instanceId }),
         residentMax: LIMITS.residentActorsMax,
         load: (ids) => rows.instances(ids),
+        // Of those that are due at one time the first to be asked for has the highest priority.
+        loadsInOrder: true,
         restore: async (_id, loaded) => loaded && restoreActor(env, { rows, plans }, loaded),
         // The sequence of one that is loaded may be among those that were deleted meanwhile.
         readsSince: () => plans.deletions,

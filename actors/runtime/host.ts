@@ -46,6 +46,8 @@ export interface Kind<State, Message extends HostedMessage, Rows> {
   readonly residentMax: number;
   /** The rows of many actors at once; those that have none may be missing. */
   readonly load: (ids: readonly string[]) => Promise<ReadonlyMap<string, Rows>>;
+  /** Rows that come sooner than those of actors that were asked for before wait for them. */
+  readonly loadsInOrder?: boolean;
   /** Undefined: there is no such actor. May read more. */
   readonly restore: (
     id: string,
@@ -120,6 +122,8 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   /** Those of them that are done. */
   readonly #done = new Set<Cell<State, Message>>();
   readonly #toLoad = new Set<Cell<State, Message>>();
+  /** Resolves when all rows are there that were asked for; undefined: nobody waits for that. */
+  #lastLoad: Promise<unknown> | undefined;
   #isLoadAsked = false;
   /** Of a kind that batches: those that were told something in this turn. */
   readonly #touched = new Set<Cell<State, Message>>();
@@ -437,8 +441,13 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   }
 
   async #read(cells: readonly Cell<State, Message>[]): Promise<void> {
+    const { load, loadsInOrder } = this.#kind;
+    const loading = load(cells.map(({ id }) => id));
+    const before = this.#lastLoad;
+    if (loadsInOrder) this.#lastLoad = Promise.allSettled([before, loading]).then(() => undefined);
     try {
-      const found = await this.#kind.load(cells.map(({ id }) => id));
+      const found = await loading;
+      await before;
       // One that cannot be restored is no reason to fail the others.
       for (const cell of cells) void this.#restore(cell, found.get(cell.id));
     } catch (error) {
