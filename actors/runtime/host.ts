@@ -123,7 +123,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   readonly #done = new Set<Cell<State, Message>>();
   readonly #toLoad = new Set<Cell<State, Message>>();
   /** Resolves when all rows are there that were asked for; undefined: nobody waits for that. */
-  #lastLoad: Promise<unknown> | undefined;
+  #lastLoad: Promise<void> | undefined;
   #isLoadAsked = false;
   /** Of a kind that batches: those that were told something in this turn. */
   readonly #touched = new Set<Cell<State, Message>>();
@@ -442,10 +442,10 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
 
   async #read(cells: readonly Cell<State, Message>[]): Promise<void> {
     const { load, loadsInOrder } = this.#kind;
-    const loading = load(cells.map(({ id }) => id));
-    const before = this.#lastLoad;
-    if (loadsInOrder) this.#lastLoad = Promise.allSettled([before, loading]).then(() => undefined);
     try {
+      const loading = load(cells.map(({ id }) => id));
+      const before = this.#lastLoad;
+      if (loadsInOrder) this.#lastLoad = settled(before, loading);
       const found = await loading;
       await before;
       // One that cannot be restored is no reason to fail the others.
@@ -537,6 +537,11 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   #isOver(): boolean {
     return this.#cells.size > this.#kind.residentMax || this.#bytes > LIMITS.residentBytesMax;
   }
+}
+
+/** Keeps nothing of what the promises gave. */
+async function settled(...promises: readonly unknown[]): Promise<void> {
+  await Promise.allSettled(promises);
 }
 
 /** What code throws at what it did not expect, and no database does. */

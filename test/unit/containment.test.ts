@@ -12,8 +12,8 @@ import type { PeerMessage } from '../../actors/runtime/protocol.js';
 import type { RateLimitRow, ScheduleRow, SequenceRow } from '../../actors/runtime/rows.js';
 import { rateLimitId } from '../../src/core/ids.js';
 import { isoTime } from '../../src/core/time.js';
-import { createLogger } from '../../src/log.js';
 import { HandShard, rowsOf, TENANT } from '../helpers/hand-shard.js';
+import { hostDeps } from '../helpers/host-deps.js';
 import { newInstance } from '../helpers/instances.js';
 import { work } from '../helpers/player.js';
 
@@ -184,18 +184,7 @@ test('an actor whose rows make no sense answers 500, and 503 when they cannot be
       handle: (cell, { request }) =>
         host.run(cell, { kind: 'ask', request }, (turn) => turn.reply(request, 200, '')),
     },
-    {
-      commits: new CommitLog(),
-      log: createLogger('silent', 'test'),
-      schedule: (work) => work(),
-      whenWriterKnown: (then) => then(),
-      release: (effects) => {
-        for (const effect of effects) {
-          if (effect.kind === 'reply') told.set(effect.request, effect.status);
-          if (effect.kind === 'error') told.set(effect.request, effect.error.status);
-        }
-      },
-    },
+    hostDeps(told),
   );
   for (const [request, id] of ['odd', 'away', 'sound'].entries()) {
     host.tell(id, { kind: 'ask', request });
@@ -231,18 +220,7 @@ test('when one of a batch throws, the others are decided anew and committed toge
         }),
       flush: () => 'done',
     },
-    {
-      commits,
-      log: createLogger('silent', 'test'),
-      schedule: (work) => work(),
-      whenWriterKnown: (then) => then(),
-      release: (effects) => {
-        for (const effect of effects) {
-          if (effect.kind === 'reply') told.set(effect.request, effect.status);
-          if (effect.kind === 'error') told.set(effect.request, effect.error.status);
-        }
-      },
-    },
+    hostDeps(told, commits),
   );
   const turn = async () => {
     host.endTurn();

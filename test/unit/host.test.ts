@@ -2,9 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CommitLog } from '../../actors/runtime/commit-log.js';
 import { ActorHost } from '../../actors/runtime/host.js';
-import { createLogger } from '../../src/log.js';
+import { hostDeps } from '../helpers/host-deps.js';
 
 type Rows = ReadonlyMap<string, object>;
 
@@ -24,13 +23,7 @@ function world(loadsInOrder: boolean) {
       isIdle: () => true,
       handle: ({ id }) => void told.push(id),
     },
-    {
-      commits: new CommitLog(),
-      log: createLogger('silent', 'test'),
-      schedule: (work) => work(),
-      whenWriterKnown: (then) => then(),
-      release: () => undefined,
-    },
+    hostDeps(),
   );
   for (const id of ['first', 'second']) {
     host.tell(id, { kind: 'wake' });

@@ -134,6 +134,7 @@ function codeOf(
   return isLast ? 'retries_exhausted' : 'not_retried';
 }
 
+/** A failure behind which no try follows. */
 export function failureOf(code: FailureCode, message: string): StepFailure {
   return { kind: 'failure', retryable: false, message, code };
 }

@@ -4,6 +4,11 @@ import type { Evaluation } from '../evaluation.js';
 import type { StepPhase, StepRecord } from '../execution.js';
 import type { StepNode } from './step-plan.js';
 
+/**
+ * Opens the step in the phase, or moves the open one there.
+ *
+ * @param until when something is to happen, in Unix ms
+ */
 export function moveTo(
   run: Evaluation,
   node: StepNode,

@@ -1,0 +1,21 @@
+/** What a host of actors needs when a test drives it: turns run at once, and the writer is always known. */
+
+import { CommitLog } from '../../actors/runtime/commit-log.js';
+import type { HostDeps } from '../../actors/runtime/host.js';
+import { createLogger } from '../../src/log.js';
+
+/** @param told is given the status of the answer to each request */
+export function hostDeps(told = new Map<number, number>(), commits = new CommitLog()): HostDeps {
+  return {
+    commits,
+    log: createLogger('silent', 'test'),
+    schedule: (work) => work(),
+    whenWriterKnown: (then) => then(),
+    release: (effects) => {
+      for (const effect of effects) {
+        if (effect.kind === 'reply') told.set(effect.request, effect.status);
+        if (effect.kind === 'error') told.set(effect.request, effect.error.status);
+      }
+    },
+  };
+}
