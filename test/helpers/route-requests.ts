@@ -6,7 +6,15 @@
 import { randomUUID } from 'node:crypto';
 import { EXAMPLES } from '../../schema/examples.js';
 import type { Route, RouteId } from '../../schema/routes.js';
-import { type Api, type Json, NAMESPACE, newHandler, step, type Tenant } from './api.js';
+import {
+  type Api,
+  eventually,
+  type Json,
+  NAMESPACE,
+  newHandler,
+  step,
+  type Tenant,
+} from './api.js';
 import { expectStatus } from './client.js';
 import { capabilities, continuityOf } from './continuity.js';
 
@@ -166,13 +174,17 @@ export async function makeEvent(tenant: Tenant): Promise<string> {
   return expectStatus(await tenant.post<{ event_id: string }>('/events', body), 201).event_id;
 }
 
-/** What a person is asked. */
+/** What a person is asked, once the list shows it: the instance is created before it has come to its gate. */
 export async function makeApproval(tenant: Tenant): Promise<string> {
   const instance = await tenant.run([step('gate', 'noop', { wait_for_input: {} })]);
-  const { body } = await tenant.get<{ items: { id: string; instance_id: string }[] }>('/approvals');
-  const found = body.items.find(({ instance_id }) => instance_id === instance);
-  if (found === undefined) throw new Error('nobody is asked');
-  return found.id;
+  return eventually(async () => {
+    const { body } = await tenant.get<{ items: { id: string; instance_id: string }[] }>(
+      '/approvals?limit=1000',
+    );
+    const found = body.items.find(({ instance_id }) => instance_id === instance);
+    if (found === undefined) throw new Error('nobody is asked');
+    return found.id;
+  });
 }
 
 /** A draft. */
