@@ -4,12 +4,13 @@
  */
 
 import { parseArgs } from 'node:util';
+import { PATH_NAMES } from './load/path-table.js';
 
 /**
  * `a` creations beside their ceiling `d`: neither means anything without the other, so naming one
- * of them runs both. `b` latency on an idle server. `c` rounds of workers.
+ * of them runs both. `b` latency on an idle server.
  */
-export const LOAD_PARTS = ['a', 'b', 'c'] as const;
+export const LOAD_PARTS = ['a', 'b'] as const;
 export type LoadPart = (typeof LOAD_PARTS)[number];
 
 export interface BenchOptions {
@@ -23,6 +24,14 @@ export interface BenchOptions {
   readonly release: boolean;
   /** How soon events wake instances: only when it is named. */
   readonly events: boolean;
+  /** What an operation of these paths costs the whole machine; none unless `paths` is named. */
+  readonly paths: readonly string[];
+  /** The checkout whose server is measured in part paths; undefined: this one. */
+  readonly server: string | undefined;
+  /** The checkout that it is compared with. */
+  readonly against: string | undefined;
+  /** Tasks that wait when workers begin, in part paths. */
+  readonly backlog: number;
   /** Instances that wait for an event each. */
   readonly instances: number;
   /** Events per second, one stage after the other. */
@@ -37,8 +46,6 @@ export interface BenchOptions {
   readonly microMs: number;
   /** Given to the server as ENGINE_SHARDS; undefined: the server's own default. */
   readonly shards: number | undefined;
-  /** Tasks that the workers complete in each round of part c. */
-  readonly tasks: number;
   /** The log that Postgres has ready before the first run, in segments of 16 MB. */
   readonly walSegments: number;
   /** False: nothing is synced, so that a run that only checks whether everything works is short. */
@@ -54,26 +61,33 @@ const CRON = 'cron';
 const RELEASE = 'release';
 const EVENTS = 'events';
 const NAMED_ONLY: readonly string[] = [NEIGHBOURS, CRON, RELEASE, EVENTS];
+const PATHS = 'paths';
+/** Words that begin a part, so that they are no list of what to run of the part before. */
+const PARTS: readonly string[] = ['micro', 'load', PATHS, ...NAMED_ONLY];
 
 export class UsageError extends Error {}
 
-export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbours] [cron] [release] [events] [flags]
+export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbours] [cron] [release] [events]
+                       [paths [name,…]] [flags]
 
   Without a word micro and load run; "load a,b" selects load runs:
     a, d  durable creations at 64 and 256 connections, beside what a bare script reaches
     b     create to completed on an idle server, beside a single durable commit
-    c     workers that poll batches and complete them until nothing is left
 
   "neighbours" measures what the largest instances cost the others.
   "cron" measures how late schedules of every second fire.
   "release" measures what an active canary costs creations.
   "events" measures what instances that wait for events cost, and how soon an event wakes one.
+  "paths" measures what an operation of each path costs the whole machine; "paths noop256,round16"
+  selects of: ${PATH_NAMES.join(' ')}
 
   --seconds N    of each measured run under load (5)
   --rounds N     repetitions of each measurement (3)
   --micro-ms N   of each micro bench (500)
   --shards N     ENGINE_SHARDS of the server
-  --tasks N      tasks in each round of part c (20000)
+  --against D    another checkout, built: its server takes turns with this one in part paths
+  --server D     the checkout whose server is measured in part paths (this one)
+  --backlog N    tasks that wait when workers begin, in part paths (20000)
   --instances N  that wait in part events, each for an event of its own (100000)
   --rate N,…     events per second in part events, one stage after the other (500)
   --events N     in each stage of part events (as many as there are instances for)
@@ -92,7 +106,8 @@ const WAL_SEGMENTS = 128;
 export function readOptions(args: readonly string[], resultsFolder: string): BenchOptions {
   const { values, positionals } = parse(args);
   const quick = values.quick === true;
-  const usual = positionals.filter((word) => !NAMED_ONLY.includes(word));
+  const [paths, others] = readPaths(positionals);
+  const usual = others.filter((word) => !NAMED_ONLY.includes(word));
   const [micro, load] = readParts(usual);
   const isAlone = positionals.length > 0 && usual.length === 0;
   return {
@@ -102,6 +117,10 @@ export function readOptions(args: readonly string[], resultsFolder: string): Ben
     cron: positionals.includes(CRON),
     release: positionals.includes(RELEASE),
     events: positionals.includes(EVENTS),
+    paths,
+    server: values.server,
+    against: values.against,
+    backlog: number(values.backlog, 'backlog', quick ? 200 : 20_000, 1),
     instances: number(values.instances, 'instances', quick ? 200 : 100_000, 1),
     rates: (values.rate ?? '500').split(',').map((text) => number(text, 'rate', 500, 1)),
     eventsPerRate: values.events === undefined ? undefined : number(values.events, 'events', 1, 1),
@@ -109,7 +128,6 @@ export function readOptions(args: readonly string[], resultsFolder: string): Ben
     rounds: number(values.rounds, 'rounds', quick ? 1 : 3, 1),
     microMs: number(values['micro-ms'], 'micro-ms', quick ? 1 : 500, 1),
     shards: values.shards === undefined ? undefined : number(values.shards, 'shards', 1, 1),
-    tasks: number(values.tasks, 'tasks', quick ? 200 : 20_000, 1),
     walSegments: quick ? 0 : WAL_SEGMENTS,
     isDurable: !quick,
     results: values['no-save'] === true ? undefined : (values.out ?? resultsFolder),
@@ -127,7 +145,9 @@ function parse(args: readonly string[]) {
         rounds: { type: 'string' },
         'micro-ms': { type: 'string' },
         shards: { type: 'string' },
-        tasks: { type: 'string' },
+        server: { type: 'string' },
+        against: { type: 'string' },
+        backlog: { type: 'string' },
         instances: { type: 'string' },
         rate: { type: 'string' },
         events: { type: 'string' },
@@ -159,6 +179,20 @@ function readParts(words: readonly string[]): [micro: boolean, load: readonly Lo
     }
   }
   return [micro, load];
+}
+
+/** @returns the paths, and the words that say something else */
+function readPaths(words: readonly string[]): [paths: readonly string[], others: string[]] {
+  const at = words.indexOf(PATHS);
+  if (at < 0) return [[], [...words]];
+  const next = words[at + 1];
+  const isNamed = next !== undefined && !PARTS.includes(next);
+  const others = words.toSpliced(at, isNamed ? 2 : 1);
+  if (!isNamed) return [PATH_NAMES, others];
+  const names = next.split(',');
+  const unknown = names.find((name) => !PATH_NAMES.includes(name));
+  if (unknown !== undefined) throw new UsageError(`unknown path ${unknown}`);
+  return [names, others];
 }
 
 function readLoad(text: string): readonly LoadPart[] {

@@ -7,10 +7,9 @@
 import type { BenchOptions } from '../options.js';
 import { median, type PartResult, renderTable, round } from '../report.js';
 import { Ceiling } from './ceiling.js';
-import { readFamily, readThreads } from './process-cpu.js';
+import type { JobResult } from './jobs.js';
 import type { LoadContext } from './run.js';
 import { type BenchServer, startServer, type Variant } from './server.js';
-import { cpuShares, findRoles, type ThreadRoles } from './thread-roles.js';
 import { UnitTemplate } from './unit-template.js';
 
 const CONNECTIONS = [64, 256] as const;
@@ -22,15 +21,6 @@ const TARGET = { connections: 256, share: 0.3 } as const;
 /** Batches of this size show what the same rows cost when group commit is at its best. */
 const BEST_BATCH_UNITS = 250;
 
-interface Cpu {
-  readonly front: number;
-  readonly shards: number;
-  readonly writer: number;
-  readonly helpers: number;
-  readonly postgres: number;
-  readonly generator: number;
-}
-
 interface Turn {
   readonly perSecond: number;
   readonly p50Ms: number;
@@ -40,8 +30,6 @@ interface Turn {
   readonly ceilingFlushP50Ms: number;
   readonly bestPerSecond: number;
   readonly share: number;
-  /** In percent of one core. */
-  readonly cpu: Cpu;
 }
 
 interface CreationRow extends Turn {
@@ -82,7 +70,7 @@ export async function runCreations(
     results: { rows },
     remarks: rows.filter(({ connections }) => connections === TARGET.connections).map(verdict),
   };
-  return { part, table: `${speedTable(rows)}\n\n${cpuTable(rows)}\n\n${part.remarks.join('\n')}` };
+  return { part, table: `${speedTable(rows)}\n\n${part.remarks.join('\n')}` };
 }
 
 async function measureVariant(
@@ -91,9 +79,10 @@ async function measureVariant(
   server: BenchServer,
   variant: Variant,
 ): Promise<CreationRow[]> {
-  const { postgres, generator } = context;
+  const { postgres } = context;
   const ms = options.seconds * 1_000;
-  const roles = await findRoles(server, generator, ms / 2);
+  // Not counted: the code of the request has run.
+  await create(context, server, CONNECTIONS[0], ms / 2);
   const { rows } = await server.db.query<{ id: string }>(
     'select id from instances order by id desc limit 1',
   );
@@ -106,7 +95,7 @@ async function measureVariant(
   try {
     for (let round = 0; round < options.rounds; round += 1) {
       for (const connections of CONNECTIONS) {
-        const turn = await takeTurn(context, server, roles, { ceiling, template, connections, ms });
+        const turn = await takeTurn(context, server, { ceiling, template, connections, ms });
         turns.get(connections)?.push(turn);
       }
     }
@@ -131,27 +120,14 @@ interface Comparison {
 }
 
 async function takeTurn(
-  { postgres, generator }: LoadContext,
+  context: LoadContext,
   server: BenchServer,
-  roles: ThreadRoles,
   { ceiling, template, connections, ms }: Comparison,
 ): Promise<Turn> {
+  const { postgres } = context;
   await postgres.checkpoint();
   const flushesBefore = await server.flushes();
-  const threadsBefore = readThreads(server.pid);
-  const postgresBefore = readFamily(postgres.pid);
-  const startedAt = performance.now();
-  const created = await generator.run({
-    kind: 'loop',
-    port: server.port,
-    connections,
-    requests: [server.createRequest],
-    status: 201,
-    limit: { ms },
-  });
-  const elapsedMs = performance.now() - startedAt;
-  const cpu = cpuShares(roles, threadsBefore, readThreads(server.pid), elapsedMs);
-  const postgresMs = readFamily(postgres.pid) - postgresBefore;
+  const created = await create(context, server, connections, ms);
   const flushes = (await server.flushes()) - flushesBefore;
   const unitsPerFlush = created.answered / Math.max(1, flushes);
 
@@ -171,15 +147,23 @@ async function takeTurn(
     ceilingFlushP50Ms: bare.flush.p50,
     bestPerSecond: (best.units * 1_000) / best.ms,
     share: perSecond / ceilingPerSecond,
-    cpu: {
-      front: cpu.front,
-      shards: cpu.shards.reduce((sum, one) => sum + one, 0),
-      writer: cpu.writer,
-      helpers: cpu.helpers,
-      postgres: (100 * postgresMs) / elapsedMs,
-      generator: (100 * created.cpuMs) / elapsedMs,
-    },
   };
+}
+
+function create(
+  { generator }: LoadContext,
+  server: BenchServer,
+  connections: number,
+  ms: number,
+): Promise<JobResult> {
+  return generator.run({
+    kind: 'loop',
+    port: server.port,
+    connections,
+    requests: [server.createRequest],
+    status: 201,
+    limit: { ms },
+  });
 }
 
 function medianTurn(turns: readonly Turn[]): Turn {
@@ -193,14 +177,6 @@ function medianTurn(turns: readonly Turn[]): Turn {
     ceilingFlushP50Ms: of((turn) => turn.ceilingFlushP50Ms),
     bestPerSecond: of((turn) => turn.bestPerSecond),
     share: of((turn) => turn.share),
-    cpu: {
-      front: of(({ cpu }) => cpu.front),
-      shards: of(({ cpu }) => cpu.shards),
-      writer: of(({ cpu }) => cpu.writer),
-      helpers: of(({ cpu }) => cpu.helpers),
-      postgres: of(({ cpu }) => cpu.postgres),
-      generator: of(({ cpu }) => cpu.generator),
-    },
   };
 }
 
@@ -238,32 +214,6 @@ function speedTable(rows: readonly CreationRow[]): string {
       round(100 * row.share),
       row.bestPerSecond,
       row.rowsPerUnit,
-    ]),
-  );
-}
-
-/** In percent of one core. */
-function cpuTable(rows: readonly CreationRow[]): string {
-  return renderTable(
-    [
-      'CPU, % of a core',
-      'connections',
-      'front',
-      'shards',
-      'writer',
-      'helpers',
-      'postgres',
-      'generator',
-    ],
-    rows.map(({ sequence, connections, cpu }) => [
-      sequence,
-      connections,
-      cpu.front,
-      cpu.shards,
-      cpu.writer,
-      cpu.helpers,
-      cpu.postgres,
-      cpu.generator,
     ]),
   );
 }

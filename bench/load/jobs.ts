@@ -7,9 +7,10 @@ import { performance } from 'node:perf_hooks';
 import { HttpConnection } from './http-connection.js';
 import { threadCpuMs } from './process-cpu.js';
 import { ask, unexpected } from './replies.js';
-import { getRequest, postRequest } from './requests.js';
+import { getRequest } from './requests.js';
 import { type Latency, Samples } from './samples.js';
 import { WAKE_CONNECTIONS, type WakeJob, wake } from './wake-job.js';
+import { type DrainJob, drain, type RoundJob, round } from './worker-jobs.js';
 
 /** Every connection sends its next request when it has its reply. Ends by time or by number. */
 export interface LoopJob {
@@ -32,24 +33,14 @@ export interface CompleteJob {
   readonly count: number;
 }
 
-/** Workers that poll batches and complete them one by one, until so many tasks are done. */
-export interface DrainJob {
-  readonly kind: 'drain';
-  readonly port: number;
-  readonly workers: number;
-  readonly handler: string;
-  readonly limit: number;
-  readonly tasks: number;
-}
-
-export type Job = LoopJob | CompleteJob | DrainJob | WakeJob;
+export type Job = LoopJob | CompleteJob | DrainJob | RoundJob | WakeJob;
 
 export interface JobResult {
   /** Within the measured time; `answered` has those that came after it too. */
   readonly replies: number;
   readonly answered: number;
   readonly ms: number;
-  /** By kind of request: `request`; `create`, `read`, `total`; `poll`, `complete`; those of `wake`. */
+  /** By kind of request: `request`; `create`, `read`, `total`; those of workers and of `wake`. */
   readonly latency: Readonly<Record<string, Latency>>;
   readonly bodies: readonly string[];
   /** Of the generator's thread. */
@@ -72,7 +63,9 @@ function perform(job: Job): Promise<Measured> {
     case 'complete':
       return withConnections(job.port, 1, ([one]) => completeEach(job, one!));
     case 'drain':
-      return withConnections(job.port, job.workers, (all, fail) => drain(job, all, fail));
+      return withConnections(job.port, job.workers, (all) => drain(job, all));
+    case 'round':
+      return withConnections(job.port, job.workers, (all) => round(job, all));
     case 'wake':
       return withConnections(job.port, WAKE_CONNECTIONS, async (all) => {
         const { count: replies } = job;
@@ -170,53 +163,4 @@ async function completeEach(job: CompleteJob, connection: HttpConnection): Promi
   const ms = performance.now() - startedAt;
   const latency = { create: create.summary(), read: read.summary(), total: total.summary() };
   return { replies: job.count, answered: job.count, ms, latency, bodies: [] };
-}
-
-interface Task {
-  readonly id: string;
-  readonly claim_epoch: number;
-}
-
-/** The worker's side of a run: its polls, and what is left over all workers. */
-async function drain(
-  job: DrainJob,
-  connections: readonly HttpConnection[],
-  fail: Fail,
-): Promise<Measured> {
-  const polls = new Samples();
-  const completions = new Samples();
-  let claimed = 0;
-  const startedAt = performance.now();
-  const work = async (connection: HttpConnection, index: number) => {
-    const worker = `worker-${index}`;
-    const poll = postRequest(
-      '/workers/tasks/poll',
-      JSON.stringify({ handler_name: job.handler, worker_id: worker, limit: job.limit }),
-    );
-    while (claimed < job.tasks) {
-      const polledAt = performance.now();
-      const tasks = await ask<readonly Task[]>(connection, poll, 200);
-      // At the end others have the rest: such a poll says nothing about the time of a claim.
-      if (tasks.length > 0) polls.add(performance.now() - polledAt);
-      claimed += tasks.length;
-      for (const task of tasks) {
-        const sentAt = performance.now();
-        await ask(connection, completion(task, worker), 200);
-        completions.add(performance.now() - sentAt);
-      }
-    }
-  };
-  await Promise.all(connections.map(work)).catch((error: unknown) => fail(error as Error));
-  const ms = performance.now() - startedAt;
-  const latency = { poll: polls.summary(), complete: completions.summary() };
-  return { replies: claimed, answered: claimed, ms, latency, bodies: [] };
-}
-
-function completion(task: Task, worker: string): string {
-  const body = {
-    worker_id: worker,
-    claim_epoch: task.claim_epoch,
-    output: { parcel: 'P-4711', packed: true },
-  };
-  return postRequest(`/workers/tasks/${task.id}/complete`, JSON.stringify(body));
 }

@@ -19,10 +19,20 @@ export function readThreads(pid: number): ThreadTimes {
   const times = new Map<number, number>();
   if (!existsSync(folder)) return times;
   for (const name of readdirSync(folder)) {
-    const fields = readStat(`${folder}/${name}/stat`);
-    if (fields !== undefined) times.set(Number(name), ownMs(fields));
+    const ms = readRun(`${folder}/${name}`);
+    if (ms !== undefined) times.set(Number(name), ms);
   }
   return times;
+}
+
+/** Whether an idle thread runs an event loop. True where the kernel does not tell. */
+export function waitsForEvents(pid: number, tid: number): boolean {
+  try {
+    const where = readFileSync(`/proc/${pid}/task/${tid}/wchan`, 'utf8');
+    return !where.startsWith('futex');
+  } catch {
+    return true;
+  }
 }
 
 /**
@@ -34,11 +44,7 @@ export function readQueued(pid: number): number {
   if (!existsSync(folder)) return 0;
   let nanoseconds = 0;
   for (const name of readdirSync(folder)) {
-    try {
-      nanoseconds += Number(readFileSync(`${folder}/${name}/schedstat`, 'utf8').split(' ')[1]);
-    } catch {
-      // It has ended since it was listed, or this kernel does not count.
-    }
+    nanoseconds += readSchedule(`${folder}/${name}`)?.[1] ?? 0;
   }
   return nanoseconds / 1e6;
 }
@@ -47,11 +53,13 @@ export function readQueued(pid: number): number {
 export function readFamily(pid: number): number {
   const own = readStat(`/proc/${pid}/stat`);
   if (own === undefined) return 0;
-  let ms = ownMs(own) + endedChildrenMs(own);
+  let ms = (readRun(`/proc/${pid}`) ?? 0) + endedChildrenMs(own);
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;
     const fields = readStat(`/proc/${name}/stat`);
-    if (fields !== undefined && Number(fields[FIELD.parent]) === pid) ms += ownMs(fields);
+    if (fields !== undefined && Number(fields[FIELD.parent]) === pid) {
+      ms += readRun(`/proc/${name}`) ?? 0;
+    }
   }
   return ms;
 }
@@ -60,6 +68,24 @@ export function readFamily(pid: number): number {
 export function threadCpuMs(): number {
   const fields = readStat('/proc/thread-self/stat');
   return fields === undefined ? 0 : ownMs(fields);
+}
+
+/** In nanoseconds where the kernel tells, else in ticks. */
+function readRun(folder: string): number | undefined {
+  const nanoseconds = readSchedule(folder)?.[0];
+  if (nanoseconds !== undefined) return nanoseconds / 1e6;
+  const fields = readStat(`${folder}/stat`);
+  return fields === undefined ? undefined : ownMs(fields);
+}
+
+/** Nanoseconds on a core, and those of waiting for one. */
+function readSchedule(folder: string): readonly number[] | undefined {
+  try {
+    return readFileSync(`${folder}/schedstat`, 'utf8').split(' ').map(Number);
+  } catch {
+    // It has ended since it was listed, or this kernel does not count.
+    return undefined;
+  }
 }
 
 function readStat(file: string): readonly string[] | undefined {

@@ -8,14 +8,16 @@ import { runEvents } from './events.js';
 import { Generator } from './generator.js';
 import { runIdleLatency } from './idle-latency.js';
 import { runNeighbours } from './neighbours.js';
+import { runPaths } from './paths.js';
 import { type BenchPostgres, startPostgres } from './postgres.js';
 import { runRelease } from './release.js';
-import { runWorkerRounds } from './worker-rounds.js';
 
 /** What all parts share. */
 export interface LoadContext {
   readonly postgres: BenchPostgres;
   readonly generator: Generator;
+  /** Prints what a part that takes long has so far. */
+  readonly progress: (text: string) => void;
 }
 
 type RunPart = (
@@ -31,13 +33,13 @@ interface Part {
 const PARTS: Readonly<Record<LoadPart, Part>> = {
   a: { title: 'creations', run: runCreations },
   b: { title: 'latency', run: runIdleLatency },
-  c: { title: 'workers', run: runWorkerRounds },
 };
 
 const NEIGHBOURS: Part = { title: 'neighbours', run: runNeighbours };
 const CRON: Part = { title: 'cron', run: runCron };
 const RELEASE: Part = { title: 'release', run: runRelease };
 const EVENTS: Part = { title: 'events', run: runEvents };
+const PATHS: Part = { title: 'paths', run: runPaths };
 
 /** @returns the parts by their titles; each is printed as soon as it is there */
 export async function runLoad(
@@ -61,8 +63,9 @@ export async function runLoad(
     if (options.cron) chosen.push(['cron', CRON]);
     if (options.release) chosen.push(['release', RELEASE]);
     if (options.events) chosen.push(['events', EVENTS]);
+    if (options.paths.length > 0) chosen.push(['paths', PATHS]);
     for (const [name, { title, run }] of chosen) {
-      const { part, table } = await run({ postgres, generator }, options);
+      const { part, table } = await run({ postgres, generator, progress: say }, options);
       results[title] = {
         ...part,
         settings: { ...part.settings, postgres: postgres.version },

@@ -3,7 +3,7 @@
 import { availableParallelism } from 'node:os';
 import type pg from 'pg';
 import { type Client, createClient, expectStatus } from '../../test/helpers/client.js';
-import { type Engine, startEngine } from '../../test/helpers/engine.js';
+import { type Engine, type EngineOptions, startEngine } from '../../test/helpers/engine.js';
 import { createBody, EXTERNAL_SEQUENCE, NOOP_SEQUENCE, TENANT } from '../fixtures.js';
 import { type BenchPostgres, connect } from './postgres.js';
 import { postRequest } from './requests.js';
@@ -14,6 +14,7 @@ export interface BenchServer {
   readonly pid: number;
   readonly port: number;
   readonly shards: number;
+  readonly sequenceId: string;
   /** `POST /instances` of a typical client. */
   readonly createRequest: string;
   /** On the server's database. */
@@ -27,22 +28,31 @@ export interface BenchServer {
 
 const SEQUENCES = { noop: NOOP_SEQUENCE, external: EXTERNAL_SEQUENCE } as const;
 
-/** @param shards undefined: the server's own default */
+/**
+ * @param shards undefined: the server's own default
+ * @param launch whose server it is, and more of its environment
+ */
 export async function startServer(
   postgres: BenchPostgres,
   name: string,
   variant: Variant,
   shards = Math.max(1, availableParallelism() - 1),
+  launch: Pick<EngineOptions, 'checkout' | 'env'> = {},
 ): Promise<BenchServer> {
   const databaseUrl = await postgres.createDatabase(name);
-  const engine = await startEngine({ databaseUrl, env: { ENGINE_SHARDS: String(shards) } });
+  const engine = await startEngine({
+    databaseUrl,
+    ...launch,
+    env: { ENGINE_SHARDS: String(shards), ...launch.env },
+  });
   const db = await connect(databaseUrl);
-  const sequence = await createSequence(engine, variant);
+  const sequenceId = await createSequence(engine, variant);
   return {
     pid: engine.pid,
     port: engine.port,
     shards,
-    createRequest: postRequest('/instances', JSON.stringify(createBody(sequence))),
+    sequenceId,
+    createRequest: postRequest('/instances', JSON.stringify(createBody(sequenceId))),
     db,
     async flushes() {
       const { rows } = await db.query<{ batches: number }>(

@@ -1,12 +1,12 @@
 /**
  * Which thread of the server is which. Node's threads all have the same name, so a role is told by
  * what makes a thread work: the front is the main thread, reads of instances in memory occupy the
- * shards, and of the rest creations occupy the writer. What remains are Node's helpers: garbage
- * collection, compilation, file system.
+ * shards, and of the rest creations occupy the writer. What remains, and does not wait for events when
+ * it is idle, are Node's helpers: garbage collection, compilation, file system.
  */
 
 import type { Generator } from './generator.js';
-import { readThreads, type ThreadTimes } from './process-cpu.js';
+import { readThreads, type ThreadTimes, waitsForEvents } from './process-cpu.js';
 import { getRequest } from './requests.js';
 import type { BenchServer } from './server.js';
 
@@ -16,10 +16,10 @@ export interface ThreadRoles {
   readonly writer: number | undefined;
 }
 
-/** In percent of one core. Zero where the system does not tell. */
-export interface CpuShares {
+/** In milliseconds. Zero where the system does not tell. */
+export interface RoleTimes {
   readonly front: number;
-  readonly shards: readonly number[];
+  readonly shards: number;
   readonly writer: number;
   readonly helpers: number;
 }
@@ -53,26 +53,32 @@ export async function findRoles(
     status: 200,
     limit: { ms: probeMs },
   });
-  const busyByReads = busiest(beforeReads, readThreads(pid), [pid]);
+  const afterReads = readThreads(pid);
+  // When nothing is asked, threads that run an event loop wait for their sockets and ports; the helpers do not.
+  const helpers = [...afterReads.keys()].filter((tid) => !waitsForEvents(pid, tid));
+  const busyByReads = busiest(beforeReads, afterReads, [pid, ...helpers]);
   const shardThreads = busyByReads.slice(0, shards);
-  const busyByCreations = busiest(beforeCreations, afterCreations, [pid, ...shardThreads]);
+  const busyByCreations = busiest(beforeCreations, afterCreations, [
+    pid,
+    ...shardThreads,
+    ...helpers,
+  ]);
   return { front: pid, shards: shardThreads, writer: busyByCreations[0] };
 }
 
-export function cpuShares(
-  roles: ThreadRoles,
-  before: ThreadTimes,
-  after: ThreadTimes,
-  elapsedMs: number,
-): CpuShares {
-  const share = (tid: number | undefined) => (100 * spent(before, after, tid)) / elapsedMs;
-  let total = 0;
-  for (const tid of after.keys()) total += share(tid);
-  const front = share(roles.front);
-  const shards = roles.shards.map(share);
-  const writer = share(roles.writer);
-  const named = shards.reduce((sum, one) => sum + one, front + writer);
-  return { front, shards, writer, helpers: Math.max(0, total - named) };
+/** @returns what each role has worked between two readings */
+export function cpuByRole(roles: ThreadRoles, before: ThreadTimes, after: ThreadTimes): RoleTimes {
+  const ms = (tid: number | undefined) => spent(before, after, tid);
+  const sum = (tids: Iterable<number>) => [...tids].reduce((total, tid) => total + ms(tid), 0);
+  const front = ms(roles.front);
+  const shards = sum(roles.shards);
+  const writer = ms(roles.writer);
+  return {
+    front,
+    shards,
+    writer,
+    helpers: Math.max(0, sum(after.keys()) - front - shards - writer),
+  };
 }
 
 /** The threads that worked meanwhile, the busiest first. */

@@ -1,0 +1,121 @@
+/**
+ * The paths that requests take through the server, each a row: what is there before, what the load
+ * generator does, and how many operations it was. The next path is a row here.
+ */
+
+import { createBody, EXTERNAL_HANDLER } from '../fixtures.js';
+import type { Job, JobResult } from './jobs.js';
+import { postRequest } from './requests.js';
+import type { BenchServer, Variant } from './server.js';
+
+/** What the jobs of a path may depend on. */
+export interface PathSetting {
+  readonly server: BenchServer;
+  readonly ms: number;
+  /** Tasks that wait when a path begins that needs some. */
+  readonly backlog: number;
+}
+
+export interface Path {
+  readonly name: string;
+  /** What one operation is. */
+  readonly operation: string;
+  readonly sequence: Variant;
+  readonly needsBacklog?: boolean;
+  /** A route that not every checkout has: without it the path is skipped. */
+  readonly route?: string;
+  readonly job: (setting: PathSetting) => Job;
+  /** Default: every reply is one. */
+  readonly operationsPerReply?: number;
+}
+
+export const BATCH_INSTANCES = 500;
+export const BATCH_CONNECTIONS = 4;
+
+export const PATHS: readonly Path[] = [
+  creations('noop256', 'noop', 256),
+  creations('external64', 'external', 64),
+  drained('claim16', 16, 1),
+  drained('claim64', 64, 1),
+  drained('claim16x50', 16, 50),
+  drained('claim64x50', 64, 50),
+  rounds('round16', 16),
+  rounds('round64', 64),
+  {
+    name: 'batch500',
+    operation: `instance of a batch of ${BATCH_INSTANCES}, ${BATCH_CONNECTIONS} connections`,
+    sequence: 'noop',
+    operationsPerReply: BATCH_INSTANCES,
+    job: ({ server, ms }) => ({
+      kind: 'loop',
+      port: server.port,
+      connections: BATCH_CONNECTIONS,
+      requests: [batchRequest(server)],
+      status: 201,
+      limit: { ms },
+    }),
+  },
+];
+
+export const PATH_NAMES: readonly string[] = PATHS.map(({ name }) => name);
+
+/** Operations within the measured time, and all that were done. */
+export function operationsOf(path: Path, { replies, answered }: JobResult) {
+  const each = path.operationsPerReply ?? 1;
+  return { timed: replies * each, all: answered * each };
+}
+
+export function batchRequest({ sequenceId }: BenchServer): string {
+  const instances = new Array(BATCH_INSTANCES).fill(createBody(sequenceId));
+  return postRequest('/instances/batch', JSON.stringify({ instances }));
+}
+
+function creations(name: string, sequence: Variant, connections: number): Path {
+  return {
+    name,
+    operation: `creation of ${sequence}, ${connections} connections`,
+    sequence,
+    job: ({ server, ms }) => ({
+      kind: 'loop',
+      port: server.port,
+      connections,
+      requests: [server.createRequest],
+      status: 201,
+      limit: { ms },
+    }),
+  };
+}
+
+function drained(name: string, workers: number, limit: number): Path {
+  return {
+    name,
+    operation: `task of a backlog, claimed ${limit} at a time and completed, ${workers} workers`,
+    sequence: 'external',
+    needsBacklog: true,
+    job: ({ server, ms, backlog }) => ({
+      kind: 'drain',
+      port: server.port,
+      workers,
+      handler: EXTERNAL_HANDLER,
+      limit,
+      tasks: backlog,
+      ms,
+    }),
+  };
+}
+
+function rounds(name: string, workers: number): Path {
+  return {
+    name,
+    operation: `task created, claimed and completed, ${workers} workers`,
+    sequence: 'external',
+    job: ({ server, ms }) => ({
+      kind: 'round',
+      port: server.port,
+      workers,
+      handler: EXTERNAL_HANDLER,
+      create: server.createRequest,
+      ms,
+    }),
+  };
+}

@@ -1,0 +1,162 @@
+/**
+ * The worker's side of a run. Every worker has one connection and one request in flight; an operation is
+ * all that one task takes, from the first request about it to the reply to its completion.
+ */
+
+import { performance } from 'node:perf_hooks';
+import type { HttpConnection } from './http-connection.js';
+import { ask } from './replies.js';
+import { postRequest } from './requests.js';
+import { type Latency, Samples } from './samples.js';
+
+/** Workers that poll tasks of a backlog and complete them one by one, until it ends or time does. */
+export interface DrainJob {
+  readonly kind: 'drain';
+  readonly port: number;
+  readonly workers: number;
+  readonly handler: string;
+  /** Of each poll. */
+  readonly limit: number;
+  readonly tasks: number;
+  readonly ms: number;
+}
+
+/** Workers that each create an instance, poll a task and complete it, over and over. */
+export interface RoundJob {
+  readonly kind: 'round';
+  readonly port: number;
+  readonly workers: number;
+  readonly handler: string;
+  readonly create: string;
+  readonly ms: number;
+}
+
+export interface Worked {
+  /** Within the measured time; `answered` has those that came after it too. */
+  readonly replies: number;
+  readonly answered: number;
+  readonly ms: number;
+  /** `request` is the operation; beside it those of each kind of request. */
+  readonly latency: Readonly<Record<string, Latency>>;
+  readonly bodies: readonly string[];
+}
+
+interface Task {
+  readonly id: string;
+  readonly claim_epoch: number;
+}
+
+/** What a worker whose task another one took waits for the next; longer than any answer takes. */
+const POLL_WAIT_MS = 10_000;
+
+export async function drain(job: DrainJob, connections: readonly HttpConnection[]) {
+  const run = new Run(job.ms);
+  let claimed = 0;
+  return run.all(connections, async (connection, worker) => {
+    const poll = pollRequest({ handler_name: job.handler, worker_id: worker, limit: job.limit });
+    while (claimed < job.tasks && !run.isOver()) {
+      const polledAt = performance.now();
+      const tasks = await ask<readonly Task[]>(connection, poll, 200);
+      // At the end others have the rest: such a poll says nothing about the time of a claim.
+      if (tasks.length > 0) run.add('poll', polledAt);
+      claimed += tasks.length;
+      for (const task of tasks) await complete(run, connection, worker, task, polledAt);
+    }
+  });
+}
+
+export async function round(job: RoundJob, connections: readonly HttpConnection[]) {
+  const run = new Run(job.ms);
+  return run.all(connections, async (connection, worker) => {
+    const poll = pollRequest({
+      handler_name: job.handler,
+      worker_id: worker,
+      limit: 1,
+      wait_ms: POLL_WAIT_MS,
+    });
+    while (!run.isOver()) {
+      const createdAt = performance.now();
+      await ask(connection, job.create, 201);
+      run.add('create', createdAt);
+      const polledAt = performance.now();
+      const [task] = await ask<readonly Task[]>(connection, poll, 200);
+      if (task === undefined) throw new Error(`no task came within ${POLL_WAIT_MS} ms`);
+      run.add('poll', polledAt);
+      await complete(run, connection, worker, task, createdAt);
+    }
+  });
+}
+
+async function complete(
+  run: Run,
+  connection: HttpConnection,
+  worker: string,
+  task: Task,
+  beganAt: number,
+): Promise<void> {
+  const sentAt = performance.now();
+  await ask(connection, completion(task, worker), 200);
+  run.add('complete', sentAt);
+  run.finish(beganAt);
+}
+
+function pollRequest(body: object): string {
+  return postRequest('/workers/tasks/poll', JSON.stringify(body));
+}
+
+function completion(task: Task, worker: string): string {
+  const body = {
+    worker_id: worker,
+    claim_epoch: task.claim_epoch,
+    output: { parcel: 'P-4711', packed: true },
+  };
+  return postRequest(`/workers/tasks/${task.id}/complete`, JSON.stringify(body));
+}
+
+/** The clock and the samples of one run. */
+class Run {
+  readonly #startedAt = performance.now();
+  readonly #endsAt: number;
+  readonly #samples = new Map<string, Samples>([['request', new Samples()]]);
+  #answered = 0;
+
+  constructor(ms: number) {
+    this.#endsAt = this.#startedAt + ms;
+  }
+
+  isOver(): boolean {
+    return performance.now() >= this.#endsAt;
+  }
+
+  add(kind: string, beganAt: number): void {
+    const now = performance.now();
+    if (now > this.#endsAt) return;
+    const samples = this.#samples.get(kind) ?? new Samples();
+    this.#samples.set(kind, samples);
+    samples.add(now - beganAt);
+  }
+
+  /** An operation has ended. */
+  finish(beganAt: number): void {
+    this.#answered += 1;
+    this.add('request', beganAt);
+  }
+
+  async all(
+    connections: readonly HttpConnection[],
+    work: (connection: HttpConnection, worker: string) => Promise<void>,
+  ): Promise<Worked> {
+    await Promise.all(connections.map((connection, at) => work(connection, `worker-${at}`)));
+    const ms = Math.min(performance.now(), this.#endsAt) - this.#startedAt;
+    const latency = Object.fromEntries(
+      [...this.#samples].map(([kind, samples]) => [kind, samples.summary()]),
+    );
+    return {
+      replies: latency.request!.count,
+      answered: this.#answered,
+      ms,
+      latency,
+      bodies: [],
+    };
+  }
+}
