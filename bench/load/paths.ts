@@ -57,12 +57,14 @@ export async function runPaths(
 ): Promise<{ readonly part: PartResult; readonly table: string }> {
   const rows: PathRow[] = [];
   const skipped: string[] = [];
+  await context.postgres.setAutovacuum(false);
   for (const path of PATHS.filter(({ name }) => options.paths.includes(name))) {
     const result = await measure(context, options, path);
     rows.push(...result.rows);
     skipped.push(...result.skipped);
     context.progress(costTable(result.rows));
   }
+  await context.postgres.setAutovacuum(true);
   const ratios = ratioTable(rows);
   const part: PartResult = {
     question: 'What does an operation of each path cost the whole machine?',
@@ -156,11 +158,12 @@ async function takeTurn(
   const { postgres, generator } = context;
   const { server, roles } = candidate;
   const { backlog } = options;
+  await postgres.checkpoint();
   if (path.needsBacklog) {
     await fill(context, candidate, backlog);
     await wait(SETTLE_MS);
   }
-  await postgres.checkpoint();
+  await server.db.query('vacuum (analyze)');
   const stopMeter = await startMeter(postgres, server);
   const result = await generator.run(path.job({ server, ms, backlog }));
   const operations = operationsOf(path, result);

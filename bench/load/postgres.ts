@@ -24,6 +24,8 @@ export interface BenchPostgres {
   createDatabase(name: string): Promise<string>;
   /** Before a measured run, so that none of them pays for the pages of the one before. */
   checkpoint(): Promise<void>;
+  /** Off, where a vacuum that happens to fall into one run would be counted as its cost. */
+  setAutovacuum(isOn: boolean): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -95,6 +97,10 @@ export async function startPostgres(
     },
     async checkpoint() {
       await admin.query('checkpoint');
+    },
+    async setAutovacuum(isOn) {
+      await admin.query(`alter system set autovacuum = ${isOn ? 'on' : 'off'}`);
+      await admin.query('select pg_reload_conf()');
     },
     async stop() {
       process.removeListener('exit', onExit);
