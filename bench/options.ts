@@ -30,6 +30,12 @@ export interface BenchOptions {
   readonly server: string | undefined;
   /** The checkout that it is compared with. */
   readonly against: string | undefined;
+  /** Given to the servers as ENGINE_WRITER_LANES; undefined: they choose. */
+  readonly lanes: number | undefined;
+  /** Whether Postgres counts statements, and what they took is printed for each turn of a path. */
+  readonly statements: boolean;
+  /** The folder for V8 CPU profiles of the servers of part paths. */
+  readonly profile: string | undefined;
   /** Tasks that wait when workers begin, in part paths. */
   readonly backlog: number;
   /** Instances that wait for an event each. */
@@ -87,6 +93,9 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
   --shards N     ENGINE_SHARDS of the server
   --against D    another checkout, built: its server takes turns with this one in part paths
   --server D     the checkout whose server is measured in part paths (this one)
+  --lanes N      ENGINE_WRITER_LANES of the servers in part paths
+  --statements   what each statement of a turn took, by pg_stat_statements, in part paths
+  --profile D    folder for V8 CPU profiles of each thread, and tables of them, in part paths
   --backlog N    tasks that wait when workers begin, in part paths (20000)
   --instances N  that wait in part events, each for an event of its own (100000)
   --rate N,…     events per second in part events, one stage after the other (500)
@@ -120,6 +129,9 @@ export function readOptions(args: readonly string[], resultsFolder: string): Ben
     paths,
     server: values.server,
     against: values.against,
+    lanes: values.lanes === undefined ? undefined : number(values.lanes, 'lanes', 1, 1),
+    statements: values.statements === true,
+    profile: values.profile,
     backlog: number(values.backlog, 'backlog', quick ? 200 : 20_000, 1),
     instances: number(values.instances, 'instances', quick ? 200 : 100_000, 1),
     rates: (values.rate ?? '500').split(',').map((text) => number(text, 'rate', 500, 1)),
@@ -147,6 +159,9 @@ function parse(args: readonly string[]) {
         shards: { type: 'string' },
         server: { type: 'string' },
         against: { type: 'string' },
+        lanes: { type: 'string' },
+        statements: { type: 'boolean' },
+        profile: { type: 'string' },
         backlog: { type: 'string' },
         instances: { type: 'string' },
         rate: { type: 'string' },

@@ -10,7 +10,14 @@ import { ask, unexpected } from './replies.js';
 import { getRequest } from './requests.js';
 import { type Latency, Samples } from './samples.js';
 import { WAKE_CONNECTIONS, type WakeJob, wake } from './wake-job.js';
-import { type DrainJob, drain, type RoundJob, round } from './worker-jobs.js';
+import {
+  type DrainJob,
+  drain,
+  type ExchangeJob,
+  exchange,
+  type RoundJob,
+  round,
+} from './worker-jobs.js';
 
 /** Every connection sends its next request when it has its reply. Ends by time or by number. */
 export interface LoopJob {
@@ -33,7 +40,7 @@ export interface CompleteJob {
   readonly count: number;
 }
 
-export type Job = LoopJob | CompleteJob | DrainJob | RoundJob | WakeJob;
+export type Job = LoopJob | CompleteJob | DrainJob | RoundJob | ExchangeJob | WakeJob;
 
 export interface JobResult {
   /** Within the measured time; `answered` has those that came after it too. */
@@ -66,6 +73,8 @@ function perform(job: Job): Promise<Measured> {
       return withConnections(job.port, job.workers, (all) => drain(job, all));
     case 'round':
       return withConnections(job.port, job.workers, (all) => round(job, all));
+    case 'exchange':
+      return withConnections(job.port, job.workers, (all) => exchange(job, all));
     case 'wake':
       return withConnections(job.port, WAKE_CONNECTIONS, async (all) => {
         const { count: replies } = job;

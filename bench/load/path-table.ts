@@ -7,6 +7,7 @@ import { createBody, EXTERNAL_HANDLER } from '../fixtures.js';
 import type { Job, JobResult } from './jobs.js';
 import { postRequest } from './requests.js';
 import type { BenchServer, Variant } from './server.js';
+import { EXCHANGE_ROUTE } from './worker-jobs.js';
 
 /** What the jobs of a path may depend on. */
 export interface PathSetting {
@@ -31,6 +32,7 @@ export interface Path {
 
 export const BATCH_INSTANCES = 500;
 export const BATCH_CONNECTIONS = 4;
+const EXCHANGE_TASKS = 50;
 
 export const PATHS: readonly Path[] = [
   creations('noop256', 'noop', 256),
@@ -41,6 +43,8 @@ export const PATHS: readonly Path[] = [
   drained('claim64x50', 64, 50),
   rounds('round16', 16),
   rounds('round64', 64),
+  exchanges('exchange16', 16),
+  exchanges('exchange64', 64),
   {
     name: 'batch500',
     operation: `instance of a batch of ${BATCH_INSTANCES}, ${BATCH_CONNECTIONS} connections`,
@@ -65,8 +69,8 @@ export function operationsOf(path: Path, { replies, answered }: JobResult) {
   return { timed: replies * each, all: answered * each };
 }
 
-export function batchRequest({ sequenceId }: BenchServer): string {
-  const instances = new Array(BATCH_INSTANCES).fill(createBody(sequenceId));
+export function batchRequest({ sequenceId }: BenchServer, count = BATCH_INSTANCES): string {
+  const instances = new Array(count).fill(createBody(sequenceId));
   return postRequest('/instances/batch', JSON.stringify({ instances }));
 }
 
@@ -115,6 +119,26 @@ function rounds(name: string, workers: number): Path {
       workers,
       handler: EXTERNAL_HANDLER,
       create: server.createRequest,
+      ms,
+    }),
+  };
+}
+
+function exchanges(name: string, workers: number): Path {
+  return {
+    name,
+    operation:
+      `task of ${EXCHANGE_TASKS} created by a batch, claimed and completed by exchanges, ` +
+      `${workers} workers`,
+    sequence: 'external',
+    route: EXCHANGE_ROUTE,
+    job: ({ server, ms }) => ({
+      kind: 'exchange',
+      port: server.port,
+      workers,
+      handler: EXTERNAL_HANDLER,
+      limit: EXCHANGE_TASKS,
+      create: batchRequest(server, EXCHANGE_TASKS),
       ms,
     }),
   };

@@ -53,9 +53,9 @@ const silent = () => undefined;
 
 /** @throws EmbeddedPostgresError when it does not start */
 export async function startPostgres(
-  options: Pick<BenchOptions, 'dataParent' | 'walSegments' | 'isDurable'>,
+  options: Pick<BenchOptions, 'dataParent' | 'walSegments' | 'isDurable' | 'statements'>,
 ): Promise<BenchPostgres> {
-  const { dataParent, walSegments, isDurable } = options;
+  const { dataParent, walSegments, isDurable, statements } = options;
   const dataDir = mkdtempSync(path.join(dataParent ?? tmpdir(), 'engine-bench-'));
   // Others may enter it, because under root Postgres runs as another user.
   chmodSync(dataDir, 0o755);
@@ -63,7 +63,11 @@ export async function startPostgres(
   const server = await ensureServer({
     dataDir,
     major: 18,
-    settings: { ...SETTINGS, fsync: isDurable ? 'on' : 'off' },
+    settings: {
+      ...SETTINGS,
+      fsync: isDurable ? 'on' : 'off',
+      ...(statements ? { shared_preload_libraries: 'pg_stat_statements' } : {}),
+    },
     isDurable,
     log: { info: silent, warn: silent, error: silent },
   }).catch((error: unknown) => {

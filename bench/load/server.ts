@@ -30,14 +30,14 @@ const SEQUENCES = { noop: NOOP_SEQUENCE, external: EXTERNAL_SEQUENCE } as const;
 
 /**
  * @param shards undefined: the server's own default
- * @param launch whose server it is, and more of its environment
+ * @param launch whose server it is, and more of its environment and flags
  */
 export async function startServer(
   postgres: BenchPostgres,
   name: string,
   variant: Variant,
   shards = Math.max(1, availableParallelism() - 1),
-  launch: Pick<EngineOptions, 'checkout' | 'env'> = {},
+  launch: Pick<EngineOptions, 'checkout' | 'env' | 'nodeArgs'> = {},
 ): Promise<BenchServer> {
   const databaseUrl = await postgres.createDatabase(name);
   const engine = await startEngine({

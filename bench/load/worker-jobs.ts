@@ -31,6 +31,18 @@ export interface RoundJob {
   readonly ms: number;
 }
 
+/** Workers that each create a batch, then hand in the results of their last tasks and take new ones by one request. */
+export interface ExchangeJob {
+  readonly kind: 'exchange';
+  readonly port: number;
+  readonly workers: number;
+  readonly handler: string;
+  readonly limit: number;
+  /** Of as many instances as the limit. */
+  readonly create: string;
+  readonly ms: number;
+}
+
 export interface Worked {
   /** Within the measured time; `answered` has those that came after it too. */
   readonly replies: number;
@@ -45,6 +57,16 @@ interface Task {
   readonly id: string;
   readonly claim_epoch: number;
 }
+
+interface Exchanged {
+  readonly outcomes: readonly { readonly status: number }[];
+  readonly tasks: readonly Task[];
+}
+
+export const EXCHANGE_ROUTE = '/workers/tasks/exchange';
+
+/** Of every task. */
+const OUTPUT = { parcel: 'P-4711', packed: true };
 
 /** What a worker whose task another one took waits for the next; longer than any answer takes. */
 const POLL_WAIT_MS = 10_000;
@@ -87,6 +109,36 @@ export async function round(job: RoundJob, connections: readonly HttpConnection[
   });
 }
 
+export async function exchange(job: ExchangeJob, connections: readonly HttpConnection[]) {
+  const run = new Run(job.ms);
+  const poll = { handlers: [job.handler], limit: job.limit, wait_ms: POLL_WAIT_MS };
+  return run.all(connections, async (connection, worker) => {
+    let held: readonly Task[] = [];
+    let takenAt = performance.now();
+    for (let isLast = false; !isLast; ) {
+      // What it holds in the end is handed in, and nothing taken any more.
+      isLast = run.isOver();
+      const createdAt = performance.now();
+      if (!isLast) {
+        await ask(connection, job.create, 201);
+        run.add('create', createdAt);
+      }
+      const sentAt = performance.now();
+      const results = held.map(resultOf);
+      const body = { worker_id: worker, results, ...(isLast ? {} : { poll }) };
+      const request = postRequest(EXCHANGE_ROUTE, JSON.stringify(body));
+      const { outcomes, tasks } = await ask<Exchanged>(connection, request, 200);
+      run.add('exchange', sentAt);
+      const refused = outcomes.find(({ status }) => status !== 200);
+      if (refused !== undefined)
+        throw new Error(`a result was refused: ${JSON.stringify(refused)}`);
+      for (const _ of outcomes) run.finish(takenAt);
+      held = tasks;
+      takenAt = createdAt;
+    }
+  });
+}
+
 async function complete(
   run: Run,
   connection: HttpConnection,
@@ -104,12 +156,12 @@ function pollRequest(body: object): string {
   return postRequest('/workers/tasks/poll', JSON.stringify(body));
 }
 
+function resultOf({ id, claim_epoch }: Task) {
+  return { kind: 'complete', task_id: id, claim_epoch, output: OUTPUT };
+}
+
 function completion(task: Task, worker: string): string {
-  const body = {
-    worker_id: worker,
-    claim_epoch: task.claim_epoch,
-    output: { parcel: 'P-4711', packed: true },
-  };
+  const body = { worker_id: worker, claim_epoch: task.claim_epoch, output: OUTPUT };
   return postRequest(`/workers/tasks/${task.id}/complete`, JSON.stringify(body));
 }
 

@@ -26,6 +26,8 @@ export interface EngineOptions {
   readonly port?: number;
   /** More of the environment. Nothing named ENGINE_* is inherited from this process. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Flags of Node itself, such as those of its profiler. */
+  readonly nodeArgs?: readonly string[];
   /** Default: a database without syncs is accepted, which those of tests are. */
   readonly args?: readonly string[];
   /** Default `ready`. A hot standby listens and is not ready. */
@@ -151,7 +153,7 @@ function launch(options: EngineOptions, port: number): ChildProcess {
   installCleanup();
   const { apiKey = DEFAULT_API_KEY, args = ['--unsafe-database'] } = options;
   const flags = apiKey === null ? ['--insecure-auth', ...args] : args;
-  const child = spawn(process.execPath, [entryOf(options), ...flags], {
+  const child = spawn(process.execPath, [...(options.nodeArgs ?? []), entryOf(options), ...flags], {
     env: {
       ...inheritedEnvironment(),
       // What is absent would be inherited.

@@ -1,0 +1,66 @@
+/** The tables of part `paths`. Pure. */
+
+import { type Cell, median, renderTable, round } from '../report.js';
+import { type Cost, ROLES } from './cost.js';
+import type { Side } from './sides.js';
+
+export interface Turn extends Cost {
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+export interface PathRow {
+  readonly path: string;
+  readonly operation: string;
+  readonly side: Side;
+  /** Connections of the writer. */
+  readonly lanes: number;
+  readonly turns: readonly Turn[];
+}
+
+type Column = readonly [name: string, read: (turn: Turn) => number];
+
+const COLUMNS: readonly Column[] = [
+  ['ops/s', (turn) => turn.perSecond],
+  ['p50 ms', (turn) => turn.p50Ms],
+  ['p99 ms', (turn) => turn.p99Ms],
+  ['CPU µs/op', ({ cpu }) => cpu.sum],
+  ...ROLES.map((role): Column => [role, ({ cpu }) => cpu[role]]),
+  ['WAL B/op', (turn) => turn.walBytes],
+  ['flushes/op', (turn) => turn.flushes],
+];
+
+const NAMES = COLUMNS.map(([name]) => name);
+
+/** Of each column the median over the turns. */
+export function costTable(rows: readonly PathRow[]): string {
+  return renderTable(
+    ['path', 'server', ...NAMES, 'lanes'],
+    rows.map(({ path, side, turns, lanes }): Cell[] => [
+      path,
+      side,
+      ...COLUMNS.map(([, read]) => round(median(turns.map(read)))),
+      lanes,
+    ]),
+  );
+}
+
+/** This server by the other one: of each column the median over the pairs of turns. */
+export function ratioTable(rows: readonly PathRow[]): string | undefined {
+  const pairs = rows.flatMap((mine) => {
+    const theirs = rows.find(({ path, side }) => path === mine.path && side === 'against');
+    return mine.side === 'this' && theirs !== undefined ? [{ mine, theirs }] : [];
+  });
+  if (pairs.length === 0) return undefined;
+  return renderTable(
+    ['this / against', ...NAMES],
+    pairs.map(({ mine, theirs }): Cell[] => [
+      mine.path,
+      ...COLUMNS.map(([, read]) => {
+        const ratios = mine.turns.map((turn, at) => read(turn) / read(theirs.turns[at]!));
+        return round(median(ratios));
+      }),
+    ]),
+  );
+}
