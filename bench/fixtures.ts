@@ -67,6 +67,20 @@ export const EXTERNAL_SEQUENCE = sequenceBody('bench-external', [
   },
 ]);
 
+/** Every step of the sequence below has this handler. */
+export const STEPS_HANDLER = 'do_step';
+export const STEPS = 20;
+
+/** Steps for workers, one behind the other, which take nothing of the context. */
+export const STEPS_SEQUENCE = sequenceBody(
+  'bench-steps',
+  Array.from({ length: STEPS }, (_, at) => ({
+    type: 'step',
+    id: `step-${at}`,
+    handler: STEPS_HANDLER,
+  })),
+);
+
 /** Blocks of a fulfilment, for the compiler of plans: all kinds, nested three deep. */
 export const FULFILMENT_BLOCKS: readonly JsonObject[] = [
   {
@@ -154,16 +168,18 @@ export function orderRecord(id: string): InstanceRecord {
   );
 }
 
-/** Ids as the engine makes them, from a cheap source of random bits (xorshift). */
-export function benchIds(): IdGenerator {
+/** A cheap source of random bits, 32 each time (xorshift). */
+export function benchBits(): () => number {
   let state = 0x9e3779b9;
-  return createIdGenerator(
-    () => Date.now(),
-    () => {
-      state ^= state << 13;
-      state ^= state >>> 17;
-      state ^= state << 5;
-      return state >>> 0;
-    },
-  );
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return state >>> 0;
+  };
+}
+
+/** Ids as the engine makes them. */
+export function benchIds(): IdGenerator {
+  return createIdGenerator(() => Date.now(), benchBits());
 }

@@ -47,8 +47,8 @@ async function run(options: BenchOptions): Promise<void> {
     parts.micro = part;
     say(`\nmicro benches\n\n${table}`);
   }
-  const { load, paths, neighbours, cron, release, events } = options;
-  if (load.length + paths.length > 0 || neighbours || cron || release || events) {
+  const { load, paths, checks, neighbours, cron, release, events } = options;
+  if (load.length + paths.length + checks.length > 0 || neighbours || cron || release || events) {
     Object.assign(parts, await runLoad(options, say));
   }
   if (options.results === undefined) return;

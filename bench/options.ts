@@ -4,6 +4,7 @@
  */
 
 import { parseArgs } from 'node:util';
+import { CHECK_NAMES } from './load/checks.js';
 import { PATH_NAMES } from './load/path-table.js';
 
 /**
@@ -36,6 +37,14 @@ export interface BenchOptions {
   readonly statements: boolean;
   /** The folder for V8 CPU profiles of the servers of part paths. */
   readonly profile: string | undefined;
+  /** Checks of part paths. */
+  readonly checks: readonly string[];
+  /** Instances of each size of the check context. */
+  readonly contextInstances: number;
+  /** How long the check snapshot holds one. */
+  readonly snapshotSeconds: number;
+  /** How long the check minute has the server at full load. */
+  readonly fullSeconds: number;
   /** Tasks that wait when workers begin, in part paths. */
   readonly backlog: number;
   /** Instances that wait for an event each. */
@@ -68,6 +77,7 @@ const RELEASE = 'release';
 const EVENTS = 'events';
 const NAMED_ONLY: readonly string[] = [NEIGHBOURS, CRON, RELEASE, EVENTS];
 const PATHS = 'paths';
+const ROW_NAMES: readonly string[] = [...PATH_NAMES, ...CHECK_NAMES];
 /** Words that begin a part, so that they are no list of what to run of the part before. */
 const PARTS: readonly string[] = ['micro', 'load', PATHS, ...NAMED_ONLY];
 
@@ -86,6 +96,7 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
   "events" measures what instances that wait for events cost, and how soon an event wakes one.
   "paths" measures what an operation of each path costs the whole machine; "paths noop256,round16"
   selects of: ${PATH_NAMES.join(' ')}
+  and of the checks within one run: ${CHECK_NAMES.join(' ')}
 
   --seconds N    of each measured run under load (5)
   --rounds N     repetitions of each measurement (3)
@@ -97,6 +108,8 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
   --statements   what each statement of a turn took, by pg_stat_statements, in part paths
   --profile D    folder for V8 CPU profiles of each thread, and tables of them, in part paths
   --backlog N    tasks that wait when workers begin, in part paths (20000)
+  --held N       seconds for which the check snapshot holds one (20)
+  --full N       seconds of full load in the check minute (60)
   --instances N  that wait in part events, each for an event of its own (100000)
   --rate N,…     events per second in part events, one stage after the other (500)
   --events N     in each stage of part events (as many as there are instances for)
@@ -115,7 +128,7 @@ const WAL_SEGMENTS = 128;
 export function readOptions(args: readonly string[], resultsFolder: string): BenchOptions {
   const { values, positionals } = parse(args);
   const quick = values.quick === true;
-  const [paths, others] = readPaths(positionals);
+  const [named, others] = readPaths(positionals);
   const usual = others.filter((word) => !NAMED_ONLY.includes(word));
   const [micro, load] = readParts(usual);
   const isAlone = positionals.length > 0 && usual.length === 0;
@@ -126,7 +139,11 @@ export function readOptions(args: readonly string[], resultsFolder: string): Ben
     cron: positionals.includes(CRON),
     release: positionals.includes(RELEASE),
     events: positionals.includes(EVENTS),
-    paths,
+    paths: named.filter((name) => PATH_NAMES.includes(name)),
+    checks: named.filter((name) => CHECK_NAMES.includes(name)),
+    contextInstances: quick ? 2 : 16,
+    snapshotSeconds: number(values.held, 'held', quick ? 0.3 : 20, 0.1),
+    fullSeconds: number(values.full, 'full', quick ? 0.3 : 60, 0.1),
     server: values.server,
     against: values.against,
     lanes: values.lanes === undefined ? undefined : number(values.lanes, 'lanes', 1, 1),
@@ -163,6 +180,8 @@ function parse(args: readonly string[]) {
         statements: { type: 'boolean' },
         profile: { type: 'string' },
         backlog: { type: 'string' },
+        held: { type: 'string' },
+        full: { type: 'string' },
         instances: { type: 'string' },
         rate: { type: 'string' },
         events: { type: 'string' },
@@ -196,16 +215,16 @@ function readParts(words: readonly string[]): [micro: boolean, load: readonly Lo
   return [micro, load];
 }
 
-/** @returns the paths, and the words that say something else */
+/** @returns the paths and checks, and the words that say something else */
 function readPaths(words: readonly string[]): [paths: readonly string[], others: string[]] {
   const at = words.indexOf(PATHS);
   if (at < 0) return [[], [...words]];
   const next = words[at + 1];
   const isNamed = next !== undefined && !PARTS.includes(next);
   const others = words.toSpliced(at, isNamed ? 2 : 1);
-  if (!isNamed) return [PATH_NAMES, others];
+  if (!isNamed) return [ROW_NAMES, others];
   const names = next.split(',');
-  const unknown = names.find((name) => !PATH_NAMES.includes(name));
+  const unknown = names.find((name) => !ROW_NAMES.includes(name));
   if (unknown !== undefined) throw new UsageError(`unknown path ${unknown}`);
   return [names, others];
 }
@@ -223,5 +242,5 @@ function number(text: string | undefined, flag: string, fallback: number, min: n
   if (!Number.isFinite(value) || value < min) {
     throw new UsageError(`--${flag} must be a number of at least ${min}, not "${text}"`);
   }
-  return flag === 'seconds' ? value : Math.floor(value);
+  return min < 1 ? value : Math.floor(value);
 }

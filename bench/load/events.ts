@@ -4,14 +4,13 @@
  * it, in the same run and as often, from a worker's completion to the task of the next step.
  */
 
-import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createClient, expectStatus } from '../../test/helpers/client.js';
 import { DEFAULT_API_KEY } from '../../test/helpers/engine.js';
 import { NAMESPACE, ORDER, TENANT } from '../fixtures.js';
 import type { BenchOptions } from '../options.js';
 import { type PartResult, renderTable, round } from '../report.js';
-import { readFamily, readQueued, readThreads } from './process-cpu.js';
+import { readFamily, readQueued, readResidentMib, readThreads } from './process-cpu.js';
 import { postRequest } from './requests.js';
 import type { LoadContext } from './run.js';
 import type { Latency } from './samples.js';
@@ -181,7 +180,6 @@ async function lookAtIdle(
   const startedAt = performance.now();
   await pause(seconds * 1_000);
   const elapsed = (performance.now() - startedAt) / 1_000;
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const serverCpu = (threadsMs({ pid }) - before) / elapsed;
   const postgresCpu = (readFamily(postgres) - database) / elapsed;
   const { rows } = await db.query<{ bytes: number }>(
@@ -190,7 +188,7 @@ async function lookAtIdle(
   return {
     serverCpu: round(serverCpu),
     postgresCpu: round(postgresCpu),
-    residentMib: Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024,
+    residentMib: readResidentMib(pid),
     databaseMib: rows[0]!.bytes / 2 ** 20,
   };
 }

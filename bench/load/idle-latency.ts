@@ -1,21 +1,18 @@
 /**
- * Part b: how long one instance takes when nothing else happens, beside the single durable commit
- * that it cannot do without. One connection, one request at a time; both take turns.
+ * Part b: how long requests take when nothing else happens, beside the single durable commit and the
+ * answer of the front that they cannot do without. One request at a time; all take turns.
  */
 
+import { createBody, STEPS, STEPS_HANDLER } from '../fixtures.js';
 import type { BenchOptions } from '../options.js';
 import { median, type PartResult, renderTable, round } from '../report.js';
 import { Ceiling } from './ceiling.js';
-import { getRequest } from './requests.js';
+import { getRequest, postRequest } from './requests.js';
 import type { LoadContext } from './run.js';
-import type { Latency } from './samples.js';
-import { Samples } from './samples.js';
-import { startServer } from './server.js';
+import { type Latency, Samples } from './samples.js';
+import { type Candidate, inTurn, type Side, withCandidates } from './sides.js';
 import { SingleCommits } from './single-commits.js';
 import { UnitTemplate } from './unit-template.js';
-
-/** The target: created to completed takes at most so many single commits, at the median. */
-const TARGET_COMMITS = 3;
 
 const PER_SECOND = 100;
 /** Not counted: code that has not run yet is compiled, connections and plans are made. */
@@ -26,88 +23,192 @@ interface Turn {
   readonly createMs: Latency;
   readonly readMs: Latency;
   readonly totalMs: Latency;
+  readonly stepMs: Latency;
   readonly commitMs: Latency;
-  readonly unitCommitMs: Latency;
+  /** Only of this checkout's own server: the script sends this checkout's statements. */
+  readonly unitCommitMs?: Latency;
+}
+
+type Read = (turn: Turn) => Latency | undefined;
+
+const LINES: readonly (readonly [name: string, read: Read])[] = [
+  ['created to completed (POST, then GET)', (turn) => turn.totalMs],
+  ['POST /instances', (turn) => turn.createMs],
+  ['GET /instances/{id}', (turn) => turn.readMs],
+  ['GET /health/live, which only the front answers', (turn) => turn.frontMs],
+  ['step completed to next one at a parked poll', (turn) => turn.stepMs],
+  ['single durable commit of one row', (turn) => turn.commitMs],
+  ["the creation's rows: fence, inserts, commit", (turn) => turn.unitCommitMs],
+];
+
+/** Ratios within a turn, and what they may be at the median. */
+const RATIOS = [
+  {
+    name: 'created to completed, in single commits',
+    of: ({ totalMs, commitMs }: Turn) => totalMs.p50 / commitMs.p50,
+    target: 2.8,
+  },
+  {
+    name: 'GET /instances/{id} by GET /health/live',
+    of: ({ readMs, frontMs }: Turn) => readMs.p50 / frontMs.p50,
+    target: 2.5,
+  },
+  {
+    name: 'step completed to next one at a parked poll, in single commits',
+    of: ({ stepMs, commitMs }: Turn) => stepMs.p50 / commitMs.p50,
+    target: 5,
+  },
+] as const;
+
+interface Measured {
+  readonly side: Side;
+  readonly turns: readonly Turn[];
 }
 
 export async function runIdleLatency(
-  { postgres, generator }: LoadContext,
+  context: LoadContext,
   options: BenchOptions,
 ): Promise<{ readonly part: PartResult; readonly table: string }> {
   const count = Math.ceil(options.seconds * PER_SECOND);
-  const server = await startServer(postgres, 'idle', 'noop', options.shards);
-  const commits = await SingleCommits.open(await postgres.createDatabase('idle_single'));
-  const ceiling = await Ceiling.open(await postgres.createDatabase('idle_ceiling'), 1);
-  const job = { kind: 'complete', port: server.port, create: server.createRequest } as const;
-  const turns: Turn[] = [];
+  const commits = await SingleCommits.open(await context.postgres.createDatabase('idle_single'));
   try {
-    const warmup = Math.ceil(count * WARMUP_SHARE);
-    await generator.run({ ...job, count: warmup });
-    await commits.run(warmup, new Samples());
-    const { rows } = await server.db.query<{ id: string }>('select id from instances limit 1');
-    const template = await UnitTemplate.readFrom(server.db, rows[0]!.id);
-    await ceiling.run(template, 1, { flushes: warmup });
-    await postgres.checkpoint();
-    for (let round = 0; round < options.rounds; round += 1) {
-      const { latency } = await generator.run({ ...job, count });
-      const front = await generator.run({
-        kind: 'loop',
-        port: server.port,
-        connections: 1,
-        requests: [getRequest('/health/live')],
-        status: 200,
-        limit: { replies: count },
-      });
-      const samples = new Samples();
-      await commits.run(count, samples);
-      const units = await ceiling.run(template, 1, { flushes: count });
-      turns.push({
-        frontMs: front.latency.request!,
-        createMs: latency.create!,
-        readMs: latency.read!,
-        totalMs: latency.total!,
-        commitMs: samples.summary(),
-        unitCommitMs: units.flush,
-      });
-    }
+    const measured = await withCandidates(context, options, 'idle', 'noop', (candidates) =>
+      measure(context, options, { candidates, commits, count }),
+    );
+    return report(measured, count, options);
   } finally {
-    ceiling.close();
     await commits.close();
-    await server.stop();
   }
-  return report(turns, count, options);
 }
 
-function report(turns: readonly Turn[], count: number, options: BenchOptions) {
-  const at = (read: (turn: Turn) => Latency, share: 'p50' | 'p99') =>
-    round(median(turns.map((turn) => read(turn)[share])));
-  const line = (name: string, read: (turn: Turn) => Latency) => ({
-    name,
-    p50Ms: at(read, 'p50'),
-    p99Ms: at(read, 'p99'),
-  });
-  const rows = [
-    line('created to completed (POST, then GET)', (turn) => turn.totalMs),
-    line('POST /instances', (turn) => turn.createMs),
-    line('GET /instances/{id}', (turn) => turn.readMs),
-    line('GET /health/live, which only the front answers', (turn) => turn.frontMs),
-    line('single durable commit of one row', (turn) => turn.commitMs),
-    line("the creation's rows: fence, inserts, commit", (turn) => turn.unitCommitMs),
-  ];
-  const ratio = round(median(turns.map((turn) => turn.totalMs.p50 / turn.commitMs.p50)));
-  const reached = ratio <= TARGET_COMMITS ? 'reached' : 'missed';
-  const part: PartResult = {
-    question: 'How long does a one-step instance take on an idle server, counted in commits?',
-    settings: { instances: count, rounds: options.rounds },
-    results: { rows, ratio, turns },
-    remarks: [
-      `created to completed: ${ratio} single commits at the median, ` +
-        `target ${TARGET_COMMITS}: ${reached}`,
-    ],
+interface Idle {
+  readonly candidates: readonly Candidate[];
+  readonly commits: SingleCommits;
+  /** Requests of each kind in a turn. */
+  readonly count: number;
+}
+
+async function measure(
+  context: LoadContext,
+  options: BenchOptions,
+  { candidates, commits, count }: Idle,
+): Promise<Measured[]> {
+  const contenders = [];
+  try {
+    for (const { side, server } of candidates) {
+      const isOwn = side === 'this' && options.server === undefined;
+      const rows = isOwn ? await ownRows(context, server) : undefined;
+      const steps = await server.store('steps');
+      const turn = (requests: number) =>
+        takeTurn(context, server, { commits, count: requests, steps, ...(rows && { rows }) });
+      contenders.push({ side, turn, rows, turns: [] as Turn[] });
+      await turn(Math.ceil(count * WARMUP_SHARE));
+    }
+    await context.postgres.checkpoint();
+    for (let at = 0; at < options.rounds; at += 1) {
+      for (const { turn, turns } of inTurn(contenders, at)) turns.push(await turn(count));
+    }
+    return contenders.map(({ side, turns }) => ({ side, turns }));
+  } finally {
+    for (const { rows } of contenders) rows?.ceiling.close();
+  }
+}
+
+interface OwnRows {
+  readonly ceiling: Ceiling;
+  readonly template: UnitTemplate;
+}
+
+async function ownRows({ postgres }: LoadContext, { db }: Candidate['server']): Promise<OwnRows> {
+  const { rows } = await db.query<{ id: string }>('select id from instances limit 1');
+  const template = await UnitTemplate.readFrom(db, rows[0]!.id);
+  return {
+    template,
+    ceiling: await Ceiling.open(await postgres.createDatabase('idle_ceiling'), 1),
   };
-  const table = renderTable(
-    ['idle server', 'p50 ms', 'p99 ms'],
-    rows.map((row) => [row.name, row.p50Ms, row.p99Ms]),
+}
+
+interface TurnSetting {
+  readonly commits: SingleCommits;
+  readonly count: number;
+  /** The id of the sequence of steps for a worker. */
+  readonly steps: string;
+  readonly rows?: OwnRows;
+}
+
+async function takeTurn(
+  { generator }: LoadContext,
+  { port, createRequest }: Candidate['server'],
+  { commits, count, steps, rows }: TurnSetting,
+): Promise<Turn> {
+  const { latency } = await generator.run({
+    kind: 'complete',
+    port,
+    create: createRequest,
+    count,
+  });
+  const front = await generator.run({
+    kind: 'loop',
+    port,
+    connections: 1,
+    requests: [getRequest('/health/live')],
+    status: 200,
+    limit: { replies: count },
+  });
+  const stepped = await generator.run({
+    kind: 'step',
+    port,
+    create: postRequest('/instances', JSON.stringify(createBody(steps))),
+    handler: STEPS_HANDLER,
+    steps: STEPS,
+    instances: Math.ceil(count / STEPS),
+  });
+  const samples = new Samples();
+  await commits.run(count, samples);
+  const units = await rows?.ceiling.run(rows.template, 1, { flushes: count });
+  return {
+    frontMs: front.latency.request!,
+    createMs: latency.create!,
+    readMs: latency.read!,
+    totalMs: latency.total!,
+    stepMs: stepped.latency.request!,
+    commitMs: samples.summary(),
+    ...(units === undefined ? {} : { unitCommitMs: units.flush }),
+  };
+}
+
+function report(measured: readonly Measured[], count: number, options: BenchOptions) {
+  const rows = measured.flatMap(({ side, turns }) =>
+    LINES.flatMap(([name, read]) => {
+      const at = (share: 'p50' | 'p99') => turns.map((turn) => read(turn)?.[share] ?? Number.NaN);
+      const p50Ms = round(median(at('p50')));
+      return Number.isNaN(p50Ms) ? [] : [{ name, side, p50Ms, p99Ms: round(median(at('p99'))) }];
+    }),
   );
-  return { part, table: `${table}\n\n${part.remarks.join('\n')}` };
+  const ratios = measured.flatMap(({ side, turns }) =>
+    RATIOS.map(({ name, of, target }) => {
+      const ratio = round(median(turns.map(of)));
+      return { name, side, ratio, target, isReached: ratio <= target };
+    }),
+  );
+  const part: PartResult = {
+    question: 'How long do requests take on an idle server, counted in commits?',
+    settings: { requests: count, rounds: options.rounds },
+    results: { rows, ratios, turns: measured },
+    remarks: [],
+  };
+  const times = renderTable(
+    ['idle server', 'server', 'p50 ms', 'p99 ms'],
+    rows.map(({ name, side, p50Ms, p99Ms }) => [name, side, p50Ms, p99Ms]),
+  );
+  const shares = renderTable(
+    ['ratio at the median', 'server', 'ratio', 'target'],
+    ratios.map(({ name, side, ratio, target, isReached }) => [
+      name,
+      side,
+      ratio,
+      `at most ${target}: ${isReached ? 'reached' : 'missed'}`,
+    ]),
+  );
+  return { part, table: `${times}\n\n${shares}` };
 }

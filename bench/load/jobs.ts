@@ -9,6 +9,7 @@ import { threadCpuMs } from './process-cpu.js';
 import { ask, unexpected } from './replies.js';
 import { getRequest } from './requests.js';
 import { type Latency, Samples } from './samples.js';
+import { STEP_CONNECTIONS, type StepJob, stepThrough } from './step-job.js';
 import { WAKE_CONNECTIONS, type WakeJob, wake } from './wake-job.js';
 import {
   type DrainJob,
@@ -40,7 +41,7 @@ export interface CompleteJob {
   readonly count: number;
 }
 
-export type Job = LoopJob | CompleteJob | DrainJob | RoundJob | ExchangeJob | WakeJob;
+export type Job = LoopJob | CompleteJob | DrainJob | RoundJob | ExchangeJob | StepJob | WakeJob;
 
 export interface JobResult {
   /** Within the measured time; `answered` has those that came after it too. */
@@ -75,6 +76,8 @@ function perform(job: Job): Promise<Measured> {
       return withConnections(job.port, job.workers, (all) => round(job, all));
     case 'exchange':
       return withConnections(job.port, job.workers, (all) => exchange(job, all));
+    case 'step':
+      return withConnections(job.port, STEP_CONNECTIONS, (all) => stepThrough(job, all));
     case 'wake':
       return withConnections(job.port, WAKE_CONNECTIONS, async (all) => {
         const { count: replies } = job;

@@ -1,6 +1,7 @@
 /** The tables of part `paths`. Pure. */
 
 import { type Cell, median, renderTable, round } from '../report.js';
+import type { Figure } from './checks.js';
 import { type Cost, ROLES } from './cost.js';
 import type { Side } from './sides.js';
 
@@ -63,4 +64,34 @@ export function ratioTable(rows: readonly PathRow[]): string | undefined {
       }),
     ]),
   );
+}
+
+export interface CheckRow {
+  readonly check: string;
+  readonly asks: string;
+  readonly side: Side;
+  readonly figures: readonly Figure[];
+}
+
+export function checkTable(rows: readonly CheckRow[]): string {
+  return renderTable(
+    ['check', 'server', 'figure', 'value', 'target'],
+    rows.flatMap(({ check, side, figures }) =>
+      figures.map(({ name, value, target }): Cell[] => [
+        check,
+        side,
+        name,
+        round(value),
+        target === undefined ? '' : verdict(value, target),
+      ]),
+    ),
+  );
+}
+
+function verdict(value: number, target: NonNullable<Figure['target']>): string {
+  const [word, isReached] =
+    'atMost' in target
+      ? [`at most ${target.atMost}`, value <= target.atMost]
+      : [`at least ${target.atLeast}`, value >= target.atLeast];
+  return `${word}: ${isReached ? 'reached' : 'missed'}`;
 }

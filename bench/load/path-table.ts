@@ -63,6 +63,13 @@ export const PATHS: readonly Path[] = [
 
 export const PATH_NAMES: readonly string[] = PATHS.map(({ name }) => name);
 
+/** @throws Error when there is none */
+export function pathNamed(name: string): Path {
+  const path = PATHS.find((one) => one.name === name);
+  if (path === undefined) throw new Error(`no path ${name}`);
+  return path;
+}
+
 /** Operations within the measured time, and all that were done. */
 export function operationsOf(path: Path, { replies, answered }: JobResult) {
   const each = path.operationsPerReply ?? 1;

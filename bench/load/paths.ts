@@ -8,8 +8,16 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { DEFAULT_API_KEY } from '../../test/helpers/engine.js';
 import type { BenchOptions } from '../options.js';
 import type { PartResult } from '../report.js';
+import { CHECKS, type Check } from './checks.js';
 import { startMeter } from './cost.js';
-import { costTable, type PathRow, ratioTable, type Turn } from './path-report.js';
+import {
+  type CheckRow,
+  checkTable,
+  costTable,
+  type PathRow,
+  ratioTable,
+  type Turn,
+} from './path-report.js';
 import {
   BATCH_CONNECTIONS,
   BATCH_INSTANCES,
@@ -58,6 +66,18 @@ export async function runPaths(
   } finally {
     await context.postgres.setAutovacuum(true);
   }
+  const checks: CheckRow[] = [];
+  for (const check of CHECKS.filter(({ name }) => options.checks.includes(name))) {
+    const found = await withCandidates(
+      context,
+      options,
+      `check_${check.name}`,
+      check.sequence,
+      (candidates) => measureCheck(context, options, check, candidates),
+    );
+    context.progress(`\n${checkTable(found)}`);
+    checks.push(...found);
+  }
   const ratios = ratioTable(rows);
   const part: PartResult = {
     question: 'What does an operation of each path cost the whole machine?',
@@ -68,11 +88,30 @@ export async function runPaths(
       server: options.server ?? 'this checkout',
       against: options.against ?? null,
     },
-    results: { rows },
+    results: { rows, checks },
     remarks: skipped,
   };
-  const tables = [costTable(rows), ...(ratios === undefined ? [] : [ratios]), ...skipped];
+  const tables = [
+    ...(rows.length > 0 ? [costTable(rows)] : []),
+    ...(ratios === undefined ? [] : [ratios]),
+    ...(checks.length > 0 ? [checkTable(checks)] : []),
+    ...skipped,
+  ];
   return { part, table: tables.join('\n\n') };
+}
+
+async function measureCheck(
+  context: LoadContext,
+  options: BenchOptions,
+  check: Check,
+  candidates: readonly Candidate[],
+): Promise<CheckRow[]> {
+  const rows: CheckRow[] = [];
+  for (const candidate of candidates) {
+    const figures = await check.measure(context, options, candidate);
+    rows.push({ check: check.name, asks: check.asks, side: candidate.side, figures });
+  }
+  return rows;
 }
 
 async function measure(

@@ -1,5 +1,5 @@
 /**
- * Processor time of threads and processes, as Linux tells it under /proc. Elsewhere everything is
+ * Processor time of threads and processes, and their memory, as Linux tells it under /proc. Elsewhere everything is
  * zero, and the tables show it so.
  */
 
@@ -47,6 +47,13 @@ export function readQueued(pid: number): number {
     nanoseconds += readSchedule(`${folder}/${name}`)?.[1] ?? 0;
   }
   return nanoseconds / 1e6;
+}
+
+/** What a process holds in memory; not a number where the system does not tell. */
+export function readResidentMib(pid: number): number {
+  const file = `/proc/${pid}/status`;
+  if (!existsSync(file)) return Number.NaN;
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(file, 'utf8'))?.[1]) / 1024;
 }
 
 /** A process with its children, also those that have ended: the whole of a Postgres server. */

@@ -12,7 +12,7 @@ import { type PartResult, renderTable, round } from '../report.js';
 import { readFamily } from './process-cpu.js';
 import { postRequest } from './requests.js';
 import type { LoadContext } from './run.js';
-import { type BenchServer, startServer, type Variant } from './server.js';
+import { type BenchServer, startServer } from './server.js';
 
 const PERCENT = 20;
 const CONNECTIONS = 64;
@@ -25,6 +25,7 @@ const TARGET = 1.05;
 const QUANTILE = 1.96;
 
 const SEQUENCES = { noop: NOOP_SEQUENCE, external: EXTERNAL_SEQUENCE } as const;
+type Variant = keyof typeof SEQUENCES;
 const VARIANTS: readonly Variant[] = ['external', 'noop'];
 
 interface Block {

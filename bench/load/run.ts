@@ -63,7 +63,7 @@ export async function runLoad(
     if (options.cron) chosen.push(['cron', CRON]);
     if (options.release) chosen.push(['release', RELEASE]);
     if (options.events) chosen.push(['events', EVENTS]);
-    if (options.paths.length > 0) chosen.push(['paths', PATHS]);
+    if (options.paths.length + options.checks.length > 0) chosen.push(['paths', PATHS]);
     for (const [name, { title, run }] of chosen) {
       const { part, table } = await run({ postgres, generator, progress: say }, options);
       results[title] = {

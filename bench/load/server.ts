@@ -4,16 +4,29 @@ import { availableParallelism } from 'node:os';
 import type pg from 'pg';
 import { type Client, createClient, expectStatus } from '../../test/helpers/client.js';
 import { type Engine, type EngineOptions, startEngine } from '../../test/helpers/engine.js';
-import { createBody, EXTERNAL_SEQUENCE, NOOP_SEQUENCE, TENANT } from '../fixtures.js';
+import {
+  createBody,
+  EXTERNAL_SEQUENCE,
+  NOOP_SEQUENCE,
+  STEPS_SEQUENCE,
+  TENANT,
+} from '../fixtures.js';
 import { type BenchPostgres, connect } from './postgres.js';
 import { postRequest } from './requests.js';
 
-export type Variant = 'noop' | 'external';
+const SEQUENCES = {
+  noop: NOOP_SEQUENCE,
+  external: EXTERNAL_SEQUENCE,
+  steps: STEPS_SEQUENCE,
+} as const;
+
+export type Variant = keyof typeof SEQUENCES;
 
 export interface BenchServer {
   readonly pid: number;
   readonly port: number;
   readonly shards: number;
+  readonly databaseUrl: string;
   readonly sequenceId: string;
   /** `POST /instances` of a typical client. */
   readonly createRequest: string;
@@ -23,10 +36,10 @@ export interface BenchServer {
   flushes(): Promise<number>;
   /** Connections of the writer: the lanes that were used, so to be asked after some load. */
   lanes(): Promise<number>;
+  /** @returns the id of one more sequence of the tenant */
+  store(variant: Variant): Promise<string>;
   stop(): Promise<void>;
 }
-
-const SEQUENCES = { noop: NOOP_SEQUENCE, external: EXTERNAL_SEQUENCE } as const;
 
 /**
  * @param shards undefined: the server's own default
@@ -51,6 +64,7 @@ export async function startServer(
     pid: engine.pid,
     port: engine.port,
     shards,
+    databaseUrl,
     sequenceId,
     createRequest: postRequest('/instances', JSON.stringify(createBody(sequenceId))),
     db,
@@ -67,6 +81,7 @@ export async function startServer(
       );
       return rows[0]!.used;
     },
+    store: (more) => createSequence(engine, more),
     async stop() {
       await db.end();
       await engine.stop();

@@ -18,6 +18,8 @@ export interface DrainJob {
   /** Of each poll. */
   readonly limit: number;
   readonly tasks: number;
+  /** Default: two small members, which are merged into the context. */
+  readonly output?: object;
   readonly ms: number;
 }
 
@@ -53,7 +55,7 @@ export interface Worked {
   readonly bodies: readonly string[];
 }
 
-interface Task {
+export interface Task {
   readonly id: string;
   readonly claim_epoch: number;
 }
@@ -65,8 +67,11 @@ interface Exchanged {
 
 export const EXCHANGE_ROUTE = '/workers/tasks/exchange';
 
-/** Of every task. */
-const OUTPUT = { parcel: 'P-4711', packed: true };
+/** Of every task, unless the job says otherwise. */
+export const OUTPUT = { parcel: 'P-4711', packed: true };
+
+/** Of a poll that finds nothing: the next tasks are being made. */
+const NEXT_WAIT_MS = 100;
 
 /** What a worker whose task another one took waits for the next; longer than any answer takes. */
 const POLL_WAIT_MS = 10_000;
@@ -75,14 +80,21 @@ export async function drain(job: DrainJob, connections: readonly HttpConnection[
   const run = new Run(job.ms);
   let claimed = 0;
   return run.all(connections, async (connection, worker) => {
-    const poll = pollRequest({ handler_name: job.handler, worker_id: worker, limit: job.limit });
+    const poll = pollRequest({
+      handler_name: job.handler,
+      worker_id: worker,
+      limit: job.limit,
+      wait_ms: NEXT_WAIT_MS,
+    });
     while (claimed < job.tasks && !run.isOver()) {
       const polledAt = performance.now();
       const tasks = await ask<readonly Task[]>(connection, poll, 200);
       // At the end others have the rest: such a poll says nothing about the time of a claim.
       if (tasks.length > 0) run.add('poll', polledAt);
       claimed += tasks.length;
-      for (const task of tasks) await complete(run, connection, worker, task, polledAt);
+      for (const task of tasks) {
+        await complete(run, connection, worker, task, polledAt, job.output);
+      }
     }
   });
 }
@@ -145,14 +157,15 @@ async function complete(
   worker: string,
   task: Task,
   beganAt: number,
+  output?: object,
 ): Promise<void> {
   const sentAt = performance.now();
-  await ask(connection, completion(task, worker), 200);
+  await ask(connection, completion(task, worker, output), 200);
   run.add('complete', sentAt);
   run.finish(beganAt);
 }
 
-function pollRequest(body: object): string {
+export function pollRequest(body: object): string {
   return postRequest('/workers/tasks/poll', JSON.stringify(body));
 }
 
@@ -160,8 +173,8 @@ function resultOf({ id, claim_epoch }: Task) {
   return { kind: 'complete', task_id: id, claim_epoch, output: OUTPUT };
 }
 
-function completion(task: Task, worker: string): string {
-  const body = { worker_id: worker, claim_epoch: task.claim_epoch, output: OUTPUT };
+export function completion(task: Task, worker: string, output: object = OUTPUT): string {
+  const body = { worker_id: worker, claim_epoch: task.claim_epoch, output };
   return postRequest(`/workers/tasks/${task.id}/complete`, JSON.stringify(body));
 }
 
