@@ -61,6 +61,22 @@ export function median(values: readonly number[]): number {
   return (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
+/** 97.5 % of a normal distribution lie below it; with 30 values and more it is close enough. */
+const QUANTILE = 1.96;
+
+/** The geometric mean, with its 95 % interval; what is not finite or zero counts for nothing. */
+export function ratioOf(ratios: readonly number[]) {
+  const logs = ratios.map(Math.log).filter(Number.isFinite);
+  const mean = logs.reduce((sum, log) => sum + log, 0) / Math.max(1, logs.length);
+  const squares = logs.reduce((sum, log) => sum + (log - mean) ** 2, 0);
+  const deviation = Math.sqrt(squares / Math.max(1, logs.length - 1) / Math.max(1, logs.length));
+  return {
+    ratio: Math.exp(mean),
+    low: Math.exp(mean - QUANTILE * deviation),
+    high: Math.exp(mean + QUANTILE * deviation),
+  };
+}
+
 /** Adds the parts to the file of this machine and day. @returns its name */
 export function saveResults(
   folder: string,

@@ -1,6 +1,6 @@
 /** The tables of part `paths`. Pure. */
 
-import { type Cell, median, renderTable, round } from '../report.js';
+import { type Cell, median, ratioOf, renderTable, round } from '../report.js';
 import type { Figure } from './checks.js';
 import { type Cost, ROLES } from './cost.js';
 import type { Side } from './sides.js';
@@ -22,11 +22,13 @@ export interface PathRow {
 
 type Column = readonly [name: string, read: (turn: Turn) => number];
 
+const CPU: Column = ['CPU µs/op', ({ cpu }) => cpu.sum];
+
 const COLUMNS: readonly Column[] = [
   ['ops/s', (turn) => turn.perSecond],
   ['p50 ms', (turn) => turn.p50Ms],
   ['p99 ms', (turn) => turn.p99Ms],
-  ['CPU µs/op', ({ cpu }) => cpu.sum],
+  CPU,
   ...ROLES.map((role): Column => [role, ({ cpu }) => cpu[role]]),
   ['WAL B/op', (turn) => turn.walBytes],
   ['flushes/op', (turn) => turn.flushes],
@@ -47,7 +49,10 @@ export function costTable(rows: readonly PathRow[]): string {
   );
 }
 
-/** This server by the other one: of each column the median over the pairs of turns. */
+/**
+ * This server by the other one: of each column the median over the pairs of turns, and between which
+ * factors that of the processor time lies, as far as so few pairs can tell.
+ */
 export function ratioTable(rows: readonly PathRow[]): string | undefined {
   const pairs = rows.flatMap((mine) => {
     const theirs = rows.find(({ path, side }) => path === mine.path && side === 'against');
@@ -55,14 +60,18 @@ export function ratioTable(rows: readonly PathRow[]): string | undefined {
   });
   if (pairs.length === 0) return undefined;
   return renderTable(
-    ['this / against', ...NAMES],
-    pairs.map(({ mine, theirs }): Cell[] => [
-      mine.path,
-      ...COLUMNS.map(([, read]) => {
-        const ratios = mine.turns.map((turn, at) => read(turn) / read(theirs.turns[at]!));
-        return round(median(ratios));
-      }),
-    ]),
+    ['this / against', ...NAMES, 'CPU from', 'to'],
+    pairs.map(({ mine, theirs }): Cell[] => {
+      const ratios = ([, read]: Column) =>
+        mine.turns.map((turn, at) => read(turn) / read(theirs.turns[at]!));
+      const { low, high } = ratioOf(ratios(CPU));
+      return [
+        mine.path,
+        ...COLUMNS.map((one) => round(median(ratios(one)))),
+        round(low),
+        round(high),
+      ];
+    }),
   );
 }
 

@@ -8,7 +8,7 @@ import { type Client, createClient, expectStatus } from '../../test/helpers/clie
 import { DEFAULT_API_KEY } from '../../test/helpers/engine.js';
 import { createBody, EXTERNAL_SEQUENCE, NOOP_SEQUENCE, TENANT } from '../fixtures.js';
 import type { BenchOptions } from '../options.js';
-import { type PartResult, renderTable, round } from '../report.js';
+import { type PartResult, ratioOf, renderTable, round } from '../report.js';
 import { readFamily } from './process-cpu.js';
 import { postRequest } from './requests.js';
 import type { LoadContext } from './run.js';
@@ -21,8 +21,6 @@ const PAIRS_PER_ROUND = 24;
 const BLOCKS_PER_RUN = 10;
 /** The target: a creation with a canary takes this much of one without, at most. */
 const TARGET = 1.05;
-/** 97.5 % of a normal distribution lie below it; with 30 pairs and more it is close enough. */
-const QUANTILE = 1.96;
 
 const SEQUENCES = { noop: NOOP_SEQUENCE, external: EXTERNAL_SEQUENCE } as const;
 type Variant = keyof typeof SEQUENCES;
@@ -126,19 +124,6 @@ function meanOf(blocks: readonly Block[]): Block {
   const mean = (read: (block: Block) => number) =>
     blocks.reduce((sum, block) => sum + read(block), 0) / blocks.length;
   return { cpuUs: mean(({ cpuUs }) => cpuUs), perSecond: mean(({ perSecond }) => perSecond) };
-}
-
-/** The geometric mean, with its 95 % interval; pairs without measurable time count for nothing. */
-function ratioOf(ratios: readonly number[]) {
-  const logs = ratios.map(Math.log).filter(Number.isFinite);
-  const mean = logs.reduce((sum, log) => sum + log, 0) / Math.max(1, logs.length);
-  const squares = logs.reduce((sum, log) => sum + (log - mean) ** 2, 0);
-  const deviation = Math.sqrt(squares / Math.max(1, logs.length - 1) / Math.max(1, logs.length));
-  return {
-    ratio: Math.exp(mean),
-    low: Math.exp(mean - QUANTILE * deviation),
-    high: Math.exp(mean + QUANTILE * deviation),
-  };
 }
 
 /** `POST /instances` of a sequence without a release, and of the baseline of a canary. */

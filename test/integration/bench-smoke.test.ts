@@ -11,15 +11,22 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { PATH_NAMES } from '../../bench/load/path-table.js';
 import type { Machine } from '../../bench/machine.js';
 import { readOptions, UsageError } from '../../bench/options.js';
 import { median, renderTable, saveResults } from '../../bench/report.js';
 import { byDepth, isDeep } from '../helpers/depth.js';
 
 const MAIN = fileURLToPath(new URL('../../bench/main.js', import.meta.url));
+/** The checkout, to be compared with itself. */
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
+interface Part {
+  readonly results: { readonly rows: Row[]; readonly checks?: Row[] };
+  readonly remarks: readonly string[];
+}
 interface Results {
-  readonly parts: Readonly<Record<string, { readonly results: { readonly rows: Row[] } }>>;
+  readonly parts: Readonly<Record<string, Part>>;
 }
 type Row = Readonly<Record<string, unknown>>;
 
@@ -56,15 +63,35 @@ function assertCreations(rows: readonly Row[]): void {
   }
 }
 
+/** @param remarks name those that were skipped, for a route that is missing */
+function assertPaths(rows: readonly Row[], remarks: readonly string[]): void {
+  const asked = isDeep ? PATH_NAMES : ['claim16'];
+  const names = asked.filter((name) => !remarks.some((text) => text.startsWith(`${name}: `)));
+  assert.deepEqual(
+    rows.map(({ path: name, side }) => `${name} ${side}`),
+    names.flatMap((name) => [`${name} against`, `${name} this`]),
+  );
+  for (const { path: name, turns } of rows) {
+    for (const turn of turns as Row[]) {
+      for (const column of ['perSecond', 'p50Ms', 'p99Ms', 'walBytes', 'flushes']) {
+        assert.ok(isAbove0(turn[column]), `${name} ${column}: ${turn[column]}`);
+      }
+      assert.ok(isAbove0((turn.cpu as Row).sum), `${name} CPU`);
+    }
+  }
+}
+
+const COMPARED = ['--against', ROOT, '--statements'];
+
 /** Creations at several loads take longest; the others start servers and drive them, too. */
 const PARTS = byDepth(
-  ['micro', 'load', 'b', 'paths', 'claim16,round16'],
+  ['micro', 'load', 'b', 'paths', 'claim16,context'],
   ['micro', 'load', 'paths', 'events'],
 );
 
 test(`${PARTS.join(' ')}: every bench runs once and stores numbers`, async (t) => {
   const folder = makeFolder(t);
-  const bench = spawn(process.execPath, [MAIN, ...PARTS, '--quick', '--out', folder], {
+  const bench = spawn(process.execPath, [MAIN, ...PARTS, '--quick', '--out', folder, ...COMPARED], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
@@ -85,13 +112,10 @@ test(`${PARTS.join(' ')}: every bench runs once and stores numbers`, async (t) =
     }
   }
   for (const row of latency!.results.rows) assert.ok(isAbove0(row.p50Ms), String(row.name));
-  for (const { path: name, turns } of paths!.results.rows) {
-    for (const turn of turns as Row[]) {
-      for (const column of ['perSecond', 'p50Ms', 'p99Ms', 'walBytes', 'flushes']) {
-        assert.ok(isAbove0(turn[column]), `${name} ${column}: ${turn[column]}`);
-      }
-      assert.ok(isAbove0((turn.cpu as Row).sum), `${name} CPU`);
-    }
+  const { rows, checks } = paths!.results;
+  assertPaths(rows, paths!.remarks);
+  for (const { check, figures } of checks!) {
+    for (const { name, value } of figures as Row[]) assert.ok(isAbove0(value), `${check}: ${name}`);
   }
 });
 
@@ -139,6 +163,28 @@ test('words on the command line select parts, and no word selects all of them', 
   for (const wrong of [['lod'], ['load', 'e'], ['--seconds', 'many'], ['--unknown']]) {
     assert.throws(() => readOptions(wrong, 'results'), UsageError, wrong.join(' '));
   }
+});
+
+test('rows of paths are selected by name, and run only when paths are asked for', () => {
+  const select = (...words: string[]) => {
+    const { micro, load, paths, checks } = readOptions(words, 'results');
+    return { micro, load, paths, checks };
+  };
+  const alone = { micro: false, load: [] };
+  assert.deepEqual(select('paths', 'round16,minute'), {
+    ...alone,
+    paths: ['round16'],
+    checks: ['minute'],
+  });
+  assert.deepEqual(select('paths').paths, PATH_NAMES);
+  assert.deepEqual(select('paths', 'load', 'b'), {
+    micro: false,
+    load: ['b'],
+    paths: PATH_NAMES,
+    checks: ['context', 'snapshot', 'minute'],
+  });
+  assert.deepEqual(select().paths, []);
+  assert.throws(() => select('paths', 'round17'), UsageError);
 });
 
 test('tables align numbers to the right, and medians of an even count are means', () => {

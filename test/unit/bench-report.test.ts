@@ -1,0 +1,144 @@
+/** What the benches say of their numbers: tables of paths, ratios, profiles, roles of threads. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  type CheckRow,
+  checkTable,
+  costTable,
+  type PathRow,
+  ratioTable,
+  type Turn,
+} from '../../bench/load/path-report.js';
+import { type CpuProfile, roleOf, selfTimes } from '../../bench/load/profile.js';
+import { cpuByRole } from '../../bench/load/thread-roles.js';
+import { ratioOf } from '../../bench/report.js';
+
+function turn(cpuUs: number, perSecond: number): Turn {
+  const cpu = { front: 1, shards: 2, writer: 3, helpers: 4, postgres: 5, client: 6, sum: cpuUs };
+  return { cpu, perSecond, p50Ms: 1, p99Ms: 2, walBytes: 100, flushes: 0.5 };
+}
+
+function row(side: 'this' | 'against', turns: readonly Turn[]): PathRow {
+  return { path: 'round16', operation: 'a round', side, lanes: 1, turns };
+}
+
+/** The cells of a table's rows, by the names of its columns. */
+function cells(table: string): readonly Readonly<Record<string, string>>[] {
+  const [head, , ...rows] = table.split('\n').map((line) => line.split(/ {2,}/));
+  return rows.map((row) => Object.fromEntries(head!.map((name, at) => [name.trim(), row[at]!])));
+}
+
+test('a row of costs has the median of each column over the turns', () => {
+  const [first] = cells(costTable([row('this', [turn(30, 9), turn(10, 5), turn(20, 1)])]));
+  assert.deepEqual(
+    ['server', 'CPU µs/op', 'ops/s', 'writer', 'WAL B/op', 'lanes'].map((name) => first![name]),
+    ['this', '20', '5', '3', '100', '1'],
+  );
+});
+
+test('ratios divide the turns of a pair, not the medians of either side', () => {
+  // The machine was twice as slow in the second pair: the ratio of each pair is the same.
+  const rows = [
+    row('against', [turn(100, 1_000), turn(200, 500), turn(110, 900)]),
+    row('this', [turn(50, 2_000), turn(100, 1_000), turn(55, 1_800)]),
+  ];
+  const [first] = cells(ratioTable(rows)!);
+  assert.deepEqual(
+    ['this / against', 'CPU µs/op', 'ops/s', 'WAL B/op', 'CPU from', 'to'].map(
+      (name) => first![name],
+    ),
+    ['round16', '0.5', '2', '1', '0.5', '0.5'],
+  );
+});
+
+test('a path that one side does not know has no ratio', () => {
+  assert.equal(ratioTable([row('this', [turn(1, 1)])]), undefined);
+});
+
+test('a check says of each target whether it was reached', () => {
+  const check: CheckRow = {
+    check: 'snapshot',
+    asks: '',
+    side: 'this',
+    figures: [
+      { name: 'without', value: 200 },
+      { name: 'few', value: 0.5, target: { atLeast: 0.9 } },
+      { name: 'many', value: 0.95, target: { atLeast: 0.9 } },
+      { name: 'long', value: 26, target: { atMost: 25 } },
+      { name: 'short', value: 25, target: { atMost: 25 } },
+    ],
+  };
+  assert.deepEqual(
+    cells(checkTable([check])).map(({ figure, target }) => [figure, target]),
+    [
+      ['without', undefined],
+      ['few', 'at least 0.9: missed'],
+      ['many', 'at least 0.9: reached'],
+      ['long', 'at most 25: missed'],
+      ['short', 'at most 25: reached'],
+    ],
+  );
+});
+
+test('the mean of ratios is geometric, and its interval narrows where they agree', () => {
+  const far = ratioOf([0.5, 2]);
+  assert.ok(Math.abs(far.ratio - 1) < 1e-9);
+  assert.ok(far.low < 1 && far.high > 1);
+  const near = ratioOf([0.99, 1 / 0.99]);
+  assert.ok(near.low > far.low && near.high < far.high);
+  assert.equal(ratioOf([3, Number.NaN, 3, 0]).ratio.toFixed(6), '3.000000');
+});
+
+test('self times are summed by name, without what a thread waited, the largest first', () => {
+  const frame = (functionName: string, url = '') => ({
+    functionName,
+    url,
+    lineNumber: 0,
+    columnNumber: 0,
+  });
+  const profile: CpuProfile = {
+    nodes: [
+      { id: 1, callFrame: frame('(idle)') },
+      { id: 2, callFrame: frame('post') },
+      { id: 3, callFrame: frame('turn', 'file:///dist/server/shard.thread.js') },
+      { id: 4, callFrame: frame('post') },
+    ],
+    samples: [1, 2, 3, 4, 3],
+    timeDeltas: [9_000, 1_000, 1_500, 2_000, 500],
+  };
+  assert.deepEqual(
+    selfTimes(profile, ({ functionName }) => functionName),
+    [
+      { name: 'post', ms: 3 },
+      { name: 'turn', ms: 2 },
+    ],
+  );
+  assert.equal(roleOf(profile), 'shard');
+  assert.equal(roleOf({ ...profile, nodes: profile.nodes.slice(0, 2) }), 'other');
+});
+
+test('what no thread with a role has worked was the helpers, those too that came later', () => {
+  const roles = { front: 1, shards: [2, 3], writer: 4 };
+  const before = new Map([
+    [1, 10],
+    [2, 10],
+    [3, 10],
+    [4, 10],
+    [5, 10],
+  ]);
+  const after = new Map([
+    [1, 11],
+    [2, 12],
+    [3, 13],
+    [4, 14],
+    [5, 15],
+    [6, 6],
+  ]);
+  assert.deepEqual(cpuByRole(roles, before, after), {
+    front: 1,
+    shards: 5,
+    writer: 4,
+    helpers: 11,
+  });
+});
