@@ -14,6 +14,7 @@ export interface Turn extends Cost {
 export interface PathRow {
   readonly path: string;
   readonly operation: string;
+  readonly insteadOf: string | undefined;
   readonly side: Side;
   /** Connections of the writer. */
   readonly lanes: number;
@@ -73,6 +74,18 @@ export function ratioTable(rows: readonly PathRow[]): string | undefined {
       ];
     }),
   );
+}
+
+/** What a path costs that does with fewer requests what another one does, of the other server where there is one. */
+export function savings(rows: readonly PathRow[]): string[] {
+  const cpuOf = ({ turns }: PathRow) => median(turns.map(CPU[1]));
+  return rows.flatMap((row) => {
+    const same = rows.filter(({ path }) => path === row.insteadOf);
+    const other = same.find(({ side }) => side === 'against') ?? same[0];
+    if (other === undefined) return [];
+    const share = round(cpuOf(row) / cpuOf(other));
+    return [`${row.path} (${row.side}): ${share} of the CPU of ${other.path} (${other.side})`];
+  });
 }
 
 export interface CheckRow {

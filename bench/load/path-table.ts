@@ -22,10 +22,14 @@ export interface Path {
   /** What one operation is. */
   readonly operation: string;
   readonly sequence: Variant;
+  /** Whether an operation ends an instance. */
+  readonly completes: boolean;
   readonly needsBacklog?: boolean;
   /** A route that not every checkout has: without it the path is skipped. */
   readonly route?: string;
   readonly job: (setting: PathSetting) => Job;
+  /** The path that does the same with more requests. */
+  readonly insteadOf?: string;
   /** Default: every reply is one. */
   readonly operationsPerReply?: number;
 }
@@ -49,6 +53,7 @@ export const PATHS: readonly Path[] = [
     name: 'batch500',
     operation: `instance of a batch of ${BATCH_INSTANCES}, ${BATCH_CONNECTIONS} connections`,
     sequence: 'noop',
+    completes: true,
     operationsPerReply: BATCH_INSTANCES,
     job: ({ server, ms }) => ({
       kind: 'loop',
@@ -86,6 +91,7 @@ function creations(name: string, sequence: Variant, connections: number): Path {
     name,
     operation: `creation of ${sequence}, ${connections} connections`,
     sequence,
+    completes: sequence === 'noop',
     job: ({ server, ms }) => ({
       kind: 'loop',
       port: server.port,
@@ -102,6 +108,7 @@ function drained(name: string, workers: number, limit: number): Path {
     name,
     operation: `task of a backlog, claimed ${limit} at a time and completed, ${workers} workers`,
     sequence: 'external',
+    completes: true,
     needsBacklog: true,
     job: ({ server, ms, backlog }) => ({
       kind: 'drain',
@@ -120,6 +127,7 @@ function rounds(name: string, workers: number): Path {
     name,
     operation: `task created, claimed and completed, ${workers} workers`,
     sequence: 'external',
+    completes: true,
     job: ({ server, ms }) => ({
       kind: 'round',
       port: server.port,
@@ -138,6 +146,8 @@ function exchanges(name: string, workers: number): Path {
       `task of ${EXCHANGE_TASKS} created by a batch, claimed and completed by exchanges, ` +
       `${workers} workers`,
     sequence: 'external',
+    completes: true,
+    insteadOf: `round${workers}`,
     route: EXCHANGE_ROUTE,
     job: ({ server, ms }) => ({
       kind: 'exchange',

@@ -16,6 +16,7 @@ import {
   costTable,
   type PathRow,
   ratioTable,
+  savings,
   type Turn,
 } from './path-report.js';
 import {
@@ -42,6 +43,8 @@ interface Contender extends Candidate {
   readonly turns: Turn[];
   /** Tasks that have been created and are not completed. */
   pending: number;
+  /** Operations that were answered. */
+  done: number;
 }
 
 export async function runPaths(
@@ -89,13 +92,13 @@ export async function runPaths(
       against: options.against ?? null,
     },
     results: { rows, checks },
-    remarks: skipped,
+    remarks: [...skipped, ...savings(rows)],
   };
   const tables = [
     ...(rows.length > 0 ? [costTable(rows)] : []),
     ...(ratios === undefined ? [] : [ratios]),
     ...(checks.length > 0 ? [checkTable(checks)] : []),
-    ...skipped,
+    ...part.remarks,
   ];
   return { part, table: tables.join('\n\n') };
 }
@@ -128,7 +131,7 @@ async function measure(
       skipped.push(`${path.name}: the server (${candidate.side}) has no ${path.route}`);
       continue;
     }
-    const contender = { ...candidate, turns: [], pending: 0 };
+    const contender = { ...candidate, turns: [], pending: 0, done: 0 };
     contenders.push(contender);
     // Not counted: the code of every kind of request has run.
     await takeTurn(context, options, path, contender, ms * WARM_UP_SHARE);
@@ -139,9 +142,18 @@ async function measure(
     }
   }
   const rows: PathRow[] = [];
-  for (const { side, turns, server } of contenders) {
-    const { name, operation } = path;
-    rows.push({ path: name, operation, side, turns, lanes: await server.lanes() });
+  for (const contender of contenders) {
+    const { side, turns, server } = contender;
+    const { name, operation, completes } = path;
+    if (completes) await expectCompleted(contender);
+    rows.push({
+      path: name,
+      operation,
+      insteadOf: path.insteadOf,
+      side,
+      turns,
+      lanes: await server.lanes(),
+    });
   }
   context.progress(`\n${costTable(rows)}`);
   return { rows, skipped };
@@ -173,6 +185,7 @@ async function takeTurn(
     context.progress(`\n${path.name} ${side}\n${statementTable(statements, operations.all)}`);
   }
   if (path.needsBacklog) contender.pending -= operations.all;
+  contender.done += operations.all;
   const latency = result.latency.request!;
   return {
     perSecond: (operations.timed * 1_000) / result.ms,
@@ -180,6 +193,15 @@ async function takeTurn(
     p99Ms: latency.p99,
     ...cost,
   };
+}
+
+/** @throws Error when fewer instances are completed than answers said so */
+async function expectCompleted({ server, done }: Contender): Promise<void> {
+  const { rows } = await server.db.query<{ completed: number }>(
+    `select count(*) as completed from instances where state = 'completed'`,
+  );
+  const { completed } = rows[0]!;
+  if (completed < done) throw new Error(`${completed} instances are completed, not ${done}`);
 }
 
 /** Creates what is missing of the backlog. */

@@ -39,18 +39,29 @@ export async function withCandidates<T>(
   use: (candidates: readonly Candidate[]) => Promise<T>,
 ): Promise<T> {
   const sides: readonly Side[] = options.against === undefined ? ['this'] : ['against', 'this'];
+  const result = await withServers(context, options, name, variant, sides, use);
+  if (options.profile === undefined) return result;
+  for (const side of sides) {
+    const folder = profileFolder(options.profile, name, side);
+    context.progress(`\nprofiles in ${folder}\n\n${describeProfiles(folder)}`);
+  }
+  return result;
+}
+
+async function withServers<T>(
+  context: LoadContext,
+  options: BenchOptions,
+  name: string,
+  variant: Variant,
+  sides: readonly Side[],
+  use: (candidates: readonly Candidate[]) => Promise<T>,
+): Promise<T> {
   const candidates: Candidate[] = [];
   try {
     for (const side of sides) candidates.push(await open(context, options, name, variant, side));
     return await use(candidates);
   } finally {
     for (const { server } of candidates) await server.stop();
-    if (options.profile !== undefined) {
-      for (const { side } of candidates) {
-        const folder = profileFolder(options.profile, name, side);
-        context.progress(`\nprofiles in ${folder}\n\n${describeProfiles(folder)}`);
-      }
-    }
   }
 }
 

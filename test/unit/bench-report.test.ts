@@ -8,6 +8,7 @@ import {
   costTable,
   type PathRow,
   ratioTable,
+  savings,
   type Turn,
 } from '../../bench/load/path-report.js';
 import { type CpuProfile, roleOf, selfTimes } from '../../bench/load/profile.js';
@@ -19,8 +20,12 @@ function turn(cpuUs: number, perSecond: number): Turn {
   return { cpu, perSecond, p50Ms: 1, p99Ms: 2, walBytes: 100, flushes: 0.5 };
 }
 
-function row(side: 'this' | 'against', turns: readonly Turn[]): PathRow {
-  return { path: 'round16', operation: 'a round', side, lanes: 1, turns };
+function row(
+  side: 'this' | 'against',
+  turns: readonly Turn[],
+  { path = 'round16', insteadOf }: { path?: string; insteadOf?: string } = {},
+): PathRow {
+  return { path, operation: 'a round', insteadOf, side, lanes: 1, turns };
 }
 
 /** The cells of a table's rows, by the names of its columns. */
@@ -54,6 +59,19 @@ test('ratios divide the turns of a pair, not the medians of either side', () => 
 
 test('a path that one side does not know has no ratio', () => {
   assert.equal(ratioTable([row('this', [turn(1, 1)])]), undefined);
+});
+
+test('what fewer requests save is told beside the other server, else beside the same', () => {
+  const exchange = row('this', [turn(20, 1)], { path: 'exchange16', insteadOf: 'round16' });
+  const mine = row('this', [turn(50, 1)]);
+  const theirs = row('against', [turn(100, 1)]);
+  assert.deepEqual(savings([theirs, mine, exchange]), [
+    'exchange16 (this): 0.2 of the CPU of round16 (against)',
+  ]);
+  assert.deepEqual(savings([mine, exchange]), [
+    'exchange16 (this): 0.4 of the CPU of round16 (this)',
+  ]);
+  assert.deepEqual(savings([exchange]), []);
 });
 
 test('a check says of each target whether it was reached', () => {
