@@ -46,9 +46,9 @@ export interface ExchangeJob {
 }
 
 export interface Worked {
-  /** Within the measured time; `answered` has those that came after it too. */
   readonly replies: number;
   readonly answered: number;
+  /** Until the last reply. */
   readonly ms: number;
   /** `request` is the operation; beside it those of each kind of request. */
   readonly latency: Readonly<Record<string, Latency>>;
@@ -144,7 +144,7 @@ export async function exchange(job: ExchangeJob, connections: readonly HttpConne
       const refused = outcomes.find(({ status }) => status !== 200);
       if (refused !== undefined)
         throw new Error(`a result was refused: ${JSON.stringify(refused)}`);
-      for (const _ of outcomes) run.finish(takenAt);
+      for (const _ of outcomes) run.add('request', takenAt);
       held = tasks;
       takenAt = createdAt;
     }
@@ -162,7 +162,7 @@ async function complete(
   const sentAt = performance.now();
   await ask(connection, completion(task, worker, output), 200);
   run.add('complete', sentAt);
-  run.finish(beganAt);
+  run.add('request', beganAt);
 }
 
 export function pollRequest(body: object): string {
@@ -178,12 +178,11 @@ export function completion(task: Task, worker: string, output: object = OUTPUT):
   return postRequest(`/workers/tasks/${task.id}/complete`, JSON.stringify(body));
 }
 
-/** The clock and the samples of one run. */
+/** The clock and the samples of one run. What has begun when its time is over is done, and counts. */
 class Run {
   readonly #startedAt = performance.now();
   readonly #endsAt: number;
   readonly #samples = new Map<string, Samples>([['request', new Samples()]]);
-  #answered = 0;
 
   constructor(ms: number) {
     this.#endsAt = this.#startedAt + ms;
@@ -194,17 +193,9 @@ class Run {
   }
 
   add(kind: string, beganAt: number): void {
-    const now = performance.now();
-    if (now > this.#endsAt) return;
     const samples = this.#samples.get(kind) ?? new Samples();
     this.#samples.set(kind, samples);
-    samples.add(now - beganAt);
-  }
-
-  /** An operation has ended. */
-  finish(beganAt: number): void {
-    this.#answered += 1;
-    this.add('request', beganAt);
+    samples.add(performance.now() - beganAt);
   }
 
   async all(
@@ -212,16 +203,11 @@ class Run {
     work: (connection: HttpConnection, worker: string) => Promise<void>,
   ): Promise<Worked> {
     await Promise.all(connections.map((connection, at) => work(connection, `worker-${at}`)));
-    const ms = Math.min(performance.now(), this.#endsAt) - this.#startedAt;
+    const ms = performance.now() - this.#startedAt;
     const latency = Object.fromEntries(
       [...this.#samples].map(([kind, samples]) => [kind, samples.summary()]),
     );
-    return {
-      replies: latency.request!.count,
-      answered: this.#answered,
-      ms,
-      latency,
-      bodies: [],
-    };
+    const { count } = latency.request!;
+    return { replies: count, answered: count, ms, latency, bodies: [] };
   }
 }
