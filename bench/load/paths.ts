@@ -27,6 +27,7 @@ import {
   PATHS,
   type Path,
 } from './path-table.js';
+import { monotonicUs, type Span } from './profile.js';
 import type { LoadContext } from './run.js';
 import type { BenchServer } from './server.js';
 import { type Candidate, inTurn, withCandidates } from './sides.js';
@@ -138,7 +139,9 @@ async function measure(
   }
   for (let round = 0; round < options.rounds; round += 1) {
     for (const contender of inTurn(contenders, round)) {
-      contender.turns.push(await takeTurn(context, options, path, contender, ms));
+      const { turn, span } = await takeTurn(context, options, path, contender, ms);
+      contender.turns.push(turn);
+      contender.measured.push(span);
     }
   }
   const rows: PathRow[] = [];
@@ -165,7 +168,7 @@ async function takeTurn(
   path: Path,
   contender: Contender,
   ms: number,
-): Promise<Turn> {
+): Promise<{ readonly turn: Turn; readonly span: Span }> {
   const { postgres, generator } = context;
   const { server, roles, side, database } = contender;
   const { backlog } = options;
@@ -177,7 +180,9 @@ async function takeTurn(
   await server.db.query('vacuum (analyze)');
   if (options.statements) await resetStatements(postgres);
   const stopMeter = await startMeter(postgres, server);
+  const from = monotonicUs();
   const result = await generator.run(path.job({ server, ms, backlog }));
+  const span = { from, to: monotonicUs() };
   const operations = operationsOf(path, result);
   const cost = await stopMeter(roles, operations.all);
   if (options.statements) {
@@ -187,12 +192,8 @@ async function takeTurn(
   if (path.needsBacklog) contender.pending -= operations.all;
   contender.done += operations.all;
   const latency = result.latency.request!;
-  return {
-    perSecond: (operations.timed * 1_000) / result.ms,
-    p50Ms: latency.p50,
-    p99Ms: latency.p99,
-    ...cost,
-  };
+  const perSecond = (operations.timed * 1_000) / result.ms;
+  return { turn: { perSecond, p50Ms: latency.p50, p99Ms: latency.p99, ...cost }, span };
 }
 
 /** @throws Error when fewer instances are completed than answers said so */

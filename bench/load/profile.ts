@@ -1,108 +1,97 @@
 /**
- * The V8 CPU profiles that a server leaves when it ends, one for each thread: whose they are, and where
- * their time went. They are of its whole life, with the start and the warm-up.
+ * V8 CPU profiles, of which a server leaves one for each thread when it ends: whose they are, and where
+ * their time went while it was measured. Pure.
  */
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { SourceMap } from 'node:module';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { renderTable, round } from '../report.js';
+
+interface CallFrame {
+  readonly functionName: string;
+  readonly url: string;
+  readonly lineNumber: number;
+  readonly columnNumber: number;
+}
 
 /** What is read of V8's format. */
 export interface CpuProfile {
+  /** The root first. */
   readonly nodes: readonly {
     readonly id: number;
-    readonly callFrame: {
-      readonly functionName: string;
-      readonly url: string;
-      readonly lineNumber: number;
-      readonly columnNumber: number;
-    };
+    readonly callFrame: CallFrame;
+    readonly children?: readonly number[];
   }[];
+  /** Microseconds of the system's monotonic clock. */
+  readonly startTime: number;
   /** Ids of nodes, and the microseconds up to each. */
   readonly samples: readonly number[];
   readonly timeDeltas: readonly number[];
 }
 
-type CallFrame = CpuProfile['nodes'][number]['callFrame'];
+/** Of a measured turn, in microseconds of the same clock. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Whose code a function is: ours, of a package, of Node, or none (collection of garbage and the like). */
+export type Origin = 'own' | 'package' | 'node' | 'engine';
+
+export type NameOf = (frame: CallFrame) => { readonly name: string; readonly origin: Origin };
 
 export interface SelfTime {
   readonly name: string;
   readonly ms: number;
 }
 
-const SHOWN = 25;
 const IDLE = '(idle)';
 
 /** Threads by the entry that only they have loaded. */
 const ROLE_BY_ENTRY: readonly (readonly [entry: string, role: string])[] = [
-  ['shard.thread', 'shard'],
-  ['writer.thread', 'writer'],
-  ['offload.thread', 'offload'],
+  ['shard.thread.js', 'shard'],
+  ['writer.thread.js', 'writer'],
+  ['offload.thread.js', 'offload'],
+  ['main.js', 'front'],
 ];
+
+export function monotonicUs(): number {
+  return Number(process.hrtime.bigint() / 1_000n);
+}
+
+/** Milliseconds of each node, without what it called. @param spans none: the whole profile */
+export function nodeTimes(
+  { startTime, samples, timeDeltas }: CpuProfile,
+  spans: readonly Span[],
+): ReadonlyMap<number, number> {
+  const times = new Map<number, number>();
+  let now = startTime;
+  samples.forEach((id, at) => {
+    const us = timeDeltas[at]!;
+    now += us;
+    if (spans.length > 0 && !spans.some(({ from, to }) => from <= now && now <= to)) return;
+    times.set(id, (times.get(id) ?? 0) + us / 1_000);
+  });
+  return times;
+}
 
 /** @returns the largest first, without what the thread waited */
 export function selfTimes(
   profile: CpuProfile,
-  nameOf: (frame: CallFrame) => string,
+  nameOf: NameOf,
+  spans: readonly Span[],
 ): readonly SelfTime[] {
-  const names = new Map(profile.nodes.map(({ id, callFrame }) => [id, nameOf(callFrame)]));
+  const times = nodeTimes(profile, spans);
   const byName = new Map<string, number>();
-  profile.samples.forEach((id, at) => {
-    const name = names.get(id)!;
-    byName.set(name, (byName.get(name) ?? 0) + profile.timeDeltas[at]! / 1_000);
-  });
+  for (const { id, callFrame } of profile.nodes) {
+    const ms = times.get(id);
+    if (ms === undefined) continue;
+    const { name } = nameOf(callFrame);
+    byName.set(name, (byName.get(name) ?? 0) + ms);
+  }
   byName.delete(IDLE);
   return [...byName].map(([name, ms]) => ({ name, ms })).sort((a, b) => b.ms - a.ms);
 }
 
 export function roleOf({ nodes }: CpuProfile): string {
-  const urls = new Set(nodes.map(({ callFrame }) => path.basename(callFrame.url)));
-  const found = ROLE_BY_ENTRY.find(([entry]) => urls.has(`${entry}.js`));
-  if (found !== undefined) return found[1];
-  return urls.has('main.js') ? 'front' : 'other';
-}
-
-/** A table for each thread of which there is a profile in the folder. */
-export function describeProfiles(folder: string): string {
-  const sources = new Sources();
-  return readdirSync(folder)
-    .filter((name) => name.endsWith('.cpuprofile'))
-    .map((name) => {
-      const profile = JSON.parse(readFileSync(path.join(folder, name), 'utf8')) as CpuProfile;
-      const times = selfTimes(profile, (frame) => sources.nameOf(frame));
-      const total = times.reduce((sum, { ms }) => sum + ms, 0);
-      const table = renderTable(
-        ['self ms', '%', 'function'],
-        times.slice(0, SHOWN).map(({ name, ms }) => [round(ms), round((100 * ms) / total), name]),
-      );
-      return `${roleOf(profile)}, busy ${round(total)} ms (${name})\n\n${table}`;
-    })
-    .join('\n\n');
-}
-
-/** Where the functions of the bundle came from. */
-class Sources {
-  readonly #maps = new Map<string, SourceMap | undefined>();
-
-  nameOf({ functionName, url, lineNumber, columnNumber }: CallFrame): string {
-    const name = functionName === '' ? '(anonymous)' : functionName;
-    if (!url.startsWith('file:')) return url === '' ? name : `${name} ${url}`;
-    const file = fileURLToPath(url);
-    const entry = this.#mapOf(file)?.findEntry(lineNumber, columnNumber);
-    if (entry === undefined || !('originalSource' in entry)) {
-      return `${name} ${path.basename(file)}:${lineNumber + 1}`;
-    }
-    const source = entry.originalSource.replace(/^(\.\.\/)+(.*node_modules\/)?/, '');
-    return `${name} ${source}:${entry.originalLine + 1}`;
-  }
-
-  #mapOf(file: string): SourceMap | undefined {
-    if (!this.#maps.has(file)) {
-      const text = existsSync(`${file}.map`) ? readFileSync(`${file}.map`, 'utf8') : undefined;
-      this.#maps.set(file, text === undefined ? undefined : new SourceMap(JSON.parse(text)));
-    }
-    return this.#maps.get(file);
-  }
+  const files = new Set(nodes.map(({ callFrame }) => path.basename(callFrame.url)));
+  return ROLE_BY_ENTRY.find(([entry]) => files.has(entry))?.[1] ?? 'other';
 }

@@ -5,7 +5,8 @@
 
 import path from 'node:path';
 import type { BenchOptions } from '../options.js';
-import { describeProfiles } from './profile.js';
+import type { Span } from './profile.js';
+import { reportProfiles } from './profile-report.js';
 import type { LoadContext } from './run.js';
 import { type BenchServer, startServer, type Variant } from './server.js';
 import { findRoles, type ThreadRoles } from './thread-roles.js';
@@ -17,6 +18,8 @@ export interface Candidate {
   readonly database: string;
   readonly server: BenchServer;
   readonly roles: ThreadRoles;
+  /** The turns that were measured: profiles are about nothing else. */
+  readonly measured: Span[];
 }
 
 /** Of each of the two loads that tell the threads apart. */
@@ -39,11 +42,15 @@ export async function withCandidates<T>(
   use: (candidates: readonly Candidate[]) => Promise<T>,
 ): Promise<T> {
   const sides: readonly Side[] = options.against === undefined ? ['this'] : ['against', 'this'];
-  const result = await withServers(context, options, name, variant, sides, use);
+  let candidates: readonly Candidate[] = [];
+  const result = await withServers(context, options, name, variant, sides, (opened) => {
+    candidates = opened;
+    return use(opened);
+  });
   if (options.profile === undefined) return result;
-  for (const side of sides) {
+  for (const { side, measured } of candidates) {
     const folder = profileFolder(options.profile, name, side);
-    context.progress(`\nprofiles in ${folder}\n\n${describeProfiles(folder)}`);
+    context.progress(`\n${reportProfiles(folder, measured)}`);
   }
   return result;
 }
@@ -85,7 +92,8 @@ async function open(
   });
   try {
     const probeMs = Math.min(PROBE_MS_MAX, options.seconds * 250);
-    return { side, database, server, roles: await findRoles(server, generator, probeMs) };
+    const roles = await findRoles(server, generator, probeMs);
+    return { side, database, server, roles, measured: [] };
   } catch (error) {
     await server.stop();
     throw error;

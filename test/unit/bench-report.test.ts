@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { flameGraph, flameTree } from '../../bench/load/flame-graph.js';
 import {
   type CheckRow,
   checkTable,
@@ -11,7 +12,7 @@ import {
   savings,
   type Turn,
 } from '../../bench/load/path-report.js';
-import { type CpuProfile, roleOf, selfTimes } from '../../bench/load/profile.js';
+import { type CpuProfile, type NameOf, roleOf, selfTimes } from '../../bench/load/profile.js';
 import { cpuByRole } from '../../bench/load/thread-roles.js';
 import { ratioOf } from '../../bench/report.js';
 
@@ -108,32 +109,53 @@ test('the mean of ratios is geometric, and its interval narrows where they agree
   assert.equal(ratioOf([3, Number.NaN, 3, 0]).ratio.toFixed(6), '3.000000');
 });
 
+const frame = (functionName: string, url = '') => ({
+  functionName,
+  url,
+  lineNumber: 0,
+  columnNumber: 0,
+});
+
+/** `turn` calls `post`, from two places; a sample each millisecond or two. */
+const PROFILE: CpuProfile = {
+  nodes: [
+    { id: 1, callFrame: frame('(root)'), children: [2, 3, 5] },
+    { id: 2, callFrame: frame('(idle)') },
+    { id: 3, callFrame: frame('turn', 'file:///dist/server/shard.thread.js'), children: [4] },
+    { id: 4, callFrame: frame('post') },
+    { id: 5, callFrame: frame('turn'), children: [6] },
+    { id: 6, callFrame: frame('post') },
+  ],
+  startTime: 100_000,
+  samples: [2, 4, 3, 6, 5],
+  timeDeltas: [9_000, 1_000, 1_500, 2_000, 500],
+};
+const nameOf: NameOf = ({ functionName }) => ({ name: functionName, origin: 'own' });
+
 test('self times are summed by name, without what a thread waited, the largest first', () => {
-  const frame = (functionName: string, url = '') => ({
-    functionName,
-    url,
-    lineNumber: 0,
-    columnNumber: 0,
-  });
-  const profile: CpuProfile = {
-    nodes: [
-      { id: 1, callFrame: frame('(idle)') },
-      { id: 2, callFrame: frame('post') },
-      { id: 3, callFrame: frame('turn', 'file:///dist/server/shard.thread.js') },
-      { id: 4, callFrame: frame('post') },
-    ],
-    samples: [1, 2, 3, 4, 3],
-    timeDeltas: [9_000, 1_000, 1_500, 2_000, 500],
-  };
-  assert.deepEqual(
-    selfTimes(profile, ({ functionName }) => functionName),
-    [
-      { name: 'post', ms: 3 },
-      { name: 'turn', ms: 2 },
-    ],
+  assert.deepEqual(selfTimes(PROFILE, nameOf, []), [
+    { name: 'post', ms: 3 },
+    { name: 'turn', ms: 2 },
+  ]);
+  assert.equal(roleOf(PROFILE), 'shard');
+  assert.equal(roleOf({ ...PROFILE, nodes: PROFILE.nodes.slice(0, 2) }), 'other');
+});
+
+test('what happened outside of the measured turns is in no profile', () => {
+  const spans = [{ from: 111_000, to: 112_000 }];
+  assert.deepEqual(selfTimes(PROFILE, nameOf, spans), [{ name: 'turn', ms: 1.5 }]);
+});
+
+test('a flame graph has a function on its caller, as wide as all that passed in it', () => {
+  const tree = flameTree(PROFILE, nameOf, []);
+  const post = { name: 'post', origin: 'own', ms: 3, calls: [] };
+  assert.deepEqual(tree.calls, [{ name: 'turn', origin: 'own', ms: 5, calls: [post] }]);
+  assert.equal(tree.ms, 5);
+  const svg = flameGraph({ ...tree, calls: [{ ...post, origin: 'own', name: 'a<b>' }] }, 'shard');
+  assert.match(
+    svg,
+    /<title>a&lt;b&gt;: 3\.0 ms, 60\.0 %<\/title><rect x="0\.0" y="44" width="720\.0"/,
   );
-  assert.equal(roleOf(profile), 'shard');
-  assert.equal(roleOf({ ...profile, nodes: profile.nodes.slice(0, 2) }), 'other');
 });
 
 test('what no thread with a role has worked was the helpers, those too that came later', () => {
