@@ -1,5 +1,5 @@
 /**
- * A CPU profile as a flame graph: an SVG in which a function lies on its caller, as wide as the time that
+ * A CPU profile as a flame graph: an SVG in which a function lies below its caller, as wide as the time that
  * passed in it and in what it called. Pure.
  */
 
@@ -27,6 +27,7 @@ const COLOURS: Readonly<Record<Origin, string>> = {
   node: '#7ea8be',
   engine: '#c9c9c9',
 };
+const LEGEND = 'orange: own code, green: packages, blue: Node, grey: V8';
 
 /** What is not the thread's own work: it waited. */
 const IDLE = '(idle)';
@@ -74,6 +75,7 @@ export function flameGraph(root: Flame, title: string): string {
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="monospace" font-size="10">`,
     `<rect width="${WIDTH}" height="${height}" fill="#ffffff"/>`,
     `<text x="4" y="17" font-size="13">${escapeXml(title)}</text>`,
+    `<text x="${WIDTH - 4}" y="17" text-anchor="end">${LEGEND}</text>`,
     ...boxes,
     '</svg>\n',
   ].join('\n');
@@ -89,7 +91,7 @@ function box({ name, origin, ms }: Flame, x: number, depth: number, width: numbe
   const told = `${name}: ${ms.toFixed(1)} ms, ${(100 * share).toFixed(1)} %`;
   return (
     `<g><title>${escapeXml(told)}</title><rect x="${x.toFixed(1)}" y="${y}" width="${width.toFixed(1)}" ` +
-    `height="${ROW - 1}" fill="${COLOURS[origin]}"/>${text}</g>`
+    `height="${ROW - 1}" fill="${COLOURS[origin]}" stroke="#ffffff" stroke-width="0.5"/>${text}</g>`
   );
 }
 

@@ -146,7 +146,7 @@ test('what happened outside of the measured turns is in no profile', () => {
   assert.deepEqual(selfTimes(PROFILE, nameOf, spans), [{ name: 'turn', ms: 1.5 }]);
 });
 
-test('a flame graph has a function on its caller, as wide as all that passed in it', () => {
+test('a flame graph has a function below its caller, as wide as all that passed in it', () => {
   const tree = flameTree(PROFILE, nameOf, []);
   const post = { name: 'post', origin: 'own', ms: 3, calls: [] };
   assert.deepEqual(tree.calls, [{ name: 'turn', origin: 'own', ms: 5, calls: [post] }]);
