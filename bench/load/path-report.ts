@@ -37,42 +37,52 @@ const COLUMNS: readonly Column[] = [
 
 const NAMES = COLUMNS.map(([name]) => name);
 
+/** By the names of the columns. */
+type Figures = Readonly<Record<string, number>>;
+
 /** Of each column the median over the turns. */
-export function costTable(rows: readonly PathRow[]): string {
-  return renderTable(
-    ['path', 'server', ...NAMES, 'lanes'],
-    rows.map(({ path, side, turns, lanes }): Cell[] => [
-      path,
-      side,
-      ...COLUMNS.map(([, read]) => round(median(turns.map(read)))),
-      lanes,
-    ]),
-  );
+export function mediansOf({ turns }: PathRow): Figures {
+  return Object.fromEntries(COLUMNS.map(([name, read]) => [name, median(turns.map(read))]));
+}
+
+export interface Ratios {
+  readonly path: string;
+  readonly ratios: Figures;
 }
 
 /**
  * This server by the other one: of each column the median over the pairs of turns, and between which
  * factors that of the processor time lies, as far as so few pairs can tell.
  */
-export function ratioTable(rows: readonly PathRow[]): string | undefined {
-  const pairs = rows.flatMap((mine) => {
+export function ratiosOf(rows: readonly PathRow[]): readonly Ratios[] {
+  return rows.flatMap((mine) => {
     const theirs = rows.find(({ path, side }) => path === mine.path && side === 'against');
-    return mine.side === 'this' && theirs !== undefined ? [{ mine, theirs }] : [];
+    if (mine.side === 'against' || theirs === undefined) return [];
+    const pairs = ([, read]: Column) =>
+      mine.turns.map((turn, at) => read(turn) / read(theirs.turns[at]!));
+    const medians = COLUMNS.map((column) => [column[0], median(pairs(column))] as const);
+    const { low, high } = ratioOf(pairs(CPU));
+    const ratios = { ...Object.fromEntries(medians), 'CPU from': low, to: high };
+    return [{ path: mine.path, ratios }];
   });
-  if (pairs.length === 0) return undefined;
+}
+
+export function costTable(rows: readonly PathRow[]): string {
   return renderTable(
-    ['this / against', ...NAMES, 'CPU from', 'to'],
-    pairs.map(({ mine, theirs }): Cell[] => {
-      const ratios = ([, read]: Column) =>
-        mine.turns.map((turn, at) => read(turn) / read(theirs.turns[at]!));
-      const { low, high } = ratioOf(ratios(CPU));
-      return [
-        mine.path,
-        ...COLUMNS.map((one) => round(median(ratios(one)))),
-        round(low),
-        round(high),
-      ];
-    }),
+    ['path', 'server', ...NAMES, 'lanes'],
+    rows.map((row): Cell[] => [
+      row.path,
+      row.side,
+      ...Object.values(mediansOf(row)).map(round),
+      row.lanes,
+    ]),
+  );
+}
+
+export function ratioTable(all: readonly Ratios[]): string {
+  return renderTable(
+    ['this / against', ...Object.keys(all[0]?.ratios ?? {})],
+    all.map(({ path, ratios }): Cell[] => [path, ...Object.values(ratios).map(round)]),
   );
 }
 

@@ -14,7 +14,9 @@ import {
   type CheckRow,
   checkTable,
   costTable,
+  mediansOf,
   type PathRow,
+  ratiosOf,
   ratioTable,
   savings,
   type Turn,
@@ -82,7 +84,7 @@ export async function runPaths(
     context.progress(`\n${checkTable(found)}`);
     checks.push(...found);
   }
-  const ratios = ratioTable(rows);
+  const ratios = ratiosOf(rows);
   const part: PartResult = {
     question: 'What does an operation of each path cost the whole machine?',
     settings: {
@@ -92,12 +94,12 @@ export async function runPaths(
       server: options.server ?? 'this checkout',
       against: options.against ?? null,
     },
-    results: { rows, checks },
+    results: { rows: rows.map((row) => ({ ...row, medians: mediansOf(row) })), ratios, checks },
     remarks: [...skipped, ...savings(rows)],
   };
   const tables = [
     ...(rows.length > 0 ? [costTable(rows)] : []),
-    ...(ratios === undefined ? [] : [ratios]),
+    ...(ratios.length > 0 ? [ratioTable(ratios)] : []),
     ...(checks.length > 0 ? [checkTable(checks)] : []),
     ...part.remarks,
   ];
