@@ -33,19 +33,24 @@ export function describeMachine(): Machine {
   };
 }
 
-/** The short hash of the checkout with `+` when files differ from it; null outside of one. */
-export function describeCommit(): string | null {
+/**
+ * The short hash of the checkout with `+` when files differ from it; null outside of one.
+ * @param folder of another checkout than the bench's own
+ */
+export function describeCommit(
+  folder = path.dirname(fileURLToPath(import.meta.url)),
+): string | null {
   try {
-    const commit = git('rev-parse', '--short', 'HEAD');
-    return git('status', '--porcelain', '--untracked-files=no') === '' ? commit : `${commit}+`;
+    const commit = git(folder, 'rev-parse', '--short', 'HEAD');
+    const changes = git(folder, 'status', '--porcelain', '--untracked-files=no');
+    return changes === '' ? commit : `${commit}+`;
   } catch {
     // No git, no repository, or no commit yet: the results say so.
     return null;
   }
 }
 
-function git(...args: string[]): string {
-  const cwd = path.dirname(fileURLToPath(import.meta.url));
+function git(cwd: string, ...args: string[]): string {
   return execFileSync('git', args, {
     cwd,
     encoding: 'utf8',

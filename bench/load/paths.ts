@@ -6,6 +6,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { DEFAULT_API_KEY } from '../../test/helpers/engine.js';
+import { describeCommit } from '../machine.js';
 import type { BenchOptions } from '../options.js';
 import type { PartResult } from '../report.js';
 import { CHECKS, type Check } from './checks.js';
@@ -91,8 +92,9 @@ export async function runPaths(
       seconds: options.seconds,
       rounds: options.rounds,
       backlog: options.backlog,
-      server: options.server ?? 'this checkout',
-      against: options.against ?? null,
+      lanes: options.lanes ?? null,
+      this: describeCommit(options.server),
+      against: options.against === undefined ? null : describeCommit(options.against),
     },
     results: { rows: rows.map((row) => ({ ...row, medians: mediansOf(row) })), ratios, checks },
     remarks: [...skipped, ...savings(rows)],
