@@ -7,7 +7,7 @@
 import type { BenchOptions } from '../options.js';
 import { median, type PartResult, renderTable, round } from '../report.js';
 import { Ceiling } from './ceiling.js';
-import type { JobResult } from './jobs.js';
+import type { JobResult } from './job-result.js';
 import type { LoadContext } from './run.js';
 import { type BenchServer, startServer, type Variant } from './server.js';
 import { UnitTemplate } from './unit-template.js';

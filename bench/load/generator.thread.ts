@@ -1,7 +1,8 @@
 /** The entry of the load generator's thread: one job at a time, its result or its error back. */
 
 import { parentPort } from 'node:worker_threads';
-import { type Job, type JobResult, runJob } from './jobs.js';
+import type { JobResult } from './job-result.js';
+import { type Job, runJob } from './jobs.js';
 
 export type GeneratorAnswer =
   | { readonly ok: true; readonly result: JobResult }

@@ -6,7 +6,8 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { GeneratorAnswer } from './generator.thread.js';
-import type { Job, JobResult } from './jobs.js';
+import type { JobResult } from './job-result.js';
+import type { Job } from './jobs.js';
 
 export class Generator {
   readonly #worker = new Worker(new URL('./generator.thread.js', import.meta.url));

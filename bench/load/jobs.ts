@@ -5,10 +5,11 @@
 
 import { performance } from 'node:perf_hooks';
 import { HttpConnection } from './http-connection.js';
+import type { JobResult, Measured } from './job-result.js';
 import { threadCpuMs } from './process-cpu.js';
 import { ask, unexpected } from './replies.js';
 import { getRequest } from './requests.js';
-import { type Latency, Samples } from './samples.js';
+import { Samples } from './samples.js';
 import { STEP_CONNECTIONS, type StepJob, stepThrough } from './step-job.js';
 import { WAKE_CONNECTIONS, type WakeJob, wake } from './wake-job.js';
 import {
@@ -42,20 +43,6 @@ export interface CompleteJob {
 }
 
 export type Job = LoopJob | CompleteJob | DrainJob | RoundJob | ExchangeJob | StepJob | WakeJob;
-
-export interface JobResult {
-  /** Within the measured time; `answered` has those that came after it too. */
-  readonly replies: number;
-  readonly answered: number;
-  readonly ms: number;
-  /** By kind of request: `request`; `create`, `read`, `total`; those of workers and of `wake`. */
-  readonly latency: Readonly<Record<string, Latency>>;
-  readonly bodies: readonly string[];
-  /** Of the generator's thread. */
-  readonly cpuMs: number;
-}
-
-type Measured = Omit<JobResult, 'cpuMs'>;
 
 /** @throws Error when a connection breaks or a reply has another status than it must have */
 export async function runJob(job: Job): Promise<JobResult> {

@@ -4,7 +4,8 @@
  */
 
 import { createBody, EXTERNAL_HANDLER } from '../fixtures.js';
-import type { Job, JobResult } from './jobs.js';
+import type { JobResult } from './job-result.js';
+import type { Job } from './jobs.js';
 import { postRequest } from './requests.js';
 import type { BenchServer, Variant } from './server.js';
 import { EXCHANGE_ROUTE } from './worker-jobs.js';

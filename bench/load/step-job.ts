@@ -6,9 +6,10 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { HttpConnection } from './http-connection.js';
+import type { Measured } from './job-result.js';
 import { ask } from './replies.js';
 import { Samples } from './samples.js';
-import { completion, pollRequest, type Task, type Worked } from './worker-jobs.js';
+import { completion, pollRequest, type Task } from './worker-jobs.js';
 
 export interface StepJob {
   readonly kind: 'step';
@@ -31,17 +32,15 @@ const PARK_MS = 2;
 export async function stepThrough(
   job: StepJob,
   [waiting, acting]: readonly HttpConnection[],
-): Promise<Worked> {
+): Promise<Measured> {
   const poll = pollRequest({ handler_name: job.handler, worker_id: WORKER, wait_ms: POLL_WAIT_MS });
   const samples = new Samples();
   const nextTask = async (request: string, status: number) => {
     const parked = ask<readonly Task[]>(waiting!, poll, 200);
     await wait(PARK_MS);
     const sentAt = performance.now();
-    const acted = ask(acting!, request, status);
-    const [task] = await parked;
-    const ms = performance.now() - sentAt;
-    await acted;
+    const taken = parked.then(([task]) => ({ task, ms: performance.now() - sentAt }));
+    const [{ task, ms }] = await Promise.all([taken, ask(acting!, request, status)]);
     if (task === undefined) throw new Error(`no task came within ${POLL_WAIT_MS} ms`);
     return { task, ms };
   };

@@ -5,9 +5,10 @@
 
 import { performance } from 'node:perf_hooks';
 import type { HttpConnection } from './http-connection.js';
+import type { Measured } from './job-result.js';
 import { ask } from './replies.js';
 import { postRequest } from './requests.js';
-import { type Latency, Samples } from './samples.js';
+import { Samples } from './samples.js';
 
 /** Workers that poll tasks of a backlog and complete them one by one, until it ends or time does. */
 export interface DrainJob {
@@ -43,16 +44,6 @@ export interface ExchangeJob {
   /** Of as many instances as the limit. */
   readonly create: string;
   readonly ms: number;
-}
-
-export interface Worked {
-  readonly replies: number;
-  readonly answered: number;
-  /** Until the last reply. */
-  readonly ms: number;
-  /** `request` is the operation; beside it those of each kind of request. */
-  readonly latency: Readonly<Record<string, Latency>>;
-  readonly bodies: readonly string[];
 }
 
 export interface Task {
@@ -201,7 +192,7 @@ class Run {
   async all(
     connections: readonly HttpConnection[],
     work: (connection: HttpConnection, worker: string) => Promise<void>,
-  ): Promise<Worked> {
+  ): Promise<Measured> {
     await Promise.all(connections.map((connection, at) => work(connection, `worker-${at}`)));
     const ms = performance.now() - this.#startedAt;
     const latency = Object.fromEntries(
