@@ -47,8 +47,8 @@ async function run(options: BenchOptions): Promise<void> {
     parts.micro = part;
     say(`\nmicro benches\n\n${table}`);
   }
-  const { load, neighbours, cron, release, events } = options;
-  if (load.length > 0 || neighbours || cron || release || events) {
+  const { load, neighbours, cron, release, events, scale, peers } = options;
+  if (load.length > 0 || neighbours || cron || release || events || scale || peers) {
     Object.assign(parts, await runLoad(options, say));
   }
   if (options.results === undefined) return;

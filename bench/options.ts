@@ -12,6 +12,10 @@ import { parseArgs } from 'node:util';
 export const LOAD_PARTS = ['a', 'b', 'c'] as const;
 export type LoadPart = (typeof LOAD_PARTS)[number];
 
+/** What grows in part `scale`. */
+export const GROWTHS = ['waiting', 'pending'] as const;
+export type Growth = (typeof GROWTHS)[number];
+
 export interface BenchOptions {
   readonly micro: boolean;
   readonly load: readonly LoadPart[];
@@ -23,6 +27,19 @@ export interface BenchOptions {
   readonly release: boolean;
   /** How soon events wake instances: only when it is named. */
   readonly events: boolean;
+  /** The growth to a million: only when it is named. */
+  readonly scale: boolean;
+  readonly growthOf: readonly Growth[];
+  /** Instances or tasks at the end of the growth. */
+  readonly scaleTo: number;
+  /** Timers that fall due within one second, at each step of the growth. */
+  readonly herd: number;
+  /** Other engines on the same work: only when it is named. */
+  readonly peers: boolean;
+  /** Jobs in each turn of part peers. */
+  readonly jobs: number;
+  /** Where the other engines are installed. */
+  readonly peersFolder: string | undefined;
   /** Instances that wait for an event each. */
   readonly instances: number;
   /** Events per second, one stage after the other. */
@@ -53,11 +70,14 @@ const NEIGHBOURS = 'neighbours';
 const CRON = 'cron';
 const RELEASE = 'release';
 const EVENTS = 'events';
-const NAMED_ONLY: readonly string[] = [NEIGHBOURS, CRON, RELEASE, EVENTS];
+const SCALE = 'scale';
+const PEERS = 'peers';
+const NAMED_ONLY: readonly string[] = [NEIGHBOURS, CRON, RELEASE, EVENTS, SCALE, PEERS];
 
 export class UsageError extends Error {}
 
-export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbours] [cron] [release] [events] [flags]
+export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbours] [cron] [release] [events]
+                        [scale] [peers] [flags]
 
   Without a word micro and load run; "load a,b" selects load runs:
     a, d  durable creations at 64 and 256 connections, beside what a bare script reaches
@@ -68,6 +88,8 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
   "cron" measures how late schedules of every second fire.
   "release" measures what an active canary costs creations.
   "events" measures what instances that wait for events cost, and how soon an event wakes one.
+  "scale" measures what a million waiting instances and a million pending tasks cost the others.
+  "peers" installs other engines in a folder of their own, and measures them on the same work.
 
   --seconds N    of each measured run under load (5)
   --rounds N     repetitions of each measurement (3)
@@ -77,6 +99,11 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
   --instances N  that wait in part events, each for an event of its own (100000)
   --rate N,…     events per second in part events, one stage after the other (500)
   --events N     in each stage of part events (as many as there are instances for)
+                 in part scale: the most that wait or are pending (1000000)
+  --growth-of G  in part scale: waiting, pending or both (waiting,pending)
+  --herd N       timers in one second in part scale (10000)
+  --jobs N       in each turn of part peers (10000)
+  --peers-dir D  folder in which part peers installs (among the temporary files)
   --data-dir D   folder in which the database of the run is made and removed
   --out D        folder of the results (bench/results)
   --no-save      store no results
@@ -102,6 +129,13 @@ export function readOptions(args: readonly string[], resultsFolder: string): Ben
     cron: positionals.includes(CRON),
     release: positionals.includes(RELEASE),
     events: positionals.includes(EVENTS),
+    scale: positionals.includes(SCALE),
+    growthOf: readGrowths(values['growth-of']),
+    scaleTo: number(values.instances, 'instances', quick ? 2_000 : 1_000_000, 10),
+    herd: number(values.herd, 'herd', quick ? 100 : 10_000, 1),
+    peers: positionals.includes(PEERS),
+    jobs: number(values.jobs, 'jobs', quick ? 500 : 10_000, 1),
+    peersFolder: values['peers-dir'],
     instances: number(values.instances, 'instances', quick ? 200 : 100_000, 1),
     rates: (values.rate ?? '500').split(',').map((text) => number(text, 'rate', 500, 1)),
     eventsPerRate: values.events === undefined ? undefined : number(values.events, 'events', 1, 1),
@@ -131,6 +165,10 @@ function parse(args: readonly string[]) {
         instances: { type: 'string' },
         rate: { type: 'string' },
         events: { type: 'string' },
+        'growth-of': { type: 'string' },
+        herd: { type: 'string' },
+        jobs: { type: 'string' },
+        'peers-dir': { type: 'string' },
         'data-dir': { type: 'string' },
         out: { type: 'string' },
         'no-save': { type: 'boolean' },
@@ -166,6 +204,14 @@ function readLoad(text: string): readonly LoadPart[] {
   const unknown = names.find((name) => !(LOAD_PARTS as readonly string[]).includes(name));
   if (unknown !== undefined) throw new UsageError(`unknown load run ${unknown}`);
   return LOAD_PARTS.filter((part) => names.includes(part));
+}
+
+function readGrowths(text: string | undefined): readonly Growth[] {
+  if (text === undefined) return GROWTHS;
+  const names = text.split(',');
+  const unknown = names.find((name) => !(GROWTHS as readonly string[]).includes(name));
+  if (unknown !== undefined) throw new UsageError(`--growth-of: unknown growth ${unknown}`);
+  return GROWTHS.filter((growth) => names.includes(growth));
 }
 
 function number(text: string | undefined, flag: string, fallback: number, min: number): number {

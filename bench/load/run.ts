@@ -2,6 +2,7 @@
 
 import type { BenchOptions, LoadPart } from '../options.js';
 import type { PartResult } from '../report.js';
+import { runScale } from '../scale/run.js';
 import { runCreations } from './creations.js';
 import { runCron } from './cron.js';
 import { runEvents } from './events.js';
@@ -37,6 +38,7 @@ const PARTS: Readonly<Record<LoadPart, Part>> = {
 const NEIGHBOURS: Part = { title: 'neighbours', run: runNeighbours };
 const CRON: Part = { title: 'cron', run: runCron };
 const RELEASE: Part = { title: 'release', run: runRelease };
+const SCALE: Part = { title: 'scale', run: runScale };
 const EVENTS: Part = { title: 'events', run: runEvents };
 
 /** @returns the parts by their titles; each is printed as soon as it is there */
@@ -61,6 +63,7 @@ export async function runLoad(
     if (options.cron) chosen.push(['cron', CRON]);
     if (options.release) chosen.push(['release', RELEASE]);
     if (options.events) chosen.push(['events', EVENTS]);
+    if (options.scale) chosen.push(['scale', SCALE]);
     for (const [name, { title, run }] of chosen) {
       const { part, table } = await run({ postgres, generator }, options);
       results[title] = {
