@@ -36,8 +36,6 @@ export interface BenchOptions {
   readonly herd: number;
   /** Other engines on the same work: only when it is named. */
   readonly peers: boolean;
-  /** Jobs in each turn of part peers. */
-  readonly jobs: number;
   /** Where the other engines are installed. */
   readonly peersFolder: string | undefined;
   /** Instances that wait for an event each. */
@@ -102,7 +100,6 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
                  in part scale: the most that wait or are pending (1000000)
   --growth-of G  in part scale: waiting, pending or both (waiting,pending)
   --herd N       timers in one second in part scale (10000)
-  --jobs N       in each turn of part peers (10000)
   --peers-dir D  folder in which part peers installs (among the temporary files)
   --data-dir D   folder in which the database of the run is made and removed
   --out D        folder of the results (bench/results)
@@ -134,7 +131,6 @@ export function readOptions(args: readonly string[], resultsFolder: string): Ben
     scaleTo: number(values.instances, 'instances', quick ? 2_000 : 1_000_000, 10),
     herd: number(values.herd, 'herd', quick ? 100 : 10_000, 1),
     peers: positionals.includes(PEERS),
-    jobs: number(values.jobs, 'jobs', quick ? 500 : 10_000, 1),
     peersFolder: values['peers-dir'],
     instances: number(values.instances, 'instances', quick ? 200 : 100_000, 1),
     rates: (values.rate ?? '500').split(',').map((text) => number(text, 'rate', 500, 1)),
@@ -167,7 +163,6 @@ function parse(args: readonly string[]) {
         events: { type: 'string' },
         'growth-of': { type: 'string' },
         herd: { type: 'string' },
-        jobs: { type: 'string' },
         'peers-dir': { type: 'string' },
         'data-dir': { type: 'string' },
         out: { type: 'string' },

@@ -78,6 +78,18 @@ export class RestartedServer {
     }
   }
 
+  /** Whether there is such a route; it is asked with a body that it refuses. */
+  async has(path: string): Promise<boolean> {
+    const { url } = this.#running;
+    const client = createClient({ url, apiKey: DEFAULT_API_KEY, tenant: TENANT, isChecked: false });
+    try {
+      const { status } = await client.post(path, []);
+      return status !== 404 && status !== 405;
+    } finally {
+      await client.close();
+    }
+  }
+
   async stop(): Promise<void> {
     await this.#engine?.stop();
     await this.db.end();
