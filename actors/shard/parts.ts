@@ -139,6 +139,7 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     log,
     tickIntervalMs: settings.tickIntervalMs,
     wakeShard,
+    onSoon: (instance) => instances.expect(instance),
     onOverdue: (instance, rank) => schedule(() => hooks.runSoon(instance, rank)),
   });
   const feed = new ChangeFeed({ ...timed, shard, whenWriterKnown });

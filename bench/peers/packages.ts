@@ -8,7 +8,6 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { UsageError } from '../options.js';
 
 export const PACKAGES: Readonly<Record<string, string>> = {
   'pg-boss': '10.4.2',
@@ -23,7 +22,9 @@ export const PEERS_FOLDER = path.join(tmpdir(), 'engine-bench-peers');
 /** A registry that does not answer is given up after this. */
 const INSTALL_TIMEOUT_MS = 180_000;
 
-/** @throws UsageError that says what npm said, when they cannot be had */
+export class PeersMissingError extends Error {}
+
+/** @throws PeersMissingError with what npm said */
 export function installPeers(folder: string): void {
   const manifest = JSON.stringify({ private: true, dependencies: PACKAGES }, null, 2);
   const file = path.join(folder, 'package.json');
@@ -38,7 +39,7 @@ export function installPeers(folder: string): void {
   const missing = missingIn(folder);
   if (status === 0 && missing.length === 0) return;
   const said = error?.message ?? `${stdout}${stderr}`.trim();
-  throw new UsageError(
+  throw new PeersMissingError(
     `${missing.join(', ')} could not be installed into ${folder}: is the npm registry within reach?\n${said}`,
   );
 }
