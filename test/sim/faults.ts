@@ -93,6 +93,7 @@ export const LOSSES: Readonly<Record<PeerMessage['kind'], Loss>> = {
   request: 'alone',
   wake: 'alone',
   'task.gone': 'alone',
+  expect: 'alone',
   unclaim: 'alone',
   'permit.wanted': 'alone',
   'permit.left': 'alone',
