@@ -29,17 +29,16 @@ export async function openOwn(where: Where, work: Work, body: string): Promise<P
   const idle: HttpConnection[] = [];
   const all: HttpConnection[] = [];
   let isClosed = false;
-  let lost: Error | undefined;
   const open = async () => {
     const connection = await HttpConnection.open(where.port, (error) => {
-      lost = error;
+      // Nobody is answered any more: the turn is over.
+      throw error;
     });
     all.push(connection);
     return connection;
   };
   /** With a connection that nobody uses meanwhile. */
   const send = async <T>(request: string, status: number): Promise<T> => {
-    if (lost !== undefined) throw lost;
     const connection = idle.pop() ?? (await open());
     const answer = await ask<T>(connection, request, status);
     idle.push(connection);
@@ -84,7 +83,10 @@ export async function openOwn(where: Where, work: Work, body: string): Promise<P
   };
 }
 
-/** A worker until the end: its connection, its name, whom to tell of tasks that are done. */
+/**
+ * A worker until the end, and until nothing is left, which the next turn would find: its connection, its
+ * name, whom to tell of tasks that are done.
+ */
 type Take = (
   connection: HttpConnection,
   worker: string,
@@ -95,8 +97,10 @@ type Take = (
 const pollOne: Take = async (connection, worker, onDone, isOver) => {
   const body = { handler_name: EXTERNAL_HANDLER, worker_id: worker, limit: 1, wait_ms: WAIT_MS };
   const poll = postRequest('/workers/tasks/poll', JSON.stringify(body));
-  while (!isOver()) {
-    for (const { id, claim_epoch } of await ask<readonly Task[]>(connection, poll, 200)) {
+  for (;;) {
+    const tasks = await ask<readonly Task[]>(connection, poll, 200);
+    if (tasks.length === 0 && isOver()) return;
+    for (const { id, claim_epoch } of tasks) {
       const done = JSON.stringify({ worker_id: worker, claim_epoch, output: OUTPUT });
       await ask(connection, postRequest(`/workers/tasks/${id}/complete`, done), 200);
       onDone(1);
@@ -107,7 +111,7 @@ const pollOne: Take = async (connection, worker, onDone, isOver) => {
 const exchange: Take = async (connection, worker, onDone, isOver) => {
   const poll = { handlers: [EXTERNAL_HANDLER], limit: BATCH, wait_ms: WAIT_MS };
   let tasks: readonly Task[] = [];
-  while (!isOver()) {
+  for (;;) {
     const results = tasks.map(({ id, claim_epoch }) => ({
       kind: 'complete',
       task_id: id,
@@ -120,6 +124,7 @@ const exchange: Take = async (connection, worker, onDone, isOver) => {
     if (refused !== undefined) throw new Error(`a result was refused: ${JSON.stringify(refused)}`);
     if (tasks.length > 0) onDone(tasks.length);
     tasks = answer.tasks;
+    if (tasks.length === 0 && isOver()) return;
   }
 };
 

@@ -46,8 +46,8 @@ export interface Outcome {
 export const BULK = 500;
 export const BATCH = 50;
 const BULK_CONNECTIONS = 4;
-/** Jobs that may be open for each of those who create. */
-const OPEN_EACH = 32;
+/** Jobs that may be open: enough for batches of every worker. */
+const OPEN_MAX = 4_000;
 const WARM_UP_SHARE = 0.3;
 const IDLE_PAUSE_MS = 5;
 
@@ -67,13 +67,12 @@ export function measure(peer: Peer, work: Work): Promise<Outcome> {
 
 async function flow(
   peer: Peer,
-  { at, seconds }: Work,
+  { seconds }: Work,
   creators: number,
   each: number,
   create: () => Promise<unknown>,
 ): Promise<Outcome> {
   const clock = new Window(seconds);
-  const openMax = Math.max(at, creators) * OPEN_EACH * each;
   let created = 0;
   let done = 0;
   let wake: (() => void)[] = [];
@@ -86,7 +85,7 @@ async function flow(
   });
   const run = async () => {
     while (!clock.isOver) {
-      if (created - done >= openMax) {
+      if (created - done >= OPEN_MAX) {
         await Promise.race([new Promise<void>((resolve) => wake.push(resolve)), pause(100)]);
         continue;
       }

@@ -18,6 +18,9 @@ import { installPeers, PACKAGES, PEERS_FOLDER } from './packages.js';
 import type { Outcome, Work, WorkName } from './peer.js';
 import { redisVersion, startRedis } from './redis.js';
 
+/** For what an engine does before and after its work; a driver that is not done by then hangs. */
+const PATIENCE_MS = 60_000;
+
 const DRIVER = fileURLToPath(new URL('./driver.child.js', import.meta.url));
 
 /** What is asked, in the order of the turns: `at` connections or workers. */
@@ -143,6 +146,7 @@ async function drive(turn: Turn): Promise<Outcome> {
   });
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);
+  const patience = setTimeout(kill, 2_000 * turn.work.seconds + PATIENCE_MS);
   try {
     child.send(turn);
     const [answer] = (await Promise.race([
@@ -152,6 +156,7 @@ async function drive(turn: Turn): Promise<Outcome> {
     if (!answer.ok) throw new Error(`${turn.engine}, ${turn.work.name}: ${answer.message}`);
     return answer.outcome;
   } finally {
+    clearTimeout(patience);
     process.removeListener('exit', kill);
   }
 }

@@ -101,7 +101,7 @@ export async function growPending(
 
 /** One created through the server; it is the first task that will be claimed. */
 async function pendingPattern(server: RestartedServer, create: string): Promise<RowPattern> {
-  const connection = await HttpConnection.open(server.port, () => undefined);
+  const connection = await HttpConnection.open(server.port, lost);
   await ask(connection, create, 201);
   connection.close();
   await pause(SETTLE_MS);
@@ -109,6 +109,11 @@ async function pendingPattern(server: RestartedServer, create: string): Promise<
     'select instance_id from open_tasks',
   );
   return RowPattern.of(server.db, rows[0]!.instance_id);
+}
+
+/** Nobody is answered any more: the bench is over. */
+function lost(error: Error): never {
+  throw error;
 }
 
 interface Task {
@@ -130,7 +135,7 @@ class Worker {
 
   static async open({ port }: RestartedServer, refill: string): Promise<Worker> {
     const opening = Array.from({ length: COMPLETING_CONNECTIONS }, () =>
-      HttpConnection.open(port, () => undefined),
+      HttpConnection.open(port, lost),
     );
     return new Worker(await Promise.all(opening), refill);
   }
