@@ -64,13 +64,6 @@ export const LIMITS = {
   unitBytesForOutcomesMax: 32 * 1024 * 1024,
   /** Timers are read ahead this far; later ones stay in their table. */
   timerHorizonMs: 60_000,
-  /**
-   * An instance is loaded so long before its timer is due, and as many of them at once as leave the larger
-   * part of a shard's memory to the others: thousands that are due together have their reads behind
-   * them, and one alone does not wait for its row.
-   */
-  soonMs: 1_000,
-  soonActorsMax: 5_000,
   /** Rows taken at a time from what is read when a shard starts. */
   recoveryPageRows: 5_000,
   /**

@@ -139,7 +139,6 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
     log,
     tickIntervalMs: settings.tickIntervalMs,
     wakeShard,
-    onSoon: (instance) => instances.expect(instance),
     onOverdue: (instance, rank) => schedule(() => hooks.runSoon(instance, rank)),
   });
   const feed = new ChangeFeed({ ...timed, shard, whenWriterKnown });

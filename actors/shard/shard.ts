@@ -277,7 +277,6 @@ export class Shard {
     const { clock } = this.#deps;
     const began = clock.monotonic();
     this.#fireTimers();
-    this.#guard(() => this.#parts.timers.lookAhead());
     this.#doWork();
     const isLate = this.#handOver(began);
     this.#runInstances(clock.monotonic());

@@ -1,9 +1,7 @@
 /**
  * What is due when on one shard. Timers that lie ahead stay in their table; those within a horizon
- * are in a heap, and the shard sleeps until the first of them. Instances that are due soon are loaded
- * beforehand. Scans for overdue rows are the safety net: they find what no event has served.
- *
- *   table ─horizon─► ahead ─soon: loaded─► soon ─due─► shard
+ * are in a heap, and the shard sleeps until the first of them. Scans for overdue rows are the safety
+ * net: they find what no event has served.
  */
 
 import type { Clock, TimerHandle } from '../../src/core/clock.js';
@@ -27,8 +25,6 @@ export interface ShardTimersDeps {
   readonly tickIntervalMs: number;
   /** Asks for a turn, in which the shard calls `popDue`. */
   readonly wakeShard: () => void;
-  /** An instance will be woken soon: it had better be in memory then. */
-  readonly onSoon: (instance: string) => void;
   /** An instance whose timer was missed. */
   readonly onOverdue: (instance: string, rank: number) => void;
 }
@@ -50,9 +46,7 @@ const SCANS = [
 
 export class ShardTimers {
   readonly #deps: ShardTimersDeps;
-  readonly #ahead = new TimerHeap<Timer>();
-  /** What is loaded, or did not have to be. */
-  readonly #soon = new TimerHeap<Timer>();
+  readonly #heap = new TimerHeap<Timer>();
   /** Timers of instances up to here are in the heap. */
   #horizon: UnixMs = Number.NEGATIVE_INFINITY;
   /** What was overdue up to here has been found. */
@@ -80,12 +74,12 @@ export class ShardTimers {
   }
 
   push(at: UnixMs, timer: Timer): void {
-    this.#ahead.push(at, timer);
+    this.#heap.push(at, timer);
   }
 
   /** The timer of an instance was committed; one beyond the horizon is read when its time comes. */
   committed(at: UnixMs, instance: string, rank: number): void {
-    if (at <= this.#horizon) this.push(at, { kind: 'wake', instance, rank });
+    if (at <= this.#horizon) this.#heap.push(at, { kind: 'wake', instance, rank });
   }
 
   /** Hints may have been lost, of timers with any time. */
@@ -94,32 +88,15 @@ export class ShardTimers {
   }
 
   popDue(): Timer | undefined {
-    const now = this.#deps.clock.now();
-    // What there was no room to load beforehand is due all the same.
-    return this.#soon.popDue(now) ?? this.#ahead.popDue(now);
+    return this.#heap.popDue(this.#deps.clock.now());
   }
 
-  /** Called in each turn: instances that are due soon are loaded. */
-  lookAhead(): void {
-    const { clock, onSoon } = this.#deps;
-    const until = clock.now() + LIMITS.soonMs;
-    while (this.#soon.size < LIMITS.soonActorsMax) {
-      const at = this.#ahead.nextAt;
-      const timer = this.#ahead.popDue(until);
-      if (at === undefined || timer === undefined) return;
-      this.#soon.push(at, timer);
-      if (timer.kind === 'wake') onSoon(timer.instance);
-    }
-  }
-
-  /** Called at the end of a turn: sleeps until the first timer is due, or to be looked at. */
+  /** Called at the end of a turn: sleeps until the first timer is due. */
   sleep(): void {
     const { clock, wakeShard } = this.#deps;
     clock.clearTimeout(this.#wakeHandle);
-    const never = Number.POSITIVE_INFINITY;
-    const early = this.#soon.size < LIMITS.soonActorsMax ? LIMITS.soonMs : 0;
-    const at = Math.min((this.#ahead.nextAt ?? never) - early, this.#soon.nextAt ?? never);
-    if (at === never || this.#stopped) return;
+    const at = this.#heap.nextAt;
+    if (at === undefined || this.#stopped) return;
     const waitMs = Math.min(Math.max(0, at - clock.now()), LIMITS.timerHorizonMs);
     this.#wakeHandle = clock.setTimeout(wakeShard, waitMs);
   }
@@ -133,7 +110,7 @@ export class ShardTimers {
     const from = this.#horizon;
     this.#horizon = clock.now() + LIMITS.timerHorizonMs;
     await loader.dueTimers(from, this.#horizon, (instance, fireAt, rank) => {
-      this.push(fireAt, { kind: 'wake', instance, rank });
+      this.#heap.push(fireAt, { kind: 'wake', instance, rank });
     });
     wakeShard();
   }

@@ -1,14 +1,10 @@
-/**
- * Which overdue timers a shard finds, and how much of the table it looks at for that; which instances it
- * loads before their time.
- */
+/** Which overdue timers a shard finds, and how much of the table it looks at for that. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Rows } from '../../actors/runtime/loader.js';
 import { ShardTimers } from '../../actors/shard/timers.js';
 import type { Clock } from '../../src/core/clock.js';
-import { LIMITS } from '../../src/limits.js';
 import type { Logger } from '../../src/log.js';
 
 const SECOND = 1_000;
@@ -22,14 +18,11 @@ async function setUp() {
   const looks: number[] = [];
   let now = START;
   let scan: (() => void) | undefined;
-  const waits: number[] = [];
-  const soon: string[] = [];
   const clock: Clock = {
     now: () => now,
     monotonic: () => now,
-    setTimeout: (fn, ms) => {
+    setTimeout: (fn) => {
       scan = fn;
-      waits.push(ms);
       return fn;
     },
     clearTimeout: () => undefined,
@@ -48,7 +41,6 @@ async function setUp() {
     log: {} as Logger,
     tickIntervalMs: SECOND,
     wakeShard: () => undefined,
-    onSoon: (instance) => soon.push(instance),
     onOverdue(instance) {
       table.delete(instance);
       found.push(instance);
@@ -62,12 +54,7 @@ async function setUp() {
       await new Promise(setImmediate);
     }
   };
-  /** So long that what was set last goes off. */
-  const sleep = (ms: number) => {
-    now += ms;
-    scan?.();
-  };
-  return { table, found, looks, timers, pass, at: () => now, sleep, waits, soon };
+  return { table, found, looks, timers, pass, at: () => now };
 }
 
 test('a scan looks at what became overdue since the last one, and seldom at more', async () => {
@@ -110,46 +97,4 @@ test('more than one page of overdue timers is worked off page by page', async ()
   for (let n = 0; n < 2_500; n++) table.set(`instance ${n}`, at());
   await pass(4 * SECOND);
   assert.equal(found.length, 2_500);
-});
-
-test('an instance that is due soon is loaded beforehand, once', async () => {
-  const { timers, sleep, waits, soon, at } = await setUp();
-  const dueAt = at() + 10 * SECOND;
-  timers.committed(dueAt, 'one', 2);
-  timers.push(dueAt, { kind: 'reap', instance: 'two', task: 'its task' });
-  timers.lookAhead();
-  timers.sleep();
-  assert.deepEqual(soon, []);
-  const untilSoon = waits.at(-1)!;
-  assert.ok(untilSoon > 0 && untilSoon < 10 * SECOND, `sleeps ${untilSoon} ms until it is soon`);
-
-  sleep(untilSoon);
-  timers.lookAhead();
-  timers.lookAhead();
-  assert.deepEqual(soon, ['one'], 'nothing else is loaded for its timer');
-  assert.equal(timers.popDue(), undefined, 'it is not due yet');
-  timers.sleep();
-  assert.equal(waits.at(-1), 10 * SECOND - untilSoon);
-
-  sleep(10 * SECOND - untilSoon);
-  const due = [timers.popDue(), timers.popDue()].map((timer) => timer?.kind);
-  assert.deepEqual(due.toSorted(), ['reap', 'wake']);
-  assert.equal(timers.popDue(), undefined);
-});
-
-test('of a herd only so many are loaded beforehand, and all of it is due in time', async () => {
-  const { timers, sleep, waits, soon, at } = await setUp();
-  const herd = 2 * LIMITS.soonActorsMax;
-  for (let n = 0; n < herd; n++) timers.committed(at() + 500, `instance ${n}`, 2);
-  timers.lookAhead();
-  assert.equal(soon.length, LIMITS.soonActorsMax);
-  timers.sleep();
-  assert.equal(waits.at(-1), 500, 'a full house is no reason to wake up before');
-
-  sleep(500);
-  const due = new Set<string>();
-  for (let timer = timers.popDue(); timer !== undefined; timer = timers.popDue()) {
-    if (timer.kind === 'wake') due.add(timer.instance);
-  }
-  assert.equal(due.size, herd);
 });
