@@ -26,6 +26,7 @@ const DRIVER = fileURLToPath(new URL('./driver.child.js', import.meta.url));
 /** What is asked, in the order of the turns: `at` connections or workers. */
 const WORKS: readonly { readonly name: WorkName; readonly at: number; readonly title: string }[] = [
   { name: 'created', at: 64, title: 'created one by one and completed, 64 connections' },
+  { name: 'created', at: 256, title: 'created one by one and completed, 256 connections' },
   { name: 'bulk', at: 4, title: 'created in batches of 500, 4 connections' },
   { name: 'rounds', at: 16, title: 'created, claimed, completed one by one, 16 workers' },
   { name: 'rounds', at: 64, title: 'created, claimed, completed one by one, 64 workers' },
@@ -38,8 +39,8 @@ const TARGETS: readonly {
   readonly peer: Engine;
   readonly times: number;
 }[] = [
-  { work: 'created', peer: 'pg-boss', times: 7 },
-  { work: 'batches', peer: 'bullmq', times: 1.3 },
+  { work: 'created', at: 256, peer: 'pg-boss', times: 7 },
+  { work: 'batches', at: 16, peer: 'bullmq', times: 1.3 },
 ];
 
 interface PeerRow {
@@ -182,8 +183,8 @@ export function rowOf(
 }
 
 function verdicts(rows: readonly PeerRow[]): readonly string[] {
-  return TARGETS.flatMap(({ work, peer, times }) => {
-    const row = rows.find((candidate) => candidate.work === work);
+  return TARGETS.flatMap(({ work, at, peer, times }) => {
+    const row = rows.find((candidate) => candidate.work === work && candidate.at === at);
     const ratio = row?.ratio[peer];
     if (row === undefined || ratio === undefined) return [];
     const reached = ratio >= times ? 'reached' : 'missed';
