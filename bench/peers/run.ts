@@ -36,6 +36,7 @@ const WORKS: readonly { readonly name: WorkName; readonly at: number; readonly t
 
 const TARGETS: readonly {
   readonly work: WorkName;
+  readonly at: number;
   readonly peer: Engine;
   readonly times: number;
 }[] = [
