@@ -75,11 +75,6 @@ export const LIMITS = {
   windowTasksMax: 20_000,
   readyPageRowsMin: 200,
   readyPageRowsMax: 5_000,
-  /**
-   * Tasks that were read and come next in a queue: the instances of so many at least, or of two polls, are
-   * loaded before they are claimed, those of many by one statement.
-   */
-  tasksAheadMin: 64,
   /** Kinds of polls that a shard remembers; of others it reads the tasks when they come again. */
   pollWindowsMax: 10_000,
   /** Parked long polls of one handler. Beyond it a poll is answered at once. */

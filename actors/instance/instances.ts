@@ -111,11 +111,6 @@ export class Instances {
     this.#host.tell(id, message);
   }
 
-  /** It is loaded if it is absent: it is about to be woken. */
-  expect(id: string): void {
-    if (!this.#quarantined.has(id)) this.#host.expect(id);
-  }
-
   canTake(id: string): boolean {
     return this.#host.canTake(id);
   }

@@ -14,7 +14,6 @@ import type { TaskClaim } from '../runtime/protocol.js';
 import type { Claimed, Poll } from './poll.js';
 import { compareTasks, type ReadyTask, type TaskCount } from './ready-tasks.js';
 import {
-  comingTasks,
   endRead,
   newWindow,
   offer,
@@ -29,8 +28,6 @@ import {
 /** What a queue makes happen; the shard carries it out at the end of the turn. */
 export interface QueueEffects {
   claim(poll: Poll, task: ReadyTask): void;
-  /** The task will be claimed soon: its instance had better be in memory then. */
-  expect(task: ReadyTask): void;
   unclaim(task: string, epoch: number): void;
   reply(request: number, body: string, claims: readonly TaskClaim[]): void;
   /** Reads waiting tasks from the table; the answer comes to `loaded` or `loadFailed`. */
@@ -144,7 +141,6 @@ export class QueueActor {
       }
     }
     for (const task of tasks) this.#effects.claim(poll, task);
-    for (const task of comingTasks(window, tasks.length, poll.limit)) this.#effects.expect(task);
     return tasks.length > 0;
   }
 

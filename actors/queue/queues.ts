@@ -184,7 +184,6 @@ export class Queues {
     queue = new QueueActor(
       {
         claim: (poll, task) => this.#claim(handler, poll, task),
-        expect: ({ instance }) => this.#expect(instance),
         unclaim: (task, epoch) => this.#unclaim(task, epoch),
         reply: (request, body, claims) => this.#reply(request, body, claims),
         read: (window, read) => this.#read(handler, window, read),
@@ -219,11 +218,6 @@ export class Queues {
     const claim = { handler, poll, task: id, instance, worker, maySeeSecrets, queueShard: shard };
     const message: PeerMessage = { kind: 'claim', ...claim };
     this.#deps.release([{ kind: 'peer', shard: shardOf(routeOf(instance), shards), message }]);
-  }
-
-  #expect(instance: string): void {
-    const shard = shardOf(routeOf(instance), this.#deps.shards);
-    this.#deps.release([{ kind: 'peer', shard, message: { kind: 'expect', instance } }]);
   }
 
   #unclaim(task: string, epoch: number): void {

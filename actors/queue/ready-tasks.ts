@@ -63,10 +63,6 @@ export class ReadyTasks {
     return this.#horizon;
   }
 
-  has(id: string): boolean {
-    return this.#byId.has(id);
-  }
-
   values(): Iterable<ReadyTask> {
     return this.#byId.values();
   }

@@ -43,10 +43,6 @@ export interface Window {
   read: Read | undefined;
   /** Rows that the latest read asked for. */
   pageRows: number;
-  /** Of what was read: tasks that come next, in order, whose instances have not been told to be there. */
-  coming: readonly ReadyTask[];
-  /** Of what was read: tasks that were not taken yet, whose instances have been told. */
-  told: number;
   readonly bounds: WindowBounds;
   readonly count: TaskCount;
 }
@@ -66,9 +62,7 @@ export function newWindow(
   bounds: WindowBounds = BOUNDS,
 ): Window {
   const ready = new ReadyTasks(count, bounds.windowTasksMax, FIRST_PLACE);
-  const parked = new Set<Poll>();
-  const known = { read: undefined, pageRows: 0, coming: [], told: 0 };
-  return { tenant, queue, ready, parked, ...known, bounds, count };
+  return { tenant, queue, ready, parked: new Set(), read: undefined, pageRows: 0, bounds, count };
 }
 
 /** A task waits. Behind the horizon its row is enough. */
@@ -107,31 +101,9 @@ export function endRead(
     const end = tasks.length < read.limit ? LAST_PLACE : (tasks.at(-1) as ReadyTask);
     ready.moveHorizon(compareTasks(end, read.late.horizon) < 0 ? end : read.late.horizon);
     for (const task of tasks) if (!isPicked(task.id)) ready.add(task);
-    window.coming = window.coming.filter(({ id }) => ready.has(id)).concat(tasks);
     for (const task of read.late.values()) if (!isPicked(task.id)) ready.add(task);
   }
   read.late.clear();
-}
-
-/**
- * The tasks that the next polls will take, as far as the table brought them: their instances may not be in
- * memory. Many together, so that these are read by one statement.
- *
- * @param taken by the poll that is being served
- */
-export function comingTasks(window: Window, taken: number, limit: number): readonly ReadyTask[] {
-  window.told = Math.max(0, window.told - taken);
-  const most = Math.max(LIMITS.tasksAheadMin, 2 * limit);
-  if (window.coming.length === 0 || window.told > most / 2) return [];
-  const next: ReadyTask[] = [];
-  let at = 0;
-  for (; at < window.coming.length && next.length < most; at += 1) {
-    const task = window.coming[at] as ReadyTask;
-    if (window.ready.has(task.id)) next.push(task);
-  }
-  window.coming = window.coming.slice(at);
-  window.told += next.length;
-  return next;
 }
 
 /** Forgets what is in memory and what is being read. */
@@ -140,6 +112,4 @@ export function reset(window: Window): void {
   window.ready.moveHorizon(FIRST_PLACE);
   window.read?.late.clear();
   window.read = undefined;
-  window.coming = [];
-  window.told = 0;
 }

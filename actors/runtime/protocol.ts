@@ -153,8 +153,6 @@ export type PeerMessage =
       readonly tenant: string;
       readonly queue: string;
     }
-  /** Hint: a task of this instance will be claimed soon (nothing has happened: no row). */
-  | { readonly kind: 'expect'; readonly instance: string }
   /** A queue picked this task for a poll. */
   | {
       readonly kind: 'claim';

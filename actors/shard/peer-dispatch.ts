@@ -32,7 +32,6 @@ const HANDLERS: {
     queues.ready(handler, { id, instance, tenant, queue, rank, createdAt }),
   'task.gone': ({ queues }, { handler, task, tenant, queue }) =>
     queues.gone(handler, task, tenant, queue),
-  expect: ({ instances }, { instance }) => instances.expect(instance),
   claim: ({ tasks, instances }, message) => {
     tasks.remember(message.task, message.instance);
     instances.tell(message.instance, message);

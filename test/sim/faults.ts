@@ -93,7 +93,6 @@ export const LOSSES: Readonly<Record<PeerMessage['kind'], Loss>> = {
   request: 'alone',
   wake: 'alone',
   'task.gone': 'alone',
-  expect: 'alone',
   unclaim: 'alone',
   'permit.wanted': 'alone',
   'permit.left': 'alone',

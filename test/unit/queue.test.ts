@@ -30,7 +30,6 @@ function select(table: Iterable<ReadyTask>, scope: Scope, after: TaskPlace, limi
 
 class Recorder {
   readonly claims: { poll: number; task: string; worker: string }[] = [];
-  readonly expected: string[] = [];
   readonly unclaims: [task: string, epoch: number][] = [];
   readonly replies: { request: number; body: string }[] = [];
   readonly reads: { window: Window; read: Read }[] = [];
@@ -46,7 +45,6 @@ class Recorder {
         claim: ({ number, worker }, task) => {
           this.claims.push({ poll: number, task: task.id, worker });
         },
-        expect: ({ instance }) => this.expected.push(instance),
         unclaim: (task, epoch) => this.unclaims.push([task, epoch]),
         reply: (request, body) => this.replies.push({ request, body }),
         read: (window, read) => this.reads.push({ window, read }),
@@ -208,32 +206,6 @@ test('a full page leaves the rest in the table until memory runs low', () => {
   assert.equal(recorder.count.tasks, 7, 'a full page is read when two are left');
   recorder.poll(3, { limit: 10 });
   assert.equal(recorder.claimed.join(' '), 'a b c d e f g h late');
-});
-
-test('the instances of tasks that come next are expected, each once and a poll ahead', () => {
-  const pages = { windowTasksMax: 20_000, readyPageRowsMin: 300, readyPageRowsMax: 300 };
-  recorder = new Recorder(pages);
-  for (let n = 0; n < 1_000; n++) recorder.addUntold(`task-${n}`, { createdAt: n + 1 });
-  const before: string[] = [];
-  for (let number = 0; number < 10; number++) {
-    recorder.poll(number, { limit: 40 });
-    const claimed = recorder.claimed.slice(number * 40);
-    assert.equal(claimed.length, 40);
-    const unexpected = claimed.filter((task) => !before.includes(`i-${task}`));
-    assert.deepEqual(number === 0 ? [] : unexpected, [], `poll ${number}`);
-    before.splice(0, before.length, ...recorder.expected);
-    for (const task of claimed) recorder.settle(task, 1, '{}');
-  }
-  assert.equal(new Set(recorder.expected).size, recorder.expected.length);
-  assert.ok(recorder.expected.length <= 400 + 2 * LIMITS.tasksAheadMin + 80, 'no further ahead');
-});
-
-test('nothing is expected for tasks that the queue was told of', () => {
-  recorder.poll(1);
-  for (let n = 0; n < 300; n++) recorder.add(`task-${n}`, { createdAt: n + 1 });
-  recorder.poll(2, { limit: 50 });
-  recorder.poll(3, { limit: 50 });
-  assert.deepEqual(recorder.expected, []);
 });
 
 test('the answer to a poll stops at the size limit and gives the rest back', () => {
