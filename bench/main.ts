@@ -12,6 +12,7 @@ import { runLoad } from './load/run.js';
 import { describeCommit, describeMachine } from './machine.js';
 import { runMicro } from './micro.js';
 import { type BenchOptions, readOptions, USAGE, UsageError } from './options.js';
+import { PeersMissingError } from './peers/packages.js';
 import { planCases } from './plan.bench.js';
 import { type PartResult, saveResults } from './report.js';
 import { rowCases } from './row.bench.js';
@@ -33,9 +34,15 @@ try {
   if (process.argv.includes('--help')) say(USAGE);
   else await run(readOptions(process.argv.slice(2), RESULTS));
 } catch (error) {
-  if (!(error instanceof UsageError)) throw error;
-  process.stderr.write(`${error.message}\n\n${USAGE}\n`);
-  process.exitCode = 2;
+  if (error instanceof UsageError) {
+    process.stderr.write(`${error.message}\n\n${USAGE}\n`);
+    process.exitCode = 2;
+  } else if (error instanceof PeersMissingError) {
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+  } else {
+    throw error;
+  }
 }
 
 async function run(options: BenchOptions): Promise<void> {
@@ -47,8 +54,9 @@ async function run(options: BenchOptions): Promise<void> {
     parts.micro = part;
     say(`\nmicro benches\n\n${table}`);
   }
-  const { load, paths, checks, neighbours, cron, release, events } = options;
-  if (load.length + paths.length + checks.length > 0 || neighbours || cron || release || events) {
+  const { load, paths, checks, neighbours, cron, release, events, scale, peers } = options;
+  const isLoaded = load.length + paths.length + checks.length > 0;
+  if (isLoaded || neighbours || cron || release || events || scale || peers) {
     Object.assign(parts, await runLoad(options, say));
   }
   if (options.results === undefined) return;

@@ -14,6 +14,10 @@ import { PATH_NAMES } from './load/path-table.js';
 export const LOAD_PARTS = ['a', 'b'] as const;
 export type LoadPart = (typeof LOAD_PARTS)[number];
 
+/** What grows in part `scale`. */
+export const GROWTHS = ['waiting', 'pending'] as const;
+export type Growth = (typeof GROWTHS)[number];
+
 export interface BenchOptions {
   readonly micro: boolean;
   readonly load: readonly LoadPart[];
@@ -47,6 +51,17 @@ export interface BenchOptions {
   readonly fullSeconds: number;
   /** Tasks that wait when workers begin, in part paths. */
   readonly backlog: number;
+  /** The growth to a million: only when it is named. */
+  readonly scale: boolean;
+  readonly growthOf: readonly Growth[];
+  /** Instances or tasks at the end of the growth. */
+  readonly scaleTo: number;
+  /** Timers that fall due within one second, at each step of the growth. */
+  readonly herd: number;
+  /** Other engines on the same work: only when it is named. */
+  readonly peers: boolean;
+  /** Where the other engines are installed. */
+  readonly peersFolder: string | undefined;
   /** Instances that wait for an event each. */
   readonly instances: number;
   /** Events per second, one stage after the other. */
@@ -75,7 +90,9 @@ const NEIGHBOURS = 'neighbours';
 const CRON = 'cron';
 const RELEASE = 'release';
 const EVENTS = 'events';
-const NAMED_ONLY: readonly string[] = [NEIGHBOURS, CRON, RELEASE, EVENTS];
+const SCALE = 'scale';
+const PEERS = 'peers';
+const NAMED_ONLY: readonly string[] = [NEIGHBOURS, CRON, RELEASE, EVENTS, SCALE, PEERS];
 const PATHS = 'paths';
 const ROW_NAMES: readonly string[] = [...PATH_NAMES, ...CHECK_NAMES];
 /** Words that begin a part, so that they are no list of what to run of the part before. */
@@ -84,7 +101,7 @@ const PARTS: readonly string[] = ['micro', 'load', PATHS, ...NAMED_ONLY];
 export class UsageError extends Error {}
 
 export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbours] [cron] [release] [events]
-                       [paths [name,…]] [flags]
+                       [scale] [peers] [paths [name,…]] [flags]
 
   Without a word micro and load run; "load a,b" selects load runs:
     a, d  durable creations at 64 and 256 connections, beside what a bare script reaches
@@ -97,6 +114,8 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
   "paths" measures what an operation of each path costs the whole machine; "paths noop256,round16"
   selects of: ${PATH_NAMES.join(' ')}
   and of the checks within one run: ${CHECK_NAMES.join(' ')}
+  "scale" measures what a million waiting instances and a million pending tasks cost the others.
+  "peers" installs other engines in a folder of their own, and measures them on the same work.
 
   --seconds N    of each measured run under load (5)
   --rounds N     repetitions of each measurement (3)
@@ -113,6 +132,10 @@ export const USAGE = `Usage: npm run bench -- [micro] [load [a,b,c,d]] [neighbou
   --instances N  that wait in part events, each for an event of its own (100000)
   --rate N,…     events per second in part events, one stage after the other (500)
   --events N     in each stage of part events (as many as there are instances for)
+                 in part scale: the most that wait or are pending (1000000)
+  --growth-of G  in part scale: waiting, pending or both (waiting,pending)
+  --herd N       timers in one second in part scale (10000)
+  --peers-dir D  folder in which part peers installs (among the temporary files)
   --data-dir D   folder in which the database of the run is made and removed
   --out D        folder of the results (bench/results)
   --no-save      store no results
@@ -150,6 +173,12 @@ export function readOptions(args: readonly string[], resultsFolder: string): Ben
     statements: values.statements === true,
     profile: values.profile,
     backlog: number(values.backlog, 'backlog', quick ? 200 : 20_000, 1),
+    scale: positionals.includes(SCALE),
+    growthOf: readGrowths(values['growth-of']),
+    scaleTo: number(values.instances, 'instances', quick ? 2_000 : 1_000_000, 10),
+    herd: number(values.herd, 'herd', quick ? 100 : 10_000, 1),
+    peers: positionals.includes(PEERS),
+    peersFolder: values['peers-dir'],
     instances: number(values.instances, 'instances', quick ? 200 : 100_000, 1),
     rates: (values.rate ?? '500').split(',').map((text) => number(text, 'rate', 500, 1)),
     eventsPerRate: values.events === undefined ? undefined : number(values.events, 'events', 1, 1),
@@ -185,6 +214,9 @@ function parse(args: readonly string[]) {
         instances: { type: 'string' },
         rate: { type: 'string' },
         events: { type: 'string' },
+        'growth-of': { type: 'string' },
+        herd: { type: 'string' },
+        'peers-dir': { type: 'string' },
         'data-dir': { type: 'string' },
         out: { type: 'string' },
         'no-save': { type: 'boolean' },
@@ -234,6 +266,14 @@ function readLoad(text: string): readonly LoadPart[] {
   const unknown = names.find((name) => !(LOAD_PARTS as readonly string[]).includes(name));
   if (unknown !== undefined) throw new UsageError(`unknown load run ${unknown}`);
   return LOAD_PARTS.filter((part) => names.includes(part));
+}
+
+function readGrowths(text: string | undefined): readonly Growth[] {
+  if (text === undefined) return GROWTHS;
+  const names = text.split(',');
+  const unknown = names.find((name) => !(GROWTHS as readonly string[]).includes(name));
+  if (unknown !== undefined) throw new UsageError(`--growth-of: unknown growth ${unknown}`);
+  return GROWTHS.filter((growth) => names.includes(growth));
 }
 
 function number(text: string | undefined, flag: string, fallback: number, min: number): number {

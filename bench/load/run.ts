@@ -1,7 +1,9 @@
 /** The load runs, one after the other on one Postgres. Each part starts a server of its own. */
 
 import type { BenchOptions, LoadPart } from '../options.js';
+import { runPeers } from '../peers/run.js';
 import type { PartResult } from '../report.js';
+import { runScale } from '../scale/run.js';
 import { runCreations } from './creations.js';
 import { runCron } from './cron.js';
 import { runEvents } from './events.js';
@@ -38,6 +40,8 @@ const PARTS: Readonly<Record<LoadPart, Part>> = {
 const NEIGHBOURS: Part = { title: 'neighbours', run: runNeighbours };
 const CRON: Part = { title: 'cron', run: runCron };
 const RELEASE: Part = { title: 'release', run: runRelease };
+const PEERS: Part = { title: 'peers', run: runPeers };
+const SCALE: Part = { title: 'scale', run: runScale };
 const EVENTS: Part = { title: 'events', run: runEvents };
 const PATHS: Part = { title: 'paths', run: runPaths };
 
@@ -64,6 +68,8 @@ export async function runLoad(
     if (options.release) chosen.push(['release', RELEASE]);
     if (options.events) chosen.push(['events', EVENTS]);
     if (options.paths.length + options.checks.length > 0) chosen.push(['paths', PATHS]);
+    if (options.scale) chosen.push(['scale', SCALE]);
+    if (options.peers) chosen.push(['peers', PEERS]);
     for (const [name, { title, run }] of chosen) {
       const { part, table } = await run({ postgres, generator, progress: say }, options);
       results[title] = {
