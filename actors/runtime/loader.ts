@@ -94,6 +94,16 @@ interface RunsAsk {
   readonly sample: number;
 }
 
+/** What hangs on an instance; the last three are rows as JSON, null when there are none. */
+interface Beside {
+  readonly has_timer: boolean;
+  readonly fire_at: string | null;
+  readonly recover: boolean;
+  readonly tasks: string | null;
+  readonly snapshots: string | null;
+  readonly signals: string | null;
+}
+
 interface OutputRow {
   readonly block_id: string;
   readonly output: string | null;
@@ -131,47 +141,8 @@ export class Loader {
 
   /** Rows with everything an actor needs but outputs, which depend on its plan. */
   async instances(ids: readonly string[]): Promise<Map<string, LoadedInstance>> {
-    const rows = await this.#all<
-      InstanceRow & { has_timer: boolean; fire_at: string | null; recover: boolean }
-    >('instances', [ids]);
-    const live = rows.filter(({ state }) => state !== 'completed' && state !== 'cancelled');
-    const liveIds = live.map((row) => row.id);
-    const [tasks, snapshots] =
-      liveIds.length === 0
-        ? [[], []]
-        : await Promise.all([
-            this.#all<WorkerTaskRow>('tasks', [liveIds]),
-            this.#all<{ instance_id: string; key: string; items: string }>('snapshots', [liveIds]),
-          ]);
-    // Ended ones too: they may be resumed from a block that waits.
-    const signalled = rows.filter(({ signal_count }) => signal_count > 0).map((row) => row.id);
-    const signals =
-      signalled.length === 0 ? [] : await this.#all<KeptSignalRow>('keptSignals', [signalled]);
-    const signalsOf = groupBy(signals, (signal) => signal.instance_id);
-    const tasksOf = groupBy(tasks, (task) => task.instance_id);
-    const snapshotsOf = groupBy(snapshots, (snapshot) => snapshot.instance_id);
-    return new Map(
-      rows.map((row) => [
-        row.id,
-        {
-          row,
-          timer: row.has_timer
-            ? {
-                fireAt: row.fire_at === null ? null : Date.parse(row.fire_at),
-                recover: row.recover,
-              }
-            : undefined,
-          tasks: tasksOf.get(row.id) ?? [],
-          signals: signalsOf.get(row.id) ?? [],
-          snapshots: new Map(
-            (snapshotsOf.get(row.id) ?? []).map(({ key, items }) => [
-              key,
-              JSON.parse(items) as JsonValue[],
-            ]),
-          ),
-        },
-      ]),
-    );
+    const found = await this.#all<InstanceRow & Beside>('instances', [ids]);
+    return new Map(found.map((columns) => [columns.id, loadedOf(columns)]));
   }
 
   /** Those of the instances that ended, and were not changed since that time. */
@@ -548,6 +519,27 @@ export class Loader {
   }
 }
 
+function loadedOf(columns: InstanceRow & Beside): LoadedInstance {
+  const { has_timer, fire_at, recover, tasks, snapshots, signals, ...row } = columns;
+  const fireAt = fire_at === null ? null : Date.parse(fire_at);
+  return {
+    row,
+    timer: has_timer ? { fireAt, recover } : undefined,
+    tasks: parsedRows<WorkerTaskRow>(tasks),
+    signals: parsedRows<KeptSignalRow>(signals),
+    snapshots: new Map(
+      parsedRows<{ key: string; items: JsonValue[] }>(snapshots).map(({ key, items }) => [
+        key,
+        items,
+      ]),
+    ),
+  };
+}
+
+function parsedRows<Row>(text: string | null): Row[] {
+  return text === null ? [] : (JSON.parse(text) as Row[]);
+}
+
 function statementOf(name: Name, values: readonly unknown[]): Statement {
   return { name: `load_${name}`, text: LOAD_SQL[name], values };
 }
@@ -558,15 +550,4 @@ function idsOf(rows: readonly { readonly id: string }[]): string[] {
 
 function boundOf(from: UnixMs): string {
   return from === Number.NEGATIVE_INFINITY ? '-infinity' : isoTime(from);
-}
-
-function groupBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, Item[]> {
-  const groups = new Map<string, Item[]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [item]);
-    else group.push(item);
-  }
-  return groups;
 }
