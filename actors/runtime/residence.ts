@@ -1,0 +1,71 @@
+/**
+ * Which actors stay in memory while nothing happens to them: lines of idle ones, by how soon they are
+ * likely to be asked for again. Those of a later line leave only when the earlier ones are empty.
+ *
+ * A line is linked through its members: each message takes an actor out and puts it back, which in a Map
+ * of a hundred thousand costs more than what many a message does.
+ */
+
+/**
+ * In the order in which they leave:
+ *
+ * - `ended`: it may be read once more, just behind its end;
+ * - `waiting`: for a time or for somebody, nobody knows how long;
+ * - `offered`: its work is in a queue, where the oldest is taken first;
+ * - `active`: somebody is at work for it.
+ */
+export const OUTLOOKS = ['ended', 'waiting', 'offered', 'active'] as const;
+export type Outlook = (typeof OUTLOOKS)[number];
+
+/** What a line needs of its members. */
+export interface Member<Self extends Member<Self>> {
+  /** Memory that it takes, estimated. */
+  bytes: number;
+  line: Line<Self> | undefined;
+  older: Self | undefined;
+  newer: Self | undefined;
+}
+
+export class Line<Item extends Member<Item>> {
+  oldest: Item | undefined;
+  newest: Item | undefined;
+  /** Of all its members. */
+  bytes = 0;
+
+  /** As the newest one; it leaves the line that it was in. */
+  push(item: Item): void {
+    this.#enter(item);
+    item.older = this.newest;
+    if (this.newest === undefined) this.oldest = item;
+    else this.newest.newer = item;
+    this.newest = item;
+  }
+
+  /** As the oldest one. */
+  unshift(item: Item): void {
+    this.#enter(item);
+    item.newer = this.oldest;
+    if (this.oldest === undefined) this.newest = item;
+    else this.oldest.older = item;
+    this.oldest = item;
+  }
+
+  #enter(item: Item): void {
+    item.line?.remove(item);
+    item.line = this;
+    this.bytes += item.bytes;
+  }
+
+  /** A member leaves it. */
+  remove(item: Item): void {
+    const { older, newer } = item;
+    if (older === undefined) this.oldest = newer;
+    else older.newer = newer;
+    if (newer === undefined) this.newest = older;
+    else newer.older = older;
+    item.older = undefined;
+    item.newer = undefined;
+    item.line = undefined;
+    this.bytes -= item.bytes;
+  }
+}
