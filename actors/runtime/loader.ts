@@ -28,7 +28,7 @@ import {
   pairsOf,
 } from './asked-columns.js';
 import { BatchedReads } from './batched-reads.js';
-import { LOAD_SQL } from './load-sql.js';
+import { LOAD_SQL, TASK_ALIASES } from './load-sql.js';
 import type {
   ChildEndRow,
   CredentialRow,
@@ -63,6 +63,7 @@ import type {
   WebhookRow,
   WorkerTaskRow,
 } from './rows.js';
+import { INSTANCE_COLUMNS } from './rows.js';
 
 /** What actors are given of the loader: another store may stand in for the tables. */
 export type Rows = Pick<Loader, keyof Loader>;
@@ -94,14 +95,15 @@ interface RunsAsk {
   readonly sample: number;
 }
 
-/** What hangs on an instance; the last three are rows as JSON, null when there are none. */
+/** What hangs on an instance; snapshots and signals are rows as JSON, null when there are none. */
 interface Beside {
   readonly has_timer: boolean;
   readonly fire_at: string | null;
   readonly recover: boolean;
-  readonly tasks: string | null;
   readonly snapshots: string | null;
   readonly signals: string | null;
+  /** Of the task in this row, from 1; null: it has none that is open. */
+  readonly place: number | null;
 }
 
 interface OutputRow {
@@ -141,8 +143,16 @@ export class Loader {
 
   /** Rows with everything an actor needs but outputs, which depend on its plan. */
   async instances(ids: readonly string[]): Promise<Map<string, LoadedInstance>> {
-    const found = await this.#all<InstanceRow & Beside>('instances', [ids]);
-    return new Map(found.map((columns) => [columns.id, loadedOf(columns)]));
+    const found = new Map<string, LoadedInstance & { readonly tasks: WorkerTaskRow[] }>();
+    for (const columns of await this.#all<InstanceRow & Beside>('instances', [ids])) {
+      let loaded = found.get(columns.id);
+      if (loaded === undefined) {
+        loaded = loadedOf(columns);
+        found.set(columns.id, loaded);
+      }
+      if (columns.place !== null) loaded.tasks[columns.place - 1] = picked(columns, TASK_ALIASES);
+    }
+    return found;
   }
 
   /** Those of the instances that ended, and were not changed since that time. */
@@ -519,21 +529,30 @@ export class Loader {
   }
 }
 
-function loadedOf(columns: InstanceRow & Beside): LoadedInstance {
-  const { has_timer, fire_at, recover, tasks, snapshots, signals, ...row } = columns;
+function loadedOf(columns: InstanceRow & Beside): LoadedInstance & { tasks: WorkerTaskRow[] } {
+  const { has_timer, fire_at, recover, snapshots, signals } = columns;
   const fireAt = fire_at === null ? null : Date.parse(fire_at);
+  const items = parsedRows<{ key: string; items: JsonValue[] }>(snapshots);
   return {
-    row,
+    row: picked<InstanceRow>(columns, ROW_COLUMNS),
     timer: has_timer ? { fireAt, recover } : undefined,
-    tasks: parsedRows<WorkerTaskRow>(tasks),
+    tasks: [],
     signals: parsedRows<KeptSignalRow>(signals),
-    snapshots: new Map(
-      parsedRows<{ key: string; items: JsonValue[] }>(snapshots).map(({ key, items }) => [
-        key,
-        items,
-      ]),
-    ),
+    snapshots: new Map(items.map((snapshot) => [snapshot.key, snapshot.items])),
   };
+}
+
+const ROW_COLUMNS = [...INSTANCE_COLUMNS, 'injected'].map((column) => [column, column] as const);
+
+/** @param columns with the names that they have in the row */
+function picked<Row extends object>(
+  row: object,
+  columns: readonly (readonly [column: string, name: string])[],
+): Row {
+  const from = row as Readonly<Record<string, unknown>>;
+  const to: Record<string, unknown> = {};
+  for (const [column, name] of columns) to[column] = from[name];
+  return to as Row;
 }
 
 function parsedRows<Row>(text: string | null): Row[] {

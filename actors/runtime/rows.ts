@@ -7,7 +7,7 @@ import type { InstanceState, TaskState } from '../../src/core/states.js';
 import type { StoredSecret } from '../../src/core/stored-secret.js';
 import type { UnixMs } from '../../src/core/time.js';
 import type { WebhookEvent } from '../../src/core/webhook.js';
-import { columnsBut, columnsOf, type StoredRow } from '../../src/db/tables.js';
+import { columnsBut, type StoredRow } from '../../src/db/tables.js';
 
 /** What is read of an instance that comes to life. */
 export const INSTANCE_COLUMNS = columnsBut(
@@ -18,7 +18,6 @@ export const INSTANCE_COLUMNS = columnsBut(
   'failure',
 );
 export const TASK_COLUMNS = columnsBut('worker_tasks', 'ownership_epoch');
-export const KEPT_SIGNAL_COLUMNS = columnsOf('signals', 'seq', 'id', 'signal_type', 'payload');
 /** Of an output as it is shown. */
 export const OUTPUT_COLUMNS = columnsBut('block_outputs', 'iteration', 'try', 'effect');
 export const WEBHOOK_COLUMNS = columnsBut('webhook_outbox');
@@ -88,7 +87,7 @@ export interface LoadedInstance {
   readonly signals: readonly KeptSignalRow[];
 }
 
-export type KeptSignalRow = StoredRow<'signals', (typeof KEPT_SIGNAL_COLUMNS)[number]>;
+export type KeptSignalRow = StoredRow<'signals', 'seq' | 'id' | 'signal_type' | 'payload'>;
 
 /** Which outputs of a run of a for_each are asked for. */
 export interface ItemsAsk {

@@ -75,6 +75,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
     connectionString: task.connectionString,
     applicationName: task.applicationName,
     connectionsMax: CONNECTIONS,
+    isPlannedOnce: true,
     onError: (error) => log.debug({ err: error }, 'idle connection lost'),
   });
   const http = openHttp({ isAllowed: addressPolicy(task.allowInternalUrls) });

@@ -452,14 +452,10 @@ describe('what actors load', () => {
     readyTasksOfQueue: FEW_LEFT,
     readyTasksOfTenantQueue: FEW_LEFT,
   };
-  /** Read once when a shard starts, by cursors, which have no names and no kept plans. */
-  const STREAMED = new Set(['dueTimers', 'recover', 'claimedTasks']);
-
   for (const name of Object.keys(LOAD_SQL) as (keyof typeof LOAD_SQL)[]) {
     test(`${name} is found by an index`, async () => {
       const query = { text: LOAD_SQL[name], values: PARAMETERS[name] };
-      const plannings: Planning[] = STREAMED.has(name) ? ['custom'] : ['custom', 'generic'];
-      await assertPlan(query, EXPECTED[name], plannings);
+      await assertPlan(query, EXPECTED[name], ['custom', 'generic']);
     });
   }
 });

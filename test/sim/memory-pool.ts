@@ -6,8 +6,14 @@
  */
 
 import type pg from 'pg';
-import { LOAD_SQL, OPEN_EVENTS_MAX, OVERDUE_ROWS_MAX } from '../../actors/runtime/load-sql.js';
-import { KEPT_SIGNAL_COLUMNS, TASK_COLUMNS } from '../../actors/runtime/rows.js';
+import {
+  LARGE_COLUMNS,
+  LOAD_SQL,
+  OPEN_EVENTS_MAX,
+  OVERDUE_ROWS_MAX,
+  TASK_ALIASES,
+} from '../../actors/runtime/load-sql.js';
+import { TASK_COLUMNS } from '../../actors/runtime/rows.js';
 import { SILENCE_REASON } from '../../src/core/continuity/effects.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
 import type { JsonValue } from '../../src/core/json.js';
@@ -310,19 +316,47 @@ const BEGINNING = '-infinity';
 /** What hangs on an instance, as the statement packs it. */
 function besideInstance(db: MemoryTables, { id, state, signal_count }: Row): Row {
   const is = { instance_id: id };
-  const isLive = state !== 'completed' && state !== 'cancelled';
-  const isCut = (row: Row) =>
-    row.withdrawn === true && row.state === 'failed' && Number(row.checkpoint_seq) > 0;
-  const where = (row: Row) => isOpen(row) || isCut(row);
-  const tasks = isLive ? select(db, 'worker_tasks', { is, where, by: ['id'] }) : [];
+  const isLive = !ENDED.has(state);
   const snapshots = isLive ? select(db, 'iteration_snapshots', { is }) : [];
   const kept = { ...is, status: 'kept' };
   const signals = Number(signal_count) > 0 ? select(db, 'signals', { is: kept, by: ['seq'] }) : [];
   return {
-    tasks: packed(tasks.map((row) => selected(db, TASK_COLUMNS, row))),
     snapshots: packed(snapshots.map(({ key, items }) => ({ key, items }))),
-    signals: packed(signals.map((row) => selected(db, KEPT_SIGNAL_COLUMNS, row))),
+    signals: packed(
+      signals.map(({ seq, id, signal_type, payload }) => {
+        return { seq, id, signal_type, payload: payload === null ? null : JSON.stringify(payload) };
+      }),
+    ),
   };
+}
+
+const ENDED: ReadonlySet<unknown> = new Set(['completed', 'cancelled']);
+
+/** A row for each task that is loaded with the instance, the first of which has the rest. */
+function withTasks(db: MemoryTables, row: Row, beside: Row): Row[] {
+  const isCut = (task: Row) =>
+    task.withdrawn === true && task.state === 'failed' && Number(task.checkpoint_seq) > 0;
+  const where = (task: Row) => isOpen(task) || isCut(task);
+  const is = { instance_id: row.id };
+  const tasks = ENDED.has(row.state)
+    ? []
+    : select(db, 'worker_tasks', { is, where, by: ['id'] }).map((task) =>
+        selected(db, TASK_COLUMNS, task),
+      );
+  const rows = tasks.length === 0 ? [undefined] : tasks;
+  return rows.map((task, at) => {
+    const aliased = TASK_ALIASES.map(([column, alias]) => [alias, task?.[column] ?? null]);
+    const all: Record<string, JsonValue> = { ...row, ...beside };
+    if (at > 0) {
+      for (const column of [...LARGE_COLUMNS, 'injected', 'snapshots', 'signals'])
+        all[column] = null;
+    }
+    return {
+      ...all,
+      ...Object.fromEntries(aliased),
+      place: task === undefined ? null : at + 1,
+    };
+  });
 }
 
 function packed(rows: readonly object[]): string | null {
@@ -331,13 +365,13 @@ function packed(rows: readonly object[]): string | null {
 
 const READS: Readonly<Record<Name, Read>> = {
   instances: (db, [ids]) =>
-    byKeys(db, 'instances', ids).map((row) => {
+    byKeys(db, 'instances', ids).flatMap((row) => {
       const timer = db.row('timers', String(row.id));
       const { fire_at = null, recover = null } = timer ?? {};
       const injected = db.row('injected_blocks', String(row.id))?.blocks ?? null;
       const text = injected === null ? null : JSON.stringify(injected);
       const beside = { has_timer: timer !== undefined, fire_at, recover, injected: text };
-      return { ...row, ...beside, ...besideInstance(db, row) };
+      return withTasks(db, row, { ...beside, ...besideInstance(db, row) });
     }),
   endedInstances: (db, [ids, before]) =>
     byKeys(db, 'instances', ids)

@@ -144,7 +144,7 @@ function inAnyOrder(rows: readonly object[]): string[] {
 }
 
 /** Rows within a row, as JSON, which may be written in several ways. */
-const PACKED: ReadonlySet<string> = new Set(['tasks', 'snapshots', 'signals']);
+const PACKED: ReadonlySet<string> = new Set(['snapshots', 'signals']);
 
 /** A writer of the real database. */
 class RealStore {
