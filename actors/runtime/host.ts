@@ -117,13 +117,9 @@ const BYTES_PER_CHARACTER = 3;
 /** Text of a unit that is no value of a caller's: names of columns, ids, times. */
 const UNIT_FRAME_CHARACTERS = 2_000;
 
-/** Of what idle actors may take those of a line may take so much, whoever else is there. */
-const SHARES: Readonly<Record<Outlook, number>> = {
-  ended: 1 / 128,
-  waiting: 1 / 8,
-  offered: 1,
-  active: 1,
-};
+/** Of what all actors may take these may take so much, however few others there are. */
+const ENDED_SHARE = 1 / 128;
+const WAITING_SHARE = 1 / 8;
 
 /** Actors whose rows are read by one query. */
 const LOAD_BATCH = 500;
@@ -136,12 +132,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   readonly #deps: HostDeps;
   readonly #cells = new Map<string, Cell<State, Message>>();
   /** Those of them for whom nothing is under way. */
-  readonly #lines = {
-    ended: new Line<Cell<State, Message>>(),
-    waiting: new Line<Cell<State, Message>>(),
-    offered: new Line<Cell<State, Message>>(),
-    active: new Line<Cell<State, Message>>(),
-  } satisfies Record<Outlook, unknown>;
+  readonly #lines: Readonly<Record<Outlook, Line<Cell<State, Message>>>>;
   readonly #toLoad = new Set<Cell<State, Message>>();
   /** Resolves when all rows are there that were asked for; undefined: nobody waits for that. */
   #lastLoad: Promise<void> | undefined;
@@ -154,7 +145,14 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   constructor(kind: Kind<State, Message, Rows>, deps: HostDeps) {
     this.#kind = kind;
     this.#deps = deps;
-    this.#bytesMax = deps.residentBytesMax ?? LIMITS.residentBytesMax;
+    const bytesMax = deps.residentBytesMax ?? LIMITS.residentBytesMax;
+    this.#bytesMax = bytesMax;
+    this.#lines = {
+      ended: new Line(bytesMax * ENDED_SHARE),
+      waiting: new Line(bytesMax * WAITING_SHARE),
+      offered: new Line(bytesMax),
+      active: new Line(bytesMax),
+    };
   }
 
   /** Actors in memory, and what they take by estimate. */
@@ -556,9 +554,9 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   #passivate(): void {
     for (const outlook of OUTLOOKS) {
       const line = this.#lines[outlook];
-      const max = this.#bytesMax * SHARES[outlook];
-      this.#letGo(outlook, () => line.bytes > max);
+      if (line.isOver) this.#letGo(outlook, () => line.isOver);
     }
+    if (!this.#isOver()) return;
     for (const outlook of OUTLOOKS) this.#letGo(outlook, () => this.#isOver());
   }
 
@@ -566,17 +564,15 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     const line = this.#lines[outlook];
     let tries = BUSY_TRIES;
     while (tries > 0 && isOver()) {
-      // What came last into a queue is taken last: whoever is next would be gone, and so the one after.
-      const isQueue = outlook === 'offered';
-      const cell = isQueue ? line.newest : line.oldest;
+      // The oldest in a queue are those that are taken next, unless nobody is there to take them.
+      const cell = outlook === 'offered' ? line.midst() : line.oldest;
       if (cell === undefined) return;
       if (this.isIdle(cell)) {
         this.drop(cell);
         continue;
       }
-      // Busy ones move to the other end, or they would be looked at in every turn.
-      if (isQueue) line.unshift(cell);
-      else line.push(cell);
+      // Busy ones move behind the idle ones, or they would be looked at in every turn.
+      line.push(cell);
       tries -= 1;
     }
   }

@@ -11,7 +11,7 @@
  *
  * - `ended`: it may be read once more, just behind its end;
  * - `waiting`: for a time or for somebody, nobody knows how long;
- * - `offered`: its work is in a queue, where the oldest is taken first;
+ * - `offered`: its work is in a queue, whose first is taken next, or whose workers are gone for days;
  * - `active`: somebody is at work for it.
  */
 export const OUTLOOKS = ['ended', 'waiting', 'offered', 'active'] as const;
@@ -26,11 +26,25 @@ export interface Member<Self extends Member<Self>> {
   newer: Self | undefined;
 }
 
+/** Members that are passed over for each that is taken out of the midst of a line. */
+const STEP = 8;
+
 export class Line<Item extends Member<Item>> {
   oldest: Item | undefined;
   newest: Item | undefined;
   /** Of all its members. */
   bytes = 0;
+  readonly #bytesMax: number;
+  /** Where the last one was taken out of the midst. */
+  #hand: Item | undefined;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  get isOver(): boolean {
+    return this.bytes > this.#bytesMax;
+  }
 
   /** As the newest one; it leaves the line that it was in. */
   push(item: Item): void {
@@ -41,13 +55,12 @@ export class Line<Item extends Member<Item>> {
     this.newest = item;
   }
 
-  /** As the oldest one. */
-  unshift(item: Item): void {
-    this.#enter(item);
-    item.newer = this.oldest;
-    if (this.oldest === undefined) this.newest = item;
-    else this.oldest.older = item;
-    this.oldest = item;
+  /** The next one from all over the line: each is as likely as any other. */
+  midst(): Item | undefined {
+    let at = this.#hand;
+    for (let step = 0; step < STEP; step += 1) at = at?.older ?? this.newest;
+    this.#hand = at;
+    return at;
   }
 
   #enter(item: Item): void {
@@ -63,6 +76,7 @@ export class Line<Item extends Member<Item>> {
     else older.newer = newer;
     if (newer === undefined) this.newest = older;
     else newer.older = older;
+    if (this.#hand === item) this.#hand = newer;
     item.older = undefined;
     item.newer = undefined;
     item.line = undefined;

@@ -198,15 +198,28 @@ test('instances that wait for their time leave before those whose tasks are offe
   assert.equal(shard.loaded, EACH_TURN);
 });
 
-test('of a backlog that memory is too small for those stay whose turn comes first', () => {
+test('of a backlog that memory is too small for a part stays, also of those whose turn comes first', () => {
   const shard = new Resident();
-  const first = shard.create(EACH_TURN, [work('a')]);
-  const second = shard.create(EACH_TURN, [work('a')]);
-  const last = shard.createMany(3, [work('a')]);
-  shard.claim(second);
-  shard.create(EACH_TURN, [work('a')]);
-  shard.touch([...first, ...second]);
+  const [first, ...others] = [1, 2, 3, 4, 5].map(() => shard.create(EACH_TURN, [work('a')]));
+  shard.claim(first!);
+  const missed = shard.loaded;
+  assert.ok(missed > 0 && missed < 0.7 * EACH_TURN, `${missed} of the first ${EACH_TURN}`);
+  shard.touch(others.at(-1)!);
+  assert.ok(shard.loaded - missed < 0.7 * EACH_TURN, `${shard.loaded - missed} of the last`);
+});
+
+test('a backlog that nobody works at keeps no others out of memory', () => {
+  const shard = new Resident();
+  shard.createMany(5, [work('a')]);
+  for (let turn = 0; turn < 5; turn += 1) shard.claim(shard.create(20, [work('b')]));
+  assert.ok(shard.loaded < 10, `${shard.loaded} of 100`);
+});
+
+test('instances whose tasks are in the hands of workers leave last', () => {
+  const shard = new Resident();
+  const claimed = shard.create(EACH_TURN, [work('a')]);
+  shard.claim(claimed);
+  shard.createMany(5, [work('a')]);
+  shard.touch(claimed);
   assert.equal(shard.loaded, 0);
-  shard.touch(last.slice(-EACH_TURN));
-  assert.equal(shard.loaded, EACH_TURN);
 });
