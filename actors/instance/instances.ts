@@ -66,7 +66,7 @@ export class Instances {
         noun: 'instance',
         keyOf: (id) => id,
         nameOf: (instanceId) => ({ instanceId }),
-        load: (ids) => rows.instances(ids),
+        load: (ids) => this.#load(ids),
         // Of those that are due at one time the first to be asked for has the highest priority.
         loadsInOrder: true,
         restore: async (_id, loaded) => loaded && restoreActor(env, { rows, plans }, loaded),
@@ -170,6 +170,12 @@ export class Instances {
   #insert(cell: InstanceCell, message: Message, fill: (turn: Turn) => void): void {
     this.#host.run(cell, message, fill);
     if (cell.unacked === 0 && cell.phase !== 'loading') this.#forget(cell);
+  }
+
+  #load(ids: readonly string[]): Promise<ReadonlyMap<string, LoadedInstance>> {
+    const { release, loader } = this.#deps;
+    release([{ kind: 'count', counter: 'engine_instances_loaded_total', by: ids.length }]);
+    return loader.instances(ids);
   }
 
   #handle(cell: ReadyInstance, message: Message): void {

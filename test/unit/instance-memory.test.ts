@@ -100,6 +100,8 @@ class Resident {
   readonly commits = new CommitLog();
   /** How many were looked for in the rows. */
   loaded = 0;
+  /** The same as the metrics have it. */
+  counted = 0;
   readonly #ids = idsOf(ENV.now);
   /** By instance. */
   readonly #tasks = new Map<string, string>();
@@ -118,6 +120,9 @@ class Resident {
     release: (effects) => {
       for (const effect of effects) {
         if (effect.kind === 'task.opened') this.#tasks.set(effect.instance, effect.task);
+        if (effect.kind === 'count' && effect.counter === 'engine_instances_loaded_total') {
+          this.counted += effect.by;
+        }
       }
     },
     schedule: (work) => work(),
@@ -186,6 +191,7 @@ test('instances that ended leave before those whose tasks are offered, whichever
   assert.equal(shard.loaded, 0);
   shard.touch(ended.slice(0, -EACH_TURN / 10));
   assert.equal(shard.loaded, 0.9 * EACH_TURN);
+  assert.equal(shard.counted, shard.loaded);
 });
 
 test('instances that wait for their time leave before those whose tasks are offered', () => {
