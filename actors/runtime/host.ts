@@ -26,7 +26,7 @@ import type { Logger } from '../../src/log.js';
 import { Cell } from './cell.js';
 import { type CommitDeps, failed, failureOf, INTERNAL } from './commit.js';
 import type { PendingUnit, Settlement } from './commit-log.js';
-import { Line, OUTLOOKS, type Outlook } from './residence.js';
+import { LINES, Line, type LineName, type Outlook } from './residence.js';
 import { Turn } from './turn.js';
 
 /** A `request` waits for an answer; a message without one may be dropped. */
@@ -120,6 +120,10 @@ const UNIT_FRAME_CHARACTERS = 2_000;
 /** Of what all actors may take these may take so much, however few others there are. */
 const ENDED_SHARE = 1 / 128;
 const WAITING_SHARE = 1 / 8;
+/** One that takes more is large. */
+const LARGE_SHARE = 1 / 16;
+/** So much is left to idle ones, whatever those take for whom something is under way. */
+const IDLE_SHARE = 1 / 8;
 
 /** Actors whose rows are read by one query. */
 const LOAD_BATCH = 500;
@@ -132,7 +136,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   readonly #deps: HostDeps;
   readonly #cells = new Map<string, Cell<State, Message>>();
   /** Those of them for whom nothing is under way. */
-  readonly #lines: Readonly<Record<Outlook, Line<Cell<State, Message>>>>;
+  readonly #lines: Readonly<Record<LineName, Line<Cell<State, Message>>>>;
   readonly #toLoad = new Set<Cell<State, Message>>();
   /** Resolves when all rows are there that were asked for; undefined: nobody waits for that. */
   #lastLoad: Promise<void> | undefined;
@@ -149,6 +153,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     this.#bytesMax = bytesMax;
     this.#lines = {
       ended: new Line(bytesMax * ENDED_SHARE),
+      large: new Line(bytesMax),
       waiting: new Line(bytesMax * WAITING_SHARE),
       offered: new Line(bytesMax),
       active: new Line(bytesMax),
@@ -545,27 +550,28 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     // It may have been dropped with units under way, when its rows were deleted.
     if (this.#cells.get(cell.id) !== cell) return;
     const outlook = this.#kind.outlookOf?.(cell.state) ?? 'active';
-    const line = this.#lines[outlook];
+    const isLarge = outlook !== 'ended' && cell.bytes > this.#bytesMax * LARGE_SHARE;
+    const line = this.#lines[isLarge ? 'large' : outlook];
     // A queue keeps its order, whoever looks at what is in it.
     if (line !== cell.line || outlook !== 'offered') line.push(cell);
   }
 
   /** As many as came: what is over a bound leaves in the turn in which it came. */
   #passivate(): void {
-    for (const outlook of OUTLOOKS) {
-      const line = this.#lines[outlook];
-      if (line.isOver) this.#letGo(outlook, () => line.isOver);
+    for (const name of LINES) {
+      const line = this.#lines[name];
+      if (line.isOver) this.#letGo(name, () => line.isOver);
     }
     if (!this.#isOver()) return;
-    for (const outlook of OUTLOOKS) this.#letGo(outlook, () => this.#isOver());
+    for (const name of LINES) this.#letGo(name, () => this.#isOver());
   }
 
-  #letGo(outlook: Outlook, isOver: () => boolean): void {
-    const line = this.#lines[outlook];
+  #letGo(name: LineName, isOver: () => boolean): void {
+    const line = this.#lines[name];
     let tries = BUSY_TRIES;
     while (tries > 0 && isOver()) {
       // The oldest in a queue are those that are taken next, unless nobody is there to take them.
-      const cell = outlook === 'offered' ? line.midst() : line.oldest;
+      const cell = name === 'offered' ? line.midst() : line.oldest;
       if (cell === undefined) return;
       if (this.isIdle(cell)) {
         this.drop(cell);
@@ -580,7 +586,9 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   #isOver(): boolean {
     const { residentMax } = this.#kind;
     if (residentMax !== undefined && this.#cells.size > residentMax) return true;
-    return this.#bytes > this.#bytesMax;
+    if (this.#bytes <= this.#bytesMax) return false;
+    const idle = LINES.reduce((bytes, name) => bytes + this.#lines[name].bytes, 0);
+    return idle > this.#bytesMax * IDLE_SHARE;
   }
 }
 

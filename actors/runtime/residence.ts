@@ -10,12 +10,16 @@
  * In the order in which they leave:
  *
  * - `ended`: it may be read once more, just behind its end;
+ * - `large`: many others have room in its place, whatever it waits for;
  * - `waiting`: for a time or for somebody, nobody knows how long;
  * - `offered`: its work is in a queue, whose first is taken next, or whose workers are gone for days;
  * - `active`: somebody is at work for it.
  */
-export const OUTLOOKS = ['ended', 'waiting', 'offered', 'active'] as const;
-export type Outlook = (typeof OUTLOOKS)[number];
+export const LINES = ['ended', 'large', 'waiting', 'offered', 'active'] as const;
+export type LineName = (typeof LINES)[number];
+
+/** What the state of an actor says of it. */
+export type Outlook = Exclude<LineName, 'large'>;
 
 /** What a line needs of its members. */
 export interface Member<Self extends Member<Self>> {

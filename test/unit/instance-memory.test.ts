@@ -137,11 +137,11 @@ class Resident {
   }
 
   /** In one turn of the shard. @returns the ids */
-  create(count: number, blocks: Block[]): string[] {
+  create(count: number, blocks: Block[], characters = 300): string[] {
     const sequence = { plan: planOf(blocks) } as StoredSequence;
     const ids = Array.from({ length: count }, () => this.#ids.next(1));
     for (const id of ids) {
-      const instance = newInstance(id, { context: { data: { text: 'x'.repeat(300) } } });
+      const instance = newInstance(id, { context: { data: { text: 'x'.repeat(characters) } } });
       this.instances.create({ kind: 'create', request: 1, instance, sequence });
     }
     this.#endTurn();
@@ -228,4 +228,14 @@ test('instances whose tasks are in the hands of workers leave last', () => {
   shard.createMany(5, [work('a')]);
   shard.touch(claimed);
   assert.equal(shard.loaded, 0);
+});
+
+test('a large instance leaves before many small ones, and takes their room only while it is at work', () => {
+  const shard = new Resident();
+  const small = shard.create(EACH_TURN / 3, [work('a')]);
+  const large = shard.create(1, [work('a')], RESIDENT_BYTES_MAX);
+  shard.claim(large);
+  assert.equal(shard.loaded, 1);
+  shard.touch(small);
+  assert.equal(shard.loaded, 1);
 });
