@@ -113,7 +113,7 @@ const IS_OPEN_TASK =
   "(state in ('pending', 'claimed') or (withdrawn and state = 'failed' and checkpoint_seq > 0))";
 
 const SNAPSHOTS =
-  `case when ${IS_LIVE} then (select json_agg(json_build_object('key', key, 'items', items)) ` +
+  `case when ${IS_LIVE} then (select json_agg(json_build_object('key', key, 'items', items) order by key) ` +
   'from iteration_snapshots where instance_id = i.id) end';
 
 // Of ended ones, too: they may be resumed from a block that waits.

@@ -317,7 +317,7 @@ const BEGINNING = '-infinity';
 function besideInstance(db: MemoryTables, { id, state, signal_count }: Row): Row {
   const is = { instance_id: id };
   const isLive = !ENDED.has(state);
-  const snapshots = isLive ? select(db, 'iteration_snapshots', { is }) : [];
+  const snapshots = isLive ? select(db, 'iteration_snapshots', { is, by: ['key'] }) : [];
   const kept = { ...is, status: 'kept' };
   const signals = Number(signal_count) > 0 ? select(db, 'signals', { is: kept, by: ['seq'] }) : [];
   return {
