@@ -26,7 +26,7 @@ import type { Logger } from '../../src/log.js';
 import { Cell } from './cell.js';
 import { type CommitDeps, failed, failureOf, INTERNAL } from './commit.js';
 import type { PendingUnit, Settlement } from './commit-log.js';
-import { LINES, Line, type LineName, type Outlook } from './residence.js';
+import { LINES, type LineName, type Lines, newLines, type Outlook } from './residence.js';
 import { Turn } from './turn.js';
 
 /** A `request` waits for an answer; a message without one may be dropped. */
@@ -117,9 +117,6 @@ const BYTES_PER_CHARACTER = 3;
 /** Text of a unit that is no value of a caller's: names of columns, ids, times. */
 const UNIT_FRAME_CHARACTERS = 2_000;
 
-/** Of what all actors may take these may take so much, however few others there are. */
-const ENDED_SHARE = 1 / 128;
-const WAITING_SHARE = 1 / 8;
 /** One that takes more is large. */
 const LARGE_SHARE = 1 / 16;
 /** So much is left to idle ones, whatever those take for whom something is under way. */
@@ -136,7 +133,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   readonly #deps: HostDeps;
   readonly #cells = new Map<string, Cell<State, Message>>();
   /** Those of them for whom nothing is under way. */
-  readonly #lines: Readonly<Record<LineName, Line<Cell<State, Message>>>>;
+  readonly #lines: Lines<Cell<State, Message>>;
   readonly #toLoad = new Set<Cell<State, Message>>();
   /** Resolves when all rows are there that were asked for; undefined: nobody waits for that. */
   #lastLoad: Promise<void> | undefined;
@@ -151,13 +148,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     this.#deps = deps;
     const bytesMax = deps.residentBytesMax ?? LIMITS.residentBytesMax;
     this.#bytesMax = bytesMax;
-    this.#lines = {
-      ended: new Line(bytesMax * ENDED_SHARE),
-      large: new Line(bytesMax),
-      waiting: new Line(bytesMax * WAITING_SHARE),
-      offered: new Line(bytesMax),
-      active: new Line(bytesMax),
-    };
+    this.#lines = newLines(bytesMax);
   }
 
   /** Actors in memory, and what they take by estimate. */

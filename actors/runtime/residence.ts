@@ -87,3 +87,19 @@ export class Line<Item extends Member<Item>> {
     this.bytes -= item.bytes;
   }
 }
+
+/** Of what all actors may take these may take so much, however few others there are. */
+const ENDED_SHARE = 1 / 128;
+const WAITING_SHARE = 1 / 8;
+export type Lines<Item extends Member<Item>> = Readonly<Record<LineName, Line<Item>>>;
+
+/** @param bytesMax what all actors of a kind may take */
+export function newLines<Item extends Member<Item>>(bytesMax: number): Lines<Item> {
+  return {
+    ended: new Line(bytesMax * ENDED_SHARE),
+    large: new Line(bytesMax),
+    waiting: new Line(bytesMax * WAITING_SHARE),
+    offered: new Line(bytesMax),
+    active: new Line(bytesMax),
+  };
+}
