@@ -31,10 +31,11 @@ export const LIMITS = {
   responseBytesMax: 8 * 1024 * 1024,
   /** A list that takes longer is answered 503. */
   slowReadMs: 10_000,
-  /** Actors kept by a shard; beyond it idle ones are passivated: old objects cost collections. */
-  residentActorsMax: 10_000,
-  /** JSON text held by the actors of a shard, estimated; the same answer. */
-  residentBytesMax: 256 * 1024 * 1024,
+  /**
+   * What the actors of one kind may take in the memory of a shard, estimated; in a small heap it is less
+   * (`thread-memory.ts`). Beyond it idle ones are let go, those first that are needed last.
+   */
+  residentBytesMax: 512 * 1024 * 1024,
   /** Units of one actor that are not acknowledged: beyond it its messages wait. */
   unitsPerActorMax: 16,
   /** Their JSON text, though one may be larger: neighbours share the way to the database. */

@@ -5,6 +5,7 @@
  */
 
 import { totalmem } from 'node:os';
+import { LIMITS } from './limits.js';
 
 /** For the front, which has no limit of its own, for what is no heap, and for a small Postgres. */
 const RESERVED_MIB = 256;
@@ -29,4 +30,15 @@ export function memoryMib(): number {
 export function threadHeapMib(memory: number, threads: number): number {
   const share = Math.floor(((memory - RESERVED_MIB) * HEAP_SHARE) / threads);
   return Math.min(Math.max(share, HEAP_MIB_MIN), HEAP_MIB_MAX);
+}
+
+/**
+ * Of the heap of a shard: the rest is for what is under way, for code, and for what is no actor. Collections
+ * need room, too: a heap that is nearly full is collected all the time.
+ */
+const RESIDENT_SHARE = 0.25;
+
+/** What the actors of one kind may take of such a heap, in bytes. */
+export function residentBytesMax(heapMib: number): number {
+  return Math.min(heapMib * 2 ** 20 * RESIDENT_SHARE, LIMITS.residentBytesMax);
 }

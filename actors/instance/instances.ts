@@ -7,13 +7,13 @@
 
 import { isEnded } from '../../src/core/states.js';
 import { conflict, DATABASE_AWAY, EngineError, notFound, unavailable } from '../../src/errors.js';
-import { LIMITS } from '../../src/limits.js';
 import type { Logger } from '../../src/log.js';
 import type { Plans } from '../catalog/plans.js';
 import type { Cell } from '../runtime/cell.js';
 import type { PendingUnit } from '../runtime/commit-log.js';
 import { ActorHost, type HostDeps, type Ready } from '../runtime/host.js';
 import type { Rows } from '../runtime/loader.js';
+import type { Outlook } from '../runtime/residence.js';
 import type { LoadedInstance } from '../runtime/rows.js';
 import type { ChangeResult, Effect, Turn } from '../runtime/turn.js';
 import type { Prepare } from './action.js';
@@ -66,8 +66,7 @@ export class Instances {
         noun: 'instance',
         keyOf: (id) => id,
         nameOf: (instanceId) => ({ instanceId }),
-        residentMax: LIMITS.residentActorsMax,
-        load: (ids) => rows.instances(ids),
+        load: (ids) => this.#load(ids),
         // Of those that are due at one time the first to be asked for has the highest priority.
         loadsInOrder: true,
         restore: async (_id, loaded) => loaded && restoreActor(env, { rows, plans }, loaded),
@@ -76,8 +75,8 @@ export class Instances {
         handle: (cell, message) => this.#handle(cell, message),
         awake: (cell, rows) => this.#awake(cell, rows as LoadedInstance),
         isIdle: ({ running }) => running.size === 0,
-        isDone: (actor) => isEnded(actor.record.snapshot.state),
-        bytesOf: (actor) => actor.kept.characters,
+        outlookOf,
+        charactersOf: (actor) => actor.kept.characters,
         refuse: (cell, message, error) => this.#refuse(cell, message, error),
         missing: (cell, messages, rows) => this.#missing(cell, messages, rows),
         committed: (cell) => this.#committed(cell),
@@ -171,6 +170,12 @@ export class Instances {
   #insert(cell: InstanceCell, message: Message, fill: (turn: Turn) => void): void {
     this.#host.run(cell, message, fill);
     if (cell.unacked === 0 && cell.phase !== 'loading') this.#forget(cell);
+  }
+
+  #load(ids: readonly string[]): Promise<ReadonlyMap<string, LoadedInstance>> {
+    const { release, loader } = this.#deps;
+    release([{ kind: 'count', counter: 'engine_instances_loaded_total', by: ids.length }]);
+    return loader.instances(ids);
   }
 
   #handle(cell: ReadyInstance, message: Message): void {
@@ -291,7 +296,7 @@ export class Instances {
 
   #awake(cell: ReadyInstance, loaded: LoadedInstance): void {
     const actor = cell.state;
-    this.#host.weigh(cell, cell.bytes + actor.kept.characters + 2 * textOf(loaded));
+    this.#host.weigh(cell, actor.kept.characters + actor.tasks.characters + textOf(loaded));
     this.#deps.release(
       [...actor.tasks.keys()].map((task) => ({ kind: 'task.opened', instance: cell.id, task })),
     );
@@ -382,6 +387,15 @@ function refusedUnitOf({ effects, origin }: PendingUnit, reason: string): Messag
   if (effects.some(({ kind }) => kind === 'reply' || kind === 'changed')) return undefined;
   const message = `the database refused the data: ${reason}`;
   return { kind: 'unit.refused', step: origin, code: 'data_refused', reason: message };
+}
+
+/** How soon something is likely to happen to it. */
+function outlookOf({ record, running, tasks }: LiveInstance): Outlook {
+  const { state } = record.snapshot;
+  if (isEnded(state)) return 'ended';
+  if (running.size > 0) return 'active';
+  if (tasks.open === 0 || state === 'paused') return 'waiting';
+  return tasks.isClaimed ? 'active' : 'offered';
 }
 
 /** How soon a hint that no row finds again is repeated after its actor could not be loaded. */

@@ -10,6 +10,7 @@ import type { Plan } from '../../src/core/plan.js';
 import type { StepTry } from '../../src/core/progress.js';
 import type { UnixMs } from '../../src/core/time.js';
 import type { WebhookEvent } from '../../src/core/webhook.js';
+import { LazyMap } from '../../src/lazy-map.js';
 import type { Measures } from '../runtime/measures.js';
 import type { StoredTimer, WebhookTarget } from '../runtime/rows.js';
 import type { Found } from './child-places.js';
@@ -62,11 +63,11 @@ export interface LiveInstance {
   readonly tasks: TaskCache;
   readonly kept: KeptValues;
   /** In-process steps whose outcome has not come back, by node and iteration. */
-  readonly running: Map<string, StepTry>;
+  readonly running: LazyMap<string, StepTry>;
   /** When the latest grants of rate limits were used: one that comes twice is not taken for unused. */
-  readonly usedGrants: Map<number, UnixMs>;
+  readonly usedGrants: LazyMap<number, UnixMs>;
   /** Its open waits for events, each with the id of the key that they are of. */
-  readonly eventWaits: Map<string, string>;
+  readonly eventWaits: LazyMap<string, string>;
   /** Open gates that have rows, by their ids; undefined: it has had none. */
   gates: Map<string, KnownGate> | undefined;
   timer: StoredTimer | undefined;
@@ -83,9 +84,9 @@ export function liveInstance(record: InstanceRecord, plan: Plan, env: InstanceEn
     env,
     tasks: new TaskCache(),
     kept: new KeptValues(record.snapshot),
-    running: new Map(),
-    usedGrants: new Map(),
-    eventWaits: new Map(),
+    running: new LazyMap(),
+    usedGrants: new LazyMap(),
+    eventWaits: new LazyMap(),
     gates: undefined,
     timer: undefined,
     creationAudit: undefined,

@@ -9,6 +9,7 @@ import { sizeWithin } from '../../src/core/expression/bounds.js';
 import type { JsonValue } from '../../src/core/json.js';
 import type { Snapshot } from '../../src/core/progress.js';
 import { tooLarge } from '../../src/errors.js';
+import { LazyMap } from '../../src/lazy-map.js';
 import { LIMITS } from '../../src/limits.js';
 import type { WorkerTaskRecord } from './worker-task.js';
 
@@ -50,7 +51,7 @@ export function charactersOf(value: JsonValue): number {
 
 /** The sizes of outputs and items, by names that the two do not share. */
 export class KeptValues {
-  readonly #sizes = new Map<string, number>();
+  readonly #sizes = new LazyMap<string, number>();
   #characters = 0;
 
   constructor(snapshot: Snapshot) {
@@ -94,19 +95,34 @@ export interface TaskStep {
 /** Ended tasks are kept for a while, for late calls and for the checkpoint of a next try. */
 const ENDED_TASKS_KEPT = 32;
 
+/** Tasks that are looked at after each unit of their instance. */
+const LOOKED_AT_MAX = 8;
+
 /**
  * The open tasks, and some that ended lately. An index beside them gives the last task of a step, so
  * that an event costs the same with five tasks open as with five thousand.
  */
 export class TaskCache extends Map<string, WorkerTaskRecord> {
-  readonly #lastOf = new Map<string, string>();
+  readonly #lastOf = new LazyMap<string, string>();
   /** In the order in which they ended. */
-  readonly #ended = new Set<string>();
+  readonly #ended = new LazyMap<string, true>();
   #characters = 0;
 
   /** Of the parameters of all its tasks, as JSON. */
   get characters(): number {
     return this.#characters;
+  }
+
+  /** How many of them are open. */
+  get open(): number {
+    return this.size - this.#ended.size;
+  }
+
+  /** Whether workers have tasks in their hands; of very many it is taken for granted. */
+  get isClaimed(): boolean {
+    if (this.size > LOOKED_AT_MAX) return true;
+    for (const { state } of this.values()) if (state === 'claimed') return true;
+    return false;
   }
 
   override set(id: string, task: WorkerTaskRecord): this {
@@ -119,7 +135,7 @@ export class TaskCache extends Map<string, WorkerTaskRecord> {
     const last = this.#lastOf.get(step);
     // One that ended long ago may come back for a late call; ids compare as they were made.
     if (last === undefined || id >= last) this.#lastOf.set(step, id);
-    if (task.state === 'completed' || task.state === 'failed') this.#ended.add(id);
+    if (task.state === 'completed' || task.state === 'failed') this.#ended.set(id, true);
     return super.set(id, task);
   }
 
@@ -141,8 +157,8 @@ export class TaskCache extends Map<string, WorkerTaskRecord> {
 
   /** The task is open no more: those that ended first make room for it. */
   ended(id: string): void {
-    this.#ended.add(id);
-    for (const oldest of this.#ended) {
+    this.#ended.set(id, true);
+    for (const oldest of this.#ended.keys()) {
       if (this.#ended.size <= ENDED_TASKS_KEPT) return;
       this.delete(oldest);
     }

@@ -4,6 +4,7 @@
  */
 
 import type { PendingUnit, Settlement, UnitOwner } from './commit-log.js';
+import type { Line, Member } from './residence.js';
 import type { Turn } from './turn.js';
 
 type OnSettled<State, Message> = (
@@ -12,7 +13,7 @@ type OnSettled<State, Message> = (
   ack: Settlement,
 ) => void;
 
-export class Cell<State, Message> implements UnitOwner {
+export class Cell<State, Message> implements UnitOwner, Member<Cell<State, Message>> {
   readonly id: string;
   /** Of its units. */
   readonly key: string;
@@ -36,6 +37,10 @@ export class Cell<State, Message> implements UnitOwner {
   bytes = 0;
   /** Messages at which it threw since it last decided to change anything. */
   defects = 0;
+  /** While nothing is under way for it: see `residence.ts`. */
+  line: Line<Cell<State, Message>> | undefined;
+  older: Cell<State, Message> | undefined;
+  newer: Cell<State, Message> | undefined;
   readonly #settled: OnSettled<State, Message>;
 
   constructor(id: string, key: string, incarnation: number, settled: OnSettled<State, Message>) {

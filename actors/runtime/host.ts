@@ -26,6 +26,7 @@ import type { Logger } from '../../src/log.js';
 import { Cell } from './cell.js';
 import { type CommitDeps, failed, failureOf, INTERNAL } from './commit.js';
 import type { PendingUnit, Settlement } from './commit-log.js';
+import { LINES, type LineName, type Lines, newLines, type Outlook } from './residence.js';
 import { Turn } from './turn.js';
 
 /** A `request` waits for an answer; a message without one may be dropped. */
@@ -42,8 +43,8 @@ export interface Kind<State, Message extends HostedMessage, Rows> {
   readonly keyOf: (id: string) => string;
   /** Names the actor in the log. */
   readonly nameOf: (id: string) => object;
-  /** Actors in memory; beyond it those that are idle are let go. */
-  readonly residentMax: number;
+  /** Actors in memory; beyond it those that are idle are let go. Absent: only their bytes count. */
+  readonly residentMax?: number;
   /** The rows of many actors at once; those that have none may be missing. */
   readonly load: (ids: readonly string[]) => Promise<ReadonlyMap<string, Rows>>;
   /** Rows that come sooner than those of actors that were asked for before wait for them. */
@@ -59,10 +60,10 @@ export interface Kind<State, Message extends HostedMessage, Rows> {
   readonly handle: (cell: Ready<State, Message>, message: Message) => void;
   /** Memory says nothing that the rows do not, and nobody waits. */
   readonly isIdle: (state: State) => boolean;
-  /** It will hardly be asked for any more: it leaves first. */
-  readonly isDone?: (state: State) => boolean;
-  /** What it keeps in memory beside what it committed last. */
-  readonly bytesOf?: (state: State) => number;
+  /** How soon it is likely to be asked for again; absent: any of them as soon as any other. */
+  readonly outlookOf?: (state: State) => Outlook;
+  /** Characters of JSON that it keeps in memory beside what it committed last. */
+  readonly charactersOf?: (state: State) => number;
   /** The last word in the unit of a batch; `reload` asks for more rows. */
   readonly flush?: (state: State, turn: Turn) => 'done' | 'reload';
   /** Told before any message when its state is new; may `run` what follows from the rows. */
@@ -103,10 +104,23 @@ export interface HostDeps extends CommitDeps {
   readonly schedule: (work: () => void) => void;
   /** Runs the function when rows can be trusted: not while a dead writer's units are unsettled. */
   readonly whenWriterKnown: (then: () => void) => void;
+  /** What the actors of one kind may take in memory; absent: as much as in the largest heap. */
+  readonly residentBytesMax?: number | undefined;
 }
 
-/** What an actor costs beside its JSON text. */
-const ACTOR_BYTES = 2_048;
+/** What an actor takes beside the values of its JSON: its own objects, and the strings in them. */
+const ACTOR_BYTES = 3_200;
+
+/** Objects and arrays of small values, as contexts mostly are, take so much for each character of their JSON. */
+const BYTES_PER_CHARACTER = 3;
+
+/** Text of a unit that is no value of a caller's: names of columns, ids, times. */
+const UNIT_FRAME_CHARACTERS = 2_000;
+
+/** One that takes more is large. */
+const LARGE_SHARE = 1 / 16;
+/** So much is left to idle ones, whatever those take for whom something is under way. */
+const IDLE_SHARE = 1 / 8;
 
 /** Actors whose rows are read by one query. */
 const LOAD_BATCH = 500;
@@ -117,10 +131,9 @@ const BUSY_TRIES = 64;
 export class ActorHost<State, Message extends HostedMessage, Rows> {
   readonly #kind: Kind<State, Message, Rows>;
   readonly #deps: HostDeps;
-  /** In order of last use: a Map keeps the order in which keys were set. */
   readonly #cells = new Map<string, Cell<State, Message>>();
-  /** Those of them that are done. */
-  readonly #done = new Set<Cell<State, Message>>();
+  /** Those of them for whom nothing is under way. */
+  readonly #lines: Lines<Cell<State, Message>>;
   readonly #toLoad = new Set<Cell<State, Message>>();
   /** Resolves when all rows are there that were asked for; undefined: nobody waits for that. */
   #lastLoad: Promise<void> | undefined;
@@ -128,10 +141,14 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   /** Of a kind that batches: those that were told something in this turn. */
   readonly #touched = new Set<Cell<State, Message>>();
   #bytes = 0;
+  readonly #bytesMax: number;
 
   constructor(kind: Kind<State, Message, Rows>, deps: HostDeps) {
     this.#kind = kind;
     this.#deps = deps;
+    const bytesMax = deps.residentBytesMax ?? LIMITS.residentBytesMax;
+    this.#bytesMax = bytesMax;
+    this.#lines = newLines(bytesMax);
   }
 
   /** Actors in memory, and what they take by estimate. */
@@ -160,6 +177,8 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   deliver(cell: Cell<State, Message>, message: Message): void {
     if (cell.stash.length === 0 && this.#isOpen(cell)) {
       this.#handle(cell, message);
+      // Whoever changed nothing has used it all the same.
+      if (cell.line !== undefined) this.#lineUp(cell);
     } else if (cell.stash.length >= LIMITS.stashPerActorMax && message.request !== undefined) {
       this.refuse(
         cell,
@@ -187,9 +206,9 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
 
   /** Nothing of it is in memory any more. Only while none of its units is under way. */
   drop(cell: Cell<State, Message>): void {
+    cell.line?.remove(cell);
     this.#bytes -= cell.bytes;
     this.#cells.delete(cell.id);
-    this.#done.delete(cell);
     this.#touched.delete(cell);
   }
 
@@ -230,6 +249,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
   /** The actor is loaded when its last unit is settled; `first` is its first message then. */
   rebuild(cell: Cell<State, Message>, first?: Message): void {
     this.#kind.discarded?.(cell);
+    cell.line?.remove(cell);
     cell.state = undefined;
     cell.phase = 'loading';
     cell.incarnation = this.#deps.commits.nextIncarnation();
@@ -274,9 +294,9 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     }
   }
 
-  weigh(cell: Cell<State, Message>, bytes: number): void {
-    this.#bytes += bytes - cell.bytes;
-    cell.bytes = bytes;
+  /** It has so many characters of JSON in memory. */
+  weigh(cell: Cell<State, Message>, characters: number): void {
+    this.#setBytes(cell, ACTOR_BYTES + BYTES_PER_CHARACTER * characters);
   }
 
   /** Called at the end of each turn of the shard: commits batches, loads, and lets idle ones go. */
@@ -295,9 +315,6 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     if (cell === undefined) {
       cell = this.#newCell(id);
       this.#toLoad.add(cell);
-    } else {
-      this.#cells.delete(id);
-      this.#cells.set(id, cell);
     }
     return cell;
   }
@@ -306,8 +323,15 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     const incarnation = this.#deps.commits.nextIncarnation();
     const cell = new Cell<State, Message>(id, this.#kind.keyOf(id), incarnation, this.#onSettled);
     this.#cells.set(id, cell);
-    this.weigh(cell, ACTOR_BYTES);
+    this.weigh(cell, 0);
     return cell;
+  }
+
+  #setBytes(cell: Cell<State, Message>, bytes: number): void {
+    const more = bytes - cell.bytes;
+    this.#bytes += more;
+    if (cell.line !== undefined) cell.line.bytes += more;
+    cell.bytes = bytes;
   }
 
   #isOpen({ phase, unacked, unackedBytes }: Cell<State, Message>): boolean {
@@ -389,11 +413,15 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
       if (turn.effects.length > 0) this.tellBehind(cell, turn.effects);
       return;
     }
+    cell.line?.remove(cell);
     cell.last = this.#deps.commits.append(cell, turn);
     cell.unacked += 1;
     cell.unackedBytes += cell.last.bytes;
-    const kept = cell.state === undefined ? 0 : (this.#kind.bytesOf?.(cell.state) ?? 0);
-    this.weigh(cell, Math.max(cell.bytes, ACTOR_BYTES + kept + 2 * cell.last.bytes));
+    const kept = cell.state === undefined ? 0 : (this.#kind.charactersOf?.(cell.state) ?? 0);
+    const characters = kept + Math.max(0, cell.last.bytes - UNIT_FRAME_CHARACTERS);
+    // Its largest unit had its context in it; what it commits later may be only that it goes on.
+    const bytes = ACTOR_BYTES + BYTES_PER_CHARACTER * characters;
+    if (bytes > cell.bytes) this.#setBytes(cell, bytes);
   }
 
   readonly #onSettled = (cell: Cell<State, Message>, unit: PendingUnit, ack: Settlement): void => {
@@ -405,8 +433,8 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
     if (error === undefined) {
       release(unit.effects);
       this.#kind.committed?.(cell);
-      this.#noteDone(cell);
       this.proceed(cell);
+      this.#lineUp(cell);
       return;
     }
     if (ack.outcome === 'exists' && this.#kind.existed !== undefined) {
@@ -423,6 +451,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
       this.rebuild(cell);
     } else {
       this.proceed(cell);
+      this.#lineUp(cell);
     }
   };
 
@@ -488,6 +517,7 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
       this.#defect(cell, undefined, error);
     }
     this.#unstash(cell);
+    this.#lineUp(cell);
   }
 
   #loadFailed(cells: readonly Cell<State, Message>[], error: unknown): void {
@@ -505,37 +535,51 @@ export class ActorHost<State, Message extends HostedMessage, Rows> {
 
   // ---------------------------------------------------------------- letting go
 
-  #noteDone(cell: Cell<State, Message>): void {
-    const { isDone } = this.#kind;
-    if (isDone === undefined || cell.state === undefined) return;
-    if (isDone(cell.state)) this.#done.add(cell);
-    else this.#done.delete(cell);
+  /** Behind those that were used before, unless something is under way for it. */
+  #lineUp(cell: Cell<State, Message>): void {
+    if (cell.unacked > 0 || cell.state === undefined || cell.phase === 'loading') return;
+    // It may have been dropped with units under way, when its rows were deleted.
+    if (this.#cells.get(cell.id) !== cell) return;
+    const outlook = this.#kind.outlookOf?.(cell.state) ?? 'active';
+    const isLarge = outlook !== 'ended' && cell.bytes > this.#bytesMax * LARGE_SHARE;
+    const line = this.#lines[isLarge ? 'large' : outlook];
+    // A queue keeps its order, whoever looks at what is in it.
+    if (line !== cell.line || outlook !== 'offered') line.push(cell);
   }
 
-  /** As many as came: what is over the bound leaves in the turn in which it came. */
+  /** As many as came: what is over a bound leaves in the turn in which it came. */
   #passivate(): void {
-    if (!this.#isOver()) return;
-    let tries = BUSY_TRIES;
-    for (const cell of this.#done) {
-      if (tries === 0 || !this.#isOver()) break;
-      if (this.isIdle(cell)) this.drop(cell);
-      else tries -= 1;
+    for (const name of LINES) {
+      const line = this.#lines[name];
+      if (line.isOver) this.#letGo(name, () => line.isOver);
     }
-    tries = BUSY_TRIES;
-    for (const cell of this.#cells.values()) {
-      if (tries === 0 || !this.#isOver()) return;
-      if (this.isIdle(cell)) this.drop(cell);
-      else {
-        // Busy ones move behind the idle ones, or they would be looked at in every turn.
-        this.#cells.delete(cell.id);
-        this.#cells.set(cell.id, cell);
-        tries -= 1;
+    if (!this.#isOver()) return;
+    for (const name of LINES) this.#letGo(name, () => this.#isOver());
+  }
+
+  #letGo(name: LineName, isOver: () => boolean): void {
+    const line = this.#lines[name];
+    let tries = BUSY_TRIES;
+    while (tries > 0 && isOver()) {
+      // The oldest in a queue are those that are taken next, unless nobody is there to take them.
+      const cell = name === 'offered' ? line.midst() : line.oldest;
+      if (cell === undefined) return;
+      if (this.isIdle(cell)) {
+        this.drop(cell);
+        continue;
       }
+      // Busy ones move behind the idle ones, or they would be looked at in every turn.
+      line.push(cell);
+      tries -= 1;
     }
   }
 
   #isOver(): boolean {
-    return this.#cells.size > this.#kind.residentMax || this.#bytes > LIMITS.residentBytesMax;
+    const { residentMax } = this.#kind;
+    if (residentMax !== undefined && this.#cells.size > residentMax) return true;
+    if (this.#bytes <= this.#bytesMax) return false;
+    const idle = LINES.reduce((bytes, name) => bytes + this.#lines[name].bytes, 0);
+    return idle > this.#bytesMax * IDLE_SHARE;
   }
 }
 

@@ -28,7 +28,7 @@ import {
   pairsOf,
 } from './asked-columns.js';
 import { BatchedReads } from './batched-reads.js';
-import { LOAD_SQL } from './load-sql.js';
+import { LOAD_SQL, TASK_ALIASES } from './load-sql.js';
 import type {
   ChildEndRow,
   CredentialRow,
@@ -63,6 +63,7 @@ import type {
   WebhookRow,
   WorkerTaskRow,
 } from './rows.js';
+import { INSTANCE_COLUMNS } from './rows.js';
 
 /** What actors are given of the loader: another store may stand in for the tables. */
 export type Rows = Pick<Loader, keyof Loader>;
@@ -92,6 +93,17 @@ interface RunsAsk {
   readonly from: string;
   /** How many of the baseline there have to be before older ones are left out. */
   readonly sample: number;
+}
+
+/** What hangs on an instance; snapshots and signals are rows as JSON, null when there are none. */
+interface Beside {
+  readonly has_timer: boolean;
+  readonly fire_at: string | null;
+  readonly recover: boolean;
+  readonly snapshots: string | null;
+  readonly signals: string | null;
+  /** Of the task in this row, from 1; null: it has none that is open. */
+  readonly place: number | null;
 }
 
 interface OutputRow {
@@ -131,47 +143,16 @@ export class Loader {
 
   /** Rows with everything an actor needs but outputs, which depend on its plan. */
   async instances(ids: readonly string[]): Promise<Map<string, LoadedInstance>> {
-    const rows = await this.#all<
-      InstanceRow & { has_timer: boolean; fire_at: string | null; recover: boolean }
-    >('instances', [ids]);
-    const live = rows.filter(({ state }) => state !== 'completed' && state !== 'cancelled');
-    const liveIds = live.map((row) => row.id);
-    const [tasks, snapshots] =
-      liveIds.length === 0
-        ? [[], []]
-        : await Promise.all([
-            this.#all<WorkerTaskRow>('tasks', [liveIds]),
-            this.#all<{ instance_id: string; key: string; items: string }>('snapshots', [liveIds]),
-          ]);
-    // Ended ones too: they may be resumed from a block that waits.
-    const signalled = rows.filter(({ signal_count }) => signal_count > 0).map((row) => row.id);
-    const signals =
-      signalled.length === 0 ? [] : await this.#all<KeptSignalRow>('keptSignals', [signalled]);
-    const signalsOf = groupBy(signals, (signal) => signal.instance_id);
-    const tasksOf = groupBy(tasks, (task) => task.instance_id);
-    const snapshotsOf = groupBy(snapshots, (snapshot) => snapshot.instance_id);
-    return new Map(
-      rows.map((row) => [
-        row.id,
-        {
-          row,
-          timer: row.has_timer
-            ? {
-                fireAt: row.fire_at === null ? null : Date.parse(row.fire_at),
-                recover: row.recover,
-              }
-            : undefined,
-          tasks: tasksOf.get(row.id) ?? [],
-          signals: signalsOf.get(row.id) ?? [],
-          snapshots: new Map(
-            (snapshotsOf.get(row.id) ?? []).map(({ key, items }) => [
-              key,
-              JSON.parse(items) as JsonValue[],
-            ]),
-          ),
-        },
-      ]),
-    );
+    const found = new Map<string, LoadedInstance & { readonly tasks: WorkerTaskRow[] }>();
+    for (const columns of await this.#all<InstanceRow & Beside>('instances', [ids])) {
+      let loaded = found.get(columns.id);
+      if (loaded === undefined) {
+        loaded = loadedOf(columns);
+        found.set(columns.id, loaded);
+      }
+      if (columns.place !== null) loaded.tasks[columns.place - 1] = picked(columns, TASK_ALIASES);
+    }
+    return found;
   }
 
   /** Those of the instances that ended, and were not changed since that time. */
@@ -548,6 +529,36 @@ export class Loader {
   }
 }
 
+function loadedOf(columns: InstanceRow & Beside): LoadedInstance & { tasks: WorkerTaskRow[] } {
+  const { has_timer, fire_at, recover, snapshots, signals } = columns;
+  const fireAt = fire_at === null ? null : Date.parse(fire_at);
+  const items = parsedRows<{ key: string; items: JsonValue[] }>(snapshots);
+  return {
+    row: picked<InstanceRow>(columns, ROW_COLUMNS),
+    timer: has_timer ? { fireAt, recover } : undefined,
+    tasks: [],
+    signals: parsedRows<KeptSignalRow>(signals),
+    snapshots: new Map(items.map((snapshot) => [snapshot.key, snapshot.items])),
+  };
+}
+
+const ROW_COLUMNS = [...INSTANCE_COLUMNS, 'injected'].map((column) => [column, column] as const);
+
+/** @param columns with the names that they have in the row */
+function picked<Row extends object>(
+  row: object,
+  columns: readonly (readonly [column: string, name: string])[],
+): Row {
+  const from = row as Readonly<Record<string, unknown>>;
+  const to: Record<string, unknown> = {};
+  for (const [column, name] of columns) to[column] = from[name];
+  return to as Row;
+}
+
+function parsedRows<Row>(text: string | null): Row[] {
+  return text === null ? [] : (JSON.parse(text) as Row[]);
+}
+
 function statementOf(name: Name, values: readonly unknown[]): Statement {
   return { name: `load_${name}`, text: LOAD_SQL[name], values };
 }
@@ -558,15 +569,4 @@ function idsOf(rows: readonly { readonly id: string }[]): string[] {
 
 function boundOf(from: UnixMs): string {
   return from === Number.NEGATIVE_INFINITY ? '-infinity' : isoTime(from);
-}
-
-function groupBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, Item[]> {
-  const groups = new Map<string, Item[]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [item]);
-    else group.push(item);
-  }
-  return groups;
 }

@@ -46,11 +46,6 @@ export type Ack =
       readonly reason: string;
     };
 
-export interface AckPost {
-  readonly kind: 'acks';
-  readonly acks: readonly Ack[];
-}
-
 /** Secrets that the parameters of a call name, and whose they are. */
 export interface NamedSecrets {
   readonly tenant: string;

@@ -87,10 +87,8 @@ export interface LoadedInstance {
   readonly signals: readonly KeptSignalRow[];
 }
 
-export type KeptSignalRow = StoredRow<
-  'signals',
-  'instance_id' | 'seq' | 'id' | 'signal_type' | 'payload'
->;
+export type KeptSignalRow = StoredRow<'signals', 'seq' | 'id' | 'signal_type' | 'payload'>;
+
 /** Which outputs of a run of a for_each are asked for. */
 export interface ItemsAsk {
   readonly instance: string;

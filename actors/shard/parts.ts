@@ -66,6 +66,8 @@ export interface ShardSettings {
   readonly unpoliciedRetry: 'redispatch' | 'fail';
   readonly maxContextBytes: number;
   readonly maxOutputBytes: number;
+  /** What the actors of one kind may take in memory; absent: as much as in the largest heap. */
+  readonly residentBytesMax?: number;
   /** Whom to tell of ended instances. */
   readonly webhookUrls: readonly string[];
 }
@@ -129,7 +131,8 @@ export function createParts(deps: ShardDeps, hooks: TurnHooks) {
   const changes = new ChangeGroups(release);
   const shared = { commits, loader, log, now, shards, release, schedule };
   const timed = { ...shared, clock, random };
-  const hosted = { ...shared, clock, whenWriterKnown };
+  const { residentBytesMax } = settings;
+  const hosted = { ...shared, clock, whenWriterKnown, residentBytesMax };
   const routing = new Routing({ ...timed, shard });
   const names = new Names({ loader, since: () => plans.deletions + routing.tables });
 

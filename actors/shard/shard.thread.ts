@@ -20,7 +20,8 @@ import { ContinuityRows } from '../continuity/rows.js';
 import { linkControl, serveControl } from '../runtime/control.js';
 import { Loader } from '../runtime/loader.js';
 import { type OffloadControl, offloadThrough } from '../runtime/offload.js';
-import type { AckPost, PeerPost, RequestPost } from '../runtime/protocol.js';
+import { type PackedAck, packedUnit, unpackedAck } from '../runtime/packing.js';
+import type { PeerPost, RequestPost } from '../runtime/protocol.js';
 import type { ShardSettings } from './parts.js';
 import { Shard } from './shard.js';
 
@@ -74,6 +75,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
     connectionString: task.connectionString,
     applicationName: task.applicationName,
     connectionsMax: CONNECTIONS,
+    isPlannedOnce: true,
     onError: (error) => log.debug({ err: error }, 'idle connection lost'),
   });
   const http = openHttp({ isAllowed: addressPolicy(task.allowInternalUrls) });
@@ -101,7 +103,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
     setImmediate: (fn) => setImmediate(fn),
     ports: {
       toFront: (post) => front.postMessage(post),
-      toWriter: (post) => writer?.postMessage(post),
+      toWriter: ({ units }) => writer?.postMessage(units.map(packedUnit)),
       toPeer: (peer, post) => peers.get(peer)?.postMessage(post),
       drainPeers: () => [...peers.values()].flatMap(receiveAll),
     },
@@ -114,7 +116,7 @@ export default async function runShard(task: ShardTask): Promise<void> {
         shard.stampFrom(stampsFrom);
         writer?.close();
         writer = port;
-        port.on('message', (post: AckPost) => shard.receiveAcks(post.acks));
+        port.on('message', (acks: PackedAck[]) => shard.receiveAcks(acks.map(unpackedAck)));
       },
       attachPeer(peer, port) {
         peers.get(peer)?.close();

@@ -19,7 +19,7 @@ import type { Logger } from '../../src/log.js';
 import type { Meter } from '../../src/metrics/meter.js';
 import { MetricMemory } from '../../src/metrics.js';
 import { threadEntry } from '../../src/package-files.js';
-import { memoryMib, threadHeapMib } from '../../src/thread-memory.js';
+import { memoryMib, residentBytesMax, threadHeapMib } from '../../src/thread-memory.js';
 import { type ControlLink, linkControl, type Remote, serveControl } from '../runtime/control.js';
 import { OffloadPool } from '../runtime/offload.js';
 import { LANES_MAX } from '../writer/lane-count.js';
@@ -84,6 +84,8 @@ export class Supervisor {
   readonly offload = new OffloadPool();
   readonly #deps: SupervisorDeps;
   readonly #pool: Piscina;
+  /** Of each thread. */
+  readonly #heapMib: number;
   readonly #shards: (Running<ShardControl> | undefined)[];
   #writer: Running<WriterControl> | undefined;
   #ownership: Ownership | undefined;
@@ -102,6 +104,7 @@ export class Supervisor {
     const threads = shards + 1;
     const memory = memoryMib();
     const heapMib = threadHeapMib(memory, threads);
+    this.#heapMib = heapMib;
     deps.log.info({ threads, heapMib, memoryMib: memory }, 'starting threads');
     this.#shards = Array.from({ length: shards }, () => undefined);
     // Without a file of its own: every thread would load it, and what the writer needs is a fifth.
@@ -242,6 +245,7 @@ export class Supervisor {
         maxContextBytes: config.maxContextBytes,
         maxOutputBytes: config.maxOutputBytes,
         webhookUrls: config.webhookUrls,
+        residentBytesMax: residentBytesMax(this.#heapMib),
       },
       connectionString,
       applicationName: `${owner} shard ${shard}`,

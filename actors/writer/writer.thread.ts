@@ -13,7 +13,7 @@ import { type LogFormat, logOutput } from '../../src/log-output.js';
 import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { serveControl } from '../runtime/control.js';
-import type { AckPost, UnitPost } from '../runtime/protocol.js';
+import { type PackedUnit, packedAck, unpackedUnit } from '../runtime/packing.js';
 import { Writer, type WriterStats } from './writer.js';
 
 export interface WriterTask {
@@ -87,15 +87,14 @@ export default function runWriter(task: WriterTask): Promise<void> {
       meter: new Meter(task.meter),
       onAcks(shard, incarnation, acks) {
         const joined = ports.get(shard);
-        const post: AckPost = { kind: 'acks', acks };
-        if (joined?.incarnation === incarnation) joined.port.postMessage(post);
+        if (joined?.incarnation === incarnation) joined.port.postMessage(acks.map(packedAck));
       },
       onFenced: () => tell({ kind: 'fenced' }),
       onDatabase: (trouble) => tell({ kind: 'database', trouble }),
     });
   const flushAndStop = async (running: Writer) => {
     for (const [shard, { port, incarnation }] of ports) {
-      for (const { units } of waitingPosts(port)) running.submit(shard, incarnation, units);
+      for (const units of waitingPosts(port)) submit(running, shard, incarnation, units);
     }
     // A fenced writer has nothing to wait for.
     const drained = running.drain().catch(() => undefined);
@@ -104,7 +103,7 @@ export default function runWriter(task: WriterTask): Promise<void> {
   };
   /** A port keeps what was posted until somebody listens. */
   const listen = (shard: number, incarnation: number, port: MessagePort) =>
-    port.on('message', (post: UnitPost) => started().submit(shard, incarnation, post.units));
+    port.on('message', (units: PackedUnit[]) => submit(started(), shard, incarnation, units));
 
   return new Promise((resolve) => {
     const surface: WriterControl = {
@@ -137,11 +136,15 @@ export default function runWriter(task: WriterTask): Promise<void> {
   });
 }
 
+function submit(writer: Writer, shard: number, incarnation: number, units: readonly PackedUnit[]) {
+  writer.submit(shard, incarnation, units.map(unpackedUnit));
+}
+
 /** What a shard posted before it stopped may lie in its port while the control call is here. */
-function waitingPosts(port: MessagePort): UnitPost[] {
-  const posts: UnitPost[] = [];
+function waitingPosts(port: MessagePort): PackedUnit[][] {
+  const posts: PackedUnit[][] = [];
   for (;;) {
-    const received = receiveMessageOnPort(port) as { message: UnitPost } | undefined;
+    const received = receiveMessageOnPort(port) as { message: PackedUnit[] } | undefined;
     if (received === undefined) return posts;
     posts.push(received.message);
   }

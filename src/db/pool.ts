@@ -26,6 +26,11 @@ export interface ConnectionOptions {
   readonly idleInTransactionTimeoutMs?: number;
   /** How long connecting may take. Default 5,000. */
   readonly connectTimeoutMs?: number;
+  /**
+   * Each statement is planned once for all values it may get. To plan takes several times as long as to look
+   * up a row, and Postgres would do so each time for few ids, because it takes every list for one of ten.
+   */
+  readonly isPlannedOnce?: boolean;
 }
 
 export interface PoolOptions extends ConnectionOptions {
@@ -155,11 +160,13 @@ function clientConfig(options: ConnectionOptions): pg.ClientConfig {
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
     // The form of timestamps below depends on it, whatever the role or database has set. Compiling
     // a plan takes longer than any of our statements runs.
-    options: '-c TimeZone=UTC -c DateStyle=ISO -c jit=off',
+    options: `-c TimeZone=UTC -c DateStyle=ISO -c jit=off${options.isPlannedOnce ? PLANNED_ONCE : ''}`,
     types: columnTypes,
     ...(queryTimeoutMs > 0 ? { query_timeout: queryTimeoutMs } : {}),
   };
 }
+
+const PLANNED_ONCE = ' -c plan_cache_mode=force_generic_plan';
 
 const textParsers: ReadonlyMap<number, (text: string) => unknown> = new Map<
   number,

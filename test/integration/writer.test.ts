@@ -5,7 +5,7 @@ import { after, afterEach, before, beforeEach, test } from 'node:test';
 import { MessageChannel } from 'node:worker_threads';
 import pg from 'pg';
 import { linkControl } from '../../actors/runtime/control.js';
-import type { AckPost, UnitPost } from '../../actors/runtime/protocol.js';
+import { type PackedAck, packedUnit, unpackedAck } from '../../actors/runtime/packing.js';
 import { chooseLanes, LANES_MAX, measuredLanes } from '../../actors/writer/lane-count.js';
 import runWriter, {
   type WriterControl,
@@ -581,19 +581,14 @@ test('the thread serves shards over ports, and writes what was posted before it 
   const link = linkControl<WriterControl>(control.port1, 10_000);
   await link.remote.attachShard(0, 1, shard.port2);
   await link.remote.start(1, 1);
-  const acked = new Promise<AckPost>((resolve) => shard.port1.once('message', resolve));
-  const post = (...seqs: number[]): UnitPost => ({
-    kind: 'units',
-    units: seqs.map((seq) => envelope(seq, 'a', [auditPut(1, seq)])),
-  });
+  const acked = new Promise<PackedAck[]>((resolve) => shard.port1.once('message', resolve));
+  const post = (...seqs: number[]) =>
+    seqs.map((seq) => packedUnit(envelope(seq, 'a', [auditPut(1, seq)])));
   shard.port1.postMessage(post(1, 2));
-  assert.deepEqual(await acked, {
-    kind: 'acks',
-    acks: [
-      { seq: 1, outcome: 'committed' },
-      { seq: 2, outcome: 'committed' },
-    ],
-  });
+  assert.deepEqual((await acked).map(unpackedAck), [
+    { seq: 1, outcome: 'committed' },
+    { seq: 2, outcome: 'committed' },
+  ]);
   assert.equal((await link.remote.stats()).units, 2);
   shard.port1.postMessage(post(3));
   await link.remote.stop();

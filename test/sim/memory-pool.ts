@@ -6,7 +6,14 @@
  */
 
 import type pg from 'pg';
-import { LOAD_SQL, OPEN_EVENTS_MAX, OVERDUE_ROWS_MAX } from '../../actors/runtime/load-sql.js';
+import {
+  LARGE_COLUMNS,
+  LOAD_SQL,
+  OPEN_EVENTS_MAX,
+  OVERDUE_ROWS_MAX,
+  TASK_ALIASES,
+} from '../../actors/runtime/load-sql.js';
+import { TASK_COLUMNS } from '../../actors/runtime/rows.js';
 import { SILENCE_REASON } from '../../src/core/continuity/effects.js';
 import { routeOf, shardOf } from '../../src/core/ids.js';
 import type { JsonValue } from '../../src/core/json.js';
@@ -90,7 +97,7 @@ class MemoryPool {
 }
 
 /** What an instance is brought to life with: it is least expected to fail where it matters most. */
-const OF_ACTORS: ReadonlySet<Name> = new Set(['instances', 'tasks', 'snapshots', 'outputs']);
+const OF_ACTORS: ReadonlySet<Name> = new Set(['instances', 'outputs']);
 
 const NAMES: ReadonlyMap<string, Name> = new Map(
   Object.entries(LOAD_SQL).map(([name, text]) => [text, name as Name]),
@@ -306,28 +313,70 @@ function isHeld(db: MemoryTables, { id = null }: Row): boolean {
 /** The parameter where a read begins at the beginning. */
 const BEGINNING = '-infinity';
 
+/** What hangs on an instance, as the statement packs it. */
+function besideInstance(db: MemoryTables, { id, state, signal_count }: Row): Row {
+  const is = { instance_id: id };
+  const isLive = !ENDED.has(state);
+  const snapshots = isLive ? select(db, 'iteration_snapshots', { is, by: ['key'] }) : [];
+  const kept = { ...is, status: 'kept' };
+  const signals = Number(signal_count) > 0 ? select(db, 'signals', { is: kept, by: ['seq'] }) : [];
+  return {
+    snapshots: packed(snapshots.map(({ key, items }) => ({ key, items }))),
+    signals: packed(
+      signals.map(({ seq, id, signal_type, payload }) => {
+        return { seq, id, signal_type, payload: payload === null ? null : JSON.stringify(payload) };
+      }),
+    ),
+  };
+}
+
+const ENDED: ReadonlySet<unknown> = new Set(['completed', 'cancelled']);
+
+/** A row for each task that is loaded with the instance, the first of which has the rest. */
+function withTasks(db: MemoryTables, row: Row, beside: Row): Row[] {
+  const isCut = (task: Row) =>
+    task.withdrawn === true && task.state === 'failed' && Number(task.checkpoint_seq) > 0;
+  const where = (task: Row) => isOpen(task) || isCut(task);
+  const is = { instance_id: row.id };
+  const tasks = ENDED.has(row.state)
+    ? []
+    : select(db, 'worker_tasks', { is, where, by: ['id'] }).map((task) =>
+        selected(db, TASK_COLUMNS, task),
+      );
+  const rows = tasks.length === 0 ? [undefined] : tasks;
+  return rows.map((task, at) => {
+    const aliased = TASK_ALIASES.map(([column, alias]) => [alias, task?.[column] ?? null]);
+    const all: Record<string, JsonValue> = { ...row, ...beside };
+    if (at > 0) {
+      for (const column of [...LARGE_COLUMNS, 'injected', 'snapshots', 'signals'])
+        all[column] = null;
+    }
+    return {
+      ...all,
+      ...Object.fromEntries(aliased),
+      place: task === undefined ? null : at + 1,
+    };
+  });
+}
+
+function packed(rows: readonly object[]): string | null {
+  return rows.length === 0 ? null : JSON.stringify(rows);
+}
+
 const READS: Readonly<Record<Name, Read>> = {
   instances: (db, [ids]) =>
-    byKeys(db, 'instances', ids).map((row) => {
+    byKeys(db, 'instances', ids).flatMap((row) => {
       const timer = db.row('timers', String(row.id));
       const { fire_at = null, recover = null } = timer ?? {};
       const injected = db.row('injected_blocks', String(row.id))?.blocks ?? null;
       const text = injected === null ? null : JSON.stringify(injected);
-      return { ...row, has_timer: timer !== undefined, fire_at, recover, injected: text };
+      const beside = { has_timer: timer !== undefined, fire_at, recover, injected: text };
+      return withTasks(db, row, { ...beside, ...besideInstance(db, row) });
     }),
   endedInstances: (db, [ids, before]) =>
     byKeys(db, 'instances', ids)
       .filter(isAmong(['completed', 'cancelled'], 'state'))
       .filter((row) => row.updated_at! < (before as string)),
-  tasks: (db, [ids]) => {
-    const isCut = (row: Row) =>
-      row.withdrawn === true && row.state === 'failed' && Number(row.checkpoint_seq) > 0;
-    const isOfThem = isAmong(ids, 'instance_id');
-    const where = (row: Row) => isOfThem(row) && (isOpen(row) || isCut(row));
-    return select(db, 'worker_tasks', { where, by: ['id'] });
-  },
-  snapshots: (db, [ids]) =>
-    select(db, 'iteration_snapshots', { where: isAmong(ids, 'instance_id') }),
   outputs: (db, values) =>
     askedPairs(values, (instance, block) =>
       lastOutputs(db, instance).filter(({ block_id }) => block_id === block),
@@ -394,12 +443,6 @@ const READS: Readonly<Record<Name, Read>> = {
       is: { limit_id },
       where: ({ granted_at }) => granted_at! >= (since as string),
       by: ['granted_at', 'id'],
-    }),
-  keptSignals: (db, [ids]) =>
-    select(db, 'signals', {
-      is: { status: 'kept' },
-      where: isAmong(ids, 'instance_id'),
-      by: ['instance_id', 'seq'],
     }),
   openEvents: (db, [keys]) =>
     asked(keys as string[], (key_id) =>

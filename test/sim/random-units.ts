@@ -230,8 +230,6 @@ const PARAMETERS: Readonly<Record<string, (random: Random) => unknown>> = {
 /** The parameters of those that take more, or less, than one id. */
 const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
   instances: ['ids'],
-  tasks: ['ids'],
-  snapshots: ['ids'],
   taskOwners: ['ids'],
   schedules: ['ids'],
   activeRuns: ['ids'],
@@ -242,7 +240,6 @@ const STATEMENTS: Partial<Record<keyof typeof LOAD_SQL, readonly unknown[]>> = {
   childOutputs: ['ids'],
   kinNotes: ['id', 'id', '00000000-0000-7000-8000-000000000003', 3, 'shard', 2],
   orphanedInstances: ['ids'],
-  keptSignals: ['ids'],
   openEvents: ['ids'],
   eventWaits: ['ids'],
   eventTakes: ['ids'],

@@ -19,7 +19,7 @@ import { MUTATION_KINDS } from '../../src/db/mutations.js';
 import { LIMITS } from '../../src/limits.js';
 import { createLogger } from '../../src/log.js';
 import { idsOf, instanceEnv, newInstance } from '../helpers/instances.js';
-import { loop, noop, planOf, transform, work } from '../helpers/player.js';
+import { loop, noop, planOf, sleep, transform, work } from '../helpers/player.js';
 import { created, told } from '../helpers/turns.js';
 
 const MIB = 1024 * 1024;
@@ -91,12 +91,20 @@ test('parameters of open tasks count, and are counted again when they are loaded
 
 // ---------------------------------------------------------------- many instances
 
+/** Enough for some three times as many as are made in a turn. */
+const RESIDENT_BYTES_MAX = 4 * MIB;
+const EACH_TURN = 300;
+
 /** The actors of a shard whose units are durable at once. */
 class Resident {
   readonly commits = new CommitLog();
   /** How many were looked for in the rows. */
   loaded = 0;
+  /** The same as the metrics have it. */
+  counted = 0;
   readonly #ids = idsOf(ENV.now);
+  /** By instance. */
+  readonly #tasks = new Map<string, string>();
   readonly instances = new Instances({
     env: { ...ENV, ids: this.#ids },
     commits: this.commits,
@@ -109,18 +117,31 @@ class Resident {
     plans: {} as Plans,
     log: createLogger('silent', 'test'),
     changed: () => undefined,
-    release: () => undefined,
+    release: (effects) => {
+      for (const effect of effects) {
+        if (effect.kind === 'task.opened') this.#tasks.set(effect.instance, effect.task);
+        if (effect.kind === 'count' && effect.counter === 'engine_instances_loaded_total') {
+          this.counted += effect.by;
+        }
+      }
+    },
     schedule: (work) => work(),
     whenWriterKnown: (then) => then(),
     createAgain: () => undefined,
+    residentBytesMax: RESIDENT_BYTES_MAX,
   });
 
+  /** As many as in so many turns of the shard. @returns the ids */
+  createMany(turns: number, blocks: Block[]): string[] {
+    return Array.from({ length: turns }, () => this.create(EACH_TURN, blocks)).flat();
+  }
+
   /** In one turn of the shard. @returns the ids */
-  create(count: number, blocks: Block[]): string[] {
+  create(count: number, blocks: Block[], characters = 300): string[] {
     const sequence = { plan: planOf(blocks) } as StoredSequence;
     const ids = Array.from({ length: count }, () => this.#ids.next(1));
     for (const id of ids) {
-      const instance = newInstance(id, { context: { data: { text: 'x'.repeat(300) } } });
+      const instance = newInstance(id, { context: { data: { text: 'x'.repeat(characters) } } });
       this.instances.create({ kind: 'create', request: 1, instance, sequence });
     }
     this.#endTurn();
@@ -133,31 +154,88 @@ class Resident {
     this.#endTurn();
   }
 
+  /** Workers take the tasks of these. */
+  claim(ids: readonly string[]): void {
+    for (const id of ids) {
+      const task = this.#tasks.get(id) as string;
+      const poll = { handler: 'h', poll: 1, queueShard: 0 };
+      this.instances.tell(id, { kind: 'claim', task, worker: 'w', ...poll });
+    }
+    this.#endTurn();
+  }
+
   #endTurn(): void {
     this.instances.endTurn();
     this.commits.settle(this.commits.take().map(({ seq }) => ({ seq, outcome: 'committed' })));
     this.instances.endTurn();
-    const { actors, bytes } = this.instances.resident;
-    assert.ok(actors <= LIMITS.residentActorsMax, `${actors} actors`);
-    assert.ok(bytes <= LIMITS.residentBytesMax, `${bytes} bytes`);
+    const { bytes } = this.instances.resident;
+    assert.ok(bytes <= RESIDENT_BYTES_MAX, `${bytes} bytes`);
   }
 }
 
-test('however many instances wait, a shard keeps a bounded number of them after every turn', () => {
+test('however many instances wait, a shard keeps a bounded part of them after every turn', () => {
   const shard = new Resident();
-  const turns = LIMITS.residentActorsMax / 1_000 + 3;
-  for (let turn = 0; turn < turns; turn += 1) shard.create(1_000, [work('a')]);
-  assert.equal(shard.instances.resident.actors, LIMITS.residentActorsMax);
+  shard.createMany(5, [work('a')]);
+  const { actors, bytes } = shard.instances.resident;
+  assert.ok(actors < 4 * EACH_TURN, `${actors} actors`);
+  assert.ok(bytes > 0.9 * RESIDENT_BYTES_MAX, `${bytes} bytes`);
 });
 
-test('instances that ended leave before those that wait, whichever were used last', () => {
+test('instances that ended leave before those whose tasks are offered, whichever were used last', () => {
   const shard = new Resident();
-  const waiting = shard.create(LIMITS.residentActorsMax / 2, [work('a')]);
-  const ended = shard.create(LIMITS.residentActorsMax / 2, [noop('a')]);
-  shard.touch(ended);
-  const more = shard.create(1_000, [work('a')]);
-  shard.touch([...waiting, ...more]);
+  const offered = shard.create(EACH_TURN, [work('a')]);
+  const ended = shard.create(EACH_TURN, [noop('a')]);
+  shard.touch(ended.slice(-1));
   assert.equal(shard.loaded, 0);
-  shard.touch(ended);
-  assert.equal(shard.loaded, 1_000);
+  shard.touch(offered);
+  assert.equal(shard.loaded, 0);
+  shard.touch(ended.slice(0, -EACH_TURN / 10));
+  assert.equal(shard.loaded, 0.9 * EACH_TURN);
+  assert.equal(shard.counted, shard.loaded);
+});
+
+test('instances that wait for their time leave before those whose tasks are offered', () => {
+  const shard = new Resident();
+  const offered = shard.create(EACH_TURN, [work('a')]);
+  const waiting = shard.createMany(5, [sleep('a', 3_600_000)]);
+  shard.touch(offered);
+  assert.equal(shard.loaded, 0);
+  shard.touch(waiting.slice(0, EACH_TURN));
+  assert.equal(shard.loaded, EACH_TURN);
+});
+
+test('of a backlog that memory is too small for a part stays, also of those whose turn comes first', () => {
+  const shard = new Resident();
+  const [first, ...others] = [1, 2, 3, 4, 5].map(() => shard.create(EACH_TURN, [work('a')]));
+  shard.claim(first!);
+  const missed = shard.loaded;
+  assert.ok(missed > 0 && missed < 0.7 * EACH_TURN, `${missed} of the first ${EACH_TURN}`);
+  shard.touch(others.at(-1)!);
+  assert.ok(shard.loaded - missed < 0.7 * EACH_TURN, `${shard.loaded - missed} of the last`);
+});
+
+test('a backlog that nobody works at keeps no others out of memory', () => {
+  const shard = new Resident();
+  shard.createMany(5, [work('a')]);
+  for (let turn = 0; turn < 5; turn += 1) shard.claim(shard.create(20, [work('b')]));
+  assert.ok(shard.loaded < 10, `${shard.loaded} of 100`);
+});
+
+test('instances whose tasks are in the hands of workers leave last', () => {
+  const shard = new Resident();
+  const claimed = shard.create(EACH_TURN, [work('a')]);
+  shard.claim(claimed);
+  shard.createMany(5, [work('a')]);
+  shard.touch(claimed);
+  assert.equal(shard.loaded, 0);
+});
+
+test('a large instance leaves before many small ones, and takes their room only while it is at work', () => {
+  const shard = new Resident();
+  const small = shard.create(EACH_TURN / 3, [work('a')]);
+  const large = shard.create(1, [work('a')], RESIDENT_BYTES_MAX);
+  shard.claim(large);
+  assert.equal(shard.loaded, 1);
+  shard.touch(small);
+  assert.equal(shard.loaded, 1);
 });

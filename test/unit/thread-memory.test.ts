@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { totalmem } from 'node:os';
 import { test } from 'node:test';
-import { memoryMib, threadHeapMib } from '../../src/thread-memory.js';
+import { memoryMib, residentBytesMax, threadHeapMib } from '../../src/thread-memory.js';
 
 test('threads share what the front and what is no heap leave them, within bounds', () => {
   const cases: readonly [memory: number, threads: number, heapMib: number][] = [
@@ -22,4 +22,9 @@ test('threads share what the front and what is no heap leave them, within bounds
 test('a machine without a limit for the process counts with all of its memory', () => {
   const memory = memoryMib();
   assert.ok(memory > 0 && memory <= totalmem() / 2 ** 20);
+});
+
+test('actors take a quarter of a heap, and no more than collections stay short with', () => {
+  assert.equal(residentBytesMax(288), 72 * 2 ** 20);
+  assert.equal(residentBytesMax(4_096), 512 * 2 ** 20);
 });
