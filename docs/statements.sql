@@ -61,9 +61,14 @@ update instances t set state = r.state, next_fire_at = r.next_fire_at, runtime =
 from json_to_recordset($1::json) as r(id uuid, state text, next_fire_at timestamptz, runtime json, execution json, signal_count integer, audit_count integer, updated_at timestamptz)
 where t.id = r.id;
 
--- writer_instance_context
-update instances t set creation_data = coalesce(t.creation_data, t.data), data = r.data, config = r.config, context_audit = r.context_audit
-from json_to_recordset($1::json) as r(id uuid, data json, config json, context_audit json)
+-- writer_instance_change
+update instances t set creation_data = coalesce(t.creation_data, t.data), state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at, data = r.data
+from json_to_recordset($1::json) as r(id uuid, state text, next_fire_at timestamptz, runtime json, execution json, signal_count integer, audit_count integer, updated_at timestamptz, data json)
+where t.id = r.id;
+
+-- writer_instance_config
+update instances t set config = r.config, context_audit = r.context_audit
+from json_to_recordset($1::json) as r(id uuid, config json, context_audit json)
 where t.id = r.id;
 
 -- writer_instance_rebind

@@ -23,7 +23,7 @@ import { LIMITS } from '../../src/limits.js';
 import type { Call } from '../runtime/operation.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
-import { advance, checkContextSize, touchContext } from './advance.js';
+import { advance, checkContextSize } from './advance.js';
 import type { Signal } from './change-many.js';
 import { type KeptOutputs, keptOutputs, type Place } from './kept-outputs.js';
 import type { LiveInstance } from './live-instance.js';
@@ -168,10 +168,7 @@ export async function resumeFrom(
     if (count > 0) {
       turn.put('output.dropBlocks', record.id, { instance_id: record.id, block_ids: blocks });
     }
-    if (data !== snapshot.data) {
-      snapshot.data = data;
-      touchContext(actor, turn);
-    }
+    snapshot.data = data;
     const rewound = advance(actor, turn, { kind: 'rewind', node: root.index });
     forgetCheckpoints(actor, turn, new Set(blocks));
     const progress = takeSignals(actor, turn, message) ?? rewound;

@@ -8,6 +8,7 @@ import {
   type BaseType,
   type ColumnOf,
   columnsBut,
+  columnsOf,
   columnType,
   TABLES,
   type TableName,
@@ -22,6 +23,8 @@ interface Rule {
   readonly merge: 'insert' | 'latest' | 'barrier';
   /** Kinds of one group write the same row, such as setting and clearing a timer. */
   readonly group: string;
+  /** It writes some of the columns of this kind, whose row it does not replace but is laid over. */
+  readonly narrows?: string;
 }
 
 /** What is told of a row whose key is there already: an error, nothing, or these columns are replaced. */
@@ -152,6 +155,18 @@ function special<const F extends Fields>(
   return { does: 'special', fields, merge, group };
 }
 
+/** What almost every unit of an instance changes. */
+const PROGRESS = columnsOf(
+  'instances',
+  'state',
+  'next_fire_at',
+  'runtime',
+  'execution',
+  'signal_count',
+  'audit_count',
+  'updated_at',
+);
+
 /**
  * Every kind of mutation, in the order in which a batch runs its statements. That order makes one
  * statement per kind equal to the units one after the other, because:
@@ -177,19 +192,12 @@ export const MUTATIONS = {
     { without: ['creation_data', 'continuity_id', 'ownership_epoch', 'fence'] },
     'nothing',
   ),
-  'instance.update': update('instances', [
-    'state',
-    'next_fire_at',
-    'runtime',
-    'execution',
-    'signal_count',
-    'audit_count',
-    'updated_at',
-  ]),
-  // What was there at creation is kept for replays.
-  'instance.context': update('instances', ['data', 'config', 'context_audit'], {
+  'instance.update': { ...update('instances', PROGRESS), narrows: 'instance.change' },
+  // Contexts are large: they are written when they change. What was there at creation is kept for replays.
+  'instance.change': update('instances', [...PROGRESS, 'data'], {
     keeps: { creation_data: 'data' },
   }),
+  'instance.config': update('instances', ['config', 'context_audit']),
   'instance.rebind': update('instances', ['sequence_id']),
   'instance.trace': update('instances', ['traceparent']),
   'instance.ownership': update('instances', ['continuity_id', 'ownership_epoch', 'fence']),

@@ -753,12 +753,16 @@ describe('updates stay heap-only', () => {
     await assertHot(
       'instances',
       1 + APART / 2,
-      STATEMENTS['instance.context'].text,
+      STATEMENTS['instance.change'].text,
       (number, form) => ({
         id: uuid(number),
+        state: 'running',
+        runtime: {},
+        execution: {},
+        signal_count: 0,
+        audit_count: form,
+        updated_at: A_TIME,
         data: { order: { id: form, lines: [1, 2, 3] } },
-        config: {},
-        context_audit: [],
       }),
     );
   });

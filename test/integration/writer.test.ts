@@ -119,10 +119,11 @@ test('every kind of mutation writes what its row says', async () => {
     sequencePut(7),
     ['sequence.update', uuid(7), { id: uuid(7), deprecated: true }],
   ]);
+  const [, , changed] = instanceUpdate(1, 'waiting', 4);
   await h.put('i', [
     instancePut(1),
-    instanceUpdate(1, 'waiting', 4),
-    ['instance.context', key, { id: key, data: { x: 'é' }, config: {}, context_audit: [1] }],
+    ['instance.change', key, { ...(changed as object), data: { x: 'é' } }],
+    ['instance.config', key, { id: key, config: {}, context_audit: [1] }],
     outputPut(1, 1, 'text'),
     ['snapshot.set', `${key}:k`, { instance_id: key, key: 'k', items: [1, 'two'] }],
     [
