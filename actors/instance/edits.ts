@@ -29,9 +29,9 @@ import { type KeptOutputs, keptOutputs, type Place } from './kept-outputs.js';
 import type { LiveInstance } from './live-instance.js';
 import { checkBytes } from './memory.js';
 import type { MessageOf } from './messages.js';
-import { putAudit } from './progress.js';
+import { putAudit, putHistory } from './progress.js';
 import { checkRoom, deliverSignal, followTrace, storeSignal } from './signals.js';
-import { changingTaskColumns, type WorkerTaskRecord } from './worker-task.js';
+import { claimRow, isOpen, type WorkerTaskRecord } from './worker-task.js';
 
 type Inject = MessageOf<'injectBlocks'>;
 type ResumeFrom = MessageOf<'resumeFrom'>;
@@ -248,7 +248,8 @@ function forgetCheckpoints(actor: LiveInstance, turn: Turn, blocks: ReadonlySet<
     if (task.checkpoint_seq === 0 || !blocks.has(task.block_id)) continue;
     task.checkpoint_seq = 0;
     task.resume_checkpoint = null;
-    turn.put('task.update', task.id, changingTaskColumns(task));
+    if (isOpen(task)) turn.put('openTask.claim', task.id, claimRow(task));
+    else putHistory(turn, task);
     turn.put('task.checkpoint', task.id, { id: task.id, resume_checkpoint: null });
   }
 }

@@ -29,7 +29,7 @@ import type { LiveInstance } from './live-instance.js';
 import type { OrderedMigration, OrderedRestore, ToVersion } from './orders.js';
 import { putTransition, withdrawTask } from './progress.js';
 import { type InstanceRecord, isKeyed } from './record.js';
-import type { WorkerTaskRecord } from './worker-task.js';
+import { isOpen, type WorkerTaskRecord } from './worker-task.js';
 
 /** Rejects with 404 or 409 when the instance cannot go over to that version. */
 export async function migrated(
@@ -120,10 +120,6 @@ function openTaskOf(
   const blockId = plan.nodes[node]?.id ?? '';
   const task = tasks.lastOf({ blockId, iteration });
   return task?.attempt === attempt && isOpen(task) ? task : undefined;
-}
-
-function isOpen({ state }: WorkerTaskRecord): boolean {
-  return state === 'pending' || state === 'claimed';
 }
 
 /** Steps that await an answer which names them by the old plan's indexes are begun again. */

@@ -167,6 +167,15 @@ const PROGRESS = columnsOf(
   'updated_at',
 );
 
+const CLAIM = columnsOf(
+  'open_tasks',
+  'worker_id',
+  'claim_epoch',
+  'claimed_at',
+  'heartbeat_at',
+  'checkpoint_seq',
+);
+
 /**
  * Every kind of mutation, in the order in which a batch runs its statements. That order makes one
  * statement per kind equal to the units one after the other, because:
@@ -231,32 +240,32 @@ export const MUTATIONS = {
   // All but the newest ones; `keep` is how many stay.
   'checkpoint.prune': special('barrier', 'checkpoints', { instance_id: 'uuid', keep: 'integer' }),
   'task.insert': insert('worker_tasks'),
-  'task.update': update('worker_tasks', [
-    'state',
-    'withdrawn',
-    'worker_id',
-    'claim_epoch',
-    'claimed_at',
-    'heartbeat_at',
-    'completed_at',
-    'output',
-    'error_message',
-    'error_retryable',
-    'checkpoint_seq',
-    'history',
-  ]),
-  // It runs behind the updates of its batch. One that came after it in the units has its values, too,
-  // unless the claim has ended: then there is nothing to refresh.
-  'task.heartbeat': update('worker_tasks', ['heartbeat_at', 'checkpoint_seq'], {
-    matching: ['claim_epoch'],
-    where: { state: "'claimed'" },
-  }),
   'task.checkpoint': update('worker_tasks', ['resume_checkpoint']),
-  // An upsert, because a batch keeps only the last of "deleted, then opened again".
-  'openTask.insert': set('open_tasks', columnsBut('open_tasks', 'task_id')),
+  'openTask.insert': insert('open_tasks', { without: [...CLAIM, 'history'] }),
+  // A claim, its end, and each heartbeat.
+  'openTask.claim': update('open_tasks', CLAIM),
+  // Only when there is more to tell than the claim.
+  'openTask.history': update('open_tasks', ['history']),
   // Its place while its instance is paused, and after that.
   'openTask.rank': update('open_tasks', ['rank']),
-  'openTask.delete': clear('open_tasks'),
+  // It is open no more, and its row says how it ended.
+  'task.end': special('latest', 'worker_tasks.state', {
+    id: 'uuid',
+    state: 'text',
+    withdrawn: 'boolean',
+    worker_id: 'text',
+    claim_epoch: 'integer',
+    claimed_at: 'timestamptz',
+    heartbeat_at: 'timestamptz',
+    completed_at: 'timestamptz',
+    output: 'json',
+    error_message: 'text',
+    error_retryable: 'boolean',
+    checkpoint_seq: 'integer',
+    history: 'json',
+  }),
+  // What is still done with one that has ended.
+  'task.note': update('worker_tasks', ['checkpoint_seq', 'history']),
   'timer.clear': clear('timers'),
   'timer.set': set('timers', ['fire_at', 'recover', 'rank'], { defaults: { rank: 2 } }),
   'deadLetter.clear': clear('dead_letters'),

@@ -180,6 +180,19 @@ const SPECIAL: Readonly<Record<SpecialKind, SpecialRun>> = {
     }
   },
 
+  'task.end': (db, tx, rows) => {
+    for (const ended of rows) {
+      const key = db.keyOf('worker_tasks', ended);
+      const row = db.seen(tx, 'worker_tasks', key);
+      if (row !== undefined) {
+        const next = { ...row, ...ended };
+        expectWhole('worker_tasks', next);
+        db.put(tx, 'worker_tasks', key, next);
+      }
+      if (db.seen(tx, 'open_tasks', key) !== undefined) db.put(tx, 'open_tasks', key, undefined);
+    }
+  },
+
   'checkpoint.prune': (db, tx, rows) => {
     for (const { instance_id: instance, keep } of rows) {
       const all = db.matching(tx, 'checkpoints', (row) => row.instance_id === instance);
