@@ -9,8 +9,14 @@ import type { TaskStats, WorkerInfo } from '../../../schema/worker.js';
 import { TASK_STATES, type TaskState } from '../../core/states.js';
 import { isoTime, type UnixMs } from '../../core/time.js';
 import { columnsOf, type StoredRow, selected } from '../tables.js';
-import { TASKS as ALL_TASKS } from '../tasks-as-they-stand.js';
-import { filtersOf, type Narrowing, narrow, timeFilters } from './filters.js';
+import {
+  OF_OPEN_ROWS,
+  selectedStanding,
+  standing,
+  TASKS as TASKS_AS_THEY_STAND,
+  WITH_OPEN_ROWS,
+} from '../tasks-as-they-stand.js';
+import { type Filter, filtersOf, type Narrowing, narrow, timeFilters } from './filters.js';
 import { SEQUENCE_NAME } from './instance-reads.js';
 import { list } from './list.js';
 import { lookup, rowOf, TRY_LATER } from './lookup.js';
@@ -24,49 +30,60 @@ export type WorkerRow = Omit<WorkerInfo, 'alive'>;
 
 const CREATED = timeFilters('worker_tasks', 'created_at', 't');
 
-/** By what the list of tasks can be narrowed. */
+/** By what the list of tasks can be narrowed beside the state; by stored columns, whose values are known. */
 const FILTERS = {
-  ...filtersOf(
-    'worker_tasks',
-    ['tenant_id', 'state', 'handler_name', 'worker_id', 'queue_name'],
-    't',
-  ),
+  ...filtersOf('worker_tasks', ['tenant_id', 'handler_name', 'queue_name'], 't'),
+  worker_id: {
+    column: 't.worker_id',
+    type: 'text',
+    holds: (ended, worker) => `(${ended} = ${worker} or o.worker_id = ${worker})`,
+  } satisfies Filter,
   sequence_name: SEQUENCE_NAME,
   created_after: CREATED.after,
   created_before: CREATED.before,
 };
 
-const TASKS = {
-  columns: `${selected(TASK_COLUMNS, 't')}, ${selected(TASK_INSTANCE_COLUMNS, 'i')}`,
-  from: `${ALL_TASKS} t join instances i on i.id = t.instance_id`,
-  by: FILTERS,
-  always: `not t.withdrawn and ${IS_PRESENT}`,
-  order: orderBy('worker_tasks', ['created_at', 'id'], 'descending', 't'),
-  toText: taskText,
-  cheaper: 'name the tenant, ask for pending or claimed tasks only, or use a smaller offset',
-};
+function tasksFrom(from: string, condition = 'true') {
+  return {
+    columns: `${selectedStanding(TASK_COLUMNS)}, ${selected(TASK_INSTANCE_COLUMNS, 'i')}`,
+    from: `${from} join instances i on i.id = t.instance_id`,
+    by: FILTERS,
+    always: `not t.withdrawn and ${IS_PRESENT} and ${condition}`,
+    order: orderBy('worker_tasks', ['created_at', 'id'], 'descending', 't'),
+    toText: taskText,
+    cheaper: 'name the tenant, ask for pending or claimed tasks only, or use a smaller offset',
+  };
+}
 
-/** Walks `worker_tasks_by_tenant` in its order. */
-const allTaskList = list(TASKS);
+function tasksByState(column: string) {
+  const state = { column, type: 'text' } as const;
+  return list({ ...tasksFrom(WITH_OPEN_ROWS), by: { ...FILTERS, state } });
+}
+
+/** Walks `worker_tasks_by_tenant` in its order. All that is open is stored there as pending. */
+const storedTaskList = tasksByState('t.state');
+const anyTaskList = tasksByState(standing('state'));
 
 /**
  * Tasks that are still open have a table of their own, in which a few of them are found at once
  * behind a long history.
  */
-const openTaskList = list({
-  ...TASKS,
-  from: `${TASKS.from} join open_tasks o on o.task_id = t.id`,
-});
+const openTaskList = list(tasksFrom(OF_OPEN_ROWS));
+const pendingTaskList = list(tasksFrom(OF_OPEN_ROWS, 'o.claimed_at is null'));
+const claimedTaskList = list(tasksFrom(OF_OPEN_ROWS, 'o.claimed_at is not null'));
 
-const isOpen = (state: TaskState) => state === 'pending' || state === 'claimed';
+type TasksAsked = Narrowing<keyof typeof FILTERS> &
+  PageBounds & { readonly state?: readonly TaskState[] | undefined };
 
 /** `WorkerTask` records, newest first. */
-export function taskList(
-  asked: Narrowing<keyof typeof FILTERS> &
-    PageBounds & { readonly state?: readonly TaskState[] | undefined },
-): PageRequest<TaskWireRow> {
-  const { state = [] } = asked;
-  return state.length > 0 && state.every(isOpen) ? openTaskList(asked) : allTaskList(asked);
+export function taskList(asked: TasksAsked): PageRequest<TaskWireRow> {
+  const states = new Set(asked.state);
+  const [isPending, isClaimed] = [states.has('pending'), states.has('claimed')];
+  if (states.has('completed') || states.has('failed') || states.size === 0) {
+    return isPending === isClaimed ? storedTaskList(asked) : anyTaskList(asked);
+  }
+  if (isPending && isClaimed) return openTaskList(asked);
+  return isPending ? pendingTaskList(asked) : claimedTaskList(asked);
 }
 
 /** What the history of a task follows from. */
@@ -88,7 +105,7 @@ type HistoryRow = StoredRow<'worker_tasks', (typeof HISTORY_COLUMNS)[number]> & 
 
 export const taskHistory = lookup<HistoryRow>(
   'reads_task_history',
-  `select ${selected(HISTORY_COLUMNS, 't')} from ${ALL_TASKS} t ` +
+  `select ${selected(HISTORY_COLUMNS, 't')} from ${TASKS_AS_THEY_STAND} t ` +
     'join instances i on i.id = t.instance_id ' +
     `where t.id = $1::uuid and ${IS_PRESENT}`,
 );
@@ -140,7 +157,7 @@ function taskCountsQuery(tenant: string | undefined): Query {
   narrow(conditions, filtersOf('worker_tasks', ['tenant_id']), { tenant_id: tenant });
   return conditions.query(
     'select state, handler_name, count(*) as tasks ' +
-      `from ${ALL_TASKS} t ` +
+      `from ${TASKS_AS_THEY_STAND} t ` +
       `${conditions.where} group by state, handler_name order by handler_name, state`,
   );
 }
