@@ -154,7 +154,7 @@ function noTasks(): Record<TaskState, number> {
 function taskCountsQuery(tenant: string | undefined): Query {
   const conditions = new Conditions();
   conditions.add('not withdrawn');
-  narrow(conditions, filtersOf('worker_tasks', ['tenant_id']), { tenant_id: tenant });
+  narrow(conditions, filtersOf('worker_tasks', ['tenant_id'], 't'), { tenant_id: tenant });
   return conditions.query(
     'select state, handler_name, count(*) as tasks ' +
       `from ${TASKS_AS_THEY_STAND} t ` +
