@@ -47,12 +47,8 @@ export interface Insert<
 export interface Update<T extends TableName = TableName, C extends string = string> extends Rule {
   readonly does: 'update';
   readonly table: T;
-  /** The key, what else has to match, and the columns that change. */
+  /** The key, and the columns that change. */
   readonly columns: readonly C[];
-  /** Only rows that have the given values in these columns, too. */
-  readonly matching: readonly C[];
-  /** Only rows with these values. */
-  readonly where: Literals;
   /** Column → the column whose value it keeps from before that one's first change. */
   readonly keeps: Readonly<Record<string, string>>;
 }
@@ -110,33 +106,25 @@ function set<T extends TableName, const D extends ColumnOf<T> = never>(
   return insert(table, options, changing);
 }
 
-interface UpdateOptions<T extends TableName, C extends ColumnOf<T>, M extends ColumnOf<T>> {
-  readonly matching?: readonly M[];
-  readonly where?: Partial<Literals<ColumnOf<T>>>;
+interface UpdateOptions<T extends TableName, C extends ColumnOf<T>> {
   readonly keeps?: { readonly [K in ColumnOf<T>]?: C };
 }
 
-function update<
-  T extends TableName,
-  const C extends ColumnOf<T>,
-  const M extends ColumnOf<T> = never,
->(
+function update<T extends TableName, const C extends ColumnOf<T>>(
   table: T,
   changing: readonly C[],
-  { matching = [], where = {}, keeps = {} }: UpdateOptions<T, C, M> = {},
+  { keeps = {} }: UpdateOptions<T, C> = {},
 ) {
-  const columns = [...TABLES[table].key, ...matching, ...changing];
+  const columns = [...TABLES[table].key, ...changing];
   // Two kinds that change other columns of one row do not replace each other.
   return {
     does: 'update',
     table,
     columns,
-    matching,
-    where,
     keeps,
     merge: 'latest',
     group: `${table}.${changing[0]}`,
-  } as Update<T, C | NoInfer<M> | KeyOf<T>>;
+  } as Update<T, C | KeyOf<T>>;
 }
 
 type KeyOf<T extends TableName> = (typeof TABLES)[T]['key'][number] & ColumnOf<T>;

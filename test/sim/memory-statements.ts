@@ -104,16 +104,13 @@ function insertRun(mutation: Insert, barring?: TableName): Run {
 }
 
 function updateRun(mutation: Update): Run {
-  const { table, matching, where, keeps } = mutation;
+  const { table, keeps } = mutation;
   const types = fieldsOf(mutation);
-  const wanted = Object.entries(where).map(([column, text]) => [column, literal(text)] as const);
   return (db, tx, rows) => {
     for (const given of typed(types, rows)) {
       const key = db.keyOf(table, given);
       const row = db.seen(tx, table, key);
       if (row === undefined) continue;
-      if (matching.some((column) => row[column] !== given[column])) continue;
-      if (wanted.some(([column, value]) => row[column] !== value)) continue;
       const next: Record<string, JsonValue> = { ...row, ...given };
       for (const [kept, of] of Object.entries(keeps)) next[kept] = row[kept] ?? row[of] ?? null;
       expectWhole(table, next);
