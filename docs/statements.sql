@@ -61,9 +61,14 @@ update instances t set state = r.state, next_fire_at = r.next_fire_at, runtime =
 from json_to_recordset($1::json) as r(id uuid, state text, next_fire_at timestamptz, runtime json, execution json, signal_count integer, audit_count integer, updated_at timestamptz)
 where t.id = r.id;
 
--- writer_instance_context
-update instances t set creation_data = coalesce(t.creation_data, t.data), data = r.data, config = r.config, context_audit = r.context_audit
-from json_to_recordset($1::json) as r(id uuid, data json, config json, context_audit json)
+-- writer_instance_change
+update instances t set creation_data = coalesce(t.creation_data, t.data), state = r.state, next_fire_at = r.next_fire_at, runtime = r.runtime, execution = r.execution, signal_count = r.signal_count, audit_count = r.audit_count, updated_at = r.updated_at, data = r.data
+from json_to_recordset($1::json) as r(id uuid, state text, next_fire_at timestamptz, runtime json, execution json, signal_count integer, audit_count integer, updated_at timestamptz, data json)
+where t.id = r.id;
+
+-- writer_instance_config
+update instances t set config = r.config, context_audit = r.context_audit
+from json_to_recordset($1::json) as r(id uuid, config json, context_audit json)
 where t.id = r.id;
 
 -- writer_instance_rebind
@@ -235,16 +240,6 @@ insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration,
 select r.id, r.instance_id, r.tenant_id, r.block_id, r.node, r.iteration, r.handler_name, r.queue_name, r.params, r.overlay, r.secrets, r.attempt, r.timeout_ms, r.priority, r.state, r.withdrawn, r.worker_id, r.claim_epoch, r.claimed_at, r.heartbeat_at, r.completed_at, r.output, r.error_message, r.error_retryable, r.checkpoint_seq, r.resume_checkpoint, r.history, r.created_at, r.ownership_epoch
 from json_to_recordset($1::json) as r(id uuid, instance_id uuid, tenant_id text, block_id text, node integer, iteration text, handler_name text, queue_name text, params json, overlay json, secrets json, attempt integer, timeout_ms bigint, priority smallint, state text, withdrawn boolean, worker_id text, claim_epoch integer, claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json, error_message text, error_retryable boolean, checkpoint_seq integer, resume_checkpoint json, history json, created_at timestamptz, ownership_epoch bigint);
 
--- writer_task_update
-update worker_tasks t set state = r.state, withdrawn = r.withdrawn, worker_id = r.worker_id, claim_epoch = r.claim_epoch, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, completed_at = r.completed_at, output = r.output, error_message = r.error_message, error_retryable = r.error_retryable, checkpoint_seq = r.checkpoint_seq, history = r.history
-from json_to_recordset($1::json) as r(id uuid, state text, withdrawn boolean, worker_id text, claim_epoch integer, claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json, error_message text, error_retryable boolean, checkpoint_seq integer, history json)
-where t.id = r.id;
-
--- writer_task_heartbeat
-update worker_tasks t set heartbeat_at = r.heartbeat_at, checkpoint_seq = r.checkpoint_seq
-from json_to_recordset($1::json) as r(id uuid, claim_epoch integer, heartbeat_at timestamptz, checkpoint_seq integer)
-where t.id = r.id and t.claim_epoch = r.claim_epoch and t.state = 'claimed';
-
 -- writer_task_checkpoint
 update worker_tasks t set resume_checkpoint = r.resume_checkpoint
 from json_to_recordset($1::json) as r(id uuid, resume_checkpoint json)
@@ -253,18 +248,38 @@ where t.id = r.id;
 -- writer_opentask_insert
 insert into open_tasks (task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at)
 select r.task_id, r.instance_id, r.tenant_id, r.handler_name, r.queue_name, r.rank, r.created_at
-from json_to_recordset($1::json) as r(task_id uuid, instance_id uuid, tenant_id text, handler_name text, queue_name text, rank smallint, created_at timestamptz)
-on conflict (task_id) do update set instance_id = excluded.instance_id, tenant_id = excluded.tenant_id, handler_name = excluded.handler_name, queue_name = excluded.queue_name, rank = excluded.rank, created_at = excluded.created_at;
+from json_to_recordset($1::json) as r(task_id uuid, instance_id uuid, tenant_id text, handler_name text, queue_name text, rank smallint, created_at timestamptz);
+
+-- writer_opentask_claim
+update open_tasks t set worker_id = r.worker_id, claim_epoch = r.claim_epoch, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, checkpoint_seq = r.checkpoint_seq
+from json_to_recordset($1::json) as r(task_id uuid, worker_id text, claim_epoch integer, claimed_at timestamptz, heartbeat_at timestamptz, checkpoint_seq integer)
+where t.task_id = r.task_id;
+
+-- writer_opentask_history
+update open_tasks t set history = r.history
+from json_to_recordset($1::json) as r(task_id uuid, history json)
+where t.task_id = r.task_id;
 
 -- writer_opentask_rank
 update open_tasks t set rank = r.rank
 from json_to_recordset($1::json) as r(task_id uuid, rank smallint)
 where t.task_id = r.task_id;
 
--- writer_opentask_delete
-delete from open_tasks t
-using json_to_recordset($1::json) as r(task_id uuid)
-where t.task_id = r.task_id;
+-- writer_task_end
+with ended as (
+  select * from json_to_recordset($1::json) as r(id uuid, state text, withdrawn boolean, worker_id text, claim_epoch integer, claimed_at timestamptz, heartbeat_at timestamptz, completed_at timestamptz, output json, error_message text, error_retryable boolean, checkpoint_seq integer, history json)
+), closed as (
+  delete from open_tasks o using ended r where o.task_id = r.id
+)
+update worker_tasks t set
+  state = r.state, withdrawn = r.withdrawn, worker_id = r.worker_id, claim_epoch = r.claim_epoch, claimed_at = r.claimed_at, heartbeat_at = r.heartbeat_at, completed_at = r.completed_at, output = r.output, error_message = r.error_message, error_retryable = r.error_retryable, checkpoint_seq = r.checkpoint_seq, history = r.history
+from ended r
+where t.id = r.id;
+
+-- writer_task_note
+update worker_tasks t set checkpoint_seq = r.checkpoint_seq, history = r.history
+from json_to_recordset($1::json) as r(id uuid, checkpoint_seq integer, history json)
+where t.id = r.id;
 
 -- writer_timer_clear
 delete from timers t

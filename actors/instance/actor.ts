@@ -13,7 +13,7 @@ import type { UnixMs } from '../../src/core/time.js';
 import { EngineError, notFound } from '../../src/errors.js';
 import type { ChangeResult, Turn } from '../runtime/turn.js';
 import type { Action, Came } from './action.js';
-import { advance, advanceTry, checkContextSize, continueAfter, touchContext } from './advance.js';
+import { advance, advanceTry, checkContextSize, continueAfter } from './advance.js';
 import * as answers from './answers.js';
 import { eventArrived } from './arrivals.js';
 import { type Change, concerns } from './change-many.js';
@@ -240,7 +240,6 @@ function patchContext(
   snapshot.data = data;
   snapshot.config = config;
   actor.record.context_audit = audit;
-  touchContext(actor, turn);
   turn.reply(message.request, 200, JSON.stringify({ context: contextOf(actor.record) }));
   return 'touched';
 }

@@ -16,7 +16,7 @@ import { recordEventWaits } from './event-waits.js';
 import type { LiveInstance } from './live-instance.js';
 import { bytesBeyond, checkSize } from './memory.js';
 import { recordProgress } from './progress.js';
-import { contextRow, isKeyed, permitStatus } from './record.js';
+import { isKeyed, permitStatus } from './record.js';
 
 /** Whether there is a limit for a key its actor knows. */
 const ALWAYS = (): boolean => true;
@@ -65,8 +65,7 @@ function boundMemory(actor: LiveInstance, turn: Turn, progress: Progress): Progr
   }
   kept.count(record.snapshot);
   if (kept.characters + ofItems <= LIMITS.keptCharactersMax) return progress;
-  const stopped = advance(actor, turn, { kind: 'stop', state: 'failed', failure: TOO_MUCH });
-  return { ...stopped, dataChanged: progress.dataChanged || stopped.dataChanged };
+  return advance(actor, turn, { kind: 'stop', state: 'failed', failure: TOO_MUCH });
 }
 
 const TOO_MUCH = {
@@ -146,8 +145,4 @@ export function checkContextSize(
 ): void {
   if (maxContextBytes === 0) return;
   checkSize('context is', { data, config, audit }, maxContextBytes);
-}
-
-export function touchContext({ record }: LiveInstance, turn: Turn): void {
-  turn.put('instance.context', record.id, contextRow(record));
 }

@@ -58,11 +58,7 @@ export function askAboutChildren(
 
 /** What two evaluations of one message came to together. */
 function joined(first: Progress, last: Progress): Progress {
-  return {
-    ...last,
-    audit: [...first.audit, ...last.audit],
-    dataChanged: first.dataChanged || last.dataChanged,
-  };
+  return { ...last, audit: [...first.audit, ...last.audit] };
 }
 
 /** Whether the block still waits for this child. */

@@ -23,15 +23,15 @@ import { LIMITS } from '../../src/limits.js';
 import type { Call } from '../runtime/operation.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
-import { advance, checkContextSize, touchContext } from './advance.js';
+import { advance, checkContextSize } from './advance.js';
 import type { Signal } from './change-many.js';
 import { type KeptOutputs, keptOutputs, type Place } from './kept-outputs.js';
 import type { LiveInstance } from './live-instance.js';
 import { checkBytes } from './memory.js';
 import type { MessageOf } from './messages.js';
-import { putAudit } from './progress.js';
+import { putAudit, putHistory } from './progress.js';
 import { checkRoom, deliverSignal, followTrace, storeSignal } from './signals.js';
-import { changingTaskColumns, type WorkerTaskRecord } from './worker-task.js';
+import { claimRow, isOpen, type WorkerTaskRecord } from './worker-task.js';
 
 type Inject = MessageOf<'injectBlocks'>;
 type ResumeFrom = MessageOf<'resumeFrom'>;
@@ -168,10 +168,7 @@ export async function resumeFrom(
     if (count > 0) {
       turn.put('output.dropBlocks', record.id, { instance_id: record.id, block_ids: blocks });
     }
-    if (data !== snapshot.data) {
-      snapshot.data = data;
-      touchContext(actor, turn);
-    }
+    snapshot.data = data;
     const rewound = advance(actor, turn, { kind: 'rewind', node: root.index });
     forgetCheckpoints(actor, turn, new Set(blocks));
     const progress = takeSignals(actor, turn, message) ?? rewound;
@@ -251,7 +248,8 @@ function forgetCheckpoints(actor: LiveInstance, turn: Turn, blocks: ReadonlySet<
     if (task.checkpoint_seq === 0 || !blocks.has(task.block_id)) continue;
     task.checkpoint_seq = 0;
     task.resume_checkpoint = null;
-    turn.put('task.update', task.id, changingTaskColumns(task));
+    if (isOpen(task)) turn.put('openTask.claim', task.id, claimRow(task));
+    else putHistory(turn, task);
     turn.put('task.checkpoint', task.id, { id: task.id, resume_checkpoint: null });
   }
 }

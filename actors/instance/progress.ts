@@ -29,7 +29,10 @@ import { charactersOf } from './memory.js';
 import { noteLine } from './notes.js';
 import {
   type AttemptEvent,
-  changingTaskColumns,
+  endRow,
+  historyOf,
+  isOpen,
+  isTold,
   newTask,
   openTaskColumns,
   type WorkerTaskRecord,
@@ -178,7 +181,7 @@ function withdraw(
     return;
   }
   const task = actor.tasks.lastOf(withdrawal);
-  if (task === undefined || (task.state !== 'pending' && task.state !== 'claimed')) return;
+  if (task === undefined || !isOpen(task)) return;
   const isCancelled = reason === 'cancelled';
   task.state = 'failed';
   task.withdrawn = isCancelled || isDispatchedAgain;
@@ -222,10 +225,16 @@ export function isRetried(progress: Progress, block: string): boolean {
 
 /** Writes a task that ended, and takes it out of the open ones. */
 export function closeTask(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
-  turn.put('task.update', task.id, changingTaskColumns(task));
-  turn.put('openTask.delete', task.id, { task_id: task.id });
+  turn.put('task.end', task.id, endRow(task));
   turn.effects.push(queueHint(actor, task));
   actor.tasks.ended(task.id);
+}
+
+/** Behind a note on a task whose claim stays as it is. */
+export function putHistory(turn: Turn, task: WorkerTaskRecord): void {
+  const { id, history, checkpoint_seq } = task;
+  if (isOpen(task)) turn.put('openTask.history', id, { task_id: id, history });
+  else turn.put('task.note', id, { id, checkpoint_seq, history });
 }
 
 function putSnapshots(actor: LiveInstance, turn: Turn, progress: Progress): void {
@@ -280,6 +289,8 @@ export function note(
   event: AttemptEvent,
   entry: { epoch?: number; worker?: string; reason?: string } = {},
 ): void {
+  if (isTold(task, event)) return;
+  if (task.history.length === 0) task.history = historyOf(task);
   const worker = entry.worker ?? task.worker_id;
   task.history.push({
     id: nextId(actor),

@@ -9,7 +9,7 @@ import { type InstanceState, rankOf } from '../../src/core/states.js';
 import { isoTime, isoTimeOrNull, type UnixMs } from '../../src/core/time.js';
 import { noteOutcome } from '../release/attribution.js';
 import type { Turn } from '../runtime/turn.js';
-import { continueAfter, touchContext } from './advance.js';
+import { continueAfter } from './advance.js';
 import { noteEnd } from './end-webhooks.js';
 import { writeGates } from './gate-rows.js';
 import { tellKin } from './kin.js';
@@ -17,14 +17,24 @@ import { recordPermit } from './limits.js';
 import type { LiveInstance } from './live-instance.js';
 import { failedEffect } from './log-lines.js';
 import * as notes from './notes.js';
-import { changingRow, failureOf, type PermitStatus, permitStatus, wholeRow } from './record.js';
+import {
+  changedRow,
+  changingRow,
+  failureOf,
+  type PermitStatus,
+  permitStatus,
+  type Sections,
+  sectionsOf,
+  wholeRow,
+} from './record.js';
 import { offerTasks } from './tasks.js';
 
-/** What a message may change about an instance that has rows elsewhere. */
+/** What a message may change about an instance that has rows elsewhere, or is not always written. */
 export interface StateBefore {
   readonly state: InstanceState;
   readonly permit: PermitStatus;
   readonly failure: Failure | null;
+  readonly context: Sections;
 }
 
 /** The unit that creates the instance, with all that it does before its first commit. */
@@ -53,6 +63,7 @@ export function stateBefore(actor: LiveInstance): StateBefore {
     state: record.snapshot.state,
     permit: permitStatus(record),
     failure: failureOf(record),
+    context: sectionsOf(record),
   };
 }
 
@@ -71,12 +82,20 @@ export function write(
   before: StateBefore,
 ): void {
   touch(actor);
-  if (progress !== 'touched') {
-    if (progress.dataChanged) touchContext(actor, turn);
-    settle(actor, turn, progress, before);
-  }
+  if (progress !== 'touched') settle(actor, turn, progress, before);
   writeGates(actor, turn);
-  turn.put('instance.update', actor.record.id, changingRow(actor.record));
+  writeInstance(actor, turn, before.context);
+}
+
+/** One row of it, with those sections of its context that were replaced. */
+function writeInstance({ record }: LiveInstance, turn: Turn, before: Sections): void {
+  const { id } = record;
+  const { data, config, audit } = sectionsOf(record);
+  if (data === before.data) turn.put('instance.update', id, changingRow(record));
+  else turn.put('instance.change', id, changedRow(record));
+  if (config !== before.config || audit !== before.audit) {
+    turn.put('instance.config', id, { id, config, context_audit: audit });
+  }
 }
 
 /** Everything beside the instance's own row that follows from its new state. */

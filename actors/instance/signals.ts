@@ -11,7 +11,7 @@ import { conflict, invalid } from '../../src/errors.js';
 import { LIMITS } from '../../src/limits.js';
 import type { KeptSignalRow } from '../runtime/rows.js';
 import type { Turn } from '../runtime/turn.js';
-import { advance, checkContextSize, continueAfter, touchContext } from './advance.js';
+import { advance, checkContextSize, continueAfter } from './advance.js';
 import { answerBySignal } from './answers.js';
 import { offerSignal } from './arrivals.js';
 import type { Signal } from './change-many.js';
@@ -148,7 +148,6 @@ export function deliverSignal(
     case 'update_context': {
       if (data === undefined) return 'touched';
       snapshot.data = data;
-      touchContext(actor, turn);
       return unpark(actor, turn);
     }
     default: {

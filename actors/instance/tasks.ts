@@ -17,13 +17,8 @@ import type { LiveInstance } from './live-instance.js';
 import { checkBytes, checkSize } from './memory.js';
 import type { MessageOf, WorkerRequest } from './messages.js';
 import { noteWorkerLines } from './notes.js';
-import { closeTask, isOffered, isRetried, note, queueHint } from './progress.js';
-import {
-  changingTaskColumns,
-  openTaskRank,
-  type WorkerTaskRecord,
-  wireTask,
-} from './worker-task.js';
+import { closeTask, isOffered, isRetried, note, putHistory, queueHint } from './progress.js';
+import { claimRow, openTaskRank, type WorkerTaskRecord, wireTask } from './worker-task.js';
 
 type Claim = MessageOf<'claim'>;
 type Complete = MessageOf<'task.complete'>;
@@ -43,7 +38,7 @@ export function claim(actor: LiveInstance, turn: Turn, message: Claim): Progress
   task.claimed_at = isoTime(actor.env.now());
   task.heartbeat_at = task.claimed_at;
   note(actor, task, 'claimed');
-  turn.put('task.update', task.id, changingTaskColumns(task));
+  putClaim(turn, task);
   const { secrets, tenant_id: tenant } = task;
   const named = message.maySeeSecrets && secrets !== null ? { tenant, texts: secrets } : undefined;
   turn.effects.push(claimAnswer(message, task.claim_epoch, wireText(actor, task), named));
@@ -77,6 +72,12 @@ export function offerTasks(actor: LiveInstance, turn: Turn): void {
 function placeTask(actor: LiveInstance, turn: Turn, task: WorkerTaskRecord): void {
   const rank = openTaskRank(task, isOffered(actor, task));
   turn.put('openTask.rank', task.id, { task_id: task.id, rank });
+}
+
+/** The claim, or that there is none any more. */
+function putClaim(turn: Turn, task: WorkerTaskRecord): void {
+  turn.put('openTask.claim', task.id, claimRow(task));
+  if (task.history.length > 0) putHistory(turn, task);
 }
 
 /** @param epoch of the claim; 0: the task is gone, -1: it is not known, and is offered again */
@@ -144,7 +145,7 @@ function giveBack(
   task.worker_id = null;
   task.claimed_at = null;
   task.heartbeat_at = null;
-  turn.put('task.update', task.id, changingTaskColumns(task));
+  putClaim(turn, task);
   if (!isOffered(actor, task)) placeTask(actor, turn, task);
   turn.effects.push(queueHint(actor, task));
   return tellStep(actor, turn, task, 'step.returned');
@@ -260,8 +261,7 @@ export function heartbeat(actor: LiveInstance, turn: Turn, message: Heartbeat): 
       turn.put('task.checkpoint', task.id, { id: task.id, resume_checkpoint: checkpoint });
   }
   task.heartbeat_at = isoTime(actor.env.now());
-  const { id, claim_epoch, heartbeat_at, checkpoint_seq } = task;
-  turn.put('task.heartbeat', id, { id, claim_epoch, heartbeat_at, checkpoint_seq });
+  turn.put('openTask.claim', task.id, claimRow(task));
   turn.reply(message.request, 200, `{"checkpoint_seq":${task.checkpoint_seq}}`);
 }
 
@@ -304,7 +304,7 @@ function reject(
     worker: message.body.worker_id,
     reason: error.message,
   });
-  turn.put('task.update', task.id, changingTaskColumns(task));
+  putHistory(turn, task);
   turn.fail(message.request, error);
 }
 

@@ -21,7 +21,7 @@ import { shiftLimits } from '../../src/core/time-limits.js';
 import { conflict, conflictFor, notFound } from '../../src/errors.js';
 import type { Turn } from '../runtime/turn.js';
 import type { Action, Sources } from './action.js';
-import { advance, checkContextSize, touchContext } from './advance.js';
+import { advance, checkContextSize } from './advance.js';
 import { goOver, nodeOf, rebind } from './edits.js';
 import { renewEventWaits } from './event-waits.js';
 import { keptOutputs } from './kept-outputs.js';
@@ -29,7 +29,7 @@ import type { LiveInstance } from './live-instance.js';
 import type { OrderedMigration, OrderedRestore, ToVersion } from './orders.js';
 import { putTransition, withdrawTask } from './progress.js';
 import { type InstanceRecord, isKeyed } from './record.js';
-import type { WorkerTaskRecord } from './worker-task.js';
+import { isOpen, type WorkerTaskRecord } from './worker-task.js';
 
 /** Rejects with 404 or 409 when the instance cannot go over to that version. */
 export async function migrated(
@@ -54,10 +54,7 @@ export async function migrated(
     goOver(actor, target, execution, kept);
     record.continuity_id = continuityId;
     switchTo(actor, turn, sequenceId, epoch);
-    if (data !== record.snapshot.data) {
-      record.snapshot.data = data;
-      touchContext(actor, turn);
-    }
+    record.snapshot.data = data;
     if (pauses && record.snapshot.state !== 'failed') {
       // A parked one waits for a caller, who is whoever ends this pause.
       if (execution.p !== undefined) delete execution.p;
@@ -125,10 +122,6 @@ function openTaskOf(
   return task?.attempt === attempt && isOpen(task) ? task : undefined;
 }
 
-function isOpen({ state }: WorkerTaskRecord): boolean {
-  return state === 'pending' || state === 'claimed';
-}
-
 /** Steps that await an answer which names them by the old plan's indexes are begun again. */
 function goOn(actor: LiveInstance, turn: Turn): Progress {
   return advance(actor, turn, { kind: 'wake', recovered: true });
@@ -169,7 +162,6 @@ export async function restored(
     snapshot.config = sectionOf(context, 'config');
     snapshot.runtime = sectionOf(context, 'runtime');
     record.context_audit = Array.isArray(context.audit) ? context.audit : [];
-    touchContext(actor, turn);
     if (snapshot.state !== state) putTransition(actor, turn, state);
     snapshot.state = state;
     // The start that was asked for holds what has not begun.

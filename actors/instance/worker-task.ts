@@ -1,6 +1,7 @@
 /** A worker task as its instance's actor holds it, its wire form, and the entries of its history. Pure. */
 
 import { WorkerTask } from '../../schema/worker.js';
+import { hashedUuid } from '../../src/core/ids.js';
 import type { JsonObject, JsonValue } from '../../src/core/json.js';
 import type { Dispatch } from '../../src/core/progress.js';
 import type { SecretText } from '../../src/core/secret-texts.js';
@@ -89,6 +90,11 @@ export function newTask(
   };
 }
 
+/** Nobody has ended it yet. */
+export function isOpen({ state }: Pick<WorkerTaskRecord, 'state'>): boolean {
+  return state === 'pending' || state === 'claimed';
+}
+
 /** Indexes change with the plan of an instance; the ids of its blocks do not. */
 export function taskOfRow(row: WorkerTaskRow, node: number): WorkerTaskRecord {
   return {
@@ -103,9 +109,49 @@ export function taskOfRow(row: WorkerTaskRow, node: number): WorkerTaskRecord {
   };
 }
 
-/** The row of `task.update`: every column that can change, but for the checkpoint. */
-export function changingTaskColumns(task: WorkerTaskRecord): MutationRow<'task.update'> {
-  return picked(task, MUTATIONS['task.update'].columns);
+/** What the history of a task follows from, as it is stored or held. */
+type Told = Pick<
+  WorkerTaskRecord,
+  'id' | 'state' | 'worker_id' | 'claim_epoch' | 'claimed_at' | 'completed_at' | 'history'
+>;
+
+/** Of a task that was claimed once, and at most completed since, the history is not stored. */
+export function historyOf(task: Told): Attempt[] {
+  const { id: task_id, history, worker_id, claimed_at, completed_at } = task;
+  if (history.length > 0 || claimed_at === null) return history;
+  const claim = {
+    task_id,
+    claim_epoch: task.claim_epoch,
+    ...(worker_id === null ? {} : { worker_id }),
+  };
+  const entry = (event: AttemptEvent, created_at: string): Attempt => {
+    return { id: hashedUuid(`${task_id}:${event}`), ...claim, event, created_at };
+  };
+  const claimed = entry('claimed', claimed_at);
+  if (task.state !== 'completed' || completed_at === null) return [claimed];
+  return [claimed, entry('completed', completed_at)];
+}
+
+/** Whether the history goes without this entry: see `historyOf`. */
+export function isTold({ history, claim_epoch }: Told, event: AttemptEvent): boolean {
+  if (history.length > 0) return false;
+  return event === 'completed' || (event === 'claimed' && claim_epoch === 1);
+}
+
+/** The row of `openTask.claim`. */
+export function claimRow(task: WorkerTaskRecord): string {
+  return (
+    `{"task_id":"${task.id}","worker_id":${JSON.stringify(task.worker_id)},` +
+    `"claim_epoch":${task.claim_epoch},"claimed_at":${JSON.stringify(task.claimed_at)},` +
+    `"heartbeat_at":${JSON.stringify(task.heartbeat_at)},"checkpoint_seq":${task.checkpoint_seq}}`
+  );
+}
+
+const END_COLUMNS = Object.keys(MUTATIONS['task.end'].fields) as (keyof WorkerTaskRecord)[];
+
+/** The row of `task.end`. */
+export function endRow(task: WorkerTaskRecord): string {
+  return JSON.stringify(picked(task, END_COLUMNS));
 }
 
 function picked<Field extends string>(

@@ -9,6 +9,7 @@ import { INT32_MAX } from '../../schema/common.js';
 import { RELEASE_COLUMNS } from '../../src/core/releases/record.js';
 import { IS_REPORTED, IS_TOUCHED } from '../../src/db/reads/effect-reads.js';
 import { columnsBut, selected } from '../../src/db/tables.js';
+import { TASKS } from '../../src/db/tasks-as-they-stand.js';
 import {
   INSTANCE_COLUMNS,
   OUTPUT_COLUMNS,
@@ -58,9 +59,7 @@ function ofIds(columns: string, rows: string): string {
 function readyTasks(condition: string): string {
   return (
     'select o.task_id, o.instance_id, o.tenant_id, o.queue_name, o.rank, o.created_at ' +
-    'from open_tasks o cross join lateral (' +
-    "select 1 from worker_tasks where id = o.task_id and state = 'pending' offset 0) t " +
-    `where o.handler_name = $1 ${condition}and ` +
+    `from open_tasks o where o.handler_name = $1 ${condition}and o.claimed_at is null and ` +
     '(o.rank, o.created_at, o.task_id) > ($2::smallint, $3::timestamptz, $4::uuid) ' +
     'order by o.rank, o.created_at, o.task_id limit $5'
   );
@@ -133,7 +132,7 @@ export const LOAD_SQL = {
     `${TASK_ALIASES.map(([column, alias]) => `k.${column} as ${alias}`).join(', ')} ` +
     'from instances i left join timers t on t.instance_id = i.id ' +
     'left join injected_blocks b on b.instance_id = i.id left join lateral (' +
-    `select ${selected(TASK_COLUMNS)}, row_number() over (order by id) as place from worker_tasks ` +
+    `select ${selected(TASK_COLUMNS)}, row_number() over (order by id) as place from ${TASKS} t ` +
     `where instance_id = i.id and ${IS_LIVE} and ${IS_OPEN_TASK}) k on true ` +
     'where i.id = any($1::uuid[])',
   outputs: ofPairs(
@@ -201,7 +200,7 @@ export const LOAD_SQL = {
     'select distinct block_id from block_outputs where instance_id = w.id ' +
       "and (output_ref is null or output_ref not in ('__error__', 'human_input'))",
   ),
-  task: `select ${selected(TASK_COLUMNS)} from worker_tasks where id = $1::uuid`,
+  task: `select ${selected(TASK_COLUMNS)} from ${TASKS} t where id = $1::uuid`,
   taskOwners: 'select id, instance_id from worker_tasks where id = any($1::uuid[])',
   sequence:
     'select id, tenant_id, namespace, name, version, deprecated, definition from sequences ' +
@@ -348,12 +347,9 @@ export const LOAD_SQL = {
     `select ${SUBSCRIPTION_COLUMNS} from webhook_subscriptions where id > $1::uuid ` +
     'order by id limit $2',
   oldestDelivery: 'select attempted_at from webhook_deliveries order by attempted_at, id limit 1',
-  // `offset 0` keeps the join a look-up by key for each open task: as a plain join, Postgres may
-  // read the whole history of tasks instead. The same in `readyTasks`.
   claimedTasks:
-    'select o.task_id, o.instance_id, t.heartbeat_at from open_tasks o cross join lateral (' +
-    "select heartbeat_at from worker_tasks where id = o.task_id and state = 'claimed' offset 0) t " +
-    `where ${isOwn('o.instance_id', '$1', '$2')}`,
+    'select task_id, instance_id, heartbeat_at from open_tasks ' +
+    `where claimed_at is not null and ${isOwn('instance_id', '$1', '$2')}`,
   // One statement for each kind of poll: each has an index with exactly its conditions and order.
   readyTasks: readyTasks(''),
   readyTasksOfTenant: readyTasks('and o.tenant_id = $6 '),

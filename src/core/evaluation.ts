@@ -91,7 +91,6 @@ export class Evaluation {
   };
   newSnapshots: Map<string, JsonValue[]> | undefined;
   readonly droppedSnapshots: string[] = [];
-  dataChanged = false;
   dropErrorRows = false;
   /** Why the node that finishes as failed does so; those around it fail of the same. */
   cause: Failure | undefined;
@@ -414,7 +413,6 @@ export class Evaluation {
   mergeData(values: JsonObject): void {
     if (Object.keys(values).length === 0) return;
     this.snapshot.data = { ...this.snapshot.data, ...values };
-    this.dataChanged = true;
   }
 
   /** Whether context.data may take these in. */

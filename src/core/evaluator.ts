@@ -96,7 +96,6 @@ function progressOf(run: Evaluation, isStale: boolean): Progress {
     droppedSnapshots: run.droppedSnapshots,
     logs: run.logs,
     audit: run.audit,
-    dataChanged: run.dataChanged,
     more,
     dropErrorRows: run.dropErrorRows,
     wakeAt,

@@ -130,7 +130,6 @@ const IDLE: Omit<Progress, 'wakeAt' | 'more'> = {
   droppedSnapshots: [],
   logs: [],
   audit: [],
-  dataChanged: false,
   dropErrorRows: false,
   counts: NO_COUNTS,
 };

@@ -293,7 +293,6 @@ export interface Progress {
   readonly droppedSnapshots: readonly string[];
   readonly logs: readonly LogLine[];
   readonly audit: readonly AuditEvent[];
-  readonly dataChanged: boolean;
   /** There is work to do at once: send `wake` after the commit. */
   readonly more: boolean;
   /** Rows with `__error__` are to be deleted, before `outputs` are stored. */

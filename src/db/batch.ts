@@ -7,7 +7,7 @@
 
 import type { Ack, UnitEnvelope } from '../../actors/runtime/protocol.js';
 import type { UnitGate } from '../core/unit.js';
-import { MUTATION_KINDS, MUTATIONS, type MutationKind } from './mutations.js';
+import { MUTATION_KINDS, MUTATIONS, type Mutation, type MutationKind } from './mutations.js';
 import { GATED_STATEMENTS, type GatedKind, STATEMENTS, type Statement } from './statements.js';
 
 /** A statement and the text of its only parameter, a JSON array of rows. */
@@ -48,6 +48,8 @@ interface KindInfo {
   readonly kind: MutationKind;
   readonly merge: 'insert' | 'latest' | 'barrier';
   readonly group: string;
+  /** The index of the kind that it narrows. */
+  readonly narrows: number | undefined;
   readonly gated: GatedKind | undefined;
 }
 
@@ -55,8 +57,14 @@ const KINDS: readonly KindInfo[] = MUTATION_KINDS.map((kind) => ({
   kind,
   merge: MUTATIONS[kind].merge,
   group: MUTATIONS[kind].group,
+  narrows: narrowedBy(kind),
   gated: Object.hasOwn(GATED_STATEMENTS, kind) ? (kind as GatedKind) : undefined,
 }));
+
+function narrowedBy(kind: MutationKind): number | undefined {
+  const { narrows }: Mutation = MUTATIONS[kind];
+  return narrows === undefined ? undefined : MUTATION_KINDS.indexOf(narrows as MutationKind);
+}
 
 /**
  * The measures of one envelope.
@@ -144,18 +152,23 @@ export function bodyCommands(
         if (isGate(unit, i)) continue;
         if (unit.gate === 'batch' && !inserted.has(instanceOf(mutations, i))) continue;
       }
-      const { merge, group } = kindAt(mutations, i);
+      const { merge, group, narrows } = kindAt(mutations, i);
       if (merge === 'latest') {
         const rows = latest.get(group) ?? new Map<string, LatestRow>();
         if (rows.size === 0) latest.set(group, rows);
-        rows.set(mutations[i + 1] as string, { kind: mutations[i] as number, row });
+        const key = mutations[i + 1] as string;
+        const earlier = narrows === undefined ? undefined : rows.get(key);
+        if (earlier !== undefined && earlier.kind === narrows) earlier.over = row;
+        else rows.set(key, { kind: mutations[i] as number, row });
       } else {
         append(texts, mutations[i] as number, row);
       }
     }
   }
   for (const rows of latest.values()) {
-    for (const { kind, row } of rows.values()) append(texts, kind, row);
+    for (const { kind, row, over } of rows.values()) {
+      append(texts, kind, over === undefined ? row : laidOver(row, over));
+    }
   }
   const commands: RowsCommand[] = [];
   texts.forEach((text, kind) => {
@@ -177,6 +190,13 @@ export function committedAck(unit: BatchUnit, inserted = NOTHING_INSERTED): Ack 
 interface LatestRow {
   readonly kind: number;
   readonly row: string;
+  /** Of a kind that narrows this one's, and later. */
+  over?: string;
+}
+
+/** Of a field that both rows have, Postgres takes the last value, as every reader of JSON does. */
+function laidOver(earlier: string, later: string): string {
+  return `${earlier.slice(0, -1)},${later.slice(1)}`;
 }
 
 function append(texts: (string | undefined)[], kind: number, row: string): void {

@@ -8,6 +8,7 @@ import {
   type BaseType,
   type ColumnOf,
   columnsBut,
+  columnsOf,
   columnType,
   TABLES,
   type TableName,
@@ -22,6 +23,8 @@ interface Rule {
   readonly merge: 'insert' | 'latest' | 'barrier';
   /** Kinds of one group write the same row, such as setting and clearing a timer. */
   readonly group: string;
+  /** It writes some of the columns of this kind, whose row it does not replace but is laid over. */
+  readonly narrows?: string;
 }
 
 /** What is told of a row whose key is there already: an error, nothing, or these columns are replaced. */
@@ -44,12 +47,8 @@ export interface Insert<
 export interface Update<T extends TableName = TableName, C extends string = string> extends Rule {
   readonly does: 'update';
   readonly table: T;
-  /** The key, what else has to match, and the columns that change. */
+  /** The key, and the columns that change. */
   readonly columns: readonly C[];
-  /** Only rows that have the given values in these columns, too. */
-  readonly matching: readonly C[];
-  /** Only rows with these values. */
-  readonly where: Literals;
   /** Column → the column whose value it keeps from before that one's first change. */
   readonly keeps: Readonly<Record<string, string>>;
 }
@@ -107,33 +106,25 @@ function set<T extends TableName, const D extends ColumnOf<T> = never>(
   return insert(table, options, changing);
 }
 
-interface UpdateOptions<T extends TableName, C extends ColumnOf<T>, M extends ColumnOf<T>> {
-  readonly matching?: readonly M[];
-  readonly where?: Partial<Literals<ColumnOf<T>>>;
+interface UpdateOptions<T extends TableName, C extends ColumnOf<T>> {
   readonly keeps?: { readonly [K in ColumnOf<T>]?: C };
 }
 
-function update<
-  T extends TableName,
-  const C extends ColumnOf<T>,
-  const M extends ColumnOf<T> = never,
->(
+function update<T extends TableName, const C extends ColumnOf<T>>(
   table: T,
   changing: readonly C[],
-  { matching = [], where = {}, keeps = {} }: UpdateOptions<T, C, M> = {},
+  { keeps = {} }: UpdateOptions<T, C> = {},
 ) {
-  const columns = [...TABLES[table].key, ...matching, ...changing];
+  const columns = [...TABLES[table].key, ...changing];
   // Two kinds that change other columns of one row do not replace each other.
   return {
     does: 'update',
     table,
     columns,
-    matching,
-    where,
     keeps,
     merge: 'latest',
     group: `${table}.${changing[0]}`,
-  } as Update<T, C | NoInfer<M> | KeyOf<T>>;
+  } as Update<T, C | KeyOf<T>>;
 }
 
 type KeyOf<T extends TableName> = (typeof TABLES)[T]['key'][number] & ColumnOf<T>;
@@ -151,6 +142,27 @@ function special<const F extends Fields>(
 ): Special<F> {
   return { does: 'special', fields, merge, group };
 }
+
+/** What almost every unit of an instance changes. */
+const PROGRESS = columnsOf(
+  'instances',
+  'state',
+  'next_fire_at',
+  'runtime',
+  'execution',
+  'signal_count',
+  'audit_count',
+  'updated_at',
+);
+
+const CLAIM = columnsOf(
+  'open_tasks',
+  'worker_id',
+  'claim_epoch',
+  'claimed_at',
+  'heartbeat_at',
+  'checkpoint_seq',
+);
 
 /**
  * Every kind of mutation, in the order in which a batch runs its statements. That order makes one
@@ -177,19 +189,12 @@ export const MUTATIONS = {
     { without: ['creation_data', 'continuity_id', 'ownership_epoch', 'fence'] },
     'nothing',
   ),
-  'instance.update': update('instances', [
-    'state',
-    'next_fire_at',
-    'runtime',
-    'execution',
-    'signal_count',
-    'audit_count',
-    'updated_at',
-  ]),
-  // What was there at creation is kept for replays.
-  'instance.context': update('instances', ['data', 'config', 'context_audit'], {
+  'instance.update': { ...update('instances', PROGRESS), narrows: 'instance.change' },
+  // Contexts are large: they are written when they change. What was there at creation is kept for replays.
+  'instance.change': update('instances', [...PROGRESS, 'data'], {
     keeps: { creation_data: 'data' },
   }),
+  'instance.config': update('instances', ['config', 'context_audit']),
   'instance.rebind': update('instances', ['sequence_id']),
   'instance.trace': update('instances', ['traceparent']),
   'instance.ownership': update('instances', ['continuity_id', 'ownership_epoch', 'fence']),
@@ -223,32 +228,32 @@ export const MUTATIONS = {
   // All but the newest ones; `keep` is how many stay.
   'checkpoint.prune': special('barrier', 'checkpoints', { instance_id: 'uuid', keep: 'integer' }),
   'task.insert': insert('worker_tasks'),
-  'task.update': update('worker_tasks', [
-    'state',
-    'withdrawn',
-    'worker_id',
-    'claim_epoch',
-    'claimed_at',
-    'heartbeat_at',
-    'completed_at',
-    'output',
-    'error_message',
-    'error_retryable',
-    'checkpoint_seq',
-    'history',
-  ]),
-  // It runs behind the updates of its batch. One that came after it in the units has its values, too,
-  // unless the claim has ended: then there is nothing to refresh.
-  'task.heartbeat': update('worker_tasks', ['heartbeat_at', 'checkpoint_seq'], {
-    matching: ['claim_epoch'],
-    where: { state: "'claimed'" },
-  }),
   'task.checkpoint': update('worker_tasks', ['resume_checkpoint']),
-  // An upsert, because a batch keeps only the last of "deleted, then opened again".
-  'openTask.insert': set('open_tasks', columnsBut('open_tasks', 'task_id')),
+  'openTask.insert': insert('open_tasks', { without: [...CLAIM, 'history'] }),
+  // A claim, its end, and each heartbeat.
+  'openTask.claim': update('open_tasks', CLAIM),
+  // Only when there is more to tell than the claim.
+  'openTask.history': update('open_tasks', ['history']),
   // Its place while its instance is paused, and after that.
   'openTask.rank': update('open_tasks', ['rank']),
-  'openTask.delete': clear('open_tasks'),
+  // It is open no more, and its row says how it ended.
+  'task.end': special('latest', 'worker_tasks.state', {
+    id: 'uuid',
+    state: 'text',
+    withdrawn: 'boolean',
+    worker_id: 'text',
+    claim_epoch: 'integer',
+    claimed_at: 'timestamptz',
+    heartbeat_at: 'timestamptz',
+    completed_at: 'timestamptz',
+    output: 'json',
+    error_message: 'text',
+    error_retryable: 'boolean',
+    checkpoint_seq: 'integer',
+    history: 'json',
+  }),
+  // What is still done with one that has ended.
+  'task.note': update('worker_tasks', ['checkpoint_seq', 'history']),
   'timer.clear': clear('timers'),
   'timer.set': set('timers', ['fire_at', 'recover', 'rank'], { defaults: { rank: 2 } }),
   'deadLetter.clear': clear('dead_letters'),

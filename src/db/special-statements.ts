@@ -3,7 +3,7 @@
  * key. Each takes the text of the rows that are handed in, under the name r. Pure.
  */
 
-import type { MUTATIONS, MutationKind } from './mutations.js';
+import { MUTATIONS, type MutationKind } from './mutations.js';
 import { columnType, TABLES, type Table, type TableName } from './tables.js';
 
 /** The kinds whose row in `MUTATIONS` says that they are special. */
@@ -30,6 +30,9 @@ const INSTANCES_GONE = [
 )`,
   ),
 ].join(', ');
+
+/** What is written of a task that ends. */
+const TASK_END = Object.keys(MUTATIONS['task.end'].fields).filter((field) => field !== 'id');
 
 /** The names and types of all columns, as a list of columns of a record. */
 function recordOf(table: TableName): string {
@@ -72,6 +75,17 @@ select r.*
 from dropped d cross join lateral json_to_record(d.effect) as r(${recordOf('effect_receipts')})
 where d.effect is not null
 on conflict (id) do nothing`,
+
+  'task.end': (rows) => `
+with ended as (
+  select * from ${rows}
+), closed as (
+  delete from open_tasks o using ended r where o.task_id = r.id
+)
+update worker_tasks t set
+  ${TASK_END.map((column) => `${column} = r.${column}`).join(', ')}
+from ended r
+where t.id = r.id`,
 
   'checkpoint.prune': (rows) => `
 delete from checkpoints c using ${rows}

@@ -100,17 +100,15 @@ function insertText(mutation: Insert): string {
 }
 
 function updateText(mutation: Update): string {
-  const { table, columns, matching, where, keeps } = mutation;
-  const found: readonly string[] = [...TABLES[table].key, ...matching];
+  const { table, columns, keeps } = mutation;
+  const { key }: { readonly key: readonly string[] } = TABLES[table];
   const sets = [
     ...Object.entries(keeps).map(([kept, of]) => `${kept} = coalesce(t.${kept}, t.${of})`),
-    ...columns
-      .filter((column) => !found.includes(column))
-      .map((column) => `${column} = r.${column}`),
+    ...columns.filter((column) => !key.includes(column)).map((column) => `${column} = r.${column}`),
   ];
   return (
     `update ${table} t set ${sets.join(', ')}\nfrom ${rowsOf(mutation)}\n` +
-    `where ${rowsWith(found, where)}`
+    `where ${rowsWith(key)}`
   );
 }
 
@@ -120,7 +118,7 @@ function deleteText(mutation: Delete): string {
 }
 
 /** Rows that have the given values in these columns, and those values. */
-function rowsWith(columns: readonly string[], values: Update['where']): string {
+function rowsWith(columns: readonly string[], values: Partial<Delete['where']> = {}): string {
   return [
     ...columns.map((column) => `t.${column} = r.${column}`),
     ...Object.entries(values).map(([column, value]) => `t.${column} = ${value}`),

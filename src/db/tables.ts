@@ -172,6 +172,12 @@ export const TABLES = {
     queue_name: 'text?',
     rank: 'smallint',
     created_at: 'timestamptz',
+    worker_id: 'text?',
+    claim_epoch: 'integer?',
+    claimed_at: 'timestamptz?',
+    heartbeat_at: 'timestamptz?',
+    checkpoint_seq: 'integer?',
+    history: 'json?',
   }),
   workers: table(['tenant_id', 'worker_id', 'handler_name', 'queue_name'], {
     tenant_id: 'text',

@@ -4,6 +4,7 @@
  */
 
 import type pg from 'pg';
+import { TASKS as ALL_TASKS } from '../../src/db/tasks-as-they-stand.js';
 import { LIMITED_BLOCK, RATE_LIMIT } from './shapes.js';
 
 export interface InstanceRow {
@@ -91,7 +92,7 @@ const TASKS = `
   select t.id, t.instance_id, t.block_id, t.attempt, t.state, t.withdrawn, t.worker_id,
          t.heartbeat_at is not null as has_heartbeat, t.claim_epoch, t.checkpoint_seq,
          o.task_id is not null as is_open
-    from worker_tasks t left join open_tasks o on o.task_id = t.id
+    from ${ALL_TASKS} t left join open_tasks o on o.task_id = t.id
    where t.tenant_id = $1::text`;
 
 const SIGNALS = `

@@ -151,13 +151,17 @@ const FILL = [
    select ${UUID_OF('g')}, ${UUID_OF('g')}, 'tenant-' || g / 10 % ${TENANTS}, 'a', 0, '',
      'handler-' || g % 10, case when g / 50 % 2 = 0 then 'queue-' || g / 100 % 4 end, '{}', null, 0,
      null, g % 4,
-     case when g % 3 > 0 then 'completed' when g % 100 = 0 then 'claimed' else 'pending' end,
+     case when g % 3 > 0 then 'completed' else 'pending' end,
      case when g % 3 > 0 or g % 100 = 0 then 'worker-' || g % 40 end, 0, 0, '[]', ${AT}
    from generate_series(1, ${ROWS}) g`,
   `insert into open_tasks (
-     task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at)
-   select id, instance_id, tenant_id, handler_name, queue_name, 3 - priority, created_at
-   from worker_tasks where state in ('pending', 'claimed')`,
+     task_id, instance_id, tenant_id, handler_name, queue_name, rank, created_at, worker_id,
+     claim_epoch, claimed_at, heartbeat_at, checkpoint_seq)
+   select id, instance_id, tenant_id, handler_name, queue_name, 3 - priority, created_at, worker_id,
+     1, at, at, 0
+   from worker_tasks cross join lateral (
+     select case when worker_id is not null then created_at end as at) claims
+   where state = 'pending'`,
   `insert into permit_requests (instance_id, key_id, max_concurrency, number, created_at)
    select ${UUID_OF('g')}, ${UUID_OF('1 + g % 100')}, 2, 1, ${AT}
    from generate_series(1, ${ROWS}) g`,
@@ -244,7 +248,7 @@ async function fill(): Promise<void> {
   for (const statement of all) await client.query(statement);
   await client.query('vacuum analyze');
   // While it looks at a table, versions that are over stay: then an update finds no room in its page.
-  for (const table of ['instances', 'worker_tasks']) {
+  for (const table of ['instances', 'worker_tasks', 'open_tasks']) {
     await client.query(`alter table ${table} set (autovacuum_enabled = off)`);
   }
 }
@@ -746,20 +750,24 @@ describe('updates stay heap-only', () => {
     await assertHot(
       'instances',
       1 + APART / 2,
-      STATEMENTS['instance.context'].text,
+      STATEMENTS['instance.change'].text,
       (number, form) => ({
         id: uuid(number),
+        state: 'running',
+        runtime: {},
+        execution: {},
+        signal_count: 0,
+        audit_count: form,
+        updated_at: A_TIME,
         data: { order: { id: form, lines: [1, 2, 3] } },
-        config: {},
-        context_audit: [],
       }),
     );
   });
 
   test('of worker tasks', async () => {
-    await assertHot('worker_tasks', 1, STATEMENTS['task.update'].text, (number, form) => ({
+    await assertHot('worker_tasks', 1, STATEMENTS['task.end'].text, (number, form) => ({
       id: uuid(number),
-      state: 'claimed',
+      state: 'completed',
       withdrawn: false,
       worker_id: 'worker-1',
       claim_epoch: form,
@@ -770,8 +778,19 @@ describe('updates stay heap-only', () => {
       error_message: null,
       error_retryable: null,
       checkpoint_seq: form,
-      resume_checkpoint: { page: form },
       history: [{ event: 'claimed', claim_epoch: form }],
+    }));
+  });
+
+  test('of claims', async () => {
+    // Every third task is open.
+    await assertHot('open_tasks', 4, STATEMENTS['openTask.claim'].text, (number, form) => ({
+      task_id: uuid(number - (number % 3)),
+      worker_id: 'worker-1',
+      claim_epoch: form,
+      claimed_at: A_TIME,
+      heartbeat_at: A_TIME,
+      checkpoint_seq: form,
     }));
   });
 });

@@ -14,6 +14,7 @@ import {
   readMigrations,
   SchemaError,
 } from '../../src/db/migrate.js';
+import { TASKS } from '../../src/db/tasks-as-they-stand.js';
 import { createTestDatabase, startPostgres, type TestDatabase } from '../helpers/database.js';
 
 let database: TestDatabase;
@@ -62,6 +63,35 @@ test('the migrations of the program apply to Postgres 15', async () => {
   } finally {
     await server.stop();
   }
+});
+
+test('a task that was claimed before its claim lay with its place in the queue is claimed still', async () => {
+  await migrate(database.connectionString, MIGRATIONS_DIR, 22);
+  const [claimed, waiting, ended] = ['c', 'd', 'e'].map(
+    (end) => `01950000-0000-7000-8000-00000000000${end}`,
+  );
+  const entry = { event: 'claimed', claim_epoch: 3, worker_id: 'w' };
+  const insert =
+    'insert into worker_tasks (id, instance_id, tenant_id, block_id, node, iteration, handler_name, ' +
+    'params, attempt, priority, state, worker_id, claim_epoch, claimed_at, heartbeat_at, ' +
+    'checkpoint_seq, history, created_at) ' +
+    "values ($1, $1, 't', 'a', 0, '', 'h', '{}', 0, 1, $2, $3, $4, $5, $5, 2, $6, now())";
+  const history = JSON.stringify([entry]);
+  await client.query(insert, [claimed, 'claimed', 'w', 3, '2026-01-01T00:00:00Z', history]);
+  await client.query(insert, [waiting, 'pending', null, 3, null, history]);
+  await client.query(insert, [ended, 'completed', 'w', 3, '2026-01-01T00:00:00Z', history]);
+  await client.query(
+    'insert into open_tasks (task_id, instance_id, tenant_id, handler_name, rank, created_at) ' +
+      "select id, id, 't', 'h', 2, created_at from worker_tasks where state <> 'completed'",
+  );
+  const columns =
+    'id, state, worker_id, claim_epoch, claimed_at, heartbeat_at, checkpoint_seq, history';
+  const stood = await client.query(`select ${columns} from worker_tasks order by id`);
+  await migrate(database.connectionString);
+  const stands = await client.query(`select ${columns} from ${TASKS} t order by id`);
+  assert.deepEqual(stands.rows, stood.rows);
+  const free = await client.query('select task_id from open_tasks where claimed_at is null');
+  assert.deepEqual(free.rows, [{ task_id: waiting }]);
 });
 
 test('a second run applies nothing, and a new file alone', async () => {

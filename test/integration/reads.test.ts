@@ -14,6 +14,8 @@ import {
   wireInstance,
 } from '../../actors/instance/record.js';
 import {
+  claimRow,
+  isOpen,
   newTask,
   openTaskColumns,
   type WorkerTaskRecord,
@@ -220,13 +222,16 @@ function task(owner: InstanceRecord, changes: Partial<WorkerTaskRecord> = {}): W
     undefined,
     T0,
   );
-  return { ...made, ...changes };
+  const claim = changes.state === 'claimed' ? { claimed_at: isoTime(T0) } : {};
+  return { ...made, ...claim, ...changes };
 }
 
 async function storeTasks(...tasks: readonly WorkerTaskRecord[]): Promise<void> {
-  await put('task.insert', ...tasks);
-  const open = tasks.filter(({ state }) => state === 'pending' || state === 'claimed');
+  const unclaimed = { state: 'pending', worker_id: null, claim_epoch: 0, claimed_at: null };
+  await put('task.insert', ...tasks.map((it) => (isOpen(it) ? { ...it, ...unclaimed } : it)));
+  const open = tasks.filter(isOpen);
   await put('openTask.insert', ...open.map(openTaskColumns));
+  await put('openTask.claim', ...open.map(claimRow));
 }
 
 function output(owner: InstanceRecord, blockId: string, changes: object = {}): object {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
+import { TASKS } from '../../src/db/tasks-as-they-stand.js';
 import type { Json } from '../helpers/api.js';
 import { type LocalShard, startShard } from '../helpers/shard.js';
 
@@ -27,17 +28,61 @@ const beat = (more: Json = {}) =>
   shard.ask('workers.heartbeat', task, { worker_id: 'w', claim_epoch: 1, ...more });
 
 async function row(): Promise<Json> {
-  const { rows } = await shard.sql.query('select * from worker_tasks where id = $1', [task]);
+  const { rows } = await shard.sql.query(`select * from ${TASKS} t where id = $1`, [task]);
   return rows[0] as Json;
 }
 
 /** Bytes of the values that are too large for their rows. They grow with each that is written. */
-async function storedApart(): Promise<number> {
+async function storedApart(table = 'worker_tasks'): Promise<number> {
   const { rows } = await shard.sql.query<{ bytes: string }>(
-    `select pg_relation_size(reltoastrelid) as bytes from pg_class where relname = 'worker_tasks'`,
+    'select pg_relation_size(reltoastrelid) as bytes from pg_class where relname = $1',
+    [table],
   );
   return Number(rows[0]?.bytes);
 }
+
+/** Where the row of the table lies: it moves with each update. */
+async function placeIn(table: string, key: string, id: string): Promise<unknown> {
+  const text = `select ctid::text as place from ${table} where ${key} = $1`;
+  const { rows } = await shard.sql.query<{ place: string }>(text, [id]);
+  return rows[0]?.place;
+}
+
+test('a claim and a heartbeat leave the row of the task where it is', async () => {
+  const { rows } = await shard.sql.query(
+    'select state, worker_id from worker_tasks where id = $1',
+    [task],
+  );
+  assert.deepEqual(rows, [{ state: 'pending', worker_id: null }]);
+  const place = await placeIn('worker_tasks', 'id', task);
+  const open = await placeIn('open_tasks', 'task_id', task);
+  await beat();
+  assert.equal(await placeIn('worker_tasks', 'id', task), place);
+  assert.notEqual(await placeIn('open_tasks', 'task_id', task), open);
+  const { state, worker_id, claim_epoch } = await row();
+  assert.deepEqual([state, worker_id, claim_epoch], ['claimed', 'w', 1]);
+});
+
+test('a step that leaves a large context as it is does not write it again', async () => {
+  const id = await shard.create(
+    await shard.sequence(
+      ['a', 'b', 'c'].map((name) => ({ type: 'step', id: name, handler: 'carry' })),
+    ),
+    { context: { data: { page: randomBytes(90_000).toString('base64') } } },
+  );
+  const poll = { handler_name: 'carry', worker_id: 'w', wait_ms: 5_000 };
+  const bytes = await storedApart('instances');
+  for (const output of [{}, {}, {}]) {
+    const tasks = (await shard.ask('workers.poll', '', poll)) as unknown as Json[];
+    await shard.ask('workers.complete', String(tasks[0]?.id), {
+      worker_id: 'w',
+      claim_epoch: 1,
+      output,
+    });
+  }
+  await shard.until(id, 'completed');
+  assert.equal(await storedApart('instances'), bytes);
+});
 
 test('a heartbeat writes neither the checkpoint nor the history again', async () => {
   assert.deepEqual(await beat({ checkpoint: CHECKPOINT, checkpoint_seq: 0 }), {

@@ -12,6 +12,7 @@ import runWriter, {
   type WriterEvent,
 } from '../../actors/writer/writer.thread.js';
 import { FLUSHES_KEPT, STATEMENTS } from '../../src/db/statements.js';
+import { TASKS } from '../../src/db/tasks-as-they-stand.js';
 import { CommitLedger } from '../../src/metrics/ledger.js';
 import { Meter } from '../../src/metrics/meter.js';
 import { column } from '../helpers/columns.js';
@@ -113,16 +114,25 @@ test('every kind of mutation writes what its row says', async () => {
     rank: 2,
     created_at: NOW,
   };
+  const claim = {
+    task_id: task.id,
+    worker_id: 'w',
+    claim_epoch: 1,
+    claimed_at: NOW,
+    heartbeat_at: NOW,
+    checkpoint_seq: 0,
+  };
   const letter = { instance_id: key, tenant_id: 't', created_at: NOW, failed_at: NOW, reason: 'r' };
   const seen = { tenant_id: 't', worker_id: 'w', handler_name: 'h', queue_name: '', version: '1' };
   await h.put('c', [
     sequencePut(7),
     ['sequence.update', uuid(7), { id: uuid(7), deprecated: true }],
   ]);
+  const [, , changed] = instanceUpdate(1, 'waiting', 4);
   await h.put('i', [
     instancePut(1),
-    instanceUpdate(1, 'waiting', 4),
-    ['instance.context', key, { id: key, data: { x: 'é' }, config: {}, context_audit: [1] }],
+    ['instance.change', key, { ...(changed as object), data: { x: 'é' } }],
+    ['instance.config', key, { id: key, config: {}, context_audit: [1] }],
     outputPut(1, 1, 'text'),
     ['snapshot.set', `${key}:k`, { instance_id: key, key: 'k', items: [1, 'two'] }],
     [
@@ -132,8 +142,9 @@ test('every kind of mutation writes what its row says', async () => {
     ],
     auditPut(1, 1),
     ['task.insert', task.id, task],
-    ['task.update', task.id, { ...task, state: 'claimed', worker_id: 'w', history: [{ a: 1 }] }],
     ['openTask.insert', task.id, open],
+    ['openTask.claim', task.id, claim],
+    ['openTask.history', task.id, { task_id: task.id, history: [{ a: 1 }] }],
     timerPut(1, true),
     ['deadLetter.set', key, letter],
     ['worker.seen', 't w h', { ...seen, last_seen_at: NOW }],
@@ -159,7 +170,7 @@ test('every kind of mutation writes what its row says', async () => {
   assert.equal((await one('select payload from signals')).payload, 1e300);
   assert.deepEqual((await one('select entries from audit_log')).entries, [{ seq: 1 }]);
   assert.deepEqual(
-    await one('select state, worker_id, timeout_ms, params, history from worker_tasks'),
+    await one(`select state, worker_id, timeout_ms, params, history from ${TASKS} t`),
     {
       state: 'claimed',
       worker_id: 'w',
@@ -175,13 +186,13 @@ test('every kind of mutation writes what its row says', async () => {
 
   await h.put('i', [
     ['snapshot.set', `${key}:k`, { instance_id: key, key: 'k', items: [] }],
-    ['openTask.insert', task.id, { ...open, queue_name: null }],
+    ['openTask.rank', task.id, { task_id: task.id, rank: -98 }],
     timerPut(1),
     ['deadLetter.set', key, { ...letter, reason: 'other' }],
     ['worker.seen', 't w h', { ...seen, version: '2', last_seen_at: NOW }],
   ]);
   assert.deepEqual((await one('select items from iteration_snapshots')).items, []);
-  assert.equal((await one('select queue_name from open_tasks')).queue_name, null);
+  assert.equal((await one('select rank from open_tasks')).rank, -98);
   assert.equal((await one('select recover from timers')).recover, false);
   assert.equal((await one('select reason from dead_letters')).reason, 'other');
   assert.equal((await one('select version from workers')).version, '2');
@@ -189,11 +200,22 @@ test('every kind of mutation writes what its row says', async () => {
   await h.put('i', [
     ['output.dropErrors', key, { instance_id: key }],
     ['snapshot.clear', `${key}:k`, { instance_id: key, key: 'k' }],
-    ['openTask.delete', task.id, { task_id: task.id }],
+    ['task.end', task.id, { ...task, ...claim, state: 'completed', output: { done: true } }],
+    ['task.note', task.id, { id: task.id, checkpoint_seq: 3, history: [{ b: 2 }] }],
     ['timer.clear', key, { instance_id: key }],
     ['deadLetter.clear', key, { instance_id: key }],
   ]);
   assert.equal(await count('block_outputs'), 1);
+  assert.deepEqual(
+    await one('select state, worker_id, output, checkpoint_seq, history from worker_tasks'),
+    {
+      state: 'completed',
+      worker_id: 'w',
+      output: { done: true },
+      checkpoint_seq: 3,
+      history: [{ b: 2 }],
+    },
+  );
   for (const table of ['iteration_snapshots', 'open_tasks', 'timers', 'dead_letters']) {
     assert.equal(await count(table), 0, table);
   }
@@ -541,7 +563,7 @@ test('the plans of the statements do not read whole tables, however small these 
   );
   for (const kind of [
     'instance.update',
-    'task.update',
+    'task.end',
     'timer.clear',
     'sequence.delete',
     'instance.delete',

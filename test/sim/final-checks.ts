@@ -1,7 +1,7 @@
 /** What must hold of the rows when everything has come to rest. */
 
 import type { Execution } from '../../src/core/execution.js';
-import type { MemoryTables, Row } from './memory-tables.js';
+import { type MemoryTables, type Row, standing } from './memory-tables.js';
 import type { Observer } from './observer.js';
 import type { Promises } from './promises.js';
 import { Violation } from './violation.js';
@@ -43,7 +43,8 @@ function checkNumbers(tables: MemoryTables, name: string, column: string): void 
 }
 
 function checkTasks(tables: MemoryTables): void {
-  for (const [id, task] of tables.rows('worker_tasks')) {
+  for (const [id, row] of tables.rows('worker_tasks')) {
+    const task = standing(tables, row);
     const isOpen = task.state === 'pending' || task.state === 'claimed';
     const isQueued = tables.row('open_tasks', id) !== undefined;
     if (isOpen !== isQueued) {

@@ -19,7 +19,7 @@ import { routeOf, shardOf } from '../../src/core/ids.js';
 import type { JsonValue } from '../../src/core/json.js';
 import type { Faults } from './faults.js';
 import type { MemoryServer } from './memory-server.js';
-import type { MemoryTables, Row } from './memory-tables.js';
+import { type MemoryTables, type Row, standing } from './memory-tables.js';
 import type { Thread, World } from './world.js';
 
 type Name = keyof typeof LOAD_SQL;
@@ -281,7 +281,7 @@ function readyTasks(...columns: readonly string[]): Read {
   return (db, [handler_name, rank, createdAt, id, limit, ...names]) =>
     select(db, 'open_tasks', {
       is: { handler_name, ...Object.fromEntries(columns.map((column, i) => [column, names[i]])) },
-      where: ({ task_id }) => db.row('worker_tasks', String(task_id))?.state === 'pending',
+      where: ({ claimed_at }) => claimed_at === null,
       by: ['rank', 'created_at', 'task_id'],
       behind: [rank, createdAt, id],
       limit,
@@ -340,9 +340,10 @@ function withTasks(db: MemoryTables, row: Row, beside: Row): Row[] {
   const is = { instance_id: row.id };
   const tasks = ENDED.has(row.state)
     ? []
-    : select(db, 'worker_tasks', { is, where, by: ['id'] }).map((task) =>
-        selected(db, TASK_COLUMNS, task),
-      );
+    : select(db, 'worker_tasks', { is, by: ['id'] })
+        .map((task) => standing(db, task))
+        .filter(where)
+        .map((task) => selected(db, TASK_COLUMNS, task));
   const rows = tasks.length === 0 ? [undefined] : tasks;
   return rows.map((task, at) => {
     const aliased = TASK_ALIASES.map(([column, alias]) => [alias, task?.[column] ?? null]);
@@ -391,7 +392,7 @@ const READS: Readonly<Record<Name, Read>> = {
       return [{ rows: rows.length, bytes }];
     }),
   outputRows: (db, [instance, blocks]) => outputsOf(db, instance, blocks),
-  task: (db, [id]) => byKey(db, 'worker_tasks', id),
+  task: (db, [id]) => byKey(db, 'worker_tasks', id).map((row) => standing(db, row)),
   taskOwners: (db, [ids]) => byKeys(db, 'worker_tasks', ids),
   sequence: (db, [id]) => byKey(db, 'sequences', id),
   orphanedInstances: (db, [ids]) =>
@@ -634,11 +635,9 @@ const READS: Readonly<Record<Name, Read>> = {
       select(db, 'block_outputs', { is: { instance_id }, by: ['created_at', 'id'] }),
     ),
   claimedTasks: (db, place) =>
-    select(db, 'open_tasks', { where: isOf(place, 'instance_id') }).flatMap((row) => {
-      const task = db.row('worker_tasks', String(row.task_id));
-      if (task?.state !== 'claimed') return [];
-      return [{ ...row, heartbeat_at: task.heartbeat_at ?? null }];
-    }),
+    select(db, 'open_tasks', { where: isOf(place, 'instance_id') }).filter(
+      ({ claimed_at }) => claimed_at !== null,
+    ),
   readyTasks: readyTasks(),
   readyTasksOfTenant: readyTasks('tenant_id'),
   readyTasksOfQueue: readyTasks('queue_name'),

@@ -104,16 +104,13 @@ function insertRun(mutation: Insert, barring?: TableName): Run {
 }
 
 function updateRun(mutation: Update): Run {
-  const { table, matching, where, keeps } = mutation;
+  const { table, keeps } = mutation;
   const types = fieldsOf(mutation);
-  const wanted = Object.entries(where).map(([column, text]) => [column, literal(text)] as const);
   return (db, tx, rows) => {
     for (const given of typed(types, rows)) {
       const key = db.keyOf(table, given);
       const row = db.seen(tx, table, key);
       if (row === undefined) continue;
-      if (matching.some((column) => row[column] !== given[column])) continue;
-      if (wanted.some(([column, value]) => row[column] !== value)) continue;
       const next: Record<string, JsonValue> = { ...row, ...given };
       for (const [kept, of] of Object.entries(keeps)) next[kept] = row[kept] ?? row[of] ?? null;
       expectWhole(table, next);
@@ -177,6 +174,19 @@ const SPECIAL: Readonly<Record<SpecialKind, SpecialRun>> = {
         if (effect != null) insertOnce(db, tx, 'effect_receipts', effect as Row);
       }
       remove(db, tx, 'block_outputs', isDropped);
+    }
+  },
+
+  'task.end': (db, tx, rows) => {
+    for (const ended of rows) {
+      const key = db.keyOf('worker_tasks', ended);
+      const row = db.seen(tx, 'worker_tasks', key);
+      if (row !== undefined) {
+        const next = { ...row, ...ended };
+        expectWhole('worker_tasks', next);
+        db.put(tx, 'worker_tasks', key, next);
+      }
+      if (db.seen(tx, 'open_tasks', key) !== undefined) db.put(tx, 'open_tasks', key, undefined);
     }
   },
 

@@ -3,6 +3,7 @@
  * here, and what later checks need to know of the past is kept.
  */
 
+import { historyOf } from '../../actors/instance/worker-task.js';
 import type { Execution, StepRecord } from '../../src/core/execution.js';
 import { type InstanceState, isEnded, isTerminal } from '../../src/core/states.js';
 import { FLUSHES_KEPT } from '../../src/db/statements.js';
@@ -10,7 +11,7 @@ import type { Cluster } from './cluster.js';
 import type { Counts } from './faults.js';
 import { KinObserver } from './kin-observer.js';
 import { LimitsObserver } from './limits-observer.js';
-import type { Change, MemoryTables, Row } from './memory-tables.js';
+import { type Change, type MemoryTables, type Row, standing } from './memory-tables.js';
 import { ReceiptsObserver } from './receipts-observer.js';
 import { ReleasesObserver } from './releases-observer.js';
 import { SagasObserver } from './sagas-observer.js';
@@ -27,6 +28,12 @@ export interface ObserverDeps {
 const blockOf = (row: Row) => `${row.instance_id} ${row.block_id} ${row.iteration}`;
 
 /** Blocks whose rows are counters of their passes: one block has many. */
+/** Tasks of which a row has changed. */
+function tasksOf(changes: readonly Change[]): Set<string> {
+  const isOfTask = ({ table }: Change) => table === 'worker_tasks' || table === 'open_tasks';
+  return new Set(changes.filter(isOfTask).map(({ key }) => key));
+}
+
 const isLoop = (block: unknown) => /^(loop|each)/.test(String(block));
 
 export class Observer {
@@ -48,6 +55,8 @@ export class Observer {
   readonly #tries = new Set<string>();
   /** Instance → how many of its tasks wait or are claimed. */
   readonly #openTasks = new Map<string, number>();
+  /** Tasks with their claims as they stood at the last commit. */
+  readonly #tasks = new Map<string, Row>();
   /** Block and iteration → its tasks that wait or are claimed. */
   readonly #openOfBlock = new Map<string, Set<string>>();
   readonly transitions = new Set<string>();
@@ -90,6 +99,7 @@ export class Observer {
       this.sagas.look(change);
       this.releases.look(change);
     }
+    for (const key of tasksOf(changes)) this.#task(key);
     if (changes.length > 0) this.#checkEpoch(applicationName);
     for (const id of touched) {
       this.#checkInstance(id);
@@ -121,7 +131,6 @@ export class Observer {
         touched.add(change.key);
         return;
       case 'worker_tasks':
-        this.#task(change);
         touched.add(String(row.instance_id));
         return;
       case 'open_tasks': {
@@ -295,7 +304,14 @@ export class Observer {
 
   // ---------------------------------------------------------------- tasks and outputs
 
-  #task({ key, before, after }: Change): void {
+  #task(key: string): void {
+    const { tables } = this.#deps;
+    const before = this.#tasks.get(key);
+    const present = tables.row('worker_tasks', key);
+    const after = present && standing(tables, present);
+    if (before === undefined && after === undefined) return;
+    if (after === undefined) this.#tasks.delete(key);
+    else this.#tasks.set(key, after);
     const row = (after ?? before)!;
     const block = blockOf(row);
     const open = this.#openOfBlock.get(block) ?? new Set();
@@ -323,11 +339,11 @@ export class Observer {
       }
     }
     const epochs = new Set<number>();
-    for (const { event, claim_epoch, worker_id } of after.history as unknown as Attempt[]) {
+    for (const { event, claim_epoch, worker_id } of historyOf(after as never)) {
       if (event !== 'claimed') continue;
       if (epochs.has(claim_epoch)) throw new Violation(`task ${key} was claimed twice at once`, id);
       epochs.add(claim_epoch);
-      this.claims.set(`${key} ${claim_epoch}`, worker_id);
+      this.claims.set(`${key} ${claim_epoch}`, String(worker_id));
     }
     const isOver = before.state === 'completed' || before.state === 'failed';
     if (isOver && after.state !== before.state) {
@@ -367,10 +383,4 @@ export class Observer {
     const state = this.#deps.tables.row('instances', id)?.state as InstanceState | undefined;
     if (state === undefined) throw new Violation('an output without an instance', id);
   }
-}
-
-interface Attempt {
-  readonly event: string;
-  readonly claim_epoch: number;
-  readonly worker_id: string;
 }

@@ -8,7 +8,7 @@ import { isoTime } from '../../src/core/time.js';
 import type { ApiReply, Call } from './api.js';
 import type { SimEngine } from './engine.js';
 import type { Counts } from './faults.js';
-import type { MemoryTables, Row } from './memory-tables.js';
+import { type MemoryTables, type Row, standing } from './memory-tables.js';
 import type { Observer } from './observer.js';
 import { type ReleaseMark, ReleasePromises } from './release-promises.js';
 import { Violation } from './violation.js';
@@ -278,7 +278,8 @@ export class Promises {
   }
 
   #beaten(id: string, seq: number): void {
-    const task = this.#tables.row('worker_tasks', id);
+    const row = this.#tables.row('worker_tasks', id);
+    const task = row && standing(this.#tables, row);
     if (task !== undefined && Number(task.checkpoint_seq) < seq) {
       throw new Violation(`task ${id} was promised checkpoint ${seq}`, String(task.instance_id));
     }

@@ -114,12 +114,14 @@ export class RandomUnits {
   #row(kind: MutationKind): Record<string, JsonValue> {
     const row: Record<string, JsonValue> = {};
     const wasSpoilt = this.#isSpoilt;
-    // Where nothing is claimed Postgres does not look at the values of a heartbeat.
-    if (kind === 'task.heartbeat') this.#isSpoilt = true;
+    // Where no row is in such a state Postgres does not look at the values.
+    const { where = {} } = MUTATIONS[kind] as { readonly where?: object };
+    const isConditional = Object.keys(where).length > 0;
+    if (isConditional) this.#isSpoilt = true;
     for (const [name, type] of FIELDS.get(kind)!) {
       row[name] = this.#value(name === 'state' ? stateOf(kind) : name, type);
     }
-    if (kind === 'task.heartbeat') this.#isSpoilt = wasSpoilt;
+    if (isConditional) this.#isSpoilt = wasSpoilt;
     // These are ordered by their ids, which no constraint makes unique.
     if (kind === 'output.insert') row.id = this.#uniqueId();
     return row;

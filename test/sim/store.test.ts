@@ -25,7 +25,7 @@ import { RandomUnits, randomValues } from './random-units.js';
 import { Thread, World } from './world.js';
 
 const SEEDS = [1, 3, 4];
-const UNITS = 900;
+const UNITS = 1_500;
 
 /** Kinds of mutations that were written, over all seeds. */
 const written = new Set<string>();

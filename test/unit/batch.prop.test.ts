@@ -25,9 +25,26 @@ import {
 import { GATED_STATEMENTS, STATEMENTS } from '../../src/db/statements.js';
 import { check } from '../helpers/properties.js';
 
+/** A value for each column, which are named after the kinds that write them. */
 interface Row {
   readonly key: string;
-  readonly value: number;
+  readonly columns: Readonly<Partial<Record<MutationKind, number>>>;
+}
+
+function rowOf(text: string): Row {
+  const { key, ...columns } = JSON.parse(text) as { key: string };
+  return { key, columns };
+}
+
+/** A kind writes the columns of those that narrow it, too. */
+function textOf(kind: MutationKind, key: string, value: number): string {
+  const narrower = MUTATION_KINDS.filter((it) => (MUTATIONS[it] as Mutation).narrows === kind);
+  const columns = [kind, ...narrower].map((column) => [column, value]);
+  return JSON.stringify({ key, ...Object.fromEntries(columns) });
+}
+
+function rowsOf(texts: string): Row[] {
+  return (JSON.parse(texts) as object[]).map((row) => rowOf(JSON.stringify(row)));
 }
 
 /** `table/key` → what the statements left there. */
@@ -54,7 +71,8 @@ function isUpdate(kind: MutationKind): boolean {
 function run(tables: Tables, kind: MutationKind, rows: readonly Row[]): void {
   const touched = new Set<string>();
   const mutation: Mutation = MUTATIONS[kind];
-  for (const { key, value } of rows) {
+  for (const { key, columns } of rows) {
+    const value = columns[kind];
     const at = `${tableOf(kind)}/${key}`;
     if (isInsert(kind)) {
       if (tables.has(at)) throw new Conflict(at);
@@ -70,8 +88,10 @@ function run(tables: Tables, kind: MutationKind, rows: readonly Row[]): void {
     } else if (isUpdate(kind)) {
       // Of several matching rows an update would take any: the batch may never send two.
       if (touched.has(at)) throw new Conflict(at);
-      const columns = (tables.get(at) ?? '').split(';').filter((part) => !part.startsWith(kind));
-      if (tables.has(at)) tables.set(at, [...columns, `${kind} ${value}`].sort().join(';'));
+      const isKept = (part: string) => !Object.hasOwn(columns, part.slice(0, part.indexOf(' ')));
+      const kept = (tables.get(at) ?? '').split(';').filter(isKept);
+      const written = Object.entries(columns).map((column) => column.join(' '));
+      if (tables.has(at)) tables.set(at, [...kept, ...written].sort().join(';'));
     } else {
       tables.delete(at);
     }
@@ -101,10 +121,10 @@ function flush(tables: Tables, units: readonly BatchUnit[]): Ack[] {
   const inserted = new Set<string>();
   for (const { statement, rows } of gateCommands(units)) {
     const kind = GATED_KIND_OF.get(statement.name)!;
-    for (const key of runGated(tables, kind, JSON.parse(rows) as Row[])) inserted.add(key);
+    for (const key of runGated(tables, kind, rowsOf(rows))) inserted.add(key);
   }
   for (const { statement, rows } of bodyCommands(units, inserted)) {
-    run(tables, KIND_OF.get(statement.name)!, JSON.parse(rows) as Row[]);
+    run(tables, KIND_OF.get(statement.name)!, rowsOf(rows));
   }
   return units.map((unit) => committedAck(unit, inserted));
 }
@@ -116,7 +136,7 @@ function applyUnit(tables: Tables, unit: BatchUnit): Ack {
   for (let i = 0; i < unit.mutations.length; i += 3) {
     const kind = MUTATION_KINDS[unit.mutations[i] as number]!;
     const key = unit.mutations[i + 1] as string;
-    const row = JSON.parse(unit.mutations[i + 2] as string) as Row;
+    const row = rowOf(unit.mutations[i + 2] as string);
     const isInsert = kind === 'instance.insert' || kind === 'sequence.insert';
     if (unit.gate === 'exists' && isInsert && isFirstInsert) {
       isFirstInsert = false;
@@ -174,7 +194,7 @@ function toUnits(made: readonly { gate: UnitGate; puts: Puts }[]): BatchUnit[] {
       mutations: puts.flatMap(([kind, key, value]) => [
         MUTATION_KINDS.indexOf(kind),
         key,
-        JSON.stringify({ key, value } satisfies Row),
+        textOf(kind, key, value),
       ]),
     }),
   );

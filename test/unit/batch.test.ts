@@ -90,6 +90,17 @@ test('of several snapshots of one row only the last is written', () => {
   assert.deepEqual(named(bodyCommands(units)), ['instance.update [{"v":3},{"v":2}]']);
 });
 
+test('a narrow row is laid over the wide one before it, and replaced by the one behind it', () => {
+  const units = [
+    unit([`instance.change ${A} {"v":1,"data":1}`, `instance.update ${B} {"v":1}`]),
+    unit([`instance.update ${A} {"v":2}`]),
+    unit([`instance.update ${A} {"v":3}`, `instance.change ${B} {"v":4,"data":4}`]),
+  ];
+  assert.deepEqual(named(bodyCommands(units)), [
+    'instance.change [{"v":1,"data":1,"v":3},{"v":4,"data":4}]',
+  ]);
+});
+
 test('setting and clearing the same row replace each other', () => {
   const units = [
     unit([`timer.set ${A} {"set":"a"}`, `timer.clear ${B} {"clear":"b"}`]),

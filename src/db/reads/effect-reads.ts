@@ -16,6 +16,7 @@ import {
 import type { EffectState } from '../../core/continuity/states.js';
 import type { OpenEffect } from '../../core/execution.js';
 import type { JsonValue } from '../../core/json.js';
+import { TASKS } from '../tasks-as-they-stand.js';
 import { TRY_LATER } from './lookup.js';
 import { Conditions, type Query } from './query.js';
 import type { PageRequest } from './reader.js';
@@ -205,8 +206,8 @@ function taskSource(filter: string, condition: string): string {
     `select 'task' as source, t.id, ${SCOPE}, ` +
     'coalesce(t.ownership_epoch, 0)::float8 as epoch, t.instance_id, t.block_id, t.attempt, ' +
     `t.handler_name, t.params, t.state, ${TASK_WORDS}, t.output, null::json as facts, ` +
-    't.created_at, t.completed_at as updated_at from worker_tasks t ' +
-    `${OF_INSTANCE} where id = t.instance_id offset 0) i where ${condition}${filter}`
+    't.created_at, t.completed_at as updated_at ' +
+    `from ${TASKS} t ${OF_INSTANCE} where id = t.instance_id offset 0) i where ${condition}${filter}`
   );
 }
 

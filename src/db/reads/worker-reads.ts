@@ -4,11 +4,19 @@
  * (docs/limits.md).
  */
 
+import { type Attempt, historyOf } from '../../../actors/instance/worker-task.js';
 import type { TaskStats, WorkerInfo } from '../../../schema/worker.js';
 import { TASK_STATES, type TaskState } from '../../core/states.js';
 import { isoTime, type UnixMs } from '../../core/time.js';
-import { type StoredRow, selected } from '../tables.js';
-import { filtersOf, type Narrowing, narrow, timeFilters } from './filters.js';
+import { columnsOf, type StoredRow, selected } from '../tables.js';
+import {
+  OF_OPEN_ROWS,
+  selectedStanding,
+  standing,
+  TASKS as TASKS_AS_THEY_STAND,
+  WITH_OPEN_ROWS,
+} from '../tasks-as-they-stand.js';
+import { type Filter, filtersOf, type Narrowing, narrow, timeFilters } from './filters.js';
 import { SEQUENCE_NAME } from './instance-reads.js';
 import { list } from './list.js';
 import { lookup, rowOf, TRY_LATER } from './lookup.js';
@@ -22,54 +30,83 @@ export type WorkerRow = Omit<WorkerInfo, 'alive'>;
 
 const CREATED = timeFilters('worker_tasks', 'created_at', 't');
 
-/** By what the list of tasks can be narrowed. */
+/** By what the list of tasks can be narrowed beside the state; by stored columns, whose values are known. */
 const FILTERS = {
-  ...filtersOf(
-    'worker_tasks',
-    ['tenant_id', 'state', 'handler_name', 'worker_id', 'queue_name'],
-    't',
-  ),
+  ...filtersOf('worker_tasks', ['tenant_id', 'handler_name', 'queue_name'], 't'),
+  worker_id: {
+    column: 't.worker_id',
+    type: 'text',
+    holds: (ended, worker) => `(${ended} = ${worker} or o.worker_id = ${worker})`,
+  } satisfies Filter,
   sequence_name: SEQUENCE_NAME,
   created_after: CREATED.after,
   created_before: CREATED.before,
 };
 
-const TASKS = {
-  columns: `${selected(TASK_COLUMNS, 't')}, ${selected(TASK_INSTANCE_COLUMNS, 'i')}`,
-  from: 'worker_tasks t join instances i on i.id = t.instance_id',
-  by: FILTERS,
-  always: `not t.withdrawn and ${IS_PRESENT}`,
-  order: orderBy('worker_tasks', ['created_at', 'id'], 'descending', 't'),
-  toText: taskText,
-  cheaper: 'name the tenant, ask for pending or claimed tasks only, or use a smaller offset',
-};
+function tasksFrom(from: string, condition = 'true') {
+  return {
+    columns: `${selectedStanding(TASK_COLUMNS)}, ${selected(TASK_INSTANCE_COLUMNS, 'i')}`,
+    from: `${from} join instances i on i.id = t.instance_id`,
+    by: FILTERS,
+    always: `not t.withdrawn and ${IS_PRESENT} and ${condition}`,
+    order: orderBy('worker_tasks', ['created_at', 'id'], 'descending', 't'),
+    toText: taskText,
+    cheaper: 'name the tenant, ask for pending or claimed tasks only, or use a smaller offset',
+  };
+}
 
-/** Walks `worker_tasks_by_tenant` in its order. */
-const allTaskList = list(TASKS);
+function tasksByState(column: string) {
+  const state = { column, type: 'text' } as const;
+  return list({ ...tasksFrom(WITH_OPEN_ROWS), by: { ...FILTERS, state } });
+}
+
+/** Walks `worker_tasks_by_tenant` in its order. All that is open is stored there as pending. */
+const storedTaskList = tasksByState('t.state');
+const anyTaskList = tasksByState(standing('state'));
 
 /**
  * Tasks that are still open have a table of their own, in which a few of them are found at once
  * behind a long history.
  */
-const openTaskList = list({
-  ...TASKS,
-  from: `${TASKS.from} join open_tasks o on o.task_id = t.id`,
-});
+const openTaskList = list(tasksFrom(OF_OPEN_ROWS));
+const pendingTaskList = list(tasksFrom(OF_OPEN_ROWS, 'o.claimed_at is null'));
+const claimedTaskList = list(tasksFrom(OF_OPEN_ROWS, 'o.claimed_at is not null'));
 
-const isOpen = (state: TaskState) => state === 'pending' || state === 'claimed';
+type TasksAsked = Narrowing<keyof typeof FILTERS> &
+  PageBounds & { readonly state?: readonly TaskState[] | undefined };
 
 /** `WorkerTask` records, newest first. */
-export function taskList(
-  asked: Narrowing<keyof typeof FILTERS> &
-    PageBounds & { readonly state?: readonly TaskState[] | undefined },
-): PageRequest<TaskWireRow> {
-  const { state = [] } = asked;
-  return state.length > 0 && state.every(isOpen) ? openTaskList(asked) : allTaskList(asked);
+export function taskList(asked: TasksAsked): PageRequest<TaskWireRow> {
+  const states = new Set(asked.state);
+  const [isPending, isClaimed] = [states.has('pending'), states.has('claimed')];
+  if (states.has('completed') || states.has('failed') || states.size === 0) {
+    return isPending === isClaimed ? storedTaskList(asked) : anyTaskList(asked);
+  }
+  if (isPending && isClaimed) return openTaskList(asked);
+  return isPending ? pendingTaskList(asked) : claimedTaskList(asked);
 }
 
-export const taskHistory = lookup<StoredRow<'worker_tasks', 'tenant_id' | 'history'>>(
+/** What the history of a task follows from. */
+const HISTORY_COLUMNS = columnsOf(
+  'worker_tasks',
+  'id',
+  'tenant_id',
+  'state',
+  'worker_id',
+  'claim_epoch',
+  'claimed_at',
+  'completed_at',
+  'history',
+);
+
+type HistoryRow = StoredRow<'worker_tasks', (typeof HISTORY_COLUMNS)[number]> & {
+  readonly state: TaskState;
+};
+
+export const taskHistory = lookup<HistoryRow>(
   'reads_task_history',
-  'select t.tenant_id, t.history from worker_tasks t join instances i on i.id = t.instance_id ' +
+  `select ${selected(HISTORY_COLUMNS, 't')} from ${TASKS_AS_THEY_STAND} t ` +
+    'join instances i on i.id = t.instance_id ' +
     `where t.id = $1::uuid and ${IS_PRESENT}`,
 );
 
@@ -80,8 +117,8 @@ export async function taskAttempts(
   tenant: string,
   { offset, limit }: PageBounds,
 ): Promise<Page> {
-  const { history } = await rowOf(reads, taskHistory, 'worker task', taskId, tenant);
-  const entries = JSON.parse(history) as unknown[];
+  const task = await rowOf(reads, taskHistory, 'worker task', taskId, tenant);
+  const entries = historyOf({ ...task, history: JSON.parse(task.history) as Attempt[] });
   const shown = entries.slice(offset, offset + (limit ?? entries.length));
   return { text: JSON.stringify(shown), count: shown.length, isCut: false };
 }
@@ -117,24 +154,25 @@ function noTasks(): Record<TaskState, number> {
 function taskCountsQuery(tenant: string | undefined): Query {
   const conditions = new Conditions();
   conditions.add('not withdrawn');
-  narrow(conditions, filtersOf('worker_tasks', ['tenant_id']), { tenant_id: tenant });
+  narrow(conditions, filtersOf('worker_tasks', ['tenant_id'], 't'), { tenant_id: tenant });
   return conditions.query(
-    'select state, handler_name, count(*) as tasks from worker_tasks ' +
+    'select state, handler_name, count(*) as tasks ' +
+      `from ${TASKS_AS_THEY_STAND} t ` +
       `${conditions.where} group by state, handler_name order by handler_name, state`,
   );
 }
 
 /** The claimed tasks are among the open ones, which are few beside all tasks that ever were. */
 function claimed(conditions: Conditions, tenant: string | undefined): string {
-  conditions.add("t.state = 'claimed'");
+  conditions.add('o.claimed_at is not null');
   narrow(conditions, filtersOf('open_tasks', ['tenant_id'], 'o'), { tenant_id: tenant });
-  return `from open_tasks o join worker_tasks t on t.id = o.task_id ${conditions.where}`;
+  return `from open_tasks o ${conditions.where}`;
 }
 
 function activeWorkersQuery(tenant: string | undefined): Query {
   const conditions = new Conditions();
   return conditions.query(
-    `select distinct t.worker_id ${claimed(conditions, tenant)} order by t.worker_id`,
+    `select distinct o.worker_id ${claimed(conditions, tenant)} order by o.worker_id`,
   );
 }
 
@@ -153,14 +191,14 @@ export function workers(
  */
 function workersQuery(tenant: string | undefined, seenSince: UnixMs | null): Query {
   const conditions = new Conditions();
-  const claims = `select t.tenant_id, t.worker_id, count(*) as tasks ${claimed(conditions, tenant)}`;
+  const claims = `select o.tenant_id, o.worker_id, count(*) as tasks ${claimed(conditions, tenant)}`;
   const own = tenant ? `where w.tenant_id = ${conditions.param(tenant)}::text` : '';
   const alive =
     seenSince === null
       ? ''
       : `having max(w.last_seen_at) >= ${conditions.param(isoTime(seenSince))}::timestamptz`;
   return conditions.query(
-    `with claimed as (${claims} group by t.tenant_id, t.worker_id) ` +
+    `with claimed as (${claims} group by o.tenant_id, o.worker_id) ` +
       'select w.worker_id, array_agg(distinct w.handler_name) as handlers, ' +
       "coalesce(array_agg(distinct w.queue_name) filter (where w.queue_name <> ''), '{}') as queues, " +
       '(array_agg(w.version order by w.last_seen_at desc))[1] as version, ' +
