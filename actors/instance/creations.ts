@@ -103,7 +103,7 @@ export class Creations {
         }
       });
       if (refused.size > 0) this.#findRepeats(request, asked, known, refused);
-      else createBatch(this.#deps, request, routed, known);
+      else createBatch(this.#deps, request, routed, known, sequenceOf);
     });
   }
 
